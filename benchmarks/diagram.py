@@ -1,0 +1,396 @@
+"""Block diagrams: our engine beside C, Jaxonomy, PathSim and bdsim.
+
+    python benchmarks/diagram.py [--quick] [--json FILE] [--peers-python PATH]
+
+The diagrams are defined in `works.py`. All participants of a work take turns in one run and the
+best time of each counts. C and ours run in this process, each peer in one of its own (install them
+with `pip install "biella[peers]"`, here or in an environment given by `--peers-python`). The final
+outputs are compared with that of the C written out, or with the closed form; if one is wrong, no
+figure is printed.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+from baseline import Baseline, build_baselines
+from peers.process import Peer
+from table import (
+    Row,
+    at_most,
+    not_installed,
+    parse_arguments,
+    print_rows,
+    times_faster,
+    within,
+    write_json,
+)
+from turns import Entrant, take_turns, timed
+from works import (
+    BLOCKS,
+    LINE_GAIN,
+    LINE_PAIRS,
+    LINE_START,
+    PID,
+    SECONDS,
+    STEP,
+    line_output,
+    ticks,
+)
+
+try:
+    from biella import Diagram, simulate
+    from biella.blocks import (
+        Constant,
+        Gain,
+        Integrator,
+        PythonBlock,
+        Saturation,
+        Step,
+        Sum,
+        block,
+    )
+except ModuleNotFoundError as error:
+    if error.name != "biella":
+        raise
+    sys.exit("biella is not installed in this environment: run `pip install .` first.")
+
+AGREEMENT = 1e-9
+"""Largest accepted difference of final outputs. All outputs are of order 1."""
+
+PRETTY = {"pathsim": "PathSim", "bdsim": "bdsim", "jaxonomy": "Jaxonomy"}
+
+
+def build_pid() -> Diagram:
+    """Make the PID loop of `works.py`."""
+    d = Diagram("pid loop", step=STEP, solver="rk4")
+    ref = d.add(Step(at=0.0, to=1.0), name="ref")
+    err = d.add(Sum("+-"), name="err")
+    kp = d.add(Gain(PID["KP"]), name="kp")
+    ki = d.add(Gain(PID["KI"]), name="ki")
+    i = d.add(Integrator(0.0), name="i")
+    kd = d.add(Gain(PID["KD"]), name="kd")
+    lag = d.add(Sum("+-"), name="lag")
+    n = d.add(Gain(PID["N"]), name="n")
+    filtered = d.add(Integrator(0.0), name="d")
+    pid = d.add(Sum("+++"), name="pid")
+    sat = d.add(Saturation(-PID["LIMIT"], PID["LIMIT"]), name="sat")
+    force = d.add(Sum("+--"), name="force")
+    v = d.add(Integrator(0.0), name="v")
+    x = d.add(Integrator(0.0), name="x")
+    damping = d.add(Gain(PID["C"]), name="damping")
+    stiffness = d.add(Gain(PID["K"]), name="stiffness")
+    for source, target in [
+        (ref, err["u1"]),
+        (x, err["u2"]),
+        (err, kp),
+        (err, ki),
+        (err, kd),
+        (ki, i),
+        (kd, lag["u1"]),
+        (filtered, lag["u2"]),
+        (lag, n),
+        (n, filtered),
+        (kp, pid["u1"]),
+        (i, pid["u2"]),
+        (n, pid["u3"]),
+        (pid, sat),
+        (sat, force["u1"]),
+        (damping, force["u2"]),
+        (stiffness, force["u3"]),
+        (force, v),
+        (v, x),
+        (v, damping),
+        (x, stiffness),
+    ]:
+        d.connect(source, target)
+    return d
+
+
+def build_line(pairs: int = LINE_PAIRS) -> Diagram:
+    """Make a line of `pairs` gains and integrators; the last block is called `x`."""
+    d = Diagram("line", step=STEP, solver="rk4")
+    last = d.add(Constant(1.0), name="one")
+    for pair in range(pairs):
+        gain = d.add(Gain(LINE_GAIN), name=f"gain{pair}")
+        name = "x" if pair == pairs - 1 else f"integrator{pair}"
+        integrator = d.add(Integrator(LINE_START), name=name)
+        d.connect(last, gain)
+        d.connect(gain, integrator)
+        last = integrator
+    return d
+
+
+BUILD = {"pid": build_pid, "line": build_line}
+
+
+@dataclass
+class Contest:
+    """One diagram run by all."""
+
+    work: str
+    title: str
+    c: dict[str, Entrant]
+    ours: Entrant
+    """The engine alone, on a compiled plan, like the C."""
+    whole: Entrant
+    """`simulate()` on a new diagram: build, compile, run, record one signal."""
+    peers: dict[str, Entrant | None]
+    """None: not installed."""
+    first_run: float
+    """Jaxonomy's first run, which contains its compilation; seconds."""
+
+    @property
+    def entrants(self) -> list[Entrant]:
+        return [*self.c.values(), self.ours, self.whole, *filter(None, self.peers.values())]
+
+
+def hold_contest(
+    work: str,
+    title: str,
+    baselines: dict[str, Baseline],
+    slow: dict[str, float],
+    python: str | None,
+    quick: bool,
+) -> Contest:
+    """Measure one diagram for all. `slow` gives the simulated seconds for each slow peer."""
+    seconds = SECONDS[work]
+    instance = BUILD[work]().compile().start()
+
+    def run_engine() -> tuple[float, float | None]:
+        instance.reset()
+        return timed(lambda: instance.run(ticks(seconds)))()
+
+    def run_whole() -> float:
+        result = simulate(BUILD[work](), until=seconds, record=["x"])
+        return float(result["x"][-1])
+
+    peers = {
+        package: Peer(package, work, simulated, python)
+        for package, simulated in {"jaxonomy": seconds, **slow}.items()
+    }
+    try:
+        contest = Contest(
+            work,
+            title,
+            c={
+                name: Entrant(f"C {name}", timed(lambda f=f: f(seconds)), seconds, repeats=10)
+                for name, f in baselines.items()
+            },
+            ours=Entrant("ours, engine", run_engine, seconds, repeats=10),
+            whole=Entrant("ours, simulate()", timed(run_whole), seconds),
+            peers={
+                package: Entrant(
+                    f"{PRETTY[package]} {peer.version}",
+                    peer.run,
+                    peer.seconds,
+                    repeats=1 if package in slow else 3,
+                    rounds=(1 if quick else 2) if package in slow else None,
+                )
+                if peer.version
+                else None
+                for package, peer in peers.items()
+            },
+            first_run=peers["jaxonomy"].run()[0] if peers["jaxonomy"].version else math.nan,
+        )
+        take_turns(contest.entrants, rounds=4 if quick else 15)
+    finally:
+        for peer in peers.values():
+            peer.close()
+    return contest
+
+
+def judge(contest: Contest) -> list[Row]:
+    """Make the rows of a contest."""
+    work, title = contest.work, contest.title
+    ours, whole = contest.ours.best * 1e3, contest.whole.best * 1e3
+    rows = [
+        at_most(title, e.name, ours, e.best * 1e3, "ms", 3 if name == "table" else None)
+        for name, e in contest.c.items()
+    ]
+    for package, entrant in contest.peers.items():
+        if entrant is None and package != "jaxonomy":
+            rows.append(not_installed(title, PRETTY[package], ours, "ms", "≥ 500× faster"))
+        elif entrant is not None:
+            theirs = entrant.best * 1e3 * SECONDS[work] / entrant.simulated
+            least = None if package == "jaxonomy" else 500
+            rows.append(times_faster(title, entrant.name, ours, theirs, "ms", least))
+    if work == "line":
+        each = contest.ours.best / (ticks(SECONDS[work]) * 4 * BLOCKS[work])
+        rows.append(within(f"{title}: per block and stage", each * 1e9, 10, "ns"))
+    counted = f"{title}, compile counted"
+    if (jaxonomy := contest.peers["jaxonomy"]) is None:
+        rows.append(not_installed(counted, "Jaxonomy", whole, "ms", "≥ 1× faster"))
+    else:
+        rows.append(times_faster(counted, jaxonomy.name, whole, contest.first_run * 1e3, "ms", 1))
+    return rows
+
+
+def remark(contest: Contest, reference: Baseline) -> list[str]:
+    """Say what a reader of the rows has to know."""
+    title, seconds = contest.title, SECONDS[contest.work]
+    notes = [
+        f"{title}: the whole simulate() call (build, compile, run, record one signal) takes"
+        f" {contest.whole.best * 1e3:.3g} ms; the engine alone {contest.ours.best * 1e3:.3g} ms."
+    ]
+    for package, entrant in contest.peers.items():
+        if entrant is None:
+            notes.append(
+                f"{PRETTY[package]} is not installed here: `pip install 'biella[peers]'`,"
+                " or name the interpreter that has it with --peers-python."
+            )
+        elif package == "jaxonomy":
+            notes.append(
+                f"{title}: {entrant.name} compiles in {contest.first_run - entrant.best:.2f} s"
+                " (its import and the building of its diagram are not counted)."
+            )
+        elif entrant.simulated != seconds:
+            notes.append(
+                f"{title}: {entrant.name} ran {entrant.simulated:g} s instead of {seconds:g} s;"
+                " its time is scaled."
+            )
+    notes.append(check_agreement(title, reference, contest.entrants))
+    return notes
+
+
+def check_agreement(title: str, reference: Baseline, entrants: list[Entrant]) -> str:
+    """Say how far the final outputs are apart; stop if one of them solved something else."""
+    apart = {
+        e.name: abs(e.output - reference(e.simulated)) for e in entrants if e.output is not None
+    }
+    wrong = [f"{name} by {gap:.2e}" for name, gap in apart.items() if not gap <= AGREEMENT]
+    if wrong:
+        sys.exit(f"{title}: these final outputs are wrong: {', '.join(wrong)}.")
+    worst = max(apart, key=lambda name: apart[name])
+    return (
+        f"{title}: the final outputs of {', '.join(apart)} agree to"
+        f" {apart[worst]:.1e} (farthest: {worst})."
+    )
+
+
+def measure_compile(quick: bool) -> tuple[list[Row], list[str]]:
+    """Time `Diagram.compile` on 10,000 blocks, and fit the exponent over 5, 10 and 20 thousand."""
+    sizes = [5_000, 10_000, 20_000]
+    best = dict.fromkeys(sizes, math.inf)
+    built = dict.fromkeys(sizes, math.inf)
+    for _ in range(2 if quick else 4):
+        for size in sizes:
+            start = time.perf_counter()
+            d = build_line(size // 2)
+            built[size] = min(built[size], time.perf_counter() - start)
+            best[size] = min(best[size], timed(d.compile)()[0])
+    exponent = statistics.linear_regression(
+        [math.log(size) for size in sizes], [math.log(best[size]) for size in sizes]
+    ).slope
+    rows = [
+        within("compile 10,000 blocks", best[10_000], 2, "s"),
+        # 1 is linear; the rest allows for the noise of a fit through three points.
+        within("compile: exponent over 5, 10, 20 thousand", exponent, 1.15, ""),
+    ]
+    listed = ", ".join(f"{size:,}: {best[size]:.3g} s" for size in sizes)
+    return rows, [f"compile: {listed}; add and connect of 10,000 take {built[10_000]:.3g} s."]
+
+
+class Decay(PythonBlock):
+    """y = -u / 2, as a class."""
+
+    def __init__(self) -> None:
+        super().__init__(inputs=["u"], outputs=["y"])
+        self.calls = 0
+
+    def output(self, t: float, x: object, u: float) -> float:
+        self.calls += 1
+        return -0.5 * u
+
+
+@block()
+def decay(u: float) -> float:
+    """y = -u / 2, as a function."""
+    return -0.5 * u
+
+
+def measure_python_block(quick: bool) -> list[Row]:
+    """Time a call of a Python block that closes the loop around an integrator, all included."""
+    counted = Decay()
+    kinds = {"a class": counted, "a function": decay()}
+    instances = {}
+    for kind, python_block in kinds.items():
+        d = Diagram("python block in the loop", step=STEP, solver="rk4")
+        x = d.add(Integrator(1.0), name="x")
+        y = d.add(python_block, name="decay")
+        d.connect(x, y)
+        d.connect(y, x)
+        instances[kind] = d.compile().start()
+    number = 2000
+    counted.calls = 0
+    instances["a class"].run(number)
+    calls = counted.calls
+
+    def enter(kind: str) -> Entrant:
+        instance = instances[kind]
+        return Entrant(kind, timed(lambda: instance.run(number)), number * STEP, repeats=5)
+
+    entrants = [enter(kind) for kind in kinds]
+    take_turns(entrants, rounds=5 if quick else 20)
+    return [
+        within(f"one call of a Python block, {e.name}", e.best / calls * 1e6, 3, "µs")
+        for e in entrants
+    ]
+
+
+def measure_import(quick: bool) -> list[Row]:
+    """Time both imports in fresh interpreters, in turns; the medians count."""
+
+    def import_in_child(module: str) -> float:
+        code = f"from time import perf_counter as c; t = c(); import {module}; print(c() - t)"
+        answer = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        return float(answer.stdout)
+
+    modules = ("biella", "scipy.signal")
+    taken: dict[str, list[float]] = {module: [] for module in modules}
+    for number in range(4 if quick else 16):
+        for module in modules:
+            elapsed = import_in_child(module)
+            # The first import of each may have to read the disk.
+            if number:
+                taken[module].append(elapsed)
+    ours, theirs = (statistics.median(taken[module]) * 1e3 for module in modules)
+    return [at_most("import biella", "import scipy.signal", ours, theirs, "ms", 1)]
+
+
+def main() -> None:
+    """Run all works and print the table."""
+    arguments = parse_arguments("Block diagrams beside C, Jaxonomy, PathSim and bdsim.")
+    quick, python = arguments.quick, arguments.peers_python
+    baselines = build_baselines()
+    rows: list[Row] = []
+    notes: list[str] = []
+    references = {"pid": baselines["pid"]["written out"], "line": line_output}
+    works = [
+        ("pid", "PID loop, 16 blocks, 10 s", {"pathsim": 10.0, "bdsim": 10.0}),
+        ("line", "100 gains + 100 integrators, 1 s", {"pathsim": 1.0}),
+    ]
+    for work, title, slow in works:
+        horizons = {package: s / 10 if quick else s for package, s in slow.items()}
+        contest = hold_contest(work, title, baselines[work], horizons, python, quick)
+        rows += judge(contest)
+        notes += remark(contest, references[work])
+    more_rows, more_notes = measure_compile(quick)
+    rows += more_rows
+    notes += more_notes
+    rows += measure_python_block(quick)
+    rows += measure_import(quick)
+    print_rows("Block diagrams, RK4 at 1 ms", rows, list(dict.fromkeys(notes)))
+    if arguments.json:
+        write_json(arguments.json, rows)
+
+
+if __name__ == "__main__":
+    main()

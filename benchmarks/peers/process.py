@@ -1,0 +1,101 @@
+"""A peer in a process of its own: it may need another environment, and it must not disturb ours.
+
+The life of a peer: it is started with the name of a work and a number of simulated seconds, says
+that it is ready or absent, then does the work once for each line it is sent. So its runs can be
+interleaved with ours. Only the standard library is used here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cached_property
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any
+
+Prepare = Callable[[], Callable[[], float]]
+"""Prepares one run, untimed, and gives the function to time, which returns the final output."""
+
+
+class PeerFailed(RuntimeError):
+    """A peer is installed but its process ended before it answered."""
+
+
+class Peer:
+    """Our end: one work in one peer's process, which is started and not waited for."""
+
+    def __init__(self, package: str, work: str, seconds: float, python: str | None = None) -> None:
+        self.package, self.work, self.seconds = package, work, seconds
+        # A file and not a pipe: a talkative peer would fill a pipe that nobody reads, and stop.
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115, closed by close()
+        self._process = subprocess.Popen(
+            [python or sys.executable, "-m", f"peers.{package}", work, repr(seconds)],
+            cwd=Path(__file__).parent.parent,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+
+    @cached_property
+    def version(self) -> str:
+        """Version of the peer, once it is ready; empty if it is not installed."""
+        return str(self._read()["version"])
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self._errors.seek(0)
+            raise PeerFailed(f"{self.package}, {self.work}:\n{self._errors.read()}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def run(self) -> tuple[float, float]:
+        """Do the work once; return the time that it took and the output at its end.
+
+        Read `version` before the first call: the peer has to be ready.
+        """
+        assert self._process.stdin is not None
+        self._process.stdin.write("run\n")
+        self._process.stdin.flush()
+        answer = self._read()
+        return answer["seconds"], answer["output"]
+
+    def close(self) -> None:
+        """Let the process end."""
+        self._process.communicate()
+        self._errors.close()
+
+
+def serve(package: str, works: dict[str, Callable[[float], Prepare]]) -> None:
+    """Be the peer's end: call this as the last line of a peer's file.
+
+    `works` maps a name to a function of the simulated seconds.
+    """
+    # What the peer prints goes to stderr; only answers go to the pipe.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    work, seconds = sys.argv[1], float(sys.argv[2])
+    del sys.argv[1:]  # bdsim reads the command line as its own
+    try:
+        import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        print(json.dumps({"version": ""}), file=answers)
+        return
+    prepare = works[work](seconds)
+    print(json.dumps({"version": metadata.version(package)}), file=answers)
+    for _ in sys.stdin:
+        run = prepare()
+        start = time.perf_counter()
+        output = run()
+        elapsed = time.perf_counter() - start
+        print(json.dumps({"seconds": elapsed, "output": output}), file=answers)

@@ -1,0 +1,112 @@
+"""What a block is: a description. Values and states live in the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
+
+from ..errors import DiagramError, name_list, suggest
+from .ports import INHERITED, Parameter, Port, PortRef, Rate, Widths
+
+Size = int | str | Callable[[Widths], int]
+"""A number, a width symbol, or a function of the width symbols."""
+
+
+class AbstractBlock:
+    """A block: named ports, parameters, a rate, and which input reaches which output at once.
+
+    Parameters
+    ----------
+    inputs, outputs
+        The ports, in order.
+    parameters
+        What can be set after compilation.
+    rate
+        When the block runs.
+    feedthrough
+        ``True``: every output depends at once on every input; ``False``: none does; or the pairs
+        ``(output, input)`` of names that do.
+    """
+
+    def __init__(
+        self,
+        *,
+        inputs: Sequence[Port] = (),
+        outputs: Sequence[Port] = (),
+        parameters: Sequence[Parameter] = (),
+        rate: Rate = INHERITED,
+        feedthrough: bool | Iterable[tuple[str, str]] = True,
+    ) -> None:
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.parameters = tuple(parameters)
+        self.rate = rate
+        self.input_index = _index(self.inputs, "input")
+        self.output_index = _index(self.outputs, "output")
+        if isinstance(feedthrough, bool):
+            every = range(len(self.inputs)) if feedthrough else ()
+            self.feedthrough = tuple(tuple(every) for _ in self.outputs)
+        else:
+            pairs = list(feedthrough)
+            self.feedthrough = tuple(
+                tuple(sorted({self.input_index[i] for o, i in pairs if o == port.name}))
+                for port in self.outputs
+            )
+        self.note = ""
+
+    def __getitem__(self, port: str) -> PortRef:
+        if port not in self.input_index and port not in self.output_index:
+            names = [*self.input_index, *self.output_index]
+            raise DiagramError(
+                f"{self} has no port `{port}`.{suggest(port, names)} "
+                f"Inputs: {name_list(self.input_index)}. Outputs: {name_list(self.output_index)}."
+            )
+        return PortRef(self, port)
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+
+class NativeBlock(AbstractBlock):
+    """A block whose operations are a C kernel of the engine.
+
+    Parameters
+    ----------
+    states, memory
+        How many continuous states and discrete values the kernel keeps.
+    integers
+        The kernel's integers: modes, sizes, programs; or a function of the width symbols.
+    """
+
+    kernel: ClassVar[str]
+
+    def __init__(
+        self,
+        *,
+        states: Size = 0,
+        memory: Size = 0,
+        integers: Sequence[int] | Callable[[Widths], Sequence[int]] = (),
+        **declaration: Any,
+    ) -> None:
+        super().__init__(**declaration)
+        self.states = states
+        self.memory = memory
+        self.integers = integers
+
+
+def size_of(size: Size, widths: Widths) -> int:
+    """Evaluate a `Size` for given values of the width symbols."""
+    if isinstance(size, int):
+        return size
+    if isinstance(size, str):
+        return widths[size]
+    return size(widths)
+
+
+def _index(ports: Sequence[Port], side: str) -> dict[str, int]:
+    index: dict[str, int] = {}
+    for n, port in enumerate(ports):
+        if port.name in index:
+            raise DiagramError(f"two {side} ports are called `{port.name}`.")
+        index[port.name] = n
+    return index

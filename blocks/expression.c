@@ -1,0 +1,6 @@
+/* expression */
+#include "blocks/kernel.h"
+
+const bl_kernel bl_kernels_expression[] = {
+    {.name = 0},
+};

@@ -1,0 +1,123 @@
+/* The engine: loads a plan, runs it.
+ *
+ *   bl_open → bl_init → { bl_run | bl_outputs | bl_save | bl_restore | … } → bl_close
+ *
+ * An engine is one instance of one plan. Engines share nothing, so any number of them may run in any
+ * number of threads, one thread at a time each. Everything is allocated in bl_open.
+ */
+#ifndef BIELLA_H
+#define BIELLA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "blocks/kernel.h"
+
+#if defined(BL_STATIC)
+#define BL_API
+#elif defined(_WIN32)
+#define BL_API __declspec(dllexport)
+#else
+#define BL_API __attribute__((visibility("default")))
+#endif
+
+#define BL_PLAN_VERSION 1
+
+typedef struct bl_engine bl_engine;
+
+/* Where an engine's values lie in its one array of doubles: parameters, then signals, continuous
+   states, discrete memory. */
+typedef struct {
+    int64_t parameters, signals, states, memory; /* counts */
+    int64_t total;                               /* length of the whole array */
+} bl_layout;
+
+/* Rows recorded by bl_run: at every tick k with k % every == 0, the time and then `count` values of
+   the engine's array, picked by `pick`. bl_run returns early when `rows` reaches `capacity`. */
+typedef struct {
+    const int64_t *pick;
+    int64_t count;
+    int64_t every;
+    double *out; /* capacity × (1 + count) */
+    int64_t capacity;
+    int64_t rows;
+} bl_record;
+
+/* The hash that a plan's head carries. */
+BL_API uint64_t bl_hash(const void *bytes, size_t size);
+
+/* Loads a plan. On failure *engine is NULL and `message` (of `message_size` bytes) says why. */
+BL_API int bl_open(const void *plan, size_t plan_size, bl_engine **engine, char *message,
+                   size_t message_size);
+BL_API void bl_close(bl_engine *e);
+
+/* The function that runs blocks which live outside the engine (Python). */
+BL_API void bl_set_host(bl_engine *e, bl_host_call call);
+
+/* Back to the plan's parameters, tick 0, states undefined until bl_init. */
+BL_API void bl_reset(bl_engine *e);
+/* Sets all states from the parameters. */
+BL_API int bl_init(bl_engine *e);
+
+/* Runs up to `ticks` ticks; *done says how many. With a record, the row of the tick that was reached
+   is left to the next call, or to bl_record_now. */
+BL_API int bl_run(bl_engine *e, int64_t ticks, bl_record *record, int64_t *done);
+/* Evaluates all outputs at the present time, if anything changed since they were last. */
+BL_API int bl_outputs(bl_engine *e);
+/* dx/dt at the present time, into `dx` (bl_layout.states values). */
+BL_API int bl_derivatives(bl_engine *e, double *dx);
+BL_API int bl_record_now(bl_engine *e, bl_record *record);
+/* Makes outputs stale: call after writing a parameter, an input or a state. */
+BL_API void bl_touch(bl_engine *e);
+
+BL_API void bl_get_layout(const bl_engine *e, bl_layout *layout);
+BL_API double *bl_values(bl_engine *e);
+/* Where blocks write their derivatives (bl_layout.states values): for blocks outside the engine. */
+BL_API double *bl_slopes(bl_engine *e);
+BL_API int64_t bl_tick(const bl_engine *e);
+BL_API double bl_time(const bl_engine *e);
+BL_API double bl_step(const bl_engine *e);
+/* What went wrong last, and in which block (-1: none). */
+BL_API const char *bl_message(const bl_engine *e);
+BL_API int32_t bl_failed_block(const bl_engine *e);
+
+/* Everything the next tick depends on, as bytes. */
+BL_API size_t bl_state_size(const bl_engine *e);
+BL_API void bl_save(const bl_engine *e, void *state);
+BL_API int bl_restore(bl_engine *e, const void *state, size_t size);
+
+/* Variables of the plan's boundary, for FMI: see fmu/fmi2.c. */
+enum { BL_REAL, BL_INTEGER, BL_BOOLEAN, BL_ENUMERATION };
+enum { BL_INPUT, BL_OUTPUT, BL_FIXED_PARAMETER, BL_TUNABLE_PARAMETER, BL_LOCAL };
+typedef struct {
+    int64_t slot;      /* index into bl_values */
+    int32_t kind;      /* BL_REAL … */
+    int32_t causality; /* BL_INPUT … */
+} bl_variable;
+BL_API int64_t bl_variables(const bl_engine *e, const bl_variable **variables);
+
+/* Pacing: the same ticks, held to the wall clock. */
+typedef struct bl_mailbox bl_mailbox;
+BL_API bl_mailbox *bl_mailbox_open(int64_t count);
+BL_API void bl_mailbox_close(bl_mailbox *m);
+/* Posts a whole frame; never waits. One writer. */
+BL_API void bl_mailbox_post(bl_mailbox *m, const double *frame);
+/* Takes the newest complete frame; returns its sequence number (0: none yet). One reader. */
+BL_API int64_t bl_mailbox_take(bl_mailbox *m, double *frame);
+
+typedef struct {
+    bl_mailbox *inbox;        /* newest frame → values[inbox_slots[i]] at a tick's start; may be NULL */
+    const int64_t *inbox_slots;
+    int64_t inbox_count;
+    bl_mailbox *outbox;       /* values[outbox_slots[i]] → frame at a tick's end; may be NULL */
+    const int64_t *outbox_slots;
+    int64_t outbox_count;
+    double factor;            /* simulated seconds for each wall second */
+    int64_t *lateness_ns;     /* for each tick, wake-up minus deadline; capacity ≥ ticks, or NULL */
+    int64_t *execution_ns;    /* for each tick, time spent in it; capacity ≥ ticks, or NULL */
+    int64_t overruns;         /* ticks that ended after the next deadline */
+    const volatile int32_t *cancel; /* non-zero ends the run at the next tick boundary; may be NULL */
+} bl_pace;
+BL_API int bl_run_paced(bl_engine *e, int64_t ticks, bl_pace *pace, bl_record *record, int64_t *done);
+
+#endif

@@ -1,0 +1,288 @@
+"""Where the numbers of a result are: in memory, or in an HDF5 file that is read when asked.
+
+The HDF5 layout, version 1: datasets ``time`` (n,) and ``signals/<path>`` (n,) or (n, width) with
+the attributes ``path, index, width, unit, kind, sampled``; ``about``, a JSON text with ``info`` and
+``aliases``; ``rows``, how many rows count; ``complete``, whether the file was closed in order. The
+last three have a fixed place in the file, so that they can be rewritten on a full disk. The root
+carries ``biella_result`` (the version) and ``recording`` (a random name, by which a file that was
+replaced under an open result is noticed).
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .files import claim_space, replacing
+from .signals import ResultError, Signal, SignalTable
+
+if TYPE_CHECKING:
+    import h5py
+
+Array = NDArray[np.float64]
+
+FORMAT_VERSION = 1
+UNFINISHED = "the recording was never closed: the process ended before"
+
+# HDF5 1.10 is the oldest format with single-writer-multiple-reader files, and so the most widely
+# readable one that survives a killed writer.
+LIBVER = ("v110", "v110")
+
+_CHUNK_ELEMENTS = 1 << 17
+_COPIED_ROWS = 1 << 17
+_ABOUT_SPARE = 1 << 14
+_RESERVED_BYTES = 1 << 18
+_INDEX_BYTES = 1 << 14
+
+
+class AbstractColumns(ABC):
+    """The recorded numbers, column by column."""
+
+    length: int
+
+    @abstractmethod
+    def time(self, rows: slice = slice(None)) -> Array:
+        """Return times, shape (n,)."""
+
+    @abstractmethod
+    def read(self, path: str, rows: slice = slice(None)) -> Array:
+        """Return a signal, shape (n,) for width 1, else (n, width)."""
+
+
+class MemoryColumns(AbstractColumns):
+    """Columns in memory: `table` has time in row 0 and then one row per signal element."""
+
+    def __init__(self, table: Array, signals: SignalTable) -> None:
+        if table.shape[0] != 1 + signals.total_width:
+            raise ResultError(
+                f"The table has {table.shape[0]} rows; time and the signals need "
+                f"{1 + signals.total_width}."
+            )
+        table.flags.writeable = False
+        self.length = table.shape[1]
+        self._table = table
+        self._place: dict[str, int | slice] = {}
+        row = 1
+        for signal in signals.values():
+            end = row + signal.width
+            self._place[signal.path] = row if signal.width == 1 else slice(row, end)
+            row = end
+
+    def time(self, rows: slice = slice(None)) -> Array:
+        return self._table[0, rows]
+
+    def read(self, path: str, rows: slice = slice(None)) -> Array:
+        return self._table[self._place[path], rows].T
+
+
+class Hdf5Columns(AbstractColumns):
+    """Columns in an HDF5 file, which is opened only while a signal is read.
+
+    A signal that somebody still holds is not read twice; one that nobody holds takes no memory.
+    """
+
+    def __init__(self, path: Path, recording: str, length: int) -> None:
+        self.path = path
+        self.recording = recording
+        self.length = length
+        self._held: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+
+    def time(self, rows: slice = slice(None)) -> Array:
+        return self._load("time", rows)
+
+    def read(self, path: str, rows: slice = slice(None)) -> Array:
+        return self._load(dataset_name(path), rows)
+
+    def _load(self, dataset: str, rows: slice) -> Array:
+        whole = rows == slice(None)
+        if whole and (held := self._held.get(dataset)) is not None:
+            return np.asarray(held)
+        with open_result_file(self.path) as file:
+            if file.attrs["recording"] != self.recording:
+                raise ResultError(
+                    f"`{self.path}` was replaced by another recording since this result was "
+                    "opened. Open it again with Result.from_hdf5, or record to another file."
+                )
+            start, stop, _ = rows.indices(self.length)
+            array: Array = file[dataset][start:stop]
+        array.flags.writeable = False
+        if whole:
+            self._held[dataset] = array
+        return array
+
+
+def dataset_name(path: str) -> str:
+    """Return where a signal is in the file; a slash would make a group of its own."""
+    return "signals/" + path.replace("%", "%25").replace("/", "%2F")
+
+
+def open_result_file(path: Path) -> h5py.File:
+    """Open for reading a file that is finished, being written, or left by a killed process."""
+    import h5py
+
+    try:
+        file = h5py.File(path, "r", libver=LIBVER, swmr=True)
+    except FileNotFoundError:
+        raise ResultError(f"There is no file `{path}`.") from None
+    except OSError as error:
+        raise ResultError(f"`{path}` is not a readable HDF5 file: {error}.") from error
+    version = file.attrs.get("biella_result")
+    if version != FORMAT_VERSION:
+        file.close()
+        raise ResultError(
+            f"`{path}` is an HDF5 file, but not a biella result"
+            + ("." if version is None else f" of version {FORMAT_VERSION}: it is {version}.")
+        )
+    return file
+
+
+def create_result_file(
+    path: Path,
+    signals: SignalTable,
+    info: Mapping[str, object],
+    *,
+    recording: str | None = None,
+    chunk_rows: int = 16384,
+) -> h5py.File:
+    """Create a file with an empty, extendable dataset for time and for each signal."""
+    import h5py
+
+    # Rows are only appended, so two chunks a dataset are cache enough. HDF5's own choice, 8 MB,
+    # would add up to a lot.
+    widest = max((signal.width for signal in signals.values()), default=1)
+    cache = 2 * 8 * max(widest, min(chunk_rows * widest, _CHUNK_ELEMENTS))
+    file = h5py.File(path, "w", libver=LIBVER, rdcc_nbytes=cache)
+    file.attrs["biella_result"] = FORMAT_VERSION
+    file.attrs["recording"] = recording or secrets.token_hex(8)
+
+    def create(name: str, width: int) -> h5py.Dataset:
+        tail = () if width == 1 else (width,)
+        rows = max(1, min(chunk_rows, _CHUNK_ELEMENTS // width))
+        return file.create_dataset(
+            name,
+            shape=(0, *tail),
+            maxshape=(None, *tail),
+            chunks=(rows, *tail),
+            dtype="<f8",
+        )
+
+    create("time", 1).attrs["unit"] = "s"
+    for index, signal in enumerate(signals.values()):
+        attributes = create(dataset_name(signal.path), signal.width).attrs
+        attributes["path"] = signal.path
+        attributes["index"] = index
+        attributes["width"] = signal.width
+        attributes["kind"] = signal.kind
+        attributes["sampled"] = signal.sampled
+        if signal.unit is not None:
+            attributes["unit"] = signal.unit
+    about = _about(info, signals.aliases)
+    file.create_dataset("about", data=np.array(about, dtype=f"S{len(about) + _ABOUT_SPARE}"))
+    file.create_dataset("rows", data=np.int64(0))
+    file.create_dataset("complete", data=np.int8(0))
+    return file
+
+
+def reserve_rows(file: h5py.File, start: int, end: int) -> None:
+    """Claim the space for rows `start` to `end` of every dataset, or raise OSError."""
+    growth = _RESERVED_BYTES
+    for dataset in (file["time"], *file.get("signals", {}).values()):
+        chunk_rows = dataset.chunks[0]
+        chunks = -(-end // chunk_rows) - -(-start // chunk_rows)
+        growth += _INDEX_BYTES + chunks * chunk_rows * dataset.dtype.itemsize * (
+            dataset.shape[1] if dataset.ndim == 2 else 1
+        )
+    claim_space(Path(file.filename), file.id.get_filesize(), growth)
+
+
+def release_unused(path: Path) -> None:
+    """Give back what was claimed beyond the end that a closed file declares."""
+    with path.open("rb+") as file:
+        # The end-of-file address of a superblock of version 3, HDF5 file format II.A.
+        file.seek(28)
+        file.truncate(int.from_bytes(file.read(8), "little"))
+
+
+def write_about(file: h5py.File, info: Mapping[str, object], aliases: Mapping[str, str]) -> None:
+    """Rewrite the description of the run in its place; what does not fit there is left out."""
+    capacity = file["about"].dtype.itemsize
+    text = _about(info, aliases)
+    if len(text) > capacity:
+        text = _about({key: value for key, value in info.items() if len(str(value)) < 200}, aliases)
+    if len(text) <= capacity:
+        file["about"][()] = text
+
+
+def _about(info: Mapping[str, object], aliases: Mapping[str, str]) -> bytes:
+    return json.dumps({"info": dict(info), "aliases": dict(aliases)}, default=_plain).encode()
+
+
+def _plain(value: object) -> object:
+    """Turn numpy scalars into numbers, and anything else that JSON does not know into text."""
+    return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def read_result_file(path: Path) -> tuple[Hdf5Columns, SignalTable, dict[str, object]]:
+    """Read what a file holds, without the numbers.
+
+    After a kill the datasets may be longer than the rows that were written in all of them.
+    """
+    with open_result_file(path) as file:
+        found = []
+        length = int(file["rows"][()])
+        for dataset in file["signals"].values() if "signals" in file else ():
+            about = dict(dataset.attrs)
+            unit = about.get("unit")
+            signal = Signal(
+                str(about["path"]),
+                int(about["width"]),
+                None if unit is None else str(unit),
+                str(about["kind"]),  # type: ignore[arg-type]
+                bool(about["sampled"]),
+            )
+            found.append((int(about["index"]), signal))
+        text = json.loads(file["about"][()])
+        info: dict[str, object] = text["info"]
+        if not file["complete"][()]:
+            info["stopped"] = UNFINISHED
+        columns = Hdf5Columns(path, str(file.attrs["recording"]), length)
+    found.sort(key=lambda pair: pair[0])
+    return columns, SignalTable((signal for _, signal in found), text["aliases"]), info
+
+
+def _copy(read: Callable[[slice], Array], dataset: h5py.Dataset, length: int) -> None:
+    dataset.resize(length, axis=0)
+    for start in range(0, length, _COPIED_ROWS):
+        rows = slice(start, min(start + _COPIED_ROWS, length))
+        dataset[rows] = read(rows)
+
+
+def write_result_file(
+    path: Path, columns: AbstractColumns, signals: SignalTable, info: Mapping[str, object]
+) -> None:
+    """Write a result as an HDF5 file, whole or not at all."""
+    recording = None
+    if isinstance(columns, Hdf5Columns) and path.exists() and path.samefile(columns.path):
+        recording = columns.recording
+    chunk_rows = max(1, min(columns.length, 16384))
+    with replacing(path) as temporary:
+        file = create_result_file(
+            temporary, signals, info, recording=recording, chunk_rows=chunk_rows
+        )
+        with file:
+            reserve_rows(file, 0, columns.length)
+            _copy(columns.time, file["time"], columns.length)
+            for signal in signals:
+                _copy(partial(columns.read, signal), file[dataset_name(signal)], columns.length)
+            file["rows"][()] = columns.length
+            file["complete"][()] = 1
+        release_unused(temporary)

@@ -1,0 +1,266 @@
+"""`Diagram`: blocks and the wires between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..blocks.block import AbstractBlock
+from ..blocks.ports import CONTINUOUS, Kind, Port, PortRef
+from ..errors import DiagramError, name_list, suggest
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+B = TypeVar("B", bound=AbstractBlock)
+Endpoint = AbstractBlock | PortRef | str
+"""A block, ``block["port"]``, or a name: ``"pid"``, ``"pid.measurement"``."""
+
+SOLVERS = ("euler", "heun", "rk3", "rk4", "dopri5", "backward_euler", "trapezoidal")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ \-]*\Z")
+
+
+class Inport(AbstractBlock):
+    """An input of the diagram: a source whose value comes from outside."""
+
+    def __init__(self, port: Port) -> None:
+        super().__init__(outputs=[port], rate=CONTINUOUS)
+        self.port = port
+
+
+@dataclass(frozen=True, slots=True)
+class Outport:
+    """An output of the diagram: a name for a block's port."""
+
+    name: str
+    source: PortRef
+
+
+class Diagram:
+    """A block diagram.
+
+    Parameters
+    ----------
+    name
+        Shown in plots and reports.
+    step
+        The base step in seconds. Every period must be a whole multiple of it.
+    solver
+        How continuous states are integrated: ``"euler"``, ``"heun"``, ``"rk3"``, ``"rk4"``,
+        ``"dopri5"``; for stiff diagrams ``"backward_euler"`` or ``"trapezoidal"``.
+    start
+        Time of the first tick in seconds.
+    algebraic_loops
+        ``"solve"`` them at each tick, or treat them as an ``"error"``.
+
+    Examples
+    --------
+    >>> d = Diagram("decay")
+    >>> x = d.add(Integrator(1.0), name="x")
+    >>> k = d.add(Gain(-2.0), name="k")
+    >>> d.connect(x, k)
+    >>> d.connect(k, x)
+    """
+
+    def __init__(
+        self,
+        name: str = "diagram",
+        step: float = 1e-3,
+        solver: str = "rk4",
+        *,
+        start: float = 0.0,
+        algebraic_loops: str = "solve",
+    ) -> None:
+        if solver not in SOLVERS:
+            raise DiagramError(
+                f"unknown solver `{solver}`.{suggest(solver, SOLVERS)} Solvers: {name_list(SOLVERS)}."
+            )
+        if algebraic_loops not in ("solve", "error"):
+            raise DiagramError(
+                f"algebraic_loops is 'solve' or 'error', not {algebraic_loops!r}."
+            )
+        self.name = name
+        self.step = check_step(step)
+        self.solver = solver
+        self.start = float(start)
+        self.algebraic_loops = algebraic_loops
+        self.blocks: dict[str, AbstractBlock] = {}
+        self.names: dict[AbstractBlock, str] = {}
+        self.sources: dict[tuple[AbstractBlock, int], PortRef] = {}
+        """For each connected input (block, number of the port): the output that feeds it."""
+        self.outports: dict[str, Outport] = {}
+        self.double_sources: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"Diagram({self.name!r}, {len(self.blocks)} blocks)"
+
+    def __getitem__(self, name: str) -> AbstractBlock:
+        try:
+            return self.blocks[name]
+        except KeyError:
+            raise DiagramError(
+                f"there is no block `{name}` in {self.name!r}.{suggest(name, self.blocks)} "
+                f"Blocks: {name_list(self.blocks)}."
+            ) from None
+
+    def add(self, block: B, name: str | None = None) -> B:
+        """Put `block` into the diagram under `name` and return it."""
+        if not isinstance(block, AbstractBlock):
+            hint = " Create it first: add(Gain(2.0))." if isinstance(block, type) else ""
+            raise DiagramError(f"add wants a block, got {block!r}.{hint}")
+        if block in self.names:
+            raise DiagramError(
+                f"this {block!r} is in the diagram already, as `{self.names[block]}`; "
+                f"make a second one."
+            )
+        if name is None:
+            base = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(block).__name__).lower()
+            name, n = base, 1
+            while name in self.blocks:
+                n += 1
+                name = f"{base}_{n}"
+        self._claim_name(name)
+        self.blocks[name] = block
+        self.names[block] = name
+        return block
+
+    def input(
+        self,
+        name: str,
+        *,
+        unit: str | None = None,
+        default: float | None = 0.0,
+        width: int = 1,
+        kind: Kind = "real",
+        doc: str = "",
+    ) -> AbstractBlock:
+        """Declare an input of the whole diagram and return it as a source to connect from."""
+        return self.add(
+            Inport(Port("y", width=width, unit=unit, kind=kind, default=default, doc=doc)), name
+        )
+
+    def output(self, name: str, source: Endpoint) -> None:
+        """Declare an output of the whole diagram: another name for a block's port."""
+        self._claim_name(name, among=self.outports)
+        self.outports[name] = Outport(name, self.find_output(source))
+
+    def connect(self, source: Endpoint, *destinations: Endpoint) -> None:
+        """Wire an output to one or more inputs.
+
+        Each end is a block (if it has only one such port), ``block["port"]``, or a name.
+        """
+        if not destinations:
+            raise DiagramError(f"connect({source!r}) wants at least one destination.")
+        origin = self.find_output(source)
+        for destination in destinations:
+            target = self.find_input(destination)
+            key = (target.block, target.block.input_index[target.name])
+            if key in self.sources:
+                self.double_sources.append(
+                    f"input `{self.name_port(target)}` has two sources: "
+                    f"`{self.name_port(self.sources[key])}` and `{self.name_port(origin)}`. "
+                    f"Keep one, or add them with a Sum."
+                )
+            else:
+                self.sources[key] = origin
+
+    @property
+    def inports(self) -> dict[str, Inport]:
+        """The inputs of the diagram, by name."""
+        return {n: b for n, b in self.blocks.items() if isinstance(b, Inport)}
+
+    def find_output(self, end: Endpoint) -> PortRef:
+        """Return the output port that `end` names."""
+        block, port = self._split(end)
+        return self._pick(block, port, "output", block.output_index, block.input_index)
+
+    def find_input(self, end: Endpoint) -> PortRef:
+        """Return the input port that `end` names."""
+        block, port = self._split(end)
+        return self._pick(block, port, "input", block.input_index, block.output_index)
+
+    def name_port(self, ref: PortRef) -> str:
+        """Return ``name.port`` for messages."""
+        return f"{self.names.get(ref.block, repr(ref.block))}.{ref.name}"
+
+    def compile(self, **options: Any) -> Plan:
+        """Check the diagram and return its `Plan`; every problem is reported at once.
+
+        See `biella.scheduler.compile.compile_diagram` for the options.
+        """
+        from .compile import compile_diagram
+
+        return compile_diagram(self, **options)
+
+    def export_fmu(
+        self,
+        path: str | Path,
+        *,
+        inputs: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        parameters: Sequence[str] | Mapping[str, float] | None = None,
+    ) -> Path:
+        """Write the diagram as a self-contained FMI 2.0 co-simulation FMU. See `biella.fmu.export`."""
+        from ..fmu.export import export_fmu
+
+        return export_fmu(self, path, inputs=inputs, outputs=outputs, parameters=parameters)
+
+    def _claim_name(self, name: str, among: Mapping[str, object] | None = None) -> None:
+        if not isinstance(name, str) or not NAME.match(name):
+            raise DiagramError(
+                f"{name!r} cannot be a name: letters, digits, `_`, `-` and spaces, "
+                f"starting with a letter."
+            )
+        if name in (self.blocks if among is None else among):
+            raise DiagramError(f"the name `{name}` is taken in {self.name!r}.")
+
+    def _split(self, end: Endpoint) -> tuple[AbstractBlock, str]:
+        if isinstance(end, str):
+            if end in self.blocks:
+                return self.blocks[end], ""
+            name, _, port = end.partition(".")
+            return self[name], port
+        block, port = (end.block, end.name) if isinstance(end, PortRef) else (end, "")
+        if not isinstance(block, AbstractBlock):
+            raise DiagramError(f"connect wants blocks, ports or names, got {end!r}.")
+        if block not in self.names:
+            raise DiagramError(
+                f"{block!r} is not in {self.name!r} yet: add it first, d.add({block!r}(…), name=…)."
+            )
+        return block, port
+
+    def _pick(
+        self,
+        block: AbstractBlock,
+        port: str,
+        side: str,
+        index: Mapping[str, int],
+        others: Mapping[str, int],
+    ) -> PortRef:
+        name = self.names[block]
+        if not port:
+            if len(index) == 1:
+                return PortRef(block, next(iter(index)))
+            if not index:
+                raise DiagramError(f"`{name}` ({block!r}) has no {side}s.")
+            raise DiagramError(
+                f"`{name}` has {len(index)} {side}s: say which, {name}[{next(iter(index))!r}]. "
+                f"{side.capitalize()}s of `{name}`: {name_list(index)}."
+            )
+        if port not in index:
+            other = " It is an output." if side == "input" else " It is an input."
+            raise DiagramError(
+                f"`{name}` has no {side} `{port}`.{other if port in others else suggest(port, index)} "
+                f"{side.capitalize()}s of `{name}`: {name_list(index)}."
+            )
+        return PortRef(block, port)
+
+
+def check_step(step: float) -> float:
+    """Return `step` if it is a usable base step."""
+    if not (isinstance(step, int | float) and 0 < step < 1e12):
+        raise DiagramError(f"a step must be positive seconds, got {step!r}.")
+    return float(step)

@@ -1,0 +1,420 @@
+"""The C engine, through ctypes: `Instance` is one running copy of a plan."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..blocks.python import PythonBlock
+from ..errors import BiellaError, BlockError, PlanError, name_list, suggest
+from .build import library_name
+from .plan import Plan
+
+OK, STOP = 0, 1
+ERROR_STATE, ERROR_NOT_FINITE, ERROR_LOOP, ERROR_SOLVER, ERROR_BLOCK = -4, -5, -6, -7, -8
+_OP_INIT, _OP_OUTPUT, _OP_DERIVATIVE, _OP_UPDATE = range(4)
+
+Array = npt.NDArray[np.float64]
+HostCall = ctypes.CFUNCTYPE(c_int, c_int32, c_int32, c_double, c_double)
+
+
+class Layout(ctypes.Structure):
+    """Mirrors bl_layout."""
+
+    _fields_ = [(name, c_int64) for name in ("parameters", "signals", "states", "memory", "total")]
+
+
+class Record(ctypes.Structure):
+    """Mirrors bl_record."""
+
+    _fields_ = [
+        ("pick", POINTER(c_int64)),
+        ("count", c_int64),
+        ("every", c_int64),
+        ("out", POINTER(c_double)),
+        ("capacity", c_int64),
+        ("rows", c_int64),
+    ]
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL:
+    """Load the engine; ``BIELLA_LIBRARY`` names another one, such as a build with sanitizers."""
+    path = Path(os.environ.get("BIELLA_LIBRARY") or Path(__file__).parents[1] / library_name())
+    if not path.exists():  # __file__ may be behind the link src/biella/scheduler
+        path = Path(sys.modules["biella"].__path__[0]) / library_name()
+    try:
+        lib = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise BiellaError(
+            f"the engine library cannot be loaded from {path}: {error}. Install biella again "
+            f"(pip install .), or in a checkout run: python scheduler/build.py"
+        ) from error
+    engine = c_void_p
+    signatures: dict[str, tuple[Any, Sequence[Any]]] = {
+        "bl_hash": (ctypes.c_uint64, [c_char_p, c_size_t]),
+        "bl_open": (c_int, [c_char_p, c_size_t, POINTER(c_void_p), c_char_p, c_size_t]),
+        "bl_close": (None, [engine]),
+        "bl_set_host": (None, [engine, HostCall]),
+        "bl_reset": (None, [engine]),
+        "bl_init": (c_int, [engine]),
+        "bl_run": (c_int, [engine, c_int64, POINTER(Record), POINTER(c_int64)]),
+        "bl_outputs": (c_int, [engine]),
+        "bl_derivatives": (c_int, [engine, POINTER(c_double)]),
+        "bl_record_now": (c_int, [engine, POINTER(Record)]),
+        "bl_touch": (None, [engine]),
+        "bl_get_layout": (None, [engine, POINTER(Layout)]),
+        "bl_values": (POINTER(c_double), [engine]),
+        "bl_slopes": (POINTER(c_double), [engine]),
+        "bl_tick": (c_int64, [engine]),
+        "bl_time": (c_double, [engine]),
+        "bl_message": (c_char_p, [engine]),
+        "bl_failed_block": (c_int32, [engine]),
+        "bl_state_size": (c_size_t, [engine]),
+        "bl_save": (None, [engine, c_void_p]),
+        "bl_restore": (c_int, [engine, c_char_p, c_size_t]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(lib, name)
+        function.restype = result
+        function.argtypes = list(arguments)
+    return lib
+
+
+def hash_bytes(data: bytes) -> int:
+    """Return the engine's hash of `data`."""
+    return int(library().bl_hash(data, len(data)))
+
+
+class Instance:
+    """One running copy of a plan: its values, its tick.
+
+    Attributes
+    ----------
+    values
+        All values as one array that the engine works on: parameters, signals, states, memory. After
+        writing to it call `touch`.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._lib = library()
+        self._engine = c_void_p()
+        message = ctypes.create_string_buffer(512)
+        status = self._lib.bl_open(plan.data, len(plan.data), byref(self._engine), message, 512)
+        if status != OK:
+            raise PlanError(f"{message.value.decode(errors='replace')}.")
+        layout = Layout()
+        self._lib.bl_get_layout(self._engine, byref(layout))
+        self.layout = layout
+        self.values: Array = np.ctypeslib.as_array(
+            self._lib.bl_values(self._engine), shape=(layout.total,)
+        )
+        self._exception: BaseException | None = None
+        self._failed_inputs = ""
+        if plan.python_blocks:
+            self._host = make_host(self, plan.python_blocks)
+            self._lib.bl_set_host(self._engine, self._host)
+
+    def close(self) -> None:
+        """Free the engine."""
+        if self._engine:
+            self.values = np.array(self.values)
+            self._lib.bl_close(self._engine)
+            self._engine = c_void_p()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_engine", None):
+            self.close()
+
+    @property
+    def tick(self) -> int:
+        """Number of the present tick."""
+        return int(self._lib.bl_tick(self._engine))
+
+    @property
+    def time(self) -> float:
+        """Time of the present tick in seconds."""
+        return float(self._lib.bl_time(self._engine))
+
+    def reset(self) -> None:
+        """Go back to tick 0, with the plan's own parameters, and initialise."""
+        self._lib.bl_reset(self._engine)
+        self.initialise()
+
+    def initialise(self) -> None:
+        """Set all states from the parameters and go to tick 0."""
+        self._check(self._lib.bl_init(self._engine))
+
+    def evaluate(self) -> None:
+        """Compute all outputs at the present time."""
+        self._check(self._lib.bl_outputs(self._engine))
+
+    def run(self, ticks: int, record: Record | None = None) -> tuple[int, bool]:
+        """Run `ticks` ticks; return how many were done and whether a Stop block ended the run."""
+        done = c_int64()
+        reference = byref(record) if record is not None else None
+        status = self._lib.bl_run(self._engine, ticks, reference, byref(done))
+        self._check(status)
+        return done.value, status == STOP
+
+    def record_now(self, record: Record) -> None:
+        """Record the present tick."""
+        self._check(self._lib.bl_record_now(self._engine, byref(record)))
+
+    def derivatives(self) -> Array:
+        """Return dx/dt at the present time."""
+        dx = np.empty(self.layout.states)
+        pointer = dx.ctypes.data_as(POINTER(c_double))
+        self._check(self._lib.bl_derivatives(self._engine, pointer))
+        return dx
+
+    @property
+    def states(self) -> Array:
+        """The continuous states, as a view; after writing to it call `touch`."""
+        first = self.layout.parameters + self.layout.signals
+        return self.values[first : first + self.layout.states]
+
+    @property
+    def memory(self) -> Array:
+        """The discrete states and work memory, as a view."""
+        first = self.layout.parameters + self.layout.signals + self.layout.states
+        return self.values[first : first + self.layout.memory]
+
+    def touch(self) -> None:
+        """Say that values were written from outside."""
+        self._lib.bl_touch(self._engine)
+
+    def get(self, path: str) -> Any:
+        """Return a signal (at the present time) or a parameter: a number, or an array."""
+        plan = self.plan
+        if path in plan.parameters:
+            parameter = plan.parameters[path]
+            values = self.values[parameter.slot : parameter.slot + parameter.size]
+            return float(values[0]) if parameter.shape == () else values.reshape(parameter.shape).copy()
+        port = plan.find_signal(path)
+        self.evaluate()
+        if port.width == 1:
+            return float(self.values[port.slot])
+        return self.values[port.slot : port.slot + port.width].copy()
+
+    def set(self, path: str, value: Any) -> None:
+        """Set a parameter or an input of the diagram."""
+        plan = self.plan
+        if path in plan.parameters:
+            parameter = plan.parameters[path]
+            slot, shape, size = parameter.slot, parameter.shape, parameter.size
+        elif path in plan.inputs:
+            port = plan.inputs[path]
+            slot, shape, size = port.slot, (port.width,), port.width
+        else:
+            names = [*plan.parameters, *plan.inputs]
+            raise BiellaError(
+                f"there is no parameter or input `{path}`.{suggest(path, names)} "
+                f"Parameters: {name_list(plan.parameters)}. Inputs: {name_list(plan.inputs)}."
+            )
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise BiellaError(f"`{path}` wants numbers, got {value!r}.") from None
+        if array.size != size:
+            raise BiellaError(f"`{path}` has {size} values of shape {shape}, got {array.size}.")
+        if not np.isfinite(array).all() and np.isfinite(self.values[slot : slot + size]).all():
+            raise BiellaError(f"`{path}` must be finite, got {value!r}.")
+        self.values[slot : slot + size] = array.ravel()
+        self.touch()
+
+    def save(self) -> bytes:
+        """Return everything that the next tick depends on."""
+        buffer = ctypes.create_string_buffer(self._lib.bl_state_size(self._engine))
+        self._lib.bl_save(self._engine, buffer)
+        return buffer.raw
+
+    def restore(self, state: bytes) -> None:
+        """Go back to a saved state, also one of another instance of the same plan."""
+        if self._lib.bl_restore(self._engine, state, len(state)) != OK:
+            raise BiellaError(self._message() + ".")
+
+    def _message(self) -> str:
+        text: bytes = self._lib.bl_message(self._engine)
+        return text.decode(errors="replace")
+
+    def _check(self, status: int) -> None:
+        if status in (OK, STOP):
+            return
+        number = self._lib.bl_failed_block(self._engine)
+        time, tick = self.time, self.tick
+        when = f"at t = {time:.9g} s (tick {tick})"
+        if status == ERROR_LOOP:
+            cycle = " → ".join(self.plan.loops[number])
+            raise BlockError(
+                f"an algebraic loop has no solution that Newton's method finds {when}: {cycle}. "
+                f"{self._message()}. Break it with a UnitDelay, or check its gain.",
+                time=time,
+                tick=tick,
+            )
+        path = self.plan.blocks[number].path if 0 <= number < len(self.plan.blocks) else ""
+        named = f"`{path}` ({self.plan.blocks[number].type})" if path else "the engine"
+        if self._exception is not None:
+            cause, self._exception = self._exception, None
+            if isinstance(cause, KeyboardInterrupt):
+                raise cause
+            raise BlockError(
+                f"{named} raised {type(cause).__name__} {when}: {cause}. "
+                f"Inputs: {self._failed_inputs or 'none'}.",
+                path=path,
+                time=time,
+                tick=tick,
+            ) from cause
+        if status == ERROR_NOT_FINITE:
+            inputs = self._show_inputs(number)
+            text = f"{named} gave a value that is not finite {when}. Inputs: {inputs}."
+        elif status == ERROR_BLOCK:
+            note = self.plan.sections["NOTE"].split(b"\0")[number].decode()
+            text = f"{named} stopped the run {when}: {note or self._message()}"
+        else:
+            text = f"{named}: {self._message()} {when}."
+        raise BlockError(text, path=path, time=time, tick=tick)
+
+    def _show_inputs(self, number: int) -> str:
+        if not 0 <= number < len(self.plan.blocks):
+            return "unknown"
+        ports = self.plan.blocks[number].inputs
+        shown = (
+            f"{port.path.rpartition('.')[2]} = {_show(self.values[port.slot : port.slot + port.width])}"
+            for port in ports
+        )
+        return ", ".join(shown) or "none"
+
+
+def _show(values: Array) -> str:
+    if values.size == 1:
+        return f"{values[0]:.9g}"
+    return "[" + ", ".join(f"{v:.6g}" for v in values[:8]) + (", …]" if values.size > 8 else "]")
+
+
+Operation = Callable[[float], None]
+
+
+def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
+    """Return the function by which the engine calls Python blocks."""
+    operations = {n: _bind_operations(instance, n, block) for n, block in blocks.items()}
+
+    def call(number: int, op: int, t: float, dt: float) -> int:
+        try:
+            operations[number][op](t)
+        except BaseException as error:
+            instance._exception = error
+            instance._failed_inputs = instance._show_inputs(number)
+            return ERROR_BLOCK
+        return OK
+
+    return HostCall(call)
+
+
+def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> list[Operation]:
+    """Tie a block's methods to where its values lie in the engine."""
+    info = instance.plan.blocks[number]
+    memory = memoryview(instance.values)
+    records = np.frombuffer(instance.plan.sections["BLKS"], dtype="<i4").reshape(-1, 15)[number]
+    x_first, x_count, z_first, z_count = (int(v) for v in records[7:11])
+    state = (
+        instance.states[x_first : x_first + x_count]
+        if block.is_continuous
+        else instance.memory[z_first : z_first + z_count]
+    )
+    readers = [_reader(memory, instance.values, port.slot, port.width) for port in info.inputs]
+    writers = [_writer(memory, instance.values, port.slot, port.width) for port in info.outputs]
+    derivative = _derivative_view(instance, x_first, x_count)
+    initial = block.initial_state
+
+    if len(readers) == 1:
+        read_all: Callable[[], Any] = readers[0]
+    else:
+        def read_all() -> Any:
+            return tuple([read() for read in readers])
+
+    def init(t: float) -> None:
+        state[:] = initial
+
+    method: Callable[[float, Any, Any], Any] = getattr(block, "output", lambda t, x, u: None)
+    count = len(writers)
+    if count == 1:
+        write_one = writers[0]
+
+        def output(t: float) -> None:
+            write_one(method(t, state, read_all()))
+    else:
+        def output(t: float) -> None:
+            results = method(t, state, read_all())
+            if count == 0:
+                return
+            if not isinstance(results, tuple | list) or len(results) != count:
+                raise TypeError(f"output must return {count} values, got {results!r}")
+            for write, result in zip(writers, results, strict=True):
+                write(result)
+
+    def differentiate(t: float) -> None:
+        derivative[:] = block.derivative(t, state, read_all())  # type: ignore[attr-defined]
+
+    def update(t: float) -> None:
+        new = block.update(t, state, read_all())  # type: ignore[attr-defined]
+        if initial.size:
+            if new is None:
+                raise TypeError("update must return the new state")
+            state[:] = new
+
+    return [init, output, differentiate, update]
+
+
+def _derivative_view(instance: Instance, first: int, count: int) -> Array:
+    if not count:
+        return np.empty(0)
+    slopes = np.ctypeslib.as_array(
+        instance._lib.bl_slopes(instance._engine), shape=(instance.layout.states,)
+    )
+    return slopes[first : first + count]
+
+
+def _reader(memory: memoryview, values: Array, slot: int, width: int) -> Callable[[], Any]:
+    if width == 1:
+        return lambda: memory[slot]
+    view = values[slot : slot + width]
+    view = view.view()
+    view.setflags(write=False)
+    return lambda: view
+
+
+def _writer(memory: memoryview, values: Array, slot: int, width: int) -> Callable[[Any], None]:
+    if width == 1:
+        def write(value: Any) -> None:
+            try:
+                memory[slot] = value
+            except TypeError:
+                memory[slot] = float(np.asarray(value, dtype=np.float64).reshape(()))
+
+        return write
+    view = values[slot : slot + width]
+
+    def write_vector(value: Any) -> None:
+        array = np.asarray(value, dtype=np.float64).ravel()
+        if array.size != width:
+            raise ValueError(f"output must return {width} values, got {array.size}")
+        view[:] = array
+
+    return write_vector

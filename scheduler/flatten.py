@@ -1,0 +1,179 @@
+"""Flattening: a diagram with subsystems becomes one list of blocks, each input with its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..blocks.block import AbstractBlock
+from ..blocks.ports import Port, PortRef
+from .diagram import Diagram, Inport
+from .subsystem import HeldOutput, Subsystem
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an input's value comes from: output `port` of block number `block`, or, if `block` is
+    negative, input number ``-1 - block`` of the whole diagram."""
+
+    block: int
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlatInput:
+    """A value from outside: an input of the diagram, or an unconnected one of a subsystem."""
+
+    name: str
+    port: Port
+    declared: bool
+
+
+@dataclass(slots=True)
+class FlatBlock:
+    """A block of the flattened diagram."""
+
+    path: str
+    block: AbstractBlock
+    guard: int
+    """Number of the conditional subsystem that it is in, or -1."""
+    sources: list[Source | None] = field(default_factory=list)
+    shows_guard: int = -1
+    """For an output of a conditional subsystem: that subsystem's number."""
+
+
+@dataclass(slots=True)
+class Guard:
+    """A conditional subsystem of the flattened diagram."""
+
+    path: str
+    subsystem: Subsystem
+    parent: int
+    first: int
+    count: int = 0
+    control: Source | None = None
+
+
+@dataclass(slots=True)
+class FlatDiagram:
+    """What `flatten` gives."""
+
+    blocks: list[FlatBlock]
+    guards: list[Guard]
+    inputs: list[FlatInput]
+    outputs: list[tuple[str, Source | None]]
+    problems: list[str]
+
+
+@dataclass(slots=True)
+class _Scope:
+    """One use of a diagram: the same one may stand at several places."""
+
+    diagram: Diagram
+    prefix: str
+    parent: _Scope | None
+    subsystem: Subsystem | None
+    guard: int
+    numbers: dict[AbstractBlock, int] = field(default_factory=dict)
+    inner: dict[AbstractBlock, _Scope] = field(default_factory=dict)
+    shown: dict[str, int] = field(default_factory=dict)
+    """Outputs of a conditional subsystem: name → number of its `HeldOutput`."""
+
+
+def flatten(diagram: Diagram) -> FlatDiagram:
+    """Expand all subsystems of `diagram`. Blocks of a subsystem stay next to each other."""
+    flat = FlatDiagram([], [], [], [], [])
+    scopes: list[_Scope] = []
+
+    def enter(scope: _Scope) -> None:
+        scopes.append(scope)
+        flat.problems += scope.diagram.double_sources
+        for name, block in scope.diagram.blocks.items():
+            path = scope.prefix + name
+            if isinstance(block, Inport):
+                if scope.parent is None:
+                    scope.numbers[block] = -1 - len(flat.inputs)
+                    flat.inputs.append(FlatInput(name, block.port, True))
+            elif isinstance(block, Subsystem):
+                enter_subsystem(scope, block, path)
+            else:
+                scope.numbers[block] = len(flat.blocks)
+                flat.blocks.append(FlatBlock(path, block, scope.guard))
+
+    def enter_subsystem(scope: _Scope, block: Subsystem, path: str) -> None:
+        guard = scope.guard
+        if block.control:
+            guard = len(flat.guards)
+            flat.guards.append(Guard(path, block, scope.guard, len(flat.blocks)))
+        inner = _Scope(block.diagram, path + ".", scope, block, guard)
+        scope.inner[block] = inner
+        enter(inner)
+        if not block.control:
+            return
+        flat.guards[guard].count = len(flat.blocks) - flat.guards[guard].first
+        if not flat.guards[guard].count:
+            flat.problems.append(f"the conditional subsystem `{path}` has no blocks inside.")
+        if block.control != "reset":
+            for name in block.diagram.outports:
+                inner.shown[name] = len(flat.blocks)
+                shown = HeldOutput(block.initial, block.outputs_reset)
+                flat.blocks.append(FlatBlock(f"{path}.{name}", shown, scope.guard, [], guard))
+
+    def resolve(scope: _Scope, ref: PortRef, depth: int = 0) -> Source | None:
+        """Follow a wire through the borders of subsystems to the block that drives it."""
+        block = ref.block
+        if depth > 10_000:
+            flat.problems.append(
+                f"`{scope.prefix}{scope.diagram.name_port(ref)}` is fed by itself through a "
+                f"subsystem that only passes it on."
+            )
+            return None
+        if isinstance(block, Inport) and scope.parent is not None:
+            name = scope.diagram.names[block]
+            assert scope.subsystem is not None
+            key = (scope.subsystem, scope.subsystem.input_index[name])
+            outer = scope.parent.diagram.sources.get(key)
+            if outer:
+                return resolve(scope.parent, outer, depth + 1)
+            if block not in scope.numbers:
+                scope.numbers[block] = -1 - len(flat.inputs)
+                flat.inputs.append(FlatInput(scope.prefix + name, block.port, False))
+            return Source(scope.numbers[block], 0)
+        if isinstance(block, Subsystem):
+            inner = scope.inner[block]
+            if ref.name in inner.shown:
+                return Source(inner.shown[ref.name], 0)
+            return resolve(inner, inner.diagram.outports[ref.name].source, depth + 1)
+        return Source(scope.numbers[block], block.output_index[ref.name])
+
+    def source_of(scope: _Scope, block: AbstractBlock, port: int) -> Source | None:
+        ref = scope.diagram.sources.get((block, port))
+        return resolve(scope, ref) if ref else None
+
+    root = _Scope(diagram, "", None, None, -1)
+    enter(root)
+    for scope in scopes:
+        for block, number in list(scope.numbers.items()):
+            if number >= 0:
+                flat.blocks[number].sources = [
+                    source_of(scope, block, n) for n in range(len(block.inputs))
+                ]
+        for inner_block, inner in scope.inner.items():
+            assert isinstance(inner_block, Subsystem)
+            _report_unconnected(flat, scope, inner_block)
+            if inner_block.control:
+                flat.guards[inner.guard].control = source_of(
+                    scope, inner_block, inner_block.input_index[inner_block.control]
+                )
+            for name, number in inner.shown.items():
+                inside = resolve(inner, inner.diagram.outports[name].source)
+                flat.blocks[number].sources = [inside, None]
+    flat.outputs = [(name, resolve(root, port.source)) for name, port in diagram.outports.items()]
+    return flat
+
+
+def _report_unconnected(flat: FlatDiagram, scope: _Scope, block: Subsystem) -> None:
+    for n, port in enumerate(block.inputs):
+        if port.default is None and (block, n) not in scope.diagram.sources:
+            flat.problems.append(
+                f"input `{scope.prefix}{scope.diagram.names[block]}.{port.name}` is not connected."
+            )

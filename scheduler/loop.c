@@ -1,0 +1,89 @@
+/* Algebraic loops: find v with g(v) = v, where g is one pass over the loop's calls, by Newton's method
+ * with a finite-difference Jacobian and step halving, from the last committed solution. */
+#include <math.h>
+#include <string.h>
+
+#include "scheduler/engine.h"
+
+enum { LARGEST_ITERATIONS = 50, LARGEST_HALVINGS = 12 };
+static const double GOAL = 1e-13;       /* relative; reached in one or two steps if the loop is linear */
+static const double ACCEPTABLE = 1e-9;  /* where rounding inside the loop stops progress before the goal */
+
+int64_t bl_loop_scratch_size(int32_t tears) {
+    const int64_t n = tears;
+    return n * n + 6 * n;
+}
+
+static int run_body(bl_engine *e, const bl_loop *loop, double t, bool minor) {
+    for (int64_t s = 0; s < loop->body.segment_count; s++) {
+        const bl_segment *segment = &loop->body.segments[s];
+        const bool due = minor ? segment->rate == BL_RATE_CONTINUOUS : e->due[segment->rate];
+        if (!due || !bl_active(e, segment->guard)) continue;
+        for (int64_t c = segment->first; c < segment->first + segment->count; c++) {
+            const bl_call *call = &loop->body.calls[c];
+            const int status = call->run(call->block, t);
+            if (status != BL_OK) return bl_fail(e, status, call->block->index, "the block failed");
+        }
+    }
+    return BL_OK;
+}
+
+/* residual = g(v) - v, leaving g(v) in the tear slots; *size = its largest entry relative to v. */
+static int evaluate(bl_engine *e, const bl_loop *loop, double t, bool minor, const double *v,
+                    double *residual, double *size) {
+    for (int32_t i = 0; i < loop->tear_count; i++) e->values[loop->tears[i]] = v[i];
+    const int status = run_body(e, loop, t, minor);
+    *size = 0.0;
+    for (int32_t i = 0; i < loop->tear_count; i++) {
+        residual[i] = e->values[loop->tears[i]] - v[i];
+        const double relative = fabs(residual[i]) / fmax(1.0, fabs(v[i]));
+        if (!(relative <= *size)) *size = relative; /* keeps a NaN */
+    }
+    return status;
+}
+
+int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor) {
+    const int64_t n = loop->tear_count;
+    double *jacobian = e->loop_scratch, *pivots = jacobian + n * n, *v = pivots + n;
+    double *residual = v + n, *step = residual + n, *trial = step + n, *trial_residual = trial + n;
+    double size = 0.0;
+
+    for (int64_t i = 0; i < n; i++) v[i] = minor ? e->values[loop->tears[i]] : loop->start[i];
+    int status = evaluate(e, loop, t, minor, v, residual, &size);
+    if (status != BL_OK) return status;
+    for (int iteration = 0; !(size <= GOAL); iteration++) {
+        if (iteration == LARGEST_ITERATIONS || isnan(size)) break;
+        for (int64_t j = 0; j < n; j++) {
+            const double kept = v[j], nudge = 1e-7 * fmax(1.0, fabs(kept));
+            double ignored = 0.0;
+            v[j] = kept + nudge;
+            const double nudged = v[j] - kept;
+            status = evaluate(e, loop, t, minor, v, trial_residual, &ignored);
+            if (status != BL_OK) return status;
+            v[j] = kept;
+            for (int64_t i = 0; i < n; i++)
+                jacobian[i * n + j] = (trial_residual[i] - residual[i]) / nudged;
+        }
+        for (int64_t i = 0; i < n; i++) step[i] = -residual[i];
+        if (bl_lu_factor(jacobian, pivots, n) != BL_OK) break;
+        bl_lu_solve(jacobian, pivots, n, step);
+
+        double fraction = 1.0, trial_size = 0.0;
+        int halving = 0;
+        for (; halving < LARGEST_HALVINGS; halving++, fraction *= 0.5) {
+            for (int64_t i = 0; i < n; i++) trial[i] = v[i] + fraction * step[i];
+            status = evaluate(e, loop, t, minor, trial, trial_residual, &trial_size);
+            if (status != BL_OK) return status;
+            if (trial_size < size) break;
+        }
+        if (halving == LARGEST_HALVINGS) break;
+        memcpy(v, trial, (size_t)n * sizeof(double));
+        memcpy(residual, trial_residual, (size_t)n * sizeof(double));
+        size = trial_size;
+    }
+    if (!(size <= ACCEPTABLE))
+        return bl_fail(e, BL_ERROR_LOOP, (int32_t)(loop - e->loops),
+                       "algebraic loop not solved: residual %.3g at t = %.9g", size, t);
+    /* The signals that consumers see are those computed from v. */
+    return evaluate(e, loop, t, minor, v, residual, &size);
+}

@@ -1,0 +1,534 @@
+/* Loading a plan. A plan is bytes from anywhere, so nothing in it is believed before it was checked here.
+ *
+ *   head      magic, version, number of sections, hash of all that follows the head
+ *   directory of sections: tag, size of an element, offset, number of elements
+ *   sections  8-byte aligned, little-endian
+ *
+ * scheduler/plan.py writes the same layout; the two files change together. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/engine.h"
+
+typedef struct {
+    char magic[8];
+    uint32_t version, section_count;
+    uint64_t hash, size;
+} bl_plan_head;
+
+typedef struct {
+    char tag[4];
+    uint32_t element;
+    uint64_t offset, count;
+} bl_plan_section;
+
+static const char MAGIC[8] = {'b', 'i', 'e', 'l', 'l', 'a', 'P', '\n'};
+static const int64_t LARGEST_VALUES = 1LL << 27; /* doubles in one engine: 1 GiB */
+static const int64_t LARGEST_IMPLICIT = 4096;    /* states, for a dense Jacobian */
+static const int32_t LARGEST_TEARS = 2048;
+
+/* Integers of one record in each table. */
+enum { BLOCK_KERNEL, BLOCK_RATE, BLOCK_GUARD, BLOCK_U, BLOCK_U_COUNT, BLOCK_Y, BLOCK_Y_COUNT, BLOCK_X,
+       BLOCK_X_COUNT, BLOCK_Z, BLOCK_Z_COUNT, BLOCK_P, BLOCK_P_COUNT, BLOCK_I, BLOCK_I_COUNT, BLOCK_FIELDS };
+enum { GUARD_KIND, GUARD_EDGE, GUARD_RESETS, GUARD_PARENT, GUARD_CONTROL, GUARD_BLOCK, GUARD_BLOCK_COUNT,
+       GUARD_X, GUARD_X_COUNT, GUARD_Z, GUARD_Z_COUNT, GUARD_MEMORY, GUARD_FIELDS };
+enum { LOOP_BODY, LOOP_BODY_COUNT, LOOP_TEAR, LOOP_TEAR_COUNT, LOOP_START, LOOP_FIELDS };
+enum { ENTRY_CALL, ENTRY_LOOP, ENTRY_GUARD };
+enum { SIZE_SIGNALS, SIZE_STATES, SIZE_MEMORY, SIZE_SOLVER, SIZE_FIELDS };
+
+typedef struct {
+    bl_engine *e;
+    const unsigned char *bytes;
+    size_t size;
+    const bl_plan_section *sections;
+    uint32_t section_count;
+    char *message;
+    size_t message_size;
+} bl_loader;
+
+static int refuse(const bl_loader *l, const char *why) {
+    snprintf(l->message, l->message_size, "not a sound plan: %s", why);
+    return BL_ERROR_PLAN;
+}
+
+#define REQUIRE(condition, why) \
+    do {                        \
+        if (!(condition)) return refuse(l, why); \
+    } while (0)
+
+#define TRY(call)                              \
+    do {                                       \
+        const int try_status = (call);         \
+        if (try_status != BL_OK) return try_status; \
+    } while (0)
+
+static int allocate(bl_loader *l, int64_t count, size_t element, void *out) {
+    const size_t size = (count > 0 ? (size_t)count : 1) * element;
+    bl_chunk *chunk = calloc(1, sizeof(bl_chunk) + size);
+    if (!chunk) {
+        snprintf(l->message, l->message_size, "no memory for %zu bytes", size);
+        return BL_ERROR_MEMORY;
+    }
+    chunk->size = size;
+    chunk->next = l->e->chunks;
+    l->e->chunks = chunk;
+    void *data = chunk + 1;
+    memcpy(out, &data, sizeof data);
+    return BL_OK;
+}
+
+uint64_t bl_hash(const void *bytes, size_t size) { /* FNV-1a */
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static bool fits(int64_t first, int64_t count, int64_t total) {
+    return first >= 0 && count >= 0 && first <= total && count <= total - first;
+}
+
+/* A section's elements and their number; an absent section is empty. */
+static int find_section(const bl_loader *l, const char *tag, size_t element, const void *out,
+                        int64_t *count) {
+    const void *data = NULL;
+    *count = 0;
+    for (uint32_t s = 0; s < l->section_count; s++) {
+        const bl_plan_section *section = &l->sections[s];
+        if (memcmp(section->tag, tag, 4) != 0) continue;
+        REQUIRE(section->element == element, "a section has elements of another size");
+        REQUIRE(section->offset % 8 == 0 && section->offset <= l->size, "a section starts outside the file");
+        REQUIRE(section->count <= (l->size - section->offset) / element, "a section ends outside the file");
+        data = l->bytes + section->offset;
+        *count = (int64_t)section->count;
+        break;
+    }
+    memcpy((void *)(uintptr_t)out, &data, sizeof data);
+    return BL_OK;
+}
+
+/* Splits a section of NUL-terminated strings. */
+static int load_strings(bl_loader *l, const char *tag, int64_t wanted, const char ***strings,
+                        int64_t *found) {
+    const char *text = NULL;
+    int64_t length = 0, n = 0;
+    TRY(find_section(l, tag, 1, &text, &length));
+    REQUIRE(length == 0 || text[length - 1] == '\0', "a string table does not end");
+    for (int64_t i = 0; i < length; i++) n += text[i] == '\0';
+    REQUIRE(wanted < 0 || n == wanted, "a string table has the wrong number of strings");
+    char *copy = NULL;
+    TRY(allocate(l, length, 1, &copy));
+    TRY(allocate(l, n, sizeof(char *), strings));
+    if (length > 0) memcpy(copy, text, (size_t)length);
+    int64_t k = 0;
+    for (int64_t i = 0; i < length; i++)
+        if (i == 0 || copy[i - 1] == '\0') (*strings)[k++] = copy + i;
+    *found = n;
+    return BL_OK;
+}
+
+static int load_head(bl_loader *l) {
+    bl_plan_head head;
+    REQUIRE(l->size >= sizeof head, "shorter than a plan's head");
+    memcpy(&head, l->bytes, sizeof head);
+    REQUIRE(memcmp(head.magic, MAGIC, sizeof MAGIC) == 0, "it does not start as a plan does");
+    if (head.version != BL_PLAN_VERSION) {
+        snprintf(l->message, l->message_size, "plan format %u, but this engine reads format %d",
+                 (unsigned)head.version, BL_PLAN_VERSION);
+        return BL_ERROR_VERSION;
+    }
+    REQUIRE(head.size == l->size, "truncated, or longer than it says");
+    REQUIRE(head.section_count <= (l->size - sizeof head) / sizeof(bl_plan_section),
+            "its directory is outside the file");
+#ifndef BL_FUZZING /* a fuzzer cannot guess a hash */
+    REQUIRE(head.hash == bl_hash(l->bytes + sizeof head, l->size - sizeof head), "its hash does not match");
+#endif
+    l->sections = (const bl_plan_section *)(const void *)(l->bytes + sizeof head);
+    l->section_count = head.section_count;
+    l->e->plan_hash = head.hash;
+    return BL_OK;
+}
+
+static int load_sizes(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int64_t *sizes = NULL;
+    const double *times = NULL, *parameters = NULL;
+    int64_t n = 0;
+    TRY(find_section(l, "SIZE", 8, &sizes, &n));
+    REQUIRE(n == SIZE_FIELDS, "no sizes");
+    TRY(find_section(l, "TIME", 8, &times, &n));
+    REQUIRE(n == 2 && times[0] > 0.0 && times[0] < 1e12 && times[1] > -1e15 && times[1] < 1e15,
+            "the step must be positive");
+    e->step = times[0];
+    e->start = times[1];
+    TRY(find_section(l, "PARA", 8, &parameters, &e->layout.parameters));
+    e->layout.signals = sizes[SIZE_SIGNALS];
+    e->layout.states = sizes[SIZE_STATES];
+    e->layout.memory = sizes[SIZE_MEMORY];
+    for (int k = SIZE_SIGNALS; k <= SIZE_MEMORY; k++)
+        REQUIRE(sizes[k] >= 0 && sizes[k] <= LARGEST_VALUES, "a size is out of range");
+    REQUIRE(sizes[SIZE_SOLVER] >= 0 && sizes[SIZE_SOLVER] < BL_SOLVER_COUNT, "unknown solver");
+    e->solver = (int32_t)sizes[SIZE_SOLVER];
+    const bool implicit = e->solver == BL_BACKWARD_EULER || e->solver == BL_TRAPEZOIDAL;
+    REQUIRE(!implicit || e->layout.states <= LARGEST_IMPLICIT, "too many states for an implicit solver");
+    const int64_t plain =
+        e->layout.parameters + e->layout.signals + e->layout.states + e->layout.memory;
+    e->layout.total = plain + bl_solver_memory(e->solver, e->layout.states);
+    REQUIRE(e->layout.total <= LARGEST_VALUES, "it asks for too much memory");
+
+    TRY(allocate(l, e->layout.total, sizeof(double), &e->values));
+    TRY(allocate(l, e->layout.parameters, sizeof(double), &e->first_parameters));
+    if (e->layout.parameters > 0)
+        memcpy(e->first_parameters, parameters, (size_t)e->layout.parameters * sizeof(double));
+    e->signals = e->values + e->layout.parameters;
+    e->x = e->signals + e->layout.signals;
+    e->z = e->x + e->layout.states;
+    e->solver_memory = e->z + e->layout.memory;
+    TRY(allocate(l, e->layout.states, sizeof(double), &e->dx));
+    return allocate(l, bl_solver_scratch(e->solver, e->layout.states), sizeof(double), &e->stages);
+}
+
+static int load_rates(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int64_t *pairs = NULL;
+    int64_t n = 0;
+    TRY(find_section(l, "RATE", 8, &pairs, &n));
+    REQUIRE(n % 2 == 0 && n >= 4 && n < 1 << 24, "it has no rates");
+    e->rate_count = (int32_t)(n / 2);
+    TRY(allocate(l, e->rate_count, sizeof(bl_rate), &e->rates));
+    TRY(allocate(l, e->rate_count, sizeof(bool), &e->due));
+    for (int32_t r = 0; r < e->rate_count; r++) {
+        e->rates[r].period = pairs[2 * r];
+        e->rates[r].offset = pairs[2 * r + 1];
+        REQUIRE(r < 2 || (e->rates[r].period >= 1 && e->rates[r].offset >= 0 &&
+                          e->rates[r].offset < e->rates[r].period),
+                "a rate has no sound period");
+    }
+    return BL_OK;
+}
+
+/* Fills pointers and widths for `count` ports, which must lie in slots [lowest, end). */
+static int load_ports(const bl_loader *l, const int32_t *ports, int64_t port_count, int64_t first,
+                      int64_t count, int64_t lowest, int64_t end, double **pointers, int32_t *widths) {
+    const bl_engine *e = l->e;
+    REQUIRE(fits(first, count, port_count), "a block's ports are outside the table");
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t slot = ports[2 * (first + k)], width = ports[2 * (first + k) + 1];
+        REQUIRE(slot >= lowest && width >= 1 && fits(slot, width, end), "a port is outside the signals");
+        pointers[k] = e->values + slot;
+        widths[k] = (int32_t)width;
+    }
+    return BL_OK;
+}
+
+static int load_blocks(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int32_t *records = NULL, *ports = NULL, *integers = NULL;
+    const char **kernel_names = NULL;
+    int64_t record_count = 0, port_count = 0, integer_count = 0, name_count = 0, n = 0;
+    TRY(find_section(l, "BLKS", 4, &records, &record_count));
+    TRY(find_section(l, "PORT", 4, &ports, &port_count));
+    TRY(find_section(l, "INTS", 4, &integers, &integer_count));
+    TRY(load_strings(l, "KERN", -1, &kernel_names, &name_count));
+    REQUIRE(record_count % BLOCK_FIELDS == 0 && record_count < INT32_MAX, "the block table is ragged");
+    REQUIRE(port_count % 2 == 0, "the port table is ragged");
+    port_count /= 2;
+    e->block_count = (int32_t)(record_count / BLOCK_FIELDS);
+    TRY(load_strings(l, "PATH", e->block_count, &e->paths, &n));
+    TRY(load_strings(l, "NOTE", e->block_count, &e->notes, &n));
+
+    const bl_kernel **kernels = NULL;
+    TRY(allocate(l, name_count, sizeof *kernels, &kernels));
+    for (int64_t k = 0; k < name_count; k++) {
+        kernels[k] = bl_find_kernel(kernel_names[k]);
+        if (!kernels[k]) {
+            snprintf(l->message, l->message_size,
+                     "this engine has no kernel '%.40s': the plan was made by a newer biella", kernel_names[k]);
+            return BL_ERROR_PLAN;
+        }
+    }
+    int32_t *own_integers = NULL, *widths = NULL;
+    double **pointers = NULL;
+    int64_t used = 0;
+    for (int32_t b = 0; b < e->block_count; b++) {
+        const int32_t *record = records + (int64_t)b * BLOCK_FIELDS;
+        REQUIRE(record[BLOCK_U_COUNT] >= 0 && record[BLOCK_Y_COUNT] >= 0, "a block's ports are outside the table");
+        used += (int64_t)record[BLOCK_U_COUNT] + record[BLOCK_Y_COUNT];
+        REQUIRE(used <= 4 * port_count, "the blocks share more ports than there are");
+    }
+    TRY(allocate(l, integer_count, sizeof(int32_t), &own_integers));
+    if (integer_count > 0) memcpy(own_integers, integers, (size_t)integer_count * sizeof(int32_t));
+    TRY(allocate(l, used, sizeof(double *), &pointers));
+    TRY(allocate(l, used, sizeof(int32_t), &widths));
+    TRY(allocate(l, e->block_count, sizeof(bl_block), &e->blocks));
+    TRY(allocate(l, e->block_count, sizeof(bl_kernel *), &e->kernels));
+    TRY(allocate(l, e->block_count, sizeof(int32_t), &e->block_rate));
+    TRY(allocate(l, e->block_count, sizeof(int32_t), &e->block_guard));
+
+    used = 0;
+    const int64_t readable = e->z + e->layout.memory - e->values;
+    for (int32_t b = 0; b < e->block_count; b++) {
+        const int32_t *record = records + (int64_t)b * BLOCK_FIELDS;
+        bl_block *block = &e->blocks[b];
+        REQUIRE(record[BLOCK_KERNEL] >= 0 && record[BLOCK_KERNEL] < name_count, "a block has no kernel");
+        REQUIRE(record[BLOCK_RATE] >= 0 && record[BLOCK_RATE] < e->rate_count, "a block has no rate");
+        REQUIRE(fits(record[BLOCK_X], record[BLOCK_X_COUNT], e->layout.states), "states out of range");
+        REQUIRE(fits(record[BLOCK_Z], record[BLOCK_Z_COUNT], e->layout.memory), "memory out of range");
+        REQUIRE(fits(record[BLOCK_P], record[BLOCK_P_COUNT], e->layout.parameters), "parameters out of range");
+        REQUIRE(fits(record[BLOCK_I], record[BLOCK_I_COUNT], integer_count), "integers out of range");
+        e->kernels[b] = kernels[record[BLOCK_KERNEL]];
+        e->block_rate[b] = record[BLOCK_RATE];
+        e->block_guard[b] = record[BLOCK_GUARD];
+        block->u_count = record[BLOCK_U_COUNT];
+        block->y_count = record[BLOCK_Y_COUNT];
+        block->x_count = record[BLOCK_X_COUNT];
+        block->z_count = record[BLOCK_Z_COUNT];
+        block->p_count = record[BLOCK_P_COUNT];
+        block->i_count = record[BLOCK_I_COUNT];
+        block->u = (const double *const *)(pointers + used);
+        block->u_width = widths + used;
+        TRY(load_ports(l, ports, port_count, record[BLOCK_U], block->u_count, 0, readable, pointers + used,
+                       widths + used));
+        used += block->u_count;
+        block->y = pointers + used;
+        block->y_width = widths + used;
+        TRY(load_ports(l, ports, port_count, record[BLOCK_Y], block->y_count, e->layout.parameters,
+                       e->layout.parameters + e->layout.signals, pointers + used, widths + used));
+        used += block->y_count;
+        block->x = e->x + record[BLOCK_X];
+        block->dx = e->dx + record[BLOCK_X];
+        block->z = e->z + record[BLOCK_Z];
+        block->p = e->values + record[BLOCK_P];
+        block->i = own_integers + record[BLOCK_I];
+        block->index = b;
+        block->host = &e->host;
+        const int64_t period = record[BLOCK_RATE] < 2 ? 1 : e->rates[record[BLOCK_RATE]].period;
+        block->dt = (double)period * e->step;
+        if (!e->kernels[b]->check(block)) {
+            snprintf(l->message, l->message_size, "not a sound plan: block '%.80s' does not fit its kernel '%s'",
+                     e->paths[b], e->kernels[b]->name);
+            return BL_ERROR_PLAN;
+        }
+    }
+    return BL_OK;
+}
+
+static int load_guards(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int32_t *records = NULL;
+    int64_t n = 0;
+    TRY(find_section(l, "GARD", 4, &records, &n));
+    REQUIRE(n % GUARD_FIELDS == 0 && n < INT32_MAX, "the guard table is ragged");
+    e->guard_count = (int32_t)(n / GUARD_FIELDS);
+    TRY(allocate(l, e->guard_count, sizeof(bl_guard), &e->guards));
+    for (int32_t g = 0; g < e->guard_count; g++) {
+        const int32_t *record = records + (int64_t)g * GUARD_FIELDS;
+        bl_guard *guard = &e->guards[g];
+        REQUIRE(record[GUARD_KIND] >= 0 && record[GUARD_KIND] <= BL_GUARD_RESET, "unknown kind of guard");
+        REQUIRE(record[GUARD_EDGE] >= 0 && record[GUARD_EDGE] <= BL_EDGE_LEVEL, "unknown kind of edge");
+        REQUIRE(record[GUARD_PARENT] >= -1 && record[GUARD_PARENT] < g, "a guard's parent comes after it");
+        REQUIRE(fits(record[GUARD_CONTROL], 1, e->layout.parameters + e->layout.signals), "a guard has no signal");
+        REQUIRE(fits(record[GUARD_BLOCK], record[GUARD_BLOCK_COUNT], e->block_count), "a guard's blocks do not exist");
+        REQUIRE(fits(record[GUARD_X], record[GUARD_X_COUNT], e->layout.states), "a guard's states do not exist");
+        REQUIRE(fits(record[GUARD_Z], record[GUARD_Z_COUNT], e->layout.memory), "a guard's memory does not exist");
+        const int64_t size = BL_GUARD_MEMORY + (int64_t)record[GUARD_X_COUNT] + record[GUARD_Z_COUNT];
+        REQUIRE(fits(record[GUARD_MEMORY], size, e->layout.memory), "a guard's memory does not exist");
+        REQUIRE(record[GUARD_MEMORY] + size <= record[GUARD_Z] ||
+                    record[GUARD_Z] + record[GUARD_Z_COUNT] <= record[GUARD_MEMORY],
+                "a guard shadows itself");
+        guard->kind = record[GUARD_KIND];
+        guard->edge = record[GUARD_EDGE];
+        guard->resets = record[GUARD_RESETS];
+        guard->parent = record[GUARD_PARENT];
+        guard->control = e->values + record[GUARD_CONTROL];
+        guard->block_first = record[GUARD_BLOCK];
+        guard->block_count = record[GUARD_BLOCK_COUNT];
+        guard->x = e->x + record[GUARD_X];
+        guard->x_count = record[GUARD_X_COUNT];
+        guard->z = e->z + record[GUARD_Z];
+        guard->z_count = record[GUARD_Z_COUNT];
+        guard->memory = e->z + record[GUARD_MEMORY];
+    }
+    for (int32_t b = 0; b < e->block_count; b++)
+        REQUIRE(e->block_guard[b] >= -1 && e->block_guard[b] < e->guard_count, "a block's guard does not exist");
+    return BL_OK;
+}
+
+/* Appends a call, opening a segment where rate or guard change. */
+static void add_call(const bl_engine *e, bl_calls *calls, int32_t block, bl_operation run, bool fresh) {
+    const int32_t rate = e->block_rate[block], guard = e->block_guard[block];
+    bl_segment *last = calls->segment_count > 0 ? &calls->segments[calls->segment_count - 1] : NULL;
+    if (fresh || !last || last->rate != rate || last->guard != guard) {
+        last = &calls->segments[calls->segment_count++];
+        last->rate = rate;
+        last->guard = guard;
+        last->first = calls->call_count;
+        last->count = 0;
+    }
+    last->count++;
+    calls->calls[calls->call_count].run = run;
+    calls->calls[calls->call_count++].block = &e->blocks[block];
+}
+
+static int allocate_calls(bl_loader *l, bl_calls *calls, int64_t count) {
+    TRY(allocate(l, count, sizeof(bl_call), &calls->calls));
+    return allocate(l, count, sizeof(bl_segment), &calls->segments);
+}
+
+static int load_loops(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int32_t *records = NULL, *body = NULL, *tears = NULL;
+    int64_t n = 0, body_count = 0, tear_count = 0, scratch = 0;
+    int32_t *own_tears = NULL;
+    TRY(find_section(l, "LOOP", 4, &records, &n));
+    TRY(find_section(l, "BODY", 4, &body, &body_count));
+    TRY(find_section(l, "TEAR", 4, &tears, &tear_count));
+    REQUIRE(n % LOOP_FIELDS == 0 && n < INT32_MAX, "the loop table is ragged");
+    e->loop_count = (int32_t)(n / LOOP_FIELDS);
+    REQUIRE(e->loop_count <= body_count || e->loop_count == 0, "a loop is empty");
+    TRY(allocate(l, e->loop_count, sizeof(bl_loop), &e->loops));
+    TRY(allocate(l, tear_count, sizeof(int32_t), &own_tears));
+    if (tear_count > 0) memcpy(own_tears, tears, (size_t)tear_count * sizeof(int32_t));
+    for (int64_t k = 0; k < tear_count; k++)
+        REQUIRE(own_tears[k] >= e->layout.parameters && own_tears[k] < e->layout.parameters + e->layout.signals,
+                "a loop is cut outside the signals");
+    int64_t used = 0;
+    for (int32_t k = 0; k < e->loop_count; k++) {
+        const int32_t *record = records + (int64_t)k * LOOP_FIELDS;
+        bl_loop *loop = &e->loops[k];
+        REQUIRE(record[LOOP_BODY_COUNT] >= 1 && fits(record[LOOP_BODY], record[LOOP_BODY_COUNT], body_count),
+                "a loop's blocks do not exist");
+        used += record[LOOP_BODY_COUNT];
+        REQUIRE(used <= 4 * body_count, "the loops share more blocks than there are");
+        REQUIRE(record[LOOP_TEAR_COUNT] >= 1 && record[LOOP_TEAR_COUNT] <= LARGEST_TEARS &&
+                    fits(record[LOOP_TEAR], record[LOOP_TEAR_COUNT], tear_count),
+                "a loop is not cut");
+        REQUIRE(fits(record[LOOP_START], record[LOOP_TEAR_COUNT], e->layout.memory), "a loop has no memory");
+        loop->tears = own_tears + record[LOOP_TEAR];
+        loop->tear_count = record[LOOP_TEAR_COUNT];
+        loop->start = e->z + record[LOOP_START];
+        TRY(allocate_calls(l, &loop->body, record[LOOP_BODY_COUNT]));
+        for (int32_t c = 0; c < record[LOOP_BODY_COUNT]; c++) {
+            const int32_t block = body[record[LOOP_BODY] + c];
+            REQUIRE(block >= 0 && block < e->block_count && e->kernels[block]->output, "a loop's blocks do not exist");
+            add_call(e, &loop->body, block, e->kernels[block]->output, false);
+        }
+        const int64_t needed = bl_loop_scratch_size(loop->tear_count);
+        if (needed > scratch) scratch = needed;
+    }
+    return allocate(l, scratch, sizeof(double), &e->loop_scratch);
+}
+
+static int load_program(bl_loader *l, const char *tag, bool minor, bl_program *program) {
+    bl_engine *e = l->e;
+    const int32_t *entries = NULL;
+    int64_t n = 0;
+    TRY(find_section(l, tag, 4, &entries, &n));
+    REQUIRE(n % 2 == 0, "a program is ragged");
+    n /= 2;
+    TRY(allocate_calls(l, &program->calls, n));
+    TRY(allocate(l, n, sizeof(bl_item), &program->items));
+    bool fresh = true;
+    for (int64_t k = 0; k < n; k++) {
+        const int32_t type = entries[2 * k], index = entries[2 * k + 1];
+        bl_item item = {BL_ITEM_CALLS, index};
+        if (type == ENTRY_CALL) {
+            REQUIRE(index >= 0 && index < e->block_count && e->kernels[index]->output, "a program calls no block");
+            REQUIRE(!minor || e->block_rate[index] == BL_RATE_CONTINUOUS, "a minor step calls a discrete block");
+            const int64_t before = program->calls.segment_count;
+            add_call(e, &program->calls, index, e->kernels[index]->output, fresh);
+            fresh = false;
+            if (program->calls.segment_count == before) continue;
+            item.index = before;
+        } else if (type == ENTRY_LOOP) {
+            REQUIRE(index >= 0 && index < e->loop_count, "a program solves no loop");
+            item.type = BL_ITEM_LOOP;
+            fresh = true;
+        } else {
+            REQUIRE(type == ENTRY_GUARD && !minor && index >= 0 && index < e->guard_count, "a program decides no guard");
+            item.type = BL_ITEM_GUARD;
+            fresh = true;
+        }
+        program->items[program->item_count++] = item;
+    }
+    return BL_OK;
+}
+
+/* The lists that need no order: every block with such an operation, as numbered. */
+static int collect_operations(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int64_t n = e->block_count;
+    TRY(allocate_calls(l, &e->derivatives, n));
+    TRY(allocate_calls(l, &e->verdicts, n));
+    TRY(allocate_calls(l, &e->updates, n));
+    TRY(allocate_calls(l, &e->advances, n));
+    TRY(allocate_calls(l, &e->projects, n));
+    for (int32_t b = 0; b < e->block_count; b++) {
+        const bl_kernel *kernel = e->kernels[b];
+        const bl_block *block = &e->blocks[b];
+        if (kernel->derivative && block->x_count > 0)
+            add_call(e, &e->derivatives, b, kernel->derivative, false);
+        if (kernel->project && block->x_count > 0) add_call(e, &e->projects, b, kernel->project, false);
+        if (kernel->advance) add_call(e, &e->advances, b, NULL, false);
+        /* An update with no state to change can only judge: it goes first, so that a Stop or a failed
+           Assertion finds the tick uncommitted. */
+        if (kernel->update)
+            add_call(e, block->x_count + block->z_count > 0 ? &e->updates : &e->verdicts, b,
+                     kernel->update, false);
+    }
+    return BL_OK;
+}
+
+static int load_variables(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int32_t *triples = NULL;
+    int64_t n = 0;
+    TRY(find_section(l, "VARS", 4, &triples, &n));
+    REQUIRE(n % 3 == 0, "the variable table is ragged");
+    e->variable_count = n / 3;
+    TRY(allocate(l, e->variable_count, sizeof(bl_variable), &e->variables));
+    for (int64_t k = 0; k < e->variable_count; k++) {
+        bl_variable *variable = &e->variables[k];
+        variable->slot = triples[3 * k];
+        variable->kind = triples[3 * k + 1];
+        variable->causality = triples[3 * k + 2];
+        REQUIRE(variable->slot >= 0 && variable->slot < e->layout.total, "a variable is outside the values");
+        REQUIRE(variable->kind >= BL_REAL && variable->kind <= BL_ENUMERATION, "a variable has no kind");
+        REQUIRE(variable->causality >= BL_INPUT && variable->causality <= BL_LOCAL, "a variable has no causality");
+    }
+    return BL_OK;
+}
+
+static int load(bl_loader *l) {
+    TRY(load_head(l));
+    TRY(load_sizes(l));
+    TRY(load_rates(l));
+    TRY(load_blocks(l));
+    TRY(load_guards(l));
+    TRY(load_loops(l));
+    TRY(load_program(l, "MAJR", false, &l->e->major));
+    TRY(load_program(l, "MINR", true, &l->e->minor));
+    TRY(collect_operations(l));
+    return load_variables(l);
+}
+
+int bl_open(const void *plan, size_t plan_size, bl_engine **engine, char *message, size_t message_size) {
+    *engine = NULL;
+    if (message_size > 0) message[0] = '\0';
+    bl_engine *e = calloc(1, sizeof *e);
+    unsigned char *aligned = plan_size > 0 ? malloc(plan_size) : NULL;
+    int status = BL_ERROR_MEMORY;
+    if (e && (aligned || plan_size == 0)) {
+        if (plan_size > 0) memcpy(aligned, plan, plan_size); /* the caller's bytes may lie anywhere */
+        bl_loader loader = {e, aligned, plan_size, NULL, 0, message, message_size};
+        status = load(&loader);
+    }
+    free(aligned);
+    if (status != BL_OK) {
+        bl_close(e);
+        return status;
+    }
+    bl_reset(e);
+    *engine = e;
+    return BL_OK;
+}

@@ -1,0 +1,277 @@
+"""`Plan`: a compiled diagram as plain data. Its bytes are what the engine loads and an FMU carries.
+
+The layout is that of ``scheduler/plan.c``; the two files change together. All that the engine
+needs is in binary sections; section ``META`` is for people and for Python: names, units, documentation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BiellaError, PlanError, name_list, suggest
+from .signals import Kind, Signal
+
+if TYPE_CHECKING:
+    from ..blocks.python import PythonBlock
+    from .engine import Instance
+
+MAGIC = b"biellaP\n"
+VERSION = 1
+_HEAD = struct.Struct("<8sIIQQ")
+_SECTION = struct.Struct("<4sIQQ")
+
+
+@dataclass(frozen=True, slots=True)
+class PortInfo:
+    """A port of the plan: where its values lie and what they mean."""
+
+    path: str
+    slot: int
+    width: int
+    unit: str | None
+    kind: Kind
+    doc: str = ""
+    sampled: bool = False
+
+    @property
+    def signal(self) -> Signal:
+        """The same, as a recorder wants it."""
+        return Signal(self.path, self.width, self.unit, self.kind, self.sampled)
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterInfo:
+    """A parameter of the plan."""
+
+    path: str
+    slot: int
+    shape: tuple[int, ...]
+    unit: str | None
+    doc: str
+    tunable: bool
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return int(np.prod(self.shape, dtype=int))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockInfo:
+    """A block of the plan."""
+
+    path: str
+    type: str
+    rate: str
+    inputs: tuple[PortInfo, ...]
+    outputs: tuple[PortInfo, ...]
+    parameters: tuple[ParameterInfo, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """An immutable compiled diagram.
+
+    Attributes
+    ----------
+    data
+        The bytes that the engine loads; equal diagrams give equal bytes.
+    python_blocks
+        Blocks that run in this process, by number; a plan that has any cannot be saved.
+    """
+
+    data: bytes
+    python_blocks: Mapping[int, PythonBlock]
+
+    @cached_property
+    def sections(self) -> dict[str, bytes]:
+        """The raw sections by tag."""
+        return read_sections(self.data)
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """What section META says."""
+        return json.loads(self.sections["META"])  # type: ignore[no-any-return]
+
+    @property
+    def name(self) -> str:
+        """The diagram's name."""
+        return str(self.meta["name"])
+
+    @property
+    def step(self) -> float:
+        """The base step in seconds."""
+        return float(self.meta["step"])
+
+    @property
+    def start_time(self) -> float:
+        """Time of the first tick in seconds."""
+        return float(self.meta["start"])
+
+    @property
+    def solver(self) -> str:
+        """How continuous states are integrated."""
+        return str(self.meta["solver"])
+
+    @cached_property
+    def hash(self) -> str:
+        """A digest of the content, the same on every run."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @cached_property
+    def blocks(self) -> tuple[BlockInfo, ...]:
+        """The blocks, as numbered."""
+        return tuple(_block_info(item) for item in self.meta["blocks"])
+
+    @cached_property
+    def inputs(self) -> dict[str, PortInfo]:
+        """Inputs of the whole diagram."""
+        return {item[0]: PortInfo(*item) for item in self.meta["inputs"]}
+
+    @cached_property
+    def outputs(self) -> dict[str, PortInfo]:
+        """Outputs of the whole diagram, by their name in it."""
+        return {item[0]: PortInfo(*item) for item in self.meta["outputs"]}
+
+    @cached_property
+    def signals(self) -> dict[str, PortInfo]:
+        """Every output of every block, then the diagram's own inputs and outputs, by path."""
+        found = {port.path: port for block in self.blocks for port in block.outputs}
+        for boundary in (self.inputs, self.outputs):
+            for name, port in boundary.items():
+                found.setdefault(name, port)
+        return found
+
+    @cached_property
+    def aliases(self) -> dict[str, str]:
+        """A block with one output may be called by its own path."""
+        return {
+            block.path: block.outputs[0].path for block in self.blocks if len(block.outputs) == 1
+        }
+
+    @cached_property
+    def parameters(self) -> dict[str, ParameterInfo]:
+        """Every parameter, by path."""
+        return {p.path: p for block in self.blocks for p in block.parameters}
+
+    @cached_property
+    def loops(self) -> list[list[str]]:
+        """The algebraic loops, each as the ports around it."""
+        return [list(loop) for loop in self.meta["loops"]]
+
+    def find_signal(self, path: str) -> PortInfo:
+        """Return the signal at `path`, or raise an error that lists what there is."""
+        path = self.aliases.get(path, path) if path not in self.signals else path
+        if path not in self.signals:
+            names = [*self.signals, *self.aliases]
+            raise BiellaError(
+                f"there is no signal `{path}`.{suggest(path, names)} Signals: {name_list(self.signals)}."
+            )
+        return self.signals[path]
+
+    def start(self, parameters: Mapping[str, Any] | None = None) -> Instance:
+        """Load the plan into the engine and initialise it."""
+        from .engine import Instance
+
+        instance = Instance(self)
+        for path, value in (parameters or {}).items():
+            instance.set(path, value)
+        instance.initialise()
+        return instance
+
+    def report(self) -> str:
+        """Return the schedule in execution order, with rates, and the loops."""
+        from .report import report_plan
+
+        return report_plan(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan to a file."""
+        if self.python_blocks:
+            raise BiellaError(
+                "a plan with Python blocks cannot be saved: "
+                + ", ".join(f"`{self.blocks[n].path}`" for n in self.python_blocks)
+                + ". Write them as an Expression or with native blocks."
+            )
+        Path(path).write_bytes(self.data)
+
+    @staticmethod
+    def load(path: str | Path) -> Plan:
+        """Read a plan from a file; the engine checks it when it is started."""
+        path = Path(path)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise PlanError(f"cannot read the plan `{path}`: {error.strerror}.") from error
+        plan = Plan(data, {})
+        try:
+            _ = plan.meta
+        except PlanError as error:
+            raise PlanError(f"`{path}` is not a plan of this version: {error}") from None
+        return plan
+
+
+def write_sections(sections: Mapping[str, npt.NDArray[Any] | bytes]) -> bytes:
+    """Assemble a plan file from its sections."""
+    directory, body = [], []
+    offset = _HEAD.size + _SECTION.size * len(sections)
+    for tag, content in sections.items():
+        raw = content if isinstance(content, bytes) else np.ascontiguousarray(content).tobytes()
+        element = 1 if isinstance(content, bytes) else content.dtype.itemsize
+        padding = -offset % 8
+        offset += padding
+        directory.append(_SECTION.pack(tag.encode(), element, offset, len(raw) // element))
+        body.append(b"\0" * padding + raw)
+        offset += len(raw)
+    rest = b"".join([*directory, *body])
+    size = _HEAD.size + len(rest)
+    return _HEAD.pack(MAGIC, VERSION, len(sections), fnv1a(rest), size) + rest
+
+
+def read_sections(data: bytes) -> dict[str, bytes]:
+    """Split a plan file into its sections."""
+    if len(data) < _HEAD.size or data[:8] != MAGIC:
+        raise PlanError("it does not start as a plan does.")
+    _, version, count, _, size = _HEAD.unpack_from(data)
+    if version != VERSION:
+        raise PlanError(f"it has format {version}, this biella reads format {VERSION}.")
+    if size != len(data) or count > (len(data) - _HEAD.size) // _SECTION.size:
+        raise PlanError(f"it should have {size} bytes and has {len(data)}: truncated?")
+    sections = {}
+    for n in range(count):
+        tag, element, offset, length = _SECTION.unpack_from(data, _HEAD.size + n * _SECTION.size)
+        if offset + element * length > len(data):
+            raise PlanError("a section ends outside the file.")
+        sections[tag.decode("ascii", "replace")] = data[offset : offset + element * length]
+    if "META" not in sections:
+        raise PlanError("it has no description.")
+    return sections
+
+
+def fnv1a(data: bytes) -> int:
+    """Return the hash that the engine checks; it guards against accidents, not against attacks."""
+    from .engine import hash_bytes
+
+    return hash_bytes(data)
+
+
+def _block_info(item: list[Any]) -> BlockInfo:
+    path, type_name, rate, inputs, outputs, parameters = item
+    return BlockInfo(
+        path,
+        type_name,
+        rate,
+        tuple(PortInfo(*port) for port in inputs),
+        tuple(PortInfo(*port) for port in outputs),
+        tuple(ParameterInfo(p[0], p[1], tuple(p[2]), *p[3:]) for p in parameters),
+    )

@@ -1,0 +1,258 @@
+"""Recorders take rows from a run and turn them into a `Result`.
+
+A row is the time and then the elements of all signals in declared order. `MemoryRecorder` keeps
+them; `Hdf5Recorder` streams them to a file in flat memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import (
+    Hdf5Columns,
+    MemoryColumns,
+    create_result_file,
+    dataset_name,
+    release_unused,
+    reserve_rows,
+    write_about,
+)
+from .files import explain
+from .result import Result
+from .signals import ResultError, Signal, SignalTable
+
+Rows = NDArray[np.float64]
+
+_BLOCK_ROWS = 1 << 16
+_BLOCK_BYTES = 16 << 20
+_CHUNK_BYTES = 4 << 20
+_FLUSH_SECONDS = 1.0
+
+
+class AbstractRecorder(ABC):
+    """What a run writes to.
+
+    Life of a recorder: `append` any number of times, then `close` once, which gives the result.
+    As a context manager it is closed at the end of the block, also after an error, so that nothing
+    recorded is lost.
+
+    Parameters
+    ----------
+    signals
+        In the order of the columns.
+    aliases
+        Shorter names, such as ``{"ref": "ref.y"}``.
+    info
+        What is known about the run so far; `info` may be changed until the recorder is closed.
+    """
+
+    def __init__(
+        self,
+        signals: Iterable[Signal],
+        aliases: Mapping[str, str] | None = None,
+        info: Mapping[str, object] | None = None,
+    ) -> None:
+        self.signals = SignalTable(signals, aliases)
+        self.info: dict[str, object] = dict(info or {})
+        self.row_width = 1 + self.signals.total_width
+        self._result: Result | None = None
+
+    @abstractmethod
+    def _append(self, rows: Rows) -> None: ...
+
+    @abstractmethod
+    def _close(self) -> Result: ...
+
+    def append(self, rows: Rows) -> None:
+        """Take rows of shape (k, 1 + total width); they are copied.
+
+        Raises
+        ------
+        ResultError
+            If the shape is wrong, the recorder is closed, or the file cannot be written.
+        """
+        if self._result is not None:
+            raise ResultError("This recorder is closed; start a new one for another run.")
+        if rows.ndim != 2 or rows.shape[1] != self.row_width:
+            raise ResultError(
+                f"Rows have shape {rows.shape}; expected (k, {self.row_width}): "
+                f"time and {self.row_width - 1} signal elements."
+            )
+        self._append(rows)
+
+    def close(self) -> Result:
+        """Finish, and return the result. A second call returns the same one."""
+        if self._result is None:
+            self._result = self._close()
+        return self._result
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class MemoryRecorder(AbstractRecorder):
+    """Keeps all rows in memory."""
+
+    def __init__(
+        self,
+        signals: Iterable[Signal],
+        aliases: Mapping[str, str] | None = None,
+        info: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(signals, aliases, info)
+        self._chunks: list[Rows] = []
+
+    def _append(self, rows: Rows) -> None:
+        self._chunks.append(np.array(rows, dtype=np.float64))
+
+    def _close(self) -> Result:
+        length = sum(len(chunk) for chunk in self._chunks)
+        table = np.empty((self.row_width, length))
+        end = length
+        # Each chunk is freed as soon as it is copied, so that the peak stays near one copy.
+        while self._chunks:
+            chunk = self._chunks.pop()
+            table[:, end - len(chunk) : end] = chunk.T
+            end -= len(chunk)
+        return Result(MemoryColumns(table, self.signals), self.signals, info=self.info)
+
+
+class Hdf5Recorder(AbstractRecorder):
+    """Streams rows to an HDF5 file that stays readable whatever happens to the process.
+
+    Rows are gathered column by column in one block and written when it is full or a second old.
+    The file is in HDF5's single-writer mode, so that `Result.from_hdf5` reads it while the run goes
+    on, and after the process was killed; at most the last second is missing then. Other HDF5
+    tools may want ``h5clear -s`` on a file that was left by a kill.
+
+    An earlier file at `path` is replaced.
+
+    Raises
+    ------
+    ResultError
+        If the file cannot be created or, from `append` and `flush`, if the disk is full: it says
+        how much was kept. The recorder then takes no more rows; `close` still gives a result.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        signals: Iterable[Signal],
+        aliases: Mapping[str, str] | None = None,
+        info: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(signals, aliases, info)
+        self.path = Path(path)
+        row_bytes = 8 * self.row_width
+        chunk_rows = 1 << max(0, min(_CHUNK_BYTES // row_bytes, 1 << 14).bit_length() - 1)
+        block_rows = max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // row_bytes))
+        self._block = np.empty((self.row_width, block_rows))
+        self._filled = 0
+        self._written = 0
+        self._last_time = float("nan")
+        self._failure: ResultError | None = None
+        try:
+            # A new file, not the old one cut to nothing: somebody may still be reading that.
+            self.path.unlink(missing_ok=True)
+            self._file = create_result_file(
+                self.path, self.signals, self.info, chunk_rows=chunk_rows
+            )
+            self._file.swmr_mode = True
+        except (OSError, RuntimeError) as error:
+            raise ResultError(explain(error, self.path)) from error
+        self._recording = str(self._file.attrs["recording"])
+        self._datasets = [(self._file["time"], slice(0, 1))]
+        row = 1
+        for signal in self.signals.values():
+            place = slice(row, row + signal.width)
+            self._datasets.append((self._file[dataset_name(signal.path)], place))
+            row += signal.width
+        self._flushed_at = time.monotonic()
+
+    def _append(self, rows: Rows) -> None:
+        if self._failure is not None:
+            raise self._failure
+        capacity = self._block.shape[1]
+        start = 0
+        while start < len(rows):
+            count = min(capacity - self._filled, len(rows) - start)
+            filled = slice(self._filled, self._filled + count)
+            self._block[:, filled] = rows[start : start + count].T
+            self._filled += count
+            start += count
+            if self._filled == capacity:
+                self._write_block()
+        if time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was gathered, so that a reader sees it and a kill does not lose it."""
+        if self._failure is not None:
+            raise self._failure
+        if self._filled:
+            self._write_block()
+        self._flushed_at = time.monotonic()
+
+    def _write_block(self) -> None:
+        """Write the gathered rows, then say that they count: a kill in between does no harm."""
+        count, end = self._filled, self._written + self._filled
+        try:
+            reserve_rows(self._file, self._written, end)
+            for dataset, place in self._datasets:
+                dataset.resize(end, axis=0)
+                block = self._block[place, :count]
+                dataset[self._written : end] = block[0] if len(block) == 1 else block.T
+            self._file.flush()
+            self._file["rows"][()] = end
+            self._file.flush()
+        except (OSError, RuntimeError) as error:
+            self._failure = ResultError(f"{explain(error, self.path)} {self._what_was_kept()}")
+            raise self._failure from error
+        self._last_time = float(self._block[0, count - 1])
+        self._written = end
+        self._filled = 0
+        self._flushed_at = time.monotonic()
+
+    def _what_was_kept(self) -> str:
+        kept = f"{self._written} rows, to t = {self._last_time:g} s, are kept in the file."
+        return (
+            f"The recording stops: {kept if self._written else 'no row was kept.'} "
+            "Free some space, record fewer signals, or decimate them."
+        )
+
+    def _close(self) -> Result:
+        raised_before = self._failure is not None
+        with contextlib.suppress(ResultError):
+            self.flush()
+        if self._failure is not None:
+            self.info["stopped"] = str(self._failure)
+        # Both go to their old places in the file, so a full disk does not matter.
+        write_about(self._file, self.info, self.signals.aliases)
+        self._file["complete"][()] = 1
+        self._datasets.clear()
+        self._file.close()
+        release_unused(self.path)
+        self._block = np.empty((self.row_width, 0))
+        self._result = Result(
+            Hdf5Columns(self.path, self._recording, self._written), self.signals, info=self.info
+        )
+        if self._failure is not None and not raised_before:
+            raise self._failure
+        return self._result

@@ -1,0 +1,17 @@
+/* Every kernel that the engine has, by name. */
+#include <string.h>
+
+#include "scheduler/engine.h"
+
+static const bl_kernel *const TABLES[] = {
+    bl_kernels_sources, bl_kernels_math,       bl_kernels_logic,    bl_kernels_lookup,
+    bl_kernels_expression, bl_kernels_continuous, bl_kernels_discrete, bl_kernels_routing,
+    bl_kernels_sinks,   bl_kernels_pendulum,   bl_kernels_python,
+};
+
+const bl_kernel *bl_find_kernel(const char *name) {
+    for (size_t t = 0; t < sizeof TABLES / sizeof *TABLES; t++)
+        for (const bl_kernel *k = TABLES[t]; k->name; k++)
+            if (strcmp(k->name, name) == 0) return k;
+    return NULL;
+}

@@ -1,0 +1,290 @@
+"""`Result`: what a run leaves behind, path by path."""
+
+from __future__ import annotations
+
+import csv
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .columns import AbstractColumns, MemoryColumns, read_result_file, write_result_file
+from .comparison import Comparison, compare_results
+from .files import replacing
+from .signals import ResultError, Signal, SignalTable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+_CSV_ROWS = 10_000
+_SHOWN_ROWS = 20
+
+
+class Result(Mapping[str, Array]):
+    """Recorded signals over time, read by path: ``result["encoder.speed"]``.
+
+    A signal is an array of shape (n,), or (n, width) for a vector; ``result["force[2]"]`` is one
+    element of a vector, and ``result["ref"]`` the only output of the block ``ref``. Arrays are
+    read-only: copy one to change it. A result over an HDF5 file reads a signal when it is asked
+    for, so that a long recording need not fit in memory.
+
+    Parameters
+    ----------
+    columns
+        Where the numbers are.
+    signals
+        What they are.
+    info
+        About the run: ``diagram, step, solver, plan_hash, wall_time, ticks, stopped`` (the reason
+        why the run ended early, or None).
+    """
+
+    def __init__(
+        self,
+        columns: AbstractColumns,
+        signals: SignalTable,
+        *,
+        info: Mapping[str, object] | None = None,
+    ) -> None:
+        self._columns = columns
+        self.signals = signals
+        self.info: dict[str, object] = dict(info or {})
+
+    @classmethod
+    def from_arrays(
+        cls,
+        t: ArrayLike,
+        signals: Mapping[str | Signal, ArrayLike],
+        *,
+        units: Mapping[str, str] | None = None,
+        aliases: Mapping[str, str] | None = None,
+        info: Mapping[str, object] | None = None,
+    ) -> Result:
+        """Make a result from arrays, for instance to compare a run with a measurement.
+
+        A key is a path, or a `Signal` that says more; an array has shape (n,) or (n, width).
+        """
+        time = np.asarray(t, dtype=np.float64)
+        table, rows = [], [time.reshape(1, -1)]
+        for key, values in signals.items():
+            array = np.asarray(values, dtype=np.float64)
+            path = key.path if isinstance(key, Signal) else key
+            if array.ndim not in (1, 2) or len(array) != time.size:
+                raise ResultError(
+                    f"`{path}` has shape {array.shape}; with {time.size} times it must be "
+                    f"({time.size},) or ({time.size}, width)."
+                )
+            width = 1 if array.ndim == 1 else array.shape[1]
+            unit = (units or {}).get(path)
+            table.append(key if isinstance(key, Signal) else Signal(key, width, unit))
+            rows.append(array.reshape(time.size, width).T)
+        described = SignalTable(table, aliases)
+        return cls(MemoryColumns(np.vstack(rows), described), described, info=info)
+
+    @classmethod
+    def from_hdf5(cls, path: str | Path) -> Result:
+        """Open a result file: finished, still being recorded, or left by a killed process.
+
+        Signals are read from the file when asked for. A file that was never closed says so in
+        ``info["stopped"]``.
+        """
+        columns, signals, info = read_result_file(Path(path))
+        return cls(columns, signals, info=info)
+
+    @cached_property
+    def t(self) -> Array:
+        """Times in s, shape (n,)."""
+        return self._columns.time()
+
+    @property
+    def paths(self) -> list[str]:
+        """Paths of all signals, in recorded order."""
+        return list(self.signals)
+
+    @property
+    def units(self) -> dict[str, str | None]:
+        """Unit of each signal as declared, None where it has none."""
+        return {path: signal.unit for path, signal in self.signals.items()}
+
+    @property
+    def length(self) -> int:
+        """Number of recorded times."""
+        return self._columns.length
+
+    def read(self, name: str, rows: slice = slice(None)) -> Array:
+        """Return some rows of a signal; from a file, only these are read.
+
+        Raises
+        ------
+        UnknownSignalError
+            With the nearest names and the list of valid ones.
+        """
+        signal, element = self.signals.locate(name)
+        values = self._columns.read(signal.path, rows)
+        if element is None or signal.width == 1:
+            return values
+        return values[:, element]
+
+    def __getitem__(self, name: str) -> Array:
+        return self.read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.signals)
+
+    def __len__(self) -> int:
+        return len(self.signals)
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self.signals.locate(str(name))
+        except KeyError:
+            return False
+        return True
+
+    # Two results are told apart by identity; their numbers are compared with `compare`.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def plot(
+        self,
+        *signals: str | Sequence[str],
+        path: str | Path | None = None,
+        title: str | None = None,
+        start: float | None = None,
+        stop: float | None = None,
+    ) -> Figure:
+        """Draw signals over time, and return the matplotlib figure.
+
+        Names alone are grouped by unit, one axes a unit: ``plot("ref", "encoder.speed", "pid")``.
+        With any list among them, each argument has its own axes: ``plot(["ref", "y"], "u")``.
+        Without names, everything is drawn.
+
+        Parameters
+        ----------
+        signals
+            Names, or lists of names.
+        path
+            Where to save the figure; the extension decides the format.
+        title
+            Above the figure; the name of the diagram if not given, "" for none.
+        start, stop
+            Part of the time to draw, in s.
+        """
+        from .plotting import plot_result, save_figure
+
+        figure = plot_result(self, signals, title=title, start=start, stop=stop)
+        if path is not None:
+            save_figure(figure, Path(path))
+        return figure
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write a CSV file: one column per element, named with its unit, as in ``pid.u [N.m]``.
+
+        Numbers are written with as many digits as they need to be read back to the same bits. The
+        file appears whole or not at all.
+        """
+        header = ["time [s]"]
+        for signal in self.signals.values():
+            unit = "" if signal.unit is None else f" [{signal.unit}]"
+            header += [name + unit for name in signal.element_names]
+        with replacing(path) as temporary, temporary.open("x", newline="", encoding="utf-8") as f:
+            csv.writer(f, lineterminator="\n").writerow(header)
+            for start in range(0, self.length, _CSV_ROWS):
+                f.writelines(self._csv_lines(slice(start, start + _CSV_ROWS)))
+
+    def _csv_lines(self, rows: slice) -> Iterator[str]:
+        columns: list[Iterator[str]] = [map(repr, self._columns.time(rows).tolist())]
+        for signal in self.signals.values():
+            values = self._columns.read(signal.path, rows)
+            text = repr if signal.kind == "real" else "{:g}".format
+            for column in np.atleast_2d(values.T):
+                columns.append(map(text, column.tolist()))
+        return (",".join(row) + "\n" for row in zip(*columns, strict=True))
+
+    def to_hdf5(self, path: str | Path) -> None:
+        """Write an HDF5 file that `from_hdf5` reads back without loss. Whole or not at all."""
+        write_result_file(Path(path), self._columns, self.signals, self.info)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame: time as index, one column per element, units in ``attrs``."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ResultError(
+                "to_pandas needs pandas, which is not installed: pip install 'biella[pandas]'."
+            ) from error
+        data: dict[str, Array] = {}
+        for signal in self.signals.values():
+            columns = np.atleast_2d(self[signal.path].T)
+            data |= dict(zip(signal.element_names, columns, strict=True))
+        frame = pd.DataFrame(data, index=pd.Index(self.t, name="time"))
+        frame.attrs["units"] = self.units
+        return frame
+
+    def compare(
+        self,
+        other: Result,
+        rtol: float = 1e-9,
+        atol: float = 1e-12,
+        signals: Sequence[str] | None = None,
+    ) -> Comparison:
+        """Compare with a reference: ``|self - other| <= atol + rtol * |other|`` at common times.
+
+        The report is true if all agrees, and prints as a table. A signal that only one of the two
+        has is a difference, unless `signals` names what to compare.
+        """
+        return compare_results(self, other, rtol, atol, signals)
+
+    def _summary(self) -> tuple[str, list[tuple[str, ...]], str]:
+        """Return a headline, rows under `_SUMMARY_HEAD`, and a closing line."""
+        name = self.info.get("diagram")
+        headline = f"Result of {name!r}" if name else "Result"
+        headline += f": {len(self)} signals, {self.length} times"
+        if self.length:
+            last = slice(self.length - 1, self.length)
+            first_t, last_t = self._columns.time(slice(0, 1))[0], self._columns.time(last)[0]
+            headline += f", t = {first_t:g} to {last_t:g} s"
+        if stopped := self.info.get("stopped"):
+            headline += f"; stopped: {stopped}"
+        rows: list[tuple[str, ...]] = []
+        for signal in list(self.signals.values())[:_SHOWN_ROWS]:
+            value = ""
+            if self.length and signal.width == 1:
+                value = f"{self._columns.read(signal.path, last)[0]:.6g}"
+            rows.append((signal.path, signal.unit or "", signal.kind, str(signal.width), value))
+        more = len(self) - len(rows)
+        return headline, rows, f"… and {more} more" if more else ""
+
+    def __repr__(self) -> str:
+        headline, rows, more = self._summary()
+        if not rows:
+            return headline
+        rows.insert(0, _SUMMARY_HEAD)
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [headline]
+        for row in rows:
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+            lines.append("  " + "  ".join(cells).rstrip())
+        return "\n".join(lines + ([f"  {more}"] if more else []))
+
+    def _repr_html_(self) -> str:
+        headline, rows, more = self._summary()
+
+        def line(cells: tuple[str, ...], tag: str) -> str:
+            inner = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+            return f"<tr>{inner}</tr>"
+
+        body = "".join(line(row, "td") for row in rows)
+        return (
+            f"<p>{html.escape(headline)}</p><table><thead>{line(_SUMMARY_HEAD, 'th')}</thead>"
+            f"<tbody>{body}</tbody></table><p>{html.escape(more)}</p>"
+        )
+
+
+_SUMMARY_HEAD = ("signal", "unit", "kind", "width", "last value")

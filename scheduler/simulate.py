@@ -1,0 +1,213 @@
+"""`simulate`: run a diagram offline, at full speed."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BiellaError, BlockError, name_list, suggest
+from .diagram import Diagram
+from .engine import Instance, Record
+from .plan import Plan, PortInfo
+from .progress import Progress
+from .recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder
+from .result import Result
+
+_LARGEST_IN_MEMORY = 2 << 30  # bytes
+_CHUNK_SECONDS = 0.05
+_CHUNK_BYTES = 8 << 20
+
+
+def simulate(
+    diagram: Diagram | Plan,
+    until: float,
+    step: float | None = None,
+    solver: str | None = None,
+    record: Sequence[str] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    every: int = 1,
+    out: str | Path | None = None,
+    checkpoint: bytes | None = None,
+    progress: bool = True,
+) -> Result:
+    """Run `diagram` from its start to the time `until` and return what was recorded.
+
+    Parameters
+    ----------
+    until
+        End time in seconds; the last tick is the one nearest to it.
+    step, solver
+        Instead of the diagram's own.
+    record
+        Paths such as ``"pid"``, ``"plant.speed"``, ``"filter.*"``; all signals if not given.
+    parameters
+        Values by path for parameters and for inputs of the diagram.
+    every
+        Record every n-th tick only.
+    out
+        An HDF5 file to stream to, for runs that do not fit into memory.
+    checkpoint
+        A state saved by `Instance.save` (``result.info["checkpoint"]``) to go on from.
+    progress
+        Show a progress bar on a terminal when the run takes more than two seconds.
+
+    Raises
+    ------
+    DiagramError
+        If the diagram is wrong.
+    BlockError
+        If a block fails; ``error.result`` holds what was recorded until then.
+    """
+    plan = _plan_of(diagram, step, solver)
+    ports = choose_signals(plan, record)
+    if every < 1:
+        raise BiellaError(f"every must be at least 1, got {every}.")
+    with Instance(plan) as instance:
+        for path, value in (parameters or {}).items():
+            instance.set(path, value)
+        instance.initialise()
+        if checkpoint is not None:
+            instance.restore(checkpoint)
+            for path, value in (parameters or {}).items():
+                instance.set(path, value)
+        ticks = round((until - instance.time) / plan.step)
+        if ticks < 0:
+            raise BiellaError(f"the end, {until:g} s, lies before the start, {instance.time:g} s.")
+        recorder = _make_recorder(plan, ports, ticks // every + 2, out)
+        return _run(instance, ticks, ports, recorder, every, progress)
+
+
+def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:
+    """Return the signals that `record` names, each once; wildcards are allowed."""
+    if record is None:
+        return [port for path, port in plan.signals.items() if path == port.path]
+    if isinstance(record, str):
+        record = [record]
+    chosen: dict[str, PortInfo] = {}
+    for pattern in record:
+        if any(mark in pattern for mark in "*?"):
+            matching = [path for path in plan.signals if fnmatchcase(path, pattern)]
+            if not matching:
+                raise BiellaError(
+                    f"no signal matches `{pattern}`.{suggest(pattern, plan.signals)} "
+                    f"Signals: {name_list(plan.signals)}."
+                )
+        else:
+            matching = [plan.find_signal(pattern).path]
+        for path in matching:
+            chosen[path] = plan.signals[path]
+    return list(chosen.values())
+
+
+def _plan_of(diagram: Diagram | Plan, step: float | None, solver: str | None) -> Plan:
+    if isinstance(diagram, Diagram):
+        return diagram.compile(step=step, solver=solver)
+    if not isinstance(diagram, Plan):
+        raise BiellaError(f"simulate wants a Diagram or a Plan, got {diagram!r}.")
+    if step is not None or solver is not None:
+        raise BiellaError("a Plan has its step and solver already: simulate the Diagram instead.")
+    return diagram
+
+
+def _make_recorder(
+    plan: Plan, ports: list[PortInfo], rows: int, out: str | Path | None
+) -> AbstractRecorder:
+    signals = [port.signal for port in ports]
+    info: dict[str, object] = {
+        "diagram": plan.name,
+        "step": plan.step,
+        "solver": plan.solver,
+        "plan": plan.hash,
+        "stopped": None,
+    }
+    if out is not None:
+        return Hdf5Recorder(out, signals, plan.aliases, info)
+    size = 8 * rows * (1 + sum(port.width for port in ports))
+    if size > _LARGEST_IN_MEMORY:
+        raise BiellaError(
+            f"recording {len(ports)} signals would take {size / 1e9:.1f} GB of memory. Choose fewer "
+            f"(record=[…]), fewer ticks (every=10), or stream to a file (out='run.h5')."
+        )
+    return MemoryRecorder(signals, plan.aliases, info)
+
+
+def _run(
+    instance: Instance,
+    ticks: int,
+    ports: list[PortInfo],
+    recorder: AbstractRecorder,
+    every: int,
+    progress: bool,
+) -> Result:
+    picks = np.concatenate(
+        [np.arange(port.slot, port.slot + port.width, dtype=np.int64) for port in ports]
+        or [np.empty(0, dtype=np.int64)]
+    )
+    columns = 1 + picks.size
+    capacity = max(64, min(_CHUNK_BYTES // (8 * columns), ticks // every + 2))
+    rows = np.empty((capacity, columns))
+    record = Record(
+        pick=picks.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)),
+        count=picks.size,
+        every=every,
+        out=rows.ctypes.data_as(ctypes.POINTER(ctypes.c_double)),
+        capacity=capacity,
+        rows=0,
+    )
+    began = time.perf_counter()
+    first = instance.tick
+    failure: BaseException | None = None
+    stopped = False
+    with recorder:
+        try:
+            with Progress(
+                ticks,
+                instance.plan.name,
+                step=instance.plan.step,
+                show_after=2.0 if progress else float("inf"),
+            ) as bar:
+                chunk, left = 256, ticks
+                while left > 0 and not stopped:
+                    chunk_began = time.perf_counter()
+                    done, stopped = instance.run(min(chunk, left), record)
+                    left -= done
+                    _drain(recorder, record, rows)
+                    bar.advance(done)
+                    took = time.perf_counter() - chunk_began
+                    if took < _CHUNK_SECONDS:
+                        chunk *= 2
+                    elif took > 4 * _CHUNK_SECONDS:
+                        chunk = max(1, chunk // 2)
+                if not stopped and instance.tick % every == 0:
+                    instance.record_now(record)
+        except (BlockError, KeyboardInterrupt) as error:
+            failure = error
+        _drain(recorder, record, rows)
+        recorder.info["wall_time"] = time.perf_counter() - began
+        recorder.info["ticks"] = instance.tick - first
+        if stopped:
+            recorder.info["stopped"] = f"by a Stop block at t = {instance.time:.9g} s"
+        elif isinstance(failure, KeyboardInterrupt):
+            recorder.info["stopped"] = f"interrupted at t = {instance.time:.9g} s"
+        elif failure is not None:
+            recorder.info["stopped"] = str(failure)
+    result = recorder.close()
+    if failure is None or isinstance(failure, KeyboardInterrupt):
+        result.checkpoint = instance.save()
+    if isinstance(failure, BlockError):
+        failure.result = result
+        raise failure
+    return result
+
+
+def _drain(recorder: AbstractRecorder, record: Record, rows: Any) -> None:
+    if record.rows:
+        recorder.append(rows[: record.rows])
+        record.rows = 0

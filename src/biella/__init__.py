@@ -1,0 +1,19 @@
+"""biella: mechanisms and block diagrams that run offline, as FMUs, and against real hardware."""
+
+from .errors import BiellaError, BlockError, DiagramError
+from .scheduler.diagram import Diagram
+from .scheduler.plan import Plan
+from .scheduler.simulate import simulate
+from .scheduler.subsystem import Subsystem
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BiellaError",
+    "BlockError",
+    "Diagram",
+    "DiagramError",
+    "Plan",
+    "Subsystem",
+    "simulate",
+]

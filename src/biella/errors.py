@@ -1,0 +1,80 @@
+"""The errors of the package, all under one root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+
+class BiellaError(Exception):
+    """Root of every error that this package raises on purpose."""
+
+
+class DiagramError(BiellaError):
+    """A diagram that cannot be compiled: every problem found, in one report.
+
+    Attributes
+    ----------
+    problems
+        One sentence each, in the order of the diagram.
+    """
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        self.problems = [problems] if isinstance(problems, str) else list(problems)
+        if len(self.problems) == 1:
+            super().__init__(self.problems[0])
+        else:
+            lines = "\n".join(f"  {n}. {text}" for n, text in enumerate(self.problems, 1))
+            super().__init__(f"{len(self.problems)} problems in the diagram:\n{lines}")
+
+
+class BlockError(BiellaError):
+    """A block that stopped a run.
+
+    Attributes
+    ----------
+    path, time, tick
+        Which block, and when.
+    result
+        What was recorded until then, if anything was.
+    """
+
+    def __init__(self, message: str, *, path: str = "", time: float = 0.0, tick: int = 0) -> None:
+        super().__init__(message)
+        self.path = path
+        self.time = time
+        self.tick = tick
+        self.result: object | None = None
+
+
+class PlanError(BiellaError):
+    """A plan file that is truncated, corrupt, or made for another version of the engine."""
+
+
+class FmuError(BiellaError):
+    """An FMU that cannot be made, read or run."""
+
+
+class DeviceError(BiellaError):
+    """A device that is missing, silent or says something that cannot be understood."""
+
+
+class OverrunError(BiellaError):
+    """A paced run that missed more deadlines than it may."""
+
+
+def suggest(name: str, valid: Iterable[str]) -> str:
+    """Return `` Did you mean …?`` for a name close to `name`, else an empty string."""
+    close = get_close_matches(name, list(valid), n=2, cutoff=0.6)
+    if not close:
+        return ""
+    return " Did you mean " + " or ".join(f"`{match}`" for match in close) + "?"
+
+
+def name_list(names: Iterable[str], limit: int = 12) -> str:
+    """Return `names` as a readable list, cut after `limit`."""
+    names = list(names)
+    if not names:
+        return "none"
+    shown = ", ".join(names[:limit])
+    return shown if len(names) <= limit else f"{shown}, … ({len(names)} in all)"

@@ -113,7 +113,7 @@ def print_rows(title: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> No
         console.width = 140
     console.print(table)
     for note in notes:
-        console.print(note, markup=False, highlight=False)
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
     judged = [row for row in rows if row.met is not None]
     console.print(f"{sum(bool(row.met) for row in judged)} of {len(judged)} targets met")
 

@@ -77,9 +77,15 @@ BL_API double *bl_slopes(bl_engine *e);
 BL_API int64_t bl_tick(const bl_engine *e);
 BL_API double bl_time(const bl_engine *e);
 BL_API double bl_step(const bl_engine *e);
-/* What went wrong last, and in which block (-1: none). */
+/* What went wrong last, and in which block (-1: none; -2 - n: algebraic loop n). */
 BL_API const char *bl_message(const bl_engine *e);
 BL_API int32_t bl_failed_block(const bl_engine *e);
+/* A block's path and note (why it stops a run); empty if there is no such block. */
+BL_API const char *bl_block_path(const bl_engine *e, int32_t block);
+BL_API const char *bl_block_note(const bl_engine *e, int32_t block);
+BL_API uint64_t bl_plan_hash(const bl_engine *e);
+/* Moves the time of tick 0, before bl_init. */
+BL_API void bl_set_start(bl_engine *e, double start);
 
 /* Everything the next tick depends on, as bytes. */
 BL_API size_t bl_state_size(const bl_engine *e);
@@ -112,6 +118,7 @@ typedef struct {
     bl_mailbox *outbox;       /* values[outbox_slots[i]] → frame at a tick's end; may be NULL */
     const int64_t *outbox_slots;
     int64_t outbox_count;
+    double *frame;            /* room for the larger of the two */
     double factor;            /* simulated seconds for each wall second */
     int64_t *lateness_ns;     /* for each tick, wake-up minus deadline; capacity ≥ ticks, or NULL */
     int64_t *execution_ns;    /* for each tick, time spent in it; capacity ≥ ticks, or NULL */

@@ -193,7 +193,7 @@ def build(
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             runs = [
                 pool.submit(
-                    _run, compiler, [*compile_, *flags, "-c", str(c), "-o", str(o)], package, folder
+                    _run, compiler, [*compile_, *flags, "-c", str(c), "-o", str(o)], package
                 )
                 for c, o in zip(sources, objects, strict=True)
             ]
@@ -206,7 +206,6 @@ def build(
             compiler,
             [*names, *flags, *compiler.link_flags, "-o", linked.name],
             Path(folder),
-            folder,
         )
         # A process that runs the old library keeps it: the new one takes its name in one step.
         fresh = output.with_name(f".{output.name}.{os.getpid()}")
@@ -252,18 +251,16 @@ def _try_out(compiler: Compiler) -> str | None:
         )
         arguments = [*compiler.compile_flags, "try.c", *compiler.link_flags, "-o", "try.out"]
         try:
-            _run(compiler, arguments, Path(folder), folder)
+            _run(compiler, arguments, Path(folder))
         except BuildError as error:
             return str(error)
     return None
 
 
-def _run(compiler: Compiler, arguments: list[str], cwd: Path, scratch: str) -> None:
-    # Zig's cache goes away with the build, unless the user keeps one.
-    environment = {"ZIG_GLOBAL_CACHE_DIR": scratch, "ZIG_LOCAL_CACHE_DIR": scratch, **os.environ}
+def _run(compiler: Compiler, arguments: list[str], cwd: Path) -> None:
     command = [*compiler.command, *arguments]
     try:
-        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
     except OSError as error:
         raise BuildError(f"`{compiler.command[0]}` does not start: {error}") from error
     if done.returncode:

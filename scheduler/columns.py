@@ -156,6 +156,15 @@ def create_result_file(
     """Create a file with an empty, extendable dataset for time and for each signal."""
     import h5py
 
+    about = _about(info, signals.aliases)
+    spare = len(about) + _ABOUT_SPARE
+    # See that there is room for an empty file, before HDF5 starts one that it cannot finish.
+    path.touch()
+    try:
+        claim_space(path, 0, _RESERVED_BYTES + _INDEX_BYTES * (1 + len(signals)) + spare)
+    except OSError:
+        path.unlink()
+        raise
     # Rows are only appended, so two chunks a dataset are cache enough. HDF5's own choice, 8 MB,
     # would add up to a lot.
     widest = max((signal.width for signal in signals.values()), default=1)
@@ -185,8 +194,7 @@ def create_result_file(
         attributes["sampled"] = signal.sampled
         if signal.unit is not None:
             attributes["unit"] = signal.unit
-    about = _about(info, signals.aliases)
-    file.create_dataset("about", data=np.array(about, dtype=f"S{len(about) + _ABOUT_SPARE}"))
+    file.create_dataset("about", data=np.array(about, dtype=f"S{spare}"))
     file.create_dataset("rows", data=np.int64(0))
     file.create_dataset("complete", data=np.int8(0))
     return file

@@ -461,10 +461,31 @@ class _Encoder:
             "blocks": blocks,
             "inputs": inputs,
             "outputs": outputs,
+            "dependencies": [self._dependencies(source) for _, source in self.flat.outputs],
             "loops": [_name_cycle(self.flat, loop.cycle) for loop in self.order.loops],
             "guards": [guard.path for guard in self.flat.guards],
             "order": [[kind, index] for kind, index in self.order.entries],
         }
+
+    def _dependencies(self, source: Source | None) -> list[str]:
+        """The diagram's inputs that reach an output at once."""
+        reached: set[Source] = set()
+        waiting = [source]
+        while waiting:
+            at = waiting.pop()
+            if at is None or at in reached:
+                continue
+            reached.add(at)
+            if at.block >= 0:
+                item = self.flat.blocks[at.block]
+                waiting += [item.sources[n] for n in item.block.feedthrough[at.port]]
+                for guard in {item.guard, item.shows_guard} - {-1}:
+                    waiting.append(self.flat.guards[guard].control)
+        return [
+            item.name
+            for n, item in enumerate(self.flat.inputs)
+            if item.declared and Source(-1 - n, 0) in reached
+        ]
 
     def _describe_block(self, number: int, item: FlatBlock) -> list[Any]:
         block = item.block

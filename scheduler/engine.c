@@ -155,8 +155,7 @@ int bl_derivatives(bl_engine *e, double *dx) {
     return status;
 }
 
-/* The part of a tick after its outputs: nothing of it has happened if the verdict is not BL_OK. */
-static int commit(bl_engine *e) {
+int bl_commit(bl_engine *e) {
     const double t = bl_time(e), h = e->step;
     int status = run_hits(e, &e->verdicts, t);
     if (status != BL_OK) return status;
@@ -220,7 +219,7 @@ int bl_run(bl_engine *e, int64_t ticks, bl_record *record, int64_t *done) {
             if (record->rows == record->capacity) break;
             status = bl_record_now(e, record);
         }
-        if (status == BL_OK) status = commit(e);
+        if (status == BL_OK) status = bl_commit(e);
         if (status == BL_OK) n++;
     }
     if (done) *done = n;
@@ -265,15 +264,27 @@ double bl_time(const bl_engine *e) { return time_of(e, e->tick); }
 double bl_step(const bl_engine *e) { return e->step; }
 const char *bl_message(const bl_engine *e) { return e->message; }
 int32_t bl_failed_block(const bl_engine *e) { return e->failed_block; }
+const char *bl_block_path(const bl_engine *e, int32_t block) {
+    return block >= 0 && block < e->block_count ? e->paths[block] : "";
+}
+const char *bl_block_note(const bl_engine *e, int32_t block) {
+    return block >= 0 && block < e->block_count ? e->notes[block] : "";
+}
+uint64_t bl_plan_hash(const bl_engine *e) { return e->plan_hash; }
+void bl_set_start(bl_engine *e, double start) {
+    e->start = start;
+    bl_touch(e);
+}
 int64_t bl_variables(const bl_engine *e, const bl_variable **variables) {
     *variables = e->variables;
     return e->variable_count;
 }
 
-/* A saved state: which plan it belongs to, the tick, whether it was initialised, the values. */
+/* A saved state: which plan it belongs to, when it was, whether it was initialised, the values. */
 typedef struct {
     uint64_t plan_hash;
     int64_t tick, initialised, count;
+    double start;
 } bl_state_head;
 
 size_t bl_state_size(const bl_engine *e) {
@@ -281,7 +292,7 @@ size_t bl_state_size(const bl_engine *e) {
 }
 
 void bl_save(const bl_engine *e, void *state) {
-    const bl_state_head head = {e->plan_hash, e->tick, e->initialised, e->layout.total};
+    const bl_state_head head = {e->plan_hash, e->tick, e->initialised, e->layout.total, e->start};
     memcpy(state, &head, sizeof head);
     memcpy((char *)state + sizeof head, e->values, (size_t)e->layout.total * sizeof(double));
 }
@@ -292,10 +303,12 @@ int bl_restore(bl_engine *e, const void *state, size_t size) {
         return bl_fail(e, BL_ERROR_STATE, -1, "a state of this plan has %zu bytes, this one has %zu",
                        bl_state_size(e), size);
     memcpy(&head, state, sizeof head);
-    if (head.plan_hash != e->plan_hash || head.count != e->layout.total || head.tick < 0)
+    if (head.plan_hash != e->plan_hash || head.count != e->layout.total || head.tick < 0 ||
+        !isfinite(head.start))
         return bl_fail(e, BL_ERROR_STATE, -1, "the saved state belongs to another plan");
     memcpy(e->values, (const char *)state + sizeof head, (size_t)e->layout.total * sizeof(double));
     e->tick = head.tick;
+    e->start = head.start;
     e->initialised = head.initialised != 0;
     bl_touch(e);
     return BL_OK;

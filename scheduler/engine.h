@@ -116,6 +116,8 @@ typedef struct bl_chunk {
 } bl_chunk;
 
 /* engine.c */
+/* The part of a tick after its outputs; nothing of it has happened if a Stop or an Assertion ended the run. */
+int bl_commit(bl_engine *e);
 int bl_evaluate_minor(bl_engine *e, double t);
 int bl_evaluate_derivatives(bl_engine *e, double t);
 int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
 from functools import lru_cache
@@ -46,12 +45,16 @@ class Record(ctypes.Structure):
     ]
 
 
+def library_path() -> Path:
+    """Return where the engine is; ``BIELLA_LIBRARY`` names another one, as with sanitizers."""
+    named = os.environ.get("BIELLA_LIBRARY")
+    return Path(named) if named else Path(__file__).parents[1] / library_name()
+
+
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL:
-    """Load the engine; ``BIELLA_LIBRARY`` names another one, such as a build with sanitizers."""
-    path = Path(os.environ.get("BIELLA_LIBRARY") or Path(__file__).parents[1] / library_name())
-    if not path.exists():  # __file__ may be behind the link src/biella/scheduler
-        path = Path(sys.modules["biella"].__path__[0]) / library_name()
+    """Load the engine."""
+    path = library_path()
     try:
         lib = ctypes.CDLL(str(path))
     except OSError as error:
@@ -107,30 +110,30 @@ class Instance:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._lib = library()
-        self._engine = c_void_p()
+        self.library = library()
+        self.handle = c_void_p()
         message = ctypes.create_string_buffer(512)
-        status = self._lib.bl_open(plan.data, len(plan.data), byref(self._engine), message, 512)
+        status = self.library.bl_open(plan.data, len(plan.data), byref(self.handle), message, 512)
         if status != OK:
             raise PlanError(f"{message.value.decode(errors='replace')}.")
         layout = Layout()
-        self._lib.bl_get_layout(self._engine, byref(layout))
+        self.library.bl_get_layout(self.handle, byref(layout))
         self.layout = layout
         self.values: Array = np.ctypeslib.as_array(
-            self._lib.bl_values(self._engine), shape=(layout.total,)
+            self.library.bl_values(self.handle), shape=(layout.total,)
         )
         self._exception: BaseException | None = None
         self._failed_inputs = ""
         if plan.python_blocks:
             self._host = make_host(self, plan.python_blocks)
-            self._lib.bl_set_host(self._engine, self._host)
+            self.library.bl_set_host(self.handle, self._host)
 
     def close(self) -> None:
         """Free the engine."""
-        if self._engine:
+        if self.handle:
             self.values = np.array(self.values)
-            self._lib.bl_close(self._engine)
-            self._engine = c_void_p()
+            self.library.bl_close(self.handle)
+            self.handle = c_void_p()
 
     def __enter__(self) -> Self:
         return self
@@ -139,49 +142,49 @@ class Instance:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_engine", None):
+        if getattr(self, "handle", None):
             self.close()
 
     @property
     def tick(self) -> int:
         """Number of the present tick."""
-        return int(self._lib.bl_tick(self._engine))
+        return int(self.library.bl_tick(self.handle))
 
     @property
     def time(self) -> float:
         """Time of the present tick in seconds."""
-        return float(self._lib.bl_time(self._engine))
+        return float(self.library.bl_time(self.handle))
 
     def reset(self) -> None:
         """Go back to tick 0, with the plan's own parameters, and initialise."""
-        self._lib.bl_reset(self._engine)
+        self.library.bl_reset(self.handle)
         self.initialise()
 
     def initialise(self) -> None:
         """Set all states from the parameters and go to tick 0."""
-        self._check(self._lib.bl_init(self._engine))
+        self.check(self.library.bl_init(self.handle))
 
     def evaluate(self) -> None:
         """Compute all outputs at the present time."""
-        self._check(self._lib.bl_outputs(self._engine))
+        self.check(self.library.bl_outputs(self.handle))
 
     def run(self, ticks: int, record: Record | None = None) -> tuple[int, bool]:
         """Run `ticks` ticks; return how many were done and whether a Stop block ended the run."""
         done = c_int64()
         reference = byref(record) if record is not None else None
-        status = self._lib.bl_run(self._engine, ticks, reference, byref(done))
-        self._check(status)
+        status = self.library.bl_run(self.handle, ticks, reference, byref(done))
+        self.check(status)
         return done.value, status == STOP
 
     def record_now(self, record: Record) -> None:
         """Record the present tick."""
-        self._check(self._lib.bl_record_now(self._engine, byref(record)))
+        self.check(self.library.bl_record_now(self.handle, byref(record)))
 
     def derivatives(self) -> Array:
         """Return dx/dt at the present time."""
         dx = np.empty(self.layout.states)
         pointer = dx.ctypes.data_as(POINTER(c_double))
-        self._check(self._lib.bl_derivatives(self._engine, pointer))
+        self.check(self.library.bl_derivatives(self.handle, pointer))
         return dx
 
     @property
@@ -198,7 +201,7 @@ class Instance:
 
     def touch(self) -> None:
         """Say that values were written from outside."""
-        self._lib.bl_touch(self._engine)
+        self.library.bl_touch(self.handle)
 
     def get(self, path: str) -> Any:
         """Return a signal (at the present time) or a parameter: a number, or an array."""
@@ -241,27 +244,28 @@ class Instance:
 
     def save(self) -> bytes:
         """Return everything that the next tick depends on."""
-        buffer = ctypes.create_string_buffer(self._lib.bl_state_size(self._engine))
-        self._lib.bl_save(self._engine, buffer)
+        buffer = ctypes.create_string_buffer(self.library.bl_state_size(self.handle))
+        self.library.bl_save(self.handle, buffer)
         return buffer.raw
 
     def restore(self, state: bytes) -> None:
         """Go back to a saved state, also one of another instance of the same plan."""
-        if self._lib.bl_restore(self._engine, state, len(state)) != OK:
+        if self.library.bl_restore(self.handle, state, len(state)) != OK:
             raise BiellaError(self._message() + ".")
 
     def _message(self) -> str:
-        text: bytes = self._lib.bl_message(self._engine)
+        text: bytes = self.library.bl_message(self.handle)
         return text.decode(errors="replace")
 
-    def _check(self, status: int) -> None:
+    def check(self, status: int) -> None:
+        """Raise what a status of the engine means, unless it is success."""
         if status in (OK, STOP):
             return
-        number = self._lib.bl_failed_block(self._engine)
+        number = self.library.bl_failed_block(self.handle)
         time, tick = self.time, self.tick
         when = f"at t = {time:.9g} s (tick {tick})"
         if status == ERROR_LOOP:
-            cycle = " → ".join(self.plan.loops[number])
+            cycle = " → ".join(self.plan.loops[-2 - number])
             raise BlockError(
                 f"an algebraic loop has no solution that Newton's method finds {when}: {cycle}. "
                 f"{self._message()}. Break it with a UnitDelay, or check its gain.",
@@ -386,7 +390,7 @@ def _derivative_view(instance: Instance, first: int, count: int) -> Array:
     if not count:
         return np.empty(0)
     slopes = np.ctypeslib.as_array(
-        instance._lib.bl_slopes(instance._engine), shape=(instance.layout.states,)
+        instance.library.bl_slopes(instance.handle), shape=(instance.layout.states,)
     )
     return slopes[first : first + count]
 

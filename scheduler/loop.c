@@ -82,8 +82,8 @@ int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor) {
         size = trial_size;
     }
     if (!(size <= ACCEPTABLE))
-        return bl_fail(e, BL_ERROR_LOOP, (int32_t)(loop - e->loops),
-                       "algebraic loop not solved: residual %.3g at t = %.9g", size, t);
+        return bl_fail(e, BL_ERROR_LOOP, -2 - (int32_t)(loop - e->loops),
+                       "the residual of the algebraic loop stays at %.3g", size);
     /* The signals that consumers see are those computed from v. */
     return evaluate(e, loop, t, minor, v, residual, &size);
 }

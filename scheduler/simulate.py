@@ -106,6 +106,21 @@ def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:
     return list(chosen.values())
 
 
+def make_record(ports: Sequence[PortInfo], capacity: int, every: int) -> tuple[Record, Any, Any]:
+    """Return a record for the engine, its rows, and what must be kept while it is used."""
+    picks = np.array([p.slot + k for p in ports for k in range(p.width)], dtype=np.int64)
+    rows = np.empty((capacity, 1 + picks.size))
+    record = Record(
+        pick=picks.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)),
+        count=picks.size,
+        every=every,
+        out=rows.ctypes.data_as(ctypes.POINTER(ctypes.c_double)),
+        capacity=capacity,
+        rows=0,
+    )
+    return record, rows, picks
+
+
 def _plan_of(diagram: Diagram | Plan, step: float | None, solver: str | None) -> Plan:
     if isinstance(diagram, Diagram):
         return diagram.compile(step=step, solver=solver)
@@ -146,21 +161,9 @@ def _run(
     every: int,
     progress: bool,
 ) -> Result:
-    picks = np.concatenate(
-        [np.arange(port.slot, port.slot + port.width, dtype=np.int64) for port in ports]
-        or [np.empty(0, dtype=np.int64)]
-    )
-    columns = 1 + picks.size
+    columns = 1 + sum(port.width for port in ports)
     capacity = max(64, min(_CHUNK_BYTES // (8 * columns), ticks // every + 2))
-    rows = np.empty((capacity, columns))
-    record = Record(
-        pick=picks.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)),
-        count=picks.size,
-        every=every,
-        out=rows.ctypes.data_as(ctypes.POINTER(ctypes.c_double)),
-        capacity=capacity,
-        rows=0,
-    )
+    record, rows, _keep = make_record(ports, capacity, every)
     began = time.perf_counter()
     first = instance.tick
     failure: BaseException | None = None

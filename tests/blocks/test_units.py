@@ -26,7 +26,7 @@ SYMBOLS += ["rev", "rpm", "Hz", "kHz", "N", "kN", "Pa", "MPa", "bar", "J", "W", 
 SYMBOLS += ["uF", "mH", "T", "Wb", "C", "S", "L", "mL", "inch", "ft", "lbf", "%", "ppm", "count"]
 
 symbols = st.sampled_from(SYMBOLS)
-powers = st.integers(-4, 4).filter(bool)
+powers = st.integers(-3, 3).filter(bool)
 units = st.lists(st.tuples(symbols, powers), min_size=1, max_size=4).map(
     lambda terms: parse_unit(".".join(f"{symbol}^{power}" for symbol, power in terms))
 )
@@ -265,7 +265,7 @@ def test_multiplication_laws(a: Unit, b: Unit, c: Unit) -> None:
 
 
 @settings(deadline=None)
-@given(units, st.integers(-3, 3), st.integers(-3, 3))
+@given(units, st.integers(-2, 2), st.integers(-2, 2))
 def test_powers_add(unit: Unit, m: int, n: int) -> None:
     assert equivalent(unit**m * unit**n, unit ** (m + n))
 

@@ -257,6 +257,19 @@ print(kept, result.length, len(result["s3"]), result.info["stopped"] is not None
     assert all(np.array_equal(result[path], np.arange(int(kept))) for path in result)
 
 
+def test_a_disk_that_is_full_already(tmp_path: Path) -> None:
+    done = run_script(f"""
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    Hdf5Recorder({str(tmp_path / "r.h5")!r}, [Signal("s")])
+except ResultError as error:
+    print(error)
+""")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Cannot write" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_disk_that_fills_at_the_end_is_told_by_close(tmp_path: Path) -> None:
     done = run_script(f"""
 resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))

@@ -1,0 +1,205 @@
+"""modelDescription.xml: what an FMU says about itself."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..blocks.units import BASE_UNITS, parse_unit
+from ..scheduler.plan import ParameterInfo, Plan, PortInfo
+
+LOG_CATEGORIES = {
+    "logStatusError": "why a call failed",
+    "logStatusDiscard": "why a value or a step was refused",
+    "logAll": "everything",
+}
+_TYPES = {"real": "Real", "integer": "Integer", "boolean": "Boolean", "enumeration": "Integer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A scalar variable of the FMU; `reference` is its number in the plan."""
+
+    name: str
+    reference: int
+    type: str
+    causality: str
+    variability: str
+    unit: str | None
+    doc: str
+    start: float | None
+    owner: str
+    """Path of the port or parameter that it is an element of."""
+
+
+def list_variables(plan: Plan) -> list[Variable]:
+    """Return all variables in the order of the plan's table: inputs, outputs, parameters."""
+    values = np.frombuffer(plan.sections["PARA"], dtype="<f8")
+    found: list[Variable] = []
+
+    def add(item: PortInfo | ParameterInfo, size: int, causality: str, variability: str) -> None:
+        kind = item.kind if isinstance(item, PortInfo) else "real"
+        scalar = size == 1 and (isinstance(item, PortInfo) or item.shape == ())
+        for k in range(size):
+            start = None if causality == "output" else float(values[item.slot + k])
+            name = item.path if scalar else f"{item.path}[{k}]"
+            found.append(
+                Variable(
+                    name, len(found), _TYPES[kind], causality, variability,
+                    item.unit, item.doc, start, item.path,
+                )
+            )  # fmt: skip
+
+    for port in plan.inputs.values():
+        add(port, port.width, "input", "continuous" if port.kind == "real" else "discrete")
+    for port in plan.outputs.values():
+        smooth = port.kind == "real" and not port.sampled
+        add(port, port.width, "output", "continuous" if smooth else "discrete")
+    for parameter in plan.parameters.values():
+        add(parameter, parameter.size, "parameter", "tunable" if parameter.tunable else "fixed")
+    return found
+
+
+def model_identifier(name: str) -> str:
+    """Return `name` as a C identifier."""
+    identifier = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return identifier if re.match(r"[A-Za-z_]", identifier) else f"_{identifier}"
+
+
+def plan_guid(plan: Plan) -> str:
+    """Return the GUID that ties a description to its plan; the engine checks it."""
+    return "{biella-%016x}" % int.from_bytes(plan.data[16:24], "little")
+
+
+def describe(plan: Plan, parameters: Iterable[str] | None, version: str) -> str:
+    """Return the XML text for `plan`, with the given `parameters` only, or all of them."""
+    chosen = None if parameters is None else set(parameters)
+    variables = [
+        v
+        for v in list_variables(plan)
+        if v.causality != "parameter" or chosen is None or v.owner in chosen
+    ]
+    identifier = model_identifier(plan.name)
+    root = ET.Element(
+        "fmiModelDescription",
+        fmiVersion="2.0",
+        modelName=plan.name,
+        guid=plan_guid(plan),
+        generationTool=f"biella {version}",
+        variableNamingConvention="structured" if _all_structured(variables) else "flat",
+        numberOfEventIndicators="0",
+    )
+    ET.SubElement(
+        root,
+        "CoSimulation",
+        modelIdentifier=identifier,
+        canHandleVariableCommunicationStepSize="false",
+        canInterpolateInputs="false",
+        maxOutputDerivativeOrder="0",
+        canRunAsynchronuously="false",
+        canBeInstantiatedOnlyOncePerProcess="false",
+        canNotUseMemoryManagementFunctions="true",
+        canGetAndSetFMUstate="true",
+        canSerializeFMUstate="true",
+        providesDirectionalDerivative="false",
+    )
+    _add_units(root, variables)
+    categories = ET.SubElement(root, "LogCategories")
+    for name, text in LOG_CATEGORIES.items():
+        ET.SubElement(categories, "Category", name=name, description=text)
+    start = plan.start_time
+    ET.SubElement(
+        root,
+        "DefaultExperiment",
+        startTime=repr(start),
+        stopTime=repr(start + 1000 * plan.step),
+        stepSize=repr(plan.step),
+    )
+    listed = ET.SubElement(root, "ModelVariables")
+    for variable in variables:
+        _add_variable(listed, variable)
+    _add_structure(root, plan, variables)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _all_structured(variables: Sequence[Variable]) -> bool:
+    pattern = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\[\d+\])?\Z", re.ASCII)
+    return all(pattern.match(v.name) for v in variables)
+
+
+def _add_units(root: ET.Element, variables: Sequence[Variable]) -> None:
+    names = sorted({v.unit for v in variables if v.unit is not None and v.type == "Real"})
+    if not names:
+        return
+    definitions = ET.SubElement(root, "UnitDefinitions")
+    for name in names:
+        unit = parse_unit(name)
+        element = ET.SubElement(definitions, "Unit", name=name)
+        attributes = {
+            base: str(power) for base, power in zip(BASE_UNITS, unit.exponents, strict=False) if power
+        }
+        if unit.factor != 1.0:
+            attributes["factor"] = repr(unit.factor)
+        if unit.offset != 0.0:
+            attributes["offset"] = repr(unit.offset)
+        ET.SubElement(element, "BaseUnit", attributes)
+
+
+def _add_variable(parent: ET.Element, variable: Variable) -> None:
+    attributes = {
+        "name": variable.name,
+        "valueReference": str(variable.reference),
+        "causality": variable.causality,
+        "variability": variable.variability,
+    }
+    if variable.doc:
+        attributes["description"] = variable.doc
+    if variable.causality != "input":
+        attributes["initial"] = "calculated" if variable.causality == "output" else "exact"
+    scalar = ET.SubElement(parent, "ScalarVariable", attributes)
+    value = ET.SubElement(scalar, variable.type)
+    if variable.start is not None:
+        value.set("start", _start_text(variable))
+    if variable.unit is not None and variable.type == "Real":
+        value.set("unit", variable.unit)
+
+
+def _start_text(variable: Variable) -> str:
+    assert variable.start is not None
+    if variable.type == "Boolean":
+        return "true" if variable.start else "false"
+    if variable.type == "Integer":
+        return str(int(variable.start))
+    return repr(variable.start)
+
+
+def _add_structure(root: ET.Element, plan: Plan, variables: Sequence[Variable]) -> None:
+    """Outputs with the inputs that reach them at once; all of them depend on parameters at the start."""
+    structure = ET.SubElement(root, "ModelStructure")
+    index = {v.reference: n for n, v in enumerate(variables, 1)}
+    inputs: dict[str, list[int]] = {}
+    for v in variables:
+        if v.causality == "input":
+            inputs.setdefault(v.owner, []).append(index[v.reference])
+    reached = dict(zip(plan.outputs, plan.meta["dependencies"], strict=True))
+    outputs = [v for v in variables if v.causality == "output"]
+    if not outputs:
+        return
+    element = ET.SubElement(structure, "Outputs")
+    for v in outputs:
+        known = [n for name in reached[v.owner] for n in inputs.get(name, [])]
+        ET.SubElement(
+            element,
+            "Unknown",
+            index=str(index[v.reference]),
+            dependencies=" ".join(map(str, known)),
+        )
+    unknowns = ET.SubElement(structure, "InitialUnknowns")
+    for v in outputs:
+        # Without `dependencies`: on everything known, which is safe.
+        ET.SubElement(unknowns, "Unknown", index=str(index[v.reference]))

@@ -1,0 +1,85 @@
+/* Resource locations as tools really pass them: file:/x, file:///x, file://localhost/x, with percent-encoded
+ * characters, with a Windows drive, or a bare path. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmu/fmi2.h"
+
+#if defined(_WIN32)
+#include <windows.h>
+#elif !defined(BL_STATIC)
+#include <dlfcn.h>
+#endif
+
+static int hex_digit(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+static int is_drive(const char *text) {
+    return ((text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z')) &&
+           (text[1] == ':' || text[1] == '|');
+}
+
+/* Decodes a file URI in place of a path; a bare path is taken as it is. */
+static int decode_location(const char *location, char *path, size_t path_size) {
+    size_t length = 0;
+    const int is_uri = strncmp(location, "file:", 5) == 0;
+    if (is_uri) {
+        location += 5;
+        if (strncmp(location, "//", 2) == 0) {
+            location += 2;
+            if (strncmp(location, "localhost/", 10) == 0) location += 9;
+        }
+        while (location[0] == '/' && location[1] == '/') location++;
+        if (location[0] == '/' && is_drive(location + 1)) location++;
+    }
+    for (; *location; location++) {
+        char c = *location;
+        if (is_uri && c == '%' && hex_digit(location[1]) >= 0 && hex_digit(location[2]) >= 0) {
+            c = (char)(16 * hex_digit(location[1]) + hex_digit(location[2]));
+            location += 2;
+        }
+        if (c == '\0' || length + 1 >= path_size) return 0;
+        path[length++] = c;
+    }
+    while (length > 1 && (path[length - 1] == '/' || path[length - 1] == '\\')) length--;
+    path[length] = '\0';
+    return length > 0;
+}
+
+/* The folder resources/ of the FMU that this library was unpacked from: binaries/<platform>/../../resources. */
+static int find_beside_binary(char *path, size_t path_size) {
+    char binary[4096] = "";
+#if defined(_WIN32)
+    HMODULE module = NULL;
+    if (!GetModuleHandleExA(
+            GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+            (LPCSTR)(void *)&bl_resource_path, &module) ||
+        GetModuleFileNameA(module, binary, sizeof binary) == 0)
+        return 0;
+#elif !defined(BL_STATIC)
+    Dl_info info;
+    if (!dladdr((void *)(size_t)&bl_resource_path, &info) || !info.dli_fname) return 0;
+    if (snprintf(binary, sizeof binary, "%s", info.dli_fname) >= (int)sizeof binary) return 0;
+#endif
+    for (int up = 0; up < 3; up++) {
+        size_t k = strlen(binary);
+        while (k > 0 && binary[k - 1] != '/' && binary[k - 1] != '\\') k--;
+        if (k == 0) return 0;
+        binary[k - 1] = '\0';
+    }
+    return snprintf(path, path_size, "%s/resources", binary) < (int)path_size;
+}
+
+int bl_resource_path(const char *location, const char *file, char *path, size_t path_size) {
+    const int found = location && *location ? decode_location(location, path, path_size)
+                                            : find_beside_binary(path, path_size);
+    const size_t length = found ? strlen(path) : 0;
+    if (!found || length + strlen(file) + 2 > path_size) return 0;
+    snprintf(path + length, path_size - length, "/%s", file);
+    return 1;
+}

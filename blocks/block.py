@@ -79,6 +79,9 @@ class NativeBlock(AbstractBlock):
     """
 
     kernel: ClassVar[str]
+    smooth_memory: ClassVar[bool] = False
+    """Whether every value of the memory is a state that a linearisation may vary; flags, counts
+    and positions in a ring buffer are not."""
 
     def __init__(
         self,

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from .block import NativeBlock
-from .ports import SAMPLED, Port, Same, parameter, periodic
+from ..errors import DiagramError, name_list
+from .block import NativeBlock, size_of
+from .delay import check_samples
+from .ports import SAMPLED, Derived, Parameter, Port, Same, Width, parameter, periodic
+from .state import make_initial, make_limits
+from .units import Unit, parse_unit
+
+_METHODS = ("forward", "backward", "trapezoidal")
+_MOVING_AVERAGE_MEMORY = 2
+
+
+def _times_seconds(unit: Unit) -> Unit:
+    return unit * parse_unit("s")
 
 
 class UnitDelay(NativeBlock):
@@ -24,8 +35,7 @@ class UnitDelay(NativeBlock):
     def __init__(
         self, initial: Any = 0.0, *, period: float | None = None, offset: float = 0.0
     ) -> None:
-        start = parameter("initial", initial, doc="output before the first sample", tunable=False)
-        width = start.value.size if start.value.ndim else "n"
+        start, width = make_initial(initial, "output before the first sample")
         super().__init__(
             inputs=[Port("u", width=width, unit=Same(), kind=Same())],
             outputs=[Port("y", width=width, unit=Same(), kind=Same())],
@@ -33,4 +43,122 @@ class UnitDelay(NativeBlock):
             rate=periodic(period, offset, SAMPLED),
             feedthrough=False,
             memory=width,
+        )
+
+
+class ZeroOrderHold(NativeBlock):
+    """A sampler: y = u at each sample hit, held in between.
+
+    Before its first hit, that is with an offset, it holds what u was at the first tick.
+
+    Parameters
+    ----------
+    period, offset
+        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
+    """
+
+    kernel = "zero_order_hold"
+
+    def __init__(self, period: float | None = None, offset: float = 0.0) -> None:
+        super().__init__(
+            inputs=[Port("u", width="n", unit=Same(), kind=Same())],
+            outputs=[Port("y", width="n", unit=Same(), kind=Same())],
+            rate=periodic(period, offset, SAMPLED),
+        )
+
+
+class DiscreteIntegrator(NativeBlock):
+    """An integrator with a sample time T. With x[0] = initial::
+
+        forward       y = x                      x+ = x + gain T u
+        backward      y = x + gain T u           x+ = y
+        trapezoidal   y = x + gain T u / 2       x+ = y + gain T u / 2
+
+    With limits, y and x are kept within them, so that it does not wind up.
+
+    Parameters
+    ----------
+    method
+        ``"forward"`` (no feedthrough), ``"backward"`` or ``"trapezoidal"``.
+    initial
+        The state at the start: a number, or a vector, which fixes the width.
+    gain
+        Factor of u.
+    limits
+        ``(lower, upper)``, each a number or a vector; one that is infinite does not limit.
+    period, offset
+        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
+    """
+
+    kernel = "discrete_integrator"
+
+    def __init__(
+        self,
+        method: Literal["forward", "backward", "trapezoidal"] = "forward",
+        initial: Any = 0.0,
+        *,
+        gain: float = 1.0,
+        limits: Any = None,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        if method not in _METHODS:
+            raise DiagramError(f"method is one of {name_list(_METHODS)}, not {method!r}.")
+        factor = parameter("gain", gain, doc="factor of u")
+        if factor.value.ndim:
+            raise DiagramError(f"gain is one number, got {gain!r}. Put a Gain before the block.")
+        start, width = make_initial(initial, "state at the start")
+        bounds, width = make_limits(limits, width)
+        super().__init__(
+            inputs=[Port("u", width=width)],
+            outputs=[Port("y", width=width, unit=Derived(_times_seconds, ("u",)))],
+            parameters=[factor, start, *bounds],
+            rate=periodic(period, offset, SAMPLED),
+            feedthrough=method != "forward",
+            memory=width,
+            integers=(
+                _METHODS.index(method),
+                start.value.size,
+                bounds[0].value.size if bounds else 0,
+            ),
+        )
+
+
+class MovingAverage(NativeBlock):
+    """The mean of the last samples: y[n] = (u[n] + u[n-1] + … + u[n-samples+1]) / samples.
+
+    Parameters
+    ----------
+    samples
+        How many: a whole number from 1. Each costs one addition per sample hit.
+    initial
+        What came before the start: a number, or a vector, which fixes the width. Without it the
+        mean is over the samples that there are, until there are enough.
+    period, offset
+        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
+    """
+
+    kernel = "moving_average"
+
+    def __init__(
+        self,
+        samples: int,
+        initial: Any = None,
+        *,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        kept = check_samples("MovingAverage", samples) - 1
+        parameters: list[Parameter] = []
+        width: Width = "n"
+        if initial is not None:
+            start, width = make_initial(initial, "samples before the start")
+            parameters.append(start)
+        super().__init__(
+            inputs=[Port("u", width=width, unit=Same())],
+            outputs=[Port("y", width=width, unit=Same())],
+            parameters=parameters,
+            rate=periodic(period, offset, SAMPLED),
+            memory=lambda widths: _MOVING_AVERAGE_MEMORY + kept * size_of(width, widths),
+            integers=[kept],
         )

@@ -70,12 +70,18 @@ typedef struct {
 /* Each file of kernels ends with such a table, closed by an entry without a name;
    scheduler/registry.c lists the tables. */
 extern const bl_kernel bl_kernels_sources[];
+extern const bl_kernel bl_kernels_noise[];
+extern const bl_kernel bl_kernels_playback[];
 extern const bl_kernel bl_kernels_math[];
+extern const bl_kernel bl_kernels_function[];
+extern const bl_kernel bl_kernels_nonlinear[];
 extern const bl_kernel bl_kernels_logic[];
 extern const bl_kernel bl_kernels_lookup[];
 extern const bl_kernel bl_kernels_expression[];
 extern const bl_kernel bl_kernels_continuous[];
 extern const bl_kernel bl_kernels_discrete[];
+extern const bl_kernel bl_kernels_delay[];
+extern const bl_kernel bl_kernels_linear[];
 extern const bl_kernel bl_kernels_routing[];
 extern const bl_kernel bl_kernels_sinks[];
 extern const bl_kernel bl_kernels_pendulum[];

@@ -20,8 +20,8 @@ class Noise(NativeBlock):
     operations and square roots are used: the same seed gives the same bits everywhere.
 
     The spectrum of a sequence held over T seconds is flat well below 1 / (2 T) Hz, with the
-    two-sided density S = std^2 T. So ``density=S`` means std = sqrt(S / T). The one-sided density of
-    a data sheet (say, (100 µg/√Hz)^2) is twice the two-sided one: give half of it.
+    two-sided density S = std^2 T. So ``density=S`` means std = sqrt(S / T). The one-sided density
+    of a data sheet (say, (100 µg/√Hz)^2) is twice the two-sided one: give half of it.
 
     Parameters
     ----------

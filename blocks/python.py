@@ -30,8 +30,9 @@ class PythonBlock(AbstractBlock):
             def derivative(self, t, x, u):
                 return (u - x[0]) / self.tau
 
-    ``u`` is a number if the block has one input of width 1, an array if it has one vector input, and
-    a tuple of these in the order of the ports if it has several; what ``output`` returns likewise.
+    ``u`` is a number if the block has one input of width 1, an array if it has one vector input,
+    and a tuple of these in the order of the ports if it has several; what ``output`` returns
+    likewise.
     ``x`` is the state as an array. Change nothing on ``self`` in these methods: a state that is not
     declared cannot be saved and restored.
 
@@ -93,9 +94,7 @@ class PythonBlock(AbstractBlock):
 class FunctionBlock(PythonBlock):
     """A Python block made from a plain function by `block`."""
 
-    def __init__(
-        self, function: Callable[..., Any], takes_time: bool, **declaration: Any
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], takes_time: bool, **declaration: Any) -> None:
         self.function = function
         self.takes_time = takes_time
         single = len(declaration["inputs"]) == 1

@@ -83,9 +83,7 @@ class Time(NativeBlock):
     kernel = "time"
 
     def __init__(self, *, period: float | None = None, offset: float = 0.0) -> None:
-        super().__init__(
-            outputs=[Port("y", unit="s")], rate=periodic(period, offset, CONTINUOUS)
-        )
+        super().__init__(outputs=[Port("y", unit="s")], rate=periodic(period, offset, CONTINUOUS))
 
 
 class Step(_Source):

@@ -1,4 +1,4 @@
-"""Parameters that are a number for all elements of a signal, or a vector with one value for each."""
+"""Parameters that are one number for all elements of a signal, or a vector of one for each."""
 
 from __future__ import annotations
 
@@ -70,6 +70,22 @@ def require_positive(item: Parameter) -> None:
     """Raise a `DiagramError` unless all values are above zero."""
     if not np.all(item.value > 0):
         raise DiagramError(f"`{item.name}` must be positive, got {item.value.tolist()}.")
+
+
+def require_rising(name: str, item: Parameter) -> None:
+    """Raise a `DiagramError` unless `item`, for the user `name`, is a list of rising numbers."""
+    values = item.value
+    if values.ndim != 1 or values.size < 2:
+        raise DiagramError(
+            f"`{name}` is a list of at least two numbers, not an array of shape {values.shape}."
+        )
+    falls = np.flatnonzero(np.diff(values) <= 0)
+    if falls.size:
+        n = int(falls[0])
+        raise DiagramError(
+            f"`{name}` must rise: {name}[{n + 1}] = {values[n + 1]:g} comes after "
+            f"{name}[{n}] = {values[n]:g}. Sort them, and drop double ones."
+        )
 
 
 def require_choice(what: str, given: str, valid: Sequence[str]) -> int:

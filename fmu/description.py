@@ -72,7 +72,7 @@ def model_identifier(name: str) -> str:
 
 def plan_guid(plan: Plan) -> str:
     """Return the GUID that ties a description to its plan; the engine checks it."""
-    return "{biella-%016x}" % int.from_bytes(plan.data[16:24], "little")
+    return f"{{biella-{int.from_bytes(plan.data[16:24], 'little'):016x}}}"
 
 
 def describe(plan: Plan, parameters: Iterable[str] | None, version: str) -> str:
@@ -141,7 +141,9 @@ def _add_units(root: ET.Element, variables: Sequence[Variable]) -> None:
         unit = parse_unit(name)
         element = ET.SubElement(definitions, "Unit", name=name)
         attributes = {
-            base: str(power) for base, power in zip(BASE_UNITS, unit.exponents, strict=False) if power
+            base: str(power)
+            for base, power in zip(BASE_UNITS, unit.exponents, strict=False)
+            if power
         }
         if unit.factor != 1.0:
             attributes["factor"] = repr(unit.factor)
@@ -179,7 +181,7 @@ def _start_text(variable: Variable) -> str:
 
 
 def _add_structure(root: ET.Element, plan: Plan, variables: Sequence[Variable]) -> None:
-    """Outputs with the inputs that reach them at once; all of them depend on parameters at the start."""
+    """Outputs with the inputs that reach them at once; at the start they depend on everything."""
     structure = ET.SubElement(root, "ModelStructure")
     index = {v.reference: n for n, v in enumerate(variables, 1)}
     inputs: dict[str, list[int]] = {}

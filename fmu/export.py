@@ -17,7 +17,11 @@ from ..scheduler.engine import library_path
 from ..scheduler.plan import Plan
 from .description import describe, model_identifier
 
-_PLATFORMS = {"linux": ("linux64", ".so"), "win32": ("win64", ".dll"), "darwin": ("darwin64", ".dylib")}
+_PLATFORMS = {
+    "linux": ("linux64", ".so"),
+    "win32": ("win64", ".dll"),
+    "darwin": ("darwin64", ".dylib"),
+}
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same input gives the same bytes
 
 
@@ -31,8 +35,8 @@ def export_fmu(
 ) -> Path:
     """Write `diagram` as a self-contained FMI 2.0 co-simulation FMU and return its path.
 
-    The FMU has the diagram's own inputs and outputs. Its base step is the diagram's; a communication step must
-    be a whole number of base steps.
+    The FMU has the diagram's own inputs and outputs. Its base step is the diagram's; a
+    communication step must be a whole number of base steps.
 
     Parameters
     ----------
@@ -56,8 +60,8 @@ def export_fmu(
     if plan.python_blocks:
         names = ", ".join(f"`{plan.blocks[n].path}`" for n in plan.python_blocks)
         raise DiagramError(
-            f"an FMU runs without Python, but these blocks are written in it: {names}. Write them as "
-            f"an Expression or with native blocks, or name them in inputs=[…] if they are sources."
+            f"an FMU runs without Python, but these blocks are written in it: {names}. Write "
+            f"them as an Expression or with native blocks, or name them in inputs=[…] if they are sources."
         )
     identifier = model_identifier(plan.name)
     platform, suffix = _PLATFORMS.get(sys.platform, ("linux64", ".so"))

@@ -46,7 +46,7 @@ def compile_diagram(
     step, solver
         Instead of the diagram's own.
     inputs
-        Source blocks to be replaced by inputs of the whole diagram, with their first value as start.
+        Source blocks to be replaced by inputs of the whole diagram; their first value is the start.
     outputs
         Signals to be outputs of the whole diagram, besides those that it declares.
 
@@ -103,12 +103,14 @@ def _replace_sources(
         if number is None:
             sources = [item.path for item in flat.blocks if not item.block.inputs]
             raise DiagramError(
-                f"there is no source block or input `{name}`.{suggest(name, [*sources, *declared])} "
-                f"Sources: {name_list(sources)}."
+                f"there is no source block or input `{name}`."
+                f"{suggest(name, [*sources, *declared])} Sources: {name_list(sources)}."
             )
         block = flat.blocks[number].block
         if block.inputs or len(block.outputs) != 1:
-            raise DiagramError(f"`{name}` ({block!r}) is no source with one output: it stays a block.")
+            raise DiagramError(
+                f"`{name}` ({block!r}) is no source with one output: it stays a block."
+            )
         wanted.append(number)
     if not wanted:
         return starts
@@ -206,7 +208,13 @@ class _Encoder:
         solver: str,
         starts: dict[str, list[float]],
     ) -> None:
-        self.diagram, self.flat, self.ports, self.rates, self.order = diagram, flat, ports, rates, order
+        self.diagram, self.flat, self.ports, self.rates, self.order = (
+            diagram,
+            flat,
+            ports,
+            rates,
+            order,
+        )
         self.step, self.solver, self.starts = step, solver, starts
         self.tables = _Tables()
         self.problems: list[str] = []
@@ -222,7 +230,12 @@ class _Encoder:
                 self._describe(), ensure_ascii=False, separators=(",", ":")
             ).encode(),
             "SIZE": np.array(
-                [self.signal_count, self.state_count, self.memory_count, SOLVERS.index(self.solver)],
+                [
+                    self.signal_count,
+                    self.state_count,
+                    self.memory_count,
+                    SOLVERS.index(self.solver),
+                ],
                 dtype="<i8",
             ),
             "TIME": np.array([self.step, self.diagram.start], dtype="<f8"),
@@ -283,7 +296,7 @@ class _Encoder:
             self.output_slots.append(slots)
         self.signal_count = slot - len(tables.parameters)
 
-        # A guard's memory stands before that of the blocks inside it, and so inside that of its parent.
+        # A guard's memory stands before that of the blocks in it, and so inside its parent's.
         self.state_slots: list[tuple[int, int]] = []
         self.memory_slots: list[tuple[int, int]] = []
         self.guard_memory = [0] * len(flat.guards)
@@ -441,7 +454,9 @@ class _Encoder:
                 continue
             if source.block < 0:
                 outside = self.flat.inputs[-1 - source.block]
-                outputs.append(self._port(name, self._slot_of(source), _outside(outside), outside.port))
+                outputs.append(
+                    self._port(name, self._slot_of(source), _outside(outside), outside.port)
+                )
             else:
                 carried = self.ports.outputs[source.block][source.port]
                 port = self.flat.blocks[source.block].block.outputs[source.port]
@@ -515,7 +530,12 @@ class _Encoder:
                 self.tables.variables += [slot + k, 0, causality]
             slot += parameter.value.size
         return [
-            item.path, type(block).__name__, rate.describe(self.step), inputs, outputs, parameters
+            item.path,
+            type(block).__name__,
+            rate.describe(self.step),
+            inputs,
+            outputs,
+            parameters,
         ]
 
     def _port(

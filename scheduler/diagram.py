@@ -76,12 +76,11 @@ class Diagram:
     ) -> None:
         if solver not in SOLVERS:
             raise DiagramError(
-                f"unknown solver `{solver}`.{suggest(solver, SOLVERS)} Solvers: {name_list(SOLVERS)}."
+                f"unknown solver `{solver}`.{suggest(solver, SOLVERS)} "
+                f"Solvers: {name_list(SOLVERS)}."
             )
         if algebraic_loops not in ("solve", "error"):
-            raise DiagramError(
-                f"algebraic_loops is 'solve' or 'error', not {algebraic_loops!r}."
-            )
+            raise DiagramError(f"algebraic_loops is 'solve' or 'error', not {algebraic_loops!r}.")
         self.name = name
         self.step = check_step(step)
         self.solver = solver
@@ -203,7 +202,7 @@ class Diagram:
         outputs: Sequence[str] | None = None,
         parameters: Sequence[str] | Mapping[str, float] | None = None,
     ) -> Path:
-        """Write the diagram as a self-contained FMI 2.0 co-simulation FMU. See `biella.fmu.export`."""
+        """Write a self-contained FMI 2.0 co-simulation FMU. See `biella.fmu.export`."""
         from ..fmu.export import export_fmu
 
         return export_fmu(self, path, inputs=inputs, outputs=outputs, parameters=parameters)
@@ -251,9 +250,11 @@ class Diagram:
                 f"{side.capitalize()}s of `{name}`: {name_list(index)}."
             )
         if port not in index:
-            other = " It is an output." if side == "input" else " It is an input."
+            hint = suggest(port, index)
+            if port in others:
+                hint = " It is an output." if side == "input" else " It is an input."
             raise DiagramError(
-                f"`{name}` has no {side} `{port}`.{other if port in others else suggest(port, index)} "
+                f"`{name}` has no {side} `{port}`.{hint} "
                 f"{side.capitalize()}s of `{name}`: {name_list(index)}."
             )
         return PortRef(block, port)

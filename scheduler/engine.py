@@ -209,7 +209,11 @@ class Instance:
         if path in plan.parameters:
             parameter = plan.parameters[path]
             values = self.values[parameter.slot : parameter.slot + parameter.size]
-            return float(values[0]) if parameter.shape == () else values.reshape(parameter.shape).copy()
+            return (
+                float(values[0])
+                if parameter.shape == ()
+                else values.reshape(parameter.shape).copy()
+            )
         port = plan.find_signal(path)
         self.evaluate()
         if port.width == 1:
@@ -300,7 +304,8 @@ class Instance:
             return "unknown"
         ports = self.plan.blocks[number].inputs
         shown = (
-            f"{port.path.rpartition('.')[2]} = {_show(self.values[port.slot : port.slot + port.width])}"
+            f"{port.path.rpartition('.')[2]} = "
+            f"{_show(self.values[port.slot : port.slot + port.width])}"
             for port in ports
         )
         return ", ".join(shown) or "none"
@@ -334,9 +339,10 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
 def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> list[Operation]:
     """Tie a block's methods to where its values lie in the engine."""
     info = instance.plan.blocks[number]
-    memory = memoryview(instance.values)
-    records = np.frombuffer(instance.plan.sections["BLKS"], dtype="<i4").reshape(-1, 15)[number]
-    x_first, x_count, z_first, z_count = (int(v) for v in records[7:11])
+    memory = memoryview(instance.values.data).cast("B").cast("d")  # a view that gives plain floats
+    record = instance.plan.block_records[number]
+    x_first, x_count = int(record["x_first"]), int(record["x_count"])
+    z_first, z_count = int(record["z_first"]), int(record["z_count"])
     state = (
         instance.states[x_first : x_first + x_count]
         if block.is_continuous
@@ -350,6 +356,7 @@ def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> lis
     if len(readers) == 1:
         read_all: Callable[[], Any] = readers[0]
     else:
+
         def read_all() -> Any:
             return tuple([read() for read in readers])
 
@@ -364,6 +371,7 @@ def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> lis
         def output(t: float) -> None:
             write_one(method(t, state, read_all()))
     else:
+
         def output(t: float) -> None:
             results = method(t, state, read_all())
             if count == 0:
@@ -395,7 +403,7 @@ def _derivative_view(instance: Instance, first: int, count: int) -> Array:
     return slopes[first : first + count]
 
 
-def _reader(memory: memoryview, values: Array, slot: int, width: int) -> Callable[[], Any]:
+def _reader(memory: memoryview[float], values: Array, slot: int, width: int) -> Callable[[], Any]:
     if width == 1:
         return lambda: memory[slot]
     view = values[slot : slot + width]
@@ -404,8 +412,11 @@ def _reader(memory: memoryview, values: Array, slot: int, width: int) -> Callabl
     return lambda: view
 
 
-def _writer(memory: memoryview, values: Array, slot: int, width: int) -> Callable[[Any], None]:
+def _writer(
+    memory: memoryview[float], values: Array, slot: int, width: int
+) -> Callable[[Any], None]:
     if width == 1:
+
         def write(value: Any) -> None:
             try:
                 memory[slot] = value

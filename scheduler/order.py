@@ -1,8 +1,10 @@
 """In which order outputs are computed.
 
-The graph is at port level: an edge leads from an output to every output that depends on it at once. A
-block that has several outputs and stands in what looks like a loop between blocks, but is none between
-ports, is simply called more than once: outputs are pure. What remains are true algebraic loops."""
+The graph is at port level: an edge leads from an output to every output that depends on it at once.
+A block that has several outputs and stands in what looks like a loop between blocks, but is none
+between ports, is simply called more than once: outputs are pure. What remains are true algebraic
+loops.
+"""
 
 from __future__ import annotations
 
@@ -84,12 +86,12 @@ def _block_graph(flat: FlatDiagram) -> Any:
         for guard in {item.guard, item.shows_guard}:
             if guard >= 0:
                 graph.add_edge(-1 - guard, number)
-    for number, guard in enumerate(flat.guards):
+    for number, conditional in enumerate(flat.guards):
         graph.add_node(-1 - number)
-        if guard.control is not None and guard.control.block >= 0:
-            graph.add_edge(guard.control.block, -1 - number)
-        if guard.parent >= 0:
-            graph.add_edge(-1 - guard.parent, -1 - number)
+        if conditional.control is not None and conditional.control.block >= 0:
+            graph.add_edge(conditional.control.block, -1 - number)
+        if conditional.parent >= 0:
+            graph.add_edge(-1 - conditional.parent, -1 - number)
     return graph
 
 
@@ -135,10 +137,10 @@ def _untangle(
         guards = [node[1] for node in nodes if node[0] < 0]
         if guards:
             path = flat.guards[guards[0]].path
-            control = flat.guards[guards[0]].subsystem.control
+            port = flat.guards[guards[0]].subsystem.control
             order.problems.append(
-                f"the {control} signal of subsystem `{path}` depends on its own output in the same "
-                f"tick. Put a UnitDelay before `{path}.{control}`."
+                f"the {port} signal of subsystem `{path}` depends on its own output in the same "
+                f"tick. Put a UnitDelay before `{path}.{port}`."
             )
             continue
         order.entries.append(("loop", len(order.loops)))
@@ -211,4 +213,3 @@ def find_minor_blocks(
             for other in in_loop[number].body:
                 need(other)
     return needed
-

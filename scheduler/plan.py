@@ -1,7 +1,7 @@
 """`Plan`: a compiled diagram as plain data. Its bytes are what the engine loads and an FMU carries.
 
 The layout is that of ``scheduler/plan.c``; the two files change together. All that the engine
-needs is in binary sections; section ``META`` is for people and for Python: names, units, documentation.
+needs is in binary sections; section ``META`` is for people and for Python: names, units, text.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..blocks.ports import Kind
 from ..errors import BiellaError, PlanError, name_list, suggest
-from .signals import Kind, Signal
+from .signals import Signal
 
 if TYPE_CHECKING:
     from ..blocks.python import PythonBlock
@@ -29,6 +30,13 @@ MAGIC = b"biellaP\n"
 VERSION = 1
 _HEAD = struct.Struct("<8sIIQQ")
 _SECTION = struct.Struct("<4sIQQ")
+BLOCK_RECORD = np.dtype([
+    (name, "<i4")
+    for name in (
+        "kernel", "rate", "guard", "u_first", "u_count", "y_first", "y_count", "x_first", "x_count",
+        "z_first", "z_count", "p_first", "p_count", "i_first", "i_count",
+    )
+])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +141,11 @@ class Plan:
         """The blocks, as numbered."""
         return tuple(_block_info(item) for item in self.meta["blocks"])
 
+    @property
+    def block_records(self) -> npt.NDArray[Any]:
+        """The engine's own table of blocks."""
+        return np.frombuffer(self.sections["BLKS"], dtype=BLOCK_RECORD)
+
     @cached_property
     def inputs(self) -> dict[str, PortInfo]:
         """Inputs of the whole diagram."""
@@ -175,7 +188,8 @@ class Plan:
         if path not in self.signals:
             names = [*self.signals, *self.aliases]
             raise BiellaError(
-                f"there is no signal `{path}`.{suggest(path, names)} Signals: {name_list(self.signals)}."
+                f"there is no signal `{path}`.{suggest(path, names)} "
+                f"Signals: {name_list(self.signals)}."
             )
         return self.signals[path]
 

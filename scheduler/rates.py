@@ -1,4 +1,4 @@
-"""When each block runs: periods in whole ticks, and rates that blocks inherit from what feeds them."""
+"""When each block runs: periods in whole ticks, and rates inherited from what feeds a block."""
 
 from __future__ import annotations
 
@@ -96,12 +96,15 @@ def _whole_ticks(path: str, rate: Rate, step: float, problems: list[str]) -> Tic
     found = []
     for what, seconds in (("period", rate.period), ("offset", rate.offset)):
         ticks = round(seconds / step)
-        if abs(seconds - ticks * step) > 1e-9 * max(seconds, step) or (what == "period" and not ticks):
+        if abs(seconds - ticks * step) > 1e-9 * max(seconds, step) or (
+            what == "period" and not ticks
+        ):
             low, high = max(1, int(seconds / step)) * step, (int(seconds / step) + 1) * step
             near = f"{low:g} s or {high:g} s" if low != high else f"{low:g} s"
             problems.append(
                 f"the {what} of `{path}`, {seconds:g} s, is not a whole multiple of the step, "
-                f"{step:g} s. {near} would fit; so would a step of {_common_step(seconds, step):g} s."
+                f"{step:g} s. {near} would fit; so would a step of "
+                f"{_common_step(seconds, step):g} s."
             )
             ticks = max(ticks, 1)
         found.append(ticks)
@@ -124,10 +127,12 @@ def _triggered_guards(flat: FlatDiagram) -> set[int]:
 
 def _check_triggered(path: str, block: object, rate: Rate, problems: list[str]) -> None:
     if rate.kind == "periodic":
-        problems.append(f"`{path}` is in a triggered subsystem and cannot have a period of its own.")
+        problems.append(
+            f"`{path}` is in a triggered subsystem and cannot have a period of its own."
+        )
     continuous = isinstance(block, NativeBlock) and block.states != 0
     if continuous or getattr(block, "is_continuous", False):
         problems.append(
-            f"`{path}` has continuous states, but is in a triggered subsystem, where no time passes. "
-            f"Use its discrete counterpart."
+            f"`{path}` has continuous states, but is in a triggered subsystem, where no time "
+            f"passes. Use its discrete counterpart."
         )

@@ -95,7 +95,7 @@ def run_paced(
         instance.check(status)
         if done == ticks:
             instance.record_now(table)
-    info = {"diagram": plan.name, "step": plan.step, "solver": plan.solver, "plan": plan.hash}
+    info = {"diagram": plan.name, "step": plan.step, "solver": plan.solver, "plan_hash": plan.hash}
     recorder = MemoryRecorder([port.signal for port in ports], plan.aliases, info)
     recorder.append(rows[: table.rows])
     return PacedRun(recorder.close(), lateness[:done], execution[:done], overruns)

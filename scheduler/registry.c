@@ -4,8 +4,10 @@
 #include "scheduler/engine.h"
 
 static const bl_kernel *const TABLES[] = {
+    bl_kernels_noise, bl_kernels_playback, bl_kernels_function, bl_kernels_nonlinear,
     bl_kernels_sources, bl_kernels_math,       bl_kernels_logic,    bl_kernels_lookup,
-    bl_kernels_expression, bl_kernels_continuous, bl_kernels_discrete, bl_kernels_routing,
+    bl_kernels_expression, bl_kernels_continuous, bl_kernels_discrete, bl_kernels_delay,
+    bl_kernels_linear, bl_kernels_routing,
     bl_kernels_sinks,   bl_kernels_pendulum,   bl_kernels_python,
 };
 

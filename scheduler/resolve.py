@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ..blocks.block import AbstractBlock
@@ -10,6 +11,7 @@ from ..blocks.ports import Derived, Kind, Port, Same, Widths
 from ..blocks.units import Unit, conversion, equivalent, same_dimension
 from ..errors import name_list
 from .flatten import FlatDiagram, Source
+
 
 @dataclass(slots=True)
 class Carried:
@@ -67,7 +69,10 @@ class _Resolver:
             queued.discard(number)
             self._relate(number)
             for port, target, n in self.destinations[number]:
-                if self._flow(self.resolved.outputs[number][port], target, n) and target not in queued:
+                if (
+                    self._flow(self.resolved.outputs[number][port], target, n)
+                    and target not in queued
+                ):
                     queued.add(target)
                     waiting.append(target)
 
@@ -109,17 +114,15 @@ class _Resolver:
                 carried.kind = kinds.get(port.kind.label)
         for port, carried in zip(block.outputs, outs, strict=True):
             if carried.width is None and callable(port.width):
-                try:
+                with suppress(KeyError):  # a symbol may not be known yet
                     carried.width = port.width(widths)
-                except KeyError:
-                    pass  # a symbol is not known yet
 
     def settle_widths(self) -> None:
         """Give width 1, and kind real, to what nothing determines."""
         for number, item in enumerate(self.flat.blocks):
             ins, outs = self.resolved.inputs[number], self.resolved.outputs[number]
             widths = self.resolved.widths[number]
-            for port, carried in _both(item.block, ins, outs):
+            for port in (*item.block.inputs, *item.block.outputs):
                 if isinstance(port.width, str):
                     widths.setdefault(port.width, 1)
             for port, carried in _both(item.block, ins, outs):
@@ -144,7 +147,9 @@ class _Resolver:
                     continue
                 self._check_wire(source, number, n, port, carried)
 
-    def _check_wire(self, source: Source, number: int, n: int, port: Port, carried: Carried) -> None:
+    def _check_wire(
+        self, source: Source, number: int, n: int, port: Port, carried: Carried
+    ) -> None:
         giver, given = self._giver(source)
         taker = f"{self.flat.blocks[number].path}.{port.name}"
         wanted = self._wanted(number, port, carried)
@@ -163,8 +168,10 @@ class _Resolver:
             return
         if same_dimension(given.unit, wanted.unit):
             gain, offset = conversion(given.unit, wanted.unit)
-            how = f"Gain({gain!r}, unit={str(wanted.unit)!r})" if offset == 0 else (
-                f"Expression('{gain!r}*u + {offset!r}', unit={str(wanted.unit)!r})"
+            how = (
+                f"Gain({gain!r}, unit={str(wanted.unit)!r})"
+                if offset == 0
+                else (f"Expression('{gain!r}*u + {offset!r}', unit={str(wanted.unit)!r})")
             )
             self.problems.append(
                 f"`{taker}` is in {wanted.unit}, but `{giver}` is in {given.unit}: same dimension, "
@@ -197,7 +204,9 @@ class _Resolver:
         return Carried(width, unit, kind)
 
     def _shared_unit(self, block: AbstractBlock, number: int, label: Same) -> Unit | None:
-        for port, carried in _both(block, self.resolved.inputs[number], self.resolved.outputs[number]):
+        for port, carried in _both(
+            block, self.resolved.inputs[number], self.resolved.outputs[number]
+        ):
             if port.unit == label and carried.unit is not None:
                 return carried.unit
         return None
@@ -232,7 +241,7 @@ class _Resolver:
         return f"{did} Outputs of `{item.path}`: {names}."
 
 
-_KIND_ADVICE = {
+_KIND_ADVICE: dict[tuple[Kind | None, Kind | None], str] = {
     ("real", "boolean"): " Put a Compare between them.",
     ("integer", "boolean"): " Put a Compare between them.",
     ("boolean", "real"): " Put Convert('real') between them.",

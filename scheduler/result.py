@@ -55,6 +55,8 @@ class Result(Mapping[str, Array]):
         self._columns = columns
         self.signals = signals
         self.info: dict[str, object] = dict(info or {})
+        self.checkpoint: bytes | None = None
+        """The engine's state at the end, from which another run may go on."""
 
     @classmethod
     def from_arrays(

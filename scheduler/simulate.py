@@ -54,7 +54,7 @@ def simulate(
     out
         An HDF5 file to stream to, for runs that do not fit into memory.
     checkpoint
-        A state saved by `Instance.save` (``result.info["checkpoint"]``) to go on from.
+        A state to go on from: ``result.checkpoint`` of an earlier run, or `Instance.save`.
     progress
         Show a progress bar on a terminal when the run takes more than two seconds.
 
@@ -139,7 +139,7 @@ def _make_recorder(
         "diagram": plan.name,
         "step": plan.step,
         "solver": plan.solver,
-        "plan": plan.hash,
+        "plan_hash": plan.hash,
         "stopped": None,
     }
     if out is not None:
@@ -147,8 +147,8 @@ def _make_recorder(
     size = 8 * rows * (1 + sum(port.width for port in ports))
     if size > _LARGEST_IN_MEMORY:
         raise BiellaError(
-            f"recording {len(ports)} signals would take {size / 1e9:.1f} GB of memory. Choose fewer "
-            f"(record=[…]), fewer ticks (every=10), or stream to a file (out='run.h5')."
+            f"recording {len(ports)} signals would take {size / 1e9:.1f} GB of memory. Choose "
+            f"fewer (record=[…]), fewer ticks (every=10), or stream to a file (out='run.h5')."
         )
     return MemoryRecorder(signals, plan.aliases, info)
 

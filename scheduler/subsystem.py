@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ..blocks.block import AbstractBlock, NativeBlock
-from ..blocks.ports import INHERITED, Port, Same, parameter
+from ..blocks.ports import INHERITED, Kind, Port, Same, parameter
 from ..errors import DiagramError
 from .diagram import Diagram
 
@@ -16,19 +16,19 @@ EDGES: tuple[Edge, ...] = ("rising", "falling", "either", "level")
 class Subsystem(AbstractBlock):
     """A diagram as a block, to any depth.
 
-    Its ports are the diagram's inputs and outputs. It is flattened when the outer diagram is compiled, so
-    it costs nothing at run time and never makes a loop of its own. Blocks inside are addressed as
-    ``subsystem.block.port``.
+    Its ports are the diagram's inputs and outputs. It is flattened when the outer diagram is
+    compiled, so it costs nothing at run time and never makes a loop of its own. Blocks inside are
+    addressed as ``subsystem.block.port``.
 
     Parameters
     ----------
     diagram
         What is inside. Its step and solver are those of the outer diagram.
     enable
-        Adds a boolean input ``enable``: while it is false, nothing inside runs and states stand still.
+        Adds a boolean input ``enable``: while it is false, nothing inside runs, states stand still.
     trigger
-        Adds an input ``trigger``: the inside runs only at ticks where that signal rises through zero,
-        falls, or either. Nothing inside may have continuous states or a period of its own.
+        Adds an input ``trigger``: the inside runs only at ticks where that signal rises through
+        zero, falls, or either. Nothing inside may have continuous states or a period of its own.
     reset
         Adds an input ``reset``: the inside starts again at such an edge, or while the signal is
         positive (``"level"``).
@@ -75,11 +75,18 @@ class Subsystem(AbstractBlock):
         if self.control in inports:
             raise DiagramError(f"the diagram inside has an input called `{self.control}` itself.")
         ports = [
-            Port(name, port.port.width, port.port.unit, port.port.kind, port.port.default, port.port.doc)
+            Port(
+                name,
+                port.port.width,
+                port.port.unit,
+                port.port.kind,
+                port.port.default,
+                port.port.doc,
+            )
             for name, port in inports.items()
         ]
         if self.control:
-            kind = "boolean" if enable else Same("control")
+            kind: Kind | Same = "boolean" if enable else Same("control")
             ports.append(Port(self.control, kind=kind, doc="runs or restarts the subsystem"))
         super().__init__(
             inputs=ports,
@@ -104,7 +111,9 @@ class HeldOutput(NativeBlock):
                 Port("active", doc="the guard's own flag", default=0.0),
             ],
             outputs=[Port("y", width="n", unit=Same(), kind=Same())],
-            parameters=[parameter("initial", initial, doc="value before the first run", tunable=False)],
+            parameters=[
+                parameter("initial", initial, doc="value before the first run", tunable=False)
+            ],
             memory="n",
             integers=[int(reset)],
         )

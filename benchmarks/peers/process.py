@@ -1,7 +1,7 @@
 """A peer in a process of its own: it may need another environment, and it must not disturb ours.
 
-The life of a peer: it is started with the name of a work and a number of simulated seconds, says
-that it is ready or absent, then does the work once for each line it is sent. So its runs can be
+The life of a peer: it is started, says that it is ready or absent, then does a work once for each
+line that it is sent, which names the work and the seconds to simulate. So its runs can be
 interleaved with ours. Only the standard library is used here.
 """
 
@@ -28,14 +28,14 @@ class PeerFailed(RuntimeError):
 
 
 class Peer:
-    """Our end: one work in one peer's process, which is started and not waited for."""
+    """Our end: a peer's process, which is started and not waited for."""
 
-    def __init__(self, package: str, work: str, seconds: float, python: str | None = None) -> None:
-        self.package, self.work, self.seconds = package, work, seconds
+    def __init__(self, package: str, python: str | None = None) -> None:
+        self.package = package
         # A file and not a pipe: a talkative peer would fill a pipe that nobody reads, and stop.
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115, closed by close()
         self._process = subprocess.Popen(
-            [python or sys.executable, "-m", f"peers.{package}", work, repr(seconds)],
+            [python or sys.executable, "-m", f"peers.{package}"],
             cwd=Path(__file__).parent.parent,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -53,17 +53,17 @@ class Peer:
         line = self._process.stdout.readline()
         if not line:
             self._errors.seek(0)
-            raise PeerFailed(f"{self.package}, {self.work}:\n{self._errors.read()}")
+            raise PeerFailed(f"{self.package}:\n{self._errors.read()}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def run(self) -> tuple[float, float]:
-        """Do the work once; return the time that it took and the output at its end.
+    def run(self, work: str, seconds: float) -> tuple[float, float]:
+        """Do a work once for simulated seconds; return the time it took and its final output.
 
         Read `version` before the first call: the peer has to be ready.
         """
         assert self._process.stdin is not None
-        self._process.stdin.write("run\n")
+        self._process.stdin.write(f"{work} {seconds!r}\n")
         self._process.stdin.flush()
         answer = self._read()
         return answer["seconds"], answer["output"]
@@ -82,8 +82,6 @@ def serve(package: str, works: dict[str, Callable[[float], Prepare]]) -> None:
     # What the peer prints goes to stderr; only answers go to the pipe.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    work, seconds = sys.argv[1], float(sys.argv[2])
-    del sys.argv[1:]  # bdsim reads the command line as its own
     try:
         import_module(package)
     except ModuleNotFoundError as error:
@@ -91,10 +89,13 @@ def serve(package: str, works: dict[str, Callable[[float], Prepare]]) -> None:
             raise
         print(json.dumps({"version": ""}), file=answers)
         return
-    prepare = works[work](seconds)
     print(json.dumps({"version": metadata.version(package)}), file=answers)
-    for _ in sys.stdin:
-        run = prepare()
+    prepared: dict[str, Prepare] = {}
+    for line in sys.stdin:
+        if line not in prepared:
+            work, seconds = line.split()
+            prepared[line] = works[work](float(seconds))
+        run = prepared[line]()
         start = time.perf_counter()
         output = run()
         elapsed = time.perf_counter() - start

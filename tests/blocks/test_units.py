@@ -169,6 +169,7 @@ def test_derived_names(left: str, right: str, name: str) -> None:
         ("%", "1", 0.01, 0.0),
         ("degC", "K", 1.0, 273.15),
         ("K", "degC", 1.0, -273.15),
+        ("degC", "degF", 1.8, 32.0),
         ("degF", "degC", 5 / 9, -160 / 9),
         ("lbf", "N", 4.4482216152605, 0.0),
         ("psi", "Pa", 6894.757293168361, 0.0),

@@ -141,7 +141,7 @@ class TestCsv:
 
     def test_a_comma_in_a_name_is_quoted(self, tmp_path: Path) -> None:
         Result.from_arrays([0.0], {"f(a,b)": [1.0]}).to_csv(tmp_path / "r.csv")
-        assert (tmp_path / "r.csv").read_text() == 'time [s],"f(a,b)"\n0.0,1.0\n'
+        assert (tmp_path / "r.csv").read_bytes() == b'time [s],"f(a,b)"\n0.0,1.0\n'
 
     def test_missing_folder(self, result: Result, tmp_path: Path) -> None:
         with pytest.raises(ResultError, match="there is no folder"):

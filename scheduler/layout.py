@@ -1,0 +1,643 @@
+"""Laying out one level of a diagram: cells in columns from left to right, wires between them.
+
+The method is Sugiyama's: cut the cycles, put every cell in a column, give each wire that passes a
+column a slot in it, order the columns so that few wires cross, and place the rows by a linear
+program that keeps wires straight. `wiring` then draws the wires in the channels between columns.
+y points down; lengths are in points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import networkx as nx
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_matrix
+
+from .wiring import Piece, Point, route_channel, simplify
+
+_CELL_GAP = 20.0
+_WIRE_GAP = 11.0
+_MARGIN = 14.0
+"""Left and right of the outer columns, where a frame or the paper begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Something to place: its size and where its ports are, measured from its top.
+
+    Attributes
+    ----------
+    border
+        ``"left"`` and ``"right"`` cells stand alone in the first and last column, at the very edge.
+    spots
+        For a cell whose inputs may change places: offsets above, at and below its middle.
+    """
+
+    width: float
+    height: float
+    inputs: tuple[float, ...]
+    outputs: tuple[float, ...]
+    border: Literal["left", "right", ""] = ""
+    spots: tuple[float, float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A wire from an output to an input. If a loop must be cut, the cheapest wire is."""
+
+    source: int
+    output: int
+    target: int
+    input: int
+    cost: float = 1.0
+
+
+@dataclass(slots=True)
+class Layout:
+    """Where everything is: cells by their top left corner, one polyline for each link."""
+
+    corners: list[Point]
+    inputs: list[list[float]]
+    wires: list[list[Point]]
+    dots: list[tuple[int, Point]]
+    """Branches: the number of a link of that net, and the place."""
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Something with a place in a column: a cell, or a passing wire if `cell` is -1."""
+
+    number: int
+    column: int
+    height: float
+    cell: int = -1
+    part: int = 0
+    backward: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Pin:
+    """An end of a wire in a channel: output or input `port` of a cell, or a passing wire."""
+
+    slot: int
+    port: int = 0
+
+
+@dataclass(slots=True)
+class _Bundle:
+    """The part of a net in one channel: what it joins on the left and on the right."""
+
+    net: tuple[int, int]
+    left: list[_Pin] = field(default_factory=list)
+    right: list[_Pin] = field(default_factory=list)
+
+
+def arrange_level(cells: Sequence[Cell], links: Sequence[Link]) -> Layout:
+    """Place `cells` and route `links`; the result depends on nothing else."""
+    level = _Level(cells, links)
+    level.order_columns()
+    level.place_rows()
+    return level.route()
+
+
+class _Level:
+    def __init__(self, cells: Sequence[Cell], links: Sequence[Link]) -> None:
+        self.cells, self.links = cells, links
+        self.inputs = [list(cell.inputs) for cell in cells]
+        self.column_of = assign_columns(cells, links)
+        self.columns: list[list[int]] = [[] for _ in range(max(self.column_of, default=0) + 1)]
+        self.slots: list[_Slot] = []
+        parts = _parts(len(cells), links)
+        for number, cell in enumerate(cells):
+            self._add_slot(self.column_of[number], cell.height, number, parts[number])
+        self.bundles: list[list[_Bundle]] = [[] for _ in range(len(self.columns) + 1)]
+        self._add_nets()
+        self._guess_spots()
+        self.y = np.zeros(len(self.slots))
+
+    def _add_slot(
+        self, column: int, height: float, cell: int, part: int, backward: bool = False
+    ) -> int:
+        number = len(self.slots)
+        self.slots.append(_Slot(number, column, height, cell, part, backward))
+        self.columns[column].append(number)
+        return number
+
+    def _add_nets(self) -> None:
+        """Give each net a slot in every column that it passes: one way forward, one way back."""
+        nets: dict[tuple[int, int], list[Link]] = {}
+        for link in self.links:
+            nets.setdefault((link.source, link.output), []).append(link)
+        for net, links in nets.items():
+            source, output = net
+            start, part = self.column_of[source], self.slots[source].part
+            ends: dict[int, list[_Pin]] = {}
+            for link in links:
+                ends.setdefault(self.column_of[link.target], []).append(
+                    _Pin(link.target, link.input)
+                )
+            bundle = _Bundle(net, [_Pin(source, output)])
+            self.bundles[start + 1].append(bundle)
+            if min(ends) <= start:
+                back = _Pin(self._add_slot(start, 0.0, -1, part, backward=True))
+                bundle.left.append(back)
+                for column in range(start, min(ends) - 1, -1):
+                    turn = _Bundle(net, [], [back, *ends.get(column, [])])
+                    self.bundles[column].append(turn)
+                    if column > min(ends):
+                        back = _Pin(self._add_slot(column - 1, 0.0, -1, part, backward=True))
+                        turn.left.append(back)
+            for column in range(start + 1, max(ends) + 1):
+                bundle.right += ends.get(column, [])
+                if column < max(ends):
+                    passing = _Pin(self._add_slot(column, 0.0, -1, part))
+                    bundle.right.append(passing)
+                    bundle = _Bundle(net, [passing])
+                    self.bundles[column + 1].append(bundle)
+
+    def _guess_spots(self) -> None:
+        """Let feedback enter a sum from below, a second one from above."""
+        for number, cell in enumerate(self.cells):
+            if cell.spots is None:
+                continue
+            column = self.column_of[number]
+            back = [
+                link.input
+                for link in self.links
+                if link.target == number and self.column_of[link.source] >= column
+            ]
+            free = [n for n in range(len(cell.inputs)) if n not in back]
+            if not free and back:
+                free = [back.pop(0)]
+            order = [0, 1, 2] if len(free) > 1 else [1]
+            if len(free) == 2:
+                order = [1, 2] if not back else [0, 1]
+            for n, spot in zip(free, order, strict=False):
+                self.inputs[number][n] = cell.spots[spot]
+            left = [spot for spot in (2, 0, 1) if spot not in order[: len(free)]]
+            for n, spot in zip(back, left, strict=False):
+                self.inputs[number][n] = cell.spots[spot]
+
+    def _offset(self, pin: _Pin, side: str) -> float:
+        """Return how far below its slot's top a wire's end is; outputs are on a channel's left."""
+        cell = self.slots[pin.slot].cell
+        if cell < 0:
+            return 0.0
+        return self.cells[cell].outputs[pin.port] if side == "left" else self.inputs[cell][pin.port]
+
+    # Order: few crossings.
+
+    def order_columns(self) -> None:
+        """Find an order of every column with few crossings."""
+        above = {
+            slot.number for slot in self.slots if slot.backward and self._turns_above(slot.number)
+        }
+
+        def first_order(sign: int) -> list[list[int]]:
+            return [
+                sorted(
+                    column,
+                    key=lambda n: (
+                        self.slots[n].part,
+                        -1 if n in above else self.slots[n].backward,
+                        sign * n,
+                    ),
+                )
+                for column in self.columns
+            ]
+
+        best: list[list[int]] = []
+        least = np.inf
+        for sign in (1, -1):
+            self.columns = first_order(sign)
+            self._number_rows()
+            for sweep in range(9):
+                cost = sum(self._channel_cost(c) for c in range(len(self.bundles)))
+                if cost < least - 1e-9:
+                    best, least = [list(column) for column in self.columns], cost
+                self._sweep(forward=sweep % 2 == 0)
+        self.columns = best
+        self._number_rows()
+        for _ in range(4):
+            if not any([self._sift(column) for column in range(len(self.columns))]):
+                break
+        self._settle_spots()
+
+    def _turns_above(self, number: int) -> bool:
+        """Whether a backward wire ends at the upper spot of a sum."""
+        slot = self.slots[number]
+        net = next(
+            b.net for b in self.bundles[slot.column] if any(p.slot == number for p in b.right)
+        )
+        return any(
+            self.cells[link.target].spots is not None
+            and self.inputs[link.target][link.input] < self.cells[link.target].outputs[0] - 1
+            for link in self.links
+            if (link.source, link.output) == net and self.column_of[link.target] <= slot.column
+        )
+
+    def _number_rows(self) -> None:
+        self.row = np.zeros(len(self.slots))
+        for column in self.columns:
+            for n, number in enumerate(column):
+                self.row[number] = n
+
+    def _position(self, pin: _Pin, side: str) -> float:
+        slot = self.slots[pin.slot]
+        inside = self._offset(pin, side) / slot.height if slot.height else 0.5
+        return float(self.row[pin.slot]) + 0.05 + 0.9 * inside
+
+    def _channel_cost(self, channel: int) -> float:
+        """Count crossings; wires that turn back cross those that leave between their ends."""
+        left, right, turns = [], [], []
+        ends: dict[str, list[float]] = {"left": [], "right": []}
+        extra = 0.0
+        for bundle in self.bundles[channel]:
+            sides = {
+                "left": [self._position(pin, "left") for pin in bundle.left],
+                "right": [self._position(pin, "right") for pin in bundle.right],
+            }
+            for side, places in sides.items():
+                ends[side] += places
+            for a in sides["left"][:1]:
+                for b in sides["right"]:
+                    left.append(a)
+                    right.append(b)
+            for side, pins in (("left", bundle.left), ("right", bundle.right)):
+                back = [
+                    p for p, pin in zip(sides[side], pins, strict=True)
+                    if self.slots[pin.slot].backward
+                ]  # fmt: skip
+                others = [
+                    p for p, pin in zip(sides[side], pins, strict=True)
+                    if not self.slots[pin.slot].backward
+                ]  # fmt: skip
+                for a in back[:1]:
+                    for b in others:
+                        turns.append((side, min(a, b), max(a, b)))
+                        extra += 0.06 * abs(a - b) + (0.1 if a < b else 0.0)
+        x, y = np.array(left), np.array(right)
+        crossings = np.count_nonzero(np.subtract.outer(x, x) * np.subtract.outer(y, y) < -1e-12) / 2
+        for side, low, high in turns:
+            crossings += sum(low < place < high for place in ends[side])
+        return float(crossings) + extra
+
+    def _sweep(self, forward: bool) -> None:
+        """Order every column by the mean place of what it is wired to in the one before it."""
+        count = len(self.columns)
+        for column in range(1, count) if forward else range(count - 2, -1, -1):
+            near: dict[int, list[float]] = {}
+            for bundle in self.bundles[column if forward else column + 1]:
+                here, there = (
+                    (bundle.right, bundle.left) if forward else (bundle.left, bundle.right)
+                )
+                places = [self._position(pin, "left" if forward else "right") for pin in there]
+                for pin in here:
+                    near.setdefault(pin.slot, []).extend(places)
+            means = {
+                n: sum(near[n]) / len(near[n]) if near.get(n) else float(self.row[n])
+                for n in self.columns[column]
+            }
+            self.columns[column].sort(key=lambda n: (self.slots[n].part, means[n], self.row[n]))
+            for n, number in enumerate(self.columns[column]):
+                self.row[number] = n
+
+    def _sift(self, column: int) -> bool:
+        """Try every place for each slot of a column, keep the best; tell if anything improved."""
+        improved = False
+
+        def arrange(order: list[int]) -> float:
+            for n, number in enumerate(order):
+                self.row[number] = n
+            return self._channel_cost(column) + self._channel_cost(column + 1)
+
+        for number in list(self.columns[column]):
+            now = self.columns[column]
+            least = arrange(now)
+            best = now
+            rest = [n for n in now if n != number]
+            part = self.slots[number].part
+            for place in range(len(rest) + 1):
+                between = rest[max(place - 1, 0) : place + 1]
+                if between and all(self.slots[n].part != part for n in between):
+                    continue
+                trial = [*rest[:place], number, *rest[place:]]
+                parts = [self.slots[n].part for n in trial]
+                if parts != sorted(parts):
+                    continue
+                cost = arrange(trial)
+                if cost < least - 1e-9:
+                    best, least, improved = trial, cost, True
+            self.columns[column] = best
+            arrange(best)
+        return improved
+
+    def _settle_spots(self) -> None:
+        """Give the inputs of each sum the places above, at and below its middle that fit best."""
+        for number, cell in enumerate(self.cells):
+            if cell.spots is None or len(cell.inputs) < 2:
+                continue
+            column = self.column_of[number]
+            come: dict[int, float] = {}
+            for bundle in self.bundles[column]:
+                for pin in bundle.right:
+                    if pin.slot != number:
+                        continue
+                    origin = bundle.left[:1]
+                    side = "left"
+                    if self.slots[bundle.right[0].slot].backward:
+                        # From above or below in the same column: further out than any other.
+                        origin, side = bundle.right[:1], "right"
+                        shift = self.row[origin[0].slot] - self.row[number]
+                        come[pin.port] = float(np.sign(shift) * 1000 + shift)
+                    else:
+                        come[pin.port] = self._position(origin[0], side)
+            ports = sorted(range(len(cell.inputs)), key=lambda n: (come.get(n, 0.0), n))
+            if len(ports) == 3:
+                spots = [0, 1, 2]
+            else:
+                far = [abs(come.get(n, 0.0)) > 500 for n in ports]
+                if far[0] != far[1]:
+                    spots = [0, 1] if far[0] else [1, 2]
+                else:
+                    spots = [1, 2] if ports[0] == 0 else [0, 1]
+            for n, spot in zip(ports, spots, strict=True):
+                self.inputs[number][n] = cell.spots[spot]
+
+    # Rows: straight wires.
+
+    def place_rows(self) -> None:
+        """Minimise the weighted vertical length of all wires, columns keeping their order."""
+        terms = list(self._terms())
+        count = len(self.slots)
+        rows, columns, values, bounds = [], [], [], []
+
+        def at_most(entries: Sequence[tuple[int, float]], bound: float) -> None:
+            for column, value in entries:
+                rows.append(len(bounds))
+                columns.append(column)
+                values.append(value)
+            bounds.append(bound)
+
+        cost = np.full(count + len(terms), 1e-3)
+        for n, (a, shift_a, b, shift_b, weight) in enumerate(terms):
+            cost[count + n] = weight
+            at_most([(a, 1.0), (b, -1.0), (count + n, -1.0)], shift_b - shift_a)
+            at_most([(b, 1.0), (a, -1.0), (count + n, -1.0)], shift_a - shift_b)
+        for column in self.columns:
+            for a, b in zip(column, column[1:], strict=False):
+                both = self.slots[a].cell >= 0 and self.slots[b].cell >= 0
+                gap = _CELL_GAP if both else _WIRE_GAP
+                at_most([(a, 1.0), (b, -1.0)], -gap - self.slots[a].height)
+        if not count:
+            return
+        if not bounds:
+            self.y = np.zeros(count)
+            return
+        table = coo_matrix((values, (rows, columns)), shape=(len(bounds), cost.size))
+        found = linprog(cost, A_ub=table.tocsr(), b_ub=bounds, method="highs")
+        # Solver noise would make wires a hair off straight.
+        self.y = np.round(found.x[:count], 3)
+
+    def _terms(self) -> Iterator[tuple[int, float, int, float, float]]:
+        for bundles in self.bundles:
+            for bundle in bundles:
+                if not bundle.left:
+                    first, side = bundle.right[0], "right"
+                else:
+                    first, side = bundle.left[0], "left"
+                start = self._offset(first, side)
+                for pin in bundle.right:
+                    if pin is not first:
+                        weight = self._weight(first, pin, len(bundle.right))
+                        weight *= 0.1 if side == "right" else 1.0
+                        yield first.slot, start, pin.slot, self._offset(pin, "right"), weight
+                for pin in bundle.left[1:]:
+                    yield first.slot, start, pin.slot, 0.0, 0.1
+
+    def _weight(self, a: _Pin, b: _Pin, fan: int) -> float:
+        """Return how much it matters that a wire is straight: most for long ones, then chains."""
+        from_cell, to_cell = self.slots[a.slot].cell, self.slots[b.slot].cell
+        if self.slots[a.slot].backward and not self.slots[b.slot].backward:
+            return 0.1
+        if from_cell < 0 and to_cell < 0:
+            return 6.0
+        if from_cell < 0 or to_cell < 0:
+            return 3.0 if b.port == 0 else 2.0
+        alone = len(self.cells[to_cell].inputs) == 1
+        middle = self.cells[to_cell].spots
+        main = alone or middle is None or self.inputs[to_cell][b.port] == middle[1]
+        return (4.0 if main else 1.5) / (1.0 if fan == 1 else 1.6) + (0.2 if b.port == 0 else 0.0)
+
+    # Wires.
+
+    def route(self) -> Layout:
+        """Set the columns apart as far as the wires between them need, and draw these."""
+        channels = []
+        for bundles in self.bundles:
+            pieces = [
+                Piece(
+                    [self._height_of(pin, "left") for pin in bundle.left],
+                    [self._height_of(pin, "right") for pin in bundle.right],
+                )
+                for bundle in bundles
+            ]
+            channels.append(route_channel(pieces))
+        widths = [
+            max((self.cells[self.slots[n].cell].width for n in column if self.slots[n].cell >= 0),
+                default=0.0)
+            for column in self.columns
+        ]  # fmt: skip
+        starts, x = [], 0.0
+        lefts = []
+        for column, width in enumerate(widths):
+            outer = column == 0
+            lefts.append(x)
+            x += self._outer_margin(0, channels[0].width) if outer else channels[column].width
+            starts.append(x)
+            x += width
+        lefts.append(x)
+        x += self._outer_margin(-1, channels[-1].width)
+        corners = []
+        for number, cell in enumerate(self.cells):
+            column = self.column_of[number]
+            slack = widths[column] - cell.width
+            share = {"left": 0.0, "right": 1.0}.get(cell.border, 0.5)
+            if not cell.border and slack > 60 and (cell.inputs or cell.outputs):
+                share = 0.5 if cell.inputs and cell.outputs else 0.0 if cell.inputs else 1.0
+            corners.append((starts[column] + share * slack, float(self.y[number])))
+        layout = Layout(corners, self.inputs, [], [], x, 0.0)
+        tracks = {
+            (bundle.net, c): (route, lefts[c])
+            for c, (channel, bundles) in enumerate(zip(channels, self.bundles, strict=True))
+            for route, bundle in zip(channel.routes, bundles, strict=True)
+        }
+        first_link: dict[tuple[int, int], int] = {}
+        for n, link in enumerate(self.links):
+            first_link.setdefault((link.source, link.output), n)
+            layout.wires.append(self._wire(link, corners, tracks))
+        for (net, _), (route, left) in tracks.items():
+            layout.dots += [(first_link[net], (left + dx, y)) for dx, y in route.dots]
+        self._fit(layout)
+        return layout
+
+    def _outer_margin(self, column: int, channel: float) -> float:
+        """Return the room beside an outer column: none at a border, else for its wires."""
+        numbers = [self.slots[n].cell for n in self.columns[column] if self.slots[n].cell >= 0]
+        if any(self.cells[n].border for n in numbers):
+            return 0.0
+        return max(_MARGIN, channel if self.bundles[0 if column == 0 else -1] else 0.0)
+
+    def _height_of(self, pin: _Pin, side: str) -> float:
+        return round(float(self.y[pin.slot]) + self._offset(pin, side), 3)
+
+    def _wire(self, link: Link, corners: list[Point], tracks: dict) -> list[Point]:  # type: ignore[type-arg]
+        net = (link.source, link.output)
+        source, target = self.cells[link.source], corners[link.target]
+        x, y = corners[link.source]
+        points = [(x + source.width, round(y + source.outputs[link.output], 3))]
+        end = (target[0], self._height_of(_Pin(link.target, link.input), "right"))
+        start, goal = self.column_of[link.source], self.column_of[link.target]
+        channels = range(start + 1, goal + 1) if goal > start else range(start + 1, goal - 1, -1)
+        for c in channels:
+            bundle = next(b for b in self.bundles[c] if b.net == net)
+            route, left = tracks[net, c]
+            entry = points[-1][1]
+            last = c == goal
+            if goal > start:
+                leave = end[1] if last else self._passing(bundle.right)
+                way = route.cross(entry, leave)
+            elif c == start + 1:
+                leave = self._passing(bundle.left)
+                way = route.turn(entry, leave, "left")
+            elif last:
+                leave = end[1]
+                way = route.turn(entry, leave, "right")
+            else:
+                leave = self._passing(bundle.left)
+                way = list(reversed(route.cross(leave, entry)))
+            points += [(left + dx, y) for dx, y in way]
+        points.append(end)
+        return simplify(points)
+
+    def _passing(self, pins: list[_Pin]) -> float:
+        """Return the height of the wire's own slot among `pins`."""
+        return next(float(self.y[p.slot]) for p in pins if self.slots[p.slot].cell < 0)
+
+    def _fit(self, layout: Layout) -> None:
+        """Move everything so that it begins at y = 0 and measure the height."""
+        bottoms = [y + cell.height for (_, y), cell in zip(layout.corners, self.cells, strict=True)]
+        ys = [y for wire in layout.wires for _, y in wire]
+        top = min([y for _, y in layout.corners] + ys, default=0.0)
+        layout.height = max(bottoms + ys, default=0.0) - top
+        layout.corners = [(x, y - top) for x, y in layout.corners]
+        layout.wires = [[(x, y - top) for x, y in wire] for wire in layout.wires]
+        layout.dots = [(n, (x, y - top)) for n, (x, y) in layout.dots]
+
+
+def assign_columns(cells: Sequence[Cell], links: Sequence[Link]) -> list[int]:
+    """Return the column of each cell: one further right than all that feeds it, cut loops apart."""
+    rank = rank_cells(len(cells), links)
+    forward = [link for link in links if rank[link.source] < rank[link.target]]
+    feeds: list[list[int]] = [[] for _ in cells]
+    fed: list[list[Link]] = [[] for _ in cells]
+    for link in forward:
+        feeds[link.target].append(link.source)
+        fed[link.source].append(link)
+    first = int(any(cell.border == "left" for cell in cells))
+    column = [0 if cell.border == "left" else first for cell in cells]
+    order = sorted(range(len(cells)), key=lambda n: rank[n])
+    for n in order:
+        if cells[n].border != "left":
+            column[n] = max([first, *(column[m] + 1 for m in feeds[n])])
+    inner = [column[n] for n in order if cells[n].border != "right"]
+    last = max(inner, default=0) + 1
+    for n in order:
+        if cells[n].border == "right":
+            column[n] = last
+    # Pull a cell that gives more wires than it takes towards what it feeds.
+    for n in reversed(order):
+        gives = len({link.output for link in fed[n]})
+        if cells[n].border or not gives or len(feeds[n]) >= gives:
+            continue
+        column[n] = max(column[n], min(column[link.target] for link in fed[n]) - 1)
+    used = sorted(set(column))
+    return [used.index(c) for c in column]
+
+
+def rank_cells(count: int, links: Sequence[Link]) -> list[int]:
+    """Return an order of the cells in which few, cheap wires run backward.
+
+    Each strongly connected component is searched depth first from each of its cells; the search
+    with the cheapest back edges wins, and among equals the one that starts where the component is
+    entered from outside.
+    """
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(count))
+    for link in links:
+        graph.add_edge(link.source, link.target)
+    components = list(nx.strongly_connected_components(graph))
+    home = {n: k for k, component in enumerate(components) for n in component}
+    condensed = nx.DiGraph()
+    condensed.add_nodes_from(range(len(components)))
+    condensed.add_edges_from(
+        (home[a], home[b]) for a, b in sorted(graph.edges) if home[a] != home[b]
+    )
+    rank = [0] * count
+    placed = 0
+    oldest = [min(component) for component in components]
+    for k in nx.lexicographical_topological_sort(condensed, key=lambda k: oldest[k]):
+        members = sorted(components[k])
+        inside = [x for x in links if home[x.source] == k and home[x.target] == k]
+        entered = {x.target for x in links if home[x.target] == k and home[x.source] != k}
+        best: list[int] = members
+        least: tuple[float, bool] = (np.inf, False)
+        after: dict[int, list[int]] = {n: [] for n in members}
+        for link in inside:
+            after[link.source].append(link.target)
+        for start in members if len(members) > 1 else ():
+            order = _search(start, after)
+            place = {n: p for p, n in enumerate(order)}
+            cost = sum(x.cost for x in inside if place[x.source] >= place[x.target])
+            if (cost, start not in entered) < least:
+                best, least = order, (cost, start not in entered)
+        for n in best:
+            rank[n] = placed
+            placed += 1
+    return rank
+
+
+def _search(start: int, after: dict[int, list[int]]) -> list[int]:
+    """Return the reverse postorder of a depth-first search."""
+    done: list[int] = []
+    seen = {start}
+    stack = [(start, iter(after[start]))]
+    while stack:
+        n, rest = stack[-1]
+        for m in rest:
+            if m not in seen:
+                seen.add(m)
+                stack.append((m, iter(after[m])))
+                break
+        else:
+            done.append(n)
+            stack.pop()
+    return done[::-1]
+
+
+def _parts(count: int, links: Sequence[Link]) -> list[int]:
+    """Number the connected parts of the level in the order of their first cells."""
+    graph = nx.Graph()
+    graph.add_nodes_from(range(count))
+    graph.add_edges_from((link.source, link.target) for link in links)
+    parts = [0] * count
+    for k, part in enumerate(sorted(nx.connected_components(graph), key=min)):
+        for n in part:
+            parts[n] = k
+    return parts

@@ -1,0 +1,229 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .errors import BiellaError, BlockError
+
+EXIT_OK, EXIT_ERROR, EXIT_USAGE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code.
+
+    0 is success, 1 an error in what the user gave, 2 a command line that cannot be read.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        options.command(options)
+    except BiellaError as error:
+        if options.debug:
+            raise
+        _complain(str(error))
+        if isinstance(error, BlockError) and error.__cause__ is not None:
+            _show_cause(error)
+        return EXIT_ERROR
+    except BrokenPipeError:
+        return EXIT_OK
+    return EXIT_OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="biella", description="Block diagrams: run, check, draw, export."
+    )
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    def command(name: str, function: Any, text: str, example: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(
+            name,
+            help=text,
+            description=text[0].upper() + text[1:] + ".",
+            epilog=f"example: {example}",
+        )
+        added.set_defaults(command=function)
+        added.add_argument("file", type=Path, help="a Python file that defines diagram()")
+        return added
+
+    run = command(
+        "run",
+        _run,
+        "run a diagram offline",
+        "biella run examples/01_first_loop.py --until 5 --set pid.kp=3 --plot loop.png",
+    )
+    run.add_argument(
+        "--until", type=float, default=None, help="end time in s (default: 1000 steps)"
+    )
+    run.add_argument("--step", type=float, help="base step in s, instead of the diagram's own")
+    run.add_argument("--solver", help="solver, instead of the diagram's own")
+    run.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="PATH=VALUE",
+        help="set a parameter or an input; may be repeated",
+    )
+    run.add_argument(
+        "--record", action="append", metavar="PATH", help="record this signal only; may be repeated"
+    )
+    run.add_argument("--every", type=int, default=1, help="record every n-th tick")
+    run.add_argument("--out", type=Path, help="write the result: .csv or .h5 (streamed)")
+    run.add_argument(
+        "--plot",
+        type=Path,
+        nargs="?",
+        const=Path("-"),
+        help="draw the signals to a file (default: name of the diagram, .png)",
+    )
+
+    command(
+        "check",
+        _check,
+        "check a diagram and print its schedule",
+        "biella check examples/01_first_loop.py",
+    )
+    draw = command(
+        "draw", _draw, "draw a diagram", "biella draw examples/01_first_loop.py -o loop.svg"
+    )
+    draw.add_argument("-o", "--output", type=Path, help="picture file (default: file.svg)")
+    export = command(
+        "export",
+        _export,
+        "export a diagram as an FMI 2.0 co-simulation FMU",
+        "biella export examples/01_first_loop.py -o loop.fmu --input ref",
+    )
+    export.add_argument("-o", "--output", type=Path, help="FMU file (default: file.fmu)")
+    export.add_argument(
+        "--input", action="append", default=[], help="source block that becomes an input"
+    )
+    export.add_argument("--output-signal", action="append", default=[], help="one more output")
+    return parser
+
+
+def load_diagram(path: Path) -> Any:
+    """Return what ``diagram()`` of a Python file gives."""
+    from .scheduler.diagram import Diagram
+
+    if not path.is_file():
+        raise BiellaError(f"there is no file `{path}`.")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise BiellaError(f"`{path}` is not a Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent.resolve()))
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise BiellaError(f"`{path}`, line {error.lineno}: {error.msg}.") from error
+    finally:
+        sys.path.pop(0)
+    make = getattr(module, "diagram", None)
+    if make is None:
+        raise BiellaError(
+            f"`{path}` does not define diagram(): write a function of that name that returns a "
+            f"Diagram."
+        )
+    diagram = make() if callable(make) else make
+    if not isinstance(diagram, Diagram):
+        raise BiellaError(f"diagram() of `{path}` returned {diagram!r}, not a Diagram.")
+    return diagram
+
+
+def _run(options: argparse.Namespace) -> None:
+    from .scheduler.simulate import simulate
+
+    diagram = load_diagram(options.file)
+    step = options.step or diagram.step
+    until = diagram.start + 1000 * step if options.until is None else options.until
+    suffix = options.out.suffix.lower() if options.out else ""
+    if options.out and suffix not in (".csv", ".h5", ".hdf5"):
+        raise BiellaError(f"--out writes .csv or .h5, not `{options.out}`.")
+    try:
+        result = simulate(
+            diagram,
+            until,
+            options.step,
+            options.solver,
+            options.record,
+            dict(_assignment(text) for text in options.set),
+            every=options.every,
+            out=options.out if suffix in (".h5", ".hdf5") else None,
+        )
+    except BlockError as error:
+        if suffix == ".csv" and error.result is not None:
+            error.result.to_csv(options.out)  # type: ignore[attr-defined]
+            _complain(f"what was recorded until then is in {options.out}")
+        raise
+    print(result)
+    if result.info.get("stopped"):
+        print(f"stopped: {result.info['stopped']}")
+    if suffix == ".csv":
+        result.to_csv(options.out)
+    if options.out:
+        print(f"wrote {options.out}")
+    if options.plot:
+        target = options.plot
+        if str(target) == "-":
+            target = Path(f"{diagram.name.replace(' ', '_')}.png")
+        result.plot(*(options.record or ()), path=target)
+        print(f"wrote {target}")
+
+
+def _check(options: argparse.Namespace) -> None:
+    print(load_diagram(options.file).compile().report())
+
+
+def _draw(options: argparse.Namespace) -> None:
+    target = options.output or options.file.with_suffix(".svg")
+    load_diagram(options.file).draw(target)
+    print(f"wrote {target}")
+
+
+def _export(options: argparse.Namespace) -> None:
+    target = options.output or options.file.with_suffix(".fmu")
+    load_diagram(options.file).export_fmu(
+        target, inputs=options.input, outputs=options.output_signal
+    )
+    print(f"wrote {target}")
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    path, separator, value = text.partition("=")
+    if not separator or not path.strip():
+        raise BiellaError(f"--set wants PATH=VALUE, such as pid.kp=3, got `{text}`.")
+    try:
+        return path.strip(), ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError):
+        raise BiellaError(f"--set {path}: `{value}` is no number or list of numbers.") from None
+
+
+def _complain(text: str) -> None:
+    print(f"biella: {text}", file=sys.stderr)
+
+
+def _show_cause(error: BlockError) -> None:
+    """Show the user's own traceback, without the frames of the engine."""
+    import traceback
+
+    cause = error.__cause__
+    assert cause is not None
+    frames = [
+        frame
+        for frame in traceback.extract_tb(cause.__traceback__)
+        if "scheduler" not in Path(frame.filename).parts or "biella" not in frame.filename
+    ]
+    print("Traceback of the block:", file=sys.stderr)
+    print("".join(traceback.format_list(frames)), end="", file=sys.stderr)
+    print("".join(traceback.format_exception_only(cause)), end="", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,7 +6,7 @@ from .discrete import UnitDelay
 from .math import Gain, Sum
 from .multibody.pendulum import Pendulum
 from .ports import Parameter, Port
-from .python import PythonBlock, block
+from .python import PythonBlock, python_block
 from .sources import Constant
 
 __all__ = [
@@ -21,5 +21,5 @@ __all__ = [
     "PythonBlock",
     "Sum",
     "UnitDelay",
-    "block",
+    "python_block",
 ]

@@ -53,6 +53,9 @@ class AbstractBlock:
                 for port in self.outputs
             )
         self.note = ""
+        for item in self.parameters:
+            if item.name in self.input_index or item.name in self.output_index:
+                raise DiagramError(f"{self!r} has a port and a parameter called `{item.name}`.")
 
     def __getitem__(self, port: str) -> PortRef:
         if port not in self.input_index and port not in self.output_index:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import DiagramError
 from .block import AbstractBlock, Size
-from .ports import CONTINUOUS, Port, Rate, periodic
+from .ports import CONTINUOUS, INHERITED, SAMPLED, Port, periodic
 
 
 class PythonBlock(AbstractBlock):
@@ -43,13 +43,15 @@ class PythonBlock(AbstractBlock):
     state
         First value of the state; continuous if ``derivative`` is defined, else discrete.
     period, offset
-        Sample time in seconds; without one the block is continuous, or runs at every tick if it has
-        discrete state.
+        Sample time in seconds; without one the block is continuous, or sampled like its inputs if
+        it has discrete state.
     feedthrough
         Which input reaches which output at once; see `AbstractBlock`.
     """
 
     integers: Sequence[int] = ()
+    free_rate = CONTINUOUS  # the methods may use t
+    smooth_memory = True
 
     def __init__(
         self,
@@ -80,25 +82,23 @@ class PythonBlock(AbstractBlock):
         self.states: Size = size if continuous else 0
         self.memory: Size = 0 if continuous else size
         self.kernel = "python" + ("_continuous" if continuous else "_discrete" if discrete else "")
-        otherwise = Rate("sampled") if discrete else CONTINUOUS if continuous else Rate("inherited")
-        if not inputs and otherwise.kind == "inherited":
-            otherwise = CONTINUOUS
         super().__init__(
             inputs=[_port(port) for port in inputs],
             outputs=[_port(port) for port in outputs],
-            rate=periodic(period, offset, otherwise),
+            rate=periodic(period, offset, SAMPLED if discrete else self.free_rate),
             feedthrough=feedthrough,
         )
 
 
 class FunctionBlock(PythonBlock):
-    """A Python block made from a plain function by `block`."""
+    """A Python block made from a plain function by `python_block`."""
 
     def __init__(self, function: Callable[..., Any], takes_time: bool, **declaration: Any) -> None:
         self.function = function
         self.takes_time = takes_time
-        single = len(declaration["inputs"]) == 1
-        self.unpacks = not single
+        self.unpacks = len(declaration["inputs"]) != 1
+        if not takes_time and declaration["inputs"]:
+            self.free_rate = INHERITED
         super().__init__(**declaration)
 
     def __repr__(self) -> str:
@@ -109,7 +109,7 @@ class FunctionBlock(PythonBlock):
         return self.function(t, *arguments) if self.takes_time else self.function(*arguments)
 
 
-def block(
+def python_block(
     *,
     outputs: Sequence[str | Port] | str = "y",
     inputs: Sequence[str | Port] | None = None,
@@ -122,7 +122,7 @@ def block(
     The function's arguments are the input ports; a first argument ``t`` is the time. Calling the
     decorated name makes a new block::
 
-        @block(outputs=["force"])
+        @python_block(outputs=["force"])
         def friction(speed):
             return -0.3 * math.tanh(speed / 0.01)
 
@@ -136,7 +136,6 @@ def block(
         listed = [outputs] if isinstance(outputs, str) else list(outputs)
 
         def make() -> FunctionBlock:
-            # A function of time alone must follow it; one of its inputs follows them.
             return FunctionBlock(
                 function,
                 takes_time,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +57,30 @@ def compile_diagram(
     DiagramError
         With every problem that was found.
     """
+    with _collector_paused():
+        return _compile(diagram, step, solver, inputs, outputs)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Large diagrams make many small objects that all stay alive: searching them is lost time."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _compile(
+    diagram: Diagram,
+    step: float | None,
+    solver: str | None,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+) -> Plan:
     step = diagram.step if step is None else check_step(step)
     solver = diagram.solver if solver is None else solver
     if solver not in SOLVERS:

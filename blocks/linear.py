@@ -16,6 +16,7 @@ from .ports import CONTINUOUS, SAMPLED, Parameter, Port, Rate, parameter, period
 from .state import make_initial
 
 Matrix = npt.NDArray[np.float64]
+Roots = npt.NDArray[np.complex128]
 
 
 class Realisation(NamedTuple):
@@ -325,9 +326,7 @@ def _improper(variable: str, numerator: Matrix, denominator: Matrix) -> str:
     )
 
 
-def _check_roots(
-    zeros: Any, poles: Any, gain: float
-) -> tuple[npt.NDArray[np.complex128], npt.NDArray[np.complex128], float]:
+def _check_roots(zeros: Any, poles: Any, gain: float) -> tuple[Roots, Roots, float]:
     found = []
     for name, given in (("zeros", zeros), ("poles", poles)):
         try:
@@ -364,19 +363,40 @@ def realise(numerator: Matrix, denominator: Matrix) -> Realisation:
     )
 
 
-def realise_chain(
-    zeros: npt.NDArray[np.complex128], poles: npt.NDArray[np.complex128], gain: float
-) -> Realisation:
+def realise_chain(zeros: Roots, poles: Roots, gain: float) -> Realisation:
     """Return a chain of systems of first and second order with these zeros and poles."""
-    from scipy import signal
-
-    sections = signal.zpk2sos(zeros, poles, 1.0, analog=True)
     chain: Realisation | None = None
-    for section in sections:
-        part = scale(realise(np.trim_zeros(section[:3], "f"), np.trim_zeros(section[3:], "f")))
+    for section_zeros, section_poles in pair_roots(zeros, poles):
+        numerator, denominator = np.poly(section_zeros), np.poly(section_poles)
+        part = scale(realise(np.atleast_1d(numerator).real, denominator.real))
         chain = part if chain is None else _connect(chain, part)
     assert chain is not None
     return chain._replace(C=gain * chain.C, D=gain * chain.D)
+
+
+def pair_roots(zeros: Roots, poles: Roots) -> list[tuple[list[complex], list[complex]]]:
+    """Return sections of one or two poles, each with no more zeros than poles, all of them real.
+
+    scipy.signal.zpk2sos does this for digital filters, but for analog ones fails on some lists.
+    """
+    pole_pairs, real_poles = _split_roots(poles)
+    zero_pairs, real_zeros = _split_roots(zeros)
+    real_pairs = [real_poles[k : k + 2] for k in range(0, len(real_poles), 2)]
+    sections: list[tuple[list[complex], list[complex]]] = [
+        ([], section) for section in (*pole_pairs, *real_pairs)
+    ]
+    # Pairs first: they fit only where no zero is yet. Each goes to the poles that are nearest in size.
+    for group in (*zero_pairs, *([zero] for zero in real_zeros)):
+        open_ones = [s for s in sections if len(s[0]) + len(group) <= len(s[1])]
+        size = abs(group[0])
+        min(open_ones, key=lambda s: abs(size - abs(s[1][0])))[0].extend(group)
+    return sections
+
+
+def _split_roots(roots: Roots) -> tuple[list[list[complex]], list[complex]]:
+    """Return conjugate pairs, and real roots in order."""
+    pairs = [[complex(r), complex(r.conjugate())] for r in roots if r.imag > 0]
+    return pairs, [complex(r) for r in np.sort(roots[roots.imag == 0].real)]
 
 
 def _connect(first: Realisation, second: Realisation) -> Realisation:

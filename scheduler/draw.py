@@ -214,20 +214,15 @@ def _draw_net(
     level: float,
 ) -> None:
     """Draw the wires from one output, with a gap in the paper's colour around them."""
-    paths = [_wire_path(wire.points, dots) for wire in wires]
+    # One path for all, or shared stretches would be painted twice and look bolder.
+    path = Path.make_compound_path(*(_wire_path(wire.points, dots) for wire in wires))
     width = _THICK if wires[0].width > 1 else _THIN
     colour, dash = colours[wires[0].rate]
+    style: dict[str, Any] = {"facecolor": "none", "zorder": level, "capstyle": "butt"}
     paper = _paper(wires[0].depth)
-    for path in paths:
-        axes.add_patch(
-            PathPatch(path, facecolor="none", edgecolor=paper, linewidth=width + 3.2, zorder=level,
-                      capstyle="butt")
-        )  # fmt: skip
-    for path, wire in zip(paths, wires, strict=True):
-        axes.add_patch(
-            PathPatch(path, facecolor="none", edgecolor=colour, linewidth=width, linestyle=dash,
-                      zorder=level, capstyle="butt", joinstyle="miter")
-        )  # fmt: skip
+    axes.add_patch(PathPatch(path, edgecolor=paper, linewidth=width + 3.2, **style))
+    axes.add_patch(PathPatch(path, edgecolor=colour, linewidth=width, linestyle=dash, **style))
+    for wire in wires:
         axes.add_patch(_arrow(wire.points, colour))
 
 

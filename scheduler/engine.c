@@ -280,6 +280,9 @@ int64_t bl_variables(const bl_engine *e, const bl_variable **variables) {
     return e->variable_count;
 }
 
+/* A tick beyond this is no exact double, and leaves room to count on. */
+static const int64_t LARGEST_SAVED_TICK = 1LL << 53;
+
 /* A saved state: which plan it belongs to, when it was, whether it was initialised, the values. */
 typedef struct {
     uint64_t plan_hash;
@@ -304,7 +307,7 @@ int bl_restore(bl_engine *e, const void *state, size_t size) {
                        bl_state_size(e), size);
     memcpy(&head, state, sizeof head);
     if (head.plan_hash != e->plan_hash || head.count != e->layout.total || head.tick < 0 ||
-        !isfinite(head.start))
+        head.tick > LARGEST_SAVED_TICK || !isfinite(head.start))
         return bl_fail(e, BL_ERROR_STATE, -1, "the saved state belongs to another plan");
     memcpy(e->values, (const char *)state + sizeof head, (size_t)e->layout.total * sizeof(double));
     e->tick = head.tick;

@@ -440,12 +440,14 @@ def _facts(name: str, block: AbstractBlock) -> Facts:
 
 
 def _cut_cost(ref: PortRef, target: AbstractBlock, number: int) -> float:
-    """Return how odd a wire would look as feedback: least after a state and into a minus."""
-    cost = 3.0
+    """Return how odd a wire would look as feedback: least into a minus, most into a lone input."""
+    cost = 6.0 if len(target.inputs) == 1 else 3.0
+    if "-" in _facts("", target).signs[number : number + 1]:
+        cost = 1.0
     if not isinstance(ref.block, Subsystem):
-        feedthrough = ref.block.feedthrough[ref.block.output_index[ref.name]]
-        cost = 3.0 if feedthrough else 2.0
-    return cost / 2 if "-" in _facts("", target).signs[number : number + 1] else cost
+        holds = not ref.block.feedthrough[ref.block.output_index[ref.name]]
+        cost *= 0.7 if holds else 1.0
+    return cost
 
 
 def _speed(rate: str) -> tuple[int, float, str]:

@@ -311,15 +311,15 @@ def _triangle(facts: Facts) -> Look:
     text = "k" if facts.value is None else format_value(facts.value)
     size = _NAME
     wide = measure(text, size)
-    width, height = max(36.0, 1.45 * (wide + 6)), 36.0
-    below, caption = _caption(facts, 0.0, height - 4)
+    width, height = max(36.0, 1.45 * (wide + 6)), _LEAST_HEIGHT
+    below, caption = _caption(facts, 0.0, height - 3)
     total = max(width, caption)
     x = (total - width) / 2
     port = (height / 2,)
     return Look(
         "triangle",
         total,
-        height + 10,
+        height + 11,
         (x, 0.0, width, height),
         port,
         port,

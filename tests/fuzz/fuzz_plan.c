@@ -181,7 +181,7 @@ static void mutate_integer(uint8_t *cell, uint32_t element, const uint8_t *secti
     case 1: value = (int64_t)((uint64_t)value - 1); break;
     case 2: value = ODD[draw(seed) % (sizeof ODD / sizeof *ODD)]; break;
     case 3: memcpy(&value, section + draw(seed) % (length / element) * element, element); break;
-    default: value ^= (int64_t)1 << draw(seed) % (draw(seed) % 2 ? 6 : 8 * element); break;
+    default: value ^= (int64_t)(UINT64_C(1) << draw(seed) % (draw(seed) % 2 ? 6 : 8 * element)); break;
     }
     memcpy(cell, &value, element);
 }

@@ -1,0 +1,335 @@
+"""Write the seeds of the fuzz corpus: small plans that together use every block and every solver.
+
+python tests/fuzz/seeds.py
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from biella import Diagram, Subsystem
+from biella.blocks import (
+    continuous,
+    delay,
+    discrete,
+    expression,
+    function,
+    linear,
+    logic,
+    lookup,
+    noise,
+    nonlinear,
+    playback,
+    routing,
+    sinks,
+    sources,
+)
+from biella.blocks import math as arithmetic
+from biella.blocks.block import AbstractBlock
+from biella.blocks.multibody.pendulum import Pendulum
+from biella.scheduler.diagram import SOLVERS
+from biella.scheduler.plan import Plan, write_sections
+
+HERE = Path(__file__).parent
+STEP = 1e-3
+
+# (width of the inputs, how to make the block): each kernel and each of its modes once.
+BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
+    "constant": (1, lambda: sources.Constant([1.0, 2.0])),
+    "time": (1, lambda: sources.Time(period=2e-3)),
+    "step": (1, lambda: sources.Step([0.0, 2e-3], [1.0, 2.0])),
+    "ramp": (1, lambda: sources.Ramp(2.0, 1e-3)),
+    "sine": (1, lambda: sources.Sine(1.0, [50.0, 90.0])),
+    "pulse": (1, lambda: sources.Pulse(4e-3, 0.5)),
+    "chirp": (1, lambda: sources.Chirp(1.0, 9.0, 1.0, method="logarithmic")),
+    "chirp linear": (1, lambda: sources.Chirp(1.0, 9.0, 2e-3)),
+    "noise": (1, lambda: noise.Noise(1.0, width=3, period=1e-3)),
+    "noise uniform": (1, lambda: noise.Noise(density=0.1, distribution="uniform", period=2e-3)),
+    "playback": (1, lambda: playback.Playback([0.0, 1e-3, 4e-3], [1.0, 2.0, 0.0])),
+    "playback repeat": (
+        1,
+        lambda: playback.Playback([0.0, 1e-3, 3e-3], np.eye(3), interpolation="hold", end="repeat"),
+    ),
+    "playback stop": (1, lambda: playback.Playback([0.0, 3e-3], [1.0, 2.0], end="stop")),
+    "playback zero": (1, lambda: playback.Playback([1e-3, 3e-3], [1.0, 2.0], end="zero")),
+    "gain": (2, lambda: arithmetic.Gain([1.0, 2.0])),
+    "gain matrix": (2, lambda: arithmetic.Gain([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])),
+    "sum": (2, lambda: arithmetic.Sum("+-+")),
+    "product": (2, lambda: arithmetic.Product("*/*")),
+    "divide": (1, lambda: arithmetic.Divide()),
+    "abs": (2, lambda: arithmetic.Abs()),
+    "sign": (2, lambda: arithmetic.Sign()),
+    "min": (2, lambda: arithmetic.MinMax("min", 3)),
+    "max": (1, lambda: arithmetic.MinMax("max", 2)),
+    "polynomial": (2, lambda: arithmetic.Polynomial([1.0, 2.0, 3.0])),
+    "convert": (2, lambda: arithmetic.Convert("integer")),
+    "convert boolean": (2, lambda: arithmetic.Convert("boolean")),
+    "saturation": (2, lambda: nonlinear.Saturation(-0.5, [0.5, 0.6])),
+    "dead zone": (2, lambda: nonlinear.DeadZone(-0.5, 0.5)),
+    "quantizer": (2, lambda: nonlinear.Quantizer(0.25)),
+    "relay": (2, lambda: nonlinear.Relay(0.5, -0.5)),
+    "rate limiter": (2, lambda: nonlinear.RateLimiter(5.0)),
+    "rate limiter initial": (1, lambda: nonlinear.RateLimiter(5.0, 3.0, 0.5)),
+    "backlash": (2, lambda: nonlinear.Backlash(0.2)),
+    "function": (2, lambda: function.Function("sin")),
+    "function two": (1, lambda: function.Function("atan2")),
+    "lookup 1d": (2, lambda: lookup.Lookup1D([-1.0, 0.0, 1.0], [1.0, 0.0, 1.0])),
+    "lookup 1d rows": (
+        1,
+        lambda: lookup.Lookup1D([-1.0, 0.0, 1.0], np.eye(3), interpolation="nearest"),
+    ),
+    "lookup 1d extended": (
+        1,
+        lambda: lookup.Lookup1D([0.0, 0.1], [0.0, 1.0], extrapolation="linear"),
+    ),
+    "lookup 1d error": (
+        1,
+        lambda: lookup.Lookup1D(
+            [0.0, 0.5], [0.0, 1.0], interpolation="previous", extrapolation="error"
+        ),
+    ),
+    "lookup 2d": (2, lambda: lookup.Lookup2D([0.0, 1.0], [0.0, 1.0, 2.0], np.ones((2, 3)))),
+    "expression": (
+        1,
+        lambda: expression.Expression(
+            "a*sin(b) + clip(t, 0, k)**2 % 3 // 2", parameters={"k": 2.0}
+        ),
+    ),
+    "expression logic": (1, lambda: expression.Expression("(a if 0 < b <= 1 else -b) + max(a, b)")),
+    "compare": (2, lambda: logic.Compare("<", 0.2)),
+    "compare two": (1, lambda: logic.Compare("==")),
+    "logic": (2, lambda: logic.Logic("xor", 3)),
+    "logic not": (1, lambda: logic.Logic("not")),
+    "switch": (2, lambda: logic.Switch()),
+    "multiport switch": (2, lambda: logic.MultiportSwitch(3)),
+    "edge": (2, lambda: logic.Edge("either")),
+    "counter": (1, lambda: logic.Counter(0, upper=3, lower=0, wrap=True)),
+    "counter level": (1, lambda: logic.Counter(5, edge="level", step=-2, lower=0)),
+    "sample hold": (2, lambda: logic.SampleHold([1.0, 2.0], edge="rising")),
+    "latch": (2, lambda: logic.Latch()),
+    "integrator": (2, lambda: continuous.Integrator([1.0, 2.0])),
+    "integrator limits": (
+        2,
+        lambda: continuous.Integrator(0.0, limits=(-1e-3, 1e-3), reset="rising", state_port=True),
+    ),
+    "integrator port": (1, lambda: continuous.Integrator(initial_port=True, reset="level")),
+    "derivative": (2, lambda: continuous.Derivative(0.01)),
+    "derivative initial": (1, lambda: continuous.Derivative(0.01, initial=0.5)),
+    "delay": (2, lambda: delay.Delay(3, period=1e-3)),
+    "transport delay": (2, lambda: delay.TransportDelay(2.5e-3)),
+    "state space": (2, lambda: linear.StateSpace(-np.eye(2), np.eye(2), np.eye(2), np.eye(2))),
+    "transfer function": (1, lambda: linear.TransferFunction([1.0, 2.0], [1.0, 3.0, 2.0])),
+    "zero pole": (1, lambda: linear.ZeroPole([-1.0], [-2.0, -3.0], 2.0)),
+    "discrete state space": (
+        1,
+        lambda: linear.DiscreteStateSpace([[0.5]], [[1.0]], [[1.0]], period=2e-3),
+    ),
+    "discrete transfer function": (
+        1,
+        lambda: linear.DiscreteTransferFunction([1.0, 0.5], [1.0, -0.5], period=1e-3),
+    ),
+    "fir": (2, lambda: linear.FIR([0.5, 0.3, 0.2], period=1e-3)),
+    "unit delay": (2, lambda: discrete.UnitDelay([1.0, 2.0], period=2e-3)),
+    "zero order hold": (2, lambda: discrete.ZeroOrderHold(2e-3)),
+    "discrete integrator": (2, lambda: discrete.DiscreteIntegrator(limits=(0.0, 1.0), period=1e-3)),
+    "discrete integrator trapezoidal": (
+        1,
+        lambda: discrete.DiscreteIntegrator("trapezoidal", period=2e-3, offset=1e-3),
+    ),
+    "moving average": (2, lambda: discrete.MovingAverage(3, period=1e-3)),
+    "mux": (2, lambda: routing.Mux(3)),
+    "demux": (4, lambda: routing.Demux([1, 3])),
+    "selector": (4, lambda: routing.Selector([3, 0, 0])),
+    "scope": (1, lambda: sinks.Scope(2)),
+    "terminator": (2, lambda: sinks.Terminator()),
+    "assertion": (1, lambda: sinks.Assertion("too large")),
+    "stop": (1, lambda: sinks.Stop("enough")),
+    "pendulum": (1, lambda: Pendulum(angle=0.5)),
+}
+
+
+def drive(d: Diagram, block: AbstractBlock, width: int) -> None:
+    """Connect a source that moves to each input of `block`."""
+    for n, port in enumerate(block.inputs):
+        size = port.width if isinstance(port.width, int) else width
+        source: AbstractBlock
+        if port.kind == "boolean":
+            source = sources.Pulse(
+                [(n + 2) * 2e-3] * size if size > 1 else (n + 2) * 2e-3, kind="boolean"
+            )
+        elif port.kind == "integer":
+            source = d.input(f"in{n}", width=size, kind="integer", default=2.0)
+        else:
+            source = sources.Sine([1.0] * size if size > 1 else 1.0, 60.0 + 30.0 * n)
+        if source not in d.names:
+            d.add(source)
+        d.connect(source, block[port.name])
+
+
+def alone(name: str, width: int, make: Callable[[], AbstractBlock], solver: str) -> Diagram:
+    """Return a diagram of one block with moving inputs."""
+    d = Diagram(name, STEP, solver)
+    block = d.add(make(), "block")
+    drive(d, block, width)
+    for port in block.outputs:
+        d.output(port.name, block[port.name])
+    return d
+
+
+def oscillator(solver: str) -> Diagram:
+    """Return a loop of integrators, with one block at a slower rate."""
+    d = Diagram(solver, STEP, solver)
+    x = d.add(continuous.Integrator([1.0, 0.0]), "x")
+    k = d.add(arithmetic.Gain([[0.0, 1.0], [-9.0, -0.1]]), "k")
+    slow = d.add(discrete.ZeroOrderHold(3e-3, 1e-3), "slow")
+    total = d.add(arithmetic.Sum("++"), "total")
+    d.connect(x, k)
+    d.connect(k, total["u1"])
+    d.connect(d.input("force", width=2), total["u2"])
+    d.connect(total, x)
+    d.connect(x, slow)
+    d.output("slow", slow)
+    return d
+
+
+def loop() -> Diagram:
+    """Return two algebraic loops, one of them a vector and nonlinear, around an integrator."""
+    d = Diagram("loop", STEP, "heun")
+    s = d.add(arithmetic.Sum("+-"), "s")
+    g = d.add(arithmetic.Gain(0.5), "g")
+    x = d.add(continuous.Integrator([1.0, 0.2]), "x")
+    d.connect(x, s["u1"])
+    d.connect(s, g)
+    d.connect(g, s["u2"])
+    d.connect(s, x)
+    f = d.add(expression.Expression("cos(a) * b"), "f")
+    c = d.add(sources.Time(), "c")
+    d.connect(f, f["a"])
+    d.connect(c, f["b"])
+    d.output("y", g)
+    d.output("f", f)
+    return d
+
+
+def inside() -> Diagram:
+    """Return what the conditional subsystems hold."""
+    d = Diagram("inside")
+    u = d.input("u")
+    x = d.add(discrete.DiscreteIntegrator(initial=1.0), "x")
+    z = d.add(discrete.UnitDelay(1.0), "z")
+    d.connect(u, x)
+    d.connect(x, z)
+    d.output("y", z)
+    return d
+
+
+def guards(outputs: str, states: str) -> Diagram:
+    """Return enabled, triggered and resettable subsystems, one in the other, one with a loop."""
+    deepest = Diagram("deepest")
+    u = deepest.input("u")
+    trigger = deepest.add(sources.Pulse(2e-3), "trigger")
+    core = deepest.add(Subsystem(inside(), trigger="either", outputs=outputs), "core")  # type: ignore[arg-type]
+    deepest.connect(u, core["u"])
+    deepest.connect(trigger, core["trigger"])
+    deepest.output("y", core["y"])
+
+    middle = Diagram("middle")
+    u = middle.input("u")
+    x = middle.add(continuous.Integrator(0.5), "x")
+    s = middle.add(arithmetic.Sum("+-"), "s")
+    g = middle.add(arithmetic.Gain(0.5), "g")
+    reset = middle.add(sources.Pulse(3e-3), "reset")
+    core = middle.add(Subsystem(deepest, reset="rising"), "core")
+    middle.connect(u, s["u1"], core["u"])
+    middle.connect(s, g)
+    middle.connect(g, s["u2"])
+    middle.connect(g, x)
+    middle.connect(reset, core["reset"])
+    middle.output("y", core["y"])
+    middle.output("x", x)
+
+    d = Diagram("guards", STEP, "rk4")
+    enable = d.add(sources.Pulse(4e-3, kind="boolean"), "enable")
+    t = d.add(sources.Time(), "t")
+    outer = d.add(Subsystem(middle, enable=True, states=states, outputs=outputs), "outer")  # type: ignore[arg-type]
+    again = d.add(Subsystem(inside(), reset="level"), "again")
+    level = d.add(sources.Pulse(5e-3), "level")
+    d.connect(enable, outer["enable"])
+    d.connect(t, outer["u"], again["u"])
+    d.connect(level, again["reset"])
+    d.output("y", outer["y"])
+    d.output("x", outer["x"])
+    d.output("again", again["y"])
+    return d
+
+
+def boundary() -> Diagram:
+    """Return a diagram with every kind of variable on its boundary, for FMI."""
+    d = Diagram("boundary", STEP, "trapezoidal")
+    force = d.input("force", unit="N*m")
+    count = d.input("count", kind="integer")
+    on = d.input("on", kind="boolean")
+    swing = d.add(Pendulum(angle=0.5), "swing")
+    pick = d.add(logic.MultiportSwitch(2), "pick")
+    latch = d.add(logic.Latch(), "latch")
+    noisy = d.add(noise.Noise(1.0, period=2e-3), "noisy")
+    late = d.add(delay.TransportDelay(3e-3), "late")
+    big = d.add(logic.Compare(">", 1e6), "big")
+    stop = d.add(sinks.Stop("the angle is too large"), "stop")
+    d.connect(force, swing)
+    d.connect(count, pick["selector"])
+    d.connect(noisy, pick["u1"], late)
+    d.connect(late, pick["u2"])
+    d.connect(on, latch["set"])
+    d.connect(swing["angle"], big)
+    d.connect(big, stop)
+    d.output("angle", swing["angle"])
+    d.output("picked", pick)
+    d.output("latched", latch)
+    return d
+
+
+def diagrams() -> Iterator[tuple[str, Diagram]]:
+    """Yield every seed."""
+    for n, (name, (width, make)) in enumerate(BLOCKS.items()):
+        yield name, alone(name, width, make, SOLVERS[n % len(SOLVERS)])
+    for solver in SOLVERS:
+        yield f"solver {solver}", oscillator(solver)
+    yield "loop", loop()
+    yield "guards", guards("held", "held")
+    yield "guards reset", guards("reset", "reset")
+    yield "boundary", boundary()
+
+
+def with_script(plan: Plan, name: str) -> bytes:
+    """Return the plan's sections without META, which is for Python, and with a script for fuzz_plan.c."""
+    types = {"SIZE": "<i8", "RATE": "<i8", "TIME": "<f8", "PARA": "<f8"}
+    texts = ("KERN", "PATH", "NOTE")
+    sections = {
+        tag: raw if tag in texts else np.frombuffer(raw, types.get(tag, "<i4"))
+        for tag, raw in plan.sections.items()
+        if tag != "META"
+    }
+    script = random.Random(name).randbytes(1 + 9 * 4)
+    return write_sections({**sections, "FUZZ": script})
+
+
+def main() -> None:
+    """Write the seeds of both targets, and the plans that fuzz_fmi2.c instantiates."""
+    for old in HERE.glob("corpus/*/seed-*"):
+        old.unlink()
+    for name, diagram in diagrams():
+        path = HERE / "corpus" / "plan" / f"seed-{name.replace(' ', '-')}"
+        path.write_bytes(with_script(diagram.compile(), name))
+    for name, diagram in (("boundary", boundary()), ("guards", guards("held", "reset"))):
+        folder = HERE / "plans" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "plan.bin").write_bytes(diagram.compile().data)
+
+
+if __name__ == "__main__":
+    main()

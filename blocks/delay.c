@@ -44,7 +44,7 @@ static int delay_update(bl_block *b, double t) {
 enum { TRANSPORT_NEWEST, TRANSPORT_COUNT, TRANSPORT_TIME, TRANSPORT_SAMPLES };
 
 static int transport_delay_check(const bl_block *b) {
-    if (b->u_count != 1 || b->y_count != 1 || b->i_count != 1 || b->i[0] < 2) return 0;
+    if (b->u_count != 1 || b->y_count != 1 || b->i_count != 1 || b->i[0] < 3) return 0;
     const int32_t n = b->y_width[0];
     return b->u_width[0] == n && (b->p_count == 2 || (int64_t)b->p_count == 1 + (int64_t)n) &&
            (int64_t)b->z_count == TRANSPORT_SAMPLES + (int64_t)b->i[0] * n;
@@ -64,7 +64,8 @@ static int transport_delay_output(bl_block *b, double t) {
     /* The newest sample is one step old at a tick and younger within a step. In a subsystem that was
        disabled it may be older, but there no time has passed. */
     const double age = fmin(fmax(t - b->z[TRANSPORT_TIME], 0.0), b->dt);
-    double back = fmin(fmax((b->p[0] - age) / b->dt, 0.0), (double)(room - 1));
+    const double delay = fmin(b->p[0], (double)(room - 2) * b->dt);
+    double back = fmax((delay - age) / b->dt, 0.0);
     /* A delay of whole steps gives the samples themselves, whatever rounding there is in t. */
     if (fabs(back - round(back)) < 1e-7) back = round(back);
     if (!(back <= (double)(count - 1))) {

@@ -68,7 +68,8 @@ class TransportDelay(NativeBlock):
     initial
         Output before t = start + delay: a number, or a vector, which fixes the width.
     longest
-        Up to which `delay` may be set after compilation; by default `delay` itself.
+        Up to which `delay` may be set after compilation, rounded up to whole steps; by default
+        `delay` itself.
     """
 
     kernel = "transport_delay"

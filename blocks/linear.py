@@ -367,8 +367,7 @@ def realise_chain(zeros: Roots, poles: Roots, gain: float) -> Realisation:
     """Return a chain of systems of first and second order with these zeros and poles."""
     chain: Realisation | None = None
     for section_zeros, section_poles in pair_roots(zeros, poles):
-        numerator, denominator = np.poly(section_zeros), np.poly(section_poles)
-        part = scale(realise(np.atleast_1d(numerator).real, denominator.real))
+        part = scale(realise(_polynomial(section_zeros), _polynomial(section_poles)))
         chain = part if chain is None else _connect(chain, part)
     assert chain is not None
     return chain._replace(C=gain * chain.C, D=gain * chain.D)
@@ -385,7 +384,7 @@ def pair_roots(zeros: Roots, poles: Roots) -> list[tuple[list[complex], list[com
     sections: list[tuple[list[complex], list[complex]]] = [
         ([], section) for section in (*pole_pairs, *real_pairs)
     ]
-    # Pairs first: they fit only where no zero is yet. Each goes to the poles that are nearest in size.
+    # Pairs first: they fit only where no zero is yet. Each goes to the poles nearest in size.
     for group in (*zero_pairs, *([zero] for zero in real_zeros)):
         open_ones = [s for s in sections if len(s[0]) + len(group) <= len(s[1])]
         size = abs(group[0])
@@ -397,6 +396,10 @@ def _split_roots(roots: Roots) -> tuple[list[list[complex]], list[complex]]:
     """Return conjugate pairs, and real roots in order."""
     pairs = [[complex(r), complex(r.conjugate())] for r in roots if r.imag > 0]
     return pairs, [complex(r) for r in np.sort(roots[roots.imag == 0].real)]
+
+
+def _polynomial(roots: list[complex]) -> Matrix:
+    return np.atleast_1d(np.poly(roots)).real.astype(np.float64)
 
 
 def _connect(first: Realisation, second: Realisation) -> Realisation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Literal
 
 from ..errors import DiagramError, suggest
@@ -228,14 +229,16 @@ class Counter(NativeBlock):
         offset: float = 0.0,
     ) -> None:
         _check_choice("edge", edge, _EVENTS)
-        for name, value in (
-            ("initial", initial),
-            ("step", step),
-            ("lower", lower),
-            ("upper", upper),
-        ):
-            if value != int(value) or abs(value) > _LARGEST:
-                raise DiagramError(f"`{name}` of a Counter is a whole number, got {value!r}.")
+        for name, value in {
+            "initial": initial,
+            "step": step,
+            "lower": lower,
+            "upper": upper,
+        }.items():
+            if not isinstance(value, Integral) or abs(value) > _LARGEST:
+                raise DiagramError(
+                    f"`{name}` of a Counter is a whole number, at most 2^53, got {value!r}."
+                )
         if not lower <= initial <= upper:
             raise DiagramError(
                 f"a Counter wants lower ≤ initial ≤ upper, got {lower}, {initial}, {upper}."

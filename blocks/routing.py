@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 
 from ..errors import DiagramError
@@ -93,7 +93,7 @@ class Selector(NativeBlock):
     def __init__(
         self, indices: int | Sequence[int], *, period: float | None = None, offset: float = 0.0
     ) -> None:
-        chosen = [indices] if isinstance(indices, int) else list(indices)
+        chosen = _as_list(indices)
         if not chosen or not all(_is_whole(index) for index in chosen):
             raise DiagramError(f"`indices` are whole numbers such as [0, 2], got {indices!r}.")
 
@@ -120,12 +120,16 @@ def _shared_unit(first: Unit, *others: Unit) -> Unit | None:
 
 
 def _widths(name: str, given: int | Sequence[int]) -> list[int]:
-    widths = [1] * given if isinstance(given, int) else list(given)
+    widths = [1] * given if isinstance(given, int) else _as_list(given)
     if not widths or not all(_is_whole(width) and width >= 1 for width in widths):
         raise DiagramError(
             f"`{name}` is a number, at least 1, or a list of widths such as [1, 3], got {given!r}."
         )
     return [int(width) for width in widths]
+
+
+def _as_list(given: object) -> list[int]:
+    return list(given) if isinstance(given, Iterable) else [given]  # type: ignore[list-item]
 
 
 def _is_whole(value: object) -> bool:

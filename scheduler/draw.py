@@ -214,8 +214,15 @@ def _draw_net(
     level: float,
 ) -> None:
     """Draw the wires from one output, with a gap in the paper's colour around them."""
-    # One path for all, or shared stretches would be painted twice and look bolder.
-    path = Path.make_compound_path(*(_wire_path(wire.points, dots) for wire in wires))
+    # A stretch that wires share is painted once, or it would look bolder.
+    paths, painted = [], set[tuple[Point, Point]]()
+    for wire in wires:
+        points = _split_at(wire.points, dots)
+        steps = list(zip(points, points[1:], strict=False))
+        new = next((n for n, step in enumerate(steps) if step not in painted), len(steps) - 1)
+        painted.update(steps)
+        paths.append(_wire_path(points[new:], dots))
+    path = Path.make_compound_path(*paths)
     width = _THICK if wires[0].width > 1 else _THIN
     colour, dash = colours[wires[0].rate]
     style: dict[str, Any] = {"facecolor": "none", "zorder": level, "capstyle": "butt"}
@@ -224,6 +231,22 @@ def _draw_net(
     axes.add_patch(PathPatch(path, edgecolor=colour, linewidth=width, linestyle=dash, **style))
     for wire in wires:
         axes.add_patch(_arrow(wire.points, colour))
+
+
+def _split_at(points: Sequence[Point], dots: set[Point]) -> list[Point]:
+    """Return the line with a point of its own at every branch on it."""
+    line = [points[0]]
+    for a, b in zip(points, points[1:], strict=False):
+        on = [
+            d
+            for d in dots
+            if min(a[0], b[0]) <= d[0] <= max(a[0], b[0])
+            and min(a[1], b[1]) <= d[1] <= max(a[1], b[1])
+            and d not in (a, b)
+        ]
+        line += sorted(on, key=lambda d: abs(d[0] - a[0]) + abs(d[1] - a[1]))
+        line.append(b)
+    return line
 
 
 def _wire_path(points: Sequence[Point], dots: set[Point]) -> Path:

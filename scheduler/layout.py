@@ -14,6 +14,7 @@ from typing import Literal
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import LinearConstraint, linprog, milp
 from scipy.sparse import coo_matrix
 
@@ -197,99 +198,90 @@ class _Level:
     # Order: few crossings.
 
     def order_columns(self) -> None:
-        """Find an order of every column with few crossings."""
-        above = {
-            slot.number for slot in self.slots if slot.backward and self._turns_above(slot.number)
-        }
-
-        def first_order(sign: int) -> list[list[int]]:
-            return [
-                sorted(
-                    column,
-                    key=lambda n: (
-                        self.slots[n].part,
-                        -1 if n in above else self.slots[n].backward,
-                        sign * n,
-                    ),
-                )
-                for column in self.columns
-            ]
-
+        """Find an order of every column with few crossings, from several first guesses."""
+        self.tallies = [_Tally(self, bundles) for bundles in self.bundles]
+        ends = self._backward_ends()
         best: list[list[int]] = []
         least = np.inf
         for sign in (1, -1):
-            self.columns = first_order(sign)
-            self._number_rows()
-            for sweep in range(9):
-                cost = sum(self._channel_cost(c) for c in range(len(self.bundles)))
+            for beside in (False, True):
+                self._guess_order(sign, ends if beside else {}, ends)
+                self._improve()
+                cost = self._cost()
                 if cost < least - 1e-9:
                     best, least = [list(column) for column in self.columns], cost
-                self._sweep(forward=sweep % 2 == 0)
+        self.columns = best
+        self._number_rows()
+        self._settle_spots()
+
+    def _backward_ends(self) -> dict[int, tuple[int, bool]]:
+        """For each slot of a backward wire: a cell where it ends, and whether it enters from above."""
+        found: dict[int, tuple[int, bool]] = {}
+        for column, bundles in enumerate(self.bundles):
+            for bundle in bundles:
+                pins = [pin for pin in bundle.right if self.slots[pin.slot].cell >= 0]
+                back = [pin.slot for pin in bundle.right if self.slots[pin.slot].backward]
+                if not back:
+                    continue
+                if pins:
+                    cell, spots = pins[0].slot, self.cells[pins[0].slot].spots
+                    above = spots is not None and self.inputs[cell][pins[0].port] == spots[0]
+                    found[back[0]] = (cell, above)
+                else:
+                    found[back[0]] = found[bundle.left[0].slot]
+                assert self.slots[back[0]].column == column
+        return found
+
+    def _guess_order(
+        self,
+        sign: int,
+        beside: dict[int, tuple[int, bool]],
+        ends: dict[int, tuple[int, bool]],
+    ) -> None:
+        """Start in the order of the diagram; backward wires beside their cells or outermost."""
+
+        def key(n: int) -> tuple[float, ...]:
+            slot = self.slots[n]
+            if n in beside:
+                cell, above = beside[n]
+                return slot.part, 0, sign * cell + (-0.5 if above else 0.5), n
+            outer = 0 if n not in ends else -1 if ends[n][1] else 1
+            return slot.part, outer, sign * n, n
+
+        self.columns = [sorted(column, key=key) for column in self.columns]
+        self._number_rows()
+
+    def _improve(self) -> None:
+        """Sweep to and fro, keep the best order met, then try every slot everywhere."""
+        best: list[list[int]] = []
+        least = np.inf
+        for sweep in range(9):
+            cost = self._cost()
+            if cost < least - 1e-9:
+                best, least = [list(column) for column in self.columns], cost
+            self._sweep(forward=sweep % 2 == 0)
         self.columns = best
         self._number_rows()
         for _ in range(4):
-            if not any([self._sift(column) for column in range(len(self.columns))]):
+            moved = [self._sift(column, size) for size in (1, 2) for column in range(len(best))]
+            if not any(moved):
                 break
-        self._settle_spots()
 
-    def _turns_above(self, number: int) -> bool:
-        """Whether a backward wire ends at the upper spot of a sum."""
-        slot = self.slots[number]
-        net = next(
-            b.net for b in self.bundles[slot.column] if any(p.slot == number for p in b.right)
-        )
-        return any(
-            self.cells[link.target].spots is not None
-            and self.inputs[link.target][link.input] < self.cells[link.target].outputs[0] - 1
-            for link in self.links
-            if (link.source, link.output) == net and self.column_of[link.target] <= slot.column
-        )
+    def _cost(self) -> float:
+        return sum(tally.cost(self.row) for tally in self.tallies)
 
     def _number_rows(self) -> None:
         self.row = np.zeros(len(self.slots))
         for column in self.columns:
-            for n, number in enumerate(column):
-                self.row[number] = n
+            self.row[column] = np.arange(len(column))
+
+    def _inside(self, pin: _Pin, side: str) -> float:
+        """Return where a pin is in its slot, from 0 at the top to 1."""
+        height = self.slots[pin.slot].height
+        return 0.05 + 0.9 * self._offset(pin, side) / height if height else 0.5
 
     def _position(self, pin: _Pin, side: str) -> float:
-        slot = self.slots[pin.slot]
-        inside = self._offset(pin, side) / slot.height if slot.height else 0.5
-        return float(self.row[pin.slot]) + 0.05 + 0.9 * inside
-
-    def _channel_cost(self, channel: int) -> float:
-        """Count crossings; wires that turn back cross those that leave between their ends."""
-        left, right, turns = [], [], []
-        ends: dict[str, list[float]] = {"left": [], "right": []}
-        extra = 0.0
-        for bundle in self.bundles[channel]:
-            sides = {
-                "left": [self._position(pin, "left") for pin in bundle.left],
-                "right": [self._position(pin, "right") for pin in bundle.right],
-            }
-            for side, places in sides.items():
-                ends[side] += places
-            for a in sides["left"][:1]:
-                for b in sides["right"]:
-                    left.append(a)
-                    right.append(b)
-            for side, pins in (("left", bundle.left), ("right", bundle.right)):
-                back = [
-                    p for p, pin in zip(sides[side], pins, strict=True)
-                    if self.slots[pin.slot].backward
-                ]  # fmt: skip
-                others = [
-                    p for p, pin in zip(sides[side], pins, strict=True)
-                    if not self.slots[pin.slot].backward
-                ]  # fmt: skip
-                for a in back[:1]:
-                    for b in others:
-                        turns.append((side, min(a, b), max(a, b)))
-                        extra += 0.06 * abs(a - b) + (0.1 if a < b else 0.0)
-        x, y = np.array(left), np.array(right)
-        crossings = np.count_nonzero(np.subtract.outer(x, x) * np.subtract.outer(y, y) < -1e-12) / 2
-        for side, low, high in turns:
-            crossings += sum(low < place < high for place in ends[side])
-        return float(crossings) + extra
+        return float(self.row[pin.slot]) + self._inside(pin, side)
 
     def _sweep(self, forward: bool) -> None:
         """Order every column by the mean place of what it is wired to in the one before it."""
@@ -308,29 +300,24 @@ class _Level:
                 for n in self.columns[column]
             }
             self.columns[column].sort(key=lambda n: (self.slots[n].part, means[n], self.row[n]))
-            for n, number in enumerate(self.columns[column]):
-                self.row[number] = n
+            self.row[self.columns[column]] = np.arange(len(means))
 
-    def _sift(self, column: int) -> bool:
-        """Try every place for each slot of a column, keep the best; tell if anything improved."""
+    def _sift(self, column: int, size: int) -> bool:
+        """Try every place for each run of `size` slots, keep the best; tell if any improved."""
         improved = False
 
         def arrange(order: list[int]) -> float:
-            for n, number in enumerate(order):
-                self.row[number] = n
-            return self._channel_cost(column) + self._channel_cost(column + 1)
+            self.row[order] = np.arange(len(order))
+            return self.tallies[column].cost(self.row) + self.tallies[column + 1].cost(self.row)
 
         for number in list(self.columns[column]):
             now = self.columns[column]
+            at = now.index(number)
+            group, rest = now[at : at + size], now[:at] + now[at + size :]
             least = arrange(now)
             best = now
-            rest = [n for n in now if n != number]
-            part = self.slots[number].part
             for place in range(len(rest) + 1):
-                between = rest[max(place - 1, 0) : place + 1]
-                if between and all(self.slots[n].part != part for n in between):
-                    continue
-                trial = [*rest[:place], number, *rest[place:]]
+                trial = rest[:place] + group + rest[place:]
                 parts = [self.slots[n].part for n in trial]
                 if parts != sorted(parts):
                     continue
@@ -542,6 +529,50 @@ class _Level:
         layout.corners = [(x, y - top) for x, y in layout.corners]
         layout.wires = [[(x, y - top) for x, y in wire] for wire in layout.wires]
         layout.dots = [(n, (x, y - top)) for n, (x, y) in layout.dots]
+
+
+class _Tally:
+    """Counts the crossings in a channel for any order of the columns beside it."""
+
+    def __init__(self, level: _Level, bundles: Sequence[_Bundle]) -> None:
+        pins: list[tuple[int, float]] = []
+        across: list[tuple[int, int]] = []
+        turns: list[tuple[int, int, bool]] = []
+        on_left: list[bool] = []
+        for bundle in bundles:
+            first: dict[str, int] = {}
+            for side, group in (("left", bundle.left), ("right", bundle.right)):
+                first[side] = len(pins)
+                pins += [(pin.slot, level._inside(pin, side)) for pin in group]
+                on_left += [side == "left"] * len(group)
+                back = [n for n, pin in enumerate(group) if level.slots[pin.slot].backward]
+                for n in range(len(group)):
+                    if back and n != back[0]:
+                        turns.append((first[side] + back[0], first[side] + n, side == "left"))
+            if bundle.left:
+                across += [(first["left"], first["right"] + n) for n in range(len(bundle.right))]
+        self.slots = np.array([slot for slot, _ in pins], dtype=int)
+        self.inside = np.array([inside for _, inside in pins])
+        self.across = np.array(across, dtype=int).reshape(-1, 2)
+        self.turns = np.array([turn[:2] for turn in turns], dtype=int).reshape(-1, 2)
+        self.same_side = np.equal.outer([turn[2] for turn in turns], on_left)
+
+    def cost(self, row: npt.NDArray[np.float64]) -> float:
+        """Return the number of crossings, and a little for long turns and for turns above.
+
+        Wires that turn back cross those that leave between their ends.
+        """
+        if not self.slots.size:
+            return 0.0
+        places = row[self.slots] + self.inside
+        x, y = places[self.across[:, 0]], places[self.across[:, 1]]
+        total = np.count_nonzero((x[:, None] - x) * (y[:, None] - y) < -1e-12) / 2
+        if self.turns.size:
+            a, b = places[self.turns[:, 0]], places[self.turns[:, 1]]
+            low, high = np.minimum(a, b)[:, None], np.maximum(a, b)[:, None]
+            total += np.count_nonzero(self.same_side & (low < places) & (places < high))
+            total += float(0.06 * np.abs(a - b).sum() + 0.1 * np.count_nonzero(a < b))
+        return float(total)
 
 
 def assign_columns(cells: Sequence[Cell], links: Sequence[Link]) -> list[int]:

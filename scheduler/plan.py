@@ -158,19 +158,16 @@ class Plan:
 
     @cached_property
     def signals(self) -> dict[str, PortInfo]:
-        """Every output of every block, then the diagram's own inputs and outputs, by path."""
+        """Every output of every block, then the diagram's own inputs, by path."""
         found = {port.path: port for block in self.blocks for port in block.outputs}
-        for boundary in (self.inputs, self.outputs):
-            for name, port in boundary.items():
-                found.setdefault(name, port)
-        return found
+        return found | self.inputs
 
     @cached_property
     def aliases(self) -> dict[str, str]:
-        """A block with one output may be called by its own path."""
-        return {
-            block.path: block.outputs[0].path for block in self.blocks if len(block.outputs) == 1
-        }
+        """Other names of signals: a block's, if it has one output; the diagram's own outputs."""
+        short = {b.path: b.outputs[0].path for b in self.blocks if len(b.outputs) == 1}
+        by_slot = {port.slot: path for path, port in self.signals.items()}
+        return short | {name: by_slot[port.slot] for name, port in self.outputs.items()}
 
     @cached_property
     def parameters(self) -> dict[str, ParameterInfo]:
@@ -184,7 +181,7 @@ class Plan:
 
     def find_signal(self, path: str) -> PortInfo:
         """Return the signal at `path`, or raise an error that lists what there is."""
-        path = self.aliases.get(path, path) if path not in self.signals else path
+        path = self.aliases.get(path, path)
         if path not in self.signals:
             names = [*self.signals, *self.aliases]
             raise BiellaError(

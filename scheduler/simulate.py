@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import signal
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, Self
 
 import numpy as np
 
@@ -58,6 +61,11 @@ def simulate(
     progress
         Show a progress bar on a terminal when the run takes more than two seconds.
 
+    Returns
+    -------
+    Result
+        Also after Ctrl-C or a Stop block: ``result.info["stopped"]`` says so.
+
     Raises
     ------
     DiagramError
@@ -87,7 +95,7 @@ def simulate(
 def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:
     """Return the signals that `record` names, each once; wildcards are allowed."""
     if record is None:
-        return [port for path, port in plan.signals.items() if path == port.path]
+        return list(plan.signals.values())
     if isinstance(record, str):
         record = [record]
     chosen: dict[str, PortInfo] = {}
@@ -168,7 +176,7 @@ def _run(
     first = instance.tick
     failure: BaseException | None = None
     stopped = False
-    with recorder:
+    with recorder, _Interrupt() as interrupt:
         try:
             with Progress(
                 ticks,
@@ -177,7 +185,7 @@ def _run(
                 show_after=2.0 if progress else float("inf"),
             ) as bar:
                 chunk, left = 256, ticks
-                while left > 0 and not stopped:
+                while left > 0 and not stopped and not interrupt.seen:
                     chunk_began = time.perf_counter()
                     done, stopped = instance.run(min(chunk, left), record)
                     left -= done
@@ -197,7 +205,7 @@ def _run(
         recorder.info["ticks"] = instance.tick - first
         if stopped:
             recorder.info["stopped"] = f"by a Stop block at t = {instance.time:.9g} s"
-        elif isinstance(failure, KeyboardInterrupt):
+        elif interrupt.seen or isinstance(failure, KeyboardInterrupt):
             recorder.info["stopped"] = f"interrupted at t = {instance.time:.9g} s"
         elif failure is not None:
             recorder.info["stopped"] = str(failure)
@@ -208,6 +216,30 @@ def _run(
         failure.result = result
         raise failure
     return result
+
+
+class _Interrupt:
+    """Notes a first Ctrl-C, so that a run ends between two ticks; a second one acts at once."""
+
+    def __init__(self) -> None:
+        self.seen = False
+
+    def __enter__(self) -> Self:
+        self._before: Any = None
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.getsignal(signal.SIGINT)
+            if self._before is signal.default_int_handler:
+                signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.seen:
+            raise KeyboardInterrupt
+        self.seen = True
 
 
 def _drain(recorder: AbstractRecorder, record: Record, rows: Any) -> None:

@@ -73,7 +73,7 @@ def test_compare(op):
 
 
 def test_compare_changes_at_ticks_only():
-    """Its output is boolean and held, so the minor steps of RK4 see one value: x grows by h or 0."""
+    """Its input is continuous, its output is sampled."""
     d = Diagram("test", step=0.1)
     f = d.add(Expression("sin(20*t)"), name="f")
     c = d.add(Compare(">", 0.0), name="c")

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.engine
 
 
 def timer(sink, limit=0.35, op=">"):
-    """Return a diagram with a counter of ticks in which `sink` sees t > limit; the step is 0.1 s."""
+    """Return a diagram with a counter of ticks of step 0.1 s; `sink` sees t > limit."""
     d = Diagram("test", step=0.1)
     now = d.add(Expression("t"), name="now")
     compare = d.add(Compare(op, limit), name="compare")
@@ -31,7 +31,7 @@ def timer(sink, limit=0.35, op=">"):
 
 def test_stop_ends_the_run_without_an_error():
     result = simulate(timer(Stop("enough")), until=10.0)
-    assert result.time[-1] == pytest.approx(0.4)
+    assert result.t[-1] == pytest.approx(0.4)
     assert "Stop" in result.info["stopped"]
 
 
@@ -53,7 +53,7 @@ def test_assertion_stops_with_its_reason():
         simulate(d, until=10.0)
     assert caught.value.tick == 4
     assert caught.value.path == "sink"
-    assert caught.value.result.time[-1] == pytest.approx(0.4)
+    assert caught.value.result.t[-1] == pytest.approx(0.4)
 
 
 def test_assertion_leaves_its_tick_uncommitted():

@@ -1,0 +1,150 @@
+"""The command line, run as a user runs it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from biella import cli
+from biella.scheduler.result import Result
+
+pytestmark = pytest.mark.engine
+
+LOOP = """
+from biella import Diagram
+from biella.blocks import Constant, Gain, Integrator, Sum
+
+def diagram():
+    d = Diagram("first loop", step=0.01)
+    ref = d.add(Constant(1.0), name="ref")
+    error = d.add(Sum("+-"), name="error")
+    k = d.add(Gain(2.0), name="k")
+    x = d.add(Integrator(), name="x")
+    d.connect(ref, error["u1"])
+    d.connect(x, error["u2"])
+    d.connect(error, k)
+    d.connect(k, x)
+    d.output("x", x)
+    return d
+"""
+
+SLOW = """
+import time
+from biella import Diagram
+from biella.blocks import PythonBlock
+
+class Slow(PythonBlock):
+    def __init__(self):
+        super().__init__(outputs=["y"], period=0.01)
+    def output(self, t, x, u):
+        time.sleep(0.005)
+        return t
+
+def diagram():
+    d = Diagram("slow", step=0.01)
+    d.add(Slow(), name="slow")
+    return d
+"""
+
+
+@pytest.fixture
+def loop(tmp_path):
+    path = tmp_path / "loop.py"
+    path.write_text(LOOP)
+    return path
+
+
+def run(*arguments):
+    return cli.main([str(a) for a in arguments])
+
+
+def test_run_writes_csv_and_plot(loop, tmp_path, capsys):
+    out, picture = tmp_path / "x.csv", tmp_path / "x.png"
+    code = run("run", loop, "--until", 2, "--set", "k.k=3", "--out", out, "--plot", picture)
+    assert code == 0
+    assert out.read_text().splitlines()[0].startswith("time [s],")
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert "wrote" in capsys.readouterr().out
+
+
+def test_run_streams_to_hdf5(loop, tmp_path):
+    assert run("run", loop, "--until", 1, "--out", tmp_path / "x.h5", "--record", "x") == 0
+    assert Result.from_hdf5(tmp_path / "x.h5").paths == ["x.y"]
+
+
+def test_check_prints_the_schedule(loop, capsys):
+    assert run("check", loop) == 0
+    text = capsys.readouterr().out
+    assert "first loop: 4 blocks, step 0.01 s, solver rk4" in text
+    assert text.index(" error ") < text.index(" k ")
+
+
+def test_draw_and_export(loop, tmp_path):
+    assert run("draw", loop, "-o", tmp_path / "loop.svg") == 0
+    assert "<svg" in (tmp_path / "loop.svg").read_text()
+    assert run("export", loop, "-o", tmp_path / "loop.fmu", "--input", "ref") == 0
+    assert (tmp_path / "loop.fmu").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "missing.py"], "there is no file"),
+        (["run", "{loop}", "--set", "k.kk=3"], "no parameter or input `k.kk`"),
+        (["run", "{loop}", "--set", "k.k"], "--set wants PATH=VALUE"),
+        (["run", "{loop}", "--set", "k.k=three"], "is no number"),
+        (["run", "{loop}", "--out", "x.txt"], "--out writes .csv or .h5"),
+        (["run", "{loop}", "--solver", "rk9"], "unknown solver `rk9`"),
+        (["run", "{loop}", "--record", "xx"], "no signal `xx`"),
+        (["export", "{loop}", "--input", "reff"], "Did you mean `ref`"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_exit_code_1(loop, capsys, arguments, message):
+    assert run(*(a.format(loop=loop) for a in arguments)) == 1
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_a_file_without_a_diagram(tmp_path, capsys):
+    path = tmp_path / "empty.py"
+    path.write_text("x = 1\n")
+    assert run("check", path) == 1
+    assert "does not define diagram()" in capsys.readouterr().err
+    path.write_text("def diagram(:\n")
+    assert run("check", path) == 1
+    assert "line 1" in capsys.readouterr().err
+
+
+def test_an_exception_in_a_block_shows_the_users_own_traceback(tmp_path, capsys):
+    path = tmp_path / "bad.py"
+    path.write_text(SLOW.replace("time.sleep(0.005)", "1 / 0"))
+    assert run("run", path) == 1
+    text = capsys.readouterr().err
+    assert "`slow` (Slow) raised ZeroDivisionError at t = 0 s" in text
+    assert "bad.py" in text and "1 / 0" in text and "engine.py" not in text
+
+
+def test_ctrl_c_ends_between_ticks_and_the_file_is_complete(tmp_path):
+    path = tmp_path / "slow.py"
+    path.write_text(SLOW)
+    out = tmp_path / "slow.h5"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "biella.cli", "run", path, "--until", "1000", "--out", out],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not out.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    text, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "stopped: interrupted at t =" in text
+    result = Result.from_hdf5(out)
+    assert result.length > 5
+    assert list(result["slow"]) == list(result.t)

@@ -1,25 +1,96 @@
 """What a diagram is made of."""
 
 from .block import AbstractBlock, NativeBlock
-from .continuous import Integrator
-from .discrete import UnitDelay
-from .math import Gain, Sum
+from .continuous import Derivative, Integrator
+from .delay import Delay, TransportDelay
+from .discrete import DiscreteIntegrator, MovingAverage, UnitDelay, ZeroOrderHold
+from .expression import Expression
+from .function import Function
+from .linear import (
+    FIR,
+    DiscreteStateSpace,
+    DiscreteTransferFunction,
+    StateSpace,
+    TransferFunction,
+    ZeroPole,
+)
+from .logic import Compare, Counter, Edge, Latch, Logic, MultiportSwitch, SampleHold, Switch
+from .lookup import Lookup1D, Lookup2D
+from .math import Abs, Convert, Divide, Gain, MinMax, Polynomial, Product, Sign, Sum
 from .multibody.pendulum import Pendulum
+from .noise import Noise
+from .nonlinear import Backlash, DeadZone, Quantizer, RateLimiter, Relay, Saturation
+from .playback import Playback
 from .ports import Parameter, Port
 from .python import PythonBlock, python_block
-from .sources import Constant
+from .routing import Demux, Mux, Selector
+from .sinks import Assertion, Record, Scope, Stop, Terminator
+from .sources import Chirp, Constant, Pulse, Ramp, Sine, Step, Time
 
 __all__ = [
+    "FIR",
+    "Abs",
     "AbstractBlock",
+    "Assertion",
+    "Backlash",
+    "Chirp",
+    "Compare",
     "Constant",
+    "Convert",
+    "Counter",
+    "DeadZone",
+    "Delay",
+    "Demux",
+    "Derivative",
+    "DiscreteIntegrator",
+    "DiscreteStateSpace",
+    "DiscreteTransferFunction",
+    "Divide",
+    "Edge",
+    "Expression",
+    "Function",
     "Gain",
     "Integrator",
+    "Latch",
+    "Logic",
+    "Lookup1D",
+    "Lookup2D",
+    "MinMax",
+    "MovingAverage",
+    "MultiportSwitch",
+    "Mux",
     "NativeBlock",
+    "Noise",
     "Parameter",
     "Pendulum",
+    "Playback",
+    "Polynomial",
     "Port",
+    "Product",
+    "Pulse",
     "PythonBlock",
+    "Quantizer",
+    "Ramp",
+    "RateLimiter",
+    "Record",
+    "Relay",
+    "SampleHold",
+    "Saturation",
+    "Scope",
+    "Selector",
+    "Sign",
+    "Sine",
+    "StateSpace",
+    "Step",
+    "Stop",
     "Sum",
+    "Switch",
+    "Terminator",
+    "Time",
+    "TransferFunction",
+    "TransportDelay",
     "UnitDelay",
+    "ZeroOrderHold",
+    "ZeroPole",
     "python_block",
 ]

@@ -6,6 +6,7 @@ without pyplot: no display is needed, and no global state is left behind.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Any
@@ -18,12 +19,13 @@ from matplotlib.path import Path
 
 from ..errors import DiagramError
 from .diagram import Diagram
+from .drawing.arrange import arrange
+from .drawing.picture import Box, Frame, Picture, Rect, Wire
+from .drawing.symbols import FONT, Words, measure
+from .drawing.wiring import Point
 from .files import replacing
-from .picture import Box, Frame, Picture, Rect, Wire, arrange
 from .plan import Plan
 from .plotting import ResultFigure
-from .symbols import FONT, Words, measure
-from .wiring import Point
 
 FORMATS = ("svg", "pdf", "png")
 
@@ -218,7 +220,7 @@ def _draw_net(
     paths, painted = [], set[tuple[Point, Point]]()
     for wire in wires:
         points = _split_at(wire.points, dots)
-        steps = list(zip(points, points[1:], strict=False))
+        steps = list(itertools.pairwise(points))
         new = next((n for n, step in enumerate(steps) if step not in painted), len(steps) - 1)
         painted.update(steps)
         paths.append(_wire_path(points[new:], dots))
@@ -236,7 +238,7 @@ def _draw_net(
 def _split_at(points: Sequence[Point], dots: set[Point]) -> list[Point]:
     """Return the line with a point of its own at every branch on it."""
     line = [points[0]]
-    for a, b in zip(points, points[1:], strict=False):
+    for a, b in itertools.pairwise(points):
         on = [
             d
             for d in dots

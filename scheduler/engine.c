@@ -69,7 +69,7 @@ static int run_program(bl_engine *e, const bl_program *program, double t, bool m
         int status = BL_OK;
         if (item->type == BL_ITEM_CALLS) {
             const bl_segment *segment = &program->calls.segments[item->index];
-            if ((minor || e->due[segment->rate]) && bl_active(e, segment->guard))
+            if ((minor || bl_due(e, segment->rate, segment->guard)) && bl_active(e, segment->guard))
                 status = run_calls(e, program->calls.calls + segment->first, segment->count, t);
         } else if (item->type == BL_ITEM_LOOP) {
             status = bl_solve_loop(e, &e->loops[item->index], t, minor);
@@ -161,6 +161,7 @@ int bl_commit(bl_engine *e) {
     if (status != BL_OK) return status;
 
     e->outputs_valid = false;
+    for (int32_t g = 0; g < e->guard_count; g++) bl_guard_keep_signals(&e->guards[g]);
     status = run_hits(e, &e->updates, t);
     if (status != BL_OK) return status;
     for (int32_t k = 0; k < e->loop_count; k++)
@@ -188,7 +189,7 @@ int bl_commit(bl_engine *e) {
         }
         if (!all_finite(e->x, e->layout.states)) return fail_not_finite(e, t);
     }
-    for (int32_t g = 0; g < e->guard_count; g++) bl_guard_commit(&e->guards[g]);
+    for (int32_t g = 0; g < e->guard_count; g++) bl_guard_commit(e, &e->guards[g]);
     e->tick++;
     return BL_OK;
 }

@@ -57,15 +57,16 @@ typedef struct {
 /* A conditional subsystem: decides at each tick whether the blocks inside run, or restart. */
 enum { BL_GUARD_ENABLE, BL_GUARD_TRIGGER, BL_GUARD_RESET };
 enum { BL_EDGE_RISING, BL_EDGE_FALLING, BL_EDGE_EITHER, BL_EDGE_LEVEL };
-enum { BL_GUARD_ACTIVE, BL_GUARD_BEFORE, BL_GUARD_WAS_ACTIVE, BL_GUARD_SEEN, BL_GUARD_SHADOWED,
+enum { BL_GUARD_ACTIVE, BL_GUARD_FRESH, BL_GUARD_SHADOWED, /* decided with a tick's outputs */
+       BL_GUARD_BEFORE, BL_GUARD_SEEN, BL_GUARD_WAS_ACTIVE, BL_GUARD_HAS_RUN, /* committed */
        BL_GUARD_MEMORY };
 typedef struct {
     int32_t kind, edge, resets, parent;
     const double *control;
     int32_t block_first, block_count;
-    double *x, *z;
-    int64_t x_count, z_count; /* of the blocks inside */
-    double *memory;           /* BL_GUARD_MEMORY values, then a shadow of x and z */
+    double *signals, *x, *z;
+    int64_t signal_count, x_count, z_count; /* of the blocks inside */
+    double *memory; /* BL_GUARD_MEMORY values, the committed signals, a shadow of x and z */
 } bl_guard;
 
 struct bl_engine {
@@ -131,9 +132,14 @@ int64_t bl_loop_scratch_size(int32_t tears);
 /* guard.c */
 void bl_guard_init(bl_guard *g);
 int bl_guard_decide(bl_engine *e, bl_guard *g, double t);
-void bl_guard_commit(bl_guard *g);
+void bl_guard_keep_signals(bl_guard *g);
+void bl_guard_commit(const bl_engine *e, bl_guard *g);
 static inline bool bl_active(const bl_engine *e, int32_t guard) {
     return guard < 0 || e->guards[guard].memory[BL_GUARD_ACTIVE] != 0.0;
+}
+/* Whether outputs are computed at this tick: at a hit, and all of them where a guard's blocks start. */
+static inline bool bl_due(const bl_engine *e, int32_t rate, int32_t guard) {
+    return e->due[rate] || (guard >= 0 && e->guards[guard].memory[BL_GUARD_FRESH] != 0.0);
 }
 /* solver.c: integrates x over one step; dx holds the derivatives at t. */
 int bl_integrate(bl_engine *e, double t, double h);

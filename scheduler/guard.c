@@ -2,7 +2,9 @@
  *
  * A restart has to show in the outputs of the same tick, yet outputs must stay repeatable. So a guard
  * that restarts its blocks first keeps a shadow of their states; deciding again at the same tick puts the
- * shadow back before anything else, and committing the tick forgets it. */
+ * shadow back before anything else, and committing the tick forgets it. In the same way it keeps the signals
+ * of its blocks as they were committed: those that are not computed at a tick must hold these, not what an
+ * earlier try at the same tick, or the last minor step, has left. */
 #include <string.h>
 
 #include "scheduler/engine.h"
@@ -19,9 +21,12 @@ static bool has_edge(const bl_guard *g, double now) {
     return (g->edge != BL_EDGE_FALLING && rising) || (g->edge != BL_EDGE_RISING && falling);
 }
 
-static void copy_states(const bl_guard *g, double *shadow, bool keep) {
+static double *shadow_of(const bl_guard *g) { return g->memory + BL_GUARD_MEMORY + g->signal_count; }
+
+static void copy_states(const bl_guard *g, bool keep) {
     const size_t x_size = (size_t)g->x_count * sizeof(double);
     const size_t z_size = (size_t)g->z_count * sizeof(double);
+    double *shadow = shadow_of(g);
     if (keep) {
         memcpy(shadow, g->x, x_size);
         memcpy(shadow + g->x_count, g->z, z_size);
@@ -46,12 +51,14 @@ static int restart_blocks(bl_engine *e, bl_guard *g, double t) {
 }
 
 int bl_guard_decide(bl_engine *e, bl_guard *g, double t) {
-    double *m = g->memory, *shadow = m + BL_GUARD_MEMORY;
+    double *m = g->memory;
     if (m[BL_GUARD_SHADOWED] != 0.0) {
-        copy_states(g, shadow, false);
+        copy_states(g, false);
         m[BL_GUARD_SHADOWED] = 0.0;
     }
+    memcpy(g->signals, m + BL_GUARD_MEMORY, (size_t)g->signal_count * sizeof(double));
     bool active = bl_active(e, g->parent), restart = false;
+    bool fresh = g->parent >= 0 && e->guards[g->parent].memory[BL_GUARD_FRESH] != 0.0;
     if (active && g->kind == BL_GUARD_ENABLE) {
         active = *g->control > 0.0;
         restart = active && g->resets && m[BL_GUARD_SEEN] != 0.0 && m[BL_GUARD_WAS_ACTIVE] == 0.0;
@@ -60,16 +67,27 @@ int bl_guard_decide(bl_engine *e, bl_guard *g, double t) {
     } else if (active) {
         restart = has_edge(g, *g->control);
     }
+    fresh = active && (fresh || restart || m[BL_GUARD_HAS_RUN] == 0.0);
     m[BL_GUARD_ACTIVE] = active ? 1.0 : 0.0;
+    m[BL_GUARD_FRESH] = fresh ? 1.0 : 0.0;
     if (!restart) return BL_OK;
-    copy_states(g, shadow, true);
+    copy_states(g, true);
     m[BL_GUARD_SHADOWED] = 1.0;
     return restart_blocks(e, g, t);
 }
 
-void bl_guard_commit(bl_guard *g) {
-    g->memory[BL_GUARD_BEFORE] = *g->control;
-    g->memory[BL_GUARD_WAS_ACTIVE] = g->memory[BL_GUARD_ACTIVE];
-    g->memory[BL_GUARD_SEEN] = 1.0;
-    g->memory[BL_GUARD_SHADOWED] = 0.0;
+/* Before anything of the tick is committed: minor steps will overwrite what the blocks showed at it. */
+void bl_guard_keep_signals(bl_guard *g) {
+    memcpy(g->memory + BL_GUARD_MEMORY, g->signals, (size_t)g->signal_count * sizeof(double));
+}
+
+/* While its parent does not run, a guard stands still like all else in there. */
+void bl_guard_commit(const bl_engine *e, bl_guard *g) {
+    double *m = g->memory;
+    m[BL_GUARD_SHADOWED] = 0.0;
+    if (!bl_active(e, g->parent)) return;
+    m[BL_GUARD_BEFORE] = *g->control;
+    m[BL_GUARD_SEEN] = 1.0;
+    m[BL_GUARD_WAS_ACTIVE] = m[BL_GUARD_ACTIVE];
+    if (m[BL_GUARD_ACTIVE] != 0.0) m[BL_GUARD_HAS_RUN] = 1.0;
 }

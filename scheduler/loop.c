@@ -17,7 +17,8 @@ int64_t bl_loop_scratch_size(int32_t tears) {
 static int run_body(bl_engine *e, const bl_loop *loop, double t, bool minor) {
     for (int64_t s = 0; s < loop->body.segment_count; s++) {
         const bl_segment *segment = &loop->body.segments[s];
-        const bool due = minor ? segment->rate == BL_RATE_CONTINUOUS : e->due[segment->rate];
+        const bool due = minor ? segment->rate == BL_RATE_CONTINUOUS
+                               : bl_due(e, segment->rate, segment->guard);
         if (!due || !bl_active(e, segment->guard)) continue;
         for (int64_t c = segment->first; c < segment->first + segment->count; c++) {
             const bl_call *call = &loop->body.calls[c];

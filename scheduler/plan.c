@@ -313,6 +313,20 @@ static int load_blocks(bl_loader *l) {
     return BL_OK;
 }
 
+/* The outputs of blocks that stand next to each other do so too. */
+static void find_signals(const bl_engine *e, int32_t first, int32_t count, bl_guard *guard) {
+    double *low = e->signals + e->layout.signals, *high = e->signals;
+    for (int32_t b = first; b < first + count; b++) {
+        const bl_block *block = &e->blocks[b];
+        for (int32_t k = 0; k < block->y_count; k++) {
+            if (block->y[k] < low) low = block->y[k];
+            if (block->y[k] + block->y_width[k] > high) high = block->y[k] + block->y_width[k];
+        }
+    }
+    guard->signals = low;
+    guard->signal_count = high > low ? high - low : 0;
+}
+
 static int load_guards(bl_loader *l) {
     bl_engine *e = l->e;
     const int32_t *records = NULL;
@@ -331,7 +345,9 @@ static int load_guards(bl_loader *l) {
         REQUIRE(fits(record[GUARD_BLOCK], record[GUARD_BLOCK_COUNT], e->block_count), "a guard's blocks do not exist");
         REQUIRE(fits(record[GUARD_X], record[GUARD_X_COUNT], e->layout.states), "a guard's states do not exist");
         REQUIRE(fits(record[GUARD_Z], record[GUARD_Z_COUNT], e->layout.memory), "a guard's memory does not exist");
-        const int64_t size = BL_GUARD_MEMORY + (int64_t)record[GUARD_X_COUNT] + record[GUARD_Z_COUNT];
+        find_signals(e, record[GUARD_BLOCK], record[GUARD_BLOCK_COUNT], guard);
+        const int64_t size = BL_GUARD_MEMORY + guard->signal_count + (int64_t)record[GUARD_X_COUNT] +
+                             record[GUARD_Z_COUNT];
         REQUIRE(fits(record[GUARD_MEMORY], size, e->layout.memory), "a guard's memory does not exist");
         REQUIRE(record[GUARD_MEMORY] + size <= record[GUARD_Z] ||
                     record[GUARD_Z] + record[GUARD_Z_COUNT] <= record[GUARD_MEMORY],

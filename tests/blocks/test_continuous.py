@@ -9,7 +9,7 @@ import control
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import linalg, signal
 
@@ -17,8 +17,9 @@ from biella import Diagram, DiagramError, Subsystem, simulate
 from biella.blocks import Constant, Gain, NativeBlock, PythonBlock
 from biella.blocks.continuous import Derivative, Integrator
 from biella.blocks.delay import TransportDelay
-from biella.blocks.linear import StateSpace, TransferFunction, ZeroPole, realise_chain, scale
+from biella.blocks.linear import StateSpace, TransferFunction, ZeroPole
 from biella.blocks.ports import Port
+from biella.blocks.realisation import realise_chain, scale
 
 pytestmark = pytest.mark.engine
 
@@ -99,7 +100,7 @@ class TestIntegrator:
         # At t = 0.5 x is at its limit and u = 0.505 - t still pushes; within the step it turns.
         # RK4 sees u at both ends and, twice, in the middle, where it is zero: x falls by h/6 0.005.
         t, y = run(Integrator(0.2, limits=(-1, 0.2)), {"u": lambda t: 0.505 - t}, until=0.6)
-        assert (y[: 51] == 0.2).all()
+        assert (y[:51] == 0.2).all()
         assert y[51] == pytest.approx(0.2 - 0.01 / 6 * 0.005, abs=1e-15)
 
     def test_output_stays_within_limits_in_minor_steps(self) -> None:
@@ -147,11 +148,15 @@ class TestIntegrator:
         for k in range(ticks + 1):
             t, now = k * step, reset(k * step) > 0
             rising, falling = before is False and now, before is True and not now
-            if {"rising": rising, "falling": falling, "either": rising or falling, "level": now}[edge]:
+            if {"rising": rising, "falling": falling, "either": rising or falling, "level": now}[
+                edge
+            ]:
                 v = np.array([0.7, v[1]])
             before = now
             expected.append(v)
-            v = explicit_step(solver, lambda t, v, h=(edge == "level" and now): slopes(t, v, h), t, v, step)
+            v = explicit_step(
+                solver, lambda t, v, h=(edge == "level" and now): slopes(t, v, h), t, v, step
+            )
         np.testing.assert_allclose(result["x.y"], np.array(expected)[:, 0], rtol=0, atol=1e-13)
         np.testing.assert_allclose(result["area.y"], np.array(expected)[:, 1], rtol=0, atol=1e-13)
         assert np.count_nonzero(result["x.y"] == 0.7) > 2
@@ -160,7 +165,7 @@ class TestIntegrator:
         for edge, second in (("rising", 0.01), ("level", 0.0)):
             block = Integrator(reset=edge)  # type: ignore[arg-type]
             _, y = run(block, {"u": lambda t: 1.0, "reset": lambda t: 1.0}, until=0.01)
-            assert y.tolist() == [0.0, second]
+            np.testing.assert_allclose(y, [0.0, second], rtol=1e-15)
 
     def test_boolean_may_reset(self) -> None:
         d = Diagram()
@@ -207,9 +212,7 @@ class TestIntegrator:
         # The speed restarts at -0.8 times itself: `state` breaks what would be a loop.
         # Reference: the same recursion written out; held accelerations make RK4 exact.
         d = Diagram(step=1e-3, algebraic_loops="error")
-        speed = d.add(
-            Integrator(reset="rising", initial_port=True, state_port=True), name="speed"
-        )
+        speed = d.add(Integrator(reset="rising", initial_port=True, state_port=True), name="speed")
         height = d.add(Integrator(1.0, limits=(0.0, np.inf)), name="height")
         below = d.add(Gain(-1.0), name="below")
         back = d.add(Gain(-0.8), name="back")
@@ -284,7 +287,9 @@ def explicit_step(
     a, b, c = BUTCHER[solver]
     k: list[Array] = []
     for row, at in zip(a, c, strict=True):
-        k.append(slopes(t + at * h, v + h * sum((w * s for w, s in zip(row, k, strict=True)), 0 * v)))
+        k.append(
+            slopes(t + at * h, v + h * sum((w * s for w, s in zip(row, k, strict=True)), 0 * v))
+        )
     return v + h * sum((w * s for w, s in zip(b, k, strict=True)), 0 * v)
 
 
@@ -439,6 +444,13 @@ class TestTransferFunction:
         t, y = run(TransferFunction([1], [1, 1]), {"u": np.sin}, until=5.0)
         np.testing.assert_allclose(y, (np.sin(t) - np.cos(t) + np.exp(-t)) / 2, rtol=0, atol=3e-10)
 
+    def test_tiny_coefficients_count(self) -> None:
+        # 1e-20 / (1e-20 s + 1e-20) is 1 / (s + 1).
+        tiny = run(TransferFunction([1e-20], [1e-20, 1e-20]), {"u": np.sin}, until=1.0)[1]
+        assert np.array_equal(tiny, run(TransferFunction([1], [1, 1]), {"u": np.sin}, until=1.0)[1])
+        small = run(TransferFunction([1e-20], [1, 1]), {"u": np.sin}, until=1.0)[1]
+        np.testing.assert_allclose(small, 1e-20 * tiny, rtol=1e-12)
+
     def test_feedthrough_by_degree(self) -> None:
         assert TransferFunction([1, 0], [1, 1]).feedthrough == ((0,),)
         assert TransferFunction([1], [1, 1]).feedthrough == ((),)
@@ -452,7 +464,9 @@ class TestTransferFunction:
         assert np.abs(block.parameters[0].value).max() < 4e6
 
     def test_scaling_changes_no_transfer(self) -> None:
-        system = scale(scale_free := realise_chain(np.array([-3.0]), np.array([-1, -50, -2e4]), 7.0))
+        system = scale(
+            scale_free := realise_chain(np.array([-3.0]), np.array([-1, -50, -2e4]), 7.0)
+        )
         s = 1j * np.logspace(-2, 5, 30)
         for at in s:
             values = [
@@ -484,8 +498,7 @@ class TestTransferFunction:
     )
     def test_is_linear(self, num: list[float], poles: list[float], a: float, b: float) -> None:
         # Superposition holds for the recursion itself; only rounding, 1e-16 times the terms, is left.
-        if not np.any(num):
-            return
+        assume(np.any(num))
         den = np.poly(-np.array(poles))
         rng = np.random.default_rng(3)
         u, v = rng.standard_normal((2, 61))
@@ -535,8 +548,7 @@ class TestZeroPole:
             return np.array([*singles, *(complex(a, s * b) for a, b in pairs for s in (1, -1))])
 
         poles = draw(6)
-        if not poles.size:
-            return
+        assume(poles.size)
         zeros = draw(poles.size)
         chain = scale(realise_chain(zeros, poles, 2.0))
         assert len(chain.A) == poles.size
@@ -628,7 +640,9 @@ class TestTransportDelay:
             block = TransportDelay(steps * step)
             return run(block, source, until=ticks * step, solver=solver, held=True)[1]
 
-        np.testing.assert_allclose(respond(shifted, 79 + by)[by:], respond(u, 79), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            respond(shifted, 79 + by)[by:], respond(u, 79), rtol=0, atol=1e-12
+        )
 
     def test_delay_may_be_set_up_to_the_longest(self) -> None:
         d = Diagram(step=0.01)
@@ -690,7 +704,9 @@ REMEMBERING: dict[str, Callable[[], NativeBlock]] = {
     "limited integrator": lambda: Integrator(0.3, limits=(0.1, 0.35)),
     "reset integrator": lambda: Integrator(0.3, reset="either"),
     "level integrator": lambda: Integrator(0.3, reset="level", initial_port=False),
-    "integrator from a port": lambda: Integrator(reset="rising", initial_port=True, limits=(-1, 0.9)),
+    "integrator from a port": lambda: Integrator(
+        reset="rising", initial_port=True, limits=(-1, 0.9)
+    ),
     "derivative": lambda: Derivative(0.05),
     "state space": lambda: StateSpace(A, B[:, 0], C, [[0.1], [0.2]]),
     "transfer function": lambda: TransferFunction([1, 2], [1, 3, 2]),

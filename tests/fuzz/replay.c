@@ -6,6 +6,12 @@
 
 #include "fuzz.h"
 
+/* Of the sanitizers; absent in a build without them. */
+__attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)(void));
+
+static const char *current = "";
+static void name_culprit(void) { fprintf(stderr, "while replaying %s\n", current); }
+
 static uint8_t *read_whole(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
     uint8_t *bytes = NULL;
@@ -27,6 +33,7 @@ static uint8_t *read_whole(const char *path, size_t *size) {
 
 int main(int argc, char **argv) {
     int seeds = 0, accepted_seeds = 0, accepted = 0;
+    if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(name_culprit);
     for (int k = 1; k < argc; k++) {
         size_t size = 0;
         uint8_t *bytes = read_whole(argv[k], &size);
@@ -34,7 +41,7 @@ int main(int argc, char **argv) {
             fprintf(stderr, "cannot read %s\n", argv[k]);
             return 1;
         }
-        fprintf(stderr, "\r\033[K%s", argv[k]); /* the last line names the culprit if this one crashes */
+        current = argv[k];
         fuzz_accepted = 0;
         LLVMFuzzerTestOneInput(bytes, size);
         free(bytes);
@@ -44,8 +51,8 @@ int main(int argc, char **argv) {
         accepted_seeds += is_seed && fuzz_accepted;
         accepted += fuzz_accepted;
     }
-    fprintf(stderr, "\r\033[K%d files, %d accepted; of %d seeds %d accepted\n", argc - 1, accepted, seeds, accepted_seeds);
-    if (argc > 1 && 2 * accepted_seeds <= seeds) {
+    fprintf(stderr, "%d files, %d accepted; of %d seeds %d accepted\n", argc - 1, accepted, seeds, accepted_seeds);
+    if (2 * accepted_seeds <= seeds) {
         fprintf(stderr, "the corpus no longer fits the engine: python tests/fuzz/seeds.py\n");
         return 1;
     }

@@ -306,7 +306,7 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
 
 
 def with_script(plan: Plan, name: str) -> bytes:
-    """Return the plan's sections without META, which is for Python, and with a script for fuzz_plan.c."""
+    """Return the plan without META, which is for Python, and with a script for fuzz_plan.c."""
     types = {"SIZE": "<i8", "RATE": "<i8", "TIME": "<f8", "PARA": "<f8"}
     texts = ("KERN", "PATH", "NOTE")
     sections = {
@@ -318,17 +318,54 @@ def with_script(plan: Plan, name: str) -> bytes:
     return write_sections({**sections, "FUZZ": script})
 
 
+# Calls as fuzz_fmi2.c numbers them.
+CALLS = 26
+INSTANTIATE, FREE, SET_UP, ENTER, EXIT, TERMINATE, RESET, REFUSED, LOG, DO_STEP = 0, *range(2, 11)
+GET_REAL, GET_INTEGER, GET_BOOLEAN, GET_STRING, SET_REAL, SET_INTEGER = range(12, 18)
+SET_BOOLEAN, SET_STRING, SAVE, RESTORE, DISCARD, SERIALISE, SPOIL, DESERIALISE = range(18, 26)
+
+Calls = list[tuple[int, ...]]
+
+
+def scripts() -> Iterator[tuple[str, Calls]]:
+    """Yield sequences of (call, instance, its further bytes…)."""
+    ready: Calls = [(INSTANTIATE, 0, 0), (SET_UP, 0, 0, 0, 0), (ENTER, 0), (EXIT, 0)]
+    other: Calls = [(call, 2, *rest) for call, _, *rest in ready]
+    steps: Calls = [(DO_STEP, 0, 1), (DO_STEP, 0, 2)]
+    reads: Calls = [(call, 0, 3, 0, 1, 2) for call in range(GET_REAL, GET_STRING + 1)]
+    writes: Calls = [
+        (call, 0, 1, k, 9) for k in range(6) for call in (SET_REAL, SET_INTEGER, SET_BOOLEAN)
+    ]
+    save, restore, spoil = (SAVE, 0, 0), (RESTORE, 0, 2), (SPOIL, 0, 1, 0, 60, 200)
+    copy: Calls = [(SERIALISE, 0, 0), (DESERIALISE, 0, 1), spoil, (DESERIALISE, 0, 2)]
+    odd: Calls = [(INSTANTIATE, 0, k) for k in range(1, 15)]
+    yield "life", [*ready, *steps, *reads, (TERMINATE, 0), (RESET, 0), *ready[1:], *steps]
+    yield "values", [*ready[:3], *writes, *reads, (EXIT, 0), *writes, *steps, *reads]
+    yield "two", [*ready, *other, *steps, (DO_STEP, 2, 1), save, (RESTORE, 2, 0), (RESTORE, 0, 0)]
+    yield "states", [*ready, save, *steps, *copy, restore, *steps, (DISCARD, 0, 0)]
+    yield "odd", [*odd, (FREE, 0), *ready, (REFUSED, 0, 0, 0, 0, 0, 0, 0), (LOG, 0, 3)]
+
+
+def write_script(calls: Calls) -> bytes:
+    """Return the bytes of a script."""
+    return b"".join(bytes([CALLS * instance + call, *rest]) for call, instance, *rest in calls)
+
+
 def main() -> None:
     """Write the seeds of both targets, and the plans that fuzz_fmi2.c instantiates."""
+    files = {
+        f"corpus/plan/seed-{name.replace(' ', '-')}": with_script(diagram.compile(), name)
+        for name, diagram in diagrams()
+    }
+    files |= {f"corpus/fmi2/seed-{name}": write_script(calls) for name, calls in scripts()}
+    files["plans/boundary/plan.bin"] = boundary().compile().data
+    files["plans/guards/plan.bin"] = guards("held", "reset").compile().data
     for old in HERE.glob("corpus/*/seed-*"):
         old.unlink()
-    for name, diagram in diagrams():
-        path = HERE / "corpus" / "plan" / f"seed-{name.replace(' ', '-')}"
-        path.write_bytes(with_script(diagram.compile(), name))
-    for name, diagram in (("boundary", boundary()), ("guards", guards("held", "reset"))):
-        folder = HERE / "plans" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "plan.bin").write_bytes(diagram.compile().data)
+    for name, content in files.items():
+        path = HERE / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 if __name__ == "__main__":

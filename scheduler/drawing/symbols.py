@@ -1,4 +1,4 @@
-"""How blocks look: shape, size, port positions and what is written inside. Lengths are in points."""
+"""How blocks look: shape, size, port positions and what is written inside, in points."""
 
 from __future__ import annotations
 
@@ -260,9 +260,7 @@ def _body(
         words.append(Words(text, centre, y, size, bold=bold, tone=tone))
     if icon:
         w, h = 24.0, 16.0
-        strokes.append(
-            tuple((centre + (u - 0.5) * w, height / 2 + (0.5 - v) * h) for u, v in icon)
-        )
+        strokes.append(tuple((centre + (u - 0.5) * w, height / 2 + (0.5 - v) * h) for u, v in icon))
     inputs = _ports(len(facts.inputs), 0.0, height)
     outputs = _ports(len(facts.outputs), 0.0, height)
     if named:

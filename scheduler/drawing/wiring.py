@@ -2,8 +2,8 @@
 
 A piece of wire joins ends at given heights on the left and the right border of the channel by a
 vertical trunk. Where one piece has an end on the left at the height of another one's end on the
-right, its trunk must stand further left, or the two would lie upon each other. Rings of such demands
-are opened by giving one piece two trunks with a bridge between them.
+right, its trunk must stand further left, or the two would lie upon each other. Rings of such
+demands are opened by giving one piece two trunks with a bridge between them.
 """
 
 from __future__ import annotations

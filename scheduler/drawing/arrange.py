@@ -1,115 +1,33 @@
-"""The picture of a diagram as plain geometry: boxes, frames, wires and text, before any drawing.
+"""From a diagram or a plan to its picture.
 
 Each subsystem is laid out by itself and then stands in its surroundings as one large block, so a
-wire passes a frame only at a port. y points down; lengths are in points.
+wire passes a frame only at a port.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..blocks.block import AbstractBlock
-from ..blocks.ports import PortRef
-from ..blocks.python import FunctionBlock
-from ..errors import BiellaError
-from .diagram import Diagram, Inport
-from .layout import Cell, Link, arrange_level
-from .plan import Plan
-from .subsystem import Subsystem
+from ...blocks.block import AbstractBlock
+from ...blocks.ports import PortRef
+from ...blocks.python import FunctionBlock
+from ...errors import BiellaError
+from ..diagram import Diagram, Inport
+from ..plan import Plan
+from ..subsystem import Subsystem
+from .layering import Cell, Link
+from .layout import arrange_level
+from .picture import Box, Dot, Frame, Picture, Wire
 from .symbols import Facts, Look, Words, look_of_block, look_of_border, measure, shorten
 from .wiring import Point, simplify
-
-Rect = tuple[float, float, float, float]
-"""Left, top, width and height."""
 
 _TITLE, _TITLE_STRIP, _FOOT = 8.5, 22.0, 12.0
 _SIGN = 8.0
 _WIDTH_NUMBER = 6.5
 _SMALLEST_FRAME = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A block, or an input or output of a diagram."""
-
-    path: str
-    rect: Rect
-    body: Rect
-    look: Look
-    rate: str
-    open_inputs: tuple[Point, ...] = ()
-    """Inputs that nothing is connected to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A subsystem."""
-
-    path: str
-    rect: Rect
-    depth: int
-
-
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """A connection from port to port."""
-
-    source: str
-    target: str
-    points: tuple[Point, ...]
-    rate: str
-    width: int
-    depth: int
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """A branch."""
-
-    at: Point
-    rate: str
-
-
-@dataclass(slots=True)
-class Picture:
-    """Everything to draw."""
-
-    width: float = 0.0
-    height: float = 0.0
-    boxes: list[Box] = field(default_factory=list)
-    frames: list[Frame] = field(default_factory=list)
-    wires: list[Wire] = field(default_factory=list)
-    dots: list[Dot] = field(default_factory=list)
-    words: list[Words] = field(default_factory=list)
-    legend: list[tuple[str, Point]] = field(default_factory=list)
-    """Rates, and where their samples of colour begin."""
-    name: str = ""
-
-    @property
-    def rates(self) -> list[str]:
-        """All rates that occur: constant, continuous, then from fast to slow."""
-        return sorted({box.rate for box in self.boxes} - {""}, key=_speed)
-
-    def paste(self, other: Picture, dx: float, dy: float) -> None:
-        """Add all of `other`, moved."""
-
-        def rect(r: Rect) -> Rect:
-            return r[0] + dx, r[1] + dy, r[2], r[3]
-
-        def points(line: Sequence[Point]) -> tuple[Point, ...]:
-            return tuple((x + dx, y + dy) for x, y in line)
-
-        self.boxes += [
-            replace(b, rect=rect(b.rect), body=rect(b.body), open_inputs=points(b.open_inputs))
-            for b in other.boxes
-        ]
-        self.frames += [replace(f, rect=rect(f.rect)) for f in other.frames]
-        self.wires += [replace(w, points=points(w.points)) for w in other.wires]
-        self.dots += [replace(d, at=points([d.at])[0]) for d in other.dots]
-        self.words += [w.moved(dx, dy) for w in other.words]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +153,7 @@ class _Reader:
         while len(text) > 2 and measure(text, _TITLE, True) + 18 > width:
             text = shorten(text, len(text) - 1)
         picture = Picture(width, inner.height + _TITLE_STRIP + _FOOT)
-        picture.frames.append(
-            Frame(scope.prefix[:-1], (0, 0, width, picture.height), scope.depth)
-        )
+        picture.frames.append(Frame(scope.prefix[:-1], (0, 0, width, picture.height), scope.depth))
         picture.words.append(Words(text, 9, 11, _TITLE, "left", bold=True))
         used = measure(text, _TITLE, True) + 16
         if note and used + measure(note, _TITLE - 1.5) + 9 < width:
@@ -245,9 +161,7 @@ class _Reader:
         picture.paste(inner, 0, _TITLE_STRIP)
         # The level's own cells came in the order of the blocks, then the control, then the outputs.
         count = len(block.diagram.blocks)
-        borders = [
-            n for n, b in enumerate(block.diagram.blocks.values()) if isinstance(b, Inport)
-        ]
+        borders = [n for n, b in enumerate(block.diagram.blocks.values()) if isinstance(b, Inport)]
         borders += [count] if block.control else []
         first = count + bool(block.control)
         return _Inside(
@@ -448,12 +362,3 @@ def _cut_cost(ref: PortRef, target: AbstractBlock, number: int) -> float:
         holds = not ref.block.feedthrough[ref.block.output_index[ref.name]]
         cost *= 0.7 if holds else 1.0
     return cost
-
-
-def _speed(rate: str) -> tuple[int, float, str]:
-    if rate in ("constant", "continuous"):
-        return int(rate == "continuous") - 2, 0.0, rate
-    try:
-        return 0, float(rate.split()[0]), rate
-    except (ValueError, IndexError):
-        return 1, 0.0, rate

@@ -1,0 +1,439 @@
+"""What every native block promises, tried on examples of each.
+
+A new block needs an entry in `EXAMPLES`; a test fails without one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import biella.blocks
+from biella import Diagram
+from biella.blocks.block import NativeBlock
+from biella.blocks.ports import Port, Same, Widths
+from biella.blocks.units import Unit
+from biella.scheduler.engine import Instance
+from biella.scheduler.plan import Plan
+
+pytestmark = pytest.mark.engine
+
+WIDTH = 3
+"""Of every port that takes any."""
+TICKS = 40
+
+
+def find_blocks() -> dict[str, type[NativeBlock]]:
+    """Return every final native block below `biella.blocks`, by name."""
+
+    def descend(parent: type[NativeBlock]) -> Iterator[type[NativeBlock]]:
+        for child in parent.__subclasses__():
+            yield child
+            yield from descend(child)
+
+    for module in pkgutil.walk_packages(biella.blocks.__path__, "biella.blocks."):
+        importlib.import_module(module.name)
+    return {
+        block.__name__: block
+        for block in descend(NativeBlock)
+        if block.__module__.startswith("biella.blocks.")
+        and not block.__name__.startswith(("Abstract", "_"))
+    }
+
+
+BLOCKS = find_blocks()
+b = SimpleNamespace(**BLOCKS)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One block to try.
+
+    Parameters
+    ----------
+    make
+        Makes it.
+    low, high
+        Range of its real inputs.
+    fixed
+        Inputs that keep a value, so that the run goes on.
+    flat
+        Pairs ``(output, input)`` that are declared dependent, but whose change cannot be seen.
+    """
+
+    make: Callable[[], NativeBlock]
+    low: float = -3.0
+    high: float = 3.0
+    fixed: dict[str, float] = field(default_factory=dict)
+    flat: frozenset[tuple[str, str]] = frozenset()
+
+
+A, B, C, D = [[0.0, 1.0], [-2.0, -0.3]], [[0.0], [1.0]], [[1.0, 0.0], [0.0, 1.0]], [[0.0], [0.5]]
+GRID = [-2.0, -0.5, 1.0, 2.5]
+
+EXAMPLES: dict[str, list[Example]] = {
+    # sources
+    "Constant": [Example(lambda: b.Constant(2.0)), Example(lambda: b.Constant([1, 2], unit="m"))],
+    "Step": [
+        Example(lambda: b.Step(0.01, 2.0)),
+        Example(lambda: b.Step([0.01, 0.02], period=2e-3)),
+    ],
+    "Ramp": [Example(lambda: b.Ramp(2.0, 0.01))],
+    "Sine": [Example(lambda: b.Sine(2.0, 30.0, unit="N"))],
+    "Pulse": [Example(lambda: b.Pulse(0.01, 0.3))],
+    "Chirp": [
+        Example(lambda: b.Chirp(1.0, 50.0, 0.03)),
+        Example(lambda: b.Chirp(1.0, 50.0, 0.03, method="logarithmic")),
+    ],
+    "Time": [Example(lambda: b.Time()), Example(lambda: b.Time(period=3e-3, offset=1e-3))],
+    "Noise": [
+        Example(lambda: b.Noise(1.0, seed=3)),
+        Example(lambda: b.Noise(density=1e-3, width=2, distribution="uniform", period=2e-3)),
+    ],
+    "Playback": [
+        Example(lambda: b.Playback([0, 0.01, 0.02], [1, 2, 0])),
+        Example(
+            lambda: b.Playback([0, 0.01], [[1, 2], [3, 4]], interpolation="hold", end="repeat")
+        ),
+        Example(lambda: b.Playback([0, 1.0], [1, 2], end="stop")),
+    ],
+    # arithmetic
+    "Gain": [
+        Example(lambda: b.Gain(2.0)),
+        Example(lambda: b.Gain([1.0, -2.0])),
+        Example(lambda: b.Gain([[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]], period=2e-3)),
+    ],
+    "Sum": [Example(lambda: b.Sum("+-+"))],
+    "Product": [Example(lambda: b.Product("**/"))],
+    "Divide": [Example(lambda: b.Divide())],
+    "Abs": [Example(lambda: b.Abs())],
+    "Sign": [Example(lambda: b.Sign())],
+    "MinMax": [Example(lambda: b.MinMax("min", 3)), Example(lambda: b.MinMax("max", 1))],
+    "Polynomial": [Example(lambda: b.Polynomial([1.0, -2.0, 0.5]))],
+    "Convert": [Example(lambda: b.Convert(kind)) for kind in ("real", "integer", "boolean")],
+    "Function": [
+        Example(lambda: b.Function("sin")),
+        Example(lambda: b.Function("floor")),
+        Example(lambda: b.Function("log"), low=0.1),
+        Example(lambda: b.Function("atan2")),
+    ],
+    "Expression": [
+        Example(lambda: b.Expression("k*sin(theta) - d*omega", parameters={"k": 2, "d": 0.1})),
+        Example(lambda: b.Expression({"p": ["a*w[1]", "t"], "q": "w[0] if a > 0 else 2*c"})),
+        Example(lambda: b.Expression("x > 1", kind="boolean", period=2e-3, offset=1e-3)),
+        Example(lambda: b.Expression({"p": "a", "q": "2"}, inputs=["a", "unused"])),
+        Example(lambda: b.Expression("2*pi")),
+    ],
+    "Lookup1D": [
+        Example(lambda: b.Lookup1D(GRID, [1, 3, 2, 5])),
+        Example(lambda: b.Lookup1D(GRID, [[1, 3], [2, 5], [0, 1], [3, 3]])),
+        Example(lambda: b.Lookup1D(GRID, [1, 3, 2, 5], interpolation="nearest")),
+    ],
+    "Lookup2D": [Example(lambda: b.Lookup2D(GRID, [0, 1], [[1, 3], [2, 5], [0, 1], [3, 3]]))],
+    "Saturation": [Example(lambda: b.Saturation(-1.0, 2.0))],
+    "DeadZone": [Example(lambda: b.DeadZone(-1.0, 0.5))],
+    "Quantizer": [Example(lambda: b.Quantizer(0.25))],
+    "Relay": [Example(lambda: b.Relay(1.0, -1.0))],
+    "RateLimiter": [
+        Example(lambda: b.RateLimiter(500.0, initial=0.5)),
+        Example(lambda: b.RateLimiter(900.0, 700.0)),
+    ],
+    "Backlash": [Example(lambda: b.Backlash(0.5))],
+    # logic
+    "Compare": [Example(lambda: b.Compare(">", 0.5)), Example(lambda: b.Compare("<="))],
+    "Logic": [
+        Example(lambda: b.Logic("and", 3)),
+        Example(lambda: b.Logic("xor")),
+        Example(lambda: b.Logic("not")),
+    ],
+    "Switch": [Example(lambda: b.Switch())],
+    "MultiportSwitch": [Example(lambda: b.MultiportSwitch(3))],
+    "Edge": [Example(lambda: b.Edge()), Example(lambda: b.Edge("either", period=2e-3))],
+    "Counter": [
+        Example(lambda: b.Counter()),
+        Example(lambda: b.Counter(2, edge="level", step=-3, lower=-4, upper=5, wrap=True)),
+    ],
+    "SampleHold": [
+        Example(lambda: b.SampleHold()),
+        Example(lambda: b.SampleHold([1.0, 2.0], edge="rising")),
+    ],
+    "Latch": [Example(lambda: b.Latch()), Example(lambda: b.Latch(True, priority="set"))],
+    # continuous
+    "Integrator": [
+        Example(lambda: b.Integrator(1.0)),
+        Example(lambda: b.Integrator([1.0, 2.0], limits=(-1.0, 2.01))),
+        Example(lambda: b.Integrator(1.0, reset="rising")),
+        Example(lambda: b.Integrator(reset="level", initial_port=True, state_port=True)),
+    ],
+    "Derivative": [
+        Example(lambda: b.Derivative(0.01)),
+        Example(lambda: b.Derivative(0.1, initial=0)),
+    ],
+    "StateSpace": [
+        Example(lambda: b.StateSpace(A, B, C)),
+        Example(lambda: b.StateSpace(A, B, C, D, initial=[1.0, 0.0])),
+    ],
+    "TransferFunction": [
+        Example(lambda: b.TransferFunction([1.0], [1.0, 2.0, 3.0])),
+        Example(lambda: b.TransferFunction([1.0, 0.0], [1.0, 2.0])),
+    ],
+    "ZeroPole": [Example(lambda: b.ZeroPole([-1.0], [-2.0, -3.0], 4.0))],
+    "TransportDelay": [Example(lambda: b.TransportDelay(2.5e-3, longest=0.01))],
+    "Pendulum": [Example(lambda: b.Pendulum(damping=0.1, angle=0.5))],
+    # discrete
+    "UnitDelay": [Example(lambda: b.UnitDelay()), Example(lambda: b.UnitDelay(1.0, period=2e-3))],
+    "Delay": [Example(lambda: b.Delay(3, [1.0, 2.0]))],
+    "ZeroOrderHold": [Example(lambda: b.ZeroOrderHold(3e-3, 1e-3))],
+    "DiscreteIntegrator": [
+        Example(lambda: b.DiscreteIntegrator()),
+        Example(lambda: b.DiscreteIntegrator("trapezoidal", limits=(-1.0, 1.0), period=2e-3)),
+    ],
+    "DiscreteStateSpace": [
+        Example(lambda: b.DiscreteStateSpace(np.multiply(A, 0.4), B, C, D, period=2e-3)),
+        Example(lambda: b.DiscreteStateSpace(np.multiply(A, 0.4), B, C)),
+    ],
+    "DiscreteTransferFunction": [
+        Example(lambda: b.DiscreteTransferFunction([1.0], [1.0, -0.5])),
+        Example(lambda: b.DiscreteTransferFunction([1.0, 0.3], [1.0, -0.5], period=2e-3)),
+    ],
+    "FIR": [Example(lambda: b.FIR([0.5, 0.3, 0.2]))],
+    "MovingAverage": [
+        Example(lambda: b.MovingAverage(4)),
+        Example(lambda: b.MovingAverage(3, [1.0, 2.0], period=2e-3)),
+    ],
+    # routing
+    "Mux": [Example(lambda: b.Mux(2)), Example(lambda: b.Mux([1, 2]))],
+    "Demux": [Example(lambda: b.Demux([1, 2]))],
+    "Selector": [Example(lambda: b.Selector([2, 0]))],
+    # sinks
+    "Scope": [Example(lambda: b.Scope(2, title="two"))],
+    "Record": [Example(lambda: b.Record())],
+    "Terminator": [Example(lambda: b.Terminator())],
+    "Assertion": [Example(lambda: b.Assertion("no."), fixed={"condition": 1.0})],
+    "Stop": [Example(lambda: b.Stop("enough."), fixed={"condition": 0.0})],
+}
+
+EVERY_EXAMPLE = pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(example, id=f"{name}-{n}")
+        for name, examples in EXAMPLES.items()
+        if name in BLOCKS
+        for n, example in enumerate(examples)
+    ],
+)
+EVERY_BLOCK = pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
+
+
+def test_every_block_has_an_example():
+    assert sorted(set(BLOCKS) - set(EXAMPLES)) == [], "add an entry to EXAMPLES"
+    assert sorted(set(EXAMPLES) - set(BLOCKS)) == [], "no such block"
+
+
+@EVERY_BLOCK
+def test_block_is_exported(block):
+    """What stands directly in `biella.blocks` is imported from there."""
+    if block.__module__.count(".") == 2:
+        assert block.__name__ in biella.blocks.__all__
+        assert getattr(biella.blocks, block.__name__) is block
+
+
+class Trial:
+    """A block alone in a diagram, each of its inputs fed from outside with random values."""
+
+    def __init__(self, example: Example, unit: str | None = None) -> None:
+        self.example = example
+        self.block = example.make()
+        self.random = np.random.default_rng(7)
+        diagram = Diagram("contract", step=1e-3)
+        diagram.add(self.block, name="block")
+        for port in self.block.inputs:
+            source = diagram.input(
+                f"in {port.name}",
+                width=port.width if isinstance(port.width, int) else WIDTH,
+                kind=kind_of(port),
+                unit=unit if isinstance(port.unit, Same) else None,
+            )
+            diagram.connect(source, self.block[port.name])
+        self.plan: Plan = diagram.compile()
+
+    def draw(self, port: Port, other_than: np.ndarray | None = None) -> np.ndarray:
+        """Return values for an input; no element as in `other_than`."""
+        width = self.plan.inputs[f"in {port.name}"].width
+        if port.name in self.example.fixed:
+            return np.full(width, self.example.fixed[port.name])
+        if kind_of(port) == "boolean":
+            return self.random.integers(0, 2, width) if other_than is None else 1 - other_than
+        if kind_of(port) == "integer":
+            step = self.random.integers(1, 3, width)
+            return self.random.integers(0, 5, width) if other_than is None else other_than + step
+        return self.random.uniform(self.example.low, self.example.high, width)
+
+    def draw_all(self) -> dict[str, np.ndarray]:
+        """Return values for all inputs."""
+        return {port.name: self.draw(port) for port in self.block.inputs}
+
+    def read(self, instance: Instance) -> dict[str, bytes]:
+        """Return the bits of all outputs at the present time."""
+        instance.evaluate()
+        return {
+            port.name: instance.values[info.slot : info.slot + info.width].tobytes()
+            for port, info in zip(self.block.outputs, self.plan.blocks[0].outputs, strict=True)
+        }
+
+
+def kind_of(port: Port) -> str:
+    """Return the kind of signal to feed a port with."""
+    return port.kind if isinstance(port.kind, str) else "real"
+
+
+def set_all(instance: Instance, values: dict[str, np.ndarray]) -> None:
+    """Set all inputs."""
+    for name, value in values.items():
+        instance.set(f"in {name}", value)
+
+
+@EVERY_EXAMPLE
+def test_outputs_are_pure(example):
+    """Repeating them gives the same bits, and changes no state."""
+    trial = Trial(example)
+    with trial.plan.start() as instance:
+        for _ in range(TICKS):
+            set_all(instance, trial.draw_all())
+            states, memory = instance.states.tobytes(), instance.memory.tobytes()
+            first = trial.read(instance)
+            instance.touch()
+            assert trial.read(instance) == first
+            assert (instance.states.tobytes(), instance.memory.tobytes()) == (states, memory)
+            instance.run(1)
+
+
+@EVERY_EXAMPLE
+def test_feedthrough_is_as_declared(example):
+    """An input changes at once the outputs that it is declared to reach, and no others."""
+    trial = Trial(example)
+    block = trial.block
+    declared = {
+        (output.name, block.inputs[n].name)
+        for output, inputs in zip(block.outputs, block.feedthrough, strict=True)
+        for n in inputs
+    }
+    seen = set()
+    with trial.plan.start() as instance:
+        for _ in range(TICKS):
+            values = trial.draw_all()
+            set_all(instance, values)
+            before = trial.read(instance)
+            for port in block.inputs:
+                instance.set(f"in {port.name}", trial.draw(port, other_than=values[port.name]))
+                after = trial.read(instance)
+                seen |= {(name, port.name) for name in after if after[name] != before[name]}
+                instance.set(f"in {port.name}", values[port.name])
+            instance.run(1)
+    assert seen - declared == set(), "depends on an input, but does not say so"
+    assert declared - seen - example.flat == set(), "says that it depends on an input, but does not"
+
+
+@EVERY_EXAMPLE
+def test_save_and_restore_are_exact(example):
+    """Going on from a saved state gives the same bits, in the same instance and in another."""
+    trial = Trial(example)
+    inputs = [trial.draw_all() for _ in range(TICKS)]
+
+    def play(instance: Instance, rows: list[dict[str, np.ndarray]]) -> list[dict[str, bytes]]:
+        seen = []
+        for values in rows:
+            set_all(instance, values)
+            seen.append(trial.read(instance))
+            assert instance.run(1) == (1, False)
+        return seen
+
+    half = TICKS // 2 + 1  # odd, so that a period of two ticks is saved between its hits
+    with trial.plan.start() as instance, trial.plan.start() as other:
+        play(instance, inputs[:half])
+        saved = instance.save()
+        expected = play(instance, inputs[half:])
+        end = instance.save()
+        instance.restore(saved)
+        assert play(instance, inputs[half:]) == expected
+        assert instance.save() == end
+        other.restore(saved)
+        assert play(other, inputs[half:]) == expected
+        assert other.save() == end
+
+
+@EVERY_EXAMPLE
+def test_values_are_of_their_kind(example):
+    """A boolean is 0 or 1, an integer is whole."""
+    trial = Trial(example)
+    with trial.plan.start() as instance:
+        for _ in range(TICKS):
+            set_all(instance, trial.draw_all())
+            for port in trial.plan.blocks[0].outputs:
+                values = np.atleast_1d(instance.get(port.path))
+                if port.kind == "boolean":
+                    assert np.isin(values, (0.0, 1.0)).all()
+                elif port.kind == "integer":
+                    np.testing.assert_array_equal(values, np.round(values))
+            instance.run(1)
+
+
+@EVERY_EXAMPLE
+def test_ports_are_as_declared(example):
+    """Widths follow their symbols; a fixed unit is kept, a shared one is passed on."""
+    trial = Trial(example, unit="kg")
+    block, info = trial.block, trial.plan.blocks[0]
+    symbols = Widths({p.width: WIDTH for p in block.inputs if isinstance(p.width, str)})
+    shared = {port.unit for port in block.inputs if isinstance(port.unit, Same)}
+    for port, found in zip(
+        (*block.inputs, *block.outputs), (*info.inputs, *info.outputs), strict=True
+    ):
+        width = symbols.get(port.width, port.width) if isinstance(port.width, str) else port.width
+        assert found.width == (width(symbols) if callable(width) else width)
+        if isinstance(port.unit, Unit):
+            assert found.unit == str(port.unit)
+        elif port.unit in shared:
+            assert found.unit == "kg"
+        if isinstance(port.kind, str):
+            assert found.kind == port.kind
+
+
+@EVERY_EXAMPLE
+def test_parameters_are_described(example):
+    block = example.make()
+    assert [p.name for p in block.parameters if not p.doc] == []
+
+
+@EVERY_BLOCK
+def test_block_is_documented(block):
+    """Its first line says what it is, and every argument has an entry under Parameters."""
+    text = inspect.cleandoc(block.__doc__ or "")
+    first = text.partition("\n")[0]
+    assert (
+        first
+        and len(first) < 100
+        and first.rstrip(":").endswith((".", *"abcdefghijklmnopqrstuvwxyz"))
+    )
+    section = text.partition("Parameters\n----------\n")[2]
+    documented = {
+        name.strip()
+        for line in section.splitlines()
+        if line and not line.startswith(" ")
+        for name in line.split(",")
+    }
+    assert sorted(set(inspect.signature(block).parameters) - documented) == []
+
+
+@EVERY_BLOCK
+def test_misspelt_argument_is_refused(block):
+    parameters = inspect.signature(block).parameters.values()
+    needed = [p for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'perid'"):
+        block(*[1.0] * len(needed), perid=1.0)

@@ -4,8 +4,10 @@
 
 #include "blocks/kernel.h"
 
-static int nonlinear_fits(const bl_block *b, int32_t parameters, int64_t memory) {
-    return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->z_count == memory &&
+/* z holds `memory` values for each element, and `more` besides. */
+static int nonlinear_fits(const bl_block *b, int32_t parameters, int32_t memory, int32_t more) {
+    return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] &&
+           (int64_t)b->z_count == (int64_t)memory * b->u_width[0] + more &&
            (b->p_count == parameters || (int64_t)b->p_count == (int64_t)parameters * b->u_width[0]);
 }
 static double nonlinear_clip(double v, double low, double high) {
@@ -13,7 +15,7 @@ static double nonlinear_clip(double v, double low, double high) {
 }
 
 /* Saturation: y = u between lower and upper. p: lower, upper. */
-static int saturation_check(const bl_block *b) { return nonlinear_fits(b, 2, 0); }
+static int saturation_check(const bl_block *b) { return nonlinear_fits(b, 2, 0, 0); }
 static int saturation_output(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->p_count / 2, s = n > 1;
@@ -23,7 +25,7 @@ static int saturation_output(bl_block *b, double t) {
 }
 
 /* DeadZone: y = 0 between lower and upper, and the distance to them outside. p: lower, upper. */
-static int dead_zone_check(const bl_block *b) { return nonlinear_fits(b, 2, 0); }
+static int dead_zone_check(const bl_block *b) { return nonlinear_fits(b, 2, 0, 0); }
 static int dead_zone_output(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->p_count / 2, s = n > 1;
@@ -35,7 +37,7 @@ static int dead_zone_output(bl_block *b, double t) {
 }
 
 /* Quantizer: y = interval * round(u / interval). p: interval. */
-static int quantizer_check(const bl_block *b) { return nonlinear_fits(b, 1, 0); }
+static int quantizer_check(const bl_block *b) { return nonlinear_fits(b, 1, 0, 0); }
 static int quantizer_output(bl_block *b, double t) {
     (void)t;
     const int32_t s = b->p_count > 1;
@@ -48,7 +50,7 @@ static int quantizer_output(bl_block *b, double t) {
 
 /* Relay: on from u >= on, off from u <= off, else as it was. p: on, off, high, low, initial.
    z: whether each element is on. */
-static int relay_check(const bl_block *b) { return nonlinear_fits(b, 5, b->u_width[0]); }
+static int relay_check(const bl_block *b) { return nonlinear_fits(b, 5, 1, 0); }
 static int relay_init(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->p_count / 5, s = n > 1;
@@ -77,7 +79,7 @@ static int relay_update(bl_block *b, double t) {
    z: whether it has started, then the last y. */
 static int32_t rate_limiter_parameters(const bl_block *b) { return b->i[0] ? 3 : 2; }
 static int rate_limiter_check(const bl_block *b) {
-    return b->i_count == 1 && nonlinear_fits(b, rate_limiter_parameters(b), 1 + (int64_t)b->u_width[0]);
+    return b->i_count == 1 && nonlinear_fits(b, rate_limiter_parameters(b), 1, 1);
 }
 static int rate_limiter_init(bl_block *b, double t) {
     (void)t;
@@ -106,7 +108,7 @@ static int rate_limiter_update(bl_block *b, double t) {
 
 /* Backlash: y stands still until u has crossed the play, then follows half its width behind.
    p: width, initial. z: the last y. */
-static int backlash_check(const bl_block *b) { return nonlinear_fits(b, 2, b->u_width[0]); }
+static int backlash_check(const bl_block *b) { return nonlinear_fits(b, 2, 1, 0); }
 static int backlash_init(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->p_count / 2, s = n > 1;

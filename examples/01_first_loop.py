@@ -10,6 +10,7 @@ from biella.blocks import (
     Integrator,
     Quantizer,
     Saturation,
+    Scope,
     Step,
     Sum,
     ZeroOrderHold,
@@ -49,14 +50,18 @@ def diagram() -> Diagram:
     d.connect(friction, net["u3"])
     d.connect(net, motor)
     d.connect(motor, speed)
-    d.output("shaft speed", speed)
+
+    d.connect(ref, d.add(Scope(2, title="speed"), name="speeds")["u1"])
+    d.connect(speed, "speeds.u2")
+    d.connect(drive, d.add(Scope(2, title="torque"), name="torques")["u1"])
+    d.connect(load, "torques.u2")
     return d
 
 
 def main() -> None:
     result = simulate(diagram(), until=2.0)
     print(result)
-    result.plot(["ref", "speed"], ["drive", "load"], path="first_loop.png")
+    result.plot(path="first_loop.png")
 
 
 if __name__ == "__main__":

@@ -31,6 +31,8 @@ enum {
 
 /* A communication point may miss the grid by this part of a base step. */
 static const double GRID_TOLERANCE = 1e-6;
+/* Beyond it, ticks are no longer exact doubles. */
+static const double LARGEST_TICK = 9007199254740992.0;
 
 typedef struct {
     uint32_t magic;
@@ -238,6 +240,7 @@ fmi2Status fmi2Reset(fmi2Component c) {
     f->state = INSTANTIATED;
     f->needs_init = 1;
     f->ended = 0;
+    f->has_stop_time = 0;
     return fmi2OK;
 }
 
@@ -439,7 +442,7 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real now, fmi2Real size, fmi2Boolean 
     /* Besides the tolerance, allow what rounding does to large times. */
     const double tolerance = GRID_TOLERANCE * step + 4e-16 * fabs(end);
     const double target = nearbyint((end - start) / step);
-    if (!isfinite(now) || !isfinite(size) || size < 0.0 || fabs(now - reached) > tolerance) {
+    if (!(size >= 0.0) || !(fabs(target) <= LARGEST_TICK) || !(fabs(now - reached) <= tolerance)) {
         say(f, fmi2Error, "a step from %.12g by %.12g does not go on from %.12g", now, size, reached);
         f->state = BROKEN;
         return fmi2Error;

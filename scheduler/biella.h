@@ -54,7 +54,7 @@ BL_API void bl_close(bl_engine *e);
 /* The function that runs blocks which live outside the engine (Python). */
 BL_API void bl_set_host(bl_engine *e, bl_host_call call);
 
-/* Back to the plan's parameters, tick 0, states undefined until bl_init. */
+/* Back to the plan's parameters and start, tick 0, states undefined until bl_init. */
 BL_API void bl_reset(bl_engine *e);
 /* Sets all states from the parameters. */
 BL_API int bl_init(bl_engine *e);

@@ -14,6 +14,7 @@ import numpy as np
 from ..blocks.block import NativeBlock, size_of
 from ..blocks.ports import Port
 from ..blocks.python import PythonBlock
+from ..blocks.sinks import Record, Scope
 from ..blocks.units import Unit
 from ..errors import DiagramError, name_list, suggest
 from .diagram import SOLVERS, Diagram, check_step
@@ -25,7 +26,7 @@ from .resolve import Carried, ResolvedPorts, resolve_ports
 
 _GUARD_KINDS = {"enable": 0, "trigger": 1, "reset": 2}
 _EDGES = {"rising": 0, "falling": 1, "either": 2, "level": 3}
-_GUARD_MEMORY = 5
+_GUARD_MEMORY = 7
 _KINDS = {"real": 0, "integer": 1, "boolean": 2, "enumeration": 3}
 _INPUT, _OUTPUT, _FIXED_PARAMETER, _TUNABLE_PARAMETER = range(4)
 _ENTRIES = {"call": 0, "loop": 1, "guard": 2}
@@ -177,6 +178,11 @@ def _drop_blocks(flat: FlatDiagram, moved: dict[int, Source]) -> None:
     for guard in flat.guards:
         guard.control = follow(guard.control)
         inside = [n for n in range(guard.first, guard.first + guard.count) if n not in moved]
+        if not inside:
+            flat.problems.append(
+                f"without its sources the conditional subsystem `{guard.path}` has no blocks "
+                f"inside: put them outside of it."
+            )
         guard.count = len(inside)
         guard.first = renumbered[inside[0]] if inside else 0
     flat.outputs = [(name, follow(source)) for name, source in flat.outputs]
@@ -331,10 +337,11 @@ class _Encoder:
         for g, guard in enumerate(flat.guards):
             guard_of_block.setdefault(guard.first, []).append(g)
         sizes = [self._sizes(n) for n in range(len(flat.blocks))]
+        self._size_guards(sizes)
         for number, (states, memory) in enumerate(sizes):
             for g in guard_of_block.get(number, []):
                 self.guard_memory[g] = z
-                z += self._guard_size(g, sizes)
+                z += self.guard_sizes[g]
             self.state_slots.append((x, states))
             self.memory_slots.append((z, memory))
             x += states
@@ -363,33 +370,28 @@ class _Encoder:
             z += len(slots)
         self.memory_count = z
 
-    def _encloses(self, outer: int, inner: int) -> bool:
-        parent = self.flat.guards[inner].parent
-        while parent >= 0 and parent != outer:
-            parent = self.flat.guards[parent].parent
-        return parent == outer
-
-    def _guard_size(self, g: int, sizes: list[tuple[int, int]]) -> int:
-        """Memory of guard `g`: its own, a shadow of all inside it, guards included."""
-        guard = self.flat.guards[g]
-        inside = range(guard.first, guard.first + guard.count)
-        nested = [h for h in range(len(self.flat.guards)) if self._encloses(g, h)]
-        return (
-            _GUARD_MEMORY
-            + sum(sum(sizes[n]) for n in inside)
-            + sum(self._guard_size(h, sizes) for h in nested)
-        )
+    def _size_guards(self, sizes: list[tuple[int, int]]) -> None:
+        """Find how much memory each guard takes: its own, the signals of all blocks inside, and a
+        shadow of all states inside; and how much the guards inside it take.
+        """
+        guards = self.flat.guards
+        self.guard_sizes, self.inner_guard_sizes = [0] * len(guards), [0] * len(guards)
+        for g in reversed(range(len(guards))):  # a guard stands before those inside it
+            inside = range(guards[g].first, guards[g].first + guards[g].count)
+            signals = sum(port.width or 1 for n in inside for port in self.ports.outputs[n])
+            states = sum(sum(sizes[n]) for n in inside) + self.inner_guard_sizes[g]
+            self.guard_sizes[g] = _GUARD_MEMORY + signals + states
+            if guards[g].parent >= 0:
+                total = self.guard_sizes[g] + self.inner_guard_sizes[g]
+                self.inner_guard_sizes[guards[g].parent] += total
 
     def _guard_record(self, g: int, sizes: list[tuple[int, int]]) -> list[int]:
         guard = self.flat.guards[g]
-        nested = [h for h in range(len(self.flat.guards)) if self._encloses(g, h)]
-        own = self._guard_size(g, sizes)
-        x_count = sum(sizes[n][0] for n in range(guard.first, guard.first + guard.count))
+        inside = range(guard.first, guard.first + guard.count)
         x_first = self.state_slots[guard.first][0] if guard.count else 0
-        z_first = self.guard_memory[g] + own
-        z_count = sum(sizes[n][1] for n in range(guard.first, guard.first + guard.count)) + sum(
-            self._guard_size(h, sizes) for h in nested
-        )
+        x_count = sum(sizes[n][0] for n in inside)
+        z_first = self.guard_memory[g] + self.guard_sizes[g]
+        z_count = sum(sizes[n][1] for n in inside) + self.inner_guard_sizes[g]
         control = guard.subsystem.control
         assert control is not None
         slot = 0 if guard.control is None else self._slot_of(guard.control)
@@ -438,8 +440,10 @@ class _Encoder:
                 tables.ports += [slot, carried.width or 1]
             integers = block.integers(widths) if callable(block.integers) else block.integers
             parameter_count = sum(parameter.value.size for parameter in block.parameters)
+            # What is constant may be needed at any time, and has no state that could stand still.
+            guard = -1 if self.rates[number] == CONSTANT else item.guard
             tables.records += [
-                kernel, rate, item.guard,
+                kernel, rate, guard,
                 inputs_first, len(block.inputs), outputs_first, len(block.outputs),
                 *self.state_slots[number], *self.memory_slots[number],
                 self.parameter_slots[number], parameter_count,
@@ -504,9 +508,33 @@ class _Encoder:
             "outputs": outputs,
             "dependencies": [self._dependencies(source) for _, source in self.flat.outputs],
             "loops": [_name_cycle(self.flat, loop.cycle) for loop in self.order.loops],
+            "scopes": self._scopes(),
             "guards": [guard.path for guard in self.flat.guards],
             "order": [[kind, index] for kind, index in self.order.entries],
         }
+
+    def _scopes(self) -> list[dict[str, Any]]:
+        """What Scope and Record blocks ask for; only a Scope's has labels."""
+        views = []
+        for item in self.flat.blocks:
+            if not isinstance(item.block, Scope | Record):
+                continue
+            names = [self._name_source(source) for source in item.sources if source is not None]
+            labels = item.block.labels if isinstance(item.block, Scope) else ()
+            views.append({
+                "title": item.block.title if isinstance(item.block, Scope) else "",
+                "signals": names,
+                "labels": list(labels or names) if isinstance(item.block, Scope) else [],
+            })  # fmt: skip
+        return views
+
+    def _name_source(self, source: Source) -> str:
+        if source.block < 0:
+            return self.flat.inputs[-1 - source.block].name
+        item = self.flat.blocks[source.block]
+        if len(item.block.outputs) == 1:
+            return item.path
+        return f"{item.path}.{item.block.outputs[source.port].name}"
 
     def _dependencies(self, source: Source | None) -> list[str]:
         """The diagram's inputs that reach an output at once."""

@@ -161,7 +161,7 @@ int bl_commit(bl_engine *e) {
     if (status != BL_OK) return status;
 
     e->outputs_valid = false;
-    for (int32_t g = 0; g < e->guard_count; g++) bl_guard_keep_signals(&e->guards[g]);
+    for (int32_t g = 0; g < e->guard_count; g++) bl_guard_commit(e, &e->guards[g]);
     status = run_hits(e, &e->updates, t);
     if (status != BL_OK) return status;
     for (int32_t k = 0; k < e->loop_count; k++)
@@ -189,7 +189,6 @@ int bl_commit(bl_engine *e) {
         }
         if (!all_finite(e->x, e->layout.states)) return fail_not_finite(e, t);
     }
-    for (int32_t g = 0; g < e->guard_count; g++) bl_guard_commit(e, &e->guards[g]);
     e->tick++;
     return BL_OK;
 }
@@ -236,6 +235,7 @@ void bl_reset(bl_engine *e) {
     memset(e->values, 0, (size_t)e->layout.total * sizeof(double));
     memcpy(e->values, e->first_parameters, (size_t)e->layout.parameters * sizeof(double));
     e->tick = 0;
+    e->start = e->first_start;
     e->initialised = false;
     e->message[0] = '\0';
     e->failed_block = -1;

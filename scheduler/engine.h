@@ -88,7 +88,7 @@ struct bl_engine {
     int32_t loop_count;
     bl_program major, minor;
     bl_calls derivatives, verdicts, updates, advances, projects;
-    double *first_parameters;
+    double *first_parameters, first_start;
     bl_variable *variables;
     int64_t variable_count;
 
@@ -132,7 +132,6 @@ int64_t bl_loop_scratch_size(int32_t tears);
 /* guard.c */
 void bl_guard_init(bl_guard *g);
 int bl_guard_decide(bl_engine *e, bl_guard *g, double t);
-void bl_guard_keep_signals(bl_guard *g);
 void bl_guard_commit(const bl_engine *e, bl_guard *g);
 static inline bool bl_active(const bl_engine *e, int32_t guard) {
     return guard < 0 || e->guards[guard].memory[BL_GUARD_ACTIVE] != 0.0;

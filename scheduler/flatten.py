@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ..blocks.block import AbstractBlock
 from ..blocks.ports import Port, PortRef
+from ..errors import DiagramError
 from .diagram import Diagram, Inport
 from .subsystem import HeldOutput, Subsystem
 
@@ -53,6 +54,15 @@ class Guard:
     control: Source | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Border:
+    """A connected input of a subsystem: no block takes it, but what it wants still counts."""
+
+    path: str
+    port: Port
+    source: Source
+
+
 @dataclass(slots=True)
 class FlatDiagram:
     """What `flatten` gives."""
@@ -62,6 +72,7 @@ class FlatDiagram:
     inputs: list[FlatInput]
     outputs: list[tuple[str, Source | None]]
     problems: list[str]
+    borders: list[Border] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -104,6 +115,11 @@ def flatten(diagram: Diagram) -> FlatDiagram:
         if block.control:
             guard = len(flat.guards)
             flat.guards.append(Guard(path, block, scope.guard, len(flat.blocks)))
+        outer: _Scope | None = scope
+        while outer is not None:
+            if outer.diagram is block.diagram:
+                raise DiagramError(f"the subsystem `{path}` contains itself.")
+            outer = outer.parent
         inner = _Scope(block.diagram, path + ".", scope, block, guard)
         scope.inner[block] = inner
         enter(inner)
@@ -118,32 +134,37 @@ def flatten(diagram: Diagram) -> FlatDiagram:
                 shown = HeldOutput(block.initial, block.outputs_reset)
                 flat.blocks.append(FlatBlock(f"{path}.{name}", shown, scope.guard, [], guard))
 
-    def resolve(scope: _Scope, ref: PortRef, depth: int = 0) -> Source | None:
+    def resolve(scope: _Scope, ref: PortRef) -> Source | None:
         """Follow a wire through the borders of subsystems to the block that drives it."""
-        block = ref.block
-        if depth > 10_000:
-            flat.problems.append(
-                f"`{scope.prefix}{scope.diagram.name_port(ref)}` is fed by itself through a "
-                f"subsystem that only passes it on."
-            )
-            return None
-        if isinstance(block, Inport) and scope.parent is not None:
-            name = scope.diagram.names[block]
-            assert scope.subsystem is not None
-            key = (scope.subsystem, scope.subsystem.input_index[name])
-            outer = scope.parent.diagram.sources.get(key)
-            if outer:
-                return resolve(scope.parent, outer, depth + 1)
-            if block not in scope.numbers:
-                scope.numbers[block] = -1 - len(flat.inputs)
-                flat.inputs.append(FlatInput(scope.prefix + name, block.port, False))
-            return Source(scope.numbers[block], 0)
-        if isinstance(block, Subsystem):
-            inner = scope.inner[block]
-            if ref.name in inner.shown:
-                return Source(inner.shown[ref.name], 0)
-            return resolve(inner, inner.diagram.outports[ref.name].source, depth + 1)
-        return Source(scope.numbers[block], block.output_index[ref.name])
+        passed: set[tuple[int, PortRef]] = set()
+        while True:
+            block = ref.block
+            if isinstance(block, Subsystem):
+                inner = scope.inner[block]
+                if ref.name in inner.shown:
+                    return Source(inner.shown[ref.name], 0)
+                scope, ref = inner, inner.diagram.outports[ref.name].source
+            elif isinstance(block, Inport) and scope.parent is not None:
+                if (id(scope), ref) in passed:
+                    flat.problems.append(
+                        f"`{scope.prefix}{scope.diagram.names[block]}` is fed by itself through a "
+                        f"subsystem that only passes it on."
+                    )
+                    return None
+                passed.add((id(scope), ref))
+                outer = scope.parent.diagram.sources.get(_key_of(scope, block))
+                if outer is None:
+                    return unconnected(scope, block)
+                scope, ref = scope.parent, outer
+            else:
+                return Source(scope.numbers[block], block.output_index[ref.name])
+
+    def unconnected(scope: _Scope, block: Inport) -> Source:
+        if block not in scope.numbers:
+            scope.numbers[block] = -1 - len(flat.inputs)
+            name = scope.prefix + scope.diagram.names[block]
+            flat.inputs.append(FlatInput(name, block.port, False))
+        return Source(scope.numbers[block], 0)
 
     def source_of(scope: _Scope, block: AbstractBlock, port: int) -> Source | None:
         ref = scope.diagram.sources.get((block, port))
@@ -159,7 +180,13 @@ def flatten(diagram: Diagram) -> FlatDiagram:
                 ]
         for inner_block, inner in scope.inner.items():
             assert isinstance(inner_block, Subsystem)
-            _report_unconnected(flat, scope, inner_block)
+            for n, port in enumerate(inner_block.inputs):
+                path = f"{inner.prefix}{port.name}"
+                source = source_of(scope, inner_block, n)
+                if source is not None:
+                    flat.borders.append(Border(path, port, source))
+                elif port.default is None and (inner_block, n) not in scope.diagram.sources:
+                    flat.problems.append(f"input `{path}` is not connected.")
             if inner_block.control:
                 flat.guards[inner.guard].control = source_of(
                     scope, inner_block, inner_block.input_index[inner_block.control]
@@ -171,9 +198,13 @@ def flatten(diagram: Diagram) -> FlatDiagram:
     return flat
 
 
-def _report_unconnected(flat: FlatDiagram, scope: _Scope, block: Subsystem) -> None:
-    for n, port in enumerate(block.inputs):
-        if port.default is None and (block, n) not in scope.diagram.sources:
-            flat.problems.append(
-                f"input `{scope.prefix}{scope.diagram.names[block]}.{port.name}` is not connected."
-            )
+def _key_of(scope: _Scope, block: Inport) -> tuple[AbstractBlock, int]:
+    """Under which key the outer diagram keeps the source of an input of its subsystem."""
+    assert scope.subsystem is not None
+    name = scope.diagram.names[block]
+    if name not in scope.subsystem.input_index:
+        raise DiagramError(
+            f"the input `{name}` was added to {scope.diagram.name!r} after `{scope.prefix[:-1]}` "
+            f"was made from it: make the Subsystem last."
+        )
+    return scope.subsystem, scope.subsystem.input_index[name]

@@ -76,16 +76,12 @@ int bl_guard_decide(bl_engine *e, bl_guard *g, double t) {
     return restart_blocks(e, g, t);
 }
 
-/* Before anything of the tick is committed: minor steps will overwrite what the blocks showed at it. */
-void bl_guard_keep_signals(bl_guard *g) {
-    memcpy(g->memory + BL_GUARD_MEMORY, g->signals, (size_t)g->signal_count * sizeof(double));
-}
-
-/* While its parent does not run, a guard stands still like all else in there. */
+/* Comes before the updates and the integration, whose minor steps overwrite the signals of the tick. */
 void bl_guard_commit(const bl_engine *e, bl_guard *g) {
     double *m = g->memory;
+    memcpy(m + BL_GUARD_MEMORY, g->signals, (size_t)g->signal_count * sizeof(double));
     m[BL_GUARD_SHADOWED] = 0.0;
-    if (!bl_active(e, g->parent)) return;
+    if (!bl_active(e, g->parent)) return; /* it stands still, like all else in there */
     m[BL_GUARD_BEFORE] = *g->control;
     m[BL_GUARD_SEEN] = 1.0;
     m[BL_GUARD_WAS_ACTIVE] = m[BL_GUARD_ACTIVE];

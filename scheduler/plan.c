@@ -160,7 +160,7 @@ static int load_sizes(bl_loader *l) {
     REQUIRE(n == 2 && times[0] > 0.0 && times[0] < 1e12 && times[1] > -1e15 && times[1] < 1e15,
             "the step must be positive");
     e->step = times[0];
-    e->start = times[1];
+    e->first_start = times[1];
     TRY(find_section(l, "PARA", 8, &parameters, &e->layout.parameters));
     e->layout.signals = sizes[SIZE_SIGNALS];
     e->layout.states = sizes[SIZE_STATES];

@@ -25,7 +25,7 @@ from .files import replacing
 from .signals import ResultError, Signal
 
 if TYPE_CHECKING:
-    from .result import Result
+    from .result import Result, ScopeView
 
 Array = NDArray[np.float64]
 
@@ -74,14 +74,24 @@ class _Panel:
     """What one axes shows: names as the user gave them, and what they mean."""
 
     names: list[str] = field(default_factory=list)
+    captions: list[str] = field(default_factory=list)
     signals: list[Signal] = field(default_factory=list)
     elements: list[int | None] = field(default_factory=list)
+    title: str = ""
+
+    def add(self, name: str, caption: str, result: Result) -> None:
+        """Add a signal by the user's name for it."""
+        signal, element = result.signals.locate(name)
+        self.names.append(name)
+        self.captions.append(caption)
+        self.signals.append(signal)
+        self.elements.append(element)
 
     @property
     def labels(self) -> list[str]:
         """One per line."""
         labels = []
-        for name, signal, element in zip(self.names, self.signals, self.elements, strict=True):
+        for name, signal, element in zip(self.captions, self.signals, self.elements, strict=True):
             if element is not None or signal.width == 1:
                 labels.append(name)
             else:
@@ -125,7 +135,9 @@ def plot_result(
         if shown.size and shown[0] < shown[-1]:
             grid[-1, 0].set_xlim(shown[0], shown[-1])
         heading = str(result.info.get("diagram", "")) if title is None else title
-        if heading:
+        if heading and any(panel.title for panel in panels):
+            figure.suptitle(heading, x=0.01, ha="left")
+        elif heading:
             grid[0, 0].set_title(heading, loc="left", pad=10)
         figure.align_ylabels()
     return figure
@@ -145,21 +157,25 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def _panels(result: Result, arguments: Sequence[str | Sequence[str]]) -> list[_Panel]:
-    if not arguments:
-        arguments = result.paths
+    if not arguments and result.scopes:
+        return [_scope_panel(result, scope) for scope in result.scopes]
+    arguments = arguments or result.paths
     if not arguments:
         raise ResultError("There is nothing to plot: no signal was recorded.")
     explicit = not all(isinstance(argument, str) for argument in arguments)
     panels: dict[Hashable, _Panel] = {}
     for position, argument in enumerate(arguments):
         for name in [argument] if isinstance(argument, str) else argument:
-            signal, element = result.signals.locate(name)
-            key = position if explicit else _group(signal)
-            panel = panels.setdefault(key, _Panel())
-            panel.names.append(name)
-            panel.signals.append(signal)
-            panel.elements.append(element)
+            key = position if explicit else _group(result.signals.locate(name)[0])
+            panels.setdefault(key, _Panel()).add(name, name, result)
     return list(panels.values())
+
+
+def _scope_panel(result: Result, scope: ScopeView) -> _Panel:
+    panel = _Panel(title=scope["title"])
+    for name, caption in zip(scope["signals"], scope["labels"], strict=True):
+        panel.add(name, caption, result)
+    return panel
 
 
 def _group(signal: Signal) -> Hashable:
@@ -210,6 +226,8 @@ def _draw(axes: Axes, panel: _Panel, result: Result, rows: slice) -> None:
             line = axes.plot(*_thinned(t, column), color=colour, linestyle=dash, drawstyle=steps)
             line[0].set_label(next(labels))
     axes.set_ylabel(panel.label)
+    if panel.title:
+        axes.set_title(panel.title, loc="left", fontsize=12)
     if panel.is_boolean:
         axes.set_ylim(-0.15, 1.15)
         axes.set_yticks([0, 1], ["false", "true"])

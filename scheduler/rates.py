@@ -39,7 +39,9 @@ def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> list[T
     rates: list[Ticks | None] = []
     for item in flat.blocks:
         rate = item.block.rate
-        if item.guard in triggered and rate.kind != "constant":
+        if item.shows_guard in triggered:
+            rates.append(EVERY_TICK)
+        elif item.guard in triggered and rate.kind != "constant":
             _check_triggered(item.path, item.block, rate, problems)
             rates.append(EVERY_TICK)
         elif rate.kind == "periodic":
@@ -62,7 +64,8 @@ def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> list[T
     while waiting:
         number = waiting.popleft()
         item = flat.blocks[number]
-        joined: Ticks | None = None
+        # Whether a conditional subsystem runs may change at any tick, and its outputs with it.
+        joined: Ticks | None = EVERY_TICK if item.shows_guard >= 0 else None
         for source in item.sources:
             if source is None:
                 known: Ticks | None = CONSTANT

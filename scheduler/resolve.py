@@ -145,21 +145,21 @@ class _Resolver:
                             + (f" ({port.doc})." if port.doc else ".")
                         )
                     continue
-                self._check_wire(source, number, n, port, carried)
+                wanted = self._wanted(number, port, carried)
+                self._check_wire(source, f"{item.path}.{port.name}", wanted)
+        for border in self.flat.borders:
+            self._check_wire(border.source, border.path, _fixed(border.port))
 
-    def _check_wire(
-        self, source: Source, number: int, n: int, port: Port, carried: Carried
-    ) -> None:
+    def _check_wire(self, source: Source, taker: str, wanted: Carried) -> None:
         giver, given = self._giver(source)
-        taker = f"{self.flat.blocks[number].path}.{port.name}"
-        wanted = self._wanted(number, port, carried)
         if given.width != wanted.width:
             self.problems.append(
                 f"`{taker}` wants {_signals(wanted)}, but `{giver}` gives {_signals(given)}."
                 f"{self._alternatives(source, wanted)}"
             )
             return
-        if given.kind != wanted.kind and not (given.kind == "integer" and wanted.kind == "real"):
+        widens = given.kind == "integer" and wanted.kind == "real"
+        if wanted.kind not in (None, given.kind) and not widens:
             self.problems.append(
                 f"`{taker}` wants a {wanted.kind} signal, but `{giver}` is {given.kind}."
                 f"{_KIND_ADVICE.get((given.kind, wanted.kind), '')}"

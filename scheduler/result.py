@@ -7,7 +7,7 @@ import html
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TYPE_CHECKING, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,14 @@ Array = NDArray[np.float64]
 
 _CSV_ROWS = 10_000
 _SHOWN_ROWS = 20
+
+
+class ScopeView(TypedDict):
+    """One Scope block: a title, its signals, and how each is called in the picture."""
+
+    title: str
+    signals: list[str]
+    labels: list[str]
 
 
 class Result(Mapping[str, Array]):
@@ -105,6 +113,13 @@ class Result(Mapping[str, Array]):
         return self._columns.time()
 
     @property
+    def scopes(self) -> list[ScopeView]:
+        """What the diagram's Scope blocks show, as far as it was recorded."""
+        views = self.info.get("scopes") or []
+        assert isinstance(views, list)
+        return [view for view in views if all(name in self for name in view["signals"])]
+
+    @property
     def paths(self) -> list[str]:
         """Paths of all signals, in recorded order."""
         return list(self.signals)
@@ -165,7 +180,7 @@ class Result(Mapping[str, Array]):
 
         Names alone are grouped by unit, one axes a unit: ``plot("ref", "encoder.speed", "pid")``.
         With any list among them, each argument has its own axes: ``plot(["ref", "y"], "u")``.
-        Without names, everything is drawn.
+        Without names, what the diagram's Scope blocks show, one axes each; without any, everything.
 
         Parameters
         ----------

@@ -49,7 +49,8 @@ def simulate(
     step, solver
         Instead of the diagram's own.
     record
-        Paths such as ``"pid"``, ``"plant.speed"``, ``"filter.*"``; all signals if not given.
+        Paths such as ``"pid"``, ``"plant.speed"``, ``"filter.*"``. If not given: what the
+        diagram's Scope and Record blocks ask for; without any of these, all signals (``["*"]``).
     parameters
         Values by path for parameters and for inputs of the diagram.
     every
@@ -95,7 +96,7 @@ def simulate(
 def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:
     """Return the signals that `record` names, each once; wildcards are allowed."""
     if record is None:
-        return list(plan.signals.values())
+        record = [name for view in plan.meta["scopes"] for name in view["signals"]] or ["*"]
     if isinstance(record, str):
         record = [record]
     chosen: dict[str, PortInfo] = {}
@@ -149,6 +150,7 @@ def _make_recorder(
         "solver": plan.solver,
         "plan_hash": plan.hash,
         "stopped": None,
+        "scopes": [view for view in plan.meta["scopes"] if view["labels"]],
     }
     if out is not None:
         return Hdf5Recorder(out, signals, plan.aliases, info)

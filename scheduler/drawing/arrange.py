@@ -128,7 +128,7 @@ class _Reader:
                     join(ref, target, number, _cut_cost(ref, block, number))
         for name, port in diagram.outports.items():
             rate = self._signal(scope, port.source).rate
-            items.append(_Item(name, look_of_border(name, inward=False), ("u",), (), rate))
+            items.append(_Item(name, look_of_border(name, inward=False), (), (), rate))
             join(port.source, len(items) - 1, 0, 10.0)
         return _compose(items, joins, scope.prefix, scope.depth)
 
@@ -232,7 +232,7 @@ def _read_plan(plan: Plan) -> tuple[list[_Item], list[_Join]]:
     for name, port in plan.outputs.items():
         source, output, signal = drivers[port.slot]
         joins.append(_Join(Link(source, output, len(items), 0), signal))
-        items.append(_Item(name, look_of_border(name, inward=False), ("u",), (), signal.rate))
+        items.append(_Item(name, look_of_border(name, inward=False), (), (), signal.rate))
     return items, joins
 
 
@@ -286,7 +286,7 @@ def _compose(
         picture.wires.append(
             Wire(
                 f"{prefix}{source.name}.{source.outputs[link.output]}",
-                f"{prefix}{target.name}.{target.inputs[link.input]}",
+                ".".join([prefix + target.name, *target.inputs[link.input : link.input + 1]]),
                 tuple(points),
                 signal.rate,
                 signal.width,

@@ -39,7 +39,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A connection from port to port."""
+    """A connection, from the path of a port to that of a port or of an output of a diagram."""
 
     source: str
     target: str

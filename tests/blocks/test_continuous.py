@@ -1,25 +1,23 @@
-"""Continuous blocks against closed forms, scipy.signal, python-control and hand-written references."""
+"""Integrators, derivatives and transport delays against closed forms and written-out methods."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import control
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import linalg, signal
+from scipy import signal
 
-from biella import Diagram, DiagramError, Subsystem, simulate
+from biella import BlockError, Diagram, DiagramError, Subsystem, simulate
 from biella.blocks import Constant, Gain, NativeBlock, PythonBlock
 from biella.blocks.continuous import Derivative, Integrator
 from biella.blocks.delay import TransportDelay
 from biella.blocks.linear import StateSpace, TransferFunction, ZeroPole
 from biella.blocks.ports import Port
-from biella.blocks.realisation import realise_chain, scale
 
 pytestmark = pytest.mark.engine
 
@@ -99,7 +97,7 @@ class TestIntegrator:
     def test_limit_is_left_within_the_step_in_which_u_turns(self) -> None:
         # At t = 0.5 x is at its limit and u = 0.505 - t still pushes; within the step it turns.
         # RK4 sees u at both ends and, twice, in the middle, where it is zero: x falls by h/6 0.005.
-        t, y = run(Integrator(0.2, limits=(-1, 0.2)), {"u": lambda t: 0.505 - t}, until=0.6)
+        _, y = run(Integrator(0.2, limits=(-1, 0.2)), {"u": lambda t: 0.505 - t}, until=0.6)
         assert (y[:51] == 0.2).all()
         assert y[51] == pytest.approx(0.2 - 0.01 / 6 * 0.005, abs=1e-15)
 
@@ -295,9 +293,9 @@ def explicit_step(
 
 class TestDerivative:
     def test_of_a_ramp(self) -> None:
-        # y = slope (1 - exp(-t/tau)), after u(0) taken as the start. RK4 with h/tau = 0.1: each step
-        # replaces exp(-0.1) by its series to the 4th power, off by 0.1^5/120 = 8.3e-8; the
-        # largest sum of that over steps is 8.3e-8 max(n exp(-0.1 (n-1))) = 3.4e-7 of the slope.
+        # y = slope (1 - exp(-t/tau)), as x starts from u(0). RK4 with h/tau = 0.1: each step
+        # replaces exp(-0.1) by its series to the 4th power, off by 0.1^5/120 = 8.3e-8; the largest
+        # sum of that over steps is 8.3e-8 max(n exp(-0.1 (n-1))) = 3.4e-7 of the slope.
         t, y = run(Derivative(0.1), {"u": lambda t: 5.0 + 3.0 * t}, until=2.0)
         assert y[0] == 0.0
         np.testing.assert_allclose(y, 3.0 * (1 - np.exp(-t / 0.1)), rtol=0, atol=1.1e-6)
@@ -325,255 +323,6 @@ class TestDerivative:
             Derivative(tau)
 
 
-A = np.array([[-0.5, 2.0, 0.0], [-2.0, -0.5, 1.0], [0.0, 0.0, -3.0]])
-B = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, -1.0]])
-C = np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]])
-D = np.array([[0.0, 0.5], [0.0, 0.0]])
-
-
-class TestStateSpace:
-    # Held input: each step multiplies by the series of exp(A h) to its order p instead of itself. With
-    # |A| h <= 3.6e-3 for h = 1e-3 the difference per step is below (|A| h)^5 / 120 = 5e-15 for
-    # RK4 and smaller for dopri5, so over 2000 steps below 1e-11 times the size of the state, about 4.
-    @pytest.mark.parametrize("solver", ["rk4", "dopri5"])
-    @pytest.mark.parametrize("direct", [True, False])
-    def test_against_lsim(self, solver: str, direct: bool) -> None:
-        step, n = 1e-3, 2000
-        u = np.random.default_rng(2).standard_normal((n + 1, 2)).round(2)
-        d = D if direct else None
-        block = StateSpace(A, B, C, d, initial=[1.0, -2.0, 0.5])
-        _, y = run(
-            block, {"u": sample(u, step)}, until=n * step, step=step, solver=solver, held=True
-        )
-        system = (A, B, C, D if direct else np.zeros((2, 2)))
-        _, expected, _ = signal.lsim(
-            system, u, np.arange(n + 1) * step, X0=[1.0, -2.0, 0.5], interp=False
-        )
-        np.testing.assert_allclose(y, expected, rtol=0, atol=4e-11)
-
-    def test_impulse_response_against_control(self) -> None:
-        step, n = 1e-3, 2000
-        t = np.arange(n + 1) * step
-        expected = control.impulse_response(control.ss(A, B[:, :1], C, 0), t).outputs[:, 0]
-        block = StateSpace(A, B[:, 0], C, initial=B[:, 0])
-        _, y = run(block, {"u": lambda t: 0.0}, until=n * step, step=step)
-        np.testing.assert_allclose(y, expected.T, rtol=0, atol=4e-11)
-
-    def test_implicit_solver_follows_its_own_rule(self) -> None:
-        # trapezoidal: (I - hA/2) x+ = (I + hA/2) x; Newton stops at 1e-12.
-        h, x = 0.1, np.array([1.0, -2.0, 0.5])
-        block = StateSpace(A, B, C, initial=x)
-        _, y = run(block, {"u": lambda t: [0.0, 0.0]}, until=2.0, step=h, solver="trapezoidal")
-        expected = []
-        for _ in range(21):
-            expected.append(C @ x)
-            x = np.linalg.solve(np.eye(3) - h / 2 * A, (np.eye(3) + h / 2 * A) @ x)
-        np.testing.assert_allclose(y, expected, rtol=0, atol=1e-10)
-
-    def test_matrices_may_be_set(self) -> None:
-        d = Diagram(step=0.01)
-        d.connect(d.add(Constant([1.0, 0.0])), d.add(StateSpace(A, B, C, D), name="s"))
-        plan = d.compile()
-        changed = simulate(plan, 1.0, parameters={"s.A": 0.5 * A, "s.D": 2 * D}, progress=False)
-        other = Diagram(step=0.01)
-        other.connect(
-            other.add(Constant([1.0, 0.0])), other.add(StateSpace(0.5 * A, B, C, 2 * D), name="s")
-        )
-        assert np.array_equal(changed["s"], simulate(other, 1.0, progress=False)["s"])
-
-    def test_feedthrough_only_with_d(self) -> None:
-        assert StateSpace(A, B, C).feedthrough == ((),)
-        assert StateSpace(A, B, C, D).feedthrough == ((0,),)
-        assert "D" not in [p.name for p in StateSpace(A, B, C, 0 * D).parameters]
-
-    @pytest.mark.parametrize(
-        ("matrices", "message"),
-        [
-            (([[1, 2]], [1], [1]), "A must be square"),
-            ((A, [1, 2], C), "B needs 3 rows"),
-            ((A, B, [1, 2]), "C needs 3 columns"),
-            ((A, B, C, [1, 2, 3]), r"D must have shape \(2, 2\)"),
-            ((A, B, C, D, [1.0]), "1 values, but there are 3 states"),
-            ((A, B, C, np.nan), "`D` must be finite"),
-        ],
-    )
-    def test_bad_matrices(self, matrices: Any, message: str) -> None:
-        with pytest.raises(DiagramError, match=message):
-            StateSpace(*matrices)
-
-
-TRANSFER_FUNCTIONS = [
-    ([1], [1, 0]),
-    ([2.0], [0.3, 1]),
-    ([1, 2], [1, 0.4, 4]),
-    ([0, 3, 1, 5], [2, 1, 8]),
-    ([1, 0.5, 2, 1], [1, 3, 7, 4]),
-    ([7.0], [1, 2, 9, 3, 2]),
-]
-
-
-class TestTransferFunction:
-    # As for the state space: eigenvalues of these are below 4, but the companion matrices have norms up
-    # to 10, so (1e-2)^5 / 120 = 8e-13 per step over 2000 steps of states of size about 5: 1e-8 at the
-    # very most; 2e-10 is what decaying errors leave.
-    @pytest.mark.parametrize(("num", "den"), TRANSFER_FUNCTIONS)
-    def test_step_response(self, num: list[float], den: list[float]) -> None:
-        step, n = 1e-3, 2000
-        t, y = run(TransferFunction(num, den), {"u": lambda t: 1.0}, until=n * step, step=step)
-        trimmed = np.trim_zeros(num, "f")
-        _, expected = signal.step((trimmed, den), T=t)
-        np.testing.assert_allclose(y, expected, rtol=0, atol=2e-10)
-        np.testing.assert_allclose(
-            y, control.step_response(control.tf(trimmed, den), t).outputs, rtol=0, atol=2e-10
-        )
-
-    @pytest.mark.parametrize(("num", "den"), TRANSFER_FUNCTIONS)
-    def test_pulse_response(self, num: list[float], den: list[float]) -> None:
-        step, n = 1e-3, 2000
-        u = np.zeros(n + 1)
-        u[3] = 1 / step
-        block = TransferFunction(num, den)
-        _, y = run(block, {"u": sample(u, step)}, until=n * step, step=step, held=True)
-        system = (np.trim_zeros(num, "f"), den)
-        _, expected, _ = signal.lsim(system, u, np.arange(n + 1) * step, interp=False)
-        np.testing.assert_allclose(y, expected, rtol=0, atol=1e-9)
-
-    def test_follows_a_smooth_input_within_steps(self) -> None:
-        # y' = u - y, u = sin t: y = (sin t - cos t + exp(-t)) / 2; RK4's error at h = 0.01 is
-        # h^4 / 120 times derivatives of size 1, below 1e-10 for t up to 5.
-        t, y = run(TransferFunction([1], [1, 1]), {"u": np.sin}, until=5.0)
-        np.testing.assert_allclose(y, (np.sin(t) - np.cos(t) + np.exp(-t)) / 2, rtol=0, atol=3e-10)
-
-    def test_tiny_coefficients_count(self) -> None:
-        # 1e-20 / (1e-20 s + 1e-20) is 1 / (s + 1).
-        tiny = run(TransferFunction([1e-20], [1e-20, 1e-20]), {"u": np.sin}, until=1.0)[1]
-        assert np.array_equal(tiny, run(TransferFunction([1], [1, 1]), {"u": np.sin}, until=1.0)[1])
-        small = run(TransferFunction([1e-20], [1, 1]), {"u": np.sin}, until=1.0)[1]
-        np.testing.assert_allclose(small, 1e-20 * tiny, rtol=1e-12)
-
-    def test_feedthrough_by_degree(self) -> None:
-        assert TransferFunction([1, 0], [1, 1]).feedthrough == ((0,),)
-        assert TransferFunction([1], [1, 1]).feedthrough == ((),)
-
-    def test_scaled(self) -> None:
-        # 1e6 rad/s: the companion form has entries of 1 and 1e12 side by side.
-        block = TransferFunction([1e12], [1, 1e6, 1e12])
-        for parameter in block.parameters[:3]:
-            size = np.abs(parameter.value[parameter.value != 0])
-            assert size.max() / size.min() < 1e3
-        assert np.abs(block.parameters[0].value).max() < 4e6
-
-    def test_scaling_changes_no_transfer(self) -> None:
-        system = scale(
-            scale_free := realise_chain(np.array([-3.0]), np.array([-1, -50, -2e4]), 7.0)
-        )
-        s = 1j * np.logspace(-2, 5, 30)
-        for at in s:
-            values = [
-                q.C @ np.linalg.solve(at * np.eye(3) - q.A, q.B) + q.D for q in (system, scale_free)
-            ]
-            np.testing.assert_allclose(values[0], values[1], rtol=1e-12)
-
-    @pytest.mark.parametrize(
-        ("num", "den", "message"),
-        [
-            ([1, 0, 0], [1, 1], "improper: `num` has degree 2 in s, `den` only 1.*Derivative"),
-            ([1, 0], [1], "`den` has no s.*improper"),
-            ([4.0], [2.0], r"use Gain\(2\)"),
-            ([0.0], [1, 1], "`num` is zero"),
-            ([1], [0, 0], "`den` is zero"),
-            ([[1], [2]], [1, 1], "one list of coefficients"),
-        ],
-    )
-    def test_bad_polynomials(self, num: Any, den: Any, message: str) -> None:
-        with pytest.raises(DiagramError, match=message):
-            TransferFunction(num, den)
-
-    @settings(max_examples=25, deadline=None)
-    @given(
-        st.lists(st.floats(-2, 2), min_size=1, max_size=3),
-        st.lists(st.floats(0.5, 5), min_size=3, max_size=4),
-        st.floats(-3, 3),
-        st.floats(-3, 3),
-    )
-    def test_is_linear(self, num: list[float], poles: list[float], a: float, b: float) -> None:
-        # Superposition holds for the recursion itself; only rounding, 1e-16 times the terms, is left.
-        assume(np.any(num))
-        den = np.poly(-np.array(poles))
-        rng = np.random.default_rng(3)
-        u, v = rng.standard_normal((2, 61))
-
-        def respond(values: Array) -> Array:
-            block = TransferFunction(num, den)
-            return run(block, {"u": sample(values, 0.01)}, until=0.6, held=True)[1]
-
-        np.testing.assert_allclose(
-            respond(a * u + b * v), a * respond(u) + b * respond(v), rtol=0, atol=1e-11
-        )
-
-
-class TestZeroPole:
-    @pytest.mark.parametrize(
-        ("zeros", "poles", "gain"),
-        [
-            ([], [-1.0], 2.0),
-            ([-5.0], [-1.0], 2.0),
-            ([1j, -1j], [-1, -2, -3], -1.5),
-            ([-1], [-1 + 2j, -1 - 2j, -3], 1.0),
-            ([-4, -5], [-1, -2, -3 + 1j, -3 - 1j, -6], 10.0),
-            ([2, 0], [-1, -1, -1, -1], 1.0),
-        ],
-    )
-    def test_step_response(self, zeros: Any, poles: Any, gain: float) -> None:
-        step, n = 1e-3, 2000
-        t, y = run(ZeroPole(zeros, poles, gain), {"u": lambda t: 1.0}, until=n * step, step=step)
-        _, expected = signal.step(signal.ZerosPolesGain(zeros, poles, gain), T=t)
-        np.testing.assert_allclose(y, expected, rtol=0, atol=1e-9)
-
-    def test_many_equal_poles(self) -> None:
-        # 1/(s+1)^12: step response 1 - exp(-t) (1 + t + … + t^11/11!).
-        t, y = run(ZeroPole([], [-1.0] * 12), {"u": lambda t: 1.0}, until=20.0, step=5e-3)
-        terms = np.cumprod([np.ones_like(t)] + [t / k for k in range(1, 12)], axis=0).sum(axis=0)
-        np.testing.assert_allclose(y, 1 - np.exp(-t) * terms, rtol=0, atol=1e-9)
-
-    @settings(max_examples=60, deadline=None)
-    @given(st.data())
-    def test_frequency_response_of_the_chain(self, data: st.DataObject) -> None:
-        real = st.floats(-9, -0.1)
-        pair = st.tuples(st.floats(-5, -0.1), st.floats(0.1, 9))
-
-        def draw(largest: int) -> Array:
-            singles = data.draw(st.lists(real, max_size=largest))
-            pairs = data.draw(st.lists(pair, max_size=(largest - len(singles)) // 2))
-            return np.array([*singles, *(complex(a, s * b) for a, b in pairs for s in (1, -1))])
-
-        poles = draw(6)
-        assume(poles.size)
-        zeros = draw(poles.size)
-        chain = scale(realise_chain(zeros, poles, 2.0))
-        assert len(chain.A) == poles.size
-        for at in 1j * np.array([0.0, 0.3, 2.0, 20.0]):
-            expected = 2.0 * np.prod(at - zeros) / np.prod(at - poles)
-            found = chain.C @ np.linalg.solve(at * np.eye(poles.size) - chain.A, chain.B) + chain.D
-            scale_of_terms = np.prod(np.abs(at) + np.abs(zeros)) / np.prod(np.abs(at - poles))
-            assert abs(found[0, 0] - expected) <= 1e-9 * (2 * scale_of_terms)
-
-    @pytest.mark.parametrize(
-        ("zeros", "poles", "gain", "message"),
-        [
-            ([-1, -2], [-1], 1.0, "improper: 2 zeros, but only 1 poles"),
-            ([], [-1 + 1j], 1.0, "conjugate pairs"),
-            ([], [], 1.0, "use Gain"),
-            ([], ["a"], 1.0, "wants numbers"),
-            ([], [np.inf], 1.0, "finite"),
-            ([], [-1], [1, 2], "one number"),
-        ],
-    )
-    def test_bad_roots(self, zeros: Any, poles: Any, gain: Any, message: str) -> None:
-        with pytest.raises(DiagramError, match=message):
-            ZeroPole(zeros, poles, gain)
-
-
 class TestTransportDelay:
     def test_whole_steps_give_the_samples_themselves(self) -> None:
         step = 0.1  # 0.1 n is rounded, and so is 0.7 / 0.1
@@ -598,7 +347,7 @@ class TestTransportDelay:
         assert 1e-4 < error.max() <= 25e-4 / 8
 
     def test_within_steps(self) -> None:
-        # RK4 integrates the straight lines of a delayed ramp exactly only if minor steps follow them.
+        # RK4 integrates the lines of a delayed ramp exactly only if minor steps follow them.
         d = Diagram(step=0.01)
         delay = d.add(TransportDelay(0.0234, 0.0), name="delay")
         d.connect(d.add(Follow(lambda t: 2.0 * t), name="u"), delay)
@@ -628,8 +377,8 @@ class TestTransportDelay:
     @settings(max_examples=20, deadline=None)
     @given(st.integers(1, 40), st.floats(1.0, 30.0), st.sampled_from(EXPLICIT))
     def test_time_shift(self, by: int, steps: float, solver: str) -> None:
-        # A delayed input gives the delayed output. Rounding of t, 1e-16, moves the point between two
-        # samples by 1e-14 steps. The input starts from what was before, so without a jump.
+        # A delayed input gives the delayed output. Rounding of t, 1e-16, moves the point between
+        # two samples by 1e-14 steps. The input starts from what was before, so without a jump.
         step = 0.01
         u = np.random.default_rng(5).standard_normal(80)
         u[0] = 0.0
@@ -679,7 +428,7 @@ class TestTransportDelay:
     def test_too_long(self) -> None:
         d = Diagram(step=1e-6)
         d.connect(d.add(Constant(1.0)), d.add(TransportDelay(1.0, longest=100.0)))
-        with pytest.raises(DiagramError, match="keeps 1e.08 samples"):
+        with pytest.raises(DiagramError, match=r"keeps 1e\+08 samples"):
             d.compile()
 
     @pytest.mark.parametrize(
@@ -708,7 +457,7 @@ REMEMBERING: dict[str, Callable[[], NativeBlock]] = {
         reset="rising", initial_port=True, limits=(-1, 0.9)
     ),
     "derivative": lambda: Derivative(0.05),
-    "state space": lambda: StateSpace(A, B[:, 0], C, [[0.1], [0.2]]),
+    "state space": lambda: StateSpace([[-1, 2], [-2, -1]], [1, 0], [1, 3], 0.1),
     "transfer function": lambda: TransferFunction([1, 2], [1, 3, 2]),
     "zero pole": lambda: ZeroPole([-1], [-2, -3]),
     "transport delay": lambda: TransportDelay(0.0537),
@@ -723,8 +472,7 @@ def test_restored_run_is_the_same_bits(make: Callable[[], NativeBlock], solver: 
     d.add(block, name="block")
     for k, name in enumerate(block.input_index):
         d.connect(d.add(Follow(lambda t, k=k: wavy(t + k)), name=f"of {name}"), block[name])
-    if len(block.outputs[0:1]) and block.outputs[0].width in (1, "n"):
-        d.connect(block["y"], d.add(Integrator(), name="area"))
+    d.connect(block["y"], d.add(Integrator(), name="area"))
     plan = d.compile()
 
     def go_on(instance: Any, evaluations: int) -> list[bytes]:
@@ -751,22 +499,25 @@ def test_restored_run_is_the_same_bits(make: Callable[[], NativeBlock], solver: 
         assert go_on(second, 0) == through
 
 
-def test_expm_reference_of_a_closed_loop() -> None:
-    # Plant 1/(s^2 + 0.4 s + 4) under unit feedback from 3: x' = (A - 3 B C) x + 3 B.
-    plant = TransferFunction([1], [1, 0.4, 4])
-    d = Diagram(step=1e-3)
-    d.add(plant, name="plant")
-    error = d.add(Follow(lambda t: 3.0), name="r")
-
-    class Minus(PythonBlock):
-        def output(self, t: float, x: Any, u: Any) -> Any:
-            return 3.0 * (u[0] - u[1])
-
-    law = d.add(Minus(inputs=["r", "y"], outputs=["u"]), name="law")
-    d.connect(error, law["r"])
-    d.connect(plant, law["y"])
-    d.connect(law, plant)
-    y = simulate(d, 3.0, progress=False)["plant.y"]
-    a = np.array([[0, 1, 0], [-7, -0.4, 9], [0, 0, 0]])  # position, speed, reference
-    expected = [(linalg.expm(a * t) @ [0, 0, 1])[0] for t in (1.0, 2.0, 3.0)]
-    np.testing.assert_allclose(y[[1000, 2000, 3000]], expected, rtol=0, atol=1e-10)
+@pytest.mark.parametrize("junk", [np.nan, np.inf, -np.inf, -1.0, 1e300, 0.5, 2.0**31, 2.0**53])
+@pytest.mark.parametrize("make", REMEMBERING.values(), ids=REMEMBERING)
+def test_hostile_memory_is_harmless(make: Callable[[], NativeBlock], junk: float) -> None:
+    # A serialised state may hold anything where a kernel keeps a flag or a place in a ring.
+    block = make()
+    d = Diagram(step=0.01)
+    d.add(block, name="block")
+    for name in block.input_index:
+        d.connect(d.add(Follow(wavy), name=f"of {name}"), block[name])
+    with d.compile().start() as instance:
+        instance.run(10)
+        kept = instance.save()
+        expected = instance.get("block.y")
+        for place in (slice(0, 1), slice(1, 2), slice(2, 3), slice(None)):
+            instance.memory[place] = junk
+            instance.touch()
+            try:
+                instance.run(20)
+            except BlockError as error:
+                assert "not finite" in str(error)
+            instance.restore(kept)
+        assert instance.get("block.y") == expected

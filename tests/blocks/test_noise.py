@@ -183,8 +183,8 @@ def test_mistakes(make: Any, message: str) -> None:
 
 # Taken from this engine on x86-64 with gcc; a platform where they differ rounds differently.
 GOLDEN_NORMAL = [
-    "0x1.5ac69498a3392p-2",
-    "0x1.2a7b21089ee92p-1",
+    "0x1.5ac69498a3391p-2",
+    "0x1.2a7b21089ee91p-1",
     "0x1.983d70f409c5cp-3",
     "0x1.4e8f6046ca933p+0",
 ]
@@ -195,8 +195,8 @@ GOLDEN_UNIFORM = [
     "0x1.6699fed49412fp+0",
 ]
 GOLDEN_TAIL = [
-    "0x1.8fd645e0410b8p+1",
+    "0x1.8fd645e0410b9p+1",
     "0x1.8733c5138b15dp+1",
-    "-0x1.c1f59a5d937b0p+1",
+    "-0x1.c1f59a5d937afp+1",
     "-0x1.81722bdb6c4acp+1",
 ]

@@ -9,10 +9,6 @@
 
 #include "scheduler/engine.h"
 
-void bl_guard_init(bl_guard *g) {
-    memset(g->memory, 0, BL_GUARD_MEMORY * sizeof(double));
-}
-
 static bool has_edge(const bl_guard *g, double now) {
     if (g->edge == BL_EDGE_LEVEL) return now > 0.0;
     if (g->memory[BL_GUARD_SEEN] == 0.0) return false;
@@ -23,17 +19,28 @@ static bool has_edge(const bl_guard *g, double now) {
 
 static double *shadow_of(const bl_guard *g) { return g->memory + BL_GUARD_MEMORY + g->signal_count; }
 
-static void copy_states(const bl_guard *g, bool keep) {
-    const size_t x_size = (size_t)g->x_count * sizeof(double);
-    const size_t z_size = (size_t)g->z_count * sizeof(double);
+static void keep_shadow(bl_guard *g) {
     double *shadow = shadow_of(g);
-    if (keep) {
-        memcpy(shadow, g->x, x_size);
-        memcpy(shadow + g->x_count, g->z, z_size);
-    } else {
-        memcpy(g->x, shadow, x_size);
-        memcpy(g->z, shadow + g->x_count, z_size);
-    }
+    memcpy(shadow, g->x, (size_t)g->x_count * sizeof(double));
+    memcpy(shadow + g->x_count, g->z, (size_t)g->z_count * sizeof(double));
+    g->memory[BL_GUARD_SHADOWED] = 1.0;
+}
+
+static void put_back_shadow(bl_guard *g) {
+    const double *shadow = shadow_of(g);
+    memcpy(g->x, shadow, (size_t)g->x_count * sizeof(double));
+    memcpy(g->z, shadow + g->x_count, (size_t)g->z_count * sizeof(double));
+}
+
+/* Cleared too, so that equal states are equal bytes. */
+static void forget_shadow(bl_guard *g) {
+    memset(shadow_of(g), 0, (size_t)(g->x_count + g->z_count) * sizeof(double));
+    g->memory[BL_GUARD_SHADOWED] = 0.0;
+}
+
+void bl_guard_init(bl_guard *g) {
+    memset(g->memory, 0, BL_GUARD_MEMORY * sizeof(double));
+    forget_shadow(g);
 }
 
 static int restart_blocks(bl_engine *e, bl_guard *g, double t) {
@@ -53,8 +60,8 @@ static int restart_blocks(bl_engine *e, bl_guard *g, double t) {
 int bl_guard_decide(bl_engine *e, bl_guard *g, double t) {
     double *m = g->memory;
     if (m[BL_GUARD_SHADOWED] != 0.0) {
-        copy_states(g, false);
-        m[BL_GUARD_SHADOWED] = 0.0;
+        put_back_shadow(g);
+        forget_shadow(g);
     }
     memcpy(g->signals, m + BL_GUARD_MEMORY, (size_t)g->signal_count * sizeof(double));
     bool active = bl_active(e, g->parent), restart = false;
@@ -71,8 +78,7 @@ int bl_guard_decide(bl_engine *e, bl_guard *g, double t) {
     m[BL_GUARD_ACTIVE] = active ? 1.0 : 0.0;
     m[BL_GUARD_FRESH] = fresh ? 1.0 : 0.0;
     if (!restart) return BL_OK;
-    copy_states(g, true);
-    m[BL_GUARD_SHADOWED] = 1.0;
+    keep_shadow(g);
     return restart_blocks(e, g, t);
 }
 
@@ -80,7 +86,7 @@ int bl_guard_decide(bl_engine *e, bl_guard *g, double t) {
 void bl_guard_commit(const bl_engine *e, bl_guard *g) {
     double *m = g->memory;
     memcpy(m + BL_GUARD_MEMORY, g->signals, (size_t)g->signal_count * sizeof(double));
-    m[BL_GUARD_SHADOWED] = 0.0;
+    if (m[BL_GUARD_SHADOWED] != 0.0) forget_shadow(g);
     if (!bl_active(e, g->parent)) return; /* it stands still, like all else in there */
     m[BL_GUARD_BEFORE] = *g->control;
     m[BL_GUARD_SEEN] = 1.0;

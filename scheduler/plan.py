@@ -30,6 +30,7 @@ MAGIC = b"biellaP\n"
 VERSION = 1
 _HEAD = struct.Struct("<8sIIQQ")
 _SECTION = struct.Struct("<4sIQQ")
+_META_KEYS = {"name", "step", "start", "solver", "blocks", "inputs", "outputs", "loops"}
 BLOCK_RECORD = np.dtype([
     (name, "<i4")
     for name in (
@@ -109,7 +110,13 @@ class Plan:
     @cached_property
     def meta(self) -> dict[str, Any]:
         """What section META says."""
-        return json.loads(self.sections["META"])  # type: ignore[no-any-return]
+        try:
+            meta = json.loads(self.sections["META"])
+        except (ValueError, RecursionError):
+            raise PlanError("its description cannot be read.") from None
+        if not isinstance(meta, dict) or not _META_KEYS <= meta.keys():
+            raise PlanError("its description is not complete.")
+        return meta
 
     @property
     def name(self) -> str:

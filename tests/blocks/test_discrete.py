@@ -109,7 +109,7 @@ class TestDiscreteIntegrator:
     def test_against_its_transfer_function(self, method: Any) -> None:
         # gain T times 1/(z-1), z/(z-1) and (z+1)/(2(z-1)). 300 sums of 1e-2: 300 * 1e-17.
         num = {"forward": [0, 1], "backward": [1, 0], "trapezoidal": [0.5, 0.5]}[method]
-        expected = signal.lfilter(2.5 * STEP * np.array(num), [1, -1], U, axis=0) + [1.0, -2.0]
+        expected = [1.0, -2.0] + signal.lfilter(2.5 * STEP * np.array(num), [1, -1], U, axis=0)
         y = run(DiscreteIntegrator(method, [1.0, -2.0], gain=2.5))
         np.testing.assert_allclose(y, expected, rtol=0, atol=1e-13)
 

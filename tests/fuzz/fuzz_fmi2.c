@@ -143,7 +143,7 @@ static void do_step(script *s, int n) {
     double now = s->steps[n], size = 1e-3 * (how % 8);
     if (how == 255) now = next_real(s);
     if (how >= 253) size = next_real(s);
-    if (size > 1.0 && size < 1e12) size = 1.0; /* a long step is legal, and slow */
+    if (size > 0.02 && size < 1e12) size = 0.02; /* a long step is legal, and slow */
     if (fmi2DoStep(s->instances[n], now, size, how & 1) == fmi2OK) s->steps[n] = now + size;
     else {
         fmi2Real reached = 0.0;

@@ -1,0 +1,30 @@
+"""Every example runs as a script, makes its picture, and compiles from the command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("[0-9][0-9]_*.py"))
+
+
+def test_there_are_examples():
+    assert EXAMPLES
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example(example, tmp_path):
+    assert len(example.read_text().splitlines()) <= 80
+    done = subprocess.run(
+        [sys.executable, "-W", "error", example], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    pictures = [p for p in tmp_path.iterdir() if p.suffix in (".png", ".svg", ".gif")]
+    assert pictures and all(p.stat().st_size > 1000 for p in pictures)
+    check = subprocess.run(
+        [sys.executable, "-m", "biella.cli", "check", example], capture_output=True, text=True
+    )
+    assert check.returncode == 0, check.stderr

@@ -89,7 +89,6 @@ static int full_integrator_restarts(const bl_block *b) {
     if (edge == FULL_INTEGRATOR_NEVER) return 0;
     const double before = b->z[FULL_INTEGRATOR_BEFORE], now = b->u[1][0];
     if (edge == FULL_INTEGRATOR_LEVEL) return now > 0.0;
-    if (b->z[FULL_INTEGRATOR_STARTED] == 0.0) return 0;
     const int rising = before <= 0.0 && now > 0.0, falling = before > 0.0 && now <= 0.0;
     return (edge != FULL_INTEGRATOR_FALLING && rising) || (edge != FULL_INTEGRATOR_RISING && falling);
 }

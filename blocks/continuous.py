@@ -41,7 +41,7 @@ class Integrator(NativeBlock):
     reset
         Adds an input ``reset``, which sets x to its start value when it rises from zero or below
         to above zero (``"rising"``), when it falls back (``"falling"``), at ``"either"``, or as
-        long as it is above zero (``"level"``). The first tick has no edge.
+        long as it is above zero (``"level"``).
     initial_port
         Adds an input ``initial``, which gives the start value instead: at the first tick, and at
         each reset.
@@ -85,6 +85,7 @@ class Integrator(NativeBlock):
         plain = limits is None and reset is None and not initial_port and not state_port
         if not plain:
             self.kernel = "full_integrator"  # type: ignore[misc]
+        self.memory_holds = not initial_port  # its first output is not yet the state
         super().__init__(
             inputs=inputs,
             outputs=outputs,

@@ -31,6 +31,7 @@ class UnitDelay(NativeBlock):
     """
 
     kernel = "unit_delay"
+    smooth_memory = True
 
     def __init__(
         self, initial: Any = 0.0, *, period: float | None = None, offset: float = 0.0
@@ -91,6 +92,7 @@ class DiscreteIntegrator(NativeBlock):
     """
 
     kernel = "discrete_integrator"
+    smooth_memory = True
 
     def __init__(
         self,

@@ -436,9 +436,12 @@ def _emit(
                 # On the stack: n verdicts, and the left operand on top.
                 more, needed = _emit(arguments[n + 1], sources)
                 words += more
-                last = n == len(operations) - 1
-                words += [_NUMBERS[operation]] if last else [tuck, _NUMBERS[operation], swap]
-                height = max(height, n + 1 + needed, n + 3)
+                height = max(height, n + 1 + needed)
+                if n == len(operations) - 1:
+                    words.append(_NUMBERS[operation])
+                else:
+                    words += [tuck, _NUMBERS[operation], swap]
+                    height = max(height, n + 3)
             return [*words, *[_NUMBERS["and"]] * (len(operations) - 1)], height
 
 

@@ -147,6 +147,7 @@ class DiscreteStateSpace(AbstractStateSpace):
     """
 
     kernel = "discrete_state_space"
+    smooth_memory = True
 
     def __init__(
         self,
@@ -186,6 +187,7 @@ class DiscreteTransferFunction(NativeBlock):
     """
 
     kernel = "discrete_transfer_function"
+    smooth_memory = True
 
     def __init__(
         self,

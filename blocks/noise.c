@@ -26,9 +26,9 @@ static double noise_log(double v) {
         m *= 0.5;
         exponent++;
     }
-    /* artanh s = s + s^3 / 3 + s^5 / 5 …; |s| < 0.1716, so the first term left out is below 1e-19. */
+    /* artanh s = s + s^3 / 3 + s^5 / 5 …; |s| < 0.1716, so the first term left out is below 2e-19. */
     const double s = (m - 1.0) / (m + 1.0), s2 = s * s, s4 = s2 * s2;
-    const double odd = ((((1.0 / 23 * s4 + 1.0 / 19) * s4 + 1.0 / 15) * s4 + 1.0 / 11) * s4 + 1.0 / 7) * s4 + 1.0 / 3;
+    const double odd = (((1.0 / 19 * s4 + 1.0 / 15) * s4 + 1.0 / 11) * s4 + 1.0 / 7) * s4 + 1.0 / 3;
     const double even = (((1.0 / 21 * s4 + 1.0 / 17) * s4 + 1.0 / 13) * s4 + 1.0 / 9) * s4 + 1.0 / 5;
     const double sum = s2 * odd + s4 * even;
     return exponent * 0.69314718055994530942 + 2.0 * (s + s * sum);

@@ -25,8 +25,7 @@ typedef enum {
 
 enum {
     BEFORE_STEPS = INSTANTIATED | INITIALIZING,
-    ALIVE = INSTANTIATED | INITIALIZING | STEPPING | STEP_FAILED | TERMINATED,
-    ANY_STATE = ALIVE | BROKEN,
+    ANY_STATE = INSTANTIATED | INITIALIZING | STEPPING | STEP_FAILED | TERMINATED | BROKEN,
 };
 
 /* A communication point may miss the grid by this part of a base step. */
@@ -91,7 +90,7 @@ static const char *state_name(bl_fmu_state state) {
     }
 }
 
-/* Reports an engine's failure; after that only reset and free are allowed. */
+/* Reports an engine's failure; from there only a saved state or a reset leads back. */
 static fmi2Status fail(bl_fmu *f) {
     const int32_t block = bl_failed_block(f->engine);
     const char *path = bl_block_path(f->engine, block), *note = bl_block_note(f->engine, block);
@@ -261,9 +260,9 @@ static fmi2Status check_arrays(const bl_fmu *f, const void *references, size_t c
     return fmi2Error;
 }
 
-/* Outputs are computed only if one is asked for. */
+/* Outputs are computed only if one is asked for. After an error the values are as it left them. */
 static fmi2Status get(bl_fmu *f, const bl_variable *variable, double *value) {
-    if (variable->causality == BL_OUTPUT || variable->causality == BL_LOCAL) {
+    if (f->state != BROKEN && (variable->causality == BL_OUTPUT || variable->causality == BL_LOCAL)) {
         if (f->state & BEFORE_STEPS && prepare(f) != fmi2OK) return fmi2Error;
         if (bl_outputs(f->engine) != BL_OK) return fail(f);
     }
@@ -291,7 +290,7 @@ static fmi2Status set(bl_fmu *f, const bl_variable *variable, double value) {
 
 #define GET(function, type, kind, or_kind, convert)                                                        \
     fmi2Status function(fmi2Component c, const fmi2ValueReference references[], size_t count, type values[]) { \
-        ENTER(ALIVE, #function)                                                                            \
+        ENTER(ANY_STATE, #function)                                                                        \
         fmi2Status status = check_arrays(f, references, count, values);                                    \
         for (size_t k = 0; k < count && status == fmi2OK; k++) {                                           \
             const bl_variable *variable = find_variable(f, references[k], kind, or_kind);                  \
@@ -329,7 +328,7 @@ SET(fmi2SetBoolean, fmi2Boolean, BL_BOOLEAN, BL_BOOLEAN, values[k] != fmi2False 
 fmi2Status fmi2GetString(fmi2Component c, const fmi2ValueReference references[], size_t count, fmi2String values[]) {
     (void)references;
     (void)values;
-    ENTER(ALIVE, "fmi2GetString")
+    ENTER(ANY_STATE, "fmi2GetString")
     if (count == 0) return fmi2OK;
     say(f, fmi2Error, "this FMU has no string variables");
     return fmi2Error;
@@ -356,7 +355,7 @@ static bl_fmu_snapshot *snapshot_of(const bl_fmu *f, fmi2FMUstate state) {
 }
 
 fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
-    ENTER(ALIVE, "fmi2GetFMUstate")
+    ENTER(ANY_STATE, "fmi2GetFMUstate")
     if (!state) return fmi2Error;
     bl_fmu_snapshot *snapshot = *state ? snapshot_of(f, *state) : calloc(1, snapshot_size(f));
     if (!snapshot) return fmi2Error;
@@ -371,7 +370,7 @@ fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
 }
 
 fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
-    ENTER(ALIVE, "fmi2SetFMUstate")
+    ENTER(ANY_STATE, "fmi2SetFMUstate")
     const bl_fmu_snapshot *snapshot = snapshot_of(f, state);
     if (!snapshot) return fmi2Error;
     if (bl_restore(f->engine, snapshot + 1, (size_t)snapshot->size) != BL_OK) {
@@ -396,14 +395,14 @@ fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *state) {
 }
 
 fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t *size) {
-    ENTER(ALIVE, "fmi2SerializedFMUstateSize")
+    ENTER(ANY_STATE, "fmi2SerializedFMUstateSize")
     if (!size || !snapshot_of(f, state)) return fmi2Error;
     *size = snapshot_size(f);
     return fmi2OK;
 }
 
 fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size) {
-    ENTER(ALIVE, "fmi2SerializeFMUstate")
+    ENTER(ANY_STATE, "fmi2SerializeFMUstate")
     const bl_fmu_snapshot *snapshot = snapshot_of(f, state);
     if (!snapshot || !bytes || size < snapshot_size(f)) {
         say(f, fmi2Error, "a serialised state needs %zu bytes", snapshot_size(f));
@@ -414,7 +413,7 @@ fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte b
 }
 
 fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size_t size, fmi2FMUstate *state) {
-    ENTER(ALIVE, "fmi2DeSerializeFMUstate")
+    ENTER(ANY_STATE, "fmi2DeSerializeFMUstate")
     bl_fmu_snapshot head;
     if (!bytes || !state || size < snapshot_size(f)) {
         say(f, fmi2Error, "a serialised state has %zu bytes, got %zu", snapshot_size(f), size);
@@ -422,7 +421,7 @@ fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size
     }
     memcpy(&head, bytes, sizeof head);
     const int known = head.fmu_state == INSTANTIATED || head.fmu_state == INITIALIZING || head.fmu_state == STEPPING ||
-                      head.fmu_state == STEP_FAILED || head.fmu_state == TERMINATED;
+                      head.fmu_state == STEP_FAILED || head.fmu_state == TERMINATED || head.fmu_state == BROKEN;
     if (head.magic != SNAPSHOT_MAGIC || head.size != bl_state_size(f->engine) || !known) {
         say(f, fmi2Error, "this is not a serialised state of this FMU");
         return fmi2Error;

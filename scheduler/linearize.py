@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..blocks.block import NativeBlock
+from ..blocks.block import AbstractBlock, NativeBlock
 from ..errors import BiellaError
 from .diagram import Diagram
 from .engine import Instance
@@ -33,6 +34,10 @@ def linearize(
     held; a diagram with sampled blocks has only this one.
 
     Derivatives are central differences; for a smooth diagram the relative error is about 1e-9.
+    For its poles take ``numpy.linalg.eigvals(system.A)``: scipy's ``poles`` go through polynomials.
+
+    A limit that is reached, and whether a conditional subsystem runs, count as they are at the
+    operating point.
 
     Parameters
     ----------
@@ -55,29 +60,51 @@ def linearize(
     chosen_outputs = [plan.find_signal(name) for name in outputs or plan.outputs]
     if not chosen_outputs:
         raise BiellaError("linearize wants outputs: name them, or declare them with d.output(…).")
-    _check_sampled(diagram, plan, period)
+    ticks = _whole_ticks(plan, at) if isinstance(at, Real) else 0
+    _check_sampled(diagram, plan, period, ticks)
     with Instance(plan) as instance:
         if isinstance(at, Mapping):
             for path, value in at.items():
                 instance.set(path, value)
+        elif not isinstance(at, Real | None):
+            raise BiellaError(f"at is a time in seconds, or values by path, not {at!r}.")
         instance.initialise()
-        if isinstance(at, int | float):
-            instance.run(round((at - plan.start_time) / plan.step))
+        if instance.run(ticks)[0] < ticks:
+            raise BiellaError(
+                f"the run ended at t = {instance.time:g} s, before the operating point at "
+                f"t = {at:g} s."
+            )
         in_slots, out_slots = _slots(chosen_inputs), _slots(chosen_outputs)
         if period is None:
             return _continuous(instance, in_slots, out_slots)
-        return _discrete(plan, instance, in_slots, out_slots, period)
+        return _discrete(diagram, plan, instance, in_slots, out_slots, period)
 
 
-def _check_sampled(diagram: Diagram, plan: Plan, period: float | None) -> None:
-    """Refuse what has no linearisation of the kind that is asked for."""
-    objects = {item.path: item.block for item in flatten(diagram).blocks}
+def _whole_ticks(plan: Plan, at: Real) -> int:
+    ticks = round((float(at) - plan.start_time) / plan.step)
+    if ticks < 0:
+        raise BiellaError(
+            f"the operating point at t = {at:g} s lies before the start, {plan.start_time:g} s."
+        )
+    return ticks
+
+
+def _check_sampled(diagram: Diagram, plan: Plan, period: float | None, at: int) -> None:
+    """Refuse what has no linearisation of the kind that is asked for, or none at tick `at`."""
+    objects = _blocks_by_path(diagram)
     rates = np.frombuffer(plan.sections["RATE"], dtype="<i8").reshape(-1, 2)
     ticks = None if period is None else round(period / plan.step)
     for info, record in zip(plan.blocks, plan.block_records, strict=True):
+        block = objects[info.path]
         every, offset = (int(v) for v in rates[record["rate"]])
-        if record["z_count"] == 0 and every <= 1:
-            continue  # nothing to remember and nothing to hold
+        holds = record["z_count"] == 0 or (isinstance(block, NativeBlock) and block.memory_holds)
+        if holds and every <= 1:
+            continue  # nothing that could vary from tick to tick
+        if isinstance(block, NativeBlock) and not (holds or block.smooth_memory):
+            raise BiellaError(
+                f"`{info.path}` ({info.type}) has memory that is no smooth state: it cannot be "
+                f"linearised. Replace it, for this purpose, by what it does on average."
+            )
         if ticks is None:
             raise BiellaError(
                 f"`{info.path}` ({info.type}) is sampled, so the diagram has no continuous "
@@ -88,12 +115,15 @@ def _check_sampled(diagram: Diagram, plan: Plan, period: float | None) -> None:
                 f"a period of {period:g} s is no whole multiple of that of `{info.path}`, "
                 f"{info.rate}."
             )
-        block = objects.get(info.path)
-        if isinstance(block, NativeBlock) and record["z_count"] and not block.smooth_memory:
+        if every and at % every:
             raise BiellaError(
-                f"`{info.path}` ({info.type}) has memory that is no smooth state: it cannot be "
-                f"linearised. Replace it, for this purpose, by what it does on average."
+                f"at t = {plan.start_time + at * plan.step:g} s `{info.path}` ({info.type}, every "
+                f"{info.rate}) is between two samples: linearise at a whole multiple of its period."
             )
+
+
+def _blocks_by_path(diagram: Diagram) -> dict[str, AbstractBlock]:
+    return {item.path: item.block for item in flatten(diagram).blocks}
 
 
 def _continuous(instance: Instance, in_slots: list[int], out_slots: list[int]) -> Any:
@@ -114,7 +144,12 @@ def _continuous(instance: Instance, in_slots: list[int], out_slots: list[int]) -
 
 
 def _discrete(
-    plan: Plan, instance: Instance, in_slots: list[int], out_slots: list[int], period: float
+    diagram: Diagram,
+    plan: Plan,
+    instance: Instance,
+    in_slots: list[int],
+    out_slots: list[int],
+    period: float,
 ) -> Any:
     from scipy.signal import StateSpace
 
@@ -123,25 +158,38 @@ def _discrete(
         raise BiellaError(
             f"a period of {period:g} s is not a whole multiple of the step, {plan.step:g} s."
         )
-    layout = instance.layout
-    first = layout.parameters + layout.signals
-    state_slots = list(range(first, first + layout.states + layout.memory))
+    state_slots = _state_slots(diagram, plan, instance)
 
     def measure() -> Array:
         saved = instance.save()
         instance.evaluate()
         shown = instance.values[out_slots].copy()
         instance.run(ticks)
-        instance.evaluate()
         reached = instance.values[state_slots].copy()
         instance.restore(saved)
         return np.concatenate([reached, shown])
 
     jacobian = _difference(instance, state_slots + in_slots, measure)
     n = len(state_slots)
-    return StateSpace(
-        jacobian[:n, :n], jacobian[:n, n:], jacobian[n:, :n], jacobian[n:, n:], dt=period
-    )
+    # Work memory is written before it is read, so nothing depends on what it was: it is no state.
+    kept = np.flatnonzero(jacobian[:, :n].any(axis=0))
+    forward, shown = jacobian[kept], jacobian[n:]
+    return StateSpace(forward[:, kept], forward[:, n:], shown[:, kept], shown[:, n:], dt=period)
+
+
+def _state_slots(diagram: Diagram, plan: Plan, instance: Instance) -> list[int]:
+    """Where the states of all blocks lie: the continuous ones, and memory that is smooth."""
+    layout = instance.layout
+    first = layout.parameters + layout.signals
+    slots = list(range(first, first + layout.states))
+    objects = _blocks_by_path(diagram)
+    for info, record in zip(plan.blocks, plan.block_records, strict=True):
+        block = objects[info.path]
+        if isinstance(block, NativeBlock) and block.memory_holds:
+            continue
+        begin = first + layout.states + int(record["z_first"])
+        slots += range(begin, begin + int(record["z_count"]))
+    return slots
 
 
 def _difference(instance: Instance, slots: list[int], measure: Any) -> Array:

@@ -145,6 +145,10 @@ static int load_head(bl_loader *l) {
 #endif
     l->sections = (const bl_plan_section *)(const void *)(l->bytes + sizeof head);
     l->section_count = head.section_count;
+    /* The hash does not cover the head, so a wrong number of sections shows only here. */
+    REQUIRE(head.section_count > 0 &&
+                l->sections[0].offset == sizeof head + head.section_count * sizeof(bl_plan_section),
+            "its directory does not end where the first section starts");
     l->e->plan_hash = head.hash;
     return BL_OK;
 }

@@ -114,7 +114,7 @@ class Plan:
             meta = json.loads(self.sections["META"])
         except (ValueError, RecursionError):
             raise PlanError("its description cannot be read.") from None
-        if not isinstance(meta, dict) or not _META_KEYS <= meta.keys():
+        if not isinstance(meta, dict) or not meta.keys() >= _META_KEYS:
             raise PlanError("its description is not complete.")
         return meta
 

@@ -103,6 +103,7 @@ class HeldOutput(NativeBlock):
     """
 
     kernel = "held_output"
+    memory_holds = True
 
     def __init__(self, initial: float, reset: bool) -> None:
         super().__init__(

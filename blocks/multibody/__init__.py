@@ -1,0 +1,38 @@
+"""Mechanisms: bodies, joints and forces, described as data."""
+
+from .bodies import Body, Marker
+from .forces import (
+    Bushing,
+    Driver,
+    Friction,
+    JointLoad,
+    Load,
+    Spring,
+    Stop,
+    TorsionalSpring,
+)
+from .joints import Joint
+from .laws import AbstractLaw, Constant, Formula, Input, Linear, Sine, Table
+from .system import System
+
+__all__ = [
+    "AbstractLaw",
+    "Body",
+    "Bushing",
+    "Constant",
+    "Driver",
+    "Formula",
+    "Friction",
+    "Input",
+    "Joint",
+    "JointLoad",
+    "Linear",
+    "Load",
+    "Marker",
+    "Sine",
+    "Spring",
+    "Stop",
+    "System",
+    "Table",
+    "TorsionalSpring",
+]

@@ -28,6 +28,7 @@ _TITLE, _TITLE_STRIP, _FOOT = 8.5, 22.0, 12.0
 _SIGN = 8.0
 _WIDTH_NUMBER = 6.5
 _SMALLEST_FRAME = 60.0
+_SIGNED = {"Sum": "+-", "Product": "*/", "Divide": "*/"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,8 +346,8 @@ def _facts(name: str, block: AbstractBlock) -> Facts:
     value = block.parameters[0].value if block.parameters else None
     integers = getattr(block, "integers", ())
     signs = ""
-    if kind == "Sum" and not callable(integers) and len(integers) == len(block.inputs):
-        signs = "".join("+" if n > 0 else "-" for n in integers)
+    if kind in _SIGNED and not callable(integers) and len(integers) == len(block.inputs):
+        signs = "".join(_SIGNED[kind][n < 0] for n in integers)
     formula = getattr(block, "formula", "")
     inputs, outputs = tuple(block.input_index), tuple(block.output_index)
     text = formula if isinstance(formula, str) else ""

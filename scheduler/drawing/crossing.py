@@ -92,7 +92,7 @@ class _Search:
                 break
 
     def _cost(self) -> float:
-        return sum(tally.cost(self.row) for tally in self.tallies)
+        return sum(float(tally.costs(self.row[None])[0]) for tally in self.tallies)
 
     def _number_rows(self) -> None:
         self.row = np.zeros(len(self.slots))
@@ -124,27 +124,24 @@ class _Search:
     def _sift(self, column: int, size: int) -> bool:
         """Try every place for each run of `size` slots, keep the best; tell if any improved."""
         improved = False
-
-        def arrange(order: list[int]) -> float:
-            self.row[order] = np.arange(len(order))
-            return self.tallies[column].cost(self.row) + self.tallies[column + 1].cost(self.row)
-
         for number in list(self.columns[column]):
             now = self.columns[column]
             at = now.index(number)
             group, rest = now[at : at + size], now[:at] + now[at + size :]
-            least = arrange(now)
-            best = now
+            trials = [now]
             for place in range(len(rest) + 1):
                 trial = rest[:place] + group + rest[place:]
                 parts = [self.slots[n].part for n in trial]
-                if parts != sorted(parts):
-                    continue
-                cost = arrange(trial)
-                if cost < least - 1e-9:
-                    best, least, improved = trial, cost, True
-            self.columns[column] = best
-            arrange(best)
+                if parts == sorted(parts):
+                    trials.append(trial)
+            rows = np.repeat(self.row[None], len(trials), axis=0)
+            for row, trial in zip(rows, trials, strict=True):
+                row[trial] = np.arange(len(trial))
+            costs = self.tallies[column].costs(rows) + self.tallies[column + 1].costs(rows)
+            best = int(np.argmin(np.round(costs, 9)))
+            improved |= best > 0
+            self.columns[column] = trials[best]
+            self.row = rows[best]
         return improved
 
 
@@ -174,22 +171,23 @@ class _Tally:
         self.turns = np.array([turn[:2] for turn in turns], dtype=int).reshape(-1, 2)
         self.same_side = np.equal.outer([turn[2] for turn in turns], on_left)
 
-    def cost(self, row: npt.NDArray[np.float64]) -> float:
+    def costs(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the number of crossings, and a little for long turns and for turns above.
 
-        Wires that turn back cross those that leave between their ends.
+        Wires that turn back cross those that leave between their ends. Each line of `rows` gives a
+        place in its column to every slot.
         """
-        if not self.slots.size:
-            return 0.0
-        places = row[self.slots] + self.inside
-        x, y = places[self.across[:, 0]], places[self.across[:, 1]]
-        total = np.count_nonzero((x[:, None] - x) * (y[:, None] - y) < -1e-12) / 2
+        places = rows[:, self.slots] + self.inside
+        x, y = places[:, self.across[:, 0]], places[:, self.across[:, 1]]
+        slopes = (x[:, :, None] - x[:, None]) * (y[:, :, None] - y[:, None])
+        total = np.count_nonzero(slopes < -1e-12, axis=(1, 2)) / 2
         if self.turns.size:
-            a, b = places[self.turns[:, 0]], places[self.turns[:, 1]]
-            low, high = np.minimum(a, b)[:, None], np.maximum(a, b)[:, None]
-            total += np.count_nonzero(self.same_side & (low < places) & (places < high))
-            total += float(0.06 * np.abs(a - b).sum() + 0.1 * np.count_nonzero(a < b))
-        return float(total)
+            a, b = places[:, self.turns[:, 0]], places[:, self.turns[:, 1]]
+            low, high = np.minimum(a, b)[:, :, None], np.maximum(a, b)[:, :, None]
+            between = (low < places[:, None]) & (places[:, None] < high) & self.same_side
+            total += np.count_nonzero(between, axis=(1, 2))
+            total += 0.06 * np.abs(a - b).sum(axis=1) + 0.1 * np.count_nonzero(a < b, axis=1)
+        return np.asarray(total)
 
 
 def _inside(level: Level, pin: Pin, side: str) -> float:

@@ -122,11 +122,14 @@ class _Sheet:
             return 0.1
         if from_cell < 0 and to_cell < 0:
             return 6.0
-        if from_cell < 0 or to_cell < 0:
-            return 3.0 if fan == 1 else 1.5
+        if to_cell < 0:
+            return 3.3 if fan == 1 else 1.5
         alone = len(self.cells[to_cell].inputs) == 1
         middle = self.cells[to_cell].spots
         main = alone or middle is None or self.inputs[to_cell][b.port] == middle[1]
+        if from_cell < 0:
+            # Less than into a slot: of two bends, the one at the end is the better.
+            return (3.0 if main else 2.5) / (1.0 if fan == 1 else 2.0)
         return (4.0 if main else 1.5) / (1.0 if fan == 1 else 1.6) + (0.2 if b.port == 0 else 0.0)
 
     def route(self) -> Layout:

@@ -28,15 +28,19 @@ _LONGEST = 26
 
 _TEXTS = {
     "Abs": "|u|",
+    "Delay": "z⁻ⁿ",
     "Derivative": "du/dt",
     "DiscreteStateSpace": "x⁺ = Ax + Bu",
     "Divide": "÷",
     "Product": "×",
+    "Sign": "sgn",
     "StateSpace": "ẋ = Ax + Bu",
     "Time": "t",
     "TransportDelay": "e⁻ˢᵀ",
     "UnitDelay": "z⁻¹",
+    "ZeroOrderHold": "ZOH",
 }
+_SIGNS = {"+": "+", "-": "−", "*": "×", "/": "÷"}
 _FRACTIONS = {
     "DiscreteIntegrator": ("T", "z − 1"),
     "DiscreteTransferFunction": ("B(z)", "A(z)"),
@@ -58,7 +62,6 @@ _ICONS: dict[str, tuple[tuple[float, float], ...]] = {
     "Relay": ((0, 0), (0.65, 0), (0.65, 1), (1, 1), (0.35, 1), (0.35, 0)),
     "Saturation": ((0, 0.05), (0.3, 0.05), (0.7, 0.95), (1, 0.95)),
     "Scope": ((0, 0.1), (0.15, 0.75), (0.35, 0.95), (0.55, 0.6), (0.75, 0.7), (1, 0.68)),
-    "Sign": ((0, 0.05), (0.5, 0.05), (0.5, 0.95), (1, 0.95)),
     "Sine": _WAVE,
     "Step": ((0, 0.05), (0.4, 0.05), (0.4, 0.95), (1, 0.95)),
 }  # fmt: skip
@@ -133,6 +136,7 @@ class Facts:
     value: npt.NDArray[np.float64] | None = None
     """Of the first parameter."""
     signs: str = ""
+    """Of a Sum, ``+`` and ``-``; of a Product, ``*`` and ``/``."""
     formula: str = ""
 
 
@@ -238,9 +242,12 @@ def _body(
     caption: bool = True,
 ) -> Look:
     """Return a rectangle with `rows` of text or an icon in its middle, ports named if many."""
-    named = len(facts.inputs) > 1 or len(facts.outputs) > 1
-    left = max((measure(name, _PORT) for name in facts.inputs), default=0.0) if named else 0.0
-    right = max((measure(name, _PORT) for name in facts.outputs), default=0.0) if named else 0.0
+    # A lone port needs no name; signs say more than names.
+    into = [_SIGNS[sign] for sign in facts.signs] or facts.inputs
+    into = into if len(facts.inputs) > 1 and set(facts.signs) != {"*"} else ()
+    out = facts.outputs if len(facts.outputs) > 1 else ()
+    left = max((measure(name, _PORT) for name in into), default=0.0)
+    right = max((measure(name, _PORT) for name in out), default=0.0)
     pad = 9.0
     width = max(middle + 2 * pad + (left + 4 if left else 0) + (right + 4 if right else 0), 36.0)
     count = max(len(facts.inputs), len(facts.outputs))
@@ -263,15 +270,14 @@ def _body(
         strokes.append(tuple((centre + (u - 0.5) * w, height / 2 + (0.5 - v) * h) for u, v in icon))
     inputs = _ports(len(facts.inputs), 0.0, height)
     outputs = _ports(len(facts.outputs), 0.0, height)
-    if named:
-        words += [
-            Words(name, x + 5, y, _PORT, "left", tone="soft")
-            for name, y in zip(facts.inputs, inputs, strict=True)
-        ]
-        words += [
-            Words(name, x + width - 5, y, _PORT, "right", tone="soft")
-            for name, y in zip(facts.outputs, outputs, strict=True)
-        ]
+    words += [
+        Words(name, x + 5, y, _PORT, "left", tone="soft")
+        for name, y in zip(into, inputs, strict=False)
+    ]
+    words += [
+        Words(name, x + width - 5, y, _PORT, "right", tone="soft")
+        for name, y in zip(out, outputs, strict=False)
+    ]
     return Look(
         shape,
         total,
@@ -347,7 +353,7 @@ def _circle(facts: Facts) -> Look:
         (middle,),
         spots,
         tuple(words),
-        signs=facts.signs.replace("-", "−"),
+        signs="".join(_SIGNS[sign] for sign in facts.signs),
     )
 
 

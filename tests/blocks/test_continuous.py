@@ -118,6 +118,13 @@ class TestIntegrator:
         simulate(d, 1.0, progress=False)
         assert max(seen) == 0.25
 
+    def test_state_itself_is_put_back_on_a_limit(self) -> None:
+        d = Diagram(step=0.1)
+        d.connect(d.add(Constant(1.0)), d.add(Integrator(0.0, limits=(-1.0, 0.25)), name="x"))
+        with d.compile().start() as instance:
+            instance.run(3)
+            assert instance.states.tolist() == [0.25]
+
     def test_start_beyond_a_limit_is_put_on_it(self) -> None:
         _, y = run(Integrator(9.0, limits=(-1, 1)), {"u": lambda t: 0.0}, until=0.02)
         assert (y == 1.0).all()
@@ -159,7 +166,7 @@ class TestIntegrator:
         np.testing.assert_allclose(result["area.y"], np.array(expected)[:, 1], rtol=0, atol=1e-13)
         assert np.count_nonzero(result["x.y"] == 0.7) > 2
 
-    def test_first_tick_has_no_edge_but_a_level(self) -> None:
+    def test_reset_that_is_on_from_the_start(self) -> None:
         for edge, second in (("rising", 0.01), ("level", 0.0)):
             block = Integrator(reset=edge)  # type: ignore[arg-type]
             _, y = run(block, {"u": lambda t: 1.0, "reset": lambda t: 1.0}, until=0.01)

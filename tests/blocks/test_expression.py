@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import struct
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from biella import BlockError, Diagram, DiagramError, simulate
@@ -143,14 +144,17 @@ def test_operation_agrees_with_python(call):
 
 
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6).filter(lambda b: abs(b) > 1e-6))
+@example(6.0, 0.1)  # the quotient rounds up to 60, but 60 * 0.1 is more than 6: 59
+@example(-1.0, 0.1)
+@example(-0.0, 5.0)
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_floor_division_and_remainder_are_pythons(a, b):
     formulas = {"q": "a // b", "r": "a % b"}
     with wire(Expression(formulas)).compile().start() as instance:
         instance.set("in_a", a)
         instance.set("in_b", b)
-        assert instance.get("f.q") == a // b
-        assert instance.get("f.r") == a % b
+        assert struct.pack("d", instance.get("f.q")) == struct.pack("d", a // b)
+        assert struct.pack("d", instance.get("f.r")) == struct.pack("d", a % b)
 
 
 def test_and_or_not_give_zero_or_one():
@@ -351,7 +355,13 @@ def test_error_points_at_the_place():
     assert str(caught.value).splitlines()[1:] == ["    θ + cas(x)", "        ^"]
 
 
-def test_stack_may_be_filled_to_its_bound():
-    depth = TALLEST - 1
-    text = "x+(" * depth + "x" + ")" * depth
-    assert evaluate(text, {"x": 1.0}) == depth + 1
+@pytest.mark.parametrize(
+    ("inside", "places", "value"),
+    [("x", 1, 1.0), ("0 < x <= 1 < 2", 4, 1.0), ("x if x else 2", 3, 1.0)],
+)
+def test_stack_may_be_filled_to_its_bound(inside, places, value):
+    """What the reader counts is what the engine counts: one more does not fit."""
+    depth = TALLEST - places
+    assert evaluate("x+(" * depth + inside + ")" * depth, {"x": 1.0}) == depth + value
+    with pytest.raises(DiagramError, match=f"at most {TALLEST} fit"):
+        Expression("x+(" * (depth + 1) + inside + ")" * (depth + 1))

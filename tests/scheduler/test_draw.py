@@ -351,18 +351,14 @@ def check_words(page: Picture) -> None:
 
 class TestGeometry:
     @pytest.mark.parametrize("make", DIAGRAMS)
-    def test_nothing_overlaps(self, make: Callable[[], Diagram]) -> None:
-        picture = arrange(make())
-        check_picture(picture)
-        check_words(finish(picture))
-
-    @pytest.mark.parametrize("make", DIAGRAMS)
-    def test_everything_is_there(self, make: Callable[[], Diagram]) -> None:
+    def test_all_is_there_and_nothing_overlaps(self, make: Callable[[], Diagram]) -> None:
         d = make()
         picture = arrange(d)
         drawn = [(wire.source, wire.target) for wire in picture.wires]
         assert sorted(drawn) == sorted(expected_wires(d))
         assert sorted(box.path for box in picture.boxes) == sorted(expected_boxes(d))
+        check_picture(picture)
+        check_words(finish(picture))
 
     @pytest.mark.parametrize("make", DIAGRAMS)
     def test_a_plan_can_be_drawn(self, make: Callable[[], Diagram]) -> None:
@@ -487,7 +483,7 @@ def diagrams(draw_value: st.DrawFn, depth: int = 1) -> Diagram:
     return d
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(diagrams())
 def test_random_diagrams(d: Diagram) -> None:
     picture = arrange(d)
@@ -510,7 +506,6 @@ def test_channels_keep_wires_apart(left: list[float], right: list[float], random
         some = [right.pop() for _ in range(min(len(right), random.randint(1, 3)))]
         pieces.append(Piece([left.pop()], some))
     channel = route_channel(pieces)
-    picture = Picture()
     nets = []
     for piece, route in zip(pieces, channel.routes, strict=True):
         a = piece.left[0]
@@ -521,7 +516,6 @@ def test_channels_keep_wires_apart(left: list[float], right: list[float], random
                 for segment in segments(((0.0, a), *route.cross(a, b), (channel.width, b)))
             }
         )
-    assert picture.wires == []
     for first, second in itertools.combinations(nets, 2):
         for p, q in itertools.product(first, second):
             for along, across in ((0, 1), (1, 0)):
@@ -563,13 +557,15 @@ class TestFiles:
             "tests['draw'](tests['nested'](), sys.argv[2]); "
             "assert 'matplotlib.pyplot' not in sys.modules"
         )
-        for seed in ("1", "2"):
-            subprocess.run(
-                [sys.executable, "-c", script, __file__, str(tmp_path / f"{seed}.svg")],
-                env={**os.environ, "PYTHONHASHSEED": seed},
-                check=True,
-            )
-        assert (tmp_path / "1.svg").read_bytes() == (tmp_path / "2.svg").read_bytes()
+        # Another hash seed: nothing may depend on the order of a set of names.
+        seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+        subprocess.run(
+            [sys.executable, "-c", script, __file__, str(tmp_path / "there.svg")],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+        )
+        draw(nested(), tmp_path / "here.svg")
+        assert (tmp_path / "there.svg").read_bytes() == (tmp_path / "here.svg").read_bytes()
 
     def test_size_and_title(self, tmp_path: Path) -> None:
         figure = draw(oscillator(), tmp_path / "x.svg", title="A heading")

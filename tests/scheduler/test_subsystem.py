@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from biella import Diagram, DiagramError, Subsystem, simulate
 from biella.blocks import Constant, Gain, Integrator, Port, PythonBlock, Sum, UnitDelay
 from biella.scheduler.diagram import SOLVERS

@@ -1,0 +1,379 @@
+"""The methods of a system that add forces and drivers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ...errors import DiagramError
+from .bodies import Marker
+from .forces import (
+    Bushing,
+    Driver,
+    Friction,
+    JointLoad,
+    Load,
+    Spring,
+    Stop,
+    TorsionalSpring,
+)
+from .joints import Coordinate, Joint
+from .laws import AbstractLaw, Constant, Lawlike, as_law
+from .parts import Parts
+from .reading import read_number, read_numbers, teach_keywords
+from .rotations import freeze
+
+
+class ForceMethods(Parts):
+    """Adds what acts on markers and on joint coordinates."""
+
+    @teach_keywords
+    def force(
+        self,
+        name: str,
+        on: Marker | Joint,
+        value: Any,
+        *,
+        frame: Literal["world", "body"] | None = None,
+        coordinate: int | None = None,
+    ) -> Load | JointLoad:
+        """Add a force.
+
+        Parameters
+        ----------
+        name
+            Unique in the system.
+        on
+            The marker where it acts, or a joint on whose displacement it acts.
+        value
+            Components in N, each a number or a law of t. One alone acts along z of the marker (x
+            in a plane), or on the coordinate of the joint.
+        frame
+            Of the components: ``"world"`` or ``"body"``; the world if not given.
+        coordinate
+            Of the joint, from 0; its first displacement if not given.
+        """
+        return self._load("force", name, on, value, frame, coordinate)
+
+    @teach_keywords
+    def torque(
+        self,
+        name: str,
+        on: Marker | Joint,
+        value: Any,
+        *,
+        frame: Literal["world", "body"] | None = None,
+        coordinate: int | None = None,
+    ) -> Load | JointLoad:
+        """Add a torque in N m, as `force`; one alone acts about z of the marker, or on an angle."""
+        return self._load("torque", name, on, value, frame, coordinate)
+
+    @teach_keywords
+    def spring(
+        self,
+        name: str,
+        first: Marker,
+        second: Marker,
+        *,
+        stiffness: Lawlike = 0.0,
+        damping: Lawlike = 0.0,
+        free_length: float = 0.0,
+        force: Lawlike | None = None,
+        components: str | None = None,
+    ) -> Spring:
+        """Add a spring, damper and actuator between two markers; see `Spring` for its law.
+
+        Parameters
+        ----------
+        name, first, second
+            Its name and ends.
+        stiffness, damping, force
+            In N/m, N s/m and N of tension: numbers, or laws of t, of the length l and its rate v.
+        free_length
+            In m.
+        components
+            Such as ``"z"``: only these components of the force act, in axes of the world.
+        """
+        self._check_name(name)
+        self._check_ends(name, first, second)
+        axes = "xy" if self.planar else "xyz"
+        components = axes if components is None else components
+        if not components or set(components) - set(axes) or len(set(components)) < len(components):
+            raise DiagramError(
+                f"`components` of `{name}` are some of {', '.join(axes)}, such as {axes[-1]!r}; "
+                f"got {components!r}."
+            )
+        known = ("t", "l", "v")
+        length = read_number(f"`free_length` of `{name}`", free_length)
+        if length < 0:
+            raise DiagramError(f"`free_length` of `{name}` is {length:g} m: no length is negative.")
+        return self._add(
+            Spring(
+                name,
+                first,
+                second,
+                as_law(f"`stiffness` of `{name}`", stiffness, known),
+                as_law(f"`damping` of `{name}`", damping, known),
+                length,
+                as_law(f"`force` of `{name}`", 0.0 if force is None else force, known),
+                components,
+            )
+        )
+
+    @teach_keywords
+    def torsional_spring(
+        self,
+        name: str,
+        joint: Joint,
+        *,
+        stiffness: Lawlike = 0.0,
+        damping: Lawlike = 0.0,
+        free_angle: float = 0.0,
+        torque: Lawlike | None = None,
+        coordinate: int | None = None,
+    ) -> TorsionalSpring:
+        """Add a spring, damper and actuator on an angle of a joint; see `TorsionalSpring`.
+
+        Parameters
+        ----------
+        name, joint
+            Its name, and where it acts.
+        stiffness, damping, torque
+            In N m/rad, N m s/rad and N m that pull the angle down: numbers, or laws of t, of the
+            angle q and its rate v.
+        free_angle
+            In rad.
+        coordinate
+            From 0; the first angle of the joint if not given.
+        """
+        self._check_name(name)
+        known = ("t", "q", "v")
+        return self._add(
+            TorsionalSpring(
+                name,
+                joint,
+                self._coordinate(name, joint, coordinate, "angle"),
+                as_law(f"`stiffness` of `{name}`", stiffness, known),
+                as_law(f"`damping` of `{name}`", damping, known),
+                read_number(f"`free_angle` of `{name}`", free_angle),
+                as_law(f"`torque` of `{name}`", 0.0 if torque is None else torque, known),
+            )
+        )
+
+    @teach_keywords
+    def bushing(
+        self, name: str, first: Marker, second: Marker, *, stiffness: Any, damping: Any = 0.0
+    ) -> Bushing:
+        """Add a soft joint between two markers; see `Bushing` for its law.
+
+        Parameters
+        ----------
+        name, first, second
+            Its name and ends.
+        stiffness, damping
+            Along x, y, z of the first marker (N/m, N s/m) and about them (N m/rad, N m s/rad): six
+            numbers; in a plane three, along x and y and about z. 0 for none at all.
+        """
+        self._check_name(name)
+        self._check_ends(name, first, second)
+        places = [0, 1, 5] if self.planar else [0, 1, 2, 3, 4, 5]
+        read = []
+        for what, given in (("stiffness", stiffness), ("damping", damping)):
+            values = read_numbers(f"`{what}` of `{name}`", given)
+            if values.shape != (len(places),) and not (values.ndim == 0 and values == 0):
+                raise DiagramError(
+                    f"`{what}` of `{name}` has {len(places)} numbers, along and about the axes; "
+                    f"got {given!r}."
+                )
+            if (values < 0).any():
+                raise DiagramError(f"`{what}` of `{name}` must not be negative, got {given!r}.")
+            full = np.zeros(6)
+            full[places] = values
+            read.append(freeze(full))
+        return self._add(Bushing(name, first, second, read[0], read[1]))
+
+    @teach_keywords
+    def friction(
+        self,
+        name: str,
+        joint: Joint,
+        *,
+        viscous: float = 0.0,
+        coulomb: float = 0.0,
+        smoothing_speed: float = 1e-3,
+        coordinate: int | None = None,
+    ) -> Friction:
+        """Add friction on a joint coordinate: -(viscous v + coulomb tanh(v / smoothing_speed)).
+
+        Parameters
+        ----------
+        name, joint
+            Its name, and where it acts.
+        viscous, coulomb, smoothing_speed
+            In N s/m, N and m/s, or N m s/rad, N m and rad/s.
+        coordinate
+            From 0; the only one of the joint if not given.
+        """
+        self._check_name(name)
+        values = [
+            _not_negative(name, "viscous", viscous),
+            _not_negative(name, "coulomb", coulomb),
+            _not_negative(name, "smoothing_speed", smoothing_speed),
+        ]
+        if values[2] == 0:
+            raise DiagramError(f"`smoothing_speed` of `{name}` must be positive.")
+        return self._add(Friction(name, joint, self._coordinate(name, joint, coordinate), *values))
+
+    @teach_keywords
+    def stop(
+        self,
+        name: str,
+        joint: Joint,
+        *,
+        lower: float = -np.inf,
+        upper: float = np.inf,
+        stiffness: float,
+        damping: float = 0.0,
+        coordinate: int | None = None,
+    ) -> Stop:
+        """Add end stops to a joint coordinate; see `Stop` for their law.
+
+        Parameters
+        ----------
+        name, joint
+            Its name, and where it acts.
+        lower, upper
+            Limits in m or rad; infinite for none.
+        stiffness, damping
+            Beyond a limit, in N/m and N s/m or N m/rad and N m s/rad.
+        coordinate
+            From 0; the only one of the joint if not given.
+        """
+        self._check_name(name)
+        if not (float(lower) < float(upper)):
+            raise DiagramError(
+                f"the stops of `{name}` are at lower={lower!r} and upper={upper!r}: the lower one "
+                f"must be below the upper one."
+            )
+        place = self._coordinate(name, joint, coordinate)
+        hard = _not_negative(name, "stiffness", stiffness)
+        soft = _not_negative(name, "damping", damping)
+        return self._add(Stop(name, joint, place, float(lower), float(upper), hard, soft))
+
+    @teach_keywords
+    def driver(
+        self, name: str, joint: Joint, law: Lawlike, *, coordinate: int | None = None
+    ) -> Driver:
+        """Prescribe a joint coordinate as a law of t, in m or rad.
+
+        Parameters
+        ----------
+        name, joint
+            Its name, and what it drives.
+        law
+            Of the coordinate; its rate and acceleration must be finite, so no jumps.
+        coordinate
+            From 0; the only one of the joint if not given.
+        """
+        self._check_name(name)
+        place = self._coordinate(name, joint, coordinate)
+        for other in self.drivers:
+            if other.joint is joint and other.coordinate == place:
+                raise DiagramError(
+                    f"`{name}` drives coordinate {place} of `{joint.name}`, which `{other.name}` "
+                    f"drives already."
+                )
+        return self._add(Driver(name, joint, place, as_law(f"the law of `{name}`", law)))
+
+    def _load(
+        self,
+        effort: Literal["force", "torque"],
+        name: str,
+        on: Marker | Joint,
+        value: Any,
+        frame: Literal["world", "body"] | None,
+        coordinate: int | None,
+    ) -> Load | JointLoad:
+        self._check_name(name)
+        if isinstance(on, Joint):
+            if frame is not None:
+                raise DiagramError(f"`{name}` acts on a joint coordinate: it takes no `frame`.")
+            place = self._coordinate(
+                name, on, coordinate, "length" if effort == "force" else "angle"
+            )
+            law = as_law(f"`{effort}` of `{name}`", value)
+            return self._add(JointLoad(name, on, place, law))
+        if coordinate is not None:
+            raise DiagramError(f"`{name}` acts on a marker: it takes no `coordinate`.")
+        self._check_marker(name, on)
+        if frame not in (None, "world", "body"):
+            raise DiagramError(f"`frame` of `{name}` is 'world' or 'body', got {frame!r}.")
+        laws: list[AbstractLaw] = [Constant(0.0)] * 3
+        if isinstance(value, str | AbstractLaw) or np.ndim(value) == 0:
+            if frame is not None:
+                raise DiagramError(
+                    f"`{name}` is one number, along the axis of marker `{on.path}`: it takes no "
+                    f"`frame`. Give all components to choose one."
+                )
+            single = 0 if self.planar and effort == "force" else 2
+            laws[single] = as_law(f"`{effort}` of `{name}`", value)
+            return self._add(Load(name, effort, on, (laws[0], laws[1], laws[2]), "marker", single))
+        values = list(value)
+        wanted = 2 if self.planar else 3
+        if len(values) != wanted or (self.planar and effort == "torque"):
+            shape = "one number" if self.planar and effort == "torque" else f"{wanted} numbers"
+            raise DiagramError(
+                f"`{effort}` of `{name}` has {shape} in a {'planar' if self.planar else 'spatial'} "
+                f"system, got {value!r}."
+            )
+        for n, component in enumerate(values):
+            laws[n] = as_law(f"`{effort}` of `{name}`, component {'xyz'[n]}", component)
+        return self._add(Load(name, effort, on, (laws[0], laws[1], laws[2]), frame or "world"))
+
+    def _coordinate(
+        self,
+        name: str,
+        joint: Joint,
+        given: int | None,
+        kind: Literal["length", "angle"] | None = None,
+    ) -> int:
+        """Return the number of a joint's coordinate: the one given, or the only one that fits."""
+        if not isinstance(joint, Joint):
+            raise DiagramError(f"`{name}` acts on a joint, got {joint!r}.")
+        if self._parts.get(joint.name) is not joint:
+            raise DiagramError(f"`{name}` acts on `{joint.name}`, a joint of another system.")
+        listed = ", ".join(
+            f"{n}: {_describe(coordinate)}" for n, coordinate in enumerate(joint.coordinates)
+        )
+        has = f"Coordinates of `{joint.name}`, a {joint.kind} joint: {listed or 'none'}."
+        fits = [
+            n
+            for n, coordinate in enumerate(joint.coordinates)
+            if kind is None or coordinate.kind == kind
+        ]
+        if given is None:
+            if not fits or (kind is None and len(fits) > 1):
+                wanted = {"length": "a displacement", "angle": "an angle", None: "one"}[kind]
+                raise DiagramError(
+                    f"`{name}` acts on a coordinate that is {wanted}. {has} "
+                    f"{'Choose with coordinate=….' if fits else ''}".rstrip()
+                )
+            return fits[0]
+        if given not in fits:
+            raise DiagramError(f"`{name}` cannot act on coordinate {given!r}. {has}")
+        return given
+
+
+def _not_negative(name: str, what: str, value: Any) -> float:
+    number = read_number(f"`{what}` of `{name}`", value)
+    if number < 0:
+        raise DiagramError(f"`{what}` of `{name}` must not be negative, got {number:g}.")
+    return number
+
+
+def _describe(coordinate: Coordinate) -> str:
+    """Return a coordinate in words."""
+    if coordinate.kind == "length":
+        return f"displacement along {coordinate.along} (m)"
+    return f"angle about {coordinate.about} (rad)"

@@ -1,0 +1,246 @@
+"""Forces: what acts on bodies besides gravity and joints.
+
+Between markers i, the first, and j, the second, d = p_j - p_i as in joints. An effort on a joint
+coordinate acts on body j along the coordinate and on body i by the opposite. Coefficients are laws
+of the time t and of the element's own variables; see each class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ..ports import Parameter, parameter
+from .bodies import Marker
+from .joints import Coordinate, Joint
+from .laws import AbstractLaw
+from .parameters import law_numbers
+from .rotations import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load:
+    """A force at a marker, or a torque on its body.
+
+    Attributes
+    ----------
+    effort
+        ``"force"`` in N or ``"torque"`` in N m.
+    components
+        Three laws of t, along x, y, z of `frame`.
+    frame
+        Axes of the ``"world"``, of the ``"body"`` or of the ``"marker"``.
+    single
+        The one component that was given as a number, 0, 1 or 2, or None for a vector. The others
+        are 0.
+    """
+
+    name: str
+    effort: Literal["force", "torque"]
+    marker: Marker
+    components: tuple[AbstractLaw, AbstractLaw, AbstractLaw]
+    frame: Literal["world", "body", "marker"]
+    single: int | None = None
+
+    def numbers(self) -> Iterator[Parameter]:
+        """Yield its numbers: ``name.force`` of a single component, else ``name.force.x`` …."""
+        unit = "N" if self.effort == "force" else "N.m"
+        path = f"{self.name}.{self.effort}"
+        if self.single is not None:
+            yield from law_numbers(path, self.components[self.single], unit, self.effort)
+            return
+        size = 2 if self.marker.body.system.planar else 3
+        for axis, law in zip("xyz"[:size], self.components, strict=False):
+            yield from law_numbers(f"{path}.{axis}", law, unit, f"{self.effort} along {axis}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointLoad:
+    """A force or torque on a joint coordinate, by a law of t. Positive increases the coordinate."""
+
+    name: str
+    joint: Joint
+    coordinate: int
+    effort: AbstractLaw
+
+    @property
+    def of(self) -> Coordinate:
+        """Return the coordinate it acts on."""
+        return self.joint.coordinates[self.coordinate]
+
+    def numbers(self) -> Iterator[Parameter]:
+        """Yield its numbers: ``name.force`` or ``name.torque``."""
+        kind = self.of.effort
+        yield from law_numbers(
+            f"{self.name}.{kind}", self.effort, self.of.effort_unit, f"{kind} on {self.joint.name}"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spring:
+    """A spring, damper and actuator between two markers.
+
+    F = stiffness (l - free_length) + damping v + force, with l = |d| and v its rate: tension is
+    positive, body i feels +F d/l at its marker and body j the opposite [V 1.57-1.61]. With
+    `components` only those components of that force, in world axes, act.
+    Coefficients are laws of t, l and v; at l = 0 there is no direction and no force.
+    """
+
+    name: str
+    first: Marker
+    second: Marker
+    stiffness: AbstractLaw
+    damping: AbstractLaw
+    free_length: float
+    force: AbstractLaw
+    components: str
+
+    def numbers(self) -> Iterator[Parameter]:
+        """Yield its numbers by path."""
+        name = self.name
+        yield from law_numbers(f"{name}.stiffness", self.stiffness, "N/m", "stiffness")
+        yield from law_numbers(f"{name}.damping", self.damping, "N.s/m", "viscous damping")
+        yield parameter(f"{name}.free_length", self.free_length, unit="m", doc="without force")
+        yield from law_numbers(f"{name}.force", self.force, "N", "tension")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TorsionalSpring:
+    """A spring, damper and actuator on an angle of a joint.
+
+    The torque on the coordinate is -(stiffness (q - free_angle) + damping v + torque), with v the
+    rate of q: on body i it is + that times h_i [V 1.62]. Coefficients are laws of t, q and v.
+    """
+
+    name: str
+    joint: Joint
+    coordinate: int
+    stiffness: AbstractLaw
+    damping: AbstractLaw
+    free_angle: float
+    torque: AbstractLaw
+
+    def numbers(self) -> Iterator[Parameter]:
+        """Yield its numbers by path."""
+        name = self.name
+        yield from law_numbers(f"{name}.stiffness", self.stiffness, "N.m/rad", "stiffness")
+        yield from law_numbers(f"{name}.damping", self.damping, "N.m.s/rad", "viscous damping")
+        yield parameter(f"{name}.free_angle", self.free_angle, unit="rad", doc="without torque")
+        yield from law_numbers(f"{name}.torque", self.torque, "N.m", "torque")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bushing:
+    """A soft joint: springs and dampers along and about the axes of marker i.
+
+    With x = R_WMiᵀ d and θ the axial vector of R = R_WMiᵀ R_WMj, 2 θ = (R32 - R23, R13 - R31,
+    R21 - R12), which is the rotation vector times sin ψ / ψ:
+
+        force = k[:3] x + c[:3] ẋ      torque = k[3:] θ + c[3:] ω
+
+    in axes of marker i, with ẋ the velocity of p_j and ω the angular velocity of j as seen from
+    body i. Body i feels the force at p_j and the torque, body j the opposite, so that no angular
+    momentum is made. In a plane x and y along and the angle itself about z are used:
+    stiffness[0], [1] and [5]; the others are 0.
+    """
+
+    name: str
+    first: Marker
+    second: Marker
+    stiffness: Array
+    damping: Array
+
+    def numbers(self) -> Iterator[Parameter]:
+        """Yield its numbers by path: ``name.stiffness.x``, … ``name.stiffness.rz``."""
+        planar = self.first.body.system.planar
+        for n, axis in enumerate(("x", "y", "z", "rx", "ry", "rz")):
+            if planar and axis not in ("x", "y", "rz"):
+                continue
+            units = ("N/m", "N.s/m") if n < 3 else ("N.m/rad", "N.m.s/rad")
+            for kind, values, unit in zip(
+                ("stiffness", "damping"), (self.stiffness, self.damping), units, strict=True
+            ):
+                yield parameter(
+                    f"{self.name}.{kind}.{axis}", values[n], unit=unit, doc=f"{kind} along {axis}"
+                )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Friction:
+    """Friction on a joint coordinate: effort = -(viscous v + coulomb tanh(v / smoothing_speed)).
+
+    v is the rate of the coordinate. The tanh replaces the sign of v: below about a tenth of
+    `smoothing_speed` the joint creeps instead of sticking, at twice that speed 96 % of the Coulomb
+    effort acts. The Coulomb effort is given, not derived from the reaction of the joint.
+    """
+
+    name: str
+    joint: Joint
+    coordinate: int
+    viscous: float
+    coulomb: float
+    smoothing_speed: float
+
+    def numbers(self) -> Iterator[Parameter]:
+        """Yield its numbers by path."""
+        of = self.joint.coordinates[self.coordinate]
+        rate = f"{of.unit}/s"
+        for name, unit, doc in (
+            ("viscous", f"{of.effort_unit}.s/{of.unit}", "viscous friction"),
+            ("coulomb", of.effort_unit, "dry friction"),
+            ("smoothing_speed", rate, "where dry friction reaches 76 %"),
+        ):
+            yield parameter(f"{self.name}.{name}", getattr(self, name), unit=unit, doc=doc)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stop:
+    """End stops on a joint coordinate q with rate v.
+
+    Beyond `upper` by δ = q - upper > 0 the effort is -max(0, stiffness δ + damping v); below
+    `lower` by δ = lower - q > 0 it is +max(0, stiffness δ - damping v). A stop never pulls. An
+    infinite limit is no stop.
+    """
+
+    name: str
+    joint: Joint
+    coordinate: int
+    lower: float
+    upper: float
+    stiffness: float
+    damping: float
+
+    def numbers(self) -> Iterator[Parameter]:
+        """Yield its numbers by path."""
+        of = self.joint.coordinates[self.coordinate]
+        for name, unit, doc in (
+            ("lower", of.unit, "lower limit"),
+            ("upper", of.unit, "upper limit"),
+            ("stiffness", f"{of.effort_unit}/{of.unit}", "beyond a limit"),
+            ("damping", f"{of.effort_unit}.s/{of.unit}", "beyond a limit"),
+        ):
+            value = getattr(self, name)
+            yield parameter(f"{self.name}.{name}", value, unit=unit, doc=doc, finite=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Driver:
+    """Prescribed motion of a joint coordinate: Φ = q - law(t) = 0.
+
+    With the equations of motion M q̈ + Φ_qᵀ λ = Q the effort of the driver on the coordinate is -λ.
+    """
+
+    name: str
+    joint: Joint
+    coordinate: int
+    law: AbstractLaw
+
+    def numbers(self) -> Iterator[Parameter]:
+        """Yield its numbers by path."""
+        of = self.joint.coordinates[self.coordinate]
+        yield from law_numbers(f"{self.name}.motion", self.law, of.unit, f"{self.joint.name}")
+
+
+Element = Load | JointLoad | Spring | TorsionalSpring | Bushing | Friction | Stop
+"""Everything that acts by a force; drivers act by a constraint and stand apart."""

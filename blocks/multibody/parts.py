@@ -1,0 +1,126 @@
+"""The parts of a system: their names, and what every method that adds one checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...errors import DiagramError, name_list, suggest
+from .bodies import Body, Marker
+from .forces import (
+    Bushing,
+    Driver,
+    Element,
+    Friction,
+    JointLoad,
+    Load,
+    Spring,
+    Stop,
+    TorsionalSpring,
+)
+from .joints import Joint
+from .reading import read_vector
+from .rotations import Array, freeze
+
+Part = Body | Joint | Element | Driver
+T = TypeVar("T", Joint, Load, JointLoad, Spring, TorsionalSpring, Bushing, Friction, Stop, Driver)
+
+
+class Parts:
+    """Named bodies, joints, elements and drivers; `System` is what users make."""
+
+    name: str
+    planar: bool
+    ground: Body
+    _parts: dict[str, Part]
+
+    def __getitem__(self, path: str) -> Part | Marker:
+        """Return a body, joint or element by name, or a marker by ``body.marker``."""
+        name, _, below = path.partition(".")
+        part = self._parts.get(name)
+        if part is None:
+            raise DiagramError(
+                f"the system has nothing called `{name}`.{suggest(name, self._parts)} "
+                f"It has: {name_list(self._parts)}."
+            )
+        if not below:
+            return part
+        markers: Mapping[str, Marker] = part.markers if isinstance(part, Body) else {}
+        if below not in markers:
+            raise DiagramError(
+                f"`{name}` has no marker `{below}`.{suggest(below, markers)} "
+                f"Markers: {name_list(markers)}."
+            )
+        return markers[below]
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """Return the ground, bodies, joints, elements and drivers by name, in order of making."""
+        return MappingProxyType(self._parts)
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """Return the bodies that move, in order of making."""
+        return tuple(p for p in self._parts.values() if isinstance(p, Body) and not p.is_ground)
+
+    @property
+    def joints(self) -> tuple[Joint, ...]:
+        """Return the joints, in order of making."""
+        return tuple(part for part in self._parts.values() if isinstance(part, Joint))
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """Return what acts by force, in order of making."""
+        return tuple(part for part in self._parts.values() if isinstance(part, Element))
+
+    @property
+    def drivers(self) -> tuple[Driver, ...]:
+        """Return the drivers, in order of making."""
+        return tuple(part for part in self._parts.values() if isinstance(part, Driver))
+
+    def _check_name(self, name: str) -> None:
+        if not isinstance(name, str) or not name or "." in name:
+            raise DiagramError(f"a part of a system has a name without dots, got {name!r}.")
+        if name in self._parts or name == "gravity":
+            what = type(self._parts[name]).__name__.lower() if name in self._parts else "number"
+            raise DiagramError(
+                f"there is a {what} called `{name}` already: choose another name. Bodies, joints, "
+                f"forces and drivers share one set of names."
+            )
+
+    def _check_marker(self, name: str, marker: Any) -> Marker:
+        if not isinstance(marker, Marker):
+            hint = f", such as {marker.name}.marker(…)" if isinstance(marker, Body) else ""
+            raise DiagramError(f"`{name}` wants a marker{hint}; got {marker!r}.")
+        if marker.body.system is not self:
+            raise DiagramError(
+                f"`{name}` uses marker `{marker.path}` of another system, "
+                f"`{marker.body.system.name}`."
+            )
+        return marker
+
+    def _check_ends(self, name: str, first: Any, second: Any) -> tuple[Marker, Marker]:
+        ends = self._check_marker(name, first), self._check_marker(name, second)
+        self._check_bodies(name, ends[0].body, ends[1].body)
+        return ends
+
+    def _check_bodies(self, name: str, first: Body, second: Body) -> None:
+        for body in (first, second):
+            if body.system is not self:
+                raise DiagramError(
+                    f"`{name}` uses body `{body.name}` of another system, `{body.system.name}`."
+                )
+        if first is second:
+            raise DiagramError(
+                f"`{name}` ties `{first.name}` to itself: its two ends must be on two bodies."
+            )
+
+    def _vector(self, what: str, value: Any) -> Array:
+        return freeze(np.zeros(3)) if value is None else read_vector(what, value, self.planar)
+
+    def _add(self, part: T) -> T:
+        self._parts[part.name] = part
+        return part

@@ -1,0 +1,185 @@
+"""A mechanism as data: bodies, markers, joints, forces and drivers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from ...errors import DiagramError, name_list
+from ..ports import Parameter, parameter
+from .bodies import Body, read_inertia, read_mass
+from .force_methods import ForceMethods
+from .forces import Bushing, Spring
+from .joint_methods import JointMethods
+from .reading import read_number, read_rotation, teach_keywords
+from .rotations import Array, freeze
+
+
+class System(JointMethods, ForceMethods):
+    """A mechanism: rigid bodies that joints tie together and forces move.
+
+    Bodies, markers, joints and elements are made by the methods of this class and of `Body`; they
+    are plain data, read by whatever computes with them. Units are SI.
+
+    Parameters
+    ----------
+    name
+        For people.
+    gravity
+        Acceleration in m/s²; (0, 0, -9.80665), or (0, -9.80665) in a plane, if not given.
+    planar
+        Whether all moves in the plane x-y and turns about z. Vectors then have two numbers,
+        rotations, angular velocities, inertias and torques one.
+    """
+
+    @teach_keywords
+    def __init__(self, name: str, gravity: Any = None, *, planar: bool = False) -> None:
+        self.name = name
+        self.planar = bool(planar)
+        if gravity is None:
+            gravity = (0.0, -9.80665) if planar else (0.0, 0.0, -9.80665)
+        self.gravity: Array = self._vector("`gravity`", gravity)
+        zero, one = freeze(np.zeros(3)), freeze(np.eye(3))
+        none = freeze(np.zeros((3, 3)))
+        self.ground = Body("ground", self, -1, 0.0, zero, none, zero, one, zero, zero)
+        self._parts = {"ground": self.ground}
+
+    def __repr__(self) -> str:
+        return (
+            f"System({self.name!r}, {len(self.bodies)} bodies, {len(self.joints)} joints, "
+            f"{len(self.elements)} forces, {len(self.drivers)} drivers)"
+        )
+
+    @property
+    def kutzbach(self) -> int:
+        """Return 6 (in a plane 3) for each body, less one for each row of joints and drivers.
+
+        It is the number of degrees of freedom if no equation is redundant [V 1.11].
+        """
+        rows = sum(len(joint.rows) for joint in self.joints) + len(self.drivers)
+        return (3 if self.planar else 6) * len(self.bodies) - rows
+
+    @teach_keywords
+    def body(
+        self,
+        name: str,
+        *,
+        mass: float,
+        inertia: Any,
+        com: Any = None,
+        position: Any = None,
+        rotation: Any = None,
+        velocity: Any = None,
+        angular_velocity: Any = None,
+        free: bool = False,
+        allow_nonphysical: bool = False,
+    ) -> Body:
+        """Add a rigid body and return it.
+
+        Parameters
+        ----------
+        name
+            Unique in the system.
+        mass
+            In kg; 0 only for a body between two joints or more.
+        inertia
+            About the centre of mass in axes of the body, in kg m²: a number, three principal
+            moments or a tensor; in a plane J_z. 0 makes it a point mass.
+        com
+            Centre of mass in axes of the body, in m; its origin if not given.
+        position, rotation
+            Of its frame in the world: m, and a matrix or Euler parameters (e0, e1, e2, e3), in a
+            plane an angle in rad.
+        velocity, angular_velocity
+            Of its frame, in axes of the world: m/s, rad/s.
+        free
+            Whether it may fly without any joint or spring.
+        allow_nonphysical
+            Take principal moments that no distribution of mass has.
+        """
+        self._check_name(name)
+        what = f"of body `{name}`"
+        turning = self._rotation_vector(f"`angular_velocity` {what}", angular_velocity)
+        made = Body(
+            name,
+            self,
+            len(self.bodies),
+            read_mass(name, mass),
+            self._vector(f"`com` {what}", com),
+            read_inertia(name, inertia, self.planar, allow_nonphysical),
+            self._vector(f"`position` {what}", position),
+            read_rotation(f"`rotation` {what}", rotation, self.planar),
+            self._vector(f"`velocity` {what}", velocity),
+            turning,
+            bool(free),
+        )
+        self._parts[name] = made
+        return made
+
+    def numbers(self) -> dict[str, Parameter]:
+        """Return every number of the system by its path, with its unit.
+
+        Paths are such as ``gravity``, ``crank.mass``, ``crank.pin.position``,
+        ``suspension.stiffness``, ``ground.road.z.amplitude``. The orientation of markers, and the
+        numbers of tables and formulas, stay as they were given.
+        """
+        gravity = self.gravity[:2] if self.planar else self.gravity
+        found: Iterator[Parameter] = chain(
+            [parameter("gravity", gravity, unit="m/s2", doc="acceleration")],
+            *(part.numbers() for part in self._parts.values()),
+        )
+        return {item.name: item for item in found}
+
+    def validate(self) -> None:
+        """Check what can be told only of the whole system.
+
+        Raises
+        ------
+        DiagramError
+            With all problems found: no bodies, bodies that hang on nothing, bodies without mass at
+            the end of a chain.
+        """
+        problems = []
+        if not self.bodies:
+            problems.append(f"the system `{self.name}` has no bodies: add one with .body(…).")
+        graph = nx.Graph()
+        graph.add_nodes_from(["ground", *(body.name for body in self.bodies)])
+        for joint in self.joints:
+            graph.add_edge(joint.first.body.name, joint.second.body.name)
+        jointed = Counter(
+            end.body.name for joint in self.joints for end in (joint.first, joint.second)
+        )
+        for element in self.elements:
+            if isinstance(element, Spring | Bushing):
+                graph.add_edge(element.first.body.name, element.second.body.name)
+        free = {body.name for body in self.bodies if body.free}
+        for names in nx.connected_components(graph):
+            if "ground" not in names and not names & free:
+                ordered = [body.name for body in self.bodies if body.name in names]
+                problems.append(
+                    f"nothing ties {name_list(f'`{name}`' for name in ordered)} to the ground: add "
+                    f"a joint, a spring or a bushing, or say free=True for a body that flies."
+                )
+        for body in self.bodies:
+            if body.mass == 0 and jointed[body.name] < 2:
+                problems.append(
+                    f"body `{body.name}` has no mass and {jointed[body.name]} joints: only a body "
+                    f"between two joints or more may be without mass."
+                )
+            elif jointed[body.name] == 0 and np.linalg.eigvalsh(body.inertia)[0] <= 0:
+                problems.append(
+                    f"body `{body.name}` has no joint and a principal moment of inertia of 0: "
+                    f"nothing says how it turns. Give it inertia about all axes."
+                )
+        if problems:
+            raise DiagramError(problems)
+
+    def _rotation_vector(self, what: str, value: Any) -> Array:
+        if value is None or not self.planar:
+            return self._vector(what, value)
+        return freeze([0.0, 0.0, read_number(f"{what} in a planar system", value)])

@@ -437,11 +437,9 @@ def _emit(
                 more, needed = _emit(arguments[n + 1], sources)
                 words += more
                 height = max(height, n + 1 + needed)
-                if n == len(operations) - 1:
-                    words.append(_NUMBERS[operation])
-                else:
-                    words += [tuck, _NUMBERS[operation], swap]
-                    height = max(height, n + 3)
+                # A tuck needs one place more: no more than the operand after it.
+                last = n == len(operations) - 1
+                words += [_NUMBERS[operation]] if last else [tuck, _NUMBERS[operation], swap]
             return [*words, *[_NUMBERS["and"]] * (len(operations) - 1)], height
 
 

@@ -85,6 +85,8 @@ class Parameter:
         For people and for FMI.
     tunable
         Whether a change during a run takes effect; otherwise it counts from the next start.
+    hidden
+        Numbers that the kernel needs and nobody sets: tables, what a design has worked out.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Parameter:
     unit: Unit | None = None
     doc: str = ""
     tunable: bool = True
+    hidden: bool = False
 
 
 def parameter(
@@ -101,6 +104,7 @@ def parameter(
     unit: str | Unit | None = None,
     doc: str = "",
     tunable: bool = True,
+    hidden: bool = False,
     finite: bool = True,
 ) -> Parameter:
     """Make a `Parameter`, with an error that names it if `value` is no array of numbers."""
@@ -114,7 +118,8 @@ def parameter(
         raise DiagramError(f"parameter `{name}` is empty.")
     array = array.copy()
     array.setflags(write=False)
-    return Parameter(name, array, parse_unit(unit) if isinstance(unit, str) else unit, doc, tunable)
+    known = parse_unit(unit) if isinstance(unit, str) else unit
+    return Parameter(name, array, known, doc, tunable, hidden)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..blocks.block import NativeBlock, size_of
-from ..blocks.ports import Port
+from ..blocks.ports import Port, Widths
 from ..blocks.python import PythonBlock
 from ..blocks.sinks import Record, Scope
 from ..blocks.units import Unit
@@ -254,9 +254,9 @@ class _Encoder:
 
     def encode(self) -> Plan:
         self._lay_out()
+        self._write_blocks()
         if self.problems:
             raise DiagramError(self.problems)
-        self._write_blocks()
         sections: dict[str, Any] = {
             "META": json.dumps(
                 self._describe(), ensure_ascii=False, separators=(",", ":")
@@ -405,7 +405,22 @@ class _Encoder:
         item, widths = self.flat.blocks[number], self.ports.widths[number]
         block = item.block
         assert isinstance(block, NativeBlock | PythonBlock)
-        return size_of(block.states, widths), size_of(block.memory, widths)
+        try:
+            return size_of(block.states, widths), size_of(block.memory, widths)
+        except DiagramError as error:
+            self.problems += [f"`{item.path}`: {problem}" for problem in error.problems]
+            return 0, 0
+
+    def _integers(self, item: FlatBlock, widths: Widths) -> Sequence[int]:
+        block = item.block
+        assert isinstance(block, NativeBlock | PythonBlock)
+        if not callable(block.integers):
+            return block.integers
+        try:
+            return block.integers(widths)
+        except DiagramError as error:
+            self.problems += [f"`{item.path}`: {problem}" for problem in error.problems]
+            return ()
 
     def _slot_of(self, source: Source) -> int:
         if source.block < 0:
@@ -438,7 +453,7 @@ class _Encoder:
                 self.output_slots[number], self.ports.outputs[number], strict=True
             ):
                 tables.ports += [slot, carried.width or 1]
-            integers = block.integers(widths) if callable(block.integers) else block.integers
+            integers = self._integers(item, widths)
             parameter_count = sum(parameter.value.size for parameter in block.parameters)
             # What is constant may be needed at any time, and has no state that could stand still.
             guard = -1 if self.rates[number] == CONSTANT else item.guard
@@ -574,6 +589,9 @@ class _Encoder:
         parameters = []
         slot = self.parameter_slots[number]
         for parameter in block.parameters:
+            if parameter.hidden:
+                slot += parameter.value.size
+                continue
             unit = None if parameter.unit is None else str(parameter.unit)
             parameters.append([
                 f"{item.path}.{parameter.name}", slot, list(parameter.value.shape), unit,

@@ -45,8 +45,7 @@ static int run_calls(bl_engine *e, const bl_call *call, int64_t count, double t)
     for (const bl_call *end = call + count; call != end; call++) {
         const int status = call->run(call->block, t);
         if (status != BL_OK) {
-            if (status == BL_STOP) return status;
-            return bl_fail(e, status, call->block->index, "the block failed");
+            return bl_fail(e, status, call->block->index, status == BL_STOP ? "" : "the block failed");
         }
     }
     return BL_OK;
@@ -193,7 +192,22 @@ int bl_commit(bl_engine *e) {
     return BL_OK;
 }
 
+int bl_check_record(bl_engine *e, const bl_record *record) {
+    if (!record) return BL_OK;
+    if (record->every < 1 || record->count < 0)
+        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "a record needs every >= 1");
+    for (int64_t i = 0; i < record->count; i++)
+        if (record->pick[i] < 0 || record->pick[i] >= e->layout.total)
+            return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no value %lld to record", (long long)record->pick[i]);
+    return BL_OK;
+}
+
 int bl_record_now(bl_engine *e, bl_record *record) {
+    const int status = bl_check_record(e, record);
+    return status == BL_OK ? bl_record_row(e, record) : status;
+}
+
+int bl_record_row(bl_engine *e, bl_record *record) {
     if (record->rows >= record->capacity) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the record is full");
     const int status = bl_outputs(e);
     if (status != BL_OK) return status;
@@ -205,19 +219,13 @@ int bl_record_now(bl_engine *e, bl_record *record) {
 }
 
 int bl_run(bl_engine *e, int64_t ticks, bl_record *record, int64_t *done) {
-    int status = BL_OK;
+    int status = bl_check_record(e, record);
     int64_t n = 0;
-    if (record && (record->every < 1 || record->count < 0))
-        status = bl_fail(e, BL_ERROR_ARGUMENT, -1, "a record needs every >= 1");
-    for (int64_t i = 0; record && status == BL_OK && i < record->count; i++)
-        if (record->pick[i] < 0 || record->pick[i] >= e->layout.total)
-            status = bl_fail(e, BL_ERROR_ARGUMENT, -1, "no value %lld to record",
-                             (long long)record->pick[i]);
     while (status == BL_OK && n < ticks) {
         status = bl_outputs(e);
         if (status == BL_OK && record && e->tick % record->every == 0) {
             if (record->rows == record->capacity) break;
-            status = bl_record_now(e, record);
+            status = bl_record_row(e, record);
         }
         if (status == BL_OK) status = bl_commit(e);
         if (status == BL_OK) n++;

@@ -119,6 +119,10 @@ typedef struct bl_chunk {
 /* engine.c */
 /* The part of a tick after its outputs; nothing of it has happened if a Stop or an Assertion ended the run. */
 int bl_commit(bl_engine *e);
+/* Whether all that a record names is there; NULL is fine. */
+int bl_check_record(bl_engine *e, const bl_record *record);
+/* bl_record_now for a record that has been checked. */
+int bl_record_row(bl_engine *e, bl_record *record);
 int bl_evaluate_minor(bl_engine *e, double t);
 int bl_evaluate_derivatives(bl_engine *e, double t);
 int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...)

@@ -246,6 +246,13 @@ class Instance:
         self.values[slot : slot + size] = array.ravel()
         self.touch()
 
+    def stop_reason(self) -> str:
+        """Return which Stop block ended the run, and its message."""
+        number = self.library.bl_failed_block(self.handle)
+        note = self._note(number)
+        path = self.plan.blocks[number].path
+        return f"by `{path}` at t = {self.time:.9g} s" + (f": {note}" if note else "")
+
     def save(self) -> bytes:
         """Return everything that the next tick depends on."""
         buffer = ctypes.create_string_buffer(self.library.bl_state_size(self.handle))
@@ -293,11 +300,13 @@ class Instance:
             inputs = self._show_inputs(number)
             text = f"{named} gave a value that is not finite {when}. Inputs: {inputs}."
         elif status == ERROR_BLOCK:
-            note = self.plan.sections["NOTE"].split(b"\0")[number].decode()
-            text = f"{named} stopped the run {when}: {note or self._message()}"
+            text = f"{named} stopped the run {when}: {self._note(number) or self._message()}"
         else:
             text = f"{named}: {self._message()} {when}."
         raise BlockError(text, path=path, time=time, tick=tick)
+
+    def _note(self, number: int) -> str:
+        return self.plan.sections["NOTE"].split(b"\0")[number].decode()
 
     def _show_inputs(self, number: int) -> str:
         if not 0 <= number < len(self.plan.blocks):

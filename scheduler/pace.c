@@ -24,11 +24,17 @@ static void post_outputs(const bl_engine *e, bl_pace *pace) {
     bl_mailbox_post(pace->outbox, pace->frame);
 }
 
+/* Never, rather than an overflow, where steps of years add up. */
+static int64_t deadline_of(int64_t start, int64_t tick, double period) {
+    return start + (int64_t)llround(fmin((double)tick * period, 4e18));
+}
+
 int bl_run_paced(bl_engine *e, int64_t ticks, bl_pace *pace, bl_record *record, int64_t *done) {
     int64_t n = 0;
-    int status = BL_OK;
+    int status = bl_check_record(e, record);
     pace->overruns = 0;
-    if (!(pace->factor > 0.0)) status = bl_fail(e, BL_ERROR_ARGUMENT, -1, "a pace needs a positive factor");
+    if (status == BL_OK && !(pace->factor > 0.0))
+        status = bl_fail(e, BL_ERROR_ARGUMENT, -1, "a pace needs a positive factor");
     if (status == BL_OK && pace->inbox)
         status = check_slots(e, pace->inbox_slots, pace->inbox_count, e->layout.parameters);
     if (status == BL_OK && pace->outbox)
@@ -36,14 +42,14 @@ int bl_run_paced(bl_engine *e, int64_t ticks, bl_pace *pace, bl_record *record, 
     const double period = e->step / pace->factor * 1e9;
     const int64_t start = bl_clock_now();
     while (status == BL_OK && n < ticks && !(pace->cancel && *pace->cancel)) {
-        const int64_t deadline = start + (int64_t)llround((double)n * period);
+        const int64_t deadline = deadline_of(start, n, period);
         bl_clock_sleep_until(deadline);
         const int64_t awake = bl_clock_now();
         take_inputs(e, pace);
         status = bl_outputs(e);
         if (status == BL_OK && record && e->tick % record->every == 0) {
             if (record->rows == record->capacity) break;
-            status = bl_record_now(e, record);
+            status = bl_record_row(e, record);
         }
         if (status == BL_OK) {
             post_outputs(e, pace);
@@ -54,7 +60,7 @@ int bl_run_paced(bl_engine *e, int64_t ticks, bl_pace *pace, bl_record *record, 
         if (pace->lateness_ns) pace->lateness_ns[n] = awake - deadline;
         if (pace->execution_ns) pace->execution_ns[n] = finished - awake;
         n++;
-        if (finished > start + (int64_t)llround((double)n * period)) pace->overruns++;
+        if (finished > deadline_of(start, n, period)) pace->overruns++;
     }
     if (done) *done = n;
     return status;

@@ -193,6 +193,8 @@ class _Resolver:
         unit = port.unit if isinstance(port.unit, Unit) else None
         if isinstance(port.unit, Same):
             unit = self._shared_unit(block, number, port.unit)
+        elif isinstance(port.unit, Derived):
+            unit = _derive(port.unit, block, self.resolved.inputs[number])
         kind = carried.kind if isinstance(port.kind, Same) else port.kind
         if isinstance(port.kind, Same):
             for other, known in _both(

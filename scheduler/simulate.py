@@ -206,7 +206,7 @@ def _run(
         recorder.info["wall_time"] = time.perf_counter() - began
         recorder.info["ticks"] = instance.tick - first
         if stopped:
-            recorder.info["stopped"] = f"by a Stop block at t = {instance.time:.9g} s"
+            recorder.info["stopped"] = instance.stop_reason()
         elif interrupt.seen or isinstance(failure, KeyboardInterrupt):
             recorder.info["stopped"] = f"interrupted at t = {instance.time:.9g} s"
         elif failure is not None:

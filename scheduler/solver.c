@@ -115,17 +115,17 @@ static int integrate_implicit(bl_engine *e, double t, double h) {
 
     memcpy(x0, x, (size_t)n * sizeof(double));
     for (int64_t i = 0; i < n; i++) known[i] = x[i] + (h - theta_h) * e->dx[i];
-    bool fresh = false;
+    /* The first attempt uses the matrix at hand; the second makes a new one at every iterate, so that it also gets
+       over a kink, where one made at the start of the step points the wrong way. */
     for (int attempt = 0; attempt < 2; attempt++) {
         double before = 0.0;
         memcpy(x, x0, (size_t)n * sizeof(double));
         for (int iteration = 0; iteration < LARGEST_ITERATIONS; iteration++) {
             int status = evaluate_at(e, t1);
             if (status != BL_OK) return status;
-            if (pivots[n] != theta_h || (attempt == 1 && !fresh)) {
+            if (pivots[n] != theta_h || attempt == 1) {
                 status = factor_jacobian(e, t1, theta_h, slope);
                 if (status != BL_OK) return status;
-                fresh = true;
             }
             for (int64_t i = 0; i < n; i++) correction[i] = known[i] + theta_h * e->dx[i] - x[i];
             bl_lu_solve(matrix, pivots, n, correction);
@@ -143,8 +143,6 @@ static int integrate_implicit(bl_engine *e, double t, double h) {
             if (isnan(size) || (iteration > 1 && rate > 2.0)) break;
             before = size;
         }
-        if (fresh && attempt == 1) break;
-        fresh = false;
     }
     int64_t worst = 0;
     for (int64_t i = 1; i < n; i++)

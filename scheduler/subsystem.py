@@ -20,6 +20,11 @@ class Subsystem(AbstractBlock):
     compiled, so it costs nothing at run time and never makes a loop of its own. Blocks inside are
     addressed as ``subsystem.block.port``.
 
+    Whether a conditional subsystem runs is decided at ticks. Blocks with a period hit on the clock
+    of the whole diagram; but at the first tick at which the subsystem runs, and at a restart, all
+    blocks inside give their outputs. The first tick is no edge. While a subsystem around it does
+    not run, a conditional one stands still too: it sees no edge and is not enabled anew.
+
     Parameters
     ----------
     diagram

@@ -153,7 +153,7 @@ def _power(a: Jet, b: Jet) -> Jet:
         bend = n * (n - 1.0) * a[0] ** (n - 2.0) if n not in (0.0, 1.0) else 0.0
         return (value, slope * a[1], bend * a[1] ** 2 + slope * a[2])
     exponent = _multiply(b, _compose(_UNARY["log"], a))
-    return _compose(_UNARY["exp"], exponent)
+    return (value, *_compose(_UNARY["exp"], exponent)[1:])
 
 
 def _atan2(y: Jet, x: Jet) -> Jet:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from ...errors import DiagramError, name_list, suggest
 from ..formula import Formula as ParsedFormula
@@ -160,6 +159,8 @@ class Table(AbstractLaw):
             )
         coefficients = np.zeros((points.size - 1, 4))
         if self.interpolation == "cubic":
+            from scipy.interpolate import CubicSpline  # here: it takes longer than all the rest
+
             coefficients[:] = CubicSpline(points, values).c.T
         else:
             coefficients[:, 2] = np.diff(values) / np.diff(points)

@@ -89,11 +89,12 @@ def test_rate_limiter_uses_its_own_period(run_block: Any) -> None:
     assert np.allclose(y, 0.05 * (1 + np.arange(21) // 5), atol=1e-15)
 
 
-def test_backlash(run_block: Any) -> None:
-    y = run_block(Backlash(0.8, initial=[0.0, 1.0]), U)
+@pytest.mark.parametrize("width", [0.8, np.array([0.8, 0.3])])
+def test_backlash(run_block: Any, width: Any) -> None:
+    y = run_block(Backlash(width, initial=[0.0, 1.0]), U)
     last, oracle = np.array([0.0, 1.0]), []
     for u in U:
-        last = np.clip(last, u - 0.4, u + 0.4)
+        last = np.clip(last, u - width / 2, u + width / 2)
         oracle.append(last)
     assert np.array_equal(y, oracle)
     assert np.array_equal(run_block(Backlash(0.0), U), U)

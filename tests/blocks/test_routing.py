@@ -124,15 +124,30 @@ def test_refused(make, message):
         make()
 
 
-@pytest.mark.parametrize("index", [-1, 4, 2**31 - 1])
-def test_hostile_selector_is_refused(index):
-    plan = feed(Selector([0, 3]), 4).compile()
+def rewrite(plan, **changed):
+    """Return `plan` with other sections."""
     text, wide = ("META", "KERN", "PATH", "NOTE"), {"SIZE": "<i8", "RATE": "<i8"}
     wide |= {"TIME": "<f8", "PARA": "<f8"}
     sections = {
-        tag: raw if tag in text else np.frombuffer(raw, wide.get(tag, "<i4")).copy()
+        tag: raw if tag in text else np.frombuffer(raw, wide.get(tag, "<i4"))
         for tag, raw in plan.sections.items()
     }
-    sections["INTS"] = np.array([0, index], dtype="<i4")
+    return Plan(write_sections(sections | changed), {})
+
+
+@pytest.mark.parametrize("index", [-1, 4, 2**31 - 1])
+def test_hostile_selector_is_refused(index):
+    plan = feed(Selector([0, 3]), 4).compile()
     with pytest.raises(PlanError, match="does not fit its kernel 'selector'"):
-        Instance(Plan(write_sections(sections), {}))
+        Instance(rewrite(plan, INTS=np.array([0, index], dtype="<i4")))
+
+
+@pytest.mark.parametrize("block", [Mux([1, 2]), Demux([1, 2])])
+def test_hostile_widths_are_refused(block):
+    plan = feed(block, *(port.width for port in block.inputs)).compile()
+    ports = np.frombuffer(plan.sections["PORT"], "<i4")
+    for place in range(1, ports.size, 2):
+        changed = ports.copy()
+        changed[place] = 1 if changed[place] > 1 else 2
+        with pytest.raises(PlanError, match=r"does not fit its kernel|outside the signals"):
+            Instance(rewrite(plan, PORT=changed))

@@ -32,7 +32,7 @@ def timer(sink, limit=0.35, op=">"):
 def test_stop_ends_the_run_without_an_error():
     result = simulate(timer(Stop("enough")), until=10.0)
     assert result.t[-1] == pytest.approx(0.4)
-    assert "Stop" in result.info["stopped"]
+    assert result.info["stopped"].startswith("by `sink` at t = 0.4 s")
 
 
 def test_stop_leaves_its_tick_uncommitted():

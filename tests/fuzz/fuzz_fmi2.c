@@ -12,7 +12,7 @@
 #include "fmu/fmi2.h"
 #include "fuzz.h"
 
-enum { INSTANCES = 3, STATES = 4, LARGEST_COUNT = 6, CALLS = 26, LARGEST_SCRIPT = 600 };
+enum { INSTANCES = 3, STATES = 4, LARGEST_COUNT = 6, CALLS = 26, LARGEST_SCRIPT = 256 };
 
 int fuzz_accepted;
 

@@ -6,6 +6,7 @@ python tests/fuzz/seeds.py
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -31,11 +32,49 @@ from biella.blocks import (
 from biella.blocks import math as arithmetic
 from biella.blocks.block import AbstractBlock
 from biella.blocks.multibody.pendulum import Pendulum
+from biella.blocks.python import PythonBlock
 from biella.scheduler.diagram import SOLVERS
 from biella.scheduler.plan import Plan, write_sections
 
 HERE = Path(__file__).parent
 STEP = 1e-3
+
+
+class Plain(PythonBlock):
+    """Without a host, these three are refused when they start."""
+
+    def __init__(self) -> None:
+        super().__init__(inputs=["u"], outputs=["y"])
+
+    def output(self, t: float, x: object, u: float) -> float:
+        return u
+
+
+class Continuous(PythonBlock):
+    """A lag."""
+
+    def __init__(self) -> None:
+        super().__init__(inputs=["u"], outputs=["y"], state=[0.0], feedthrough=False)
+
+    def output(self, t: float, x: list[float], u: float) -> float:
+        return x[0]
+
+    def derivative(self, t: float, x: list[float], u: float) -> float:
+        return u - x[0]
+
+
+class Discrete(PythonBlock):
+    """A unit delay."""
+
+    def __init__(self) -> None:
+        super().__init__(inputs=["u"], outputs=["y"], state=[0.0], feedthrough=False)
+
+    def output(self, t: float, x: list[float], u: float) -> float:
+        return x[0]
+
+    def update(self, t: float, x: list[float], u: float) -> float:
+        return u
+
 
 # (width of the inputs, how to make the block): each kernel and each of its modes once.
 BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
@@ -149,6 +188,9 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "assertion": (1, lambda: sinks.Assertion("too large")),
     "stop": (1, lambda: sinks.Stop("enough")),
     "pendulum": (1, lambda: Pendulum(angle=0.5)),
+    "python": (1, Plain),
+    "python continuous": (1, Continuous),
+    "python discrete": (1, Discrete),
 }
 
 
@@ -351,6 +393,12 @@ def write_script(calls: Calls) -> bytes:
     return b"".join(bytes([CALLS * instance + call, *rest]) for call, instance, *rest in calls)
 
 
+def find_kernels() -> set[str]:
+    """Return the names of all kernels, as the sources of the blocks declare them."""
+    sources = (HERE.parents[1] / "blocks").rglob("*.c")
+    return {name for c in sources for name in re.findall(r'\.name = "(\w+)"', c.read_text())}
+
+
 def main() -> None:
     """Write the seeds of both targets, and the plans that fuzz_fmi2.c instantiates."""
     files = {
@@ -366,6 +414,14 @@ def main() -> None:
         path = HERE / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+    missing = find_kernels() - {
+        name.decode()
+        for content in files.values()
+        for name in content.split(b"\0")
+        if name.isascii()
+    }
+    if missing:
+        print("no seed uses the kernels:", ", ".join(sorted(missing)))
 
 
 if __name__ == "__main__":

@@ -263,9 +263,10 @@ def check_picture(picture: Picture) -> None:
     outports = {box.path: box for box in picture.boxes if box.look.shape == "outport"}
     blocks = {box.path: box for box in picture.boxes if box.look.shape != "outport"}
     for wire in picture.wires:
-        # A subsystem is a frame, no box; its ports are checked with the frames.
-        source = blocks.get(wire.source.rpartition(".")[0])
-        target = blocks.get(wire.target.rpartition(".")[0], outports.get(wire.target))
+        # A subsystem is a frame, no box: a wire to it meets the picture of the port inside.
+        source = blocks.get(wire.source.rpartition(".")[0], outports.get(wire.source))
+        target = blocks.get(wire.target.rpartition(".")[0])
+        target = target or outports.get(wire.target) or blocks[wire.target]
         assert all(
             abs(ax - bx) < TOUCH or abs(ay - by) < TOUCH
             for (ax, ay), (bx, by) in itertools.pairwise(wire.points)
@@ -277,17 +278,18 @@ def check_picture(picture: Picture) -> None:
             for frame in picture.frames:
                 if frame.depth > wire.depth:
                     assert not hits(segment, corners(frame.rect)), f"{wire} through {frame.path}"
+        assert source is not None
         check_ends(wire.points, source, 0)
         check_ends(wire.points, target, -1)
     check_nets(picture)
 
 
-def check_ends(points: tuple[tuple[float, float], ...], box: Box | None, end: int) -> None:
+def check_ends(points: tuple[tuple[float, float], ...], box: Box, end: int) -> None:
     """A wire touches the shape of its block: from the left or, at a round sum, above or below."""
-    if box is None:
-        return
     x, y = points[end]
     left, top, right, bottom = corners(box.body)
+    if box.look.shape in ("inport", "outport"):
+        assert abs(y - (top + bottom) / 2) < TOUCH
     if end == 0:
         assert abs(x - right) < TOUCH
         assert top <= y <= bottom
@@ -375,6 +377,12 @@ class TestGeometry:
         d.output("end", blocks[-1])
         assert all(len(wire.points) == 2 for wire in arrange(d).wires)
 
+    @pytest.mark.parametrize("make", DIAGRAMS)
+    def test_no_wire_is_a_hair_off_straight(self, make: Callable[[], Diagram]) -> None:
+        for wire in arrange(make()).wires:
+            steps = [abs(ay - by) for (_, ay), (_, by) in itertools.pairwise(wire.points)]
+            assert all(step == 0 or step > 5 for step in steps), f"{wire.source} → {wire.target}"
+
     def test_feedback_is_cut_at_the_minus_and_returns_below(self) -> None:
         picture = arrange(pid_loop())
         boxes = {box.path: box.rect for box in picture.boxes}
@@ -413,8 +421,7 @@ class TestGeometry:
 
     def test_branches_have_dots(self) -> None:
         picture = arrange(fan_out())
-        # Eleven of twelve branches leave the trunk between its ends; the outermost two are bends,
-        # and the source's own wire meets the trunk at one that goes straight on.
+        # Of the twelve branches on the trunk the outermost two are bends.
         assert len(picture.dots) == 10
 
     def test_unfinished_diagrams_are_drawn_without_rates(self) -> None:

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from biella import BiellaError, BlockError, Diagram, Plan, simulate
-from biella.blocks import Constant, Gain, Integrator, Pendulum, PythonBlock, Sum, UnitDelay, python_block
+from biella import BiellaError, BlockError, Diagram, DiagramError, Plan, simulate
+from biella.blocks import (
+    Constant,
+    Gain,
+    Integrator,
+    Pendulum,
+    PythonBlock,
+    Saturation,
+    Sine,
+    Sum,
+    TransportDelay,
+    UnitDelay,
+    python_block,
+)
 from biella.scheduler.diagram import SOLVERS
 
 pytestmark = pytest.mark.engine
@@ -341,3 +353,30 @@ def test_streaming_gives_the_same_numbers(tmp_path):
     b = simulate(d, 1.0, out=tmp_path / "run.h5")
     for path in a:
         assert np.array_equal(a[path], b[path])
+
+
+@pytest.mark.parametrize("solver", ["backward_euler", "trapezoidal"])
+def test_implicit_solvers_get_over_a_kink(solver):
+    """dx/dt = -50 sat(x) + 100 sin(18 pi t): the slope of the saturation jumps inside a step."""
+    d = Diagram(step=0.01, solver=solver)
+    x = d.add(Integrator(0.0), name="x")
+    limit = d.add(Saturation(-0.5, 0.5), name="limit")
+    back = d.add(Gain(-50.0), name="back")
+    push = d.add(Sine(100.0, 9.0), name="push")
+    total = d.add(Sum("++"), name="total")
+    d.connect(x, limit)
+    d.connect(limit, back)
+    d.connect(back, total["u1"])
+    d.connect(push, total["u2"])
+    d.connect(total, x)
+    coarse = simulate(d, 1.0)["x"][-1]
+    fine = simulate(d, 1.0, step=1e-4, solver="rk4")["x"][-1]
+    assert coarse == pytest.approx(fine, abs=0.5)  # first order, 11 steps a period
+
+
+def test_a_block_that_does_not_fit_the_step_is_named():
+    d = Diagram(step=0.1)
+    one = d.add(Constant(1.0))
+    d.connect(one, d.add(TransportDelay(0.01), name="late"))
+    with pytest.raises(DiagramError, match="`late`"):
+        d.compile()

@@ -17,7 +17,7 @@ import pytest
 from biella import BiellaError, Diagram, Subsystem
 from biella.blocks import Expression, Gain, Integrator, Pulse, Sum, TransportDelay, UnitDelay
 from biella.errors import BlockError, PlanError
-from biella.scheduler.engine import Instance, library
+from biella.scheduler.engine import Instance, Record, library
 from biella.scheduler.plan import Plan, fnv1a, write_sections
 
 pytestmark = pytest.mark.engine
@@ -358,6 +358,21 @@ def test_a_saved_state_with_wrong_values(plan: Plan) -> None:
                     instance.run(4)
         instance.restore(state)
         assert instance.run(4) == (4, False)
+
+
+def test_a_record_of_values_that_are_not_there(plan: Plan) -> None:
+    """Slots come from the description, which the engine has not checked."""
+    out = np.zeros((4, 2))
+    with plan.start() as instance:
+        for slot in (-1, instance.layout.total, INT64_MAX):
+            pick = (ctypes.c_int64 * 1)(slot)
+            room = out.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+            for record in (Record(pick, 1, 1, room, 4, 0), Record(pick, 1, 0, room, 4, 0)):
+                with pytest.raises(BiellaError, match="record"):
+                    instance.record_now(record)
+                with pytest.raises(BiellaError, match="record"):
+                    instance.run(1, record)
+    assert not out.any()
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from biella.blocks import (
     Demux,
     Gain,
     Integrator,
+    MinMax,
     Mux,
-    Product,
     Selector,
     Sum,
     UnitDelay,
@@ -31,8 +31,8 @@ from biella.blocks import (
 
 pytestmark = pytest.mark.engine
 
-STEP, TICKS = 0.125, 24
-EXAMPLES = settings(max_examples=120, deadline=None, derandomize=True, database=None)
+STEP, TICKS = 0.125, 20
+EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
 Signal = tuple[int, int]
 """(node, output)."""
@@ -70,7 +70,7 @@ def numbers(count: int) -> st.SearchStrategy[list[float]]:
 
 @st.composite
 def diagrams(draw: st.DrawFn) -> list[Node]:
-    """Nodes whose feedthrough inputs come from earlier nodes; delays and integrators close loops."""
+    """Nodes fed by earlier ones, where feedthrough; delays and integrators close loops."""
     nodes: list[Node] = [Node("constant", draw(numbers(w := draw(st.integers(1, 4)))), widths=(w,))]
 
     def signals(width: int | None = None) -> list[Signal]:
@@ -84,7 +84,7 @@ def diagrams(draw: st.DrawFn) -> list[Node]:
     def width_of(signal: Signal) -> int:
         return nodes[signal[0]].widths[signal[1]]
 
-    stateless = ("gain", "vector", "matrix", "sum", "product", "demux", "mux", "selector", "abs")
+    stateless = ("gain", "vector", "matrix", "sum", "largest", "demux", "mux", "selector", "abs")
     for _ in range(draw(st.integers(2, 14))):
         kind = draw(st.sampled_from(("constant", "delay", "integrator", *stateless)))
         period = draw(st.none() | st.integers(1, 5)) if kind in (*stateless, "delay") else None
@@ -105,8 +105,9 @@ def diagrams(draw: st.DrawFn) -> list[Node]:
             rows = draw(st.integers(1, 4))
             value = [[v / 2 for v in draw(numbers(width))] for _ in range(rows)]
             widths = (rows,)
-        elif kind in ("sum", "product"):
-            others = draw(st.lists(st.sampled_from(signals(width)), max_size=2))
+        elif kind in ("sum", "largest"):
+            least = int(kind == "largest")  # a single input would give its largest element
+            others = draw(st.lists(st.sampled_from(signals(width)), min_size=least, max_size=2))
             sources = (source, *others)
             value = "".join(draw(st.sampled_from("+-")) for _ in sources) if kind == "sum" else None
         elif kind == "demux":
@@ -137,6 +138,11 @@ def _inherit(nodes: list[Node], node: Node) -> Node:
 # Evaluating it directly.
 
 
+def holds(node: Node) -> bool:
+    """Whether it gives the same value between its hits."""
+    return node.kind == "delay" or node.period is not None
+
+
 @dataclass
 class Interpreter:
     """Tick by tick: outputs, then updates, then one step of the solver."""
@@ -155,8 +161,7 @@ class Interpreter:
         for tick in range(TICKS + 1):
             now = self.evaluate(state, tick)
             rows.append(now)
-            stored = {n: now[n] for n in self.held_nodes()}
-            self.held = stored
+            self.held = {n: now[n] for n, node in enumerate(self.nodes) if holds(node)}
             after = dict(state)
             for n, node in enumerate(self.nodes):
                 if node.kind == "delay" and self.rate_of(node).hits(tick):
@@ -165,13 +170,6 @@ class Interpreter:
             self.integrate(state, after)
             state = after
         return rows
-
-    def held_nodes(self) -> list[int]:
-        return [
-            n
-            for n, node in enumerate(self.nodes)
-            if node.kind == "delay" or node.period is not None
-        ]
 
     def rate_of(self, node: Node) -> Node:
         """A delay without a period has that of its source, or runs at every tick."""
@@ -186,9 +184,8 @@ class Interpreter:
         def value(n: int) -> list[np.ndarray]:
             if n not in known:
                 node = self.nodes[n]
-                sampled = node.kind == "delay" or node.period is not None
                 due = tick is not None and (tick == 0 or self.rate_of(node).hits(tick))
-                known[n] = self.held[n] if sampled and not due else compute(n, node)
+                known[n] = self.held[n] if holds(node) and not due else compute(n, node)
             return known[n]
 
         def compute(n: int, node: Node) -> list[np.ndarray]:
@@ -203,8 +200,8 @@ class Interpreter:
                 return [np.array(node.value) @ u[0]]
             if node.kind == "sum":
                 return [sum((v if s == "+" else -v for s, v in zip(node.value, u, strict=True)), 0)]
-            if node.kind == "product":
-                return [np.prod(u, axis=0)]
+            if node.kind == "largest":
+                return [np.max(u, axis=0)]
             if node.kind == "mux":
                 return [np.concatenate(u)]
             if node.kind == "demux":
@@ -249,8 +246,8 @@ def make_block(node: Node) -> Any:
         return Gain(node.value, **rate)
     if node.kind == "sum":
         return Sum(node.value, **rate)
-    if node.kind == "product":
-        return Product("*" * len(node.sources), **rate)
+    if node.kind == "largest":
+        return MinMax("max", len(node.sources), **rate)
     if node.kind == "mux":
         return Mux(2, **rate)
     if node.kind == "demux":
@@ -259,11 +256,11 @@ def make_block(node: Node) -> Any:
         return Selector(node.value, **rate)
     if node.kind == "delay":
         return UnitDelay(node.value, **rate)
-    return (
-        {"constant": Constant, "integrator": Integrator}[node.kind](node.value)
-        if (node.kind in ("constant", "integrator"))
-        else Abs(**rate)
-    )
+    if node.kind == "constant":
+        return Constant(node.value)
+    if node.kind == "integrator":
+        return Integrator(node.value)
+    return Abs(**rate)
 
 
 Scope = tuple[str, ...]

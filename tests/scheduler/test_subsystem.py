@@ -141,22 +141,68 @@ def test_a_constant_in_a_subsystem_that_starts_disabled():
     assert np.array_equal(got, [[9, 9], [2, 3], [2, 3]])
 
 
+class Window(PythonBlock):
+    """True from one time up to another."""
+
+    def __init__(self, begin, end):
+        super().__init__(outputs=[Port("on", kind="boolean")])
+        self.begin, self.end = begin, end
+
+    def output(self, t, x, u):
+        return self.begin < t < self.end
+
+
 def test_the_enable_signal_of_a_block():
-    """Enabled from 0.2 s to 0.5 s by a signal of the diagram itself."""
-
-    class Window(PythonBlock):
-        def __init__(self):
-            super().__init__(outputs=[Port("on", kind="boolean")])
-
-        def output(self, t, x, u):
-            return 0.15 < t < 0.45
-
     d = Diagram(step=0.1)
-    window = d.add(Window(), name="window")
     sub = d.add(Subsystem(counter(), enable=True), name="sub")
-    d.connect(window, sub["enable"])
-    d.output("count", sub["count"])
+    d.connect(d.add(Window(0.15, 0.45), name="window"), sub["enable"])
     assert simulate(d, 0.7)["sub.count"].tolist() == [0, 0, 1, 2, 3, 3, 3, 3]
+
+
+def test_a_constant_that_is_set_while_disabled_counts_when_it_is_enabled():
+    inner = Diagram("constant")
+    inner.output("y", inner.add(Constant(2.0), name="c"))
+    d = Diagram(step=0.1)
+    sub = d.add(Subsystem(inner, enable=True), name="sub")
+    d.connect(d.add(Window(0.25, 9.0), name="window"), sub["enable"])
+    with d.compile().start() as run:
+        run.run(1)
+        run.set("sub.c.value", 4.0)
+        run.run(2)
+        assert run.get("sub.y") == 4.0
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_algebraic_loop_through_or_in_a_subsystem_is_solved_while_it_runs(inside):
+    """s = u - 3 s, so s = u / 4; while disabled the gain's last value is held."""
+
+    def close(d: Diagram, u, gain_in, gain_out):
+        total = d.add(Sum("+-"), name="total")
+        d.connect(u, total["u1"])
+        d.connect(total, gain_in)
+        d.connect(gain_out, total["u2"])
+        return total
+
+    inner = Diagram("inner")
+    u, k = inner.input("u"), inner.add(Gain(3.0), name="k")
+    if inside:
+        inner.output("y", close(inner, u, k, k))
+    else:
+        inner.connect(u, k)
+        inner.output("y", k)
+    d = Diagram(step=0.1)
+    sub = d.add(Subsystem(inner, enable=True), name="sub")
+    d.connect(d.input("control", kind="boolean"), sub["enable"])
+    u = d.input("u", default=1.0)
+    if inside:
+        d.connect(u, sub["u"])
+        d.output("y", sub["y"])
+        expected = [0, 0.25, 0.25, 0.25, 1.0]
+    else:
+        d.output("y", close(d, u, sub["u"], sub["y"]))
+        expected = [1.0, 0.25, 0.25, 3.25, 1.0]
+    got = drive(d, "y", control=[0, 1, 0, 0, 1], u=[1, 1, 1, 4, 4])
+    assert np.allclose(got, expected, rtol=0, atol=1e-12)
 
 
 # Triggered.

@@ -96,12 +96,6 @@ def test_any_spacing(steps: list[float], first: float, queries: list[float]) -> 
         assert y == pytest.approx(np.interp(t, times, values), rel=1e-9, abs=1e-9)
 
 
-def test_changed_times_do_no_harm(run_block: Any) -> None:
-    block = Playback([0.0, 0.01, 0.02], [1.0, 2.0, 3.0])
-    y = run_block(block, ticks=5, parameters={"times": [0.02, 0.02, 0.0]})
-    assert set(y) <= {1.0, 2.0, 3.0}
-
-
 @pytest.fixture
 def recorded() -> Result:
     return Result.from_arrays(

@@ -90,7 +90,7 @@ static int is_quick(const bl_engine *e) {
     }
     const int implicit = e->solver == BL_BACKWARD_EULER || e->solver == BL_TRAPEZOIDAL;
     const int64_t n = e->layout.states;
-    return major + minor * (implicit ? 2 * (12 + n) : 6) + (implicit ? n * n * n : 0) <= LARGEST_WORK;
+    return major + minor * (implicit ? 12 * (2 + n) : 6) + (implicit ? 12 * n * n * n : 0) <= LARGEST_WORK;
 }
 
 static void run(bl_engine *e, int64_t ticks, double *dx) {

@@ -267,18 +267,22 @@ def test_a_python_block_with_discrete_state():
     assert np.allclose(linearize(d, period=PERIOD).A, [[1.0]], **CLOSE)
 
 
-def test_a_limited_integrator_counts_as_it_is():
+@pytest.mark.parametrize("period", [None, 0.1])
+def test_a_limited_integrator_counts_as_it_is(period):
     """Between its limits an integrator; at a limit, pushed outwards, a constant."""
 
     def loop(u, limits):
-        d = Diagram()
+        d = Diagram(step=STEP)
         x = d.add(Integrator(1.0, limits=limits), name="x")
         d.connect(d.input("u", default=u), x)
         d.output("x", x)
-        return linearize(d)
+        return linearize(d, period=period)
 
-    assert np.allclose(loop(1.0, (-2, 2)).B, [[1.0]], **CLOSE)
-    assert np.allclose(loop(1.0, (-1, 1)).B, [[0.0]], **CLOSE)
+    free = loop(1.0, (-2, 2))
+    assert np.allclose(free.A, 0.0 if period is None else 1.0, **CLOSE)
+    assert np.allclose(free.B, period or 1.0, **CLOSE)
+    assert free.A.shape == (1, 1)
+    assert np.allclose(loop(1.0, (-1, 1)).B, 0.0, **CLOSE)
 
 
 @pytest.mark.parametrize("on", [False, True])
@@ -296,7 +300,8 @@ def test_a_conditional_subsystem_counts_as_it_is(on):
     d.output("x", x)
     for period in (None, 0.1):
         system = linearize(d, inputs=["u"], at={"on": on}, period=period)
-        assert np.allclose(system.B, 3.0 * on * (period or 1.0), **CLOSE)
+        assert np.allclose(system.B, [[3.0 * on * (period or 1.0)]], **CLOSE)
+        assert system.B.shape == (1, 1)  # what the subsystem holds is no state
 
 
 def test_a_resettable_subsystem_is_not_reset_by_the_linearisation():

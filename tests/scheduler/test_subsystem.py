@@ -141,21 +141,21 @@ def test_a_constant_in_a_subsystem_that_starts_disabled():
     assert np.array_equal(got, [[9, 9], [2, 3], [2, 3]])
 
 
-class Window(PythonBlock):
-    """True from one time up to another."""
+class When(PythonBlock):
+    """A boolean function of time."""
 
-    def __init__(self, begin, end):
+    def __init__(self, function):
         super().__init__(outputs=[Port("on", kind="boolean")])
-        self.begin, self.end = begin, end
+        self.function = function
 
     def output(self, t, x, u):
-        return self.begin < t < self.end
+        return self.function(t)
 
 
 def test_the_enable_signal_of_a_block():
     d = Diagram(step=0.1)
     sub = d.add(Subsystem(counter(), enable=True), name="sub")
-    d.connect(d.add(Window(0.15, 0.45), name="window"), sub["enable"])
+    d.connect(d.add(When(lambda t: 0.15 < t < 0.45), name="when"), sub["enable"])
     assert simulate(d, 0.7)["sub.count"].tolist() == [0, 0, 1, 2, 3, 3, 3, 3]
 
 
@@ -164,10 +164,11 @@ def test_a_constant_that_is_set_while_disabled_counts_when_it_is_enabled():
     inner.output("y", inner.add(Constant(2.0), name="c"))
     d = Diagram(step=0.1)
     sub = d.add(Subsystem(inner, enable=True), name="sub")
-    d.connect(d.add(Window(0.25, 9.0), name="window"), sub["enable"])
+    d.connect(d.add(When(lambda t: not 0.05 < t < 0.25), name="when"), sub["enable"])
     with d.compile().start() as run:
         run.run(1)
         run.set("sub.c.value", 4.0)
+        assert run.get("sub.y") == 2.0
         run.run(2)
         assert run.get("sub.y") == 4.0
 

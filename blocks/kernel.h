@@ -85,6 +85,7 @@ extern const bl_kernel bl_kernels_linear[];
 extern const bl_kernel bl_kernels_routing[];
 extern const bl_kernel bl_kernels_sinks[];
 extern const bl_kernel bl_kernels_pendulum[];
+extern const bl_kernel bl_kernels_multibody[];
 extern const bl_kernel bl_kernels_python[];
 
 #endif

@@ -65,7 +65,9 @@ class Playback(NativeBlock):
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
-        t = parameter("times", times, unit="s", doc="times of the samples", tunable=False, hidden=True)
+        t = parameter(
+            "times", times, unit="s", doc="times of the samples", tunable=False, hidden=True
+        )
         v = parameter("values", values, unit=unit, doc="the samples", tunable=False, hidden=True)
         require_rising("times", t)
         if v.value.ndim not in (1, 2) or len(v.value) != t.value.size:

@@ -61,7 +61,7 @@ def export_fmu(
         names = ", ".join(f"`{plan.blocks[n].path}`" for n in plan.python_blocks)
         raise DiagramError(
             f"an FMU runs without Python, but these blocks are written in it: {names}. Write "
-            f"them as an Expression or with native blocks, or name them in inputs=[…] if they are sources."
+            f"them as an Expression or with native blocks; a source may be named in inputs=[…]."
         )
     identifier = model_identifier(plan.name)
     platform, suffix = _PLATFORMS.get(sys.platform, ("linux64", ".so"))

@@ -195,7 +195,7 @@ class Diagram:
         return compile_diagram(self, **options)
 
     def draw(self, path: str | Path | None = None, *, title: str | None = None) -> Any:
-        """Draw the diagram; the extension of `path` decides the format. See `biella.scheduler.draw`."""
+        """Draw the diagram; the extension of `path` decides the format. See `draw.draw`."""
         from .draw import draw
 
         return draw(self, path, title=title)

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+
 from biella import cli
 from biella.scheduler.result import Result
 

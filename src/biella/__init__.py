@@ -2,6 +2,7 @@
 
 from .errors import BiellaError, BlockError, DiagramError
 from .scheduler.diagram import Diagram
+from .scheduler.linearize import linearize
 from .scheduler.plan import Plan
 from .scheduler.simulate import simulate
 from .scheduler.subsystem import Subsystem
@@ -15,5 +16,6 @@ __all__ = [
     "DiagramError",
     "Plan",
     "Subsystem",
+    "linearize",
     "simulate",
 ]

@@ -9,12 +9,13 @@ import zipfile
 import fmpy
 import numpy as np
 import pytest
+from fmpy.fmi2 import FMU2Slave
+from fmpy.validation import validate_fmu
+
 from biella import BiellaError, Diagram, DiagramError, simulate
 from biella.blocks import Constant, Gain, Integrator, Pendulum, Sum, UnitDelay, python_block
 from biella.errors import FmuError
 from biella.scheduler.realtime import run_paced
-from fmpy.fmi2 import FMU2Slave
-from fmpy.validation import validate_fmu
 
 pytestmark = pytest.mark.engine
 
@@ -303,5 +304,5 @@ def test_paced_through_a_loopback_mailbox_equals_a_unit_delay():
     assert np.array_equal(paced.result["plant.angle"], expected["plant.angle"])
     assert len(paced.lateness_ns) == len(paced.execution_ns) == 200
     assert paced.lateness_ns.min() >= 0
-    with pytest.raises(BiellaError, match="no input `torq`. Did you mean `torque`"):
+    with pytest.raises(BiellaError, match=r"no input `torq`. Did you mean `torque`"):
         run_paced(d, 0.1, loopback={"command": "torq"})

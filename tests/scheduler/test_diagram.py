@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from biella import BlockError, Diagram, DiagramError, Subsystem, simulate
-from biella.blocks import Constant, Gain, Integrator, Pendulum, Port, PythonBlock, Sum, UnitDelay, python_block
+from biella.blocks import (
+    Constant,
+    Gain,
+    Integrator,
+    Pendulum,
+    Port,
+    PythonBlock,
+    Sum,
+    UnitDelay,
+    python_block,
+)
 
 pytestmark = pytest.mark.engine
 
@@ -131,7 +142,10 @@ def test_a_loop_over_two_rates_is_a_loop_only_where_both_are_due():
     """g is held between its hits, so in between s = 1 - held."""
     d = Diagram(step=0.01)
     c = d.add(Constant(1.0))
-    s = d.add(Sum("+-"), name="s", )
+    s = d.add(
+        Sum("+-"),
+        name="s",
+    )
     g = d.add(Gain(1.0, period=0.05), name="g")
     x = d.add(Integrator(0.0), name="x")
     s2 = d.add(Sum("++"), name="s2")
@@ -294,5 +308,7 @@ def test_kinds_are_checked():
     d = Diagram()
     flag = d.add(Flag(), name="flag")
     d.connect(flag, d.add(Gain(1.0), name="k"))
-    with pytest.raises(DiagramError, match=r"wants a real signal, but `flag.on` is boolean.*Convert"):
+    with pytest.raises(
+        DiagramError, match=r"wants a real signal, but `flag.on` is boolean.*Convert"
+    ):
         d.compile()

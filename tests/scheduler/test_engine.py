@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from biella import BiellaError, BlockError, Diagram, DiagramError, Plan, simulate
 from biella.blocks import (
     Constant,
@@ -121,7 +122,7 @@ def test_periodic_blocks_hold_between_their_hits():
 
 
 def test_multirate_loop_against_an_exact_discrete_solution():
-    """Plant 1/s under u held for 5 ticks: x+ = x + h u, with u = -k x sampled every 5 ticks, delayed."""
+    """Plant 1/s, u held for 5 ticks: x+ = x + h u, with u = -k x sampled every 5 ticks, delayed."""
     h, k = 1e-3, 30.0
     d = Diagram(step=h, solver="rk4")
     x = d.add(Integrator(1.0), name="x")
@@ -232,7 +233,9 @@ def test_not_finite_names_the_block_that_made_it():
     after = d.add(Gain(2.0), name="after")
     d.connect(source, culprit)
     d.connect(culprit, after)
-    with pytest.raises(BlockError, match=r"`culprit` .* not finite at t = 0.05 s \(tick 5\)") as info:
+    with pytest.raises(
+        BlockError, match=r"`culprit` .* not finite at t = 0.05 s \(tick 5\)"
+    ) as info:
         simulate(d, 1.0)
     assert info.value.path == "culprit" and info.value.tick == 5
     assert len(info.value.result.t) == 5
@@ -338,7 +341,7 @@ def test_recording_is_chosen_and_decimated():
     assert some.paths == ["pendulum.angle", "pendulum.speed", "kp.y"]
     assert np.array_equal(some.t, full.t[::10])
     assert np.array_equal(some["kp"], full["kp"][::10])
-    with pytest.raises(BiellaError, match="no signal `pendulum.angel`. Did you mean"):
+    with pytest.raises(BiellaError, match=r"no signal `pendulum.angel`. Did you mean"):
         simulate(d, 1.0, record=["pendulum.angel"])
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import random
+import re
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +28,11 @@ ERROR_PLAN, ERROR_VERSION = -2, -3
 HEAD, ENTRY = 32, 24
 INT32_MAX, INT32_MIN, INT64_MAX = 2**31 - 1, -(2**31), 2**63 - 1
 REALS, LONGS, TEXTS = ("TIME", "PARA"), ("SIZE", "RATE"), ("META", "KERN", "PATH", "NOTE")
+KERNELS = sorted(
+    name
+    for source in (Path(__file__).parents[2] / "blocks").rglob("*.c")
+    for name in re.findall(r'\.name = "(\w+)"', source.read_text())
+)
 
 
 def make_plan() -> Plan:
@@ -161,8 +168,7 @@ def test_flipped_bits_are_noticed(plan: Plan) -> None:
 
 def test_flipped_bits_under_a_correct_hash(plan: Plan) -> None:
     chance = random.Random(2)
-    huge = {at for tag, at in directory(plan) if tag == "SIZE"}
-    sizes = struct.unpack_from("<Q", plan.data, huge.pop() + 8)[0]
+    (sizes,) = struct.unpack_from("<Q", plan.data, dict(directory(plan))["SIZE"] + 8)
     for at in range(HEAD, len(plan.data), 3):
         if sizes <= at < sizes + 24:
             continue  # a legal gigabyte: see test_sizes
@@ -198,6 +204,35 @@ def test_a_kernel_that_does_not_fit(plan: Plan) -> None:
     assert "does not fit its kernel 'pendulum'" in refuse(
         write_sections({**sections, "KERN": names})
     )
+
+
+@pytest.mark.parametrize("ports", [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_every_kernel_with_too_little(ports: tuple[int, int]) -> None:
+    """No check may look at a port, an integer or a value before it knows that there is one.
+
+    All that the second block has lies at the very end of its table, so that a sanitizer notices.
+    """
+    for name in KERNELS:
+        inputs, outputs = ports
+        time = [0, 0, -1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+        poor = [1, 0, -1, 1, inputs, 1, outputs, 0, 0, 0, 0, 0, 0, 1, 0]
+        data = write_sections(
+            {
+                "SIZE": np.array([1, 0, 0, 0], "<i8"),
+                "TIME": np.array([1e-3, 0.0]),
+                "RATE": np.array([0, 0, 0, 0], "<i8"),
+                "KERN": b"time\0" + name.encode() + b"\0",
+                "BLKS": np.array([*time, *poor], "<i4"),
+                "PORT": np.array([0, 1, 0, 1], "<i4"),
+                "INTS": np.array([0], "<i4"),
+                "PATH": b"a\0b\0",
+                "NOTE": b"\0\0",
+                "MAJR": np.array([0, 0, 0, 1], "<i4"),
+            }
+        )
+        status, message = open_plan(data)
+        assert status == 0 or "does not fit" in message or "calls no block" in message, name
+        run(data)
 
 
 def test_another_number_of_sections(plan: Plan) -> None:
@@ -292,10 +327,9 @@ def test_any_cell_of_any_table(plan: Plan) -> None:
 
 
 def test_rows_that_are_cut_off(plan: Plan) -> None:
-    for tag, row in {"BLKS": 15, "PORT": 2, "LOOP": 5, "MAJR": 2, "VARS": 3}.items():
+    for tag in ("BLKS", "PORT", "GARD", "LOOP", "MAJR", "MINR", "VARS"):
         sections = cells(plan)
         sections[tag] = sections[tag][:-1]
-        assert row > 1
         assert "ragged" in refuse(write_sections(sections)), tag
 
 

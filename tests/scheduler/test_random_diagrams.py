@@ -32,7 +32,7 @@ from biella.blocks import (
 pytestmark = pytest.mark.engine
 
 STEP, TICKS = 0.125, 20
-EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+EXAMPLES = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 
 Signal = tuple[int, int]
 """(node, output)."""

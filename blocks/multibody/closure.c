@@ -1,0 +1,252 @@
+/* Closures: rows of constraints between markers on two links.
+ *
+ *   point     Φ = (P_j - P_i)_k                  component k in world axes
+ *   d1        Φ = u_i · w_j                      axes of the two markers
+ *   d2        Φ = u_i · d,   d = P_j - P_i
+ *   distance  Φ = |d| - L
+ *   driver    Φ = q - f(t)                       a joint coordinate that follows a law
+ *
+ * The first four are the base constraints of Vita's thesis (eqs. 1.12, 1.13, 1.29, 1.32), the distance taken as a length instead of
+ * a square so that its row has the scale of the others. */
+#include <string.h>
+
+#include "blocks/multibody/multibody.h"
+
+static const int32_t *row_record(const mb_view *m, int32_t k) { return m->rows + k * MB_ROW_FIELDS; }
+static int32_t marker_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
+
+static void marker_axis(const mb_view *m, int32_t marker, int k, double *axis) {
+    double local[3];
+    const int32_t link = marker_link(m, marker);
+    mb_column(m->marker_data[marker].R, k, local);
+    if (link < 0)
+        mb_copy(local, axis);
+    else
+        mb_rotate(m->link[link].R, local, axis);
+}
+
+static const double *spin(const mb_view *m, int32_t marker) {
+    static const double none[3] = {0, 0, 0};
+    const int32_t link = marker_link(m, marker);
+    return link < 0 ? none : m->link[link].w;
+}
+
+/* What a law moves a marker by, its velocity and acceleration, in the axes of its body turned to the world. */
+static int marker_motion(const mb_view *m, int32_t marker, double t, double *moved, double *rate, double *second) {
+    const int32_t *record = m->markers + marker * MB_MARKER_FIELDS;
+    double local[3] = {0, 0, 0}, local_rate[3] = {0, 0, 0}, local_second[3] = {0, 0, 0};
+    int any = 0;
+    for (int k = 0; k < 3; k++) {
+        const int32_t law = record[MB_MARKER_LAW_X + k];
+        if (law < 0) continue;
+        local[k] = mb_law(m, law, t, &local_rate[k], &local_second[k]);
+        any = 1;
+    }
+    if (!any) return 0;
+    double R[9];
+    const int32_t link = record[MB_MARKER_LINK];
+    if (link < 0) {
+        static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+        memcpy(R, identity, sizeof R);
+    } else {
+        mb_multiply(m->link[link].R, m->data[link].R_body, R);
+    }
+    mb_rotate(R, local, moved);
+    mb_rotate(R, local_rate, rate);
+    mb_rotate(R, local_second, second);
+    return 1;
+}
+
+/* A marker's place with its motion; velocity and bias acceleration if asked for. */
+static void moving_place(const mb_view *m, int32_t marker, double t, double *P, double *V, double *A) {
+    double moved[3] = {0, 0, 0}, rate[3] = {0, 0, 0}, second[3] = {0, 0, 0};
+    mb_marker_place(m, marker, P);
+    const int moves = marker_motion(m, marker, t, moved, rate, second);
+    if (moves) mb_add(moved, P);
+    if (!V) return;
+    const int32_t link = marker_link(m, marker);
+    memset(V, 0, 3 * sizeof(double));
+    memset(A, 0, 3 * sizeof(double));
+    if (link >= 0) {
+        const mb_link_state *s = &m->link[link];
+        double arm[3], turned[3];
+        mb_sub(P, s->p, arm);
+        mb_copy(s->v, V);
+        mb_add_cross(s->w, arm, V);
+        mb_copy(s->vd, A);
+        mb_add_cross(s->wd, arm, A);
+        mb_cross(s->w, arm, turned);
+        mb_add_cross(s->w, turned, A);
+    }
+    if (moves) {
+        mb_add(rate, V);
+        mb_add(second, A);
+        if (link >= 0) {
+            double turned[3];
+            mb_cross(m->link[link].w, rate, turned);
+            mb_axpy(2.0, turned, A);
+        }
+    }
+}
+
+/* Values of all rows, and the forces that a unit multiplier would apply. */
+void mb_rows_position(mb_view *m, double t) {
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const int32_t *row = row_record(m, k);
+        mb_row_state *s = &m->row_state[k];
+        memset(s, 0, sizeof *s);
+        if (row[MB_ROW_TYPE] == MB_ROW_DRIVER) continue; /* needs q: see dynamics.c */
+        double P_i[3], P_j[3], d[3], u[3], w[3];
+        moving_place(m, row[MB_ROW_I], t, P_i, NULL, NULL);
+        moving_place(m, row[MB_ROW_J], t, P_j, NULL, NULL);
+        mb_sub(P_j, P_i, d);
+        mb_copy(P_i, s->P_i);
+        mb_copy(P_j, s->P_j);
+        switch (row[MB_ROW_TYPE]) {
+            case MB_ROW_POINT:
+                m->phi[k] = d[row[MB_ROW_A]];
+                s->F_j[row[MB_ROW_A]] = 1.0;
+                s->F_i[row[MB_ROW_A]] = -1.0;
+                break;
+            case MB_ROW_D1:
+                marker_axis(m, row[MB_ROW_I], row[MB_ROW_A], u);
+                marker_axis(m, row[MB_ROW_J], row[MB_ROW_B], w);
+                m->phi[k] = mb_dot(u, w);
+                mb_cross(u, w, s->N_i);
+                mb_cross(w, u, s->N_j);
+                break;
+            case MB_ROW_D2:
+                marker_axis(m, row[MB_ROW_I], row[MB_ROW_A], u);
+                m->phi[k] = mb_dot(u, d);
+                mb_copy(u, s->F_j);
+                mb_axpy(-1.0, u, s->F_i);
+                mb_cross(u, d, s->N_i);
+                break;
+            default: {
+                const double length = sqrt(mb_dot(d, d)), inverse = length > 1e-12 ? 1.0 / length : 0.0;
+                m->phi[k] = length - m->p[row[MB_ROW_VALUE]];
+                mb_axpy(inverse, d, s->F_j);
+                mb_axpy(-inverse, d, s->F_i);
+            }
+        }
+    }
+}
+
+/* Φ̇ and c: needs the velocities of the links and the accelerations that they cause. */
+void mb_rows_velocity(mb_view *m, double t, const double *v) {
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const int32_t *row = row_record(m, k);
+        if (row[MB_ROW_TYPE] == MB_ROW_DRIVER) {
+            double rate = 0.0, second = 0.0;
+            mb_law(m, row[MB_ROW_VALUE], t, &rate, &second);
+            m->phi_rate[k] = row[MB_ROW_B] * v[row[MB_ROW_A]] - rate;
+            m->bias[k] = -second;
+            continue;
+        }
+        double P_i[3], P_j[3], V_i[3], V_j[3], A_i[3], A_j[3], d[3], dd[3], ddd[3];
+        moving_place(m, row[MB_ROW_I], t, P_i, V_i, A_i);
+        moving_place(m, row[MB_ROW_J], t, P_j, V_j, A_j);
+        mb_sub(P_j, P_i, d);
+        mb_sub(V_j, V_i, dd);
+        mb_sub(A_j, A_i, ddd);
+        const double *w_i = spin(m, row[MB_ROW_I]), *w_j = spin(m, row[MB_ROW_J]);
+        const int32_t link_i = marker_link(m, row[MB_ROW_I]), link_j = marker_link(m, row[MB_ROW_J]);
+        double u[3], w[3], u_rate[3], w_rate[3], u_second[3], w_second[3];
+        switch (row[MB_ROW_TYPE]) {
+            case MB_ROW_POINT:
+                m->phi_rate[k] = dd[row[MB_ROW_A]];
+                m->bias[k] = ddd[row[MB_ROW_A]];
+                break;
+            case MB_ROW_D1:
+            case MB_ROW_D2:
+                marker_axis(m, row[MB_ROW_I], row[MB_ROW_A], u);
+                mb_cross(w_i, u, u_rate);
+                mb_cross(w_i, u_rate, u_second);
+                if (link_i >= 0) mb_add_cross(m->link[link_i].wd, u, u_second);
+                if (row[MB_ROW_TYPE] == MB_ROW_D2) {
+                    m->phi_rate[k] = mb_dot(u_rate, d) + mb_dot(u, dd);
+                    m->bias[k] = mb_dot(u_second, d) + 2.0 * mb_dot(u_rate, dd) + mb_dot(u, ddd);
+                    break;
+                }
+                marker_axis(m, row[MB_ROW_J], row[MB_ROW_B], w);
+                mb_cross(w_j, w, w_rate);
+                mb_cross(w_j, w_rate, w_second);
+                if (link_j >= 0) mb_add_cross(m->link[link_j].wd, w, w_second);
+                m->phi_rate[k] = mb_dot(u_rate, w) + mb_dot(u, w_rate);
+                m->bias[k] = mb_dot(u_second, w) + 2.0 * mb_dot(u_rate, w_rate) + mb_dot(u, w_second);
+                break;
+            default: {
+                const double length = sqrt(mb_dot(d, d)), inverse = length > 1e-12 ? 1.0 / length : 0.0;
+                const double along = mb_dot(d, dd) * inverse;
+                m->phi_rate[k] = along;
+                m->bias[k] = mb_dot(d, ddd) * inverse + (mb_dot(dd, dd) - along * along) * inverse;
+            }
+        }
+    }
+}
+
+/* J: for each closure a dense block over the joints between its two links. */
+void mb_rows_jacobian(mb_view *m) {
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
+        double *block = m->jacobian + cut[MB_CUT_J];
+        for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
+            const int32_t *path = m->paths + (cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS;
+            const mb_link_state *s = &m->link[path[MB_PATH_LINK]];
+            const int32_t type = m->links[path[MB_PATH_LINK] * MB_LINK_FIELDS + MB_LINK_TYPE];
+            double axis[3];
+            if (type == MB_SPHERICAL)
+                mb_column(s->R, path[MB_PATH_AXIS], axis);
+            else
+                mb_copy(s->axis, axis);
+            for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
+                const int32_t k = cut[MB_CUT_ROW] + r;
+                const mb_row_state *state = &m->row_state[k];
+                double value;
+                if (row_record(m, k)[MB_ROW_TYPE] == MB_ROW_DRIVER) {
+                    value = row_record(m, k)[MB_ROW_B];
+                } else {
+                    const double *F = path[MB_PATH_SIDE] ? state->F_j : state->F_i;
+                    const double *P = path[MB_PATH_SIDE] ? state->P_j : state->P_i;
+                    const double *N = path[MB_PATH_SIDE] ? state->N_j : state->N_i;
+                    if (type == MB_PRISMATIC) {
+                        value = mb_dot(axis, F);
+                    } else {
+                        double arm[3], moment[3];
+                        mb_sub(P, s->p, arm);
+                        mb_cross(arm, F, moment);
+                        value = mb_dot(axis, moment) + mb_dot(axis, N);
+                    }
+                }
+                block[r * cut[MB_CUT_PATHS] + n] = value;
+            }
+        }
+    }
+}
+
+void mb_jacobian_times(const mb_view *m, const double *x, double *out) {
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
+        const double *block = m->jacobian + cut[MB_CUT_J];
+        for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
+            double sum = 0.0;
+            for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++)
+                sum += block[r * cut[MB_CUT_PATHS] + n] * x[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]];
+            out[cut[MB_CUT_ROW] + r] = sum;
+        }
+    }
+}
+
+/* out += scale Jᵀ rows */
+void mb_add_jacobian_transposed(const mb_view *m, const double *rows, double scale, double *out) {
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
+        const double *block = m->jacobian + cut[MB_CUT_J];
+        for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
+            const double value = scale * rows[cut[MB_CUT_ROW] + r];
+            if (value == 0.0) continue;
+            for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++)
+                out[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]] += value * block[r * cut[MB_CUT_PATHS] + n];
+        }
+    }
+}

@@ -1,0 +1,1 @@
+"""Pictures of mechanisms: poses, views, strokes, the scene and its labels."""

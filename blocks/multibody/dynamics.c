@@ -1,0 +1,146 @@
+/* Accelerations and projections.
+ *
+ * With closures: K = M + Jᵀ α J is factored once; the multipliers are then iterated (augmented Lagrangian, index 1),
+ *     K Δv' = Q - M v' - Jᵀ (λ + α e),   λ ← λ + α e,   e = J v' + c,
+ * which for large α converges in two or three steps, also where rows are redundant or a position is singular. Written for
+ * the increment, each step also takes out what rounding left in the one before.
+ * Positions and velocities are put back on the constraints by the mass-orthogonal projections with the same K. */
+#include <string.h>
+
+#include "blocks/multibody/multibody.h"
+
+enum { MB_LARGEST_ITERATIONS = 20 };
+
+/* Poses, velocities and rows at (t, q, v). */
+static void update_kinematics(mb_view *m, double t, const double *q, const double *v) {
+    mb_positions(m, q);
+    mb_velocities(m, v);
+    if (m->row_count == 0) return;
+    mb_rows_position(m, t);
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const int32_t *row = m->rows + k * MB_ROW_FIELDS;
+        if (row[MB_ROW_TYPE] != MB_ROW_DRIVER) continue;
+        double rate, second;
+        m->phi[k] = row[MB_ROW_B] * q[row[MB_ROW_I]] - mb_law(m, row[MB_ROW_VALUE], t, &rate, &second);
+    }
+    mb_rows_velocity(m, t, v);
+}
+
+static double largest(const double *values, int32_t count) {
+    double most = 0.0;
+    for (int32_t k = 0; k < count; k++)
+        if (!(fabs(values[k]) <= most)) most = fabs(values[k]);
+    return most;
+}
+
+/* step ← K⁻¹ (step - Jᵀ (λ + α e)) with the errors e in row_work, having first taken those of the last step into λ. */
+static void push_back(mb_view *m, int iteration, double *step) {
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const double more = m->alpha[k] * m->row_work[k];
+        if (iteration > 0) m->lambda[k] += more;
+        m->row_work[k] = m->lambda[k] + more;
+    }
+    mb_add_jacobian_transposed(m, m->row_work, -1.0, step);
+    mb_solve(m, step);
+}
+
+/* Leaves v' in m->acceleration, λ in m->lambda, and whole accelerations in the links. */
+int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
+    update_kinematics(m, t, q, v);
+    for (int32_t l = 0; l < m->link_count; l++) {
+        memset(m->link[l].F, 0, sizeof m->link[l].F);
+        memset(m->link[l].N, 0, sizeof m->link[l].N);
+    }
+    memset(m->force, 0, (size_t)m->nv * sizeof(double));
+    mb_add_loads(m, t, q, v, m->force);
+    if (m->row_count == 0) {
+        mb_tree_accelerations(m, m->acceleration);
+        m->status[MB_STATUS_ITERATIONS] = 0.0;
+        m->status[MB_STATUS_CLOSURE] = 0.0;
+        m->status[MB_STATUS_CONVERGED] = 1.0;
+        return 1;
+    }
+    m->status[MB_STATUS_CLOSURE] = largest(m->phi, m->row_count);
+    double *bias = m->step;
+    mb_bias_forces(m, bias);
+    for (int32_t k = 0; k < m->nv; k++) m->force[k] -= bias[k];
+    mb_mass(m);
+    mb_rows_jacobian(m);
+    mb_build_k(m);
+    if (!mb_factor(m)) return 0;
+
+    memset(m->acceleration, 0, (size_t)m->nv * sizeof(double));
+    memset(m->lambda, 0, (size_t)m->row_count * sizeof(double));
+    double size = 0.0;
+    int iteration = 0;
+    for (; iteration < MB_LARGEST_ITERATIONS; iteration++) {
+        mb_jacobian_times(m, m->acceleration, m->row_work);
+        for (int32_t k = 0; k < m->row_count; k++) m->row_work[k] += m->bias[k];
+        mb_mass_times(m, m->acceleration, m->residual);
+        for (int32_t k = 0; k < m->nv; k++) m->residual[k] = m->force[k] - m->residual[k];
+        push_back(m, iteration, m->residual);
+        for (int32_t k = 0; k < m->nv; k++) m->acceleration[k] += m->residual[k];
+        size = largest(m->residual, m->nv);
+        if (iteration > 0 && size <= m->settings[MB_TOLERANCE] * fmax(1.0, largest(m->acceleration, m->nv))) break;
+    }
+    m->status[MB_STATUS_ITERATIONS] = iteration + 1.0;
+    m->status[MB_STATUS_RESIDUAL] = size;
+    m->status[MB_STATUS_CONVERGED] = iteration < MB_LARGEST_ITERATIONS ? 1.0 : 0.0;
+    mb_set_accelerations(m, m->acceleration);
+    return 1;
+}
+
+/* K at the present poses. */
+static int refactor(mb_view *m) {
+    mb_mass(m);
+    mb_rows_jacobian(m);
+    mb_build_k(m);
+    return mb_factor(m);
+}
+
+int mb_project_velocities(mb_view *m, double t, double *v) {
+    double *correction = m->residual, *sum = m->acceleration;
+    (void)t;
+    memset(m->lambda, 0, (size_t)m->row_count * sizeof(double));
+    memset(sum, 0, (size_t)m->nv * sizeof(double));
+    for (int iteration = 0; iteration < MB_LARGEST_ITERATIONS; iteration++) {
+        mb_jacobian_times(m, sum, m->row_work);
+        for (int32_t k = 0; k < m->row_count; k++) m->row_work[k] += m->phi_rate[k];
+        mb_mass_times(m, sum, correction);
+        for (int32_t k = 0; k < m->nv; k++) correction[k] = -correction[k];
+        push_back(m, iteration, correction);
+        for (int32_t k = 0; k < m->nv; k++) sum[k] += correction[k];
+        if (largest(correction, m->nv) <= 1e-14 * fmax(1.0, largest(v, m->nv))) break;
+    }
+    for (int32_t k = 0; k < m->nv; k++) v[k] += sum[k];
+    return 1;
+}
+
+/* Puts q and v back on the constraints, at most `limit` position steps. Returns whether the positions close. */
+int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
+    if (m->row_count == 0) return 1;
+    const double goal = 1e-13;
+    double *step = m->residual, *moved = m->acceleration;
+    update_kinematics(m, t, q, v);
+    if (!refactor(m)) return 0;
+    memset(moved, 0, (size_t)m->nv * sizeof(double));
+    memset(m->lambda, 0, (size_t)m->row_count * sizeof(double));
+    double closure = largest(m->phi, m->row_count), before = HUGE_VAL;
+    int iteration = 0;
+    for (; iteration < limit && closure > goal && closure < before; iteration++) {
+        memcpy(m->row_work, m->phi, (size_t)m->row_count * sizeof(double));
+        mb_mass_times(m, moved, step);
+        for (int32_t k = 0; k < m->nv; k++) step[k] = -step[k];
+        push_back(m, iteration, step);
+        mb_move(m, q, step);
+        for (int32_t k = 0; k < m->nv; k++) moved[k] += step[k];
+        update_kinematics(m, t, q, v);
+        before = closure;
+        closure = largest(m->phi, m->row_count);
+        if (!(closure <= before)) break;
+        if (closure > 1e-3 * before && closure > goal && !refactor(m)) return 0;
+    }
+    m->status[MB_STATUS_CLOSURE] = closure;
+    mb_project_velocities(m, t, v);
+    return closure <= 1e-10;
+}

@@ -1,0 +1,178 @@
+"""Applied forces as generalised forces, in any set of coordinates.
+
+A force F at a point p does Q = p_qᵀ F, a torque T on a body Q = ω_vᵀ T, an effort on a joint
+coordinate Q = effort · coordinate_q.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..forces import Bushing, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
+from ..laws import Constant
+from ..rotations import Array
+from ..system import System
+from .shapes import Field, Scalars, Shapes
+
+
+class Loads:
+    """The elements of a system, with the items and scalars that each one reads."""
+
+    def __init__(self, system: System, shapes: Shapes) -> None:
+        self.elements = system.elements
+        self.planar = system.planar
+        self.shapes = shapes
+        self._turns: dict[int, float] = {}
+        self._scalar: dict[str, int] = {}
+        self._lengths: dict[str, list[int]] = {}
+        for element in self.elements:
+            if isinstance(element, Load):
+                shapes.point(element.marker)
+            elif isinstance(element, Spring):
+                shapes.point(element.first)
+                shapes.point(element.second)
+            elif isinstance(element, Bushing):
+                ends = shapes.point(element.second), shapes.point(element.first)
+                body = self._body(element.first.body.index)
+                self._lengths[element.name] = [
+                    shapes.product((shapes.direction(body, axis), 0), ends)
+                    for axis in element.first.rotation.T
+                ]
+            else:
+                self._scalar[element.name] = shapes.coordinate(element.joint, element.coordinate)
+
+    def _body(self, index: int) -> int:
+        return self.shapes.ground if index < 0 else index
+
+    def reset(self) -> None:
+        """Forget the turns that angles have made."""
+        self._turns.clear()
+
+    def _unwrapped(self, scalar: int, angular: bool, value: float) -> float:
+        if not angular:
+            return value
+        last = self._turns.get(scalar, value)
+        value += 2.0 * np.pi * round((last - value) / (2.0 * np.pi))
+        self._turns[scalar] = value
+        return value
+
+    def add(
+        self,
+        t: float,
+        field: Field,
+        scalars: Scalars,
+        spins: Array,
+        rotations: Array,
+        rates: Array,
+        force: Array,
+        total: Array,
+    ) -> None:
+        """Add Q of all elements: to `force` by body, to `total` over all coordinates."""
+        shapes = self.shapes
+
+        def push(item: int, f: Array) -> None:
+            force[shapes.body[item]] += field.jacobian[item].T @ f
+
+        def speed(item: int) -> Array:
+            found: Array = field.jacobian[item] @ rates[shapes.body[item]] + field.partial[item]
+            return found
+
+        for element in self.elements:
+            if isinstance(element, Load):
+                body = self._body(element.marker.body.index)
+                effort = np.array([law.value(t) for law in element.components])
+                if element.frame == "marker":
+                    effort = element.marker.rotation @ effort
+                if element.frame != "world":
+                    effort = rotations[body] @ effort
+                if element.effort == "force":
+                    push(shapes.point(element.marker), effort)
+                else:
+                    force[body] += spins[body].T @ effort
+            elif isinstance(element, Spring):
+                i, j = shapes.point(element.first), shapes.point(element.second)
+                d = field.value[j] - field.value[i]
+                length = float(np.sqrt(d @ d))
+                if length == 0.0:
+                    continue
+                v = float(d @ (speed(j) - speed(i))) / length
+                at = {"t": t, "l": length, "v": v}
+                tension = (
+                    element.stiffness.evaluate(**at) * (length - element.free_length)
+                    + element.damping.evaluate(**at) * v
+                    + element.force.evaluate(**at)
+                )
+                pull = tension / length * d
+                for n, axis in enumerate("xyz"):
+                    if axis not in element.components:
+                        pull[n] = 0.0
+                push(i, pull)
+                push(j, -pull)
+            elif isinstance(element, Bushing):
+                self._add_bushing(element, scalars, spins, rotations, rates, force, total)
+            else:
+                scalar = shapes.scalar(self._scalar[element.name])
+                effort_on = self._effort(
+                    element, t, scalar, float(scalars.value[scalar]), float(scalars.rate[scalar])
+                )
+                total += effort_on * scalars.jacobian[scalar]
+
+    def _effort(
+        self,
+        element: JointLoad | TorsionalSpring | Friction | Stop,
+        t: float,
+        scalar: int,
+        value: float,
+        v: float,
+    ) -> float:
+        if isinstance(element, JointLoad):
+            return element.effort.value(t)
+        if isinstance(element, Friction):
+            return -(
+                element.viscous * v + element.coulomb * float(np.tanh(v / element.smoothing_speed))
+            )
+        angular = element.joint.coordinates[element.coordinate].kind == "angle"
+        q = self._unwrapped(scalar, angular, value)
+        if isinstance(element, TorsionalSpring):
+            at = {"t": t, "q": q, "v": v}
+            return -(
+                element.stiffness.evaluate(**at) * (q - element.free_angle)
+                + element.damping.evaluate(**at) * v
+                + element.torque.evaluate(**at)
+            )
+        if q > element.upper:
+            return -max(0.0, element.stiffness * (q - element.upper) + element.damping * v)
+        if q < element.lower:
+            return max(0.0, element.stiffness * (element.lower - q) - element.damping * v)
+        return 0.0
+
+    def _add_bushing(
+        self,
+        element: Bushing,
+        scalars: Scalars,
+        spins: Array,
+        rotations: Array,
+        rates: Array,
+        force: Array,
+        total: Array,
+    ) -> None:
+        i, j = (self._body(end.body.index) for end in (element.first, element.second))
+        for k, scalar in enumerate(self._lengths[element.name]):
+            effort = element.stiffness[k] * scalars.value[scalar]
+            effort += element.damping[k] * scalars.rate[scalar]
+            total -= effort * scalars.jacobian[scalar]
+        frame = rotations[i] @ element.first.rotation
+        r = frame.T @ rotations[j] @ element.second.rotation
+        theta = 0.5 * np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
+        if self.planar:
+            key = -1 - self._lengths[element.name][0]
+            theta[2] = self._unwrapped(key, True, float(np.arctan2(r[1, 0], r[0, 0])))
+        spin = frame.T @ (spins[j] @ rates[j] - spins[i] @ rates[i])
+        torque = frame @ (element.stiffness[3:] * theta + element.damping[3:] * spin)
+        force[i] += spins[i].T @ torque
+        force[j] -= spins[j].T @ torque
+
+    def constant_stiffness(self) -> bool:
+        """Whether every spring has a number for its stiffness, so that it stores energy."""
+        springs = [e for e in self.elements if isinstance(e, Spring | TorsionalSpring)]
+        return all(isinstance(spring.stiffness, Constant) for spring in springs)

@@ -1,0 +1,460 @@
+/* The multibody plant as a block.
+ *
+ * In the diagram's own steps (continuous) the states are q and v, and the solver of the diagram integrates them; in its own
+ * step they lie in the block's memory, and `advance` takes classical Runge–Kutta steps. Both put q and v back on the
+ * constraints after each step. */
+#include <string.h>
+
+#include "blocks/multibody/multibody.h"
+
+enum { MB_INIT_LIMIT = 60, MB_STEP_LIMIT = 6 };
+
+/* Takes the next `count` doubles of the memory, or only counts them if there is none. */
+static double *take(double *z, int64_t *used, int64_t count) {
+    double *here = z ? z + *used : NULL;
+    *used += count;
+    return here;
+}
+
+int64_t mb_open(const bl_block *b, mb_view *m) {
+    const int32_t *head = b->i;
+    m->head = head;
+    m->link_count = head[MB_LINKS];
+    m->nq = head[MB_NQ];
+    m->nv = head[MB_NV];
+    m->body_count = head[MB_BODIES];
+    m->marker_count = head[MB_MARKERS];
+    m->row_count = head[MB_ROWS];
+    m->cut_count = head[MB_CUTS];
+    m->nonzeros = head[MB_NONZEROS];
+    m->links = b->i + head[MB_AT_LINKS];
+    m->bodies = b->i + head[MB_AT_BODIES];
+    m->markers = b->i + head[MB_AT_MARKERS];
+    m->rows = b->i + head[MB_AT_ROWS];
+    m->cuts = b->i + head[MB_AT_CUTS];
+    m->paths = b->i + head[MB_AT_PATHS];
+    m->pairs = b->i + head[MB_AT_PAIRS];
+    m->laws = b->i + head[MB_AT_LAWS];
+    m->forces = b->i + head[MB_AT_FORCES];
+    m->outputs = b->i + head[MB_AT_OUTPUTS];
+    m->mass_slots = b->i + head[MB_AT_MASS];
+    m->permutation = b->i + head[MB_AT_PERMUTATION];
+    m->row_start = b->i + head[MB_AT_ROW_START];
+    m->column_of = b->i + head[MB_AT_COLUMN_OF];
+    m->slot_of = b->i + head[MB_AT_SLOT_OF];
+    m->column_start = b->i + head[MB_AT_COLUMN_START];
+    m->row_of = b->i + head[MB_AT_ROW_OF];
+    m->p = b->p;
+    m->u = b->u;
+    m->settings = b->p + head[MB_SETTINGS];
+
+    double *z = b->z;
+    int64_t used = 0;
+    const int64_t links = m->link_count, nv = m->nv, nq = m->nq, rows = m->row_count;
+    m->status = take(z, &used, MB_STATUS_COUNT);
+    m->own = take(z, &used, head[MB_OWN_STEP] ? 7 * (nq + nv) : 0);
+    m->data = (mb_link_data *)(void *)take(z, &used, links * (int64_t)(sizeof(mb_link_data) / sizeof(double)));
+    m->marker_data = (mb_marker_data *)(void *)take(z, &used, m->marker_count * (int64_t)(sizeof(mb_marker_data) / sizeof(double)));
+    m->body = (mb_body_data *)(void *)take(z, &used, m->body_count * (int64_t)(sizeof(mb_body_data) / sizeof(double)));
+    m->link = (mb_link_state *)(void *)take(z, &used, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
+    m->row_state = (mb_row_state *)(void *)take(z, &used, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
+    m->phi = take(z, &used, rows);
+    m->phi_rate = take(z, &used, rows);
+    m->bias = take(z, &used, rows);
+    m->lambda = take(z, &used, rows);
+    m->alpha = take(z, &used, rows);
+    m->row_work = take(z, &used, rows);
+    m->jacobian = take(z, &used, head[MB_JACOBIAN]);
+    m->force = take(z, &used, nv);
+    m->acceleration = take(z, &used, nv);
+    m->step = take(z, &used, nv);
+    m->residual = take(z, &used, nv);
+    m->work = take(z, &used, nv);
+    m->mass_diagonal = take(z, &used, nv);
+    m->mass_off = take(z, &used, m->nonzeros);
+    m->k_diagonal = take(z, &used, nv);
+    m->k_off = take(z, &used, m->nonzeros);
+    m->pivot = take(z, &used, nv);
+    m->factor = take(z, &used, m->nonzeros);
+    m->articulated = take(z, &used, rows == 0 ? 33 * links : 0);
+    if (z) {
+        m->gravity[0] = b->p[head[MB_GRAVITY]];
+        m->gravity[1] = b->p[head[MB_GRAVITY] + 1];
+        m->gravity[2] = head[MB_PLANAR] ? 0.0 : b->p[head[MB_GRAVITY] + 2];
+    }
+    return used;
+}
+
+static bool in_range(int32_t value, int64_t low, int64_t end) { return value >= low && value < end; }
+
+static bool fits_table(const bl_block *b, int32_t at, int64_t count, int64_t fields) {
+    return at >= MB_HEAD && count >= 0 && count < 1 << 24 && (int64_t)at + count * fields <= b->i_count;
+}
+
+/* Every integer is looked at: nothing later may reach outside the arrays. */
+static int multibody_check(const bl_block *b) {
+    if (b->i_count < MB_HEAD) return 0;
+    const int32_t *head = b->i;
+    for (int k = MB_LINKS; k <= MB_MASS_ENTRIES; k++)
+        if (head[k] < 0 || head[k] > 1 << 22) return 0;
+    const int64_t links = head[MB_LINKS], nq = head[MB_NQ], nv = head[MB_NV], bodies = head[MB_BODIES],
+                  markers = head[MB_MARKERS], rows = head[MB_ROWS], cuts = head[MB_CUTS], paths = head[MB_PATHS],
+                  pairs = head[MB_PAIRS], laws = head[MB_LAWS], forces = head[MB_FORCES], outputs = head[MB_OUTPUTS],
+                  nonzeros = head[MB_NONZEROS], masses = head[MB_MASS_ENTRIES];
+    if (links < 1 || nv < 1 || nq < nv || head[MB_SUBSTEPS] < 1 || head[MB_SUBSTEPS] > 1000000) return 0;
+    const int planar = head[MB_PLANAR] != 0, own = head[MB_OWN_STEP] != 0, size = planar ? 2 : 3;
+    if (!in_range(head[MB_GRAVITY], 0, b->p_count - size + 1) ||
+        !in_range(head[MB_SETTINGS], 0, b->p_count - MB_SETTINGS_COUNT + 1))
+        return 0;
+    if (!fits_table(b, head[MB_AT_LINKS], links, MB_LINK_FIELDS) || !fits_table(b, head[MB_AT_BODIES], bodies, MB_BODY_FIELDS) ||
+        !fits_table(b, head[MB_AT_MARKERS], markers, MB_MARKER_FIELDS) || !fits_table(b, head[MB_AT_ROWS], rows, MB_ROW_FIELDS) ||
+        !fits_table(b, head[MB_AT_CUTS], cuts, MB_CUT_FIELDS) || !fits_table(b, head[MB_AT_PATHS], paths, MB_PATH_FIELDS) ||
+        !fits_table(b, head[MB_AT_PAIRS], pairs, 1) || !fits_table(b, head[MB_AT_LAWS], laws, MB_LAW_FIELDS) ||
+        !fits_table(b, head[MB_AT_FORCES], forces, MB_FORCE_FIELDS) || !fits_table(b, head[MB_AT_OUTPUTS], outputs, MB_OUT_FIELDS) ||
+        !fits_table(b, head[MB_AT_MASS], masses, 1) || !fits_table(b, head[MB_AT_PERMUTATION], 2 * nv, 1) ||
+        !fits_table(b, head[MB_AT_ROW_START], nv + 1, 1) || !fits_table(b, head[MB_AT_COLUMN_OF], nonzeros, 1) ||
+        !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) ||
+        !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1))
+        return 0;
+
+    int64_t q_used = 0, v_used = 0, entries = 0;
+    for (int64_t l = 0; l < links; l++) {
+        const int32_t *link = b->i + head[MB_AT_LINKS] + l * MB_LINK_FIELDS;
+        const int32_t type = link[MB_LINK_TYPE];
+        if (!in_range(type, MB_FIXED, MB_SPHERICAL + 1) || !in_range(link[MB_LINK_PARENT], -1, l) ||
+            link[MB_LINK_Q] != q_used || link[MB_LINK_V] != v_used || !in_range(link[MB_LINK_BODY], -1, bodies) ||
+            !in_range(link[MB_LINK_BASE], -1, markers) || !in_range(link[MB_LINK_TIP], -1, markers) ||
+            !in_range(link[MB_LINK_TURN], 0, 3) || !in_range(link[MB_LINK_END_TURN], 0, 3))
+            return 0;
+        const int64_t speeds = type == MB_SPHERICAL ? 3 : type == MB_FIXED ? 0 : 1;
+        q_used += type == MB_SPHERICAL ? 4 : speeds;
+        v_used += speeds;
+        entries += speeds * (speeds + 1) / 2;
+        for (int32_t up = link[MB_LINK_PARENT]; up >= 0; up = b->i[head[MB_AT_LINKS] + up * MB_LINK_FIELDS + MB_LINK_PARENT]) {
+            const int32_t up_type = b->i[head[MB_AT_LINKS] + up * MB_LINK_FIELDS + MB_LINK_TYPE];
+            entries += speeds * (up_type == MB_SPHERICAL ? 3 : up_type == MB_FIXED ? 0 : 1);
+            if (entries > masses) break;
+        }
+        if (rows > 0 && entries > masses) return 0;
+        if (rows == 0) entries = 0;
+    }
+    if (q_used != nq || v_used != nv || (rows > 0 && entries != masses)) return 0;
+    for (int64_t k = 0; k < bodies; k++) {
+        const int32_t *at = b->i + head[MB_AT_BODIES] + k * MB_BODY_FIELDS;
+        const int sizes[MB_BODY_FIELDS] = {1, planar ? 1 : 9, size, size, planar ? 1 : 4, size, planar ? 1 : 3};
+        for (int f = 0; f < MB_BODY_FIELDS; f++)
+            if (!in_range(at[f], 0, (int64_t)b->p_count - sizes[f] + 1)) return 0;
+    }
+    for (int64_t k = 0; k < markers; k++) {
+        const int32_t *marker = b->i + head[MB_AT_MARKERS] + k * MB_MARKER_FIELDS;
+        if (!in_range(marker[MB_MARKER_LINK], -1, links) || !in_range(marker[MB_MARKER_PLACE], 0, (int64_t)b->p_count - size + 1) ||
+            !in_range(marker[MB_MARKER_FRAME], 0, (int64_t)b->p_count - 3))
+            return 0;
+        for (int f = MB_MARKER_LAW_X; f <= MB_MARKER_LAW_Z; f++)
+            if (!in_range(marker[f], -1, laws)) return 0;
+    }
+    for (int64_t k = 0; k < laws; k++) {
+        const int32_t *law = b->i + head[MB_AT_LAWS] + k * MB_LAW_FIELDS;
+        const int numbers[MB_LAW_TYPES] = {1, 2, 4, 0};
+        if (!in_range(law[MB_LAW_TYPE], 0, MB_LAW_TYPES)) return 0;
+        const int64_t end = law[MB_LAW_TYPE] == MB_LAW_INPUT ? b->u_count : (int64_t)b->p_count - numbers[law[MB_LAW_TYPE]] + 1;
+        if (!in_range(law[MB_LAW_P], 0, end)) return 0;
+    }
+    for (int64_t k = 0; k < rows; k++) {
+        const int32_t *row = b->i + head[MB_AT_ROWS] + k * MB_ROW_FIELDS;
+        if (!in_range(row[MB_ROW_TYPE], 0, MB_ROW_DRIVER + 1)) return 0;
+        if (row[MB_ROW_TYPE] == MB_ROW_DRIVER) {
+            if (!in_range(row[MB_ROW_I], 0, nq) || !in_range(row[MB_ROW_A], 0, nv) || (row[MB_ROW_B] != 1 && row[MB_ROW_B] != -1) ||
+                !in_range(row[MB_ROW_VALUE], 0, laws))
+                return 0;
+        } else if (!in_range(row[MB_ROW_I], 0, markers) || !in_range(row[MB_ROW_J], 0, markers) || !in_range(row[MB_ROW_A], 0, 3) ||
+                   !in_range(row[MB_ROW_B], 0, 3) || !in_range(row[MB_ROW_VALUE], 0, b->p_count)) {
+            return 0;
+        }
+    }
+    int64_t row_used = 0;
+    for (int64_t c = 0; c < cuts; c++) {
+        const int32_t *cut = b->i + head[MB_AT_CUTS] + c * MB_CUT_FIELDS;
+        const int64_t n = cut[MB_CUT_PATHS];
+        if (cut[MB_CUT_ROW] != row_used || !in_range(cut[MB_CUT_ROWS], 1, rows - row_used + 1) || !in_range(cut[MB_CUT_PATH], 0, paths + 1) ||
+            n < 0 || cut[MB_CUT_PATH] + n > paths || cut[MB_CUT_PAIR] < 0 || cut[MB_CUT_PAIR] + n * (n + 1) / 2 > pairs ||
+            cut[MB_CUT_J] < 0 || cut[MB_CUT_J] + n * cut[MB_CUT_ROWS] > head[MB_JACOBIAN])
+            return 0;
+        row_used += cut[MB_CUT_ROWS];
+    }
+    if (row_used != rows) return 0;
+    for (int64_t k = 0; k < paths; k++) {
+        const int32_t *path = b->i + head[MB_AT_PATHS] + k * MB_PATH_FIELDS;
+        if (!in_range(path[MB_PATH_V], 0, nv) || !in_range(path[MB_PATH_LINK], 0, links) || !in_range(path[MB_PATH_AXIS], 0, 3) ||
+            !in_range(path[MB_PATH_SIDE], 0, 2))
+            return 0;
+    }
+    for (int64_t k = 0; k < pairs; k++)
+        if (!in_range(b->i[head[MB_AT_PAIRS] + k], -nv, nonzeros)) return 0;
+    for (int64_t k = 0; k < masses; k++)
+        if (!in_range(b->i[head[MB_AT_MASS] + k], -nv, nonzeros)) return 0;
+    for (int64_t k = 0; k < 2 * nv; k++)
+        if (!in_range(b->i[head[MB_AT_PERMUTATION] + k], 0, nv)) return 0;
+    const int32_t *row_start = b->i + head[MB_AT_ROW_START], *column_start = b->i + head[MB_AT_COLUMN_START];
+    if (row_start[0] != 0 || column_start[0] != 0 || row_start[nv] != nonzeros || column_start[nv] != nonzeros) return 0;
+    for (int64_t k = 0; k < nv; k++)
+        if (row_start[k] > row_start[k + 1] || column_start[k] > column_start[k + 1] || row_start[k + 1] > nonzeros ||
+            column_start[k + 1] > nonzeros)
+            return 0;
+    for (int64_t k = 0; k < nonzeros; k++)
+        if (!in_range(b->i[head[MB_AT_COLUMN_OF] + k], 0, nv) || !in_range(b->i[head[MB_AT_ROW_OF] + k], 0, nv) ||
+            !in_range(b->i[head[MB_AT_SLOT_OF] + k], 0, nonzeros))
+            return 0;
+    for (int64_t k = 0; k < forces; k++) {
+        const int32_t *force = b->i + head[MB_AT_FORCES] + k * MB_FORCE_FIELDS;
+        const int32_t type = force[MB_FORCE_TYPE];
+        if (!in_range(type, 0, MB_FORCE_TYPES)) return 0;
+        const int on_joint = type >= MB_JOINT_SPRING, numbers[MB_FORCE_TYPES] = {0, 0, 3, planar ? 6 : 12, 3, 3, 4, 0};
+        if (!in_range(force[MB_FORCE_P], 0, (int64_t)b->p_count - numbers[type] + 1)) return 0;
+        if (!in_range(force[MB_FORCE_EXTRA], -1, 8)) return 0;
+        if (on_joint ? !in_range(force[MB_FORCE_I], 0, nq) || !in_range(force[MB_FORCE_J], 0, nv)
+                     : !in_range(force[MB_FORCE_I], 0, markers) || !in_range(force[MB_FORCE_J], 0, markers))
+            return 0;
+        const int needed = type <= MB_TORQUE ? 3 : type == MB_SPRING || type == MB_JOINT_EFFORT ? 1 : 0;
+        if (needed && !in_range(force[MB_FORCE_LAW], 0, laws - needed + 1)) return 0;
+    }
+    if (b->y_count != outputs) return 0;
+    for (int64_t k = 0; k < outputs; k++) {
+        const int32_t *out = b->i + head[MB_AT_OUTPUTS] + k * MB_OUT_FIELDS;
+        const int32_t type = out[MB_OUT_TYPE];
+        if (!in_range(type, 0, MB_OUT_TYPES)) return 0;
+        const int vector = type <= MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
+        if (b->y_width[k] != (type == MB_OUT_QUATERNION ? 4 : vector ? 3 : 1)) return 0;
+        const int64_t end = type <= MB_OUT_ANGULAR_ACCELERATION ? markers
+                            : type == MB_OUT_COORDINATE         ? nq
+                            : type == MB_OUT_SPEED || type == MB_OUT_JOINT_ACCELERATION ? nv
+                            : type == MB_OUT_DRIVER_EFFORT ? rows
+                            : type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE ? links + cuts
+                                                                                            : 1;
+        if (!in_range(out[MB_OUT_INDEX], 0, end)) return 0;
+        if (vector && type >= MB_OUT_REACTION_FORCE && !in_range(out[MB_OUT_AXIS], -markers, markers)) return 0;
+    }
+    for (int32_t k = 0; k < b->u_count; k++)
+        if (b->u_width[k] != 1) return 0;
+    bl_block sizes = *b;
+    sizes.z = NULL;
+    mb_view m;
+    return b->x_count == (own ? 0 : nq + nv) && b->z_count == mb_open(&sizes, &m);
+}
+
+static double *states(const bl_block *b, const mb_view *m) { return m->head[MB_OWN_STEP] ? m->own : b->x; }
+
+/* Reads the mechanism from the parameters, closes its loops and makes its velocities consistent. */
+static int multibody_init(bl_block *b, double t) {
+    mb_view m;
+    memset(b->z, 0, (size_t)b->z_count * sizeof(double));
+    mb_open(b, &m);
+    mb_prepare(&m);
+    double *q = states(b, &m), *v = q + m.nq;
+    mb_pose_from_bodies(&m, q, v);
+    return mb_project(&m, t, q, v, MB_INIT_LIMIT) ? BL_OK : BL_ERROR_BLOCK;
+}
+
+/* The wrench that a joint passes to the body of its second marker: through a tree joint from the recursion, through a
+   closure from its multipliers. The torque is about that marker. Below zero, `marker` is -1 - its number and says that the
+   tree runs from the second body to the first. */
+static void reaction(mb_view *m, int32_t index, int32_t marker, int torque, double *out) {
+    double F[3] = {0, 0, 0}, N[3] = {0, 0, 0}, P[3], arm[3];
+    const double sign = marker < 0 ? -1.0 : 1.0;
+    mb_marker_place(m, marker < 0 ? -1 - marker : marker, P);
+    if (index < m->link_count) {
+        const mb_link_state *s = &m->link[index];
+        mb_copy(s->F, F);
+        mb_copy(s->N, N);
+        mb_sub(s->p, P, arm);
+        mb_add_cross(arm, F, N);
+    } else {
+        const int32_t *cut = m->cuts + (index - m->link_count) * MB_CUT_FIELDS;
+        for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
+            const mb_row_state *row = &m->row_state[k];
+            const double l = -m->lambda[k];
+            double moment[3];
+            mb_axpy(l, row->F_j, F);
+            mb_sub(row->P_j, P, arm);
+            mb_cross(arm, row->F_j, moment);
+            mb_axpy(l, moment, N);
+            mb_axpy(l, row->N_j, N);
+        }
+    }
+    for (int k = 0; k < 3; k++) out[k] = sign * (torque ? N[k] : F[k]);
+}
+
+/* Applies the multipliers as forces on the links and runs the recursion again, for the wrenches through tree joints. */
+static void find_wrenches(mb_view *m, double t, const double *q, const double *v) {
+    for (int32_t l = 0; l < m->link_count; l++) {
+        memset(m->link[l].F, 0, sizeof m->link[l].F);
+        memset(m->link[l].N, 0, sizeof m->link[l].N);
+    }
+    memset(m->step, 0, (size_t)m->nv * sizeof(double));
+    mb_add_loads(m, t, q, v, m->step);
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const int32_t *row = m->rows + k * MB_ROW_FIELDS;
+        if (row[MB_ROW_TYPE] == MB_ROW_DRIVER) continue;
+        const mb_row_state *s = &m->row_state[k];
+        for (int side = 0; side < 2; side++) {
+            const int32_t link = m->markers[row[side ? MB_ROW_J : MB_ROW_I] * MB_MARKER_FIELDS + MB_MARKER_LINK];
+            if (link < 0) continue;
+            double arm[3], moment[3];
+            mb_sub(side ? s->P_j : s->P_i, m->link[link].p, arm);
+            mb_cross(arm, side ? s->F_j : s->F_i, moment);
+            mb_axpy(-m->lambda[k], side ? s->F_j : s->F_i, m->link[link].F);
+            mb_axpy(-m->lambda[k], moment, m->link[link].N);
+            mb_axpy(-m->lambda[k], side ? s->N_j : s->N_i, m->link[link].N);
+        }
+    }
+    mb_bias_forces(m, m->step);
+}
+
+static bool needs_accelerations(int32_t type) {
+    return type == MB_OUT_ACCELERATION || type == MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_JOINT_ACCELERATION ||
+           type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE || type == MB_OUT_DRIVER_EFFORT ||
+           type == MB_OUT_ITERATIONS || type == MB_OUT_RESIDUAL;
+}
+
+static int multibody_output(bl_block *b, double t) {
+    mb_view m;
+    mb_open(b, &m);
+    const double *q = states(b, &m), *v = q + m.nq;
+    bool accelerations = false, reactions = false;
+    for (int32_t k = 0; k < b->y_count; k++) {
+        const int32_t type = m.outputs[k * MB_OUT_FIELDS + MB_OUT_TYPE];
+        accelerations = accelerations || needs_accelerations(type);
+        reactions = reactions || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
+    }
+    if (accelerations) {
+        if (!mb_accelerations(&m, t, q, v)) return BL_ERROR_BLOCK;
+        if (reactions) find_wrenches(&m, t, q, v);
+    } else {
+        mb_positions(&m, q);
+        mb_velocities(&m, v);
+        if (m.row_count > 0) mb_rows_position(&m, t);
+    }
+    for (int32_t k = 0; k < b->y_count; k++) {
+        const int32_t *out = m.outputs + k * MB_OUT_FIELDS;
+        const int32_t index = out[MB_OUT_INDEX];
+        double *y = b->y[k];
+        const int32_t link = out[MB_OUT_TYPE] <= MB_OUT_ANGULAR_ACCELERATION ? m.markers[index * MB_MARKER_FIELDS + MB_MARKER_LINK] : -1;
+        const mb_link_state *s = link >= 0 ? &m.link[link] : NULL;
+        double P[3], arm[3], turned[3], R[9];
+        switch (out[MB_OUT_TYPE]) {
+            case MB_OUT_POSITION: mb_marker_place(&m, index, y); break;
+            case MB_OUT_QUATERNION:
+                if (s)
+                    mb_multiply(s->R, m.marker_data[index].R, R);
+                else
+                    memcpy(R, m.marker_data[index].R, sizeof R);
+                mb_to_quaternion(R, y);
+                break;
+            case MB_OUT_VELOCITY:
+                mb_marker_place(&m, index, P);
+                mb_marker_velocity(&m, index, P, y);
+                break;
+            case MB_OUT_ANGULAR_VELOCITY:
+                for (int c = 0; c < 3; c++) y[c] = s ? s->w[c] : 0.0;
+                break;
+            case MB_OUT_ACCELERATION:
+                memset(y, 0, 3 * sizeof(double));
+                if (!s) break;
+                mb_marker_place(&m, index, P);
+                mb_sub(P, s->p, arm);
+                mb_copy(s->vd, y);
+                mb_add_cross(s->wd, arm, y);
+                mb_cross(s->w, arm, turned);
+                mb_add_cross(s->w, turned, y);
+                break;
+            case MB_OUT_ANGULAR_ACCELERATION:
+                for (int c = 0; c < 3; c++) y[c] = s ? s->wd[c] : 0.0;
+                break;
+            case MB_OUT_COORDINATE: *y = (out[MB_OUT_AXIS] < 0 ? -1.0 : 1.0) * q[index]; break;
+            case MB_OUT_SPEED: *y = (out[MB_OUT_AXIS] < 0 ? -1.0 : 1.0) * v[index]; break;
+            case MB_OUT_JOINT_ACCELERATION: *y = (out[MB_OUT_AXIS] < 0 ? -1.0 : 1.0) * m.acceleration[index]; break;
+            case MB_OUT_REACTION_FORCE: reaction(&m, index, out[MB_OUT_AXIS], 0, y); break;
+            case MB_OUT_REACTION_TORQUE: reaction(&m, index, out[MB_OUT_AXIS], 1, y); break;
+            case MB_OUT_DRIVER_EFFORT: *y = -m.lambda[index]; break;
+            case MB_OUT_KINETIC: {
+                double energy = 0.0;
+                for (int32_t l = 0; l < m.link_count; l++) {
+                    double velocity[3], spin[3];
+                    if (m.links[l * MB_LINK_FIELDS + MB_LINK_BODY] < 0) continue;
+                    mb_copy(m.link[l].v, velocity);
+                    mb_add_cross(m.link[l].w, m.link[l].c, velocity);
+                    mb_rotate(m.link[l].inertia, m.link[l].w, spin);
+                    energy += 0.5 * (m.data[l].mass * mb_dot(velocity, velocity) + mb_dot(m.link[l].w, spin));
+                }
+                *y = energy;
+                break;
+            }
+            case MB_OUT_POTENTIAL: *y = mb_potential_energy(&m, t, q); break;
+            case MB_OUT_CLOSURE: {
+                double most = 0.0;
+                for (int32_t r = 0; r < m.row_count; r++)
+                    if (m.rows[r * MB_ROW_FIELDS + MB_ROW_TYPE] != MB_ROW_DRIVER) most = fmax(most, fabs(m.phi[r]));
+                *y = most;
+                break;
+            }
+            case MB_OUT_ITERATIONS: *y = m.status[MB_STATUS_ITERATIONS]; break;
+            default: *y = m.status[MB_STATUS_RESIDUAL];
+        }
+    }
+    return BL_OK;
+}
+
+static int multibody_derivative(bl_block *b, double t) {
+    mb_view m;
+    mb_open(b, &m);
+    if (!mb_accelerations(&m, t, b->x, b->x + m.nq)) return BL_ERROR_BLOCK;
+    mb_coordinate_rates(&m, b->x, b->x + m.nq, b->dx);
+    memcpy(b->dx + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
+    return BL_OK;
+}
+
+static void normalise(const mb_view *m, double *q) {
+    for (int32_t l = 0; l < m->link_count; l++)
+        if (m->links[l * MB_LINK_FIELDS + MB_LINK_TYPE] == MB_SPHERICAL)
+            mb_normalise_quaternion(q + m->links[l * MB_LINK_FIELDS + MB_LINK_Q]);
+}
+
+static int multibody_project(bl_block *b, double t) {
+    mb_view m;
+    mb_open(b, &m);
+    normalise(&m, b->x);
+    return mb_project(&m, t, b->x, b->x + m.nq, MB_STEP_LIMIT) ? BL_OK : BL_ERROR_BLOCK;
+}
+
+/* Classical Runge–Kutta steps of the block's own. */
+static int multibody_advance(bl_block *b, double t, double dt) {
+    mb_view m;
+    mb_open(b, &m);
+    const int64_t n = m.nq + m.nv;
+    const int32_t substeps = m.head[MB_SUBSTEPS];
+    const double h = dt / substeps, nodes[4] = {0.0, 0.5, 0.5, 1.0};
+    double *x = m.own, *start = x + n, *k = start + n, *trial = k + 4 * n;
+    for (int32_t step = 0; step < substeps; step++) {
+        const double now = t + step * h;
+        memcpy(start, x, (size_t)n * sizeof(double));
+        for (int s = 0; s < 4; s++) {
+            double *slope = k + s * n;
+            for (int64_t i = 0; i < n; i++) trial[i] = start[i] + (s > 0 ? nodes[s] * h * k[(s - 1) * n + i] : 0.0);
+            if (!mb_accelerations(&m, now + nodes[s] * h, trial, trial + m.nq)) return BL_ERROR_BLOCK;
+            mb_coordinate_rates(&m, trial, trial + m.nq, slope);
+            memcpy(slope + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
+        }
+        for (int64_t i = 0; i < n; i++) x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
+        normalise(&m, x);
+        if (!mb_project(&m, now + h, x, x + m.nq, MB_STEP_LIMIT)) return BL_ERROR_BLOCK;
+    }
+    return BL_OK;
+}
+
+const bl_kernel bl_kernels_multibody[] = {
+    {.name = "multibody", .check = multibody_check, .init = multibody_init, .output = multibody_output,
+     .derivative = multibody_derivative, .project = multibody_project},
+    {.name = "multibody_own_step", .check = multibody_check, .init = multibody_init, .output = multibody_output,
+     .advance = multibody_advance},
+    {.name = 0},
+};

@@ -1,0 +1,152 @@
+/* The multibody kernel's insides.
+ *
+ * A mechanism is a tree of links, each moved by one elementary joint against its parent, plus closures: rows of
+ * constraints between markers. A joint of the description (cylindrical, planar, …) is a short chain of elementary
+ * ones; only the last link of such a chain carries the body. The links are numbered from the ground outwards.
+ *
+ * All vectors of a link are in world axes and refer to the link's origin, so that moving a quantity from one link
+ * to another is a shift, never a rotation.
+ *
+ * Symbols: q coordinates (a spherical joint has a quaternion), v speeds, M(q) v' + Jᵀ λ = Q, Φ(q, t) = 0, J = ∂Φ̇/∂v,
+ * c = J̇ v + ∂/∂t …, so that Φ̈ = J v' + c. The tables of integers are written by blocks/multibody/tree.py. */
+#ifndef BIELLA_MULTIBODY_H
+#define BIELLA_MULTIBODY_H
+
+#include <stdbool.h>
+
+#include "blocks/kernel.h"
+#include "blocks/multibody/vector.h"
+
+enum { MB_FIXED, MB_REVOLUTE, MB_PRISMATIC, MB_SPHERICAL };           /* elementary joints, about or along z */
+enum { MB_ROW_POINT, MB_ROW_D1, MB_ROW_D2, MB_ROW_DISTANCE, MB_ROW_DRIVER }; /* base constraints */
+
+/* Integers of one record in each table. */
+enum { MB_LINK_PARENT, MB_LINK_TYPE, MB_LINK_Q, MB_LINK_V, MB_LINK_BODY, MB_LINK_BASE, MB_LINK_TURN,
+       MB_LINK_TIP, MB_LINK_END_TURN, MB_LINK_FIELDS };
+enum { MB_MARKER_LINK, MB_MARKER_PLACE, MB_MARKER_FRAME, MB_MARKER_LAW_X, MB_MARKER_LAW_Y, MB_MARKER_LAW_Z, MB_MARKER_FIELDS };
+/* Where the numbers of a body and of a marker lie among the parameters. */
+enum { MB_AT_MASS_OF, MB_AT_INERTIA_OF, MB_AT_COM_OF, MB_AT_POSITION_OF, MB_AT_ROTATION_OF, MB_AT_VELOCITY_OF, MB_AT_SPIN_OF,
+       MB_BODY_FIELDS };
+enum { MB_ROW_TYPE, MB_ROW_I, MB_ROW_J, MB_ROW_A, MB_ROW_B, MB_ROW_VALUE, MB_ROW_FIELDS };
+enum { MB_CUT_ROW, MB_CUT_ROWS, MB_CUT_PATH, MB_CUT_PATHS, MB_CUT_PAIR, MB_CUT_J, MB_CUT_FIELDS };
+enum { MB_PATH_V, MB_PATH_LINK, MB_PATH_AXIS, MB_PATH_SIDE, MB_PATH_FIELDS };
+enum { MB_LAW_TYPE, MB_LAW_P, MB_LAW_FIELDS };
+enum { MB_LAW_CONSTANT, MB_LAW_LINEAR, MB_LAW_SINE, MB_LAW_INPUT, MB_LAW_TYPES };
+/* I, J: markers, or the numbers of a joint's coordinate in q and in v. EXTRA: axes of a load, components of a spring, sign of a coordinate. */
+enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
+enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_FORCE_TYPES };
+enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
+enum { MB_OUT_TYPE, MB_OUT_INDEX, MB_OUT_AXIS, MB_OUT_FIELDS };
+enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOCITY, MB_OUT_ACCELERATION,
+       MB_OUT_ANGULAR_ACCELERATION, MB_OUT_COORDINATE, MB_OUT_SPEED, MB_OUT_JOINT_ACCELERATION, MB_OUT_REACTION_FORCE,
+       MB_OUT_REACTION_TORQUE, MB_OUT_DRIVER_EFFORT, MB_OUT_KINETIC, MB_OUT_POTENTIAL, MB_OUT_CLOSURE,
+       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_TYPES };
+
+/* The head of the integers. */
+enum { MB_LINKS, MB_NQ, MB_NV, MB_BODIES, MB_MARKERS, MB_ROWS, MB_CUTS, MB_PATHS, MB_PAIRS, MB_JACOBIAN, MB_LAWS, MB_FORCES,
+       MB_OUTPUTS, MB_NONZEROS, MB_MASS_ENTRIES, MB_OWN_STEP, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
+       MB_AT_LINKS, MB_AT_BODIES, MB_AT_MARKERS, MB_AT_ROWS, MB_AT_CUTS, MB_AT_PATHS, MB_AT_PAIRS, MB_AT_LAWS, MB_AT_FORCES, MB_AT_OUTPUTS,
+       MB_AT_MASS, MB_AT_PERMUTATION, MB_AT_ROW_START, MB_AT_COLUMN_OF, MB_AT_SLOT_OF, MB_AT_COLUMN_START, MB_AT_ROW_OF,
+       MB_HEAD };
+
+/* Settings, in this order among the parameters. */
+enum { MB_ALPHA, MB_TOLERANCE, MB_SETTINGS_COUNT };
+
+typedef struct {
+    double R[9], p[3];          /* of the joint frame in the parent link */
+    double R_body[9], p_body[3]; /* of the body frame in the link */
+    double mass, com[3], inertia[9]; /* in the link's axes, inertia about the centre of mass */
+} mb_link_data;
+
+typedef struct {
+    double R[9], p[3]; /* in its link */
+} mb_marker_data;
+
+/* A body as the parameters give it. */
+typedef struct {
+    double mass, com[3], inertia[9], R[9], p[3], v[3], w[3];
+} mb_body_data;
+
+typedef struct {
+    double R[9], p[3], r[3], axis[3]; /* pose in the world; origin from the parent's; joint axis */
+    double w[3], v[3];                /* angular velocity, velocity of the origin */
+    double wd[3], vd[3];              /* their derivatives; from the velocities alone until accelerations are known */
+    double c[3], inertia[9];          /* centre of mass from the origin; inertia about it, in world axes */
+    double F[3], N[3];                /* wrench at the origin */
+    double mass, first[3], second[9]; /* of all outboard: mass, mass × centre, inertia about the origin */
+} mb_link_state;
+
+/* What a closure's row does: forces F at points P and couples N on the links of its two markers. */
+typedef struct {
+    double F_i[3], P_i[3], N_i[3], F_j[3], P_j[3], N_j[3];
+} mb_row_state;
+
+typedef struct {
+    const int32_t *head, *links, *markers, *rows, *cuts, *paths, *pairs, *laws, *forces, *outputs, *mass_slots;
+    const int32_t *permutation, *row_start, *column_of, *slot_of, *column_start, *row_of;
+    const int32_t *bodies;
+    const double *p, *const *u;
+    const double *settings;
+    double gravity[3];
+    int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros;
+
+    mb_link_data *data;
+    mb_marker_data *marker_data;
+    mb_body_data *body;
+    mb_link_state *link;
+    mb_row_state *row_state;
+    double *phi, *phi_rate, *bias, *lambda, *alpha, *row_work; /* one for each row */
+    double *jacobian;                                /* one block for each closure: rows × path */
+    double *force;                                   /* generalised forces, nv */
+    double *acceleration, *step, *residual, *work;   /* nv each */
+    double *mass_diagonal, *mass_off;                /* M on the pattern of the factor */
+    double *k_diagonal, *k_off, *pivot, *factor;     /* K, and its factors: L by columns */
+    double *articulated;                             /* 34 for each link */
+    double *status;                                  /* iterations, residual, converged */
+    double *own;                                     /* q and v of a block with its own step, and its work space */
+} mb_view;
+
+enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
+
+/* Where everything lies; the same walk over the memory gives its size. */
+int64_t mb_open(const bl_block *b, mb_view *m);
+
+/* tree.c */
+void mb_prepare(mb_view *m);
+void mb_pose_from_bodies(mb_view *m, double *q, double *v);
+void mb_positions(mb_view *m, const double *q);
+void mb_velocities(mb_view *m, const double *v);
+void mb_mass(mb_view *m);
+void mb_bias_forces(mb_view *m, double *force);
+void mb_tree_accelerations(mb_view *m, double *acceleration);
+void mb_set_accelerations(mb_view *m, const double *acceleration);
+void mb_coordinate_rates(const mb_view *m, const double *q, const double *v, double *rates);
+void mb_move(const mb_view *m, double *q, const double *step);
+
+/* closure.c */
+void mb_rows_position(mb_view *m, double t);
+void mb_rows_velocity(mb_view *m, double t, const double *v);
+void mb_rows_jacobian(mb_view *m);
+void mb_jacobian_times(const mb_view *m, const double *x, double *out);
+void mb_add_jacobian_transposed(const mb_view *m, const double *rows, double scale, double *out);
+
+/* factor.c */
+void mb_build_k(mb_view *m);
+int mb_factor(mb_view *m);
+void mb_solve(const mb_view *m, double *x);
+void mb_mass_times(const mb_view *m, const double *x, double *out);
+
+/* load.c */
+double mb_law(const mb_view *m, int32_t law, double t, double *rate, double *second);
+void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double *joint_force);
+double mb_potential_energy(const mb_view *m, double t, const double *q);
+/* A marker's place, and its velocity if `velocity` is not NULL; link -1 is the ground. */
+void mb_marker_place(const mb_view *m, int32_t marker, double *P);
+void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, double *velocity);
+
+/* dynamics.c */
+int mb_accelerations(mb_view *m, double t, const double *q, const double *v);
+int mb_project(mb_view *m, double t, double *q, double *v, int limit);
+int mb_project_velocities(mb_view *m, double t, double *v);
+
+#endif

@@ -1,0 +1,590 @@
+"""`Plant`: a mechanism as a block of a diagram.
+
+Writes the tables of integers that ``multibody.h`` describes, and gives every number of the
+mechanism a name that can be set before a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ...errors import DiagramError, name_list, suggest
+from ..block import NativeBlock
+from ..ports import CONTINUOUS, EVERY_TICK, Parameter, Port, parameter
+from .bodies import Body, Marker
+from .forces import Bushing, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
+from .joints import Joint, Row
+from .laws import AbstractLaw, Constant, Input, Linear, Sine
+from .rotations import Array, quaternion_from_rotation
+from .system import System
+from .tree import SPEEDS, Tree, find_pattern, grow_tree
+
+_POINT, _D1, _D2, _DISTANCE, _DRIVER = range(5)
+_FORCE, _TORQUE, _SPRING, _BUSHING, _JOINT_SPRING, _FRICTION, _STOP, _JOINT_EFFORT = range(8)
+_AXES = {"world": 0, "body": 1, "marker": 2}
+_LAW_TYPES: dict[type[AbstractLaw], int] = {Constant: 0, Linear: 1, Sine: 2, Input: 3}
+
+_OUT_MARKER = {
+    "position": (0, 3, "m"),
+    "rotation": (1, 4, None),
+    "velocity": (2, 3, "m/s"),
+    "angular_velocity": (3, 3, "rad/s"),
+    "acceleration": (4, 3, "m/s2"),
+    "angular_acceleration": (5, 3, "rad/s2"),
+}
+_OUT_JOINT = {"coordinate": 6, "speed": 7, "acceleration": 8}
+_OUT_FORCE, _OUT_TORQUE, _OUT_DRIVER = 9, 10, 11
+_OUT_SYSTEM = {
+    "kinetic_energy": (12, "J", "of all bodies"),
+    "potential_energy": (13, "J", "of weight and springs"),
+    "closure": (14, None, "largest error of a joint, in m or rad"),
+    "iterations": (15, None, "for the multipliers"),
+    "residual": (16, None, "last change of an acceleration"),
+}
+_NEEDS_ACCELERATION = {4, 5, 8, 9, 10, 11, 15, 16}
+_RENAMED = {
+    "position": "initial_position",
+    "rotation": "initial_rotation",
+    "angle": "initial_angle",
+    "velocity": "initial_velocity",
+    "angular_velocity": "initial_angular_velocity",
+}
+
+
+class Plant(NativeBlock):
+    """A mechanism as a block: forces in, motion out.
+
+    Made by `System.block`. Inputs are the `Input` laws of the mechanism and whatever numbers are
+    named in `inputs`. In the diagram's own steps the states are the coordinates and speeds of a
+    tree of joints; loops are closed exactly after every step.
+
+    Parameters
+    ----------
+    system
+        The mechanism.
+    inputs
+        Paths of numbers that become inputs, such as ``"motor.torque"``.
+    outputs
+        Paths of what is shown; see `list_outputs`.
+    mode
+        ``"continuous"``: integrated with the rest of the diagram, so that a stiff neighbour is
+        coupled strongly. ``"own_step"``: by its own Runge–Kutta steps, inputs held over each period.
+    substeps
+        Own steps in each period.
+    """
+
+    kernel = "multibody"
+
+    def __init__(
+        self,
+        system: System,
+        inputs: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+        *,
+        mode: Literal["continuous", "own_step"] = "continuous",
+        substeps: int = 1,
+    ) -> None:
+        system.validate()
+        if mode not in ("continuous", "own_step"):
+            raise DiagramError(f"`mode` is 'continuous' or 'own_step', got {mode!r}.")
+        if not isinstance(substeps, int) or substeps < 1:
+            raise DiagramError(f"`substeps` is a whole number, at least 1; got {substeps!r}.")
+        own = mode == "own_step"
+        if own:
+            self.kernel = "multibody_own_step"  # type: ignore[misc]
+        self.system = system
+        writer = _Writer(system, list(inputs), list(outputs), own, substeps)
+        integers, memory = writer.write()
+        shown = writer.output_ports
+        direct = [
+            (port.name, name)
+            for port, kind in zip(shown, writer.output_kinds, strict=True)
+            if kind in _NEEDS_ACCELERATION
+            for name in writer.input_names
+        ]
+        super().__init__(
+            inputs=writer.input_ports,
+            outputs=shown,
+            parameters=writer.parameters,
+            rate=EVERY_TICK if own else CONTINUOUS,
+            feedthrough=direct,
+            states=0 if own else writer.tree.nq + writer.tree.nv,
+            memory=memory,
+            integers=integers,
+        )
+
+
+def list_outputs(system: System) -> list[str]:
+    """Return every path that can be an output of the mechanism."""
+    found = list(_OUT_SYSTEM)
+    for body in system.bodies:
+        found += [f"{body.name}.{what}" for what in _OUT_MARKER]
+        for marker in body.markers.values():
+            found += [f"{marker.path}.{what}" for what in _OUT_MARKER]
+    for joint in system.joints:
+        for number in range(len(joint.coordinates)):
+            name = coordinate_name(joint, number)
+            found += [f"{joint.name}.{name}"]
+            found += [f"{joint.name}.{name}_{what}" for what in ("speed", "acceleration")]
+        if len(joint.coordinates) == 1:
+            found += [f"{joint.name}.speed", f"{joint.name}.acceleration"]
+        found += [f"{joint.name}.force", f"{joint.name}.torque"]
+    found += [f"{driver.name}.effort" for driver in system.drivers]
+    return found
+
+
+def coordinate_name(joint: Joint, number: int) -> str:
+    """Return ``angle``, ``displacement``, …: unique within the joint."""
+    kinds = [c.kind for c in joint.coordinates]
+    base = "angle" if kinds[number] == "angle" else "displacement"
+    if kinds.count(kinds[number]) == 1:
+        return base
+    return f"{base}_{kinds[: number + 1].count(kinds[number])}"
+
+
+class _Writer:
+    """Collects the tables of one mechanism."""
+
+    def __init__(
+        self, system: System, inputs: list[str], outputs: list[str], own: bool, substeps: int
+    ) -> None:
+        self.system = system
+        self.own = own
+        self.substeps = substeps
+        self.tree: Tree = grow_tree(system)
+        self.input_names: list[str] = []
+        self.input_ports: list[Port] = []
+        self._numbers = system.numbers()
+        self._wanted_inputs = inputs
+        self._wanted_outputs = outputs
+        self._markers: list[list[int]] = []
+        self._marker_numbers: dict[Any, int] = {}
+        self._hidden: list[float] = []
+        self._laws: list[list[int]] = []
+        self.output_ports: list[Port] = []
+        self.output_kinds: list[int] = []
+        self._lay_out_parameters()
+
+    def _lay_out_parameters(self) -> None:
+        """Numbers of the system first, then hidden ones; a path gives the place of a number."""
+        for path in self._wanted_inputs:
+            if path not in self._numbers:
+                raise DiagramError(
+                    f"there is no number `{path}` to be an input.{suggest(path, self._numbers)} "
+                    f"Numbers: {name_list(self._numbers)}."
+                )
+            if self._numbers[path].value.size != 1:
+                raise DiagramError(f"`{path}` is a vector: only single numbers can be inputs.")
+        self.parameters: list[Parameter] = []
+        self._place: dict[str, int] = {}
+        at = 0
+        for path, item in self._numbers.items():
+            self._place[path] = at
+            at += item.value.size
+            if path in self._wanted_inputs:
+                continue
+            self.parameters.append(_renamed(item))
+        self._hidden_start = at
+
+    def _hide(self, values: Sequence[float] | Array) -> int:
+        place = self._hidden_start + len(self._hidden)
+        self._hidden += [float(v) for v in values]
+        return place
+
+    # -- markers and laws
+
+    def _marker(self, marker: Marker, frame: Array | None = None) -> int:
+        frame = marker.rotation if frame is None else frame
+        key = (marker.path, frame.tobytes())
+        if key not in self._marker_numbers:
+            self._marker_numbers[key] = len(self._markers)
+            motion = [
+                self._law(f"{marker.path}.{axis}", marker.motion[axis])
+                if axis in marker.motion
+                else -1
+                for axis in "xyz"
+            ]
+            self._markers.append([
+                self.tree.link_of.get(marker.body, -1),
+                self._place[f"{marker.path}.position"],
+                self._hide(quaternion_from_rotation(frame)),
+                *motion,
+            ])  # fmt: skip
+        return self._marker_numbers[key]
+
+    def _body_frame(self, body: Body) -> int:
+        key = (body.name, "frame")
+        if key not in self._marker_numbers:
+            self._marker_numbers[key] = len(self._markers)
+            zero = self._hide([0.0, 0.0, 0.0])
+            one = self._hide([1.0, 0.0, 0.0, 0.0])
+            self._markers.append([self.tree.link_of.get(body, -1), zero, one, -1, -1, -1])
+        return self._marker_numbers[key]
+
+    def _law(self, path: str, law: AbstractLaw) -> int:
+        """Return the number of a law whose own numbers are at `path`."""
+        if isinstance(law, Input):
+            record = [_LAW_TYPES[Input], self._input(law.name, law.default, None)]
+        elif isinstance(law, Constant):
+            if path in self._wanted_inputs:
+                unit = self._numbers[path].unit
+                record = [_LAW_TYPES[Input], self._input(path, law.number, unit)]
+            elif path in self._place:
+                record = [_LAW_TYPES[Constant], self._place[path]]
+            else:
+                record = [_LAW_TYPES[Constant], self._hide([law.number])]
+        elif type(law) in _LAW_TYPES:
+            first = "start" if isinstance(law, Linear) else "amplitude"
+            record = [_LAW_TYPES[type(law)], self._place[f"{path}.{first}"]]
+        else:
+            raise DiagramError(
+                f"`{path}` is a {type(law).__name__}: the engine takes constants, Linear, Sine and "
+                f"Input so far. Compute it in the diagram and connect it to an Input."
+            )
+        self._laws.append(record)
+        return len(self._laws) - 1
+
+    def _input(self, name: str, default: float, unit: Any) -> int:
+        if name not in self.input_names:
+            self.input_names.append(name)
+            self.input_ports.append(Port(name, unit=unit, default=default))
+        return self.input_names.index(name)
+
+    # -- the tables
+
+    def write(self) -> tuple[list[int], int]:
+        """Return the integers and the size of the memory."""
+        tree = self.tree
+        bodies = [self._body_record(body) for body in self.system.bodies]
+        links = [self._link_record(link) for link in tree.links]
+        rows, cuts, paths = self._closures()
+        forces = self._forces()
+        outputs = self._outputs()
+        used = {name for name in self._wanted_inputs if name not in self.input_names}
+        if used:
+            raise DiagramError(
+                f"{name_list(f'`{name}`' for name in used)} cannot be an input: only forces, "
+                f"torques, drivers and motions of markers can."
+            )
+        cliques = [sorted({*(p[0] for p in path)}) for path in paths]
+        cliques += self._ancestor_pairs()
+        pattern = find_pattern(tree.nv, cliques)
+        mass_slots = self._mass_slots(pattern.slot) if cuts else []
+        pairs: list[int] = []
+        jacobian = 0
+        cut_records: list[list[int]] = []
+        path_records: list[list[int]] = []
+        for (first, count), path in zip(cuts, paths, strict=True):
+            cut_records.append([first, count, len(path_records), len(path), len(pairs), jacobian])
+            jacobian += count * len(path)
+            path_records += path
+            pairs += [
+                pattern.slot(path[a][0], path[b][0]) for a in range(len(path)) for b in range(a + 1)
+            ]
+        settings = self._hide([1e6, 1e-13])
+        self._close_parameters()
+        nonzeros = len(pattern.column_of)
+        tables: list[Any] = [
+            links, bodies, self._markers, rows, cut_records, path_records, pairs, self._laws,
+            forces, outputs, mass_slots, pattern.permutation, pattern.row_start, pattern.column_of,
+            pattern.slot_of, pattern.column_start, pattern.row_of,
+        ]  # fmt: skip
+        head = [
+            len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
+            len(path_records), len(pairs), jacobian, len(self._laws), len(forces), len(outputs),
+            nonzeros, len(mass_slots), int(self.own), self.substeps, int(self.system.planar),
+            self._place["gravity"], settings,
+        ]  # fmt: skip
+        starts, body_of_tables = [], []
+        at = len(head) + len(tables)
+        for table in tables:
+            flat = [v for item in table for v in (item if isinstance(item, list) else [item])]
+            starts.append(at)
+            body_of_tables += flat
+            at += len(flat)
+        integers = [*head, *starts, *body_of_tables]
+        return integers, self._memory(len(rows), jacobian, nonzeros)
+
+    def _memory(self, rows: int, jacobian: int, nonzeros: int) -> int:
+        """The same walk as mb_open."""
+        tree = self.tree
+        links, nv, nq = len(tree.links), tree.nv, tree.nq
+        own = 7 * (nq + nv) if self.own else 0
+        fixed = 37 * links + 12 * len(self._markers) + 31 * len(self.system.bodies) + 61 * links
+        return (
+            4 + own + fixed + 18 * rows + 6 * rows + jacobian + 5 * nv + 3 * nv + 3 * nonzeros
+            + (33 * links if rows == 0 else 0)
+        )  # fmt: skip
+
+    def _close_parameters(self) -> None:
+        """Put inputs' places and hidden numbers where the layout has them."""
+        complete: list[Parameter] = []
+        for path, item in self._numbers.items():
+            if path in self._wanted_inputs:
+                complete.append(parameter(f"({path})", item.value, hidden=True, finite=False))
+            else:
+                complete.append(_renamed(item))
+        complete.append(parameter("(hidden)", self._hidden, hidden=True, tunable=False))
+        self.parameters = complete
+
+    def _body_record(self, body: Body) -> list[int]:
+        turn = "angle" if self.system.planar else "rotation"
+        names = ("mass", "inertia", "com", "position", turn, "velocity", "angular_velocity")
+        return [self._place[f"{body.name}.{name}"] for name in names]
+
+    def _side(self, side: tuple[Joint, str] | None) -> int:
+        if side is None:
+            return -1
+        joint, which = side
+        if which == "i":
+            return self._marker(joint.first, joint.frame_i)
+        return self._marker(joint.second, joint.frame_j)
+
+    def _link_record(self, link: Any) -> list[int]:
+        return [
+            link.parent, link.type, link.q, link.v,
+            -1 if link.body is None else link.body.index,
+            self._side(link.base), link.turn, self._side(link.tip), link.end_turn,
+        ]  # fmt: skip
+
+    def _ancestors(self, link: int) -> list[int]:
+        found = []
+        while link >= 0:
+            found.append(link)
+            link = self.tree.links[link].parent
+        return found
+
+    def _speeds(self, link: int) -> list[tuple[int, int, int]]:
+        item = self.tree.links[link]
+        return [(item.v + k, link, k) for k in range(SPEEDS[item.type])]
+
+    def _ancestor_pairs(self) -> list[list[int]]:
+        pairs = []
+        for link in range(len(self.tree.links)):
+            own = [v for v, _, _ in self._speeds(link)]
+            if len(own) > 1:
+                pairs.append(own)
+            for above in self._ancestors(link)[1:]:
+                for v, _, _ in self._speeds(above):
+                    pairs += [[v, w] for w in own]
+        return pairs
+
+    def _mass_slots(self, slot: Any) -> list[int]:
+        slots = []
+        for link in range(len(self.tree.links)):
+            for v, _, k in self._speeds(link):
+                slots += [slot(v, w) for w, _, j in self._speeds(link) if j <= k]
+                for above in self._ancestors(link)[1:]:
+                    slots += [slot(v, w) for w, _, _ in self._speeds(above)]
+        return slots
+
+    def _closures(self) -> tuple[list[list[int]], list[tuple[int, int]], list[list[list[int]]]]:
+        rows: list[list[int]] = []
+        cuts: list[tuple[int, int]] = []
+        paths: list[list[list[int]]] = []
+        self.row_of_driver: dict[str, int] = {}
+        for joint in self.tree.cuts:
+            i = self._marker(joint.first, joint.frame_i)
+            j = self._marker(joint.second, joint.frame_j)
+            first = len(rows)
+            rows += [self._row(joint, row, i, j) for row in joint.rows]
+            cuts.append((first, len(joint.rows)))
+            paths.append(self._path(joint))
+        for driver in self.system.drivers:
+            at = self.tree.coordinates[driver.joint.name, driver.coordinate]
+            if at.offset:
+                raise DiagramError(
+                    f"driver `{driver.name}`: this coordinate of a universal joint has no drive."
+                )
+            law = self._law(f"{driver.name}.motion", driver.law)
+            self.row_of_driver[driver.name] = len(rows)
+            cuts.append((len(rows), 1))
+            rows.append([_DRIVER, at.q, 0, at.v, at.sign, law])
+            paths.append([[at.v, at.link, 0, 1]])
+        return rows, cuts, paths
+
+    def _row(self, joint: Joint, row: Row, i: int, j: int) -> list[int]:
+        axes = {"f": 0, "g": 1, "h": 2}
+        if row.kind == "S":
+            return [_POINT, i, j, row.component, 0, 0]
+        if row.kind == "d1":
+            return [_D1, i, j, axes[row.a[0]], axes[row.b[0]], 0]
+        if row.kind == "d2":
+            return [_D2, i, j, axes[row.a[0]], 0, 0]
+        if row.kind == "SS":
+            return [_DISTANCE, i, j, 0, 0, self._place[f"{joint.name}.length"]]
+        return [_D1, i, j, 0, 1, 0]  # no turn in the plane: f_i at right angles to g_j
+
+    def _path(self, joint: Joint) -> list[list[int]]:
+        """The speeds between the two bodies of a cut joint; common ancestors move both alike."""
+        sides = [
+            self._ancestors(self.tree.link_of.get(marker.body, -1))
+            for marker in (joint.first, joint.second)
+        ]
+        common = set(sides[0]) & set(sides[1])
+        return [
+            [v, link, k, side]
+            for side in (0, 1)
+            for link in sides[side]
+            if link not in common
+            for v, link, k in self._speeds(link)
+        ]
+
+    def _forces(self) -> list[list[int]]:
+        records = []
+        for element in self.system.elements:
+            if isinstance(element, Load):
+                records.append(self._load(element))
+            elif isinstance(element, Spring):
+                records.append(self._spring(element))
+            elif isinstance(element, Bushing):
+                i, j = self._marker(element.first), self._marker(element.second)
+                records.append([_BUSHING, i, j, self._place[f"{element.name}.stiffness.x"], 0, 0])
+            else:
+                records += self._joint_force(element)
+        return records
+
+    def _load(self, load: Load) -> list[int]:
+        path = f"{load.name}.{load.effort}"
+        laws = []
+        for n, law in enumerate(load.components):
+            own = path if load.single is not None else f"{path}.{'xyz'[n]}"
+            laws.append((own if load.single in (None, n) else "", law))
+        numbers = [self._law(own, law) for own, law in laws]
+        kind = _FORCE if load.effort == "force" else _TORQUE
+        marker = self._marker(load.marker)
+        return [kind, marker, marker, 0, numbers[0], _AXES[load.frame]]
+
+    def _constants(self, name: str, **laws: AbstractLaw) -> None:
+        for what, law in laws.items():
+            if not isinstance(law, Constant):
+                raise DiagramError(
+                    f"`{name}.{what}` is a {type(law).__name__}: the engine takes a number here."
+                )
+
+    def _spring(self, spring: Spring) -> list[int]:
+        self._constants(spring.name, stiffness=spring.stiffness, damping=spring.damping)
+        mask = sum(1 << "xyz".index(axis) for axis in spring.components) if spring.components else 7
+        return [
+            _SPRING, self._marker(spring.first), self._marker(spring.second),
+            self._place[f"{spring.name}.stiffness"],
+            self._law(f"{spring.name}.force", spring.force), mask,
+        ]  # fmt: skip
+
+    def _joint_force(
+        self, element: JointLoad | TorsionalSpring | Friction | Stop
+    ) -> list[list[int]]:
+        at = self.tree.coordinates[element.joint.name, element.coordinate]
+        if at.offset:
+            raise DiagramError(
+                f"`{element.name}`: this coordinate of a universal joint takes no effort so far."
+            )
+        if isinstance(element, JointLoad):
+            law = self._law(f"{element.name}.{element.of.effort}", element.effort)
+            return [[_JOINT_EFFORT, at.q, at.v, 0, law, at.sign]]
+        if isinstance(element, TorsionalSpring):
+            self._constants(element.name, stiffness=element.stiffness, damping=element.damping)
+            law = self._law(f"{element.name}.torque", element.torque)
+            return [
+                [_JOINT_SPRING, at.q, at.v, self._place[f"{element.name}.stiffness"], 0, at.sign],
+                [_JOINT_EFFORT, at.q, at.v, 0, law, -at.sign],
+            ]
+        if isinstance(element, Friction):
+            return [[_FRICTION, at.q, at.v, self._place[f"{element.name}.viscous"], 0, at.sign]]
+        return [[_STOP, at.q, at.v, self._place[f"{element.name}.lower"], 0, at.sign]]
+
+    # -- outputs
+
+    def _outputs(self) -> list[list[int]]:
+        records = []
+        for path in self._wanted_outputs:
+            kind, index, extra, width, unit, doc = self._find_output(path)
+            records.append([kind, index, extra])
+            self.output_ports.append(Port(path, width=width, unit=unit, doc=doc))
+            self.output_kinds.append(kind)
+        return records
+
+    def _find_output(self, path: str) -> tuple[int, int, int, int, Any, str]:
+        if path in _OUT_SYSTEM:
+            kind, unit, doc = _OUT_SYSTEM[path]
+            return kind, 0, 0, 1, unit, doc
+        owner, _, what = path.rpartition(".")
+        for body in self.system.bodies:
+            if what not in _OUT_MARKER:
+                break
+            kind, width, unit = _OUT_MARKER[what]
+            words = what.replace("_", " ")
+            if owner == body.name:
+                return kind, self._body_frame(body), 0, width, unit, f"{words} of {body.name}"
+            for marker in body.markers.values():
+                if owner == marker.path:
+                    return kind, self._marker(marker), 0, width, unit, f"{words} of {owner}"
+        for joint in self.system.joints:
+            if owner == joint.name:
+                found = self._joint_output(joint, what)
+                if found:
+                    return found
+        for driver in self.system.drivers:
+            if path == f"{driver.name}.effort":
+                unit = driver.joint.coordinates[driver.coordinate].effort_unit
+                return (
+                    _OUT_DRIVER,
+                    self.row_of_driver[driver.name],
+                    0,
+                    1,
+                    unit,
+                    "what the driver gives",
+                )
+        names = list_outputs(self.system)
+        raise DiagramError(
+            f"there is no output `{path}` of `{self.system.name}`.{suggest(path, names)} "
+            f"Outputs: {name_list(names)}."
+        )
+
+    def _joint_output(self, joint: Joint, what: str) -> tuple[int, int, int, int, Any, str] | None:
+        if what in ("force", "torque"):
+            index = self.tree.tree_joints.get(joint.name)
+            if index is None:
+                index = len(self.tree.links) + self.tree.cuts.index(joint)
+            marker = self._marker(joint.second, joint.frame_j)
+            kind, unit = (_OUT_FORCE, "N") if what == "force" else (_OUT_TORQUE, "N.m")
+            doc = f"{what} through {joint.name}, on its second body, in world axes"
+            sign = -1 if self._reversed(joint) else 1
+            return kind, index, marker if sign > 0 else -1 - marker, 3, unit, doc
+        for number, coordinate in enumerate(joint.coordinates):
+            name = coordinate_name(joint, number)
+            single = len(joint.coordinates) == 1
+            options = {name: 6, f"{name}_speed": 7, f"{name}_acceleration": 8}
+            if single:
+                options |= {"speed": 7, "acceleration": 8}
+            if what not in options:
+                continue
+            at = self.tree.coordinates.get((joint.name, number))
+            if at is None or at.offset:
+                raise DiagramError(
+                    f"`{joint.name}.{what}`: this joint closes a loop; its coordinate is not kept. "
+                    f"Show a marker's position or rotation instead."
+                )
+            kind = options[what]
+            unit = coordinate.unit + {6: "", 7: "/s", 8: "/s2"}[kind]
+            index = at.q if kind == 6 else at.v
+            return kind, index, at.sign, 1, unit, f"{what} of {joint.name}"
+        return None
+
+    def _reversed(self, joint: Joint) -> bool:
+        """Whether the tree runs through the joint from its second body to its first."""
+        index = self.tree.tree_joints.get(joint.name)
+        return index is not None and self.tree.links[index].body is joint.first.body
+
+
+def _renamed(item: Parameter) -> Parameter:
+    """Give starting values and places of markers names that do not hide the outputs."""
+    owner, _, what = item.name.rpartition(".")
+    if "." in owner and what == "position":
+        name = f"{owner}.place"
+    elif owner and "." not in owner and what in _RENAMED:
+        name = f"{owner}.{_RENAMED[what]}"
+    else:
+        return item
+    return Parameter(name, item.value, item.unit, item.doc, item.tunable, item.hidden)

@@ -84,7 +84,7 @@ def slider_crank() -> Plant:
     a, b, c = 0.35355339, 0.93541435, 0.35355339
     # The crank at exactly 45 degrees, the rest assembled on it: as printed, pins are 1e-8 m apart.
     rod = np.hypot(2 * b, 2 * c)
-    wrist = 2 * a + np.sqrt(rod**2 - (2 * a) ** 2)
+    wrist = float(2 * a + np.sqrt(rod**2 - (2 * a) ** 2))
     # The rod as printed is turned by some 1e-9 rad from the one that closes.
     half = ((wrist - 2 * a) / 2, 0.0, -a)
     back = (-half[0], 0.0, -half[2])
@@ -102,7 +102,7 @@ def slider_crank() -> Plant:
         ),
         gravity=(0.0, 0.0, -9.80665),
         normal=(0.0, 1.0, 0.0),
-        torque=20.0 * np.sqrt(2.0) * a,
+        torque=float(20.0 * np.sqrt(2.0) * a),
         points={"crank": (0, ZERO), "rod": (1, ZERO), "slider": (2, ZERO)},
     )
 
@@ -138,6 +138,45 @@ def plant(work: str) -> Plant:
     if work == "slider_crank":
         return slider_crank()
     return four_bars(int(work.removeprefix("four_bars_")))
+
+
+def spanning_tree(plant: Plant) -> tuple[list[tuple[int, int, int]], list[int]]:
+    """Give the tree as (body, its parent, joint between them), and the joints it cuts.
+
+    The tree is breadth-first from the ground, so that loops stay short, and listed depth-first:
+    Pinocchio's constrained dynamics gives wrong accelerations, without a word, if the joints of a
+    subtree do not follow one another.
+    """
+    carried: dict[int, tuple[int, int]] = {}
+    queue = [-1]
+    for base in queue:
+        for number, joint in enumerate(plant.joints):
+            if base in (joint.first, joint.second):
+                body = joint.second if joint.first == base else joint.first
+                if body != -1 and body not in carried:
+                    carried[body] = (base, number)
+                    queue.append(body)
+    listed: list[tuple[int, int, int]] = []
+
+    def descend(base: int) -> None:
+        for body, (parent, number) in carried.items():
+            if parent == base:
+                listed.append((body, parent, number))
+                descend(body)
+
+    descend(-1)
+    used = {number for _, _, number in listed}
+    return listed, [number for number in range(len(plant.joints)) if number not in used]
+
+
+def joint_speeds(plant: Plant) -> list[float]:
+    """Give the speed of each joint of the tree at t = 0: its bodies turn in the plane or rest."""
+    n = np.array(plant.normal)
+    spins = [float(n @ np.array(body.angular_velocity)) for body in plant.bodies]
+    return [
+        spins[body] - (spins[base] if base >= 0 else 0.0)
+        for body, base, _ in spanning_tree(plant)[0]
+    ]
 
 
 ROAD = (0.452, -0.410, -0.330)

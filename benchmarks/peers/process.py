@@ -19,8 +19,11 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
-Prepare = Callable[[], Callable[[], float]]
-"""Prepares one run, untimed, and gives the function to time, which returns the final output."""
+Prepare = Callable[[], Callable[[], Any]]
+"""Prepares one run, untimed, and gives the function to time, which returns the final output.
+
+The output is whatever JSON carries: a number, or an object with all that is compared.
+"""
 
 
 class PeerFailed(RuntimeError):
@@ -57,7 +60,7 @@ class Peer:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def run(self, work: str, seconds: float) -> tuple[float, float]:
+    def run(self, work: str, seconds: float) -> tuple[float, Any]:
         """Do a work once for simulated seconds; return the time it took and its final output.
 
         Read `version` before the first call: the peer has to be ready.
@@ -74,10 +77,13 @@ class Peer:
         self._errors.close()
 
 
-def serve(package: str, works: dict[str, Callable[[float], Prepare]]) -> None:
+def serve(
+    package: str, works: dict[str, Callable[[float], Prepare]], distribution: str | None = None
+) -> None:
     """Be the peer's end: call this as the last line of a peer's file.
 
-    `works` maps a name to a function of the simulated seconds.
+    `works` maps a name to a function of the simulated seconds. `distribution` is what the package
+    is installed as, if that is another name.
     """
     # What the peer prints goes to stderr; only answers go to the pipe.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
@@ -89,7 +95,7 @@ def serve(package: str, works: dict[str, Callable[[float], Prepare]]) -> None:
             raise
         print(json.dumps({"version": ""}), file=answers)
         return
-    print(json.dumps({"version": metadata.version(package)}), file=answers)
+    print(json.dumps({"version": metadata.version(distribution or package)}), file=answers)
     prepared: dict[str, Prepare] = {}
     for line in sys.stdin:
         if line not in prepared:

@@ -33,6 +33,9 @@ static double largest(const double *values, int32_t count) {
     return most;
 }
 
+/* What the next step would change, if each changes as much less as the last did. */
+static double next_change(double change, double before) { return before > change ? change * change / before : change; }
+
 /* step ← K⁻¹ (step - Jᵀ (λ + α e)) with the errors e in row_work, having first taken those of the last step into λ. */
 static void push_back(mb_view *m, int iteration, double *step) {
     for (int32_t k = 0; k < m->row_count; k++) {
@@ -80,8 +83,10 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
         for (int32_t k = 0; k < m->nv; k++) m->residual[k] = m->force[k] - m->residual[k];
         push_back(m, iteration, m->residual);
         for (int32_t k = 0; k < m->nv; k++) m->acceleration[k] += m->residual[k];
+        const double before = size;
         size = largest(m->residual, m->nv);
-        if (iteration > 0 && size <= m->settings[MB_TOLERANCE] * fmax(1.0, largest(m->acceleration, m->nv))) break;
+        if (iteration > 0 && next_change(size, before) <= m->settings[MB_TOLERANCE] * fmax(1.0, largest(m->acceleration, m->nv)))
+            break;
     }
     m->status[MB_STATUS_ITERATIONS] = iteration + 1.0;
     m->status[MB_STATUS_RESIDUAL] = size;
@@ -98,49 +103,45 @@ static int refactor(mb_view *m) {
     return mb_factor(m);
 }
 
-int mb_project_velocities(mb_view *m, double t, double *v) {
-    double *correction = m->residual, *sum = m->acceleration;
-    (void)t;
-    memset(m->lambda, 0, (size_t)m->row_count * sizeof(double));
-    memset(sum, 0, (size_t)m->nv * sizeof(double));
+/* step = -K⁻¹ Jᵀ α e: of all that would take out nearly all of the errors e, the one least in the metric of M. */
+static double step_back(mb_view *m, const double *errors, double *step) {
+    for (int32_t k = 0; k < m->row_count; k++) m->row_work[k] = m->alpha[k] * errors[k];
+    memset(step, 0, (size_t)m->nv * sizeof(double));
+    mb_add_jacobian_transposed(m, m->row_work, -1.0, step);
+    mb_solve(m, step);
+    return largest(step, m->nv);
+}
+
+/* Takes out of v what violates the constraints; needs Φ̇ of that v, and K. */
+static void project_velocities(mb_view *m, double *v) {
+    double *errors = m->lambda, *step = m->residual, change = 0.0;
+    memcpy(errors, m->phi_rate, (size_t)m->row_count * sizeof(double));
     for (int iteration = 0; iteration < MB_LARGEST_ITERATIONS; iteration++) {
-        mb_jacobian_times(m, sum, m->row_work);
-        for (int32_t k = 0; k < m->row_count; k++) m->row_work[k] += m->phi_rate[k];
-        mb_mass_times(m, sum, correction);
-        for (int32_t k = 0; k < m->nv; k++) correction[k] = -correction[k];
-        push_back(m, iteration, correction);
-        for (int32_t k = 0; k < m->nv; k++) sum[k] += correction[k];
-        if (largest(correction, m->nv) <= 1e-14 * fmax(1.0, largest(v, m->nv))) break;
+        const double before = change;
+        change = step_back(m, errors, step);
+        for (int32_t k = 0; k < m->nv; k++) v[k] += step[k];
+        if ((iteration > 0 ? next_change(change, before) : change) <= 1e-15 * fmax(1.0, largest(v, m->nv))) break;
+        mb_jacobian_times(m, step, m->row_work);
+        for (int32_t k = 0; k < m->row_count; k++) errors[k] += m->row_work[k];
     }
-    for (int32_t k = 0; k < m->nv; k++) v[k] += sum[k];
-    return 1;
 }
 
 /* Puts q and v back on the constraints, at most `limit` position steps. Returns whether the positions close. */
 int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     if (m->row_count == 0) return 1;
     const double goal = 1e-13;
-    double *step = m->residual, *moved = m->acceleration;
     update_kinematics(m, t, q, v);
     if (!refactor(m)) return 0;
-    memset(moved, 0, (size_t)m->nv * sizeof(double));
-    memset(m->lambda, 0, (size_t)m->row_count * sizeof(double));
-    double closure = largest(m->phi, m->row_count), before = HUGE_VAL;
-    int iteration = 0;
-    for (; iteration < limit && closure > goal && closure < before; iteration++) {
-        memcpy(m->row_work, m->phi, (size_t)m->row_count * sizeof(double));
-        mb_mass_times(m, moved, step);
-        for (int32_t k = 0; k < m->nv; k++) step[k] = -step[k];
-        push_back(m, iteration, step);
-        mb_move(m, q, step);
-        for (int32_t k = 0; k < m->nv; k++) moved[k] += step[k];
+    double closure = largest(m->phi, m->row_count);
+    for (int iteration = 0; iteration < limit && closure > goal; iteration++) {
+        const double before = closure;
+        step_back(m, m->phi, m->residual);
+        mb_move(m, q, m->residual);
         update_kinematics(m, t, q, v);
-        before = closure;
         closure = largest(m->phi, m->row_count);
-        if (!(closure <= before)) break;
-        if (closure > 1e-3 * before && closure > goal && !refactor(m)) return 0;
+        if (closure > 1e-3 * before && !refactor(m)) return 0;
     }
     m->status[MB_STATUS_CLOSURE] = closure;
-    mb_project_velocities(m, t, v);
+    project_velocities(m, v);
     return closure <= 1e-10;
 }

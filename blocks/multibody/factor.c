@@ -6,8 +6,14 @@
 
 #include "blocks/multibody/multibody.h"
 
-/* The row weights α: large against the mass that a row moves, the same for every unit of length and mass. */
+static bool is_angular(const mb_view *m, int32_t row) { return m->rows[row * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_D1; }
+
+/* The row weights α: large against the mass that a row moves, the same for every unit of length and mass. A row that moves
+   next to nothing (redundant, or in a singular position) is weighed as if it moved a small part of what the others of its
+   kind do: weighed by its own, it would turn rounding into a constraint. */
 static void weigh_rows(mb_view *m) {
+    const double smallest_part = 1e-8;
+    double most[2] = {0.0, 0.0};
     for (int32_t c = 0; c < m->cut_count; c++) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
         const double *block = m->jacobian + cut[MB_CUT_J];
@@ -18,11 +24,14 @@ static void weigh_rows(mb_view *m) {
                 const int32_t v = m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V];
                 mobility += j * j / m->mass_diagonal[m->permutation[v]];
             }
-            /* A row that moves nothing just now (a singular position) must not get an infinite weight. */
-            double *alpha = &m->alpha[cut[MB_CUT_ROW] + r];
-            const double weight = mobility > 0.0 ? m->settings[MB_ALPHA] / mobility : 0.0;
-            *alpha = weight > 0.0 && isfinite(weight) ? weight : m->settings[MB_ALPHA];
+            const int32_t row = cut[MB_CUT_ROW] + r;
+            m->alpha[row] = mobility;
+            if (mobility > most[is_angular(m, row)]) most[is_angular(m, row)] = mobility;
         }
+    }
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const double floor = smallest_part * most[is_angular(m, k)], mobility = fmax(m->alpha[k], floor);
+        m->alpha[k] = mobility > 0.0 && isfinite(mobility) ? m->settings[MB_ALPHA] / mobility : 1.0;
     }
 }
 

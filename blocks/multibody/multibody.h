@@ -147,6 +147,5 @@ void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, doubl
 /* dynamics.c */
 int mb_accelerations(mb_view *m, double t, const double *q, const double *v);
 int mb_project(mb_view *m, double t, double *q, double *v, int limit);
-int mb_project_velocities(mb_view *m, double t, double *v);
 
 #endif

@@ -69,7 +69,8 @@ class Plant(NativeBlock):
         Paths of what is shown; see `list_outputs`.
     mode
         ``"continuous"``: integrated with the rest of the diagram, so that a stiff neighbour is
-        coupled strongly. ``"own_step"``: by its own Runge–Kutta steps, inputs held over each period.
+        coupled strongly. ``"own_step"``: by its own Runge–Kutta steps, with the inputs held over
+        each period.
     substeps
         Own steps in each period.
     """

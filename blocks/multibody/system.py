@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
 import numpy as np
@@ -18,6 +19,10 @@ from .forces import Bushing, Spring
 from .joint_methods import JointMethods
 from .reading import read_number, read_rotation, teach_keywords
 from .rotations import Array, freeze
+
+if TYPE_CHECKING:
+    from .drawing.figure import SystemFigure
+    from .plant import Plant
 
 
 class System(JointMethods, ForceMethods):
@@ -134,6 +139,38 @@ class System(JointMethods, ForceMethods):
             *(part.numbers() for part in self._parts.values()),
         )
         return {item.name: item for item in found}
+
+    def block(
+        self,
+        inputs: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+        *,
+        mode: Literal["continuous", "own_step"] = "continuous",
+        substeps: int = 1,
+    ) -> Plant:
+        """Return the mechanism as a block of a diagram; see `Plant` for the arguments."""
+        from .plant import Plant
+
+        return Plant(self, inputs, outputs, mode=mode, substeps=substeps)
+
+    def draw(
+        self,
+        path: str | Path | None = None,
+        *,
+        poses: Any = None,
+        view: Any = None,
+        title: str | None = None,
+    ) -> SystemFigure:
+        """Draw the mechanism, in the poses that were given; see `picture.draw`."""
+        from .picture import draw
+
+        return draw(self, path, poses=poses, view=view, title=title)
+
+    def animate(self, result: Any, path: str | Path, **options: Any) -> Path:
+        """Show the motion that a run recorded as a GIF, MP4 or PNG; see `picture.animate`."""
+        from .picture import animate
+
+        return animate(self, result, path, **options)
 
     def validate(self) -> None:
         """Check what can be told only of the whole system.

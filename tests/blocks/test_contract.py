@@ -19,6 +19,7 @@ import pytest
 import biella.blocks
 from biella import BlockError, Diagram
 from biella.blocks.block import NativeBlock
+from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.ports import Port, Same, Widths
 from biella.blocks.units import Unit
 from biella.errors import PlanError
@@ -195,6 +196,22 @@ EXAMPLES: dict[str, list[Example]] = {
     ],
     "ZeroPole": [Example(lambda: b.ZeroPole([-1.0], [-2.0, -3.0], 4.0))],
     "TransportDelay": [Example(lambda: b.TransportDelay(2.5e-3, longest=0.01))],
+    "Plant": [
+        Example(
+            lambda: slider_crank(planar=True).block(
+                inputs=["motor.torque"],
+                outputs=["crank.position", "main.angle", "main.speed", "main.acceleration"],
+            )
+        ),
+        Example(
+            lambda: slider_crank().block(
+                inputs=["motor.torque"],
+                outputs=["slider.velocity", "closure", "kinetic_energy"],
+                mode="own_step",
+                substeps=2,
+            )
+        ),
+    ],
     "Pendulum": [Example(lambda: b.Pendulum(damping=0.1, angle=0.5))],
     # discrete
     "UnitDelay": [Example(lambda: b.UnitDelay()), Example(lambda: b.UnitDelay(1.0, period=2e-3))],
@@ -228,6 +245,12 @@ EXAMPLES: dict[str, list[Example]] = {
     "Assertion": [Example(lambda: b.Assertion("no."), fixed={"condition": 1.0})],
     "Stop": [Example(lambda: b.Stop("enough."), fixed={"condition": 0.0})],
 }
+
+
+def input_name(port: str) -> str:
+    """Name of the diagram's input that feeds a port; names of ports may have dots."""
+    return f"in {port}".replace(".", " ")
+
 
 EVERY_EXAMPLE = pytest.mark.parametrize(
     "example",
@@ -265,7 +288,7 @@ class Trial:
         diagram.add(self.block, name="block")
         for port in self.block.inputs:
             source = diagram.input(
-                f"in {port.name}",
+                input_name(port.name),
                 width=port.width if isinstance(port.width, int) else WIDTH,
                 kind=self.kind_of(port),
                 unit=unit if isinstance(port.unit, Same) else None,
@@ -275,7 +298,7 @@ class Trial:
 
     def draw(self, port: Port, other_than: np.ndarray | None = None) -> np.ndarray:
         """Return values for an input; no element as in `other_than`."""
-        width = self.plan.inputs[f"in {port.name}"].width
+        width = self.plan.inputs[input_name(port.name)].width
         if port.name in self.example.fixed:
             return np.full(width, self.example.fixed[port.name])
         kind = self.kind_of(port)
@@ -306,7 +329,7 @@ class Trial:
 def set_all(instance: Instance, values: dict[str, np.ndarray]) -> None:
     """Set all inputs."""
     for name, value in values.items():
-        instance.set(f"in {name}", value)
+        instance.set(input_name(name), value)
 
 
 @EVERY_EXAMPLE
@@ -341,10 +364,10 @@ def test_feedthrough_is_as_declared(example):
             set_all(instance, values)
             before = trial.read(instance)
             for port in block.inputs:
-                instance.set(f"in {port.name}", trial.draw(port, other_than=values[port.name]))
+                instance.set(input_name(port.name), trial.draw(port, other_than=values[port.name]))
                 after = trial.read(instance)
                 seen |= {(name, port.name) for name in after if after[name] != before[name]}
-                instance.set(f"in {port.name}", values[port.name])
+                instance.set(input_name(port.name), values[port.name])
             instance.run(1)
     assert seen - declared == set(), "depends on an input, but does not say so"
     assert declared - seen - example.flat == set(), "says that it depends on an input, but does not"
@@ -469,7 +492,7 @@ def rewrite(plan: Plan, changed: dict[str, np.ndarray]) -> Plan:
 @EVERY_EXAMPLE
 def test_parameters_are_described(example):
     block = example.make()
-    assert [p.name for p in block.parameters if not p.doc] == []
+    assert [p.name for p in block.parameters if not (p.doc or p.hidden)] == []
 
 
 @EVERY_BLOCK

@@ -9,6 +9,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -31,7 +32,10 @@ from biella.blocks import (
 )
 from biella.blocks import math as arithmetic
 from biella.blocks.block import AbstractBlock
+from biella.blocks.multibody import mechanisms
 from biella.blocks.multibody.pendulum import Pendulum
+from biella.blocks.multibody.plant import Plant, list_outputs
+from biella.blocks.multibody.system import System
 from biella.blocks.python import PythonBlock
 from biella.scheduler.diagram import SOLVERS
 from biella.scheduler.plan import Plan, write_sections
@@ -194,6 +198,17 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
 }
 
 
+MECHANISMS: list[Callable[[], System]] = [
+    mechanisms.slider_crank,
+    mechanisms.mcpherson,
+    mechanisms.five_bar,
+    mechanisms.cardan,
+    mechanisms.four_bar,
+    mechanisms.pendulum_on_cart,
+    mechanisms.rotor,
+]
+
+
 def drive(d: Diagram, block: AbstractBlock, width: int) -> None:
     """Connect a source that moves to each input of `block`."""
     for n, port in enumerate(block.inputs):
@@ -335,6 +350,18 @@ def boundary() -> Diagram:
     return d
 
 
+def plant(system: System, own_step: bool) -> Diagram:
+    """Return a mechanism as a block, in steps of the diagram or of its own."""
+    shown = list_outputs(system)[:12]
+    mode: Literal["own_step", "continuous"] = "own_step" if own_step else "continuous"
+    d = Diagram("plant", STEP)
+    block = d.add(Plant(system, outputs=shown, mode=mode), "plant")
+    for n, port in enumerate(block.inputs):
+        d.connect(d.input(f"u{n}"), block[port.name])
+    d.output("y", block[shown[0]])
+    return d
+
+
 def diagrams() -> Iterator[tuple[str, Diagram]]:
     """Yield every seed."""
     for n, (name, (width, make)) in enumerate(BLOCKS.items()):
@@ -345,6 +372,8 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
     yield "guards", guards("held", "held")
     yield "guards reset", guards("reset", "reset")
     yield "boundary", boundary()
+    for n, make_system in enumerate(MECHANISMS):
+        yield f"multibody {make_system.__name__}", plant(make_system(), n % 2 == 1)
 
 
 def with_script(plan: Plan, name: str) -> bytes:

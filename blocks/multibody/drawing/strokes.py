@@ -19,7 +19,7 @@ INK, SOFT_INK, STEEL, WHITE = "#1A1A1A", "#5F5F5F", "#8A8A8A", "#FFFFFF"
 LOAD = "#A3124A"
 """Of forces, torques and drives: no body has it."""
 
-GROUND_LAYER, SPRING_LAYER, BODY_LAYER, JOINT_LAYER, LOAD_LAYER = 2.0, 3.0, 4.0, 5.0, 6.0
+GROUND_LAYER, BODY_LAYER, SPRING_LAYER, JOINT_LAYER, LOAD_LAYER = 2.0, 3.0, 4.0, 5.0, 6.0
 
 _TURN = np.linspace(0.0, 2.0 * np.pi, 33)[:-1]
 
@@ -127,11 +127,12 @@ def hatch(
     return strokes
 
 
-def zigzag(start: Array, end: Array, half: float, turns: int = 6) -> Array:
+def zigzag(start: Array, end: Array, half: float) -> Array:
     """Return a spring's line: straight ends, and teeth of this half height between."""
     along = unit(end - start)
     length = float(np.linalg.norm(end - start))
     lead = min(0.22 * length, 3.0 * half)
+    turns = int(np.clip(round((length - 2.0 * lead) / (2.0 * half)), 4, 16))
     steps = np.linspace(lead, length - lead, 2 * turns + 1)
     heights = np.array([0.0, *([half, -half] * turns)[: 2 * turns - 1], 0.0])
     teeth = start + np.outer(steps, along) + np.outer(heights, across(along))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..forces import Bushing, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
-from ..laws import Constant
 from ..rotations import Array
 from ..system import System
 from .shapes import Field, Scalars, Shapes
@@ -171,8 +170,3 @@ class Loads:
         torque = frame @ (element.stiffness[3:] * theta + element.damping[3:] * spin)
         force[i] += spins[i].T @ torque
         force[j] -= spins[j].T @ torque
-
-    def constant_stiffness(self) -> bool:
-        """Whether every spring has a number for its stiffness, so that it stores energy."""
-        springs = [e for e in self.elements if isinstance(e, Spring | TorsionalSpring)]
-        return all(isinstance(spring.stiffness, Constant) for spring in springs)

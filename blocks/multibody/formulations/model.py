@@ -20,9 +20,9 @@ from typing import Protocol
 
 import numpy as np
 
-from ...multibody.system import System
 from ..laws import AbstractLaw
 from ..rotations import Array
+from ..system import System
 from .loads import Loads
 from .shapes import Field, Scalars, Shapes
 
@@ -108,14 +108,13 @@ class AbstractModel(ABC):
         self.count = len(self.bodies)
         self.n = self.width * self.count
         self.shapes = Shapes(system)
-        self.row_names: list[str] = []
+        self.row_names = self._base_names()
         self._row_scalars: list[int] = []
         constants: list[float] = []
         for scalar, constant, name in self._base_scalars():
             self._add_row(scalar, name)
             constants.append(constant)
-        self.base_rows = len(self._base_names()) or len(self.row_names)
-        self.row_names = self._base_names() or self.row_names
+        self.base_rows = len(self.row_names)
         self.joint_rows: dict[str, slice] = {}
         for joint in system.joints:
             start = len(self.row_names)
@@ -137,8 +136,8 @@ class AbstractModel(ABC):
         self._constants = np.array(constants)
         self.loads = Loads(system, self.shapes)
         self.shapes.close()
-        self._rows = np.array(self._row_scalars, dtype=int)
-        self._angular = self.shapes.is_angle(self._rows)
+        self._angular = np.array(self._row_scalars, dtype=int) < 0
+        self._rows = np.array([self.shapes.scalar(k) for k in self._row_scalars], dtype=int)
         self._gravity = self._gravity_force()
         self.q0, self.v0 = self._start()
 

@@ -159,17 +159,10 @@ class Shapes:
         self.flag = np.array(self.is_point)
         self._pick = np.array(list(self._products), dtype=int).reshape(-1, 4)
         self._atan = np.array(list(self._angles), dtype=int).reshape(-1, 2)
-        self._columns: Array | None = None
 
     def scalar(self, number: int) -> int:
         """Return the place of a scalar among `Scalars`."""
         return number if number >= 0 else len(self._products) - 1 - number
-
-    def is_angle(self, rows: Array) -> Array:
-        """Tell which rows are angles, and give all rows their places among `Scalars`."""
-        angular = rows < 0
-        rows[angular] = len(self._products) - 1 - rows[angular]
-        return angular
 
     def places(self, t: float) -> tuple[Array, Array | None, Array | None]:
         """Return local places, and their rates and accelerations if any marker moves."""

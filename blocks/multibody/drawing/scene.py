@@ -1,0 +1,262 @@
+"""A mechanism on paper: what stands still, what moves, and what is written beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..bodies import Body, Marker
+from ..forces import Bushing, Driver, Element, JointLoad, Load, Spring, TorsionalSpring
+from ..joints import Joint
+from ..rotations import Array
+from ..system import System
+from .labels import Label
+from .paper import Paper
+from .poses import Snapshot
+from .shapes import SLIDES, draw_body, shape_of, sleeve_of, slide_axis
+from .strokes import BODY_LAYER, INK, LOAD, PALETTE, SOFT_INK, Stroke, unit
+from .symbols import draw_element, draw_joint, draw_mount, draw_support, draw_wall, is_still
+from .view import View
+
+_LONGEST, _HIGHEST = 430.0, 300.0
+_MARGIN = 22.0
+
+# Symbols have full size where joints are this far apart, in points, and shrink where closer.
+_ROOMY = 45.0
+_SMALLEST = 0.3
+
+_SIDES = np.array([[0.0, -1.0], [0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]])
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A rectangle in points on paper."""
+
+    low: Array
+    high: Array
+
+    @property
+    def size(self) -> Array:
+        """Return width and height."""
+        return self.high - self.low
+
+
+class Scene:
+    """A system, seen in some poses.
+
+    Parameters
+    ----------
+    system
+        The mechanism.
+    frames
+        All poses that are shown: the scale and the ground fit all of them.
+    view
+        From where.
+    """
+
+    def __init__(self, system: System, frames: Sequence[Snapshot], view: View) -> None:
+        self.system = system
+        self.frames = frames
+        places = np.array(
+            [frame.place(body, p) for frame in _some(frames) for body, p in _marks(system)]
+        )
+        spans = np.ptp(places, axis=0)
+        self.extent = float(np.linalg.norm(spans)) or 1.0
+        self.shapes = {body.name: shape_of(body, system, self.extent) for body in system.bodies}
+        places = view.project(places)
+        low, high = places.min(axis=0), places.max(axis=0)
+        for frame in _some(frames):
+            for body in system.bodies:
+                shape = self.shapes[body.name]
+                if shape.hub is not None:
+                    hub = view.project(frame.place(body, shape.hub))
+                    axis = view.project(frame.rotation(body) @ shape.axis)
+                    reach = shape.disc * np.sqrt(np.clip(1.0 - axis**2, 0.0, 1.0))
+                    low, high = np.minimum(low, hub - reach), np.maximum(high, hub + reach)
+        width, height = np.maximum(high - low, 0.02 * self.extent)
+        scale = min(_LONGEST / width, _HIGHEST / height)
+        self.paper = Paper(view, scale, _symbol_size(system, frames[0], view, scale))
+        self.rails = {joint.name: self._travel(joint) for joint in system.joints}
+        self.ground = self._ground_strokes()
+        self._low, self._high = low * scale, high * scale
+        self.bounds = self._bounds()
+
+    def colour(self, body: Body) -> str:
+        """Return the colour of a body."""
+        return INK if body.is_ground else PALETTE[body.index % len(PALETTE)]
+
+    def moving_strokes(self, frame: Snapshot) -> list[Stroke]:
+        """Return bodies, joints and forces in a pose."""
+        strokes: list[Stroke] = []
+        toward = self.paper.view.toward
+        depths = [float(frame.place(body, body.com) @ toward) for body in self.system.bodies]
+        ranks = {int(n): rank for rank, n in enumerate(np.argsort(depths, kind="stable"))}
+        for body in self.system.bodies:
+            layer = BODY_LAYER + 0.4 * ranks[body.index] / len(depths)
+            shape, colour = self.shapes[body.name], self.colour(body)
+            strokes += draw_body(shape, body, frame, self.paper, colour, layer)
+        for joint in self.system.joints:
+            plain = self._slides_as_block(joint)
+            strokes += draw_joint(joint, frame, self.paper, self.rails[joint.name], plain)
+        for element in (*self.system.elements, *self.system.drivers):
+            strokes += draw_element(element, frame, self.paper)
+            if isinstance(element, Spring):
+                for end, other in _two_ways(element):
+                    if end.body.is_ground and end.motion:
+                        at, towards = (self.paper.at(frame.point(m)) for m in (end, other))
+                        strokes += draw_wall(at, _snap(at - towards), self.paper.size)
+        return strokes
+
+    def labels(self, frame: Snapshot) -> list[Label]:
+        """Return what to write beside bodies, forces and joints, the most important first."""
+        k = self.paper.size
+        labels = []
+        for body in self.system.bodies:
+            shape = self.shapes[body.name]
+            points = np.array([self.paper.at(frame.place(body, p)) for p in shape.points])
+            clear = 8.0 * k
+            if shape.kind == "block":
+                clear = 15.0 * k
+            elif shape.kind == "disc":
+                clear = 3.0 * k + shape.disc * self.paper.scale
+            anchors = [points.mean(axis=0)]
+            if shape.kind == "rod":
+                anchors += [points[0] + share * (points[1] - points[0]) for share in (0.35, 0.65)]
+            elif shape.kind == "plate":
+                anchors += list((points + anchors[0]) / 2.0)
+            labels.append(Label(body.name, np.array(anchors), clear, self.colour(body), 10.0, True))
+        for element in (*self.system.elements, *self.system.drivers):
+            found = self._label_place(element, frame)
+            if found is not None:
+                anchors_of, clear = found
+                is_load = isinstance(element, Load | JointLoad | Driver)
+                colour = LOAD if is_load else INK
+                labels.append(Label(element.name, anchors_of, clear, colour, 9.0, False))
+        for joint in self.system.joints:
+            at = self.paper.at(frame.point(joint.second))
+            clear = 14.0 * k if self._slides_as_block(joint) else 8.0 * k
+            labels.append(Label(joint.name, at[None], clear, SOFT_INK, 8.5, False))
+        return labels
+
+    def _label_place(
+        self, element: Element | Driver, frame: Snapshot
+    ) -> tuple[Array, float] | None:
+        k = self.paper.size
+        if isinstance(element, Spring):
+            ends = [self.paper.at(frame.point(m)) for m in (element.first, element.second)]
+            return np.array(
+                [ends[0] + share * (ends[1] - ends[0]) for share in (0.5, 0.3, 0.7)]
+            ), 12 * k
+        if isinstance(element, Bushing):
+            return self.paper.at(frame.point(element.second))[None], 14 * k
+        if isinstance(element, Load):
+            return self.paper.at(frame.point(element.marker))[None], 19 * k
+        if isinstance(element, JointLoad | Driver | TorsionalSpring):
+            return self.paper.at(frame.point(element.joint.second))[None], 19 * k
+        return None
+
+    def _slides_as_block(self, joint: Joint) -> bool:
+        """Whether the sleeve of a joint is the body itself, already drawn as a block."""
+        return joint.kind in SLIDES and self.shapes[sleeve_of(joint).name].kind == "block"
+
+    def _travel(self, joint: Joint) -> tuple[float, float]:
+        """Return from and to where a joint slides over all poses, in m."""
+        if joint.kind not in (*SLIDES, "guide"):
+            return 0.0, 0.0
+        axis = f"{slide_axis(joint)}_i"
+        ways = [
+            float((frame.point(joint.second) - frame.point(joint.first)) @ frame.axis(joint, axis))
+            for frame in self.frames
+        ]
+        return min(ways), max(ways)
+
+    def _ground_strokes(self) -> list[Stroke]:
+        frame, paper = self.frames[0], self.paper
+        strokes: list[Stroke] = []
+        for joint in self.system.joints:
+            for end, other in _two_ways(joint):
+                if end.body.is_ground:
+                    away = self._away(paper.at(frame.point(end)), other.body)
+                    strokes += draw_mount(joint, frame, paper, self.rails[joint.name], away)
+        for element in self.system.elements:
+            if not isinstance(element, Spring | Bushing):
+                continue
+            for end, other in _two_ways(element):
+                if not is_still(end):
+                    continue
+                at = paper.at(frame.point(end))
+                if isinstance(element, Bushing):
+                    strokes += draw_support(at, self._away(at, other.body), paper.size)
+                else:
+                    strokes += draw_wall(at, _snap(at - paper.at(frame.point(other))), paper.size)
+        return strokes
+
+    def _away(self, at: Array, body: Body) -> Array:
+        """Return down, or another side if the body hangs there."""
+        frame = self.frames[0]
+        points = np.array(
+            [self.paper.at(frame.place(body, p)) for p in self.shapes[body.name].points]
+        )
+        towards = points.mean(axis=0) - at
+        if np.linalg.norm(towards) < 1.0:
+            # The body is all at this joint: look at where the others are.
+            towards = (
+                np.mean([self.paper.at(frame.place(b, p)) for b, p in _marks(self.system)], axis=0)
+                - at
+            )
+        down = np.array([0.0, -1.0])
+        if np.linalg.norm(towards) < 1.0 or unit(towards) @ down < 0.5:
+            return down
+        return _snap(-towards)
+
+    def _bounds(self) -> Bounds:
+        low, high = self._low - 10.0, self._high + 10.0
+        for frame in (self.frames[0], self.frames[-1]):
+            for stroke in (*self.ground, *self.moving_strokes(frame)):
+                low = np.minimum(low, stroke.points.min(axis=0))
+                high = np.maximum(high, stroke.points.max(axis=0))
+        # A picture of one straight line still needs room beside it.
+        room = np.maximum(0.0, np.array([200.0, 130.0]) - (high - low)) / 2.0
+        return Bounds(low - room - _MARGIN, high + room + _MARGIN)
+
+
+def _some(frames: Sequence[Snapshot]) -> list[Snapshot]:
+    """Return up to 200 of many poses, the first and the last among them."""
+    return [frames[n] for n in np.unique(np.linspace(0, len(frames) - 1, 200).astype(int))]
+
+
+def _marks(system: System) -> list[tuple[Body, Array]]:
+    """Return the points that show where the system is: its markers, and masses without any."""
+    marks = [
+        (body, marker.position)
+        for body in (system.ground, *system.bodies)
+        for marker in body.markers.values()
+    ]
+    return marks + [(body, body.com) for body in system.bodies if len(body.markers) < 2]
+
+
+def _two_ways(
+    part: Joint | Spring | Bushing,
+) -> tuple[tuple[Marker, Marker], tuple[Marker, Marker]]:
+    return (part.first, part.second), (part.second, part.first)
+
+
+def _snap(direction: Array) -> Array:
+    """Return the side of the paper that a direction points to most."""
+    return np.asarray(_SIDES[int(np.argmax(_SIDES @ direction))])
+
+
+def _symbol_size(system: System, frame: Snapshot, view: View, scale: float) -> float:
+    """Return how large symbols may be, from the usual distance between neighbouring joints."""
+    places = {
+        tuple(np.round(view.project(frame.point(joint.second)) * scale, 1))
+        for joint in system.joints
+    }
+    if len(places) < 3:
+        return 1.0
+    points = np.array(sorted(places))
+    gaps = np.linalg.norm(points[:, None] - points[None], axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    return float(np.clip(np.median(gaps.min(axis=1)) / _ROOMY, _SMALLEST, 1.0))

@@ -1,0 +1,286 @@
+"""Joints, forces and the ground as the signs of textbooks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..bodies import Marker
+from ..forces import Bushing, Driver, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
+from ..joints import Coordinate, Joint
+from ..laws import AbstractLaw, Constant
+from ..rotations import Array
+from .paper import Paper
+from .poses import Snapshot
+from .shapes import SLIDES, slide_axis
+from .strokes import (
+    GROUND_LAYER,
+    INK,
+    LOAD,
+    SPRING_LAYER,
+    STEEL,
+    WHITE,
+    Stroke,
+    across,
+    arrow_head,
+    circle,
+    dashpot,
+    hatch,
+    rectangle,
+    rounded,
+    unit,
+    zigzag,
+)
+
+
+def draw_joint(
+    joint: Joint, frame: Snapshot, paper: Paper, rail: tuple[float, float], plain: bool = False
+) -> list[Stroke]:
+    """Return the sign of a joint, without what belongs to the ground.
+
+    `rail` is how far the joint slides, from and to, in m; a `plain` one has no sleeve of its own.
+    """
+    k = paper.size
+    at = paper.at(frame.point(joint.second))
+    h = frame.axis(joint, "h_i")
+    match joint.kind:
+        case "revolute":
+            return paper.barrel(at, h, 17 * k, 5.4 * k)
+        case "spherical":
+            return [
+                Stroke(circle(at, 6.6 * k), INK, WHITE, 1.2),
+                Stroke(circle(at, 4.0 * k), INK, INK, 0.4),
+            ]
+        case "universal":
+            return [Stroke(circle(at, 7.5 * k), INK, WHITE, 1.2)] + [
+                Stroke(at + np.outer([-7.5 * k, 7.5 * k], paper.slant(axis)), INK, width=2.0)
+                for axis in (h, frame.axis(joint, "h_j"))
+            ]
+        case "fixed":
+            box = rectangle(at, np.array([1.0, 0.0]), 9 * k, 9 * k)
+            return [Stroke(box, INK, WHITE, 1.2)] + [
+                Stroke(box[[n, n + 2]], INK, width=1.2) for n in (0, 1)
+            ]
+        case "distance":
+            ends = np.array([paper.at(frame.point(joint.first)), at])
+            line = Stroke(ends, INK, width=2.2)
+            return [line, *(Stroke(circle(end, 3.6 * k), INK, WHITE, 1.2) for end in ends)]
+        case "planar" | "in_plane":
+            return _sheets(joint, frame, paper, at)
+        case _:
+            return _rail(joint, frame, paper, rail, at, plain)
+
+
+def _sheets(joint: Joint, frame: Snapshot, paper: Paper, at: Array) -> list[Stroke]:
+    f, g, h = (frame.axis(joint, f"{axis}_i") for axis in "fgh")
+    k = paper.size
+    offsets = (-2.5 * k, 2.5 * k) if joint.kind == "planar" else (0.0,)
+    strokes = [
+        Stroke(paper.sheet(at + paper.slant(h) * n, f, g, 15 * k), INK, STEEL, 1.0, alpha=0.35)
+        for n in offsets
+    ]
+    if joint.kind == "in_plane":
+        strokes.append(Stroke(circle(at, 2.6 * k), INK, INK, 0.4))
+    return strokes
+
+
+def _rail(
+    joint: Joint,
+    frame: Snapshot,
+    paper: Paper,
+    rail: tuple[float, float],
+    at: Array,
+    plain: bool,
+) -> list[Stroke]:
+    """Return a slot and its pin, or a bar that the other body slides on."""
+    k = paper.size
+    axis = frame.axis(joint, f"{slide_axis(joint)}_i")
+    start = paper.at(frame.point(joint.first))
+    along = paper.slant(axis)
+    ends = np.array(
+        [start + along * (rail[0] * paper.scale), start + along * (rail[1] * paper.scale)]
+    )
+    if joint.kind == "guide":
+        slot = rounded(ends + np.outer([-18 * k, 18 * k], unit(along)), 5.4 * k)
+        return [
+            Stroke(slot, INK, WHITE, 1.2, GROUND_LAYER + 0.5),
+            Stroke(circle(at, 4.0 * k), INK, WHITE, 1.2),
+        ]
+    if joint.first.body.is_ground or joint.second.body.is_ground:
+        return []
+    bar = Stroke(ends + np.outer([-24 * k, 24 * k], along), INK, width=2.4 * k, layer=GROUND_LAYER)
+    if plain:
+        return [bar]
+    if joint.kind == "cylindrical":
+        return [bar, *paper.barrel(at, axis, 24 * k, 7 * k)]
+    if np.linalg.norm(along) < 0.2:
+        return [bar, Stroke(rectangle(at, np.array([1.0, 0.0]), 14 * k, 14 * k), INK, WHITE)]
+    return [bar, Stroke(rectangle(at, unit(along), 24 * k, 14 * k), INK, WHITE, 1.2)]
+
+
+def draw_mount(
+    joint: Joint, frame: Snapshot, paper: Paper, rail: tuple[float, float], away: Array
+) -> list[Stroke]:
+    """Return what holds a joint to the ground; `away` points where no body is."""
+    k = paper.size
+    first_is_ground = joint.first.body.is_ground
+    at = paper.at(frame.point(joint.first if first_is_ground else joint.second))
+    if joint.kind in SLIDES or joint.kind == "guide":
+        along = paper.slant(frame.axis(joint, f"{slide_axis(joint)}_i"))
+        if np.linalg.norm(along) < 0.2:
+            return pedestal(at, away, k)
+        middle = paper.at(frame.point(joint.first))
+        if first_is_ground:
+            ends = middle + np.outer(np.array(rail) * paper.scale, along)
+        else:
+            ends = np.array([at, at])
+        return _ground_rail(joint.kind, ends, unit(along), k)
+    if joint.kind in ("planar", "in_plane"):
+        return []
+    if joint.kind == "fixed":
+        side = across(away) * 15 * k
+        return hatch(at - side, at + side, away, 7 * k)
+    return pedestal(at, away, k)
+
+
+def _ground_rail(kind: str, ends: Array, along: Array, k: float) -> list[Stroke]:
+    side = across(along)
+    if side[1] > 1e-9 or (abs(side[1]) <= 1e-9 and side[0] > 0.0):
+        side = -side
+    if kind == "prismatic":
+        ends = ends + np.outer([-34 * k, 34 * k], along) + side * 12.8 * k
+        return hatch(ends[0], ends[1], side, 7 * k)
+    ends = ends + np.outer([-46 * k, 46 * k], along)
+    strokes = []
+    if kind == "cylindrical":
+        bar = Stroke(rounded(ends, 2.2 * k), INK, STEEL, 1.0, GROUND_LAYER, 0.5)
+        strokes.append(bar)
+    for end, out in zip(ends, (-along, along), strict=True):
+        wall = across(out) * 9 * k
+        strokes += hatch(end - wall, end + wall, out, 6 * k)
+    return strokes
+
+
+def pedestal(at: Array, away: Array, k: float) -> list[Stroke]:
+    """Return a triangle from a joint to a hatched line."""
+    side, base = across(away), at + away * 16 * k
+    legs = np.array([at, base - side * 9 * k, base + side * 9 * k])
+    ground = hatch(base - side * 16 * k, base + side * 16 * k, away, 7 * k)
+    return [*ground, Stroke(legs, INK, WHITE, 1.2, GROUND_LAYER)]
+
+
+def draw_wall(at: Array, away: Array, k: float) -> list[Stroke]:
+    """Return a hatched line that a spring is held by."""
+    side = across(away) * 13 * k
+    return hatch(at - side, at + side, away, 6.5 * k)
+
+
+def draw_element(element: object, frame: Snapshot, paper: Paper) -> list[Stroke]:
+    """Return the sign of a spring, bushing, load or driver; friction and stops have none."""
+    k = paper.size
+    match element:
+        case Spring():
+            ends = [paper.at(frame.point(end)) for end in (element.first, element.second)]
+            return _spring(element, ends[0], ends[1], k)
+        case Bushing():
+            if element.first.body.is_ground or element.second.body.is_ground:
+                return []
+            at = paper.at(frame.point(element.second))
+            return [
+                Stroke(circle(at, 8 * k), INK, STEEL, 1.2, tint=0.5),
+                Stroke(circle(at, 4 * k), INK, WHITE, 1.0),
+            ]
+        case TorsionalSpring():
+            at = paper.at(frame.point(element.joint.second))
+            about = _axis(element.joint, element.joint.coordinates[element.coordinate], frame)
+            return [Stroke(paper.spiral(at, about, 6 * k, 15 * k), INK, width=1.2)]
+        case Load():
+            return _load(element, frame, paper)
+        case JointLoad():
+            return _effort(element.joint, element.of, element.effort, frame, paper)
+        case Driver():
+            of = element.joint.coordinates[element.coordinate]
+            return _effort(element.joint, of, Constant(element.law.jet(frame.t)[1]), frame, paper)
+        case Friction() | Stop():
+            return []
+        case _:
+            raise AssertionError(element)
+
+
+def _spring(element: Spring, start: Array, end: Array, k: float) -> list[Stroke]:
+    """Return a zigzag, a dashpot, or the two side by side."""
+    width = 1.3 * max(k, 0.6)
+    length = float(np.linalg.norm(end - start))
+    springs, damps = not is_zero(element.stiffness), not is_zero(element.damping)
+    pulls = not is_zero(element.force)
+    if length < 1e-6:
+        return []
+    if not damps and not pulls:
+        line = zigzag(start, end, 5.5 * k)
+        return [Stroke(line, INK, width=width, layer=SPRING_LAYER)]
+    if not springs:
+        return dashpot(start, end, 6 * k, width, INK)
+    along = unit(end - start)
+    lead = along * min(0.2 * length, 24 * k)
+    side = across(along) * 6.5 * k
+    a, b = start + lead, end - lead
+    lines = ([start, a], [a - side, a + side], [b - side, b + side], [b, end])
+    frame = [Stroke(np.array(line), INK, width=width, layer=SPRING_LAYER) for line in lines]
+    tooth = Stroke(zigzag(a + side, b + side, 4.5 * k), INK, width=width, layer=SPRING_LAYER)
+    return [*frame, tooth, *dashpot(a - side, b - side, 4.5 * k, width, INK)]
+
+
+def draw_support(at: Array, away: Array, k: float) -> list[Stroke]:
+    """Return a soft support on the ground: a bushing with one end there."""
+    foot = at + away * 30 * k
+    line = Stroke(zigzag(at + away * 4 * k, foot, 5 * k), INK, width=1.3, layer=SPRING_LAYER)
+    return [*draw_wall(foot, away, k), line]
+
+
+def _load(load: Load, frame: Snapshot, paper: Paper) -> list[Stroke]:
+    values = np.array([law.value(frame.t) for law in load.components])
+    if not values.any() and load.single is not None and not is_zero(load.components[load.single]):
+        values[load.single] = 1.0
+    rotation = np.eye(3)
+    if load.frame != "world":
+        rotation = frame.rotation(load.marker.body)
+    if load.frame == "marker":
+        rotation = rotation @ load.marker.rotation
+    at = paper.at(frame.point(load.marker))
+    return _arrow(load.effort == "force", at, rotation @ values, paper)
+
+
+def _effort(
+    joint: Joint, of: Coordinate, law: AbstractLaw, frame: Snapshot, paper: Paper
+) -> list[Stroke]:
+    value = law.value(frame.t) if not law.variables - {"t"} else 1.0
+    at = paper.at(frame.point(joint.second))
+    return _arrow(of.kind == "length", at, _axis(joint, of, frame) * (value or 1.0), paper)
+
+
+def _arrow(is_force: bool, at: Array, vector: Array, paper: Paper) -> list[Stroke]:
+    k = paper.size
+    if not vector.any():
+        return []
+    axis = vector / np.linalg.norm(vector)
+    if not is_force:
+        return paper.turning_arrow(at, axis, 17 * k, LOAD)
+    reach = paper.slant(axis) * 44 * k
+    if np.linalg.norm(reach) < 8 * k:
+        return []
+    tip, along = at + reach, unit(reach)
+    head = arrow_head(tip, along, 8 * k, LOAD)
+    return [Stroke(np.array([at, tip - along * 5 * k]), LOAD, width=1.8, layer=head.layer), head]
+
+
+def _axis(joint: Joint, of: Coordinate, frame: Snapshot) -> Array:
+    return frame.axis(joint, of.along or of.about)
+
+
+def is_zero(law: AbstractLaw) -> bool:
+    """Whether a law is the number 0."""
+    return isinstance(law, Constant) and law.number == 0.0
+
+
+def is_still(marker: Marker) -> bool:
+    """Whether a marker stands on the ground and does not move by a law."""
+    return marker.body.is_ground and not marker.motion

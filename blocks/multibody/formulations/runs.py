@@ -1,0 +1,278 @@
+"""Fixed-step runs of a system with any method."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from ....errors import DiagramError
+from ...vectors import require_choice
+from ..rotations import Array
+from ..system import System
+from . import (
+    augmented_lagrangian,
+    baumgarte,
+    index3,
+    kkt,
+    null_space,
+    partitioning,
+    penalty,
+    qtz,
+    udwadia_kalaba,
+)
+from .assembly import assemble, consistent_velocity
+from .errors import FormulationError
+from .euler_parameters import EulerModel
+from .model import AbstractModel, Model
+from .natural import NaturalModel
+from .planar import PlanarModel
+from .projections import project_position, project_velocity
+
+Method = Callable[..., tuple[Array, Array]]
+Coordinates = Literal["natural", "euler"]
+Integrator = Literal["semi-implicit", "explicit", "rk4"]
+Projection = Literal["none", "position", "both", "partition"]
+
+METHODS: dict[str, Method] = {
+    "kkt": kkt.accelerations,
+    "baumgarte": baumgarte.accelerations,
+    "penalty": penalty.accelerations,
+    "augmented lagrangian": augmented_lagrangian.accelerations,
+    "partitioning lu": partial(partitioning.accelerations, by="lu"),
+    "partitioning qr": partial(partitioning.accelerations, by="qr"),
+    "null space svd": partial(null_space.accelerations, by="svd"),
+    "null space qr": partial(null_space.accelerations, by="qr"),
+    "udwadia-kalaba svd": partial(udwadia_kalaba.accelerations, by="svd"),
+    "udwadia-kalaba greville": partial(udwadia_kalaba.accelerations, by="greville"),
+    "qtz": qtz.accelerations,
+}
+"""Every method by name: ``accelerations(model, t, q, v, memory, **options) -> (q̈, λ)``."""
+
+INDEX_3 = "augmented lagrangian index 3"
+"""The method that is its own integrator."""
+
+LIMIT = 1.0
+"""A run is unstable where the largest |Φ| exceeds this: a joint of our mechanisms is a metre off."""
+
+
+def make_model(system: System, coordinates: Coordinates = "natural") -> AbstractModel:
+    """Return the equations of a system; a planar system has coordinates of its own."""
+    require_choice("coordinates", coordinates, ("natural", "euler"))
+    if system.planar:
+        return PlanarModel(system)
+    return NaturalModel(system) if coordinates == "natural" else EulerModel(system)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """What a run gave; arrays have one row for each step, the start among them.
+
+    Attributes
+    ----------
+    times, q, v
+        In s; coordinates and their rates.
+    markers
+        Positions in m by ``body.marker``.
+    residual, rate_residual
+        The largest |Φ| and |Φ̇| at each time.
+    energy
+        Kinetic plus gravity, less the work of all other applied forces so far, in J: constant for
+        an exact solution.
+    cpu
+        Processor time in s of the stepping alone.
+    stable, reason
+        Whether it reached its end with |Φ| within `LIMIT`, and what happened if not.
+    memory
+        What the method kept.
+    """
+
+    times: Array
+    q: Array
+    v: Array
+    markers: dict[str, Array]
+    residual: Array
+    rate_residual: Array
+    energy: Array
+    cpu: float
+    stable: bool
+    reason: str
+    memory: dict[str, Any]
+
+    @property
+    def error(self) -> float:
+        """Return the largest |Φ| of the run."""
+        return float(self.residual.max())
+
+    @property
+    def drift(self) -> float:
+        """Return the largest change of energy, in J."""
+        return float(np.abs(self.energy - self.energy[0]).max())
+
+
+def run(
+    what: System | AbstractModel,
+    method: str = "augmented lagrangian",
+    *,
+    step: float,
+    until: float,
+    coordinates: Coordinates = "natural",
+    integrator: Integrator = "semi-implicit",
+    projection: Projection = "none",
+    options: Mapping[str, Any] | None = None,
+    markers: Sequence[str] = (),
+    start: tuple[Array, Array] | None = None,
+) -> Run:
+    """Run a system at a fixed step.
+
+    Parameters
+    ----------
+    what
+        A system, or a model of one.
+    method
+        A key of `METHODS`, or `INDEX_3`, which has its own integrator.
+    step, until
+        In s.
+    coordinates
+        Of the model of a spatial system.
+    integrator
+        ``"semi-implicit"``: v ← v + h q̈, q ← q + h v. ``"explicit"`` [P 3.59-3.60]: q ← q + h v +
+        ½ h² q̈ with the old v. ``"rk4"``.
+    projection
+        After each step: none, positions, positions and velocities, or the dependent coordinates of
+        a partition.
+    options
+        Of the method.
+    markers
+        To record, as ``body.marker``.
+    start
+        q and v to start from as they are; assembled and consistent ones if not given.
+    """
+    if method != INDEX_3:
+        require_choice("method", method, (*METHODS, INDEX_3))
+    require_choice("integrator", integrator, ("semi-implicit", "explicit", "rk4"))
+    require_choice("projection", projection, ("none", "position", "both", "partition"))
+    if not step > 0 or not until >= step:
+        raise DiagramError(f"a run wants step > 0 and until ≥ step, got {step!r} and {until!r}.")
+    model = what if isinstance(what, AbstractModel) else make_model(what, coordinates)
+    model.reset()
+    if start is None:
+        q = assemble(model)
+        v, _ = consistent_velocity(model, 0.0, q)
+    else:
+        q, v = start[0].copy(), start[1].copy()
+    memory: dict[str, Any] = {}
+    if method == INDEX_3:
+        advance = partial(index3.step, **dict(options or {}))
+    else:
+        advance = partial(_STEPS[integrator], partial(METHODS[method], **dict(options or {})))
+    steps = round(until / step)
+    qs, vs = np.zeros((2, steps + 1, model.n))
+    qs[0], vs[0] = q, v
+    done, reason, began = 0, "", time.process_time()
+    with np.errstate(all="ignore"):
+        for k in range(steps):
+            t = k * step
+            try:
+                q, v = advance(model, t, q, v, memory, step)
+                q, v = _project(projection, model, t + step, q, v, memory)
+            except (FormulationError, np.linalg.LinAlgError, ValueError) as error:
+                reason = f"t = {t:g} s: {error}"
+                break
+            if not (np.isfinite(q).all() and np.isfinite(v).all() and np.abs(q).max() < 1e6):
+                reason = f"t = {t:g} s: it left all bounds"
+                break
+            done = k + 1
+            qs[done], vs[done] = q, v
+        cpu = time.process_time() - began
+        return _judge(model, step, qs[: done + 1], vs[: done + 1], markers, cpu, reason, memory)
+
+
+def _judge(
+    model: AbstractModel,
+    step: float,
+    qs: Array,
+    vs: Array,
+    markers: Sequence[str],
+    cpu: float,
+    reason: str,
+    memory: dict[str, Any],
+) -> Run:
+    """Measure a run after it, so that no measuring is in its time."""
+    model.reset()
+    times = np.arange(len(qs)) * step
+    residual, rate, energy, power = np.zeros((4, len(qs)))
+    for k, (t, q, v) in enumerate(zip(times, qs, vs, strict=True)):
+        e = model.evaluate(float(t), q, v)
+        residual[k] = np.abs(e.phi).max(initial=0.0)
+        rate[k] = np.abs(e.rate).max(initial=0.0)
+        energy[k], power[k] = model.energy(q, v), e.power
+    # Simpson over pairs of steps would ask for an even count: the trapezium with its end correction
+    # from differences is of the same order, and takes any.
+    work = np.concatenate([[0.0], np.cumsum(0.5 * step * (power[1:] + power[:-1]))])
+    if len(qs) > 2:
+        slope = np.gradient(power, step)
+        work -= step**2 / 12.0 * (slope - slope[0])
+    far = np.flatnonzero(residual > LIMIT)
+    if not reason and far.size:
+        reason = f"t = {times[far[0]]:g} s: |Φ| exceeds {LIMIT:g}"
+    recorded = {
+        path: np.array([model.marker(path, float(t), q) for t, q in zip(times, qs, strict=True)])
+        for path in markers
+    }
+    return Run(
+        times, qs, vs, recorded, residual, rate, energy - work, cpu, not reason, reason, memory
+    )
+
+
+def _project(
+    projection: Projection,
+    model: AbstractModel,
+    t: float,
+    q: Array,
+    v: Array,
+    memory: dict[str, Any],
+) -> tuple[Array, Array]:
+    if projection == "none":
+        return q, v
+    if projection == "partition":
+        return partitioning.correct(model, t, q, v, memory)
+    q = project_position(model, t, q, v)
+    return q, project_velocity(model, t, q, v) if projection == "both" else v
+
+
+def _semi_implicit(
+    method: Method, model: Model, t: float, q: Array, v: Array, memory: dict[str, Any], h: float
+) -> tuple[Array, Array]:
+    v = v + h * method(model, t, q, v, memory)[0]
+    return q + h * v, v
+
+
+def _explicit(
+    method: Method, model: Model, t: float, q: Array, v: Array, memory: dict[str, Any], h: float
+) -> tuple[Array, Array]:
+    qdd = method(model, t, q, v, memory)[0]
+    return q + h * v + 0.5 * h * h * qdd, v + h * qdd
+
+
+def _rk4(
+    method: Method, model: Model, t: float, q: Array, v: Array, memory: dict[str, Any], h: float
+) -> tuple[Array, Array]:
+    a1 = method(model, t, q, v, memory)[0]
+    v2 = v + 0.5 * h * a1
+    a2 = method(model, t + 0.5 * h, q + 0.5 * h * v, v2, memory)[0]
+    v3 = v + 0.5 * h * a2
+    a3 = method(model, t + 0.5 * h, q + 0.5 * h * v2, v3, memory)[0]
+    v4 = v + h * a3
+    a4 = method(model, t + h, q + h * v3, v4, memory)[0]
+    return (
+        q + h / 6.0 * (v + 2.0 * v2 + 2.0 * v3 + v4),
+        v + h / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4),
+    )
+
+
+_STEPS = {"semi-implicit": _semi_implicit, "explicit": _explicit, "rk4": _rk4}

@@ -75,8 +75,9 @@ class NativeBlock(AbstractBlock):
 
     Parameters
     ----------
-    states, memory
-        How many continuous states and discrete values the kernel keeps.
+    states, memory, scratch
+        How many continuous states and discrete values the kernel keeps, and how many it needs
+        while it works.
     integers
         The kernel's integers: modes, sizes, programs; or a function of the width symbols.
     """
@@ -94,12 +95,14 @@ class NativeBlock(AbstractBlock):
         *,
         states: Size = 0,
         memory: Size = 0,
+        scratch: int = 0,
         integers: Sequence[int] | Callable[[Widths], Sequence[int]] = (),
         **declaration: Any,
     ) -> None:
         super().__init__(**declaration)
         self.states = states
         self.memory = memory
+        self.scratch = scratch
         self.integers = integers
 
 

@@ -46,12 +46,13 @@ struct bl_block {
     double *const *y;        /* one pointer for each output port, to y_width[i] values */
     double *x;               /* x_count continuous states */
     double *dx;              /* x_count derivatives */
-    double *z;               /* z_count values of discrete state and work memory */
+    double *z;               /* z_count values of discrete state */
+    double *w;               /* w_count values of work space: undefined at the start of every call, and never saved */
     const double *p;         /* p_count parameters */
     const int32_t *i;        /* i_count integers: modes, sizes, programs */
     const int32_t *u_width;
     const int32_t *y_width;
-    int32_t u_count, y_count, x_count, z_count, p_count, i_count;
+    int32_t u_count, y_count, x_count, z_count, w_count, p_count, i_count;
     int32_t index;           /* position in the plan */
     double dt;               /* this block's sample time, or the base step if it is continuous */
     const bl_host_call *host;

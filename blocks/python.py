@@ -50,6 +50,7 @@ class PythonBlock(AbstractBlock):
     """
 
     integers: Sequence[int] = ()
+    scratch = 0
     free_rate = CONTINUOUS  # the methods may use t
     smooth_memory = True
 

@@ -460,7 +460,7 @@ class _Encoder:
             tables.records += [
                 kernel, rate, guard,
                 inputs_first, len(block.inputs), outputs_first, len(block.outputs),
-                *self.state_slots[number], *self.memory_slots[number],
+                *self.state_slots[number], *self.memory_slots[number], block.scratch,
                 self.parameter_slots[number], parameter_count,
                 len(tables.integers), len(integers),
             ]  # fmt: skip

@@ -9,14 +9,14 @@
 
 enum { MB_INIT_LIMIT = 60, MB_STEP_LIMIT = 6 };
 
-/* Takes the next `count` doubles of the memory, or only counts them if there is none. */
-static double *take(double *z, int64_t *used, int64_t count) {
-    double *here = z ? z + *used : NULL;
+/* Takes the next `count` doubles of an array, or only counts them if there is none. */
+static double *take(double *from, int64_t *used, int64_t count) {
+    double *here = from ? from + *used : NULL;
     *used += count;
     return here;
 }
 
-int64_t mb_open(const bl_block *b, mb_view *m) {
+void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     const int32_t *head = b->i;
     m->head = head;
     m->link_count = head[MB_LINKS];
@@ -48,41 +48,46 @@ int64_t mb_open(const bl_block *b, mb_view *m) {
     m->u = b->u;
     m->settings = b->p + head[MB_SETTINGS];
 
-    double *z = b->z;
-    int64_t used = 0;
+    double *z = b->z, *w = b->w;
+    *memory = *scratch = 0;
     const int64_t links = m->link_count, nv = m->nv, nq = m->nq, rows = m->row_count;
-    m->status = take(z, &used, MB_STATUS_COUNT);
-    m->own = take(z, &used, head[MB_OWN_STEP] ? 7 * (nq + nv) : 0);
-    m->data = (mb_link_data *)(void *)take(z, &used, links * (int64_t)(sizeof(mb_link_data) / sizeof(double)));
-    m->marker_data = (mb_marker_data *)(void *)take(z, &used, m->marker_count * (int64_t)(sizeof(mb_marker_data) / sizeof(double)));
-    m->body = (mb_body_data *)(void *)take(z, &used, m->body_count * (int64_t)(sizeof(mb_body_data) / sizeof(double)));
-    m->link = (mb_link_state *)(void *)take(z, &used, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
-    m->row_state = (mb_row_state *)(void *)take(z, &used, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
-    m->phi = take(z, &used, rows);
-    m->phi_rate = take(z, &used, rows);
-    m->bias = take(z, &used, rows);
-    m->lambda = take(z, &used, rows);
-    m->alpha = take(z, &used, rows);
-    m->row_work = take(z, &used, rows);
-    m->jacobian = take(z, &used, head[MB_JACOBIAN]);
-    m->force = take(z, &used, nv);
-    m->acceleration = take(z, &used, nv);
-    m->step = take(z, &used, nv);
-    m->residual = take(z, &used, nv);
-    m->work = take(z, &used, nv);
-    m->mass_diagonal = take(z, &used, nv);
-    m->mass_off = take(z, &used, m->nonzeros);
-    m->k_diagonal = take(z, &used, nv);
-    m->k_off = take(z, &used, m->nonzeros);
-    m->pivot = take(z, &used, nv);
-    m->factor = take(z, &used, m->nonzeros);
-    m->articulated = take(z, &used, rows == 0 ? 33 * links : 0);
+    /* What is worked out once, and the states of a block with its own step, are memory; the rest is work space. */
+    m->status = take(w, scratch, MB_STATUS_COUNT);
+    m->own = take(z, memory, head[MB_OWN_STEP] ? 7 * (nq + nv) : 0);
+    m->data = (mb_link_data *)(void *)take(z, memory, links * (int64_t)(sizeof(mb_link_data) / sizeof(double)));
+    m->marker_data = (mb_marker_data *)(void *)take(z, memory, m->marker_count * (int64_t)(sizeof(mb_marker_data) / sizeof(double)));
+    m->body = (mb_body_data *)(void *)take(z, memory, m->body_count * (int64_t)(sizeof(mb_body_data) / sizeof(double)));
+    m->link = (mb_link_state *)(void *)take(w, scratch, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
+    m->row_state = (mb_row_state *)(void *)take(w, scratch, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
+    m->phi = take(w, scratch, rows);
+    m->phi_rate = take(w, scratch, rows);
+    m->bias = take(w, scratch, rows);
+    m->lambda = take(w, scratch, rows);
+    m->alpha = take(w, scratch, rows);
+    m->row_work = take(w, scratch, rows);
+    m->jacobian = take(w, scratch, head[MB_JACOBIAN]);
+    m->force = take(w, scratch, nv);
+    m->acceleration = take(w, scratch, nv);
+    m->step = take(w, scratch, nv);
+    m->residual = take(w, scratch, nv);
+    m->work = take(w, scratch, nv);
+    m->mass_diagonal = take(w, scratch, nv);
+    m->mass_off = take(w, scratch, m->nonzeros);
+    m->k_diagonal = take(w, scratch, nv);
+    m->k_off = take(w, scratch, m->nonzeros);
+    m->pivot = take(w, scratch, nv);
+    m->factor = take(w, scratch, m->nonzeros);
+    m->articulated = take(w, scratch, rows == 0 ? 33 * links : 0);
     if (z) {
         m->gravity[0] = b->p[head[MB_GRAVITY]];
         m->gravity[1] = b->p[head[MB_GRAVITY] + 1];
         m->gravity[2] = head[MB_PLANAR] ? 0.0 : b->p[head[MB_GRAVITY] + 2];
     }
-    return used;
+}
+
+static void open_view(const bl_block *b, mb_view *m) {
+    int64_t memory, scratch;
+    mb_open(b, m, &memory, &scratch);
 }
 
 static bool in_range(int32_t value, int64_t low, int64_t end) { return value >= low && value < end; }
@@ -237,9 +242,11 @@ static int multibody_check(const bl_block *b) {
     for (int32_t k = 0; k < b->u_count; k++)
         if (b->u_width[k] != 1) return 0;
     bl_block sizes = *b;
-    sizes.z = NULL;
+    sizes.z = sizes.w = NULL;
     mb_view m;
-    return b->x_count == (own ? 0 : nq + nv) && b->z_count == mb_open(&sizes, &m);
+    int64_t memory, scratch;
+    mb_open(&sizes, &m, &memory, &scratch);
+    return b->x_count == (own ? 0 : nq + nv) && b->z_count == memory && b->w_count == scratch;
 }
 
 static double *states(const bl_block *b, const mb_view *m) { return m->head[MB_OWN_STEP] ? m->own : b->x; }
@@ -248,7 +255,7 @@ static double *states(const bl_block *b, const mb_view *m) { return m->head[MB_O
 static int multibody_init(bl_block *b, double t) {
     mb_view m;
     memset(b->z, 0, (size_t)b->z_count * sizeof(double));
-    mb_open(b, &m);
+    open_view(b, &m);
     mb_prepare(&m);
     double *q = states(b, &m), *v = q + m.nq;
     mb_pose_from_bodies(&m, q, v);
@@ -318,7 +325,7 @@ static bool needs_accelerations(int32_t type) {
 
 static int multibody_output(bl_block *b, double t) {
     mb_view m;
-    mb_open(b, &m);
+    open_view(b, &m);
     const double *q = states(b, &m), *v = q + m.nq;
     bool accelerations = false, reactions = false;
     for (int32_t k = 0; k < b->y_count; k++) {
@@ -406,7 +413,7 @@ static int multibody_output(bl_block *b, double t) {
 
 static int multibody_derivative(bl_block *b, double t) {
     mb_view m;
-    mb_open(b, &m);
+    open_view(b, &m);
     if (!mb_accelerations(&m, t, b->x, b->x + m.nq)) return BL_ERROR_BLOCK;
     mb_coordinate_rates(&m, b->x, b->x + m.nq, b->dx);
     memcpy(b->dx + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
@@ -421,7 +428,7 @@ static void normalise(const mb_view *m, double *q) {
 
 static int multibody_project(bl_block *b, double t) {
     mb_view m;
-    mb_open(b, &m);
+    open_view(b, &m);
     normalise(&m, b->x);
     return mb_project(&m, t, b->x, b->x + m.nq, MB_STEP_LIMIT) ? BL_OK : BL_ERROR_BLOCK;
 }
@@ -429,7 +436,7 @@ static int multibody_project(bl_block *b, double t) {
 /* Classical Runge–Kutta steps of the block's own. */
 static int multibody_advance(bl_block *b, double t, double dt) {
     mb_view m;
-    mb_open(b, &m);
+    open_view(b, &m);
     const int64_t n = m.nq + m.nv;
     const int32_t substeps = m.head[MB_SUBSTEPS];
     const double h = dt / substeps, nodes[4] = {0.0, 0.5, 0.5, 1.0};

@@ -108,8 +108,8 @@ typedef struct {
 
 enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
 
-/* Where everything lies; the same walk over the memory gives its size. */
-int64_t mb_open(const bl_block *b, mb_view *m);
+/* Where everything lies; the same walk gives the sizes of memory and work space. */
+void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch);
 
 /* tree.c */
 void mb_prepare(mb_view *m);

@@ -96,7 +96,7 @@ class Plant(NativeBlock):
             self.kernel = "multibody_own_step"  # type: ignore[misc]
         self.system = system
         writer = _Writer(system, list(inputs), list(outputs), own, substeps)
-        integers, memory = writer.write()
+        integers, memory, scratch = writer.write()
         shown = writer.output_ports
         direct = [
             (port.name, name)
@@ -112,6 +112,7 @@ class Plant(NativeBlock):
             feedthrough=direct,
             states=0 if own else writer.tree.nq + writer.tree.nv,
             memory=memory,
+            scratch=scratch,
             integers=integers,
         )
 
@@ -254,8 +255,8 @@ class _Writer:
 
     # -- the tables
 
-    def write(self) -> tuple[list[int], int]:
-        """Return the integers and the size of the memory."""
+    def write(self) -> tuple[list[int], int, int]:
+        """Return the integers, and the sizes of memory and work space."""
         tree = self.tree
         bodies = [self._body_record(body) for body in self.system.bodies]
         links = [self._link_record(link) for link in tree.links]
@@ -305,18 +306,17 @@ class _Writer:
             body_of_tables += flat
             at += len(flat)
         integers = [*head, *starts, *body_of_tables]
-        return integers, self._memory(len(rows), jacobian, nonzeros)
+        return integers, *self._sizes(len(rows), jacobian, nonzeros)
 
-    def _memory(self, rows: int, jacobian: int, nonzeros: int) -> int:
-        """The same walk as mb_open."""
+    def _sizes(self, rows: int, jacobian: int, nonzeros: int) -> tuple[int, int]:
+        """Memory and work space: the same walk as mb_open."""
         tree = self.tree
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = 7 * (nq + nv) if self.own else 0
-        fixed = 37 * links + 12 * len(self._markers) + 31 * len(self.system.bodies) + 61 * links
-        return (
-            4 + own + fixed + 18 * rows + 6 * rows + jacobian + 5 * nv + 3 * nv + 3 * nonzeros
-            + (33 * links if rows == 0 else 0)
-        )  # fmt: skip
+        memory = own + 37 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
+        articulated = 33 * links if rows == 0 else 0
+        scratch = 4 + 61 * links + 24 * rows + jacobian + 8 * nv + 3 * nonzeros + articulated
+        return memory, scratch
 
     def _close_parameters(self) -> None:
         """Put inputs' places and hidden numbers where the layout has them."""

@@ -20,7 +20,7 @@ from biella import BiellaError, Diagram, Subsystem
 from biella.blocks import Expression, Gain, Integrator, Pulse, Sum, TransportDelay, UnitDelay
 from biella.errors import BlockError, PlanError
 from biella.scheduler.engine import Instance, Record, library
-from biella.scheduler.plan import Plan, fnv1a, write_sections
+from biella.scheduler.plan import BLOCK_RECORD, Plan, fnv1a, write_sections
 
 pytestmark = pytest.mark.engine
 
@@ -213,16 +213,17 @@ def test_every_kernel_with_too_little(ports: tuple[int, int]) -> None:
     All that the second block has lies at the very end of its table, so that a sanitizer notices.
     """
     for name in KERNELS:
-        inputs, outputs = ports
-        time = [0, 0, -1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]
-        poor = [1, 0, -1, 1, inputs, 1, outputs, 0, 0, 0, 0, 0, 0, 1, 0]
+        time, poor = blocks = np.zeros(2, BLOCK_RECORD)
+        blocks["guard"] = -1
+        time["y_count"] = poor["kernel"] = poor["u_first"] = poor["y_first"] = poor["i_first"] = 1
+        poor["u_count"], poor["y_count"] = ports
         data = write_sections(
             {
                 "SIZE": np.array([1, 0, 0, 0], "<i8"),
                 "TIME": np.array([1e-3, 0.0]),
                 "RATE": np.array([0, 0, 0, 0], "<i8"),
                 "KERN": b"time\0" + name.encode() + b"\0",
-                "BLKS": np.array([*time, *poor], "<i4"),
+                "BLKS": blocks.view("<i4"),
                 "PORT": np.array([0, 1, 0, 1], "<i4"),
                 "INTS": np.array([0], "<i4"),
                 "PATH": b"a\0b\0",

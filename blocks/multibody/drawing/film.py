@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from .strokes import LOAD_LAYER, Stroke
 Picture = NDArray[np.uint8]
 
 # Enough for crisp letters on some ten colours, and small files.
-_GIF_COLOURS = 96
+_GIF_COLOURS = 128
 _TRACE_LAYER = 2.6
 
 
@@ -59,14 +60,17 @@ class Film:
         ]
 
     def still(self, frames: Sequence[Snapshot]) -> SystemFigure:
-        """Return one figure with all poses, earlier ones paler, and the whole paths."""
+        """Return one figure with all poses, earlier ones paler and plainer, and the whole paths."""
         figure, axes = set_up(self._scene, self._title)
         scale = self._scene.paper.scale
         paint(axes, self._scene.ground, scale)
         for n, frame in enumerate(frames):
             fade = 0.72 * (1.0 - n / (len(frames) - 1)) ** 0.6
             # Each pose lies above all of the earlier ones.
-            paint(axes, self._scene.moving_strokes(frame), scale, fade, lift=10.0 * n)
+            strokes = self._scene.moving_strokes(frame)
+            if n < len(frames) - 1:
+                strokes = [s for s in strokes if s.layer < LOAD_LAYER and s.alpha == 1.0]
+            paint(axes, strokes, scale, fade, lift=10.0 * n)
         paint(axes, self._paths(None), scale, lift=10.0 * len(frames))
         self._write_time(axes, f"t = {frames[0].t:g} … {frames[-1].t:g} s")
         return figure
@@ -112,10 +116,9 @@ class Film:
 
 
 def write_gif(path: Path, pictures: Iterable[Picture], fps: float) -> None:
-    """Write an endless GIF; all pictures share the colours of the richest one."""
+    """Write an endless GIF; all pictures share the commonest colours, so that white stays white."""
     images = [Image.fromarray(picture) for picture in pictures]
-    palette = max((images[0], images[len(images) // 2], images[-1]), key=_richness)
-    palette = palette.quantize(_GIF_COLOURS, method=Image.Quantize.MEDIANCUT)
+    palette = _palette([images[0], images[len(images) // 2], images[-1]])
     flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     duration = round(1000.0 / fps)
     flat[0].save(path, save_all=True, append_images=flat[1:], duration=duration, loop=0)
@@ -154,9 +157,18 @@ def write_mp4(path: Path, pictures: Iterable[Picture], fps: float, program: str)
         raise DiagramError(f"ffmpeg could not write the film: {words or process.returncode}.")
 
 
-def _richness(image: Image.Image) -> int:
-    colours = image.getcolors(image.width * image.height)
-    return len(colours or ())
+def _palette(images: Sequence[Image.Image]) -> Image.Image:
+    """Return an image that holds the commonest colours of some others."""
+    counts: Counter[tuple[int, ...]] = Counter()
+    for image in images:
+        for count, colour in image.getcolors(image.width * image.height) or ():
+            assert isinstance(colour, tuple)
+            counts[colour] += count
+    # Equal counts in the order of the colours: the same film gives the same file.
+    ranked = sorted(counts, key=lambda colour: (-counts[colour], colour))[:_GIF_COLOURS]
+    holder = Image.new("P", (1, 1))
+    holder.putpalette([value for colour in ranked for value in colour])
+    return holder
 
 
 def _digits(frames: Sequence[Snapshot]) -> int:

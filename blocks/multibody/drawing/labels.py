@@ -22,7 +22,7 @@ _DIRECTIONS = np.radians(
 )
 
 # A name over more line than this, in points, is left out: nobody could read it.
-_TOO_MUCH = 24.0
+_TOO_MUCH = 36.0
 _STEP = 2.5
 
 

@@ -173,20 +173,24 @@ class Scene:
         return min(ways), max(ways)
 
     def _ground_strokes(self) -> list[Stroke]:
+        """Return what stands on the ground; what holds a place once is enough."""
         frame, paper = self.frames[0], self.paper
         strokes: list[Stroke] = []
+        held: set[tuple[float, ...]] = set()
         for joint in self.system.joints:
             for end, other in _two_ways(joint):
-                if end.body.is_ground:
-                    away = self._away(paper.at(frame.point(end)), other.body)
-                    strokes += draw_mount(joint, frame, paper, self.rails[joint.name], away)
-        for element in self.system.elements:
-            if not isinstance(element, Spring | Bushing):
-                continue
-            for end, other in _two_ways(element):
-                if not is_still(end):
-                    continue
                 at = paper.at(frame.point(end))
+                if end.body.is_ground:
+                    away = self._away(at, other.body)
+                    strokes += draw_mount(joint, frame, paper, self.rails[joint.name], away)
+                    held.add(tuple(np.round(at)))
+        soft = [e for e in self.system.elements if isinstance(e, Spring | Bushing)]
+        for element in soft:
+            for end, other in _two_ways(element):
+                at = paper.at(frame.point(end))
+                if not is_still(end) or tuple(np.round(at)) in held:
+                    continue
+                held.add(tuple(np.round(at)))
                 if isinstance(element, Bushing):
                     strokes += draw_support(at, self._away(at, other.body), paper.size)
                 else:

@@ -82,9 +82,7 @@ def project_velocity(
         if np.abs(rate).max(initial=0.0) <= tolerance * max(1.0, float(np.abs(new).max())):
             break
         # In the form of a correction: K v = M v* - … would lose digits of v itself.
-        new = v - cho_solve(
-            factor, e.jacobian.T @ (sigma + penalty * (e.jacobian @ v + e.phi_t))
-        )
+        new = v - cho_solve(factor, e.jacobian.T @ (sigma + penalty * (e.jacobian @ v + e.phi_t)))
         rate = e.jacobian @ new + e.phi_t
         sigma = sigma + penalty * rate
     return new

@@ -1,0 +1,133 @@
+"""The works of `multibody.py` in biella, as `System.block` in its own steps, one a tick."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from measure import Meter, final_points
+from plants import STEP, Array, Plant, place, plant, rotation_of, tree_robot
+
+from biella import Diagram
+from biella.blocks.multibody import System
+from biella.blocks.multibody.mechanisms import four_bar, slider_crank
+
+PLANE = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+"""Takes the plane x-y of our planar slider-crank to the plane x-z of the others."""
+
+
+def available() -> bool:
+    """Say whether a mechanism can be run."""
+    return hasattr(System, "block")
+
+
+def build_system(work: str, spatial: bool) -> System:
+    """Make the mechanism of a work from the ready ones."""
+    if work == "slider_crank":
+        return slider_crank(pins="revolute", planar=not spatial, drive="as listed")
+    return four_bar(int(work.removeprefix("four_bars_")), planar=not spatial)
+
+
+def _start(system: System, outputs: list[str]) -> Any:
+    d = Diagram(system.name, step=STEP)
+    d.add(system.block(outputs=outputs, mode="own_step"), name="plant")
+    return d.compile().start()
+
+
+class Ours:
+    """One mechanism, compiled; every run starts from the beginning."""
+
+    def __init__(self, work: str, spatial: bool) -> None:
+        self.made: Plant = plant(work)
+        self.system = build_system(work, spatial)
+        self._turn = PLANE if work == "slider_crank" and not spatial else np.eye(3)
+        # Frames of the plants are parallel to the world at the start, ours need not be.
+        self._start = [np.array(body.rotation) for body in self.system.bodies]
+        self._names = [body.name for body in self.system.bodies]
+        self._order = [self._names.index(body.name) for body in self.made.bodies]
+        shown = sorted({number for number, _ in self.made.points.values()})
+        self._shown = [self.made.bodies[number].name for number in shown]
+        paths = [f"{name}.{what}" for name in self._shown for what in ("position", "rotation")]
+        self._timed = _start(self.system, paths)
+
+    def run(self, seconds: float) -> tuple[float, dict[str, Any]]:
+        """Run once; give the time the steps took and the final places of the named points."""
+        self._timed.reset()
+        start = time.perf_counter()
+        self._timed.run(round(seconds / STEP))
+        elapsed = time.perf_counter() - start
+        count = len(self.made.bodies)
+        p, R = np.zeros((count, 3)), np.zeros((count, 3, 3))
+        for number, body in enumerate(self.made.bodies):
+            if body.name in self._shown:
+                p[number], R[number] = self._pose(self._timed, self._order[number])
+        return elapsed, {"points": final_points(self.made, p, R)}
+
+    def check(self, seconds: float) -> dict[str, Any]:
+        """Run once more, looking at all bodies after every step."""
+        kinds = ("position", "rotation", "velocity", "angular_velocity")
+        run = _start(self.system, [f"{name}.{kind}" for name in self._names for kind in kinds])
+        meter = Meter(self.made)
+        ticks = round(seconds / STEP)
+        for tick in range(ticks + 1):
+            poses = [self._pose(run, number) for number in self._order]
+            p, R = np.array([pose[0] for pose in poses]), np.array([pose[1] for pose in poses])
+            v, w = (
+                np.array([self._turn @ run.get(f"plant.{self._names[i]}.{k}") for i in self._order])
+                for k in kinds[2:]
+            )
+            meter.see(p, R, v, w)
+            if tick < ticks:
+                run.run(1)
+        return meter.answer(p, R)
+
+    def _pose(self, run: Any, number: int) -> tuple[Array, Array]:
+        name = self._names[number]
+        turned = rotation_of(run.get(f"plant.{name}.rotation")) @ self._start[number].T
+        turn = self._turn
+        return turn @ run.get(f"plant.{name}.position"), turn @ turned @ turn.T
+
+
+def build_tree(seed: int) -> System:
+    """Make the tree robot of a seed, placed and moving as its joints say."""
+    s = System(f"tree robot {seed}", (0.0, 0.0, -9.80665))
+    links = tree_robot(seed)
+    bodies = []
+    for link, placed in zip(links, place(links), strict=True):
+        body = s.body(
+            link.name,
+            mass=link.mass,
+            inertia=link.inertia,
+            com=link.com,
+            position=placed.position,
+            rotation=placed.rotation,
+            velocity=placed.velocity,
+            angular_velocity=placed.angular_velocity,
+        )
+        base = s.ground if link.parent < 0 else bodies[link.parent]
+        bodies.append(body)
+        name, at, axis = f"joint_{link.name}", placed.position, placed.rotation[:, 2]
+        if link.kind == "revolute":
+            joint = s.revolute(name, base, body, at=at, axis=axis)
+            s.torque(f"load_{link.name}", joint, link.load)
+        elif link.kind == "prismatic":
+            joint = s.prismatic(name, base, body, at=at, axis=axis)
+            s.force(f"load_{link.name}", joint, link.load)
+        else:
+            s.spherical(name, base, body, at=at)
+        frame = body.marker("frame")
+        s.force(f"force_{link.name}", frame, list(link.force), frame="world")
+        s.torque(f"torque_{link.name}", frame, list(link.torque), frame="world")
+    return s
+
+
+def tree_accelerations(seed: int) -> dict[str, list[float]]:
+    """Give the acceleration of every link's frame and its angular acceleration, in the world."""
+    s = build_tree(seed)
+    kinds = ("acceleration", "angular_acceleration")
+    run = _start(s, [f"{body.name}.{kind}" for body in s.bodies for kind in kinds])
+    return {
+        body.name: [float(x) for kind in kinds for x in run.get(f"plant.{body.name}.{kind}")]
+        for body in s.bodies
+    }

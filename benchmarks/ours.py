@@ -13,7 +13,7 @@ from biella.blocks import (
     Saturation,
     Step,
     Sum,
-    block,
+    python_block,
 )
 
 
@@ -92,7 +92,7 @@ class Decay(PythonBlock):
         return -0.5 * u
 
 
-@block()
+@python_block()
 def decay(u: float) -> float:
     """y = -u / 2, as a function."""
     return -0.5 * u

@@ -11,7 +11,7 @@ from plants import STEP, Array, Plant, place, plant, rotation_of, tree_robot
 
 from biella import Diagram
 from biella.blocks.multibody import System
-from biella.blocks.multibody.mechanisms import four_bar, slider_crank
+from biella.blocks.multibody.mechanisms import four_bar, mcpherson, slider_crank
 
 PLANE = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 """Takes the plane x-y of our planar slider-crank to the plane x-z of the others."""
@@ -29,8 +29,8 @@ def build_system(work: str, spatial: bool) -> System:
     return four_bar(int(work.removeprefix("four_bars_")), planar=not spatial)
 
 
-def _start(system: System, outputs: list[str]) -> Any:
-    d = Diagram(system.name, step=STEP)
+def _start(system: System, outputs: list[str], step: float = STEP) -> Any:
+    d = Diagram(system.name, step=step)
     d.add(system.block(outputs=outputs, mode="own_step"), name="plant")
     return d.compile().start()
 
@@ -131,3 +131,15 @@ def tree_accelerations(seed: int) -> dict[str, list[float]]:
         body.name: [float(x) for kind in kinds for x in run.get(f"plant.{body.name}.{kind}")]
         for body in s.bodies
     }
+
+
+def mcpherson_track(seconds: float, step: float, every: float) -> list[list[list[float]]]:
+    """Give the centres of all bodies of the suspension from time to time."""
+    s = mcpherson()
+    run = _start(s, [f"{body.name}.position" for body in s.bodies], step)
+    track = []
+    for sample in range(round(seconds / every) + 1):
+        if sample:
+            run.run(round(every / step))
+        track.append([run.get(f"plant.{body.name}.position").tolist() for body in s.bodies])
+    return track

@@ -14,22 +14,26 @@ The row of n four-bars, s = θ from the vertical towards x: n + 1 bars turn abou
 couplers move as their tops do, so that m = (n + 1) / 3 + n is constant and
 
     m θ̈ = g ((n + 1) / 2 + n) sin θ
+
+Also the accelerations of the tree robot by projection: with V = J v the velocities of all links at
+their centres and F what acts there, gyroscopic torques included, Jᵀ (M (J v̇ + J̇ v) - F) = Q.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
-from plants import Array, Plant
+from plants import STEP, Array, Link, Plant, place
 from scipy.integrate import solve_ivp
 
 TOLERANCE = 1e-12
 
+Acceleration = Callable[[float, float], float]
 
-def _solve(
-    acceleration: Callable[[float, float], float], start: tuple[float, float], seconds: float
-) -> float:
+
+def _solve(acceleration: Acceleration, start: tuple[float, float], seconds: float) -> float:
     solution = solve_ivp(
         lambda t, y: (y[1], acceleration(y[0], y[1])),
         (0.0, seconds),
@@ -41,7 +45,23 @@ def _solve(
     return float(solution.y[0, -1])
 
 
-def slider_crank_points(plant: Plant, seconds: float) -> dict[str, list[float]]:
+def _solve_rk4(acceleration: Acceleration, start: tuple[float, float], seconds: float) -> float:
+    """Solve by the classical method at `STEP`, for what its error alone does."""
+    s, v = start
+    h = STEP
+    for _ in range(round(seconds / h)):
+        a1 = acceleration(s, v)
+        v2 = v + h / 2 * a1
+        a2 = acceleration(s + h / 2 * v, v2)
+        v3 = v + h / 2 * a2
+        a3 = acceleration(s + h / 2 * v2, v3)
+        v4 = v + h * a3
+        a4 = acceleration(s + h * v3, v4)
+        s, v = s + h / 6 * (v + 2 * (v2 + v3) + v4), v + h / 6 * (a1 + 2 * (a2 + a3) + a4)
+    return s
+
+
+def slider_crank_points(plant: Plant, seconds: float, rk4: bool = False) -> dict[str, list[float]]:
     """Give the centres of crank, rod and slider after a time."""
     crank, rod, slider = plant.bodies
     g = -plant.gravity[2]
@@ -70,7 +90,7 @@ def slider_crank_points(plant: Plant, seconds: float) -> dict[str, list[float]]:
             push -= mass * g * r1[1]
         return float((push - half * rate**2) / m)
 
-    angle = _solve(acceleration, (np.pi / 4, 0.0), seconds)
+    angle = (_solve_rk4 if rk4 else _solve)(acceleration, (np.pi / 4, 0.0), seconds)
     pin = a * np.array([np.cos(angle), 0.0, np.sin(angle)])
     sin_rod = pin[2] / b
     along = b * np.array([np.sqrt(1 - sin_rod**2), 0.0, -sin_rod])
@@ -81,10 +101,11 @@ def slider_crank_points(plant: Plant, seconds: float) -> dict[str, list[float]]:
     }
 
 
-def four_bars_points(n: int, seconds: float) -> dict[str, list[float]]:
+def four_bars_points(n: int, seconds: float, rk4: bool = False) -> dict[str, list[float]]:
     """Give the tops of the first and the last bar after a time."""
     rate = 9.81 * ((n + 1) / 2 + n) / ((n + 1) / 3 + n)
-    angle = _solve(lambda s, _: rate * float(np.sin(s)), (0.0, 1.0), seconds)
+    solve = _solve_rk4 if rk4 else _solve
+    angle = solve(lambda s, _: rate * float(np.sin(s)), (0.0, 1.0), seconds)
     top: Array = np.array([np.sin(angle), np.cos(angle), 0.0])
     return {
         "first top": list(map(float, top)),
@@ -92,8 +113,71 @@ def four_bars_points(n: int, seconds: float) -> dict[str, list[float]]:
     }
 
 
-def reference(work: str, plant: Plant, seconds: float) -> dict[str, list[float]]:
-    """Give the named points of a plant after a time."""
+def reference(
+    work: str, plant: Plant, seconds: float, rk4: bool = False
+) -> dict[str, list[float]]:
+    """Give the named points of a plant after a time; with `rk4`, with the error of RK4 at `STEP`."""
     if work == "slider_crank":
-        return slider_crank_points(plant, seconds)
-    return four_bars_points(len(plant.bodies) // 2, seconds)
+        return slider_crank_points(plant, seconds, rk4)
+    return four_bars_points(len(plant.bodies) // 2, seconds, rk4)
+
+
+def _move(links: list[Link], dt: float, speeds: Array | None = None) -> list[Link]:
+    """Let all joints go on at their speeds for a time; then set other speeds, if given."""
+    moved, at = [], 0
+    for link in links:
+        if link.kind == "spherical":
+            angle = float(np.linalg.norm(link.v))
+            half = angle * dt / 2
+            w, xyz = np.cos(half), np.sin(half) * link.v / angle
+            a, b = link.q[0], link.q[1:]
+            q = np.array([a * w - b @ xyz, *(a * xyz + w * b + np.cross(b, xyz))])
+        else:
+            q = link.q + dt * link.v
+        v = link.v if speeds is None else speeds[at : at + len(link.v)]
+        at += len(link.v)
+        moved.append(replace(link, q=q, v=v))
+    return moved
+
+
+def tree_accelerations(links: list[Link]) -> dict[str, list[float]]:
+    """Give linear and angular acceleration of every link's frame, in the world."""
+
+    def velocities(moved: list[Link], central: bool) -> Array:
+        found = []
+        for link, placed in zip(moved, place(moved), strict=True):
+            arm = placed.rotation @ link.com * central
+            v = placed.velocity + np.cross(placed.angular_velocity, arm)
+            found.append(np.concatenate([v, placed.angular_velocity]))
+        return np.concatenate(found)
+
+    def jacobian(central: bool) -> Array:
+        return np.column_stack(
+            [velocities(_move(links, 0.0, unit), central) for unit in np.eye(count)]
+        )
+
+    def bias(central: bool) -> Array:
+        # dV/dt at constant joint speeds: four points, error of order h^4.
+        h = 1e-3
+        ahead, behind = ([velocities(_move(links, s * k * h), central) for k in (1, 2)] for s in (1, -1))
+        return (8 * (ahead[0] - behind[0]) - (ahead[1] - behind[1])) / (12 * h)
+
+    count = sum(len(link.v) for link in links)
+    size = 6 * len(links)
+    M, F = np.zeros((size, size)), np.zeros(size)
+    for number, (link, placed) in enumerate(zip(links, place(links), strict=True)):
+        R, w, at = placed.rotation, placed.angular_velocity, 6 * number
+        inertia = R @ link.inertia @ R.T
+        M[at : at + 3, at : at + 3] = link.mass * np.eye(3)
+        M[at + 3 : at + 6, at + 3 : at + 6] = inertia
+        F[at : at + 3] = link.force + link.mass * np.array([0.0, 0.0, -9.80665])
+        F[at + 3 : at + 6] = (
+            link.torque - np.cross(R @ link.com, link.force) - np.cross(w, inertia @ w)
+        )
+    loads = np.concatenate(
+        [np.zeros(3) if link.load is None else np.array([link.load]) for link in links]
+    )
+    J = jacobian(True)
+    rates = np.linalg.solve(J.T @ M @ J, loads + J.T @ (F - M @ bias(True)))
+    a = jacobian(False) @ rates + bias(False)
+    return {link.name: [float(x) for x in a[6 * i : 6 * i + 6]] for i, link in enumerate(links)}

@@ -26,7 +26,7 @@ from .strokes import LOAD_LAYER, Stroke
 Picture = NDArray[np.uint8]
 
 # Enough for crisp letters on some ten colours, and small files.
-_GIF_COLOURS = 128
+_GIF_COLOURS, _APART = 128, 10
 _TRACE_LAYER = 2.6
 
 
@@ -164,10 +164,16 @@ def _palette(images: Sequence[Image.Image]) -> Image.Image:
         for count, colour in image.getcolors(image.width * image.height) or ():
             assert isinstance(colour, tuple)
             counts[colour] += count
-    # Equal counts in the order of the colours: the same film gives the same file.
-    ranked = sorted(counts, key=lambda colour: (-counts[colour], colour))[:_GIF_COLOURS]
+    # Equal counts in the order of the colours: the same film gives the same file. Pillow finds the
+    # nearest colour only roughly, so that close ones would be mixed up, and white turn grey.
+    chosen = np.empty((0, 3))
+    for colour in sorted(counts, key=lambda colour: (-counts[colour], colour)):
+        if (np.abs(chosen - colour).max(axis=1) >= _APART).all():
+            chosen = np.vstack([chosen, colour])
+        if len(chosen) == _GIF_COLOURS:
+            break
     holder = Image.new("P", (1, 1))
-    holder.putpalette([value for colour in ranked for value in colour])
+    holder.putpalette(chosen.astype(int).ravel().tolist())
     return holder
 
 

@@ -50,12 +50,12 @@ class Entry:
 
 OLDANI = (
     Entry("BMG", "baumgarte", options={"alpha": 10.0, "beta": 10.0}),
-    Entry("ALF", "augmented lagrangian", options={"omega": 30.0}),
+    Entry("ALF", "augmented lagrangian", options={"omega": 200.0}),
     Entry("ALF PRJ", "augmented lagrangian", "position"),
     Entry("ALF PRJ 2", "augmented lagrangian", "both"),
 )
-"""The lines of [O, Table 4.4]. Its gains are not printed: α = β = 10 stand in a comment of listing A.1,
-ω = 30 1/s for ALF is ours."""
+"""The lines of [O, Table 4.4]. Its gains are not printed: α = β = 10 stand in a comment of listing
+A.1, ω = 200 1/s for ALF is ours."""
 
 OTHERS = (
     Entry("index 1", "kkt"),

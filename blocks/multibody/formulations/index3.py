@@ -3,8 +3,8 @@
     M q̈ + Φ_qᵀ (λ* + α Φ) = Q at the new position,   λ* ← λ* + α Φ
 
 With v = 2/h (q - q_n) - v_n and q̈ = 4/h² (q - q_n) - 4/h v_n - q̈_n Newton's matrix is
-M + h²/4 (Φ_qᵀ α Φ_q + K) + h/2 C, K = -∂Q/∂q, C = -∂Q/∂v. α sets the speed, not the limit. Φ̇ and Φ̈ are
-not held by the step: v and q̈ are projected after it.
+M + h²/4 (Φ_qᵀ α Φ_q + K) + h/2 C, K = -∂Q/∂q, C = -∂Q/∂v. α sets the speed, not the limit. Φ̇ and
+Φ̈ are not held by the step: v and q̈ are projected after it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def step(
     memory: dict[str, Any],
     h: float,
     *,
-    alpha: float = 1e7,
+    alpha: float | None = None,
     tolerance: float = 1e-11,
     iterations: int = 30,
     stiff: bool = False,
@@ -56,7 +56,8 @@ def step(
     memory
         Keeps ``lam`` and the accelerations at the end of the step.
     alpha
-        The penalty, in N/m for a constraint in m.
+        The penalty, in N/m for a constraint in m; if not given, such that it adds 1e5 times the mean
+        mass to Newton's matrix, which takes two or three iterations.
     tolerance
         Of |Δq| and |Φ|.
     stiff
@@ -76,6 +77,9 @@ def step(
     if stiff:
         k, c = _tangents(model, t, q, v)
         extra = 0.25 * h * h * k + 0.5 * h * c
+    if alpha is None:
+        mean = float(np.diag(model.evaluate(t, q, v).mass).mean())
+        alpha = 4e5 / h**2 * mean
     for _ in range(iterations):
         speed = 2.0 / h * (new - q) - v
         bend = 4.0 / h**2 * (new - q) - 4.0 / h * v - qdd

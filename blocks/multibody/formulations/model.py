@@ -205,7 +205,7 @@ class AbstractModel(ABC):
         return self.shapes.combine(self._field(t, q, v), v)
 
     def _residual(self, t: float, scalars: Scalars) -> Array:
-        phi = scalars.value[self._rows] - self._constants
+        phi: Array = scalars.value[self._rows] - self._constants
         for k, law in enumerate(self._laws, len(self._rows) - len(self._laws)):
             phi[k] -= law.value(t)
         turn = self._angular

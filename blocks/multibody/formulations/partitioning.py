@@ -2,9 +2,9 @@
 
     M̂ v̈ = F̂,   ü = Φ_u⁻¹ (γ - Φ_v v̈),   λ = Φ_u⁻ᵀ (F^u - M^uv v̈ - M^uu ü)
 
-with M̂ = M^vv - M^vu H - Hᵀ (M^uv - M^uu H) and H = Φ_u⁻¹ Φ_v. The partition is kept until Φ_u becomes
-ill-conditioned. LU with full pivoting drops redundant rows, whose λ is then 0; QR mixes rows, and its
-λ is that of least norm.
+with M̂ = M^vv - M^vu H - Hᵀ (M^uv - M^uu H) and H = Φ_u⁻¹ Φ_v. The partition is kept until Φ_u
+becomes ill-conditioned. LU with full pivoting drops redundant rows, whose λ is then 0; QR mixes
+rows, and its λ is that of least norm.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import lu_factor, lu_solve, qr
 
 from ..rotations import Array
 from .errors import FormulationError
 from .model import Model
+
+Indices = npt.NDArray[np.intp]
 
 RANK = 1e-8
 """Pivots below this part of the largest one count as 0."""
@@ -25,7 +28,7 @@ CONDITION = 1e4
 """Of Φ_u, in the norm of its inverse, beyond which a new partition is made."""
 
 
-def full_pivots(matrix: Array, tolerance: float = RANK) -> tuple[Array, Array]:
+def full_pivots(matrix: Array, tolerance: float = RANK) -> tuple[Indices, Indices]:
     """Return the rows and columns that Gauss elimination with full pivoting takes, in order."""
     left = matrix.copy()
     rows, columns = np.arange(left.shape[0]), np.arange(left.shape[1])
@@ -33,10 +36,9 @@ def full_pivots(matrix: Array, tolerance: float = RANK) -> tuple[Array, Array]:
     rank = 0
     while rank < min(left.shape):
         below = np.abs(left[rank:, rank:])
-        i, j = np.unravel_index(int(np.argmax(below)), below.shape)
-        if below[i, j] <= tolerance * largest:
+        if below.max() <= tolerance * largest:
             break
-        i, j = int(i) + rank, int(j) + rank
+        i, j = (rank + k for k in divmod(int(np.argmax(below)), below.shape[1]))
         left[[rank, i]], rows[[rank, i]] = left[[i, rank]], rows[[i, rank]]
         left[:, [rank, j]], columns[[rank, j]] = left[:, [j, rank]], columns[[j, rank]]
         factors = left[rank + 1 :, rank] / left[rank, rank]
@@ -48,7 +50,7 @@ def full_pivots(matrix: Array, tolerance: float = RANK) -> tuple[Array, Array]:
 def _choose(jacobian: Array, by: str, memory: dict[str, Any]) -> None:
     if by == "lu":
         rows, columns = full_pivots(jacobian)
-        mix = np.eye(len(jacobian))[rows]
+        mix: Array = np.eye(len(jacobian))[rows]
     else:
         left, right, columns = qr(jacobian, pivoting=True)
         size = np.abs(np.diag(right))
@@ -60,7 +62,7 @@ def _choose(jacobian: Array, by: str, memory: dict[str, Any]) -> None:
 
 
 def partition(jacobian: Array, by: Literal["lu", "qr"], memory: dict[str, Any]) -> Any:
-    """Return the rows that mix Φ_q to Φ_u and Φ_v, and the factors of Φ_u; choose u and v if due."""
+    """Return the rows that mix Φ_q to Φ_u and Φ_v, and factors of Φ_u; choose u and v if due."""
     fresh = "u" not in memory
     if fresh:
         _choose(jacobian, by, memory)

@@ -72,7 +72,7 @@ def project_velocity(
     tolerance: float = 1e-12,
     iterations: int = 30,
 ) -> Array:
-    """Return the nearest v, in the measure of mass, with |Φ_q v + Φ_t| ≤ `tolerance` max(1, |v|)."""
+    """Return the nearest v, in the measure of mass, with |Φ̇| ≤ `tolerance` max(1, |v|)."""
     e = model.evaluate(t, q, v)
     penalty = _penalty(e.mass, alpha)
     factor = cho_factor(e.mass + penalty * e.jacobian.T @ e.jacobian)

@@ -1,14 +1,14 @@
-"""QTZ for redundant constraints [V chapter 3]: a complete orthogonal decomposition, kept and updated.
+"""QTZ for redundant constraints [V chapter 3]: an orthogonal decomposition, kept and updated.
 
     Φ_qᵀ P = Q [[T, 0], [0, 0]] Z,   Q = [Q1 Q2],   Φ_q Q2 = 0
 
-The first r rows of Z Pᵀ (·) are independent: Φ'', γ''. Between decompositions Q1, Q2, P, Z are frozen:
+The first r rows of Z Pᵀ (·) are independent: Φ'', γ''. Between decompositions Q1, Q2, P, Z stay:
 
     Q̂1 = Q1 (Φ'' Q1)⁻¹,   Q̂2 = Q2 - Q̂1 Φ'' Q2      so that Φ'' Q̂1 = I and Φ'' Q̂2 = 0
     Q̂2ᵀ M Q̂2 z̈ = Q̂2ᵀ (Q - M Q̂1 γ''),   q̈ = Q̂1 γ'' + Q̂2 z̈,   λ = P Zᵀ [Q̂1ᵀ (Q - M q̈); 0]
 
-γ'' and not the a'' of [V 3.46], which has lost its quadratic terms. A new decomposition is made where
-Φ'' Q1 is ill-conditioned, or where żᵀż / q̇ᵀq̇, with ż = Q2ᵀ q̇, falls below a threshold [V 3.49].
+γ'' and not the a'' of [V 3.46], which has lost its quadratic terms. A new decomposition is made
+where Φ'' Q1 is ill-conditioned, or żᵀż / q̇ᵀq̇, with ż = Q2ᵀ q̇, falls below a threshold [V 3.49].
 λ has the least norm right after a decomposition; the kept Z lets that go slowly.
 """
 
@@ -37,7 +37,7 @@ class Decomposition:
     @property
     def rank(self) -> int:
         """Return r."""
-        return self.q1.shape[1]
+        return int(self.q1.shape[1])
 
 
 def decompose(jacobian: Array, tolerance: float = 1e-10) -> Decomposition:

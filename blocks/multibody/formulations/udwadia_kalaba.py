@@ -1,15 +1,17 @@
 """Udwadia and Kalaba [V 2.57-2.86].
 
     q̈ = q̈_f + M^{-½} D⁺ (γ - Φ_q q̈_f),   q̈_f = M⁻¹ Q,   D = Φ_q M^{-½}
-    λ = (D D⁺ᵀ …)⁺: here D⁺ᵀ D⁺ (Φ_q q̈_f - γ)   [V 2.61 corrected]
+    λ = (D Dᵀ)⁺ (Φ_q q̈_f - γ) = (D⁺)ᵀ D⁺ (Φ_q q̈_f - γ)   [V 2.61 corrected]
 
-With M = C Cᵀ (Cholesky) C⁻ᵀ serves as M^{-½}. Redundant rows do no harm, if the rank is judged well.
+With M = C Cᵀ (Cholesky) C⁻ᵀ serves as M^{-½}. Redundant rows do no harm, if the rank is judged
+well.
 
-M⁻¹ must exist. With Euler parameters it does not: 4 Gᵀ J G has p in its kernel, so the formula breaks
-for every spatial body of 7 coordinates; natural coordinates break with thin rods. Two ways out:
+M⁻¹ must exist. With Euler parameters it does not: 4 Gᵀ J G has p in its kernel, so the formula
+breaks for every spatial body of 7 coordinates; natural coordinates break with thin rods. Two ways
+out:
 
-- ``form="regular"``: with B the base rows (p·p = 1, or U·U = 1 …) use M + κ Bᵀ B and Q + κ Bᵀ γ_B. As
-  B q̈ = γ_B holds anyway, neither q̈ nor λ changes, for any κ > 0.
+- ``form="regular"``: with B the base rows (p·p = 1, or U·U = 1 …) use M + κ Bᵀ B and Q + κ Bᵀ γ_B.
+  As B q̈ = γ_B holds anyway, neither q̈ nor λ changes, for any κ > 0.
 - ``form="general"``: q̈ = [(I - Φ_q⁺ Φ_q) M; Φ_q]⁺ [Q; γ], which needs only that M and Φ_q have no
   common kernel.
 """
@@ -31,8 +33,9 @@ RANK = 1e-8
 
 
 def _inverse(matrix: Array, by: str) -> Array:
-    inverse: Array = greville(matrix) if by == "greville" else np.linalg.pinv(matrix, rcond=RANK)
-    return inverse
+    if by == "greville":
+        return greville(matrix)
+    return np.asarray(np.linalg.pinv(matrix, rcond=RANK), dtype=np.float64)
 
 
 def accelerations(

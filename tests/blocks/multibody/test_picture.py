@@ -29,6 +29,7 @@ from biella.blocks.multibody.drawing.poses import (
 )
 from biella.blocks.multibody.drawing.scene import Scene
 from biella.blocks.multibody.drawing.strokes import hull, zigzag
+from biella.blocks.multibody.drawing.symbols import draw_element, draw_joint
 from biella.blocks.multibody.drawing.view import read_view
 from biella.blocks.multibody.picture import animate, draw, frame_times, poses_from_result
 from biella.blocks.multibody.rotations import quaternion_from_rotation, rotation_about
@@ -228,12 +229,41 @@ def test_shapes_follow_from_markers() -> None:
 
 def test_every_joint_and_element_has_a_sign_unless_said() -> None:
     system = everything()
-    figure = draw(system)
-    written = set(text_boxes(figure))
-    parts = {part.name for part in (*system.bodies, *system.joints)}
-    assert parts <= written
-    assert {"coil", "actuator", "push", "twist", "shove", "watch", "drive"} <= written
+    scene = scene_of(system)
+    frame, paper = scene.frames[0], scene.paper
+    for joint in system.joints:
+        assert draw_joint(joint, frame, paper, scene.rails[joint.name]), joint.name
+    signs = {
+        part.name: len(draw_element(part, frame, paper))
+        for part in (*system.elements, *system.drivers)
+    }
+    # A bushing on the ground is a part of the ground.
+    assert {name for name, strokes in signs.items() if not strokes} == {"drag", "stop", "foot"}
+    written = set(text_boxes(draw(system)))
+    assert {body.name for body in system.bodies} | {"coil", "push", "twist", "watch"} <= written
     assert not {"drag", "stop"} & written
+
+
+def test_a_place_on_the_ground_is_hatched_once() -> None:
+    s = System("cart", (0, -9.81), planar=True)
+    cart = s.body("cart", mass=1, inertia=1.0)
+    s.prismatic("slide", s.ground, cart, at=(0, 0), axis=(1, 0))
+    wall = s.ground.marker("wall", (-1, 0))
+    s.spring("coil", wall, cart.marker("a"), stiffness=1.0)
+    once = len(scene_of(s).ground)
+    s.spring("pot", wall, cart.marker("b"), damping=1.0)
+    assert len(scene_of(s).ground) == once
+
+
+def test_arrows_turn_with_the_right_hand() -> None:
+    for torque, turn in ((1.0, 1.0), (-1.0, -1.0)):
+        s = System("fan", (0, 0), planar=True)
+        fan = s.body("fan", mass=1, inertia=1.0)
+        pin = s.revolute("pin", s.ground, fan, at=(0, 0))
+        load = s.torque("motor", pin, torque)
+        arc = draw_element(load, scene_of(s).frames[0], scene_of(s).paper)[0].points
+        cross = arc[:-1, 0] * arc[1:, 1] - arc[:-1, 1] * arc[1:, 0]
+        assert (np.sign(cross) == turn).all()
 
 
 def test_a_body_alone_is_drawn() -> None:
@@ -327,6 +357,7 @@ def test_a_gif_moves_and_leaves_traces(tmp_path: Path) -> None:
         for n in range(11):
             image.seek(n)
             frames.append(np.asarray(image.convert("RGB")).astype(int))
+    assert frames[5][0, 0].tolist() == [255, 255, 255]
     assert calls == [(n, 11) for n in range(1, 12)]
     for one, two in pairwise(frames):
         assert (np.abs(one - two).sum(axis=2) > 60).mean() > 0.005

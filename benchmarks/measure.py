@@ -1,4 +1,4 @@
-"""What is measured of a motion, the same for every participant: closure, energy, final positions."""
+"""What is measured of a motion, alike for all participants: closure, energy, final positions."""
 
 from __future__ import annotations
 

@@ -9,12 +9,14 @@ import numpy as np
 from measure import Meter, final_points
 from plants import STEP, Array, Plant, place, plant, rotation_of, tree_robot
 
-from biella import Diagram
-from biella.blocks.multibody import System
+from biella import Diagram, simulate
+from biella.blocks.multibody import Body, System
 from biella.blocks.multibody.mechanisms import four_bar, mcpherson, slider_crank
 
 PLANE = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 """Takes the plane x-y of our planar slider-crank to the plane x-z of the others."""
+
+_KINDS = ("position", "rotation", "velocity", "angular_velocity")
 
 
 def available() -> bool:
@@ -29,10 +31,14 @@ def build_system(work: str, spatial: bool) -> System:
     return four_bar(int(work.removeprefix("four_bars_")), planar=not spatial)
 
 
-def _start(system: System, outputs: list[str], step: float = STEP) -> Any:
+def _build(system: System, outputs: list[str], step: float = STEP) -> Diagram:
     d = Diagram(system.name, step=step)
     d.add(system.block(outputs=outputs, mode="own_step"), name="plant")
-    return d.compile().start()
+    return d
+
+
+def _start(system: System, outputs: list[str], step: float = STEP) -> Any:
+    return _build(system, outputs, step).compile().start()
 
 
 class Ours:
@@ -43,9 +49,8 @@ class Ours:
         self.system = build_system(work, spatial)
         self._turn = PLANE if work == "slider_crank" and not spatial else np.eye(3)
         # Frames of the plants are parallel to the world at the start, ours need not be.
-        self._start = [np.array(body.rotation) for body in self.system.bodies]
-        self._names = [body.name for body in self.system.bodies]
-        self._order = [self._names.index(body.name) for body in self.made.bodies]
+        rotations = {body.name: np.array(body.rotation) for body in self.system.bodies}
+        self._start = [rotations[body.name] for body in self.made.bodies]
         shown = sorted({number for number, _ in self.made.points.values()})
         self._shown = [self.made.bodies[number].name for number in shown]
         paths = [f"{name}.{what}" for name in self._shown for what in ("position", "rotation")]
@@ -61,39 +66,41 @@ class Ours:
         p, R = np.zeros((count, 3)), np.zeros((count, 3, 3))
         for number, body in enumerate(self.made.bodies):
             if body.name in self._shown:
-                p[number], R[number] = self._pose(self._timed, self._order[number])
+                centre = self._timed.get(f"plant.{body.name}.position")
+                p[number] = self._turn @ centre
+                R[number] = self._rotate(self._timed.get(f"plant.{body.name}.rotation"), number)
         return elapsed, {"points": final_points(self.made, p, R)}
 
     def check(self, seconds: float) -> dict[str, Any]:
         """Run once more, looking at all bodies after every step."""
-        kinds = ("position", "rotation", "velocity", "angular_velocity")
-        run = _start(self.system, [f"{name}.{kind}" for name in self._names for kind in kinds])
+        names = [body.name for body in self.made.bodies]
+        paths = {kind: [f"{name}.{kind}" for name in names] for kind in _KINDS}
+        shown = [path for kind in _KINDS for path in paths[kind]]
+        d = _build(self.system, shown)
+        result = simulate(d, until=seconds, record=[f"plant.{path}" for path in shown])
+        tracks = {
+            kind: np.stack([result[f"plant.{path}"] for path in paths[kind]], axis=1)
+            for kind in _KINDS
+        }
         meter = Meter(self.made)
-        ticks = round(seconds / STEP)
-        for tick in range(ticks + 1):
-            poses = [self._pose(run, number) for number in self._order]
-            p, R = np.array([pose[0] for pose in poses]), np.array([pose[1] for pose in poses])
-            v, w = (
-                np.array([self._turn @ run.get(f"plant.{self._names[i]}.{k}") for i in self._order])
-                for k in kinds[2:]
-            )
-            meter.see(p, R, v, w)
-            if tick < ticks:
-                run.run(1)
+        turn = self._turn.T
+        for centres, quaternions, v, w in zip(*(tracks[kind] for kind in _KINDS), strict=True):
+            p = centres @ turn
+            R = np.array([self._rotate(q, number) for number, q in enumerate(quaternions)])
+            meter.see(p, R, v @ turn, w @ turn)
         return meter.answer(p, R)
 
-    def _pose(self, run: Any, number: int) -> tuple[Array, Array]:
-        name = self._names[number]
-        turned = rotation_of(run.get(f"plant.{name}.rotation")) @ self._start[number].T
-        turn = self._turn
-        return turn @ run.get(f"plant.{name}.position"), turn @ turned @ turn.T
+    def _rotate(self, quaternion: Array, number: int) -> Array:
+        """Give the rotation of a body since the start, in the plane of the others."""
+        turned = rotation_of(quaternion) @ self._start[number].T
+        return self._turn @ turned @ self._turn.T
 
 
 def build_tree(seed: int) -> System:
     """Make the tree robot of a seed, placed and moving as its joints say."""
     s = System(f"tree robot {seed}", (0.0, 0.0, -9.80665))
     links = tree_robot(seed)
-    bodies = []
+    bodies: list[Body] = []
     for link, placed in zip(links, place(links), strict=True):
         body = s.body(
             link.name,

@@ -109,14 +109,12 @@ def four_bars_points(n: int, seconds: float, rk4: bool = False) -> dict[str, lis
     top: Array = np.array([np.sin(angle), np.cos(angle), 0.0])
     return {
         "first top": list(map(float, top)),
-        "last top": list(map(float, top + [n, 0.0, 0.0])),
+        "last top": list(map(float, top + np.array([n, 0.0, 0.0]))),
     }
 
 
-def reference(
-    work: str, plant: Plant, seconds: float, rk4: bool = False
-) -> dict[str, list[float]]:
-    """Give the named points of a plant after a time; with `rk4`, with the error of RK4 at `STEP`."""
+def reference(work: str, plant: Plant, seconds: float, rk4: bool = False) -> dict[str, list[float]]:
+    """Give the named points of a plant after a time; with `rk4`, as RK4 at `STEP` has them."""
     if work == "slider_crank":
         return slider_crank_points(plant, seconds, rk4)
     return four_bars_points(len(plant.bodies) // 2, seconds, rk4)
@@ -158,8 +156,10 @@ def tree_accelerations(links: list[Link]) -> dict[str, list[float]]:
 
     def bias(central: bool) -> Array:
         # dV/dt at constant joint speeds: four points, error of order h^4.
-        h = 1e-3
-        ahead, behind = ([velocities(_move(links, s * k * h), central) for k in (1, 2)] for s in (1, -1))
+        h = 3e-4
+        ahead, behind = (
+            [velocities(_move(links, s * k * h), central) for k in (1, 2)] for s in (1, -1)
+        )
         return (8 * (ahead[0] - behind[0]) - (ahead[1] - behind[1])) / (12 * h)
 
     count = sum(len(link.v) for link in links)

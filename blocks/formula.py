@@ -1,7 +1,7 @@
 """Formulas in strings: read safely, and written as programs for the engine's stack machine.
 
 A formula is parsed by Python's own grammar and never evaluated: what is not on the list below is
-refused. ``blocks/expression.c`` runs the program; the opcodes there and here stand in one order.
+refused. ``blocks/formula.c`` runs the program; the opcodes in ``formula.h`` and here stand in one order.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _unfolded(*_: float) -> float:
     raise AssertionError("an opcode that no formula names")
 
 
-# Every opcode, in the order of blocks/expression.c: how many values it takes, and what it computes.
+# Every opcode, in the order of blocks/formula.h: how many values it takes, and what it computes.
 _OPCODES: dict[str, tuple[int, Callable[..., float]]] = {
     "store": (1, _unfolded),
     "constant": (0, _unfolded),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,7 @@ class Planar:
             )
             weight = mbs.AddMarker(items.MarkerBodyMass(bodyNumber=bodies[-1]))
             mbs.AddLoad(
-                items.LoadMassProportional(
-                    markerNumber=weight, loadVector=self._flat(made.gravity)
-                )
+                items.LoadMassProportional(markerNumber=weight, loadVector=self._flat(made.gravity))
             )
         bodies.append(mbs.AddObject(items.ObjectGround()))
         for joint in made.joints:
@@ -88,9 +87,7 @@ class Planar:
         if made.torque:
             push = self._flat(_listed_force())
             marker = mbs.AddMarker(items.MarkerBodyRigid(bodyNumber=bodies[0]))
-            mbs.AddLoad(
-                items.LoadForceVector(markerNumber=marker, loadVector=push, bodyFixed=True)
-            )
+            mbs.AddLoad(items.LoadForceVector(markerNumber=marker, loadVector=push, bodyFixed=True))
         mbs.Assemble()
         self._reference = np.array([self._flat(body.position) for body in made.bodies])
 
@@ -141,9 +138,7 @@ class Spatial:
         if made.torque:
             marker = self.marker(0, (0.0, 0.0, 0.0))
             push = list(_listed_force())
-            mbs.AddLoad(
-                items.LoadForceVector(markerNumber=marker, loadVector=push, bodyFixed=True)
-            )
+            mbs.AddLoad(items.LoadForceVector(markerNumber=marker, loadVector=push, bodyFixed=True))
 
     def marker(self, body: int, at: Sequence[float], rotation: Array | None = None) -> Any:
         """Add a marker to a body, with axes of its own."""
@@ -155,9 +150,7 @@ class Spatial:
                 items.MarkerBodyRigid(bodyNumber=self.bodies[body], localPosition=list(at))
             )
         seat = exu.HT(rotation=rotation, translation=list(at))
-        return self.mbs.AddMarker(
-            items.MarkerBodyRigid(bodyNumber=self.bodies[body], localHT=seat)
-        )
+        return self.mbs.AddMarker(items.MarkerBodyRigid(bodyNumber=self.bodies[body], localHT=seat))
 
     def _join(self, joint: Joint) -> None:
         import exudyn.itemInterface as items
@@ -348,8 +341,8 @@ def _works() -> dict[str, Callable[[float], Prepare]]:
         "mcpherson_finest": lambda seconds: prepare_mcpherson(seconds, 5e-5),
     }
     for name in names:
-        works[name] = lambda seconds, name=name: prepare_plant(name, seconds, False)
-        works[f"check_{name}"] = lambda seconds, name=name: prepare_plant(name, seconds, True)
+        works[name] = partial(prepare_plant, name, check=False)
+        works[f"check_{name}"] = partial(prepare_plant, name, check=True)
     return works
 
 

@@ -1,9 +1,10 @@
 """The works in Pinocchio: RK4 on its constrained dynamics, as its examples close loops.
 
 The tree is closed by point constraints with Baumgarte's terms, solved by the proximal iteration,
-which stands redundant rows. Gains of 1e4 and 200 (100 1/s, critically damped) closed best in a scan:
-without them the four-bars break apart in their singular positions, with stiffer ones the slider-crank
-closes worse. The loop of the steps is Python, as in the examples; a call costs some 10 µs.
+which stands redundant rows. Gains of 1e4 and 200 (100 1/s, critically damped) closed best of those
+tried: without them the four-bars break apart in their singular positions, with stiffer ones the
+slider-crank closes worse. The loop of the steps is Python, as in the examples; a call costs some
+10 µs.
 
 Also the accelerations of the tree robot, from the articulated-body algorithm.
 """
@@ -11,6 +12,7 @@ Also the accelerations of the tree robot, from the articulated-body algorithm.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -189,8 +191,8 @@ def _works() -> dict[str, Callable[[float], Prepare]]:
     names = ["slider_crank", *(f"four_bars_{n}" for n in (2, 10, 40))]
     works: dict[str, Callable[[float], Prepare]] = {"tree_robot": prepare_tree}
     for name in names:
-        works[name] = lambda seconds, name=name: prepare_plant(name, seconds, False)
-        works[f"check_{name}"] = lambda seconds, name=name: prepare_plant(name, seconds, True)
+        works[name] = partial(prepare_plant, name, check=False)
+        works[f"check_{name}"] = partial(prepare_plant, name, check=True)
     return works
 
 

@@ -15,20 +15,13 @@
 static const int32_t *row_record(const mb_view *m, int32_t k) { return m->rows + k * MB_ROW_FIELDS; }
 static int32_t marker_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
 
-static void marker_axis(const mb_view *m, int32_t marker, int k, double *axis) {
-    double local[3];
+/* The axes of a marker in the world, as columns. */
+static void marker_axes(const mb_view *m, int32_t marker, double *R) {
     const int32_t link = marker_link(m, marker);
-    mb_column(m->marker_data[marker].R, k, local);
     if (link < 0)
-        mb_copy(local, axis);
+        memcpy(R, m->marker_data[marker].R, 9 * sizeof(double));
     else
-        mb_rotate(m->link[link].R, local, axis);
-}
-
-static const double *spin(const mb_view *m, int32_t marker) {
-    static const double none[3] = {0, 0, 0};
-    const int32_t link = marker_link(m, marker);
-    return link < 0 ? none : m->link[link].w;
+        mb_multiply(m->link[link].R, m->marker_data[marker].R, R);
 }
 
 /* What a law moves a marker by, its velocity and acceleration, in the axes of its body turned to the world. */
@@ -91,95 +84,110 @@ static void moving_place(const mb_view *m, int32_t marker, double t, double *P, 
 
 /* Values of all rows, and the forces that a unit multiplier would apply. */
 void mb_rows_position(mb_view *m, double t) {
-    for (int32_t k = 0; k < m->row_count; k++) {
-        const int32_t *row = row_record(m, k);
-        mb_row_state *s = &m->row_state[k];
-        memset(s, 0, sizeof *s);
-        if (row[MB_ROW_TYPE] == MB_ROW_DRIVER) continue; /* needs q: see dynamics.c */
-        double P_i[3], P_j[3], d[3], u[3], w[3];
-        moving_place(m, row[MB_ROW_I], t, P_i, NULL, NULL);
-        moving_place(m, row[MB_ROW_J], t, P_j, NULL, NULL);
-        mb_sub(P_j, P_i, d);
-        mb_copy(P_i, s->P_i);
-        mb_copy(P_j, s->P_j);
-        switch (row[MB_ROW_TYPE]) {
-            case MB_ROW_POINT:
-                m->phi[k] = d[row[MB_ROW_A]];
-                s->F_j[row[MB_ROW_A]] = 1.0;
-                s->F_i[row[MB_ROW_A]] = -1.0;
-                break;
-            case MB_ROW_D1:
-                marker_axis(m, row[MB_ROW_I], row[MB_ROW_A], u);
-                marker_axis(m, row[MB_ROW_J], row[MB_ROW_B], w);
-                m->phi[k] = mb_dot(u, w);
-                mb_cross(u, w, s->N_i);
-                mb_cross(w, u, s->N_j);
-                break;
-            case MB_ROW_D2:
-                marker_axis(m, row[MB_ROW_I], row[MB_ROW_A], u);
-                m->phi[k] = mb_dot(u, d);
-                mb_copy(u, s->F_j);
-                mb_axpy(-1.0, u, s->F_i);
-                mb_cross(u, d, s->N_i);
-                break;
-            default: {
-                const double length = sqrt(mb_dot(d, d)), inverse = length > 1e-12 ? 1.0 / length : 0.0;
-                m->phi[k] = length - m->p[row[MB_ROW_VALUE]];
-                mb_axpy(inverse, d, s->F_j);
-                mb_axpy(-inverse, d, s->F_i);
+    for (int32_t n = 0; n < m->cut_count; n++) {
+        const int32_t *cut = m->cuts + n * MB_CUT_FIELDS, *first = row_record(m, cut[MB_CUT_ROW]);
+        if (first[MB_ROW_TYPE] == MB_ROW_DRIVER) continue; /* needs q: see dynamics.c */
+        mb_cut_state *c = &m->cut_state[n];
+        moving_place(m, first[MB_ROW_I], t, c->P_i, NULL, NULL);
+        moving_place(m, first[MB_ROW_J], t, c->P_j, NULL, NULL);
+        marker_axes(m, first[MB_ROW_I], c->R_i);
+        marker_axes(m, first[MB_ROW_J], c->R_j);
+        double d[3], u[3], w[3];
+        mb_sub(c->P_j, c->P_i, d);
+        for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
+            const int32_t *row = row_record(m, k);
+            mb_row_state *s = &m->row_state[k];
+            memset(s, 0, sizeof *s);
+            mb_copy(c->P_i, s->P_i);
+            mb_copy(c->P_j, s->P_j);
+            switch (row[MB_ROW_TYPE]) {
+                case MB_ROW_POINT:
+                    m->phi[k] = d[row[MB_ROW_A]];
+                    s->F_j[row[MB_ROW_A]] = 1.0;
+                    s->F_i[row[MB_ROW_A]] = -1.0;
+                    break;
+                case MB_ROW_D1:
+                    mb_column(c->R_i, row[MB_ROW_A], u);
+                    mb_column(c->R_j, row[MB_ROW_B], w);
+                    m->phi[k] = mb_dot(u, w);
+                    mb_cross(u, w, s->N_i);
+                    mb_cross(w, u, s->N_j);
+                    break;
+                case MB_ROW_D2:
+                    mb_column(c->R_i, row[MB_ROW_A], u);
+                    m->phi[k] = mb_dot(u, d);
+                    mb_copy(u, s->F_j);
+                    mb_axpy(-1.0, u, s->F_i);
+                    mb_cross(u, d, s->N_i);
+                    break;
+                default: {
+                    const double length = sqrt(mb_dot(d, d)), inverse = length > 1e-12 ? 1.0 / length : 0.0;
+                    m->phi[k] = length - m->p[row[MB_ROW_VALUE]];
+                    mb_axpy(inverse, d, s->F_j);
+                    mb_axpy(-inverse, d, s->F_i);
+                }
             }
         }
     }
 }
 
-/* Φ̇ and c: needs the velocities of the links and the accelerations that they cause. */
+/* An axis that turns with a link: its rate, and its second derivative without what the joints add. */
+static void turning_axis(const mb_view *m, int32_t link, const double *axis, double *rate, double *second) {
+    memset(rate, 0, 3 * sizeof(double));
+    memset(second, 0, 3 * sizeof(double));
+    if (link < 0) return;
+    mb_cross(m->link[link].w, axis, rate);
+    mb_cross(m->link[link].w, rate, second);
+    mb_add_cross(m->link[link].wd, axis, second);
+}
+
+/* Φ̇ and c: needs the velocities of the links and the accelerations that they cause, and the places of the rows. */
 void mb_rows_velocity(mb_view *m, double t, const double *v) {
-    for (int32_t k = 0; k < m->row_count; k++) {
-        const int32_t *row = row_record(m, k);
-        if (row[MB_ROW_TYPE] == MB_ROW_DRIVER) {
+    for (int32_t n = 0; n < m->cut_count; n++) {
+        const int32_t *cut = m->cuts + n * MB_CUT_FIELDS, *first = row_record(m, cut[MB_CUT_ROW]);
+        if (first[MB_ROW_TYPE] == MB_ROW_DRIVER) {
             double rate = 0.0, second = 0.0;
-            mb_law(m, row[MB_ROW_VALUE], t, &rate, &second);
-            m->phi_rate[k] = row[MB_ROW_B] * v[row[MB_ROW_A]] - rate;
-            m->bias[k] = -second;
+            mb_law(m, first[MB_ROW_VALUE], t, &rate, &second);
+            m->phi_rate[cut[MB_CUT_ROW]] = first[MB_ROW_B] * v[first[MB_ROW_A]] - rate;
+            m->bias[cut[MB_CUT_ROW]] = -second;
             continue;
         }
-        double P_i[3], P_j[3], V_i[3], V_j[3], A_i[3], A_j[3], d[3], dd[3], ddd[3];
-        moving_place(m, row[MB_ROW_I], t, P_i, V_i, A_i);
-        moving_place(m, row[MB_ROW_J], t, P_j, V_j, A_j);
-        mb_sub(P_j, P_i, d);
+        const mb_cut_state *c = &m->cut_state[n];
+        const int32_t link_i = marker_link(m, first[MB_ROW_I]), link_j = marker_link(m, first[MB_ROW_J]);
+        double P[3], V_i[3], V_j[3], A_i[3], A_j[3], d[3], dd[3], ddd[3];
+        moving_place(m, first[MB_ROW_I], t, P, V_i, A_i);
+        moving_place(m, first[MB_ROW_J], t, P, V_j, A_j);
+        mb_sub(c->P_j, c->P_i, d);
         mb_sub(V_j, V_i, dd);
         mb_sub(A_j, A_i, ddd);
-        const double *w_i = spin(m, row[MB_ROW_I]), *w_j = spin(m, row[MB_ROW_J]);
-        const int32_t link_i = marker_link(m, row[MB_ROW_I]), link_j = marker_link(m, row[MB_ROW_J]);
-        double u[3], w[3], u_rate[3], w_rate[3], u_second[3], w_second[3];
-        switch (row[MB_ROW_TYPE]) {
-            case MB_ROW_POINT:
-                m->phi_rate[k] = dd[row[MB_ROW_A]];
-                m->bias[k] = ddd[row[MB_ROW_A]];
-                break;
-            case MB_ROW_D1:
-            case MB_ROW_D2:
-                marker_axis(m, row[MB_ROW_I], row[MB_ROW_A], u);
-                mb_cross(w_i, u, u_rate);
-                mb_cross(w_i, u_rate, u_second);
-                if (link_i >= 0) mb_add_cross(m->link[link_i].wd, u, u_second);
-                if (row[MB_ROW_TYPE] == MB_ROW_D2) {
+        for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
+            const int32_t *row = row_record(m, k);
+            double u[3], w[3], u_rate[3], w_rate[3], u_second[3], w_second[3];
+            switch (row[MB_ROW_TYPE]) {
+                case MB_ROW_POINT:
+                    m->phi_rate[k] = dd[row[MB_ROW_A]];
+                    m->bias[k] = ddd[row[MB_ROW_A]];
+                    break;
+                case MB_ROW_D1:
+                    mb_column(c->R_i, row[MB_ROW_A], u);
+                    mb_column(c->R_j, row[MB_ROW_B], w);
+                    turning_axis(m, link_i, u, u_rate, u_second);
+                    turning_axis(m, link_j, w, w_rate, w_second);
+                    m->phi_rate[k] = mb_dot(u_rate, w) + mb_dot(u, w_rate);
+                    m->bias[k] = mb_dot(u_second, w) + 2.0 * mb_dot(u_rate, w_rate) + mb_dot(u, w_second);
+                    break;
+                case MB_ROW_D2:
+                    mb_column(c->R_i, row[MB_ROW_A], u);
+                    turning_axis(m, link_i, u, u_rate, u_second);
                     m->phi_rate[k] = mb_dot(u_rate, d) + mb_dot(u, dd);
                     m->bias[k] = mb_dot(u_second, d) + 2.0 * mb_dot(u_rate, dd) + mb_dot(u, ddd);
                     break;
+                default: {
+                    const double length = sqrt(mb_dot(d, d)), inverse = length > 1e-12 ? 1.0 / length : 0.0;
+                    const double along = mb_dot(d, dd) * inverse;
+                    m->phi_rate[k] = along;
+                    m->bias[k] = mb_dot(d, ddd) * inverse + (mb_dot(dd, dd) - along * along) * inverse;
                 }
-                marker_axis(m, row[MB_ROW_J], row[MB_ROW_B], w);
-                mb_cross(w_j, w, w_rate);
-                mb_cross(w_j, w_rate, w_second);
-                if (link_j >= 0) mb_add_cross(m->link[link_j].wd, w, w_second);
-                m->phi_rate[k] = mb_dot(u_rate, w) + mb_dot(u, w_rate);
-                m->bias[k] = mb_dot(u_second, w) + 2.0 * mb_dot(u_rate, w_rate) + mb_dot(u, w_second);
-                break;
-            default: {
-                const double length = sqrt(mb_dot(d, d)), inverse = length > 1e-12 ? 1.0 / length : 0.0;
-                const double along = mb_dot(d, dd) * inverse;
-                m->phi_rate[k] = along;
-                m->bias[k] = mb_dot(d, ddd) * inverse + (mb_dot(dd, dd) - along * along) * inverse;
             }
         }
     }

@@ -50,6 +50,7 @@ static void push_back(mb_view *m, int iteration, double *step) {
 /* Leaves v' in m->acceleration, λ in m->lambda, and whole accelerations in the links. */
 int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
     update_kinematics(m, t, q, v);
+    mb_inertias(m);
     for (int32_t l = 0; l < m->link_count; l++) {
         memset(m->link[l].F, 0, sizeof m->link[l].F);
         memset(m->link[l].N, 0, sizeof m->link[l].N);
@@ -97,6 +98,7 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
 
 /* K at the present poses. */
 static int refactor(mb_view *m) {
+    mb_inertias(m);
     mb_mass(m);
     mb_rows_jacobian(m);
     mb_build_k(m);

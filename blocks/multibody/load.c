@@ -1,27 +1,7 @@
-/* Loads: what acts on the links besides inertia and gravity, and laws of time. */
+/* Loads: what acts on the links besides inertia and gravity. */
 #include <string.h>
 
 #include "blocks/multibody/multibody.h"
-
-/* The value of a law, and its first two derivatives. An input has none: it is held over a step. */
-double mb_law(const mb_view *m, int32_t law, double t, double *rate, double *second) {
-    const int32_t *record = m->laws + law * MB_LAW_FIELDS;
-    const double *p = m->p + record[MB_LAW_P];
-    *rate = *second = 0.0;
-    switch (record[MB_LAW_TYPE]) {
-        case MB_LAW_LINEAR: /* start, slope */
-            *rate = p[1];
-            return p[0] + p[1] * t;
-        case MB_LAW_SINE: { /* amplitude, omega, phase, offset */
-            const double angle = p[1] * t + p[2];
-            *rate = p[0] * p[1] * cos(angle);
-            *second = -p[0] * p[1] * p[1] * sin(angle);
-            return p[0] * sin(angle) + p[3];
-        }
-        case MB_LAW_INPUT: return m->u[record[MB_LAW_P]][0];
-        default: return p[0];
-    }
-}
 
 static int32_t link_of(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
 
@@ -45,134 +25,164 @@ void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, doubl
     mb_add_cross(m->link[link].w, arm, velocity);
 }
 
-/* Adds to a marker's place and velocity what its own laws do. */
-static void add_motion(const mb_view *m, int32_t marker, double t, double *P, double *V) {
-    const int32_t *record = m->markers + marker * MB_MARKER_FIELDS;
-    double local[3] = {0, 0, 0}, rate[3] = {0, 0, 0}, second = 0.0, turned[3];
-    int any = 0;
-    for (int k = 0; k < 3; k++)
-        if (record[MB_MARKER_LAW_X + k] >= 0) {
-            local[k] = mb_law(m, record[MB_MARKER_LAW_X + k], t, &rate[k], &second);
-            any = 1;
-        }
-    if (!any) return;
-    const int32_t link = record[MB_MARKER_LINK];
-    if (link >= 0) {
-        double R[9];
-        mb_multiply(m->link[link].R, m->data[link].R_body, R);
-        mb_rotate(R, local, turned);
-        mb_copy(turned, local);
-        mb_rotate(R, rate, turned);
-        mb_copy(turned, rate);
-        mb_add_cross(m->link[link].w, local, V);
-    }
-    mb_add(local, P);
-    mb_add(rate, V);
-}
-
-static void apply(const mb_view *m, int32_t marker, const double *P, const double *F, const double *N) {
+void mb_push(const mb_view *m, int32_t marker, const double *P, const double *F, const double *N) {
     const int32_t link = link_of(m, marker);
     if (link < 0) return;
     mb_link_state *s = &m->link[link];
-    double arm[3];
-    mb_sub(P, s->p, arm);
-    mb_add(F, s->F);
-    mb_add_cross(arm, F, s->N);
+    if (F) {
+        double arm[3];
+        mb_sub(P, s->p, arm);
+        mb_add(F, s->F);
+        mb_add_cross(arm, F, s->N);
+    }
     if (N) mb_add(N, s->N);
 }
 
-static void marker_rotation(const mb_view *m, int32_t marker, double *R) {
-    const int32_t link = link_of(m, marker);
-    if (link < 0)
-        memcpy(R, m->marker_data[marker].R, 9 * sizeof(double));
-    else
-        mb_multiply(m->link[link].R, m->marker_data[marker].R, R);
-}
-
-/* The axes of the body that a marker is on. */
-static void body_rotation(const mb_view *m, int32_t marker, double *R) {
-    const int32_t link = link_of(m, marker);
-    static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-    if (link < 0)
-        memcpy(R, identity, sizeof identity);
-    else
+static void add_load(const mb_view *m, const int32_t *force, double t) {
+    const int32_t i = force[MB_FORCE_I], link = link_of(m, i), axes = force[MB_FORCE_EXTRA];
+    double value[3], P[3], R[9];
+    for (int k = 0; k < 3; k++) value[k] = mb_coefficient(m, force[MB_FORCE_LAW] + k, t, 0.0, 0.0);
+    if (axes == MB_AXES_MARKER) {
+        mb_marker_axes(m, i, R);
+        mb_rotate(R, value, value);
+    } else if (axes == MB_AXES_BODY && link >= 0) { /* the ground's axes are the world's */
         mb_multiply(m->link[link].R, m->data[link].R_body, R);
+        mb_rotate(R, value, value);
+    }
+    mb_marker_motion(m, i, t, P, NULL, NULL);
+    if (force[MB_FORCE_TYPE] == MB_FORCE)
+        mb_push(m, i, P, value, NULL);
+    else
+        mb_push(m, i, P, NULL, value);
 }
 
-/* Length, rate and direction between two markers, laws of the markers included. */
-static double between(const mb_view *m, int32_t i, int32_t j, double t, double *P_i, double *P_j, double *d, double *rate) {
-    double V_i[3], V_j[3], dd[3];
-    mb_marker_place(m, i, P_i);
-    mb_marker_place(m, j, P_j);
-    mb_marker_velocity(m, i, P_i, V_i);
-    mb_marker_velocity(m, j, P_j, V_j);
-    add_motion(m, i, t, P_i, V_i);
-    add_motion(m, j, t, P_j, V_j);
+/* Stiffness, damping and actuator of a spring are three laws of t, x and v in a row. */
+static double spring_effort(const mb_view *m, const int32_t *force, double t, double x, double v) {
+    const int32_t law = force[MB_FORCE_LAW];
+    const double stretch = x - m->p[force[MB_FORCE_P]];
+    return mb_coefficient(m, law, t, x, v) * stretch + mb_coefficient(m, law + 1, t, x, v) * v + mb_coefficient(m, law + 2, t, x, v);
+}
+
+/* Tension pulls i towards j; without a length there is no direction and no force. */
+static void add_spring(const mb_view *m, const int32_t *force, double t) {
+    const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J];
+    double P_i[3], P_j[3], V_i[3], V_j[3], d[3], dd[3], F[3], opposite[3];
+    mb_marker_motion(m, i, t, P_i, V_i, NULL);
+    mb_marker_motion(m, j, t, P_j, V_j, NULL);
     mb_sub(P_j, P_i, d);
     mb_sub(V_j, V_i, dd);
     const double length = sqrt(mb_dot(d, d));
-    const double inverse = length > 1e-12 ? 1.0 / length : 0.0; /* no direction at no length */
-    for (int k = 0; k < 3; k++) d[k] *= inverse;
-    *rate = mb_dot(d, dd);
-    return length;
+    if (length <= 1e-12) return;
+    const double tension = spring_effort(m, force, t, length, mb_dot(d, dd) / length);
+    for (int k = 0; k < 3; k++) {
+        F[k] = force[MB_FORCE_EXTRA] >> k & 1 ? tension * d[k] / length : 0.0;
+        opposite[k] = -F[k];
+    }
+    mb_push(m, i, P_i, F, NULL);
+    mb_push(m, j, P_j, opposite, NULL);
 }
 
-/* Bushing: forces along and torques about the axes of marker i, from the displacement and the small rotation of j. */
-static void add_bushing(const mb_view *m, const int32_t *force, const double *p, double t) {
-    double P_i[3], P_j[3], d[3], rate, R_i[9], R_j[9], R[9], V_i[3], V_j[3], dv[3], local[3], local_v[3];
-    (void)between(m, force[MB_FORCE_I], force[MB_FORCE_J], t, P_i, P_j, d, &rate);
-    marker_rotation(m, force[MB_FORCE_I], R_i);
-    marker_rotation(m, force[MB_FORCE_J], R_j);
+/* Where marker j of a bushing is as seen from i: its place x, its turn R, and twice its small angles sin ψ times the axis. */
+static void see_bushing(const mb_view *m, const int32_t *force, double t, double *R_i, double *P_j, double *x, double *R, double *turn) {
+    double P_i[3], R_j[9], d[3];
+    mb_marker_motion(m, force[MB_FORCE_I], t, P_i, NULL, NULL);
+    mb_marker_motion(m, force[MB_FORCE_J], t, P_j, NULL, NULL);
+    mb_marker_axes(m, force[MB_FORCE_I], R_i);
+    mb_marker_axes(m, force[MB_FORCE_J], R_j);
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++) R[3 * r + c] = R_i[r] * R_j[c] + R_i[3 + r] * R_j[3 + c] + R_i[6 + r] * R_j[6 + c];
     mb_sub(P_j, P_i, d);
-    mb_rotate_back(R_i, d, local);
-    /* The velocity of j as seen from the turning body of i. */
-    const int32_t link_i = link_of(m, force[MB_FORCE_I]), link_j = link_of(m, force[MB_FORCE_J]);
-    mb_marker_velocity(m, force[MB_FORCE_I], P_j, V_i);
-    mb_marker_velocity(m, force[MB_FORCE_J], P_j, V_j);
-    mb_sub(V_j, V_i, dv);
-    mb_rotate_back(R_i, dv, local_v);
-    const double zero[3] = {0, 0, 0};
-    double spin[3], local_spin[3];
-    mb_sub(link_j < 0 ? zero : m->link[link_j].w, link_i < 0 ? zero : m->link[link_i].w, spin);
-    mb_rotate_back(R_i, spin, local_spin);
-    const double turn[3] = {0.5 * (R[7] - R[5]), 0.5 * (R[2] - R[6]), 0.5 * (R[3] - R[1])};
-    /* Stiffness and damping alternate, axis by axis; a plane has x, y and the turn about z only. */
-    const int planar = m->head[MB_PLANAR];
-    double F[3], N[3], world_F[3], world_N[3], opposite[3], opposite_N[3];
-    for (int k = 0; k < 3; k++) {
-        const double *along = planar && k == 2 ? NULL : p + 2 * k, *about = planar ? (k == 2 ? p + 4 : NULL) : p + 6 + 2 * k;
-        F[k] = along ? along[0] * local[k] + along[1] * local_v[k] : 0.0;
-        N[k] = about ? about[0] * turn[k] + about[1] * local_spin[k] : 0.0;
-    }
-    mb_rotate(R_i, F, world_F);
-    mb_rotate(R_i, N, world_N);
-    for (int k = 0; k < 3; k++) {
-        opposite[k] = -world_F[k];
-        opposite_N[k] = -world_N[k];
-    }
-    apply(m, force[MB_FORCE_I], P_j, world_F, world_N);
-    apply(m, force[MB_FORCE_J], P_j, opposite, opposite_N);
+    mb_rotate_back(R_i, d, x);
+    turn[0] = 0.5 * (R[7] - R[5]);
+    turn[1] = 0.5 * (R[2] - R[6]);
+    turn[2] = 0.5 * (R[3] - R[1]);
 }
 
-/* Efforts of springs, dampers, friction and stops on a joint's coordinate. EXTRA is the sign that turns the coordinate of
-   the tree into the joint's own. */
-static double joint_effort(const int32_t *force, const double *p, double q, double v) {
-    const double sign = force[MB_FORCE_EXTRA] < 0 ? -1.0 : 1.0, x = sign * q, rate = sign * v;
-    double effort = 0.0;
-    switch (force[MB_FORCE_TYPE]) {
-        case MB_JOINT_SPRING: effort = -p[0] * (x - p[2]) - p[1] * rate; break; /* stiffness, damping, free value */
-        case MB_FRICTION: effort = -p[0] * rate - p[1] * tanh(rate / p[2]); break; /* viscous, Coulomb, smoothing speed */
-        default: { /* stop: lower, upper, stiffness, damping; it only pushes */
-            const double over = x > p[1] ? x - p[1] : x < p[0] ? x - p[0] : 0.0;
-            if (over != 0.0) {
-                const double push = -p[2] * over - p[3] * rate;
-                effort = over > 0.0 ? fmin(push, 0.0) : fmax(push, 0.0);
-            }
-        }
+/* Stiffness and damping along axis k alternate, axis by axis; a plane has x, y and the turn about z only. */
+static const double *bushing_along(const mb_view *m, const int32_t *force, int k) {
+    return m->head[MB_PLANAR] && k == 2 ? NULL : m->p + force[MB_FORCE_P] + 2 * k;
+}
+static const double *bushing_about(const mb_view *m, const int32_t *force, int k) {
+    if (m->head[MB_PLANAR]) return k == 2 ? m->p + force[MB_FORCE_P] + 4 : NULL;
+    return m->p + force[MB_FORCE_P] + 6 + 2 * k;
+}
+
+/* Forces along and torques about the axes of marker i. */
+static void add_bushing(const mb_view *m, const int32_t *force, double t) {
+    const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J], link_i = link_of(m, i), link_j = link_of(m, j);
+    double R_i[9], P_i[3], P_j[3], x[3], R[9], turn[3], V_i[3], V_j[3], rate[3], arm[3], spin[3] = {0, 0, 0};
+    see_bushing(m, force, t, R_i, P_j, x, R, turn);
+    /* The velocity of j as seen from the turning body of i. */
+    mb_marker_motion(m, i, t, P_i, V_i, NULL);
+    mb_marker_motion(m, j, t, P_j, V_j, NULL);
+    mb_sub(P_j, P_i, arm);
+    if (link_i >= 0) mb_add_cross(m->link[link_i].w, arm, V_i);
+    mb_sub(V_j, V_i, rate);
+    mb_rotate_back(R_i, rate, rate);
+    if (link_j >= 0) mb_add(m->link[link_j].w, spin);
+    if (link_i >= 0) mb_axpy(-1.0, m->link[link_i].w, spin);
+    mb_rotate_back(R_i, spin, spin);
+    if (m->head[MB_PLANAR]) turn[2] = mb_measure(m, force[MB_FORCE_EXTRA], t);
+    double F[3], N[3], opposite[3], opposite_N[3];
+    for (int k = 0; k < 3; k++) {
+        const double *along = bushing_along(m, force, k), *about = bushing_about(m, force, k);
+        F[k] = along ? along[0] * x[k] + along[1] * rate[k] : 0.0;
+        N[k] = about ? about[0] * turn[k] + about[1] * spin[k] : 0.0;
     }
-    return sign * effort;
+    mb_rotate(R_i, F, F);
+    mb_rotate(R_i, N, N);
+    for (int k = 0; k < 3; k++) {
+        opposite[k] = -F[k];
+        opposite_N[k] = -N[k];
+    }
+    mb_push(m, i, P_j, F, N);
+    mb_push(m, j, P_j, opposite, opposite_N);
+}
+
+double mb_coordinate(int32_t sign, double q) {
+    const double value = sign < 0 ? -q : q, quarter = 1.5707963267948966;
+    return sign == 2 || sign == -2 ? value - quarter : value;
+}
+
+static void start_turn(int32_t sign, double *q) {
+    const double half = 3.141592653589793;
+    if ((sign == 2 || sign == -2) && mb_coordinate(sign, *q) <= -half) *q += sign < 0 ? -2.0 * half : 2.0 * half;
+}
+
+void mb_start_turns(const mb_view *m, double *q) {
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] >= MB_JOINT_SPRING && force[MB_FORCE_I] >= 0) start_turn(force[MB_FORCE_EXTRA], &q[force[MB_FORCE_I]]);
+    }
+    for (int32_t n = 0; n < m->head[MB_OUTPUTS]; n++) {
+        const int32_t *out = m->outputs + n * MB_OUT_FIELDS;
+        if (out[MB_OUT_TYPE] == MB_OUT_COORDINATE) start_turn(out[MB_OUT_AXIS], &q[out[MB_OUT_INDEX]]);
+    }
+}
+
+/* How far a coordinate is beyond its stops: lower, upper. */
+static double beyond(const double *p, double x) { return x > p[1] ? x - p[1] : x < p[0] ? x - p[0] : 0.0; }
+
+/* What acts on a joint's coordinate x with the rate v. */
+static double joint_effort(const mb_view *m, const int32_t *force, double t, double x, double v) {
+    const double *p = m->p + force[MB_FORCE_P];
+    switch (force[MB_FORCE_TYPE]) {
+        case MB_JOINT_SPRING: return -spring_effort(m, force, t, x, v);
+        case MB_FRICTION: { /* viscous, Coulomb, smoothing speed */
+            const double side = p[2] > 0.0 ? tanh(v / p[2]) : v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : 0.0;
+            return -p[0] * v - p[1] * side;
+        }
+        case MB_STOP: { /* stiffness and damping follow the limits; it only pushes */
+            const double over = beyond(p, x), push = -p[2] * over - p[3] * v;
+            return over > 0.0 ? fmin(push, 0.0) : over < 0.0 ? fmax(push, 0.0) : 0.0;
+        }
+        default: return mb_coefficient(m, force[MB_FORCE_LAW], t, x, v);
+    }
+}
+
+static double joint_coordinate(const mb_view *m, const int32_t *force, double t, const double *q) {
+    const int32_t i = force[MB_FORCE_I];
+    return i < 0 ? mb_measure(m, -1 - i, t) : mb_coordinate(force[MB_FORCE_EXTRA], q[i]);
 }
 
 /* Adds all loads to the links' F, N and to the joints' efforts. */
@@ -180,51 +190,52 @@ void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double
     const int32_t count = m->head[MB_FORCES];
     for (int32_t n = 0; n < count; n++) {
         const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
-        const double *p = m->p + force[MB_FORCE_P];
-        const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J];
-        double P_i[3], P_j[3], d[3], rate = 0.0, second = 0.0;
         switch (force[MB_FORCE_TYPE]) {
             case MB_FORCE:
-            case MB_TORQUE: {
-                double value[3], R[9], zero[3] = {0, 0, 0};
-                for (int k = 0; k < 3; k++) value[k] = mb_law(m, force[MB_FORCE_LAW] + k, t, &rate, &second);
-                if (force[MB_FORCE_EXTRA] != MB_AXES_WORLD) {
-                    if (force[MB_FORCE_EXTRA] == MB_AXES_BODY)
-                        body_rotation(m, i, R);
-                    else
-                        marker_rotation(m, i, R);
-                    mb_rotate(R, value, d);
-                    mb_copy(d, value);
-                }
-                mb_marker_place(m, i, P_i);
-                if (force[MB_FORCE_TYPE] == MB_FORCE)
-                    apply(m, i, P_i, value, NULL);
+            case MB_TORQUE: add_load(m, force, t); break;
+            case MB_SPRING: add_spring(m, force, t); break;
+            case MB_BUSHING: add_bushing(m, force, t); break;
+            default: {
+                const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J];
+                const double sign = force[MB_FORCE_EXTRA] < 0 ? -1.0 : 1.0, x = joint_coordinate(m, force, t, q);
+                double second;
+                if (i < 0)
+                    mb_measure_push(m, -1 - i, t, joint_effort(m, force, t, x, mb_measure_rate(m, -1 - i, t, &second)));
                 else
-                    apply(m, i, P_i, zero, value);
-                break;
+                    joint_force[j] += sign * joint_effort(m, force, t, x, sign * v[j]);
             }
-            case MB_SPRING: { /* stiffness, damping, free length; tension pulls i towards j */
-                const double length = between(m, i, j, t, P_i, P_j, d, &rate);
-                double ignored, more;
-                const double tension = p[0] * (length - p[2]) + p[1] * rate + mb_law(m, force[MB_FORCE_LAW], t, &ignored, &more);
-                double F[3], opposite[3];
-                for (int k = 0; k < 3; k++) {
-                    F[k] = force[MB_FORCE_EXTRA] >> k & 1 ? tension * d[k] : 0.0;
-                    opposite[k] = -F[k];
-                }
-                apply(m, i, P_i, F, NULL);
-                apply(m, j, P_j, opposite, NULL);
-                break;
-            }
-            case MB_BUSHING: add_bushing(m, force, p, t); break;
-            case MB_JOINT_EFFORT:
-                joint_force[j] += force[MB_FORCE_EXTRA] * mb_law(m, force[MB_FORCE_LAW], t, &rate, &second);
-                break;
-            default: joint_force[j] += joint_effort(force, p, q[i], v[j]);
         }
     }
 }
 
+/* Of a spring with a constant stiffness. */
+static double spring_energy(const mb_view *m, const int32_t *force, double x) {
+    const int32_t *law = m->laws + force[MB_FORCE_LAW] * MB_LAW_FIELDS;
+    if (law[MB_LAW_TYPE] != MB_LAW_CONSTANT) return 0.0;
+    const double stretch = x - m->p[force[MB_FORCE_P]];
+    return 0.5 * m->p[law[MB_LAW_P]] * stretch * stretch;
+}
+
+/* Along the axes Σ ½ k x². About them Σ a_n (1 - R_nn) with a_y + a_z = k_x and so on: that gives the torques k θ exactly
+   for a turn about any one axis and where all three are equal, else for small turns; none does for large ones. */
+static double bushing_energy(const mb_view *m, const int32_t *force, double t) {
+    double R_i[9], P_j[3], x[3], R[9], turn[3], energy = 0.0, stiffness[3] = {0, 0, 0};
+    see_bushing(m, force, t, R_i, P_j, x, R, turn);
+    for (int k = 0; k < 3; k++) {
+        const double *along = bushing_along(m, force, k), *about = bushing_about(m, force, k);
+        if (along) energy += 0.5 * along[0] * x[k] * x[k];
+        if (about) stiffness[k] = about[0];
+    }
+    if (m->head[MB_PLANAR]) {
+        const double angle = mb_measure(m, force[MB_FORCE_EXTRA], t);
+        return energy + 0.5 * stiffness[2] * angle * angle;
+    }
+    const double half = 0.5 * (stiffness[0] + stiffness[1] + stiffness[2]);
+    for (int k = 0; k < 3; k++) energy += (half - stiffness[k]) * (1.0 - R[4 * k]);
+    return energy;
+}
+
+/* Of weight, and of springs, stops and bushings with constant coefficients. Actuators and springs whose stiffness is a law keep none. */
 double mb_potential_energy(const mb_view *m, double t, const double *q) {
     double energy = 0.0;
     for (int32_t l = 0; l < m->link_count; l++) {
@@ -237,13 +248,23 @@ double mb_potential_energy(const mb_view *m, double t, const double *q) {
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
         const double *p = m->p + force[MB_FORCE_P];
-        if (force[MB_FORCE_TYPE] == MB_SPRING) {
-            double P_i[3], P_j[3], d[3], rate;
-            const double stretch = between(m, force[MB_FORCE_I], force[MB_FORCE_J], t, P_i, P_j, d, &rate) - p[2];
-            energy += 0.5 * p[0] * stretch * stretch;
-        } else if (force[MB_FORCE_TYPE] == MB_JOINT_SPRING) {
-            const double sign = force[MB_FORCE_EXTRA] < 0 ? -1.0 : 1.0, stretch = sign * q[force[MB_FORCE_I]] - p[2];
-            energy += 0.5 * p[0] * stretch * stretch;
+        switch (force[MB_FORCE_TYPE]) {
+            case MB_SPRING: {
+                double P_i[3], P_j[3], d[3];
+                mb_marker_motion(m, force[MB_FORCE_I], t, P_i, NULL, NULL);
+                mb_marker_motion(m, force[MB_FORCE_J], t, P_j, NULL, NULL);
+                mb_sub(P_j, P_i, d);
+                energy += spring_energy(m, force, sqrt(mb_dot(d, d)));
+                break;
+            }
+            case MB_BUSHING: energy += bushing_energy(m, force, t); break;
+            case MB_JOINT_SPRING: energy += spring_energy(m, force, joint_coordinate(m, force, t, q)); break;
+            case MB_STOP: {
+                const double over = beyond(p, joint_coordinate(m, force, t, q));
+                energy += 0.5 * p[2] * over * over;
+                break;
+            }
+            default: break;
         }
     }
     return energy;

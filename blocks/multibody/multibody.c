@@ -37,6 +37,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->laws = b->i + head[MB_AT_LAWS];
     m->forces = b->i + head[MB_AT_FORCES];
     m->outputs = b->i + head[MB_AT_OUTPUTS];
+    m->measures = b->i + head[MB_AT_MEASURES];
+    m->words = b->i + head[MB_AT_WORDS];
     m->mass_slots = b->i + head[MB_AT_MASS];
     m->permutation = b->i + head[MB_AT_PERMUTATION];
     m->row_start = b->i + head[MB_AT_ROW_START];
@@ -47,18 +49,41 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->p = b->p;
     m->u = b->u;
     m->settings = b->p + head[MB_SETTINGS];
+    m->since = INFINITY;
 
     double *z = b->z, *w = b->w;
     *memory = *scratch = 0;
     const int64_t links = m->link_count, nv = m->nv, nq = m->nq, rows = m->row_count;
     /* What is worked out once, and the states of a block with its own step, are memory; the rest is work space. */
     m->status = take(w, scratch, MB_STATUS_COUNT);
-    m->own = take(z, memory, head[MB_OWN_STEP] ? 7 * (nq + nv) : 0);
+    const int64_t implicit = head[MB_INTEGRATOR] == MB_IMPLICIT;
+    m->own = take(z, memory, (nq + nv) * (!head[MB_OWN_STEP] ? 0 : implicit ? 1 : 7));
+    mb_implicit *s = &m->implicit;
+    s->flags = take(z, memory, implicit * MB_IMPLICIT_FLAGS);
+    s->rate = take(z, memory, implicit * nv);
+    s->mean = take(z, memory, implicit * nv);
+    s->lambda = take(z, memory, implicit * rows);
+    s->inputs = take(z, memory, implicit * b->u_count);
+    s->stiffness = take(z, memory, implicit * nv * nv);
+    s->damping = take(z, memory, implicit * nv * nv);
+    s->matrix = take(w, scratch, implicit * nv * nv);
+    s->pivots = take(w, scratch, implicit * nv);
+    s->u = take(w, scratch, implicit * nv);
+    s->change = take(w, scratch, implicit * nv);
+    s->direction = take(w, scratch, implicit * nv);
+    s->q_start = take(w, scratch, implicit * nq);
+    s->q_moved = take(w, scratch, implicit * nq);
+    s->v_start = take(w, scratch, implicit * nv);
+    s->rate_start = take(w, scratch, implicit * nv);
+    s->mean_start = take(w, scratch, implicit * nv);
+    s->lambda_start = take(w, scratch, implicit * rows);
     m->data = (mb_link_data *)(void *)take(z, memory, links * (int64_t)(sizeof(mb_link_data) / sizeof(double)));
     m->marker_data = (mb_marker_data *)(void *)take(z, memory, m->marker_count * (int64_t)(sizeof(mb_marker_data) / sizeof(double)));
     m->body = (mb_body_data *)(void *)take(z, memory, m->body_count * (int64_t)(sizeof(mb_body_data) / sizeof(double)));
+    m->turns = take(z, memory, head[MB_MEASURES]);
     m->link = (mb_link_state *)(void *)take(w, scratch, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
     m->row_state = (mb_row_state *)(void *)take(w, scratch, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
+    m->cut_state = (mb_cut_state *)(void *)take(w, scratch, m->cut_count * (int64_t)(sizeof(mb_cut_state) / sizeof(double)));
     m->phi = take(w, scratch, rows);
     m->phi_rate = take(w, scratch, rows);
     m->bias = take(w, scratch, rows);
@@ -105,7 +130,8 @@ static int multibody_check(const bl_block *b) {
     const int64_t links = head[MB_LINKS], nq = head[MB_NQ], nv = head[MB_NV], bodies = head[MB_BODIES],
                   markers = head[MB_MARKERS], rows = head[MB_ROWS], cuts = head[MB_CUTS], paths = head[MB_PATHS],
                   pairs = head[MB_PAIRS], laws = head[MB_LAWS], forces = head[MB_FORCES], outputs = head[MB_OUTPUTS],
-                  nonzeros = head[MB_NONZEROS], masses = head[MB_MASS_ENTRIES];
+                  nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES];
+    if (!in_range(head[MB_INTEGRATOR], MB_RK4, MB_INTEGRATORS) || (head[MB_INTEGRATOR] != MB_RK4 && !head[MB_OWN_STEP])) return 0;
     if (links < 1 || nv < 1 || nq < nv || head[MB_SUBSTEPS] < 1 || head[MB_SUBSTEPS] > 1000000) return 0;
     const int planar = head[MB_PLANAR] != 0, own = head[MB_OWN_STEP] != 0, size = planar ? 2 : 3;
     if (!in_range(head[MB_GRAVITY], 0, b->p_count - size + 1) ||
@@ -116,12 +142,14 @@ static int multibody_check(const bl_block *b) {
         !fits_table(b, head[MB_AT_CUTS], cuts, MB_CUT_FIELDS) || !fits_table(b, head[MB_AT_PATHS], paths, MB_PATH_FIELDS) ||
         !fits_table(b, head[MB_AT_PAIRS], pairs, 1) || !fits_table(b, head[MB_AT_LAWS], laws, MB_LAW_FIELDS) ||
         !fits_table(b, head[MB_AT_FORCES], forces, MB_FORCE_FIELDS) || !fits_table(b, head[MB_AT_OUTPUTS], outputs, MB_OUT_FIELDS) ||
+        !fits_table(b, head[MB_AT_MEASURES], measures, MB_MEASURE_FIELDS) || !fits_table(b, head[MB_AT_WORDS], head[MB_WORDS], 1) ||
         !fits_table(b, head[MB_AT_MASS], masses, 1) || !fits_table(b, head[MB_AT_PERMUTATION], 2 * nv, 1) ||
         !fits_table(b, head[MB_AT_ROW_START], nv + 1, 1) || !fits_table(b, head[MB_AT_COLUMN_OF], nonzeros, 1) ||
         !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) ||
         !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1))
         return 0;
 
+    const bool massive = rows > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
     int64_t q_used = 0, v_used = 0, entries = 0;
     for (int64_t l = 0; l < links; l++) {
         const int32_t *link = b->i + head[MB_AT_LINKS] + l * MB_LINK_FIELDS;
@@ -140,10 +168,10 @@ static int multibody_check(const bl_block *b) {
             entries += speeds * (up_type == MB_SPHERICAL ? 3 : up_type == MB_FIXED ? 0 : 1);
             if (entries > masses) break;
         }
-        if (rows > 0 && entries > masses) return 0;
-        if (rows == 0) entries = 0;
+        if (massive && entries > masses) return 0;
+        if (!massive) entries = 0;
     }
-    if (q_used != nq || v_used != nv || (rows > 0 && entries != masses)) return 0;
+    if (q_used != nq || v_used != nv || (massive && entries != masses)) return 0;
     for (int64_t k = 0; k < bodies; k++) {
         const int32_t *at = b->i + head[MB_AT_BODIES] + k * MB_BODY_FIELDS;
         const int sizes[MB_BODY_FIELDS] = {1, planar ? 1 : 9, size, size, planar ? 1 : 4, size, planar ? 1 : 3};
@@ -160,10 +188,14 @@ static int multibody_check(const bl_block *b) {
     }
     for (int64_t k = 0; k < laws; k++) {
         const int32_t *law = b->i + head[MB_AT_LAWS] + k * MB_LAW_FIELDS;
-        const int numbers[MB_LAW_TYPES] = {1, 2, 4, 0};
-        if (!in_range(law[MB_LAW_TYPE], 0, MB_LAW_TYPES)) return 0;
-        const int64_t end = law[MB_LAW_TYPE] == MB_LAW_INPUT ? b->u_count : (int64_t)b->p_count - numbers[law[MB_LAW_TYPE]] + 1;
-        if (!in_range(law[MB_LAW_P], 0, end)) return 0;
+        if (!mb_law_check(b, law)) return 0;
+    }
+    for (int64_t k = 0; k < measures; k++) {
+        const int32_t *measure = b->i + head[MB_AT_MEASURES] + k * MB_MEASURE_FIELDS;
+        if (!in_range(measure[MB_MEASURE_TYPE], MB_LENGTH, MB_ANGLE + 1) || !in_range(measure[MB_MEASURE_I], 0, markers) ||
+            !in_range(measure[MB_MEASURE_J], 0, markers) || !in_range(measure[MB_MEASURE_ALONG], 0, 6) ||
+            !in_range(measure[MB_MEASURE_OF], 0, 6) || !in_range(measure[MB_MEASURE_START], 0, 6))
+            return 0;
     }
     for (int64_t k = 0; k < rows; k++) {
         const int32_t *row = b->i + head[MB_AT_ROWS] + k * MB_ROW_FIELDS;
@@ -214,13 +246,16 @@ static int multibody_check(const bl_block *b) {
         const int32_t *force = b->i + head[MB_AT_FORCES] + k * MB_FORCE_FIELDS;
         const int32_t type = force[MB_FORCE_TYPE];
         if (!in_range(type, 0, MB_FORCE_TYPES)) return 0;
-        const int on_joint = type >= MB_JOINT_SPRING, numbers[MB_FORCE_TYPES] = {0, 0, 3, planar ? 6 : 12, 3, 3, 4, 0};
+        const int on_joint = type >= MB_JOINT_SPRING, numbers[MB_FORCE_TYPES] = {0, 0, 1, planar ? 6 : 12, 1, 3, 4, 0};
         if (!in_range(force[MB_FORCE_P], 0, (int64_t)b->p_count - numbers[type] + 1)) return 0;
-        if (!in_range(force[MB_FORCE_EXTRA], -1, 8)) return 0;
-        if (on_joint ? !in_range(force[MB_FORCE_I], 0, nq) || !in_range(force[MB_FORCE_J], 0, nv)
+        if (on_joint ? !in_range(force[MB_FORCE_I], -measures, nq) || !in_range(force[MB_FORCE_J], 0, nv)
                      : !in_range(force[MB_FORCE_I], 0, markers) || !in_range(force[MB_FORCE_J], 0, markers))
             return 0;
-        const int needed = type <= MB_TORQUE ? 3 : type == MB_SPRING || type == MB_JOINT_EFFORT ? 1 : 0;
+        if (on_joint                                ? !in_range(force[MB_FORCE_EXTRA], -2, 3)
+            : type == MB_BUSHING && planar          ? !in_range(force[MB_FORCE_EXTRA], 0, measures)
+                                                    : !in_range(force[MB_FORCE_EXTRA], 0, 8))
+            return 0;
+        const int needed = type <= MB_SPRING || type == MB_JOINT_SPRING ? 3 : type == MB_JOINT_EFFORT ? 1 : 0;
         if (needed && !in_range(force[MB_FORCE_LAW], 0, laws - needed + 1)) return 0;
     }
     if (b->y_count != outputs) return 0;
@@ -230,7 +265,9 @@ static int multibody_check(const bl_block *b) {
         if (!in_range(type, 0, MB_OUT_TYPES)) return 0;
         const int vector = type <= MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
         if (b->y_width[k] != (type == MB_OUT_QUATERNION ? 4 : vector ? 3 : 1)) return 0;
+        const bool coordinate = type >= MB_OUT_COORDINATE && type <= MB_OUT_JOINT_ACCELERATION;
         const int64_t end = type <= MB_OUT_ANGULAR_ACCELERATION ? markers
+                            : coordinate && out[MB_OUT_AXIS] == 0 ? measures
                             : type == MB_OUT_COORDINATE         ? nq
                             : type == MB_OUT_SPEED || type == MB_OUT_JOINT_ACCELERATION ? nv
                             : type == MB_OUT_DRIVER_EFFORT ? rows
@@ -259,7 +296,10 @@ static int multibody_init(bl_block *b, double t) {
     mb_prepare(&m);
     double *q = states(b, &m), *v = q + m.nq;
     mb_pose_from_bodies(&m, q, v);
-    return mb_project(&m, t, q, v, MB_INIT_LIMIT) ? BL_OK : BL_ERROR_BLOCK;
+    mb_start_turns(&m, q);
+    if (!mb_project(&m, t, q, v, MB_INIT_LIMIT)) return BL_ERROR_BLOCK;
+    mb_keep_turns(&m, t, q);
+    return BL_OK;
 }
 
 /* The wrench that a joint passes to the body of its second marker: through a tree joint from the recursion, through a
@@ -338,6 +378,7 @@ static int multibody_output(bl_block *b, double t) {
         if (reactions) find_wrenches(&m, t, q, v);
     } else {
         mb_positions(&m, q);
+        mb_inertias(&m);
         mb_velocities(&m, v);
         if (m.row_count > 0) mb_rows_position(&m, t);
     }
@@ -347,9 +388,11 @@ static int multibody_output(bl_block *b, double t) {
         double *y = b->y[k];
         const int32_t link = out[MB_OUT_TYPE] <= MB_OUT_ANGULAR_ACCELERATION ? m.markers[index * MB_MARKER_FIELDS + MB_MARKER_LINK] : -1;
         const mb_link_state *s = link >= 0 ? &m.link[link] : NULL;
-        double P[3], arm[3], turned[3], R[9];
+        const bool measured = out[MB_OUT_AXIS] == 0; /* not a coordinate of the tree */
+        const double sign = out[MB_OUT_AXIS] < 0 ? -1.0 : 1.0;
+        double P[3], V[3], R[9], rate = 0.0, second = 0.0;
         switch (out[MB_OUT_TYPE]) {
-            case MB_OUT_POSITION: mb_marker_place(&m, index, y); break;
+            case MB_OUT_POSITION: mb_marker_motion(&m, index, t, y, NULL, NULL); break;
             case MB_OUT_QUATERNION:
                 if (s)
                     mb_multiply(s->R, m.marker_data[index].R, R);
@@ -357,29 +400,22 @@ static int multibody_output(bl_block *b, double t) {
                     memcpy(R, m.marker_data[index].R, sizeof R);
                 mb_to_quaternion(R, y);
                 break;
-            case MB_OUT_VELOCITY:
-                mb_marker_place(&m, index, P);
-                mb_marker_velocity(&m, index, P, y);
-                break;
+            case MB_OUT_VELOCITY: mb_marker_motion(&m, index, t, P, y, NULL); break;
             case MB_OUT_ANGULAR_VELOCITY:
                 for (int c = 0; c < 3; c++) y[c] = s ? s->w[c] : 0.0;
                 break;
-            case MB_OUT_ACCELERATION:
-                memset(y, 0, 3 * sizeof(double));
-                if (!s) break;
-                mb_marker_place(&m, index, P);
-                mb_sub(P, s->p, arm);
-                mb_copy(s->vd, y);
-                mb_add_cross(s->wd, arm, y);
-                mb_cross(s->w, arm, turned);
-                mb_add_cross(s->w, turned, y);
-                break;
+            case MB_OUT_ACCELERATION: mb_marker_motion(&m, index, t, P, V, y); break;
             case MB_OUT_ANGULAR_ACCELERATION:
                 for (int c = 0; c < 3; c++) y[c] = s ? s->wd[c] : 0.0;
                 break;
-            case MB_OUT_COORDINATE: *y = (out[MB_OUT_AXIS] < 0 ? -1.0 : 1.0) * q[index]; break;
-            case MB_OUT_SPEED: *y = (out[MB_OUT_AXIS] < 0 ? -1.0 : 1.0) * v[index]; break;
-            case MB_OUT_JOINT_ACCELERATION: *y = (out[MB_OUT_AXIS] < 0 ? -1.0 : 1.0) * m.acceleration[index]; break;
+            case MB_OUT_COORDINATE:
+                *y = measured ? mb_measure(&m, index, t) : mb_coordinate(out[MB_OUT_AXIS], q[index]);
+                break;
+            case MB_OUT_SPEED: *y = measured ? mb_measure_rate(&m, index, t, &second) : sign * v[index]; break;
+            case MB_OUT_JOINT_ACCELERATION:
+                if (measured) rate = mb_measure_rate(&m, index, t, &second);
+                *y = measured ? second : sign * m.acceleration[index];
+                break;
             case MB_OUT_REACTION_FORCE: reaction(&m, index, out[MB_OUT_AXIS], 0, y); break;
             case MB_OUT_REACTION_TORQUE: reaction(&m, index, out[MB_OUT_AXIS], 1, y); break;
             case MB_OUT_DRIVER_EFFORT: *y = -m.lambda[index]; break;
@@ -430,19 +466,27 @@ static int multibody_project(bl_block *b, double t) {
     mb_view m;
     open_view(b, &m);
     normalise(&m, b->x);
-    return mb_project(&m, t, b->x, b->x + m.nq, MB_STEP_LIMIT) ? BL_OK : BL_ERROR_BLOCK;
+    if (!mb_project(&m, t, b->x, b->x + m.nq, MB_STEP_LIMIT)) return BL_ERROR_BLOCK;
+    mb_keep_turns(&m, t, b->x);
+    return BL_OK;
 }
 
-/* Classical Runge–Kutta steps of the block's own. */
+/* The block's own steps: implicit, or classical Runge–Kutta. */
 static int multibody_advance(bl_block *b, double t, double dt) {
     mb_view m;
     open_view(b, &m);
     const int64_t n = m.nq + m.nv;
     const int32_t substeps = m.head[MB_SUBSTEPS];
+    m.since = t;
     const double h = dt / substeps, nodes[4] = {0.0, 0.5, 0.5, 1.0};
     double *x = m.own, *start = x + n, *k = start + n, *trial = k + 4 * n;
     for (int32_t step = 0; step < substeps; step++) {
         const double now = t + step * h;
+        if (m.head[MB_INTEGRATOR] == MB_IMPLICIT) {
+            if (!mb_implicit_advance(b, &m, now, h, x, x + m.nq)) return BL_ERROR_BLOCK;
+            mb_keep_turns(&m, now + h, x);
+            continue;
+        }
         memcpy(start, x, (size_t)n * sizeof(double));
         for (int s = 0; s < 4; s++) {
             double *slope = k + s * n;
@@ -454,6 +498,7 @@ static int multibody_advance(bl_block *b, double t, double dt) {
         for (int64_t i = 0; i < n; i++) x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
         normalise(&m, x);
         if (!mb_project(&m, now + h, x, x + m.nq, MB_STEP_LIMIT)) return BL_ERROR_BLOCK;
+        mb_keep_turns(&m, now + h, x);
     }
     return BL_OK;
 }

@@ -30,9 +30,17 @@ enum { MB_AT_MASS_OF, MB_AT_INERTIA_OF, MB_AT_COM_OF, MB_AT_POSITION_OF, MB_AT_R
 enum { MB_ROW_TYPE, MB_ROW_I, MB_ROW_J, MB_ROW_A, MB_ROW_B, MB_ROW_VALUE, MB_ROW_FIELDS };
 enum { MB_CUT_ROW, MB_CUT_ROWS, MB_CUT_PATH, MB_CUT_PATHS, MB_CUT_PAIR, MB_CUT_J, MB_CUT_FIELDS };
 enum { MB_PATH_V, MB_PATH_LINK, MB_PATH_AXIS, MB_PATH_SIDE, MB_PATH_FIELDS };
-enum { MB_LAW_TYPE, MB_LAW_P, MB_LAW_FIELDS };
-enum { MB_LAW_CONSTANT, MB_LAW_LINEAR, MB_LAW_SINE, MB_LAW_INPUT, MB_LAW_TYPES };
-/* I, J: markers, or the numbers of a joint's coordinate in q and in v. EXTRA: axes of a load, components of a spring, sign of a coordinate. */
+/* P: the first of its numbers, its input port, or the first word of its program. N, OF: points of a table and its variable, words of a
+   program, or the input ports of rate and acceleration (-1: none, 0 all the time). SHIFT: whether a quarter turn is added. */
+enum { MB_LAW_TYPE, MB_LAW_P, MB_LAW_N, MB_LAW_OF, MB_LAW_SHIFT, MB_LAW_FIELDS };
+enum { MB_LAW_CONSTANT, MB_LAW_LINEAR, MB_LAW_SINE, MB_LAW_INPUT, MB_LAW_TABLE, MB_LAW_FORMULA };
+enum { MB_OF_TIME, MB_OF_PLACE, MB_OF_RATE };
+/* ALONG: the axis of a length, or that of an angle, which is of OF from START. */
+enum { MB_MEASURE_TYPE, MB_MEASURE_I, MB_MEASURE_J, MB_MEASURE_ALONG, MB_MEASURE_OF, MB_MEASURE_START, MB_MEASURE_FIELDS };
+enum { MB_LENGTH, MB_ANGLE };
+/* I, J: markers, or the numbers of a joint's coordinate in q and in v; I below zero is measure -1 - I. LAW: the first of one law, or of three:
+   components of a load; stiffness, damping and actuator of a spring. P: other numbers. EXTRA: axes of a load, components of a spring, the measured
+   angle of a planar bushing; for a coordinate its sign in the tree, ±2 where the tree is a quarter turn ahead. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
 enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_FORCE_TYPES };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
@@ -44,13 +52,15 @@ enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOC
 
 /* The head of the integers. */
 enum { MB_LINKS, MB_NQ, MB_NV, MB_BODIES, MB_MARKERS, MB_ROWS, MB_CUTS, MB_PATHS, MB_PAIRS, MB_JACOBIAN, MB_LAWS, MB_FORCES,
-       MB_OUTPUTS, MB_NONZEROS, MB_MASS_ENTRIES, MB_OWN_STEP, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
-       MB_AT_LINKS, MB_AT_BODIES, MB_AT_MARKERS, MB_AT_ROWS, MB_AT_CUTS, MB_AT_PATHS, MB_AT_PAIRS, MB_AT_LAWS, MB_AT_FORCES, MB_AT_OUTPUTS,
+       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_MASS_ENTRIES, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
+       MB_AT_LINKS, MB_AT_BODIES, MB_AT_MARKERS, MB_AT_ROWS, MB_AT_CUTS, MB_AT_PATHS, MB_AT_PAIRS, MB_AT_LAWS, MB_AT_FORCES, MB_AT_OUTPUTS, MB_AT_MEASURES, MB_AT_WORDS,
        MB_AT_MASS, MB_AT_PERMUTATION, MB_AT_ROW_START, MB_AT_COLUMN_OF, MB_AT_SLOT_OF, MB_AT_COLUMN_START, MB_AT_ROW_OF,
        MB_HEAD };
 
 /* Settings, in this order among the parameters. */
-enum { MB_ALPHA, MB_TOLERANCE, MB_SETTINGS_COUNT };
+enum { MB_ALPHA, MB_TOLERANCE, MB_RADIUS, MB_SETTINGS_COUNT };
+
+enum { MB_RK4, MB_IMPLICIT, MB_INTEGRATORS }; /* of own steps */
 
 typedef struct {
     double R[9], p[3];          /* of the joint frame in the parent link */
@@ -81,13 +91,28 @@ typedef struct {
     double F_i[3], P_i[3], N_i[3], F_j[3], P_j[3], N_j[3];
 } mb_row_state;
 
+/* Where the two markers of a closure are. */
+typedef struct {
+    double P_i[3], P_j[3], R_i[9], R_j[9];
+} mb_cut_state;
+
+/* What implicit steps need. `rate` is v'; `mean` the averaged acceleration of generalised-α. */
+typedef struct {
+    double *flags, *rate, *mean, *lambda, *inputs, *stiffness, *damping;      /* memory: nv, rows, inputs, nv × nv */
+    double *matrix, *pivots, *u, *change, *direction;                         /* work space: nv × nv, nv */
+    double *q_start, *q_moved, *v_start, *rate_start, *mean_start, *lambda_start;
+} mb_implicit;
+
+enum { MB_IMPLICIT_STARTED, MB_IMPLICIT_FRESH, MB_IMPLICIT_FLAGS };
+
 typedef struct {
     const int32_t *head, *links, *markers, *rows, *cuts, *paths, *pairs, *laws, *forces, *outputs, *mass_slots;
     const int32_t *permutation, *row_start, *column_of, *slot_of, *column_start, *row_of;
-    const int32_t *bodies;
+    const int32_t *bodies, *measures, *words;
     const double *p, *const *u;
     const double *settings;
     double gravity[3];
+    double since; /* when the inputs were taken that a step of its own holds; else they are those of the time */
     int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros;
 
     mb_link_data *data;
@@ -95,6 +120,7 @@ typedef struct {
     mb_body_data *body;
     mb_link_state *link;
     mb_row_state *row_state;
+    mb_cut_state *cut_state;
     double *phi, *phi_rate, *bias, *lambda, *alpha, *row_work; /* one for each row */
     double *jacobian;                                /* one block for each closure: rows × path */
     double *force;                                   /* generalised forces, nv */
@@ -103,7 +129,9 @@ typedef struct {
     double *k_diagonal, *k_off, *pivot, *factor;     /* K, and its factors: L by columns */
     double *articulated;                             /* 34 for each link */
     double *status;                                  /* iterations, residual, converged */
+    double *turns;                                   /* of each measure, its value after the last step */
     double *own;                                     /* q and v of a block with its own step, and its work space */
+    mb_implicit implicit;
 } mb_view;
 
 enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
@@ -115,6 +143,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch);
 void mb_prepare(mb_view *m);
 void mb_pose_from_bodies(mb_view *m, double *q, double *v);
 void mb_positions(mb_view *m, const double *q);
+void mb_inertias(mb_view *m);
 void mb_velocities(mb_view *m, const double *v);
 void mb_mass(mb_view *m);
 void mb_bias_forces(mb_view *m, double *force);
@@ -136,16 +165,40 @@ int mb_factor(mb_view *m);
 void mb_solve(const mb_view *m, double *x);
 void mb_mass_times(const mb_view *m, const double *x, double *out);
 
-/* load.c */
+/* laws.c */
+bool mb_law_check(const bl_block *b, const int32_t *law);
+/* A law of time, and its first two derivatives. */
 double mb_law(const mb_view *m, int32_t law, double t, double *rate, double *second);
+/* The value of a law of time, of a length or coordinate x and of its rate v. */
+double mb_coefficient(const mb_view *m, int32_t law, double t, double x, double v);
+
+/* measure.c */
+void mb_marker_axes(const mb_view *m, int32_t marker, double *R);
+/* A marker's place with what its laws do, its velocity and acceleration; V and A may be NULL. */
+void mb_marker_motion(const mb_view *m, int32_t marker, double t, double *P, double *V, double *A);
+double mb_measure(const mb_view *m, int32_t measure, double t);
+double mb_measure_rate(const mb_view *m, int32_t measure, double t, double *second);
+void mb_measure_push(const mb_view *m, int32_t measure, double t, double effort);
+void mb_keep_turns(mb_view *m, double t, const double *q);
+
+/* load.c */
+/* Adds a force at P and a couple to the link of a marker; either may be NULL. */
+void mb_push(const mb_view *m, int32_t marker, const double *P, const double *F, const double *N);
+/* A coordinate of a joint from that of the tree, by its sign of MB_FORCE_EXTRA. */
+double mb_coordinate(int32_t sign, double q);
+/* Puts coordinates that are a quarter turn behind the tree between -π and π. */
+void mb_start_turns(const mb_view *m, double *q);
 void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double *joint_force);
 double mb_potential_energy(const mb_view *m, double t, const double *q);
-/* A marker's place, and its velocity if `velocity` is not NULL; link -1 is the ground. */
+/* A marker's place and velocity, as fixed on its link; link -1 is the ground. */
 void mb_marker_place(const mb_view *m, int32_t marker, double *P);
 void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, double *velocity);
 
 /* dynamics.c */
 int mb_accelerations(mb_view *m, double t, const double *q, const double *v);
 int mb_project(mb_view *m, double t, double *q, double *v, int limit);
+
+/* implicit.c */
+int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double *q, double *v);
 
 #endif

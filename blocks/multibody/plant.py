@@ -43,6 +43,7 @@ _OUT_SYSTEM = {
     "residual": (16, None, "last change of an acceleration"),
 }
 _NEEDS_ACCELERATION = {4, 5, 8, 9, 10, 11, 15, 16}
+_LARGEST_IMPLICIT = 300
 _RENAMED = {
     "position": "initial_position",
     "rotation": "initial_rotation",
@@ -69,10 +70,17 @@ class Plant(NativeBlock):
         Paths of what is shown; see `list_outputs`.
     mode
         ``"continuous"``: integrated with the rest of the diagram, so that a stiff neighbour is
-        coupled strongly. ``"own_step"``: by its own Runge–Kutta steps, with the inputs held over
-        each period.
+        coupled strongly. ``"own_step"``: by its own steps, with the inputs held over each period.
+    integrator
+        Of its own steps. ``"rk4"``: classical Runge–Kutta, the most accurate where it is stable;
+        see `System.largest_stable_step`. ``"implicit"``: generalised-α of order two, stable with
+        stiff forces at any step. A step that does not converge is tried in two halves, then the
+        run stops.
     substeps
         Own steps in each period.
+    spectral_radius
+        Of implicit steps, between 0 and 1: what one step leaves of an oscillation far too fast for
+        it. 1 is the trapezoidal rule, which damps nothing; 0 damps most.
     """
 
     kernel = "multibody"
@@ -84,7 +92,9 @@ class Plant(NativeBlock):
         outputs: Sequence[str] = (),
         *,
         mode: Literal["continuous", "own_step"] = "continuous",
+        integrator: Literal["rk4", "implicit"] = "rk4",
         substeps: int = 1,
+        spectral_radius: float = 0.8,
     ) -> None:
         system.validate()
         if mode not in ("continuous", "own_step"):
@@ -92,10 +102,16 @@ class Plant(NativeBlock):
         if not isinstance(substeps, int) or substeps < 1:
             raise DiagramError(f"`substeps` is a whole number, at least 1; got {substeps!r}.")
         own = mode == "own_step"
+        radius = _read_integrator(integrator, own, spectral_radius)
         if own:
             self.kernel = "multibody_own_step"  # type: ignore[misc]
         self.system = system
-        writer = _Writer(system, list(inputs), list(outputs), own, substeps)
+        writer = _Writer(system, list(inputs), list(outputs), own, substeps, radius)
+        if radius is not None and writer.tree.nv > _LARGEST_IMPLICIT:
+            raise DiagramError(
+                f"`{system.name}` has {writer.tree.nv} speeds: implicit steps take up to "
+                f"{_LARGEST_IMPLICIT}, because their matrix is full. Take integrator='rk4'."
+            )
         integers, memory, scratch = writer.write()
         shown = writer.output_ports
         direct = [
@@ -115,6 +131,22 @@ class Plant(NativeBlock):
             scratch=scratch,
             integers=integers,
         )
+
+
+def _read_integrator(integrator: str, own: bool, radius: float) -> float | None:
+    """Return the spectral radius of implicit steps, None for the others."""
+    if integrator not in ("rk4", "implicit"):
+        raise DiagramError(f"`integrator` is 'rk4' or 'implicit', got {integrator!r}.")
+    if not 0.0 <= radius <= 1.0:
+        raise DiagramError(f"`spectral_radius` is between 0 and 1, got {radius!r}.")
+    if integrator == "rk4":
+        return None
+    if not own:
+        raise DiagramError(
+            "integrator='implicit' takes steps of its own: say mode='own_step' too. In mode "
+            "'continuous' the solver of the diagram integrates; choose it there."
+        )
+    return float(radius)
 
 
 def list_outputs(system: System) -> list[str]:
@@ -149,11 +181,19 @@ class _Writer:
     """Collects the tables of one mechanism."""
 
     def __init__(
-        self, system: System, inputs: list[str], outputs: list[str], own: bool, substeps: int
+        self,
+        system: System,
+        inputs: list[str],
+        outputs: list[str],
+        own: bool,
+        substeps: int,
+        radius: float | None,
     ) -> None:
         self.system = system
         self.own = own
         self.substeps = substeps
+        self.implicit = radius is not None
+        self.radius = radius
         self.tree: Tree = grow_tree(system)
         self.input_names: list[str] = []
         self.input_ports: list[Port] = []
@@ -272,7 +312,7 @@ class _Writer:
         cliques = [sorted({*(p[0] for p in path)}) for path in paths]
         cliques += self._ancestor_pairs()
         pattern = find_pattern(tree.nv, cliques)
-        mass_slots = self._mass_slots(pattern.slot) if cuts else []
+        mass_slots = self._mass_slots(pattern.slot) if cuts or self.implicit else []
         pairs: list[int] = []
         jacobian = 0
         cut_records: list[list[int]] = []
@@ -284,7 +324,7 @@ class _Writer:
             pairs += [
                 pattern.slot(path[a][0], path[b][0]) for a in range(len(path)) for b in range(a + 1)
             ]
-        settings = self._hide([1e6, 1e-13])
+        settings = self._hide([1e6, 1e-12, self.radius or 0.0])
         self._close_parameters()
         nonzeros = len(pattern.column_of)
         tables: list[Any] = [
@@ -295,7 +335,8 @@ class _Writer:
         head = [
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self._laws), len(forces), len(outputs),
-            nonzeros, len(mass_slots), int(self.own), self.substeps, int(self.system.planar),
+            nonzeros, len(mass_slots), int(self.own), int(self.implicit), self.substeps,
+            int(self.system.planar),
             self._place["gravity"], settings,
         ]  # fmt: skip
         starts, body_of_tables = [], []
@@ -306,16 +347,20 @@ class _Writer:
             body_of_tables += flat
             at += len(flat)
         integers = [*head, *starts, *body_of_tables]
-        return integers, *self._sizes(len(rows), jacobian, nonzeros)
+        return integers, *self._sizes(len(rows), len(cuts), jacobian, nonzeros)
 
-    def _sizes(self, rows: int, jacobian: int, nonzeros: int) -> tuple[int, int]:
+    def _sizes(self, rows: int, cuts: int, jacobian: int, nonzeros: int) -> tuple[int, int]:
         """Memory and work space: the same walk as mb_open."""
         tree = self.tree
         links, nv, nq = len(tree.links), tree.nv, tree.nq
-        own = 7 * (nq + nv) if self.own else 0
+        own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 37 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
         articulated = 33 * links if rows == 0 else 0
-        scratch = 4 + 61 * links + 24 * rows + jacobian + 8 * nv + 3 * nonzeros + articulated
+        scratch = 4 + 61 * links + 24 * rows + 24 * cuts + jacobian + 8 * nv + 3 * nonzeros
+        scratch += articulated
+        if self.implicit:
+            memory += 2 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
+            scratch += nv * nv + 7 * nv + 2 * nq + rows
         return memory, scratch
 
     def _close_parameters(self) -> None:

@@ -146,12 +146,22 @@ class System(JointMethods, ForceMethods):
         outputs: Sequence[str] = (),
         *,
         mode: Literal["continuous", "own_step"] = "continuous",
+        integrator: Literal["rk4", "implicit"] = "rk4",
         substeps: int = 1,
+        spectral_radius: float = 0.8,
     ) -> Plant:
         """Return the mechanism as a block of a diagram; see `Plant` for the arguments."""
         from .plant import Plant
 
-        return Plant(self, inputs, outputs, mode=mode, substeps=substeps)
+        return Plant(
+            self,
+            inputs,
+            outputs,
+            mode=mode,
+            integrator=integrator,
+            substeps=substeps,
+            spectral_radius=spectral_radius,
+        )
 
     def draw(
         self,

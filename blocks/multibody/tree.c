@@ -241,10 +241,15 @@ void mb_positions(mb_view *m, const double *q) {
         }
         mb_copy(s->r, s->p);
         if (link[MB_LINK_PARENT] >= 0) mb_add(m->link[link[MB_LINK_PARENT]].p, s->p);
-        if (data->mass != 0.0 || link[MB_LINK_BODY] >= 0) {
-            mb_rotate(s->R, data->com, s->c);
-            mb_rotate_tensor(s->R, data->inertia, s->inertia);
-        }
+    }
+}
+
+/* Centres of mass and inertias in world axes: what forces and energies need besides the poses. */
+void mb_inertias(mb_view *m) {
+    for (int32_t l = 0; l < m->link_count; l++) {
+        if (link_record(m, l)[MB_LINK_BODY] < 0) continue;
+        mb_rotate(m->link[l].R, m->data[l].com, m->link[l].c);
+        mb_rotate_tensor(m->link[l].R, m->data[l].inertia, m->link[l].inertia);
     }
 }
 

@@ -14,13 +14,13 @@ from biella.blocks.expression import Expression
 from biella.blocks.formula import TALLEST
 from biella.errors import PlanError
 from biella.scheduler.engine import Instance
-from biella.scheduler.plan import Plan, write_sections
+from biella.scheduler.plan import BLOCK_RECORD, Plan, write_sections
 
 pytestmark = pytest.mark.engine
 
 ELEMENTS = {"SIZE": "<i8", "RATE": "<i8", "TIME": "<f8", "PARA": "<f8"}
 TEXT = ("META", "KERN", "PATH", "NOTE")
-INTEGER_COUNT = 14  # field of a block's record
+INTEGER_COUNT = list(BLOCK_RECORD.names or ()).index("i_count")
 OPERANDS = {0: 2, 1: 2, 2: 2, 3: 1}
 OPCODES, CLIP, HYPOT = 50, 8, 27
 

@@ -217,7 +217,7 @@ class Scene:
 
     def _bounds(self) -> Bounds:
         low, high = self._low - 10.0, self._high + 10.0
-        for frame in (self.frames[0], self.frames[-1]):
+        for frame in _some(self.frames, 12):
             for stroke in (*self.ground, *self.moving_strokes(frame)):
                 low = np.minimum(low, stroke.points.min(axis=0))
                 high = np.maximum(high, stroke.points.max(axis=0))
@@ -226,9 +226,9 @@ class Scene:
         return Bounds(low - room - _MARGIN, high + room + _MARGIN)
 
 
-def _some(frames: Sequence[Snapshot]) -> list[Snapshot]:
-    """Return up to 200 of many poses, the first and the last among them."""
-    return [frames[n] for n in np.unique(np.linspace(0, len(frames) - 1, 200).astype(int))]
+def _some(frames: Sequence[Snapshot], most: int = 200) -> list[Snapshot]:
+    """Return a few of many poses, the first and the last among them."""
+    return [frames[n] for n in np.unique(np.linspace(0, len(frames) - 1, most).astype(int))]
 
 
 def _marks(system: System) -> list[tuple[Body, Array]]:

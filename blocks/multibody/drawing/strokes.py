@@ -51,7 +51,6 @@ class Stroke:
     layer: float = JOINT_LAYER
     tint: float = 1.0
     alpha: float = 1.0
-    dashed: bool = False
 
     @property
     def closed(self) -> bool:

@@ -1,0 +1,548 @@
+"""The laboratory of formulations: formulas, methods against each other, and published figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from biella.blocks.multibody import Formula, Linear, Sine, System, mechanisms
+from biella.blocks.multibody.formulations import (
+    INDEX_3,
+    METHODS,
+    AbstractModel,
+    Equations,
+    EulerModel,
+    FormulationError,
+    NaturalModel,
+    PlanarModel,
+    assemble,
+    baumgarte,
+    compare,
+    consistent_velocity,
+    make_model,
+    project_position,
+    project_velocity,
+    report_redundancy,
+    run,
+)
+from biella.blocks.multibody.formulations.euler_parameters import transformations
+from biella.blocks.multibody.formulations.greville import pseudoinverse
+from biella.blocks.multibody.formulations.index3 import step as index3_step
+from biella.blocks.multibody.formulations.natural import mass_block
+from biella.blocks.multibody.formulations.partitioning import full_pivots
+from biella.blocks.multibody.formulations.qtz import decompose
+from biella.blocks.multibody.formulations.udwadia_kalaba import accelerations as udwadia_kalaba
+from biella.blocks.multibody.joints import PLANAR, SPATIAL
+from biella.blocks.multibody.rotations import rotation_about, skew
+
+Array = NDArray[np.float64]
+
+EXACT = [name for name in METHODS if name != "penalty"]
+SETS: dict[str, type[AbstractModel]] = {"natural": NaturalModel, "euler": EulerModel}
+
+
+def state(model: AbstractModel, seed: int = 0, size: float = 0.05) -> tuple[Array, Array]:
+    """Return a random state that satisfies the constraints, near the given pose, at t = 0."""
+    rng = np.random.default_rng(seed)
+    q = assemble(model, 0.0, model.q0 + size * rng.normal(size=model.n))
+    v, _ = consistent_velocity(model, 0.0, q, rng.normal(size=model.n))
+    return q, v
+
+
+def jointed(kind: str, planar: bool) -> System:
+    """Return two free bodies with centres of mass off their frames, and one joint, all driven."""
+    rng = np.random.default_rng(3)
+    s = System("pair", planar=planar)
+
+    def vector() -> Any:
+        return rng.normal(size=2 if planar else 3)
+
+    bodies = [
+        s.body(
+            name,
+            mass=2.0,
+            inertia=0.7 if planar else (0.5, 0.6, 0.7),
+            com=vector(),
+            position=vector(),
+            rotation=0.4 if planar else rotation_about([0.6, 0.0, 0.8], 0.7),
+            free=True,
+        )
+        for name in ("a", "b")
+    ]
+    moves = {"x": Sine(0.1, 2.0, 0.3), "y": Linear(0.0, 0.2)}
+    if kind == "distance":
+        first = bodies[0].marker("m", vector(), motion=moves)
+        s.distance("joint", first, bodies[1].marker("m", vector()), length=1.3)
+        return s
+    turn_i = 0.3 if planar else rotation_about([0.0, 0.6, 0.8], 0.9)
+    turn_j = 0.5 if planar else rotation_about([0.0, 0.6, 0.8], 1.1)
+    if kind == "universal":
+        turn_j = bodies[1].rotation.T @ bodies[0].rotation @ turn_i @ [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
+    first = bodies[0].marker("m", vector(), rotation=turn_i, motion=moves)
+    second = bodies[1].marker("m", vector(), rotation=turn_j)
+    joint = getattr(s, "planar_joint" if kind == "planar" else kind)("joint", first, second)
+    for n in range(len(joint.coordinates)):
+        s.driver(f"drive{n}", joint, Formula("0.3*sin(2*t) + 0.1"), coordinate=n)
+    return s
+
+
+CASES = [(kind, name) for kind in SPATIAL for name in SETS] + [(kind, "planar") for kind in PLANAR]
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_constraints_against_differences(kind: str, name: str) -> None:
+    """Φ_q, Φ_t and γ of every joint and driver, at arbitrary q and v, off the constraints too."""
+    model = make_model(jointed(kind, name == "planar"), "euler" if name == "euler" else "natural")
+    rng = np.random.default_rng(7)
+    for _ in range(3):
+        q = model.q0 + 0.2 * rng.normal(size=model.n)
+        v, t = rng.normal(size=model.n), 0.4
+        e = model.evaluate(t, q, v)
+        assert np.array_equal(e.phi, model.phi(q, t))
+        assert np.array_equal(e.jacobian, model.jacobian(q, t))
+        h = 1e-3
+        # Five points: truncation about h⁴ ~ 1e-12 times derivatives of order 5 and 6, which reach
+        # 1e3 where an angle turns fast; rounding 1e-16/h² ~ 1e-10.
+        columns = [
+            sum(w * model.phi(q + k * h * d, t) for k, w in FIRST) / h for d in np.eye(model.n)
+        ]
+        assert e.jacobian == pytest.approx(np.array(columns).T, abs=1e-8)
+        partial = sum(w * model.phi(q, t + k * h) for k, w in FIRST) / h
+        assert e.phi_t == pytest.approx(partial, abs=1e-8)
+        assert model.phi_t(q, t) == pytest.approx(partial, abs=1e-8)
+        along = sum(w * model.phi(q + k * h * v, t + k * h) for k, w in SECOND) / h**2
+        assert e.gamma == pytest.approx(-along, abs=2e-7)
+        assert model.gamma(t, q, v) == pytest.approx(e.gamma)
+        assert e.rate == pytest.approx(e.jacobian @ v + e.phi_t)
+
+
+FIRST = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
+SECOND = ((-2, -1 / 12), (-1, 16 / 12), (0, -30 / 12), (1, 16 / 12), (2, -1 / 12))
+
+
+def test_base_rows_against_the_printed_formulas() -> None:
+    """Rows and γ of S, d1, d2 and SS as printed by Vita (errata applied), with 2 G for π."""
+    s = jointed("cylindrical", False)
+    s.spherical("ball", s["a.m"], s["b.m"])  # type: ignore[arg-type]
+    s.distance("rod", s["a.m"], s["b.m"], length=1.0)  # type: ignore[arg-type]
+    marker: Any = s["a.m"]
+    object.__setattr__(marker, "motion", {})
+    model = EulerModel(s)
+    rng = np.random.default_rng(5)
+    q = model.q0 + 0.1 * rng.normal(size=14)
+    q[3:7] /= np.linalg.norm(q[3:7])
+    q[10:14] /= np.linalg.norm(q[10:14])
+    v = rng.normal(size=14)
+    for p, rate in ((q[3:7], v[3:7]), (q[10:14], v[10:14])):
+        rate -= p * (p @ rate)
+    e, g = transformations(np.array([q[3:7], q[10:14]]))
+    a_i, a_j = e @ g.transpose(0, 2, 1)
+    w_i, w_j = (2 * g[0] @ v[3:7], 2 * g[1] @ v[10:14])
+    r_i, r_j, v_i, v_j = q[:3], q[7:10], v[:3], v[7:10]
+    joint: Any = s["joint"]
+    s_i = joint.first.position - joint.first.body.com
+    s_j = joint.second.position - joint.second.body.com
+    f_i, h_j = joint.frame_i[:, 0], joint.frame_j[:, 2]
+    d = r_j + a_j @ s_j - r_i - a_i @ s_i
+    d_v = v_j + a_j @ skew(w_j) @ s_j - v_i - a_i @ skew(w_i) @ s_i
+    ji = a_j.T @ a_i
+    wi, wj = skew(w_i), skew(w_j)
+    rows = {
+        "joint: d1(f_i, h_j)": (
+            [np.zeros(3), -h_j @ ji @ skew(f_i), np.zeros(3), -f_i @ ji.T @ skew(h_j)],
+            -h_j @ (ji @ wi @ wi + wj @ wj @ ji) @ f_i
+            + 2 * w_j @ skew(h_j) @ ji @ skew(f_i) @ w_i,
+        ),
+        "joint: d2(f_i, d)": (
+            [
+                -f_i @ a_i.T,
+                f_i @ skew(s_i) - d @ a_i @ skew(f_i),
+                f_i @ a_i.T,
+                -f_i @ a_i.T @ a_j @ skew(s_j),
+            ],
+            2 * w_i @ skew(f_i) @ a_i.T @ (v_i - v_j)
+            + 2 * s_j @ wj @ ji @ wi @ f_i
+            - s_i @ wi @ wi @ f_i
+            - s_j @ wj @ wj @ ji @ f_i
+            - d @ a_i @ wi @ wi @ f_i,
+        ),
+        "ball: S z": (
+            [-np.eye(3)[2], (a_i @ skew(s_i))[2], np.eye(3)[2], -(a_j @ skew(s_j))[2]],
+            (a_i @ wi @ wi @ s_i - a_j @ wj @ wj @ s_j)[2],
+        ),
+        "rod: SS": (
+            [-2 * d, 2 * d @ a_i @ skew(s_i), 2 * d, -2 * d @ a_j @ skew(s_j)],
+            -2 * d_v @ d_v - 2 * d @ (a_j @ wj @ wj @ s_j - a_i @ wi @ wi @ s_i),
+        ),
+    }
+    found = model.evaluate(0.0, q, v)
+    for name, ((ri, pi, rj, pj), gamma) in rows.items():
+        k = model.row_names.index(name)
+        expected = np.concatenate([ri, 2 * pi @ g[0], rj, 2 * pj @ g[1]])
+        assert found.jacobian[k] == pytest.approx(expected, abs=1e-12)
+        assert found.gamma[k] == pytest.approx(gamma, abs=1e-11)
+
+
+def test_mass_of_natural_coordinates() -> None:
+    """N as printed by Oldani with its first row corrected, and the energy of a turning body."""
+    rng = np.random.default_rng(2)
+    points, weights = rng.normal(size=(20, 3)), rng.uniform(0.1, 1.0, 20)
+    points -= weights @ points / weights.sum()
+    m = weights.sum()
+    inertia = sum(w * (p @ p * np.eye(3) - np.outer(p, p)) for w, p in zip(weights, points, strict=True))
+    ix, iy, iz = np.diag(inertia)
+    ixy, ixz, iyz = -inertia[0, 1], -inertia[0, 2], -inertia[1, 2]
+    n = mass_block(m, inertia)
+    first = [
+        m + (ix + iy + iz) / 2 + 2 * (ixy + ixz + iyz),
+        (ix - iy - iz) / 2 - (ixy + ixz),
+        (iy - ix - iz) / 2 - (ixy + iyz),
+        (iz - ix - iy) / 2 - (ixz + iyz),
+    ]
+    assert n[0] == pytest.approx(first)
+    assert np.diag(n)[1:] == pytest.approx(
+        [(-ix + iy + iz) / 2, (ix - iy + iz) / 2, (ix + iy - iz) / 2]
+    )
+    assert [n[1, 2], n[1, 3], n[2, 3]] == pytest.approx([ixy, ixz, iyz])
+    # Every point of a rigid body moves as C q, so that ½ vᵀ M v is its energy.
+    s = System("body", (0, 0, 0))
+    s.body("b", mass=m, inertia=inertia, velocity=(1, 2, 3), angular_velocity=(2, -1, 0.5), free=True)
+    speeds = np.array([1, 2, 3]) + np.cross([2, -1, 0.5], points)
+    kinetic = 0.5 * weights @ (speeds**2).sum(1)
+    for kind in SETS.values():
+        model = kind(s)
+        assert model.energy(model.q0, model.v0) == pytest.approx(kinetic)
+
+
+def test_gyroscopic_force_of_euler_parameters() -> None:
+    """8 Ġᵀ J Ġ p [V 4.31] and -2 Gᵀ (ω × J ω) turn the body alike; they differ along p only."""
+    s = System("body", (0, 0, 0))
+    inertia = np.diag([0.3, 0.5, 0.6])
+    s.body("b", mass=1.0, inertia=inertia, angular_velocity=(3, -2, 1), free=True)
+    model = EulerModel(s)
+    p, rate = model.q0[3:], model.v0[3:]
+    g, g_v = (transformations(x[None])[1][0] for x in (p, rate))
+    printed = 8 * g_v.T @ inertia @ g_v @ p
+    ours = model.forces(0.0, model.q0, model.v0)[3:]
+    assert g @ ours == pytest.approx(g @ printed)
+    assert np.linalg.norm(g @ ours) > 0.1
+    mass = model.mass(model.q0)
+    assert mass[3:, 3:] == pytest.approx(4 * g.T @ inertia @ g)
+    assert np.linalg.matrix_rank(mass) == 6
+
+
+FREE = {
+    "slider-crank": lambda: mechanisms.slider_crank("spherical"),
+    "mcpherson": mechanisms.mcpherson,
+    "pendulum": mechanisms.pendulum_on_cart,
+}
+REDUNDANT = {
+    "slider-crank": mechanisms.slider_crank,
+    "five-bar": mechanisms.five_bar,
+    "cardan": mechanisms.cardan,
+}
+
+
+@pytest.mark.parametrize("coordinates", SETS)
+@pytest.mark.parametrize("name", FREE)
+def test_methods_agree(name: str, coordinates: Any) -> None:
+    model = make_model(FREE[name](), coordinates)
+    for seed in range(3):
+        q, v = state(model, seed)
+        expected, lam = METHODS["kkt"](model, 0.0, q, v, {})
+        e = model.evaluate(0.0, q, v)
+        assert e.mass @ expected + e.jacobian.T @ lam == pytest.approx(e.force, abs=1e-7)
+        assert e.jacobian @ expected == pytest.approx(e.gamma, abs=1e-9 * np.abs(e.gamma).max())
+        for method in EXACT:
+            qdd, forces = METHODS[method](model, 0.0, q, v, {})
+            assert qdd == pytest.approx(expected, abs=1e-9 * np.abs(expected).max()), method
+            assert forces == pytest.approx(lam, abs=1e-9 * np.abs(lam).max()), method
+
+
+@pytest.mark.parametrize("coordinates", SETS)
+@pytest.mark.parametrize("name", REDUNDANT)
+def test_methods_with_redundant_constraints(name: str, coordinates: Any) -> None:
+    """Those that survive agree on q̈, and on λ where it is unique; index 1 and Baumgarte refuse."""
+    model = make_model(REDUNDANT[name](), coordinates)
+    q, v = state(model, 1)
+    report = report_redundancy(model, 0.0, q, v)
+    unique = np.array(report.unique_rows)
+    expected, lam = METHODS["null space svd"](model, 0.0, q, v, {})
+    assert np.abs(expected).max() > 1e-3
+    e = model.evaluate(0.0, q, v)
+    least = np.linalg.lstsq(e.jacobian.T, e.force - e.mass @ expected, rcond=1e-8)[0]
+    for method in EXACT:
+        if method in ("kkt", "baumgarte"):
+            with pytest.raises(FormulationError, match="redundant"):
+                METHODS[method](model, 0.0, q, v, {})
+            continue
+        qdd, forces = METHODS[method](model, 0.0, q, v, {})
+        scale = 1e-9 * max(1.0, float(np.abs(lam).max()))
+        assert qdd == pytest.approx(expected, abs=1e-9 * np.abs(expected).max()), method
+        assert forces[unique] == pytest.approx(lam[unique], abs=scale), method
+        assert e.jacobian.T @ forces == pytest.approx(e.jacobian.T @ lam, abs=10 * scale), method
+        if method in ("augmented lagrangian", "partitioning qr", "null space svd", "qtz"):
+            # Positions close to 1e-12, so that redundant rows contradict each other by about as much,
+            # and the augmented Lagrangian makes α = 1e6 times that of it.
+            slack = 1e-4 if method == "augmented lagrangian" else 10 * scale
+            assert forces == pytest.approx(least, abs=slack), method
+    dropped = METHODS["partitioning lu"](model, 0.0, q, v, {})[1]
+    assert (dropped == 0.0).sum() >= report.redundant
+
+
+def test_penalty_error_falls_with_alpha() -> None:
+    model = make_model(mechanisms.slider_crank(), "natural")
+    q, v = state(model)
+    exact, _ = METHODS["null space svd"](model, 0.0, q, v, {})
+    errors = [
+        np.abs(METHODS["penalty"](model, 0.0, q, v, {}, alpha=alpha)[0] - exact).max()
+        for alpha in (1e3, 1e4, 1e5)
+    ]
+    assert errors[0] / errors[1] == pytest.approx(10, rel=0.1)
+    assert errors[1] / errors[2] == pytest.approx(10, rel=0.1)
+
+
+class Bar:
+    """Oldani's planar bar [O 2.5.5]: y - l sin ϑ, y + l sin ϑ and ϑ, of rank 2."""
+
+    base_rows = 0
+
+    def __init__(self, m: float = 1.5, force: tuple[float, float] = (3.0, 2.0)) -> None:
+        self.m, self.force = m, force
+
+    def constraints(self, t: float, q: Array) -> tuple[Array, Array]:
+        y, angle, length = q[1], q[2], 0.4
+        side = length * np.sin(angle)
+        slope = length * np.cos(angle)
+        jacobian = np.array([[0, 1, -slope], [0, 1, slope], [0, 0, 1.0]])
+        return np.array([y - side, y + side, angle]), jacobian
+
+    def evaluate(self, t: float, q: Array, v: Array) -> Equations:
+        phi, jacobian = self.constraints(t, q)
+        mass = np.diag([self.m, self.m, 0.1])
+        zero = np.zeros(3)
+        return Equations(mass, np.array([*self.force, 0.0]), phi, jacobian, zero, zero, jacobian @ v)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0, 1e3, 1e5, 1e7])
+def test_contraction_of_the_augmented_lagrangian(alpha: float) -> None:
+    """Case (h): ÿ shrinks by m / (m + 2 α) for every α > 0, and the load is shared equally."""
+    bar, memory = Bar(), {}
+    method = METHODS["augmented lagrangian"]
+    qdd, lam = method(bar, 0.0, np.zeros(3), np.zeros(3), memory, alpha=alpha)
+    heights = [each[1] for each in memory["history"]]
+    ratio = bar.m / (bar.m + 2.0 * alpha)
+    assert heights[0] == pytest.approx(2.0 / (bar.m + 2.0 * alpha), rel=1e-12)
+    # The corrections lose to round-off once ÿ is 1e-16 of where it began.
+    for one, two in zip(heights, heights[1:], strict=False):
+        if abs(two) > 1e-10:
+            assert two / one == pytest.approx(ratio, rel=1e-4)
+    assert len(heights) >= 2
+    assert heights[1] / heights[0] == pytest.approx(ratio, rel=1e-6)
+    assert qdd == pytest.approx([2.0, 0.0, 0.0], abs=1e-10)
+    assert lam == pytest.approx([1.0, 1.0, 0.0], abs=1e-8)
+    with pytest.raises(FormulationError, match="singular"):
+        METHODS["kkt"](bar, 0.0, np.zeros(3), np.zeros(3), {})
+
+
+PUBLISHED_RESIDUALS = {1e-2: 3.769e-3, 1e-3: 3.846e-4}
+FINE_RESIDUALS = {1e-4: 3.854e-5, 1e-5: 3.854e-6}
+
+
+def check_residual(step: float, published: float) -> None:
+    """Compare √(ΦᵀΦ) of the explicit run as its listing computes it.
+
+    The listing adds Δt until t passes 1 s and takes the residual before the last update: after n - 1
+    of n steps, where n is 1/Δt, and one more where the sum of Δt stays below 1 s.
+    """
+    t, steps = 0.0, 0
+    while t <= 1.0 - 1e-16:
+        t += step
+        steps += 1
+    model = make_model(mechanisms.pendulum_on_cart())
+    done = run(
+        model,
+        "kkt",
+        step=step,
+        until=steps * step,
+        integrator="explicit",
+        start=(model.q0, model.v0),
+    )
+    before_last = model.phi(done.q[steps - 1], 0.0)
+    # Half a unit of the last printed digit.
+    assert np.linalg.norm(before_last) == pytest.approx(published, rel=0.5e-3 / 3.769)
+
+
+@pytest.mark.parametrize("step", PUBLISHED_RESIDUALS)
+def test_published_residuals(step: float) -> None:
+    check_residual(step, PUBLISHED_RESIDUALS[step])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", FINE_RESIDUALS)
+def test_published_residuals_of_fine_steps(step: float) -> None:
+    check_residual(step, FINE_RESIDUALS[step])
+
+
+@pytest.mark.parametrize("coordinates", SETS)
+@pytest.mark.parametrize("name", [*REDUNDANT, "mcpherson"])
+def test_power_of_constraints(name: str, coordinates: Any) -> None:
+    """Ideal constraints do no work; what moves by itself does -λ · (-Φ_t)."""
+    model = make_model((REDUNDANT | FREE)[name](), coordinates)
+    q, v = state(model, 4)
+    e = model.evaluate(0.0, q, v)
+    _, lam = METHODS["null space svd"](model, 0.0, q, v, {})
+    power = -lam @ e.jacobian @ v
+    assert power == pytest.approx(lam @ e.phi_t, abs=1e-9 * np.abs(lam).max())
+    if name != "cardan":
+        assert power == pytest.approx(0.0, abs=1e-9 * np.abs(lam).max())
+
+
+def test_baumgarte_gains() -> None:
+    assert baumgarte.deadbeat_gains(1e-3) == (1e3, 1e3)
+    alpha, beta = baumgarte.period_gains(1e-3, periods=20, damping=0.5)
+    assert beta == pytest.approx(2 * np.pi / 20e-3)
+    assert alpha == pytest.approx(0.5 * beta)
+    # Φ̈ + 2 α Φ̇ + β² Φ = 0 off the constraints.
+    model = make_model(mechanisms.slider_crank("spherical"))
+    rng = np.random.default_rng(0)
+    q, v = model.q0 + 0.01 * rng.normal(size=model.n), rng.normal(size=model.n)
+    e = model.evaluate(0.0, q, v)
+    qdd, _ = METHODS["baumgarte"](model, 0.0, q, v, {}, alpha=alpha, beta=beta)
+    bend = e.jacobian @ qdd - e.gamma
+    expected = -2 * alpha * e.rate - beta**2 * e.phi
+    assert bend == pytest.approx(expected, abs=1e-9 * np.abs(expected).max())
+
+
+def test_euler_parameters_break_udwadia_and_kalaba() -> None:
+    """M⁻¹ does not exist with 7 coordinates; both ways out give the right answer."""
+    euler = EulerModel(mechanisms.slider_crank())
+    natural = NaturalModel(mechanisms.slider_crank())
+    for model in (euler, natural):
+        q, v = state(model, 2)
+        expected, lam = METHODS["null space svd"](model, 0.0, q, v, {})
+        forms: list[Any] = ["regular", "general"] + (["plain"] if model is natural else [])
+        for by in ("svd", "greville"):
+            for form in forms:
+                qdd, _ = udwadia_kalaba(model, 0.0, q, v, {}, by=by, form=form)  # type: ignore[arg-type]
+                assert qdd == pytest.approx(expected, abs=1e-9 * np.abs(expected).max())
+    q, v = state(euler, 2)
+    with pytest.raises(FormulationError, match="singular"):
+        udwadia_kalaba(euler, 0.0, q, v, {}, form="plain")
+
+
+def everything(planar: bool) -> System:
+    """Return a cart, a double pendulum on it and one of each element."""
+    g = (0.3, -9.81) if planar else (0.3, -9.81, 0.5)
+
+    def vector(x: float, y: float, z: float = 0.0) -> Any:
+        return (x, y) if planar else (x, y, z)
+
+    s = System("everything", g, planar=planar)
+    size: Any = 0.3 if planar else (0.2, 0.25, 0.3)
+    cart = s.body("cart", mass=2.0, inertia=size, com=vector(0.1, 0.2))
+    arm = s.body("arm", mass=1.0, inertia=size, position=vector(0.5, 0), com=vector(0, 0.1))
+    tip = s.body("tip", mass=0.5, inertia=size, position=vector(1.5, 0))
+    loose = s.body("loose", mass=0.7, inertia=size, position=vector(2.2, 0.1))
+    slide = s.prismatic("slide", s.ground, cart, at=vector(0, 0), axis=vector(1, 0))
+    axis = None if planar else (0, 0, 1)
+    elbow = s.revolute("elbow", cart, arm, at=vector(0, 0), axis=axis)
+    wrist = s.revolute("wrist", arm, tip, at=vector(1, 0), axis=axis)
+    road = s.ground.marker("road", vector(0, -2), motion={"x": Sine(0.1, 3.0)})
+    end, other = tip.marker("end", vector(0.5, 0)), loose.marker("end", vector(-0.2, 0.1))
+    s.spring("spring", road, end, stiffness="100 + 5*l", damping=3.0, free_length=0.5, force="2*t + v")
+    s.spring("lift", s.ground.marker("hook"), end, stiffness=20.0, components="y")
+    s.bushing(
+        "bushing",
+        end,
+        other,
+        stiffness=(50, 60, 4) if planar else (50, 60, 70, 3, 5, 4),
+        damping=(1, 2, 0.3) if planar else (1, 2, 3, 0.1, 0.2, 0.3),
+    )
+    s.force("push", slide, 3.0)
+    s.torque("motor", elbow, "4*cos(t)")
+    s.force("follower", end, (1.0, 2.0) if planar else (1.0, 2.0, 0.0), frame="body")
+    s.torque("twist", other, 1.5)
+    s.torsional_spring("coil", wrist, stiffness=5.0, damping=0.2, free_angle=0.3, torque=0.1)
+    s.friction("rub", elbow, viscous=0.3, coulomb=0.5, smoothing_speed=0.1)
+    s.stop("stop", slide, lower=-1.0, upper=-0.5, stiffness=200.0, damping=3.0)
+    return s
+
+
+def test_all_coordinates_give_one_motion() -> None:
+    """The same markers after the same time, planar, natural and Euler; without z forces in it."""
+    places = []
+    for planar, coordinates in ((True, "natural"), (False, "natural"), (False, "euler")):
+        s = everything(planar)
+        if not planar:
+            s.gravity = np.array([0.3, -9.81, 0.0])
+        done = run(
+            s,
+            "augmented lagrangian",
+            step=2e-3,
+            until=0.3,
+            coordinates=coordinates,  # type: ignore[arg-type]
+            integrator="rk4",
+            projection="both",
+            markers=["tip.end", "loose.end", "cart.slide"],
+        )
+        assert done.stable
+        places.append(np.array([done.markers[k][-1] for k in done.markers]))
+    # RK4 in three sets of coordinates: h⁴ of the stiffest motion, about 20 rad/s.
+    assert places[0] == pytest.approx(places[1], abs=1e-7)
+    assert places[1] == pytest.approx(places[2], abs=1e-7)
+    start = run(everything(True), "kkt", step=1e-3, until=1e-3, markers=["tip.end"])
+    assert np.linalg.norm(places[0][0] - start.markers["tip.end"][0]) > 0.1
+
+
+def test_both_spatial_coordinates_give_the_same_accelerations_and_reactions() -> None:
+    """Out of the plane as well: accelerations of centres, and the reactions of every joint."""
+    s = everything(False)
+    models = [kind(s) for kind in SETS.values()]
+    found = []
+    for model in models:
+        q = assemble(model)
+        v, _ = consistent_velocity(model, 0.0, q)
+        e = model.evaluate(0.1, q, v)
+        q_v = model.blocks(v)
+        q_v[3, :3] += (0.1, 0.2, 0.3)
+        spin = np.array([0.5, -0.3, 0.8])
+        jacobian = model.spins(q)[3]
+        # The motion of least coordinates with that spin; the rows of the body keep it rigid.
+        base, _ = model.constraints(0.1, q)
+        rows = model.evaluate(0.1, q, v).jacobian[: model.base_rows].reshape(-1, 4, model.width)
+        own = np.vstack([jacobian, rows[:, 3], np.eye(3, model.width)])
+        right = np.concatenate([spin, np.zeros(len(rows)), q_v[3, :3]])
+        q_v[3] = np.linalg.lstsq(own, right, rcond=None)[0]
+        v = q_v.ravel()
+        qdd, lam = METHODS["augmented lagrangian"](model, 0.1, q, v, {})
+        assert np.abs(base).max() < 1e-12
+        assert e.phi.shape == lam.shape
+        found.append((model.blocks(qdd)[:, :3], model.reactions(0.1, q, lam)))
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-9, abs=1e-9)
+    assert np.abs(found[0][0][:, 2]).max() > 0.1
+    for name in ("slide", "elbow", "wrist"):
+        one, two = found[0][1][name], found[1][1][name]
+        for part in ("force_i", "torque_i", "force_j", "torque_j"):
+            assert getattr(one, part) == pytest.approx(getattr(two, part), rel=1e-8, abs=1e-8)
+        assert one.force_i == pytest.approx(-one.force_j)
+
+
+def test_reactions_of_a_hanging_bar() -> None:
+    """A bar held at one end, level and at rest: ¾ m g ... ¼ m g at the pin as it lets go."""
+    s = System("bar", (0, 0, -10.0))
+    bar = s.body("bar", mass=2.0, inertia=(0.0, 2 / 3, 2 / 3), position=(1, 0, 0))
+    s.revolute("pin", s.ground, bar, at=(0, 0, 0), axis=(0, 1, 0))
+    for kind in SETS.values():
+        model = kind(s)
+        q = assemble(model)
+        _, lam = METHODS["null space svd"](model, 0.0, q, np.zeros(model.n), {})
+        reaction = model.reactions(0.0, q, lam)["pin"]
+        # Rod of length 2 and mass 2: α = m g a / (m a² + m a²/3), force m g - m a α = m g / 4.
+        assert reaction.force_j == pytest.approx([0, 0, 5.0], abs=1e-9)
+        assert reaction.force_i == pytest.approx([0, 0, -5.0], abs=1e-9)
+        assert reaction.torque_j == pytest.approx([0, 0, 0], abs=1e-9)

@@ -54,10 +54,11 @@ typedef struct {
 
 static const uint32_t FMU_MAGIC = 0xb1e11au, SNAPSHOT_MAGIC = 0xb1e11bu;
 
+/* Failures are always told; what goes well only if logging is on. */
 static void say(const bl_fmu *f, fmi2Status status, const char *format, ...) {
     char text[768];
     va_list arguments;
-    if (!f->callbacks.logger) return;
+    if (!f->callbacks.logger || (status == fmi2OK && !f->logging)) return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
@@ -224,12 +225,14 @@ fmi2Status fmi2ExitInitializationMode(fmi2Component c) {
     if (prepare(f) != fmi2OK) return fmi2Error;
     if (bl_outputs(f->engine) != BL_OK) return fail(f);
     f->state = STEPPING;
+    say(f, fmi2OK, "initialized at t = %.9g, base step %.9g", bl_time(f->engine), bl_step(f->engine));
     return fmi2OK;
 }
 
 fmi2Status fmi2Terminate(fmi2Component c) {
     ENTER(STEPPING | STEP_FAILED, "fmi2Terminate")
     f->state = TERMINATED;
+    say(f, fmi2OK, "terminated at t = %.9g", bl_time(f->engine));
     return fmi2OK;
 }
 

@@ -92,17 +92,17 @@ _POINT = (Row("S", component=0), Row("S", component=1), Row("S", component=2))
 _PARALLEL = (Row("d1", "f_i", "h_j"), Row("d1", "g_i", "h_j"))
 _ON_LINE = (Row("d2", "f_i"), Row("d2", "g_i"))
 _NO_TURN = Row("d1", "f_i", "g_j")
-_ANGLE = Coordinate("angle", of="f_j", start="f_i", about="h_i")
+ANGLE = Coordinate("angle", of="f_j", start="f_i", about="h_i")
 _ALONG_F = Coordinate("length", along="f_i")
 _ALONG_G = Coordinate("length", along="g_i")
 _ALONG_H = Coordinate("length", along="h_i")
 
 SPATIAL: dict[str, JointType] = {
     "fixed": JointType((*_POINT, *_PARALLEL, _NO_TURN)),
-    "revolute": JointType((*_POINT, *_PARALLEL), (_ANGLE,)),
+    "revolute": JointType((*_POINT, *_PARALLEL), (ANGLE,)),
     # [V 1.19] writes d1(f_i, f_j) with f_j at right angles to f_i; here the frames are parallel.
     "prismatic": JointType((*_PARALLEL, *_ON_LINE, _NO_TURN), (_ALONG_H,)),
-    "cylindrical": JointType((*_PARALLEL, *_ON_LINE), (_ALONG_H, _ANGLE)),
+    "cylindrical": JointType((*_PARALLEL, *_ON_LINE), (_ALONG_H, ANGLE)),
     "spherical": JointType(_POINT),
     "universal": JointType(
         (*_POINT, Row("d1", "h_i", "h_j")),
@@ -111,7 +111,7 @@ SPATIAL: dict[str, JointType] = {
             Coordinate("angle", of="f_j", start="h_i", about="h_j"),
         ),
     ),
-    "planar": JointType((*_PARALLEL, Row("d2", "h_i")), (_ALONG_F, _ALONG_G, _ANGLE)),
+    "planar": JointType((*_PARALLEL, Row("d2", "h_i")), (_ALONG_F, _ALONG_G, ANGLE)),
     "guide": JointType(_ON_LINE, (_ALONG_H,)),
     "in_plane": JointType((Row("d2", "h_i"),), (_ALONG_F, _ALONG_G)),
     "distance": JointType((Row("SS"),)),
@@ -120,9 +120,9 @@ SPATIAL: dict[str, JointType] = {
 
 PLANAR: dict[str, JointType] = {
     "fixed": JointType((*_POINT[:2], Row("angle"))),
-    "revolute": JointType(_POINT[:2], (_ANGLE,)),
+    "revolute": JointType(_POINT[:2], (ANGLE,)),
     "prismatic": JointType((Row("angle"), Row("d2", "g_i")), (_ALONG_F,)),
-    "guide": JointType((Row("d2", "g_i"),), (_ALONG_F, _ANGLE)),
+    "guide": JointType((Row("d2", "g_i"),), (_ALONG_F, ANGLE)),
     "distance": JointType((Row("SS"),)),
 }
 """Joints between markers in a plane; all turn about z, and f is the direction of a slide."""

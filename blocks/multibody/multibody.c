@@ -390,7 +390,7 @@ static int multibody_output(bl_block *b, double t) {
         const mb_link_state *s = link >= 0 ? &m.link[link] : NULL;
         const bool measured = out[MB_OUT_AXIS] == 0; /* not a coordinate of the tree */
         const double sign = out[MB_OUT_AXIS] < 0 ? -1.0 : 1.0;
-        double P[3], V[3], R[9], rate = 0.0, second = 0.0;
+        double P[3], V[3], R[9], second = 0.0;
         switch (out[MB_OUT_TYPE]) {
             case MB_OUT_POSITION: mb_marker_motion(&m, index, t, y, NULL, NULL); break;
             case MB_OUT_QUATERNION:
@@ -413,7 +413,7 @@ static int multibody_output(bl_block *b, double t) {
                 break;
             case MB_OUT_SPEED: *y = measured ? mb_measure_rate(&m, index, t, &second) : sign * v[index]; break;
             case MB_OUT_JOINT_ACCELERATION:
-                if (measured) rate = mb_measure_rate(&m, index, t, &second);
+                if (measured) (void)mb_measure_rate(&m, index, t, &second);
                 *y = measured ? second : sign * m.acceleration[index];
                 break;
             case MB_OUT_REACTION_FORCE: reaction(&m, index, out[MB_OUT_AXIS], 0, y); break;

@@ -6,16 +6,17 @@ mechanism a name that can be set before a run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any, Literal, NamedTuple
 
 from ...errors import DiagramError, name_list, suggest
 from ..block import NativeBlock
 from ..ports import CONTINUOUS, EVERY_TICK, Parameter, Port, parameter
 from .bodies import Body, Marker
 from .forces import Bushing, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
-from .joints import Joint, Row
-from .laws import AbstractLaw, Constant, Input, Linear, Sine
+from .joints import ANGLE, Coordinate, Joint, Row
+from .law_table import LawTable
 from .rotations import Array, quaternion_from_rotation
 from .system import System
 from .tree import SPEEDS, Tree, find_pattern, grow_tree
@@ -23,7 +24,7 @@ from .tree import SPEEDS, Tree, find_pattern, grow_tree
 _POINT, _D1, _D2, _DISTANCE, _DRIVER = range(5)
 _FORCE, _TORQUE, _SPRING, _BUSHING, _JOINT_SPRING, _FRICTION, _STOP, _JOINT_EFFORT = range(8)
 _AXES = {"world": 0, "body": 1, "marker": 2}
-_LAW_TYPES: dict[type[AbstractLaw], int] = {Constant: 0, Linear: 1, Sine: 2, Input: 3}
+_AXIS = {f"{axis}_{side}": n for n, (side, axis) in enumerate(product("ij", "fgh"))}
 
 _OUT_MARKER = {
     "position": (0, 3, "m"),
@@ -37,7 +38,11 @@ _OUT_JOINT = {"coordinate": 6, "speed": 7, "acceleration": 8}
 _OUT_FORCE, _OUT_TORQUE, _OUT_DRIVER = 9, 10, 11
 _OUT_SYSTEM = {
     "kinetic_energy": (12, "J", "of all bodies"),
-    "potential_energy": (13, "J", "of weight and springs"),
+    "potential_energy": (
+        13,
+        "J",
+        "of weight, and of springs, stops and bushings with constant coefficients",
+    ),
     "closure": (14, None, "largest error of a joint, in m or rad"),
     "iterations": (15, None, "for the multipliers"),
     "residual": (16, None, "last change of an acceleration"),
@@ -116,9 +121,9 @@ class Plant(NativeBlock):
         shown = writer.output_ports
         direct = [
             (port.name, name)
-            for port, kind in zip(shown, writer.output_kinds, strict=True)
-            if kind in _NEEDS_ACCELERATION
+            for port, names in zip(shown, writer.output_inputs, strict=True)
             for name in writer.input_names
+            if name in names
         ]
         super().__init__(
             inputs=writer.input_ports,
@@ -177,6 +182,18 @@ def coordinate_name(joint: Joint, number: int) -> str:
     return f"{base}_{kinds[: number + 1].count(kinds[number])}"
 
 
+class _Place(NamedTuple):
+    """Where a joint's coordinate lies.
+
+    In q and v of the tree, with its sign, doubled where the tree is a quarter turn ahead; or with
+    sign 0 and q = -1 - n as measure n.
+    """
+
+    q: int
+    v: int
+    sign: int
+
+
 class _Writer:
     """Collects the tables of one mechanism."""
 
@@ -195,18 +212,19 @@ class _Writer:
         self.implicit = radius is not None
         self.radius = radius
         self.tree: Tree = grow_tree(system)
-        self.input_names: list[str] = []
-        self.input_ports: list[Port] = []
         self._numbers = system.numbers()
         self._wanted_inputs = inputs
         self._wanted_outputs = outputs
         self._markers: list[list[int]] = []
         self._marker_numbers: dict[Any, int] = {}
         self._hidden: list[float] = []
-        self._laws: list[list[int]] = []
+        self._measures: list[list[int]] = []
         self.output_ports: list[Port] = []
-        self.output_kinds: list[int] = []
+        self.output_inputs: list[set[str]] = []
         self._lay_out_parameters()
+        self.laws = LawTable(self._numbers, self._place, self._hide, inputs)
+        self.input_names = self.laws.input_names
+        self.input_ports = self.laws.ports
 
     def _lay_out_parameters(self) -> None:
         """Numbers of the system first, then hidden ones; a path gives the place of a number."""
@@ -242,7 +260,7 @@ class _Writer:
         if key not in self._marker_numbers:
             self._marker_numbers[key] = len(self._markers)
             motion = [
-                self._law(f"{marker.path}.{axis}", marker.motion[axis])
+                self.laws.add(f"{marker.path}.{axis}", marker.motion[axis], moves=True)
                 if axis in marker.motion
                 else -1
                 for axis in "xyz"
@@ -264,35 +282,6 @@ class _Writer:
             self._markers.append([self.tree.link_of.get(body, -1), zero, one, -1, -1, -1])
         return self._marker_numbers[key]
 
-    def _law(self, path: str, law: AbstractLaw) -> int:
-        """Return the number of a law whose own numbers are at `path`."""
-        if isinstance(law, Input):
-            record = [_LAW_TYPES[Input], self._input(law.name, law.default, None)]
-        elif isinstance(law, Constant):
-            if path in self._wanted_inputs:
-                unit = self._numbers[path].unit
-                record = [_LAW_TYPES[Input], self._input(path, law.number, unit)]
-            elif path in self._place:
-                record = [_LAW_TYPES[Constant], self._place[path]]
-            else:
-                record = [_LAW_TYPES[Constant], self._hide([law.number])]
-        elif type(law) in _LAW_TYPES:
-            first = "start" if isinstance(law, Linear) else "amplitude"
-            record = [_LAW_TYPES[type(law)], self._place[f"{path}.{first}"]]
-        else:
-            raise DiagramError(
-                f"`{path}` is a {type(law).__name__}: the engine takes constants, Linear, Sine and "
-                f"Input so far. Compute it in the diagram and connect it to an Input."
-            )
-        self._laws.append(record)
-        return len(self._laws) - 1
-
-    def _input(self, name: str, default: float, unit: Any) -> int:
-        if name not in self.input_names:
-            self.input_names.append(name)
-            self.input_ports.append(Port(name, unit=unit, default=default))
-        return self.input_names.index(name)
-
     # -- the tables
 
     def write(self) -> tuple[list[int], int, int]:
@@ -306,8 +295,8 @@ class _Writer:
         used = {name for name in self._wanted_inputs if name not in self.input_names}
         if used:
             raise DiagramError(
-                f"{name_list(f'`{name}`' for name in used)} cannot be an input: only forces, "
-                f"torques, drivers and motions of markers can."
+                f"{name_list(f'`{name}`' for name in used)} cannot be an input: only constant "
+                f"forces, torques, stiffnesses, dampings, drivers and motions of markers can."
             )
         cliques = [sorted({*(p[0] for p in path)}) for path in paths]
         cliques += self._ancestor_pairs()
@@ -328,14 +317,14 @@ class _Writer:
         self._close_parameters()
         nonzeros = len(pattern.column_of)
         tables: list[Any] = [
-            links, bodies, self._markers, rows, cut_records, path_records, pairs, self._laws,
-            forces, outputs, mass_slots, pattern.permutation, pattern.row_start, pattern.column_of,
+            links, bodies, self._markers, rows, cut_records, path_records, pairs,
+            self.laws.records, forces, outputs, self._measures, self.laws.words, mass_slots, pattern.permutation, pattern.row_start, pattern.column_of,
             pattern.slot_of, pattern.column_start, pattern.row_of,
         ]  # fmt: skip
         head = [
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
-            len(path_records), len(pairs), jacobian, len(self._laws), len(forces), len(outputs),
-            nonzeros, len(mass_slots), int(self.own), int(self.implicit), self.substeps,
+            len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
+            len(outputs), nonzeros, len(self._measures), len(self.laws.words), len(mass_slots), int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
             self._place["gravity"], settings,
         ]  # fmt: skip
@@ -355,6 +344,7 @@ class _Writer:
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 37 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
+        memory += len(self._measures)
         articulated = 33 * links if rows == 0 else 0
         scratch = 4 + 61 * links + 24 * rows + 24 * cuts + jacobian + 8 * nv + 3 * nonzeros
         scratch += articulated
@@ -367,7 +357,7 @@ class _Writer:
         """Put inputs' places and hidden numbers where the layout has them."""
         complete: list[Parameter] = []
         for path, item in self._numbers.items():
-            if path in self._wanted_inputs:
+            if path in self._wanted_inputs or path in self.laws.defaults:
                 complete.append(parameter(f"({path})", item.value, hidden=True, finite=False))
             else:
                 complete.append(_renamed(item))
@@ -439,11 +429,9 @@ class _Writer:
             paths.append(self._path(joint))
         for driver in self.system.drivers:
             at = self.tree.coordinates[driver.joint.name, driver.coordinate]
-            if at.offset:
-                raise DiagramError(
-                    f"driver `{driver.name}`: this coordinate of a universal joint has no drive."
-                )
-            law = self._law(f"{driver.name}.motion", driver.law)
+            law = self.laws.add(
+                f"{driver.name}.motion", driver.law, moves=True, shift=at.offset != 0.0
+            )
             self.row_of_driver[driver.name] = len(rows)
             cuts.append((len(rows), 1))
             rows.append([_DRIVER, at.q, 0, at.v, at.sign, law])
@@ -485,60 +473,69 @@ class _Writer:
             elif isinstance(element, Spring):
                 records.append(self._spring(element))
             elif isinstance(element, Bushing):
-                i, j = self._marker(element.first), self._marker(element.second)
-                records.append([_BUSHING, i, j, self._place[f"{element.name}.stiffness.x"], 0, 0])
+                records.append(self._bushing(element))
             else:
-                records += self._joint_force(element)
+                records.append(self._joint_force(element))
         return records
 
     def _load(self, load: Load) -> list[int]:
         path = f"{load.name}.{load.effort}"
-        laws = []
+        numbers = []
         for n, law in enumerate(load.components):
             own = path if load.single is not None else f"{path}.{'xyz'[n]}"
-            laws.append((own if load.single in (None, n) else "", law))
-        numbers = [self._law(own, law) for own, law in laws]
+            numbers.append(self.laws.add(own if load.single in (None, n) else "", law))
         kind = _FORCE if load.effort == "force" else _TORQUE
         marker = self._marker(load.marker)
         return [kind, marker, marker, 0, numbers[0], _AXES[load.frame]]
 
-    def _constants(self, name: str, **laws: AbstractLaw) -> None:
-        for what, law in laws.items():
-            if not isinstance(law, Constant):
-                raise DiagramError(
-                    f"`{name}.{what}` is a {type(law).__name__}: the engine takes a number here."
-                )
-
     def _spring(self, spring: Spring) -> list[int]:
-        self._constants(spring.name, stiffness=spring.stiffness, damping=spring.damping)
+        name = spring.name
+        i, j = self._marker(spring.first), self._marker(spring.second)
+        first = self.laws.add(f"{name}.stiffness", spring.stiffness)
+        self.laws.add(f"{name}.damping", spring.damping)
+        self.laws.add(f"{name}.force", spring.force)
         mask = sum(1 << "xyz".index(axis) for axis in spring.components) if spring.components else 7
-        return [
-            _SPRING, self._marker(spring.first), self._marker(spring.second),
-            self._place[f"{spring.name}.stiffness"],
-            self._law(f"{spring.name}.force", spring.force), mask,
-        ]  # fmt: skip
+        return [_SPRING, i, j, self._place[f"{name}.free_length"], first, mask]
 
-    def _joint_force(
-        self, element: JointLoad | TorsionalSpring | Friction | Stop
-    ) -> list[list[int]]:
-        at = self.tree.coordinates[element.joint.name, element.coordinate]
-        if at.offset:
-            raise DiagramError(
-                f"`{element.name}`: this coordinate of a universal joint takes no effort so far."
-            )
+    def _bushing(self, bushing: Bushing) -> list[int]:
+        i, j = self._marker(bushing.first), self._marker(bushing.second)
+        angle = self._measure(i, j, ANGLE) if self.system.planar else 0
+        return [_BUSHING, i, j, self._place[f"{bushing.name}.stiffness.x"], 0, angle]
+
+    def _joint_force(self, element: JointLoad | TorsionalSpring | Friction | Stop) -> list[int]:
+        name = element.name
+        at = self._coordinate(element.joint, element.coordinate)
         if isinstance(element, JointLoad):
-            law = self._law(f"{element.name}.{element.of.effort}", element.effort)
-            return [[_JOINT_EFFORT, at.q, at.v, 0, law, at.sign]]
+            law = self.laws.add(f"{name}.{element.of.effort}", element.effort)
+            return [_JOINT_EFFORT, at.q, at.v, 0, law, at.sign]
         if isinstance(element, TorsionalSpring):
-            self._constants(element.name, stiffness=element.stiffness, damping=element.damping)
-            law = self._law(f"{element.name}.torque", element.torque)
-            return [
-                [_JOINT_SPRING, at.q, at.v, self._place[f"{element.name}.stiffness"], 0, at.sign],
-                [_JOINT_EFFORT, at.q, at.v, 0, law, -at.sign],
-            ]
+            first = self.laws.add(f"{name}.stiffness", element.stiffness)
+            self.laws.add(f"{name}.damping", element.damping)
+            self.laws.add(f"{name}.torque", element.torque)
+            place = self._place[f"{name}.free_angle"]
+            return [_JOINT_SPRING, at.q, at.v, place, first, at.sign]
         if isinstance(element, Friction):
-            return [[_FRICTION, at.q, at.v, self._place[f"{element.name}.viscous"], 0, at.sign]]
-        return [[_STOP, at.q, at.v, self._place[f"{element.name}.lower"], 0, at.sign]]
+            return [_FRICTION, at.q, at.v, self._place[f"{name}.viscous"], 0, at.sign]
+        return [_STOP, at.q, at.v, self._place[f"{name}.lower"], 0, at.sign]
+
+    def _coordinate(self, joint: Joint, number: int) -> _Place:
+        """Return where a joint's coordinate lies: in the tree, or measured where it was cut."""
+        at = self.tree.coordinates.get((joint.name, number))
+        if at is not None:
+            return _Place(at.q, at.v, at.sign * (2 if at.offset else 1))
+        i = self._marker(joint.first, joint.frame_i)
+        j = self._marker(joint.second, joint.frame_j)
+        return _Place(-1 - self._measure(i, j, joint.coordinates[number]), 0, 0)
+
+    def _measure(self, i: int, j: int, coordinate: Coordinate) -> int:
+        if coordinate.kind == "length":
+            record = [0, i, j, _AXIS[coordinate.along], 0, 0]
+        else:
+            axes = (coordinate.about, coordinate.of, coordinate.start)
+            record = [1, i, j, *(_AXIS[axis] for axis in axes)]
+        if record not in self._measures:
+            self._measures.append(record)
+        return self._measures.index(record)
 
     # -- outputs
 
@@ -548,8 +545,22 @@ class _Writer:
             kind, index, extra, width, unit, doc = self._find_output(path)
             records.append([kind, index, extra])
             self.output_ports.append(Port(path, width=width, unit=unit, doc=doc))
-            self.output_kinds.append(kind)
+            self.output_inputs.append(self._direct_inputs(kind, index, extra))
         return records
+
+    def _direct_inputs(self, kind: int, index: int, extra: int) -> set[str]:
+        """Return the inputs that an output follows without delay: those that move its markers."""
+        if kind in _NEEDS_ACCELERATION:
+            return set(self.input_names)
+        markers: Iterable[int] = ()
+        if kind in (_OUT_MARKER["position"][0], _OUT_MARKER["velocity"][0]):
+            markers = [index]
+        elif kind in (_OUT_JOINT["coordinate"], _OUT_JOINT["speed"]) and extra == 0:
+            markers = self._measures[index][1:3]
+        elif kind in (_OUT_SYSTEM["potential_energy"][0], _OUT_SYSTEM["closure"][0]):
+            markers = range(len(self._markers))
+        laws = [law for marker in markers for law in self._markers[marker][3:]]
+        return {name for law in laws for name in self.laws.inputs_of(law)}
 
     def _find_output(self, path: str) -> tuple[int, int, int, int, Any, str]:
         if path in _OUT_SYSTEM:
@@ -606,15 +617,10 @@ class _Writer:
                 options |= {"speed": 7, "acceleration": 8}
             if what not in options:
                 continue
-            at = self.tree.coordinates.get((joint.name, number))
-            if at is None or at.offset:
-                raise DiagramError(
-                    f"`{joint.name}.{what}`: this joint closes a loop; its coordinate is not kept. "
-                    f"Show a marker's position or rotation instead."
-                )
+            at = self._coordinate(joint, number)
             kind = options[what]
             unit = coordinate.unit + {6: "", 7: "/s", 8: "/s2"}[kind]
-            index = at.q if kind == 6 else at.v
+            index = -1 - at.q if at.sign == 0 else at.q if kind == 6 else at.v
             return kind, index, at.sign, 1, unit, f"{what} of {joint.name}"
         return None
 

@@ -12,9 +12,11 @@ import heapq
 from dataclasses import dataclass, field
 from typing import Literal
 
+import networkx as nx
+
 from ...errors import DiagramError
 from .bodies import Body
-from .forces import Driver, Friction, JointLoad, Stop, TorsionalSpring
+from .forces import Friction, JointLoad, Stop, TorsionalSpring
 from .joints import Joint
 from .system import System
 
@@ -138,14 +140,19 @@ class Tree:
 
 def grow_tree(system: System) -> Tree:
     """Choose the tree and number its links outwards from the ground."""
-    wanted = _wanted_joints(system)
     chains = PLANAR_CHAINS if system.planar else SPATIAL_CHAINS
+    # A distance leaves five freedoms, and no chain starts at a marker that moves: they are closures.
+    usable = [
+        joint
+        for joint in system.joints
+        if joint.kind in chains and not joint.first.motion and not joint.second.motion
+    ]
+    driven = _driven_joints(system, usable)
+    wanted = _wanted_joints(system)
     neighbours: dict[Body, list[tuple[float, int, Joint, Body]]] = {system.ground: []}
     for body in system.bodies:
         neighbours[body] = []
-    for number, joint in enumerate(system.joints):
-        if joint.kind not in chains:
-            continue  # a distance leaves five freedoms: it is always a closure
+    for number, joint in enumerate(usable):
         cost = 1e-3 if joint.name in wanted else 1.0
         a, b = joint.first.body, joint.second.body
         neighbours[a].append((cost, number, joint, b))
@@ -153,18 +160,19 @@ def grow_tree(system: System) -> Tree:
     tree = Tree()
     reached: dict[Body, float] = {}
     # Bodies that no joint reaches hang on the ground by a free one.
-    queue: list[tuple[float, int, Joint | None, Body, Body]] = []
+    queue: list[tuple[float, int, float, Joint, Body, Body]] = []
 
     def visit(body: Body, distance: float) -> None:
         reached[body] = distance
         for cost, number, joint, other in neighbours[body]:
             if other not in reached:
-                heapq.heappush(queue, (distance + cost, number, joint, body, other))
+                order = -1.0 if joint.name in driven else distance + cost
+                heapq.heappush(queue, (order, number, distance + cost, joint, body, other))
 
     def empty_queue() -> None:
         while queue:
-            distance, _, joint, parent, child = heapq.heappop(queue)
-            if child not in reached and joint is not None:
+            _, _, distance, joint, parent, child = heapq.heappop(queue)
+            if child not in reached:
                 _add_chain(tree, system, joint, parent, child)
                 visit(child, distance)
 
@@ -176,23 +184,39 @@ def grow_tree(system: System) -> Tree:
             visit(body, 1.0)
             empty_queue()
     tree.cuts = [joint for joint in system.joints if joint.name not in tree.tree_joints]
-    for joint in tree.cuts:
-        if joint.name in wanted:
-            raise DiagramError(
-                f"`{wanted[joint.name]}` acts on the coordinate of joint `{joint.name}`, but that "
-                f"joint closes a loop in which every other joint is used the same way. Leave one "
-                f"of them free."
-            )
     return tree
 
 
-def _wanted_joints(system: System) -> dict[str, str]:
-    """Joints whose coordinate somebody uses → who: these should be in the tree."""
-    wanted = {}
-    for item in (*system.elements, *system.drivers):
-        if isinstance(item, JointLoad | TorsionalSpring | Friction | Stop | Driver):
-            wanted[item.joint.name] = item.name
-    return wanted
+def _driven_joints(system: System, usable: list[Joint]) -> set[str]:
+    """Names of joints with drivers: these must be in the tree."""
+    groups = nx.utils.UnionFind([system.ground, *system.bodies])
+    driven: set[str] = set()
+    for driver in system.drivers:
+        joint = driver.joint
+        if joint not in usable:
+            raise DiagramError(
+                f"driver `{driver.name}` acts on joint `{joint.name}`, one of whose markers moves "
+                f"by a law: let either the law or the driver prescribe the motion."
+            )
+        if joint.name in driven:
+            continue
+        if groups[joint.first.body] == groups[joint.second.body]:
+            raise DiagramError(
+                f"driver `{driver.name}` acts on joint `{joint.name}`, which closes a loop of "
+                f"joints that are all driven. Leave one of them free."
+            )
+        groups.union(joint.first.body, joint.second.body)
+        driven.add(joint.name)
+    return driven
+
+
+def _wanted_joints(system: System) -> set[str]:
+    """Names of joints with efforts on a coordinate: the tree has it cheaper than a closure."""
+    return {
+        item.joint.name
+        for item in system.elements
+        if isinstance(item, JointLoad | TorsionalSpring | Friction | Stop)
+    }
 
 
 def _add_chain(tree: Tree, system: System, joint: Joint | None, parent: Body, child: Body) -> None:

@@ -311,7 +311,7 @@ def test_the_stop_time_is_kept_and_forgotten_by_a_reset(fmu: Unpacked) -> None:
     answer = make(fmu, fmu.instantiate(), *limited, step(0.5, 1e-3), step(0.501, 2e-3), *again,
                   step(0.0, 1.0))  # fmt: skip
     assert answer["statuses"] == [OK] * 5 + [ERROR] + [OK] * 4
-    assert "beyond the stop time" in answer["log"][0]
+    assert "beyond the stop time" in answer["log"][1]
 
 
 def test_a_run_that_ends_itself(fmu: Unpacked) -> None:
@@ -329,7 +329,7 @@ def test_states_of_other_instances(fmu: Unpacked, other: Unpacked) -> None:
     bad = [["fmi2SetFMUstate", "a", "b"], step(1e-3, 1e-3)]
     answer = make(fmu, *start(fmu), step(0.0, 1e-3), stranger, *twin, *save, *good, *bad)
     assert answer["statuses"][-4:] == [OK, OK, ERROR, OK]
-    assert answer["log"] == ["the saved state belongs to another plan"]
+    assert answer["log"][-1] == "the saved state belongs to another plan"
 
 
 def test_serialised_states_that_are_wrong(fmu: Unpacked, other: Unpacked) -> None:

@@ -306,3 +306,39 @@ def test_paced_through_a_loopback_mailbox_equals_a_unit_delay():
     assert paced.lateness_ns.min() >= 0
     with pytest.raises(BiellaError, match=r"no input `torq`. Did you mean `torque`"):
         run_paced(d, 0.1, loopback={"command": "torq"})
+
+
+def test_the_logger_tells_what_goes_well_only_when_it_is_switched_on(fmu, tmp_path):
+    from fmpy.fmi2 import (
+        fmi2CallbackFunctions,
+        fmi2CallbackLoggerTYPE,
+        fmi2OK,
+    )
+
+    unpacked = fmpy.extract(str(fmu), str(tmp_path / "u"))
+    told = []
+
+    def log(environment, name, status, category, message):
+        told.append((status, category))
+
+    def life(logging):
+        slave = Slave.__new__(Slave)
+        slave.description = fmpy.read_model_description(str(fmu))
+        slave.names = {v.name: v.valueReference for v in slave.description.modelVariables}
+        slave.fmu = FMU2Slave(
+            guid=slave.description.guid,
+            unzipDirectory=str(unpacked),
+            modelIdentifier=slave.description.coSimulation.modelIdentifier,
+            instanceName="one",
+        )
+        callbacks = fmi2CallbackFunctions()
+        callbacks.logger = fmi2CallbackLoggerTYPE(log)
+        slave.fmu.instantiate(callbacks=callbacks, loggingOn=logging)
+        slave.start()
+        slave.fmu.terminate()
+        slave.fmu.freeInstance()
+
+    life(False)
+    assert told == []
+    life(True)
+    assert told == [(fmi2OK, b"logAll")] * 2

@@ -1,0 +1,178 @@
+"""Describing: what a plan says to people and to Python about its blocks, ports and parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..blocks.ports import Port
+from ..blocks.sinks import Record, Scope
+from ..blocks.units import Unit
+from .flatten import FlatBlock, FlatDiagram, FlatInput, Source
+from .resolve import Carried
+
+if TYPE_CHECKING:
+    from .encode import Encoder
+
+_KINDS = {"real": 0, "integer": 1, "boolean": 2, "enumeration": 3}
+_INPUT, _OUTPUT, _FIXED_PARAMETER, _TUNABLE_PARAMETER = range(4)
+
+
+class Describer:
+    """Writes section META, and the table of variables in the same order."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.layout = encoder
+        self.flat, self.ports, self.rates = encoder.flat, encoder.ports, encoder.rates
+        self.variables: list[int] = []
+
+    def describe(self) -> tuple[dict[str, Any], list[int]]:
+        """Return section META, and the table of variables."""
+        blocks = []
+        variables = self.variables
+        inputs = [
+            self._port(item.name, self.layout.input_slots[n], _outside(item), item.port)
+            for n, item in enumerate(self.flat.inputs)
+            if item.declared
+        ]
+        outputs = []
+        for name, source in self.flat.outputs:
+            if source is None:
+                continue
+            if source.block < 0:
+                outside = self.flat.inputs[-1 - source.block]
+                outputs.append(
+                    self._port(name, self.layout.slot_of(source), _outside(outside), outside.port)
+                )
+            else:
+                carried = self.ports.outputs[source.block][source.port]
+                port = self.flat.blocks[source.block].block.outputs[source.port]
+                sampled = self.rates[source.block].period > 0
+                outputs.append(
+                    self._port(name, self.layout.slot_of(source), carried, port, sampled)
+                )
+        for ports, causality in ((inputs, _INPUT), (outputs, _OUTPUT)):
+            for _, slot, width, _, kind, *_ in ports:
+                for k in range(width):
+                    variables += [slot + k, _KINDS[kind], causality]
+        for number, item in enumerate(self.flat.blocks):
+            blocks.append(self._describe_block(number, item))
+        described = {
+            "name": self.layout.diagram.name,
+            "step": self.layout.step,
+            "start": self.layout.diagram.start,
+            "solver": self.layout.solver,
+            "blocks": blocks,
+            "inputs": inputs,
+            "outputs": outputs,
+            "dependencies": [self._dependencies(source) for _, source in self.flat.outputs],
+            "loops": [name_cycle(self.flat, loop.cycle) for loop in self.layout.order.loops],
+            "scopes": self._scopes(),
+            "guards": [guard.path for guard in self.flat.guards],
+            "order": [[kind, index] for kind, index in self.layout.order.entries],
+        }
+        return described, self.variables
+
+    def _scopes(self) -> list[dict[str, Any]]:
+        """What Scope and Record blocks ask for; only a Scope's has labels."""
+        views = []
+        for item in self.flat.blocks:
+            if not isinstance(item.block, Scope | Record):
+                continue
+            names = [self._name_source(source) for source in item.sources if source is not None]
+            labels = item.block.labels if isinstance(item.block, Scope) else ()
+            views.append({
+                "title": item.block.title if isinstance(item.block, Scope) else "",
+                "signals": names,
+                "labels": list(labels or names) if isinstance(item.block, Scope) else [],
+            })  # fmt: skip
+        return views
+
+    def _name_source(self, source: Source) -> str:
+        if source.block < 0:
+            return self.flat.inputs[-1 - source.block].name
+        item = self.flat.blocks[source.block]
+        if len(item.block.outputs) == 1:
+            return item.path
+        return f"{item.path}.{item.block.outputs[source.port].name}"
+
+    def _dependencies(self, source: Source | None) -> list[str]:
+        """The diagram's inputs that reach an output at once."""
+        reached: set[Source] = set()
+        waiting = [source]
+        while waiting:
+            at = waiting.pop()
+            if at is None or at in reached:
+                continue
+            reached.add(at)
+            if at.block >= 0:
+                item = self.flat.blocks[at.block]
+                waiting += [item.sources[n] for n in item.block.feedthrough[at.port]]
+                for guard in {item.guard, item.shows_guard} - {-1}:
+                    waiting.append(self.flat.guards[guard].control)
+        return [
+            item.name
+            for n, item in enumerate(self.flat.inputs)
+            if item.declared and Source(-1 - n, 0) in reached
+        ]
+
+    def _describe_block(self, number: int, item: FlatBlock) -> list[Any]:
+        block = item.block
+        rate = self.rates[number]
+        outputs = [
+            self._port(f"{item.path}.{port.name}", slot, carried, port, rate.period > 0)
+            for port, slot, carried in zip(
+                block.outputs,
+                self.layout.output_slots[number],
+                self.ports.outputs[number],
+                strict=True,
+            )
+        ]
+        inputs = []
+        for n, (port, carried) in enumerate(
+            zip(block.inputs, self.ports.inputs[number], strict=True)
+        ):
+            slot = self.layout.tables.ports[2 * (self.layout.input_firsts[number] + n)]
+            inputs.append(self._port(f"{item.path}.{port.name}", slot, carried, port))
+        parameters = []
+        slot = self.layout.parameter_slots[number]
+        for parameter in block.parameters:
+            if parameter.hidden:
+                slot += parameter.value.size
+                continue
+            unit = None if parameter.unit is None else str(parameter.unit)
+            parameters.append([
+                f"{item.path}.{parameter.name}", slot, list(parameter.value.shape), unit,
+                parameter.doc, parameter.tunable,
+            ])  # fmt: skip
+            causality = _TUNABLE_PARAMETER if parameter.tunable else _FIXED_PARAMETER
+            for k in range(parameter.value.size):
+                self.variables += [slot + k, 0, causality]
+            slot += parameter.value.size
+        return [
+            item.path,
+            type(block).__name__,
+            rate.describe(self.layout.step),
+            inputs,
+            outputs,
+            parameters,
+        ]
+
+    def _port(
+        self, path: str, slot: int, carried: Carried, port: Port, sampled: bool = False
+    ) -> list[Any]:
+        unit = None if carried.unit is None else str(carried.unit)
+        return [path, slot, carried.width or 1, unit, carried.kind or "real", port.doc, sampled]
+
+
+def name_cycle(flat: FlatDiagram, cycle: list[tuple[int, int]]) -> list[str]:
+    names = [f"{flat.blocks[b].path}.{flat.blocks[b].block.outputs[o].name}" for b, o in cycle]
+    return [*names, names[0]] if names else []
+
+
+def _outside(item: FlatInput) -> Carried:
+    port = item.port
+    return Carried(
+        port.width if isinstance(port.width, int) else 1,
+        port.unit if isinstance(port.unit, Unit) else None,
+        port.kind if isinstance(port.kind, str) else "real",
+    )

@@ -1,7 +1,8 @@
 """Formulas in strings: read safely, and written as programs for the engine's stack machine.
 
 A formula is parsed by Python's own grammar and never evaluated: what is not on the list below is
-refused. ``blocks/formula.c`` runs the program; the opcodes in ``formula.h`` and here stand in one order.
+refused. ``blocks/formula.c`` runs the program; the opcodes in its header and here stand
+in one order.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ _OUT_SYSTEM = {
     "potential_energy": (
         13,
         "J",
-        "of weight, and of springs, stops and bushings with constant coefficients",
+        "of weight, springs, stops and bushings",
     ),
     "closure": (14, None, "largest error of a joint, in m or rad"),
     "iterations": (15, None, "for the multipliers"),
@@ -318,13 +318,15 @@ class _Writer:
         nonzeros = len(pattern.column_of)
         tables: list[Any] = [
             links, bodies, self._markers, rows, cut_records, path_records, pairs,
-            self.laws.records, forces, outputs, self._measures, self.laws.words, mass_slots, pattern.permutation, pattern.row_start, pattern.column_of,
+            self.laws.records, forces, outputs, self._measures, self.laws.words, mass_slots,
+            pattern.permutation, pattern.row_start, pattern.column_of,
             pattern.slot_of, pattern.column_start, pattern.row_of,
         ]  # fmt: skip
         head = [
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
-            len(outputs), nonzeros, len(self._measures), len(self.laws.words), len(mass_slots), int(self.own), int(self.implicit), self.substeps,
+            len(outputs), nonzeros, len(self._measures), len(self.laws.words), len(mass_slots),
+            int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
             self._place["gravity"], settings,
         ]  # fmt: skip

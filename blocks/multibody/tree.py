@@ -141,7 +141,7 @@ class Tree:
 def grow_tree(system: System) -> Tree:
     """Choose the tree and number its links outwards from the ground."""
     chains = PLANAR_CHAINS if system.planar else SPATIAL_CHAINS
-    # A distance leaves five freedoms, and no chain starts at a marker that moves: they are closures.
+    # Closures are distances, which leave five freedoms, and joints at markers that move.
     usable = [
         joint
         for joint in system.joints

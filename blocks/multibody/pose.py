@@ -1,0 +1,277 @@
+"""Assembly: poses and velocities that joints and drivers allow, or which joints will not close."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import networkx as nx
+import numpy as np
+
+from ...errors import DiagramError, name_list
+from .drawing.poses import Poses
+from .formulations.assembly import assemble as close_nearest
+from .formulations.assembly import consistent_velocity
+from .formulations.errors import FormulationError
+from .joints import Joint
+from .manifold import BodyMotion, Manifold, least_squares, make_manifold
+from .rotations import Array, quaternion_from_rotation
+from .system import System
+from .tree import grow_tree
+
+CLOSED = 1e-9
+"""Errors below this, in m or rad, count as closed."""
+_LARGEST = 200
+_TIGHT = 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How far a joint or driver is open: m between points or off a line, rad between axes."""
+
+    distance: float
+    angle: float
+
+    @property
+    def open(self) -> bool:
+        """Whether it is more than rounding."""
+        return max(self.distance, self.angle) > CLOSED
+
+    def __str__(self) -> str:
+        parts = []
+        if self.distance > CLOSED:
+            parts.append(f"{self.distance:.3g} m")
+        if self.angle > CLOSED:
+            parts.append(f"{np.degrees(self.angle):.3g}°")
+        return " and ".join(parts) or "nothing"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assembly:
+    """Where the bodies are once all joints are closed.
+
+    Attributes
+    ----------
+    time
+        In s: drivers and moving markers stand where it puts them.
+    bodies
+        The frame of each body: position, rotation, velocity, angular_velocity.
+    correction, turn
+        The largest way a body was moved, in m, and the largest angle it was turned by, in rad.
+    gaps
+        How far joints and drivers were open in the given pose, by name; only those that were.
+    error
+        The largest |Φ| that is left.
+    velocity_correction, spin_correction
+        The largest change of the velocity of a centre of mass, in m/s, and of an angular velocity,
+        in rad/s, that joints and drivers needed.
+    rate_error
+        The largest |Φ_u u + Φ_t| that is left: more than rounding only if drivers ask for what the
+        joints cannot do.
+    coordinates, speeds
+        q and u of `manifold`.
+    """
+
+    time: float
+    bodies: tuple[BodyMotion, ...]
+    correction: float
+    turn: float
+    gaps: dict[str, Gap]
+    error: float
+    velocity_correction: float
+    spin_correction: float
+    rate_error: float
+    coordinates: Array = field(repr=False)
+    speeds: Array = field(repr=False)
+
+    def __getitem__(self, name: str) -> BodyMotion:
+        """Return the frame of a body."""
+        for body in self.bodies:
+            if body.name == name:
+                return body
+        raise KeyError(f"{name!r}; bodies: {name_list(body.name for body in self.bodies)}")
+
+    @property
+    def poses(self) -> Poses:
+        """Return the poses in the form that `System.draw` takes."""
+        return Poses(
+            np.array([self.time]),
+            np.array([[body.position for body in self.bodies]]),
+            np.array([[quaternion_from_rotation(body.rotation) for body in self.bodies]]),
+        )
+
+
+def assemble(system: System, t: float = 0.0) -> Assembly:
+    """Close all joints and drivers of a system; see `System.assemble`."""
+    return assemble_model(make_manifold(system), t)
+
+
+def assemble_model(model: Manifold, t: float) -> Assembly:
+    """Close all joints and drivers of a model, and make its velocities consistent."""
+    given = find_gaps(model, model.closure(t, model.q0)[0])
+    q = close_pose(model, t)
+    wanted = model.speeds(model.q0, model.v0)
+    try:
+        rates, _ = consistent_velocity(model, t, q, model.basis(q) @ wanted)
+        u = model.speeds(q, rates)
+    except np.linalg.LinAlgError:
+        # Bodies without inertia: the nearest in the measure of u instead of that of mass.
+        u = wanted
+    e = model.equations(t, q, u)
+    u = u - least_squares(e.jacobian, e.jacobian @ u + e.phi_t)
+    bodies = model.body_motion(q, u)
+    return Assembly(
+        t,
+        bodies,
+        max(
+            float(np.linalg.norm(found.position - body.position))
+            for found, body in zip(bodies, model.bodies, strict=True)
+        ),
+        max(
+            _angle_between(found.rotation, body.rotation)
+            for found, body in zip(bodies, model.bodies, strict=True)
+        ),
+        {name: gap for name, gap in given.items() if gap.open},
+        float(np.abs(e.phi).max(initial=0.0)),
+        *_largest_change(model, u - wanted),
+        float(np.abs(e.jacobian @ u + e.phi_t).max(initial=0.0)),
+        q,
+        u,
+    )
+
+
+def _angle_between(first: Array, second: Array) -> float:
+    # |R1 - R2| = 2 √2 sin(angle / 2) keeps its digits where the angle is small.
+    chord = float(np.linalg.norm(first - second)) / (2.0 * np.sqrt(2.0))
+    return 2.0 * float(np.arcsin(min(1.0, chord)))
+
+
+def _largest_change(model: Manifold, change: Array) -> tuple[float, float]:
+    twists = [model.twist(body, change) for body in model.bodies]
+    return (
+        max(float(np.linalg.norm(v)) for v, _ in twists),
+        max(float(np.linalg.norm(omega)) for _, omega in twists),
+    )
+
+
+def check_pose(system: System) -> None:
+    """Raise if the given pose cannot be assembled; large systems are not looked at.
+
+    Raises
+    ------
+    DiagramError
+        As `assemble`.
+    """
+    if len(system.bodies) > _LARGEST:
+        return
+    model = make_manifold(system)
+    phi, _ = model.constraints(0.0, model.q0)
+    # A pose that is closed to the digits it was printed with needs no search.
+    if np.abs(phi).max(initial=0.0) > 1e-5:
+        close_pose(model, 0.0)
+
+
+def close_pose(model: Manifold, t: float) -> Array:
+    """Return q with Φ(q, t) = 0, near the given pose.
+
+    Raises
+    ------
+    DiagramError
+        If there is none near it, with the joints that stay open and by how much.
+    """
+    try:
+        q = close_nearest(model, t)
+        return model.move(q, np.zeros(model.size))
+    except (FormulationError, np.linalg.LinAlgError):
+        pass
+    joints = {joint.name for joint in grow_tree(model.system).cuts}
+    weights = np.full(model.m - model.base_rows, _TIGHT)
+    for name in joints:
+        weights[model.rows(name)] = 1.0
+    q, phi = _least_error(model, t, weights)
+    if np.abs(phi).max(initial=0.0) <= CLOSED:
+        return q
+    raise DiagramError(_explain(model, t, phi))
+
+
+def _least_error(model: Manifold, t: float, weights: Array) -> tuple[Array, Array]:
+    """Return q and Φ where the weighted sum of squares of Φ is least, by Levenberg–Marquardt.
+
+    Joints of the tree weigh a thousand times more than those that close loops, so that what cannot
+    be closed shows where a loop ends and not a little in each joint.
+    """
+    q = model.move(model.q0, np.zeros(model.size))
+    phi, jacobian = model.closure(t, q)
+    damping = 1e-3
+    for _ in range(500):
+        error = weights * phi
+        if np.abs(phi).max(initial=0.0) <= 1e-12 or damping > 1e9:
+            break
+        matrix = weights[:, None] * jacobian
+        normal = matrix.T @ matrix + damping * np.eye(model.size)
+        trial = model.move(q, -np.linalg.solve(normal, matrix.T @ error))
+        new_phi, new_jacobian = model.closure(t, trial)
+        new_error = weights * new_phi
+        gain = float(error @ error - new_error @ new_error)
+        if gain > 0.0:
+            q, phi, jacobian = trial, new_phi, new_jacobian
+            damping = max(0.2 * damping, 1e-9)
+            if gain < 1e-14 * float(error @ error):
+                break
+        else:
+            damping *= 8.0
+    return q, phi
+
+
+def find_gaps(model: Manifold, phi: Array) -> dict[str, Gap]:
+    """Return how far each joint and driver is open, of Φ without rows of bodies."""
+    found = {}
+    for joint in model.system.joints:
+        distance = angle = 0.0
+        for row, value in zip(joint.rows, phi[model.rows(joint.name)], strict=True):
+            if row.kind in ("S", "d2"):
+                distance = float(np.hypot(distance, value))
+            elif row.kind == "SS":
+                length = joint.length or 0.0
+                distance = abs(float(np.sqrt(max(0.0, value + length**2))) - length)
+            elif row.kind == "d1":
+                angle = float(np.hypot(angle, np.arcsin(np.clip(value, -1.0, 1.0))))
+            else:
+                angle = abs(float(value))
+        found[joint.name] = Gap(distance, angle)
+    for driver in model.system.drivers:
+        value = abs(float(phi[model.rows(driver.name)][0]))
+        turns = driver.joint.coordinates[driver.coordinate].kind == "angle"
+        found[driver.name] = Gap(0.0, value) if turns else Gap(value, 0.0)
+    return found
+
+
+def _explain(model: Manifold, t: float, phi: Array) -> list[str]:
+    system = model.system
+    gaps = find_gaps(model, phi)
+    worst = max(max(gap.distance, gap.angle) for gap in gaps.values())
+    # What the weight of the tree joints lets them give is told only if nothing else is open.
+    told = {n: g for n, g in gaps.items() if max(g.distance, g.angle) > 1e-2 * worst and g.open}
+    problems = []
+    for name, gap in told.items():
+        part = system[name]
+        around = f" {_loop(system, part)}" if isinstance(part, Joint) else ""
+        problems.append(
+            f"`{name}` of `{system.name}` will not close: at t = {t:g} s it stays open by {gap} "
+            f"with the other joints closed.{around} Change a length or an axis there, or give "
+            f"positions nearer to a closed pose."
+        )
+    return problems
+
+
+def _loop(system: System, joint: Joint) -> str:
+    """Say which other joints lie between the two bodies of a joint."""
+    graph = nx.Graph()
+    for other in system.joints:
+        if other is not joint:
+            graph.add_edge(other.first.body.name, other.second.body.name, joint=other.name)
+    try:
+        path = nx.shortest_path(graph, joint.first.body.name, joint.second.body.name)
+    except (nx.NetworkXNoPath, nx.NodeNotFound):
+        return ""
+    names = [graph.edges[pair]["joint"] for pair in zip(path, path[1:], strict=False)]
+    return f"Its loop runs through {name_list(f'`{name}`' for name in names)}."

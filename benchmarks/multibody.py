@@ -51,12 +51,13 @@ CLOSED = 1e-10
 
 AGREEMENT = {
     "slider_crank": {"ours": 2e-5, "exudyn": 1e-2, "mujoco": 1e-3, "pinocchio": 2e-5},
-    "four_bars": {"ours": 1e-8, "exudyn": 1e-3, "mujoco": 1e-3, "pinocchio": 1e-8},
+    "four_bars": {"ours": 1e-6, "exudyn": 1e-3, "mujoco": 1e-3, "pinocchio": 1e-6},
 }
 """Largest accepted distance from the reference at the end, metres.
 
-RK4 at 1 ms leaves 5e-6 in the slider-crank and less than 1e-9 in the four-bars, whatever the
-coordinates; Exudyn is of second order, MuJoCo's closures give way.
+This tells a wrong motion from an inexact one; how exact ours is, a row of its own judges. RK4 at
+1 ms leaves 5e-6 in the slider-crank and less than 1e-9 in the four-bars if their singular positions
+are passed without loss; Exudyn is of second order, MuJoCo's closures give way.
 """
 
 TREE_AGREEMENT = 1e-9
@@ -133,14 +134,8 @@ def hold_contest(work: str, seconds: float, peers: dict[str, Peer], rounds: int)
             elapsed, last[number] = contestant.run(seconds)
             return elapsed, None
 
-        slow = contestant.package != "ours" and work == "four_bars_40"
-        return Entrant(
-            contestant.name,
-            run,
-            seconds,
-            repeats=5 if contestant.package == "ours" else 1,
-            rounds=2 if slow else None,
-        )
+        # As many tries for each: on a busy machine the best of more is better.
+        return Entrant(contestant.name, run, seconds)
 
     entrants = [enter(number) for number in range(len(contestants))]
     if entrants:
@@ -346,7 +341,9 @@ def main() -> None:
             " interpreter that has them with --peers-python."
         )
     for work, seconds in (QUICK if quick else FULL).items():
-        found = hold_contest(work, seconds, peers, rounds=2 if quick else 3)
+        found = hold_contest(
+            work, seconds, peers, rounds=2 if quick or work == "four_bars_40" else 5
+        )
         measured += found
         rows += judge(work, found)
         if quick:

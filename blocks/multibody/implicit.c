@@ -112,6 +112,29 @@ static void implicit_unturn(const double *u, const double *x, double *out) {
     for (int k = 0; k < 3; k++) out[k] = x[k] + 0.5 * once[k] + c * twice[k];
 }
 
+/* Weights of the rows, large against the mass that each moves. A row that moves little (redundant, or near a singular
+   position) is weighed as others of its kind: its multiplier is α / B times its error, and would be nothing but rounding. */
+static void implicit_weigh_rows(mb_view *m) {
+    const double least = 1e-2;
+    double most[MB_ROW_KINDS] = {0.0};
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS, *path = m->paths + cut[MB_CUT_PATH] * MB_PATH_FIELDS;
+        for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
+            const int32_t row = cut[MB_CUT_ROW] + r, kind = m->rows[row * MB_ROW_FIELDS + MB_ROW_TYPE];
+            const double *j = m->jacobian + cut[MB_CUT_J] + r * cut[MB_CUT_PATHS];
+            double mobility = 0.0;
+            for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++)
+                mobility += j[n] * j[n] / m->mass_diagonal[m->permutation[path[n * MB_PATH_FIELDS + MB_PATH_V]]];
+            m->alpha[row] = mobility;
+            if (mobility > most[kind]) most[kind] = mobility;
+        }
+    }
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const double mobility = fmax(m->alpha[k], least * most[m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE]]);
+        m->alpha[k] = mobility > 0.0 && isfinite(mobility) ? m->settings[MB_ALPHA] / mobility : 1.0;
+    }
+}
+
 /* S at the present poses, and its factors. Unknown is the turn at the end of the step, so that J is exact; what that does
    to the parts of M and ∂r/∂v concerns the columns of ball joints only. */
 static int implicit_factor(mb_view *m, const mb_scheme *scheme) {
@@ -119,15 +142,27 @@ static int implicit_factor(mb_view *m, const mb_scheme *scheme) {
     const int32_t n = m->nv;
     double *S = s->matrix;
     mb_mass(m);
-    mb_build_k(m);
+    implicit_weigh_rows(m);
     for (int32_t k = 0; k < n * n; k++) S[k] = scheme->G * s->damping[k] + scheme->B * s->stiffness[k];
     for (int32_t k = 0; k < n; k++) {
         const int32_t r = m->permutation[n + k];
-        S[r * n + r] += m->k_diagonal[k];
+        S[r * n + r] += m->mass_diagonal[k];
         for (int32_t e = m->row_start[k]; e < m->row_start[k + 1]; e++) {
             const int32_t c = m->permutation[n + m->column_of[e]];
-            S[r * n + c] += m->k_off[e];
-            S[c * n + r] += m->k_off[e];
+            S[r * n + c] += m->mass_off[e];
+            S[c * n + r] += m->mass_off[e];
+        }
+    }
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS, *path = m->paths + cut[MB_CUT_PATH] * MB_PATH_FIELDS;
+        const int32_t paths = cut[MB_CUT_PATHS];
+        for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
+            const double *j = m->jacobian + cut[MB_CUT_J] + r * paths;
+            for (int32_t a = 0; a < paths; a++) {
+                const double weighed = m->alpha[cut[MB_CUT_ROW] + r] * j[a];
+                double *row = S + path[a * MB_PATH_FIELDS + MB_PATH_V] * n;
+                for (int32_t b = 0; b < paths; b++) row[path[b * MB_PATH_FIELDS + MB_PATH_V]] += weighed * j[b];
+            }
         }
     }
     double *unit = s->direction, *column = m->step;
@@ -209,11 +244,12 @@ static void implicit_place(mb_view *m, const mb_scheme *scheme, double *q, doubl
 static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
     double *y = s->change, size = 0.0;
-    bool factor = true, asked = s->flags[MB_IMPLICIT_FRESH] == 0.0;
+    bool factor = true;
     implicit_place(m, scheme, q, v);
+    if (s->flags[MB_IMPLICIT_FRESH] == 0.0) implicit_tangents(m, t, q, v, s->rate); /* with the multipliers of the last step */
+    memset(s->lambda, 0, (size_t)m->row_count * sizeof(double));
     for (int iteration = 0; iteration < MB_NEWTON_LIMIT; iteration++) {
-        if (asked) implicit_tangents(m, t, q, v, s->rate);
-        asked = false;
+        if (iteration == MB_NEWTON_PATIENCE) implicit_tangents(m, t, q, v, s->rate);
         implicit_pose(m, t, q);
         implicit_efforts(m, t, q, v, s->rate, y);
         if (factor && !implicit_factor(m, scheme)) return 0;
@@ -237,11 +273,12 @@ static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double
         }
         for (int32_t k = 0; k < m->nv; k++) s->rate[k] -= y[k];
         implicit_place(m, scheme, q, v);
-        /* Done if the next change, as much smaller as this one is, would be rounding. */
-        const double next = iteration > 0 && before > size ? size * size / before : size;
-        if (next <= 1e-13 * fmax(1.0, implicit_largest(q, m->nq))) return iteration + 1;
-        factor = iteration == 0 || size > 1e-3 * before;
-        asked = iteration == MB_NEWTON_PATIENCE;
+        /* Done if the next change, as much smaller as this one is, would be rounding; or if rounding is all that is left,
+           more of it near a singular position. */
+        const double next = iteration > 0 && before > size ? size * fmax(size / before, 1e-2) : size;
+        const double scale = fmax(1.0, implicit_largest(q, m->nq));
+        if (next <= 1e-14 * scale || (iteration > 1 && size <= 1e-10 * scale && size > 0.5 * before)) return iteration + 1;
+        factor = size > (iteration > 0 ? 1e-3 * before : 1e-6 * scale) || iteration + 1 == MB_NEWTON_PATIENCE;
     }
     return 0;
 }
@@ -274,7 +311,7 @@ static int implicit_step(mb_view *m, double t, double h, double *q, double *v) {
     if (iterations == 0) return 0;
     if (iterations > MB_NEWTON_GOOD) s->flags[MB_IMPLICIT_FRESH] = 0.0;
     if (m->row_count == 0) return 1;
-    if (!mb_factor(m) || !mb_project(m, t + h, q, v, MB_PROJECT_LIMIT)) return 0;
+    if (!mb_project(m, t + h, q, v, MB_PROJECT_LIMIT)) return 0;
     implicit_project_rates(m, &scheme, t + h, v);
     return 1;
 }

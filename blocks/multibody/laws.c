@@ -3,8 +3,8 @@
 #include "blocks/multibody/multibody.h"
 #include "blocks/table.h"
 
-/* Which integers a law may hold, so that evaluating it is safe. */
-bool mb_law_check(const bl_block *b, const int32_t *law) {
+/* Programs follow each other, so that none is walked twice. */
+bool mb_law_check(const bl_block *b, const int32_t *law, int64_t *words_used) {
     const int64_t p = law[MB_LAW_P], n = law[MB_LAW_N], words = b->i[MB_WORDS];
     if (law[MB_LAW_SHIFT] < 0 || law[MB_LAW_SHIFT] > 1 || p < 0) return false;
     switch (law[MB_LAW_TYPE]) {
@@ -18,7 +18,9 @@ bool mb_law_check(const bl_block *b, const int32_t *law) {
         case MB_LAW_FORMULA: {
             static const int32_t own[1] = {2}, result[1] = {1};
             const bl_formula_reach reach = {.u_width = own, .y_width = result, .u_count = 1, .y_count = 1};
-            return n >= 1 && p + n <= words && bl_formula_check(b->i + b->i[MB_AT_WORDS] + p, n, &reach);
+            if (p != *words_used || n < 1 || p + n > words) return false;
+            *words_used += n;
+            return bl_formula_check(b->i + b->i[MB_AT_WORDS] + p, n, &reach) != 0;
         }
         default: return false;
     }

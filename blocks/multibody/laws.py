@@ -243,6 +243,11 @@ class Formula(AbstractLaw):
 class Input(AbstractLaw):
     """A number that comes from outside during the run: an input port.
 
+    Where it moves a marker or drives a joint it has two more ports, for its rate and acceleration:
+    ``name_rate`` and ``name_acceleration``, 0 while nothing is connected. Connect all three, from
+    something smooth: a place that changes without its rate is followed by jumps at each step, and
+    the reactions are then those of a body at rest. At the very start an input has its default.
+
     Parameters
     ----------
     name

@@ -149,7 +149,14 @@ static void start_turn(int32_t sign, double *q) {
     if ((sign == 2 || sign == -2) && mb_coordinate(sign, *q) <= -half) *q += sign < 0 ? -2.0 * half : 2.0 * half;
 }
 
-void mb_start_turns(const mb_view *m, double *q) {
+/* Whether a coordinate of the tree is an angle. */
+static bool turns(const mb_view *m, int32_t q) {
+    for (int32_t l = 0; l < m->link_count; l++)
+        if (m->links[l * MB_LINK_FIELDS + MB_LINK_Q] == q && m->links[l * MB_LINK_FIELDS + MB_LINK_TYPE] == MB_REVOLUTE) return true;
+    return false;
+}
+
+void mb_start_turns(const mb_view *m, double t, double *q) {
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
         if (force[MB_FORCE_TYPE] >= MB_JOINT_SPRING && force[MB_FORCE_I] >= 0) start_turn(force[MB_FORCE_EXTRA], &q[force[MB_FORCE_I]]);
@@ -157,6 +164,14 @@ void mb_start_turns(const mb_view *m, double *q) {
     for (int32_t n = 0; n < m->head[MB_OUTPUTS]; n++) {
         const int32_t *out = m->outputs + n * MB_OUT_FIELDS;
         if (out[MB_OUT_TYPE] == MB_OUT_COORDINATE) start_turn(out[MB_OUT_AXIS], &q[out[MB_OUT_INDEX]]);
+    }
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const int32_t *row = m->rows + k * MB_ROW_FIELDS;
+        if (row[MB_ROW_TYPE] != MB_ROW_DRIVER || !turns(m, row[MB_ROW_I])) continue;
+        const double full = 6.283185307179586;
+        double rate, second, *angle = &q[row[MB_ROW_I]];
+        const double wanted = row[MB_ROW_B] * mb_law(m, row[MB_ROW_VALUE], t, &rate, &second);
+        *angle += full * nearbyint((wanted - *angle) / full);
     }
 }
 
@@ -168,7 +183,7 @@ static double joint_effort(const mb_view *m, const int32_t *force, double t, dou
     const double *p = m->p + force[MB_FORCE_P];
     switch (force[MB_FORCE_TYPE]) {
         case MB_JOINT_SPRING: return -spring_effort(m, force, t, x, v);
-        case MB_FRICTION: { /* viscous, Coulomb, smoothing speed */
+        case MB_FRICTION: { /* viscous, Coulomb, smoothing speed; it may have been set to none */
             const double side = p[2] > 0.0 ? tanh(v / p[2]) : v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : 0.0;
             return -p[0] * v - p[1] * side;
         }

@@ -6,8 +6,8 @@ parameters, or x, y, φ) q̇ = N(q) u, and
 
     M_u = Nᵀ M N,   Q_u = Nᵀ Q,   Φ_u = Φ_q N,   Φ_u u = -Φ_t,   Φ_u u̇ = γ
 
-with the same γ, because 2 G Ṅ u = 0. Only rows of joints and drivers are left: Euler parameters stay
-of length 1 by the way q moves, p ← exp(δπ / 2) p.
+with the same γ, because 2 G Ṅ u = 0. Only rows of joints and drivers are left: Euler parameters
+stay of length 1 by the way q moves, p ← exp(δπ / 2) p.
 """
 
 from __future__ import annotations
@@ -79,6 +79,11 @@ class Manifold(AbstractModel):
             for number in range(len(joint.coordinates))
         }
         return super()._base_scalars()
+
+    def hold(self, t: float) -> None:
+        """Let markers that move by a law stand where time t puts them, from now on."""
+        self.shapes.place = self.shapes.places(t)[0]
+        self.shapes.moving = []
 
     def basis(self, q: Array) -> Array:
         """Return N."""
@@ -200,7 +205,8 @@ class SpatialManifold(Manifold, EulerModel):
             ]
         )
         turned /= np.linalg.norm(turned, axis=1)[:, None]
-        return np.hstack([old[:, :3] + step[:, :3], turned]).ravel()
+        moved: Array = np.hstack([old[:, :3] + step[:, :3], turned]).ravel()
+        return moved
 
 
 class PlanarManifold(Manifold, PlanarModel):
@@ -225,8 +231,7 @@ def least_squares(matrix: Array, right: Array) -> Array:
     """Return the least solution of least error."""
     if not matrix.size:
         return np.zeros(matrix.shape[1])
-    found: Array = np.linalg.lstsq(matrix, right, rcond=RANK)[0]
-    return found
+    return np.asarray(np.linalg.lstsq(matrix, right, rcond=RANK)[0], dtype=np.float64)
 
 
 def close(

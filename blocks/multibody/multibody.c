@@ -131,7 +131,8 @@ static int multibody_check(const bl_block *b) {
                   markers = head[MB_MARKERS], rows = head[MB_ROWS], cuts = head[MB_CUTS], paths = head[MB_PATHS],
                   pairs = head[MB_PAIRS], laws = head[MB_LAWS], forces = head[MB_FORCES], outputs = head[MB_OUTPUTS],
                   nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES];
-    if (!in_range(head[MB_INTEGRATOR], MB_RK4, MB_INTEGRATORS) || (head[MB_INTEGRATOR] != MB_RK4 && !head[MB_OWN_STEP])) return 0;
+    if (!in_range(head[MB_INTEGRATOR], MB_RK4, MB_INTEGRATORS) || (head[MB_INTEGRATOR] == MB_IMPLICIT && (!head[MB_OWN_STEP] || nv > MB_IMPLICIT_LARGEST)))
+        return 0;
     if (links < 1 || nv < 1 || nq < nv || head[MB_SUBSTEPS] < 1 || head[MB_SUBSTEPS] > 1000000) return 0;
     const int planar = head[MB_PLANAR] != 0, own = head[MB_OWN_STEP] != 0, size = planar ? 2 : 3;
     if (!in_range(head[MB_GRAVITY], 0, b->p_count - size + 1) ||
@@ -186,9 +187,10 @@ static int multibody_check(const bl_block *b) {
         for (int f = MB_MARKER_LAW_X; f <= MB_MARKER_LAW_Z; f++)
             if (!in_range(marker[f], -1, laws)) return 0;
     }
+    int64_t words_used = 0;
     for (int64_t k = 0; k < laws; k++) {
         const int32_t *law = b->i + head[MB_AT_LAWS] + k * MB_LAW_FIELDS;
-        if (!mb_law_check(b, law)) return 0;
+        if (!mb_law_check(b, law, &words_used)) return 0;
     }
     for (int64_t k = 0; k < measures; k++) {
         const int32_t *measure = b->i + head[MB_AT_MEASURES] + k * MB_MEASURE_FIELDS;
@@ -296,7 +298,7 @@ static int multibody_init(bl_block *b, double t) {
     mb_prepare(&m);
     double *q = states(b, &m), *v = q + m.nq;
     mb_pose_from_bodies(&m, q, v);
-    mb_start_turns(&m, q);
+    mb_start_turns(&m, t, q);
     if (!mb_project(&m, t, q, v, MB_INIT_LIMIT)) return BL_ERROR_BLOCK;
     mb_keep_turns(&m, t, q);
     return BL_OK;

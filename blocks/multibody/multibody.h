@@ -18,7 +18,7 @@
 #include "blocks/multibody/vector.h"
 
 enum { MB_FIXED, MB_REVOLUTE, MB_PRISMATIC, MB_SPHERICAL };           /* elementary joints, about or along z */
-enum { MB_ROW_POINT, MB_ROW_D1, MB_ROW_D2, MB_ROW_DISTANCE, MB_ROW_DRIVER }; /* base constraints */
+enum { MB_ROW_POINT, MB_ROW_D1, MB_ROW_D2, MB_ROW_DISTANCE, MB_ROW_DRIVER, MB_ROW_KINDS }; /* base constraints */
 
 /* Integers of one record in each table. */
 enum { MB_LINK_PARENT, MB_LINK_TYPE, MB_LINK_Q, MB_LINK_V, MB_LINK_BODY, MB_LINK_BASE, MB_LINK_TURN,
@@ -104,6 +104,7 @@ typedef struct {
 } mb_implicit;
 
 enum { MB_IMPLICIT_STARTED, MB_IMPLICIT_FRESH, MB_IMPLICIT_FLAGS };
+enum { MB_IMPLICIT_LARGEST = 300 }; /* speeds: the matrix is full */
 
 typedef struct {
     const int32_t *head, *links, *markers, *rows, *cuts, *paths, *pairs, *laws, *forces, *outputs, *mass_slots;
@@ -166,7 +167,8 @@ void mb_solve(const mb_view *m, double *x);
 void mb_mass_times(const mb_view *m, const double *x, double *out);
 
 /* laws.c */
-bool mb_law_check(const bl_block *b, const int32_t *law);
+/* Whether evaluating a law is safe. */
+bool mb_law_check(const bl_block *b, const int32_t *law, int64_t *words_used);
 /* A law of time, and its first two derivatives. */
 double mb_law(const mb_view *m, int32_t law, double t, double *rate, double *second);
 /* The value of a law of time, of a length or coordinate x and of its rate v. */
@@ -186,8 +188,8 @@ void mb_keep_turns(mb_view *m, double t, const double *q);
 void mb_push(const mb_view *m, int32_t marker, const double *P, const double *F, const double *N);
 /* A coordinate of a joint from that of the tree, by its sign of MB_FORCE_EXTRA. */
 double mb_coordinate(int32_t sign, double q);
-/* Puts coordinates that are a quarter turn behind the tree between -π and π. */
-void mb_start_turns(const mb_view *m, double *q);
+/* Chooses the turn that angles start in: that of their driver; else between -π and π, also if the tree is a quarter turn ahead. */
+void mb_start_turns(const mb_view *m, double t, double *q);
 void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double *joint_force);
 double mb_potential_energy(const mb_view *m, double t, const double *q);
 /* A marker's place and velocity, as fixed on its link; link -1 is the ground. */

@@ -15,6 +15,7 @@ from ..block import NativeBlock
 from ..ports import CONTINUOUS, EVERY_TICK, Parameter, Port, parameter
 from .bodies import Body, Marker
 from .forces import Bushing, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
+from .given_pose import check_pose
 from .joints import ANGLE, Coordinate, Joint, Row
 from .law_table import LawTable
 from .rotations import Array, quaternion_from_rotation
@@ -62,8 +63,12 @@ class Plant(NativeBlock):
     """A mechanism as a block: forces in, motion out.
 
     Made by `System.block`. Inputs are the `Input` laws of the mechanism and whatever numbers are
-    named in `inputs`. In the diagram's own steps the states are the coordinates and speeds of a
-    tree of joints; loops are closed exactly after every step.
+    named in `inputs`; what drives or moves has inputs for its rate and acceleration too, see
+    `Input`. The potential energy is that of weight, of springs with a constant stiffness, of stops
+    and of bushings; actuators and springs whose stiffness is a law keep none.
+
+    In the diagram's own steps the states are the coordinates and speeds of a tree of joints; loops
+    are closed exactly after every step.
 
     Parameters
     ----------
@@ -102,6 +107,7 @@ class Plant(NativeBlock):
         spectral_radius: float = 0.8,
     ) -> None:
         system.validate()
+        check_pose(system, inputs)
         if mode not in ("continuous", "own_step"):
             raise DiagramError(f"`mode` is 'continuous' or 'own_step', got {mode!r}.")
         if not isinstance(substeps, int) or substeps < 1:
@@ -161,6 +167,8 @@ def list_outputs(system: System) -> list[str]:
         found += [f"{body.name}.{what}" for what in _OUT_MARKER]
         for marker in body.markers.values():
             found += [f"{marker.path}.{what}" for what in _OUT_MARKER]
+    for marker in system.ground.markers.values():
+        found += [f"{marker.path}.{what}" for what in _OUT_MARKER if marker.motion]
     for joint in system.joints:
         for number in range(len(joint.coordinates)):
             name = coordinate_name(joint, number)
@@ -569,12 +577,12 @@ class _Writer:
             kind, unit, doc = _OUT_SYSTEM[path]
             return kind, 0, 0, 1, unit, doc
         owner, _, what = path.rpartition(".")
-        for body in self.system.bodies:
+        for body in (*self.system.bodies, self.system.ground):
             if what not in _OUT_MARKER:
                 break
             kind, width, unit = _OUT_MARKER[what]
             words = what.replace("_", " ")
-            if owner == body.name:
+            if owner == body.name and not body.is_ground:
                 return kind, self._body_frame(body), 0, width, unit, f"{words} of {body.name}"
             for marker in body.markers.values():
                 if owner == marker.path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -20,7 +21,6 @@ from .tree import grow_tree
 
 CLOSED = 1e-9
 """Errors below this, in m or rad, count as closed."""
-_LARGEST = 200
 _TIGHT = 1e3
 
 
@@ -43,6 +43,15 @@ class Gap:
         if self.angle > CLOSED:
             parts.append(f"{np.degrees(self.angle):.3g}°")
         return " and ".join(parts) or "nothing"
+
+
+def as_poses(t: float, bodies: tuple[BodyMotion, ...]) -> Poses:
+    """Return one pose in the form that pictures take."""
+    return Poses(
+        np.array([t]),
+        np.array([[body.position for body in bodies]]),
+        np.array([[quaternion_from_rotation(body.rotation) for body in bodies]]),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,11 +102,7 @@ class Assembly:
     @property
     def poses(self) -> Poses:
         """Return the poses in the form that `System.draw` takes."""
-        return Poses(
-            np.array([self.time]),
-            np.array([[body.position for body in self.bodies]]),
-            np.array([[quaternion_from_rotation(body.rotation) for body in self.bodies]]),
-        )
+        return as_poses(self.time, self.bodies)
 
 
 def assemble(system: System, t: float = 0.0) -> Assembly:
@@ -153,23 +158,6 @@ def _largest_change(model: Manifold, change: Array) -> tuple[float, float]:
     )
 
 
-def check_pose(system: System) -> None:
-    """Raise if the given pose cannot be assembled; large systems are not looked at.
-
-    Raises
-    ------
-    DiagramError
-        As `assemble`.
-    """
-    if len(system.bodies) > _LARGEST:
-        return
-    model = make_manifold(system)
-    phi, _ = model.constraints(0.0, model.q0)
-    # A pose that is closed to the digits it was printed with needs no search.
-    if np.abs(phi).max(initial=0.0) > 1e-5:
-        close_pose(model, 0.0)
-
-
 def close_pose(model: Manifold, t: float) -> Array:
     """Return q with Φ(q, t) = 0, near the given pose.
 
@@ -208,7 +196,8 @@ def _least_error(model: Manifold, t: float, weights: Array) -> tuple[Array, Arra
             break
         matrix = weights[:, None] * jacobian
         normal = matrix.T @ matrix + damping * np.eye(model.size)
-        trial = model.move(q, -np.linalg.solve(normal, matrix.T @ error))
+        step = np.asarray(np.linalg.solve(normal, matrix.T @ error), dtype=np.float64)
+        trial = model.move(q, -step)
         new_phi, new_jacobian = model.closure(t, trial)
         new_error = weights * new_phi
         gain = float(error @ error - new_error @ new_error)
@@ -273,5 +262,5 @@ def _loop(system: System, joint: Joint) -> str:
         path = nx.shortest_path(graph, joint.first.body.name, joint.second.body.name)
     except (nx.NetworkXNoPath, nx.NodeNotFound):
         return ""
-    names = [graph.edges[pair]["joint"] for pair in zip(path, path[1:], strict=False)]
+    names = [graph.edges[pair]["joint"] for pair in pairwise(path)]
     return f"Its loop runs through {name_list(f'`{name}`' for name in names)}."

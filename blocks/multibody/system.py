@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,8 +21,14 @@ from .reading import read_number, read_rotation, teach_keywords
 from .rotations import Array, freeze
 
 if TYPE_CHECKING:
+    from .analysis import Motion
     from .drawing.figure import SystemFigure
+    from .equilibrium import Equilibrium
+    from .laws import Lawlike
+    from .linear import Linearization, Mode
     from .plant import Plant
+    from .pose import Assembly
+    from .report import MechanismReport
 
 
 class System(JointMethods, ForceMethods):
@@ -181,6 +187,158 @@ class System(JointMethods, ForceMethods):
         from .picture import animate
 
         return animate(self, result, path, **options)
+
+    def report(self, t: float = 0.0) -> MechanismReport:
+        """Return degrees of freedom, redundant equations joint by joint, and how it assembles.
+
+        Print it. Taken in the assembled pose at time t; other poses may have another rank.
+        """
+        from .report import report
+
+        return report(self, t)
+
+    def assemble(self, t: float = 0.0) -> Assembly:
+        """Return the poses near the given ones that close all joints, and velocities that fit.
+
+        Positions are the nearest in the measure of mass, then velocities; the result says by how
+        much both were changed.
+
+        Raises
+        ------
+        DiagramError
+            If the joints cannot be closed: it names those that stay open, and by how much.
+        """
+        from .pose import assemble
+
+        return assemble(self, t)
+
+    def kinematics(self, times: Any) -> Motion:
+        """Return the motion and all forces of a mechanism whose drivers leave it no freedom.
+
+        Φ(q, t) = 0, Φ_u u = -Φ_t, Φ_u u̇ = γ and Φ_uᵀ λ = Q - M u̇, at each time. The motion is
+        followed from the given pose at t = 0. Angles are unwrapped.
+
+        Parameters
+        ----------
+        times
+            In s, rising.
+
+        Raises
+        ------
+        DiagramError
+            If there is freedom left, if drivers contradict each other, or ask for a place that is
+            out of reach.
+        """
+        from .analysis import kinematics
+
+        return kinematics(self, times)
+
+    def inverse_dynamics(self, motion: Mapping[str, Lawlike], times: Any) -> Motion:
+        """Return the efforts that move joint coordinates in a given way: ``result.efforts``.
+
+        All other forces of the system act too, so that an effort is what must be added to them.
+
+        Parameters
+        ----------
+        motion
+            Laws of t by path of a coordinate, such as ``{"shoulder.angle": "0.3 * sin(2 * t)"}``:
+            with the drivers, as many as there are degrees of freedom.
+        times
+            In s, rising.
+        """
+        from .analysis import inverse_dynamics
+
+        return inverse_dynamics(self, motion, times)
+
+    def static_efforts(
+        self,
+        forces: Mapping[str, Any] | None = None,
+        torques: Mapping[str, Any] | None = None,
+        *,
+        weight: bool = False,
+        at: Assembly | None = None,
+    ) -> dict[str, float]:
+        """Return the efforts on joint coordinates that hold loads on a tree of joints, τ = -Jᵀ F.
+
+        Parameters
+        ----------
+        forces
+            In N, world axes, by marker: ``{"hand.tip": (0, 0, -10)}``.
+        torques
+            In N m, world axes, by body.
+        weight
+            Whether bodies weigh too.
+        at
+            The pose; the assembled one if not given.
+
+        Raises
+        ------
+        DiagramError
+            If joints make a loop, or a body hangs on no joint.
+        """
+        from .analysis import static_efforts
+
+        return static_efforts(self, forces or {}, torques or {}, weight, at)
+
+    def equilibrium(self, t: float = 0.0, *, tolerance: float = 1e-9) -> Equilibrium:
+        """Return the pose, downhill from the given one, in which all forces balance.
+
+        Drivers and moving markers stand still where time t puts them. The result says whether the
+        equilibrium is stable; one that is given exactly is kept also if it is not.
+
+        Parameters
+        ----------
+        t
+            In s.
+        tolerance
+            Of generalised forces, as a part of the largest one at the start.
+
+        Raises
+        ------
+        DiagramError
+            If none is found: it names the body that is pushed the most.
+        """
+        from .equilibrium import equilibrium
+
+        return equilibrium(self, t, tolerance)
+
+    def linearize(
+        self,
+        at: Equilibrium | Assembly | None = None,
+        *,
+        coordinates: Sequence[str] | None = None,
+    ) -> Linearization:
+        """Return M_r p̈ + C_r ṗ + K_r p = r of small motions about a pose at rest.
+
+        Velocities of the description are not used, so that there are no gyroscopic terms. Drivers
+        and moving markers stand still.
+
+        Parameters
+        ----------
+        at
+            The pose; the equilibrium if not given.
+        coordinates
+            Paths of joint coordinates to be p, one for each degree of freedom. Without them p are
+            orthonormal combinations of the speeds of bodies.
+        """
+        from .linear import linearize
+
+        return linearize(self, at, coordinates)
+
+    def modes(self, at: Equilibrium | Assembly | None = None) -> list[Mode]:
+        """Return natural frequencies, damping and shapes about a pose; see `linearize`."""
+        return self.linearize(at).modes()
+
+    def largest_stable_step(self) -> float:
+        """Return the largest step in s for which RK4 is stable at the start: 2.78 / |λ|.
+
+        λ is the fastest natural motion, growing or not, of the equations as the engine solves
+        them, with the loops closed. Stops and other forces that act later may need less. With
+        larger steps take ``block(mode="own_step", integrator="implicit")``.
+        """
+        from .stability import largest_stable_step
+
+        return largest_stable_step(self)
 
     def validate(self) -> None:
         """Check what can be told only of the whole system.

@@ -183,6 +183,11 @@ def grow_tree(system: System) -> Tree:
             _add_chain(tree, system, None, system.ground, body)
             visit(body, 1.0)
             empty_queue()
+    if tree.nv == 0:
+        raise DiagramError(
+            f"nothing in `{system.name}` can move: every body is fixed to the ground. Give one of "
+            f"them a joint that moves."
+        )
     tree.cuts = [joint for joint in system.joints if joint.name not in tree.tree_joints]
     return tree
 

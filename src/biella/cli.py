@@ -105,6 +105,21 @@ def _parser() -> argparse.ArgumentParser:
         "--input", action="append", default=[], help="source block that becomes an input"
     )
     export.add_argument("--output-signal", action="append", default=[], help="one more output")
+    formulations = commands.add_parser(
+        "formulations",
+        help="compare the formulations of multibody dynamics on a mechanism",
+        description="Compare the formulations of multibody dynamics on a mechanism.",
+        epilog="example: biella formulations slider-crank --step 1e-2 --until 2",
+    )
+    formulations.set_defaults(command=_formulations)
+    formulations.add_argument("mechanism", nargs="?", default="slider-crank")
+    formulations.add_argument(
+        "--step", type=float, action="append", help="step in s; may be repeated (default: 1e-2)"
+    )
+    formulations.add_argument("--until", type=float, default=5.0, help="end time in s")
+    formulations.add_argument(
+        "--every", action="store_true", help="every method, not the published"
+    )
     return parser
 
 
@@ -193,6 +208,20 @@ def _export(options: argparse.Namespace) -> None:
         target, inputs=options.input, outputs=options.output_signal
     )
     print(f"wrote {target}")
+
+
+def _formulations(options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from .blocks.multibody.formulations import compare
+
+    found = compare(
+        options.mechanism,
+        steps=tuple(options.step or [1e-2]),
+        until=options.until,
+        every=options.every,
+    )
+    Console().print(found.table())
 
 
 def _assignment(text: str) -> tuple[str, Any]:

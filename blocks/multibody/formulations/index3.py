@@ -56,8 +56,8 @@ def step(
     memory
         Keeps ``lam`` and the accelerations at the end of the step.
     alpha
-        The penalty, in N/m for a constraint in m; if not given, such that it adds 1e5 times the mean
-        mass to Newton's matrix, which takes two or three iterations.
+        The penalty, in N/m for a constraint in m; if not given, such that it adds 1e5 times the
+        mean mass to Newton's matrix, which takes two or three iterations.
     tolerance
         Of |Δq| and |Φ|.
     stiff

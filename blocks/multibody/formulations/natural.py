@@ -70,8 +70,8 @@ class NaturalModel(AbstractModel):
         return result
 
     def _padded(self, q: Array, ground: Array) -> Array:
-        all_bodies: Array = np.vstack([self.blocks(q), ground])
-        return all_bodies[self.shapes.body][:, :, None]
+        own: Array = np.vstack([self.blocks(q), ground])[self.shapes.body]
+        return own[:, :, None]
 
     def _field(self, t: float, q: Array, v: Array) -> Field:
         place, rate, acceleration = self.shapes.places(t)

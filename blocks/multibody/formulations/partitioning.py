@@ -2,9 +2,9 @@
 
     M̂ v̈ = F̂,   ü = Φ_u⁻¹ (γ - Φ_v v̈),   λ = Φ_u⁻ᵀ (F^u - M^uv v̈ - M^uu ü)
 
-with M̂ = M^vv - M^vu H - Hᵀ (M^uv - M^uu H) and H = Φ_u⁻¹ Φ_v. The partition is kept until Φ_u
-becomes ill-conditioned. LU with full pivoting drops redundant rows, whose λ is then 0; QR mixes
-rows, and its λ is that of least norm.
+with M̂ = M^vv - M^vu H - Hᵀ (M^uv - M^uu H) and H = Φ_u⁻¹ Φ_v. The partition is kept until the least
+singular value of Φ_u has halved. LU with full pivoting drops redundant rows, whose λ is then 0; QR
+mixes rows, and its λ is that of least norm.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ Indices = npt.NDArray[np.intp]
 RANK = 1e-8
 """Pivots below this part of the largest one count as 0."""
 
-CONDITION = 1e4
-"""Of Φ_u, in the norm of its inverse, beyond which a new partition is made."""
+KEEP = 0.5
+"""A new partition is made where the least singular value of Φ_u falls below this part of what it
+was when u was chosen. Much less would be late: an independent coordinate near the end of its range,
+such as cos ϑ near 1, leaves no solution for the others one step later."""
 
 
 def full_pivots(matrix: Array, tolerance: float = RANK) -> tuple[Indices, Indices]:
@@ -58,25 +60,30 @@ def _choose(jacobian: Array, by: str, memory: dict[str, Any]) -> None:
         mix = left[:, : len(rows)].T
     rank = len(rows)
     memory["mix"], memory["u"], memory["v"] = mix, columns[:rank], np.sort(columns[rank:])
+    memory.pop("least", None)
     memory["partitions"] = memory.get("partitions", 0) + 1
 
 
 def partition(jacobian: Array, by: Literal["lu", "qr"], memory: dict[str, Any]) -> Any:
     """Return the rows that mix Φ_q to Φ_u and Φ_v, and factors of Φ_u; choose u and v if due."""
-    fresh = "u" not in memory
-    if fresh:
+    if "u" not in memory:
         _choose(jacobian, by, memory)
-    for _ in range(2):
-        if by == "qr":
-            memory["mix"] = qr(jacobian[:, memory["u"]], mode="economic")[0].T
-        mix = memory["mix"]
-        square = mix @ jacobian[:, memory["u"]]
-        smallest = np.linalg.svd(square, compute_uv=False)[-1] if square.size else 1.0
-        if fresh or smallest * CONDITION > np.abs(jacobian).max(initial=0.0):
-            return mix, lu_factor(square)
+    mix, square, least = _reduce(jacobian, by, memory)
+    if least < KEEP * memory.get("least", 0.0):
         _choose(jacobian, by, memory)
-        fresh = True
+        mix, square, least = _reduce(jacobian, by, memory)
+    memory.setdefault("least", least)
     return mix, lu_factor(square)
+
+
+def _reduce(jacobian: Array, by: str, memory: dict[str, Any]) -> tuple[Array, Array, float]:
+    """Return the rows that mix, Φ_u and its least singular value."""
+    if by == "qr":
+        memory["mix"] = qr(jacobian[:, memory["u"]], mode="economic")[0].T
+    mix: Array = memory["mix"]
+    square = mix @ jacobian[:, memory["u"]]
+    least = float(np.linalg.svd(square, compute_uv=False)[-1]) if square.size else 1.0
+    return mix, square, least
 
 
 def accelerations(

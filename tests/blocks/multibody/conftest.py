@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,8 +27,16 @@ KINDS = (
     "in_plane",
     "distance",
 )
-BODY = ("position", "rotation", "velocity", "angular_velocity", "acceleration")
-BODY = (*BODY, "angular_acceleration")
+BODY = (
+    "position",
+    "rotation",
+    "velocity",
+    "angular_velocity",
+    "acceleration",
+    "angular_acceleration",
+)
+ONE_WAY = ("guide", "in_plane")
+"""Joints that change if their ends are exchanged: a point of one body on a line of the other."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +150,20 @@ class Blueprint:
                 free_length=spring.free_length,
             )
         return s
+
+    def started(self, seen: Mapping[str, Any]) -> Blueprint:
+        """Return it with the velocities of a look at it, which its joints allow."""
+        return replace(
+            self,
+            bodies=tuple(
+                replace(
+                    b,
+                    velocity=seen[f"{b.name}.velocity"],
+                    spin=seen[f"{b.name}.angular_velocity"],
+                )
+                for b in self.bodies
+            ),
+        )
 
     def reordered(self, rng: np.random.Generator) -> Blueprint:
         """Return the same mechanism with everything added in another order."""
@@ -328,7 +350,9 @@ def draw_tree(rng: np.random.Generator, count: int) -> Blueprint:
     for k, name in enumerate(names):
         parent = "ground" if k == 0 else str(rng.choice(["ground", *names[:k]]))
         ends = (parent, name) if rng.random() < 0.5 else (name, parent)
-        joints.append(draw_joint(rng, f"j{k}", str(rng.choice(KINDS[:-1])), *ends))
+        # Something has to move: the first joint is not a fixed one.
+        kind = str(rng.choice(KINDS[0 if k else 1 : -1]))
+        joints.append(draw_joint(rng, f"j{k}", kind, *ends))
     bodies = tuple(draw_body(rng, name) for name in names)
     return Blueprint(rng.normal(scale=6.0, size=3), bodies, tuple(joints), *draw_loads(rng, names))
 
@@ -392,17 +416,22 @@ def draw_closed() -> Callable[[str, bool, int, int], Blueprint]:
     """Return a function that puts a joint of one kind into a loop, and chooses what is cut.
 
     Body ``a`` hangs on the ground by the joint ``k``, and also by a slide and a plane with a body
-    between them, which together take no freedom away. Cut: 0 is ``k``, 1 the plane, 2 the slide.
+    between them, which together take no freedom away. Cut: 0 is ``k``, 1 the plane, 2 the slide,
+    which takes a ``k`` that has a coordinate.
+    Swapped, ``k`` runs from the body to the ground: the same mechanism, but for `ONE_WAY` joints.
     """
 
     def make(kind: str, swapped: bool, cut: int, seed: int) -> Blueprint:
         rng = np.random.default_rng(seed)
         bodies = (draw_body(rng, "a"), draw_body(rng, "b"))
-        k = draw_joint(rng, "k", kind, *(("a", "ground") if swapped else ("ground", "a")))
+        k = draw_joint(rng, "k", kind, "ground", "a")
+        if swapped:
+            k = replace(k, first="a", second="ground")
+            if kind not in ONE_WAY:
+                k = replace(k, places=k.places[::-1], frames=k.frames[::-1])
         slide = draw_joint(rng, "slide", "prismatic", "ground", "b")
         plane = draw_joint(rng, "plane", "in_plane", "b", "a")
-        has_coordinate = kind not in ("fixed", "spherical", "distance")
-        wanted = (("slide", "plane"), (), ("plane", *(("k",) if has_coordinate else ())))[cut]
+        wanted = (("slide", "plane"), (), ("plane", "k"))[cut]
         loads, springs = draw_loads(rng, ["a", "b"])
         gravity = rng.normal(scale=6.0, size=3)
         return Blueprint(gravity, bodies, (k, slide, plane), loads, springs, wanted)

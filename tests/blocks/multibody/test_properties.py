@@ -1,0 +1,359 @@
+"""What holds for every mechanism, on random ones: trees, loops and redundant rings.
+
+Places, masses and moments are of the order of 1, speeds of 1/s and accelerations of 10 to 100. The
+kernel gives accelerations that are right to some 1e-12 of the largest one; where a test has a wider
+tolerance, it says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from biella import DiagramError
+from biella.blocks.multibody import Body, Joint, System
+from biella.blocks.multibody.rotations import rotation_from_quaternion, skew
+from biella.blocks.multibody.tree import grow_tree
+
+pytestmark = pytest.mark.engine
+
+Array = NDArray[np.float64]
+Look = Callable[..., dict[str, Any]]
+
+SEEDS = st.integers(0, 2**32 - 1)
+CUTS = {
+    "fixed": (0, 1),
+    "revolute": (0, 1, 2),
+    "prismatic": (0, 1, 2),
+    "cylindrical": (0, 1, 2),
+    "spherical": (0, 1),
+    "universal": (0, 1, 2),
+    "planar": (0, 1, 2),
+    "guide": (0, 1, 2),
+    "in_plane": (0, 1, 2),
+    "distance": (0,),
+}
+"""Joints, and where a loop with them can be cut: at them, or at two others."""
+ONE_WAY = ("guide", "in_plane")
+"""Joints that change if their ends are exchanged."""
+DRAWINGS = ("tree", "loops", "redundant")
+
+few = settings(derandomize=True, deadline=None, max_examples=15, database=None)
+
+
+def exponential(turn: Array) -> Array:
+    """Return the rotation by a vector of angle and axis."""
+    angle = float(np.linalg.norm(turn))
+    if angle < 1e-300:
+        return np.eye(3)
+    u = skew(turn / angle)
+    return np.asarray(np.eye(3) + np.sin(angle) * u + (1.0 - np.cos(angle)) * (u @ u))
+
+
+def rotation(seen: dict[str, Any], body: str) -> Array:
+    return rotation_from_quaternion(seen[f"{body}.rotation"])
+
+
+def pose_of(seen: dict[str, Any], body: Body, t: float = 0.0) -> tuple[Array, Array]:
+    """Return where a body is after t, if its accelerations stay as they are seen."""
+    if body.is_ground:
+        return np.zeros(3), np.eye(3)
+    p, v, a, w, wd = (
+        seen[f"{body.name}.{what}"]
+        for what in (
+            "position",
+            "velocity",
+            "acceleration",
+            "angular_velocity",
+            "angular_acceleration",
+        )
+    )
+    return p + v * t + a * t * t / 2, exponential(w * t + wd * t * t / 2) @ rotation(
+        seen, body.name
+    )
+
+
+def equations(joint: Joint, pose_i: tuple[Array, Array], pose_j: tuple[Array, Array]) -> Array:
+    """Return Φ of a joint as the description defines it, from the poses of its bodies alone."""
+    (p_i, r_i), (p_j, r_j) = pose_i, pose_j
+    d = p_j + r_j @ joint.second.position - p_i - r_i @ joint.first.position
+    axes = {f"{n}_i": (r_i @ joint.frame_i)[:, k] for k, n in enumerate("fgh")}
+    axes |= {f"{n}_j": (r_j @ joint.frame_j)[:, k] for k, n in enumerate("fgh")}
+    values = {
+        "S": lambda row: d[row.component],
+        "d1": lambda row: axes[row.a] @ axes[row.b],
+        "d2": lambda row: axes[row.a] @ d,
+        "SS": lambda row: d @ d - joint.length**2,
+    }
+    return np.array([values[row.kind](row) for row in joint.rows])
+
+
+def differences(f: Callable[[float], Array], h: float) -> tuple[Array, Array]:
+    """Return f' and f'' at 0 to order four, by central differences at h and h/2."""
+
+    def first(h: float) -> Array:
+        return (f(h) - f(-h)) / (2 * h)
+
+    def second(h: float) -> Array:
+        return (f(h) - 2 * f(0.0) + f(-h)) / h**2
+
+    return (4 * first(h / 2) - first(h)) / 3, (4 * second(h / 2) - second(h)) / 3
+
+
+def check_joints(system: System, seen: dict[str, Any], what: str) -> None:
+    """Hold every joint against its bare equations: Φ = Φ' = Φ'' = 0, and its reaction is Jᵀλ."""
+    size = max(1.0, *(np.abs(v).max() for k, v in seen.items() if k.endswith("acceleration")))
+    most = max(1.0, *(np.abs(seen[path]).max() for path in reactions(system)))
+    for joint in system.joints:
+        bodies = joint.first.body, joint.second.body
+
+        def along(t: float, joint: Joint = joint, bodies: Any = bodies) -> Array:
+            return equations(joint, *(pose_of(seen, body, t) for body in bodies))
+
+        rate, bend = differences(along, 4e-3)
+        # Left over: h⁴ times the sixth derivative, and the rounding of Φ divided by h².
+        assert np.abs(along(0.0)).max() < 1e-12, (what, joint.name)
+        assert np.abs(rate).max() < 1e-8 * size**2, (what, joint.name)
+        assert np.abs(bend).max() < 1e-7 * size**2, (what, joint.name)
+
+        columns, wrench = [], []
+        force, torque = seen[f"{joint.name}.force"], seen[f"{joint.name}.torque"]
+        place = pose_of(seen, bodies[1])
+        at = place[0] + place[1] @ joint.second.position
+        for side, body in enumerate(bodies):
+            if body.is_ground:
+                continue
+            sign = (-1.0, 1.0)[side]
+            p, r = pose_of(seen, body)
+            wrench += [*(sign * force), *(sign * (torque + np.cross(at - p, force)))]
+            for k in range(6):
+                step = np.eye(6)[k]
+
+                def moved(
+                    t: float,
+                    p: Array = p,
+                    r: Array = r,
+                    step: Array = step,
+                    side: int = side,
+                    joint: Joint = joint,
+                    bodies: Any = bodies,
+                ) -> Array:
+                    poses = [pose_of(seen, body) for body in bodies]
+                    poses[side] = p + step[:3] * t, exponential(step[3:] * t) @ r
+                    return equations(joint, *poses)
+
+                columns.append(differences(moved, 4e-3)[0])
+        jacobian, pushed = np.array(columns), np.array(wrench)
+        multipliers = np.linalg.lstsq(jacobian, pushed, rcond=None)[0]
+        left = np.abs(jacobian @ multipliers - pushed).max()
+        # Multipliers are one iteration behind accelerations, which takes out all but 1e-6.
+        assert left < 1e-5 * most, (what, joint.name)
+
+
+def reactions(system: System) -> list[str]:
+    return [f"{joint.name}.{what}" for joint in system.joints for what in ("force", "torque")]
+
+
+@pytest.mark.parametrize("swapped", [False, True], ids=["from ground", "to ground"])
+@pytest.mark.parametrize("kind, cut", [(kind, cut) for kind in CUTS for cut in CUTS[kind]])
+def test_jacobian_and_bias_of_every_joint(
+    kind: str, swapped: bool, cut: int, draw_closed: Any, look: Look
+) -> None:
+    """Against finite differences of its equations, in the tree or closing a loop, both ways round.
+
+    With accelerations that the kernel gives, J v' + c is Φ'' along the motion: it must be 0. What
+    the joint does to its two bodies must be a combination of the rows of J.
+    """
+    for seed in range(3):
+        s = draw_closed(kind, swapped, cut, seed).build()
+        assert [joint.name for joint in grow_tree(s).cuts] == [("k", "plane", "slide")[cut]]
+        seen = look(s, reactions(s))
+        check_joints(s, seen, f"{kind}, seed {seed}")
+
+
+@few
+@given(seed=SEEDS)
+@pytest.mark.parametrize("what", DRAWINGS)
+def test_joints_of_random_mechanisms(what: str, seed: int, draw: Any, look: Look) -> None:
+    s = draw(what, seed).build()
+    check_joints(s, look(s, reactions(s)), what)
+
+
+@pytest.mark.parametrize("kind", CUTS)
+def test_a_joint_moves_alike_both_ways_round_and_wherever_its_loop_is_cut(
+    kind: str, draw_closed: Any, look: Look
+) -> None:
+    """Six ways to run one mechanism; guides are another one when swapped, so three for them."""
+    for seed, first in ((0, False), (1, False), (2, True)):
+        start = look(draw_closed(kind, first, 0, seed).build())
+        ends = {
+            (swapped, cut): look(
+                draw_closed(kind, swapped, cut, seed).started(start).build(),
+                ["k.force", "k.torque"],
+                steps=50,
+                step=5e-4,
+            )
+            for swapped in ([first] if kind in ONE_WAY else [False, True])
+            for cut in CUTS[kind]
+        }
+        one = ends[first, 0]
+        push = one["k.force"]
+        for (swapped, cut), other in ends.items():
+            why = f"seed {seed}, swapped {swapped}, cut {cut}"
+            for body in "ab":
+                # RK4 in other coordinates: h⁴ of motions at some 20 rad/s.
+                for path in ("position", "velocity"):
+                    a, b = one[f"{body}.{path}"], other[f"{body}.{path}"]
+                    assert a == pytest.approx(b, abs=1e-8), why
+                a, b = rotation(one, body), rotation(other, body)
+                assert a == pytest.approx(b, abs=1e-8), why
+            # Of a swapped joint the other body is the second one.
+            force = other["k.force"] * (1.0 if swapped == first else -1.0)
+            assert force == pytest.approx(push, abs=1e-5 * max(1.0, np.abs(push).max())), why
+
+
+@few
+@given(seed=SEEDS)
+@pytest.mark.parametrize("what", DRAWINGS)
+def test_ideal_joints_do_no_work(what: str, seed: int, draw: Any, look: Look) -> None:
+    """The rate of kinetic energy is the power of weights, loads and springs."""
+    blueprint = draw(what, seed)
+    seen = look(blueprint.build())
+    power = {}
+    for body in blueprint.bodies:
+        get = {k: seen[f"{body.name}.{k}"] for k in ("velocity", "angular_velocity")}
+        v, w = get["velocity"], get["angular_velocity"]
+        a, wd = seen[f"{body.name}.acceleration"], seen[f"{body.name}.angular_acceleration"]
+        r = rotation(seen, body.name)
+        arm, tensor = r @ body.com, r @ body.inertia @ r.T
+        v_c = v + np.cross(w, arm)
+        a_c = a + np.cross(wd, arm) + np.cross(w, np.cross(w, arm))
+        power[f"inertia {body.name}"] = -body.mass * v_c @ a_c
+        power[f"spin {body.name}"] = -w @ (tensor @ wd + np.cross(w, tensor @ w))
+        power[f"weight {body.name}"] = body.mass * blueprint.gravity @ v_c
+    for load in blueprint.loads:
+        r = rotation(seen, load.body) if load.frame == "body" else np.eye(3)
+        v, w = seen[f"{load.body}.velocity"], seen[f"{load.body}.angular_velocity"]
+        arm = rotation(seen, load.body) @ load.at
+        power[load.name] = (r @ load.force) @ (v + np.cross(w, arm)) + (r @ load.torque) @ w
+    for spring in blueprint.springs:
+        v, w = seen[f"{spring.body}.velocity"], seen[f"{spring.body}.angular_velocity"]
+        arm = rotation(seen, spring.body) @ spring.at
+        d = seen[f"{spring.body}.position"] + arm - spring.anchor
+        length = float(np.linalg.norm(d))
+        rate = d @ (v + np.cross(w, arm)) / length
+        tension = spring.stiffness * (length - spring.free_length) + spring.damping * rate
+        power[spring.name] = -tension * rate
+    values = np.array(list(power.values()))
+    assert abs(values.sum()) < 1e-10 * max(1.0, np.abs(values).max())
+
+
+def check_same(
+    names: list[str],
+    first: dict[str, Any],
+    second: dict[str, Any],
+    turn: Array,
+    shift: Array,
+    length: float = 1.0,
+    tolerance: float = 1e-8,
+) -> None:
+    """The second is the first one, turned, shifted and in another unit of length."""
+    for name in names:
+        a, b = ({k: seen[f"{name}.{k}"] for k in LINEAR + ANGULAR} for seen in (first, second))
+        assert (b["position"] - shift) / length == pytest.approx(
+            turn @ a["position"], abs=tolerance
+        )
+        assert rotation(second, name) == pytest.approx(turn @ rotation(first, name), abs=tolerance)
+        for path in ("velocity", "acceleration", *ANGULAR):
+            expected = turn @ a[path]
+            found = b[path] / (1.0 if path in ANGULAR else length)
+            size = max(1.0, np.abs(expected).max())
+            assert found == pytest.approx(expected, abs=tolerance * size), path
+
+
+LINEAR = ("position", "velocity", "acceleration")
+ANGULAR = ("angular_velocity", "angular_acceleration")
+
+
+@few
+@given(seed=SEEDS)
+@pytest.mark.parametrize("what", DRAWINGS)
+def test_a_mechanism_moves_alike_wherever_it_stands(
+    what: str, seed: int, draw: Any, look: Look
+) -> None:
+    """Turned and shifted as a whole with its gravity: the same motion, turned and shifted."""
+    blueprint = draw(what, seed)
+    rng = np.random.default_rng(seed)
+    turn, shift = exponential(rng.normal(scale=2.0, size=3)), rng.normal(scale=3.0, size=3)
+    for steps in (0, 20):
+        here = look(blueprint.build(), steps=steps)
+        there = look(blueprint.moved(turn, shift).build(), steps=steps)
+        check_same([body.name for body in blueprint.bodies], here, there, turn, shift)
+
+
+@few
+@given(seed=SEEDS)
+@pytest.mark.parametrize("what", DRAWINGS)
+def test_the_order_of_making_does_not_matter(what: str, seed: int, draw: Any, look: Look) -> None:
+    blueprint = draw(what, seed)
+    # Another tree would project other velocities out of random ones: start from allowed ones.
+    blueprint = blueprint.started(look(blueprint.build()))
+    other = blueprint.reordered(np.random.default_rng(seed))
+    names = [body.name for body in blueprint.bodies]
+    for steps in (0, 20):
+        both = look(blueprint.build(), steps=steps), look(other.build(), steps=steps)
+        check_same(names, *both, np.eye(3), np.zeros(3))
+
+
+@few
+@given(seed=SEEDS)
+@pytest.mark.parametrize("length, mass", [(1e3, 1e3), (1e-3, 1e-3), (1e3, 1e-6)])
+@pytest.mark.parametrize("what", DRAWINGS)
+def test_units_do_not_matter(
+    what: str, length: float, mass: float, seed: int, draw: Any, look: Look
+) -> None:
+    """Millimetres and grams, kilometres and tonnes: the same motion in other numbers."""
+    blueprint = draw(what, seed)
+    for steps in (0, 20):
+        metres = look(blueprint.build(), steps=steps)
+        others = look(blueprint.scaled(length, mass).build(), steps=steps)
+        names = [body.name for body in blueprint.bodies]
+        check_same(names, metres, others, np.eye(3), np.zeros(3), length)
+
+
+def test_a_redundant_ring_moves_in_any_plane(look: Look) -> None:
+    """A parallelogram, tilted: rounding in rows that move nothing must not become a constraint."""
+    tilt = exponential(np.array([0.3, -0.8, 0.5]))
+    found = []
+    for turn in (np.eye(3), tilt):
+        s = System("parallelogram", gravity=turn @ (0, -10, 0))
+        names = ["left", "coupler", "right"]
+        places = np.array([[0, 0.5, 0], [1.0, 1, 0], [2, 0.5, 0]])
+        bodies = [
+            s.body(name, mass=1.0, inertia=0.1, position=turn @ place, rotation=turn)
+            for name, place in zip(names, places, strict=True)
+        ]
+        ends = [s.ground, *bodies, s.ground]
+        corners = [(0, 0, 0), (0, 1, 0), (2, 1, 0), (2, 0, 0)]
+        for k, corner in enumerate(corners):
+            s.revolute(f"pin{k}", ends[k], ends[k + 1], at=turn @ corner, axis=turn @ (0, 0, 1))
+        s.torque("motor", bodies[0].marker("motor"), turn @ (0, 0, -2.0))
+        found.append(look(s, steps=200))
+    assert np.linalg.norm(found[0]["coupler.velocity"]) > 0.1
+    assert found[1]["coupler.velocity"] == pytest.approx(
+        tilt @ found[0]["coupler.velocity"], abs=1e-10
+    )
+
+
+def test_what_cannot_move_teaches() -> None:
+    s = System("statue")
+    body = s.body("statue", mass=1.0, inertia=0.1)
+    s.fixed("plinth", s.ground, body, at=(0, 0, 0))
+    with pytest.raises(DiagramError, match=r"nothing in `statue` can move"):
+        s.block()

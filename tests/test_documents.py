@@ -22,9 +22,10 @@ def blocks_of(language: str) -> list[str]:
 @pytest.mark.engine
 def test_the_user_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (code,) = blocks_of("python")
+    code, mechanism = blocks_of("python")
     assert len([line for line in code.splitlines() if line.strip()]) <= 25
     exec(code, {})
+    exec(mechanism, {})
     assert (tmp_path / "speed.png").exists() and (tmp_path / "speed.fmu").exists()
     assert "shaft speed" in capsys.readouterr().out
 

@@ -1,0 +1,264 @@
+"""Implicit own steps: order, closure, stiff forces, singular positions, jumps of inputs, states."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from biella import BlockError, Diagram, DiagramError, simulate
+from biella.blocks import Step
+from biella.blocks.multibody import System
+from biella.blocks.multibody.mechanisms import cardan, five_bar, four_bar, mcpherson, slider_crank
+from biella.scheduler.engine import Instance
+
+pytestmark = pytest.mark.engine
+
+ENERGIES = ["kinetic_energy", "potential_energy"]
+TRAPEZOIDAL = 1.0
+
+
+def run(system, until, outputs, step, *, radius=0.8, integrator="implicit", every=1, **options):
+    d = Diagram("mechanism", step=step)
+    block = system.block(
+        outputs=outputs,
+        mode="own_step",
+        integrator=integrator,
+        spectral_radius=radius,
+        **options,
+    )
+    d.add(block, name="plant")
+    return simulate(d, until, every=every)
+
+
+def energy(result):
+    return result["plant.kinetic_energy"] + result["plant.potential_energy"]
+
+
+@pytest.mark.parametrize("radius", [1.0, 0.8, 0.0])
+def test_mcpherson_is_stable_at_ten_milliseconds_and_converges_with_order_two(radius):
+    """Beyond the first second, in which a step of 10 ms cannot follow the tyre's damper."""
+    reference = run(mcpherson(), 2.0, ["wheel.position"], 2e-4, integrator="rk4", every=50)
+    late = reference.t > 1.0
+    errors = []
+    for step, every in ((1e-2, 1), (5e-3, 2), (2.5e-3, 4)):
+        result = run(
+            mcpherson(), 2.0, ["wheel.position", "closure"], step, every=every, radius=radius
+        )
+        assert result["plant.closure"].max() < 1e-10
+        errors.append(np.abs(result["plant.wheel.position"] - reference["plant"])[late].max())
+    assert errors[0] < (4e-4 if radius == 0.0 else 1e-4)
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.15)
+    assert np.log2(errors[1] / errors[2]) == pytest.approx(2.0, abs=0.15)
+
+
+def test_mcpherson_runs_on_for_five_seconds():
+    result = run(mcpherson(), 5.0, ["wheel.position", "closure"], 1e-2)
+    assert result["plant.closure"].max() < 1e-10
+    late = result["plant.wheel.position"][result.t > 1.0, 2]
+    # It follows the road, 0.03 sin(5 π t), to the end.
+    assert np.ptp(late) == pytest.approx(0.06, rel=0.3)
+    assert np.ptp(late[-100:]) == pytest.approx(np.ptp(late[:100]), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"planar": True}, {}, {"pins": "spherical"}],
+    ids=["planar", "revolute", "spherical"],
+)
+def test_slider_crank_closes_and_keeps_its_energy_at_ten_milliseconds(options):
+    result = run(
+        slider_crank(drive="none", **options),
+        20.0,
+        ["closure", *ENERGIES],
+        1e-2,
+        radius=TRAPEZOIDAL,
+    )
+    assert result["plant.closure"].max() <= 1e-10
+    # The trapezoidal rule lets the energy swing with the motion (0.1 J of 13 J), and not drift.
+    off = np.abs(energy(result) - energy(result)[0])
+    assert off.max() < 0.15
+    assert off[result.t > 15.0].max() < 1.2 * off[result.t < 5.0].max()
+
+
+@pytest.mark.parametrize("radius", [1.0, 0.8])
+def test_slider_crank_converges_with_order_two(radius):
+    outputs = ["crank.position", "closure"]
+    crank = lambda: slider_crank(drive="as listed")  # noqa: E731
+    exact = run(crank(), 3.0, outputs, 1e-4, integrator="rk4")["plant.crank.position"][-1]
+    errors = []
+    for step in (4e-3, 2e-3, 1e-3):
+        result = run(crank(), 3.0, outputs, step, radius=radius)
+        assert result["plant.closure"].max() <= 1e-10
+        errors.append(np.abs(result["plant.crank.position"][-1] - exact).max())
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
+    assert np.log2(errors[1] / errors[2]) == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("planar", [True, False], ids=["planar", "spatial, redundant"])
+@pytest.mark.parametrize("step", [1e-2, 1e-3])
+def test_four_bars_pass_their_singular_position(planar, step):
+    """IFToMM A02 with n = 2 against its equation of one coordinate."""
+    rate = 9.81 * (1.5 + 2) / (1 + 2)
+    angle = solve_ivp(
+        lambda t, y: (y[1], rate * np.sin(y[0])), (0, 10), (0, 1), rtol=1e-12, atol=1e-12
+    ).y[0, -1]
+    result = run(four_bar(2, planar=planar), 10.0, ["bar0.position", "closure"], step)
+    reached = result["plant.bar0.position"][-1]
+    # Order two: 9e-5 m at 10 ms, 1e-6 m at 1 ms.
+    expected = [0.5 * np.sin(angle), 0.5 * np.cos(angle), 0.0]
+    assert np.allclose(reached, expected, rtol=0, atol=2.0 * step**2)
+    assert result["plant.closure"].max() <= 1e-10
+
+
+@pytest.mark.parametrize("make", [five_bar, cardan])
+def test_redundant_joints_are_harmless(make):
+    outputs = [f"{make().bodies[-1].name}.position", "closure"]
+    implicit = run(make(), 2.0, outputs, 5e-3)
+    exact = run(make(), 2.0, outputs, 5e-3, integrator="rk4")
+    assert implicit["plant.closure"].max() <= 1e-10
+    gap = implicit[f"plant.{outputs[0]}"] - exact[f"plant.{outputs[0]}"]
+    assert np.abs(gap).max() < 1e-4
+
+
+def stiff_pendulum(stiffness, damping=0.0):
+    """1 kg on a spring of 1 m, from the horizontal, at the end of its stretch."""
+    s = System("stiff pendulum", gravity=(0, -9.81), planar=True)
+    bob = s.body("bob", mass=1.0, inertia=0.01, position=(1.0, 0.0))
+    s.spring(
+        "rod",
+        s.ground.marker("hook"),
+        bob.marker("eye"),
+        stiffness=stiffness,
+        damping=damping,
+        free_length=1.0,
+    )
+    return s
+
+
+@pytest.mark.parametrize("damping", [0.0, 1e5], ids=["spring", "spring and damper"])
+def test_a_pendulum_on_a_stiff_spring_swings_as_on_a_rod(damping):
+    """Radial frequency 1e4 rad/s, stepped at 5 ms: 50 rad a step; the stretch is 3e-7 m."""
+    s = stiff_pendulum(1e8, damping)
+    assert s.largest_stable_step() < 3e-4
+    angle = solve_ivp(
+        lambda t, y: (y[1], -9.81 * np.cos(y[0])), (0, 3), (0, 0), rtol=1e-11, atol=1e-11
+    ).y[0, -1]
+    errors = []
+    for step in (5e-3, 2.5e-3):
+        place = run(s, 3.0, ["bob.position"], step)["plant"]
+        assert np.allclose(np.linalg.norm(place[:, :2], axis=1), 1.0, rtol=0, atol=1e-3)
+        errors.append(np.abs(place[-1, :2] - [np.cos(angle), np.sin(angle)]).max())
+    assert errors[0] < 1e-3
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.3)
+
+
+def test_a_spinning_body_turns_with_order_two():
+    """Fast enough, 0.6 rad a step, that what a turn does to its own tangent matters to Newton."""
+    inertia = np.diag([0.1, 0.2, 0.25])
+
+    def spin(step, **options):
+        s = System("tumbling", gravity=(0, 0, 0))
+        s.body("body", mass=1.0, inertia=inertia, angular_velocity=(1.0, 60.0, 2.0), free=True)
+        return run(s, 0.4, ["body.rotation"], step, **options)["plant"][-1]
+
+    exact = spin(2e-5, integrator="rk4")
+    assert np.abs(spin(1e-2) - exact).max() < 1.0
+    errors = [np.abs(spin(step) - exact).max() for step in (1e-3, 5e-4)]
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.15)
+
+
+@pytest.mark.parametrize("radius", [1.0, 0.8, 0.0])
+def test_an_input_that_jumps_acts_from_its_tick_on(radius):
+    """x = ½ (F/m) (t - 0.5)² without any error: the force is constant in every step."""
+    s = System("cart", gravity=(0, 0, 0))
+    body = s.body("mass", mass=2.0, inertia=0.1)
+    s.prismatic("slide", s.ground, body, at=(0, 0, 0), axis=(1, 0, 0))
+    s.force("push", body.marker("tip"), (0.0, 0.0, 0.0))
+    d = Diagram("push", step=0.1)
+    block = s.block(
+        ["push.force.x"],
+        ["slide.displacement", "slide.speed"],
+        mode="own_step",
+        integrator="implicit",
+        spectral_radius=radius,
+    )
+    plant = d.add(block, name="plant")
+    d.connect(d.add(Step(at=0.5, to=3.0, unit="N"), name="step"), plant["push.force.x"])
+    result = simulate(d, 2.0)
+    since = np.maximum(result.t - 0.5, 0.0)
+    assert np.allclose(result["plant.slide.displacement"], 0.75 * since**2, rtol=0, atol=1e-12)
+    assert np.allclose(result["plant.slide.speed"], 1.5 * since, rtol=0, atol=1e-12)
+
+
+def test_substeps_are_steps():
+    outputs = ["wheel.position"]
+    fine = run(mcpherson(), 0.5, outputs, 5e-3, every=2)["plant"]
+    coarse = run(mcpherson(), 0.5, outputs, 1e-2, substeps=2)["plant"]
+    # The same steps, but for the rounding of t.
+    assert np.allclose(fine, coarse, rtol=0, atol=1e-9)
+
+
+def test_a_saved_state_goes_on_bit_for_bit():
+    d = Diagram("saved", step=1e-2)
+    block = mcpherson().block([], ["wheel.position"], mode="own_step", integrator="implicit")
+    d.add(block, name="plant")
+    plan = d.compile()
+    with Instance(plan) as instance, Instance(plan) as other:
+        instance.initialise()
+        instance.run(73)
+        saved = instance.save()
+        instance.run(100)
+        ended = instance.save()
+        instance.restore(saved)
+        instance.run(100)
+        assert instance.save() == ended
+        other.initialise()
+        other.restore(saved)
+        other.run(100)
+        assert other.save() == ended
+
+
+def test_a_step_that_does_not_converge_stops_the_run():
+    """Several turns of the crank in one step, in which it cannot find its way."""
+    with pytest.raises(BlockError, match=r"`plant`.*advance"):
+        run(slider_crank(drive="as listed"), 50.0, ["closure"], 0.5)
+
+
+def test_the_largest_stable_step_is_where_rk4_breaks():
+    s = System("damped", gravity=(0, 0, 0))
+    body = s.body("mass", mass=2.0, inertia=0.1, position=(0, 0, 1.0))
+    s.prismatic("guide", s.ground, body, at=(0, 0, 0), axis=(0, 0, 1))
+    foot = body.marker("foot")
+    s.spring("damper", s.ground.marker("floor"), foot, damping=6000.0, free_length=1.0)
+    assert s.largest_stable_step() == pytest.approx(2.78 / 3000.0, rel=1e-6)
+    assert stiff_pendulum(1e6).largest_stable_step() == pytest.approx(2.78e-3, rel=1e-3)
+
+    free = System("free", gravity=(0, 0, 0))
+    free.body("stone", mass=2.0, inertia=0.1, free=True)
+    assert free.largest_stable_step() == math.inf
+
+    limit = mcpherson().largest_stable_step()
+    assert limit == pytest.approx(1.3e-3, rel=0.02)
+    exact = run(mcpherson(), 1.0, ["wheel.position"], 1e-2)["plant"]
+    for factor, stable in ((0.9, True), (1.1, False)):
+        step = factor * limit
+        result = run(
+            mcpherson(), round(1.0 / step) * step, ["wheel.position"], step, integrator="rk4"
+        )
+        gap = np.abs(result["plant"][-1] - exact[-1]).max()
+        assert (gap < 2e-3) == stable
+
+
+def test_mistakes_teach():
+    s = slider_crank()
+    with pytest.raises(DiagramError, match=r"`integrator` is 'rk4' or 'implicit', got 'euler'"):
+        s.block(mode="own_step", integrator="euler")
+    with pytest.raises(DiagramError, match=r"say mode='own_step' too"):
+        s.block(integrator="implicit")
+    with pytest.raises(DiagramError, match=r"`spectral_radius` is between 0 and 1, got 1.5"):
+        s.block(mode="own_step", integrator="implicit", spectral_radius=1.5)
+    with pytest.raises(DiagramError, match=r"401 speeds.*up to 300.*integrator='rk4'"):
+        four_bar(200).block(mode="own_step", integrator="implicit")

@@ -192,6 +192,8 @@ class _Follower:
                 np.sqrt(2.0 * _STEP / turning) if turning else np.inf,
                 abs(target - self.t),
             )
+            if step < 1e-10 * max(1.0, abs(self.t)) and step < abs(target - self.t):
+                raise DiagramError(self._say_stuck())
             step = float(np.copysign(step, target - self.t))
             self._step(target if step == target - self.t else self.t + step)
 
@@ -209,7 +211,10 @@ class _Follower:
                 self._unwrap()
                 return
             t = self.t + 0.5 * h
-        raise DiagramError(
+        raise DiagramError(self._say_stuck())
+
+    def _say_stuck(self) -> str:
+        return (
             f"`{self.model.system.name}` cannot follow its drivers beyond t = {self.t:.6g} s: its "
             f"joints will not close there. A driver asks for a place that is out of reach."
         )

@@ -15,83 +15,16 @@
 static const int32_t *row_record(const mb_view *m, int32_t k) { return m->rows + k * MB_ROW_FIELDS; }
 static int32_t marker_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
 
-/* The axes of a marker in the world, as columns. */
-static void marker_axes(const mb_view *m, int32_t marker, double *R) {
-    const int32_t link = marker_link(m, marker);
-    if (link < 0)
-        memcpy(R, m->marker_data[marker].R, 9 * sizeof(double));
-    else
-        mb_multiply(m->link[link].R, m->marker_data[marker].R, R);
-}
-
-/* What a law moves a marker by, its velocity and acceleration, in the axes of its body turned to the world. */
-static int marker_motion(const mb_view *m, int32_t marker, double t, double *moved, double *rate, double *second) {
-    const int32_t *record = m->markers + marker * MB_MARKER_FIELDS;
-    double local[3] = {0, 0, 0}, local_rate[3] = {0, 0, 0}, local_second[3] = {0, 0, 0};
-    int any = 0;
-    for (int k = 0; k < 3; k++) {
-        const int32_t law = record[MB_MARKER_LAW_X + k];
-        if (law < 0) continue;
-        local[k] = mb_law(m, law, t, &local_rate[k], &local_second[k]);
-        any = 1;
-    }
-    if (!any) return 0;
-    double R[9];
-    const int32_t link = record[MB_MARKER_LINK];
-    if (link < 0) {
-        static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-        memcpy(R, identity, sizeof R);
-    } else {
-        mb_multiply(m->link[link].R, m->data[link].R_body, R);
-    }
-    mb_rotate(R, local, moved);
-    mb_rotate(R, local_rate, rate);
-    mb_rotate(R, local_second, second);
-    return 1;
-}
-
-/* A marker's place with its motion; velocity and bias acceleration if asked for. */
-static void moving_place(const mb_view *m, int32_t marker, double t, double *P, double *V, double *A) {
-    double moved[3] = {0, 0, 0}, rate[3] = {0, 0, 0}, second[3] = {0, 0, 0};
-    mb_marker_place(m, marker, P);
-    const int moves = marker_motion(m, marker, t, moved, rate, second);
-    if (moves) mb_add(moved, P);
-    if (!V) return;
-    const int32_t link = marker_link(m, marker);
-    memset(V, 0, 3 * sizeof(double));
-    memset(A, 0, 3 * sizeof(double));
-    if (link >= 0) {
-        const mb_link_state *s = &m->link[link];
-        double arm[3], turned[3];
-        mb_sub(P, s->p, arm);
-        mb_copy(s->v, V);
-        mb_add_cross(s->w, arm, V);
-        mb_copy(s->vd, A);
-        mb_add_cross(s->wd, arm, A);
-        mb_cross(s->w, arm, turned);
-        mb_add_cross(s->w, turned, A);
-    }
-    if (moves) {
-        mb_add(rate, V);
-        mb_add(second, A);
-        if (link >= 0) {
-            double turned[3];
-            mb_cross(m->link[link].w, rate, turned);
-            mb_axpy(2.0, turned, A);
-        }
-    }
-}
-
 /* Values of all rows, and the forces that a unit multiplier would apply. */
 void mb_rows_position(mb_view *m, double t) {
     for (int32_t n = 0; n < m->cut_count; n++) {
         const int32_t *cut = m->cuts + n * MB_CUT_FIELDS, *first = row_record(m, cut[MB_CUT_ROW]);
         if (first[MB_ROW_TYPE] == MB_ROW_DRIVER) continue; /* needs q: see dynamics.c */
         mb_cut_state *c = &m->cut_state[n];
-        moving_place(m, first[MB_ROW_I], t, c->P_i, NULL, NULL);
-        moving_place(m, first[MB_ROW_J], t, c->P_j, NULL, NULL);
-        marker_axes(m, first[MB_ROW_I], c->R_i);
-        marker_axes(m, first[MB_ROW_J], c->R_j);
+        mb_marker_motion(m, first[MB_ROW_I], t, c->P_i, NULL, NULL);
+        mb_marker_motion(m, first[MB_ROW_J], t, c->P_j, NULL, NULL);
+        mb_marker_axes(m, first[MB_ROW_I], c->R_i);
+        mb_marker_axes(m, first[MB_ROW_J], c->R_j);
         double d[3], u[3], w[3];
         mb_sub(c->P_j, c->P_i, d);
         for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
@@ -155,8 +88,8 @@ void mb_rows_velocity(mb_view *m, double t, const double *v) {
         const mb_cut_state *c = &m->cut_state[n];
         const int32_t link_i = marker_link(m, first[MB_ROW_I]), link_j = marker_link(m, first[MB_ROW_J]);
         double P[3], V_i[3], V_j[3], A_i[3], A_j[3], d[3], dd[3], ddd[3];
-        moving_place(m, first[MB_ROW_I], t, P, V_i, A_i);
-        moving_place(m, first[MB_ROW_J], t, P, V_j, A_j);
+        mb_marker_motion(m, first[MB_ROW_I], t, P, V_i, A_i);
+        mb_marker_motion(m, first[MB_ROW_J], t, P, V_j, A_j);
         mb_sub(c->P_j, c->P_i, d);
         mb_sub(V_j, V_i, dd);
         mb_sub(A_j, A_i, ddd);

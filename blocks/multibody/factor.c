@@ -22,7 +22,8 @@ static void weigh_rows(mb_view *m) {
             for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
                 const double j = block[r * cut[MB_CUT_PATHS] + n];
                 const int32_t v = m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V];
-                mobility += j * j / m->mass_diagonal[m->permutation[v]];
+                const double mass = m->mass_diagonal[m->permutation[v]];
+                if (mass > 0.0) mobility += j * j / mass; /* what has no inertia does not tell how heavy the row is */
             }
             const int32_t row = cut[MB_CUT_ROW] + r;
             m->alpha[row] = mobility;

@@ -9,14 +9,21 @@
  *     S Δ = -r - Jᵀ (λ + α Φ / B),   S = M + Jᵀ α J + G ∂r/∂v + B ∂r/∂q,   λ ← λ + α Φ / B,
  * where ∂r/∂q and ∂r/∂v come from differences, by columns, and serve for as many steps as Newton converges well with them.
  * S is full and not symmetric: it has a factorisation of its own. Then velocities and accelerations are put on the
- * constraints by mass-orthogonal projections.
+ * constraints by mass-orthogonal projections, which take out a little energy and never add any.
  *
- * Loads are arbitrary and may jump with the inputs: then the accelerations at the start of the step jump with them. */
+ * Multipliers start from zero in each step: near a singular position they are rounding times α / B, which must not last.
+ * Inputs may jump: then the accelerations at the start of the step jump with them. */
 #include <string.h>
 
 #include "blocks/multibody/multibody.h"
 
-enum { MB_NEWTON_LIMIT = 24, MB_NEWTON_PATIENCE = 8, MB_NEWTON_GOOD = 5, MB_PROJECT_LIMIT = 6, MB_PROJECT_REPEATS = 10 };
+enum {
+    MB_NEWTON_LIMIT = 24,
+    MB_NEWTON_PATIENCE = 8, /* iterations after which the tangents are renewed within the step */
+    MB_NEWTON_GOOD = 5,     /* more than that, and they are renewed in the next one */
+    MB_PROJECT_LIMIT = 6,
+    MB_PROJECT_REPEATS = 10
+};
 
 typedef struct {
     double h, G, B;                         /* step; dv / dv', du / dv' */
@@ -273,8 +280,8 @@ static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double
         }
         for (int32_t k = 0; k < m->nv; k++) s->rate[k] -= y[k];
         implicit_place(m, scheme, q, v);
-        /* Done if the next change, as much smaller as this one is, would be rounding; or if rounding is all that is left,
-           more of it near a singular position. */
+        /* Done if the next change would be rounding: it is smaller by what this one was, but not by more than 100, because
+           the first ratio flatters. Or if rounding is all that is left; near a singular position that is more. */
         const double next = iteration > 0 && before > size ? size * fmax(size / before, 1e-2) : size;
         const double scale = fmax(1.0, implicit_largest(q, m->nq));
         if (next <= 1e-14 * scale || (iteration > 1 && size <= 1e-10 * scale && size > 0.5 * before)) return iteration + 1;

@@ -1,7 +1,7 @@
 /* The multibody plant as a block.
  *
  * In the diagram's own steps (continuous) the states are q and v, and the solver of the diagram integrates them; in its own
- * step they lie in the block's memory, and `advance` takes classical Runge–Kutta steps. Both put q and v back on the
+ * step they lie in the block's memory, and `advance` takes classical Runge–Kutta or implicit steps. All put q and v back on the
  * constraints after each step. */
 #include <string.h>
 
@@ -131,8 +131,8 @@ static int multibody_check(const bl_block *b) {
                   markers = head[MB_MARKERS], rows = head[MB_ROWS], cuts = head[MB_CUTS], paths = head[MB_PATHS],
                   pairs = head[MB_PAIRS], laws = head[MB_LAWS], forces = head[MB_FORCES], outputs = head[MB_OUTPUTS],
                   nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES];
-    if (!in_range(head[MB_INTEGRATOR], MB_RK4, MB_INTEGRATORS) || (head[MB_INTEGRATOR] == MB_IMPLICIT && (!head[MB_OWN_STEP] || nv > MB_IMPLICIT_LARGEST)))
-        return 0;
+    if (!in_range(head[MB_INTEGRATOR], MB_RK4, MB_INTEGRATORS)) return 0;
+    if (head[MB_INTEGRATOR] == MB_IMPLICIT && (!head[MB_OWN_STEP] || nv > MB_IMPLICIT_LARGEST)) return 0;
     if (links < 1 || nv < 1 || nq < nv || head[MB_SUBSTEPS] < 1 || head[MB_SUBSTEPS] > 1000000) return 0;
     const int planar = head[MB_PLANAR] != 0, own = head[MB_OWN_STEP] != 0, size = planar ? 2 : 3;
     if (!in_range(head[MB_GRAVITY], 0, b->p_count - size + 1) ||

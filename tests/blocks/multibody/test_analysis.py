@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from biella import Diagram, DiagramError, simulate
-from biella.blocks.multibody import Formula, Linear, Sine, System, Table
+from biella.blocks.multibody import Formula, Input, Linear, Sine, System, Table
 from biella.blocks.multibody.mechanisms import (
     cardan,
     five_bar,
@@ -128,6 +128,14 @@ def test_a_linkage_that_is_too_short_names_the_joint_and_its_gap():
         assert all(f"`{name}`" in text for name in ("foot", "knee", "hinge", "heel"))
 
 
+def test_a_pose_that_an_input_chooses_is_left_to_the_run():
+    s = slider_crank(planar=True)
+    s.driver("push", s["slide"], Input("place"))
+    with pytest.raises(DiagramError, match="open by"):
+        s.assemble()  # the default, 0, is out of reach
+    assert s.block().inputs
+
+
 def test_a_distance_that_cannot_be_reached_is_told_in_metres():
     s = System("rods", (0, 0, -G))
     bob = s.body("bob", mass=1, inertia=1, position=(1, 0, 0), free=True)
@@ -180,6 +188,24 @@ def test_slider_crank_follows_its_formula_through_two_turns():
     assert np.allclose(motion["main.angle"], 3.0 * times, atol=1e-10)
     assert np.allclose(motion["main.angle_speed"], 3.0, atol=1e-10)
     assert not motion.not_unique
+
+
+def test_a_frame_away_from_the_centre_of_mass_moves_as_a_point_of_its_body():
+    """On a wheel at θ = t²: position r e(θ), acceleration -r θ'² e + r θ'' e'."""
+    s = System("wheel", (0, 0, 0))
+    wheel = s.body("wheel", mass=1.0, inertia=0.1, com=(-0.2, 0.1, 0.3), position=(0.5, 0, 0))
+    hub = s.revolute("hub", s.ground, wheel, at=(0, 0, 0), axis=(0, 0, 1))
+    s.driver("drive", hub, Formula("t**2"))
+    times = np.array([0.0, 0.7, 3.0])
+    motion = s.kinematics(times)
+    cos, sin, zero = np.cos(times**2), np.sin(times**2), 0 * times
+    along, across = np.array([cos, sin, zero]).T, np.array([-sin, cos, zero]).T
+    speed = 2.0 * times[:, None]
+    assert np.allclose(motion["wheel.position"], 0.5 * along, atol=1e-10)
+    assert np.allclose(motion["wheel.velocity"], 0.5 * speed * across, atol=1e-9)
+    exact = -0.5 * speed**2 * along + 0.5 * 2.0 * across
+    assert np.allclose(motion["wheel.acceleration"], exact, atol=1e-8)
+    assert np.allclose(motion["hub.angle"], times**2, atol=1e-10)
 
 
 def test_driver_effort_balances_power():

@@ -247,14 +247,18 @@ def test_a_driver_may_start_in_any_turn(start):
 # -- both coordinates of a universal joint
 
 
+@pytest.mark.parametrize("twist", [0.0, 2.5, -2.5, -0.8])
 @pytest.mark.parametrize("ground_first", [True, False])
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_universal_joint_has_springs_outputs_and_drivers_on_both_angles(number, ground_first):
+def test_a_universal_joint_has_springs_outputs_and_drivers_on_both_angles(
+    number, ground_first, twist
+):
     """One angle is held by a driver; about the other the body swings: I q'' = -k (q - q0)."""
     s = System("cross", gravity=(0, 0, 0))
     body = s.body("body", mass=1.0, inertia=np.diag([0.4, 0.4, 0.4]))
     m_g = s.ground.marker("m", axis=(0, 0, 1))
-    m_b = body.marker("m", axis=(0, 1, 0))
+    x, z = np.array([np.cos(twist), 0.0, np.sin(twist)]), np.array([0.0, 1.0, 0.0])
+    m_b = body.marker("m", rotation=np.column_stack([x, np.cross(z, x), z]))
     ends = (m_g, m_b) if ground_first else (m_b, m_g)
     joint = s.universal("cross", *ends)
     start = initial_angles(joint)
@@ -394,6 +398,83 @@ def test_angles_of_a_loop_are_unwrapped_and_saved():
     assert np.allclose(speed, sign * 10.0, atol=1e-9)
 
 
+def quick_return():
+    """A crank pin in the slot of a rocker: both turn about the ground, so that the slot is cut."""
+    s = System("quick return", gravity=(0, 0, 0))
+    crank = s.body("crank", mass=1.0, inertia=0.1, position=(1, 0, 0))
+    rocker = s.body("rocker", mass=1.0, inertia=0.5)
+    z = (0, 0, 1)
+    s.revolute("o", s.ground, rocker, at=(0, 0, 0), axis=z)
+    s.revolute("c", s.ground, crank, at=(1, 0, 0), axis=z)
+    slot = rocker.marker("slot", axis=(1, 0, 0))
+    s.guide("slot", slot, crank.marker("pin", (0.4, 0, 0)))
+    s.driver("turn", s["c"], Linear(0.0, 5.0))
+    return s
+
+
+def test_a_slot_in_a_turning_body_is_measured_and_pushed():
+    """s = |1 + 0.4 exp(5 i t)|; a force in the slot does its work on s and on nothing else."""
+    s = quick_return()
+    s.force("push", s["slot"], "3 + 10*sin(7*t)")
+    assert [joint.name for joint in grow_tree(s).cuts] == ["slot"]
+    names = [
+        "slot.displacement",
+        "slot.speed",
+        "slot.acceleration",
+        "turn.effort",
+        "kinetic_energy",
+    ]
+    t, (place, speed, acceleration, effort, kinetic) = run(s, 2.0, names)
+    square, rate, bend = 1.16 + 0.8 * np.cos(5 * t), -4 * np.sin(5 * t), -20 * np.cos(5 * t)
+    exact = np.sqrt(square)
+    exact_speed = rate / (2 * exact)
+    assert np.allclose(place, exact, atol=1e-9)
+    assert np.allclose(speed, exact_speed, atol=1e-8)
+    assert np.allclose(acceleration, (bend / 2 - exact_speed**2) / exact, atol=1e-6)
+    work = simpson(5.0 * effort + (3 + 10 * np.sin(7 * t)) * speed, x=t)
+    assert kinetic[-1] - kinetic[0] == pytest.approx(work, abs=1e-7)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_push_beside_the_other_coordinate_does_its_own_work_alone(number):
+    """A pin in the plane of a turning body: pushed along x it has an arm of y, and vice versa."""
+    s = System("table", gravity=(0, 0, 0))
+    crank = s.body("crank", mass=1.0, inertia=0.1, position=(1, 0, 0))
+    table = s.body("table", mass=1.0, inertia=0.5)
+    for name, body, speed in (("o", table, 2.0), ("c", crank, 5.0)):
+        joint = s.revolute(name, s.ground, body, at=body.position, axis=(0, 0, 1))
+        s.driver(f"turn_{name}", joint, Linear(0.0, speed))
+    joint = s.in_plane("pin", table.marker("top"), crank.marker("pin", (0.4, 0, 0)))
+    s.force("push", joint, "3 + 10*sin(7*t)", coordinate=number)
+    names = [f"pin.displacement_{number + 1}_speed", "turn_o.effort", "turn_c.effort"]
+    t, (speed, table_effort, crank_effort, kinetic) = run(s, 2.0, [*names, "kinetic_energy"])
+    power = 2.0 * table_effort + 5.0 * crank_effort + (3 + 10 * np.sin(7 * t)) * speed
+    assert np.ptp(speed) > 1.0
+    assert kinetic[-1] - kinetic[0] == pytest.approx(simpson(power, x=t), abs=1e-7)
+
+
+def test_angles_of_a_cut_universal_joint_change_at_their_rates():
+    """Two shafts at 30° with a universal joint between them, which is cut."""
+    s = System("shafts", gravity=(0, 0, 0))
+    bend = np.radians(30.0)
+    out = np.array([np.cos(bend), np.sin(bend), 0.0])
+    first = s.body("in", mass=1.0, inertia=0.1, position=(-1, 0, 0))
+    second = s.body("out", mass=1.0, inertia=0.1, position=out)
+    s.revolute("a", s.ground, first, at=(-1, 0, 0), axis=(1, 0, 0))
+    s.revolute("b", s.ground, second, at=out, axis=out)
+    s.universal("cross", first, second, at=(0, 0, 0), axis=((0, 1, 0), (0, 0, 1)))
+    s.driver("turn", s["a"], Linear(0.0, 5.0))
+    assert [joint.name for joint in grow_tree(s).cuts] == ["cross"]
+    names = [f"cross.angle_{n}{what}" for n in (1, 2) for what in ("", "_speed", "_acceleration")]
+    t, values = run(s, 2.0, names)
+    h = t[1] - t[0]
+    for angle, speed, acceleration in (values[:3], values[3:]):
+        assert np.ptp(angle) > 0.5
+        # Central differences are off by h² / 6 of the third derivative, some 100 rad/s³.
+        assert np.abs((angle[2:] - angle[:-2]) / (2 * h) - speed[1:-1]).max() < 1e-4
+        assert np.abs((speed[2:] - speed[:-2]) / (2 * h) - acceleration[1:-1]).max() < 2e-3
+
+
 # -- forces on markers
 
 
@@ -469,6 +550,18 @@ def test_a_bushing_between_two_bodies_makes_no_momentum():
     )  # fmt: skip
     _, (va, vb) = run(s, 1.0, ["a.velocity", "b.velocity"])
     assert np.abs(va + 3 * vb - [0, 3, 0]).max() < 1e-11
+
+
+def test_a_bushing_between_bodies_that_turn_together_damps_nothing():
+    s = System("pair", gravity=(0, 0, 0))
+    spin = {"inertia": 0.1, "angular_velocity": (0, 0, 2.0), "free": True}
+    a = s.body("a", mass=1.0, **spin)
+    b = s.body("b", mass=1.0, position=(1, 0, 0), velocity=(0, 2.0, 0), **spin)
+    s.bushing(
+        "rubber", a.marker("m"), b.marker("m", (-0.5, 0, 0)), stiffness=0.0, damping=[9.0] * 6
+    )
+    _, values = run(s, 0.001, ["a.acceleration", "b.acceleration", "a.angular_acceleration"])
+    assert np.abs([value[0] for value in values]).max() < 1e-12
 
 
 def test_friction_and_its_smooth_sign():

@@ -49,7 +49,7 @@ def test_mcpherson_is_stable_at_ten_milliseconds_and_converges_with_order_two(ra
         )
         assert result["plant.closure"].max() < 1e-10
         errors.append(np.abs(result["plant.wheel.position"] - reference["plant"])[late].max())
-    assert errors[0] < (4e-4 if radius == 0.0 else 1e-4)
+    assert errors[0] < (2e-3 if radius == 0.0 else 1e-4)
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.15)
     assert np.log2(errors[1] / errors[2]) == pytest.approx(2.0, abs=0.15)
 
@@ -57,10 +57,11 @@ def test_mcpherson_is_stable_at_ten_milliseconds_and_converges_with_order_two(ra
 def test_mcpherson_runs_on_for_five_seconds():
     result = run(mcpherson(), 5.0, ["wheel.position", "closure"], 1e-2)
     assert result["plant.closure"].max() < 1e-10
-    late = result["plant.wheel.position"][result.t > 1.0, 2]
+    height = result["plant.wheel.position"][:, 2]
     # It follows the road, 0.03 sin(5 π t), to the end.
-    assert np.ptp(late) == pytest.approx(0.06, rel=0.3)
-    assert np.ptp(late[-100:]) == pytest.approx(np.ptp(late[:100]), rel=1e-3)
+    for start in (1.0, 3.0, 4.0):
+        part = height[(result.t > start) & (result.t < start + 1.0)]
+        assert np.ptp(part) == pytest.approx(0.058, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -77,23 +78,25 @@ def test_slider_crank_closes_and_keeps_its_energy_at_ten_milliseconds(options):
         radius=TRAPEZOIDAL,
     )
     assert result["plant.closure"].max() <= 1e-10
-    # The trapezoidal rule lets the energy swing with the motion (0.1 J of 13 J), and not drift.
-    off = np.abs(energy(result) - energy(result)[0])
-    assert off.max() < 0.15
-    assert off[result.t > 15.0].max() < 1.2 * off[result.t < 5.0].max()
+    # The trapezoidal rule lets the energy swing with the motion, by 0.1 J; the projections can only
+    # take some out, here 2 mJ a second.
+    off = energy(result) - energy(result)[0]
+    assert np.abs(off).max() < 0.15
+    assert off[result.t > 15.0].max() < off[result.t < 5.0].max()
+    assert abs(np.median(off[result.t > 15.0])) < 0.05
 
 
 @pytest.mark.parametrize("radius", [1.0, 0.8])
 def test_slider_crank_converges_with_order_two(radius):
     outputs = ["crank.position", "closure"]
     crank = lambda: slider_crank(drive="as listed")  # noqa: E731
-    exact = run(crank(), 3.0, outputs, 1e-4, integrator="rk4")["plant.crank.position"][-1]
+    exact = run(crank(), 1.0, outputs, 1e-4, integrator="rk4")["plant.crank.position"][-1]
     errors = []
     for step in (4e-3, 2e-3, 1e-3):
-        result = run(crank(), 3.0, outputs, step, radius=radius)
+        result = run(crank(), 1.0, outputs, step, radius=radius)
         assert result["plant.closure"].max() <= 1e-10
         errors.append(np.abs(result["plant.crank.position"][-1] - exact).max())
-    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.15)
     assert np.log2(errors[1] / errors[2]) == pytest.approx(2.0, abs=0.1)
 
 
@@ -219,6 +222,14 @@ def test_a_saved_state_goes_on_bit_for_bit():
         other.restore(saved)
         other.run(100)
         assert other.save() == ended
+
+
+def test_a_step_that_does_not_converge_is_taken_in_halves():
+    """At 20 ms Newton does not find through the first kick of the tyre's damper in one step."""
+    result = run(mcpherson(), 1.0, ["wheel.position", "closure"], 2e-2)
+    exact = run(mcpherson(), 1.0, ["wheel.position"], 2e-4, integrator="rk4", every=100)
+    assert result["plant.closure"].max() < 1e-10
+    assert np.abs(result["plant.wheel.position"] - exact["plant"])[25:].max() < 2e-3
 
 
 def test_a_step_that_does_not_converge_stops_the_run():

@@ -54,7 +54,8 @@ static void hear(fmi2ComponentEnvironment environment, fmi2String instance, fmi2
     va_start(arguments, message);
     vsnprintf(text, sizeof text, message, arguments);
     va_end(arguments);
-    if (!instance || !category || status == fmi2OK || strlen(text) == 0) abort();
+    if (!instance || !category || strlen(text) == 0) abort();
+    if ((status == fmi2OK) != (strcmp(category, "logAll") == 0)) abort();
 }
 
 static void *give(size_t count, size_t size) { return calloc(count, size); }

@@ -6,18 +6,37 @@
 
 #include "blocks/multibody/multibody.h"
 
-static bool is_angular(const mb_view *m, int32_t row) { return m->rows[row * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_D1; }
+/* What a row would move at the most, of lengths and of angles: as if every joint between its two links could do all it can. */
+static void most_mobile(const mb_view *m, const int32_t *cut, double *lengths, double *angles) {
+    const mb_row_state *row = &m->row_state[cut[MB_CUT_ROW]];
+    *lengths = *angles = 0.0;
+    for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
+        const int32_t *path = m->paths + (cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS;
+        const double mass = m->mass_diagonal[m->permutation[path[MB_PATH_V]]];
+        if (!(mass > 0.0)) continue;
+        if (m->links[path[MB_PATH_LINK] * MB_LINK_FIELDS + MB_LINK_TYPE] == MB_PRISMATIC) {
+            *lengths += 1.0 / mass;
+        } else {
+            double arm[3];
+            mb_sub(path[MB_PATH_SIDE] ? row->P_j : row->P_i, m->link[path[MB_PATH_LINK]].p, arm);
+            *lengths += mb_dot(arm, arm) / mass;
+            *angles += 1.0 / mass;
+        }
+    }
+}
 
 /* The row weights α: large against the mass that a row moves, the same for every unit of length and mass. A row that moves
-   next to nothing (redundant, or in a singular position) is weighed as if it moved a small part of what the others of its
-   kind do: weighed by its own, it would turn rounding into a constraint. */
+   next to nothing (redundant, or in a singular position) is weighed as if it moved a small part of what it could at the most:
+   weighed by its own, it would turn rounding into a constraint. */
 static void weigh_rows(mb_view *m) {
     const double smallest_part = 1e-8;
-    double most[2] = {0.0, 0.0};
     for (int32_t c = 0; c < m->cut_count; c++) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
         const double *block = m->jacobian + cut[MB_CUT_J];
+        double lengths, angles;
+        most_mobile(m, cut, &lengths, &angles);
         for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
+            const int32_t row = cut[MB_CUT_ROW] + r, type = m->rows[row * MB_ROW_FIELDS + MB_ROW_TYPE];
             double mobility = 0.0;
             for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
                 const double j = block[r * cut[MB_CUT_PATHS] + n];
@@ -25,14 +44,9 @@ static void weigh_rows(mb_view *m) {
                 const double mass = m->mass_diagonal[m->permutation[v]];
                 if (mass > 0.0) mobility += j * j / mass; /* what has no inertia does not tell how heavy the row is */
             }
-            const int32_t row = cut[MB_CUT_ROW] + r;
-            m->alpha[row] = mobility;
-            if (mobility > most[is_angular(m, row)]) most[is_angular(m, row)] = mobility;
+            if (type != MB_ROW_DRIVER) mobility = fmax(mobility, smallest_part * (type == MB_ROW_D1 ? angles : lengths));
+            m->alpha[row] = mobility > 0.0 && isfinite(mobility) ? m->settings[MB_ALPHA] / mobility : 1.0;
         }
-    }
-    for (int32_t k = 0; k < m->row_count; k++) {
-        const double floor = smallest_part * most[is_angular(m, k)], mobility = fmax(m->alpha[k], floor);
-        m->alpha[k] = mobility > 0.0 && isfinite(mobility) ? m->settings[MB_ALPHA] / mobility : 1.0;
     }
 }
 

@@ -166,8 +166,9 @@ def close_pose(model: Manifold, t: float) -> Array:
     DiagramError
         If there is none near it, with the joints that stay open and by how much.
     """
+    size = max(1.0, *(float(np.abs(model.centre(n, model.q0)).max()) for n in range(model.count)))
     try:
-        q = close_nearest(model, t)
+        q = close_nearest(model, t, tolerance=1e-12 * size)
         return model.move(q, np.zeros(model.size))
     except (FormulationError, np.linalg.LinAlgError):
         pass
@@ -176,7 +177,7 @@ def close_pose(model: Manifold, t: float) -> Array:
     for name in joints:
         weights[model.rows(name)] = 1.0
     q, phi = _least_error(model, t, weights)
-    if np.abs(phi).max(initial=0.0) <= CLOSED:
+    if all(max(gap.distance, gap.angle) <= CLOSED * size for gap in find_gaps(model, phi).values()):
         return q
     raise DiagramError(_explain(model, t, phi))
 

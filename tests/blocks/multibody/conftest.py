@@ -415,26 +415,28 @@ def draw() -> Callable[[str, int], Blueprint]:
 def draw_closed() -> Callable[[str, bool, int, int], Blueprint]:
     """Return a function that puts a joint of one kind into a loop, and chooses what is cut.
 
-    Body ``a`` hangs on the ground by the joint ``k``, and also by a slide and a plane with a body
-    between them, which together take no freedom away. Cut: 0 is ``k``, 1 the plane, 2 the slide,
-    which takes a ``k`` that has a coordinate.
-    Swapped, ``k`` runs from the body to the ground: the same mechanism, but for `ONE_WAY` joints.
+    Body ``a`` hangs on ``base``, which turns about a point of the ground, by the joint ``k``, and
+    also by a slide and a plane with ``b`` between them, which together take no freedom away. Cut: 0
+    is ``k``, 1 the plane, 2 the slide, which takes a ``k`` that has a coordinate. Swapped, ``k``
+    runs from ``a`` to ``base``: the same mechanism, but for `ONE_WAY` joints.
     """
 
     def make(kind: str, swapped: bool, cut: int, seed: int) -> Blueprint:
         rng = np.random.default_rng(seed)
-        bodies = (draw_body(rng, "a"), draw_body(rng, "b"))
-        k = draw_joint(rng, "k", kind, "ground", "a")
+        names = ("base", "a", "b")
+        bodies = tuple(draw_body(rng, name) for name in names)
+        foot = draw_joint(rng, "foot", "spherical", "ground", "base")
+        k = draw_joint(rng, "k", kind, "base", "a")
         if swapped:
-            k = replace(k, first="a", second="ground")
+            k = replace(k, first="a", second="base")
             if kind not in ONE_WAY:
                 k = replace(k, places=k.places[::-1], frames=k.frames[::-1])
-        slide = draw_joint(rng, "slide", "prismatic", "ground", "b")
+        slide = draw_joint(rng, "slide", "prismatic", "base", "b")
         plane = draw_joint(rng, "plane", "in_plane", "b", "a")
         wanted = (("slide", "plane"), (), ("plane", "k"))[cut]
-        loads, springs = draw_loads(rng, ["a", "b"])
+        loads, springs = draw_loads(rng, names)
         gravity = rng.normal(scale=6.0, size=3)
-        return Blueprint(gravity, bodies, (k, slide, plane), loads, springs, wanted)
+        return Blueprint(gravity, bodies, (foot, k, slide, plane), loads, springs, wanted)
 
     return make
 

@@ -125,7 +125,7 @@ def test_random_mechanisms(what: str, method: str, seed: int, draw: Any, look: L
 
 
 @pytest.mark.parametrize("cut", [0, 1])
-@pytest.mark.parametrize("swapped", [False, True], ids=["from ground", "to ground"])
+@pytest.mark.parametrize("swapped", [False, True], ids=["forwards", "backwards"])
 @pytest.mark.parametrize(
     "kind",
     [
@@ -165,7 +165,7 @@ def test_every_joint_in_motion(
         ("in_plane", 1),
     ],
 )
-@pytest.mark.parametrize("swapped", [False, True], ids=["from ground", "to ground"])
+@pytest.mark.parametrize("swapped", [False, True], ids=["forwards", "backwards"])
 def test_every_driver(
     kind: str, coordinate: int, swapped: bool, draw_closed: Any, look: Look
 ) -> None:
@@ -214,8 +214,13 @@ def test_elements_between_bodies(look: Look) -> None:
         check(s, look(s, reactions(s), steps=steps), "null space svd", t=steps * 1e-3)
 
 
-def mcpherson_motion(step: float, lab_step: float, until: float) -> tuple[float, float]:
-    """Return the largest differences of body positions in m and of reactions, relative."""
+def mcpherson_motion(
+    step: float, lab_step: float, until: float, transient: float = 0.01
+) -> tuple[float, float, float]:
+    """Return the largest differences of positions in m and, relative, of reactions.
+
+    Reactions are told apart: until the step load has died away, and after that.
+    """
     s = mechanisms.mcpherson()
     names = [body.name for body in s.bodies]
     diagram = Diagram("suspension", step=step)
@@ -238,7 +243,7 @@ def mcpherson_motion(step: float, lab_step: float, until: float) -> tuple[float,
         float(np.abs(ours[f"plant.{name}.position"] - places[:, n]).max())
         for n, name in enumerate(names)
     )
-    worst = 0.0
+    worst = {True: 0.0, False: 0.0}
     for k in range(0, len(theirs.times), 20):
         t, q, v = float(theirs.times[k]), theirs.q[k], theirs.v[k]
         _, lam = METHODS["null space svd"](model, t, q, v, {})
@@ -248,8 +253,8 @@ def mcpherson_motion(step: float, lab_step: float, until: float) -> tuple[float,
             pair = found[joint.name].force_j, found[joint.name].torque_j
             for what, value in zip(("force", "torque"), pair, strict=True):
                 difference = np.abs(ours[f"plant.{joint.name}.{what}"][k] - value).max()
-                worst = max(worst, float(difference / size))
-    return gap, worst
+                worst[t < transient] = max(worst[t < transient], float(difference / size))
+    return gap, worst[True], worst[False]
 
 
 def test_mcpherson_moves_as_in_the_laboratory() -> None:
@@ -258,17 +263,22 @@ def test_mcpherson_moves_as_in_the_laboratory() -> None:
     Both integrate with RK4. The tyre's damper makes a mode of c/m = 3000 1/s, which the step load
     excites: at 0.25 ms its first decay is off by (λh)⁵/120, about 1 % of a deflection of 0.1 mm.
     """
-    gap, worst = mcpherson_motion(1.25e-4, 2.5e-4, 0.1)
+    gap, early, late = mcpherson_motion(1.25e-4, 2.5e-4, 0.1)
     assert gap < 5e-7
-    assert worst < 5e-5
+    assert max(early, late) < 5e-5
 
 
 @pytest.mark.slow
 def test_mcpherson_moves_as_in_the_laboratory_for_a_second() -> None:
-    """At small steps, where RK4 resolves the tyre's damper."""
-    gap, worst = mcpherson_motion(5e-5, 1e-4, 1.0)
+    """At small steps, where RK4 resolves the tyre's damper.
+
+    At t = 2 ms reactions differ by 1.6e-5. It is the laboratory's error of integration: it falls by
+    18 if its step is halved, and does not change with that of the kernel.
+    """
+    gap, early, late = mcpherson_motion(5e-5, 1e-4, 1.0)
     assert gap < 1e-8
-    assert worst < 1e-5
+    assert early < 5e-5
+    assert late < 1e-6
 
 
 def test_the_step_load_of_mcphersons_road(look: Look) -> None:

@@ -114,6 +114,17 @@ def test_assembly_closes_joints_that_were_given_open():
     assert "`heel` was open by 1 m" in str(s.report())
 
 
+def test_a_large_mechanism_closes_to_the_digits_it_has():
+    """A crank of 1 km, given 10 m off, on a rod of 3 km: 1e-12 m is beyond its numbers."""
+    s = System("crane", (0, -G), planar=True)
+    crank = s.body("crank", mass=1, inertia=1, position=(500.0, 10.0))
+    s.revolute("foot", s.ground.marker("foot"), crank.marker("foot", (-500.0, 0)))
+    far = s.ground.marker("far", (4000.0, 100.0))
+    s.distance("rope", far, crank.marker("tip", (500.0, 0)), length=3020.0)
+    assert s.assemble().error < 1e-6  # of a squared length of 1e7 m²
+    s.block()
+
+
 def test_a_linkage_that_is_too_short_names_the_joint_and_its_gap():
     """Bars of 3 m in all between feet 4 m apart: one metre is missing, whatever the pose."""
     s = loose_four_bar(4.0)

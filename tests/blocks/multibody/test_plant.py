@@ -96,7 +96,9 @@ def crank_angle(until):
 
 @pytest.mark.parametrize("mode", ["continuous", "own_step"])
 @pytest.mark.parametrize(
-    "options", [{"planar": True}, {}, {"pins": "spherical"}], ids=["planar", "revolute", "spherical"]
+    "options",
+    [{"planar": True}, {}, {"pins": "spherical"}],
+    ids=["planar", "revolute", "spherical"],
 )
 def test_oldanis_slider_crank_closes_and_keeps_its_phase(options, mode):
     """Five seconds through the dead points, redundant or not; the exact phase from one equation."""
@@ -153,9 +155,7 @@ def test_a_tumbling_body_keeps_energy_and_angular_momentum():
     s = System("tumbling", gravity=(0, 0, 0))
     inertia = np.diag([0.1, 0.2, 0.25])
     s.body("body", mass=1.0, inertia=inertia, angular_velocity=(0.5, 6.0, 0.2), free=True)
-    result = run(
-        s, 100.0, ["body.rotation", "body.angular_velocity", "kinetic_energy"], every=100
-    )
+    result = run(s, 100.0, ["body.rotation", "body.angular_velocity", "kinetic_energy"], every=100)
     energy = result["plant.kinetic_energy"]
     assert np.ptp(energy) / energy[0] < 1e-8
     momenta = []
@@ -174,9 +174,7 @@ def test_a_free_body_falls_as_galileo_says():
     s.body("stone", mass=2.0, inertia=0.1, velocity=(1.0, 2.0, 3.0), com=(0.1, 0.0, 0.0), free=True)
     result = run(s, 1.0, ["stone.position"])
     # The frame is not at the centre of mass, but nothing turns it.
-    assert np.allclose(
-        result["plant.stone.position"][-1], [1.0, 2.0, 3.0 - 0.5 * 9.81], atol=1e-12
-    )
+    assert np.allclose(result["plant.stone.position"][-1], [1.0, 2.0, 3.0 - 0.5 * 9.81], atol=1e-12)
 
 
 def test_vitas_five_bar_runs_with_seven_redundant_constraints():
@@ -287,7 +285,9 @@ def test_positions_that_cannot_be_assembled_stop_the_run():
 
 def test_mistakes_teach():
     s = slider_crank()
-    with pytest.raises(DiagramError, match=r"no output `crank.positon`.*Did you mean `crank.position`"):
+    with pytest.raises(
+        DiagramError, match=r"no output `crank.positon`.*Did you mean `crank.position`"
+    ):
         s.block(outputs=["crank.positon"])
     with pytest.raises(DiagramError, match=r"'continuous' or 'own_step'"):
         s.block(mode="fast")

@@ -163,7 +163,7 @@ def reactions(system: System) -> list[str]:
     return [f"{joint.name}.{what}" for joint in system.joints for what in EFFORTS]
 
 
-@pytest.mark.parametrize("swapped", [False, True], ids=["from ground", "to ground"])
+@pytest.mark.parametrize("swapped", [False, True], ids=["forwards", "backwards"])
 @pytest.mark.parametrize("kind, cut", [(kind, cut) for kind in CUTS for cut in CUTS[kind]])
 def test_jacobian_and_bias_of_every_joint(
     kind: str, swapped: bool, cut: int, draw_closed: Any, look: Look
@@ -195,7 +195,7 @@ def test_a_joint_moves_alike_both_ways_round_and_wherever_its_loop_is_cut(
     """Six ways to run one mechanism; guides are another one when swapped, so three for them."""
     for seed, first in ((0, False), (1, False), (2, True)):
         start = look(draw_closed(kind, first, 0, seed).build())
-        shown = [f"{name}.{what}" for name in ("k", "slide", "plane") for what in EFFORTS]
+        shown = [f"{name}.{what}" for name in ("foot", "k", "slide", "plane") for what in EFFORTS]
         ends = {
             (swapped, cut): look(
                 draw_closed(kind, swapped, cut, seed).started(start).build(),
@@ -210,7 +210,7 @@ def test_a_joint_moves_alike_both_ways_round_and_wherever_its_loop_is_cut(
         most = max(1.0, *(np.abs(one[path]).max() for path in shown))
         for (swapped, cut), other in ends.items():
             why = f"seed {seed}, swapped {swapped}, cut {cut}"
-            for body in "ab":
+            for body in ("base", "a", "b"):
                 # RK4 in other coordinates: h⁴ of motions at some 20 rad/s.
                 for path in ("position", "velocity"):
                     a, b = one[f"{body}.{path}"], other[f"{body}.{path}"]

@@ -1,4 +1,4 @@
-"""The mechanism in the engine, against closed forms and one-coordinate equations solved by scipy."""
+"""The mechanism in the engine, against closed forms and equations of one coordinate by scipy."""
 
 from __future__ import annotations
 

@@ -89,6 +89,9 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
         if (iteration > 0 && next_change(size, before) <= m->settings[MB_TOLERANCE] * fmax(1.0, largest(m->acceleration, m->nv)))
             break;
     }
+    /* The multipliers that belong to the last accelerations. */
+    mb_jacobian_times(m, m->acceleration, m->row_work);
+    for (int32_t k = 0; k < m->row_count; k++) m->lambda[k] += m->alpha[k] * (m->row_work[k] + m->bias[k]);
     m->status[MB_STATUS_ITERATIONS] = iteration + 1.0;
     m->status[MB_STATUS_RESIDUAL] = size;
     m->status[MB_STATUS_CONVERGED] = iteration < MB_LARGEST_ITERATIONS ? 1.0 : 0.0;

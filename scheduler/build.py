@@ -30,7 +30,7 @@ ZIG_REQUIREMENT = "ziglang>=0.13"
 
 CFLAGS = [
     "-std=c11",
-    "-O2",
+    "-O3",
     "-fvisibility=hidden",
     "-ffp-contract=off",
     "-Wall",

@@ -12,32 +12,46 @@
 
 #include "blocks/multibody/multibody.h"
 
+static const double STILL[3] = {0, 0, 0};
+
 static const int32_t *row_record(const mb_view *m, int32_t k) { return m->rows + k * MB_ROW_FIELDS; }
 static int32_t marker_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
 
+/* Whether a row of a closure depends on the axes of its markers. */
+static bool sees_axes(const mb_view *m, const int32_t *cut) {
+    for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
+        const int32_t type = row_record(m, k)[MB_ROW_TYPE];
+        if (type == MB_ROW_D1 || type == MB_ROW_D2) return true;
+    }
+    return false;
+}
+
 /* Values of all rows, and the forces that a unit multiplier would apply. */
-void mb_rows_position(mb_view *m, double t) {
+void mb_rows_position(mb_view *m, double t, const double *q) {
     for (int32_t n = 0; n < m->cut_count; n++) {
         const int32_t *cut = m->cuts + n * MB_CUT_FIELDS, *first = row_record(m, cut[MB_CUT_ROW]);
-        if (first[MB_ROW_TYPE] == MB_ROW_DRIVER) continue; /* needs q: see dynamics.c */
+        if (first[MB_ROW_TYPE] == MB_ROW_DRIVER) {
+            double rate, second;
+            m->phi[cut[MB_CUT_ROW]] = first[MB_ROW_B] * q[first[MB_ROW_I]] - mb_law(m, first[MB_ROW_VALUE], t, &rate, &second);
+            continue;
+        }
         mb_cut_state *c = &m->cut_state[n];
         mb_marker_motion(m, first[MB_ROW_I], t, c->P_i, NULL, NULL);
         mb_marker_motion(m, first[MB_ROW_J], t, c->P_j, NULL, NULL);
-        mb_marker_axes(m, first[MB_ROW_I], c->R_i);
-        mb_marker_axes(m, first[MB_ROW_J], c->R_j);
+        if (sees_axes(m, cut)) {
+            mb_marker_axes(m, first[MB_ROW_I], c->R_i);
+            mb_marker_axes(m, first[MB_ROW_J], c->R_j);
+        }
         double d[3], u[3], w[3];
         mb_sub(c->P_j, c->P_i, d);
         for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
             const int32_t *row = row_record(m, k);
             mb_row_state *s = &m->row_state[k];
             memset(s, 0, sizeof *s);
-            mb_copy(c->P_i, s->P_i);
-            mb_copy(c->P_j, s->P_j);
             switch (row[MB_ROW_TYPE]) {
                 case MB_ROW_POINT:
                     m->phi[k] = d[row[MB_ROW_A]];
-                    s->F_j[row[MB_ROW_A]] = 1.0;
-                    s->F_i[row[MB_ROW_A]] = -1.0;
+                    s->F[row[MB_ROW_A]] = 1.0;
                     break;
                 case MB_ROW_D1:
                     mb_column(c->R_i, row[MB_ROW_A], u);
@@ -49,30 +63,22 @@ void mb_rows_position(mb_view *m, double t) {
                 case MB_ROW_D2:
                     mb_column(c->R_i, row[MB_ROW_A], u);
                     m->phi[k] = mb_dot(u, d);
-                    mb_copy(u, s->F_j);
-                    mb_axpy(-1.0, u, s->F_i);
+                    mb_copy(u, s->F);
                     mb_cross(u, d, s->N_i);
                     break;
                 default: {
                     const double length = sqrt(mb_dot(d, d)), inverse = length > 1e-12 ? 1.0 / length : 0.0;
                     m->phi[k] = length - m->p[row[MB_ROW_VALUE]];
-                    mb_axpy(inverse, d, s->F_j);
-                    mb_axpy(-inverse, d, s->F_i);
+                    mb_axpy(inverse, d, s->F);
                 }
             }
         }
     }
 }
 
-/* An axis that turns with a link: its rate, and its second derivative without what the joints add. */
-static void turning_axis(const mb_view *m, int32_t link, const double *axis, double *rate, double *second) {
-    memset(rate, 0, 3 * sizeof(double));
-    memset(second, 0, 3 * sizeof(double));
-    if (link < 0) return;
-    mb_cross(m->link[link].w, axis, rate);
-    mb_cross(m->link[link].w, rate, second);
-    mb_add_cross(m->link[link].wd, axis, second);
-}
+static const double *spin_of(const mb_view *m, int32_t link) { return link < 0 ? STILL : m->link[link].w; }
+/* Without what the joints add. */
+static const double *spin_rate_of(const mb_view *m, int32_t link) { return link < 0 ? STILL : m->link[link].wd; }
 
 /* Φ̇ and c: needs the velocities of the links and the accelerations that they cause, and the places of the rows. */
 void mb_rows_velocity(mb_view *m, double t, const double *v) {
@@ -87,15 +93,18 @@ void mb_rows_velocity(mb_view *m, double t, const double *v) {
         }
         const mb_cut_state *c = &m->cut_state[n];
         const int32_t link_i = marker_link(m, first[MB_ROW_I]), link_j = marker_link(m, first[MB_ROW_J]);
-        double P[3], V_i[3], V_j[3], A_i[3], A_j[3], d[3], dd[3], ddd[3];
+        const double *spin_i = spin_of(m, link_i), *spin_j = spin_of(m, link_j);
+        double P[3], V_i[3], V_j[3], A_i[3], A_j[3], d[3], dd[3], ddd[3], relative[3], relative_rate[3];
         mb_marker_motion(m, first[MB_ROW_I], t, P, V_i, A_i);
         mb_marker_motion(m, first[MB_ROW_J], t, P, V_j, A_j);
         mb_sub(c->P_j, c->P_i, d);
         mb_sub(V_j, V_i, dd);
         mb_sub(A_j, A_i, ddd);
+        mb_sub(spin_i, spin_j, relative);
+        mb_sub(spin_rate_of(m, link_i), spin_rate_of(m, link_j), relative_rate);
         for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
             const int32_t *row = row_record(m, k);
-            double u[3], w[3], u_rate[3], w_rate[3], u_second[3], w_second[3];
+            double u[3], w[3], u_rate[3], w_rate[3], u_second[3], turned[3];
             switch (row[MB_ROW_TYPE]) {
                 case MB_ROW_POINT:
                     m->phi_rate[k] = dd[row[MB_ROW_A]];
@@ -104,14 +113,19 @@ void mb_rows_velocity(mb_view *m, double t, const double *v) {
                 case MB_ROW_D1:
                     mb_column(c->R_i, row[MB_ROW_A], u);
                     mb_column(c->R_j, row[MB_ROW_B], w);
-                    turning_axis(m, link_i, u, u_rate, u_second);
-                    turning_axis(m, link_j, w, w_rate, w_second);
-                    m->phi_rate[k] = mb_dot(u_rate, w) + mb_dot(u, w_rate);
-                    m->bias[k] = mb_dot(u_second, w) + 2.0 * mb_dot(u_rate, w_rate) + mb_dot(u, w_second);
+                    /* (u · w)' = (u × w) · (ω_i - ω_j), and that once more. */
+                    mb_cross(spin_i, u, u_rate);
+                    mb_cross(spin_j, w, w_rate);
+                    mb_cross(u_rate, w, turned);
+                    mb_add_cross(u, w_rate, turned);
+                    m->phi_rate[k] = mb_dot(m->row_state[k].N_i, relative);
+                    m->bias[k] = mb_dot(m->row_state[k].N_i, relative_rate) + mb_dot(turned, relative);
                     break;
                 case MB_ROW_D2:
                     mb_column(c->R_i, row[MB_ROW_A], u);
-                    turning_axis(m, link_i, u, u_rate, u_second);
+                    mb_cross(spin_i, u, u_rate);
+                    mb_cross(spin_i, u_rate, u_second);
+                    mb_add_cross(spin_rate_of(m, link_i), u, u_second);
                     m->phi_rate[k] = mb_dot(u_rate, d) + mb_dot(u, dd);
                     m->bias[k] = mb_dot(u_second, d) + 2.0 * mb_dot(u_rate, dd) + mb_dot(u, ddd);
                     break;
@@ -135,30 +149,27 @@ void mb_rows_jacobian(mb_view *m) {
             const int32_t *path = m->paths + (cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS;
             const mb_link_state *s = &m->link[path[MB_PATH_LINK]];
             const int32_t type = m->links[path[MB_PATH_LINK] * MB_LINK_FIELDS + MB_LINK_TYPE];
-            double axis[3];
+            if (row_record(m, cut[MB_CUT_ROW])[MB_ROW_TYPE] == MB_ROW_DRIVER) {
+                block[n] = row_record(m, cut[MB_CUT_ROW])[MB_ROW_B];
+                continue;
+            }
+            /* How the marker moves and turns with the joint: what a row then sees is F · velocity + N · turn. */
+            double axis[3], velocity[3];
             if (type == MB_SPHERICAL)
                 mb_column(s->R, path[MB_PATH_AXIS], axis);
             else
                 mb_copy(s->axis, axis);
+            if (type == MB_PRISMATIC) {
+                mb_copy(axis, velocity);
+            } else {
+                double arm[3];
+                mb_sub(path[MB_PATH_SIDE] ? m->cut_state[c].P_j : m->cut_state[c].P_i, s->p, arm);
+                mb_cross(axis, arm, velocity);
+            }
             for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
-                const int32_t k = cut[MB_CUT_ROW] + r;
-                const mb_row_state *state = &m->row_state[k];
-                double value;
-                if (row_record(m, k)[MB_ROW_TYPE] == MB_ROW_DRIVER) {
-                    value = row_record(m, k)[MB_ROW_B];
-                } else {
-                    const double *F = path[MB_PATH_SIDE] ? state->F_j : state->F_i;
-                    const double *P = path[MB_PATH_SIDE] ? state->P_j : state->P_i;
-                    const double *N = path[MB_PATH_SIDE] ? state->N_j : state->N_i;
-                    if (type == MB_PRISMATIC) {
-                        value = mb_dot(axis, F);
-                    } else {
-                        double arm[3], moment[3];
-                        mb_sub(P, s->p, arm);
-                        mb_cross(arm, F, moment);
-                        value = mb_dot(axis, moment) + mb_dot(axis, N);
-                    }
-                }
+                const mb_row_state *state = &m->row_state[cut[MB_CUT_ROW] + r];
+                double value = path[MB_PATH_SIDE] ? mb_dot(velocity, state->F) : -mb_dot(velocity, state->F);
+                if (type != MB_PRISMATIC) value += mb_dot(axis, path[MB_PATH_SIDE] ? state->N_j : state->N_i);
                 block[r * cut[MB_CUT_PATHS] + n] = value;
             }
         }

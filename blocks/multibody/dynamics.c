@@ -11,19 +11,15 @@
 
 enum { MB_LARGEST_ITERATIONS = 20 };
 
-/* Poses, velocities and rows at (t, q, v). */
-static void update_kinematics(mb_view *m, double t, const double *q, const double *v) {
+void mb_update_positions(mb_view *m, double t, const double *q) {
     mb_positions(m, q);
+    if (m->row_count > 0) mb_rows_position(m, t, q);
+}
+
+/* Velocities and their rows, at the present poses. */
+static void update_velocities(mb_view *m, double t, const double *v) {
     mb_velocities(m, v);
-    if (m->row_count == 0) return;
-    mb_rows_position(m, t);
-    for (int32_t k = 0; k < m->row_count; k++) {
-        const int32_t *row = m->rows + k * MB_ROW_FIELDS;
-        if (row[MB_ROW_TYPE] != MB_ROW_DRIVER) continue;
-        double rate, second;
-        m->phi[k] = row[MB_ROW_B] * q[row[MB_ROW_I]] - mb_law(m, row[MB_ROW_VALUE], t, &rate, &second);
-    }
-    mb_rows_velocity(m, t, v);
+    if (m->row_count > 0) mb_rows_velocity(m, t, v);
 }
 
 static double largest(const double *values, int32_t count) {
@@ -49,7 +45,8 @@ static void push_back(mb_view *m, int iteration, double *step) {
 
 /* Leaves v' in m->acceleration, λ in m->lambda, and whole accelerations in the links. */
 int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
-    update_kinematics(m, t, q, v);
+    mb_update_positions(m, t, q);
+    update_velocities(m, t, v);
     mb_inertias(m);
     for (int32_t l = 0; l < m->link_count; l++) {
         memset(m->link[l].F, 0, sizeof m->link[l].F);
@@ -78,10 +75,15 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
     double size = 0.0;
     int iteration = 0;
     for (; iteration < MB_LARGEST_ITERATIONS; iteration++) {
-        mb_jacobian_times(m, m->acceleration, m->row_work);
-        for (int32_t k = 0; k < m->row_count; k++) m->row_work[k] += m->bias[k];
-        mb_mass_times(m, m->acceleration, m->residual);
-        for (int32_t k = 0; k < m->nv; k++) m->residual[k] = m->force[k] - m->residual[k];
+        if (iteration == 0) { /* from no acceleration */
+            memcpy(m->row_work, m->bias, (size_t)m->row_count * sizeof(double));
+            memcpy(m->residual, m->force, (size_t)m->nv * sizeof(double));
+        } else {
+            mb_jacobian_times(m, m->acceleration, m->row_work);
+            for (int32_t k = 0; k < m->row_count; k++) m->row_work[k] += m->bias[k];
+            mb_mass_times(m, m->acceleration, m->residual);
+            for (int32_t k = 0; k < m->nv; k++) m->residual[k] = m->force[k] - m->residual[k];
+        }
         push_back(m, iteration, m->residual);
         for (int32_t k = 0; k < m->nv; k++) m->acceleration[k] += m->residual[k];
         const double before = size;
@@ -135,18 +137,19 @@ static void project_velocities(mb_view *m, double *v) {
 int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     if (m->row_count == 0) return 1;
     const double goal = 1e-13;
-    update_kinematics(m, t, q, v);
+    mb_update_positions(m, t, q);
     if (!refactor(m)) return 0;
     double closure = largest(m->phi, m->row_count);
     for (int iteration = 0; iteration < limit && closure > goal; iteration++) {
         const double before = closure;
         step_back(m, m->phi, m->residual);
         mb_move(m, q, m->residual);
-        update_kinematics(m, t, q, v);
+        mb_update_positions(m, t, q);
         closure = largest(m->phi, m->row_count);
         if (closure > 1e-3 * before && !refactor(m)) return 0;
     }
     m->status[MB_STATUS_CLOSURE] = closure;
+    update_velocities(m, t, v);
     project_velocities(m, v);
     return closure <= 1e-10;
 }

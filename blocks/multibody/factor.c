@@ -6,21 +6,22 @@
 
 #include "blocks/multibody/multibody.h"
 
-/* What a row would move at the most, of lengths and of angles: as if every joint between its two links could do all it can. */
-static void most_mobile(const mb_view *m, const int32_t *cut, double *lengths, double *angles) {
-    const mb_row_state *row = &m->row_state[cut[MB_CUT_ROW]];
+/* What a row would move at the most, of lengths and of angles: as if every joint between its two links could do all it can.
+   `mobility` has 1 / mass of each coordinate. */
+static void most_mobile(const mb_view *m, int32_t c, const double *mobility, double *lengths, double *angles) {
+    const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
+    const mb_cut_state *at = &m->cut_state[c];
     *lengths = *angles = 0.0;
     for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
         const int32_t *path = m->paths + (cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS;
-        const double mass = m->mass_diagonal[m->permutation[path[MB_PATH_V]]];
-        if (!(mass > 0.0)) continue;
+        const double share = mobility[path[MB_PATH_V]];
         if (m->links[path[MB_PATH_LINK] * MB_LINK_FIELDS + MB_LINK_TYPE] == MB_PRISMATIC) {
-            *lengths += 1.0 / mass;
+            *lengths += share;
         } else {
             double arm[3];
-            mb_sub(path[MB_PATH_SIDE] ? row->P_j : row->P_i, m->link[path[MB_PATH_LINK]].p, arm);
-            *lengths += mb_dot(arm, arm) / mass;
-            *angles += 1.0 / mass;
+            mb_sub(path[MB_PATH_SIDE] ? at->P_j : at->P_i, m->link[path[MB_PATH_LINK]].p, arm);
+            *lengths += mb_dot(arm, arm) * share;
+            *angles += share;
         }
     }
 }
@@ -30,19 +31,22 @@ static void most_mobile(const mb_view *m, const int32_t *cut, double *lengths, d
    weighed by its own, it would turn rounding into a constraint. */
 static void weigh_rows(mb_view *m) {
     const double smallest_part = 1e-8;
+    double *inverse = m->work;
+    for (int32_t v = 0; v < m->nv; v++) { /* what has no inertia does not tell how heavy a row is */
+        const double mass = m->mass_diagonal[m->permutation[v]];
+        inverse[v] = mass > 0.0 ? 1.0 / mass : 0.0;
+    }
     for (int32_t c = 0; c < m->cut_count; c++) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
         const double *block = m->jacobian + cut[MB_CUT_J];
         double lengths, angles;
-        most_mobile(m, cut, &lengths, &angles);
+        most_mobile(m, c, inverse, &lengths, &angles);
         for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
             const int32_t row = cut[MB_CUT_ROW] + r, type = m->rows[row * MB_ROW_FIELDS + MB_ROW_TYPE];
             double mobility = 0.0;
             for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
                 const double j = block[r * cut[MB_CUT_PATHS] + n];
-                const int32_t v = m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V];
-                const double mass = m->mass_diagonal[m->permutation[v]];
-                if (mass > 0.0) mobility += j * j / mass; /* what has no inertia does not tell how heavy the row is */
+                mobility += j * j * inverse[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]];
             }
             if (type != MB_ROW_DRIVER) mobility = fmax(mobility, smallest_part * (type == MB_ROW_D1 ? angles : lengths));
             m->alpha[row] = mobility > 0.0 && isfinite(mobility) ? m->settings[MB_ALPHA] / mobility : 1.0;

@@ -51,17 +51,9 @@ static double implicit_largest(const double *values, int32_t count) {
 
 /* Poses, Φ and J at (t, q). */
 static void implicit_pose(mb_view *m, double t, const double *q) {
-    mb_positions(m, q);
+    mb_update_positions(m, t, q);
     mb_inertias(m);
-    if (m->row_count == 0) return;
-    mb_rows_position(m, t);
-    for (int32_t k = 0; k < m->row_count; k++) {
-        const int32_t *row = m->rows + k * MB_ROW_FIELDS;
-        if (row[MB_ROW_TYPE] != MB_ROW_DRIVER) continue;
-        double rate, second;
-        m->phi[k] = row[MB_ROW_B] * q[row[MB_ROW_I]] - mb_law(m, row[MB_ROW_VALUE], t, &rate, &second);
-    }
-    mb_rows_jacobian(m);
+    if (m->row_count > 0) mb_rows_jacobian(m);
 }
 
 /* out = M v' + h - Q, at the present poses. */

@@ -219,6 +219,10 @@ static int multibody_check(const bl_block *b) {
             n < 0 || cut[MB_CUT_PATH] + n > paths || cut[MB_CUT_PAIR] < 0 || cut[MB_CUT_PAIR] + n * (n + 1) / 2 > pairs ||
             cut[MB_CUT_J] < 0 || cut[MB_CUT_J] + n * cut[MB_CUT_ROWS] > head[MB_JACOBIAN])
             return 0;
+        for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) { /* a driver has a closure of its own */
+            const int32_t *row = b->i + head[MB_AT_ROWS] + (row_used + r) * MB_ROW_FIELDS;
+            if (row[MB_ROW_TYPE] == MB_ROW_DRIVER && cut[MB_CUT_ROWS] != 1) return 0;
+        }
         row_used += cut[MB_CUT_ROWS];
     }
     if (row_used != rows) return 0;
@@ -319,13 +323,14 @@ static void reaction(mb_view *m, int32_t index, int32_t marker, int torque, doub
         mb_add_cross(arm, F, N);
     } else {
         const int32_t *cut = m->cuts + (index - m->link_count) * MB_CUT_FIELDS;
+        const mb_cut_state *at = &m->cut_state[index - m->link_count];
         for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
             const mb_row_state *row = &m->row_state[k];
             const double l = -m->lambda[k];
             double moment[3];
-            mb_axpy(l, row->F_j, F);
-            mb_sub(row->P_j, P, arm);
-            mb_cross(arm, row->F_j, moment);
+            mb_axpy(l, row->F, F);
+            mb_sub(at->P_j, P, arm);
+            mb_cross(arm, row->F, moment);
             mb_axpy(l, moment, N);
             mb_axpy(l, row->N_j, N);
         }
@@ -341,20 +346,20 @@ static void find_wrenches(mb_view *m, double t, const double *q, const double *v
     }
     memset(m->step, 0, (size_t)m->nv * sizeof(double));
     mb_add_loads(m, t, q, v, m->step);
-    for (int32_t k = 0; k < m->row_count; k++) {
-        const int32_t *row = m->rows + k * MB_ROW_FIELDS;
-        if (row[MB_ROW_TYPE] == MB_ROW_DRIVER) continue;
-        const mb_row_state *s = &m->row_state[k];
-        for (int side = 0; side < 2; side++) {
-            const int32_t link = m->markers[row[side ? MB_ROW_J : MB_ROW_I] * MB_MARKER_FIELDS + MB_MARKER_LINK];
-            if (link < 0) continue;
-            double arm[3], moment[3];
-            mb_sub(side ? s->P_j : s->P_i, m->link[link].p, arm);
-            mb_cross(arm, side ? s->F_j : s->F_i, moment);
-            mb_axpy(-m->lambda[k], side ? s->F_j : s->F_i, m->link[link].F);
-            mb_axpy(-m->lambda[k], moment, m->link[link].N);
-            mb_axpy(-m->lambda[k], side ? s->N_j : s->N_i, m->link[link].N);
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS, *first = m->rows + cut[MB_CUT_ROW] * MB_ROW_FIELDS;
+        if (first[MB_ROW_TYPE] == MB_ROW_DRIVER) continue;
+        const mb_cut_state *at = &m->cut_state[c];
+        double F[3] = {0, 0, 0}, opposite[3] = {0, 0, 0}, N_i[3] = {0, 0, 0}, N_j[3] = {0, 0, 0};
+        for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
+            const mb_row_state *row = &m->row_state[k];
+            mb_axpy(-m->lambda[k], row->F, F);
+            mb_axpy(m->lambda[k], row->F, opposite);
+            mb_axpy(-m->lambda[k], row->N_i, N_i);
+            mb_axpy(-m->lambda[k], row->N_j, N_j);
         }
+        mb_push(m, first[MB_ROW_I], at->P_i, opposite, N_i);
+        mb_push(m, first[MB_ROW_J], at->P_j, F, N_j);
     }
     mb_bias_forces(m, m->step);
 }
@@ -382,7 +387,7 @@ static int multibody_output(bl_block *b, double t) {
         mb_positions(&m, q);
         mb_inertias(&m);
         mb_velocities(&m, v);
-        if (m.row_count > 0) mb_rows_position(&m, t);
+        if (m.row_count > 0) mb_rows_position(&m, t, q);
     }
     for (int32_t k = 0; k < b->y_count; k++) {
         const int32_t *out = m.outputs + k * MB_OUT_FIELDS;

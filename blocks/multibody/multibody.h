@@ -86,9 +86,9 @@ typedef struct {
     double mass, first[3], second[9]; /* of all outboard: mass, mass × centre, inertia about the origin */
 } mb_link_state;
 
-/* What a closure's row does: forces F at points P and couples N on the links of its two markers. */
+/* What a closure's row does: a force F at the second marker, -F at the first, and couples on their two links. */
 typedef struct {
-    double F_i[3], P_i[3], N_i[3], F_j[3], P_j[3], N_j[3];
+    double F[3], N_i[3], N_j[3];
 } mb_row_state;
 
 /* Where the two markers of a closure are. */
@@ -154,7 +154,7 @@ void mb_coordinate_rates(const mb_view *m, const double *q, const double *v, dou
 void mb_move(const mb_view *m, double *q, const double *step);
 
 /* closure.c */
-void mb_rows_position(mb_view *m, double t);
+void mb_rows_position(mb_view *m, double t, const double *q);
 void mb_rows_velocity(mb_view *m, double t, const double *v);
 void mb_rows_jacobian(mb_view *m);
 void mb_jacobian_times(const mb_view *m, const double *x, double *out);
@@ -197,6 +197,8 @@ void mb_marker_place(const mb_view *m, int32_t marker, double *P);
 void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, double *velocity);
 
 /* dynamics.c */
+/* Poses and rows at (t, q). */
+void mb_update_positions(mb_view *m, double t, const double *q);
 int mb_accelerations(mb_view *m, double t, const double *q, const double *v);
 int mb_project(mb_view *m, double t, double *q, double *v, int limit);
 

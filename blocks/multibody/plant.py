@@ -356,7 +356,7 @@ class _Writer:
         memory = own + 37 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
         memory += len(self._measures)
         articulated = 33 * links if rows == 0 else 0
-        scratch = 4 + 61 * links + 24 * rows + 24 * cuts + jacobian + 8 * nv + 3 * nonzeros
+        scratch = 4 + 61 * links + 15 * rows + 24 * cuts + jacobian + 8 * nv + 3 * nonzeros
         scratch += articulated
         if self.implicit:
             memory += 2 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv

@@ -140,13 +140,14 @@ int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     mb_update_positions(m, t, q);
     if (!refactor(m)) return 0;
     double closure = largest(m->phi, m->row_count);
-    for (int iteration = 0; iteration < limit && closure > goal; iteration++) {
+    /* One step always, however little there is to close: near a singular position what is left open grows as 1 / distance. */
+    for (int iteration = 0; iteration < limit && (iteration == 0 || closure > goal); iteration++) {
         const double before = closure;
         step_back(m, m->phi, m->residual);
         mb_move(m, q, m->residual);
         mb_update_positions(m, t, q);
         closure = largest(m->phi, m->row_count);
-        if (closure > 1e-3 * before && !refactor(m)) return 0;
+        if (closure > goal && closure > 1e-3 * before && !refactor(m)) return 0;
     }
     m->status[MB_STATUS_CLOSURE] = closure;
     update_velocities(m, t, v);

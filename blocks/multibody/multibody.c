@@ -163,14 +163,14 @@ static int multibody_check(const bl_block *b) {
         const int64_t speeds = type == MB_SPHERICAL ? 3 : type == MB_FIXED ? 0 : 1;
         q_used += type == MB_SPHERICAL ? 4 : speeds;
         v_used += speeds;
+        if (!massive) continue;
         entries += speeds * (speeds + 1) / 2;
         for (int32_t up = link[MB_LINK_PARENT]; up >= 0; up = b->i[head[MB_AT_LINKS] + up * MB_LINK_FIELDS + MB_LINK_PARENT]) {
             const int32_t up_type = b->i[head[MB_AT_LINKS] + up * MB_LINK_FIELDS + MB_LINK_TYPE];
             entries += speeds * (up_type == MB_SPHERICAL ? 3 : up_type == MB_FIXED ? 0 : 1);
-            if (entries > masses) break;
+            if (entries > masses) return 0;
         }
-        if (massive && entries > masses) return 0;
-        if (!massive) entries = 0;
+        if (entries > masses) return 0;
     }
     if (q_used != nq || v_used != nv || (massive && entries != masses)) return 0;
     for (int64_t k = 0; k < bodies; k++) {

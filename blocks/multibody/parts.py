@@ -81,6 +81,10 @@ class Parts:
         """Return the drivers, in order of making."""
         return tuple(part for part in self._parts.values() if isinstance(part, Driver))
 
+    def _newest_body(self) -> Body:
+        """Return the body made last, or the ground: counting all of them takes longer each time."""
+        return next(part for part in reversed(self._parts.values()) if isinstance(part, Body))
+
     def _check_name(self, name: str) -> None:
         if not isinstance(name, str) or not name or "." in name:
             raise DiagramError(f"a part of a system has a name without dots, got {name!r}.")

@@ -306,10 +306,12 @@ class _Writer:
                 f"{name_list(f'`{name}`' for name in used)} cannot be an input: only constant "
                 f"forces, torques, stiffnesses, dampings, drivers and motions of markers can."
             )
+        # An open tree has its recursion and no matrix, which would be full for a chain.
+        massive = bool(cuts) or self.implicit
         cliques = [sorted({*(p[0] for p in path)}) for path in paths]
-        cliques += self._ancestor_pairs()
+        cliques += self._ancestor_pairs() if massive else []
         pattern = find_pattern(tree.nv, cliques)
-        mass_slots = self._mass_slots(pattern.slot) if cuts or self.implicit else []
+        mass_slots = self._mass_slots(pattern.slot) if massive else []
         pairs: list[int] = []
         jacobian = 0
         cut_records: list[list[int]] = []

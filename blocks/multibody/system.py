@@ -119,7 +119,7 @@ class System(JointMethods, ForceMethods):
         made = Body(
             name,
             self,
-            len(self.bodies),
+            self._newest_body().index + 1,
             read_mass(name, mass),
             self._vector(f"`com` {what}", com),
             read_inertia(name, inertia, self.planar, allow_nonphysical),

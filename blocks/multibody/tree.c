@@ -129,6 +129,91 @@ static bool turns_after(const mb_view *m, int32_t l, int32_t end, double *after)
     return turning;
 }
 
+/* The pose of a link from that of its parent. */
+static void place_link(mb_view *m, int32_t l, const double *q) {
+    const int32_t *link = link_record(m, l);
+    const mb_link_data *data = &m->data[l];
+    mb_link_state *s = &m->link[l];
+    double R_joint[9];
+    if (link[MB_LINK_PARENT] >= 0) {
+        const mb_link_state *parent = &m->link[link[MB_LINK_PARENT]];
+        mb_multiply(parent->R, data->R, R_joint);
+        mb_rotate(parent->R, data->p, s->r);
+    } else {
+        memcpy(R_joint, data->R, sizeof R_joint);
+        mb_copy(data->p, s->r);
+    }
+    mb_column(R_joint, 2, s->axis);
+    const double value = q[link[MB_LINK_Q]];
+    switch (link[MB_LINK_TYPE]) {
+        case MB_REVOLUTE: {
+            const double cosine = cos(value), sine = sin(value);
+            for (int k = 0; k < 3; k++) {
+                s->R[3 * k] = cosine * R_joint[3 * k] + sine * R_joint[3 * k + 1];
+                s->R[3 * k + 1] = cosine * R_joint[3 * k + 1] - sine * R_joint[3 * k];
+                s->R[3 * k + 2] = R_joint[3 * k + 2];
+            }
+            break;
+        }
+        case MB_PRISMATIC:
+            mb_axpy(value, s->axis, s->r);
+            memcpy(s->R, R_joint, sizeof R_joint);
+            break;
+        case MB_SPHERICAL: {
+            double R_turn[9];
+            mb_from_quaternion(q + link[MB_LINK_Q], R_turn);
+            mb_multiply(R_joint, R_turn, s->R);
+            break;
+        }
+        default: memcpy(s->R, R_joint, sizeof R_joint);
+    }
+    mb_copy(s->r, s->p);
+    if (link[MB_LINK_PARENT] >= 0) mb_add(m->link[link[MB_LINK_PARENT]].p, s->p);
+}
+
+void mb_positions(mb_view *m, const double *q) {
+    for (int32_t l = 0; l < m->link_count; l++) place_link(m, l, q);
+}
+
+static const double ZERO[3] = {0, 0, 0};
+
+/* The velocity of a link from that of its parent, and the acceleration that velocities alone cause. */
+static void move_link(mb_view *m, int32_t l, const double *v) {
+    const int32_t *link = link_record(m, l);
+    mb_link_state *s = &m->link[l];
+    const mb_link_state *parent = link[MB_LINK_PARENT] >= 0 ? &m->link[link[MB_LINK_PARENT]] : NULL;
+    const double *w = parent ? parent->w : ZERO;
+    double turned[3];
+    mb_copy(w, s->w);
+    mb_copy(parent ? parent->v : ZERO, s->v);
+    mb_add_cross(w, s->r, s->v);
+    mb_copy(parent ? parent->wd : ZERO, s->wd);
+    mb_copy(parent ? parent->vd : ZERO, s->vd);
+    mb_add_cross(s->wd, s->r, s->vd);
+    mb_cross(w, s->r, turned);
+    mb_add_cross(w, turned, s->vd);
+    const double *speed = v + link[MB_LINK_V];
+    if (link[MB_LINK_TYPE] == MB_REVOLUTE) {
+        double own[3] = {s->axis[0] * *speed, s->axis[1] * *speed, s->axis[2] * *speed};
+        mb_add(own, s->w);
+        mb_add_cross(w, own, s->wd);
+    } else if (link[MB_LINK_TYPE] == MB_PRISMATIC) {
+        double own[3] = {s->axis[0] * *speed, s->axis[1] * *speed, s->axis[2] * *speed};
+        mb_add(own, s->v);
+        mb_cross(w, own, turned);
+        mb_axpy(2.0, turned, s->vd);
+    } else if (link[MB_LINK_TYPE] == MB_SPHERICAL) {
+        double own[3];
+        mb_rotate(s->R, speed, own);
+        mb_add(own, s->w);
+        mb_add_cross(w, own, s->wd);
+    }
+}
+
+void mb_velocities(mb_view *m, const double *v) {
+    for (int32_t l = 0; l < m->link_count; l++) move_link(m, l, v);
+}
+
 /* Reads off coordinates and speeds of all joints from the poses and velocities that the bodies were given. What the
    elementary joints of a chain cannot take up is left to the closures. */
 void mb_pose_from_bodies(mb_view *m, double *q, double *v) {
@@ -153,8 +238,8 @@ void mb_pose_from_bodies(mb_view *m, double *q, double *v) {
         /* Prismatic joints take the displacement along their axes, turning ones the rotation that is left. */
         for (int32_t l = chain_start(m, end); l <= end; l++) {
             const int32_t *link = link_record(m, l);
-            mb_positions(m, q);
-            mb_velocities(m, v);
+            place_link(m, l, q);
+            move_link(m, l, v);
             const mb_link_state *state = &m->link[l];
             double d[3], dv[3], dw[3];
             mb_sub(p_goal, state->p, d);
@@ -197,50 +282,9 @@ void mb_pose_from_bodies(mb_view *m, double *q, double *v) {
                 mb_to_quaternion(seen, q + link[MB_LINK_Q]);
                 mb_rotate_back(wanted, dw, v + link[MB_LINK_V]);
             }
+            place_link(m, l, q); /* for what it carries */
+            move_link(m, l, v);
         }
-    }
-}
-
-void mb_positions(mb_view *m, const double *q) {
-    for (int32_t l = 0; l < m->link_count; l++) {
-        const int32_t *link = link_record(m, l);
-        const mb_link_data *data = &m->data[l];
-        mb_link_state *s = &m->link[l];
-        double R_joint[9];
-        if (link[MB_LINK_PARENT] >= 0) {
-            const mb_link_state *parent = &m->link[link[MB_LINK_PARENT]];
-            mb_multiply(parent->R, data->R, R_joint);
-            mb_rotate(parent->R, data->p, s->r);
-        } else {
-            memcpy(R_joint, data->R, sizeof R_joint);
-            mb_copy(data->p, s->r);
-        }
-        mb_column(R_joint, 2, s->axis);
-        const double value = q[link[MB_LINK_Q]];
-        switch (link[MB_LINK_TYPE]) {
-            case MB_REVOLUTE: {
-                const double cosine = cos(value), sine = sin(value);
-                for (int k = 0; k < 3; k++) {
-                    s->R[3 * k] = cosine * R_joint[3 * k] + sine * R_joint[3 * k + 1];
-                    s->R[3 * k + 1] = cosine * R_joint[3 * k + 1] - sine * R_joint[3 * k];
-                    s->R[3 * k + 2] = R_joint[3 * k + 2];
-                }
-                break;
-            }
-            case MB_PRISMATIC:
-                mb_axpy(value, s->axis, s->r);
-                memcpy(s->R, R_joint, sizeof R_joint);
-                break;
-            case MB_SPHERICAL: {
-                double R_turn[9];
-                mb_from_quaternion(q + link[MB_LINK_Q], R_turn);
-                mb_multiply(R_joint, R_turn, s->R);
-                break;
-            }
-            default: memcpy(s->R, R_joint, sizeof R_joint);
-        }
-        mb_copy(s->r, s->p);
-        if (link[MB_LINK_PARENT] >= 0) mb_add(m->link[link[MB_LINK_PARENT]].p, s->p);
     }
 }
 
@@ -250,43 +294,6 @@ void mb_inertias(mb_view *m) {
         if (link_record(m, l)[MB_LINK_BODY] < 0) continue;
         mb_rotate(m->link[l].R, m->data[l].com, m->link[l].c);
         mb_rotate_tensor(m->link[l].R, m->data[l].inertia, m->link[l].inertia);
-    }
-}
-
-static const double ZERO[3] = {0, 0, 0};
-
-/* Velocities, and the accelerations that they alone cause. */
-void mb_velocities(mb_view *m, const double *v) {
-    for (int32_t l = 0; l < m->link_count; l++) {
-        const int32_t *link = link_record(m, l);
-        mb_link_state *s = &m->link[l];
-        const mb_link_state *parent = link[MB_LINK_PARENT] >= 0 ? &m->link[link[MB_LINK_PARENT]] : NULL;
-        const double *w = parent ? parent->w : ZERO;
-        double turned[3];
-        mb_copy(w, s->w);
-        mb_copy(parent ? parent->v : ZERO, s->v);
-        mb_add_cross(w, s->r, s->v);
-        mb_copy(parent ? parent->wd : ZERO, s->wd);
-        mb_copy(parent ? parent->vd : ZERO, s->vd);
-        mb_add_cross(s->wd, s->r, s->vd);
-        mb_cross(w, s->r, turned);
-        mb_add_cross(w, turned, s->vd);
-        const double *speed = v + link[MB_LINK_V];
-        if (link[MB_LINK_TYPE] == MB_REVOLUTE) {
-            double own[3] = {s->axis[0] * *speed, s->axis[1] * *speed, s->axis[2] * *speed};
-            mb_add(own, s->w);
-            mb_add_cross(w, own, s->wd);
-        } else if (link[MB_LINK_TYPE] == MB_PRISMATIC) {
-            double own[3] = {s->axis[0] * *speed, s->axis[1] * *speed, s->axis[2] * *speed};
-            mb_add(own, s->v);
-            mb_cross(w, own, turned);
-            mb_axpy(2.0, turned, s->vd);
-        } else if (link[MB_LINK_TYPE] == MB_SPHERICAL) {
-            double own[3];
-            mb_rotate(s->R, speed, own);
-            mb_add(own, s->w);
-            mb_add_cross(w, own, s->wd);
-        }
     }
 }
 

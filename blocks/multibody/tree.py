@@ -302,6 +302,12 @@ def find_pattern(nv: int, cliques: list[list[int]]) -> Pattern:
         degree, v = heapq.heappop(heap)
         if done[v] or degree != len(neighbours[v]):
             continue
+        if degree == nv - len(order) - 1:
+            # All that remain are tied to each other: no order is better than another.
+            rest = [w for w in range(nv) if not done[w]]
+            order += rest
+            fill += [set(rest[n + 1 :]) for n in range(len(rest))]
+            break
         done[v] = True
         order.append(v)
         later = neighbours[v]

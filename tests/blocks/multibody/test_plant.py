@@ -309,6 +309,30 @@ def test_the_factor_pattern_of_a_chain_has_no_fill():
     assert len(pattern.column_of) == 99
 
 
+def test_what_an_open_chain_needs_grows_with_its_links_alone():
+    """It has no matrix; that of a chain with a closure is full, 1 + 2 + … entries."""
+
+    def needs(links):
+        s = System("chain", gravity=(0, -9.81), planar=True)
+        body = s.ground
+        for n in range(links):
+            body, base = s.body(f"link{n}", mass=1.0, inertia=0.1, position=(n + 0.5, 0)), body
+            s.revolute(f"pin{n}", base, body, at=(n, 0))
+        assert [b.index for b in s.bodies] == list(range(links))
+        block = s.block(outputs=["link0.position"])
+        return np.array([len(block.integers), block.memory, block.scratch])
+
+    few, more, most = needs(10), needs(20), needs(40)
+    assert (most - more).tolist() == (2 * (more - few)).tolist()
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_the_factor_pattern_of_a_full_matrix_is_full(n):
+    pattern = find_pattern(n, [list(range(n))])
+    assert len(pattern.row_of) == n * (n - 1) // 2
+    assert pattern.permutation == [*range(n), *range(n)]
+
+
 def test_leaves_as_an_fmu_with_the_same_bits(tmp_path):
     import fmpy
 

@@ -1,11 +1,14 @@
-"""What is measured of a motion, alike for all participants: closure, energy, final positions."""
+"""What is measured of a motion, alike for all participants: closure, energy, final positions.
+
+Of a free body also the angular momentum.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from plants import Array, Plant
+from plants import ZERO, Array, Plant
 
 
 class Meter:
@@ -21,15 +24,19 @@ class Meter:
         self._second = np.array([joint.second for joint in joints])
         self._at_first = np.array([joint.at_first for joint in joints])
         self._at_second = np.array([joint.at_second for joint in joints])
-        along = [joint.kind == "cylindrical" for joint in joints]
-        axes = np.array([joint.axis for joint in joints]) * np.array(along)[:, None]
+        axes = np.array(
+            [joint.axis if joint.kind == "cylindrical" else ZERO for joint in joints]
+        ).reshape(-1, 3)
         length = np.linalg.norm(axes, axis=1, keepdims=True)
         self._free = axes / np.where(length > 0, length, 1)
         """Directions, in axes of the first body, in which a gap is none."""
         self._angle = self._turned = 0.0
         self._energy: float | None = None
+        self._momentum: Array | None = None
         self.closure = 0.0
         self.drift = 0.0
+        self.momentum_drift = 0.0
+        """Of the angular momentum about the origin, relative; only of what no joint holds."""
 
     def see(self, p: Array, R: Array, v: Array, w: Array) -> None:
         """Look at one instant: positions, rotations and velocities of all bodies, in the world.
@@ -37,6 +44,16 @@ class Meter:
         Velocities `v` are of the centres of mass. Energies are compared with those of the first
         instant seen, plus the work of the torque.
         """
+        if self.plant.joints:
+            self.closure = max(self.closure, self._largest_gap(p, R))
+        else:
+            self._follow_momentum(p, R, v, w)
+        energy = self._balance(p, R, v, w)
+        if self._energy is None:
+            self._energy = energy
+        self.drift = max(self.drift, abs(energy - self._energy))
+
+    def _largest_gap(self, p: Array, R: Array) -> float:
         p_all = np.vstack([p, np.zeros(3)])
         R_all = np.concatenate([R, np.eye(3)[None]])
 
@@ -47,11 +64,15 @@ class Meter:
         gap = points(self._second, self._at_second) - points(self._first, self._at_first)
         free = np.einsum("ijk,ik->ij", R_all[self._first], self._free)
         gap -= free * np.sum(gap * free, axis=1, keepdims=True)
-        self.closure = max(self.closure, float(np.linalg.norm(gap, axis=1).max()))
-        energy = self._balance(p, R, v, w)
-        if self._energy is None:
-            self._energy = energy
-        self.drift = max(self.drift, abs(energy - self._energy))
+        return float(np.linalg.norm(gap, axis=1).max())
+
+    def _follow_momentum(self, p: Array, R: Array, v: Array, w: Array) -> None:
+        spin = np.einsum("ijk,ik->ij", R, self._inertia * np.einsum("ikj,ik->ij", R, w))
+        momentum = np.sum(spin + np.cross(p, self._mass[:, None] * v), axis=0)
+        if self._momentum is None:
+            self._momentum = momentum
+        apart = float(np.linalg.norm(momentum - self._momentum) / np.linalg.norm(self._momentum))
+        self.momentum_drift = max(self.momentum_drift, apart)
 
     def _balance(self, p: Array, R: Array, v: Array, w: Array) -> float:
         """Give kinetic and potential energy less the work of the torque so far."""
@@ -73,6 +94,7 @@ class Meter:
         return {
             "closure_m": self.closure,
             "energy_drift_J": self.drift,
+            "momentum_drift": self.momentum_drift,
             "points": final_points(self.plant, p, R),
         }
 

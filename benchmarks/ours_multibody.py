@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from measure import Meter, final_points
-from plants import STEP, Array, Plant, place, plant, rotation_of, tree_robot
+from plants import STEP, ZERO, Array, Plant, place, plant, rotation_of, tree_robot
 
 from biella import Diagram, simulate
 from biella.blocks.multibody import Body, System
@@ -19,16 +19,60 @@ PLANE = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 _KINDS = ("position", "rotation", "velocity", "angular_velocity")
 
 
-def available() -> bool:
-    """Say whether a mechanism can be run."""
-    return hasattr(System, "block")
-
-
 def build_system(work: str, spatial: bool) -> System:
-    """Make the mechanism of a work from the ready ones."""
+    """Make the mechanism of a work, from the ready ones where there is one."""
     if work == "slider_crank":
         return slider_crank(pins="revolute", planar=not spatial, drive="as listed")
-    return four_bar(int(work.removeprefix("four_bars_")), planar=not spatial)
+    if work.startswith("four_bars_"):
+        return four_bar(int(work.removeprefix("four_bars_")), planar=not spatial)
+    return _from_plant(work, plant(work), spatial)
+
+
+def _from_plant(work: str, made: Plant, spatial: bool) -> System:
+    """Make a mechanism of revolutes, or a free body, from its data; its plane is x-y."""
+
+    def vector(values: Any) -> Any:
+        return values if spatial else values[:2]
+
+    def about_z(values: Any) -> Any:
+        return values if spatial else values[2]
+
+    s = System(work, vector(made.gravity), planar=not spatial)
+    bodies = [
+        s.body(
+            body.name,
+            mass=body.mass,
+            inertia=about_z(body.inertia),
+            position=vector(body.position),
+            velocity=vector(body.velocity),
+            angular_velocity=about_z(body.angular_velocity),
+            free=not made.joints,
+        )
+        for body in made.bodies
+    ]
+    for number, joint in enumerate(made.joints):
+        first, second = (s.ground if n < 0 else bodies[n] for n in (joint.first, joint.second))
+        base = ZERO if joint.first < 0 else made.bodies[joint.first].position
+        at = np.add(base, joint.at_first)
+        axis = joint.axis if spatial else None
+        s.revolute(f"pin{number}", first, second, at=vector(at), axis=axis)
+    return s
+
+
+def build_ring(n: int) -> System:
+    """Make a ring of n rods of 1 m and 1 kg in the plane, at rest and pinned in one corner."""
+    s = System(f"ring of {n}", (0.0, -9.81), planar=True)
+    turns = 2 * np.pi * np.arange(n + 1) / n
+    corners = np.column_stack([np.sin(turns), np.cos(turns)]) / (2 * np.sin(np.pi / n))
+    corners[-1] = corners[0]
+    rods = [
+        s.body(f"rod{i}", mass=1.0, inertia=1 / 12, position=(corners[i] + corners[i + 1]) / 2)
+        for i in range(n)
+    ]
+    s.revolute("pin", s.ground, rods[0], at=corners[0])
+    for i in range(n):
+        s.revolute(f"joint{i}", rods[i - 1], rods[i], at=corners[i])
+    return s
 
 
 def _build(system: System, outputs: list[str], step: float = STEP) -> Diagram:
@@ -37,7 +81,8 @@ def _build(system: System, outputs: list[str], step: float = STEP) -> Diagram:
     return d
 
 
-def _start(system: System, outputs: list[str], step: float = STEP) -> Any:
+def start_system(system: System, outputs: list[str], step: float = STEP) -> Any:
+    """Compile a mechanism in its own steps and start it."""
     return _build(system, outputs, step).compile().start()
 
 
@@ -54,7 +99,7 @@ class Ours:
         shown = sorted({number for number, _ in self.made.points.values()})
         self._shown = [self.made.bodies[number].name for number in shown]
         paths = [f"{name}.{what}" for name in self._shown for what in ("position", "rotation")]
-        self._timed = _start(self.system, paths)
+        self._timed = start_system(self.system, paths)
 
     def run(self, seconds: float) -> tuple[float, dict[str, Any]]:
         """Run once; give the time the steps took and the final places of the named points."""
@@ -133,7 +178,7 @@ def tree_accelerations(seed: int) -> dict[str, list[float]]:
     """Give the acceleration of every link's frame and its angular acceleration, in the world."""
     s = build_tree(seed)
     kinds = ("acceleration", "angular_acceleration")
-    run = _start(s, [f"{body.name}.{kind}" for body in s.bodies for kind in kinds])
+    run = start_system(s, [f"{body.name}.{kind}" for body in s.bodies for kind in kinds])
     return {
         body.name: [float(x) for kind in kinds for x in run.get(f"plant.{body.name}.{kind}")]
         for body in s.bodies
@@ -143,7 +188,7 @@ def tree_accelerations(seed: int) -> dict[str, list[float]]:
 def mcpherson_track(seconds: float, step: float, every: float) -> list[list[list[float]]]:
     """Give the centres of all bodies of the suspension from time to time."""
     s = mcpherson()
-    run = _start(s, [f"{body.name}.position" for body in s.bodies], step)
+    run = start_system(s, [f"{body.name}.position" for body in s.bodies], step)
     track = []
     for sample in range(round(seconds / every) + 1):
         if sample:

@@ -133,15 +133,69 @@ def four_bars(n: int) -> Plant:
     )
 
 
+def pendulum() -> Plant:
+    """Give IFToMM A01 in the plane x-y: a point mass on 1 m without mass, from the horizontal."""
+    return Plant(
+        bodies=(Body("bob", 1.0, ZERO, (1.0, 0.0, 0.0)),),
+        joints=(Joint("revolute", -1, 0, ZERO, (-1.0, 0.0, 0.0), (0.0, 0.0, 1.0)),),
+        gravity=(0.0, -9.81, 0.0),
+        normal=(0.0, 0.0, 1.0),
+        points={"bob": (0, ZERO)},
+    )
+
+
+def chain(n: int) -> Plant:
+    """Give n slender rods of 1 m and 1 kg in the plane x-y, hanging straight, swung at 1 rad/s."""
+    third, z = 1 / 12, (0.0, 0.0, 1.0)
+    top, tip = (0.0, 0.5, 0.0), (0.0, -0.5, 0.0)
+    bodies = tuple(
+        Body(f"rod{i}", 1.0, (third, 0.0, third), (0.0, -i - 0.5, 0.0), (i + 0.5, 0.0, 0.0), z)
+        for i in range(n)
+    )
+    joints = tuple(
+        Joint("revolute", i - 1, i, tip if i else ZERO, top, z) for i in range(len(bodies))
+    )
+    points = {"middle": (n // 2, ZERO), "tip": (n - 1, tip)}
+    return Plant(bodies, joints, gravity=(0.0, -9.81, 0.0), normal=z, points=points)
+
+
+def tumbler() -> Plant:
+    """Give a free body without weight that turns nearly about its middle axis, so turns over."""
+    return Plant(
+        bodies=(Body("body", 1.0, (1.0, 2.0, 2.5), ZERO, ZERO, (0.1, 2.0, 0.1)),),
+        joints=(),
+        gravity=ZERO,
+        normal=ZERO,
+        points={"x": (0, (1.0, 0.0, 0.0)), "y": (0, (0.0, 1.0, 0.0))},
+    )
+
+
 def plant(work: str) -> Plant:
-    """Give the mechanism of a work: `slider_crank`, or `four_bars_` and their number."""
-    if work == "slider_crank":
-        return slider_crank()
-    return four_bars(int(work.removeprefix("four_bars_")))
+    """Give the mechanism of a work by its name; `four_bars_` and `chain_` end with a number."""
+    kind, _, number = work.rpartition("_")
+    if kind == "four_bars":
+        return four_bars(int(number))
+    if kind == "chain":
+        return chain(int(number))
+    return {"pendulum": pendulum, "slider_crank": slider_crank, "tumbler": tumbler}[work]()
+
+
+WORKS = (
+    "pendulum",
+    "slider_crank",
+    "four_bars_2",
+    "four_bars_10",
+    "four_bars_40",
+    "chain_20",
+    "tumbler",
+)
+"""What every participant can do."""
 
 
 def spanning_tree(plant: Plant) -> tuple[list[tuple[int, int, int]], list[int]]:
     """Give the tree as (body, its parent, joint between them), and the joints it cuts.
+
+    A body that no joint reaches is free: its parent is the ground, its joint -1.
 
     The tree is breadth-first from the ground, so that loops stay short, and listed depth-first:
     Pinocchio's constrained dynamics gives wrong accelerations, without a word, if the joints of a
@@ -156,6 +210,8 @@ def spanning_tree(plant: Plant) -> tuple[list[tuple[int, int, int]], list[int]]:
                 if body != -1 and body not in carried:
                     carried[body] = (base, number)
                     queue.append(body)
+    for body in range(len(plant.bodies)):
+        carried.setdefault(body, (-1, -1))
     listed: list[tuple[int, int, int]] = []
 
     def descend(base: int) -> None:
@@ -170,7 +226,10 @@ def spanning_tree(plant: Plant) -> tuple[list[tuple[int, int, int]], list[int]]:
 
 
 def joint_speeds(plant: Plant) -> list[float]:
-    """Give the speed of each joint of the tree at t = 0: its bodies turn in the plane or rest."""
+    """Give the speed of each joint of the tree at t = 0: its bodies turn in the plane or rest.
+
+    A free body has no such speed, but 0 here.
+    """
     n = np.array(plant.normal)
     spins = [float(n @ np.array(body.angular_velocity)) for body in plant.bodies]
     return [

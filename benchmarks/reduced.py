@@ -1,4 +1,4 @@
-"""The motions of `multibody.py` as one equation of one coordinate, solved to round-off by scipy.
+"""The motions of `multibody.py` in the fewest coordinates, solved to round-off by scipy.
 
 A mechanism with one degree of freedom s and places r_i(s), angles φ_i(s) has
 
@@ -15,6 +15,16 @@ couplers move as their tops do, so that m = (n + 1) / 3 + n is constant and
 
     m θ̈ = g ((n + 1) / 2 + n) sin θ
 
+The pendulum, s = θ from the horizontal: θ̈ = -g cos θ.
+
+Two works have more coordinates. The chain of n rods of length 1 and mass 1, angles θ_i from the
+vertical that hangs down; a_ij rods hang on the further of rods i and j, itself counted as 1/2, or as
+1/3 if i = j, and b_i = a_ij without the case i = j:
+
+    Σ_j a_ij (cos(θ_i - θ_j) θ̈_j + sin(θ_i - θ_j) θ̇_j²) = -g b_i sin θ_i
+
+The free body: Euler's equations J ω̇ = J ω × ω in its axes, and q̇ = ½ q ω of its quaternion.
+
 Also the accelerations of the tree robot by projection: with V = J v the velocities of all links at
 their centres and F what acts there, gyroscopic torques included, Jᵀ (M (J v̇ + J̇ v) - F) = Q.
 """
@@ -25,7 +35,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from plants import STEP, Array, Link, Plant, place
+from plants import STEP, Array, Link, Plant, place, rotation_of
 from scipy.integrate import solve_ivp
 
 TOLERANCE = 1e-12
@@ -113,10 +123,77 @@ def four_bars_points(n: int, seconds: float, rk4: bool = False) -> dict[str, lis
     }
 
 
-def reference(work: str, plant: Plant, seconds: float, rk4: bool = False) -> dict[str, list[float]]:
-    """Give the named points of a plant after a time; with `rk4`, as RK4 at `STEP` has them."""
+def pendulum_points(seconds: float, rk4: bool = False) -> dict[str, list[float]]:
+    """Give the place of the mass after a time."""
+    solve = _solve_rk4 if rk4 else _solve
+    angle = solve(lambda s, _: -9.81 * float(np.cos(s)), (0.0, 0.0), seconds)
+    return {"bob": [float(np.cos(angle)), float(np.sin(angle)), 0.0]}
+
+
+def _integrate(rates: Callable[[float, Array], Array], start: Array, seconds: float) -> Array:
+    solution = solve_ivp(
+        rates, (0.0, seconds), start, method="DOP853", rtol=TOLERANCE, atol=TOLERANCE
+    )
+    end: Array = solution.y[:, -1]
+    return end
+
+
+def chain_points(n: int, seconds: float) -> dict[str, list[float]]:
+    """Give the centre of the middle rod and the tip of the last after a time."""
+    rods = np.arange(n)
+    below = n - 1.0 - np.maximum(rods[:, None], rods[None, :])
+    a = below + np.where(np.eye(n) > 0, 1 / 3, 1 / 2)
+    b = n - 1.0 - rods + 1 / 2
+
+    def rates(_: float, y: Array) -> Array:
+        angles, speeds = y[:n], y[n:]
+        apart = angles[:, None] - angles[None, :]
+        push = -9.81 * b * np.sin(angles) - (a * np.sin(apart)) @ speeds**2
+        return np.concatenate([speeds, np.linalg.solve(a * np.cos(apart), push)])
+
+    angles = _integrate(rates, np.concatenate([np.zeros(n), np.ones(n)]), seconds)[:n]
+    along = np.column_stack([np.sin(angles), -np.cos(angles), np.zeros(n)])
+    middle = along[: n // 2].sum(axis=0) + along[n // 2] / 2
+    return {"middle": middle.tolist(), "tip": along.sum(axis=0).tolist()}
+
+
+def tumbler_points(plant: Plant, seconds: float) -> dict[str, list[float]]:
+    """Give the named points of the free body, which turns about its centre, after a time."""
+    (body,) = plant.bodies
+    J = np.array(body.inertia)
+
+    def rates(_: float, y: Array) -> Array:
+        spin, (e0, e) = y[:3], (y[3], y[4:])
+        turned = np.array([-e @ spin, *(e0 * spin + np.cross(e, spin))]) / 2
+        return np.concatenate([np.cross(J * spin, spin) / J, turned])
+
+    start = np.array([*body.angular_velocity, 1.0, 0.0, 0.0, 0.0])
+    quaternion = _integrate(rates, start, seconds)[3:]
+    R = rotation_of(quaternion / np.linalg.norm(quaternion))
+    return {name: (R @ np.array(local)).tolist() for name, (_, local) in plant.points.items()}
+
+
+def reference(work: str, plant: Plant, seconds: float) -> dict[str, list[float]]:
+    """Give the named points of a plant after a time."""
+    if work.startswith("chain_"):
+        return chain_points(len(plant.bodies), seconds)
+    if work == "tumbler":
+        return tumbler_points(plant, seconds)
+    return _one_coordinate(work, plant, seconds, rk4=False)
+
+
+def rk4_reference(work: str, plant: Plant, seconds: float) -> dict[str, list[float]] | None:
+    """Give what RK4 at `STEP` makes of the equation of one coordinate; none if there are more."""
+    if work == "tumbler" or work.startswith("chain_"):
+        return None
+    return _one_coordinate(work, plant, seconds, rk4=True)
+
+
+def _one_coordinate(work: str, plant: Plant, seconds: float, rk4: bool) -> dict[str, list[float]]:
     if work == "slider_crank":
         return slider_crank_points(plant, seconds, rk4)
+    if work == "pendulum":
+        return pendulum_points(seconds, rk4)
     return four_bars_points(len(plant.bodies) // 2, seconds, rk4)
 
 

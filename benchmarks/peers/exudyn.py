@@ -19,11 +19,13 @@ from plants import (
     ROAD_AMPLITUDE,
     ROAD_OMEGA,
     STEP,
+    WORKS,
     Array,
     Joint,
     Plant,
     mcpherson,
     plant,
+    spanning_tree,
 )
 
 from peers.process import Prepare, serve
@@ -227,6 +229,7 @@ def prepare_plant(work: str, seconds: float, check: bool) -> Prepare:
     name = work.removesuffix("_3d")
     spatial = name != work
     small = len(plant(name).bodies) < 8
+    redundant = spatial and bool(spanning_tree(plant(name))[1])
 
     def prepare() -> Callable[[], Any]:
         made = plant(name)
@@ -241,7 +244,7 @@ def prepare_plant(work: str, seconds: float, check: bool) -> Prepare:
 
         if check:
             model.mbs.SetPreStepUserFunction(look)
-        step = _start(model.mbs, _settings(seconds, STEP, spatial or small, spatial))
+        step = _start(model.mbs, _settings(seconds, STEP, redundant or small, redundant))
 
         def run() -> Any:
             step()
@@ -334,13 +337,12 @@ def prepare_mcpherson(seconds: float, step: float) -> Prepare:
 
 
 def _works() -> dict[str, Callable[[float], Prepare]]:
-    names = ["slider_crank", "slider_crank_3d", *(f"four_bars_{n}" for n in (2, 10, 40))]
     works: dict[str, Callable[[float], Prepare]] = {
         "mcpherson": lambda seconds: prepare_mcpherson(seconds, 2e-4),
         "mcpherson_fine": lambda seconds: prepare_mcpherson(seconds, 1e-4),
         "mcpherson_finest": lambda seconds: prepare_mcpherson(seconds, 5e-5),
     }
-    for name in names:
+    for name in (*WORKS, *(f"{name}_3d" for name in WORKS)):
         works[name] = partial(prepare_plant, name, check=False)
         works[f"check_{name}"] = partial(prepare_plant, name, check=True)
     return works

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from measure import Meter, final_points
-from plants import STEP, Array, joint_speeds, plant, spanning_tree
+from plants import STEP, WORKS, Array, Body, Joint, Plant, joint_speeds, plant, spanning_tree
 
 from peers.process import Prepare, serve
 
@@ -24,6 +24,26 @@ CLOSURE = {"slider_crank": 2e-3, "four_bars": 8e-4}
 
 def _text(vector: Iterable[float]) -> str:
     return " ".join(repr(float(x)) for x in vector)
+
+
+FREE = "<freejoint/>"
+
+
+def _joint(joint: Joint, body: int) -> str:
+    at = joint.at_second if joint.second == body else joint.at_first
+    kind = "hinge" if joint.kind == "revolute" else "slide"
+    return f'<joint type="{kind}" axis="{_text(joint.axis)}" pos="{_text(at)}"/>'
+
+
+def _moments(made: Plant, body: Body) -> list[float]:
+    """Give moments of inertia; MuJoCo takes no zero ones, of rods along them and of a point mass.
+
+    Nothing turns about an axis in the plane here. About the normal next to nothing is added.
+    """
+    return [
+        moment or (1e-12 if normal else 1e-3)
+        for moment, normal in zip(body.inertia, made.normal, strict=True)
+    ]
 
 
 def _describe(work: str) -> str:
@@ -36,20 +56,17 @@ def _describe(work: str) -> str:
         text = ""
         for number, parent, joint_number in tree:
             if parent == base:
-                body, joint = made.bodies[number], made.joints[joint_number]
-                at = joint.at_second if joint.second == number else joint.at_first
-                kind = "hinge" if joint.kind == "revolute" else "slide"
-                # MuJoCo takes no zero moments; a rod never turns about its own axis here.
-                moments = [moment or 1e-3 for moment in body.inertia]
+                body = made.bodies[number]
+                moments = _moments(made, body)
                 text += (
                     f'<body name="{body.name}" pos="{_text(places[number] - places[parent])}">'
                     f'<inertial pos="0 0 0" mass="{body.mass!r}" diaginertia="{_text(moments)}"/>'
-                    f'<joint type="{kind}" axis="{_text(joint.axis)}" pos="{_text(at)}"/>'
+                    f"{_joint(made.joints[joint_number], number) if joint_number >= 0 else FREE}"
                     f"{nest(number)}</body>"
                 )
         return text
 
-    time_constant = next(value for name, value in CLOSURE.items() if work.startswith(name))
+    time_constant = next((value for name, value in CLOSURE.items() if work.startswith(name)), 0.0)
     closures = "".join(
         f'<connect body1="{made.bodies[joint.first].name}" body2="{made.bodies[joint.second].name}"'
         f' anchor="{_text(joint.at_first)}" solref="{time_constant!r} 1"'
@@ -86,8 +103,13 @@ def prepare_plant(work: str, seconds: float, check: bool) -> Prepare:
 
     def prepare() -> Callable[[], Any]:
         data = mujoco.MjData(model)
-        for (body, _, _), speed in zip(spanning_tree(made)[0], joint_speeds(made), strict=True):
-            data.qvel[model.jnt_dofadr[model.body_jntadr[numbers[body]]]] = speed
+        for (body, _, joint), speed in zip(spanning_tree(made)[0], joint_speeds(made), strict=True):
+            at = model.jnt_dofadr[model.body_jntadr[numbers[body]]]
+            if joint >= 0:
+                data.qvel[at] = speed
+            else:
+                start = made.bodies[body]
+                data.qvel[at : at + 6] = [*start.velocity, *start.angular_velocity]
         if made.torque:
             data.qfrc_applied[model.jnt_dofadr[model.body_jntadr[numbers[0]]]] = made.torque
 
@@ -109,9 +131,8 @@ def prepare_plant(work: str, seconds: float, check: bool) -> Prepare:
 
 
 def _works() -> dict[str, Callable[[float], Prepare]]:
-    names = ["slider_crank", *(f"four_bars_{n}" for n in (2, 10, 40))]
     works: dict[str, Callable[[float], Prepare]] = {}
-    for name in names:
+    for name in WORKS:
         works[name] = partial(prepare_plant, name, check=False)
         works[f"check_{name}"] = partial(prepare_plant, name, check=True)
     return works

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from measure import Meter, final_points
-from plants import STEP, Array, joint_speeds, place, plant, spanning_tree, tree_robot
+from plants import STEP, WORKS, ZERO, Array, joint_speeds, place, plant, spanning_tree, tree_robot
 
 from peers.process import Prepare, serve
 
@@ -37,14 +37,19 @@ def prepare_plant(work: str, seconds: float, check: bool) -> Prepare:
     joints, seats = {-1: 0}, {-1: np.zeros(3)}
     places = [np.array(body.position) for body in made.bodies] + [np.zeros(3)]
     for number, base, joint_number in tree:
-        body, joint = made.bodies[number], made.joints[joint_number]
-        seats[number] = np.array(joint.at_second if joint.second == number else joint.at_first)
-        revolute = joint.kind == "revolute"
-        kind = pin.JointModelRevoluteUnaligned if revolute else pin.JointModelPrismaticUnaligned
+        body = made.bodies[number]
+        if joint_number < 0:
+            at, moving = ZERO, pin.JointModelFreeFlyer()
+        else:
+            joint = made.joints[joint_number]
+            at = joint.at_second if joint.second == number else joint.at_first
+            revolute = joint.kind == "revolute"
+            kind = pin.JointModelRevoluteUnaligned if revolute else pin.JointModelPrismaticUnaligned
+            moving = kind(np.array(joint.axis))
+        seats[number] = np.array(at)
         offset = places[number] + seats[number] - places[base] - seats[base]
-        joints[number] = model.addJoint(
-            joints[base], kind(np.array(joint.axis)), pin.SE3(np.eye(3), offset), body.name
-        )
+        seat = pin.SE3(np.eye(3), offset)
+        joints[number] = model.addJoint(joints[base], moving, seat, body.name)
         inertia = pin.Inertia(body.mass, -seats[number], np.diag(body.inertia))
         model.appendBodyToJoint(joints[number], inertia, pin.SE3.Identity())
 
@@ -73,20 +78,31 @@ def prepare_plant(work: str, seconds: float, check: bool) -> Prepare:
     steps, h = round(seconds / STEP), STEP
 
     def accelerate(q: Array, v: Array) -> Array:
+        if not cuts:
+            free: Array = pin.aba(model, data, q, v, tau).copy()
+            return free
         a: Array = pin.constraintDynamics(
             model, data, q, v, tau, closures, closure_data, proximal
         ).copy()
         return a
 
+    flat = model.nq == model.nv
+
+    def move(q: Array, dq: Array) -> Array:
+        """Add a displacement; of a free body by `integrate`, which leaves RK4 of lower order."""
+        moved: Array = q + dq if flat else pin.integrate(model, q, dq)
+        return moved
+
     def step(q: Array, v: Array) -> tuple[Array, Array]:
         a1 = accelerate(q, v)
         v2 = v + h / 2 * a1
-        a2 = accelerate(q + h / 2 * v, v2)
+        a2 = accelerate(move(q, h / 2 * v), v2)
         v3 = v + h / 2 * a2
-        a3 = accelerate(q + h / 2 * v2, v3)
+        a3 = accelerate(move(q, h / 2 * v2), v3)
         v4 = v + h * a3
-        a4 = accelerate(q + h * v3, v4)
-        return q + h / 6 * (v + 2 * (v2 + v3) + v4), v + h / 6 * (a1 + 2 * (a2 + a3) + a4)
+        a4 = accelerate(move(q, h * v3), v4)
+        mean = h / 6 * (v + 2 * (v2 + v3) + v4)
+        return move(q, mean), v + h / 6 * (a1 + 2 * (a2 + a3) + a4)
 
     def poses(q: Array, v: Array) -> tuple[Array, Array, Array]:
         pin.forwardKinematics(model, data, q, v)
@@ -104,8 +120,13 @@ def prepare_plant(work: str, seconds: float, check: bool) -> Prepare:
 
     def prepare() -> Callable[[], Any]:
         q, v = pin.neutral(model), np.zeros(model.nv)
-        for (body, _, _), speed in zip(tree, joint_speeds(made), strict=True):
-            v[model.joints[joints[body]].idx_v] = speed
+        for (body, _, joint_number), speed in zip(tree, joint_speeds(made), strict=True):
+            at = model.joints[joints[body]].idx_v
+            if joint_number >= 0:
+                v[at] = speed
+            else:
+                start = made.bodies[body]
+                v[at : at + 6] = [*start.velocity, *start.angular_velocity]
 
         def run() -> Any:
             q_now, v_now = q, v
@@ -188,9 +209,8 @@ def prepare_tree(seed: float) -> Prepare:
 
 
 def _works() -> dict[str, Callable[[float], Prepare]]:
-    names = ["slider_crank", *(f"four_bars_{n}" for n in (2, 10, 40))]
     works: dict[str, Callable[[float], Prepare]] = {"tree_robot": prepare_tree}
-    for name in names:
+    for name in WORKS:
         works[name] = partial(prepare_plant, name, check=False)
         works[f"check_{name}"] = partial(prepare_plant, name, check=True)
     return works

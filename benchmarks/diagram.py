@@ -31,7 +31,7 @@ from table import (
     within,
     write_json,
 )
-from turns import Entrant, take_turns, timed
+from turns import Entrant, fit_exponent, take_turns, timed
 from works import BLOCKS, SECONDS, STEP, line_output, ticks
 
 try:
@@ -218,13 +218,10 @@ def measure_compile(quick: bool) -> tuple[list[Row], list[str]]:
             gc.collect()
             best[size] = min(best[size], timed(d.compile)()[0])
             del d
-    exponent = statistics.linear_regression(
-        [math.log(size) for size in sizes], [math.log(best[size]) for size in sizes]
-    ).slope
     rows = [
         within("compile 10,000 blocks", best[10_000], 2, "s"),
         # 1 is linear; the rest allows for the noise of a fit through three points.
-        within("compile: time grows as blocks to the power", exponent, 1.15, ""),
+        within("compile: time grows as blocks to the power", fit_exponent(best), 1.15, ""),
     ]
     listed = ", ".join(f"{size:,}: {best[size]:.3g} s" for size in sizes)
     return rows, [f"compile: {listed}; add and connect of 10,000 take {built[10_000]:.3g} s."]

@@ -7,28 +7,41 @@ best time of each counts: of the steps alone, models are built before. Ours runs
 each peer in one of its own (`pip install exudyn mujoco pin`, here or in an environment given by
 `--peers-python`). In a run apart from those timed, `measure.py` looks at all bodies after every
 step: the largest gap of a joint, the largest error of the energy balance. Final positions are
-compared with the equation of one coordinate that `reduced.py` solves to round-off; if one is
+compared with equations in the fewest coordinates that `reduced.py` solves to round-off; if one is
 further off than its method explains, no figure is printed. `--quick` simulates less.
+
+Then, of ours alone: how time grows with size (`growth.py`) and where it goes (`shares.py`).
 """
 
 from __future__ import annotations
 
-import json
 import math
-import statistics
+import os
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import numpy as np
 from peers.process import Peer
-from plants import STEP, plant, tree_robot
-from reduced import reference, tree_accelerations
+from plants import STEP, plant, spanning_tree
+from reduced import reference, rk4_reference
 from rich.console import Console
 from rich.table import Table
-from table import Row, at_most, parse_arguments, print_rows, times_faster, within
-from turns import Entrant, take_turns
+from table import (
+    Row,
+    at_most,
+    beside,
+    figure,
+    not_installed,
+    parse_arguments,
+    print_rows,
+    say,
+    times_faster,
+    within,
+    write_json,
+)
+from turns import Entrant, ratios, take_turns
 
 try:
     import ours_multibody
@@ -37,49 +50,78 @@ except ModuleNotFoundError as error:
         raise
     sys.exit("biella is not installed in this environment: run `pip install .` first.")
 
+from accuracy import compare_mcpherson, compare_tree
+from growth import measure_growth
+from shares import measure_shares
+
 PRETTY = {"exudyn": "Exudyn", "mujoco": "MuJoCo", "pinocchio": "Pinocchio"}
-FULL = {"slider_crank": 5.0, "four_bars_2": 10.0, "four_bars_10": 10.0, "four_bars_40": 10.0}
-QUICK = {"slider_crank": 1.0, "four_bars_2": 1.0, "four_bars_10": 1.0, "four_bars_40": 0.7}
-TITLES = {
-    "slider_crank": "slider-crank, 5 s",
-    "four_bars_2": "2 four-bars, 10 s",
-    "four_bars_10": "10 four-bars, 10 s",
-    "four_bars_40": "40 four-bars, 10 s",
+INSTALL = {
+    "exudyn": "pip install exudyn",
+    "mujoco": "pip install mujoco",
+    "pinocchio": "pip install pin",
 }
+RK4_PEERS = ("mujoco", "pinocchio")
+
 CLOSED = 1e-10
 """What we promise of every joint, metres."""
 
-AGREEMENT = {
-    "slider_crank": {"ours": 2e-5, "exudyn": 1e-2, "mujoco": 1e-3, "pinocchio": 2e-5},
-    "four_bars": {"ours": 1e-6, "exudyn": 1e-3, "mujoco": 1e-3, "pinocchio": 1e-6},
+ENERGY_FLOOR = 1e-10
+"""Joule: below this, the energy errors of these works are rounding and not the method's."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A work, how long it is simulated, and how far from the reference everyone may end, metres.
+
+    That tells a wrong motion from an inexact one: Exudyn is of second order, MuJoCo's closures give
+    way, Pinocchio's `integrate` costs RK4 its order for a free body.
+    """
+
+    title: str
+    seconds: float
+    quick_seconds: float
+    agreement: dict[str, float]
+    rounds: int = 7
+    planar: bool = True
+    """Whether it can move in a plane."""
+    exudyn_3d: tuple[float, float] | None = None
+    """What Exudyn simulates of the redundant model, whose dense matrix takes it long; 0: nothing.
+
+    In a whole run and in a quick one, seconds.
+    """
+
+
+_FOUR_BARS = {"ours": 1e-6, "exudyn": 1e-3, "mujoco": 1e-3, "pinocchio": 1e-6}
+CASES = {
+    "pendulum": Case(
+        "pendulum A01",
+        10.0,
+        1.0,
+        {"ours": 1e-9, "exudyn": 1e-2, "mujoco": 1e-9, "pinocchio": 1e-9},
+    ),
+    "slider_crank": Case(
+        "slider-crank",
+        5.0,
+        1.0,
+        {"ours": 2e-5, "exudyn": 1e-2, "mujoco": 1e-3, "pinocchio": 2e-5},
+    ),
+    "four_bars_2": Case("2 four-bars", 10.0, 1.0, _FOUR_BARS, exudyn_3d=(10.0, 0.3)),
+    "four_bars_10": Case("10 four-bars", 10.0, 0.5, _FOUR_BARS, exudyn_3d=(0.3, 0.02)),
+    "four_bars_40": Case("40 four-bars", 10.0, 0.2, _FOUR_BARS, rounds=3, exudyn_3d=(0.005, 0.0)),
+    "chain_20": Case(
+        "chain of 20",
+        5.0,
+        0.5,
+        {"ours": 1e-7, "exudyn": 1e-2, "mujoco": 1e-7, "pinocchio": 1e-7},
+    ),
+    "tumbler": Case(
+        "tumbling body",
+        100.0,
+        2.0,
+        {"ours": 1e-8, "exudyn": 1e-1, "mujoco": 1e-8, "pinocchio": 1e-3},
+        planar=False,
+    ),
 }
-"""Largest accepted distance from the reference at the end, metres.
-
-This tells a wrong motion from an inexact one; how exact ours is, a row of its own judges. RK4 at
-1 ms leaves 5e-6 in the slider-crank and less than 1e-9 in the four-bars if their singular positions
-are passed without loss; Exudyn is of second order, MuJoCo's closures give way.
-"""
-
-TREE_AGREEMENT = 1e-9
-"""Of accelerations of order 10: the finite differences of the projection leave 1e-10."""
-
-
-@dataclass
-class Measured:
-    """What one participant did in one work."""
-
-    work: str
-    participant: str
-    kind: str
-    """Planar or 3-D, or how the coordinates are chosen."""
-    simulated_s: float
-    wall_s: float
-    us_per_step: float
-    closure_m: float
-    energy_drift_J: float
-    error_m: float
-    """Largest distance of a named point from the reference."""
-    points: dict[str, list[float]]
 
 
 @dataclass
@@ -88,242 +130,273 @@ class Contestant:
 
     package: str
     name: str
-    kind: str
+    model: str
+    spatial: bool | None
+    """None: its only model stands beside both of ours."""
+    seconds: float
     run: Callable[[float], tuple[float, Any]]
     check: Callable[[float], dict[str, Any]]
 
 
-def _enter_peer(peer: Peer, work: str, kind: str) -> Contestant:
-    name = f"{work}_3d" if kind == "3-D redundant" else work
-    return Contestant(
-        peer.package,
-        f"{PRETTY[peer.package]} {peer.version}",
-        kind,
-        lambda seconds: peer.run(name, seconds),
-        lambda seconds: peer.run(f"check_{name}", seconds)[1],
-    )
+@dataclass
+class Measured:
+    """What one participant did in one work."""
+
+    contestant: Contestant
+    entrant: Entrant
+    closure: float
+    energy: float
+    momentum: float
+    error: float
+    """Largest distance of a named point from the reference, metres."""
+
+    @property
+    def us_per_step(self) -> float:
+        return self.entrant.best / round(self.contestant.seconds / STEP) * 1e6
+
+    @property
+    def name(self) -> str:
+        return f"{self.contestant.name}, {self.contestant.model}"
 
 
-def _enter_ours(work: str, spatial: bool) -> Contestant:
-    ours = ours_multibody.Ours(work, spatial)
-    kind = "3-D redundant" if spatial else "planar"
-    return Contestant("ours", "ours", kind, ours.run, ours.check)
+def _has_loops(work: str) -> bool:
+    return bool(spanning_tree(plant(work))[1])
 
 
-def hold_contest(work: str, seconds: float, peers: dict[str, Peer], rounds: int) -> list[Measured]:
-    """Measure one work for all that are installed."""
+def _enter_all(work: str, peers: dict[str, Peer], quick: bool) -> list[Contestant]:
+    case, loops = CASES[work], _has_loops(work)
+    seconds = case.quick_seconds if quick else case.seconds
+    kinds = [False, True] if case.planar else [True]
+    models = {False: "planar", True: "3-D, redundant" if loops else "3-D"}
+
+    def enter(package: str, model: str, spatial: bool | None) -> Contestant:
+        peer, name = peers[package], f"{work}_3d" if spatial else work
+        some = case.exudyn_3d if spatial else None
+        return Contestant(
+            package,
+            f"{PRETTY[package]} {peer.version}",
+            model,
+            spatial,
+            some[quick] if some else seconds,
+            partial(peer.run, name),
+            lambda seconds: peer.run(f"check_{name}", seconds)[1],
+        )
+
     contestants = []
-    if ours_multibody.available():
-        contestants += [_enter_ours(work, spatial) for spatial in (False, True)]
+    for spatial in kinds:
+        ours = ours_multibody.Ours(work, spatial)
+        contestants.append(
+            Contestant("ours", "ours", models[spatial], spatial, seconds, ours.run, ours.check)
+        )
     if peers["exudyn"].version:
-        contestants.append(_enter_peer(peers["exudyn"], work, "planar"))
-        if work == "slider_crank":
-            contestants.append(_enter_peer(peers["exudyn"], work, "3-D redundant"))
+        entered = [enter("exudyn", models[spatial], spatial) for spatial in kinds]
+        contestants += [contestant for contestant in entered if contestant.seconds]
     if peers["mujoco"].version:
-        contestants.append(_enter_peer(peers["mujoco"], work, "RK4, soft closures"))
+        contestants.append(enter("mujoco", "RK4, soft closures" if loops else "RK4", None))
     if peers["pinocchio"].version:
-        contestants.append(_enter_peer(peers["pinocchio"], work, "RK4, proximal"))
-    expected = reference(work, plant(work), seconds)
-    seen = [contestant.check(seconds) for contestant in contestants]
-    last: list[Any] = [None] * len(contestants)
+        contestants.append(enter("pinocchio", "RK4, proximal" if loops else "RK4", None))
+    return contestants
 
-    def enter(number: int) -> Entrant:
-        contestant = contestants[number]
 
-        def run() -> tuple[float, None]:
-            elapsed, last[number] = contestant.run(seconds)
-            return elapsed, None
-
-        # As many tries for each: on a busy machine the best of more is better.
-        return Entrant(contestant.name, run, seconds)
-
-    entrants = [enter(number) for number in range(len(contestants))]
-    if entrants:
-        take_turns(entrants, rounds)
-    steps = round(seconds / STEP)
+def hold_contest(work: str, peers: dict[str, Peer], quick: bool) -> list[Measured]:
+    """Measure one work for all that are installed."""
+    case = CASES[work]
+    say(f"{case.title}: closure, energy and final positions")
     measured = []
-    for contestant, entrant, looked, output in zip(contestants, entrants, seen, last, strict=True):
-        points = output["points"]
-        error = max(math.dist(points[name], expected[name]) for name in expected)
-        limits = AGREEMENT["slider_crank" if work == "slider_crank" else "four_bars"]
-        if not error <= limits[contestant.package]:
-            sys.exit(
-                f"{TITLES[work]}: {contestant.name} ({contestant.kind}) ends {error:.2e} m from the"
-                f" reference, more than {limits[contestant.package]:g} m."
-            )
-        if looked["points"] != points:
-            sys.exit(f"{TITLES[work]}: {contestant.name} ends elsewhere when it is looked at.")
+    for contestant in _enter_all(work, peers, quick):
+        seen = contestant.check(contestant.seconds)
+        error = _distance(work, contestant, seen["points"])
+        entrant = _make_entrant(case, contestant, seen["points"])
         measured.append(
             Measured(
-                work,
-                contestant.name,
-                contestant.kind,
-                seconds,
-                entrant.best,
-                entrant.best / steps * 1e6,
-                looked["closure_m"],
-                looked["energy_drift_J"],
+                contestant,
+                entrant,
+                seen["closure_m"],
+                seen["energy_drift_J"],
+                seen["momentum_drift"],
                 error,
-                points,
             )
         )
+    rounds = min(5, case.rounds) if quick else case.rounds
+    say(f"{case.title}: {len(measured)} participants take {rounds} turns")
+    take_turns([m.entrant for m in measured], rounds)
     return measured
 
 
-def judge(work: str, measured: list[Measured]) -> list[Row]:
-    """Make the rows of a work; there are none without ours."""
-    title = TITLES[work]
-    mine = {m.kind: m for m in measured if m.participant == "ours"}
-    others = [m for m in measured if m.participant != "ours"]
-    if not mine:
-        return []
-    planar, spatial = mine["planar"], mine["3-D redundant"]
-    rows = []
-    for other in others:
-        ours = spatial if other.kind == "3-D redundant" else planar
-        name = f"{other.participant}, {other.kind}"
-        rows.append(times_faster(title, name, ours.us_per_step, other.us_per_step, "µs/step", 1))
-    if work == "slider_crank":
-        rows.append(within(f"{title}: a step", planar.us_per_step, 5, "µs"))
-    rows.append(
-        at_most(f"{title}: 3-D", "ours, planar", spatial.us_per_step, planar.us_per_step, "µs", 2)
-    )
-    for kind, m in mine.items():
-        rows.append(within(f"{title}: closure, {kind}", m.closure_m, CLOSED, "m"))
-    # "RK4's error": what the same method leaves on the equation of one coordinate.
-    end = reference(work, plant(work), planar.simulated_s)
-    rk4 = reference(work, plant(work), planar.simulated_s, rk4=True)
-    error = max(math.dist(end[name], rk4[name]) for name in end)
-    # The references themselves are good to 1e-10 m.
-    rows.append(
-        at_most(
-            f"{title}: final position",
-            "RK4, one coordinate",
-            planar.error_m,
-            max(error, 1e-10),
-            "m",
-            10,
+def _distance(work: str, contestant: Contestant, points: dict[str, list[float]]) -> float:
+    """Give how far the points are from the reference; stop if that is too far."""
+    case = CASES[work]
+    expected = reference(work, plant(work), contestant.seconds)
+    error = max(math.dist(points[name], expected[name]) for name in expected)
+    limit = case.agreement[contestant.package]
+    if not error <= limit:
+        sys.exit(
+            f"{case.title}: {contestant.name} ({contestant.model}) ends {error:.2e} m from the"
+            f" reference, more than {limit:g} m."
         )
-    )
+    return error
+
+
+def _make_entrant(case: Case, contestant: Contestant, points: dict[str, list[float]]) -> Entrant:
+    def run() -> tuple[float, None]:
+        elapsed, output = contestant.run(contestant.seconds)
+        if output["points"] != points:
+            sys.exit(f"{case.title}: {contestant.name} ends elsewhere when it is looked at.")
+        return elapsed, None
+
+    # As many tries for each: on a busy machine the best of more is better.
+    return Entrant(contestant.name, run, contestant.seconds)
+
+
+def judge(
+    work: str, measured: list[Measured], peers: dict[str, Peer]
+) -> tuple[list[Row], list[Row]]:
+    """Make the rows of a work, and those that only `--json` has: the errors of both sides."""
+    case = CASES[work]
+    mine = {bool(m.contestant.spatial): m for m in measured if m.contestant.package == "ours"}
+    rows: list[Row] = []
+    errors: list[Row] = []
+    for spatial, ours in mine.items():
+        title = f"{case.title}, {ours.contestant.model}"
+        for package in PRETTY:
+            found = [m for m in _beside(spatial, measured) if m.contestant.package == package]
+            for other in found:
+                us = (ours.us_per_step, other.us_per_step)
+                rows.append(times_faster(title, other.name, *us, "µs/step", 1))
+                errors += _errors(title, ours, other)
+            if not peers[package].version:
+                name, command = PRETTY[package], INSTALL[package]
+                rows.append(
+                    not_installed(title, name, ours.us_per_step, "µs/step", "≥ 1× faster", command)
+                )
+        rows += _judge_errors(work, title, ours, measured)
+        errors += _rk4_error(work, title, ours)
+    if work == "slider_crank":
+        rows.append(within(f"{case.title}: a planar step", mine[False].us_per_step, 5, "µs"))
+    if len(mine) == 2:
+        planar, spatial_us = mine[False].us_per_step, mine[True].us_per_step
+        rows.append(at_most(f"{case.title}: 3-D", "ours, planar", spatial_us, planar, "µs/step", 2))
+    return rows, errors
+
+
+def _beside(spatial: bool, measured: list[Measured]) -> list[Measured]:
+    """Give the peers that a model of ours stands beside."""
+    return [
+        m
+        for m in measured
+        if m.contestant.package != "ours" and m.contestant.spatial in (None, spatial)
+    ]
+
+
+def _errors(title: str, ours: Measured, other: Measured) -> list[Row]:
+    rows = [
+        beside(f"{title}: energy error", other.name, ours.energy, other.energy, "J"),
+        beside(f"{title}: position error", other.name, ours.error, other.error, "m"),
+    ]
+    if ours.closure or other.closure:
+        rows.append(beside(f"{title}: closure error", other.name, ours.closure, other.closure, "m"))
     return rows
 
 
-def compare_tree(peers: dict[str, Peer], quick: bool) -> tuple[list[Row], list[str]]:
-    """Compare accelerations of random trees with Pinocchio's and with the projection."""
-    peer = peers["pinocchio"]
-    apart: dict[str, float] = {}
-
-    def note(pair: str, one: dict[str, list[float]], other: dict[str, list[float]]) -> None:
-        gap = max(float(np.abs(np.subtract(one[name], other[name])).max()) for name in one)
-        apart[pair] = max(apart.get(pair, 0.0), gap)
-
-    seeds = range(1, 5 if quick else 11)
-    for seed in seeds:
-        projected = tree_accelerations(tree_robot(seed))
-        theirs = peer.run("tree_robot", float(seed))[1] if peer.version else None
-        if theirs:
-            note("Pinocchio and the projection", theirs, projected)
-        if ours_multibody.available():
-            ours = ours_multibody.tree_accelerations(seed)
-            note("ours and the projection", ours, projected)
-            if theirs:
-                note("ours and Pinocchio", ours, theirs)
-    wrong = [pair for pair, gap in apart.items() if not gap <= TREE_AGREEMENT]
-    if wrong:
-        sys.exit(
-            f"tree robot: {', '.join(f'{pair} by {apart[pair]:.1e}' for pair in wrong)} apart."
-        )
-    gaps = ", ".join(f"{pair} {gap:.1e}" for pair, gap in apart.items())
+def _judge_errors(work: str, title: str, ours: Measured, measured: list[Measured]) -> list[Row]:
     rows = []
-    if "ours and Pinocchio" in apart:
-        gap = apart["ours and Pinocchio"]
-        rows.append(within("tree robots, 12 links: from Pinocchio's", gap, 1e-10, "m/s², rad/s²"))
-    return rows, [
-        f"tree robots: largest difference of accelerations in {len(seeds)} trees: {gaps}."
-    ]
+    if _has_loops(work):
+        rows.append(within(f"{title}: closure error", ours.closure, CLOSED, "m"))
+    rk4 = [m for m in measured if m.contestant.package in RK4_PEERS]
+    best = min(rk4, key=lambda m: m.energy, default=None)
+    if best and best.energy > ENERGY_FLOOR:
+        rows.append(at_most(f"{title}: energy error", best.name, ours.energy, best.energy, "J", 2))
+    elif best:
+        rows.append(within(f"{title}: energy error", ours.energy, ENERGY_FLOOR, "J"))
+    if work == "tumbler":
+        rows.append(figure(f"{title}: angular momentum, relative", ours.momentum, ""))
+    return rows
 
 
-def compare_mcpherson(peers: dict[str, Peer], quick: bool) -> tuple[dict[str, Any], list[str]]:
-    """Give Exudyn's suspension extrapolated to step zero, and how far ours is from it."""
-    peer = peers["exudyn"]
-    if not peer.version:
-        return {}, []
-    seconds = 0.5 if quick else 5.0
-    works = ["mcpherson", "mcpherson_fine", *([] if quick else ["mcpherson_finest"])]
-    answers = [peer.run(work, seconds)[1] for work in works]
-    tracks = [np.array(answer["track"]) for answer in answers]
-    # Of second order: the error at half the step is a third of the difference.
-    extrapolated = tracks[-1] + (tracks[-1] - tracks[-2]) / 3
-    if quick:
-        estimate = float(np.abs(tracks[-1] - tracks[-2]).max()) / 3
-        notes = [f"McPherson: Exudyn at 0.1 ms is good to {estimate:.1e} m before extrapolation."]
-    else:
-        coarse = tracks[1] + (tracks[1] - tracks[0]) / 3
-        estimate = float(np.abs(extrapolated - coarse).max())
-        order = math.log2(np.abs(tracks[1] - tracks[0]).max() / np.abs(tracks[2] - tracks[1]).max())
-        notes = [
-            f"McPherson, 5 s: Exudyn at 0.2, 0.1 and 0.05 ms converges with order {order:.2f};"
-            f" its extrapolations agree to {estimate:.1e} m."
-        ]
-    every = answers[0]["every_s"]
-    if ours_multibody.available():
-        ours = np.array(ours_multibody.mcpherson_track(seconds, 1e-4, every))
-        gap = float(np.abs(ours - extrapolated).max())
-        notes.append(f"McPherson: ours at 0.1 ms is {gap:.1e} m from the extrapolation.")
-    closure = max(answer["closure_m"] for answer in answers)
-    track = {"every_s": every, "estimate_m": estimate, "closure_m": closure}
-    return {**track, "track": extrapolated.tolist()}, notes
-
-
-def measure_growth(quick: bool) -> list[Row]:
-    """Fit how our time grows with the number of four-bars."""
-    if not ours_multibody.available():
+def _rk4_error(work: str, title: str, ours: Measured) -> list[Row]:
+    """Stand beside ours what RK4 leaves on the equation of one coordinate."""
+    seconds = ours.contestant.seconds
+    one = rk4_reference(work, plant(work), seconds)
+    if not one:
         return []
-    sizes = [10, 100, 1000]
-    steps = 20 if quick else 100
-    best = dict.fromkeys(sizes, math.inf)
-    runs = {size: ours_multibody.Ours(f"four_bars_{size}", False) for size in sizes}
-    for _ in range(2 if quick else 10):
-        for size, ours in runs.items():
-            best[size] = min(best[size], ours.run(steps * STEP)[0])
-    exponent = statistics.linear_regression(
-        [math.log(size) for size in sizes], [math.log(best[size]) for size in sizes]
-    ).slope
-    # 1 is linear; the rest allows for caches and for the noise of a fit through three points.
-    return [
-        within(
-            "four-bars, 10 to 1,000: time grows as their number to the power", exponent, 1.15, ""
-        )
-    ]
+    end = reference(work, plant(work), seconds)
+    error = max(math.dist(end[name], one[name]) for name in end)
+    return [beside(f"{title}: position error", "RK4 on one coordinate", ours.error, error, "m")]
 
 
-def print_measured(measured: list[Measured]) -> None:
+def print_measured(contests: dict[str, list[Measured]]) -> None:
     """Print what everyone did."""
     table = Table(title="Mechanisms at steps of 1 ms", title_justify="left")
     for name in ("work", "participant", "model"):
         table.add_column(name)
-    for name in ("µs/step", "wall, s", "closure, m", "energy error, J", "position error, m"):
+    for name in (
+        "µs/step",
+        "wall, s",
+        "× ours, by turn",
+        "closure, m",
+        "energy error, J",
+        "position error, m",
+    ):
         table.add_column(name, justify="right")
-    work = None
-    for m in measured:
-        if work is not None and m.work != work:
-            table.add_section()
-        wall = m.us_per_step * 1e-6 * FULL[m.work] / STEP
-        table.add_row(
-            TITLES[m.work] if m.work != work else "",
-            m.participant,
-            m.kind,
-            f"{m.us_per_step:.3g}",
-            f"{wall:.3g}",
-            f"{m.closure_m:.1e}",
-            f"{m.energy_drift_J:.1e}",
-            f"{m.error_m:.1e}",
-        )
-        work = m.work
+    for work, measured in contests.items():
+        case = CASES[work]
+        table.add_section()
+        for number, m in enumerate(measured):
+            wall = m.us_per_step * 1e-6 * case.seconds / STEP
+            table.add_row(
+                "" if number else f"{case.title}, {case.seconds:g} s",
+                m.contestant.name,
+                m.contestant.model,
+                f"{m.us_per_step:.3g}",
+                f"{wall:.3g}",
+                _spread(m, measured),
+                f"{m.closure:.1e}" if plant(work).joints else "",
+                f"{m.energy:.1e}",
+                f"{m.error:.1e}",
+            )
     console = Console()
     if not console.is_terminal:
-        console.width = 140
+        console.width = 150
     console.print(table)
+
+
+def _spread(m: Measured, measured: list[Measured]) -> str:
+    """Give the least and the largest ratio to ours, round by round."""
+    if m.contestant.package == "ours":
+        return ""
+    mine = [o for o in measured if o.contestant.package == "ours"]
+    ours = next((o for o in mine if o.contestant.spatial == m.contestant.spatial), mine[0])
+    scale = ours.contestant.seconds / m.contestant.seconds
+    least, most = (scale * ratio for ratio in ratios(m.entrant, ours.entrant))
+    return f"{least:.3g} … {most:.3g}"
+
+
+def _remark(quick: bool) -> list[str]:
+    """Say what a reader of the rows has to know."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan
+    notes = [f"{os.cpu_count()} cores, load {load:.2g} at the start."]
+    for case in CASES.values():
+        if quick:
+            notes.append(
+                f"{case.title}: {case.quick_seconds:g} s were simulated; wall times are scaled."
+            )
+        if case.exudyn_3d and case.exudyn_3d[quick] != case.seconds:
+            some = case.exudyn_3d[quick]
+            notes.append(
+                f"{case.title}: of the redundant model, which takes its dense solver, Exudyn "
+                + (f"simulated {some:g} s." if some else "simulates nothing in a quick run.")
+            )
+    return notes
+
+
+def _tell_shares(quick: bool) -> str:
+    say("shares of a step")
+    shares = measure_shares(20 if quick else 60)
+    whole = sum(shares.values())
+    if min(shares.values()) <= 0:
+        return "slider-crank: the machine is too busy to tell the parts of a step."
+    parts = ", ".join(f"{name} {us:.2g} µs ({us / whole:.0%})" for name, us in shares.items())
+    return f"slider-crank, planar, a step of {whole:.3g} µs: {parts}."
 
 
 def main() -> None:
@@ -331,41 +404,33 @@ def main() -> None:
     arguments = parse_arguments("Mechanisms beside Exudyn, MuJoCo and Pinocchio.")
     quick = arguments.quick
     peers = {package: Peer(package, arguments.peers_python) for package in PRETTY}
-    absent = [PRETTY[package] for package, peer in peers.items() if not peer.version]
-    measured: list[Measured] = []
+    for package, peer in peers.items():
+        # All are ready before anything is timed.
+        state = peer.version or f"not installed: `{INSTALL[package]}`, or see --peers-python"
+        say(f"{PRETTY[package]} {state}")
+    contests = {}
     rows: list[Row] = []
-    notes = []
-    if absent:
-        notes.append(
-            f"Not installed here: {', '.join(absent)}. `pip install exudyn mujoco pin`, or name the"
-            " interpreter that has them with --peers-python."
-        )
-    for work, seconds in (QUICK if quick else FULL).items():
-        found = hold_contest(
-            work, seconds, peers, rounds=2 if quick or work == "four_bars_40" else 5
-        )
-        measured += found
-        rows += judge(work, found)
-        if quick:
-            notes.append(f"{TITLES[work]}: {seconds:g} s were simulated; wall times are scaled.")
-    more_rows, more_notes = compare_tree(peers, quick)
-    rows += more_rows
-    notes += more_notes
-    suspension, more_notes = compare_mcpherson(peers, quick)
-    notes += more_notes
+    errors: list[Row] = []
+    notes = _remark(quick)
+    for work in CASES:
+        contests[work] = hold_contest(work, peers, quick)
+        for all_rows, more in zip((rows, errors), judge(work, contests[work], peers), strict=True):
+            all_rows += more
+    say("tree robots and McPherson")
+    for compare in (compare_tree, compare_mcpherson):
+        more_rows, more_notes = compare(peers, quick)
+        rows += more_rows
+        notes += more_notes
     for peer in peers.values():
         peer.close()
-    rows += measure_growth(quick)
-    print_measured(measured)
+    more_rows, more_notes = measure_growth(quick)
+    rows += more_rows
+    notes += [*more_notes, _tell_shares(quick)]
+    print_measured(contests)
     print_rows("Ours beside the others", rows, notes)
     if arguments.json:
-        content = {
-            "measured": [asdict(m) for m in measured],
-            "rows": [asdict(row) for row in rows],
-            "mcpherson": suspension,
-        }
-        text = json.dumps(content, indent=2, ensure_ascii=False)
-        arguments.json.write_text(text + "\n", encoding="utf-8")
+        write_json(arguments.json, [*rows, *errors])
+    say("done")
 
 
 if __name__ == "__main__":

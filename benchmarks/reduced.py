@@ -18,8 +18,8 @@ couplers move as their tops do, so that m = (n + 1) / 3 + n is constant and
 The pendulum, s = θ from the horizontal: θ̈ = -g cos θ.
 
 Two works have more coordinates. The chain of n rods of length 1 and mass 1, angles θ_i from the
-vertical that hangs down; a_ij rods hang on the further of rods i and j, itself counted as 1/2, or as
-1/3 if i = j, and b_i = a_ij without the case i = j:
+vertical that hangs down; a_ij is the number of rods below the lower of rods i and j, plus 1/2, or
+plus 1/3 if i = j, and b_i the number below rod i, plus 1/2:
 
     Σ_j a_ij (cos(θ_i - θ_j) θ̈_j + sin(θ_i - θ_j) θ̇_j²) = -g b_i sin θ_i
 

@@ -4,20 +4,25 @@ A row compares one work done by us with the same work done by a peer. Its `ratio
 direction of its target: ours / theirs where the target is a ceiling ("at most 3 times the C
 table"), theirs / ours where it is a floor ("at least 500 times faster than PathSim"). Where the
 target is an absolute figure, the peer is "limit", `theirs` is that figure and the ratio is ours /
-limit. A row with no target is there to be read; a row whose peer is not installed has neither
-`theirs` nor `ratio`. Both have `met` = null and count neither as met nor as missed.
+limit. A row with no target is there to be read, one with no peer is a figure of ours alone; a row
+whose peer is not installed has neither `theirs` nor `ratio` and tells how to install it. All these
+have `met` = null and count neither as met nor as missed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+
+_BEGIN = time.perf_counter()
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,22 @@ def within(work: str, ours: float, limit: float, unit: str) -> Row:
     )
 
 
-def not_installed(work: str, peer: str, ours: float, unit: str, target: str) -> Row:
-    """Make the row of a peer that is missing from this environment."""
-    return Row(work, peer, ours, None, unit, None, target, None)
+def not_installed(
+    work: str, peer: str, ours: float, unit: str, target: str, install: str = ""
+) -> Row:
+    """Make the row of a peer that is missing from this environment; `install` is the command."""
+    name = f"{peer}: {install}" if install else peer
+    return Row(work, name, ours, None, unit, None, target, None)
+
+
+def beside(work: str, peer: str, ours: float, theirs: float, unit: str) -> Row:
+    """Make a row with no target, of figures that may be zero."""
+    return Row(work, peer, ours, theirs, unit, ours / theirs if theirs else None, "", None)
+
+
+def figure(work: str, ours: float, unit: str) -> Row:
+    """Make a row of ours alone."""
+    return Row(work, "", ours, None, unit, None, "", None)
 
 
 def parse_arguments(description: str) -> argparse.Namespace:
@@ -100,7 +118,7 @@ def print_rows(title: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> No
             row.work if row.work != work else "",
             row.peer,
             _number(row.ours),
-            _number(row.theirs) or "not installed",
+            _number(row.theirs) or ("not installed" if row.peer else ""),
             row.unit,
             _number(row.ratio),
             row.target,
@@ -116,6 +134,11 @@ def print_rows(title: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> No
         console.print(note, markup=False, highlight=False, soft_wrap=True)
     judged = [row for row in rows if row.met is not None]
     console.print(f"{sum(bool(row.met) for row in judged)} of {len(judged)} targets met")
+
+
+def say(text: str) -> None:
+    """Tell on the standard error what is being done, and since when the benchmark runs."""
+    print(f"{time.perf_counter() - _BEGIN:6.1f} s  {text}", file=sys.stderr, flush=True)
 
 
 def write_json(path: Path, rows: Sequence[Row]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import statistics
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 Run = Callable[[], tuple[float, float | None]]
 """Does a work once; gives the time taken in seconds, and the final output if it is at hand."""
@@ -23,9 +24,14 @@ class Entrant:
     """Runs a round."""
     rounds: int | None = None
     """Rounds in which it takes part; none: all."""
-    best: float = math.inf
-    """Least time of a run, seconds."""
     output: float | None = None
+    rounds_best: list[float] = field(default_factory=list)
+    """Least time of a run in each round, seconds."""
+
+    @property
+    def best(self) -> float:
+        """Least time of a run, seconds."""
+        return min(self.rounds_best, default=math.inf)
 
 
 def timed(function: Callable[[], object]) -> Run:
@@ -41,12 +47,27 @@ def timed(function: Callable[[], object]) -> Run:
 
 
 def take_turns(entrants: Sequence[Entrant], rounds: int) -> None:
-    """Run all in turns and leave in each its best time and its output."""
+    """Run all in turns and leave in each its times and its output."""
     for number in range(rounds):
         present = [e for e in entrants if e.rounds is None or number < e.rounds]
+        for entrant in present:
+            entrant.rounds_best.append(math.inf)
         for repeat in range(max(e.repeats for e in present)):
             for entrant in present:
                 if repeat < entrant.repeats:
                     elapsed, output = entrant.run()
-                    entrant.best = min(entrant.best, elapsed)
+                    entrant.rounds_best[-1] = min(entrant.rounds_best[-1], elapsed)
                     entrant.output = output if output is not None else entrant.output
+
+
+def ratios(one: Entrant, other: Entrant) -> tuple[float, float]:
+    """Give the least and the largest ratio of two participants' times in the same round."""
+    found = [a / b for a, b in zip(one.rounds_best, other.rounds_best, strict=False)]
+    return min(found), max(found)
+
+
+def fit_exponent(times: Mapping[int, float]) -> float:
+    """Fit time ~ size to the power of what is returned."""
+    return statistics.linear_regression(
+        [math.log(size) for size in times], [math.log(time) for time in times.values()]
+    ).slope

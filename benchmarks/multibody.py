@@ -304,7 +304,7 @@ def _judge_errors(work: str, title: str, ours: Measured, measured: list[Measured
         rows.append(within(f"{title}: closure error", ours.closure, CLOSED, "m"))
     rk4 = [m for m in measured if m.contestant.package in RK4_PEERS]
     best = min(rk4, key=lambda m: m.energy, default=None)
-    if best and best.energy > ENERGY_FLOOR:
+    if best and 2 * best.energy > ENERGY_FLOOR:
         rows.append(at_most(f"{title}: energy error", best.name, ours.energy, best.energy, "J", 2))
     elif best:
         rows.append(within(f"{title}: energy error", ours.energy, ENERGY_FLOOR, "J"))

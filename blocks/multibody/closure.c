@@ -17,6 +17,26 @@ static const double STILL[3] = {0, 0, 0};
 static const int32_t *row_record(const mb_view *m, int32_t k) { return m->rows + k * MB_ROW_FIELDS; }
 static int32_t marker_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
 
+static double largest_of(const double *v) { return fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2]))); }
+
+static const double *marker_base(const mb_view *m, int32_t marker) {
+    const int32_t link = marker_link(m, marker);
+    return link < 0 ? m->marker_data[marker].p : m->data[link].base;
+}
+
+/* A marker's place from the base of its branch, and in the world. */
+static void place_marker(const mb_view *m, int32_t marker, double t, double *local, double *P) {
+    const int32_t link = marker_link(m, marker);
+    memset(local, 0, 3 * sizeof(double));
+    if (link >= 0) {
+        mb_rotate(m->link[link].R, m->marker_data[marker].p, local);
+        mb_add(m->link[link].local, local);
+    }
+    mb_marker_laws(m, marker, t, local, NULL, NULL);
+    mb_copy(marker_base(m, marker), P);
+    mb_add(local, P);
+}
+
 /* Whether a row of a closure depends on the axes of its markers. */
 static bool sees_axes(const mb_view *m, const int32_t *cut) {
     for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
@@ -32,22 +52,30 @@ void mb_rows_position(mb_view *m, double t, const double *q) {
         const int32_t *cut = m->cuts + n * MB_CUT_FIELDS, *first = row_record(m, cut[MB_CUT_ROW]);
         if (first[MB_ROW_TYPE] == MB_ROW_DRIVER) {
             double rate, second;
-            m->phi[cut[MB_CUT_ROW]] = first[MB_ROW_B] * q[first[MB_ROW_I]] - mb_law(m, first[MB_ROW_VALUE], t, &rate, &second);
+            const double place = first[MB_ROW_B] * q[first[MB_ROW_I]];
+            m->phi[cut[MB_CUT_ROW]] = place - mb_law(m, first[MB_ROW_VALUE], t, &rate, &second);
+            m->row_state[cut[MB_CUT_ROW]].size = fmax(1.0, fabs(place));
             continue;
         }
         mb_cut_state *c = &m->cut_state[n];
-        mb_marker_motion(m, first[MB_ROW_I], t, c->P_i, NULL, NULL);
-        mb_marker_motion(m, first[MB_ROW_J], t, c->P_j, NULL, NULL);
+        place_marker(m, first[MB_ROW_I], t, c->local_i, c->P_i);
+        place_marker(m, first[MB_ROW_J], t, c->local_j, c->P_j);
+        double apart[3];
+        mb_sub(marker_base(m, first[MB_ROW_J]), marker_base(m, first[MB_ROW_I]), apart);
+        mb_sub(c->local_j, c->local_i, c->d);
+        mb_add(apart, c->d);
+        const double length = fmax(largest_of(apart), fmax(largest_of(c->local_i), largest_of(c->local_j)));
         if (sees_axes(m, cut)) {
             mb_marker_axes(m, first[MB_ROW_I], c->R_i);
             mb_marker_axes(m, first[MB_ROW_J], c->R_j);
         }
-        double d[3], u[3], w[3];
-        mb_sub(c->P_j, c->P_i, d);
+        const double *d = c->d;
+        double u[3], w[3];
         for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
             const int32_t *row = row_record(m, k);
             mb_row_state *s = &m->row_state[k];
             memset(s, 0, sizeof *s);
+            s->size = row[MB_ROW_TYPE] == MB_ROW_D1 ? 1.0 : length;
             switch (row[MB_ROW_TYPE]) {
                 case MB_ROW_POINT:
                     m->phi[k] = d[row[MB_ROW_A]];
@@ -67,8 +95,8 @@ void mb_rows_position(mb_view *m, double t, const double *q) {
                     mb_cross(u, d, s->N_i);
                     break;
                 default: {
-                    const double length = sqrt(mb_dot(d, d)), inverse = length > 1e-12 ? 1.0 / length : 0.0;
-                    m->phi[k] = length - m->p[row[MB_ROW_VALUE]];
+                    const double distance = sqrt(mb_dot(d, d)), inverse = distance > 1e-12 ? 1.0 / distance : 0.0;
+                    m->phi[k] = distance - m->p[row[MB_ROW_VALUE]];
                     mb_axpy(inverse, d, s->F);
                 }
             }
@@ -94,10 +122,10 @@ void mb_rows_velocity(mb_view *m, double t, const double *v) {
         const mb_cut_state *c = &m->cut_state[n];
         const int32_t link_i = marker_link(m, first[MB_ROW_I]), link_j = marker_link(m, first[MB_ROW_J]);
         const double *spin_i = spin_of(m, link_i), *spin_j = spin_of(m, link_j);
-        double P[3], V_i[3], V_j[3], A_i[3], A_j[3], d[3], dd[3], ddd[3], relative[3], relative_rate[3];
+        const double *d = c->d;
+        double P[3], V_i[3], V_j[3], A_i[3], A_j[3], dd[3], ddd[3], relative[3], relative_rate[3];
         mb_marker_motion(m, first[MB_ROW_I], t, P, V_i, A_i);
         mb_marker_motion(m, first[MB_ROW_J], t, P, V_j, A_j);
-        mb_sub(c->P_j, c->P_i, d);
         mb_sub(V_j, V_i, dd);
         mb_sub(A_j, A_i, ddd);
         mb_sub(spin_i, spin_j, relative);
@@ -163,7 +191,7 @@ void mb_rows_jacobian(mb_view *m) {
                 mb_copy(axis, velocity);
             } else {
                 double arm[3];
-                mb_sub(path[MB_PATH_SIDE] ? m->cut_state[c].P_j : m->cut_state[c].P_i, s->p, arm);
+                mb_sub(path[MB_PATH_SIDE] ? m->cut_state[c].local_j : m->cut_state[c].local_i, s->local, arm);
                 mb_cross(axis, arm, velocity);
             }
             for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {

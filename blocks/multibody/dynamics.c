@@ -119,36 +119,60 @@ static double step_back(mb_view *m, const double *errors, double *step) {
     return largest(step, m->nv);
 }
 
-/* Takes out of v what violates the constraints; needs Φ̇ of that v, and K. */
+/* Takes out of v what violates the constraints, the least in the metric of M; needs Φ̇ of that v, which it keeps up, and K. Iterated
+   as the accelerations are, so that rounding in K is taken out too. */
 static void project_velocities(mb_view *m, double *v) {
-    double *errors = m->lambda, *step = m->residual, change = 0.0;
-    memcpy(errors, m->phi_rate, (size_t)m->row_count * sizeof(double));
+    double *step = m->residual, *moved = m->step, change = 0.0;
+    memset(m->lambda, 0, (size_t)m->row_count * sizeof(double));
+    memset(moved, 0, (size_t)m->nv * sizeof(double));
     for (int iteration = 0; iteration < MB_LARGEST_ITERATIONS; iteration++) {
+        memcpy(m->row_work, m->phi_rate, (size_t)m->row_count * sizeof(double));
+        memset(step, 0, (size_t)m->nv * sizeof(double));
+        if (iteration > 0) {
+            mb_mass_times(m, moved, step);
+            for (int32_t k = 0; k < m->nv; k++) step[k] = -step[k];
+        }
+        push_back(m, iteration, step);
+        for (int32_t k = 0; k < m->nv; k++) {
+            v[k] += step[k];
+            moved[k] += step[k];
+        }
         const double before = change;
-        change = step_back(m, errors, step);
-        for (int32_t k = 0; k < m->nv; k++) v[k] += step[k];
+        change = largest(step, m->nv);
         if ((iteration > 0 ? next_change(change, before) : change) <= 1e-15 * fmax(1.0, largest(v, m->nv))) break;
         mb_jacobian_times(m, step, m->row_work);
-        for (int32_t k = 0; k < m->row_count; k++) errors[k] += m->row_work[k];
+        for (int32_t k = 0; k < m->row_count; k++) m->phi_rate[k] += m->row_work[k];
     }
+}
+
+/* How far the rows are open, as parts of the lengths that they compare. */
+static double openness(const mb_view *m) {
+    double most = 0.0;
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const double part = m->phi[k] == 0.0 ? 0.0 : fabs(m->phi[k]) / m->row_state[k].size;
+        if (!(part <= most)) most = part;
+    }
+    return most;
 }
 
 /* Puts q and v back on the constraints, at most `limit` position steps. Returns whether the positions close. */
 int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     if (m->row_count == 0) return 1;
-    const double goal = 1e-13;
+    const double goal = 1e-13, rounding = 1e-15;
     mb_update_positions(m, t, q);
     if (!refactor(m)) return 0;
-    double closure = largest(m->phi, m->row_count);
-    /* One step always, however little there is to close: near a singular position what is left open grows as 1 / distance. */
-    for (int iteration = 0; iteration < limit && (iteration == 0 || closure > goal); iteration++) {
-        const double before = closure;
+    /* One step is taken for any error but rounding: near a singular position what is left open grows as 1 / distance, and so does the
+       noise that a step makes of rounding. */
+    double open = openness(m);
+    for (int iteration = 0; iteration < limit && open > (iteration == 0 ? rounding : goal); iteration++) {
+        const double before = open;
         step_back(m, m->phi, m->residual);
         mb_move(m, q, m->residual);
         mb_update_positions(m, t, q);
-        closure = largest(m->phi, m->row_count);
-        if (closure > goal && closure > 1e-3 * before && !refactor(m)) return 0;
+        open = openness(m);
+        if (open > goal && open > 1e-3 * before && !refactor(m)) return 0;
     }
+    const double closure = largest(m->phi, m->row_count);
     m->status[MB_STATUS_CLOSURE] = closure;
     update_velocities(m, t, v);
     project_velocities(m, v);

@@ -19,7 +19,7 @@ static void most_mobile(const mb_view *m, int32_t c, const double *mobility, dou
             *lengths += share;
         } else {
             double arm[3];
-            mb_sub(path[MB_PATH_SIDE] ? at->P_j : at->P_i, m->link[path[MB_PATH_LINK]].p, arm);
+            mb_sub(path[MB_PATH_SIDE] ? at->local_j : at->local_i, m->link[path[MB_PATH_LINK]].local, arm);
             *lengths += mb_dot(arm, arm) * share;
             *angles += share;
         }

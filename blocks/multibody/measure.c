@@ -17,8 +17,7 @@ void mb_marker_axes(const mb_view *m, int32_t marker, double *R) {
         mb_multiply(m->link[link].R, m->marker_data[marker].R, R);
 }
 
-/* Adds to P, V and A what the laws of a marker do to it: along the axes of its body, seen from a body that turns. */
-static void add_motion(const mb_view *m, int32_t marker, double t, double *P, double *V, double *A) {
+void mb_marker_laws(const mb_view *m, int32_t marker, double t, double *P, double *V, double *A) {
     const int32_t *record = m->markers + marker * MB_MARKER_FIELDS;
     double local[3] = {0, 0, 0}, rate[3] = {0, 0, 0}, second[3] = {0, 0, 0}, turned[3], R[9];
     bool any = false;
@@ -64,7 +63,7 @@ void mb_marker_motion(const mb_view *m, int32_t marker, double t, double *P, dou
             mb_add_cross(s->w, turned, A);
         }
     }
-    add_motion(m, marker, t, P, V, A);
+    mb_marker_laws(m, marker, t, P, V, A);
 }
 
 /* An axis of one of the two markers: 0 to 2 of the first, 3 to 5 of the second. */

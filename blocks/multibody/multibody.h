@@ -64,6 +64,7 @@ enum { MB_RK4, MB_IMPLICIT, MB_INTEGRATORS }; /* of own steps */
 
 typedef struct {
     double R[9], p[3];          /* of the joint frame in the parent link */
+    double base[3];             /* where its branch of the tree starts on the ground */
     double R_body[9], p_body[3]; /* of the body frame in the link */
     double mass, com[3], inertia[9]; /* in the link's axes, inertia about the centre of mass */
 } mb_link_data;
@@ -79,6 +80,7 @@ typedef struct {
 
 typedef struct {
     double R[9], p[3], r[3], axis[3]; /* pose in the world; origin from the parent's; joint axis */
+    double local[3];                  /* origin from the base of its branch */
     double w[3], v[3];                /* angular velocity, velocity of the origin */
     double wd[3], vd[3];              /* their derivatives; from the velocities alone until accelerations are known */
     double c[3], inertia[9];          /* centre of mass from the origin; inertia about it, in world axes */
@@ -89,11 +91,13 @@ typedef struct {
 /* What a closure's row does: a force F at the second marker, -F at the first, and couples on their two links. */
 typedef struct {
     double F[3], N_i[3], N_j[3];
+    double size; /* of what the row's value is the difference of: rounding makes eps times as much */
 } mb_row_state;
 
-/* Where the two markers of a closure are. */
+/* Where the two markers of a closure are: in the world, and from the bases of their branches. The second leave out the place of the
+   mechanism, so that what they tell is as exact far from the origin as near it; d, from the first marker to the second, is found so. */
 typedef struct {
-    double P_i[3], P_j[3], R_i[9], R_j[9];
+    double P_i[3], P_j[3], local_i[3], local_j[3], d[3], R_i[9], R_j[9];
 } mb_cut_state;
 
 /* What implicit steps need. `rate` is v'; `mean` the averaged acceleration of generalised-α. */
@@ -176,6 +180,8 @@ double mb_coefficient(const mb_view *m, int32_t law, double t, double x, double 
 
 /* measure.c */
 void mb_marker_axes(const mb_view *m, int32_t marker, double *R);
+/* Adds to P, V and A what the laws of a marker do to it: along the axes of its body, seen from a body that turns; V and A may be NULL. */
+void mb_marker_laws(const mb_view *m, int32_t marker, double t, double *P, double *V, double *A);
 /* A marker's place with what its laws do, its velocity and acceleration; V and A may be NULL. */
 void mb_marker_motion(const mb_view *m, int32_t marker, double t, double *P, double *V, double *A);
 double mb_measure(const mb_view *m, int32_t measure, double t);

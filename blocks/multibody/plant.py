@@ -323,7 +323,7 @@ class _Writer:
             pairs += [
                 pattern.slot(path[a][0], path[b][0]) for a in range(len(path)) for b in range(a + 1)
             ]
-        settings = self._hide([1e6, 1e-12, self.radius or 0.0])
+        settings = self._hide([1e8, 1e-12, self.radius or 0.0])
         self._close_parameters()
         nonzeros = len(pattern.column_of)
         tables: list[Any] = [
@@ -355,10 +355,10 @@ class _Writer:
         tree = self.tree
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
-        memory = own + 37 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
+        memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
         memory += len(self._measures)
         articulated = 33 * links if rows == 0 else 0
-        scratch = 4 + 61 * links + 15 * rows + 24 * cuts + jacobian + 8 * nv + 3 * nonzeros
+        scratch = 4 + 64 * links + 16 * rows + 33 * cuts + jacobian + 8 * nv + 3 * nonzeros
         scratch += articulated
         if self.implicit:
             memory += 2 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv

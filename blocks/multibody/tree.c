@@ -73,6 +73,7 @@ void mb_prepare(mb_view *m) {
         }
         mb_multiply(R_base, TURNS[link[MB_LINK_TURN]], data->R);
         mb_copy(p_base, data->p);
+        mb_copy(link[MB_LINK_PARENT] >= 0 ? m->data[link[MB_LINK_PARENT]].base : p_base, data->base);
 
         memcpy(data->R_body, IDENTITY, sizeof R);
         memset(data->p_body, 0, sizeof data->p_body);
@@ -167,8 +168,15 @@ static void place_link(mb_view *m, int32_t l, const double *q) {
         }
         default: memcpy(s->R, R_joint, sizeof R_joint);
     }
-    mb_copy(s->r, s->p);
-    if (link[MB_LINK_PARENT] >= 0) mb_add(m->link[link[MB_LINK_PARENT]].p, s->p);
+    if (link[MB_LINK_PARENT] >= 0) {
+        mb_copy(s->r, s->local);
+        mb_add(m->link[link[MB_LINK_PARENT]].local, s->local);
+    } else {
+        const double slid = link[MB_LINK_TYPE] == MB_PRISMATIC ? value : 0.0;
+        for (int k = 0; k < 3; k++) s->local[k] = slid * s->axis[k];
+    }
+    mb_copy(data->base, s->p);
+    mb_add(s->local, s->p);
 }
 
 void mb_positions(mb_view *m, const double *q) {

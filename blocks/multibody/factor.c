@@ -48,7 +48,8 @@ static void weigh_rows(mb_view *m) {
                 const double j = block[r * cut[MB_CUT_PATHS] + n];
                 mobility += j * j * inverse[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]];
             }
-            if (type != MB_ROW_DRIVER) mobility = fmax(mobility, smallest_part * (type == MB_ROW_D1 ? angles : lengths));
+            const bool turns = type == MB_ROW_D1 || type == MB_ROW_DRIVEN_ANGLE;
+            if (type != MB_ROW_DRIVER) mobility = fmax(mobility, smallest_part * (turns ? angles : lengths));
             m->alpha[row] = mobility > 0.0 && isfinite(mobility) ? m->settings[MB_ALPHA] / mobility : 1.0;
         }
     }

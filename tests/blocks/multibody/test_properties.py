@@ -155,8 +155,7 @@ def check_joints(system: System, seen: dict[str, Any], what: str) -> None:
         jacobian, pushed = np.array(columns), np.array(wrench)
         multipliers = np.linalg.lstsq(jacobian, pushed, rcond=None)[0]
         left = np.abs(jacobian @ multipliers - pushed).max()
-        # Multipliers are one iteration behind accelerations, which takes out all but 1e-6.
-        assert left < 1e-5 * most, (what, joint.name)
+        assert left < 1e-8 * most, (what, joint.name)
 
 
 def reactions(system: System) -> list[str]:
@@ -217,9 +216,11 @@ def test_a_joint_moves_alike_both_ways_round_and_wherever_its_loop_is_cut(
                     assert a == pytest.approx(b, abs=1e-8), why
                 a, b = rotation(one, body), rotation(other, body)
                 assert a == pytest.approx(b, abs=1e-8), why
-            # Of a swapped joint the other body is the second one.
-            force = other["k.force"] * (1.0 if swapped == first else -1.0)
-            assert force == pytest.approx(one["k.force"], abs=1e-5 * most), why
+            # Of a swapped joint the other body is the second one, and the torque about its marker.
+            paths = shown if swapped == first else ["k.force"]
+            for path in paths:
+                value = other[path] * (1.0 if swapped == first else -1.0)
+                assert value == pytest.approx(one[path], abs=1e-8 * most), (why, path)
 
 
 @few

@@ -103,7 +103,7 @@ class Blueprint:
     """Joints that get an effort on their first coordinate, which pulls them into the tree."""
     effort: float = 0.0
     motion: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Laws by joint that move its first marker on its body, which keeps it out of the tree."""
+    """Laws by joint that move its markers on their bodies, which keeps it out of the tree."""
 
     def build(self) -> System:
         """Make the system."""
@@ -128,7 +128,7 @@ class Blueprint:
                     f"{joint.name}_{side}",
                     bodies[name].rotation.T @ (place - bodies[name].position),
                     rotation=bodies[name].rotation.T @ frame,
-                    motion=self.motion.get(joint.name, {}) if side == "i" else {},
+                    motion=self.motion.get(joint.name, {}),
                 )
                 for side, name, place, frame in zip(
                     "ij", (joint.first, joint.second), joint.places, joint.frames, strict=True

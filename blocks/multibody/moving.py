@@ -88,7 +88,7 @@ def _differentiate(f: Callable[[float], Array], h: float) -> Array:
 def _nearby(
     model: Manifold, t: float, q: Array, u: Array, basis: Array, p: Array, s: Array
 ) -> tuple[Array, Array, Array]:
-    """Return q, u and u̇ at p and s: put on the constraints from V p and u + V s by the least way."""
+    """Return q, u and u̇ at p and s, put on the constraints by the least way."""
     place, _ = close(model, t, model.move(q, basis @ p))
     speeds = u + basis @ s
     e = model.equations(t, place, speeds)

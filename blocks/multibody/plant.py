@@ -119,6 +119,7 @@ class Plant(NativeBlock):
         radius = _read_integrator(integrator, own, spectral_radius)
         if own:
             self.kernel = "multibody_own_step"  # type: ignore[misc]
+        self.memory_holds = not own  # what init works out, and the turns that angles have made
         self.system = system
         writer = _Writer(system, list(inputs), list(outputs), own, substeps, radius)
         if radius is not None and writer.tree.nv > _LARGEST_IMPLICIT:

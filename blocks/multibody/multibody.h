@@ -164,6 +164,7 @@ void mb_jacobian_times(const mb_view *m, const double *x, double *out);
 void mb_add_jacobian_transposed(const mb_view *m, const double *rows, double scale, double *out);
 
 /* factor.c */
+void mb_weigh_rows(mb_view *m);
 void mb_build_k(mb_view *m);
 int mb_factor(mb_view *m);
 void mb_solve(const mb_view *m, double *x);

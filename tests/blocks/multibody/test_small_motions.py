@@ -131,6 +131,20 @@ def test_a_bead_on_a_turning_hoop_swings_about_its_place():
         assert mode.eigenvalue == pytest.approx(1j * omega * np.sin(theta), rel=1e-7)
 
 
+def test_a_pendulum_in_a_car_that_speeds_up_swings_about_the_apparent_weight():
+    """ω² = m l √(g² + a²) / (J + m l²) about tan θ = a/g; its pivot moves by a law."""
+    speeding, length, t = 4.0, 0.6, 1.5
+    theta = np.arctan2(speeding, G)
+    s = System("car", (0, -G), planar=True)
+    pivot = s.ground.marker("pivot", motion={"x": f"0.5*{speeding}*t**2"})
+    place = np.array([0.5 * speeding * t**2 - length * np.sin(theta), -length * np.cos(theta)])
+    bob = s.body("bob", mass=2.0, inertia=0.1, position=place, velocity=(speeding * t, 0))
+    s.revolute("pin", pivot, bob.marker("pin", (length * np.sin(theta), length * np.cos(theta))))
+    (mode,) = s.modes(s.assemble(t))
+    exact = np.sqrt(2.0 * length * np.hypot(G, speeding) / (0.1 + 2.0 * length**2))
+    assert mode.eigenvalue == pytest.approx(1j * exact, rel=1e-7)
+
+
 def moving_arm(velocities=None):
     """A tree of revolutes and slides in the midst of a motion, with springs and dampers."""
     s = System("arm", (0.5, -3.0, -9.0))

@@ -48,8 +48,8 @@ void mb_weigh_rows(mb_view *m) {
                 const double j = block[r * cut[MB_CUT_PATHS] + n];
                 mobility += j * j * inverse[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]];
             }
-            const bool turns = type == MB_ROW_D1 || type == MB_ROW_DRIVEN_ANGLE;
-            if (type != MB_ROW_DRIVER) mobility = fmax(mobility, smallest_part * (turns ? angles : lengths));
+            const bool angular = type == MB_ROW_D1 || type == MB_ROW_DRIVEN_ANGLE;
+            if (type != MB_ROW_DRIVER) mobility = fmax(mobility, smallest_part * (angular ? angles : lengths));
             m->alpha[row] = mobility > 0.0 && isfinite(mobility) ? m->settings[MB_ALPHA] / mobility : 1.0;
         }
     }

@@ -48,6 +48,9 @@ EFFORTS = ("force", "torque")
 LINEAR = ("position", "velocity", "acceleration")
 ANGULAR = ("angular_velocity", "angular_acceleration")
 
+FINE = 2e-4
+"""A step at which RK4 in one tree of joints or another differs by less than what is compared."""
+
 few = settings(derandomize=True, deadline=None, max_examples=15, database=None)
 
 
@@ -374,10 +377,7 @@ def check_same(
     for path in joints:
         unit = mass * length * (length if path.endswith("torque") else 1.0)
         size = max(1.0, *(np.abs(first[other]).max() for other in joints))
-        # Accelerations of steps in other coordinates, and what carries them, differ by RK4's error.
-        assert second[path] / unit == pytest.approx(
-            turn @ first[path], abs=10.0 * tolerance * size
-        ), path
+        assert second[path] / unit == pytest.approx(turn @ first[path], abs=tolerance * size), path
     for name in names:
         a, b = ({k: seen[f"{name}.{k}"] for k in LINEAR + ANGULAR} for seen in (first, second))
         assert (b["position"] - shift) / length == pytest.approx(
@@ -387,7 +387,8 @@ def check_same(
         for path in ("velocity", "acceleration", *ANGULAR):
             expected = turn @ a[path]
             found = b[path] / (1.0 if path in ANGULAR else length)
-            size = max(1.0, np.abs(expected).max())
+            # Accelerations are found to a part of the largest one.
+            size = max(1.0, *(np.abs(first[f"{other}.{path}"]).max() for other in names))
             assert found == pytest.approx(expected, abs=tolerance * size), path
 
 
@@ -403,8 +404,8 @@ def test_a_mechanism_moves_alike_wherever_it_stands(
     turn, shift = exponential(rng.normal(scale=2.0, size=3)), rng.normal(scale=3.0, size=3)
     paths = unique_reactions(blueprint.build())
     for steps in (0, 20):
-        here = look(blueprint.build(), paths, steps=steps)
-        there = look(blueprint.moved(turn, shift).build(), paths, steps=steps)
+        here = look(blueprint.build(), paths, steps=steps, step=FINE)
+        there = look(blueprint.moved(turn, shift).build(), paths, steps=steps, step=FINE)
         names = [body.name for body in blueprint.bodies]
         check_same(names, here, there, turn, shift, joints=paths)
 
@@ -420,7 +421,7 @@ def test_the_order_of_making_does_not_matter(what: str, seed: int, draw: Any, lo
     names = [body.name for body in blueprint.bodies]
     paths = unique_reactions(blueprint.build())
     for steps in (0, 20):
-        both = (look(one.build(), paths, steps=steps) for one in (blueprint, other))
+        both = (look(one.build(), paths, steps=steps, step=FINE) for one in (blueprint, other))
         check_same(names, *both, np.eye(3), np.zeros(3), joints=paths)
 
 
@@ -435,8 +436,8 @@ def test_units_do_not_matter(
     blueprint = draw(what, seed)
     paths = unique_reactions(blueprint.build())
     for steps in (0, 20):
-        metres = look(blueprint.build(), paths, steps=steps)
-        others = look(blueprint.scaled(length, mass).build(), paths, steps=steps)
+        metres = look(blueprint.build(), paths, steps=steps, step=FINE)
+        others = look(blueprint.scaled(length, mass).build(), paths, steps=steps, step=FINE)
         names = [body.name for body in blueprint.bodies]
         check_same(names, metres, others, np.eye(3), np.zeros(3), length, mass, joints=paths)
 

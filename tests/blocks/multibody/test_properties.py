@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -345,7 +345,9 @@ def test_reactions_do_no_work_where_motors_do(what: str, seed: int, draw: Any, l
     plain = blueprint.build()
     actuated = tuple(joint.name for joint in plain.joints if joint.coordinates)
     s = replace(blueprint, wanted=actuated, effort=4.0).build()
-    seen = look(s, reactions(s))
+    seen = look(s, [*reactions(s), "iterations"])
+    # Next to a singular position the iterations end at their limit, before velocities fit.
+    assume(seen["iterations"] <= 20)
     most = max(1.0, *(np.abs(seen[path]).max() for path in reactions(s)))
     fastest = max(1.0, *(np.abs(v).max() for k, v in seen.items() if k.endswith("velocity")))
     for joint in s.joints:

@@ -87,8 +87,8 @@ class NativeBlock(AbstractBlock):
     """Whether every value of the memory is a state that a linearisation may vary; flags, counts
     and positions in a ring buffer are not."""
     memory_holds: bool = False
-    """Whether the memory is only decisions, such as which limit is reached, that a linearisation
-    leaves as they are."""
+    """Whether the memory is only what was worked out at the start, and decisions, such as which
+    limit is reached, that a linearisation leaves as they are."""
 
     def __init__(
         self,

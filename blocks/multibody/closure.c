@@ -4,7 +4,7 @@
  *   d1        Φ = u_i · w_j                      axes of the two markers
  *   d2        Φ = u_i · d,   d = P_j - P_i
  *   distance  Φ = |d| - L
- *   driver    Φ = q - f(t)                       a joint coordinate that follows a law
+ *   driver    Φ = q - f(t)                       a joint coordinate that follows a law, in the tree or measured between markers
  *
  * The first four are the base constraints of Vita's thesis (eqs. 1.12, 1.13, 1.29, 1.32), the distance taken as a length instead of
  * a square so that its row has the scale of the others. */
@@ -44,6 +44,12 @@ static bool sees_axes(const mb_view *m, const int32_t *cut) {
         if (type == MB_ROW_D1 || type == MB_ROW_D2) return true;
     }
     return false;
+}
+
+/* How far a measure is from the law that it follows. */
+static double driven_error(const mb_view *m, const int32_t *row, double t) {
+    double rate, second;
+    return mb_measure(m, row[MB_ROW_A], t) - mb_law(m, row[MB_ROW_VALUE], t, &rate, &second);
 }
 
 /* Values of all rows, and the forces that a unit multiplier would apply. */
@@ -93,6 +99,18 @@ void mb_rows_position(mb_view *m, double t, const double *q) {
                     m->phi[k] = mb_dot(u, d);
                     mb_copy(u, s->F);
                     mb_cross(u, d, s->N_i);
+                    break;
+                case MB_ROW_DRIVEN_LENGTH: /* acts on both where the marker is that does not carry the axis */
+                    mb_measure_axis(m, row[MB_ROW_A], u);
+                    m->phi[k] = driven_error(m, row, t);
+                    mb_copy(u, s->F);
+                    mb_cross(u, d, mb_measure_axis_on_first(m, row[MB_ROW_A]) ? s->N_i : s->N_j);
+                    break;
+                case MB_ROW_DRIVEN_ANGLE:
+                    mb_measure_axis(m, row[MB_ROW_A], u);
+                    m->phi[k] = driven_error(m, row, t);
+                    mb_copy(u, s->N_j);
+                    mb_axpy(-1.0, u, s->N_i);
                     break;
                 default: {
                     const double distance = sqrt(mb_dot(d, d)), inverse = distance > 1e-12 ? 1.0 / distance : 0.0;
@@ -157,6 +175,14 @@ void mb_rows_velocity(mb_view *m, double t, const double *v) {
                     m->phi_rate[k] = mb_dot(u_rate, d) + mb_dot(u, dd);
                     m->bias[k] = mb_dot(u_second, d) + 2.0 * mb_dot(u_rate, dd) + mb_dot(u, ddd);
                     break;
+                case MB_ROW_DRIVEN_LENGTH:
+                case MB_ROW_DRIVEN_ANGLE: {
+                    double rate, second;
+                    (void)mb_law(m, row[MB_ROW_VALUE], t, &rate, &second);
+                    m->phi_rate[k] = mb_measure_rate(m, row[MB_ROW_A], t, &m->bias[k]) - rate;
+                    m->bias[k] -= second;
+                    break;
+                }
                 default: {
                     const double length = sqrt(mb_dot(d, d)), inverse = length > 1e-12 ? 1.0 / length : 0.0;
                     const double along = mb_dot(d, dd) * inverse;

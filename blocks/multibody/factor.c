@@ -29,7 +29,7 @@ static void most_mobile(const mb_view *m, int32_t c, const double *mobility, dou
 /* The row weights α: large against the mass that a row moves, the same for every unit of length and mass. A row that moves
    next to nothing (redundant, or in a singular position) is weighed as if it moved a small part of what it could at the most:
    weighed by its own, it would turn rounding into a constraint. */
-static void weigh_rows(mb_view *m) {
+void mb_weigh_rows(mb_view *m) {
     const double smallest_part = 1e-8;
     double *inverse = m->work;
     for (int32_t v = 0; v < m->nv; v++) { /* what has no inertia does not tell how heavy a row is */
@@ -48,14 +48,15 @@ static void weigh_rows(mb_view *m) {
                 const double j = block[r * cut[MB_CUT_PATHS] + n];
                 mobility += j * j * inverse[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]];
             }
-            if (type != MB_ROW_DRIVER) mobility = fmax(mobility, smallest_part * (type == MB_ROW_D1 ? angles : lengths));
+            const bool angular = type == MB_ROW_D1 || type == MB_ROW_DRIVEN_ANGLE;
+            if (type != MB_ROW_DRIVER) mobility = fmax(mobility, smallest_part * (angular ? angles : lengths));
             m->alpha[row] = mobility > 0.0 && isfinite(mobility) ? m->settings[MB_ALPHA] / mobility : 1.0;
         }
     }
 }
 
 void mb_build_k(mb_view *m) {
-    weigh_rows(m);
+    mb_weigh_rows(m);
     memcpy(m->k_diagonal, m->mass_diagonal, (size_t)m->nv * sizeof(double));
     memcpy(m->k_off, m->mass_off, (size_t)m->nonzeros * sizeof(double));
     for (int32_t c = 0; c < m->cut_count; c++) {

@@ -111,29 +111,6 @@ static void implicit_unturn(const double *u, const double *x, double *out) {
     for (int k = 0; k < 3; k++) out[k] = x[k] + 0.5 * once[k] + c * twice[k];
 }
 
-/* Weights of the rows, large against the mass that each moves. A row that moves little (redundant, or near a singular
-   position) is weighed as others of its kind: its multiplier is α / B times its error, and would be nothing but rounding. */
-static void implicit_weigh_rows(mb_view *m) {
-    const double least = 1e-2;
-    double most[MB_ROW_KINDS] = {0.0};
-    for (int32_t c = 0; c < m->cut_count; c++) {
-        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS, *path = m->paths + cut[MB_CUT_PATH] * MB_PATH_FIELDS;
-        for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
-            const int32_t row = cut[MB_CUT_ROW] + r, kind = m->rows[row * MB_ROW_FIELDS + MB_ROW_TYPE];
-            const double *j = m->jacobian + cut[MB_CUT_J] + r * cut[MB_CUT_PATHS];
-            double mobility = 0.0;
-            for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++)
-                mobility += j[n] * j[n] / m->mass_diagonal[m->permutation[path[n * MB_PATH_FIELDS + MB_PATH_V]]];
-            m->alpha[row] = mobility;
-            if (mobility > most[kind]) most[kind] = mobility;
-        }
-    }
-    for (int32_t k = 0; k < m->row_count; k++) {
-        const double mobility = fmax(m->alpha[k], least * most[m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE]]);
-        m->alpha[k] = mobility > 0.0 && isfinite(mobility) ? m->settings[MB_ALPHA] / mobility : 1.0;
-    }
-}
-
 /* S at the present poses, and its factors. Unknown is the turn at the end of the step, so that J is exact; what that does
    to the parts of M and ∂r/∂v concerns the columns of ball joints only. */
 static int implicit_factor(mb_view *m, const mb_scheme *scheme) {
@@ -141,7 +118,7 @@ static int implicit_factor(mb_view *m, const mb_scheme *scheme) {
     const int32_t n = m->nv;
     double *S = s->matrix;
     mb_mass(m);
-    implicit_weigh_rows(m);
+    mb_weigh_rows(m);
     for (int32_t k = 0; k < n * n; k++) S[k] = scheme->G * s->damping[k] + scheme->B * s->stiffness[k];
     for (int32_t k = 0; k < n; k++) {
         const int32_t r = m->permutation[n + k];

@@ -8,6 +8,12 @@ Conventions, for every part that reads this description:
 - Coordinates tell where j is as seen from i, so write the ground or the parent first.
 - The equations of motion are M q̈ + Φ_qᵀ λ = Q: the force of a joint on the system is -Φ_qᵀ λ.
   A row S then puts the force +λ on body i at p_i and -λ on body j.
+- The reaction of a joint, its `force` and `torque`, is what its own equations do to body j, in axes
+  of the world, about p_j: the wrench of the ideal joint. It has no part along the coordinates that
+  the joint leaves free and does no work on a joint that stands still; what drivers, motors,
+  springs, friction and stops do along these coordinates is not in it, and is told by themselves.
+  What passes through the joint in all is the sum of both: an effort on a length acts along its axis
+  at p_j, one on an angle about its axis. Where a loop was cut makes no difference.
 
 Base equations, by `Row.kind` [V 1.12-1.32]; vectors on the right are in axes of the world:
 

@@ -1,4 +1,4 @@
-"""Small motions about a pose at rest: matrices and natural motions; see `reduced`."""
+"""Small motions about a state: matrices and natural motions; see `reduced` and `moving`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import solve_triangular
 
 from ...errors import DiagramError
 from .analysis import find_coordinate
 from .equilibrium import Equilibrium, equilibrium
 from .manifold import Manifold, make_manifold
+from .moving import STILL as STILL_MOVING
+from .moving import compute_rates
 from .pose import Assembly
 from .reduced import STILL, compute_damping, compute_stiffness, reduce_pose
 from .rotations import Array
@@ -56,14 +58,14 @@ class Mode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Linearization:
-    """M_r p̈ + C_r ṗ + K_r p = r about a pose at rest.
+    """M_r p̈ + C_r ṗ + K_r p = r about a pose at rest, or about a motion.
 
     Attributes
     ----------
     mass, damping, stiffness
-        M_r, C_r and K_r.
+        M_r, C_r and K_r; about a motion C_r and K_r have its gyroscopic and centrifugal terms.
     residual
-        r; 0 in equilibrium.
+        r; 0 in equilibrium, and about a motion.
     basis
         V: velocity of the centre of mass and angular velocity of each body for unit ṗ, in world
         axes.
@@ -81,6 +83,8 @@ class Linearization:
     names: tuple[str, ...]
     coordinates: Array = field(repr=False)
     model: Manifold = field(repr=False)
+    still: float = field(default=STILL, repr=False)
+    """Eigenvalues below this part of the largest one count as 0."""
 
     @property
     def state_matrix(self) -> Array:
@@ -98,7 +102,7 @@ class Linearization:
         if not size:
             return []
         values, vectors = np.linalg.eig(self.state_matrix)
-        still = STILL * float(np.abs(values).max())
+        still = self.still * float(np.abs(values).max())
         found = []
         for value, vector in zip(values, vectors.T, strict=True):
             s = complex(value)
@@ -106,13 +110,15 @@ class Linearization:
                 shape = self._shape(vector[:size])
                 found.append(Mode(s, abs(s) / (2.0 * np.pi), -s.real / abs(s), shape))
         # Without stiffness 0 is an eigenvalue once or twice; the shapes are the kernel of K_r.
-        symmetric = 0.5 * (self.stiffness + self.stiffness.T)
-        ratios, shapes = eigh(symmetric, self.mass)
-        still = max(still**2, STILL**2 * float(np.abs(ratios).max()))
+        root = np.linalg.cholesky(self.mass)
+        half = solve_triangular(root, self.stiffness, lower=True)
+        scaled = solve_triangular(root, half.T, lower=True).T
+        _, ratios, shapes = np.linalg.svd(scaled)
+        still = max(still**2, self.still**2 * float(ratios.max()))
         loose = [
-            Mode(0j, 0.0, 0.0, self._shape(shape))
-            for ratio, shape in zip(ratios, shapes.T, strict=True)
-            if abs(ratio) <= still
+            Mode(0j, 0.0, 0.0, self._shape(solve_triangular(root.T, shape)))
+            for ratio, shape in zip(ratios, shapes, strict=True)
+            if ratio <= still
         ]
         return loose + sorted(found, key=lambda mode: (mode.frequency, -mode.damping))
 
@@ -141,7 +147,9 @@ def linearize(
         at = equilibrium(system, t)
     model = make_manifold(system)
     q, t = at.coordinates, at.time
-    model.hold(t)
+    moving = isinstance(at, Assembly) and bool(np.any(at.speeds))
+    if not moving:
+        model.hold(t)
     here = reduce_pose(model, t, q)
     basis = here.basis
     if coordinates is not None:
@@ -152,6 +160,22 @@ def linearize(
         raise DiagramError(
             f"`{system.name}` can move in a way that has no inertia, so it has no natural motion. "
             f"Give mass and inertia to the bodies that are free to move."
+        )
+    if isinstance(at, Assembly) and moving:
+        keys = [find_coordinate(system, name) for name in coordinates or ()]
+        by_place, by_rate = compute_rates(
+            model, t, q, at.speeds, here.basis, [(joint.name, number) for joint, number in keys]
+        )
+        return Linearization(
+            reduced,
+            -reduced @ by_rate,
+            -reduced @ by_place,
+            np.zeros(len(reduced)),
+            basis,
+            tuple(coordinates or ()),
+            q,
+            model,
+            STILL_MOVING,
         )
     return Linearization(
         reduced,

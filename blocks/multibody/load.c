@@ -167,9 +167,11 @@ void mb_start_turns(const mb_view *m, double t, double *q) {
     }
     for (int32_t k = 0; k < m->row_count; k++) {
         const int32_t *row = m->rows + k * MB_ROW_FIELDS;
+        double rate, second;
+        if (row[MB_ROW_TYPE] == MB_ROW_DRIVEN_ANGLE) m->turns[row[MB_ROW_A]] = mb_law(m, row[MB_ROW_VALUE], t, &rate, &second);
         if (row[MB_ROW_TYPE] != MB_ROW_DRIVER || !turns(m, row[MB_ROW_I])) continue;
         const double full = 6.283185307179586;
-        double rate, second, *angle = &q[row[MB_ROW_I]];
+        double *angle = &q[row[MB_ROW_I]];
         const double wanted = row[MB_ROW_B] * mb_law(m, row[MB_ROW_VALUE], t, &rate, &second);
         *angle += full * nearbyint((wanted - *angle) / full);
     }

@@ -97,6 +97,10 @@ class Manifold(AbstractModel):
         """Return q moved by δr and turned by δπ of each body, in world axes."""
         return q + by
 
+    def turn(self, directions: Array, u: Array) -> Array:
+        """Return ω × δπ of every body for each column of displacements, and 0 for δr."""
+        return np.zeros_like(directions)
+
     def equations(self, t: float, q: Array, u: Array) -> SpeedEquations:
         """Return the equations of motion in speeds, without rows of bodies."""
         n = self.basis(q)
@@ -207,6 +211,13 @@ class SpatialManifold(Manifold, EulerModel):
         turned /= np.linalg.norm(turned, axis=1)[:, None]
         moved: Array = np.hstack([old[:, :3] + step[:, :3], turned]).ravel()
         return moved
+
+    def turn(self, directions: Array, u: Array) -> Array:
+        """Return ω × δπ."""
+        blocks = directions.reshape(self.count, 6, -1)
+        turned = np.zeros_like(blocks)
+        turned[:, 3:] = np.cross(u.reshape(self.count, 6)[:, 3:, None], blocks[:, 3:], axis=1)
+        return turned.reshape(directions.shape)
 
 
 class PlanarManifold(Manifold, PlanarModel):

@@ -80,6 +80,14 @@ static const double *turning_of(const mb_view *m, int32_t marker, bool accelerat
     return link < 0 ? none : acceleration ? m->link[link].wd : m->link[link].w;
 }
 
+bool mb_measure_axis_on_first(const mb_view *m, int32_t measure) {
+    return m->measures[measure * MB_MEASURE_FIELDS + MB_MEASURE_ALONG] < 3;
+}
+
+void mb_measure_axis(const mb_view *m, int32_t measure, double *axis) {
+    measure_axis(m, m->measures + measure * MB_MEASURE_FIELDS, MB_MEASURE_ALONG, axis);
+}
+
 double mb_measure(const mb_view *m, int32_t measure, double t) {
     const int32_t *record = m->measures + measure * MB_MEASURE_FIELDS;
     double axis[3];
@@ -105,7 +113,7 @@ double mb_measure_rate(const mb_view *m, int32_t measure, double t, double *seco
     const double *wd_i = turning_of(m, i, true), *wd_j = turning_of(m, j, true);
     double axis[3], axis_rate[3], axis_second[3];
     measure_axis(m, record, MB_MEASURE_ALONG, axis);
-    const bool on_i = record[MB_MEASURE_ALONG] < 3;
+    const bool on_i = mb_measure_axis_on_first(m, measure);
     mb_cross(on_i ? w_i : w_j, axis, axis_rate);
     if (record[MB_MEASURE_TYPE] == MB_ANGLE) {
         double w[3], wd[3];
@@ -135,7 +143,7 @@ void mb_measure_push(const mb_view *m, int32_t measure, double t, double effort)
         axis[k] *= effort;
         opposite[k] = -axis[k];
     }
-    mb_marker_motion(m, record[MB_MEASURE_ALONG] < 3 ? j : i, t, P, NULL, NULL);
+    mb_marker_motion(m, mb_measure_axis_on_first(m, measure) ? j : i, t, P, NULL, NULL);
     if (record[MB_MEASURE_TYPE] == MB_LENGTH) {
         mb_push(m, i, P, opposite, NULL);
         mb_push(m, j, P, axis, NULL);

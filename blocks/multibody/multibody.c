@@ -201,13 +201,15 @@ static int multibody_check(const bl_block *b) {
     }
     for (int64_t k = 0; k < rows; k++) {
         const int32_t *row = b->i + head[MB_AT_ROWS] + k * MB_ROW_FIELDS;
-        if (!in_range(row[MB_ROW_TYPE], 0, MB_ROW_DRIVER + 1)) return 0;
-        if (row[MB_ROW_TYPE] == MB_ROW_DRIVER) {
+        const int32_t type = row[MB_ROW_TYPE];
+        if (!in_range(type, 0, MB_ROW_KINDS)) return 0;
+        if (type == MB_ROW_DRIVER) {
             if (!in_range(row[MB_ROW_I], 0, nq) || !in_range(row[MB_ROW_A], 0, nv) || (row[MB_ROW_B] != 1 && row[MB_ROW_B] != -1) ||
                 !in_range(row[MB_ROW_VALUE], 0, laws))
                 return 0;
-        } else if (!in_range(row[MB_ROW_I], 0, markers) || !in_range(row[MB_ROW_J], 0, markers) || !in_range(row[MB_ROW_A], 0, 3) ||
-                   !in_range(row[MB_ROW_B], 0, 3) || !in_range(row[MB_ROW_VALUE], 0, b->p_count)) {
+        } else if (!in_range(row[MB_ROW_I], 0, markers) || !in_range(row[MB_ROW_J], 0, markers) ||
+                   !in_range(row[MB_ROW_A], 0, mb_is_driver(type) ? measures : 3) || !in_range(row[MB_ROW_B], 0, 3) ||
+                   !in_range(row[MB_ROW_VALUE], 0, mb_is_driver(type) ? laws : b->p_count)) {
             return 0;
         }
     }
@@ -221,7 +223,7 @@ static int multibody_check(const bl_block *b) {
             return 0;
         for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) { /* a driver has a closure of its own */
             const int32_t *row = b->i + head[MB_AT_ROWS] + (row_used + r) * MB_ROW_FIELDS;
-            if (row[MB_ROW_TYPE] == MB_ROW_DRIVER && cut[MB_CUT_ROWS] != 1) return 0;
+            if (mb_is_driver(row[MB_ROW_TYPE]) && cut[MB_CUT_ROWS] != 1) return 0;
         }
         row_used += cut[MB_CUT_ROWS];
     }
@@ -308,31 +310,42 @@ static int multibody_init(bl_block *b, double t) {
     return BL_OK;
 }
 
-/* The wrench that a joint passes to the body of its second marker: through a tree joint from the recursion, through a
-   closure from its multipliers. The torque is about that marker. Below zero, `marker` is -1 - its number and says that the
-   tree runs from the second body to the first. */
+/* Takes out of the wrench through a tree joint, about its second marker, what acts along the coordinates of the joint: efforts
+   of drivers and loads. The chain of the joint ends at the link `last`; those before it carry no body. */
+static void take_out_efforts(const mb_view *m, int32_t last, double *F, double *N) {
+    for (int32_t l = last; l >= 0; l = m->links[l * MB_LINK_FIELDS + MB_LINK_PARENT]) {
+        const double *axis = m->link[l].axis;
+        if (l != last && m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] >= 0) return;
+        switch (m->links[l * MB_LINK_FIELDS + MB_LINK_TYPE]) {
+            case MB_REVOLUTE: mb_axpy(-mb_dot(axis, N), axis, N); break;
+            case MB_PRISMATIC: mb_axpy(-mb_dot(axis, F), axis, F); break;
+            case MB_SPHERICAL: memset(N, 0, 3 * sizeof(double)); break;
+            default: break;
+        }
+    }
+}
+
+/* What the constraint of a joint, without the efforts on its coordinates, does to the body of its second marker: of a tree joint
+   from the recursion, of a closure from its multipliers. The torque is about that marker. Below zero, `marker` is -1 - its number
+   and says that the tree runs from the second body to the first. */
 static void reaction(mb_view *m, int32_t index, int32_t marker, int torque, double *out) {
-    double F[3] = {0, 0, 0}, N[3] = {0, 0, 0}, P[3], arm[3];
+    double F[3] = {0, 0, 0}, N[3] = {0, 0, 0};
     const double sign = marker < 0 ? -1.0 : 1.0;
-    mb_marker_place(m, marker < 0 ? -1 - marker : marker, P);
     if (index < m->link_count) {
         const mb_link_state *s = &m->link[index];
+        double P[3], arm[3];
+        mb_marker_place(m, marker < 0 ? -1 - marker : marker, P);
         mb_copy(s->F, F);
         mb_copy(s->N, N);
         mb_sub(s->p, P, arm);
         mb_add_cross(arm, F, N);
+        take_out_efforts(m, index, F, N);
     } else {
         const int32_t *cut = m->cuts + (index - m->link_count) * MB_CUT_FIELDS;
-        const mb_cut_state *at = &m->cut_state[index - m->link_count];
         for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
             const mb_row_state *row = &m->row_state[k];
-            const double l = -m->lambda[k];
-            double moment[3];
-            mb_axpy(l, row->F, F);
-            mb_sub(at->P_j, P, arm);
-            mb_cross(arm, row->F, moment);
-            mb_axpy(l, moment, N);
-            mb_axpy(l, row->N_j, N);
+            mb_axpy(-m->lambda[k], row->F, F);
+            mb_axpy(-m->lambda[k], row->N_j, N);
         }
     }
     for (int k = 0; k < 3; k++) out[k] = sign * (torque ? N[k] : F[k]);
@@ -443,7 +456,7 @@ static int multibody_output(bl_block *b, double t) {
             case MB_OUT_CLOSURE: {
                 double most = 0.0;
                 for (int32_t r = 0; r < m.row_count; r++)
-                    if (m.rows[r * MB_ROW_FIELDS + MB_ROW_TYPE] != MB_ROW_DRIVER) most = fmax(most, fabs(m.phi[r]));
+                    if (!mb_is_driver(m.rows[r * MB_ROW_FIELDS + MB_ROW_TYPE])) most = fmax(most, fabs(m.phi[r]));
                 *y = most;
                 break;
             }

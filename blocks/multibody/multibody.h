@@ -18,7 +18,8 @@
 #include "blocks/multibody/vector.h"
 
 enum { MB_FIXED, MB_REVOLUTE, MB_PRISMATIC, MB_SPHERICAL };           /* elementary joints, about or along z */
-enum { MB_ROW_POINT, MB_ROW_D1, MB_ROW_D2, MB_ROW_DISTANCE, MB_ROW_DRIVER, MB_ROW_KINDS }; /* base constraints */
+enum { MB_ROW_POINT, MB_ROW_D1, MB_ROW_D2, MB_ROW_DISTANCE,                              /* base constraints */
+       MB_ROW_DRIVER, MB_ROW_DRIVEN_LENGTH, MB_ROW_DRIVEN_ANGLE, MB_ROW_KINDS }; /* of a tree coordinate; of a measure */
 
 /* Integers of one record in each table. */
 enum { MB_LINK_PARENT, MB_LINK_TYPE, MB_LINK_Q, MB_LINK_V, MB_LINK_BODY, MB_LINK_BASE, MB_LINK_TURN,
@@ -141,6 +142,8 @@ typedef struct {
 
 enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
 
+static inline bool mb_is_driver(int32_t row_type) { return row_type >= MB_ROW_DRIVER; }
+
 /* Where everything lies; the same walk gives the sizes of memory and work space. */
 void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch);
 
@@ -165,6 +168,7 @@ void mb_jacobian_times(const mb_view *m, const double *x, double *out);
 void mb_add_jacobian_transposed(const mb_view *m, const double *rows, double scale, double *out);
 
 /* factor.c */
+void mb_weigh_rows(mb_view *m);
 void mb_build_k(mb_view *m);
 int mb_factor(mb_view *m);
 void mb_solve(const mb_view *m, double *x);
@@ -184,6 +188,9 @@ void mb_marker_axes(const mb_view *m, int32_t marker, double *R);
 void mb_marker_laws(const mb_view *m, int32_t marker, double t, double *P, double *V, double *A);
 /* A marker's place with what its laws do, its velocity and acceleration; V and A may be NULL. */
 void mb_marker_motion(const mb_view *m, int32_t marker, double t, double *P, double *V, double *A);
+/* The axis along or about which it is measured, in world axes, and whether the body of its first marker carries that. */
+void mb_measure_axis(const mb_view *m, int32_t measure, double *axis);
+bool mb_measure_axis_on_first(const mb_view *m, int32_t measure);
 double mb_measure(const mb_view *m, int32_t measure, double t);
 double mb_measure_rate(const mb_view *m, int32_t measure, double t, double *second);
 void mb_measure_push(const mb_view *m, int32_t measure, double t, double effort);
@@ -194,7 +201,7 @@ void mb_keep_turns(mb_view *m, double t, const double *q);
 void mb_push(const mb_view *m, int32_t marker, const double *P, const double *F, const double *N);
 /* A coordinate of a joint from that of the tree, by its sign of MB_FORCE_EXTRA. */
 double mb_coordinate(int32_t sign, double q);
-/* Chooses the turn that angles start in: that of their driver; else between -π and π, also if the tree is a quarter turn ahead. */
+/* Chooses the turn that angles start in, of the tree and measured: that of their driver; else between -π and π, also if the tree is a quarter turn ahead. */
 void mb_start_turns(const mb_view *m, double t, double *q);
 void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double *joint_force);
 double mb_potential_energy(const mb_view *m, double t, const double *q);

@@ -14,7 +14,7 @@ from ...errors import DiagramError, name_list, suggest
 from ..block import NativeBlock
 from ..ports import CONTINUOUS, EVERY_TICK, Parameter, Port, parameter
 from .bodies import Body, Marker
-from .forces import Bushing, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
+from .forces import Bushing, Driver, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
 from .given_pose import check_pose
 from .joints import ANGLE, Coordinate, Joint, Row
 from .law_table import LawTable
@@ -22,7 +22,7 @@ from .rotations import Array, quaternion_from_rotation
 from .system import System
 from .tree import SPEEDS, Tree, find_pattern, grow_tree
 
-_POINT, _D1, _D2, _DISTANCE, _DRIVER = range(5)
+_POINT, _D1, _D2, _DISTANCE, _DRIVER, _DRIVEN_LENGTH, _DRIVEN_ANGLE = range(7)
 _FORCE, _TORQUE, _SPRING, _BUSHING, _JOINT_SPRING, _FRICTION, _STOP, _JOINT_EFFORT = range(8)
 _AXES = {"world": 0, "body": 1, "marker": 2}
 _AXIS = {f"{axis}_{side}": n for n, (side, axis) in enumerate(product("ij", "fgh"))}
@@ -64,8 +64,11 @@ class Plant(NativeBlock):
 
     Made by `System.block`. Inputs are the `Input` laws of the mechanism and whatever numbers are
     named in `inputs`; what drives or moves has inputs for its rate and acceleration too, see
-    `Input`. The potential energy is that of weight, of springs with a constant stiffness, of stops
-    and of bushings; actuators and springs whose stiffness is a law keep none.
+    `Input`. ``force`` and ``torque`` of a joint are those of the ideal joint on its second body, in
+    world axes, about its marker there; efforts on its coordinates are not in them, see `joints`.
+    What a driver gives is its ``effort``. The potential energy is that of weight, of springs with a
+    constant stiffness, of stops and of bushings; actuators and springs whose stiffness is a law
+    keep none.
 
     In the diagram's own steps the states are the coordinates and speeds of a tree of joints; loops
     are closed exactly after every step.
@@ -116,6 +119,7 @@ class Plant(NativeBlock):
         radius = _read_integrator(integrator, own, spectral_radius)
         if own:
             self.kernel = "multibody_own_step"  # type: ignore[misc]
+        self.memory_holds = not own  # what init works out, and the turns that angles have made
         self.system = system
         writer = _Writer(system, list(inputs), list(outputs), own, substeps, radius)
         if radius is not None and writer.tree.nv > _LARGEST_IMPLICIT:
@@ -440,14 +444,17 @@ class _Writer:
             cuts.append((first, len(joint.rows)))
             paths.append(self._path(joint))
         for driver in self.system.drivers:
-            at = self.tree.coordinates[driver.joint.name, driver.coordinate]
-            law = self.laws.add(
-                f"{driver.name}.motion", driver.law, moves=True, shift=at.offset != 0.0
-            )
+            at = self.tree.coordinates.get((driver.joint.name, driver.coordinate))
+            shift = at is not None and at.offset != 0.0
+            law = self.laws.add(f"{driver.name}.motion", driver.law, moves=True, shift=shift)
             self.row_of_driver[driver.name] = len(rows)
             cuts.append((len(rows), 1))
-            rows.append([_DRIVER, at.q, 0, at.v, at.sign, law])
-            paths.append([[at.v, at.link, 0, 1]])
+            if at is None:
+                rows.append(self._measured_driver(driver, law))
+                paths.append(self._path(driver.joint))
+            else:
+                rows.append([_DRIVER, at.q, 0, at.v, at.sign, law])
+                paths.append([[at.v, at.link, 0, 1]])
         return rows, cuts, paths
 
     def _row(self, joint: Joint, row: Row, i: int, j: int) -> list[int]:
@@ -461,6 +468,12 @@ class _Writer:
         if row.kind == "SS":
             return [_DISTANCE, i, j, 0, 0, self._place[f"{joint.name}.length"]]
         return [_D1, i, j, 0, 1, 0]  # no turn in the plane: f_i at right angles to g_j
+
+    def _measured_driver(self, driver: Driver, law: int) -> list[int]:
+        """The row of a driver whose joint closes a loop, so that its coordinate is measured."""
+        measure = -1 - self._coordinate(driver.joint, driver.coordinate).q
+        angle, i, j = self._measures[measure][:3]
+        return [_DRIVEN_ANGLE if angle else _DRIVEN_LENGTH, i, j, measure, 0, law]
 
     def _path(self, joint: Joint) -> list[list[int]]:
         """The speeds between the two bodies of a cut joint; common ancestors move both alike."""
@@ -618,7 +631,7 @@ class _Writer:
                 index = len(self.tree.links) + self.tree.cuts.index(joint)
             marker = self._marker(joint.second, joint.frame_j)
             kind, unit = (_OUT_FORCE, "N") if what == "force" else (_OUT_TORQUE, "N.m")
-            doc = f"{what} through {joint.name}, on its second body, in world axes"
+            doc = f"{what} of the ideal joint {joint.name} on its second body, in world axes"
             sign = -1 if self._reversed(joint) else 1
             return kind, index, marker if sign > 0 else -1 - marker, 3, unit, doc
         for number, coordinate in enumerate(joint.coordinates):

@@ -308,15 +308,18 @@ class System(JointMethods, ForceMethods):
         *,
         coordinates: Sequence[str] | None = None,
     ) -> Linearization:
-        """Return M_r p̈ + C_r ṗ + K_r p = r of small motions about a pose at rest.
+        """Return M_r p̈ + C_r ṗ + K_r p = r of small motions about a pose or about a motion.
 
-        Velocities of the description are not used, so that there are no gyroscopic terms. Drivers
-        and moving markers stand still.
+        About a pose at rest drivers and moving markers stand still. About a motion all terms of its
+        velocities are in C_r and K_r: gyroscopic, centrifugal, of drivers, of forces. If it is
+        steady as seen from the world, such as that of a round rotor that spins, the matrices hold
+        for good, else for that instant.
 
         Parameters
         ----------
         at
-            The pose; the equilibrium if not given.
+            The pose at rest, `equilibrium()` if not given; or `assemble()`, which is a motion if
+            the description or drivers give it velocities.
         coordinates
             Paths of joint coordinates to be p, one for each degree of freedom. Without them p are
             orthonormal combinations of the speeds of bodies.
@@ -326,7 +329,10 @@ class System(JointMethods, ForceMethods):
         return linearize(self, at, coordinates)
 
     def modes(self, at: Equilibrium | Assembly | None = None) -> list[Mode]:
-        """Return natural frequencies, damping and shapes about a pose; see `linearize`."""
+        """Return natural frequencies, damping and shapes about a state; see `linearize`.
+
+        ``modes(s.assemble())`` of a rotor that was given an angular velocity are its whirls.
+        """
         return self.linearize(at).modes()
 
     def largest_stable_step(self) -> float:

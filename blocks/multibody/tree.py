@@ -193,25 +193,20 @@ def grow_tree(system: System) -> Tree:
 
 
 def _driven_joints(system: System, usable: list[Joint]) -> set[str]:
-    """Names of joints with drivers: these must be in the tree."""
+    """Names of joints with drivers that the tree takes first: there a driver is one number.
+
+    It cannot take those at markers that move by a law, nor all of a loop; the coordinates of these
+    are measured between their markers.
+    """
     groups = nx.utils.UnionFind([system.ground, *system.bodies])
     driven: set[str] = set()
     for driver in system.drivers:
         joint = driver.joint
-        if joint not in usable:
-            raise DiagramError(
-                f"driver `{driver.name}` acts on joint `{joint.name}`, one of whose markers moves "
-                f"by a law: let either the law or the driver prescribe the motion."
-            )
-        if joint.name in driven:
+        if joint.name in driven or joint not in usable:
             continue
-        if groups[joint.first.body] == groups[joint.second.body]:
-            raise DiagramError(
-                f"driver `{driver.name}` acts on joint `{joint.name}`, which closes a loop of "
-                f"joints that are all driven. Leave one of them free."
-            )
-        groups.union(joint.first.body, joint.second.body)
-        driven.add(joint.name)
+        if groups[joint.first.body] != groups[joint.second.body]:
+            groups.union(joint.first.body, joint.second.body)
+            driven.add(joint.name)
     return driven
 
 

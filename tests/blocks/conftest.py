@@ -1,4 +1,4 @@
-"""One block alone, fed with arrays."""
+"""One block alone, fed with arrays or with functions of time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from biella import Diagram, simulate
-from biella.blocks import AbstractBlock
+from biella.blocks import AbstractBlock, PythonBlock
 from biella.blocks.playback import Playback
+from biella.blocks.ports import Port
 
 RunBlock = Callable[..., NDArray[np.float64]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_block() -> RunBlock:
     """Return a function that gives the output of a block for inputs given tick by tick.
 
@@ -41,5 +42,55 @@ def run_block() -> RunBlock:
         named = {f"block.{name}": value for name, value in (parameters or {}).items()}
         until = start + (ticks - 1) * step
         return simulate(diagram, until, record=["block"], parameters=named)["block"]
+
+    return run
+
+
+class Follow(PythonBlock):
+    """y = f(t), also in minor steps; with a period, held between its hits."""
+
+    def __init__(
+        self, function: Callable[[float], Any], *, period: float | None = None, kind: Any = "real"
+    ) -> None:
+        self.function = function
+        width = np.size(function(0.0))
+        super().__init__(outputs=[Port("y", width=width, kind=kind)], period=period)
+
+    def output(self, t: float, x: Any, u: Any) -> Any:
+        return self.function(t)
+
+
+@pytest.fixture(scope="session")
+def follow() -> type[Follow]:
+    """Return the class of blocks that follow a function of time."""
+    return Follow
+
+
+@pytest.fixture(scope="session")
+def sample() -> Callable[[Any, float], Callable[[float], Any]]:
+    """Return a function that makes a function of time of values at the ticks."""
+    return lambda values, step: lambda t: values[min(round(t / step), len(values) - 1)]
+
+
+@pytest.fixture(scope="session")
+def run() -> Callable[..., tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Return a function that gives (t, y) of one block whose inputs are functions of time."""
+
+    def run(
+        block: AbstractBlock,
+        inputs: Mapping[str, Callable[[float], Any]],
+        *,
+        until: float,
+        step: float = 1e-2,
+        solver: str = "rk4",
+        held: bool = False,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        d = Diagram(step=step, solver=solver)
+        d.add(block, name="block")
+        for name, function in inputs.items():
+            source = d.add(Follow(function, period=step if held else None), name=f"of {name}")
+            d.connect(source, block[name])
+        result = simulate(d, until, record=["block.y"], progress=False)
+        return result.t, result["block.y"]
 
     return run

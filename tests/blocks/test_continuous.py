@@ -17,51 +17,14 @@ from biella.blocks import Constant, Gain, NativeBlock, PythonBlock
 from biella.blocks.continuous import Derivative, Integrator
 from biella.blocks.delay import TransportDelay
 from biella.blocks.linear import StateSpace, TransferFunction, ZeroPole
-from biella.blocks.ports import Port
 
 pytestmark = pytest.mark.engine
 
 Array = npt.NDArray[np.float64]
+Run = Callable[..., tuple[Array, Array]]
+Sample = Callable[[Any, float], Callable[[float], Any]]
 EXPLICIT = ("euler", "heun", "rk3", "rk4", "dopri5")
 SOLVERS = (*EXPLICIT, "backward_euler", "trapezoidal")
-
-
-class Follow(PythonBlock):
-    """y = f(t), also in minor steps; with a period, held between its hits."""
-
-    def __init__(
-        self, function: Callable[[float], Any], *, period: float | None = None, kind: Any = "real"
-    ) -> None:
-        self.function = function
-        width = np.size(function(0.0))
-        super().__init__(outputs=[Port("y", width=width, kind=kind)], period=period)
-
-    def output(self, t: float, x: Any, u: Any) -> Any:
-        return self.function(t)
-
-
-def run(
-    block: NativeBlock,
-    inputs: dict[str, Callable[[float], Any]],
-    *,
-    until: float,
-    step: float = 1e-2,
-    solver: str = "rk4",
-    held: bool = False,
-) -> tuple[Array, Array]:
-    """Return (t, y) of one block whose inputs are functions of time."""
-    d = Diagram(step=step, solver=solver)
-    d.add(block, name="block")
-    for name, function in inputs.items():
-        source = d.add(Follow(function, period=step if held else None), name=f"of {name}")
-        d.connect(source, block[name])
-    result = simulate(d, until, record=["block.y"], progress=False)
-    return result.t, result["block.y"]
-
-
-def sample(values: Any, step: float) -> Callable[[float], Any]:
-    """Return the function of time that has `values` at the ticks."""
-    return lambda t: values[min(round(t / step), len(values) - 1)]
 
 
 class TestIntegrator:
@@ -70,7 +33,7 @@ class TestIntegrator:
         assert Integrator(limits=(0, 1)).kernel == "full_integrator"
 
     @pytest.mark.parametrize("options", [{}, {"limits": (-np.inf, np.inf)}])
-    def test_polynomial_is_exact(self, options: dict[str, Any]) -> None:
+    def test_polynomial_is_exact(self, options: dict[str, Any], run: Run) -> None:
         # RK4 is Simpson's rule for dx/dt = u(t): exact for cubics up to rounding.
         t, y = run(Integrator(2.0, **options), {"u": lambda t: 4 * t**3}, until=1.0)
         np.testing.assert_allclose(y, 2.0 + t**4, rtol=0, atol=1e-13)
@@ -81,7 +44,7 @@ class TestIntegrator:
         assert d.compile().signals["x.y"].unit == "m"
 
     @pytest.mark.parametrize("solver", SOLVERS)
-    def test_limits(self, solver: str) -> None:
+    def test_limits(self, solver: str, run: Run, sample: Sample) -> None:
         # u is held, so every solver is exact but for Newton's tolerance: x+ = clip(x + h u).
         # The limits are not multiples of h u, so a step that would pass one is cut short.
         u = np.array([[1.0, -2.0]] * 30 + [[-1.5, 2.5]] * 40 + [[3.0, 0.0]] * 30)
@@ -94,7 +57,7 @@ class TestIntegrator:
             x = np.clip(x + step * value, [-0.123, -0.101], [0.105, 0.333])
         np.testing.assert_allclose(y[:-1], expected, rtol=0, atol=1e-12)
 
-    def test_limit_is_left_within_the_step_in_which_u_turns(self) -> None:
+    def test_limit_is_left_within_the_step_in_which_u_turns(self, run: Run) -> None:
         # At t = 0.5 x is at its limit and u = 0.505 - t still pushes; within the step it turns.
         # RK4 sees u at both ends and, twice, in the middle, where it is zero: x falls by h/6 0.005.
         _, y = run(Integrator(0.2, limits=(-1, 0.2)), {"u": lambda t: 0.505 - t}, until=0.6)
@@ -125,13 +88,15 @@ class TestIntegrator:
             instance.run(3)
             assert instance.states.tolist() == [0.25]
 
-    def test_start_beyond_a_limit_is_put_on_it(self) -> None:
+    def test_start_beyond_a_limit_is_put_on_it(self, run: Run) -> None:
         _, y = run(Integrator(9.0, limits=(-1, 1)), {"u": lambda t: 0.0}, until=0.02)
         assert (y == 1.0).all()
 
     @pytest.mark.parametrize("solver", EXPLICIT)
     @pytest.mark.parametrize("edge", ["rising", "falling", "either", "level"])
-    def test_reset_shows_at_its_tick_and_never_within_a_step(self, edge: str, solver: str) -> None:
+    def test_reset_shows_at_its_tick_and_never_within_a_step(
+        self, edge: str, solver: str, follow: Any
+    ) -> None:
         # The reset signal crosses zero between ticks; what integrates y must see that only at the
         # next tick. Reference: the same method written out over (x, its integral), resets at ticks.
         step, ticks = 0.05, 100
@@ -141,8 +106,8 @@ class TestIntegrator:
 
         d = Diagram(step=step, solver=solver)
         x = d.add(Integrator(0.7, reset=edge), name="x")  # type: ignore[arg-type]
-        d.connect(d.add(Follow(np.cos), name="u"), x["u"])
-        d.connect(d.add(Follow(reset), name="r"), x["reset"])
+        d.connect(d.add(follow(np.cos), name="u"), x["u"])
+        d.connect(d.add(follow(reset), name="r"), x["reset"])
         d.connect(x, d.add(Integrator(), name="area"))
         result = simulate(d, ticks * step, progress=False)
 
@@ -166,17 +131,17 @@ class TestIntegrator:
         np.testing.assert_allclose(result["area.y"], np.array(expected)[:, 1], rtol=0, atol=1e-13)
         assert np.count_nonzero(result["x.y"] == 0.7) > 2
 
-    def test_reset_that_is_on_from_the_start(self) -> None:
+    def test_reset_that_is_on_from_the_start(self, run: Run) -> None:
         for edge, second in (("rising", 0.01), ("level", 0.0)):
             block = Integrator(reset=edge)  # type: ignore[arg-type]
             _, y = run(block, {"u": lambda t: 1.0, "reset": lambda t: 1.0}, until=0.01)
             np.testing.assert_allclose(y, [0.0, second], rtol=1e-15)
 
-    def test_boolean_may_reset(self) -> None:
+    def test_boolean_may_reset(self, follow: Any) -> None:
         d = Diagram()
         x = d.add(Integrator(reset="rising"), name="x")
         d.connect(d.add(Constant(1.0)), x["u"])
-        d.connect(d.add(Follow(lambda t: float(t >= 0.005), kind="boolean"), name="b"), x["reset"])
+        d.connect(d.add(follow(lambda t: float(t >= 0.005), kind="boolean"), name="b"), x["reset"])
         y = simulate(d, 0.01, progress=False)["x.y"]
         np.testing.assert_allclose(y, [*np.arange(5) * 1e-3, *np.arange(6) * 1e-3], atol=1e-15)
 
@@ -194,7 +159,7 @@ class TestIntegrator:
             instance.set("go", 0.0)  # nothing is committed before the tick is left
             assert instance.get("x.y") == 1.0
 
-    def test_initial_port_gives_the_first_value_and_that_after_a_reset(self) -> None:
+    def test_initial_port_gives_the_first_value_and_that_after_a_reset(self, run: Run) -> None:
         step = 0.1
         block = Integrator(reset="rising", initial_port=True)
         inputs: dict[str, Callable[[float], Any]] = {
@@ -208,7 +173,7 @@ class TestIntegrator:
         second += [23.0, 22.9, 22.8, 22.7, 27.0, 26.9]
         np.testing.assert_allclose(y, np.transpose([first, second]), atol=1e-13)
 
-    def test_initial_port_alone(self) -> None:
+    def test_initial_port_alone(self, run: Run) -> None:
         block = Integrator(initial_port=True, limits=(0.0, 2.0))
         _, y = run(block, {"u": lambda t: 1.0, "initial": lambda t: 1.985 + t}, until=0.04)
         np.testing.assert_allclose(y, [1.985, 1.995, 2.0, 2.0, 2.0], atol=1e-14)
@@ -299,7 +264,7 @@ def explicit_step(
 
 
 class TestDerivative:
-    def test_of_a_ramp(self) -> None:
+    def test_of_a_ramp(self, run: Run) -> None:
         # y = slope (1 - exp(-t/tau)), as x starts from u(0). RK4 with h/tau = 0.1: each step
         # replaces exp(-0.1) by its series to the 4th power, off by 0.1^5/120 = 8.3e-8; the largest
         # sum of that over steps is 8.3e-8 max(n exp(-0.1 (n-1))) = 3.4e-7 of the slope.
@@ -307,12 +272,12 @@ class TestDerivative:
         assert y[0] == 0.0
         np.testing.assert_allclose(y, 3.0 * (1 - np.exp(-t / 0.1)), rtol=0, atol=1.1e-6)
 
-    def test_given_start(self) -> None:
+    def test_given_start(self, run: Run) -> None:
         t, y = run(Derivative(0.1, initial=[1.0, 5.0]), {"u": lambda t: [5.0, 5.0]}, until=1.0)
         np.testing.assert_allclose(y[:, 0], 40.0 * np.exp(-t / 0.1), rtol=0, atol=40 * 3.5e-7)
         assert (y[:, 1] == 0).all()
 
-    def test_is_s_over_one_plus_tau_s(self) -> None:
+    def test_is_s_over_one_plus_tau_s(self, run: Run, sample: Sample) -> None:
         u = np.random.default_rng(1).standard_normal(200)
         step = 0.01
         _, y = run(Derivative(0.2, initial=0.0), {"u": sample(u, step)}, until=1.99, held=True)
@@ -331,7 +296,7 @@ class TestDerivative:
 
 
 class TestTransportDelay:
-    def test_whole_steps_give_the_samples_themselves(self) -> None:
+    def test_whole_steps_give_the_samples_themselves(self, run: Run, sample: Sample) -> None:
         step = 0.1  # 0.1 n is rounded, and so is 0.7 / 0.1
         u = np.random.default_rng(4).standard_normal((300, 2))
         block = TransportDelay(0.7, [8.0, 9.0])
@@ -340,24 +305,24 @@ class TestTransportDelay:
         assert np.array_equal(y[7:], u[:-7])
 
     @pytest.mark.parametrize("delay", [0.01, 0.0137, 0.1, 0.3333])
-    def test_ramp_is_exact(self, delay: float) -> None:
+    def test_ramp_is_exact(self, delay: float, run: Run) -> None:
         t, y = run(TransportDelay(delay, -1.0), {"u": lambda t: 2.0 + 3.0 * t}, until=1.0)
         arrived = t >= delay - 1e-9
         np.testing.assert_allclose(y[arrived], 2 + 3 * (t[arrived] - delay), rtol=0, atol=1e-12)
         assert (y[~arrived] == -1.0).all()
 
-    def test_sine_within_interpolation_error(self) -> None:
+    def test_sine_within_interpolation_error(self, run: Run) -> None:
         # h^2 max|u''| / 8 = 1e-4 * 25 / 8
         t, y = run(TransportDelay(0.1234), {"u": lambda t: np.sin(5 * t)}, until=3.0)
         late = t > 0.13
         error = np.abs(y[late] - np.sin(5 * (t[late] - 0.1234)))
         assert 1e-4 < error.max() <= 25e-4 / 8
 
-    def test_within_steps(self) -> None:
+    def test_within_steps(self, follow: Any) -> None:
         # RK4 integrates the lines of a delayed ramp exactly only if minor steps follow them.
         d = Diagram(step=0.01)
         delay = d.add(TransportDelay(0.0234, 0.0), name="delay")
-        d.connect(d.add(Follow(lambda t: 2.0 * t), name="u"), delay)
+        d.connect(d.add(follow(lambda t: 2.0 * t), name="u"), delay)
         d.connect(delay, d.add(Integrator(), name="area"))
         result = simulate(d, 1.0, progress=False)
         at = result.t > 0.035
@@ -383,7 +348,7 @@ class TestTransportDelay:
 
     @settings(max_examples=20, deadline=None)
     @given(st.integers(1, 40), st.floats(1.0, 30.0), st.sampled_from(EXPLICIT))
-    def test_time_shift(self, by: int, steps: float, solver: str) -> None:
+    def test_time_shift(self, run: Run, sample: Sample, by: int, steps: float, solver: str) -> None:
         # A delayed input gives the delayed output. Rounding of t, 1e-16, moves the point between
         # two samples by 1e-14 steps. The input starts from what was before, so without a jump.
         step = 0.01
@@ -400,25 +365,25 @@ class TestTransportDelay:
             respond(shifted, 79 + by)[by:], respond(u, 79), rtol=0, atol=1e-12
         )
 
-    def test_delay_may_be_set_up_to_the_longest(self) -> None:
+    def test_delay_may_be_set_up_to_the_longest(self, follow: Any) -> None:
         d = Diagram(step=0.01)
         delay = d.add(TransportDelay(0.02, longest=0.5), name="delay")
-        d.connect(d.add(Follow(lambda t: t), name="u"), delay)
+        d.connect(d.add(follow(lambda t: t), name="u"), delay)
         with d.compile().start() as instance:
             instance.run(200)
             for seconds, shown in ((0.3, 0.3), (0.5, 0.5), (0.013, 0.013), (0.0, 0.01), (9.0, 0.5)):
                 instance.set("delay.delay", seconds)
                 assert instance.get("delay.y") == pytest.approx(2.0 - shown, abs=1e-9)
 
-    def test_stands_still_with_its_subsystem(self) -> None:
+    def test_stands_still_with_its_subsystem(self, follow: Any) -> None:
         inner = Diagram("inner", step=0.01)
         delay = inner.add(TransportDelay(0.03), name="delay")
         inner.connect(inner.input("u"), delay)
         inner.output("y", delay)
         d = Diagram(step=0.01)
         sub = d.add(Subsystem(inner, enable=True), name="sub")
-        d.connect(d.add(Follow(lambda t: 1.0 + round(t / 0.01), period=0.01), name="u"), sub["u"])
-        on = d.add(Follow(lambda t: float(not 5 <= round(t / 0.01) < 9), kind="boolean"), name="on")
+        d.connect(d.add(follow(lambda t: 1.0 + round(t / 0.01), period=0.01), name="u"), sub["u"])
+        on = d.add(follow(lambda t: float(not 5 <= round(t / 0.01) < 9), kind="boolean"), name="on")
         d.connect(on, sub["enable"])
         y = simulate(d, 0.15, progress=False)["sub.delay.y"]
         # Ticks 5 to 8 do not count: at tick 9 the newest sample is that of tick 4.
@@ -473,12 +438,14 @@ REMEMBERING: dict[str, Callable[[], NativeBlock]] = {
 
 @pytest.mark.parametrize("solver", ["rk4", "trapezoidal"])
 @pytest.mark.parametrize("make", REMEMBERING.values(), ids=REMEMBERING)
-def test_restored_run_is_the_same_bits(make: Callable[[], NativeBlock], solver: str) -> None:
+def test_restored_run_is_the_same_bits(
+    make: Callable[[], NativeBlock], solver: str, follow: Any
+) -> None:
     block = make()
     d = Diagram(step=0.01, solver=solver)
     d.add(block, name="block")
     for k, name in enumerate(block.input_index):
-        d.connect(d.add(Follow(lambda t, k=k: wavy(t + k)), name=f"of {name}"), block[name])
+        d.connect(d.add(follow(lambda t, k=k: wavy(t + k)), name=f"of {name}"), block[name])
     d.connect(block["y"], d.add(Integrator(), name="area"))
     plan = d.compile()
 
@@ -508,13 +475,15 @@ def test_restored_run_is_the_same_bits(make: Callable[[], NativeBlock], solver: 
 
 @pytest.mark.parametrize("junk", [np.nan, np.inf, -np.inf, -1.0, 1e300, 0.5, 2.0**31, 2.0**53])
 @pytest.mark.parametrize("make", REMEMBERING.values(), ids=REMEMBERING)
-def test_hostile_memory_is_harmless(make: Callable[[], NativeBlock], junk: float) -> None:
+def test_hostile_memory_is_harmless(
+    make: Callable[[], NativeBlock], junk: float, follow: Any
+) -> None:
     # A serialised state may hold anything where a kernel keeps a flag or a place in a ring.
     block = make()
     d = Diagram(step=0.01)
     d.add(block, name="block")
     for name in block.input_index:
-        d.connect(d.add(Follow(wavy), name=f"of {name}"), block[name])
+        d.connect(d.add(follow(wavy), name=f"of {name}"), block[name])
     with d.compile().start() as instance:
         instance.run(10)
         kept = instance.save()

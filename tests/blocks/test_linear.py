@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import linalg, signal
 
 from biella import Diagram, DiagramError, simulate
-from biella.blocks import Constant, NativeBlock, PythonBlock, UnitDelay
+from biella.blocks import Constant, PythonBlock, UnitDelay
 from biella.blocks.linear import (
     FIR,
     DiscreteStateSpace,
@@ -23,50 +23,13 @@ from biella.blocks.linear import (
     TransferFunction,
     ZeroPole,
 )
-from biella.blocks.ports import Port
 from biella.blocks.realisation import realise_chain, scale
 
 pytestmark = pytest.mark.engine
 
 Array = npt.NDArray[np.float64]
-
-
-class Follow(PythonBlock):
-    """y = f(t), also in minor steps; with a period, held between its hits."""
-
-    def __init__(
-        self, function: Callable[[float], Any], *, period: float | None = None, kind: Any = "real"
-    ) -> None:
-        self.function = function
-        width = np.size(function(0.0))
-        super().__init__(outputs=[Port("y", width=width, kind=kind)], period=period)
-
-    def output(self, t: float, x: Any, u: Any) -> Any:
-        return self.function(t)
-
-
-def run(
-    block: NativeBlock,
-    inputs: dict[str, Callable[[float], Any]],
-    *,
-    until: float,
-    step: float = 1e-2,
-    solver: str = "rk4",
-    held: bool = False,
-) -> tuple[Array, Array]:
-    """Return (t, y) of one block whose inputs are functions of time."""
-    d = Diagram(step=step, solver=solver)
-    d.add(block, name="block")
-    for name, function in inputs.items():
-        source = d.add(Follow(function, period=step if held else None), name=f"of {name}")
-        d.connect(source, block[name])
-    result = simulate(d, until, record=["block.y"], progress=False)
-    return result.t, result["block.y"]
-
-
-def sample(values: Any, step: float) -> Callable[[float], Any]:
-    """Return the function of time that has `values` at the ticks."""
-    return lambda t: values[min(round(t / step), len(values) - 1)]
+Run = Callable[..., tuple[Array, Array]]
+Sample = Callable[[Any, float], Callable[[float], Any]]
 
 
 A = np.array([[-0.5, 2.0, 0.0], [-2.0, -0.5, 1.0], [0.0, 0.0, -3.0]])
@@ -81,7 +44,7 @@ class TestStateSpace:
     # and smaller for dopri5: over 2000 steps below 1e-11 times the size of the state, about 4.
     @pytest.mark.parametrize("solver", ["rk4", "dopri5"])
     @pytest.mark.parametrize("direct", [True, False])
-    def test_against_lsim(self, solver: str, direct: bool) -> None:
+    def test_against_lsim(self, solver: str, direct: bool, run: Run, sample: Sample) -> None:
         step, n = 1e-3, 2000
         u = np.random.default_rng(2).standard_normal((n + 1, 2)).round(2)
         d = D if direct else None
@@ -95,7 +58,7 @@ class TestStateSpace:
         )
         np.testing.assert_allclose(y, expected, rtol=0, atol=4e-11)
 
-    def test_impulse_response_against_control(self) -> None:
+    def test_impulse_response_against_control(self, run: Run) -> None:
         step, n = 1e-3, 2000
         t = np.arange(n + 1) * step
         expected = control.impulse_response(control.ss(A, B[:, :1], C, 0), t).outputs[:, 0]
@@ -103,7 +66,7 @@ class TestStateSpace:
         _, y = run(block, {"u": lambda t: 0.0}, until=n * step, step=step)
         np.testing.assert_allclose(y, expected.T, rtol=0, atol=4e-11)
 
-    def test_implicit_solver_follows_its_own_rule(self) -> None:
+    def test_implicit_solver_follows_its_own_rule(self, run: Run) -> None:
         # trapezoidal: (I - hA/2) x+ = (I + hA/2) x; Newton stops at 1e-12.
         h, x = 0.1, np.array([1.0, -2.0, 0.5])
         block = StateSpace(A, B, C, initial=x)
@@ -161,7 +124,7 @@ class TestTransferFunction:
     # 10, so (1e-2)^5 / 120 = 8e-13 per step over 2000 steps of states of size about 5: 1e-8 at the
     # very most; 2e-10 is what decaying errors leave.
     @pytest.mark.parametrize(("num", "den"), TRANSFER_FUNCTIONS)
-    def test_step_response(self, num: list[float], den: list[float]) -> None:
+    def test_step_response(self, num: list[float], den: list[float], run: Run) -> None:
         step, n = 1e-3, 2000
         t, y = run(TransferFunction(num, den), {"u": lambda t: 1.0}, until=n * step, step=step)
         trimmed = np.trim_zeros(num, "f")
@@ -172,7 +135,9 @@ class TestTransferFunction:
         )
 
     @pytest.mark.parametrize(("num", "den"), TRANSFER_FUNCTIONS)
-    def test_pulse_response(self, num: list[float], den: list[float]) -> None:
+    def test_pulse_response(
+        self, num: list[float], den: list[float], run: Run, sample: Sample
+    ) -> None:
         step, n = 1e-3, 2000
         u = np.zeros(n + 1)
         u[3] = 1 / step
@@ -182,13 +147,13 @@ class TestTransferFunction:
         _, expected, _ = signal.lsim(system, u, np.arange(n + 1) * step, interp=False)
         np.testing.assert_allclose(y, expected, rtol=0, atol=1e-9)
 
-    def test_follows_a_smooth_input_within_steps(self) -> None:
+    def test_follows_a_smooth_input_within_steps(self, run: Run) -> None:
         # y' = u - y, u = sin t: y = (sin t - cos t + exp(-t)) / 2; RK4's error at h = 0.01 is
         # h^4 / 120 times derivatives of size 1, below 1e-10 for t up to 5.
         t, y = run(TransferFunction([1], [1, 1]), {"u": np.sin}, until=5.0)
         np.testing.assert_allclose(y, (np.sin(t) - np.cos(t) + np.exp(-t)) / 2, rtol=0, atol=3e-10)
 
-    def test_tiny_coefficients_count(self) -> None:
+    def test_tiny_coefficients_count(self, run: Run) -> None:
         # 1e-20 / (1e-20 s + 1e-20) is 1 / (s + 1).
         tiny = run(TransferFunction([1e-20], [1e-20, 1e-20]), {"u": np.sin}, until=1.0)[1]
         assert np.array_equal(tiny, run(TransferFunction([1], [1, 1]), {"u": np.sin}, until=1.0)[1])
@@ -240,7 +205,9 @@ class TestTransferFunction:
         st.floats(-3, 3),
         st.floats(-3, 3),
     )
-    def test_is_linear(self, num: list[float], poles: list[float], a: float, b: float) -> None:
+    def test_is_linear(
+        self, run: Run, sample: Sample, num: list[float], poles: list[float], a: float, b: float
+    ) -> None:
         # Superposition holds for the recursion itself; only rounding, 1e-16 of the terms, is left.
         assume(np.any(num))
         den = np.poly(-np.array(poles))
@@ -268,13 +235,13 @@ class TestZeroPole:
             ([2, 0], [-1, -1, -1, -1], 1.0),
         ],
     )
-    def test_step_response(self, zeros: Any, poles: Any, gain: float) -> None:
+    def test_step_response(self, zeros: Any, poles: Any, gain: float, run: Run) -> None:
         step, n = 1e-3, 2000
         t, y = run(ZeroPole(zeros, poles, gain), {"u": lambda t: 1.0}, until=n * step, step=step)
         _, expected = signal.step(signal.ZerosPolesGain(zeros, poles, gain), T=t)
         np.testing.assert_allclose(y, expected, rtol=0, atol=1e-9)
 
-    def test_many_equal_poles(self) -> None:
+    def test_many_equal_poles(self, run: Run) -> None:
         # 1/(s+1)^12: step response 1 - exp(-t) (1 + t + … + t^11/11!).
         t, y = run(ZeroPole([], [-1.0] * 12), {"u": lambda t: 1.0}, until=20.0, step=5e-3)
         terms = np.cumprod([np.ones_like(t)] + [t / k for k in range(1, 12)], axis=0).sum(axis=0)
@@ -322,19 +289,15 @@ RNG = np.random.default_rng(6)
 U = RNG.standard_normal((400, 2))
 
 
-def run_discrete(block: NativeBlock, u: Array) -> Array:
-    return run(block, {"u": sample(u, 0.01)}, until=0.01 * (len(u) - 1), held=True)[1]
-
-
 class TestDiscreteStateSpace:
     A = np.array([[0.5, 0.4, 0.0], [-0.4, 0.5, 0.2], [0.0, 0.1, -0.7]])
 
     @pytest.mark.parametrize("direct", [True, False])
-    def test_against_dlsim(self, direct: bool) -> None:
+    def test_against_dlsim(self, direct: bool, run_block: Callable[..., Array]) -> None:
         # Sums of a few products of numbers of size 1: 1e-15 each, and the system forgets them.
         d = D if direct else np.zeros((2, 2))
         first = [1.0, 2.0, -3.0]
-        y = run_discrete(DiscreteStateSpace(self.A, B, C, d, initial=first), U)
+        y = run_block(DiscreteStateSpace(self.A, B, C, d, initial=first), U)
         _, expected, _ = signal.dlsim((self.A, B, C, d, 0.01), U, x0=first)
         np.testing.assert_allclose(y, expected, rtol=0, atol=1e-12)
 
@@ -355,8 +318,10 @@ class TestDiscreteTransferFunction:
             (*signal.ellip(5, 0.5, 40, 0.3, btype="highpass"),),
         ],
     )
-    def test_against_dlsim_and_lfilter(self, num: Any, den: Any) -> None:
-        y = run_discrete(DiscreteTransferFunction(num, den), U)
+    def test_against_dlsim_and_lfilter(
+        self, num: Any, den: Any, run_block: Callable[..., Array]
+    ) -> None:
+        y = run_block(DiscreteTransferFunction(num, den), U)
         padded = np.concatenate([np.zeros(len(den) - len(num)), num])
         # The same recursion as lfilter, and the same bits.
         assert np.array_equal(y, signal.lfilter(padded, den, U, axis=0))
@@ -388,14 +353,14 @@ class TestDiscreteTransferFunction:
 
 class TestFIR:
     @pytest.mark.parametrize("taps", [[2.0], [0.0, 1.0], signal.firwin(31, 0.3).tolist()])
-    def test_against_lfilter(self, taps: list[float]) -> None:
+    def test_against_lfilter(self, taps: list[float], run_block: Callable[..., Array]) -> None:
         # 31 products of size 1 at most, in another order: 31 * 1e-16.
         np.testing.assert_allclose(
-            run_discrete(FIR(taps), U), signal.lfilter(taps, 1.0, U, axis=0), rtol=0, atol=1e-14
+            run_block(FIR(taps), U), signal.lfilter(taps, 1.0, U, axis=0), rtol=0, atol=1e-14
         )
 
-    def test_initial_is_what_came_before(self) -> None:
-        y = run_discrete(FIR([0.5, 0.25, 0.25], [4.0, 8.0]), np.tile([4.0, 8.0], (6, 1)))
+    def test_initial_is_what_came_before(self, run_block: Callable[..., Array]) -> None:
+        y = run_block(FIR([0.5, 0.25, 0.25], [4.0, 8.0]), np.tile([4.0, 8.0], (6, 1)))
         assert np.array_equal(y, np.tile([4.0, 8.0], (6, 1)))
 
     def test_first_coefficient_of_zero_is_no_feedthrough_and_stays_zero(self) -> None:
@@ -421,7 +386,7 @@ class TestFIR:
     st.integers(1, 20),
 )
 def test_discrete_systems_do_not_depend_on_time(
-    taps: list[float], poles: list[float], by: int
+    run_block: Callable[..., Array], taps: list[float], poles: list[float], by: int
 ) -> None:
     # The same operations on the same numbers, later: the same bits.
     den = np.poly([*poles, 0.0, 0.0])
@@ -429,7 +394,7 @@ def test_discrete_systems_do_not_depend_on_time(
     u = U[:60]
     late = np.concatenate([np.zeros((by, 2)), u])
     for make in (lambda: FIR([1.0, *taps]), lambda: DiscreteTransferFunction(num, den)):
-        assert np.array_equal(run_discrete(make(), late)[by:], run_discrete(make(), u))
+        assert np.array_equal(run_block(make(), late)[by:], run_block(make(), u))
 
 
 def test_sampled_plant_in_a_loop_against_its_exact_discretisation() -> None:
@@ -464,12 +429,12 @@ class Error(PythonBlock):
         return 1.0 - u
 
 
-def test_expm_reference_of_a_closed_loop() -> None:
+def test_expm_reference_of_a_closed_loop(follow: Any) -> None:
     # Plant 1/(s^2 + 0.4 s + 4) under unit feedback from 3: x' = (A - 3 B C) x + 3 B.
     plant = TransferFunction([1], [1, 0.4, 4])
     d = Diagram(step=1e-3)
     d.add(plant, name="plant")
-    error = d.add(Follow(lambda t: 3.0), name="r")
+    error = d.add(follow(lambda t: 3.0), name="r")
 
     class Minus(PythonBlock):
         def output(self, t: float, x: Any, u: Any) -> Any:

@@ -198,6 +198,18 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
 }
 
 
+def driven_pivot() -> System:
+    """Return a bob on a joint that two drivers move, at a marker that moves by a law."""
+    s = System("driven pivot")
+    bob = s.body("bob", mass=1.0, inertia=0.1, position=(0, 0, -1))
+    axis = (0, 1, 0)
+    pivot = s.ground.marker("pivot", axis=axis, motion={"x": "0.1 * sin(3 * t)"})
+    joint = s.cylindrical("pin", pivot, bob.marker("pin", (0, 0, 1), axis=axis))
+    s.driver("push", joint, "0.2 * t", coordinate=0)
+    s.driver("turn", joint, "t", coordinate=1)
+    return s
+
+
 MECHANISMS: list[Callable[[], System]] = [
     mechanisms.slider_crank,
     mechanisms.mcpherson,
@@ -206,6 +218,7 @@ MECHANISMS: list[Callable[[], System]] = [
     mechanisms.four_bar,
     mechanisms.pendulum_on_cart,
     mechanisms.rotor,
+    driven_pivot,
 ]
 
 

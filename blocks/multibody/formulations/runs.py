@@ -174,14 +174,9 @@ def run(
     else:
         q, v = start[0].copy(), start[1].copy()
     memory: dict[str, Any] = {}
-    advance: Callable[..., tuple[Array, Array]]
-    if method == INDEX_3:
-        advance = partial(index3.step, **dict(options or {}))
-    else:
-        close = project_position if projection in ("position", "both") else _keep
-        advance = partial(
-            _STEPS[integrator], partial(METHODS[method], **dict(options or {})), close
-        )
+    chosen = partial(METHODS.get(method, index3.step), **dict(options or {}))
+    stepping = _Stepping(model, chosen, memory, projection in ("position", "both"), step)
+    advance = _index_3 if method == INDEX_3 else _STEPS[integrator]
     steps = round(until / step)
     qs, vs = np.zeros((2, steps + 1, model.n))
     qs[0], vs[0] = q, v
@@ -190,7 +185,7 @@ def run(
         for k in range(steps):
             t = k * step
             try:
-                q, v = advance(model, t, q, v, memory, step)
+                q, v = advance(stepping, t, q, v)
                 if projection == "partition":
                     q, v = partitioning.correct(model, t + step, q, v, memory)
                 elif projection == "both":
@@ -244,76 +239,55 @@ def _judge(
     )
 
 
-Close = Callable[[Model, float, Array, Array], Array]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stepping:
+    """What all integrators step: q̈ of a method, and how positions are closed, if at all."""
+
+    model: Model
+    method: Method
+    memory: dict[str, Any]
+    closes: bool
+    h: float
+
+    def accelerate(self, t: float, q: Array, v: Array) -> Array:
+        return self.method(self.model, t, q, v, self.memory)[0]
+
+    def close(self, t: float, q: Array, v: Array) -> Array:
+        return project_position(self.model, t, q, v) if self.closes else q
 
 
-def _keep(model: Model, t: float, q: Array, v: Array) -> Array:
-    return q
+def _semi_implicit(s: _Stepping, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    v = v + s.h * s.accelerate(t, q, v)
+    return s.close(t + s.h, q + s.h * v, v), v
 
 
-def _semi_implicit(
-    method: Method,
-    close: Close,
-    model: Model,
-    t: float,
-    q: Array,
-    v: Array,
-    memory: dict[str, Any],
-    h: float,
-) -> tuple[Array, Array]:
-    v = v + h * method(model, t, q, v, memory)[0]
-    return close(model, t + h, q + h * v, v), v
+def _position_first(s: _Stepping, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    q = s.close(t + s.h, q + s.h * v, v)
+    return q, v + s.h * s.accelerate(t + s.h, q, v)
 
 
-def _position_first(
-    method: Method,
-    close: Close,
-    model: Model,
-    t: float,
-    q: Array,
-    v: Array,
-    memory: dict[str, Any],
-    h: float,
-) -> tuple[Array, Array]:
-    q = close(model, t + h, q + h * v, v)
-    return q, v + h * method(model, t + h, q, v, memory)[0]
+def _explicit(s: _Stepping, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    qdd = s.accelerate(t, q, v)
+    return s.close(t + s.h, q + s.h * v + 0.5 * s.h * s.h * qdd, v), v + s.h * qdd
 
 
-def _explicit(
-    method: Method,
-    close: Close,
-    model: Model,
-    t: float,
-    q: Array,
-    v: Array,
-    memory: dict[str, Any],
-    h: float,
-) -> tuple[Array, Array]:
-    qdd = method(model, t, q, v, memory)[0]
-    return close(model, t + h, q + h * v + 0.5 * h * h * qdd, v), v + h * qdd
-
-
-def _rk4(
-    method: Method,
-    close: Close,
-    model: Model,
-    t: float,
-    q: Array,
-    v: Array,
-    memory: dict[str, Any],
-    h: float,
-) -> tuple[Array, Array]:
-    a1 = method(model, t, q, v, memory)[0]
+def _rk4(s: _Stepping, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    h = s.h
+    a1 = s.accelerate(t, q, v)
     v2 = v + 0.5 * h * a1
-    a2 = method(model, t + 0.5 * h, q + 0.5 * h * v, v2, memory)[0]
+    a2 = s.accelerate(t + 0.5 * h, q + 0.5 * h * v, v2)
     v3 = v + 0.5 * h * a2
-    a3 = method(model, t + 0.5 * h, q + 0.5 * h * v2, v3, memory)[0]
+    a3 = s.accelerate(t + 0.5 * h, q + 0.5 * h * v2, v3)
     v4 = v + h * a3
-    a4 = method(model, t + h, q + h * v3, v4, memory)[0]
+    a4 = s.accelerate(t + h, q + h * v3, v4)
     return (
-        close(model, t + h, q + h / 6.0 * (v + 2.0 * v2 + 2.0 * v3 + v4), v4),
+        s.close(t + h, q + h / 6.0 * (v + 2.0 * v2 + 2.0 * v3 + v4), v4),
         v + h / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4),
     )
+
+
+def _index_3(s: _Stepping, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    return s.method(s.model, t, q, v, s.memory, s.h)
 
 
 _STEPS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,10 @@ class Blueprint:
     loads: tuple[LoadData, ...] = ()
     springs: tuple[SpringData, ...] = ()
     wanted: tuple[str, ...] = ()
-    """Joints that get an effort of 0 on their first coordinate, which pulls them into the tree."""
+    """Joints that get an effort on their first coordinate, which pulls them into the tree."""
+    effort: float = 0.0
+    motion: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Laws by joint that move its markers on their bodies, which keeps it out of the tree."""
 
     def build(self) -> System:
         """Make the system."""
@@ -125,6 +128,7 @@ class Blueprint:
                     f"{joint.name}_{side}",
                     bodies[name].rotation.T @ (place - bodies[name].position),
                     rotation=bodies[name].rotation.T @ frame,
+                    motion=self.motion.get(joint.name, {}),
                 )
                 for side, name, place, frame in zip(
                     "ij", (joint.first, joint.second), joint.places, joint.frames, strict=True
@@ -135,7 +139,7 @@ class Blueprint:
             if joint.name in self.wanted:
                 effort = s.force if made.coordinates[0].kind == "length" else s.torque
                 choice = {"coordinate": 0} if len(made.coordinates) > 1 else {}
-                effort(f"{joint.name}_effort", made, 0.0, **choice)
+                effort(f"{joint.name}_effort", made, self.effort, **choice)
         for load in self.loads:
             marker = bodies[load.body].marker(load.name, load.at)
             s.force(f"{load.name}_force", marker, load.force, frame=load.frame)

@@ -85,7 +85,7 @@ typedef struct {
     bl_operation init, output, derivative, update;
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
-    void (*remark)(bl_block *b, int about);
+    void (*remark)(bl_block *b, int about, double t);
 } bl_kernel;
 
 /* Each file of kernels ends with such a table, closed by an entry without a name;

@@ -284,7 +284,7 @@ const char *bl_block_path(const bl_engine *e, int32_t block) {
 int32_t bl_next_remark(bl_engine *e, int about, int32_t after) {
     for (int32_t k = after < 0 ? 0 : after + 1; e->initialised && k < e->block_count; k++) {
         if (!e->kernels[k]->remark) continue;
-        e->kernels[k]->remark(&e->blocks[k], about);
+        e->kernels[k]->remark(&e->blocks[k], about, bl_time(e));
         if (!e->block_message[0]) continue;
         snprintf(e->message, sizeof e->message, "%s", e->block_message);
         e->block_message[0] = '\0';

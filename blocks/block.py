@@ -66,6 +66,13 @@ class AbstractBlock:
             )
         return PortRef(self, port)
 
+    def warn_of_step(self, step: float, solver: str) -> str:
+        """Return why it would run badly with this step in s and this solver of the diagram, if so.
+
+        Asked for each time a diagram is compiled, so it must be quick.
+        """
+        return ""
+
     def __repr__(self) -> str:
         return type(self).__name__
 

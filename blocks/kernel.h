@@ -9,6 +9,8 @@
  *   advance     step an own solver from t to t + dt
  *   project     put x back on its constraints after an accepted step
  *
+ * and `remark`, outside of any tick: says with bl_say what was odd at the start or during the run, if anything was.
+ *
  * A kernel keeps nothing between calls except through x and z. Sizes are checked once, by `check`,
  * when a plan is loaded: after that a kernel may trust every pointer and every width it sees.
  * Values in z may come from a serialised state, so an index kept there is clamped before use.
@@ -16,6 +18,7 @@
 #ifndef BIELLA_KERNEL_H
 #define BIELLA_KERNEL_H
 
+#include <stdarg.h>
 #include <stdint.h>
 
 typedef enum {
@@ -56,7 +59,23 @@ struct bl_block {
     int32_t index;           /* position in the plan */
     double dt;               /* this block's sample time, or the base step if it is continuous */
     const bl_host_call *host;
+    char *message;           /* BL_MESSAGE_SIZE bytes: what it says of itself; the engine empties it when it has read it */
 };
+
+enum { BL_MESSAGE_SIZE = 512 };
+
+#if defined(__GNUC__)
+#define BL_FORMAT(n) __attribute__((format(printf, n, n + 1)))
+#else
+#define BL_FORMAT(n)
+#endif
+/* Adds to the message of a block. Only from an operation that then fails, and from a remark. */
+void bl_say(const bl_block *b, const char *format, ...) BL_FORMAT(2);
+/* The same, and returns BL_ERROR_BLOCK. */
+int bl_refuse(const bl_block *b, const char *format, ...) BL_FORMAT(2);
+
+/* What a remark is about. */
+enum { BL_REMARK_START, BL_REMARK_RUN };
 
 typedef int (*bl_operation)(bl_block *b, double t);
 
@@ -66,6 +85,7 @@ typedef struct {
     bl_operation init, output, derivative, update;
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
+    void (*remark)(bl_block *b, int about, double t);
 } bl_kernel;
 
 /* Each file of kernels ends with such a table, closed by an entry without a name;

@@ -33,7 +33,7 @@ static int lookup_1d_output(bl_block *b, double t) {
     const double *x = b->p, *values = x + n;
     for (int32_t k = 0; k < b->u_width[0]; k++) {
         const double v = b->u[0][k];
-        if (extrapolation == LOOKUP_REFUSE && !(v >= x[0] && v <= x[n - 1])) return BL_ERROR_BLOCK;
+        if (extrapolation == LOOKUP_REFUSE && !(v >= x[0] && v <= x[n - 1])) return bl_refuse(b, "u = %.9g", v);
         const int32_t i = bl_table_find(x, n, v);
         double part = lookup_part(x, i, v, extrapolation);
         if (interpolation == LOOKUP_NEAREST) part = part < 0.5 ? 0.0 : 1.0;
@@ -59,7 +59,7 @@ static int lookup_2d_output(bl_block *b, double t) {
         const double v = b->u[0][k], w = b->u[1][k];
         if (extrapolation == LOOKUP_REFUSE &&
             !(v >= x[0] && v <= x[n - 1] && w >= y[0] && w <= y[m - 1]))
-            return BL_ERROR_BLOCK;
+            return bl_refuse(b, "u1 = %.9g, u2 = %.9g", v, w);
         const int32_t i = bl_table_find(x, n, v), j = bl_table_find(y, m, w);
         const double across = lookup_part(y, j, w, extrapolation);
         const double *row = table + (int64_t)i * m + j, *next = row + m;

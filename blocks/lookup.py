@@ -75,7 +75,7 @@ class Lookup1D(NativeBlock):
             integers=[n, columns, mode, beyond],
             rate=periodic(period, offset, SAMPLED if mode else INHERITED),
         )
-        self.note = f"its input left the table, {_span(points)}."
+        self.note = f"its input left the table, {_span(points)}"
 
 
 class Lookup2D(NativeBlock):
@@ -127,7 +127,7 @@ class Lookup2D(NativeBlock):
             integers=[*shape, require_choice("extrapolation", extrapolation, _EXTRAPOLATIONS)],
             rate=periodic(period, offset),
         )
-        self.note = f"an input left the table, {_span(rows)} and {_span(columns)}."
+        self.note = f"an input left the table, {_span(rows)} and {_span(columns)}"
 
 
 def _breakpoints(name: str, argument: str, value: Any) -> Parameter:

@@ -13,7 +13,10 @@ static int verdict_check(const bl_block *b) {
 static int assertion_update(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < b->u_width[0]; k++)
-        if (b->u[0][k] == 0.0) return BL_ERROR_BLOCK;
+        if (b->u[0][k] == 0.0) {
+            if (b->u_width[0] > 1) bl_say(b, "element %d of %d", (int)k + 1, (int)b->u_width[0]);
+            return BL_ERROR_BLOCK;
+        }
     return BL_OK;
 }
 

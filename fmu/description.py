@@ -14,6 +14,7 @@ from ..scheduler.plan import ParameterInfo, Plan, PortInfo
 
 LOG_CATEGORIES = {
     "logStatusError": "why a call failed",
+    "logStatusWarning": "what was odd at the start, or, told when it ends, in the run",
     "logStatusDiscard": "why a value or a step was refused",
     "logAll": "everything",
 }

@@ -56,13 +56,16 @@ static const uint32_t FMU_MAGIC = 0xb1e11au, SNAPSHOT_MAGIC = 0xb1e11bu;
 
 /* Failures are always told; what goes well only if logging is on. */
 static void say(const bl_fmu *f, fmi2Status status, const char *format, ...) {
-    char text[768];
+    char text[1280];
     va_list arguments;
     if (!f->callbacks.logger || (status == fmi2OK && !f->logging)) return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    const char *category = status == fmi2Error ? "logStatusError" : status == fmi2Discard ? "logStatusDiscard" : "logAll";
+    const char *category = status == fmi2Error     ? "logStatusError"
+                           : status == fmi2Discard ? "logStatusDiscard"
+                           : status == fmi2Warning ? "logStatusWarning"
+                                                   : "logAll";
     f->callbacks.logger(f->callbacks.componentEnvironment, f->name ? f->name : "biella", status, category, "%s", text);
 }
 
@@ -94,11 +97,16 @@ static const char *state_name(bl_fmu_state state) {
 /* Reports an engine's failure; from there only a saved state or a reset leads back. */
 static fmi2Status fail(bl_fmu *f) {
     const int32_t block = bl_failed_block(f->engine);
-    const char *path = bl_block_path(f->engine, block), *note = bl_block_note(f->engine, block);
-    say(f, fmi2Error, "t = %.9g: %s%s%s%s%s", bl_time(f->engine), *path ? path : "", *path ? ": " : "",
-        bl_message(f->engine), *note ? ": " : "", note);
+    const char *path = bl_block_path(f->engine, block);
+    say(f, fmi2Error, "t = %.9g: %s%s%s", bl_time(f->engine), path, *path ? ": " : "", bl_message(f->engine));
     f->state = BROKEN;
     return fmi2Error;
+}
+
+/* Passes on what blocks found odd. */
+static void warn(const bl_fmu *f, int about) {
+    for (int32_t k = -1; (k = bl_next_remark(f->engine, about, k)) >= 0;)
+        say(f, fmi2Warning, "%s: %s", bl_block_path(f->engine, k), bl_message(f->engine));
 }
 
 static fmi2Status prepare(bl_fmu *f) {
@@ -118,7 +126,7 @@ fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean on, size_t count, co
     for (size_t k = 0; k < count; k++) {
         const char *category = categories[k];
         if (!category || (strcmp(category, "logAll") != 0 && strcmp(category, "logStatusError") != 0 &&
-                          strcmp(category, "logStatusDiscard") != 0)) {
+                          strcmp(category, "logStatusDiscard") != 0 && strcmp(category, "logStatusWarning") != 0)) {
             say(f, fmi2Error, "unknown log category '%s'", category ? category : "(null)");
             return fmi2Error;
         }
@@ -225,6 +233,7 @@ fmi2Status fmi2ExitInitializationMode(fmi2Component c) {
     if (prepare(f) != fmi2OK) return fmi2Error;
     if (bl_outputs(f->engine) != BL_OK) return fail(f);
     f->state = STEPPING;
+    warn(f, BL_REMARK_START);
     say(f, fmi2OK, "initialized at t = %.9g, base step %.9g", bl_time(f->engine), bl_step(f->engine));
     return fmi2OK;
 }
@@ -232,6 +241,7 @@ fmi2Status fmi2ExitInitializationMode(fmi2Component c) {
 fmi2Status fmi2Terminate(fmi2Component c) {
     ENTER(STEPPING | STEP_FAILED, "fmi2Terminate")
     f->state = TERMINATED;
+    warn(f, BL_REMARK_RUN);
     say(f, fmi2OK, "terminated at t = %.9g", bl_time(f->engine));
     return fmi2OK;
 }

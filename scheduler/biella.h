@@ -80,9 +80,11 @@ BL_API double bl_step(const bl_engine *e);
 /* What went wrong last, and in which block (-1: none; -2 - n: algebraic loop n). */
 BL_API const char *bl_message(const bl_engine *e);
 BL_API int32_t bl_failed_block(const bl_engine *e);
-/* A block's path and note (why it stops a run); empty if there is no such block. */
+/* A block's path; empty if there is no such block. */
 BL_API const char *bl_block_path(const bl_engine *e, int32_t block);
-BL_API const char *bl_block_note(const bl_engine *e, int32_t block);
+/* What blocks found odd and went on with, at the start (BL_REMARK_START) or during the run (BL_REMARK_RUN): the next block
+   after number `after` (-1: the first) that has something to say, in bl_message; -1 if there is none. Not during a run. */
+BL_API int32_t bl_next_remark(bl_engine *e, int about, int32_t after);
 BL_API uint64_t bl_plan_hash(const bl_engine *e);
 /* Moves the time of tick 0, before bl_init. */
 BL_API void bl_set_start(bl_engine *e, double start);

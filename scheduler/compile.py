@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -12,7 +13,7 @@ from ..blocks.block import NativeBlock
 from ..blocks.ports import Port
 from ..blocks.python import PythonBlock
 from ..blocks.units import Unit
-from ..errors import DiagramError, name_list, suggest
+from ..errors import BiellaWarning, DiagramError, name_list, suggest
 from .describe import name_cycle
 from .diagram import SOLVERS, Diagram, check_step
 from .encode import Encoder
@@ -20,7 +21,7 @@ from .flatten import FlatDiagram, FlatInput, Source, flatten
 from .order import order_outputs
 from .plan import Plan
 from .rates import resolve_rates
-from .resolve import resolve_ports
+from .resolve import ResolvedPorts, resolve_ports
 
 
 def compile_diagram(
@@ -46,9 +47,17 @@ def compile_diagram(
     ------
     DiagramError
         With every problem that was found.
+
+    Warns
+    -----
+    BiellaWarning
+        If the step is too large for a block.
     """
     with _collector_paused():
-        return _compile(diagram, step, solver, inputs, outputs)
+        plan, remarks = _compile(diagram, step, solver, inputs, outputs)
+    for remark in remarks:
+        warnings.warn(remark, BiellaWarning, stacklevel=3)
+    return plan
 
 
 @contextmanager
@@ -70,7 +79,7 @@ def _compile(
     solver: str | None,
     inputs: Sequence[str],
     outputs: Sequence[str],
-) -> Plan:
+) -> tuple[Plan, list[str]]:
     step = diagram.step if step is None else check_step(step)
     solver = diagram.solver if solver is None else solver
     if solver not in SOLVERS:
@@ -99,7 +108,17 @@ def _compile(
         problems.append(f"`{item.path}` ({item.block!r}) is neither native nor a PythonBlock.")
     if problems:
         raise DiagramError(problems)
-    return Encoder(diagram, flat, ports, rates, order, step, solver, starts).encode()
+    plan = Encoder(diagram, flat, ports, rates, order, step, solver, starts).encode()
+    return plan, _find_remarks(flat, ports, solver)
+
+
+def _find_remarks(flat: FlatDiagram, ports: ResolvedPorts, solver: str) -> list[str]:
+    """Return what blocks have against their steps."""
+    texts = (
+        (item, item.block.warn_of_step(widths.step, solver))
+        for item, widths in zip(flat.blocks, ports.widths, strict=True)
+    )
+    return [f"`{item.path}` ({item.block!r}): {text}" for item, text in texts if text]
 
 
 def _replace_sources(
@@ -130,7 +149,7 @@ def _replace_sources(
         wanted.append(number)
     if not wanted:
         return starts
-    with compile_diagram(diagram, step=step, solver=solver).start() as first:
+    with _compile(diagram, step, solver, (), ())[0].start() as first:
         first.evaluate()
         for number in wanted:
             path = flat.blocks[number].path

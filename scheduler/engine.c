@@ -18,8 +18,15 @@ int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(e->message, sizeof e->message, format, arguments);
     va_end(arguments);
+    e->block_message[0] = '\0';
     e->failed_block = block;
     return status;
+}
+
+int bl_fail_block(bl_engine *e, int status, const bl_block *b, const char *what) {
+    const char *note = e->notes[b->index], *said = b->message;
+    if (*note && *said) return bl_fail(e, status, b->index, "%s (%s)", note, said);
+    return bl_fail(e, status, b->index, "%s", *said ? said : *note ? note : status == BL_STOP ? "" : what);
 }
 
 static double time_of(const bl_engine *e, int64_t tick) { return e->start + (double)tick * e->step; }
@@ -44,9 +51,7 @@ static bool is_hit(const bl_engine *e, int32_t r) {
 static int run_calls(bl_engine *e, const bl_call *call, int64_t count, double t) {
     for (const bl_call *end = call + count; call != end; call++) {
         const int status = call->run(call->block, t);
-        if (status != BL_OK) {
-            return bl_fail(e, status, call->block->index, status == BL_STOP ? "" : "the block failed");
-        }
+        if (status != BL_OK) return bl_fail_block(e, status, call->block, "the block failed");
     }
     return BL_OK;
 }
@@ -172,7 +177,7 @@ int bl_commit(bl_engine *e) {
         for (int64_t c = segment->first; c < segment->first + segment->count; c++) {
             bl_block *b = e->advances.calls[c].block;
             status = e->kernels[b->index]->advance(b, t, b->dt);
-            if (status != BL_OK) return bl_fail(e, status, b->index, "the block failed to advance");
+            if (status != BL_OK) return bl_fail_block(e, status, b, "the block failed to advance");
         }
     }
     if (e->layout.states > 0) {
@@ -245,7 +250,7 @@ void bl_reset(bl_engine *e) {
     e->tick = 0;
     e->start = e->first_start;
     e->initialised = false;
-    e->message[0] = '\0';
+    e->message[0] = e->block_message[0] = '\0';
     e->failed_block = -1;
     bl_touch(e);
 }
@@ -258,7 +263,7 @@ int bl_init(bl_engine *e) {
     for (int32_t k = 0; k < e->block_count; k++) {
         if (!e->kernels[k]->init) continue;
         const int status = e->kernels[k]->init(&e->blocks[k], e->start);
-        if (status != BL_OK) return bl_fail(e, status, k, "the block failed to start");
+        if (status != BL_OK) return bl_fail_block(e, status, &e->blocks[k], "the block failed to start");
     }
     e->initialised = true;
     return BL_OK;
@@ -276,8 +281,16 @@ int32_t bl_failed_block(const bl_engine *e) { return e->failed_block; }
 const char *bl_block_path(const bl_engine *e, int32_t block) {
     return block >= 0 && block < e->block_count ? e->paths[block] : "";
 }
-const char *bl_block_note(const bl_engine *e, int32_t block) {
-    return block >= 0 && block < e->block_count ? e->notes[block] : "";
+int32_t bl_next_remark(bl_engine *e, int about, int32_t after) {
+    for (int32_t k = after < 0 ? 0 : after + 1; e->initialised && k < e->block_count; k++) {
+        if (!e->kernels[k]->remark) continue;
+        e->kernels[k]->remark(&e->blocks[k], about, bl_time(e));
+        if (!e->block_message[0]) continue;
+        snprintf(e->message, sizeof e->message, "%s", e->block_message);
+        e->block_message[0] = '\0';
+        return k;
+    }
+    return -1;
 }
 uint64_t bl_plan_hash(const bl_engine *e) { return e->plan_hash; }
 void bl_set_start(bl_engine *e, double start) {

@@ -105,7 +105,8 @@ struct bl_engine {
     bool outputs_valid, constants_valid, initialised;
     bl_host_call host;
     int32_t failed_block;
-    char message[512];
+    char message[1024];
+    char block_message[BL_MESSAGE_SIZE]; /* what a block says while it runs: bl_block.message */
 
     struct bl_chunk *chunks; /* everything allocated in bl_open */
 };
@@ -125,11 +126,9 @@ int bl_check_record(bl_engine *e, const bl_record *record);
 int bl_record_row(bl_engine *e, bl_record *record);
 int bl_evaluate_minor(bl_engine *e, double t);
 int bl_evaluate_derivatives(bl_engine *e, double t);
-int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...)
-#if defined(__GNUC__)
-    __attribute__((format(printf, 4, 5)))
-#endif
-    ;
+int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...) BL_FORMAT(4);
+/* A block stops the run: its note and what it said are why; `what` if there is neither. */
+int bl_fail_block(bl_engine *e, int status, const bl_block *b, const char *what);
 /* loop.c: solves a loop among the calls that are due. */
 int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor);
 int64_t bl_loop_scratch_size(int32_t tears);

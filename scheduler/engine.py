@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
 from functools import lru_cache
@@ -14,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..blocks.python import PythonBlock
-from ..errors import BiellaError, BlockError, PlanError, name_list, suggest
+from ..errors import BiellaError, BiellaWarning, BlockError, PlanError, name_list, suggest
 from .build import library_name
 from .plan import Plan
 
 OK, STOP = 0, 1
 ERROR_STATE, ERROR_NOT_FINITE, ERROR_LOOP, ERROR_SOLVER, ERROR_BLOCK = -4, -5, -6, -7, -8
+REMARK_START, REMARK_RUN = 0, 1
 _OP_INIT, _OP_OUTPUT, _OP_DERIVATIVE, _OP_UPDATE = range(4)
 
 Array = npt.NDArray[np.float64]
@@ -82,6 +84,7 @@ def library() -> ctypes.CDLL:
         "bl_time": (c_double, [engine]),
         "bl_message": (c_char_p, [engine]),
         "bl_failed_block": (c_int32, [engine]),
+        "bl_next_remark": (c_int32, [engine, c_int, c_int32]),
         "bl_state_size": (c_size_t, [engine]),
         "bl_save": (None, [engine, c_void_p]),
         "bl_restore": (c_int, [engine, c_char_p, c_size_t]),
@@ -249,9 +252,17 @@ class Instance:
     def stop_reason(self) -> str:
         """Return which Stop block ended the run, and its message."""
         number = self.library.bl_failed_block(self.handle)
-        note = self._note(number)
+        note = self._message()
         path = self.plan.blocks[number].path
         return f"by `{path}` at t = {self.time:.9g} s" + (f": {note}" if note else "")
+
+    def warn(self, about: int, stacklevel: int = 2) -> None:
+        """Warn of what blocks found odd and went on with: `REMARK_START` or `REMARK_RUN`."""
+        number = -1
+        while (number := self.library.bl_next_remark(self.handle, about, number)) >= 0:
+            block = self.plan.blocks[number]
+            text = f"`{block.path}` ({block.type}): {self._message()}"
+            warnings.warn(text, BiellaWarning, stacklevel=stacklevel + 1)
 
     def save(self) -> bytes:
         """Return everything that the next tick depends on."""
@@ -300,13 +311,10 @@ class Instance:
             inputs = self._show_inputs(number)
             text = f"{named} gave a value that is not finite {when}. Inputs: {inputs}."
         elif status == ERROR_BLOCK:
-            text = f"{named} stopped the run {when}: {self._note(number) or self._message()}"
+            text = f"{named} stopped the run {when}: {self._message()}"
         else:
             text = f"{named}: {self._message()} {when}."
         raise BlockError(text, path=path, time=time, tick=tick)
-
-    def _note(self, number: int) -> str:
-        return self.plan.sections["NOTE"].split(b"\0")[number].decode()
 
     def _show_inputs(self, number: int) -> str:
         if not 0 <= number < len(self.plan.blocks):

@@ -52,7 +52,7 @@ static int restart_blocks(bl_engine *e, bl_guard *g, double t) {
     for (int32_t k = g->block_first; k < g->block_first + g->block_count; k++) {
         if (!e->kernels[k]->init) continue;
         const int status = e->kernels[k]->init(&e->blocks[k], t);
-        if (status != BL_OK) return bl_fail(e, status, k, "the block failed to restart");
+        if (status != BL_OK) return bl_fail_block(e, status, &e->blocks[k], "the block failed to restart");
     }
     return BL_OK;
 }

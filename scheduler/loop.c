@@ -23,7 +23,7 @@ static int run_body(bl_engine *e, const bl_loop *loop, double t, bool minor) {
         for (int64_t c = segment->first; c < segment->first + segment->count; c++) {
             const bl_call *call = &loop->body.calls[c];
             const int status = call->run(call->block, t);
-            if (status != BL_OK) return bl_fail(e, status, call->block->index, "the block failed");
+            if (status != BL_OK) return bl_fail_block(e, status, call->block, "the block failed");
         }
     }
     return BL_OK;

@@ -317,6 +317,7 @@ static int load_blocks(bl_loader *l) {
         block->i = own_integers + record[BLOCK_I];
         block->index = b;
         block->host = &e->host;
+        block->message = e->block_message;
         const int64_t period = record[BLOCK_RATE] < 2 ? 1 : e->rates[record[BLOCK_RATE]].period;
         block->dt = (double)period * e->step;
         if (!e->kernels[b]->check(block)) {

@@ -199,12 +199,13 @@ class Plan:
 
     def start(self, parameters: Mapping[str, Any] | None = None) -> Instance:
         """Load the plan into the engine and initialise it."""
-        from .engine import Instance
+        from .engine import REMARK_START, Instance
 
         instance = Instance(self)
         for path, value in (parameters or {}).items():
             instance.set(path, value)
         instance.initialise()
+        instance.warn(REMARK_START)
         return instance
 
     def report(self) -> str:

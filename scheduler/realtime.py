@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..errors import BiellaError, name_list, suggest
 from .diagram import Diagram
-from .engine import Instance, Record
+from .engine import REMARK_RUN, REMARK_START, Instance, Record
 from .plan import Plan, PortInfo
 from .recorder import MemoryRecorder
 from .result import Result
@@ -86,6 +86,7 @@ def run_paced(
     outs, ins = _tie(plan, loopback or {})
     with Instance(plan) as instance:
         instance.initialise()
+        instance.warn(REMARK_START)
         ticks = round((until - instance.time) / plan.step)
         table, rows, _keep = make_record(ports, ticks + 1, 1)
         lateness, execution = np.zeros(ticks, np.int64), np.zeros(ticks, np.int64)
@@ -95,6 +96,7 @@ def run_paced(
         instance.check(status)
         if done == ticks:
             instance.record_now(table)
+        instance.warn(REMARK_RUN)
     info = {"diagram": plan.name, "step": plan.step, "solver": plan.solver, "plan_hash": plan.hash}
     recorder = MemoryRecorder([port.signal for port in ports], plan.aliases, info)
     recorder.append(rows[: table.rows])

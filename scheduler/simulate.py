@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import BiellaError, BlockError, name_list, suggest
 from .diagram import Diagram
-from .engine import Instance, Record
+from .engine import REMARK_RUN, REMARK_START, Instance, Record
 from .plan import Plan, PortInfo
 from .progress import Progress
 from .recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder
@@ -73,6 +73,11 @@ def simulate(
         If the diagram is wrong.
     BlockError
         If a block fails; ``error.result`` holds what was recorded until then.
+
+    Warns
+    -----
+    BiellaWarning
+        If a block found something odd and went on, such as a mechanism whose step is too coarse.
     """
     plan = _plan_of(diagram, step, solver)
     ports = choose_signals(plan, record)
@@ -82,6 +87,8 @@ def simulate(
         for path, value in (parameters or {}).items():
             instance.set(path, value)
         instance.initialise()
+        if checkpoint is None:
+            instance.warn(REMARK_START)
         if checkpoint is not None:
             instance.restore(checkpoint)
             for path, value in (parameters or {}).items():
@@ -90,7 +97,9 @@ def simulate(
         if ticks < 0:
             raise BiellaError(f"the end, {until:g} s, lies before the start, {instance.time:g} s.")
         recorder = _make_recorder(plan, ports, ticks // every + 2, out)
-        return _run(instance, ticks, ports, recorder, every, progress)
+        result = _run(instance, ticks, ports, recorder, every, progress)
+        instance.warn(REMARK_RUN)
+        return result
 
 
 def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:

@@ -103,12 +103,14 @@ void mb_rows_position(mb_view *m, double t, const double *q) {
                 case MB_ROW_DRIVEN_LENGTH: /* acts on both where the marker is that does not carry the axis */
                     mb_measure_axis(m, row[MB_ROW_A], u);
                     m->phi[k] = driven_error(m, row, t);
+                    s->size = fmax(1.0, length);
                     mb_copy(u, s->F);
                     mb_cross(u, d, mb_measure_axis_on_first(m, row[MB_ROW_A]) ? s->N_i : s->N_j);
                     break;
                 case MB_ROW_DRIVEN_ANGLE:
                     mb_measure_axis(m, row[MB_ROW_A], u);
                     m->phi[k] = driven_error(m, row, t);
+                    s->size = fmax(1.0, fabs(m->turns[row[MB_ROW_A]]));
                     mb_copy(u, s->N_j);
                     mb_axpy(-1.0, u, s->N_i);
                     break;

@@ -57,6 +57,7 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
     if (m->row_count == 0) {
         mb_tree_accelerations(m, m->acceleration);
         m->status[MB_STATUS_ITERATIONS] = 0.0;
+        m->status[MB_STATUS_RESIDUAL] = 0.0;
         m->status[MB_STATUS_CLOSURE] = 0.0;
         m->status[MB_STATUS_CONVERGED] = 1.0;
         return 1;
@@ -178,3 +179,10 @@ int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     project_velocities(m, v);
     return closure <= 1e-10;
 }
+
+void mb_kinematics(mb_view *m, double t, const double *q, const double *v) {
+    mb_update_positions(m, t, q);
+    update_velocities(m, t, v);
+}
+
+int mb_refactor(mb_view *m) { return refactor(m); }

@@ -238,6 +238,8 @@ static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double
         implicit_solve(m, y);
         const double before = size;
         size = scheme->B * implicit_largest(y, m->nv);
+        s->flags[MB_IMPLICIT_ITERATIONS] = iteration + 1.0;
+        s->flags[MB_IMPLICIT_RESIDUAL] = size / scheme->B;
         if (!isfinite(size)) return 0;
         for (int32_t l = 0; l < m->link_count; l++) {
             const int32_t *link = m->links + l * MB_LINK_FIELDS, first = link[MB_LINK_V];
@@ -334,7 +336,9 @@ static int implicit_start(bl_block *b, mb_view *m, double t, const double *q, co
 int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double *q, double *v) {
     if (!implicit_start(b, m, t, q, v)) return 0;
     implicit_keep_start(m, q, v);
+    m->implicit.flags[MB_IMPLICIT_HALVED] = 0.0;
     if (implicit_step(m, t, h, q, v)) return 1;
+    m->implicit.flags[MB_IMPLICIT_HALVED] = 1.0;
     implicit_back_to_start(m);
     if (!implicit_step(m, t, 0.5 * h, q, v)) return 0;
     implicit_keep_start(m, q, v);

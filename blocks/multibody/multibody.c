@@ -7,8 +7,6 @@
 
 #include "blocks/multibody/multibody.h"
 
-enum { MB_INIT_LIMIT = 60, MB_STEP_LIMIT = 6 };
-
 /* Takes the next `count` doubles of an array, or only counts them if there is none. */
 static double *take(double *from, int64_t *used, int64_t count) {
     double *here = from ? from + *used : NULL;
@@ -46,6 +44,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->slot_of = b->i + head[MB_AT_SLOT_OF];
     m->column_start = b->i + head[MB_AT_COLUMN_START];
     m->row_of = b->i + head[MB_AT_ROW_OF];
+    m->names = b->i + head[MB_AT_NAMES];
     m->p = b->p;
     m->u = b->u;
     m->settings = b->p + head[MB_SETTINGS];
@@ -81,6 +80,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->marker_data = (mb_marker_data *)(void *)take(z, memory, m->marker_count * (int64_t)(sizeof(mb_marker_data) / sizeof(double)));
     m->body = (mb_body_data *)(void *)take(z, memory, m->body_count * (int64_t)(sizeof(mb_body_data) / sizeof(double)));
     m->turns = take(z, memory, head[MB_MEASURES]);
+    m->told = take(z, memory, MB_TOLD_SIZE);
+    m->kept = take(w, scratch, nq + 2 * nv);
     m->link = (mb_link_state *)(void *)take(w, scratch, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
     m->row_state = (mb_row_state *)(void *)take(w, scratch, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
     m->cut_state = (mb_cut_state *)(void *)take(w, scratch, m->cut_count * (int64_t)(sizeof(mb_cut_state) / sizeof(double)));
@@ -147,8 +148,9 @@ static int multibody_check(const bl_block *b) {
         !fits_table(b, head[MB_AT_MASS], masses, 1) || !fits_table(b, head[MB_AT_PERMUTATION], 2 * nv, 1) ||
         !fits_table(b, head[MB_AT_ROW_START], nv + 1, 1) || !fits_table(b, head[MB_AT_COLUMN_OF], nonzeros, 1) ||
         !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) ||
-        !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1))
+        !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1))
         return 0;
+    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts)) return 0;
 
     const bool massive = rows > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
     int64_t q_used = 0, v_used = 0, entries = 0;
@@ -305,7 +307,13 @@ static int multibody_init(bl_block *b, double t) {
     double *q = states(b, &m), *v = q + m.nq;
     mb_pose_from_bodies(&m, q, v);
     mb_start_turns(&m, t, q);
-    if (!mb_project(&m, t, q, v, MB_INIT_LIMIT)) return BL_ERROR_BLOCK;
+    if (!mb_project(&m, t, q, v, MB_INIT_LIMIT)) {
+        mb_pose_from_bodies(&m, q, v);
+        mb_start_turns(&m, t, q);
+        mb_close_best(&m, t, q, v);
+        memcpy(m.kept, q, (size_t)(m.nq + m.nv) * sizeof(double));
+        if (!mb_project(&m, t, q, v, MB_INIT_LIMIT)) return mb_refuse_assembly(b, &m, t, m.kept, m.kept + m.nq);
+    }
     mb_keep_turns(&m, t, q);
     return BL_OK;
 }
@@ -377,24 +385,25 @@ static void find_wrenches(mb_view *m, double t, const double *q, const double *v
     mb_bias_forces(m, m->step);
 }
 
-static bool needs_accelerations(int32_t type) {
+static bool needs_accelerations(int32_t type, bool implicit) {
     return type == MB_OUT_ACCELERATION || type == MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_JOINT_ACCELERATION ||
            type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE || type == MB_OUT_DRIVER_EFFORT ||
-           type == MB_OUT_ITERATIONS || type == MB_OUT_RESIDUAL;
+           (!implicit && (type == MB_OUT_ITERATIONS || type == MB_OUT_RESIDUAL || type == MB_OUT_CONVERGED));
 }
 
 static int multibody_output(bl_block *b, double t) {
     mb_view m;
     open_view(b, &m);
     const double *q = states(b, &m), *v = q + m.nq;
+    const bool implicit = m.head[MB_INTEGRATOR] == MB_IMPLICIT;
     bool accelerations = false, reactions = false;
     for (int32_t k = 0; k < b->y_count; k++) {
         const int32_t type = m.outputs[k * MB_OUT_FIELDS + MB_OUT_TYPE];
-        accelerations = accelerations || needs_accelerations(type);
+        accelerations = accelerations || needs_accelerations(type, implicit);
         reactions = reactions || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
     }
     if (accelerations) {
-        if (!mb_accelerations(&m, t, q, v)) return BL_ERROR_BLOCK;
+        if (!mb_accelerations(&m, t, q, v)) return mb_refuse_factor(b, t);
         if (reactions) find_wrenches(&m, t, q, v);
     } else {
         mb_positions(&m, q);
@@ -460,8 +469,13 @@ static int multibody_output(bl_block *b, double t) {
                 *y = most;
                 break;
             }
-            case MB_OUT_ITERATIONS: *y = m.status[MB_STATUS_ITERATIONS]; break;
-            default: *y = m.status[MB_STATUS_RESIDUAL];
+            case MB_OUT_ITERATIONS:
+                *y = implicit ? m.implicit.flags[MB_IMPLICIT_ITERATIONS] : m.status[MB_STATUS_ITERATIONS];
+                break;
+            case MB_OUT_RESIDUAL: *y = implicit ? m.implicit.flags[MB_IMPLICIT_RESIDUAL] : m.status[MB_STATUS_RESIDUAL]; break;
+            default:
+                *y = implicit ? m.implicit.flags[MB_IMPLICIT_HALVED] == 0.0
+                              : m.status[MB_STATUS_CONVERGED] != 0.0 && m.told[MB_TOLD_COARSE] == 0.0;
         }
     }
     return BL_OK;
@@ -470,7 +484,7 @@ static int multibody_output(bl_block *b, double t) {
 static int multibody_derivative(bl_block *b, double t) {
     mb_view m;
     open_view(b, &m);
-    if (!mb_accelerations(&m, t, b->x, b->x + m.nq)) return BL_ERROR_BLOCK;
+    if (!mb_accelerations(&m, t, b->x, b->x + m.nq)) return mb_refuse_factor(b, t);
     mb_coordinate_rates(&m, b->x, b->x + m.nq, b->dx);
     memcpy(b->dx + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
     return BL_OK;
@@ -482,13 +496,23 @@ static void normalise(const mb_view *m, double *q) {
             mb_normalise_quaternion(q + m->links[l * MB_LINK_FIELDS + MB_LINK_Q]);
 }
 
+/* What follows each explicit step of size h. */
+static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
+    double *q = x, *v = x + m->nq;
+    normalise(m, q);
+    if (m->row_count > 0) {
+        memcpy(m->kept, x, (size_t)(m->nq + m->nv) * sizeof(double));
+        if (!mb_project(m, t, q, v, MB_STEP_LIMIT)) return mb_refuse_step(b, m, t, h, q, v);
+        mb_watch_step(m, t, h, q, v);
+    }
+    mb_keep_turns(m, t, q);
+    return BL_OK;
+}
+
 static int multibody_project(bl_block *b, double t) {
     mb_view m;
     open_view(b, &m);
-    normalise(&m, b->x);
-    if (!mb_project(&m, t, b->x, b->x + m.nq, MB_STEP_LIMIT)) return BL_ERROR_BLOCK;
-    mb_keep_turns(&m, t, b->x);
-    return BL_OK;
+    return finish_step(b, &m, t, b->dt, b->x);
 }
 
 /* The block's own steps: implicit, or classical Runge–Kutta. */
@@ -503,7 +527,7 @@ static int multibody_advance(bl_block *b, double t, double dt) {
     for (int32_t step = 0; step < substeps; step++) {
         const double now = t + step * h;
         if (m.head[MB_INTEGRATOR] == MB_IMPLICIT) {
-            if (!mb_implicit_advance(b, &m, now, h, x, x + m.nq)) return BL_ERROR_BLOCK;
+            if (!mb_implicit_advance(b, &m, now, h, x, x + m.nq)) return mb_refuse_implicit(b, &m, now, h, x, x + m.nq);
             mb_keep_turns(&m, now + h, x);
             continue;
         }
@@ -511,22 +535,30 @@ static int multibody_advance(bl_block *b, double t, double dt) {
         for (int s = 0; s < 4; s++) {
             double *slope = k + s * n;
             for (int64_t i = 0; i < n; i++) trial[i] = start[i] + (s > 0 ? nodes[s] * h * k[(s - 1) * n + i] : 0.0);
-            if (!mb_accelerations(&m, now + nodes[s] * h, trial, trial + m.nq)) return BL_ERROR_BLOCK;
+            if (!mb_accelerations(&m, now + nodes[s] * h, trial, trial + m.nq)) return mb_refuse_factor(b, now + nodes[s] * h);
             mb_coordinate_rates(&m, trial, trial + m.nq, slope);
             memcpy(slope + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
         }
         for (int64_t i = 0; i < n; i++) x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
-        normalise(&m, x);
-        if (!mb_project(&m, now + h, x, x + m.nq, MB_STEP_LIMIT)) return BL_ERROR_BLOCK;
-        mb_keep_turns(&m, now + h, x);
+        const int status = finish_step(b, &m, now + h, h, x);
+        if (status != BL_OK) return status;
     }
     return BL_OK;
 }
 
+static void multibody_remark(bl_block *b, int about, double t) {
+    mb_view m;
+    open_view(b, &m);
+    if (about == BL_REMARK_START)
+        mb_remark_start(b, &m, t);
+    else
+        mb_remark_run(b, &m);
+}
+
 const bl_kernel bl_kernels_multibody[] = {
     {.name = "multibody", .check = multibody_check, .init = multibody_init, .output = multibody_output,
-     .derivative = multibody_derivative, .project = multibody_project},
+     .derivative = multibody_derivative, .project = multibody_project, .remark = multibody_remark},
     {.name = "multibody_own_step", .check = multibody_check, .init = multibody_init, .output = multibody_output,
-     .advance = multibody_advance},
+     .advance = multibody_advance, .remark = multibody_remark},
     {.name = 0},
 };

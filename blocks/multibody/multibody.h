@@ -49,13 +49,13 @@ enum { MB_OUT_TYPE, MB_OUT_INDEX, MB_OUT_AXIS, MB_OUT_FIELDS };
 enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOCITY, MB_OUT_ACCELERATION,
        MB_OUT_ANGULAR_ACCELERATION, MB_OUT_COORDINATE, MB_OUT_SPEED, MB_OUT_JOINT_ACCELERATION, MB_OUT_REACTION_FORCE,
        MB_OUT_REACTION_TORQUE, MB_OUT_DRIVER_EFFORT, MB_OUT_KINETIC, MB_OUT_POTENTIAL, MB_OUT_CLOSURE,
-       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_TYPES };
+       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_CONVERGED, MB_OUT_TYPES };
 
 /* The head of the integers. */
 enum { MB_LINKS, MB_NQ, MB_NV, MB_BODIES, MB_MARKERS, MB_ROWS, MB_CUTS, MB_PATHS, MB_PAIRS, MB_JACOBIAN, MB_LAWS, MB_FORCES,
-       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_MASS_ENTRIES, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
+       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
        MB_AT_LINKS, MB_AT_BODIES, MB_AT_MARKERS, MB_AT_ROWS, MB_AT_CUTS, MB_AT_PATHS, MB_AT_PAIRS, MB_AT_LAWS, MB_AT_FORCES, MB_AT_OUTPUTS, MB_AT_MEASURES, MB_AT_WORDS,
-       MB_AT_MASS, MB_AT_PERMUTATION, MB_AT_ROW_START, MB_AT_COLUMN_OF, MB_AT_SLOT_OF, MB_AT_COLUMN_START, MB_AT_ROW_OF,
+       MB_AT_MASS, MB_AT_PERMUTATION, MB_AT_ROW_START, MB_AT_COLUMN_OF, MB_AT_SLOT_OF, MB_AT_COLUMN_START, MB_AT_ROW_OF, MB_AT_NAMES,
        MB_HEAD };
 
 /* Settings, in this order among the parameters. */
@@ -108,13 +108,14 @@ typedef struct {
     double *q_start, *q_moved, *v_start, *rate_start, *mean_start, *lambda_start;
 } mb_implicit;
 
-enum { MB_IMPLICIT_STARTED, MB_IMPLICIT_FRESH, MB_IMPLICIT_FLAGS };
+/* ITERATIONS and RESIDUAL are those of Newton in the last step, HALVED says that it did not converge as a whole. */
+enum { MB_IMPLICIT_STARTED, MB_IMPLICIT_FRESH, MB_IMPLICIT_ITERATIONS, MB_IMPLICIT_RESIDUAL, MB_IMPLICIT_HALVED, MB_IMPLICIT_FLAGS };
 enum { MB_IMPLICIT_LARGEST = 300 }; /* speeds: the matrix is full */
 
 typedef struct {
     const int32_t *head, *links, *markers, *rows, *cuts, *paths, *pairs, *laws, *forces, *outputs, *mass_slots;
     const int32_t *permutation, *row_start, *column_of, *slot_of, *column_start, *row_of;
-    const int32_t *bodies, *measures, *words;
+    const int32_t *bodies, *measures, *words, *names;
     const double *p, *const *u;
     const double *settings;
     double gravity[3];
@@ -136,6 +137,8 @@ typedef struct {
     double *articulated;                             /* 34 for each link */
     double *status;                                  /* iterations, residual, converged */
     double *turns;                                   /* of each measure, its value after the last step */
+    double *told;                                    /* what mb_watch_step has seen */
+    double *kept;                                    /* work space for q and v, and v once more */
     double *own;                                     /* q and v of a block with its own step, and its work space */
     mb_implicit implicit;
 } mb_view;
@@ -143,6 +146,13 @@ typedef struct {
 enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
 
 static inline bool mb_is_driver(int32_t row_type) { return row_type >= MB_ROW_DRIVER; }
+
+/* Of steps that were too coarse: whether the last was, how many, when first; of the worst how bad, when, and which joint was open by
+   how much; the largest lever of a singular position; and the liveliest motion so far. */
+enum { MB_TOLD_COARSE, MB_TOLD_COUNT, MB_TOLD_FIRST, MB_TOLD_PART, MB_TOLD_TIME, MB_TOLD_JOINT, MB_TOLD_LENGTH, MB_TOLD_ANGLE, MB_TOLD_LEVER,
+       MB_TOLD_LIVELIEST, MB_TOLD_SIZE };
+
+enum { MB_INIT_LIMIT = 60, MB_STEP_LIMIT = 6 }; /* iterations of a projection */
 
 /* Where everything lies; the same walk gives the sizes of memory and work space. */
 void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch);
@@ -214,6 +224,22 @@ void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, doubl
 void mb_update_positions(mb_view *m, double t, const double *q);
 int mb_accelerations(mb_view *m, double t, const double *q, const double *v);
 int mb_project(mb_view *m, double t, double *q, double *v, int limit);
+/* Poses, velocities, Φ and Φ̇ at (t, q, v). */
+void mb_kinematics(mb_view *m, double t, const double *q, const double *v);
+/* K and its factors at the present poses. */
+int mb_refactor(mb_view *m);
+
+/* tell.c */
+bool mb_names_check(const int32_t *names, int64_t count, int64_t wanted);
+void mb_close_best(mb_view *m, double t, double *q, const double *v);
+/* Say why there is no going on, and return BL_ERROR_BLOCK. */
+int mb_refuse_assembly(bl_block *b, mb_view *m, double t, const double *q, const double *v);
+int mb_refuse_factor(bl_block *b, double t);
+int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
+int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
+void mb_watch_step(mb_view *m, double t, double h, const double *q, const double *v);
+void mb_remark_start(bl_block *b, mb_view *m, double t);
+void mb_remark_run(bl_block *b, mb_view *m);
 
 /* implicit.c */
 int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double *q, double *v);

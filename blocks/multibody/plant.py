@@ -47,8 +47,10 @@ _OUT_SYSTEM = {
     "closure": (14, None, "largest error of a joint, in m or rad"),
     "iterations": (15, None, "for the multipliers"),
     "residual": (16, None, "last change of an acceleration"),
+    "converged": (17, None, "1, or 0 where the last step or its multipliers are not to be trusted"),
 }
-_NEEDS_ACCELERATION = {4, 5, 8, 9, 10, 11, 15, 16}
+_NEEDS_ACCELERATION = {4, 5, 8, 9, 10, 11}
+_OF_ITERATIONS = {15, 16, 17}
 _LARGEST_IMPLICIT = 300
 _RENAMED = {
     "position": "initial_position",
@@ -121,6 +123,9 @@ class Plant(NativeBlock):
             self.kernel = "multibody_own_step"  # type: ignore[misc]
         self.memory_holds = not own  # what init works out, and the turns that angles have made
         self.system = system
+        self.substeps = substeps if own else 1
+        self.largest_step: float | None = None  # of RK4 where it is stable, once asked for
+        self._own, self._explicit = own, radius is None
         writer = _Writer(system, list(inputs), list(outputs), own, substeps, radius)
         if radius is not None and writer.tree.nv > _LARGEST_IMPLICIT:
             raise DiagramError(
@@ -146,6 +151,14 @@ class Plant(NativeBlock):
             scratch=scratch,
             integers=integers,
         )
+
+    def warn_of_step(self, step: float, solver: str) -> str:
+        """Return a warning if Runge–Kutta steps of this size are not stable at the start."""
+        if not self._explicit or (not self._own and solver != "rk4"):
+            return ""
+        from .stability import warn_of_step
+
+        return warn_of_step(self, step / self.substeps)
 
 
 def _read_integrator(integrator: str, own: bool, radius: float) -> float | None:
@@ -327,19 +340,21 @@ class _Writer:
             pairs += [
                 pattern.slot(path[a][0], path[b][0]) for a in range(len(path)) for b in range(a + 1)
             ]
-        settings = self._hide([1e8, 1e-12, self.radius or 0.0])
+        names = self._names()
+        settings = self._hide([1e6, 1e-12, self.radius or 0.0])
         self._close_parameters()
         nonzeros = len(pattern.column_of)
         tables: list[Any] = [
             links, bodies, self._markers, rows, cut_records, path_records, pairs,
             self.laws.records, forces, outputs, self._measures, self.laws.words, mass_slots,
             pattern.permutation, pattern.row_start, pattern.column_of,
-            pattern.slot_of, pattern.column_start, pattern.row_of,
+            pattern.slot_of, pattern.column_start, pattern.row_of, names,
         ]  # fmt: skip
         head = [
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
-            len(outputs), nonzeros, len(self._measures), len(self.laws.words), len(mass_slots),
+            len(outputs), nonzeros, len(self._measures), len(self.laws.words), len(names),
+            len(mass_slots),
             int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
             self._place["gravity"], settings,
@@ -360,14 +375,23 @@ class _Writer:
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += len(self._measures)
+        memory += len(self._measures) + 10
         articulated = 33 * links if rows == 0 else 0
-        scratch = 4 + 64 * links + 16 * rows + 33 * cuts + jacobian + 8 * nv + 3 * nonzeros
+        scratch = 4 + 64 * links + 16 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
         scratch += articulated
         if self.implicit:
-            memory += 2 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
+            memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
             scratch += nv * nv + 7 * nv + 2 * nq + rows
         return memory, scratch
+
+    def _names(self) -> list[int]:
+        """Names for messages, as bytes: of the joint ending in each link, and of each closure."""
+        texts = [""] * len(self.tree.links)
+        for name, link in self.tree.tree_joints.items():
+            texts[link] = name
+        texts += [joint.name for joint in self.tree.cuts]
+        texts += [driver.name for driver in self.system.drivers]
+        return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
 
     def _close_parameters(self) -> None:
         """Put inputs' places and hidden numbers where the layout has them."""
@@ -575,7 +599,7 @@ class _Writer:
 
     def _direct_inputs(self, kind: int, index: int, extra: int) -> set[str]:
         """Return the inputs that an output follows without delay: those that move its markers."""
-        if kind in _NEEDS_ACCELERATION:
+        if kind in _NEEDS_ACCELERATION or (kind in _OF_ITERATIONS and not self.implicit):
             return set(self.input_names)
         markers: Iterable[int] = ()
         if kind in (_OUT_MARKER["position"][0], _OUT_MARKER["velocity"][0]):

@@ -38,10 +38,11 @@ class Gap:
 
     def __str__(self) -> str:
         parts = []
-        if self.distance > CLOSED:
+        least = max(CLOSED, 1e-3 * max(self.distance, self.angle))
+        if self.distance > least:
             parts.append(f"{self.distance:.3g} m")
-        if self.angle > CLOSED:
-            parts.append(f"{np.degrees(self.angle):.3g}°")
+        if self.angle > least:
+            parts.append(f"{self.angle:.3g} rad")
         return " and ".join(parts) or "nothing"
 
 

@@ -1,6 +1,7 @@
 """biella: mechanisms and block diagrams that run offline, as FMUs, and against real hardware."""
 
-from .errors import BiellaError, BlockError, DiagramError
+from .blocks.multibody import System
+from .errors import BiellaError, BiellaWarning, BlockError, DiagramError
 from .scheduler.diagram import Diagram
 from .scheduler.linearize import linearize
 from .scheduler.plan import Plan
@@ -11,11 +12,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BiellaError",
+    "BiellaWarning",
     "BlockError",
     "Diagram",
     "DiagramError",
     "Plan",
     "Subsystem",
+    "System",
     "linearize",
     "simulate",
 ]

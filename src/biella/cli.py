@@ -6,6 +6,7 @@ import argparse
 import ast
 import importlib.util
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        options.command(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            options.command(options)
     except BiellaError as error:
         if options.debug:
             raise
@@ -232,6 +235,10 @@ def _assignment(text: str) -> tuple[str, Any]:
         return path.strip(), ast.literal_eval(value.strip())
     except (ValueError, SyntaxError):
         raise BiellaError(f"--set {path}: `{value}` is no number or list of numbers.") from None
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    _complain(f"warning: {message}")
 
 
 def _complain(text: str) -> None:

@@ -10,6 +10,10 @@ class BiellaError(Exception):
     """Root of every error that this package raises on purpose."""
 
 
+class BiellaWarning(UserWarning):
+    """Something that runs, but not as it was probably meant to."""
+
+
 class DiagramError(BiellaError):
     """A diagram that cannot be compiled: every problem found, in one report.
 

@@ -16,6 +16,7 @@ turn, as in the source's comparison); a shorter one stops the crank and throws i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from biella import Diagram, simulate
+from biella import BiellaWarning, Diagram, simulate
 from biella.blocks.multibody import System, mechanisms
 from biella.blocks.multibody.formulations import METHODS, PlanarModel
 from biella.blocks.multibody.rotations import rotation_from_quaternion
@@ -162,7 +163,11 @@ def test_equal_lengths_pass_their_singular_position() -> None:
 @pytest.mark.parametrize("part", [1.0, 0.95])
 def test_the_folded_branch_from_the_singular_position(part: float) -> None:
     """The rod turns with the crank, or nearly so: the piston stays."""
-    result = run(equal_crank(np.pi / 2, speed=3.0, rod_speed=3.0 * part), 0.3, PATHS, step=1e-4)
+    system = equal_crank(np.pi / 2, speed=3.0, rod_speed=3.0 * part)
+    # Speeds that fit neither branch are found out by the first step.
+    told = pytest.warns(BiellaWarning, match=r"in 1 step\..*t = 0.0001 s: `wrist`")
+    with nullcontext() if part == 1.0 else told:
+        result = run(system, 0.3, PATHS, step=1e-4)
     theta = result["plant.main.angle"]
     assert np.abs(result["plant.piston.position"][:, 0] + 0.04).max() < 1e-3
     assert result["plant.closure"].max() <= 1e-12
@@ -174,7 +179,11 @@ def test_the_folded_branch_from_the_singular_position(part: float) -> None:
 @pytest.mark.parametrize("part", [1.0, 0.9])
 def test_the_through_branch_from_the_singular_position(part: float) -> None:
     """The rod turns against the crank, or nearly so: the piston goes through."""
-    result = run(equal_crank(np.pi / 2, speed=3.0, rod_speed=-3.0 * part), 0.3, PATHS, step=1e-4)
+    system = equal_crank(np.pi / 2, speed=3.0, rod_speed=-3.0 * part)
+    # Speeds that fit neither branch are found out by the first step.
+    told = pytest.warns(BiellaWarning, match=r"in 1 step\..*t = 0.0001 s: `wrist`")
+    with nullcontext() if part == 1.0 else told:
+        result = run(system, 0.3, PATHS, step=1e-4)
     theta = result["plant.main.angle"]
     place = result["plant.piston.position"][:, 0] + 0.04
     assert place[-1] == pytest.approx(2 * LENGTH * np.cos(theta[-1]), abs=1e-9)

@@ -48,7 +48,9 @@ def test_nearest_and_previous(run_block: Any) -> None:
 def test_error_beyond_the_ends(run_block: Any) -> None:
     block = Lookup1D([0, 1], [5, 6], extrapolation="error")
     assert np.array_equal(run_block(block, [0.0, 1.0]), [5, 6])
-    with pytest.raises(BlockError, match=r"t = 0.02 s.*its input left the table, \[0, 1\]"):
+    with pytest.raises(
+        BlockError, match=r"t = 0.02 s.*its input left the table, \[0, 1\] \(u = 1.1\)"
+    ):
         run_block(Lookup1D([0, 1], [5, 6], extrapolation="error"), [0.0, 1.0, 1.1])
 
 
@@ -78,7 +80,9 @@ def test_2d_extrapolation(run_block: Any) -> None:
     a, b = RNG.uniform(-5, 5, (2, 200))
     found = run_block(Lookup2D(x, y, table, extrapolation="linear"), a, b)
     assert np.allclose(found, 1 + 2 * a - b + 0.5 * a * b, rtol=0, atol=1e-13)
-    with pytest.raises(BlockError, match=r"left the table, \[0, 3\] and \[-1, 1\]"):
+    with pytest.raises(
+        BlockError, match=r"left the table, \[0, 3\] and \[-1, 1\] \(u1 = 1, u2 = 1.5\)"
+    ):
         run_block(Lookup2D(x, y, table, extrapolation="error"), [1.0, 1.0], [0.0, 1.5])
 
 

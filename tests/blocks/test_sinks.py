@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from biella import BlockError, Diagram, DiagramError, simulate
-from biella.blocks import Integrator, UnitDelay
+from biella.blocks import Constant, Integrator, UnitDelay
 from biella.blocks.expression import Expression
 from biella.blocks.logic import Compare
 from biella.blocks.sinks import Assertion, Record, Scope, Stop, Terminator
@@ -54,6 +54,15 @@ def test_assertion_stops_with_its_reason():
     assert caught.value.tick == 4
     assert caught.value.path == "sink"
     assert caught.value.result.t[-1] == pytest.approx(0.4)
+
+
+def test_assertion_says_which_element():
+    d = Diagram("vector", step=0.1)
+    on = d.add(Compare(">", 0.5))
+    d.connect(d.add(Constant([1.0, 0.0, 1.0])), on)
+    d.connect(on, d.add(Assertion("all on"), name="sink"))
+    with pytest.raises(BlockError, match=r": all on \(element 2 of 3\)$"):
+        simulate(d, until=1.0)
 
 
 def test_assertion_leaves_its_tick_uncommitted():

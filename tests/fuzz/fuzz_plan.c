@@ -103,7 +103,8 @@ static void run(bl_engine *e, int64_t ticks, double *dx) {
     bl_derivatives(e, dx);
     bl_run(e, ticks, NULL, &done);
     (void)bl_block_path(e, bl_failed_block(e));
-    (void)bl_block_note(e, bl_failed_block(e));
+    for (int about = BL_REMARK_START; about <= BL_REMARK_RUN; about++)
+        for (int32_t k = -1; (k = bl_next_remark(e, about, k)) >= 0;) (void)bl_message(e);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from biella import Diagram
 from biella.blocks.multibody import System
+from biella.scheduler.engine import Instance
 
 Array = NDArray[np.float64]
 
@@ -455,7 +456,8 @@ def look() -> Callable[..., dict[str, Any]]:
         paths = [f"{body.name}.{what}" for body in system.bodies for what in BODY] + [*extra]
         diagram = Diagram("look", step=step)
         diagram.add(system.block(outputs=paths), name="plant")
-        with diagram.compile().start() as instance:
+        with Instance(diagram.compile()) as instance:
+            instance.initialise()  # and no word of velocities drawn at random
             if steps:
                 instance.run(steps)
             return {path: np.array(instance.get(f"plant.{path}")) for path in paths}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from biella import BlockError, Diagram, DiagramError, simulate
+from biella import BiellaWarning, BlockError, Diagram, DiagramError, simulate
 from biella.blocks import Step
 from biella.blocks.multibody import System
 from biella.blocks.multibody.mechanisms import cardan, five_bar, four_bar, mcpherson, slider_crank
@@ -234,7 +235,7 @@ def test_a_step_that_does_not_converge_is_taken_in_halves():
 
 def test_a_step_that_does_not_converge_stops_the_run():
     """Several turns of the crank in one step, in which it cannot find its way."""
-    with pytest.raises(BlockError, match=r"`plant`.*advance"):
+    with pytest.raises(BlockError, match=r"`plant`.*0.5 s from t = 0 s does not converge"):
         run(slider_crank(drive="as listed"), 50.0, ["closure"], 0.5)
 
 
@@ -256,9 +257,11 @@ def test_the_largest_stable_step_is_where_rk4_breaks():
     exact = run(mcpherson(), 1.0, ["wheel.position"], 1e-2)["plant"]
     for factor, stable in ((0.9, True), (1.1, False)):
         step = factor * limit
-        result = run(
-            mcpherson(), round(1.0 / step) * step, ["wheel.position"], step, integrator="rk4"
-        )
+        told = nullcontext() if stable else pytest.warns(BiellaWarning, match="stable|resolved")
+        with told:
+            result = run(
+                mcpherson(), round(1.0 / step) * step, ["wheel.position"], step, integrator="rk4"
+            )
         gap = np.abs(result["plant"][-1] - exact[-1]).max()
         assert (gap < 2e-3) == stable
 

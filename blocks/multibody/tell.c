@@ -1,0 +1,378 @@
+/* What a mechanism says of itself: joints that will not close, velocities that its joints do not allow, steps too coarse for it.
+ *
+ * Joints have names only for this: one string for each link (that of the tree joint whose chain ends there, else empty),
+ * then one for each closure. A tree joint is always closed, so it is closures that stay open. */
+#include <string.h>
+
+#include "blocks/multibody/multibody.h"
+
+enum {
+    MB_NAME_SIZE = 64,
+    MB_TOLD_JOINTS = 3,    /* more than that help nobody */
+    MB_SEARCH_LIMIT = 2000,
+};
+
+/* A step is too coarse if closing the loops moves the mechanism by more than this part of what the step does, or changes
+   its speeds by more than this part of the largest so far, both in the measure of the masses. */
+static const double COARSE = 0.01;
+/* Gaps, in m or rad, and their rates that no step is to blame for. */
+static const double ROUNDING = 1e-12;
+/* Velocities are told of if joints allow them only up to more than this part of the largest one. */
+static const double PRINTED_DIGITS = 1e-4;
+/* A position is next to a singular one if closing a gap takes a motion that is larger than the gap by this factor. */
+static const double SINGULAR = 10.0;
+
+typedef struct {
+    double length, angle; /* m, rad; or their rates */
+} mb_gap;
+
+static double gap_size(mb_gap gap) { return fmax(gap.length, gap.angle); }
+
+/* Cut where it is too long, but not inside a character of UTF-8. */
+static void joint_name(const mb_view *m, int32_t number, char *out) {
+    const int32_t *letter = m->names;
+    for (; number > 0; letter++) number -= *letter == 0;
+    int n = 0;
+    for (; *letter != 0 && n < MB_NAME_SIZE - 1; letter++) out[n++] = (char)(unsigned char)*letter;
+    if (*letter != 0) {
+        while (n > 0 && ((unsigned char)out[n - 1] & 0xC0) == 0x80) n--;
+        if (n > 0 && ((unsigned char)out[n - 1] & 0x80)) n--;
+    }
+    out[n] = '\0';
+}
+
+bool mb_names_check(const int32_t *names, int64_t count, int64_t wanted) {
+    int64_t found = 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (names[k] < 0 || names[k] > 255) return false;
+        found += names[k] == 0;
+    }
+    return found == wanted && (count == 0 || names[count - 1] == 0);
+}
+
+static bool is_driver(const mb_view *m, int32_t cut) {
+    return mb_is_driver(m->rows[m->cuts[cut * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS + MB_ROW_TYPE]);
+}
+
+/* Whether a law of time or an input puts a closure somewhere: it may jump, which is no error of the step. */
+static bool is_moved(const mb_view *m, int32_t cut) {
+    if (is_driver(m, cut)) return true;
+    const int32_t *row = m->rows + m->cuts[cut * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS;
+    for (int side = MB_ROW_I; side <= MB_ROW_J; side++)
+        for (int law = MB_MARKER_LAW_X; law <= MB_MARKER_LAW_Z; law++)
+            if (m->markers[row[side] * MB_MARKER_FIELDS + law] >= 0) return true;
+    return false;
+}
+
+/* How far a closure is open: of the rows' Φ, or of their rates. */
+static mb_gap closure_gap(const mb_view *m, int32_t number, const double *rows) {
+    const int32_t *cut = m->cuts + number * MB_CUT_FIELDS;
+    mb_gap gap = {0.0, 0.0};
+    for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
+        const int32_t *row = m->rows + k * MB_ROW_FIELDS;
+        const double value = rows[k];
+        if (row[MB_ROW_TYPE] == MB_ROW_D1) {
+            gap.angle = hypot(gap.angle, rows == m->phi ? asin(fmin(1.0, fabs(value))) : value);
+        } else if (row[MB_ROW_TYPE] == MB_ROW_DRIVEN_ANGLE) {
+            gap.angle = fabs(value);
+        } else if (row[MB_ROW_TYPE] == MB_ROW_DRIVER) {
+            const int32_t *path = m->paths + cut[MB_CUT_PATH] * MB_PATH_FIELDS;
+            const bool slides = m->links[path[MB_PATH_LINK] * MB_LINK_FIELDS + MB_LINK_TYPE] == MB_PRISMATIC;
+            *(slides ? &gap.length : &gap.angle) = fabs(value);
+        } else {
+            gap.length = hypot(gap.length, value);
+        }
+    }
+    return gap;
+}
+
+/* The largest few gaps, largest first; returns how many. What is far below the largest is left out. */
+typedef struct {
+    int32_t joint; /* number of a name */
+    mb_gap gap;
+} mb_told;
+
+static void keep_largest(mb_told *told, int32_t joint, mb_gap gap) {
+    mb_told item = {joint, gap};
+    for (int n = 0; n < MB_TOLD_JOINTS; n++) {
+        if (!(gap_size(item.gap) > gap_size(told[n].gap))) continue;
+        const mb_told smaller = told[n];
+        told[n] = item;
+        item = smaller;
+    }
+}
+
+static void find_open(const mb_view *m, const double *rows, mb_told *told) {
+    memset(told, 0, MB_TOLD_JOINTS * sizeof *told);
+    for (int32_t c = 0; c < m->cut_count; c++) keep_largest(told, m->link_count + c, closure_gap(m, c, rows));
+}
+
+static void say_gap(const bl_block *b, mb_gap gap, const char *rate) {
+    const double least = 1e-3 * gap_size(gap);
+    if (gap.length > least) bl_say(b, "%.3g m%s", gap.length, rate);
+    if (gap.length > least && gap.angle > least) bl_say(b, " and ");
+    if (gap.angle > least) bl_say(b, "%.3g rad%s", gap.angle, rate);
+}
+
+static void say_joints(const bl_block *b, const mb_view *m, const mb_told *told, const char *verb, const char *rate) {
+    for (int n = 0; n < MB_TOLD_JOINTS && gap_size(told[n].gap) > 1e-2 * gap_size(told[0].gap); n++) {
+        char name[MB_NAME_SIZE];
+        joint_name(m, told[n].joint, name);
+        bl_say(b, "%s`%s` %s ", n > 0 ? ", " : "", name, verb);
+        say_gap(b, told[n].gap, rate);
+    }
+}
+
+/* The weight of a row is α times the mass that it moves. In a singular position some row moves next to nothing and weighs the
+   more; here each counts as the lightest of its joint, lengths and angles apart. */
+static void weigh_evenly(const mb_view *m, double *weights) {
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS, first = cut[MB_CUT_ROW], end = first + cut[MB_CUT_ROWS];
+        double lightest[2] = {INFINITY, INFINITY};
+        for (int32_t k = first; k < end; k++) {
+            const int kind = m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_D1;
+            lightest[kind] = fmin(lightest[kind], m->alpha[k]);
+        }
+        for (int32_t k = first; k < end; k++) weights[k] = lightest[m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_D1];
+    }
+}
+
+static double weighed_error(const mb_view *m, const double *weights, const double *rows) {
+    double sum = 0.0;
+    for (int32_t k = 0; k < m->row_count; k++) sum += weights[k] * rows[k] * rows[k];
+    return sum;
+}
+
+/* Σ M_kk v_k²: about twice the kinetic energy. */
+static double liveliness(const mb_view *m, const double *v) {
+    double sum = 0.0;
+    for (int32_t k = 0; k < m->nv; k++) sum += m->mass_diagonal[m->permutation[k]] * v[k] * v[k];
+    return sum;
+}
+
+/* How much larger a motion is than the errors that it closes. */
+static double lever(mb_view *m, double motion, const double *rows) {
+    weigh_evenly(m, m->row_work);
+    const double direct = weighed_error(m, m->row_work, rows) / m->settings[MB_ALPHA];
+    return direct > 0.0 ? sqrt(motion / direct) : 0.0;
+}
+
+static void say_singular(const bl_block *b, double size) {
+    if (size > SINGULAR) bl_say(b, ". It is next to a singular position: what closes a gap there is %.2g times as large", size);
+}
+
+/* What would close Φ to first order; needs K and J at the present poses. */
+static void closing_step(mb_view *m, const double *weights, double *step) {
+    for (int32_t k = 0; k < m->row_count; k++) m->row_work[k] = weights[k] * m->phi[k];
+    memset(step, 0, (size_t)m->nv * sizeof(double));
+    mb_add_jacobian_transposed(m, m->row_work, -1.0, step);
+    mb_solve(m, step);
+}
+
+/* Brings q where the closures are least open: downhill along what mb_project would do, each step only as far as it helps. */
+void mb_close_best(mb_view *m, double t, double *q, const double *v) {
+    double *start = m->kept, *full = m->kept + m->nq, *part = full + m->nv, *weights = m->lambda, fraction = 1.0;
+    for (int iteration = 0; iteration < MB_SEARCH_LIMIT; iteration++) {
+        mb_kinematics(m, t, q, v);
+        if (!mb_refactor(m)) return;
+        weigh_evenly(m, weights);
+        closing_step(m, weights, full);
+        const double error = weighed_error(m, weights, m->phi);
+        double left = error;
+        memcpy(start, q, (size_t)m->nq * sizeof(double));
+        for (fraction = fmin(4.0 * fraction, 64.0); fraction > 1e-6; fraction *= 0.5) {
+            memcpy(q, start, (size_t)m->nq * sizeof(double));
+            for (int32_t k = 0; k < m->nv; k++) part[k] = fraction * full[k];
+            mb_move(m, q, part);
+            mb_kinematics(m, t, q, v);
+            left = weighed_error(m, weights, m->phi);
+            if (left < error) break;
+        }
+        if (!(left < error)) memcpy(q, start, (size_t)m->nq * sizeof(double));
+        if (!(left < (1.0 - 1e-12) * error)) return;
+    }
+}
+
+int mb_refuse_assembly(bl_block *b, mb_view *m, double t, const double *q, const double *v) {
+    mb_told told[MB_TOLD_JOINTS];
+    mb_kinematics(m, t, q, v);
+    find_open(m, m->phi, told);
+    bl_say(b, "it cannot be assembled at t = %.9g s: ", t);
+    say_joints(b, m, told, "stays open by", "");
+    return bl_refuse(b, " with the other joints closed. Change a length or an axis there, or give positions nearer to a closed pose.");
+}
+
+int mb_refuse_factor(bl_block *b, double t) {
+    return bl_refuse(b, "its equations have no solution at t = %.9g s: a speed moves no mass, or a value is not finite.", t);
+}
+
+/* Needs in m->kept the state before the projection. */
+int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v) {
+    mb_told before[MB_TOLD_JOINTS], after[MB_TOLD_JOINTS];
+    mb_kinematics(m, t, m->kept, m->kept + m->nq);
+    find_open(m, m->phi, before);
+    mb_kinematics(m, t, q, v);
+    find_open(m, m->phi, after);
+    if (!isfinite(gap_size(before[0].gap)) || !isfinite(gap_size(after[0].gap)))
+        return bl_refuse(b, "the step of %.3g s to t = %.9g s gave coordinates that are not finite: take a smaller step.", h, t);
+    bl_say(b, "the step of %.3g s to t = %.9g s cannot be closed: ", h, t);
+    say_joints(b, m, before, "was open by", "");
+    bl_say(b, " when it began to be; ");
+    say_joints(b, m, after, "stays open by", "");
+    const double *told = m->told;
+    if (told[MB_TOLD_COUNT] > 0.0) { /* it went wrong there */
+        bl_say(b, ". Before, %.0f step%s not resolved, the first to t = %.9g s", told[MB_TOLD_COUNT],
+               told[MB_TOLD_COUNT] > 1.0 ? "s were" : " was", told[MB_TOLD_FIRST]);
+        say_singular(b, told[MB_TOLD_LEVER]);
+    } else {
+        double *step = m->kept + m->nq + m->nv;
+        if (mb_refactor(m)) {
+            closing_step(m, m->alpha, step);
+            say_singular(b, lever(m, liveliness(m, step), m->phi));
+        }
+    }
+    return bl_refuse(b, ". Take a smaller step or more substeps, or dimensions farther from a singular position.");
+}
+
+int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v) {
+    const double *flags = m->implicit.flags;
+    bl_say(b, "the implicit step of %.3g s from t = %.9g s does not converge, nor do its two halves: after %.0f iterations"
+           " accelerations still change by %.2g", h, t, flags[MB_IMPLICIT_ITERATIONS], flags[MB_IMPLICIT_RESIDUAL]);
+    mb_told open[MB_TOLD_JOINTS];
+    mb_kinematics(m, t + h, q, v);
+    find_open(m, m->phi, open);
+    if (m->row_count > 0 && isfinite(gap_size(open[0].gap)) && gap_size(open[0].gap) > 1e-10) {
+        bl_say(b, "; ");
+        say_joints(b, m, open, "stays open by", "");
+    }
+    return bl_refuse(b, ". Take a smaller step or more substeps, and look for a force that jumps or a singular position.");
+}
+
+/* The change from q to q_end, as speeds times time. */
+static void coordinate_change(const mb_view *m, const double *q, const double *q_end, double *out) {
+    for (int32_t l = 0; l < m->link_count; l++) {
+        const int32_t *link = m->links + l * MB_LINK_FIELDS;
+        const double *from = q + link[MB_LINK_Q], *to = q_end + link[MB_LINK_Q];
+        double *change = out + link[MB_LINK_V];
+        if (link[MB_LINK_TYPE] == MB_SPHERICAL) { /* twice the vector of from⁻¹ to */
+            for (int k = 0; k < 3; k++) change[k] = 2.0 * (from[0] * to[k + 1] - to[0] * from[k + 1]);
+            double across[3];
+            mb_cross(from + 1, to + 1, across);
+            for (int k = 0; k < 3; k++) change[k] -= 2.0 * across[k];
+        } else if (link[MB_LINK_TYPE] != MB_FIXED) {
+            *change = *to - *from;
+        }
+    }
+}
+
+/* Notes a step that was too coarse; needs in m->kept the state before the projection. */
+void mb_watch_step(mb_view *m, double t, double h, const double *q, const double *v) {
+    double *told = m->told, *change = m->kept + m->nq + m->nv;
+    const double *q_before = m->kept, *v_before = m->kept + m->nq;
+    told[MB_TOLD_COARSE] = 0.0;
+    told[MB_TOLD_LIVELIEST] = fmax(told[MB_TOLD_LIVELIEST], fmax(liveliness(m, v), liveliness(m, v_before)));
+    const double most = COARSE * COARSE * told[MB_TOLD_LIVELIEST];
+    for (int32_t k = 0; k < m->nv; k++) change[k] = v[k] - v_before[k];
+    const double faster = liveliness(m, change);
+    coordinate_change(m, q_before, q, change);
+    const double moved = liveliness(m, change) / (h * h);
+    if (!(moved > most || faster > most)) return;
+    mb_kinematics(m, t, q_before, v_before);
+    mb_told open[MB_TOLD_JOINTS], parting[MB_TOLD_JOINTS];
+    find_open(m, m->phi, open);
+    find_open(m, m->phi_rate, parting);
+    if (!(gap_size(open[0].gap) > ROUNDING || gap_size(parting[0].gap) > ROUNDING)) return;
+    if (is_moved(m, open[0].joint - m->link_count)) return;
+    told[MB_TOLD_COARSE] = 1.0;
+    if (told[MB_TOLD_COUNT] == 0.0) told[MB_TOLD_FIRST] = t;
+    told[MB_TOLD_COUNT] += 1.0;
+    told[MB_TOLD_LEVER] = fmax(told[MB_TOLD_LEVER], fmax(lever(m, h * h * moved, m->phi), lever(m, faster, m->phi_rate)));
+    const double part = sqrt(fmax(moved, faster) / told[MB_TOLD_LIVELIEST]);
+    if (!(part > told[MB_TOLD_PART])) return;
+    told[MB_TOLD_PART] = part;
+    told[MB_TOLD_TIME] = t;
+    told[MB_TOLD_JOINT] = open[0].joint;
+    told[MB_TOLD_LENGTH] = open[0].gap.length;
+    told[MB_TOLD_ANGLE] = open[0].gap.angle;
+}
+
+void mb_remark_run(bl_block *b, mb_view *m) {
+    const double *told = m->told;
+    const double joint = told[MB_TOLD_JOINT]; /* from a saved state, which may hold anything */
+    if (!(told[MB_TOLD_COUNT] > 0.0) || !(joint >= 0.0 && joint < m->link_count + m->cut_count)) return;
+    char name[MB_NAME_SIZE];
+    joint_name(m, (int32_t)joint, name);
+    bl_say(b, "the motion was not resolved in %.0f step%s. The worst led to t = %.9g s: `%s` was open by ", told[MB_TOLD_COUNT],
+           told[MB_TOLD_COUNT] > 1.0 ? "s" : "", told[MB_TOLD_TIME], name);
+    say_gap(b, (mb_gap){told[MB_TOLD_LENGTH], told[MB_TOLD_ANGLE]}, "");
+    bl_say(b, ", and closing it changed the motion by %.2g %% of the fastest so far (up to %g %% passes)", 100.0 * told[MB_TOLD_PART],
+           100.0 * COARSE);
+    say_singular(b, told[MB_TOLD_LEVER]);
+    bl_say(b, ". Energies and what follows are in doubt: take a smaller step or more substeps.");
+}
+
+/* A body's given velocities at the origin of its link, less those that the link has. */
+static void velocity_gap(const mb_view *m, int32_t l, double *turn, double *move) {
+    const int32_t body = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY];
+    const mb_link_state *s = &m->link[l];
+    memset(turn, 0, 3 * sizeof(double));
+    memset(move, 0, 3 * sizeof(double));
+    if (body < 0) return;
+    double arm[3];
+    mb_rotate(s->R, m->data[l].p_body, arm); /* from the link's origin to the body's */
+    mb_sub(m->body[body].w, s->w, turn);
+    mb_sub(m->body[body].v, s->v, move);
+    double carried[3];
+    mb_cross(m->body[body].w, arm, carried);
+    mb_sub(move, carried, move);
+}
+
+/* The link of the body that the joint of link `l` hangs on; -1 is the ground. */
+static int32_t parent_body(const mb_view *m, int32_t l) {
+    do l = m->links[l * MB_LINK_FIELDS + MB_LINK_PARENT];
+    while (l >= 0 && m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] < 0);
+    return l;
+}
+
+/* Tree joints: what their coordinates could not take of the velocities of their two bodies. */
+static void find_velocity_gaps(const mb_view *m, mb_told *told) {
+    for (int32_t l = 0; l < m->link_count; l++) {
+        if (m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] < 0) continue;
+        double turn[3], move[3];
+        velocity_gap(m, l, turn, move);
+        const int32_t up = parent_body(m, l);
+        if (up >= 0) {
+            double turn_up[3], move_up[3], arm[3];
+            velocity_gap(m, up, turn_up, move_up);
+            mb_sub(m->link[l].p, m->link[up].p, arm);
+            mb_add_cross(turn_up, arm, move_up);
+            mb_sub(turn, turn_up, turn);
+            mb_sub(move, move_up, move);
+        }
+        keep_largest(told, l, (mb_gap){sqrt(mb_dot(move, move)), sqrt(mb_dot(turn, turn))});
+    }
+}
+
+/* Velocities that were given and that the joints do not allow. None given at all is a mechanism that drivers set in motion. */
+void mb_remark_start(bl_block *b, mb_view *m, double t) {
+    double fastest = 0.0, *q = m->kept, *v = m->kept + m->nq;
+    for (int32_t k = 0; k < m->body_count; k++)
+        fastest = fmax(fastest, fmax(sqrt(mb_dot(m->body[k].v, m->body[k].v)), sqrt(mb_dot(m->body[k].w, m->body[k].w))));
+    if (!(fastest > 0.0)) return;
+    mb_told told[MB_TOLD_JOINTS];
+    mb_pose_from_bodies(m, q, v);
+    mb_start_turns(m, t, q);
+    memcpy(v + m->nv, v, (size_t)m->nv * sizeof(double));
+    if (!mb_project(m, t, q, v + m->nv, MB_INIT_LIMIT)) return;
+    mb_kinematics(m, t, q, v);
+    for (int32_t k = 0; k < m->row_count; k++) { /* what stands still may be set in motion by its driver */
+        const int32_t *row = m->rows + k * MB_ROW_FIELDS;
+        if (row[MB_ROW_TYPE] == MB_ROW_DRIVER && v[row[MB_ROW_A]] == 0.0) m->phi_rate[k] = 0.0;
+    }
+    find_open(m, m->phi_rate, told);
+    find_velocity_gaps(m, told);
+    if (!(gap_size(told[0].gap) > PRINTED_DIGITS * fastest)) return;
+    bl_say(b, "the velocities given do not fit its joints: ");
+    say_joints(b, m, told, "would open by", "/s");
+    bl_say(b, ". The run starts with the nearest that do; System.assemble() shows them.");
+}

@@ -6,8 +6,8 @@
  *   output      y = g(t, x, z, u)          pure: may be repeated at any time
  *   derivative  dx/dt = f(t, x, z, u)      pure
  *   update      z+ = h(t, x, z, u)         once for each sample hit; may also reset x
- *   advance     step an own solver from t to t + dt
- *   project     put x back on its constraints after an accepted step
+ *   advance     step an own solver from t to t + dt; inputs follow u + u1 τ + u2 τ²/2 with τ from t on
+ *   project     put x back on its constraints after an accepted step, which may end within a tick
  *
  * A kernel keeps nothing between calls except through x and z. Sizes are checked once, by `check`,
  * when a plan is loaded: after that a kernel may trust every pointer and every width it sees.
@@ -43,6 +43,8 @@ typedef int (*bl_host_call)(int32_t block, int32_t op, double t, double dt);
 
 struct bl_block {
     const double *const *u;  /* one pointer for each input port, to u_width[i] values */
+    const double *const *u1; /* in advance: the first and second time derivative of each input at its start; */
+    const double *const *u2; /* NULL when the inputs are held, and in all other operations */
     double *const *y;        /* one pointer for each output port, to y_width[i] values */
     double *x;               /* x_count continuous states */
     double *dx;              /* x_count derivatives */
@@ -55,6 +57,7 @@ struct bl_block {
     int32_t u_count, y_count, x_count, z_count, w_count, p_count, i_count;
     int32_t index;           /* position in the plan */
     double dt;               /* this block's sample time, or the base step if it is continuous */
+    const double *offset;    /* seconds since the last tick: 0 at a tick, else a run has stopped within one */
     const bl_host_call *host;
 };
 

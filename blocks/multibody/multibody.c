@@ -492,7 +492,7 @@ static int multibody_advance(bl_block *b, double t, double dt) {
     for (int32_t step = 0; step < substeps; step++) {
         const double now = t + step * h;
         if (m.head[MB_INTEGRATOR] == MB_IMPLICIT) {
-            if (!mb_implicit_advance(b, &m, now, h, x, x + m.nq)) return BL_ERROR_BLOCK;
+            if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq)) return BL_ERROR_BLOCK;
             mb_keep_turns(&m, now + h, x);
             continue;
         }

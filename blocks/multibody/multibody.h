@@ -203,6 +203,7 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v);
 int mb_project(mb_view *m, double t, double *q, double *v, int limit);
 
 /* implicit.c */
-int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double *q, double *v);
+/* `part` is that of a whole own step which h is. */
+int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double part, double *q, double *v);
 
 #endif

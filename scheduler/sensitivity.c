@@ -3,7 +3,7 @@
  * Outputs can only be evaluated, so these are differences, over steps that shrink by 4 and extrapolated to a step of zero (Ridders
  * 1982). For each output that entry of the scheme is taken which agrees best with its neighbours: an output that is curved, or has
  * a kink nearby, is served by small steps, one that is nearly straight by large ones, and neither has to say how large its
- * numbers are. A step at which outputs cannot be evaluated, such as one to the root of a negative number, is left out.
+ * numbers are. No entry counts as better than the rounding of what it was made from. A step at which outputs cannot be evaluated, such as one to the root of a negative number, is left out.
  *
  * The engine's state is put back at the end, so that a run goes on with the same bits. */
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "scheduler/engine.h"
 
 enum { LARGEST_LEVELS = 14, LARGEST_COLUMNS = 6, SETTLED_LEVELS = 3 };
-static const double FIRST_STEP = 0x1p-7, SETTLED = 1e-12;
+static const double FIRST_STEP = 0x1p-5, SETTLED = 1e-12;
 
 /* The scheme of one output: the last row, and the best entry so far. */
 typedef struct {
@@ -25,12 +25,14 @@ typedef struct {
 /* Evaluates outputs at *s of a curve through the present values, which are at 0; sets *s to what rounding made of it. */
 typedef int (*bl_curve)(bl_engine *e, double *s, const void *context);
 
-/* `ratio` is what the error of a difference is divided by from one row to the next. */
-static void extend_scheme(bl_scheme *scheme, int columns, double difference, double ratio) {
-    double left = difference, weight = ratio;
+/* Adds the difference over `span`. `ratio` is what the error of a difference is divided by from one row to the next. Returns whether
+   smaller steps could not make the best entry better. */
+static bool extend_scheme(bl_scheme *scheme, int columns, double span, double ratio) {
+    const double *ends = scheme->ends, rounding = 0x1p-52 * fmax(fabs(ends[0]), fabs(ends[1])) / span;
+    double left = (ends[1] - ends[0]) / span, weight = ratio;
     for (int c = 0; c < columns; c++, weight *= ratio) {
         const double above = scheme->row[c], next = left + (left - above) / (weight - 1.0);
-        const double error = fmax(fabs(next - left), fabs(next - above));
+        const double error = fmax(fmax(fabs(next - left), fabs(next - above)), rounding);
         if (error <= scheme->error) {
             scheme->error = error;
             scheme->best = next;
@@ -40,6 +42,7 @@ static void extend_scheme(bl_scheme *scheme, int columns, double difference, dou
     }
     if (columns < LARGEST_COLUMNS) scheme->row[columns] = left;
     if (scheme->error == INFINITY) scheme->best = left;
+    return scheme->error <= fmax(SETTLED * fabs(scheme->best), rounding);
 }
 
 /* The best entry of each scheme becomes d(values[slots])/ds along a curve, at s = 0, from both sides or from below. */
@@ -60,11 +63,8 @@ static int differentiate(bl_engine *e, bl_curve move, const void *context, doubl
             continue;
         }
         bool is_settled = columns > 0;
-        for (int64_t k = 0; k < count; k++) {
-            bl_scheme *scheme = &schemes[k];
-            extend_scheme(scheme, columns, (scheme->ends[1] - scheme->ends[0]) / (s[1] - s[0]), from_below ? 4.0 : 16.0);
-            is_settled = is_settled && scheme->error <= SETTLED * fabs(scheme->best);
-        }
+        for (int64_t k = 0; k < count; k++)
+            is_settled = extend_scheme(&schemes[k], columns, s[1] - s[0], from_below ? 4.0 : 16.0) && is_settled;
         settled = is_settled ? settled + 1 : 0;
         columns = columns < LARGEST_COLUMNS ? columns + 1 : columns;
         evaluated++;

@@ -58,6 +58,7 @@ struct bl_block {
     int32_t index;           /* position in the plan */
     double dt;               /* this block's sample time, or the base step if it is continuous */
     const double *offset;    /* seconds since the last tick: 0 at a tick, else a run has stopped within one */
+    const unsigned char *u_held; /* for a block with `advance`: of each input port, whether it changes at ticks only */
     const bl_host_call *host;
 };
 

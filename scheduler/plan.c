@@ -540,8 +540,8 @@ static int load_variables(bl_loader *l) {
     return allocate(l, BL_SLOPES * e->input_count, sizeof(double), &e->slopes);
 }
 
-/* Where blocks with an own step see the derivatives of their inputs: those that real inputs feed directly have some, the
-   others have zeros. */
+/* What blocks with an own step see of their inputs: derivatives, which are zero unless a real input feeds the port directly, and
+   whether a discrete block does, so that its value is that of the last tick. */
 static int link_slopes(bl_loader *l) {
     bl_engine *e = l->e;
     const int64_t calls = e->advances.call_count;
@@ -553,19 +553,27 @@ static int link_slopes(bl_loader *l) {
     }
     if (calls == 0) return BL_OK;
     const double **pointers = NULL, *zeros = NULL;
-    int64_t *input_at = NULL; /* of each value, 1 + the number of the real input that it is */
+    int64_t *input_at = NULL; /* of each value, 1 + the number of the real input that it is; -1 if a discrete block makes it */
+    unsigned char *held = NULL;
     TRY(allocate(l, 2 * calls, sizeof(double **), &e->input_slopes));
     TRY(allocate(l, 2 * ports, sizeof(double *), &pointers));
     TRY(allocate(l, widest, sizeof(double), &zeros));
+    TRY(allocate(l, ports, 1, &held));
     TRY(allocate(l, e->layout.total, sizeof(int64_t), &input_at));
     for (int64_t i = 0; i < e->input_count; i++) input_at[e->input_slots[i]] = i + 1;
+    for (int32_t b = 0; b < e->block_count; b++)
+        for (int32_t k = 0; k < e->blocks[b].y_count; k++)
+            if (e->block_rate[b] >= 2 && e->block_rate[b] != e->own_rate) input_at[e->blocks[b].y[k] - e->values] = -1;
     for (int64_t c = 0; c < calls; c++) {
-        const bl_block *b = e->advances.calls[c].block;
+        bl_block *b = e->advances.calls[c].block;
         const double **u1 = pointers, **u2 = u1 + b->u_count;
+        b->u_held = held;
+        held += b->u_count;
         pointers += 2 * (int64_t)b->u_count;
         for (int32_t k = 0; k < b->u_count; k++) {
             const int64_t slot = b->u[k] - e->values, first = input_at[slot];
             bool is_input = first > 0;
+            held[k - b->u_count] = first < 0;
             for (int32_t i = 1; i < b->u_width[k] && is_input; i++) is_input = input_at[slot + i] == first + i;
             u1[k] = is_input ? e->slopes + BL_SLOPE_NOW * e->input_count + first - 1 : zeros;
             u2[k] = is_input ? e->slopes + BL_SLOPE_SECOND * e->input_count + first - 1 : zeros;

@@ -52,6 +52,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->u2 = b->u2;
     m->settings = b->p + head[MB_SETTINGS];
     m->since = INFINITY;
+    m->held = head[MB_OWN_STEP] ? b->u_held : NULL;
+    m->tick_age = *b->offset;
 
     double *z = b->z, *w = b->w;
     *memory = *scratch = 0;

@@ -16,6 +16,7 @@ from biella.blocks import (
     Counter,
     Delay,
     Derivative,
+    Expression,
     Gain,
     Integrator,
     Noise,
@@ -30,6 +31,7 @@ from biella.blocks import (
     UnitDelay,
     ZeroOrderHold,
 )
+from biella.blocks.multibody import Input, System
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.scheduler.diagram import SOLVERS
 
@@ -473,6 +475,25 @@ def test_own_steps_on_the_grid_have_the_bits_of_an_offline_run(open_fmu, integra
     for tick in range(1, 31):
         slave.step(0.01)
         assert slave.get("angle") == slave.get("sampled") == [offline[tick]]
+
+
+@pytest.mark.parametrize("period", [None, H])
+def test_a_sampled_driver_goes_on_from_its_tick(open_fmu, period):
+    """Place, rate and acceleration of a drive, sampled at ticks or not: within a tick the mechanism
+    moves on by them, with the error h³/6 of a law of second degree."""
+    s = System("slider", gravity=(0, 0, 0))
+    body = s.body("body", mass=2.0, inertia=(1.0, 1.0, 1.0))
+    s.prismatic("slide", s.ground, body, at=(0, 0, 0), axis=(1, 0, 0))
+    s.driver("drive", s["slide"], Input("x"))
+    d = Diagram("driven", step=H)
+    plant = d.add(s.block(outputs=["slide.displacement"], mode="own_step"), name="plant")
+    laws = {"x": "sin(3*t)", "x_rate": "3*cos(3*t)", "x_acceleration": "-9*sin(3*t)"}
+    for name, text in laws.items():
+        d.connect(d.add(Expression(text, period=period), name=name), plant[name])
+    d.output("place", plant["slide.displacement"])
+    slave = open_fmu(d).start()
+    times, places = run_pattern(slave, H, 50, "place")
+    assert places == pytest.approx(np.sin(3 * np.array(times)), abs=27 * H**3 / 6 + 1e-9)
 
 
 def test_outputs_of_own_steps_are_shown_within_a_tick_and_samples_of_them_held(open_fmu):

@@ -30,6 +30,9 @@ typedef int (*bl_curve)(bl_engine *e, double *s, const void *context);
 static bool extend_scheme(bl_scheme *scheme, int columns, double span, double ratio) {
     const double *ends = scheme->ends, rounding = 0x1p-52 * fmax(fabs(ends[0]), fabs(ends[1])) / span;
     double left = (ends[1] - ends[0]) / span, weight = ratio;
+    /* The best entry was an accident if smaller steps lead away from it. */
+    if (columns > 0 && fabs(left - scheme->best) > 2.0 * fabs(scheme->row[0] - scheme->best) + 1e-6 * fabs(left) + 16.0 * rounding)
+        scheme->error = INFINITY;
     for (int c = 0; c < columns; c++, weight *= ratio) {
         const double above = scheme->row[c], next = left + (left - above) / (weight - 1.0);
         const double error = fmax(fmax(fabs(next - left), fabs(next - above)), rounding);

@@ -88,6 +88,11 @@ FUNCTIONS = {
     "log(u)": (lambda u: 1 / u, (1e-5, 1.0, 1e7)),
     "abs(u - 1)": (lambda u: np.sign(u - 1), (0.0, 1.001, 1.00001)),
     "1e-9*u": (lambda u: 1e-9, (1.0, 1e6)),
+    # Nothing to see at a distance: large steps agree that it is zero, and are wrong.
+    "u*exp(-(u/1e-3)**2)": (
+        lambda u: np.exp(-((u / 1e-3) ** 2)) * (1 - 2 * (u / 1e-3) ** 2),
+        (0.0, 3e-4),
+    ),
 }
 
 

@@ -325,16 +325,12 @@ static void end_following(bl_engine *e) {
 }
 
 int bl_run_to(bl_engine *e, double time) {
-    const double ticks = floor((time - e->start) / e->step), slack = bl_slack(e, time);
-    if (!(fabs(ticks) <= (double)LARGEST_TICK)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no run goes to t = %.9g", time);
-    int64_t tick = (int64_t)ticks;
+    const double nearest = nearbyint((time - e->start) / e->step);
+    if (!(fabs(nearest) <= (double)LARGEST_TICK)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no run goes to t = %.9g", time);
+    int64_t tick = (int64_t)nearest;
     double offset = time - time_of(e, tick);
-    if (e->step - offset <= slack) {
-        tick++;
-        offset = 0.0;
-    } else if (offset <= slack) {
-        offset = 0.0;
-    }
+    if (fabs(offset) <= bl_slack(e, time)) offset = 0.0;
+    if (offset < 0.0) offset = time - time_of(e, --tick);
     int status = BL_OK;
     begin_following(e);
     while (status == BL_OK && (e->tick < tick || (e->tick == tick && e->offset < offset))) {

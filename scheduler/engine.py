@@ -153,7 +153,7 @@ class Instance:
 
     @property
     def time(self) -> float:
-        """The present time in seconds: that of the last tick, or later if a run stopped within it."""
+        """The present time in seconds: that of the last tick, or within it."""
         return float(self.library.bl_time(self.handle))
 
     def reset(self) -> None:

@@ -201,7 +201,6 @@ class Caller:
         return 0, None
 
 
-
 def main() -> None:
     """Answer one request."""
     request = json.load(sys.stdin)

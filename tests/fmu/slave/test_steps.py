@@ -387,6 +387,40 @@ def test_whether_a_subsystem_runs_is_decided_at_ticks(open_fmu):
     assert slave.get("y")[0] == pytest.approx(1.5 * H)
 
 
+def test_a_reset_within_a_step_goes_back_to_the_first_tick(open_fmu):
+    slave = open_fmu(pendulum()).start()
+    first = slave.run([0.3 * H, 1.1 * H, 0.4 * H], "angle", "push")
+    for _ in range(3):
+        slave.fmu.reset()
+        slave.start()
+        assert slave.ended == (False, 0.0)
+        assert slave.run([0.3 * H, 1.1 * H, 0.4 * H], "angle", "push") == first
+    slave.fmu.terminate()  # within a step
+    assert slave.get("angle", "push") == first[-1]
+    slave.fmu.reset()
+    slave.start()
+    assert slave.run([0.3 * H], "angle", "push") == first[:1]
+
+
+def test_instances_in_turn_do_not_disturb_each_other(open_fmu):
+    alone = open_fmu(pendulum()).start().run([0.3 * H, 1.1 * H, 0.4 * H], "angle")
+    a, b = open_fmu(pendulum()).start(), open_fmu(pendulum()).start()
+    for size, other, expected in zip((0.3, 1.1, 0.4), (0.77, 0.05, 3.1), alone, strict=True):
+        a.step(size * H)
+        b.step(other * H)
+        assert a.get("angle") == expected
+
+
+def test_a_time_so_large_that_ticks_are_not_told_apart(open_fmu):
+    """At 1e15 s doubles are an eighth of a second apart: a step of nothing is still nothing."""
+    slave = open_fmu(pendulum()).start(at=1e15)
+    before = slave.get("angle")
+    slave.step(0.0)
+    assert slave.get("angle") == before
+    slave.step(0.125)
+    assert slave.get("angle") != before
+
+
 def test_a_stop_block_ends_at_a_tick_and_says_when(open_fmu):
     d = Diagram("stopping", step=H)
     t, late = d.add(Time(), name="t"), d.add(Compare(">=", 0.0351), name="late")
@@ -470,7 +504,8 @@ def test_own_steps_of_next_to_nothing_do_no_harm(open_fmu, integrator):
 
 @pytest.mark.parametrize("integrator", ["rk4", "implicit"])
 def test_own_steps_on_the_grid_have_the_bits_of_an_offline_run(open_fmu, integrator):
-    offline = simulate(crank(integrator, 0.01), 0.3, parameters={"torque": 10.0})["plant.main.angle"]
+    run = simulate(crank(integrator, 0.01), 0.3, parameters={"torque": 10.0})
+    offline = run["plant.main.angle"]
     slave = open_fmu(crank(integrator, 0.01)).start(torque=10.0)
     for tick in range(1, 31):
         slave.step(0.01)

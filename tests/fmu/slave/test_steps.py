@@ -361,27 +361,32 @@ def enabled() -> Diagram:
     inner.output("y", x)
     d = Diagram("outer", step=H)
     sub = d.add(Subsystem(inner, enable=True), name="sub")
-    on = d.input("on")
-    level = d.add(Compare(">", 0.5), name="level")
     d.connect(d.input("u"), sub["u"])
-    d.connect(on, level)
-    d.connect(level, sub["enable"])
+    d.connect(d.input("on", kind="boolean"), sub["enable"])
     d.output("y", sub["y"])
     return d
 
 
 def test_whether_a_subsystem_runs_is_decided_at_ticks(open_fmu):
-    slave = open_fmu(enabled()).start(u=1.0, on=1.0)
+    slave = open_fmu(enabled())
+
+    def switch(on: bool) -> None:
+        slave.fmu.setBoolean(slave.refer("on"), [on])
+
+    switch(True)
+    slave.start(u=1.0)
     slave.step(0.25 * H)
     assert slave.get("y")[0] == pytest.approx(0.25 * H)
-    slave.set("on", 0.0)
+    switch(False)
+    assert slave.get("y")[0] == pytest.approx(0.25 * H)
     slave.step(0.5 * H)  # it goes on: the decision was made at the tick
     assert slave.get("y")[0] == pytest.approx(0.75 * H)
     slave.step(0.25 * H)
     assert slave.get("y")[0] == 0.0  # off: it shows what it had at its last tick
     slave.run([0.3 * H, 1.1 * H])
     assert slave.get("y")[0] == 0.0
-    slave.set("on", 1.0)
+    switch(True)
+    assert slave.get("y")[0] == 0.0
     slave.step(0.6 * H)  # reaches the tick: on
     slave.step(0.5 * H)
     assert slave.get("y")[0] == pytest.approx(1.5 * H)

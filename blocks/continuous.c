@@ -25,7 +25,7 @@ static int integrator_derivative(bl_block *b, double t) {
 /* The integrator with everything: limits, a reset, x(0) from a port, the state as a second output.
  *
  * All jumps belong to ticks. `update` makes them and freezes, for the minor steps that follow, what it
- * decided: whether x is held, and which elements lie at a limit. `project` ends that. Between the two the
+ * decided: whether x is held, and which elements lie at a limit. `project` ends that at the next tick. Between the two the
  * output shows x alone, so a reset signal that changes within a step waits for the tick; and because no
  * minor step asks where x is, an implicit solver has a smooth equation to solve.
  *
@@ -137,7 +137,7 @@ static int full_integrator_update(bl_block *b, double t) {
 static int full_integrator_project(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < b->x_count; k++) b->x[k] = full_integrator_limit(b, k, b->x[k]);
-    b->z[FULL_INTEGRATOR_FROZEN] = 0.0;
+    if (*b->offset == 0.0) b->z[FULL_INTEGRATOR_FROZEN] = 0.0;
     return BL_OK;
 }
 

@@ -6,8 +6,8 @@
  *   output      y = g(t, x, z, u)          pure: may be repeated at any time
  *   derivative  dx/dt = f(t, x, z, u)      pure
  *   update      z+ = h(t, x, z, u)         once for each sample hit; may also reset x
- *   advance     step an own solver from t to t + dt
- *   project     put x back on its constraints after an accepted step
+ *   advance     step an own solver from t to t + dt; inputs follow u + u1 τ + u2 τ²/2 with τ from t on
+ *   project     put x back on its constraints after an accepted step, which may end within a tick
  *
  * and `remark`, outside of any tick: says with bl_say what was odd at the start or during the run, if anything was.
  *
@@ -46,6 +46,8 @@ typedef int (*bl_host_call)(int32_t block, int32_t op, double t, double dt);
 
 struct bl_block {
     const double *const *u;  /* one pointer for each input port, to u_width[i] values */
+    const double *const *u1; /* in advance: the first and second time derivative of each input at its start; */
+    const double *const *u2; /* NULL when the inputs are held, and in all other operations */
     double *const *y;        /* one pointer for each output port, to y_width[i] values */
     double *x;               /* x_count continuous states */
     double *dx;              /* x_count derivatives */
@@ -58,6 +60,8 @@ struct bl_block {
     int32_t u_count, y_count, x_count, z_count, w_count, p_count, i_count;
     int32_t index;           /* position in the plan */
     double dt;               /* this block's sample time, or the base step if it is continuous */
+    const double *offset;    /* seconds since the last tick: 0 at a tick, else a run has stopped within one */
+    const unsigned char *u_held; /* for a block with `advance`: of each input port, whether it changes at ticks only */
     const bl_host_call *host;
     char *message;           /* BL_MESSAGE_SIZE bytes: what it says of itself; the engine empties it when it has read it */
 };

@@ -13,6 +13,7 @@ from ..blocks.units import BASE_UNITS, parse_unit
 from ..scheduler.plan import ParameterInfo, Plan, PortInfo
 
 LOG_CATEGORIES = {
+    "logEvents": "when a simulation starts and ends",
     "logStatusError": "why a call failed",
     "logStatusWarning": "what was odd at the start, or, told when it ends, in the run",
     "logStatusDiscard": "why a value or a step was refused",
@@ -98,15 +99,15 @@ def describe(plan: Plan, parameters: Iterable[str] | None, version: str) -> str:
         root,
         "CoSimulation",
         modelIdentifier=identifier,
-        canHandleVariableCommunicationStepSize="false",
-        canInterpolateInputs="false",
-        maxOutputDerivativeOrder="0",
+        canHandleVariableCommunicationStepSize="true",
+        canInterpolateInputs="true",
+        maxOutputDerivativeOrder=str(_output_derivative_order(plan)),
         canRunAsynchronuously="false",
         canBeInstantiatedOnlyOncePerProcess="false",
         canNotUseMemoryManagementFunctions="true",
         canGetAndSetFMUstate="true",
         canSerializeFMUstate="true",
-        providesDirectionalDerivative="false",
+        providesDirectionalDerivative="true",
     )
     _add_units(root, variables)
     categories = ET.SubElement(root, "LogCategories")
@@ -126,6 +127,11 @@ def describe(plan: Plan, parameters: Iterable[str] | None, version: str) -> str:
     _add_structure(root, plan, variables)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _output_derivative_order(plan: Plan) -> int:
+    """Only a continuous output has a derivative, and the order is one for all of them."""
+    return int(all(port.kind == "real" and not port.sampled for port in plan.outputs.values()))
 
 
 def _all_structured(variables: Sequence[Variable]) -> bool:

@@ -5,8 +5,6 @@
  *
  * fmi2Set* only stores; fmi2Get* evaluates outputs, lazily, at the present time; what happens at a tick
  * is committed by fmi2DoStep. */
-#include "fmu/fmi2.h"
-
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -14,37 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum {
-    INSTANTIATED = 1 << 0,
-    INITIALIZING = 1 << 1,
-    STEPPING = 1 << 2,
-    STEP_FAILED = 1 << 3, /* after fmi2Discard */
-    TERMINATED = 1 << 4,
-    BROKEN = 1 << 5, /* after fmi2Error */
-} bl_fmu_state;
-
-enum {
-    BEFORE_STEPS = INSTANTIATED | INITIALIZING,
-    ANY_STATE = INSTANTIATED | INITIALIZING | STEPPING | STEP_FAILED | TERMINATED | BROKEN,
-};
-
-/* A communication point may miss the grid by this part of a base step. */
-static const double GRID_TOLERANCE = 1e-6;
-/* Beyond it, ticks are no longer exact doubles. */
-static const double LARGEST_TICK = 9007199254740992.0;
-
-typedef struct {
-    uint32_t magic;
-    bl_fmu_state state;
-    bl_engine *engine;
-    char *name;
-    fmi2CallbackFunctions callbacks;
-    int logging;
-    int needs_init; /* a parameter changed since the states were set */
-    int ended;      /* a Stop block ended the simulation */
-    double stop_time;
-    int has_stop_time;
-} bl_fmu;
+#include "fmu/instance.h"
 
 typedef struct {
     uint32_t magic;
@@ -54,34 +22,63 @@ typedef struct {
 
 static const uint32_t FMU_MAGIC = 0xb1e11au, SNAPSHOT_MAGIC = 0xb1e11bu;
 
-/* Failures are always told; what goes well only if logging is on. */
-static void say(const bl_fmu *f, fmi2Status status, const char *format, ...) {
+/* Which function may be called when: FMI 2.0, 4.2.4. The standard does not let variables be read before initialization; tools
+   do it all the same, to show start values. Derivatives need a simulation that could go on. */
+static const struct {
+    const char *name;
+    int allowed;
+} CALLS[] = {
+    [CALL_SET_DEBUG_LOGGING] = {"fmi2SetDebugLogging", ANY_STATE},
+    [CALL_SETUP_EXPERIMENT] = {"fmi2SetupExperiment", INSTANTIATED},
+    [CALL_ENTER_INITIALIZATION_MODE] = {"fmi2EnterInitializationMode", INSTANTIATED},
+    [CALL_EXIT_INITIALIZATION_MODE] = {"fmi2ExitInitializationMode", INITIALIZING},
+    [CALL_TERMINATE] = {"fmi2Terminate", STEPPING | STEP_FAILED},
+    [CALL_RESET] = {"fmi2Reset", ANY_STATE},
+    [CALL_GET_REAL] = {"fmi2GetReal", ANY_STATE},
+    [CALL_GET_INTEGER] = {"fmi2GetInteger", ANY_STATE},
+    [CALL_GET_BOOLEAN] = {"fmi2GetBoolean", ANY_STATE},
+    [CALL_GET_STRING] = {"fmi2GetString", ANY_STATE},
+    [CALL_SET_REAL] = {"fmi2SetReal", BEFORE_STEPS | STEPPING},
+    [CALL_SET_INTEGER] = {"fmi2SetInteger", BEFORE_STEPS | STEPPING},
+    [CALL_SET_BOOLEAN] = {"fmi2SetBoolean", BEFORE_STEPS | STEPPING},
+    [CALL_SET_STRING] = {"fmi2SetString", BEFORE_STEPS | STEPPING},
+    [CALL_GET_FMU_STATE] = {"fmi2GetFMUstate", ANY_STATE},
+    [CALL_SET_FMU_STATE] = {"fmi2SetFMUstate", ANY_STATE},
+    [CALL_FREE_FMU_STATE] = {"fmi2FreeFMUstate", ANY_STATE},
+    [CALL_SERIALIZED_FMU_STATE_SIZE] = {"fmi2SerializedFMUstateSize", ANY_STATE},
+    [CALL_SERIALIZE_FMU_STATE] = {"fmi2SerializeFMUstate", ANY_STATE},
+    [CALL_DESERIALIZE_FMU_STATE] = {"fmi2DeSerializeFMUstate", ANY_STATE},
+    [CALL_GET_DIRECTIONAL_DERIVATIVE] = {"fmi2GetDirectionalDerivative", INITIALIZING | STEPPING | STEP_FAILED | TERMINATED},
+    [CALL_SET_REAL_INPUT_DERIVATIVES] = {"fmi2SetRealInputDerivatives", BEFORE_STEPS | STEPPING},
+    [CALL_GET_REAL_OUTPUT_DERIVATIVES] = {"fmi2GetRealOutputDerivatives", STEPPING | STEP_FAILED | TERMINATED},
+    [CALL_DO_STEP] = {"fmi2DoStep", STEPPING},
+    [CALL_GET_REAL_STATUS] = {"fmi2GetRealStatus", STEPPING | STEP_FAILED | TERMINATED},
+    [CALL_GET_BOOLEAN_STATUS] = {"fmi2GetBooleanStatus", STEPPING | STEP_FAILED | TERMINATED},
+};
+
+/* Log categories; fmu/description.py lists them too. */
+static const char *const CATEGORIES[] = {"logEvents", "logStatusWarning", "logStatusDiscard", "logStatusError"};
+enum { LOG_EVENTS, LOG_WARNING, LOG_DISCARD, LOG_ERROR, LOG_CATEGORIES };
+enum { LOG_FAILURES = 1 << LOG_WARNING | 1 << LOG_DISCARD | 1 << LOG_ERROR, LOG_ALL = LOG_FAILURES | 1 << LOG_EVENTS };
+
+void bl_fmu_say(const bl_fmu *f, fmi2Status status, const char *format, ...) {
+    const int category = status == fmi2Error     ? LOG_ERROR
+                         : status == fmi2Discard ? LOG_DISCARD
+                         : status == fmi2Warning ? LOG_WARNING
+                                                 : LOG_EVENTS;
     char text[1280];
     va_list arguments;
-    if (!f->callbacks.logger || (status == fmi2OK && !f->logging)) return;
+    if (!f->callbacks.logger || !(f->log >> category & 1)) return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    const char *category = status == fmi2Error     ? "logStatusError"
-                           : status == fmi2Discard ? "logStatusDiscard"
-                           : status == fmi2Warning ? "logStatusWarning"
-                                                   : "logAll";
-    f->callbacks.logger(f->callbacks.componentEnvironment, f->name ? f->name : "biella", status, category, "%s", text);
+    f->callbacks.logger(f->callbacks.componentEnvironment, f->name ? f->name : "biella", status, CATEGORIES[category], "%s", text);
 }
 
 static bl_fmu *fmu_of(fmi2Component c) {
     bl_fmu *f = c;
     return f && f->magic == FMU_MAGIC ? f : NULL;
 }
-
-/* Early return if there is no instance or the call is not allowed now. */
-#define ENTER(allowed, function)                                                              \
-    bl_fmu *f = fmu_of(c);                                                                    \
-    if (!f) return fmi2Error;                                                                 \
-    if (!(f->state & (allowed))) {                                                            \
-        say(f, fmi2Error, function " is not allowed in the state '%s'", state_name(f->state)); \
-        return fmi2Error;                                                                     \
-    }
 
 static const char *state_name(bl_fmu_state state) {
     switch (state) {
@@ -94,11 +91,23 @@ static const char *state_name(bl_fmu_state state) {
     }
 }
 
+bl_fmu *bl_fmu_enter(fmi2Component c, bl_fmu_call call) {
+    bl_fmu *f = fmu_of(c);
+    if (!f || (int)f->state & CALLS[call].allowed) return f;
+    bl_fmu_say(f, fmi2Error, "%s is not allowed in the state '%s'", CALLS[call].name, state_name(f->state));
+    return NULL;
+}
+
+/* Early return if there is no instance or the call is not allowed now. */
+#define ENTER(call)                        \
+    bl_fmu *f = bl_fmu_enter(c, CALL_##call); \
+    if (!f) return fmi2Error;
+
 /* Reports an engine's failure; from there only a saved state or a reset leads back. */
 static fmi2Status fail(bl_fmu *f) {
     const int32_t block = bl_failed_block(f->engine);
     const char *path = bl_block_path(f->engine, block);
-    say(f, fmi2Error, "t = %.9g: %s%s%s", bl_time(f->engine), path, *path ? ": " : "", bl_message(f->engine));
+    bl_fmu_say(f, fmi2Error, "t = %.9g: %s%s%s", bl_time(f->engine), path, *path ? ": " : "", bl_message(f->engine));
     f->state = BROKEN;
     return fmi2Error;
 }
@@ -106,10 +115,10 @@ static fmi2Status fail(bl_fmu *f) {
 /* Passes on what blocks found odd. */
 static void warn(const bl_fmu *f, int about) {
     for (int32_t k = -1; (k = bl_next_remark(f->engine, about, k)) >= 0;)
-        say(f, fmi2Warning, "%s: %s", bl_block_path(f->engine, k), bl_message(f->engine));
+        bl_fmu_say(f, fmi2Warning, "%s: %s", bl_block_path(f->engine, k), bl_message(f->engine));
 }
 
-static fmi2Status prepare(bl_fmu *f) {
+fmi2Status bl_fmu_prepare(bl_fmu *f) {
     if (f->needs_init) {
         if (bl_init(f->engine) != BL_OK) return fail(f);
         f->needs_init = 0;
@@ -120,18 +129,22 @@ static fmi2Status prepare(bl_fmu *f) {
 const char *fmi2GetTypesPlatform(void) { return fmi2TypesPlatform; }
 const char *fmi2GetVersion(void) { return fmi2Version; }
 
+/* With categories, these and nothing else are told; without, everything if logging is on, and failures only if it is off. */
 fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean on, size_t count, const fmi2String categories[]) {
-    ENTER(ANY_STATE, "fmi2SetDebugLogging")
+    ENTER(SET_DEBUG_LOGGING)
+    unsigned chosen = 0;
     if (count > 0 && !categories) return fmi2Error;
     for (size_t k = 0; k < count; k++) {
-        const char *category = categories[k];
-        if (!category || (strcmp(category, "logAll") != 0 && strcmp(category, "logStatusError") != 0 &&
-                          strcmp(category, "logStatusDiscard") != 0 && strcmp(category, "logStatusWarning") != 0)) {
-            say(f, fmi2Error, "unknown log category '%s'", category ? category : "(null)");
+        int n = 0;
+        while (n < LOG_CATEGORIES && categories[k] && strcmp(categories[k], CATEGORIES[n]) != 0) n++;
+        if (categories[k] && n < LOG_CATEGORIES) chosen |= 1u << n;
+        else if (categories[k] && strcmp(categories[k], "logAll") == 0) chosen |= LOG_ALL;
+        else {
+            bl_fmu_say(f, fmi2Error, "unknown log category '%s'", categories[k] ? categories[k] : "(null)");
             return fmi2Error;
         }
     }
-    f->logging = on != fmi2False;
+    f->log = !on ? LOG_FAILURES : count == 0 ? LOG_ALL : chosen;
     return fmi2OK;
 }
 
@@ -165,24 +178,24 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
     bl_fmu *f = calloc(1, sizeof *f);
     if (!f) return NULL;
     if (callbacks) f->callbacks = *callbacks;
-    f->logging = logging != fmi2False;
+    f->log = logging ? LOG_ALL : LOG_FAILURES;
     char path[4096], message[512] = "";
     size_t size = 0;
     unsigned char *plan = NULL;
     f->name = name && *name ? malloc(strlen(name) + 1) : NULL;
     if (f->name) strcpy(f->name, name);
     if (!f->name)
-        say(f, fmi2Error, "an instance needs a name");
+        bl_fmu_say(f, fmi2Error, "an instance needs a name");
     else if (type != fmi2CoSimulation)
-        say(f, fmi2Error, "this FMU is for co-simulation");
+        bl_fmu_say(f, fmi2Error, "this FMU is for co-simulation");
     else if (!bl_resource_path(resources, "plan.bin", path, sizeof path))
-        say(f, fmi2Error, "no usable resource location: '%s'", resources ? resources : "(null)");
+        bl_fmu_say(f, fmi2Error, "no usable resource location: '%s'", resources ? resources : "(null)");
     else if (!(plan = read_file(path, &size)))
-        say(f, fmi2Error, "cannot read '%s'", path);
+        bl_fmu_say(f, fmi2Error, "cannot read '%s'", path);
     else if (bl_open(plan, size, &f->engine, message, sizeof message) != BL_OK)
-        say(f, fmi2Error, "'%s': %s", path, message);
+        bl_fmu_say(f, fmi2Error, "'%s': %s", path, message);
     else if (!has_guid(f->engine, guid))
-        say(f, fmi2Error, "the GUID '%s' is not that of the plan", guid ? guid : "(null)");
+        bl_fmu_say(f, fmi2Error, "the GUID '%s' is not that of the plan", guid ? guid : "(null)");
     else {
         free(plan);
         f->magic = FMU_MAGIC;
@@ -210,9 +223,9 @@ fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean toleranceDefined, fm
                                fmi2Boolean stopTimeDefined, fmi2Real stopTime) {
     (void)toleranceDefined; /* the step is fixed */
     (void)tolerance;
-    ENTER(INSTANTIATED, "fmi2SetupExperiment")
+    ENTER(SETUP_EXPERIMENT)
     if (!isfinite(startTime) || (stopTimeDefined && !(stopTime >= startTime))) {
-        say(f, fmi2Error, "an experiment from %g to %g is not possible", startTime, stopTime);
+        bl_fmu_say(f, fmi2Error, "an experiment from %g to %g is not possible", startTime, stopTime);
         return fmi2Error;
     }
     bl_set_start(f->engine, startTime);
@@ -223,31 +236,31 @@ fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean toleranceDefined, fm
 }
 
 fmi2Status fmi2EnterInitializationMode(fmi2Component c) {
-    ENTER(INSTANTIATED, "fmi2EnterInitializationMode")
+    ENTER(ENTER_INITIALIZATION_MODE)
     f->state = INITIALIZING;
     return fmi2OK;
 }
 
 fmi2Status fmi2ExitInitializationMode(fmi2Component c) {
-    ENTER(INITIALIZING, "fmi2ExitInitializationMode")
-    if (prepare(f) != fmi2OK) return fmi2Error;
+    ENTER(EXIT_INITIALIZATION_MODE)
+    if (bl_fmu_prepare(f) != fmi2OK) return fmi2Error;
     if (bl_outputs(f->engine) != BL_OK) return fail(f);
     f->state = STEPPING;
     warn(f, BL_REMARK_START);
-    say(f, fmi2OK, "initialized at t = %.9g, base step %.9g", bl_time(f->engine), bl_step(f->engine));
+    bl_fmu_say(f, fmi2OK, "initialized at t = %.9g, base step %.9g", bl_time(f->engine), bl_step(f->engine));
     return fmi2OK;
 }
 
 fmi2Status fmi2Terminate(fmi2Component c) {
-    ENTER(STEPPING | STEP_FAILED, "fmi2Terminate")
+    ENTER(TERMINATE)
     f->state = TERMINATED;
     warn(f, BL_REMARK_RUN);
-    say(f, fmi2OK, "terminated at t = %.9g", bl_time(f->engine));
+    bl_fmu_say(f, fmi2OK, "terminated at t = %.9g", bl_time(f->engine));
     return fmi2OK;
 }
 
 fmi2Status fmi2Reset(fmi2Component c) {
-    ENTER(ANY_STATE, "fmi2Reset")
+    ENTER(RESET)
     bl_reset(f->engine);
     f->state = INSTANTIATED;
     f->needs_init = 1;
@@ -256,27 +269,26 @@ fmi2Status fmi2Reset(fmi2Component c) {
     return fmi2OK;
 }
 
-/* The variable with a value reference if it is of one of two kinds, else NULL. */
-static const bl_variable *find_variable(const bl_fmu *f, fmi2ValueReference reference, int32_t kind, int32_t or_kind) {
+const bl_variable *bl_fmu_find(const bl_fmu *f, fmi2ValueReference reference, int32_t kind, int32_t or_kind) {
     const bl_variable *variables = NULL;
     const int64_t count = bl_variables(f->engine, &variables);
     if ((int64_t)reference < count &&
         (variables[reference].kind == kind || variables[reference].kind == or_kind))
         return &variables[reference];
-    say(f, fmi2Error, "there is no such variable: value reference %u", reference);
+    bl_fmu_say(f, fmi2Error, "there is no such variable: value reference %u", reference);
     return NULL;
 }
 
-static fmi2Status check_arrays(const bl_fmu *f, const void *references, size_t count, const void *values) {
-    if (count == 0 || (references && values)) return fmi2OK;
-    say(f, fmi2Error, "an array is NULL");
+fmi2Status bl_fmu_check_arrays(const bl_fmu *f, const void *a, size_t count, const void *b) {
+    if (count == 0 || (a && b)) return fmi2OK;
+    bl_fmu_say(f, fmi2Error, "an array is NULL");
     return fmi2Error;
 }
 
 /* Outputs are computed only if one is asked for. After an error the values are as it left them. */
 static fmi2Status get(bl_fmu *f, const bl_variable *variable, double *value) {
     if (f->state != BROKEN && (variable->causality == BL_OUTPUT || variable->causality == BL_LOCAL)) {
-        if (f->state & BEFORE_STEPS && prepare(f) != fmi2OK) return fmi2Error;
+        if (f->state & BEFORE_STEPS && bl_fmu_prepare(f) != fmi2OK) return fmi2Error;
         if (bl_outputs(f->engine) != BL_OK) return fail(f);
     }
     *value = bl_values(f->engine)[variable->slot];
@@ -288,11 +300,11 @@ static fmi2Status set(bl_fmu *f, const bl_variable *variable, double value) {
     const int allowed = variable->causality == BL_INPUT || variable->causality == BL_TUNABLE_PARAMETER ||
                         (variable->causality == BL_FIXED_PARAMETER && f->state & BEFORE_STEPS);
     if (!allowed) {
-        say(f, fmi2Error, is_parameter ? "this parameter is fixed after initialization" : "an output cannot be set");
+        bl_fmu_say(f, fmi2Error, is_parameter ? "this parameter is fixed after initialization" : "an output cannot be set");
         return fmi2Error;
     }
     if (!isfinite(value)) {
-        say(f, fmi2Discard, "a value is not finite");
+        bl_fmu_say(f, fmi2Discard, "a value is not finite");
         return fmi2Discard;
     }
     bl_values(f->engine)[variable->slot] = value;
@@ -301,12 +313,12 @@ static fmi2Status set(bl_fmu *f, const bl_variable *variable, double value) {
     return fmi2OK;
 }
 
-#define GET(function, type, kind, or_kind, convert)                                                        \
+#define GET(function, call, type, kind, or_kind, convert)                                                  \
     fmi2Status function(fmi2Component c, const fmi2ValueReference references[], size_t count, type values[]) { \
-        ENTER(ANY_STATE, #function)                                                                        \
-        fmi2Status status = check_arrays(f, references, count, values);                                    \
+        ENTER(call)                                                                                        \
+        fmi2Status status = bl_fmu_check_arrays(f, references, count, values);                             \
         for (size_t k = 0; k < count && status == fmi2OK; k++) {                                           \
-            const bl_variable *variable = find_variable(f, references[k], kind, or_kind);                  \
+            const bl_variable *variable = bl_fmu_find(f, references[k], kind, or_kind);                    \
             double value = 0.0;                                                                            \
             status = variable ? get(f, variable, &value) : fmi2Error;                                      \
             if (status == fmi2OK) values[k] = convert;                                                     \
@@ -314,12 +326,12 @@ static fmi2Status set(bl_fmu *f, const bl_variable *variable, double value) {
         return status;                                                                                     \
     }
 
-#define SET(function, type, kind, or_kind, convert)                                                              \
+#define SET(function, call, type, kind, or_kind, convert)                                                        \
     fmi2Status function(fmi2Component c, const fmi2ValueReference references[], size_t count, const type values[]) { \
-        ENTER(BEFORE_STEPS | STEPPING, #function)                                                                \
-        fmi2Status status = check_arrays(f, references, count, values);                                          \
+        ENTER(call)                                                                                              \
+        fmi2Status status = bl_fmu_check_arrays(f, references, count, values);                                   \
         for (size_t k = 0; k < count && status == fmi2OK; k++) {                                                 \
-            const bl_variable *variable = find_variable(f, references[k], kind, or_kind);                        \
+            const bl_variable *variable = bl_fmu_find(f, references[k], kind, or_kind);                          \
             status = variable ? set(f, variable, convert) : fmi2Error;                                           \
         }                                                                                                        \
         return status;                                                                                           \
@@ -331,19 +343,19 @@ static fmi2Integer to_integer(double value) {
     return (fmi2Integer)value;
 }
 
-GET(fmi2GetReal, fmi2Real, BL_REAL, BL_REAL, value)
-GET(fmi2GetInteger, fmi2Integer, BL_INTEGER, BL_ENUMERATION, to_integer(value))
-GET(fmi2GetBoolean, fmi2Boolean, BL_BOOLEAN, BL_BOOLEAN, value != 0.0 ? fmi2True : fmi2False)
-SET(fmi2SetReal, fmi2Real, BL_REAL, BL_REAL, values[k])
-SET(fmi2SetInteger, fmi2Integer, BL_INTEGER, BL_ENUMERATION, (double)values[k])
-SET(fmi2SetBoolean, fmi2Boolean, BL_BOOLEAN, BL_BOOLEAN, values[k] != fmi2False ? 1.0 : 0.0)
+GET(fmi2GetReal, GET_REAL, fmi2Real, BL_REAL, BL_REAL, value)
+GET(fmi2GetInteger, GET_INTEGER, fmi2Integer, BL_INTEGER, BL_ENUMERATION, to_integer(value))
+GET(fmi2GetBoolean, GET_BOOLEAN, fmi2Boolean, BL_BOOLEAN, BL_BOOLEAN, value != 0.0 ? fmi2True : fmi2False)
+SET(fmi2SetReal, SET_REAL, fmi2Real, BL_REAL, BL_REAL, values[k])
+SET(fmi2SetInteger, SET_INTEGER, fmi2Integer, BL_INTEGER, BL_ENUMERATION, (double)values[k])
+SET(fmi2SetBoolean, SET_BOOLEAN, fmi2Boolean, BL_BOOLEAN, BL_BOOLEAN, values[k] != fmi2False ? 1.0 : 0.0)
 
 fmi2Status fmi2GetString(fmi2Component c, const fmi2ValueReference references[], size_t count, fmi2String values[]) {
     (void)references;
     (void)values;
-    ENTER(ANY_STATE, "fmi2GetString")
+    ENTER(GET_STRING)
     if (count == 0) return fmi2OK;
-    say(f, fmi2Error, "this FMU has no string variables");
+    bl_fmu_say(f, fmi2Error, "this FMU has no string variables");
     return fmi2Error;
 }
 
@@ -351,9 +363,9 @@ fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference references[],
                          const fmi2String values[]) {
     (void)references;
     (void)values;
-    ENTER(BEFORE_STEPS | STEPPING, "fmi2SetString")
+    ENTER(SET_STRING)
     if (count == 0) return fmi2OK;
-    say(f, fmi2Error, "this FMU has no string variables");
+    bl_fmu_say(f, fmi2Error, "this FMU has no string variables");
     return fmi2Error;
 }
 
@@ -363,12 +375,12 @@ static size_t snapshot_size(const bl_fmu *f) { return sizeof(bl_fmu_snapshot) + 
 static bl_fmu_snapshot *snapshot_of(const bl_fmu *f, fmi2FMUstate state) {
     bl_fmu_snapshot *snapshot = state;
     if (snapshot && snapshot->magic == SNAPSHOT_MAGIC && snapshot->size == bl_state_size(f->engine)) return snapshot;
-    say(f, fmi2Error, "this is not a state of this FMU");
+    bl_fmu_say(f, fmi2Error, "this is not a state of this FMU");
     return NULL;
 }
 
 fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
-    ENTER(ANY_STATE, "fmi2GetFMUstate")
+    ENTER(GET_FMU_STATE)
     if (!state) return fmi2Error;
     bl_fmu_snapshot *snapshot = *state ? snapshot_of(f, *state) : calloc(1, snapshot_size(f));
     if (!snapshot) return fmi2Error;
@@ -383,11 +395,11 @@ fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
 }
 
 fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
-    ENTER(ANY_STATE, "fmi2SetFMUstate")
+    ENTER(SET_FMU_STATE)
     const bl_fmu_snapshot *snapshot = snapshot_of(f, state);
     if (!snapshot) return fmi2Error;
     if (bl_restore(f->engine, snapshot + 1, (size_t)snapshot->size) != BL_OK) {
-        say(f, fmi2Error, "%s", bl_message(f->engine));
+        bl_fmu_say(f, fmi2Error, "%s", bl_message(f->engine));
         return fmi2Error;
     }
     f->state = (bl_fmu_state)snapshot->fmu_state;
@@ -397,7 +409,7 @@ fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
 }
 
 fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *state) {
-    ENTER(ANY_STATE, "fmi2FreeFMUstate")
+    ENTER(FREE_FMU_STATE)
     if (!state || !*state) return fmi2OK;
     bl_fmu_snapshot *snapshot = snapshot_of(f, *state);
     if (!snapshot) return fmi2Error;
@@ -408,17 +420,17 @@ fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *state) {
 }
 
 fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t *size) {
-    ENTER(ANY_STATE, "fmi2SerializedFMUstateSize")
+    ENTER(SERIALIZED_FMU_STATE_SIZE)
     if (!size || !snapshot_of(f, state)) return fmi2Error;
     *size = snapshot_size(f);
     return fmi2OK;
 }
 
 fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size) {
-    ENTER(ANY_STATE, "fmi2SerializeFMUstate")
+    ENTER(SERIALIZE_FMU_STATE)
     const bl_fmu_snapshot *snapshot = snapshot_of(f, state);
     if (!snapshot || !bytes || size < snapshot_size(f)) {
-        say(f, fmi2Error, "a serialised state needs %zu bytes", snapshot_size(f));
+        bl_fmu_say(f, fmi2Error, "a serialised state needs %zu bytes", snapshot_size(f));
         return fmi2Error;
     }
     memcpy(bytes, snapshot, snapshot_size(f));
@@ -426,17 +438,17 @@ fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte b
 }
 
 fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size_t size, fmi2FMUstate *state) {
-    ENTER(ANY_STATE, "fmi2DeSerializeFMUstate")
+    ENTER(DESERIALIZE_FMU_STATE)
     bl_fmu_snapshot head;
     if (!bytes || !state || size < snapshot_size(f)) {
-        say(f, fmi2Error, "a serialised state has %zu bytes, got %zu", snapshot_size(f), size);
+        bl_fmu_say(f, fmi2Error, "a serialised state has %zu bytes, got %zu", snapshot_size(f), size);
         return fmi2Error;
     }
     memcpy(&head, bytes, sizeof head);
     const int known = head.fmu_state == INSTANTIATED || head.fmu_state == INITIALIZING || head.fmu_state == STEPPING ||
                       head.fmu_state == STEP_FAILED || head.fmu_state == TERMINATED || head.fmu_state == BROKEN;
     if (head.magic != SNAPSHOT_MAGIC || head.size != bl_state_size(f->engine) || !known) {
-        say(f, fmi2Error, "this is not a serialised state of this FMU");
+        bl_fmu_say(f, fmi2Error, "this is not a serialised state of this FMU");
         return fmi2Error;
     }
     bl_fmu_snapshot *snapshot = calloc(1, snapshot_size(f));
@@ -448,30 +460,21 @@ fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size
 
 fmi2Status fmi2DoStep(fmi2Component c, fmi2Real now, fmi2Real size, fmi2Boolean noSetFMUStatePriorToCurrentPoint) {
     (void)noSetFMUStatePriorToCurrentPoint;
-    ENTER(STEPPING, "fmi2DoStep")
-    const double step = bl_step(f->engine), start = bl_time(f->engine) - (double)bl_tick(f->engine) * step;
-    const double reached = bl_time(f->engine), end = now + size;
-    /* Besides the tolerance, allow what rounding does to large times. */
-    const double tolerance = GRID_TOLERANCE * step + 4e-16 * fabs(end);
-    const double target = nearbyint((end - start) / step);
-    if (!(size >= 0.0) || !(fabs(target) <= LARGEST_TICK) || !(fabs(now - reached) <= tolerance)) {
-        say(f, fmi2Error, "a step from %.12g by %.12g does not go on from %.12g", now, size, reached);
+    ENTER(DO_STEP)
+    const double reached = bl_time(f->engine), end = now + size, slack = bl_slack(f->engine, end);
+    if (!(size >= 0.0) || !isfinite(end) || !(fabs(now - reached) <= slack)) {
+        bl_fmu_say(f, fmi2Error, "a step from %.12g by %.12g does not go on from %.12g", now, size, reached);
         f->state = BROKEN;
         return fmi2Error;
     }
-    if (fabs(end - (start + target * step)) > tolerance) {
-        say(f, fmi2Error, "%.12g is not a whole number of base steps of %.12g", size, step);
+    if (f->has_stop_time && end > f->stop_time + slack) { /* the standard asks for an error here */
+        bl_fmu_say(f, fmi2Error, "the step to %.12g goes beyond the stop time, %.12g", end, f->stop_time);
         f->state = BROKEN;
         return fmi2Error;
     }
-    if (f->has_stop_time && end > f->stop_time + tolerance) {
-        say(f, fmi2Error, "the step to %.12g goes beyond the stop time, %.12g", end, f->stop_time);
-        f->state = BROKEN;
-        return fmi2Error;
-    }
-    const int status = bl_run(f->engine, (int64_t)target - bl_tick(f->engine), NULL, NULL);
+    const int status = bl_run_to(f->engine, end);
     if (status == BL_STOP) {
-        say(f, fmi2Discard, "the simulation ended itself at t = %.9g", bl_time(f->engine));
+        bl_fmu_say(f, fmi2Discard, "the simulation ended itself at t = %.9g", bl_time(f->engine));
         f->ended = 1;
         f->state = STEP_FAILED;
         return fmi2Discard;
@@ -481,47 +484,25 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real now, fmi2Real size, fmi2Boolean 
 
 /* After fmi2Discard: whether the FMU wants the simulation to end, and where it stands. */
 fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean *value) {
-    ENTER(STEPPING | STEP_FAILED | TERMINATED, "fmi2GetBooleanStatus")
+    ENTER(GET_BOOLEAN_STATUS)
     if (kind != fmi2Terminated || !value) return fmi2Discard;
     *value = f->ended ? fmi2True : fmi2False;
     return fmi2OK;
 }
 
 fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Real *value) {
-    ENTER(STEPPING | STEP_FAILED | TERMINATED, "fmi2GetRealStatus")
+    ENTER(GET_REAL_STATUS)
     if (kind != fmi2LastSuccessfulTime || !value) return fmi2Discard;
     *value = bl_time(f->engine);
     return fmi2OK;
 }
 
 /* What this FMU does not offer; the description says so too. */
-#define REFUSE(function)                                     \
-    do {                                                     \
-        bl_fmu *f = fmu_of(c);                               \
-        if (f) say(f, fmi2Error, function " is not offered"); \
-        return fmi2Error;                                    \
-    } while (0)
-
-fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReference unknowns[], size_t unknown_count,
-                                        const fmi2ValueReference knowns[], size_t known_count, const fmi2Real seed[],
-                                        fmi2Real sensitivity[]) {
-    (void)unknowns, (void)unknown_count, (void)knowns, (void)known_count, (void)seed, (void)sensitivity;
-    REFUSE("fmi2GetDirectionalDerivative");
+fmi2Status fmi2CancelStep(fmi2Component c) {
+    const bl_fmu *f = fmu_of(c);
+    if (f) bl_fmu_say(f, fmi2Error, "fmi2CancelStep is not offered");
+    return fmi2Error;
 }
-
-fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference references[], size_t count,
-                                       const fmi2Integer orders[], const fmi2Real values[]) {
-    (void)references, (void)count, (void)orders, (void)values;
-    REFUSE("fmi2SetRealInputDerivatives");
-}
-
-fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReference references[], size_t count,
-                                        const fmi2Integer orders[], fmi2Real values[]) {
-    (void)references, (void)count, (void)orders, (void)values;
-    REFUSE("fmi2GetRealOutputDerivatives");
-}
-
-fmi2Status fmi2CancelStep(fmi2Component c) { REFUSE("fmi2CancelStep"); }
 
 fmi2Status fmi2GetStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Status *value) {
     (void)kind, (void)value;

@@ -1,4 +1,4 @@
-/* Resource locations as tools really pass them: file:/x, file:///x, file://localhost/x, with percent-encoded
+/* Resource locations as tools really pass them: file:/x, file:///x, file://localhost/x, file://server/x, with percent-encoded
  * characters, with a Windows drive, or a bare path. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,19 +24,27 @@ static int is_drive(const char *text) {
            (text[1] == ':' || text[1] == '|');
 }
 
-/* Decodes a file URI in place of a path; a bare path is taken as it is. */
+static int is_file_uri(const char *text) {
+    for (const char *scheme = "file:"; *scheme; scheme++, text++)
+        if (*text != *scheme && (*scheme == ':' || *text != *scheme - 'a' + 'A')) return 0;
+    return 1;
+}
+
+/* What follows the scheme, up to where the path starts: x, /x, //localhost/x, ///x; //server/x and ////server/x keep the two
+   slashes that Windows wants before a server, and elsewhere they do no harm. */
+static const char *skip_authority(const char *text) {
+    const size_t slashes = strspn(text, "/");
+    if (slashes >= 3) return text + slashes - (slashes == 3 ? 1 : 2);
+    if (slashes < 2 || text[2] == '\0') return text;
+    if (strncmp(text + 2, "localhost/", 10) == 0) return text + 11;
+    return is_drive(text + 2) ? text + 2 : text;
+}
+
+/* Decodes a file URI into a path; a bare path is taken as it is. */
 static int decode_location(const char *location, char *path, size_t path_size) {
     size_t length = 0;
-    const int is_uri = strncmp(location, "file:", 5) == 0;
-    if (is_uri) {
-        location += 5;
-        if (strncmp(location, "//", 2) == 0) {
-            location += 2;
-            if (strncmp(location, "localhost/", 10) == 0) location += 9;
-        }
-        while (location[0] == '/' && location[1] == '/') location++;
-        if (location[0] == '/' && is_drive(location + 1)) location++;
-    }
+    const int is_uri = is_file_uri(location);
+    if (is_uri) location = skip_authority(location + 5);
     for (; *location; location++) {
         char c = *location;
         if (is_uri && c == '%' && hex_digit(location[1]) >= 0 && hex_digit(location[2]) >= 0) {
@@ -48,6 +56,8 @@ static int decode_location(const char *location, char *path, size_t path_size) {
     }
     while (length > 1 && (path[length - 1] == '/' || path[length - 1] == '\\')) length--;
     path[length] = '\0';
+    if (is_uri && path[0] == '/' && is_drive(path + 1)) memmove(path, path + 1, length--);
+    if (is_uri && is_drive(path)) path[1] = ':';
     return length > 0;
 }
 

@@ -23,6 +23,9 @@
 
 #define BL_PLAN_VERSION 1
 
+/* A time that is this part of a base step beside a tick is that tick. */
+#define BL_GRID_TOLERANCE 1e-6
+
 typedef struct bl_engine bl_engine;
 
 /* Where an engine's values lie in its one array of doubles: parameters, then signals, continuous
@@ -62,10 +65,23 @@ BL_API int bl_init(bl_engine *e);
 /* Runs up to `ticks` ticks; *done says how many. With a record, the row of the tick that was reached
    is left to the next call, or to bl_record_now. */
 BL_API int bl_run(bl_engine *e, int64_t ticks, bl_record *record, int64_t *done);
+/* Runs until `time`, which may lie within a tick, or snap to one: see BL_GRID_TOLERANCE. */
+BL_API int bl_run_to(bl_engine *e, double time);
+/* Sets a derivative (order 1 or 2) of a real input, by its number in bl_variables. The next bl_run_to has the input go on as
+   u + u' τ + u'' τ² / 2; then it is held again. */
+BL_API int bl_set_slope(bl_engine *e, int64_t variable, int32_t order, double value);
 /* Evaluates all outputs at the present time, if anything changed since they were last. */
 BL_API int bl_outputs(bl_engine *e);
 /* dx/dt at the present time, into `dx` (bl_layout.states values). */
 BL_API int bl_derivatives(bl_engine *e, double *dx);
+/* out[k] = Σ seeds[i] ∂values[unknowns[k]]/∂values[knowns[i]] at the present time; with `anew`, states are set from the
+   parameters for each evaluation. And out[k] = d values[slots[k]]/dt, for continuous outputs, as time and states go on and real
+   inputs by their derivatives. Neither changes anything. */
+BL_API int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int64_t known_count, const int64_t *unknowns,
+                          int64_t unknown_count, int anew, double *out);
+BL_API int bl_output_slopes(bl_engine *e, const int64_t *slots, int64_t count, double *out);
+/* Whether a value may change between ticks. */
+BL_API int bl_is_continuous(const bl_engine *e, int64_t slot);
 BL_API int bl_record_now(bl_engine *e, bl_record *record);
 /* Makes outputs stale: call after writing a parameter, an input or a state. */
 BL_API void bl_touch(bl_engine *e);
@@ -74,8 +90,11 @@ BL_API void bl_get_layout(const bl_engine *e, bl_layout *layout);
 BL_API double *bl_values(bl_engine *e);
 /* Where blocks write their derivatives (bl_layout.states values): for blocks outside the engine. */
 BL_API double *bl_slopes(bl_engine *e);
+/* The last tick; the present time, which is later if a run has stopped within a tick. */
 BL_API int64_t bl_tick(const bl_engine *e);
 BL_API double bl_time(const bl_engine *e);
+/* How far beside `time` a time may lie and still be the same. */
+BL_API double bl_slack(const bl_engine *e, double time);
 BL_API double bl_step(const bl_engine *e);
 /* What went wrong last, and in which block (-1: none; -2 - n: algebraic loop n). */
 BL_API const char *bl_message(const bl_engine *e);

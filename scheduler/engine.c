@@ -4,7 +4,12 @@
  * and advances → integrate continuous states from t_k to t_{k+1} → project → k + 1.
  *
  * Outputs are pure, so they may be evaluated any number of times at one tick; what happened at a tick
- * is committed only by going on to the next. */
+ * is committed only by going on to the next.
+ *
+ * A run may also stop within a tick, at (k, offset): bl_commit_part. Verdicts, updates and guards belong to the tick, and happen
+ * before the first part. Each part advances the blocks with an own step of one tick, integrates and projects. In between,
+ * outputs of these and of continuous blocks are evaluated; all else holds what it had at the tick. A whole tick
+ * is one part, so that stops at ticks do not change a bit. */
 #include "scheduler/engine.h"
 
 #include <math.h>
@@ -12,6 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A tick beyond this is no exact double, and leaves room to count on. */
+static const int64_t LARGEST_TICK = 1LL << 53;
 
 int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...) {
     va_list arguments;
@@ -32,14 +40,16 @@ int bl_fail_block(bl_engine *e, int status, const bl_block *b, const char *what)
 static double time_of(const bl_engine *e, int64_t tick) { return e->start + (double)tick * e->step; }
 
 /* Before its first hit a block holds what it gave at the first tick, so there everything is due. */
-static void find_due(bl_engine *e) {
+static void find_due(bl_engine *e, bool holds) {
+    e->holds = holds;
     e->due[BL_RATE_CONTINUOUS] = true;
     e->due[BL_RATE_CONSTANT] = !e->constants_valid;
     for (int32_t r = 2; r < e->rate_count; r++) {
         const bl_rate *rate = &e->rates[r];
-        e->due[r] = e->tick == 0 || rate->period == 1 ||
-                    (e->tick >= rate->offset && (e->tick - rate->offset) % rate->period == 0);
+        e->due[r] = !holds && (e->tick == 0 || rate->period == 1 ||
+                               (e->tick >= rate->offset && (e->tick - rate->offset) % rate->period == 0));
     }
+    e->due[e->own_rate] = true;
 }
 
 static bool is_hit(const bl_engine *e, int32_t r) {
@@ -77,7 +87,7 @@ static int run_program(bl_engine *e, const bl_program *program, double t, bool m
                 status = run_calls(e, program->calls.calls + segment->first, segment->count, t);
         } else if (item->type == BL_ITEM_LOOP) {
             status = bl_solve_loop(e, &e->loops[item->index], t, minor);
-        } else {
+        } else if (!e->holds) {
             status = bl_guard_decide(e, &e->guards[item->index], t);
         }
         if (status != BL_OK) return status;
@@ -125,7 +135,7 @@ int bl_outputs(bl_engine *e) {
     if (!e->initialised) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "bl_init comes first");
     if (e->outputs_valid) return BL_OK;
     const double t = bl_time(e);
-    find_due(e);
+    find_due(e, e->offset != 0.0);
     const int status = run_program(e, &e->major, t, false);
     if (status != BL_OK) return status;
     if (!all_finite(e->signals, e->layout.signals)) return fail_not_finite(e, t);
@@ -134,7 +144,31 @@ int bl_outputs(bl_engine *e) {
     return BL_OK;
 }
 
-int bl_evaluate_minor(bl_engine *e, double t) { return run_program(e, &e->minor, t, true); }
+int bl_evaluate_held(bl_engine *e, double t) {
+    find_due(e, true);
+    e->outputs_valid = false;
+    const int status = run_program(e, &e->major, t, false);
+    if (status != BL_OK) return status;
+    return all_finite(e->signals, e->layout.signals) ? BL_OK : fail_not_finite(e, t);
+}
+
+/* Sets the inputs that have derivatives to their values at t. */
+static void follow_inputs(bl_engine *e, double t) {
+    if (!e->follows) return;
+    const int64_t n = e->input_count;
+    const double *first = e->slopes + BL_SLOPE_FIRST * n, *second = e->slopes + BL_SLOPE_SECOND * n, age = t - e->follows_since;
+    for (int64_t i = 0; i < n; i++) {
+        if (first[i] == 0.0 && second[i] == 0.0) continue;
+        e->values[e->input_slots[i]] = e->input_starts[i] + (first[i] + 0.5 * second[i] * age) * age;
+        e->slopes[BL_SLOPE_NOW * n + i] = first[i] + second[i] * age;
+    }
+    e->outputs_valid = false;
+}
+
+int bl_evaluate_minor(bl_engine *e, double t) {
+    follow_inputs(e, t);
+    return run_program(e, &e->minor, t, true);
+}
 
 int bl_evaluate_derivatives(bl_engine *e, double t) {
     for (int64_t s = 0; s < e->derivatives.segment_count; s++) {
@@ -159,43 +193,70 @@ int bl_derivatives(bl_engine *e, double *dx) {
     return status;
 }
 
-int bl_commit(bl_engine *e) {
-    const double t = bl_time(e), h = e->step;
-    int status = run_hits(e, &e->verdicts, t);
-    if (status != BL_OK) return status;
-
-    e->outputs_valid = false;
-    for (int32_t g = 0; g < e->guard_count; g++) bl_guard_commit(e, &e->guards[g]);
-    status = run_hits(e, &e->updates, t);
-    if (status != BL_OK) return status;
-    for (int32_t k = 0; k < e->loop_count; k++)
-        for (int32_t i = 0; i < e->loops[k].tear_count; i++)
-            e->loops[k].start[i] = e->values[e->loops[k].tears[i]];
+/* Blocks with longer periods have gone to the end of theirs at their hit. */
+static int advance_blocks(bl_engine *e, double t, double h) {
     for (int64_t s = 0; s < e->advances.segment_count; s++) {
         const bl_segment *segment = &e->advances.segments[s];
         if (!is_hit(e, segment->rate) || !bl_active(e, segment->guard)) continue;
         for (int64_t c = segment->first; c < segment->first + segment->count; c++) {
             bl_block *b = e->advances.calls[c].block;
-            status = e->kernels[b->index]->advance(b, t, b->dt);
+            b->u1 = e->follows ? e->input_slopes[2 * c] : NULL;
+            b->u2 = e->follows ? e->input_slopes[2 * c + 1] : NULL;
+            const int status = e->kernels[b->index]->advance(b, t, segment->rate == e->own_rate ? h : b->dt);
+            b->u1 = b->u2 = NULL;
             if (status != BL_OK) return bl_fail_block(e, status, b, "the block failed to advance");
         }
     }
-    if (e->layout.states > 0) {
-        status = bl_evaluate_derivatives(e, t);
-        if (status == BL_OK) status = bl_integrate(e, t, h);
-        if (status != BL_OK) return status;
-        for (int64_t s = 0; s < e->projects.segment_count; s++) {
-            const bl_segment *segment = &e->projects.segments[s];
-            if (!bl_active(e, segment->guard)) continue;
-            status = run_calls(e, e->projects.calls + segment->first, segment->count,
-                               time_of(e, e->tick + 1));
-            if (status != BL_OK) return status;
-        }
-        if (!all_finite(e->x, e->layout.states)) return fail_not_finite(e, t);
-    }
-    e->tick++;
     return BL_OK;
 }
+
+static int project_blocks(bl_engine *e, double t) {
+    for (int64_t s = 0; s < e->projects.segment_count; s++) {
+        const bl_segment *segment = &e->projects.segments[s];
+        if (!bl_active(e, segment->guard)) continue;
+        const int status = run_calls(e, e->projects.calls + segment->first, segment->count, t);
+        if (status != BL_OK) return status;
+    }
+    return BL_OK;
+}
+
+int bl_commit_part(bl_engine *e, double end) {
+    const int64_t tick = e->tick;
+    const double offset = e->offset, t = bl_time(e), h = end - offset;
+    int status = offset == 0.0 ? run_hits(e, &e->verdicts, t) : BL_OK;
+    if (status != BL_OK) return status;
+
+    e->outputs_valid = false;
+    if (offset == 0.0) {
+        for (int32_t g = 0; g < e->guard_count; g++) bl_guard_commit(e, &e->guards[g]);
+        status = run_hits(e, &e->updates, t);
+        if (status != BL_OK) return status;
+    }
+    for (int32_t k = 0; k < e->loop_count; k++)
+        for (int32_t i = 0; i < e->loops[k].tear_count; i++)
+            e->loops[k].start[i] = e->values[e->loops[k].tears[i]];
+    status = advance_blocks(e, t, h);
+    if (status == BL_OK && e->layout.states > 0) {
+        status = bl_evaluate_derivatives(e, t);
+        if (status == BL_OK) status = bl_integrate(e, t, h);
+    }
+    if (status != BL_OK) return status;
+
+    e->tick = end < e->step ? tick : tick + 1;
+    e->offset = end < e->step ? end : 0.0;
+    follow_inputs(e, bl_time(e));
+    if (e->layout.states > 0) {
+        status = project_blocks(e, bl_time(e));
+        if (status == BL_OK && !all_finite(e->x, e->layout.states)) status = fail_not_finite(e, t);
+    }
+    if (status != BL_OK) { /* it failed on the way */
+        e->tick = tick;
+        e->offset = offset;
+    }
+    return status;
+}
+
+int bl_commit(bl_engine *e) { return bl_commit_part(e, e->step); }
 
 int bl_check_record(bl_engine *e, const bl_record *record) {
     if (!record) return BL_OK;
@@ -228,7 +289,7 @@ int bl_run(bl_engine *e, int64_t ticks, bl_record *record, int64_t *done) {
     int64_t n = 0;
     while (status == BL_OK && n < ticks) {
         status = bl_outputs(e);
-        if (status == BL_OK && record && e->tick % record->every == 0) {
+        if (status == BL_OK && record && e->offset == 0.0 && e->tick % record->every == 0) {
             if (record->rows == record->capacity) break;
             status = bl_record_row(e, record);
         }
@@ -236,6 +297,52 @@ int bl_run(bl_engine *e, int64_t ticks, bl_record *record, int64_t *done) {
         if (status == BL_OK) n++;
     }
     if (done) *done = n;
+    return status;
+}
+
+double bl_slack(const bl_engine *e, double time) {
+    return BL_GRID_TOLERANCE * e->step + 4e-16 * fabs(time); /* the second part is what rounding does to large times */
+}
+
+int bl_set_slope(bl_engine *e, int64_t variable, int32_t order, double value) {
+    if (variable < 0 || variable >= e->variable_count || e->input_of[variable] < 0 || order < 1 || order > 2)
+        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no derivative of order %d for variable %lld", order, (long long)variable);
+    const int64_t input = e->input_of[variable], n = e->input_count;
+    e->slopes[(order == 1 ? BL_SLOPE_FIRST : BL_SLOPE_SECOND) * n + input] = value;
+    if (order == 1) e->slopes[BL_SLOPE_NOW * n + input] = value;
+    return BL_OK;
+}
+
+static void begin_following(bl_engine *e) {
+    const int64_t n = e->input_count;
+    e->follows_since = bl_time(e);
+    for (int64_t i = 0; i < n; i++) {
+        const double first = e->slopes[BL_SLOPE_FIRST * n + i], second = e->slopes[BL_SLOPE_SECOND * n + i];
+        e->slopes[BL_SLOPE_NOW * n + i] = first;
+        e->input_starts[i] = e->values[e->input_slots[i]];
+        if (first != 0.0 || second != 0.0) e->follows = true;
+    }
+}
+
+static void end_following(bl_engine *e) {
+    e->follows = false;
+    memset(e->slopes, 0, (size_t)(BL_SLOPE_NOW * e->input_count) * sizeof(double));
+}
+
+int bl_run_to(bl_engine *e, double time) {
+    const double nearest = nearbyint((time - e->start) / e->step);
+    if (!(fabs(nearest) <= (double)LARGEST_TICK)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no run goes to t = %.9g", time);
+    int64_t tick = (int64_t)nearest;
+    double offset = time - time_of(e, tick);
+    if (fabs(offset) <= bl_slack(e, time)) offset = 0.0;
+    if (offset < 0.0) offset = time - time_of(e, --tick);
+    int status = BL_OK;
+    begin_following(e);
+    while (status == BL_OK && (e->tick < tick || (e->tick == tick && e->offset < offset))) {
+        status = bl_outputs(e);
+        if (status == BL_OK) status = bl_commit_part(e, e->tick < tick ? e->step : offset);
+    }
+    end_following(e);
     return status;
 }
 
@@ -247,7 +354,9 @@ void bl_touch(bl_engine *e) {
 void bl_reset(bl_engine *e) {
     memset(e->values, 0, (size_t)e->layout.total * sizeof(double));
     memcpy(e->values, e->first_parameters, (size_t)e->layout.parameters * sizeof(double));
+    memset(e->slopes, 0, (size_t)(BL_SLOPES * e->input_count) * sizeof(double));
     e->tick = 0;
+    e->offset = 0.0;
     e->start = e->first_start;
     e->initialised = false;
     e->message[0] = e->block_message[0] = '\0';
@@ -257,6 +366,7 @@ void bl_reset(bl_engine *e) {
 
 int bl_init(bl_engine *e) {
     e->tick = 0;
+    e->offset = 0.0;
     memset(e->signals, 0, (size_t)(e->layout.total - e->layout.parameters) * sizeof(double));
     bl_touch(e);
     for (int32_t g = 0; g < e->guard_count; g++) bl_guard_init(&e->guards[g]);
@@ -274,7 +384,7 @@ void bl_get_layout(const bl_engine *e, bl_layout *layout) { *layout = e->layout;
 double *bl_values(bl_engine *e) { return e->values; }
 double *bl_slopes(bl_engine *e) { return e->dx; }
 int64_t bl_tick(const bl_engine *e) { return e->tick; }
-double bl_time(const bl_engine *e) { return time_of(e, e->tick); }
+double bl_time(const bl_engine *e) { return time_of(e, e->tick) + e->offset; }
 double bl_step(const bl_engine *e) { return e->step; }
 const char *bl_message(const bl_engine *e) { return e->message; }
 int32_t bl_failed_block(const bl_engine *e) { return e->failed_block; }
@@ -302,24 +412,26 @@ int64_t bl_variables(const bl_engine *e, const bl_variable **variables) {
     return e->variable_count;
 }
 
-/* A tick beyond this is no exact double, and leaves room to count on. */
-static const int64_t LARGEST_SAVED_TICK = 1LL << 53;
-
-/* A saved state: which plan it belongs to, when it was, whether it was initialised, the values. */
+/* A saved state: which plan it belongs to, when it was, whether it was initialised; the values and slopes follow. */
 typedef struct {
     uint64_t plan_hash;
     int64_t tick, initialised, count;
-    double start;
+    double start, offset;
 } bl_state_head;
 
+static int64_t slope_count(const bl_engine *e) { return BL_SLOPES * e->input_count; }
+
 size_t bl_state_size(const bl_engine *e) {
-    return sizeof(bl_state_head) + (size_t)e->layout.total * sizeof(double);
+    return sizeof(bl_state_head) + (size_t)(e->layout.total + slope_count(e)) * sizeof(double);
 }
 
 void bl_save(const bl_engine *e, void *state) {
-    const bl_state_head head = {e->plan_hash, e->tick, e->initialised, e->layout.total, e->start};
-    memcpy(state, &head, sizeof head);
-    memcpy((char *)state + sizeof head, e->values, (size_t)e->layout.total * sizeof(double));
+    const bl_state_head head = {e->plan_hash, e->tick, e->initialised, e->layout.total, e->start, e->offset};
+    const size_t values = (size_t)e->layout.total * sizeof(double), slopes = (size_t)slope_count(e) * sizeof(double);
+    char *to = state;
+    memcpy(to, &head, sizeof head);
+    memcpy(to + sizeof head, e->values, values);
+    memcpy(to + sizeof head + values, e->slopes, slopes);
 }
 
 int bl_restore(bl_engine *e, const void *state, size_t size) {
@@ -329,10 +441,14 @@ int bl_restore(bl_engine *e, const void *state, size_t size) {
                        bl_state_size(e), size);
     memcpy(&head, state, sizeof head);
     if (head.plan_hash != e->plan_hash || head.count != e->layout.total || head.tick < 0 ||
-        head.tick > LARGEST_SAVED_TICK || !isfinite(head.start))
+        head.tick > LARGEST_TICK || !isfinite(head.start) || !(head.offset >= 0.0 && head.offset < e->step))
         return bl_fail(e, BL_ERROR_STATE, -1, "the saved state belongs to another plan");
-    memcpy(e->values, (const char *)state + sizeof head, (size_t)e->layout.total * sizeof(double));
+    const size_t values = (size_t)e->layout.total * sizeof(double), slopes = (size_t)slope_count(e) * sizeof(double);
+    const char *from = state;
+    memcpy(e->values, from + sizeof head, values);
+    memcpy(e->slopes, from + sizeof head + values, slopes);
     e->tick = head.tick;
+    e->offset = head.offset;
     e->start = head.start;
     e->initialised = head.initialised != 0;
     bl_touch(e);

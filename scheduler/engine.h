@@ -82,6 +82,7 @@ struct bl_engine {
     const char **paths, **notes; /* of each block */
     bl_rate *rates;
     int32_t rate_count;
+    int32_t own_rate; /* of blocks that take steps of their own at every tick */
     bl_guard *guards;
     int32_t guard_count;
     bl_loop *loops;
@@ -91,16 +92,24 @@ struct bl_engine {
     double *first_parameters, first_start;
     bl_variable *variables;
     int64_t variable_count;
+    int64_t *input_of, *input_slots; /* of each variable, its number among the real inputs, or -1; of each of these, its slot */
+    int64_t input_count;
 
-    /* The run: `values` and `tick` are all that the next tick depends on. */
+    /* The run: `values`, `slopes` and the time are all that the next tick depends on. */
     double *values;
     double *signals, *x, *z, *solver_memory; /* parts of values */
     int64_t tick;
+    double offset;  /* seconds since the tick: what happens at it is done if this is not 0 */
+    double *slopes; /* BL_SLOPES for each real input */
 
     /* Scratch. */
     double *dx;
     double *stages;       /* solver's work space */
     double *loop_scratch;
+    double *input_starts, follows_since; /* the values of the real inputs when bl_run_to was called, and the time */
+    bool follows;
+    const double *const **input_slopes; /* of each call of `advances`, what its block sees as u1 and u2 while inputs are followed */
+    bool holds; /* whether the outputs being evaluated are those within a tick */
     bool *due;
     bool outputs_valid, constants_valid, initialised;
     bl_host_call host;
@@ -111,6 +120,9 @@ struct bl_engine {
     struct bl_chunk *chunks; /* everything allocated in bl_open */
 };
 
+/* Of the real inputs: derivatives for the next bl_run_to, and du/dt at the present time. Each has a value for every input. */
+enum { BL_SLOPE_FIRST, BL_SLOPE_SECOND, BL_SLOPE_NOW, BL_SLOPES };
+
 /* One allocation, chained so that bl_close frees them all; the bytes follow the head. */
 typedef struct bl_chunk {
     struct bl_chunk *next;
@@ -118,14 +130,18 @@ typedef struct bl_chunk {
 } bl_chunk;
 
 /* engine.c */
-/* The part of a tick after its outputs; nothing of it has happened if a Stop or an Assertion ended the run. */
+/* What is left of a tick after its outputs; nothing of it has happened if a Stop or an Assertion ended the run. */
 int bl_commit(bl_engine *e);
+/* The same, but only up to `end` seconds after the tick. */
+int bl_commit_part(bl_engine *e, double end);
 /* Whether all that a record names is there; NULL is fine. */
 int bl_check_record(bl_engine *e, const bl_record *record);
 /* bl_record_now for a record that has been checked. */
 int bl_record_row(bl_engine *e, bl_record *record);
 int bl_evaluate_minor(bl_engine *e, double t);
 int bl_evaluate_derivatives(bl_engine *e, double t);
+/* Outputs at t as they are within a tick, where discrete ones hold; leaves outputs to be evaluated again. */
+int bl_evaluate_held(bl_engine *e, double t);
 int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...) BL_FORMAT(4);
 /* A block stops the run: its note and what it said are why; `what` if there is neither. */
 int bl_fail_block(bl_engine *e, int status, const bl_block *b, const char *what);
@@ -139,9 +155,9 @@ void bl_guard_commit(const bl_engine *e, bl_guard *g);
 static inline bool bl_active(const bl_engine *e, int32_t guard) {
     return guard < 0 || e->guards[guard].memory[BL_GUARD_ACTIVE] != 0.0;
 }
-/* Whether outputs are computed at this tick: at a hit, and all of them where a guard's blocks start. */
+/* Whether outputs are computed now: at a hit, and all of them where a guard's blocks start. */
 static inline bool bl_due(const bl_engine *e, int32_t rate, int32_t guard) {
-    return e->due[rate] || (guard >= 0 && e->guards[guard].memory[BL_GUARD_FRESH] != 0.0);
+    return e->due[rate] || (guard >= 0 && !e->holds && e->guards[guard].memory[BL_GUARD_FRESH] != 0.0);
 }
 /* solver.c: integrates x over one step; dx holds the derivatives at t. */
 int bl_integrate(bl_engine *e, double t, double h);

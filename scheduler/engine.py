@@ -73,6 +73,7 @@ def library() -> ctypes.CDLL:
         "bl_reset": (None, [engine]),
         "bl_init": (c_int, [engine]),
         "bl_run": (c_int, [engine, c_int64, POINTER(Record), POINTER(c_int64)]),
+        "bl_run_to": (c_int, [engine, c_double]),
         "bl_outputs": (c_int, [engine]),
         "bl_derivatives": (c_int, [engine, POINTER(c_double)]),
         "bl_record_now": (c_int, [engine, POINTER(Record)]),
@@ -150,12 +151,12 @@ class Instance:
 
     @property
     def tick(self) -> int:
-        """Number of the present tick."""
+        """Number of the last tick."""
         return int(self.library.bl_tick(self.handle))
 
     @property
     def time(self) -> float:
-        """Time of the present tick in seconds."""
+        """The present time in seconds: that of the last tick, or within it."""
         return float(self.library.bl_time(self.handle))
 
     def reset(self) -> None:
@@ -178,6 +179,12 @@ class Instance:
         status = self.library.bl_run(self.handle, ticks, reference, byref(done))
         self.check(status)
         return done.value, status == STOP
+
+    def run_to(self, time: float) -> bool:
+        """Run until `time`, also within a tick; return whether a Stop block ended the run."""
+        status = self.library.bl_run_to(self.handle, time)
+        self.check(status)
+        return bool(status == STOP)
 
     def record_now(self, record: Record) -> None:
         """Record the present tick."""

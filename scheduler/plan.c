@@ -198,10 +198,12 @@ static int load_rates(bl_loader *l) {
     int64_t n = 0;
     TRY(find_section(l, "RATE", 8, &pairs, &n));
     REQUIRE(n % 2 == 0 && n >= 4 && n < 1 << 24, "it has no rates");
-    e->rate_count = (int32_t)(n / 2);
+    e->own_rate = (int32_t)(n / 2);
+    e->rate_count = e->own_rate + 1;
     TRY(allocate(l, e->rate_count, sizeof(bl_rate), &e->rates));
     TRY(allocate(l, e->rate_count, sizeof(bool), &e->due));
-    for (int32_t r = 0; r < e->rate_count; r++) {
+    e->rates[e->own_rate].period = 1;
+    for (int32_t r = 0; r < e->own_rate; r++) {
         e->rates[r].period = pairs[2 * r];
         e->rates[r].offset = pairs[2 * r + 1];
         REQUIRE(r < 2 || (e->rates[r].period >= 1 && e->rates[r].offset >= 0 &&
@@ -284,13 +286,14 @@ static int load_blocks(bl_loader *l) {
         const int32_t *record = records + (int64_t)b * BLOCK_FIELDS;
         bl_block *block = &e->blocks[b];
         REQUIRE(record[BLOCK_KERNEL] >= 0 && record[BLOCK_KERNEL] < name_count, "a block has no kernel");
-        REQUIRE(record[BLOCK_RATE] >= 0 && record[BLOCK_RATE] < e->rate_count, "a block has no rate");
+        REQUIRE(record[BLOCK_RATE] >= 0 && record[BLOCK_RATE] < e->own_rate, "a block has no rate");
         REQUIRE(fits(record[BLOCK_X], record[BLOCK_X_COUNT], e->layout.states), "states out of range");
         REQUIRE(fits(record[BLOCK_Z], record[BLOCK_Z_COUNT], e->layout.memory), "memory out of range");
         REQUIRE(fits(record[BLOCK_P], record[BLOCK_P_COUNT], e->layout.parameters), "parameters out of range");
         REQUIRE(fits(record[BLOCK_I], record[BLOCK_I_COUNT], integer_count), "integers out of range");
         e->kernels[b] = kernels[record[BLOCK_KERNEL]];
-        e->block_rate[b] = record[BLOCK_RATE];
+        const bool is_own = record[BLOCK_RATE] >= 2 && e->rates[record[BLOCK_RATE]].period == 1 && e->kernels[b]->advance;
+        e->block_rate[b] = is_own ? e->own_rate : record[BLOCK_RATE];
         e->block_guard[b] = record[BLOCK_GUARD];
         block->u_count = record[BLOCK_U_COUNT];
         block->y_count = record[BLOCK_Y_COUNT];
@@ -318,6 +321,7 @@ static int load_blocks(bl_loader *l) {
         block->index = b;
         block->host = &e->host;
         block->message = e->block_message;
+        block->offset = &e->offset;
         const int64_t period = record[BLOCK_RATE] < 2 ? 1 : e->rates[record[BLOCK_RATE]].period;
         block->dt = (double)period * e->step;
         if (!e->kernels[b]->check(block)) {
@@ -519,6 +523,8 @@ static int load_variables(bl_loader *l) {
     REQUIRE(n % 3 == 0, "the variable table is ragged");
     e->variable_count = n / 3;
     TRY(allocate(l, e->variable_count, sizeof(bl_variable), &e->variables));
+    TRY(allocate(l, e->variable_count, sizeof(int64_t), &e->input_of));
+    TRY(allocate(l, e->variable_count, sizeof(int64_t), &e->input_slots));
     for (int64_t k = 0; k < e->variable_count; k++) {
         bl_variable *variable = &e->variables[k];
         variable->slot = triples[3 * k];
@@ -527,6 +533,54 @@ static int load_variables(bl_loader *l) {
         REQUIRE(variable->slot >= 0 && variable->slot < e->layout.total, "a variable is outside the values");
         REQUIRE(variable->kind >= BL_REAL && variable->kind <= BL_ENUMERATION, "a variable has no kind");
         REQUIRE(variable->causality >= BL_INPUT && variable->causality <= BL_LOCAL, "a variable has no causality");
+        const bool is_input = variable->causality == BL_INPUT && variable->kind == BL_REAL;
+        e->input_of[k] = is_input ? e->input_count : -1;
+        if (is_input) e->input_slots[e->input_count++] = variable->slot;
+    }
+    TRY(allocate(l, e->input_count, sizeof(double), &e->input_starts));
+    return allocate(l, BL_SLOPES * e->input_count, sizeof(double), &e->slopes);
+}
+
+/* What blocks with an own step see of their inputs: derivatives, which are zero unless a real input feeds the port directly, and
+   whether a discrete block does, so that its value is that of the last tick. */
+static int link_slopes(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int64_t calls = e->advances.call_count;
+    int64_t ports = 0, widest = 0;
+    for (int64_t c = 0; c < calls; c++) {
+        const bl_block *b = e->advances.calls[c].block;
+        ports += b->u_count;
+        for (int32_t k = 0; k < b->u_count; k++) widest = b->u_width[k] > widest ? b->u_width[k] : widest;
+    }
+    if (calls == 0) return BL_OK;
+    const double **pointers = NULL, *zeros = NULL;
+    int64_t *input_at = NULL; /* of each value, 1 + the number of the real input that it is; -1 if a discrete block makes it */
+    unsigned char *held = NULL;
+    TRY(allocate(l, 2 * calls, sizeof(double **), &e->input_slopes));
+    TRY(allocate(l, 2 * ports, sizeof(double *), &pointers));
+    TRY(allocate(l, widest, sizeof(double), &zeros));
+    TRY(allocate(l, ports, 1, &held));
+    TRY(allocate(l, e->layout.total, sizeof(int64_t), &input_at));
+    for (int64_t i = 0; i < e->input_count; i++) input_at[e->input_slots[i]] = i + 1;
+    for (int32_t b = 0; b < e->block_count; b++)
+        for (int32_t k = 0; k < e->blocks[b].y_count; k++)
+            if (e->block_rate[b] >= 2 && e->block_rate[b] != e->own_rate) input_at[e->blocks[b].y[k] - e->values] = -1;
+    for (int64_t c = 0; c < calls; c++) {
+        bl_block *b = e->advances.calls[c].block;
+        const double **u1 = pointers, **u2 = u1 + b->u_count;
+        b->u_held = held;
+        held += b->u_count;
+        pointers += 2 * (int64_t)b->u_count;
+        for (int32_t k = 0; k < b->u_count; k++) {
+            const int64_t slot = b->u[k] - e->values, first = input_at[slot];
+            bool is_input = first > 0;
+            held[k - b->u_count] = first < 0;
+            for (int32_t i = 1; i < b->u_width[k] && is_input; i++) is_input = input_at[slot + i] == first + i;
+            u1[k] = is_input ? e->slopes + BL_SLOPE_NOW * e->input_count + first - 1 : zeros;
+            u2[k] = is_input ? e->slopes + BL_SLOPE_SECOND * e->input_count + first - 1 : zeros;
+        }
+        e->input_slopes[2 * c] = u1;
+        e->input_slopes[2 * c + 1] = u2;
     }
     return BL_OK;
 }
@@ -541,7 +595,8 @@ static int load(bl_loader *l) {
     TRY(load_program(l, "MAJR", false, &l->e->major));
     TRY(load_program(l, "MINR", true, &l->e->minor));
     TRY(collect_operations(l));
-    return load_variables(l);
+    TRY(load_variables(l));
+    return link_slopes(l);
 }
 
 int bl_open(const void *plan, size_t plan_size, bl_engine **engine, char *message, size_t message_size) {

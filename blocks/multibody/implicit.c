@@ -12,7 +12,10 @@
  * constraints by mass-orthogonal projections, which take out a little energy and never add any.
  *
  * Multipliers start from zero in each step: near a singular position they are rounding times α / B, which must not last.
- * Inputs may jump: then the accelerations at the start of the step jump with them. */
+ * Inputs may jump: then the accelerations at the start of the step jump with them.
+ *
+ * The averaged acceleration is that of a time (α_m - α_f) H beside the step's: between steps it is kept for a whole step, and a
+ * shortened one takes its part of the difference to v' and puts back the rest. Otherwise the order would be one. */
 #include <string.h>
 
 #include "blocks/multibody/multibody.h"
@@ -332,15 +335,27 @@ static int implicit_start(bl_block *b, mb_view *m, double t, const double *q, co
     return 1;
 }
 
+/* A step, of which h is a part. If it does not converge, all but q and v is as before. */
+static int implicit_part(mb_view *m, double t, double h, double part, double *q, double *v) {
+    const mb_implicit *s = &m->implicit;
+    if (part < 1.0)
+        for (int32_t k = 0; k < m->nv; k++) s->mean[k] = s->rate[k] + part * (s->mean[k] - s->rate[k]);
+    implicit_keep_start(m, q, v);
+    const int done = implicit_step(m, t, h, q, v);
+    if (!done) implicit_back_to_start(m);
+    const double rest = (1.0 - part) / part;
+    if (part < 1.0)
+        for (int32_t k = 0; k < m->nv; k++) s->mean[k] += rest * (s->mean_start[k] - s->rate_start[k]);
+    return done;
+}
+
 /* One own step, in two halves if it does not converge as a whole. */
-int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double *q, double *v) {
+int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double part, double *q, double *v) {
     if (!implicit_start(b, m, t, q, v)) return 0;
-    implicit_keep_start(m, q, v);
     m->implicit.flags[MB_IMPLICIT_HALVED] = 0.0;
-    if (implicit_step(m, t, h, q, v)) return 1;
+    if (implicit_part(m, t, h, part, q, v)) return 1;
     m->implicit.flags[MB_IMPLICIT_HALVED] = 1.0;
-    implicit_back_to_start(m);
-    if (!implicit_step(m, t, 0.5 * h, q, v)) return 0;
-    implicit_keep_start(m, q, v);
-    return implicit_step(m, t + 0.5 * h, 0.5 * h, q, v);
+    memcpy(q, m->implicit.q_start, (size_t)m->nq * sizeof(double));
+    memcpy(v, m->implicit.v_start, (size_t)m->nv * sizeof(double));
+    return implicit_part(m, t, 0.5 * h, 0.5 * part, q, v) && implicit_part(m, t + 0.5 * h, 0.5 * h, 0.5 * part, q, v);
 }

@@ -47,8 +47,12 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->names = b->i + head[MB_AT_NAMES];
     m->p = b->p;
     m->u = b->u;
+    m->u1 = b->u1;
+    m->u2 = b->u2;
     m->settings = b->p + head[MB_SETTINGS];
     m->since = INFINITY;
+    m->held = head[MB_OWN_STEP] ? b->u_held : NULL;
+    m->tick_age = *b->offset;
 
     double *z = b->z, *w = b->w;
     *memory = *scratch = 0;
@@ -527,7 +531,7 @@ static int multibody_advance(bl_block *b, double t, double dt) {
     for (int32_t step = 0; step < substeps; step++) {
         const double now = t + step * h;
         if (m.head[MB_INTEGRATOR] == MB_IMPLICIT) {
-            if (!mb_implicit_advance(b, &m, now, h, x, x + m.nq)) return mb_refuse_implicit(b, &m, now, h, x, x + m.nq);
+            if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq)) return mb_refuse_implicit(b, &m, now, h, x, x + m.nq);
             mb_keep_turns(&m, now + h, x);
             continue;
         }

@@ -116,10 +116,12 @@ typedef struct {
     const int32_t *head, *links, *markers, *rows, *cuts, *paths, *pairs, *laws, *forces, *outputs, *mass_slots;
     const int32_t *permutation, *row_start, *column_of, *slot_of, *column_start, *row_of;
     const int32_t *bodies, *measures, *words, *names;
-    const double *p, *const *u;
+    const double *p, *const *u, *const *u1, *const *u2;
     const double *settings;
     double gravity[3];
     double since; /* when the inputs were taken that a step of its own holds; else they are those of the time */
+    const unsigned char *held; /* of each input port, whether it was taken at the last tick, `tick_age` earlier than that; may be NULL */
+    double tick_age;
     int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros;
 
     mb_link_data *data;
@@ -242,6 +244,7 @@ void mb_remark_start(bl_block *b, mb_view *m, double t);
 void mb_remark_run(bl_block *b, mb_view *m);
 
 /* implicit.c */
-int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double *q, double *v);
+/* `part` is that of a whole own step which h is. */
+int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double part, double *q, double *v);
 
 #endif

@@ -39,6 +39,9 @@ SIGNATURES = {
     "fmi2SetFMUstate": "s",
     "fmi2FreeFMUstate": "&",
     "fmi2SerializedFMUstateSize": "sx",
+    "fmi2GetDirectionalDerivative": "rrDo",
+    "fmi2SetRealInputDerivatives": "rID",
+    "fmi2GetRealOutputDerivatives": "rIo",
     "fmi2DoStep": "ddb",
     "fmi2CancelStep": "",
     "fmi2GetStatus": "bx",
@@ -52,6 +55,8 @@ RESULTS: dict[str, Any] = {
     "fmi2GetInteger": c_int,
     "fmi2GetBoolean": c_int,
     "fmi2GetString": c_char_p,
+    "fmi2GetDirectionalDerivative": c_double,
+    "fmi2GetRealOutputDerivatives": c_double,
     "fmi2SerializedFMUstateSize": c_size_t,
     "fmi2GetStatus": c_int,
     "fmi2GetRealStatus": c_double,
@@ -194,18 +199,6 @@ class Caller:
         for n, byte in enumerate(raw):
             self.bytes[name][at + n] = byte
         return 0, None
-
-    def refused(self, name: str | None) -> tuple[int, list[int]]:
-        """Call what is not offered; return the statuses."""
-        lib, c = self.library, self.instances[name]
-        reference, order, real = (c_uint * 1)(0), (c_int * 1)(1), (c_double * 1)(1.0)
-        one = c_size_t(1)
-        return 0, [
-            lib.fmi2GetDirectionalDerivative(c, reference, one, reference, one, real, real),
-            lib.fmi2SetRealInputDerivatives(c, reference, one, order, real),
-            lib.fmi2GetRealOutputDerivatives(c, reference, one, order, real),
-            lib.fmi2CancelStep(c),
-        ]
 
 
 def main() -> None:

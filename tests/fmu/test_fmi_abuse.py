@@ -124,7 +124,7 @@ def reach(fmu: Unpacked, state: str, name: str = "a") -> list[Call]:
         "complete": [*start(fmu, name), step(0.0, 1e-3, name)],
         "failed": [*start(fmu, name), too_much, step(0.0, 1e-3, name)],
         "terminated": [*start(fmu, name), ["fmi2Terminate", name]],
-        "error": [*start(fmu, name), step(0.0, 1.5e-3, name)],
+        "error": [*start(fmu, name), step(5.0, 1e-3, name)],
     }[state]
 
 
@@ -154,6 +154,12 @@ ALLOWED: dict[str, tuple[tuple[str, ...], list[Any]]] = {
     "fmi2SerializedFMUstateSize": (STATES, ["kept", 1]),
     "fmi2SerializeFMUstate": (STATES, ["kept", "copy", 10_000]),
     "fmi2DeSerializeFMUstate": (STATES, ["kept bytes", 10_000, "again"]),
+    "fmi2GetDirectionalDerivative": (
+        ("initialization", "complete", "failed", "terminated"),
+        [["y", "x"], ["u"], [1.0], 1],
+    ),
+    "fmi2SetRealInputDerivatives": (SET, [["u"], [1], [1.0]]),
+    "fmi2GetRealOutputDerivatives": (("complete", "failed", "terminated"), [[], [], 1]),
     "fmi2DoStep": (("complete",), [1e-3, 1e-3, 1]),
     "fmi2GetRealStatus": (("complete", "failed", "terminated"), [2, 1]),
     "fmi2GetBooleanStatus": (("complete", "failed", "terminated"), [3, 1]),
@@ -194,12 +200,13 @@ def test_the_states_of_the_table_are_what_they_are_called(fmu: Unpacked) -> None
 @pytest.mark.parametrize("state", STATES)
 def test_what_is_not_offered_is_never_ok(fmu: Unpacked, state: str) -> None:
     asked = [
-        ["refused", "a"],
+        ["fmi2CancelStep", "a"],
+        # One of the outputs is discrete, so none has a derivative.
+        ["fmi2GetRealOutputDerivatives", "a", [fmu.references["x"]], [1], 1],
         *(["fmi2Get" + k + "Status", "a", 0, 1] for k in ("", "Integer", "String")),
     ]
     answer = make(fmu, *reach(fmu, state), *asked)
-    assert answer["calls"][-4] == [OK, [ERROR] * 4]
-    assert answer["statuses"][-3:] == [DISCARD] * 3
+    assert answer["statuses"][-5:] == [ERROR] * 2 + [DISCARD] * 3
 
 
 def test_no_component(fmu: Unpacked) -> None:
@@ -216,10 +223,13 @@ def test_no_component(fmu: Unpacked) -> None:
         ["fmi2SerializeFMUstate", None, None, "b", 100],
         ["fmi2DeSerializeFMUstate", None, "b", 100, "s"],
     ]
-    answer = make(fmu, *calls, ["refused", None])
+    answer = make(fmu, *calls, ["fmi2CancelStep", None])
     for (function, *_), status in zip(calls, answer["statuses"], strict=False):
         assert status == (OK if function == "fmi2FreeInstance" else ERROR), function
-    assert answer["calls"][-1] == [OK, [ERROR] * 4]
+    assert answer["statuses"][-1] == ERROR
+
+
+NULLS_OF_THREE: list[list[Any]] = [[1, [1], [1.0]], [[0], 1, [1.0]], [[0], [1], 0]]
 
 
 def test_null_arrays(fmu: Unpacked) -> None:
@@ -231,6 +241,14 @@ def test_null_arrays(fmu: Unpacked) -> None:
         [f, "a", [0], 1] for f in put
     ]
     wrong += [["fmi2SetDebugLogging", "a", 1, 2], ["fmi2SetDebugLogging", "a", 1, [None]]]
+    wrong += [["fmi2SetRealInputDerivatives", "a", *arrays] for arrays in NULLS_OF_THREE]
+    wrong += [["fmi2GetRealOutputDerivatives", "a", *arrays] for arrays in NULLS_OF_THREE]
+    wrong += [
+        ["fmi2GetDirectionalDerivative", "a", 1, [0], [1.0], 1],
+        ["fmi2GetDirectionalDerivative", "a", [0], 1, [1.0], 1],
+        ["fmi2GetDirectionalDerivative", "a", [0], [0], 1, 1],
+        ["fmi2GetDirectionalDerivative", "a", [0], [0], [1.0], 0],
+    ]
     wrong += [["fmi2GetFMUstate", "a", None], ["fmi2SetFMUstate", "a", None]]
     wrong += [
         ["fmi2SerializedFMUstateSize", "a", None, 1],
@@ -288,7 +306,7 @@ def test_values_that_are_not_finite(fmu: Unpacked, value: str) -> None:
     ("at", "by"),
     [
         (0.0, "nan"), (0.0, "inf"), (0.0, -1e-3), (0.0, 1e300), (0.0, 1e308), (0.0, 1e18),
-        (0.0, 1.5e-3), ("nan", 1e-3), ("inf", 1e-3), ("-inf", "inf"), (1e308, 1e308), (1e-3, 1e-3),
+        ("nan", 1e-3), ("inf", 1e-3), ("-inf", "inf"), (1e308, 1e308), (1e-3, 1e-3),
         (-1e-3, 1e-3),
     ],
 )  # fmt: skip
@@ -302,7 +320,8 @@ def test_impossible_steps(fmu: Unpacked, at: float, by: float) -> None:
 
 def test_steps_that_are_odd_and_right(fmu: Unpacked) -> None:
     steps = [step(0.0, 0.0), step(0.0, 3e-3), step(3e-3 + 1e-12, 1e-3), step(4e-3, 5e-324)]
-    assert make(fmu, *start(fmu), *steps)["statuses"][4:] == [OK] * 4
+    steps += [step(4e-3, 1.5e-3), step(5.5e-3, 5e-324), step(5.5e-3, 1e-12), step(5.5e-3, 1e-7)]
+    assert make(fmu, *start(fmu), *steps)["statuses"][4:] == [OK] * 8
 
 
 def test_the_stop_time_is_kept_and_forgotten_by_a_reset(fmu: Unpacked) -> None:
@@ -351,7 +370,8 @@ def test_serialised_states_that_are_wrong(fmu: Unpacked, other: Unpacked) -> Non
     whole = ["fmi2DeSerializeFMUstate", "a", "raw", size, "whole"]
     answer = make(fmu, *kept, *cut, whole, ["fmi2SetFMUstate", "a", "whole"], step(1e-3, 1e-3))
     assert answer["statuses"][-10:] == [ERROR] * 7 + [OK] * 3
-    # Refused at once, or when it is set: magic, state, size; the plan's hash, tick, count, start.
+    # Refused at once, or when it is set: magic, state, size; the plan's hash, tick, count, start,
+    # time since the tick.
     for at, raw in [
         (0, b"\0\0\0\0"),
         (4, struct.pack("<i", 3)),
@@ -362,6 +382,9 @@ def test_serialised_states_that_are_wrong(fmu: Unpacked, other: Unpacked) -> Non
         (32, struct.pack("<q", 2**63 - 1)),
         (48, struct.pack("<q", 0)),
         (56, struct.pack("<d", float("nan"))),
+        (64, struct.pack("<d", float("nan"))),
+        (64, struct.pack("<d", -1e-4)),
+        (64, struct.pack("<d", 1e-3)),
     ]:
         spoiled = ["spoil", "raw", at, raw.hex()]
         answer = make(
@@ -369,7 +392,7 @@ def test_serialised_states_that_are_wrong(fmu: Unpacked, other: Unpacked) -> Non
         )
         assert answer["statuses"][-2:] == [ERROR, OK], (at, raw)
     # Any value is taken, and nothing breaks.
-    for at in range(64, size, 8):
+    for at in range(72, size, 8):
         for value in (-1.0, 0.5, 1e9, 1e300, float("nan")):
             kept.append(["spoil", "raw", at, struct.pack("<d", value).hex()])
             kept += [

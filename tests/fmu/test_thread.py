@@ -176,10 +176,8 @@ def test_start_time_moves_the_grid(slave):
     assert slave.get("angle") == first
 
 
-@pytest.mark.parametrize(
-    ("t", "h"), [(0.0, 0.0015), (0.5, 0.001), (0.0, -0.001), (0.0, float("nan"))]
-)
-def test_a_step_off_the_grid_is_an_error(slave, t, h):
+@pytest.mark.parametrize(("t", "h"), [(0.5, 0.001), (0.0, -0.001), (0.0, float("nan"))])
+def test_a_step_that_does_not_go_on_is_an_error(slave, t, h):
     slave.start()
     with pytest.raises(Exception, match="status 3"):
         slave.step(t, h)
@@ -214,13 +212,15 @@ def test_the_description_says_what_is_true(fmu):
     with zipfile.ZipFile(fmu) as archive:
         root = ET.fromstring(archive.read("modelDescription.xml"))
     capabilities = root.find("CoSimulation").attrib
-    assert capabilities["canGetAndSetFMUstate"] == capabilities["canSerializeFMUstate"] == "true"
     for flag in (
+        "canGetAndSetFMUstate",
+        "canSerializeFMUstate",
         "canHandleVariableCommunicationStepSize",
         "canInterpolateInputs",
         "providesDirectionalDerivative",
     ):
-        assert capabilities[flag] == "false"
+        assert capabilities[flag] == "true"
+    assert capabilities["maxOutputDerivativeOrder"] == "0"  # `torque` is sampled
     variables = {v.get("name"): v for v in root.iter("ScalarVariable")}
     assert variables["ref"].get("causality") == "input"
     assert variables["ref"].find("Real").attrib == {"start": "0.5", "unit": "rad"}
@@ -239,9 +239,7 @@ def test_functions_that_are_not_offered_return_an_error(slave):
     reference = (ctypes.c_uint * 1)(slave.names["angle"])
     order, value = (ctypes.c_int * 1)(1), (ctypes.c_double * 1)()
     for name, arguments in {
-        "fmi2GetRealOutputDerivatives": (reference, 1, order, value),
-        "fmi2SetRealInputDerivatives": (reference, 1, order, value),
-        "fmi2GetDirectionalDerivative": (reference, 1, reference, 1, value, value),
+        "fmi2GetRealOutputDerivatives": (reference, 1, order, value),  # not all are continuous
         "fmi2CancelStep": (),
     }.items():
         function = getattr(slave.fmu.dll, name)
@@ -341,4 +339,4 @@ def test_the_logger_tells_what_goes_well_only_when_it_is_switched_on(fmu, tmp_pa
     life(False)
     assert told == []
     life(True)
-    assert told == [(fmi2OK, b"logAll")] * 2
+    assert told == [(fmi2OK, b"logEvents")] * 2

@@ -1,4 +1,4 @@
-/* Fuzzes sequences of FMI calls on up to three instances of two plans, with odd arguments.
+/* Fuzzes sequences of FMI calls on up to four instances of three plans, with odd arguments.
  *
  * An input is a script: each call takes its choices from the next bytes; at the end everything is freed, so
  * that a leak is the library's. Pointers to components and states are NULL or alive, as the standard demands;
@@ -12,7 +12,7 @@
 #include "fmu/fmi2.h"
 #include "fuzz.h"
 
-enum { INSTANCES = 3, STATES = 4, LARGEST_COUNT = 6, CALLS = 26, LARGEST_SCRIPT = 256 };
+enum { INSTANCES = 4, PLANS = 3, STATES = 4, LARGEST_COUNT = 6, CALLS = 28, LARGEST_SCRIPT = 256 };
 
 int fuzz_accepted;
 
@@ -55,18 +55,18 @@ static void hear(fmi2ComponentEnvironment environment, fmi2String instance, fmi2
     vsnprintf(text, sizeof text, message, arguments);
     va_end(arguments);
     if (!instance || !category || strlen(text) == 0) abort();
-    if ((status == fmi2OK) != (strcmp(category, "logAll") == 0)) abort();
+    if ((status == fmi2OK) != (strcmp(category, "logEvents") == 0)) abort();
 }
 
 static void *give(size_t count, size_t size) { return calloc(count, size); }
 
 /* The GUID of a plan is made from the hash in its head. */
 static const plan_info *load_plans(void) {
-    static plan_info plans[2];
-    static const char *const NAMES[2] = {"boundary", "guards"};
+    static plan_info plans[PLANS];
+    static const char *const NAMES[PLANS] = {"boundary", "guards", "moving"};
     if (plans[0].guid[0]) return plans;
     const char *folder = getenv("FUZZ_PLANS");
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < PLANS; k++) {
         char path[1100];
         unsigned char head[32];
         uint64_t hash = 0;
@@ -84,7 +84,7 @@ static const plan_info *load_plans(void) {
     return plans;
 }
 
-static int plan_of(int instance) { return instance == INSTANCES - 1; } /* the last one has the other plan */
+static int plan_of(int instance) { return instance == 0 ? 0 : instance - 1; } /* the first two share one */
 
 static void instantiate(script *s, int n) {
     static const fmi2CallbackFunctions CALLBACKS = {hear, give, free, NULL, NULL}, SILENT = {NULL, NULL, NULL, NULL, NULL};
@@ -139,9 +139,10 @@ static void get_and_set(script *s, fmi2Component c, int call) {
     }
 }
 
+/* Steps of whole ticks, of parts of one, and of next to nothing. */
 static void do_step(script *s, int n) {
     const uint8_t how = next(s);
-    double now = s->steps[n], size = 1e-3 * (how % 8);
+    double now = s->steps[n], size = how < 128 ? 1e-3 * (how % 8) : how < 240 ? 1e-3 * (how - 128) / 37.0 : 1e-9 * (how - 240);
     if (how == 255) now = next_real(s);
     if (how >= 253) size = next_real(s);
     if (size > 0.02 && size < 1e12) size = 0.02; /* a long step is legal, and slow */
@@ -204,19 +205,65 @@ static void set_up(script *s, int n) {
         s->steps[n] = start;
 }
 
+/* What is asked for does not change the state, to the last byte. */
+static void ask_for_derivatives(script *s, int n) {
+    const fmi2Component c = s->instances[n];
+    const uint8_t shape = next(s);
+    const size_t unknown_count = shape % 4, known_count = shape / 4 % 4;
+    fmi2ValueReference unknowns[4], knowns[4];
+    fmi2Integer orders[4];
+    fmi2Real seeds[4], results[4];
+    fmi2FMUstate state = NULL;
+    fmi2Byte *before = NULL, *after = NULL;
+    size_t size = 0;
+    for (int k = 0; k < 4; k++) {
+        unknowns[k] = next(s) % 40u;
+        knowns[k] = next(s) % 40u;
+        orders[k] = shape & 64 ? 1 : next_integer(s);
+        seeds[k] = next_real(s);
+    }
+    fmi2GetReal(c, NULL, 0, NULL);
+    if (fmi2GetFMUstate(c, &state) == fmi2OK && fmi2SerializedFMUstateSize(c, state, &size) == fmi2OK) {
+        before = malloc(size);
+        after = malloc(size);
+        if (!before || !after || fmi2SerializeFMUstate(c, state, before, size) != fmi2OK) abort();
+    }
+    fmi2Status status = fmi2Error;
+    if (shape & 128)
+        status = fmi2GetRealOutputDerivatives(c, unknowns, unknown_count, shape == 255 ? NULL : orders, results);
+    else
+        status = fmi2GetDirectionalDerivative(c, shape == 127 ? NULL : unknowns, unknown_count, knowns, known_count, seeds, results);
+    /* In initialization mode the states are set first if they have not been. */
+    if (before && status == fmi2OK && fmi2GetFMUstate(c, &state) == fmi2OK &&
+        fmi2SerializeFMUstate(c, state, after, size) == fmi2OK && before[4] == 4 && memcmp(before, after, size) != 0)
+        abort();
+    if (state && fmi2FreeFMUstate(c, &state) != fmi2OK) abort();
+    free(before);
+    free(after);
+}
+
+static void set_input_derivatives(script *s, fmi2Component c) {
+    const uint8_t shape = next(s);
+    fmi2ValueReference references[4];
+    fmi2Integer orders[4];
+    fmi2Real values[4];
+    for (int k = 0; k < 4; k++) {
+        references[k] = next(s) % 40u;
+        orders[k] = shape & 64 ? next_integer(s) : 1 + (shape >> k & 1);
+        values[k] = next_real(s);
+    }
+    fmi2SetRealInputDerivatives(c, shape == 255 ? NULL : references, shape % 5, shape == 254 ? NULL : orders,
+                                shape == 253 ? NULL : values);
+}
+
 static void ask_what_is_not_offered(script *s, fmi2Component c) {
-    const fmi2ValueReference reference = next(s);
-    const fmi2Integer order = next_integer(s);
-    fmi2Real real = next_real(s), sensitivity = 0.0;
+    fmi2Real real = next_real(s);
     fmi2Status status = fmi2OK;
     fmi2Integer integer = 0;
     fmi2Boolean boolean = 0;
     fmi2String text = NULL;
     const fmi2StatusKind kind = (fmi2StatusKind)(next(s) % 4);
-    if (fmi2GetDirectionalDerivative(c, &reference, 1, &reference, 1, &real, &sensitivity) == fmi2OK ||
-        fmi2SetRealInputDerivatives(c, &reference, 1, &order, &real) == fmi2OK ||
-        fmi2GetRealOutputDerivatives(c, &reference, 1, &order, &real) == fmi2OK || fmi2CancelStep(c) == fmi2OK ||
-        fmi2GetStatus(c, kind, &status) == fmi2OK || fmi2GetIntegerStatus(c, kind, &integer) == fmi2OK ||
+    if (fmi2CancelStep(c) == fmi2OK || fmi2GetStatus(c, kind, &status) == fmi2OK || fmi2GetIntegerStatus(c, kind, &integer) == fmi2OK ||
         fmi2GetStringStatus(c, kind, &text) == fmi2OK)
         abort(); /* never OK from something not done */
     fmi2GetRealStatus(c, kind, next(s) % 2 ? NULL : &real);
@@ -224,7 +271,7 @@ static void ask_what_is_not_offered(script *s, fmi2Component c) {
 }
 
 static void set_logging(script *s, fmi2Component c) {
-    static const fmi2String CATEGORIES[] = {"logAll", "logStatusError", "unknown", NULL};
+    static const fmi2String CATEGORIES[] = {"logEvents", "logStatusError", "logAll", "unknown", NULL};
     const uint8_t how = next(s);
     fmi2SetDebugLogging(c, how & 1, how >> 1 & 3, how >> 3 & 1 ? NULL : CATEGORIES);
 }
@@ -251,7 +298,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         case 12: case 13: case 14: case 15: case 16: case 17: get_and_set(&s, c, call % 6); break;
         case 18: get_and_set(&s, c, 6); break;
         case 19: get_and_set(&s, c, 7); break;
-        default: use_state(&s, n, call - 20); break;
+        case 20: ask_for_derivatives(&s, n); break;
+        case 21: set_input_derivatives(&s, c); break;
+        default: use_state(&s, n, call - 22); break;
         }
     }
     for (int n = 0; n < INSTANCES; n++) free_instance(&s, n);

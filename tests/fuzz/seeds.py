@@ -363,6 +363,29 @@ def boundary() -> Diagram:
     return d
 
 
+def moving() -> Diagram:
+    """Return a diagram with continuous outputs only, and a mechanism in steps of its own."""
+    d = Diagram("moving", STEP, "dopri5")
+    u, v = d.input("u"), d.input("v")
+    total, half = d.add(arithmetic.Sum("+-"), "total"), d.add(function.Function("tanh"), "half")
+    limited = d.add(continuous.Integrator(limits=(-1.0, 1.0), reset="rising"), "limited")
+    late = d.add(delay.TransportDelay(2.5e-3), "late")
+    crank = mechanisms.slider_crank(planar=True)
+    own = Plant(crank, ["motor.torque"], ["main.speed"], mode="own_step", integrator="implicit")
+    d.add(own, "own")
+    d.connect(u, total["u1"], limited["reset"], own["motor.torque"])
+    d.connect(half, total["u2"])
+    d.connect(total, half, limited["u"], late)
+    d.connect(own["main.speed"], d.add(sinks.Terminator(), "end"))
+    product = d.add(arithmetic.Product("**"), "product")
+    d.connect(v, product["u1"])
+    d.connect(limited, product["u2"])
+    d.output("loop", total)
+    d.output("late", late)
+    d.output("product", product)
+    return d
+
+
 def plant(system: System, own_step: bool) -> Diagram:
     """Return a mechanism as a block, in steps of the diagram or of its own."""
     shown = list_outputs(system)[:12]
@@ -403,10 +426,11 @@ def with_script(plan: Plan, name: str) -> bytes:
 
 
 # Calls as fuzz_fmi2.c numbers them.
-CALLS = 26
+CALLS = 28
 INSTANTIATE, FREE, SET_UP, ENTER, EXIT, TERMINATE, RESET, REFUSED, LOG, DO_STEP = 0, *range(2, 11)
 GET_REAL, GET_INTEGER, GET_BOOLEAN, GET_STRING, SET_REAL, SET_INTEGER = range(12, 18)
-SET_BOOLEAN, SET_STRING, SAVE, RESTORE, DISCARD, SERIALISE, SPOIL, DESERIALISE = range(18, 26)
+SET_BOOLEAN, SET_STRING, ASK, SLOPE = range(18, 22)
+SAVE, RESTORE, DISCARD, SERIALISE, SPOIL, DESERIALISE = range(22, 28)
 
 Calls = list[tuple[int, ...]]
 
@@ -427,6 +451,14 @@ def scripts() -> Iterator[tuple[str, Calls]]:
     yield "values", [*ready[:3], *writes, *reads, (EXIT, 0), *writes, *steps, *reads]
     yield "two", [*ready, *other, *steps, (DO_STEP, 2, 1), save, (RESTORE, 2, 0), (RESTORE, 0, 0)]
     yield "states", [*ready, save, *steps, *copy, restore, *steps, (DISCARD, 0, 0)]
+    parts: Calls = [(DO_STEP, n, k) for k in (140, 200, 245, 3, 130) for n in (0, 3)]
+    moving: Calls = [(call, 3, *rest) for call, _, *rest in ready]
+    numbers = (0, 0, 101, 120, 1, 0, 101, 90)
+    slopes: Calls = [(SLOPE, n, 1 + 2 * n, *(0, 120, 1, 90) * 2) for n in (0, 3)]
+    ask: Calls = [(ASK, n, 5 + 64 * k, *numbers * 2) for n in (0, 3) for k in range(4)]
+    yield "parts", [*ready, *moving, *parts, save, *parts, (RESTORE, 0, 0), *parts]
+    yield "slopes", [*ready, *moving, *slopes, *parts, *slopes, save, *parts, (RESTORE, 0, 0)]
+    yield "derivatives", [*ready[:3], *moving, *ask, (EXIT, 0), *parts, *ask]
     yield "odd", [*odd, (FREE, 0), *ready, (REFUSED, 0, 0, 0, 0, 0, 0, 0), (LOG, 0, 3)]
 
 
@@ -450,6 +482,7 @@ def main() -> None:
     files |= {f"corpus/fmi2/seed-{name}": write_script(calls) for name, calls in scripts()}
     files["plans/boundary/plan.bin"] = boundary().compile().data
     files["plans/guards/plan.bin"] = guards("held", "reset").compile().data
+    files["plans/moving/plan.bin"] = moving().compile().data
     for old in HERE.glob("corpus/*/seed-*"):
         old.unlink()
     for name, content in files.items():

@@ -367,9 +367,15 @@ def test_a_saved_state_of_another_size_or_plan(plan: Plan) -> None:
         (24, struct.pack("<q", 0)),
         (32, struct.pack("<d", np.nan)),
         (32, struct.pack("<d", np.inf)),
+        (40, struct.pack("<d", np.nan)),
+        (40, struct.pack("<d", -1e-6)),
+        (40, struct.pack("<d", 1.0)),
     ],
-    ids=["tick negative", "tick overflows", "count", "start NaN", "start infinite"],
-)
+    ids=[
+        "tick negative", "tick overflows", "count", "start NaN", "start infinite", "offset NaN",
+        "offset negative", "offset beyond a step",
+    ],
+)  # fmt: skip
 def test_a_saved_state_with_a_wrong_head(plan: Plan, at: int, value: bytes) -> None:
     with plan.start() as instance:
         state = bytearray(instance.save())
@@ -384,7 +390,7 @@ def test_a_saved_state_with_wrong_values(plan: Plan) -> None:
     with plan.start() as instance:
         instance.run(5)
         state = instance.save()
-        for at in range(40, len(state), 8):
+        for at in range(48, len(state), 8):
             for value in (-1.0, 0.5, 1e9, 1e19, -1e300, np.inf, np.nan):
                 spoiled = bytearray(state)
                 struct.pack_into("<d", spoiled, at, value)

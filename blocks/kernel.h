@@ -6,8 +6,11 @@
  *   output      y = g(t, x, z, u)          pure: may be repeated at any time
  *   derivative  dx/dt = f(t, x, z, u)      pure
  *   update      z+ = h(t, x, z, u)         once for each sample hit; may also reset x
- *   advance     step an own solver from t to t + dt
+ *   advance     step an own solver from t to t + dt; inputs follow u + u1 τ + u2 τ²/2 with τ from t on
  *   project     put x back on its constraints after an accepted step
+ *
+ * A kernel that keeps state elsewhere has two more, `save` and `restore`, which keep and bring back all of it in
+ * one of BL_SLOTS places: that is how a step is taken back.
  *
  * A kernel keeps nothing between calls except through x and z. Sizes are checked once, by `check`,
  * when a plan is loaded: after that a kernel may trust every pointer and every width it sees.
@@ -43,6 +46,8 @@ typedef int (*bl_host_call)(int32_t block, int32_t op, double t, double dt);
 
 struct bl_block {
     const double *const *u;  /* one pointer for each input port, to u_width[i] values */
+    const double *const *u1; /* in advance: the first and second time derivative of each input at its start; */
+    const double *const *u2; /* NULL when the inputs are held, and in all other operations */
     double *const *y;        /* one pointer for each output port, to y_width[i] values */
     double *x;               /* x_count continuous states */
     double *dx;              /* x_count derivatives */
@@ -66,7 +71,11 @@ typedef struct {
     bl_operation init, output, derivative, update;
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
+    int (*save)(bl_block *b, int slot);
+    int (*restore)(bl_block *b, int slot);
 } bl_kernel;
+
+enum { BL_SLOTS = 4 }; /* of save and restore */
 
 /* Each file of kernels ends with such a table, closed by an entry without a name;
    scheduler/registry.c lists the tables. */

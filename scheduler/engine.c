@@ -35,7 +35,7 @@ static void find_due(bl_engine *e) {
     }
 }
 
-static bool is_hit(const bl_engine *e, int32_t r) {
+bool bl_is_hit(const bl_engine *e, int32_t r) {
     if (r < 2) return r == BL_RATE_CONTINUOUS;
     return e->due[r] && e->tick >= e->rates[r].offset &&
            (e->tick - e->rates[r].offset) % e->rates[r].period == 0;
@@ -55,14 +55,14 @@ static int run_calls(bl_engine *e, const bl_call *call, int64_t count, double t)
 static int run_hits(bl_engine *e, const bl_calls *calls, double t) {
     for (int64_t s = 0; s < calls->segment_count; s++) {
         const bl_segment *segment = &calls->segments[s];
-        if (!is_hit(e, segment->rate) || !bl_active(e, segment->guard)) continue;
+        if (!bl_is_hit(e, segment->rate) || !bl_active(e, segment->guard)) continue;
         const int status = run_calls(e, calls->calls + segment->first, segment->count, t);
         if (status != BL_OK) return status;
     }
     return BL_OK;
 }
 
-static int run_program(bl_engine *e, const bl_program *program, double t, bool minor) {
+int bl_run_program(bl_engine *e, const bl_program *program, double t, bool minor) {
     for (int64_t n = 0; n < program->item_count; n++) {
         const bl_item *item = &program->items[n];
         int status = BL_OK;
@@ -121,7 +121,7 @@ int bl_outputs(bl_engine *e) {
     if (e->outputs_valid) return BL_OK;
     const double t = bl_time(e);
     find_due(e);
-    const int status = run_program(e, &e->major, t, false);
+    const int status = bl_run_program(e, &e->major, t, false);
     if (status != BL_OK) return status;
     if (!all_finite(e->signals, e->layout.signals)) return fail_not_finite(e, t);
     e->constants_valid = true;
@@ -129,7 +129,10 @@ int bl_outputs(bl_engine *e) {
     return BL_OK;
 }
 
-int bl_evaluate_minor(bl_engine *e, double t) { return run_program(e, &e->minor, t, true); }
+int bl_evaluate_minor(bl_engine *e, double t) {
+    if (e->followed) bl_coupling_follow(e, t);
+    return bl_run_program(e, &e->minor, t, true);
+}
 
 int bl_evaluate_derivatives(bl_engine *e, double t) {
     for (int64_t s = 0; s < e->derivatives.segment_count; s++) {
@@ -154,6 +157,20 @@ int bl_derivatives(bl_engine *e, double *dx) {
     return status;
 }
 
+int bl_advance_states(bl_engine *e, double t, double h, double end) {
+    if (e->layout.states == 0) return BL_OK;
+    int status = bl_evaluate_derivatives(e, t);
+    if (status == BL_OK) status = bl_integrate(e, t, h);
+    if (status != BL_OK) return status;
+    for (int64_t s = 0; s < e->projects.segment_count; s++) {
+        const bl_segment *segment = &e->projects.segments[s];
+        if (!bl_active(e, segment->guard)) continue;
+        status = run_calls(e, e->projects.calls + segment->first, segment->count, end);
+        if (status != BL_OK) return status;
+    }
+    return all_finite(e->x, e->layout.states) ? BL_OK : fail_not_finite(e, t);
+}
+
 int bl_commit(bl_engine *e) {
     const double t = bl_time(e), h = e->step;
     int status = run_hits(e, &e->verdicts, t);
@@ -166,28 +183,19 @@ int bl_commit(bl_engine *e) {
     for (int32_t k = 0; k < e->loop_count; k++)
         for (int32_t i = 0; i < e->loops[k].tear_count; i++)
             e->loops[k].start[i] = e->values[e->loops[k].tears[i]];
+    bl_coupling_start(e);
     for (int64_t s = 0; s < e->advances.segment_count; s++) {
         const bl_segment *segment = &e->advances.segments[s];
-        if (!is_hit(e, segment->rate) || !bl_active(e, segment->guard)) continue;
+        if (!bl_is_hit(e, segment->rate) || !bl_active(e, segment->guard)) continue;
         for (int64_t c = segment->first; c < segment->first + segment->count; c++) {
             bl_block *b = e->advances.calls[c].block;
             status = e->kernels[b->index]->advance(b, t, b->dt);
             if (status != BL_OK) return bl_fail(e, status, b->index, "the block failed to advance");
         }
     }
-    if (e->layout.states > 0) {
-        status = bl_evaluate_derivatives(e, t);
-        if (status == BL_OK) status = bl_integrate(e, t, h);
-        if (status != BL_OK) return status;
-        for (int64_t s = 0; s < e->projects.segment_count; s++) {
-            const bl_segment *segment = &e->projects.segments[s];
-            if (!bl_active(e, segment->guard)) continue;
-            status = run_calls(e, e->projects.calls + segment->first, segment->count,
-                               time_of(e, e->tick + 1));
-            if (status != BL_OK) return status;
-        }
-        if (!all_finite(e->x, e->layout.states)) return fail_not_finite(e, t);
-    }
+    if (!e->states_are_coupled) status = bl_advance_states(e, t, h, time_of(e, e->tick + 1));
+    if (status == BL_OK) status = bl_coupling_advance(e, t, h);
+    if (status != BL_OK) return status;
     e->tick++;
     return BL_OK;
 }

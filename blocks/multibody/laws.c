@@ -39,11 +39,13 @@ static double table_law(const double *points, int32_t n, double x, double *rate,
     return ((c[0] * s + c[1]) * s + c[2]) * s + c[3];
 }
 
-/* An input with the ports of its rate and acceleration goes on by them while a step of the block's own holds it. */
+/* Within a step of the block's own an input goes on by its ports of rate and acceleration, else by the slopes that
+   the engine gives. */
 static double input_law(const mb_view *m, const int32_t *law, double t, double *rate, double *second) {
     const double age = t > m->since ? t - m->since : 0.0;
-    const double start = law[MB_LAW_N] >= 0 ? m->u[law[MB_LAW_N]][0] : 0.0;
-    *second = law[MB_LAW_OF] >= 0 ? m->u[law[MB_LAW_OF]][0] : 0.0;
+    const bool slopes = m->u1 && law[MB_LAW_N] < 0 && law[MB_LAW_OF] < 0;
+    const double start = slopes ? m->u1[law[MB_LAW_P]][0] : law[MB_LAW_N] >= 0 ? m->u[law[MB_LAW_N]][0] : 0.0;
+    *second = slopes ? m->u2[law[MB_LAW_P]][0] : law[MB_LAW_OF] >= 0 ? m->u[law[MB_LAW_OF]][0] : 0.0;
     *rate = start + *second * age;
     return m->u[law[MB_LAW_P]][0] + (start + 0.5 * *second * age) * age;
 }

@@ -48,6 +48,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->row_of = b->i + head[MB_AT_ROW_OF];
     m->p = b->p;
     m->u = b->u;
+    m->u1 = b->u1;
+    m->u2 = b->u2;
     m->settings = b->p + head[MB_SETTINGS];
     m->since = INFINITY;
 

@@ -110,7 +110,7 @@ typedef struct {
     const int32_t *head, *links, *markers, *rows, *cuts, *paths, *pairs, *laws, *forces, *outputs, *mass_slots;
     const int32_t *permutation, *row_start, *column_of, *slot_of, *column_start, *row_of;
     const int32_t *bodies, *measures, *words;
-    const double *p, *const *u;
+    const double *p, *const *u, *const *u1, *const *u2;
     const double *settings;
     double gravity[3];
     double since; /* when the inputs were taken that a step of its own holds; else they are those of the time */

@@ -5,14 +5,14 @@
  * where that is known. What differs between the methods is when it is known:
  *
  *   Jacobi        never
- *   Gauss-Seidel  if the signal depends on members only that have been advanced before
+ *   Gauss-Seidel  if all members that the signal depends on have been advanced before
  *   fixed point   always: the others are unknowns w, guessed, and the step is repeated until they agree with the outputs
  *   Newton        likewise, with an inverse Jacobian that is kept and corrected from step to step
  *
  * One sweep takes each member over the step once and computes, with the coupling's program, the signals at t + dt; so
- * it is a map w → g(w), and iterating solves g(w) = w. With hold 0 an input is its value at t in Jacobi, the newest that
- * there is in Gauss-Seidel, and the mean of its values at t and t + dt if iterated, which is of second order. A member
- * that cannot follow its inputs gets their mean over the step.
+ * it is a map w → g(w), and iterating solves g(w) = w. With hold 0 an input is its value at t if extrapolated, its value
+ * at t + dt in Gauss-Seidel, and the mean of both if iterated, which is of second order. A member that cannot follow its
+ * inputs gets their mean over the step.
  *
  * The continuous states of the diagram can be a member too: the solver advances them, minor steps follow the inputs. */
 #include <math.h>
@@ -113,7 +113,7 @@ static void set_inputs(const bl_coupling *c, int32_t position, int method, int o
     for (int32_t n = 0; n < m->port_count; n++) {
         const bl_coupled_port *port = &m->ports[n];
         const bl_coupled_signal *signal = &c->signals[port->signal];
-        const bool is_there = method != BL_JACOBI && (signal->last < position || (method == BL_GAUSS_SEIDEL && order == 0));
+        const bool is_there = signal->last < position && method != BL_JACOBI;
         for (int32_t i = 0; i < signal->width; i++) {
             const int64_t k = signal->at + i;
             bl_course course;

@@ -81,9 +81,9 @@ typedef struct {
 static bl_course extrapolate(const bl_coupling *c, int64_t k, int order) {
     const double *m = c->memory, slope = array_of(c, BL_COUPLED_SLOPE)[k];
     bl_course course = {c->start[k], 0.0, 0.0};
-    if (order > m[BL_COUPLING_HISTORY]) order = (int)m[BL_COUPLING_HISTORY];
-    if (order >= 1) course.first = slope;
-    if (order >= 2) {
+    const double known = m[BL_COUPLING_HISTORY];
+    if (order >= 1 && known >= 1.0) course.first = slope;
+    if (order >= 2 && known >= 2.0) {
         const double before = array_of(c, BL_COUPLED_SLOPE_BEFORE)[k];
         const double bend = (slope - before) / (m[BL_COUPLING_SPAN] + m[BL_COUPLING_SPAN_BEFORE]);
         course.first = slope + bend * m[BL_COUPLING_SPAN];

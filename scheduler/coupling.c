@@ -438,6 +438,11 @@ static void measure_bonds(const bl_coupling *c, double dt) {
     }
 }
 
+/* Members with a longer period go to its end at once; the others take the part h of a tick that is asked for. */
+static double length_of(const bl_engine *e, const bl_coupling *c, double h) {
+    return c->period == 1 ? h : (double)c->period * e->step;
+}
+
 /* The step in two or four parts, of all couplings that are due, then back to where it started. */
 static int try_parts(bl_engine *e, double t, double h, int parts) {
     int status = BL_OK;
@@ -446,7 +451,7 @@ static int try_parts(bl_engine *e, double t, double h, int parts) {
         for (int32_t n = 0; n < e->coupling_count; n++) {
             bl_coupling *c = &e->couplings[n];
             if (!bl_is_hit(e, c->rate)) continue;
-            const double dt = (double)c->period * h / parts;
+            const double dt = length_of(e, c, h) / parts;
             if (part == 0) refine_history(c, dt);
             status = step_coupling(e, c, t + part * dt, dt);
             if (status != BL_OK) return status;
@@ -509,7 +514,7 @@ int bl_coupling_advance(bl_engine *e, double t, double h) {
     for (int32_t n = 0; n < e->coupling_count && status == BL_OK; n++) {
         bl_coupling *c = &e->couplings[n];
         if (!bl_is_hit(e, c->rate)) continue;
-        const double dt = (double)c->period * h;
+        const double dt = length_of(e, c, h);
         status = step_coupling(e, c, t, dt);
         if (status != BL_OK) break;
         if (estimate) finish_estimate(c);

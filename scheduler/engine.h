@@ -211,7 +211,7 @@ int64_t bl_loop_scratch_size(int32_t tears);
 /* coupling.c */
 /* Keeps the signals of the tick, before anything advances. */
 void bl_coupling_start(bl_engine *e);
-/* Advances the members of all couplings that are due from t on; h is the base step. */
+/* Advances the members of all couplings that are due from t on, by h, or by their period if that is longer. */
 int bl_coupling_advance(bl_engine *e, double t, double h);
 /* Sets the inputs of the continuous states to what they are at t. */
 void bl_coupling_follow(const bl_engine *e, double t);

@@ -30,7 +30,7 @@ class AbstractBlock:
 
     own_step: bool = False
     """Whether it takes steps of its own, such as an FMU."""
-    takes_slopes: bool = True
+    takes_slopes: bool = False
     """Whether such a step follows inputs that change within it; if not, it gets their mean."""
     can_roll_back: bool = True
     """Whether it can go back to the start of such a step."""

@@ -116,7 +116,7 @@ class Plant(NativeBlock):
         radius = _read_integrator(integrator, own, spectral_radius)
         if own:
             self.kernel = "multibody_own_step"  # type: ignore[misc]
-            self.own_step = True
+            self.own_step = self.takes_slopes = True
         self.system = system
         writer = _Writer(system, list(inputs), list(outputs), own, substeps, radius)
         if radius is not None and writer.tree.nv > _LARGEST_IMPLICIT:

@@ -7,8 +7,10 @@ that of the coupling.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import fmpy
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -498,7 +500,18 @@ def test_bonds_that_are_none() -> None:
         d.compile()
 
 
-# Periods, subsystems, mistakes
+# Periods, subsystems, FMUs, mistakes
+
+
+def test_a_coupling_leaves_in_an_fmu(tmp_path: Path) -> None:
+    """An independent importer gets the same bits."""
+    d = two_masses(step=0.01, coupling="newton", hold=2)
+    d.output("speed", d["a"]["slide.speed"])
+    d.export_fmu(tmp_path / "masses.fmu")
+    found = fmpy.simulate_fmu(
+        str(tmp_path / "masses.fmu"), stop_time=1.0, step_size=0.01, output_interval=0.01
+    )
+    assert np.array_equal(found["speed"], simulate(d, 1.0)["a.slide.speed"])
 
 
 def test_members_with_a_longer_period() -> None:

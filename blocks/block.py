@@ -28,6 +28,13 @@ class AbstractBlock:
         ``(output, input)`` of names that do.
     """
 
+    own_step: bool = False
+    """Whether it takes steps of its own, such as an FMU."""
+    takes_slopes: bool = False
+    """Whether such a step follows inputs that change within it; if not, it gets their mean."""
+    can_roll_back: bool = True
+    """Whether it can go back to the start of such a step."""
+
     def __init__(
         self,
         *,

@@ -11,6 +11,9 @@
  *
  * and `remark`, outside of any tick: says with bl_say what was odd at the start or during the run, if anything was.
  *
+ * A kernel that keeps state elsewhere has two more, `save` and `restore`, which keep and bring back all of it in
+ * one of BL_SLOTS places: that is how a step is taken back.
+ *
  * A kernel keeps nothing between calls except through x and z. Sizes are checked once, by `check`,
  * when a plan is loaded: after that a kernel may trust every pointer and every width it sees.
  * Values in z may come from a serialised state, so an index kept there is clamped before use.
@@ -90,7 +93,11 @@ typedef struct {
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
     void (*remark)(bl_block *b, int about, double t);
+    int (*save)(bl_block *b, int slot);
+    int (*restore)(bl_block *b, int slot);
 } bl_kernel;
+
+enum { BL_SLOTS = 4 }; /* of save and restore */
 
 /* Each file of kernels ends with such a table, closed by an entry without a name;
    scheduler/registry.c lists the tables. */

@@ -6,6 +6,7 @@ import gc
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,10 +15,12 @@ from ..blocks.ports import Port
 from ..blocks.python import PythonBlock
 from ..blocks.units import Unit
 from ..errors import BiellaWarning, DiagramError, name_list, suggest
+from .coupling import find_couplings
 from .describe import name_cycle
 from .diagram import SOLVERS, Diagram, check_step
 from .encode import Encoder
 from .flatten import FlatDiagram, FlatInput, Source, flatten
+from .methods import Coupling
 from .order import order_outputs
 from .plan import Plan
 from .rates import resolve_rates
@@ -31,6 +34,9 @@ def compile_diagram(
     solver: str | None = None,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
+    coupling: str | None = None,
+    hold: int | None = None,
+    estimate_error: int = 0,
 ) -> Plan:
     """Check `diagram` and return its `Plan`.
 
@@ -42,6 +48,11 @@ def compile_diagram(
         Source blocks to be replaced by inputs of the whole diagram; their first value is the start.
     outputs
         Signals to be outputs of the whole diagram, besides those that it declares.
+    coupling, hold
+        Instead of the diagram's own; `Diagram.couple` of single blocks is kept.
+    estimate_error
+        Estimate the error of coupled steps at every n-th tick: each is repeated in halves and in
+        quarters, which costs six steps more.
 
     Raises
     ------
@@ -54,7 +65,13 @@ def compile_diagram(
         If the step is too large for a block.
     """
     with _collector_paused():
-        plan, remarks = _compile(diagram, step, solver, inputs, outputs)
+        how = diagram.coupling
+        how = replace(
+            how,
+            method=how.method if coupling is None else coupling,
+            hold=how.hold if hold is None else hold,
+        )
+        plan, remarks = _compile(diagram, step, solver, inputs, outputs, how, int(estimate_error))
     for remark in remarks:
         warnings.warn(remark, BiellaWarning, stacklevel=3)
     return plan
@@ -79,6 +96,8 @@ def _compile(
     solver: str | None,
     inputs: Sequence[str],
     outputs: Sequence[str],
+    coupling: Coupling,
+    estimate: int,
 ) -> tuple[Plan, list[str]]:
     step = diagram.step if step is None else check_step(step)
     solver = diagram.solver if solver is None else solver
@@ -106,9 +125,12 @@ def _compile(
         if isinstance(item.block, NativeBlock | PythonBlock):
             continue
         problems.append(f"`{item.path}` ({item.block!r}) is neither native nor a PythonBlock.")
+    couplings = find_couplings(flat, rates, order, ports, coupling, estimate > 0, problems)
     if problems:
         raise DiagramError(problems)
-    plan = Encoder(diagram, flat, ports, rates, order, step, solver, starts).encode()
+    plan = Encoder(
+        diagram, flat, ports, rates, order, couplings, step, solver, starts, estimate
+    ).encode()
     return plan, _find_remarks(flat, ports, solver)
 
 
@@ -193,6 +215,12 @@ def _drop_blocks(flat: FlatDiagram, moved: dict[int, Source]) -> None:
             )
         guard.count = len(inside)
         guard.first = renumbered[inside[0]] if inside else 0
+    flat.couplings = [
+        (how, [renumbered[n] for n in numbers if n not in moved]) for how, numbers in flat.couplings
+    ]
+    flat.bonds = [
+        (name, (renumbered[a[0]], a[1]), (renumbered[b[0]], b[1])) for name, a, b in flat.bonds
+    ]
     flat.outputs = [(name, follow(source)) for name, source in flat.outputs]
     flat.blocks = [item for n, item in enumerate(flat.blocks) if n not in moved]
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ..blocks.ports import Port
 from ..blocks.sinks import Record, Scope
 from ..blocks.units import Unit
+from .coupling import STATES, Component
+from .coupling_report import ARRAYS, BOND, HEAD, HEAD_SIZE
 from .flatten import FlatBlock, FlatDiagram, FlatInput, Source
 from .resolve import Carried
 
@@ -70,7 +72,79 @@ class Describer:
             "guards": [guard.path for guard in self.flat.guards],
             "order": [[kind, index] for kind, index in self.layout.order.entries],
         }
+        if self.layout.couplings:
+            memory = len(self.layout.tables.parameters)
+            memory += self.layout.signal_count + self.layout.state_count
+            described["couplings"] = [
+                self._describe_coupling(n, item, memory)
+                for n, item in enumerate(self.layout.couplings)
+            ]
         return described, self.variables
+
+    def _describe_coupling(self, n: int, coupling: Component, memory: int) -> dict[str, Any]:
+        """What is known of a coupling, and which of its numbers are signals."""
+        layout, how = self.layout, coupling.how
+        paths = [
+            "states" if m.node == STATES else self.flat.blocks[m.node].path
+            for m in coupling.members
+        ]
+        slot = memory + layout.coupling_memory[n]
+        ports: list[list[Any]] = []
+
+        def show(what: str, at: int, width: int, unit: str | None, doc: str) -> None:
+            ports.append([f"coupling.{what}", at, width, unit, "real", doc, True])
+
+        name = "+".join(paths)
+        if how.is_iterated:
+            for what, doc in (
+                ("iterations", "sweeps over the members in the last step"),
+                ("residual", "what was left of it, relative"),
+                ("failures", "steps that did not converge"),
+            ):
+                show(f"{name}.{what}", slot + HEAD[what], 1, None, doc)
+        signals, at = [], 0
+        for number, signal in enumerate(coupling.signals):
+            source = self._name_source(signal.source)
+            carried = self.ports.outputs[signal.source.block][signal.source.port]
+            unit = None if carried.unit is None else str(carried.unit)
+            signals.append({
+                "source": source, "width": signal.width, "at": at, "unit": unit,
+                "readers": self._readers(coupling, number),
+            })  # fmt: skip
+            if layout.estimate:
+                first = slot + HEAD_SIZE + ARRAYS["error"] * coupling.element_count + at
+                doc = "estimated error that the last step added"
+                show(f"{source}.error", first, signal.width, unit, doc)
+            at += signal.width
+        bonds = []
+        for bond, place in zip(coupling.bonds, layout.bond_memory[n], strict=True):
+            first = memory + place
+            effort, flow = (self._input_path(coupling, end) for end in (bond.effort, bond.flow))
+            bonds.append({"name": bond.name, "effort": effort, "flow": flow, "slot": first})
+            doc = "power that one side takes more than the other gives, in the last step"
+            show(f"{bond.name}.power", first + BOND["power"], 1, "W", doc)
+            show(f"{bond.name}.energy", first + BOND["energy"], 1, "J", "the same, altogether")
+        return {
+            "name": name, "members": paths, "method": how.method, "hold": how.hold,
+            "tolerance": how.tolerance, "limit": how.iterations, "period": coupling.period,
+            "slot": slot, "elements": coupling.element_count, "signals": signals, "bonds": bonds,
+            "ports": ports,
+        }  # fmt: skip
+
+    def _readers(self, coupling: Component, signal: int) -> list[str]:
+        return [
+            self._input_path(coupling, (position, k))
+            for position, member in enumerate(coupling.members)
+            for k, (_, read) in enumerate(member.inputs)
+            if read == signal
+        ]
+
+    def _input_path(self, coupling: Component, end: tuple[int, int]) -> str:
+        member = coupling.members[end[0]]
+        if member.node == STATES:
+            return "states"
+        item = self.flat.blocks[member.node]
+        return f"{item.path}.{item.block.inputs[member.inputs[end[1]][0]].name}"
 
     def _scopes(self) -> list[dict[str, Any]]:
         """What Scope and Record blocks ask for; only a Scope's has labels."""

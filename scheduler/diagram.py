@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..blocks.block import AbstractBlock
 from ..blocks.ports import CONTINUOUS, Kind, Port, PortRef
 from ..errors import DiagramError, name_list, suggest
+from .methods import Coupling
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -55,6 +56,10 @@ class Diagram:
         Time of the first tick in seconds.
     algebraic_loops
         ``"solve"`` them at each tick, or treat them as an ``"error"``.
+    coupling, hold
+        How blocks with steps of their own (FMUs, mechanisms with ``mode="own_step"``) exchange
+        signals within a step: ``"jacobi"``, ``"gauss-seidel"``, ``"fixed-point"`` or ``"newton"``,
+        and the order 0, 1 or 2 of their inputs in time. See `couple`.
 
     Examples
     --------
@@ -73,6 +78,8 @@ class Diagram:
         *,
         start: float = 0.0,
         algebraic_loops: str = "solve",
+        coupling: str = "jacobi",
+        hold: int = 0,
     ) -> None:
         if solver not in SOLVERS:
             raise DiagramError(
@@ -92,6 +99,10 @@ class Diagram:
         """For each connected input (block, number of the port): the output that feeds it."""
         self.outports: dict[str, Outport] = {}
         self.double_sources: list[str] = []
+        self.coupling = Coupling(coupling, hold)
+        self.couplings: list[tuple[tuple[AbstractBlock, ...], Coupling]] = []
+        """What `couple` said about blocks; `coupling` is for all others."""
+        self.bonds: dict[str, tuple[PortRef, PortRef]] = {}
 
     def __repr__(self) -> str:
         return f"Diagram({self.name!r}, {len(self.blocks)} blocks)"
@@ -165,6 +176,61 @@ class Diagram:
                 )
             else:
                 self.sources[key] = origin
+
+    def couple(
+        self,
+        *blocks: AbstractBlock | str,
+        method: str,
+        hold: int | None = None,
+        tolerance: float | None = None,
+        iterations: int | None = None,
+        failure: str | None = None,
+    ) -> None:
+        """Say how blocks with steps of their own are coupled within a step.
+
+        Parameters
+        ----------
+        blocks
+            One or more blocks of a coupling: it holds for all that depend on each other with
+            them. A block with continuous states stands for all such states. Without any, for
+            the whole diagram.
+        method
+            ``"jacobi"``: all at once, from the past of their inputs. ``"gauss-seidel"``: one after
+            the other, later ones with the new outputs of those before. ``"fixed-point"`` (with
+            Aitken's relaxation) and ``"newton"``: repeated until inputs and outputs agree.
+        hold
+            Order 0, 1 or 2 of the inputs in time. What is not given stays as it is for the diagram.
+        tolerance
+            Of the repetition, relative to the largest value that a signal has had.
+        iterations
+            At the most, for each step.
+        failure
+            ``"warn"`` after a run, or end it with an ``"error"``, if that does not suffice.
+        """
+        said = {"hold": hold, "tolerance": tolerance, "iterations": iterations, "failure": failure}
+        given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+        how = replace(self.coupling, method=method, **given)
+        if not blocks:
+            self.coupling = how
+            return
+        named = tuple(self[block] if isinstance(block, str) else block for block in blocks)
+        for block in named:
+            if block not in self.names:
+                raise DiagramError(f"{block!r} is not in {self.name!r} yet: add it first.")
+        self.couplings.append((named, how))
+
+    def power_bond(self, effort: Endpoint, flow: Endpoint, name: str | None = None) -> None:
+        """Declare two inputs whose product is the power that passes between two blocks.
+
+        An effort that one block gets from the other, such as a force, and a flow that the other
+        gets in return, such as a speed. The signals ``coupling.<name>.power`` and ``.energy`` are
+        then what one of them takes more than the other gives, over the last step and altogether.
+        """
+        ends = self.find_input(effort), self.find_input(flow)
+        if name is None:
+            name = f"{self.names[ends[0].block]}_{self.names[ends[1].block]}"
+        self._claim_name(name, among=self.bonds)
+        self.bonds[name] = ends
 
     @property
     def inports(self) -> dict[str, Inport]:

@@ -16,9 +16,12 @@ from ..blocks.block import NativeBlock, size_of
 from ..blocks.ports import Widths
 from ..blocks.python import PythonBlock
 from ..errors import DiagramError
+from .coupling import Component
+from .coupling_report import ARRAY_COUNT, HEAD_SIZE
 from .describe import Describer
 from .diagram import SOLVERS, Diagram
 from .flatten import FlatBlock, FlatDiagram, Source
+from .methods import METHODS
 from .order import Order, find_minor_blocks
 from .plan import Plan, write_sections
 from .rates import CONSTANT, CONTINUOUS, Ticks
@@ -28,6 +31,7 @@ _GUARD_KINDS = {"enable": 0, "trigger": 1, "reset": 2}
 _EDGES = {"rising": 0, "falling": 1, "either": 2, "level": 3}
 _GUARD_MEMORY = 7
 _ENTRIES = {"call": 0, "loop": 1, "guard": 2}
+_BOND_MEMORY = 3
 _IMPLICIT = ("backward_euler", "trapezoidal")
 _LARGEST_IMPLICIT = 4096
 
@@ -52,9 +56,11 @@ class Encoder:
         ports: ResolvedPorts,
         rates: list[Ticks],
         order: Order,
+        couplings: list[Component],
         step: float,
         solver: str,
         starts: dict[str, list[float]],
+        estimate: int,
     ) -> None:
         self.diagram, self.flat, self.ports, self.rates, self.order = (
             diagram,
@@ -63,6 +69,7 @@ class Encoder:
             rates,
             order,
         )
+        self.couplings, self.estimate = couplings, estimate
         self.step, self.solver, self.starts = step, solver, starts
         self.tables = _Tables()
         self.problems: list[str] = []
@@ -104,6 +111,8 @@ class Encoder:
             "MINR": np.array(self._program(minor=True), dtype="<i4").ravel(),
             "VARS": np.array(variables, dtype="<i4"),
         }
+        if self.couplings:
+            sections |= self._coupling_tables()
         python_blocks = {
             n: item.block
             for n, item in enumerate(self.flat.blocks)
@@ -183,6 +192,14 @@ class Encoder:
             body += len(loop.body)
             self.tears += slots
             z += len(slots)
+        self.coupling_memory: list[int] = []
+        self.bond_memory: list[list[int]] = []
+        for coupling in self.couplings:
+            self.coupling_memory.append(z)
+            z += HEAD_SIZE + ARRAY_COUNT * coupling.element_count
+            z += coupling.unknown_count**2 if coupling.how.method == "newton" else 0
+            self.bond_memory.append([z + _BOND_MEMORY * n for n in range(len(coupling.bonds))])
+            z += _BOND_MEMORY * len(coupling.bonds)
         self.memory_count = z
 
     def _size_guards(self, sizes: list[tuple[int, int]]) -> None:
@@ -282,6 +299,49 @@ class Encoder:
             tables.integers += integers
         self.kernel_names = list(kernels)
         self.rate_table = list(table)
+
+    def _coupling_tables(self) -> dict[str, Any]:
+        records: list[list[int]] = []
+        members: list[list[int]] = []
+        signals: list[list[int]] = []
+        inputs: list[tuple[int, int]] = []
+        entries: list[tuple[int, int]] = []
+        bonds: list[list[int]] = []
+        for n, coupling in enumerate(self.couplings):
+            how, program = coupling.how, self._coupling_program(coupling)
+            records.append([
+                METHODS.index(how.method), how.hold, how.iterations, int(how.failure == "error"),
+                int(coupling.rolls_back), len(members), len(coupling.members), len(signals),
+                len(coupling.signals), len(entries), len(program), len(bonds),
+                len(coupling.bonds), self.coupling_memory[n],
+            ])  # fmt: skip
+            for member in coupling.members:
+                first, count = len(inputs), len(member.inputs)
+                members.append([member.node, int(member.slopes), first, count])
+                inputs += member.inputs
+            signals += [[self.slot_of(s.source), s.width, s.last] for s in coupling.signals]
+            entries += program
+            bonds += [
+                [*bond.effort, *bond.flow, memory]
+                for bond, memory in zip(coupling.bonds, self.bond_memory[n], strict=True)
+            ]
+        tables = {
+            "COUP": records, "CMEM": members, "CSIG": signals, "CINP": inputs, "CPRG": entries,
+            "BOND": bonds,
+        }  # fmt: skip
+        numbers = [coupling.how.tolerance for coupling in self.couplings]
+        return {tag: np.array(table, dtype="<i4").ravel() for tag, table in tables.items()} | {
+            "CTOL": np.array([*numbers, self.estimate], dtype="<f8")
+        }
+
+    def _coupling_program(self, coupling: Component) -> list[tuple[int, int]]:
+        """What leads from the members' outputs to the signals that they read."""
+        return [
+            (_ENTRIES[kind], index)
+            for kind, index in self.order.entries
+            if (kind == "call" and index in coupling.calls)
+            or (kind == "loop" and coupling.calls & set(self.order.loops[index].body))
+        ]
 
     def _program(self, minor: bool) -> list[tuple[int, int]]:
         if minor:

@@ -52,7 +52,7 @@ static void find_due(bl_engine *e, bool holds) {
     e->due[e->own_rate] = true;
 }
 
-static bool is_hit(const bl_engine *e, int32_t r) {
+bool bl_is_hit(const bl_engine *e, int32_t r) {
     if (r < 2) return r == BL_RATE_CONTINUOUS;
     return e->due[r] && e->tick >= e->rates[r].offset &&
            (e->tick - e->rates[r].offset) % e->rates[r].period == 0;
@@ -70,14 +70,14 @@ static int run_calls(bl_engine *e, const bl_call *call, int64_t count, double t)
 static int run_hits(bl_engine *e, const bl_calls *calls, double t) {
     for (int64_t s = 0; s < calls->segment_count; s++) {
         const bl_segment *segment = &calls->segments[s];
-        if (!is_hit(e, segment->rate) || !bl_active(e, segment->guard)) continue;
+        if (!bl_is_hit(e, segment->rate) || !bl_active(e, segment->guard)) continue;
         const int status = run_calls(e, calls->calls + segment->first, segment->count, t);
         if (status != BL_OK) return status;
     }
     return BL_OK;
 }
 
-static int run_program(bl_engine *e, const bl_program *program, double t, bool minor) {
+int bl_run_program(bl_engine *e, const bl_program *program, double t, bool minor) {
     for (int64_t n = 0; n < program->item_count; n++) {
         const bl_item *item = &program->items[n];
         int status = BL_OK;
@@ -136,7 +136,7 @@ int bl_outputs(bl_engine *e) {
     if (e->outputs_valid) return BL_OK;
     const double t = bl_time(e);
     find_due(e, e->offset != 0.0);
-    const int status = run_program(e, &e->major, t, false);
+    const int status = bl_run_program(e, &e->major, t, false);
     if (status != BL_OK) return status;
     if (!all_finite(e->signals, e->layout.signals)) return fail_not_finite(e, t);
     e->constants_valid = true;
@@ -147,7 +147,7 @@ int bl_outputs(bl_engine *e) {
 int bl_evaluate_held(bl_engine *e, double t) {
     find_due(e, true);
     e->outputs_valid = false;
-    const int status = run_program(e, &e->major, t, false);
+    const int status = bl_run_program(e, &e->major, t, false);
     if (status != BL_OK) return status;
     return all_finite(e->signals, e->layout.signals) ? BL_OK : fail_not_finite(e, t);
 }
@@ -167,7 +167,8 @@ static void follow_inputs(bl_engine *e, double t) {
 
 int bl_evaluate_minor(bl_engine *e, double t) {
     follow_inputs(e, t);
-    return run_program(e, &e->minor, t, true);
+    if (e->followed) bl_coupling_follow(e, t);
+    return bl_run_program(e, &e->minor, t, true);
 }
 
 int bl_evaluate_derivatives(bl_engine *e, double t) {
@@ -197,7 +198,7 @@ int bl_derivatives(bl_engine *e, double *dx) {
 static int advance_blocks(bl_engine *e, double t, double h) {
     for (int64_t s = 0; s < e->advances.segment_count; s++) {
         const bl_segment *segment = &e->advances.segments[s];
-        if (!is_hit(e, segment->rate) || !bl_active(e, segment->guard)) continue;
+        if (!bl_is_hit(e, segment->rate) || !bl_active(e, segment->guard)) continue;
         for (int64_t c = segment->first; c < segment->first + segment->count; c++) {
             bl_block *b = e->advances.calls[c].block;
             b->u1 = e->follows ? e->input_slopes[2 * c] : NULL;
@@ -220,8 +221,35 @@ static int project_blocks(bl_engine *e, double t) {
     return BL_OK;
 }
 
-int bl_commit_part(bl_engine *e, double end) {
+/* Puts the clock at `end` after tick `tick`. */
+static void set_clock(bl_engine *e, int64_t tick, double end) {
+    const bool whole = end >= e->step;
+    e->tick = whole ? tick + 1 : tick;
+    e->offset = whole ? 0.0 : end;
+}
+
+double bl_after_tick(const bl_engine *e, double time) {
+    const double after = time - time_of(e, e->tick);
+    return fabs(after - e->step) <= 1e-9 * e->step ? e->step : after;
+}
+
+int bl_advance_states(bl_engine *e, double t, double h, double end) {
+    if (e->layout.states == 0) return BL_OK;
+    int status = bl_evaluate_derivatives(e, t);
+    if (status == BL_OK) status = bl_integrate(e, t, h);
+    if (status != BL_OK) return status;
     const int64_t tick = e->tick;
+    const double offset = e->offset;
+    set_clock(e, tick, end);
+    follow_inputs(e, bl_time(e));
+    status = project_blocks(e, bl_time(e));
+    if (status == BL_OK && !all_finite(e->x, e->layout.states)) status = fail_not_finite(e, t);
+    e->tick = tick;
+    e->offset = offset;
+    return status;
+}
+
+int bl_commit_part(bl_engine *e, double end) {
     const double offset = e->offset, t = bl_time(e), h = end - offset;
     int status = offset == 0.0 ? run_hits(e, &e->verdicts, t) : BL_OK;
     if (status != BL_OK) return status;
@@ -235,25 +263,14 @@ int bl_commit_part(bl_engine *e, double end) {
     for (int32_t k = 0; k < e->loop_count; k++)
         for (int32_t i = 0; i < e->loops[k].tear_count; i++)
             e->loops[k].start[i] = e->values[e->loops[k].tears[i]];
+    bl_coupling_start(e);
     status = advance_blocks(e, t, h);
-    if (status == BL_OK && e->layout.states > 0) {
-        status = bl_evaluate_derivatives(e, t);
-        if (status == BL_OK) status = bl_integrate(e, t, h);
-    }
+    if (status == BL_OK && !e->states_are_coupled) status = bl_advance_states(e, t, h, end);
+    if (status == BL_OK) status = bl_coupling_advance(e, t, h);
     if (status != BL_OK) return status;
-
-    e->tick = end < e->step ? tick : tick + 1;
-    e->offset = end < e->step ? end : 0.0;
+    set_clock(e, e->tick, end);
     follow_inputs(e, bl_time(e));
-    if (e->layout.states > 0) {
-        status = project_blocks(e, bl_time(e));
-        if (status == BL_OK && !all_finite(e->x, e->layout.states)) status = fail_not_finite(e, t);
-    }
-    if (status != BL_OK) { /* it failed on the way */
-        e->tick = tick;
-        e->offset = offset;
-    }
-    return status;
+    return BL_OK;
 }
 
 int bl_commit(bl_engine *e) { return bl_commit_part(e, e->step); }

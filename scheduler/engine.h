@@ -69,6 +69,67 @@ typedef struct {
     double *memory; /* BL_GUARD_MEMORY values, the committed signals, a shadow of x and z */
 } bl_guard;
 
+/* Blocks with steps of their own that exchange signals, advanced together: see coupling.c. */
+enum { BL_JACOBI, BL_GAUSS_SEIDEL, BL_FIXED_POINT, BL_NEWTON, BL_COUPLING_METHODS };
+
+/* A signal that members read and that changes within a step. */
+typedef struct {
+    const double *now; /* width values among the engine's signals */
+    int32_t width;
+    int32_t last;      /* position of the last member that it depends on; -1: of none */
+    int32_t at;        /* its first element in arrays over all signals of the coupling */
+    int32_t unknown;   /* its first element among the unknowns; -1: it is known when it is first read */
+} bl_coupled_signal;
+
+/* An input of a member, and what the member got in its last step: value + first τ + second τ²/2. */
+typedef struct {
+    int32_t port, signal; /* port -1: an input of the diagram's own states */
+    double *value, *first, *second;
+} bl_coupled_port;
+
+typedef struct {
+    bl_block *block; /* NULL: the continuous states of the diagram, which the solver advances */
+    bool slopes;     /* whether it follows inputs within a step */
+    bl_coupled_port *ports;
+    int32_t port_count;
+    const double **u, **u1, **u2; /* for each port of the block */
+    double *kept;                 /* its state, once for each use: see coupling.c */
+    int64_t state_count;
+} bl_member;
+
+/* Two inputs whose product is a power: an effort that one member gets, a flow that another gets. */
+typedef struct {
+    const bl_coupled_port *effort, *flow;
+    double *memory; /* BL_BOND_MEMORY values */
+} bl_bond;
+enum { BL_BOND_POWER, BL_BOND_ENERGY, BL_BOND_TOTAL, BL_BOND_MEMORY };
+
+/* What a coupling remembers: this head, then BL_COUPLED_ARRAYS arrays over its elements, then the inverse Jacobian. */
+enum { BL_COUPLING_HISTORY, BL_COUPLING_SPAN, BL_COUPLING_SPAN_BEFORE, BL_COUPLING_SPAN_OLDEST, BL_COUPLING_ITERATIONS, BL_COUPLING_RESIDUAL,
+       BL_COUPLING_FAILURES, BL_COUPLING_STEPS, BL_COUPLING_SWEEPS, BL_COUPLING_HAS_JACOBIAN, BL_COUPLING_ESTIMATES,
+       BL_COUPLING_HEAD };
+enum { BL_COUPLED_SLOPE, BL_COUPLED_SLOPE_BEFORE, BL_COUPLED_SLOPE_OLDEST, BL_COUPLED_SCALE, BL_COUPLED_ERROR, BL_COUPLED_ERROR_SUM,
+       BL_COUPLED_HALVED, BL_COUPLED_QUARTERED, BL_COUPLED_ARRAYS };
+
+typedef struct {
+    int32_t method, hold, iterations;
+    bool strict;    /* whether it is an error if the iteration does not converge */
+    bool rolls_back;
+    double tolerance;
+    int32_t rate;
+    int64_t period; /* in ticks */
+    bl_member *members;
+    bl_coupled_signal *signals;
+    bl_bond *bonds;
+    int32_t member_count, signal_count, element_count, unknown_count, bond_count;
+    bl_program program; /* computes the signals from the members' outputs */
+    double *memory;
+    int64_t memory_count;
+    double *kept_memory;
+    double *start, *guess, *scale, *halves, *quarters; /* element_count each */
+    double *work; /* of the iteration: bl_coupling_scratch values */
+} bl_coupling;
+
 struct bl_engine {
     /* The plan: constant after bl_open. */
     double step, start;
@@ -88,7 +149,12 @@ struct bl_engine {
     bl_loop *loops;
     int32_t loop_count;
     bl_program major, minor;
-    bl_calls derivatives, verdicts, updates, advances, projects;
+    bl_calls derivatives, verdicts, updates, projects;
+    bl_calls advances; /* of the blocks that are in no coupling */
+    bl_coupling *couplings;
+    int32_t coupling_count;
+    int64_t estimate_every;  /* ticks between estimates of the coupling error; 0: none */
+    bool states_are_coupled; /* whether the continuous states are a member of a coupling */
     double *first_parameters, first_start;
     bl_variable *variables;
     int64_t variable_count;
@@ -110,6 +176,10 @@ struct bl_engine {
     bool follows;
     const double *const **input_slopes; /* of each call of `advances`, what its block sees as u1 and u2 while inputs are followed */
     bool holds; /* whether the outputs being evaluated are those within a tick */
+    double *coupling_signals;       /* the signals of the tick, while couplings move them */
+    const bl_member *followed;      /* the member whose inputs minor steps follow, from followed_since on; NULL: none */
+    const bl_coupled_signal *followed_signals;
+    double followed_since;
     bool *due;
     bool outputs_valid, constants_valid, initialised;
     bl_host_call host;
@@ -138,6 +208,13 @@ int bl_commit_part(bl_engine *e, double end);
 int bl_check_record(bl_engine *e, const bl_record *record);
 /* bl_record_now for a record that has been checked. */
 int bl_record_row(bl_engine *e, bl_record *record);
+/* Runs a program of outputs; `minor` calls are not asked whether they are due. */
+int bl_run_program(bl_engine *e, const bl_program *program, double t, bool minor);
+bool bl_is_hit(const bl_engine *e, int32_t rate);
+/* Integrates the continuous states over h, from the signals at t, and projects them at `end`: t + h, counted from the tick. */
+int bl_advance_states(bl_engine *e, double t, double h, double end);
+/* A time counted from the tick; the next tick is found exactly. */
+double bl_after_tick(const bl_engine *e, double time);
 int bl_evaluate_minor(bl_engine *e, double t);
 int bl_evaluate_derivatives(bl_engine *e, double t);
 /* Outputs at t as they are within a tick, where discrete ones hold; leaves outputs to be evaluated again. */
@@ -148,6 +225,15 @@ int bl_fail_block(bl_engine *e, int status, const bl_block *b, const char *what)
 /* loop.c: solves a loop among the calls that are due. */
 int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor);
 int64_t bl_loop_scratch_size(int32_t tears);
+/* coupling.c */
+/* Keeps the signals of the tick, before anything advances. */
+void bl_coupling_start(bl_engine *e);
+/* Advances the members of all couplings that are due from t on, by h, or by their period if that is longer. */
+int bl_coupling_advance(bl_engine *e, double t, double h);
+/* Sets the inputs of the continuous states to what they are at t. */
+void bl_coupling_follow(const bl_engine *e, double t);
+int64_t bl_coupling_scratch(int32_t method, int32_t unknowns);
+int64_t bl_coupling_memory(int32_t method, int32_t elements, int32_t unknowns);
 /* guard.c */
 void bl_guard_init(bl_guard *g);
 int bl_guard_decide(bl_engine *e, bl_guard *g, double t);

@@ -8,6 +8,7 @@ from ..blocks.block import AbstractBlock
 from ..blocks.ports import Port, PortRef
 from ..errors import DiagramError
 from .diagram import Diagram, Inport
+from .methods import Coupling
 from .subsystem import HeldOutput, Subsystem
 
 
@@ -73,6 +74,10 @@ class FlatDiagram:
     outputs: list[tuple[str, Source | None]]
     problems: list[str]
     borders: list[Border] = field(default_factory=list)
+    couplings: list[tuple[Coupling, list[int]]] = field(default_factory=list)
+    """What `Diagram.couple` says about which blocks."""
+    bonds: list[tuple[str, tuple[int, int], tuple[int, int]]] = field(default_factory=list)
+    """Names of power bonds, with their two inputs as (block, port)."""
 
 
 @dataclass(slots=True)
@@ -194,8 +199,35 @@ def flatten(diagram: Diagram) -> FlatDiagram:
             for name, number in inner.shown.items():
                 inside = resolve(inner, inner.diagram.outports[name].source)
                 flat.blocks[number].sources = [inside, None]
+    for scope in scopes:
+        for blocks, how in scope.diagram.couplings:
+            flat.couplings.append((how, [n for block in blocks for n in _inside(scope, block)]))
+        for name, ends in scope.diagram.bonds.items():
+            for end in ends:
+                if end.block not in scope.numbers:
+                    flat.problems.append(f"power_bond wants inputs of blocks, not `{end.name}`.")
+            places = [
+                (scope.numbers[end.block], end.block.input_index[end.name])
+                for end in ends
+                if end.block in scope.numbers
+            ]
+            if len(places) == 2:
+                flat.bonds.append((scope.prefix + name, places[0], places[1]))
     flat.outputs = [(name, resolve(root, port.source)) for name, port in diagram.outports.items()]
     return flat
+
+
+def _inside(scope: _Scope, block: AbstractBlock) -> list[int]:
+    """Return a block's number, or those of a subsystem's blocks that a coupling can be of."""
+    if block not in scope.inner:
+        return [scope.numbers[block]]
+    inner = scope.inner[block]
+    return [
+        n
+        for part in inner.diagram.names
+        if part.own_step or part in inner.inner
+        for n in _inside(inner, part)
+    ]
 
 
 def _key_of(scope: _Scope, block: Inport) -> tuple[AbstractBlock, int]:

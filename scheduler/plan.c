@@ -27,6 +27,7 @@ static const char MAGIC[8] = {'b', 'i', 'e', 'l', 'l', 'a', 'P', '\n'};
 static const int64_t LARGEST_VALUES = 1LL << 27; /* doubles in one engine: 1 GiB */
 static const int64_t LARGEST_IMPLICIT = 4096;    /* states, for a dense Jacobian */
 static const int32_t LARGEST_TEARS = 2048;
+static const int32_t LARGEST_UNKNOWNS = 512;     /* of one coupling, for a dense Jacobian */
 
 /* Integers of one record in each table. */
 enum { BLOCK_KERNEL, BLOCK_RATE, BLOCK_GUARD, BLOCK_U, BLOCK_U_COUNT, BLOCK_Y, BLOCK_Y_COUNT, BLOCK_X,
@@ -34,6 +35,13 @@ enum { BLOCK_KERNEL, BLOCK_RATE, BLOCK_GUARD, BLOCK_U, BLOCK_U_COUNT, BLOCK_Y, B
 enum { GUARD_KIND, GUARD_EDGE, GUARD_RESETS, GUARD_PARENT, GUARD_CONTROL, GUARD_BLOCK, GUARD_BLOCK_COUNT,
        GUARD_X, GUARD_X_COUNT, GUARD_Z, GUARD_Z_COUNT, GUARD_MEMORY, GUARD_FIELDS };
 enum { LOOP_BODY, LOOP_BODY_COUNT, LOOP_TEAR, LOOP_TEAR_COUNT, LOOP_START, LOOP_FIELDS };
+enum { COUPLING_METHOD, COUPLING_HOLD, COUPLING_ITERATIONS, COUPLING_STRICT, COUPLING_ROLLS_BACK, COUPLING_MEMBER,
+       COUPLING_MEMBER_COUNT, COUPLING_SIGNAL, COUPLING_SIGNAL_COUNT, COUPLING_ENTRY, COUPLING_ENTRY_COUNT, COUPLING_BOND,
+       COUPLING_BOND_COUNT, COUPLING_MEMORY, COUPLING_FIELDS };
+enum { MEMBER_BLOCK, MEMBER_SLOPES, MEMBER_INPUT, MEMBER_INPUT_COUNT, MEMBER_FIELDS };
+enum { COUPLED_SLOT, COUPLED_WIDTH, COUPLED_LAST, COUPLED_FIELDS };
+enum { INPUT_PORT, INPUT_SIGNAL, INPUT_FIELDS };
+enum { BOND_EFFORT_MEMBER, BOND_EFFORT, BOND_FLOW_MEMBER, BOND_FLOW, BOND_MEMORY, BOND_FIELDS };
 enum { ENTRY_CALL, ENTRY_LOOP, ENTRY_GUARD };
 enum { SIZE_SIGNALS, SIZE_STATES, SIZE_MEMORY, SIZE_SOLVER, SIZE_FIELDS };
 
@@ -455,13 +463,10 @@ static int load_loops(bl_loader *l) {
     return allocate(l, scratch, sizeof(double), &e->loop_scratch);
 }
 
-static int load_program(bl_loader *l, const char *tag, bool minor, bl_program *program) {
+enum { PROGRAM_MAJOR, PROGRAM_MINOR, PROGRAM_COUPLING };
+
+static int load_entries(bl_loader *l, const int32_t *entries, int64_t n, int kind, bl_program *program) {
     bl_engine *e = l->e;
-    const int32_t *entries = NULL;
-    int64_t n = 0;
-    TRY(find_section(l, tag, 4, &entries, &n));
-    REQUIRE(n % 2 == 0, "a program is ragged");
-    n /= 2;
     TRY(allocate_calls(l, &program->calls, n));
     TRY(allocate(l, n, sizeof(bl_item), &program->items));
     bool fresh = true;
@@ -470,7 +475,7 @@ static int load_program(bl_loader *l, const char *tag, bool minor, bl_program *p
         bl_item item = {BL_ITEM_CALLS, index};
         if (type == ENTRY_CALL) {
             REQUIRE(index >= 0 && index < e->block_count && e->kernels[index]->output, "a program calls no block");
-            REQUIRE(!minor || e->block_rate[index] == BL_RATE_CONTINUOUS, "a minor step calls a discrete block");
+            REQUIRE(kind != PROGRAM_MINOR || e->block_rate[index] == BL_RATE_CONTINUOUS, "a minor step calls a discrete block");
             const int64_t before = program->calls.segment_count;
             add_call(e, &program->calls, index, e->kernels[index]->output, fresh);
             fresh = false;
@@ -481,13 +486,254 @@ static int load_program(bl_loader *l, const char *tag, bool minor, bl_program *p
             item.type = BL_ITEM_LOOP;
             fresh = true;
         } else {
-            REQUIRE(type == ENTRY_GUARD && !minor && index >= 0 && index < e->guard_count, "a program decides no guard");
+            REQUIRE(type == ENTRY_GUARD && kind == PROGRAM_MAJOR && index >= 0 && index < e->guard_count, "a program decides no guard");
             item.type = BL_ITEM_GUARD;
             fresh = true;
         }
         program->items[program->item_count++] = item;
     }
     return BL_OK;
+}
+
+static int load_program(bl_loader *l, const char *tag, int kind, bl_program *program) {
+    const int32_t *entries = NULL;
+    int64_t n = 0;
+    TRY(find_section(l, tag, 4, &entries, &n));
+    REQUIRE(n % 2 == 0, "a program is ragged");
+    return load_entries(l, entries, n / 2, kind, program);
+}
+
+/* The tables of couplings, whose records point into each other. */
+typedef struct {
+    const int32_t *records, *members, *signals, *inputs, *entries, *bonds;
+    int64_t record_count, member_count, signal_count, input_count, entry_count, bond_count;
+    int64_t room; /* taken for all couplings together */
+} bl_coupling_tables;
+
+static int find_table(const bl_loader *l, const char *tag, int64_t fields, const void *out, int64_t *count) {
+    TRY(find_section(l, tag, 4, out, count));
+    REQUIRE(*count % fields == 0 && *count < INT32_MAX, "a table of couplings is ragged");
+    *count /= fields;
+    if (*count == 0) { /* so that a place in it can be computed */
+        static const int32_t nothing = 0;
+        const void *data = &nothing;
+        memcpy((void *)(uintptr_t)out, &data, sizeof data);
+    }
+    return BL_OK;
+}
+
+static int take_room(bl_loader *l, bl_coupling_tables *tables, int64_t count, double **out) {
+    REQUIRE(count >= 0 && count <= LARGEST_VALUES, "the couplings ask for too much memory");
+    tables->room += count;
+    REQUIRE(tables->room <= LARGEST_VALUES, "the couplings ask for too much memory");
+    return allocate(l, count, sizeof(double), out);
+}
+
+static int load_coupled_signals(bl_loader *l, bl_coupling *c, const int32_t *records) {
+    bl_engine *e = l->e;
+    TRY(allocate(l, c->signal_count, sizeof(bl_coupled_signal), &c->signals));
+    int64_t at = 0;
+    for (int32_t s = 0; s < c->signal_count; s++) {
+        const int32_t *record = records + (int64_t)s * COUPLED_FIELDS;
+        bl_coupled_signal *signal = &c->signals[s];
+        REQUIRE(record[COUPLED_WIDTH] >= 1 && record[COUPLED_SLOT] >= e->layout.parameters &&
+                    fits(record[COUPLED_SLOT], record[COUPLED_WIDTH], e->layout.parameters + e->layout.signals),
+                "a coupled signal is outside the signals");
+        REQUIRE(record[COUPLED_LAST] >= -1 && record[COUPLED_LAST] < c->member_count, "a coupled signal depends on no member");
+        signal->now = e->values + record[COUPLED_SLOT];
+        signal->width = record[COUPLED_WIDTH];
+        signal->last = record[COUPLED_LAST];
+        signal->at = (int32_t)at;
+        signal->unknown = -1;
+        at += signal->width;
+        REQUIRE(at <= LARGEST_VALUES, "a coupling has too many signals");
+    }
+    c->element_count = (int32_t)at;
+    return BL_OK;
+}
+
+/* The inputs of a member that change within a step; the others keep their own pointers, and zeros for slopes. */
+static int load_member_inputs(bl_loader *l, bl_coupling_tables *tables, bl_coupling *c, int32_t position, const int32_t *records) {
+    bl_member *m = &c->members[position];
+    const bl_block *b = m->block;
+    int64_t widest = 0, elements = 0;
+    double *zeros = NULL, *course = NULL;
+    TRY(allocate(l, m->port_count, sizeof(bl_coupled_port), &m->ports));
+    for (int32_t n = 0; n < m->port_count; n++) {
+        const int32_t port = records[n * INPUT_FIELDS + INPUT_PORT], signal = records[n * INPUT_FIELDS + INPUT_SIGNAL];
+        REQUIRE(signal >= 0 && signal < c->signal_count, "a member reads no signal");
+        bl_coupled_signal *source = &c->signals[signal];
+        if (b)
+            REQUIRE(port >= 0 && port < b->u_count && b->u[port] == source->now && b->u_width[port] == source->width,
+                    "a member reads another signal");
+        if (source->last >= position && source->unknown < 0) {
+            source->unknown = c->unknown_count;
+            c->unknown_count += source->width;
+            REQUIRE(c->unknown_count <= LARGEST_UNKNOWNS || c->method != BL_NEWTON, "a coupling has too many unknowns");
+        }
+        m->ports[n].port = b ? port : -1;
+        m->ports[n].signal = signal;
+        elements += source->width;
+        REQUIRE(elements <= LARGEST_VALUES, "a member has too many inputs");
+    }
+    TRY(take_room(l, tables, 3 * elements, &course));
+    for (int32_t n = 0; n < m->port_count; n++) {
+        const int32_t width = c->signals[m->ports[n].signal].width;
+        m->ports[n].value = course;
+        m->ports[n].first = course + width;
+        m->ports[n].second = course + 2 * (int64_t)width;
+        course += 3 * (int64_t)width;
+    }
+    if (!b) return BL_OK;
+    TRY(allocate(l, b->u_count, sizeof(double *), &m->u));
+    TRY(allocate(l, b->u_count, sizeof(double *), &m->u1));
+    TRY(allocate(l, b->u_count, sizeof(double *), &m->u2));
+    for (int32_t k = 0; k < b->u_count; k++)
+        if (b->u_width[k] > widest) widest = b->u_width[k];
+    TRY(take_room(l, tables, widest, &zeros));
+    for (int32_t k = 0; k < b->u_count; k++) {
+        m->u[k] = b->u[k];
+        m->u1[k] = m->u2[k] = zeros;
+    }
+    for (int32_t n = 0; n < m->port_count; n++) {
+        m->u[m->ports[n].port] = m->ports[n].value;
+        m->u1[m->ports[n].port] = m->ports[n].first;
+        m->u2[m->ports[n].port] = m->ports[n].second;
+    }
+    return BL_OK;
+}
+
+/* A member's block, which is in no other coupling; all members of one are due together. */
+static int load_member(bl_loader *l, bl_coupling_tables *tables, bl_coupling *c, int32_t position, const int32_t *record, bool *taken) {
+    bl_engine *e = l->e;
+    bl_member *m = &c->members[position];
+    const int32_t number = record[MEMBER_BLOCK];
+    int32_t rate = BL_RATE_CONTINUOUS;
+    if (number == -1) {
+        REQUIRE(!e->states_are_coupled, "the states are coupled twice");
+        e->states_are_coupled = true;
+        m->state_count = e->layout.states;
+        for (int32_t b = 0; b < e->block_count; b++)
+            if (e->blocks[b].x_count > 0) m->state_count += e->blocks[b].z_count;
+        REQUIRE(m->state_count <= LARGEST_VALUES, "it asks for too much memory");
+    } else {
+        REQUIRE(number >= 0 && number < e->block_count && e->kernels[number]->advance && e->block_guard[number] < 0 &&
+                    e->block_rate[number] != BL_RATE_CONSTANT && !taken[number],
+                "a coupling's member takes no steps of its own");
+        taken[number] = true;
+        m->block = &e->blocks[number];
+        m->state_count = m->block->z_count;
+        rate = e->block_rate[number];
+    }
+    const int64_t period = rate == BL_RATE_CONTINUOUS ? 1 : e->rates[rate].period;
+    if (position == 0) {
+        c->rate = rate;
+        c->period = period;
+    }
+    REQUIRE(c->period == period && (period == 1 || c->rate == rate), "members of a coupling have different periods");
+    m->slopes = number == -1 || record[MEMBER_SLOPES] != 0;
+    return take_room(l, tables, 2 * m->state_count, &m->kept);
+}
+
+static int load_bonds(bl_loader *l, bl_coupling *c, const int32_t *records) {
+    bl_engine *e = l->e;
+    TRY(allocate(l, c->bond_count, sizeof(bl_bond), &c->bonds));
+    for (int32_t n = 0; n < c->bond_count; n++) {
+        const int32_t *record = records + (int64_t)n * BOND_FIELDS;
+        for (int side = BOND_EFFORT_MEMBER; side <= BOND_FLOW_MEMBER; side += 2) {
+            REQUIRE(record[side] >= 0 && record[side] < c->member_count, "a bond joins no members");
+            REQUIRE(record[side + 1] >= 0 && record[side + 1] < c->members[record[side]].port_count, "a bond joins no inputs");
+        }
+        REQUIRE(fits(record[BOND_MEMORY], BL_BOND_MEMORY, e->layout.memory), "a bond has no memory");
+        c->bonds[n].effort = &c->members[record[BOND_EFFORT_MEMBER]].ports[record[BOND_EFFORT]];
+        c->bonds[n].flow = &c->members[record[BOND_FLOW_MEMBER]].ports[record[BOND_FLOW]];
+        c->bonds[n].memory = e->z + record[BOND_MEMORY];
+        REQUIRE(c->signals[c->bonds[n].effort->signal].width == c->signals[c->bonds[n].flow->signal].width,
+                "a bond joins inputs of different widths");
+    }
+    return BL_OK;
+}
+
+static int load_coupling(bl_loader *l, bl_coupling_tables *tables, const int32_t *record, bl_coupling *c, bool *taken) {
+    bl_engine *e = l->e;
+    c->method = record[COUPLING_METHOD];
+    c->hold = record[COUPLING_HOLD];
+    c->iterations = record[COUPLING_ITERATIONS];
+    c->strict = record[COUPLING_STRICT] != 0;
+    c->rolls_back = record[COUPLING_ROLLS_BACK] != 0;
+    c->member_count = record[COUPLING_MEMBER_COUNT];
+    c->signal_count = record[COUPLING_SIGNAL_COUNT];
+    c->bond_count = record[COUPLING_BOND_COUNT];
+    REQUIRE(c->method >= 0 && c->method < BL_COUPLING_METHODS && c->hold >= 0 && c->hold <= 2 && c->iterations >= 1 &&
+                c->iterations <= 1000,
+            "a coupling has no method");
+    REQUIRE(c->member_count >= 1 && fits(record[COUPLING_MEMBER], c->member_count, tables->member_count), "a coupling has no members");
+    REQUIRE(fits(record[COUPLING_SIGNAL], c->signal_count, tables->signal_count), "a coupling's signals do not exist");
+    REQUIRE(fits(record[COUPLING_ENTRY], record[COUPLING_ENTRY_COUNT], tables->entry_count), "a coupling's program does not exist");
+    REQUIRE(fits(record[COUPLING_BOND], c->bond_count, tables->bond_count), "a coupling's bonds do not exist");
+    TRY(load_coupled_signals(l, c, tables->signals + (int64_t)record[COUPLING_SIGNAL] * COUPLED_FIELDS));
+    TRY(allocate(l, c->member_count, sizeof(bl_member), &c->members));
+    for (int32_t j = 0; j < c->member_count; j++) {
+        const int32_t *member = tables->members + (int64_t)(record[COUPLING_MEMBER] + j) * MEMBER_FIELDS;
+        REQUIRE(fits(member[MEMBER_INPUT], member[MEMBER_INPUT_COUNT], tables->input_count), "a member's inputs do not exist");
+        TRY(load_member(l, tables, c, j, member, taken));
+        c->members[j].port_count = member[MEMBER_INPUT_COUNT];
+        TRY(load_member_inputs(l, tables, c, j, tables->inputs + (int64_t)member[MEMBER_INPUT] * INPUT_FIELDS));
+    }
+    TRY(load_entries(l, tables->entries + (int64_t)record[COUPLING_ENTRY] * 2, record[COUPLING_ENTRY_COUNT], PROGRAM_COUPLING,
+                     &c->program));
+    TRY(load_bonds(l, c, tables->bonds + (int64_t)record[COUPLING_BOND] * BOND_FIELDS));
+    c->memory_count = bl_coupling_memory(c->method, c->element_count, c->unknown_count);
+    REQUIRE(fits(record[COUPLING_MEMORY], c->memory_count, e->layout.memory), "a coupling has no memory");
+    c->memory = e->z + record[COUPLING_MEMORY];
+    const int64_t n = c->element_count;
+    double *room = NULL;
+    TRY(take_room(l, tables, c->memory_count + 5 * n, &room));
+    c->kept_memory = room;
+    c->start = room + c->memory_count;
+    c->guess = c->start + n;
+    c->scale = c->guess + n;
+    c->halves = c->scale + n;
+    c->quarters = c->halves + n;
+    return take_room(l, tables, bl_coupling_scratch(c->method, c->unknown_count), &c->work);
+}
+
+static int load_couplings(bl_loader *l) {
+    bl_engine *e = l->e;
+    bl_coupling_tables tables = {0};
+    const double *numbers = NULL;
+    int64_t n = 0, used = 0;
+    bool *taken = NULL;
+    TRY(find_table(l, "COUP", COUPLING_FIELDS, &tables.records, &tables.record_count));
+    TRY(find_table(l, "CMEM", MEMBER_FIELDS, &tables.members, &tables.member_count));
+    TRY(find_table(l, "CSIG", COUPLED_FIELDS, &tables.signals, &tables.signal_count));
+    TRY(find_table(l, "CINP", INPUT_FIELDS, &tables.inputs, &tables.input_count));
+    TRY(find_table(l, "CPRG", 2, &tables.entries, &tables.entry_count));
+    TRY(find_table(l, "BOND", BOND_FIELDS, &tables.bonds, &tables.bond_count));
+    TRY(find_section(l, "CTOL", 8, &numbers, &n));
+    if (tables.record_count == 0) return BL_OK;
+    REQUIRE(n == tables.record_count + 1 && numbers[n - 1] >= 0.0 && numbers[n - 1] < 1e15, "the couplings' numbers are missing");
+    e->estimate_every = (int64_t)numbers[n - 1];
+    TRY(allocate(l, e->block_count, sizeof(bool), &taken));
+    TRY(allocate(l, tables.record_count, sizeof(bl_coupling), &e->couplings));
+    for (int64_t k = 0; k < tables.record_count; k++) {
+        const int32_t *record = tables.records + k * COUPLING_FIELDS;
+        /* A plan cannot make much of little: no record of a table is used by many couplings. */
+        used += (int64_t)record[COUPLING_MEMBER_COUNT] + record[COUPLING_SIGNAL_COUNT] + record[COUPLING_ENTRY_COUNT];
+        REQUIRE(used <= 4 * (tables.member_count + tables.signal_count + tables.entry_count), "the couplings share their tables");
+        REQUIRE(numbers[k] > 0.0 && numbers[k] < 1.0, "a coupling has no tolerance");
+        e->couplings[k].tolerance = numbers[k];
+        TRY(load_coupling(l, &tables, record, &e->couplings[k], taken));
+        e->coupling_count++;
+    }
+    return allocate(l, e->layout.signals, sizeof(double), &e->coupling_signals);
+}
+
+static bool is_coupled(const bl_engine *e, int32_t block) {
+    for (int32_t n = 0; n < e->coupling_count; n++)
+        for (int32_t j = 0; j < e->couplings[n].member_count; j++)
+            if (e->couplings[n].members[j].block == &e->blocks[block]) return true;
+    return false;
 }
 
 /* The lists that need no order: every block with such an operation, as numbered. */
@@ -505,7 +751,7 @@ static int collect_operations(bl_loader *l) {
         if (kernel->derivative && block->x_count > 0)
             add_call(e, &e->derivatives, b, kernel->derivative, false);
         if (kernel->project && block->x_count > 0) add_call(e, &e->projects, b, kernel->project, false);
-        if (kernel->advance) add_call(e, &e->advances, b, NULL, false);
+        if (kernel->advance && !is_coupled(e, b)) add_call(e, &e->advances, b, NULL, false);
         /* An update with no state to change can only judge: it goes first, so that a Stop or a failed
            Assertion finds the tick uncommitted. */
         if (kernel->update)
@@ -592,8 +838,9 @@ static int load(bl_loader *l) {
     TRY(load_blocks(l));
     TRY(load_guards(l));
     TRY(load_loops(l));
-    TRY(load_program(l, "MAJR", false, &l->e->major));
-    TRY(load_program(l, "MINR", true, &l->e->minor));
+    TRY(load_program(l, "MAJR", PROGRAM_MAJOR, &l->e->major));
+    TRY(load_program(l, "MINR", PROGRAM_MINOR, &l->e->minor));
+    TRY(load_couplings(l));
     TRY(collect_operations(l));
     TRY(load_variables(l));
     return link_slopes(l);

@@ -165,9 +165,15 @@ class Plan:
 
     @cached_property
     def signals(self) -> dict[str, PortInfo]:
-        """Every output of every block, then the diagram's own inputs, by path."""
+        """Every output of every block, the diagram's own inputs, what couplings tell; by path."""
         found = {port.path: port for block in self.blocks for port in block.outputs}
-        return found | self.inputs
+        told = (PortInfo(*port) for item in self.couplings for port in item["ports"])
+        return found | self.inputs | {port.path: port for port in told}
+
+    @property
+    def couplings(self) -> list[dict[str, Any]]:
+        """The blocks with steps of their own that are advanced together, and how."""
+        return list(self.meta.get("couplings", []))
 
     @cached_property
     def aliases(self) -> dict[str, str]:

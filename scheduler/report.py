@@ -38,6 +38,9 @@ def report_plan(plan: Plan) -> str:
             "",
             f"{len(plan.loops)} algebraic loop(s), solved at each tick by Newton's method",
         ]
+    for item in plan.couplings:
+        how = f"{item['method']}, hold {item['hold']}"
+        lines += ["", f"coupled by {how}: " + " → ".join(item["members"])]
     for title, ports in (("inputs", plan.inputs), ("outputs", plan.outputs)):
         if ports:
             named = ", ".join(f"{p.path} [{p.unit or '?'}]" for p in ports.values())

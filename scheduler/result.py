@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .columns import AbstractColumns, MemoryColumns, read_result_file, write_result_file
 from .comparison import Comparison, compare_results
+from .coupling_report import CouplingReport, report_couplings
 from .files import replacing
 from .signals import ResultError, Signal, SignalTable
 
@@ -118,6 +119,17 @@ class Result(Mapping[str, Array]):
         views = self.info.get("scopes") or []
         assert isinstance(views, list)
         return [view for view in views if all(name in self for name in view["signals"])]
+
+    def coupling_report(self, tolerance: float = 1e-3) -> CouplingReport:
+        """Tell how blocks with steps of their own were coupled, and what limits the accuracy.
+
+        Printed it is a table. Errors of connections, and the step with which they would stay below
+        `tolerance`, relative to the largest value of each signal, need ``estimate_error=1`` in
+        `simulate`.
+        """
+        couplings: Any = self.info.get("couplings", [])
+        step: Any = self.info.get("step", 0.0)
+        return report_couplings(couplings, step, tolerance)
 
     @property
     def paths(self) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..errors import BiellaError, BlockError, name_list, suggest
+from .coupling_report import read_couplings, warn_of_failures
 from .diagram import Diagram
 from .engine import REMARK_RUN, REMARK_START, Instance, Record
 from .plan import Plan, PortInfo
@@ -39,6 +40,9 @@ def simulate(
     out: str | Path | None = None,
     checkpoint: bytes | None = None,
     progress: bool = True,
+    coupling: str | None = None,
+    hold: int | None = None,
+    estimate_error: int = 0,
 ) -> Result:
     """Run `diagram` from its start to the time `until` and return what was recorded.
 
@@ -61,6 +65,12 @@ def simulate(
         A state to go on from: ``result.checkpoint`` of an earlier run, or `Instance.save`.
     progress
         Show a progress bar on a terminal when the run takes more than two seconds.
+    coupling, hold
+        How blocks with steps of their own are coupled, instead of the diagram's own way; what
+        `Diagram.couple` says of single blocks is kept.
+    estimate_error
+        Estimate the error of coupled steps at every n-th tick, for `Result.coupling_report` and as
+        signals ``coupling.<output>.error``; each such tick costs seven instead of one.
 
     Returns
     -------
@@ -79,7 +89,7 @@ def simulate(
     BiellaWarning
         If a block found something odd and went on, such as a mechanism whose step is too coarse.
     """
-    plan = _plan_of(diagram, step, solver)
+    plan = _plan_of(diagram, step, solver, coupling, hold, estimate_error)
     ports = choose_signals(plan, record)
     if every < 1:
         raise BiellaError(f"every must be at least 1, got {every}.")
@@ -139,13 +149,24 @@ def make_record(ports: Sequence[PortInfo], capacity: int, every: int) -> tuple[R
     return record, rows, picks
 
 
-def _plan_of(diagram: Diagram | Plan, step: float | None, solver: str | None) -> Plan:
+def _plan_of(
+    diagram: Diagram | Plan,
+    step: float | None,
+    solver: str | None,
+    coupling: str | None,
+    hold: int | None,
+    estimate_error: int,
+) -> Plan:
     if isinstance(diagram, Diagram):
-        return diagram.compile(step=step, solver=solver)
+        return diagram.compile(
+            step=step, solver=solver, coupling=coupling, hold=hold, estimate_error=estimate_error
+        )
     if not isinstance(diagram, Plan):
         raise BiellaError(f"simulate wants a Diagram or a Plan, got {diagram!r}.")
     if step is not None or solver is not None:
         raise BiellaError("a Plan has its step and solver already: simulate the Diagram instead.")
+    if coupling is not None or hold is not None or estimate_error:
+        raise BiellaError("a Plan has its coupling already: simulate the Diagram instead.")
     return diagram
 
 
@@ -214,6 +235,8 @@ def _run(
         _drain(recorder, record, rows)
         recorder.info["wall_time"] = time.perf_counter() - began
         recorder.info["ticks"] = instance.tick - first
+        if instance.plan.couplings:
+            recorder.info["couplings"] = read_couplings(instance)
         if stopped:
             recorder.info["stopped"] = instance.stop_reason()
         elif interrupt.seen or isinstance(failure, KeyboardInterrupt):
@@ -226,6 +249,8 @@ def _run(
     if isinstance(failure, BlockError):
         failure.result = result
         raise failure
+    if instance.plan.couplings:
+        warn_of_failures(read_couplings(instance))
     return result
 
 

@@ -121,6 +121,7 @@ class Plant(NativeBlock):
         radius = _read_integrator(integrator, own, spectral_radius)
         if own:
             self.kernel = "multibody_own_step"  # type: ignore[misc]
+            self.own_step = self.takes_slopes = True
         self.memory_holds = not own  # what init works out, and the turns that angles have made
         self.system = system
         self.substeps = substeps if own else 1

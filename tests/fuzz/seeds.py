@@ -398,6 +398,26 @@ def plant(system: System, own_step: bool) -> Diagram:
     return d
 
 
+def couplings(method: str, hold: int) -> Diagram:
+    """Return two masses with steps of their own and a state of the diagram, coupled in a ring."""
+    d = Diagram("couplings", STEP, coupling=method, hold=hold)
+    for name in ("a", "b"):
+        s = System("mass", (0, 0), planar=True)
+        body = s.body("mass", mass=1.0, inertia=1.0, velocity=(1.0, 0))
+        s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
+        s.force("push", body.marker("end"), (0.0, 0.0))
+        d.add(Plant(s, ["push.force.x"], ["slide.speed"], mode="own_step"), name)
+    x = d.add(continuous.Integrator(), "x")
+    d.connect(d["a"]["slide.speed"], x)
+    for name, source, gain in (("pull", x, -3.0), ("push", d["b"]["slide.speed"], 2.0)):
+        d.add(arithmetic.Gain(gain, unit="N"), name)
+        d.connect(source, d[name])
+    d.connect(d["pull"], d["b"]["push.force.x"])
+    d.connect(d["push"], d["a"]["push.force.x"])
+    d.output("y", x)
+    return d
+
+
 def diagrams() -> Iterator[tuple[str, Diagram]]:
     """Yield every seed."""
     for n, (name, (width, make)) in enumerate(BLOCKS.items()):
@@ -410,11 +430,13 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
     yield "boundary", boundary()
     for n, make_system in enumerate(MECHANISMS):
         yield f"multibody {make_system.__name__}", plant(make_system(), n % 2 == 1)
+    for n, method in enumerate(("jacobi", "gauss-seidel", "fixed-point", "newton")):
+        yield f"coupling {method}", couplings(method, 2 - n % 2)
 
 
 def with_script(plan: Plan, name: str) -> bytes:
     """Return the plan without META, which is for Python, and with a script for fuzz_plan.c."""
-    types = {"SIZE": "<i8", "RATE": "<i8", "TIME": "<f8", "PARA": "<f8"}
+    types = {"SIZE": "<i8", "RATE": "<i8", "TIME": "<f8", "PARA": "<f8", "CTOL": "<f8"}
     texts = ("KERN", "PATH", "NOTE")
     sections = {
         tag: raw if tag in texts else np.frombuffer(raw, types.get(tag, "<i4"))

@@ -14,6 +14,7 @@ from biella.fmu.description import LOG_CATEGORIES
 pytestmark = pytest.mark.engine
 
 EVENTS, DISCARD, ERROR = "logEvents", "logStatusDiscard", "logStatusError"
+WARNING = "logStatusWarning"
 FAILURES, ALL = {DISCARD, ERROR}, {EVENTS, DISCARD, ERROR}
 
 
@@ -91,7 +92,7 @@ def test_an_unknown_category_is_an_error_and_changes_nothing(open_fmu):
 
 def test_every_category_is_in_the_description(open_fmu):
     listener = Listener(open_fmu, True)
-    assert {*ALL, "logAll"} == set(LOG_CATEGORIES)
+    assert {*ALL, WARNING, "logAll"} == set(LOG_CATEGORIES)
     assert {c.name for c in listener.slave.description.logCategories} == set(LOG_CATEGORIES)
 
 

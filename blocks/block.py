@@ -28,6 +28,9 @@ class AbstractBlock:
         ``(output, input)`` of names that do.
     """
 
+    stays: str = ""
+    """Why the block cannot leave in an FMU, and what to do instead; empty if it can."""
+
     def __init__(
         self,
         *,

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..errors import FmuError, suggest
-from ..scheduler.build import BuildError, build, digest_inputs, find_zig_compiler
+from ..scheduler.build import BuildError, Compiler, build, digest_inputs, find_zig_compiler
 from ..scheduler.engine import library_path
 
 PACKAGE = Path(__file__).parents[1]
@@ -73,9 +73,19 @@ def cache_folder() -> Path:
     return Path(base) / "biella"
 
 
+def list_uncompiled(platforms: Sequence[str]) -> list[str]:
+    """Return those of the platforms that `find_engines` would have to compile for."""
+    return [
+        name
+        for name in platforms
+        if name in TARGETS
+        and (compiler := find_zig_compiler(*TARGETS[name])) is not None
+        and not _kept_library(name, compiler).is_file()
+    ]
+
+
 def _engine(name: str) -> bytes:
-    target, system = TARGETS[name]
-    compiler = find_zig_compiler(target, system)
+    compiler = find_zig_compiler(*TARGETS[name])
     if compiler is None:
         if name == this_platform() and machine.machine().lower() in ("x86_64", "amd64"):
             return library_path().read_bytes()
@@ -84,9 +94,7 @@ def _engine(name: str) -> bytes:
             f'pip install "biella[zig]".'
         )
     try:
-        options = [_zig_version(), os.environ.get("BIELLA_CFLAGS", "")]
-        made_from = digest_inputs(PACKAGE, compiler, options)
-        library = cache_folder() / "engines" / made_from[:32] / f"biella{SUFFIXES[name]}"
+        library = _kept_library(name, compiler)
         if not library.is_file():
             build(PACKAGE, library, compiler=compiler)
         return library.read_bytes()
@@ -97,6 +105,12 @@ def _engine(name: str) -> bytes:
             f"cannot keep the engine for {name} in `{cache_folder()}`: {error.strerror}. Set "
             f"BIELLA_CACHE to a folder that can be written."
         ) from error
+
+
+def _kept_library(name: str, compiler: Compiler) -> Path:
+    options = [_zig_version(), os.environ.get("BIELLA_CFLAGS", "")]
+    made_from = digest_inputs(PACKAGE, compiler, options)
+    return cache_folder() / "engines" / made_from[:32] / f"biella{SUFFIXES[name]}"
 
 
 def _zig_version() -> str:

@@ -32,8 +32,9 @@ _FMI_FUNCTION = re.compile(r"^FMI2_API [^(]*?\b(fmi2\w+)\(", re.MULTILINE)
 _HEAD = """\
 /* {name}: an FMI 2.0 co-simulation FMU, written by biella {version}.
  *
- * The whole engine and the plan that it runs. C11, no dependencies but the C library with its mathematical
- * part, no file is read. For several FMUs in one program, compile each with its own prefix, such as
+ * The whole engine and the plan that it runs: C11, no dependencies but the C library with its
+ * mathematical part, and no file is read. For several FMUs in one program, compile each with a
+ * prefix of its own, such as
  *
  *     cc -std=c11 -O2 -ffp-contract=off -DFMI2_FUNCTION_PREFIX={identifier}_ -c {identifier}.c
  *
@@ -42,7 +43,7 @@ _HEAD = """\
 #define _GNU_SOURCE
 #endif
 
-/* A fused multiplication and addition rounds once: the results would be others than those of the engine. */
+/* A fused multiplication and addition rounds once: the results would not be the engine's. */
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__) && defined(__FP_FAST_FMA)

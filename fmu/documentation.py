@@ -72,6 +72,7 @@ def document(
     picture: str,
     *,
     version: str,
+    replaced: Sequence[str],
     needs: Mapping[str, str | None],
     sources: bool,
 ) -> str:
@@ -87,6 +88,8 @@ def document(
         The diagram as SVG, or nothing.
     version
         Of biella.
+    replaced
+        Sources in the picture that are inputs of the FMU.
     needs
         For each platform with a binary the least glibc that it needs, if any.
     sources
@@ -102,10 +105,7 @@ def document(
         '<p class="lead">An FMI 2.0 co-simulation FMU: '
         f"{_count(groups['input'], 'input')}, {_count(groups['output'], 'output')}, "
         f"{_count(groups['parameter'], 'parameter')}.</p>",
-        f"<figure>\n{picture}\n<figcaption>The diagram inside; colours are rates.</figcaption>\n"
-        "</figure>"
-        if picture
-        else "",
+        _figure(picture, replaced) if picture else "",
         _table("Inputs", groups["input"], ["Name", "Unit", "Kind", "Start", "Description"]),
         _table("Outputs", groups["output"], ["Name", "Unit", "Kind", "Changes", "Description"]),
         _facts(plan, needs, sources),
@@ -124,6 +124,14 @@ def document(
         + "\n".join(part for part in parts if part)
         + "\n</body>\n</html>\n"
     )
+
+
+def _figure(picture: str, replaced: Sequence[str]) -> str:
+    text = "The diagram inside; colours are rates."
+    if replaced:
+        names = ", ".join(f"<code>{escape(name)}</code>" for name in replaced)
+        text += f" Given from outside instead: {names}."
+    return f"<figure>\n{picture}\n<figcaption>{text}</figcaption>\n</figure>"
 
 
 def _count(groups: Sequence[object], what: str) -> str:

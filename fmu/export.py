@@ -90,13 +90,20 @@ def write_fmu(
     needs = {name: minimum_glibc(library) for name, library in engines.items()}
     identifier = model_identifier(plan.name)
     pictures = draw_pictures(diagram)
+    page = document(
+        plan,
+        shown,
+        pictures.svg,
+        version=__version__,
+        replaced=[name for name in plan.inputs if name in {*diagram.blocks} - {*diagram.inports}],
+        needs=needs,
+        sources=sources,
+    )
     text = describe(plan, shown, __version__, sources=sources, needs=needs)
     files = {
         "modelDescription.xml": text.encode(),
         "resources/plan.bin": plan.data,
-        "documentation/index.html": document(
-            plan, shown, pictures.svg, version=__version__, needs=needs, sources=sources
-        ).encode(),
+        "documentation/index.html": page.encode(),
         "model.png": pictures.png,
     }
     for name, library in engines.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import platform
 import re
 import shutil
 import subprocess
@@ -109,6 +110,26 @@ def test_sources_may_stay_at_home(tmp_path: Path, unpack: Callable[[Path], Expor
     fmu = unpack(make_crank().export_fmu(tmp_path / "x.fmu", inputs=["ref"], sources=False))
     assert not (fmu.folder / "sources").exists()
     assert fmu.description.buildConfigurations == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="not on x86-64")
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_nothing_is_fused_even_without_the_option(
+    crank: Exported, compiler: str, tmp_path: Path
+) -> None:
+    """A build that does not say -ffp-contract=off, as FMPy's, rounds as the engine does."""
+
+    def count(*options: str) -> int:
+        command = [need(compiler), "-std=gnu11", "-O2", "-mfma", *options, "-c"]
+        subprocess.run([*command, str(source_of(crank)), "-o", "x.o"], check=True, cwd=tmp_path)
+        listing = subprocess.run(
+            [need("objdump"), "-d", "x.o"], check=True, cwd=tmp_path, capture_output=True, text=True
+        )
+        return len(re.findall(r"\bvfn?m(?:add|sub)", listing.stdout))
+
+    # gcc 12 makes one vfmsubadd with the option too.
+    assert count() == count("-ffp-contract=off") <= 1
 
 
 @pytest.mark.slow

@@ -15,8 +15,8 @@ from pathlib import Path
 from ..scheduler.build import FOLDERS, find_sources
 
 PACKAGE = Path(__file__).parents[1]
-_LEFT_OUT = ("scheduler/clock.c", "scheduler/mailbox.c", "scheduler/pace.c")
-"""What holds a run to the wall clock: in an FMU the master does."""
+_LEFT_OUT = ("blocks/python.c", "scheduler/clock.c", "scheduler/mailbox.c", "scheduler/pace.c")
+"""Blocks that live outside the engine, and what holds a run to the wall clock."""
 
 _INCLUDE = re.compile(r'#include "([^"]+)"\n')
 _API = re.compile(r"^BL_API (?=[a-z])", re.MULTILINE)
@@ -27,6 +27,8 @@ _SHARED_FUNCTION = re.compile(
 )
 _EXTERN_TABLE = re.compile(r"^extern const bl_kernel \w+\[\];\n", re.MULTILINE)
 _TABLE = re.compile(r"^(?=const bl_kernel \w+\[\] = )", re.MULTILINE)
+_DEFINED_TABLE = re.compile(r"^static const bl_kernel (\w+)\[\] = ", re.MULTILINE)
+_LISTED_TABLE = re.compile(r"\b(bl_kernels_\w+),\s*")
 _FMI_FUNCTION = re.compile(r"^FMI2_API [^(]*?\b(fmi2\w+)\(", re.MULTILINE)
 
 _HEAD = """\
@@ -99,6 +101,8 @@ def amalgamate() -> tuple[str, tuple[str, ...]]:
     # Tables of kernels stand before the registry that lists them.
     files.sort(key=lambda path: (FOLDERS.index(path.partition("/")[0]), path))
     text = "".join(_expand(path, seen) for path in files if path not in _LEFT_OUT)
+    tables = set(_DEFINED_TABLE.findall(text))
+    text = _LISTED_TABLE.sub(lambda found: found[0] if found[1] in tables else "", text)
     functions = tuple(dict.fromkeys(_FMI_FUNCTION.findall(text)))
     return text, functions
 

@@ -3,7 +3,7 @@
 Each importer that is not installed is skipped by name::
 
     pip install ".[test,peers,zig]"
-    python -m pytest tests/fmu -m slow
+    python -m pytest tests/fmu/export -m slow
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -226,7 +226,7 @@ class Plan:
         for tag, element, raw in _directory(self.data):
             raw = changed.get(tag, raw)
             sections[tag] = raw if element == 1 else np.frombuffer(raw, dtype=f"V{element}")
-        return Plan(write_sections(sections), self.python_blocks)
+        return replace(self, data=write_sections(sections))
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file."""

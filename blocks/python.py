@@ -49,6 +49,10 @@ class PythonBlock(AbstractBlock):
         Which input reaches which output at once; see `AbstractBlock`.
     """
 
+    stays = (
+        "it is written in Python, and an FMU runs without. Write it as an Expression or with "
+        "native blocks; a source may be named in inputs=[…]"
+    )
     integers: Sequence[int] = ()
     scratch = 0
     free_rate = CONTINUOUS  # the methods may use t

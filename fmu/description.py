@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +22,11 @@ LOG_CATEGORIES = {
     "logAll": "everything",
 }
 _TYPES = {"real": "Real", "integer": "Integer", "boolean": "Boolean", "enumeration": "Integer"}
+_DISPLAY_UNITS = {
+    "rad": {"deg": 180 / math.pi},
+    "rad/s": {"deg/s": 180 / math.pi, "rev/min": 30 / math.pi},
+}
+"""What a tool may show instead: its value is the factor times ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +53,11 @@ def list_variables(plan: Plan) -> list[Variable]:
     def add(item: PortInfo | ParameterInfo, size: int, causality: str, variability: str) -> None:
         kind = item.kind if isinstance(item, PortInfo) else "real"
         scalar = size == 1 and (isinstance(item, PortInfo) or item.shape == ())
+        shape = (size,) if isinstance(item, PortInfo) else item.shape
         for k in range(size):
             start = None if causality == "output" else float(values[item.slot + k])
-            name = item.path if scalar else f"{item.path}[{k}]"
+            place = ",".join(map(str, np.unravel_index(k, shape)))
+            name = item.path if scalar else f"{item.path}[{place}]"
             found.append(
                 Variable(
                     name, len(found), _TYPES[kind], causality, variability,
@@ -77,25 +86,57 @@ def plan_guid(plan: Plan) -> str:
     return f"{{biella-{int.from_bytes(plan.data[16:24], 'little'):016x}}}"
 
 
-def describe(plan: Plan, parameters: Iterable[str] | None, version: str) -> str:
-    """Return the XML text for `plan`, with the given `parameters` only, or all of them."""
+def digest_description(plan: Plan, parameters: Iterable[str] | None, version: str) -> str:
+    """Return a hash of all that the description says about what runs, for the GUID."""
+    return hashlib.sha256(describe(plan, parameters, version).encode()).hexdigest()
+
+
+def choose_variables(plan: Plan, parameters: Iterable[str] | None) -> list[Variable]:
+    """Return the variables to be shown: all, or of the parameters only those given."""
     chosen = None if parameters is None else set(parameters)
-    variables = [
+    return [
         v
         for v in list_variables(plan)
         if v.causality != "parameter" or chosen is None or v.owner in chosen
     ]
+
+
+def describe(
+    plan: Plan,
+    parameters: Iterable[str] | None,
+    version: str,
+    *,
+    sources: bool = False,
+    needs: Mapping[str, str | None] | None = None,
+) -> str:
+    """Return the XML text for `plan`.
+
+    Parameters
+    ----------
+    plan
+        What the FMU runs.
+    parameters
+        Paths of those to be shown; None for all.
+    version
+        Of biella.
+    sources
+        Whether the FMU has its C sources with it.
+    needs
+        For each platform the least glibc that its binary needs, if any.
+    """
+    variables = choose_variables(plan, parameters)
     identifier = model_identifier(plan.name)
     root = ET.Element(
         "fmiModelDescription",
         fmiVersion="2.0",
-        modelName=plan.name,
+        modelName=_clean(plan.name),
         guid=plan_guid(plan),
+        description=summarise(plan, needs or {}),
         generationTool=f"biella {version}",
         variableNamingConvention="structured" if _all_structured(variables) else "flat",
         numberOfEventIndicators="0",
     )
-    ET.SubElement(
+    capabilities = ET.SubElement(
         root,
         "CoSimulation",
         modelIdentifier=identifier,
@@ -109,6 +150,9 @@ def describe(plan: Plan, parameters: Iterable[str] | None, version: str) -> str:
         canSerializeFMUstate="true",
         providesDirectionalDerivative="true",
     )
+    if sources:
+        files = ET.SubElement(capabilities, "SourceFiles")
+        ET.SubElement(files, "File", name=f"{identifier}.c")
     _add_units(root, variables)
     categories = ET.SubElement(root, "LogCategories")
     for name, text in LOG_CATEGORIES.items():
@@ -134,8 +178,22 @@ def _output_derivative_order(plan: Plan) -> int:
     return int(all(port.kind == "real" and not port.sampled for port in plan.outputs.values()))
 
 
+def summarise(plan: Plan, needs: Mapping[str, str | None]) -> str:
+    """Return a sentence about an FMU: how it steps, and what its binaries need."""
+    text = f"Base step {plan.step:g} s, solver {plan.solver}."
+    for platform, glibc in needs.items():
+        if glibc is not None:
+            text += f" On {platform} it needs glibc {glibc} or newer."
+    return text
+
+
+def _clean(text: str) -> str:
+    """Return `text` without the characters that XML does not have."""
+    return re.sub(r"[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]+", " ", text)
+
+
 def _all_structured(variables: Sequence[Variable]) -> bool:
-    pattern = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\[\d+\])?\Z", re.ASCII)
+    pattern = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\[\d+(,\d+)*\])?\Z", re.ASCII)
     return all(pattern.match(v.name) for v in variables)
 
 
@@ -157,6 +215,8 @@ def _add_units(root: ET.Element, variables: Sequence[Variable]) -> None:
         if unit.offset != 0.0:
             attributes["offset"] = repr(unit.offset)
         ET.SubElement(element, "BaseUnit", attributes)
+        for shown, factor in _DISPLAY_UNITS.get(name, {}).items():
+            ET.SubElement(element, "DisplayUnit", name=shown, factor=repr(factor))
 
 
 def _add_variable(parent: ET.Element, variable: Variable) -> None:
@@ -167,7 +227,7 @@ def _add_variable(parent: ET.Element, variable: Variable) -> None:
         "variability": variable.variability,
     }
     if variable.doc:
-        attributes["description"] = variable.doc
+        attributes["description"] = _clean(variable.doc)
     if variable.causality != "input":
         attributes["initial"] = "calculated" if variable.causality == "output" else "exact"
     scalar = ET.SubElement(parent, "ScalarVariable", attributes)
@@ -184,6 +244,8 @@ def _start_text(variable: Variable) -> str:
         return "true" if variable.start else "false"
     if variable.type == "Integer":
         return str(int(variable.start))
+    if math.isinf(variable.start):
+        return "INF" if variable.start > 0 else "-INF"  # as XML spells it
     return repr(variable.start)
 
 
@@ -202,12 +264,9 @@ def _add_structure(root: ET.Element, plan: Plan, variables: Sequence[Variable]) 
     element = ET.SubElement(structure, "Outputs")
     for v in outputs:
         known = [n for name in reached[v.owner] for n in inputs.get(name, [])]
-        ET.SubElement(
-            element,
-            "Unknown",
-            index=str(index[v.reference]),
-            dependencies=" ".join(map(str, known)),
-        )
+        unknown = ET.SubElement(element, "Unknown", index=str(index[v.reference]))
+        unknown.set("dependencies", " ".join(map(str, known)))
+        unknown.set("dependenciesKind", " ".join(["dependent"] * len(known)))
     unknowns = ET.SubElement(structure, "InitialUnknowns")
     for v in outputs:
         # Without `dependencies`: on everything known, which is safe.

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from ..errors import BiellaError, DiagramError, FmuError, name_list, suggest
 from ..scheduler.compile import compile_diagram
 from ..scheduler.diagram import Diagram
-from ..scheduler.engine import library_path
+from ..scheduler.flatten import flatten
 from ..scheduler.plan import Plan
-from .description import describe, model_identifier
+from .description import describe, digest_description, model_identifier
+from .documentation import document, draw_pictures
+from .elf import minimum_glibc
+from .platforms import SUFFIXES, find_engines
+from .sources import write_sources
 
-_PLATFORMS = {
-    "linux": ("linux64", ".so"),
-    "win32": ("win64", ".dll"),
-    "darwin": ("darwin64", ".dylib"),
-}
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same input gives the same bytes
 
 
@@ -31,12 +30,13 @@ def export_fmu(
     *,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
-    parameters: Sequence[str] | Mapping[str, float] | None = None,
+    parameters: Sequence[str] | Mapping[str, Any] | None = None,
+    platforms: Sequence[str] | None = None,
+    sources: bool = True,
 ) -> Path:
     """Write `diagram` as a self-contained FMI 2.0 co-simulation FMU and return its path.
 
-    The FMU has the diagram's own inputs and outputs. Its base step is the diagram's; a
-    communication step must be a whole number of base steps.
+    The FMU has the diagram's own inputs and outputs, and its base step.
 
     Parameters
     ----------
@@ -45,51 +45,120 @@ def export_fmu(
     outputs
         More signals that become outputs, such as ``"plant.speed"``.
     parameters
-        Paths or patterns of the parameters to show; all of them if not given.
+        Paths or patterns of the parameters to show, all of them if not given. A mapping gives some
+        of them other values to start with, by path; None leaves a value as it is.
+    platforms
+        Of ``"linux64"``, ``"win64"`` and ``"darwin64"``, those that it is to run on: compiled
+        through ziglang once, for Linux so that glibc 2.17 is enough. If not given, this one, with
+        the engine that runs here.
+    sources
+        Whether its C sources go with it.
 
     Raises
     ------
     DiagramError
-        If the diagram is wrong, or has Python blocks, which cannot leave Python.
+        If the diagram is wrong, or has blocks that cannot leave, such as those in Python.
     FmuError
-        If the file cannot be written.
+        If the file cannot be written, or a platform not be compiled for.
     """
+    plan = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
+    _refuse_blocks(diagram, plan)
+    return write_fmu(diagram, plan, path, parameters, platforms, sources)
+
+
+def write_fmu(
+    diagram: Diagram,
+    plan: Plan,
+    path: str | Path,
+    parameters: Sequence[str] | Mapping[str, Any] | None,
+    platforms: Sequence[str] | None,
+    sources: bool,
+) -> Path:
+    """Write a compiled diagram as an FMU; see `export_fmu`."""
     from .. import __version__
 
-    plan = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
-    if plan.python_blocks:
-        names = ", ".join(f"`{plan.blocks[n].path}`" for n in plan.python_blocks)
-        raise DiagramError(
-            f"an FMU runs without Python, but these blocks are written in it: {names}. Write "
-            f"them as an Expression or with native blocks; a source may be named in inputs=[…]."
-        )
+    _refuse_double_names(plan)
+    shown = _choose_parameters(plan, parameters)
+    if isinstance(parameters, Mapping):
+        values = {path: value for path, value in parameters.items() if value is not None}
+        plan = plan.amended(parameters=values, notes={})
+    # The GUID is a hash of the plan: with this note, of all that the description says too.
+    digest = digest_description(plan, shown, __version__)
+    plan = plan.amended(parameters={}, notes={"description": digest})
+
+    engines = find_engines(platforms)
+    needs = {name: minimum_glibc(library) for name, library in engines.items()}
     identifier = model_identifier(plan.name)
-    platform, suffix = _PLATFORMS.get(sys.platform, ("linux64", ".so"))
-    files: dict[str, bytes] = {
-        "modelDescription.xml": describe(
-            plan, _choose_parameters(plan, parameters), __version__
-        ).encode(),
-        f"binaries/{platform}/{identifier}{suffix}": library_path().read_bytes(),
+    pictures = draw_pictures(diagram)
+    page = document(
+        plan,
+        shown,
+        pictures.svg,
+        version=__version__,
+        replaced=[name for name in plan.inputs if name in {*diagram.blocks} - {*diagram.inports}],
+        needs=needs,
+        sources=sources,
+    )
+    text = describe(plan, shown, __version__, sources=sources, needs=needs)
+    files = {
+        "modelDescription.xml": text.encode(),
         "resources/plan.bin": plan.data,
+        "documentation/index.html": page.encode(),
+        "model.png": pictures.png,
     }
+    for name, library in engines.items():
+        files[f"binaries/{name}/{identifier}{SUFFIXES[name]}"] = library
+    if sources:
+        written = write_sources(plan.name, identifier, plan.data, __version__)
+        files |= {f"sources/{name}": content for name, content in written.items()}
     return _write_zip(Path(path), files)
 
 
+def _refuse_blocks(diagram: Diagram, plan: Plan) -> None:
+    """Name every block that only works here, with what to do instead."""
+    left = {block.path for block in plan.blocks}  # a source that became an input is gone
+    problems = [
+        f"`{item.path}` ({item.block!r}) cannot leave in an FMU: {item.block.stays}."
+        for item in flatten(diagram).blocks
+        if item.block.stays and item.path in left
+    ]
+    if problems:
+        raise DiagramError(problems)
+
+
+def _refuse_double_names(plan: Plan) -> None:
+    """In a diagram an input and an output may share a name, in an FMU not."""
+    problems = [
+        f"`{name}` is an input and an output: the variables of an FMU need different names."
+        for name in plan.inputs
+        if name in plan.outputs
+    ]
+    if problems:
+        raise DiagramError(problems)
+
+
 def _choose_parameters(
-    plan: Plan, patterns: Sequence[str] | Mapping[str, float] | None
+    plan: Plan, patterns: Sequence[str] | Mapping[str, Any] | None
 ) -> list[str] | None:
     if patterns is None:
         return None
+    if isinstance(patterns, str):
+        raise BiellaError(f"`parameters` is a list, such as [{patterns!r}].")
     chosen: list[str] = []
     for pattern in patterns:
-        matching = [name for name in plan.parameters if fnmatchcase(name, pattern)]
+        exactly = isinstance(patterns, Mapping) and patterns[pattern] is not None
+        matching = [
+            name
+            for name in plan.parameters
+            if name == pattern or (not exactly and fnmatchcase(name, pattern))
+        ]
         if not matching:
             raise BiellaError(
                 f"there is no parameter `{pattern}`.{suggest(pattern, plan.parameters)} "
                 f"Parameters: {name_list(plan.parameters)}."
             )
         chosen += matching
-    return chosen
+    return list(dict.fromkeys(chosen))
 
 
 def _write_zip(path: Path, files: Mapping[str, bytes]) -> Path:

@@ -148,23 +148,6 @@ fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean on, size_t count, co
     return fmi2OK;
 }
 
-static unsigned char *read_file(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    if (!file) return NULL;
-    unsigned char *bytes = NULL;
-    long length = 0;
-    if (fseek(file, 0, SEEK_END) == 0 && (length = ftell(file)) > 0 && fseek(file, 0, SEEK_SET) == 0) {
-        bytes = malloc((size_t)length);
-        if (bytes && fread(bytes, 1, (size_t)length, file) != (size_t)length) {
-            free(bytes);
-            bytes = NULL;
-        }
-    }
-    fclose(file);
-    *size = (size_t)length;
-    return bytes;
-}
-
 /* The GUID is the hash of the plan, so that a description and a plan that do not belong together are noticed. */
 static int has_guid(const bl_engine *e, const char *guid) {
     char own[40];
@@ -179,31 +162,29 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
     if (!f) return NULL;
     if (callbacks) f->callbacks = *callbacks;
     f->log = logging ? LOG_ALL : LOG_FAILURES;
-    char path[4096], message[512] = "";
+    char message[512] = "";
     size_t size = 0;
-    unsigned char *plan = NULL;
+    const unsigned char *plan = NULL;
     f->name = name && *name ? malloc(strlen(name) + 1) : NULL;
     if (f->name) strcpy(f->name, name);
     if (!f->name)
         bl_fmu_say(f, fmi2Error, "an instance needs a name");
     else if (type != fmi2CoSimulation)
         bl_fmu_say(f, fmi2Error, "this FMU is for co-simulation");
-    else if (!bl_resource_path(resources, "plan.bin", path, sizeof path))
-        bl_fmu_say(f, fmi2Error, "no usable resource location: '%s'", resources ? resources : "(null)");
-    else if (!(plan = read_file(path, &size)))
-        bl_fmu_say(f, fmi2Error, "cannot read '%s'", path);
+    else if (!(plan = bl_find_plan(resources, &size, message, sizeof message)))
+        bl_fmu_say(f, fmi2Error, "%s", message);
     else if (bl_open(plan, size, &f->engine, message, sizeof message) != BL_OK)
-        bl_fmu_say(f, fmi2Error, "'%s': %s", path, message);
+        bl_fmu_say(f, fmi2Error, "the plan is broken: %s", message);
     else if (!has_guid(f->engine, guid))
         bl_fmu_say(f, fmi2Error, "the GUID '%s' is not that of the plan", guid ? guid : "(null)");
     else {
-        free(plan);
+        bl_release_plan(plan);
         f->magic = FMU_MAGIC;
         f->state = INSTANTIATED;
         f->needs_init = 1;
         return f;
     }
-    free(plan);
+    bl_release_plan(plan);
     bl_close(f->engine);
     free(f->name);
     free(f);

@@ -1,14 +1,29 @@
-/* Resource locations as tools really pass them: file:/x, file:///x, file://localhost/x, file://server/x, with percent-encoded
- * characters, with a Windows drive, or a bare path. */
+/* Where an FMU finds its plan.
+ *
+ * Resource locations are as tools really pass them: file:/x, file:///x, file://localhost/x, file://server/x, with percent-encoded
+ * characters, with a Windows drive, or a bare path. An FMU built from its sources has the plan within it (BL_PLAN_INSIDE,
+ * see sources.py) and needs neither a location nor a file system. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fmu/fmi2.h"
 
+#if defined(BL_PLAN_INSIDE)
+
+const unsigned char *bl_find_plan(const char *location, size_t *size, char *message, size_t message_size) {
+    (void)location, (void)message, (void)message_size;
+    *size = sizeof bl_plan_inside;
+    return bl_plan_inside;
+}
+
+void bl_release_plan(const unsigned char *plan) { (void)plan; }
+
+#else
+
 #if defined(_WIN32)
 #include <windows.h>
-#elif !defined(BL_STATIC)
+#else
 #include <dlfcn.h>
 #endif
 
@@ -68,12 +83,12 @@ static int find_beside_binary(char *path, size_t path_size) {
     HMODULE module = NULL;
     if (!GetModuleHandleExA(
             GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
-            (LPCSTR)(void *)&bl_resource_path, &module) ||
+            (LPCSTR)(void *)&bl_find_plan, &module) ||
         GetModuleFileNameA(module, binary, sizeof binary) == 0)
         return 0;
-#elif !defined(BL_STATIC)
+#else
     Dl_info info;
-    if (!dladdr((void *)(size_t)&bl_resource_path, &info) || !info.dli_fname) return 0;
+    if (!dladdr((void *)(size_t)&bl_find_plan, &info) || !info.dli_fname) return 0;
     if (snprintf(binary, sizeof binary, "%s", info.dli_fname) >= (int)sizeof binary) return 0;
 #endif
     for (int up = 0; up < 3; up++) {
@@ -85,7 +100,7 @@ static int find_beside_binary(char *path, size_t path_size) {
     return snprintf(path, path_size, "%s/resources", binary) < (int)path_size;
 }
 
-int bl_resource_path(const char *location, const char *file, char *path, size_t path_size) {
+static int resource_path(const char *location, const char *file, char *path, size_t path_size) {
     const int found = location && *location ? decode_location(location, path, path_size)
                                             : find_beside_binary(path, path_size);
     const size_t length = found ? strlen(path) : 0;
@@ -93,3 +108,35 @@ int bl_resource_path(const char *location, const char *file, char *path, size_t 
     snprintf(path + length, path_size - length, "/%s", file);
     return 1;
 }
+
+static unsigned char *read_file(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    if (!file) return NULL;
+    unsigned char *bytes = NULL;
+    long length = 0;
+    if (fseek(file, 0, SEEK_END) == 0 && (length = ftell(file)) > 0 && fseek(file, 0, SEEK_SET) == 0) {
+        bytes = malloc((size_t)length);
+        if (bytes && fread(bytes, 1, (size_t)length, file) != (size_t)length) {
+            free(bytes);
+            bytes = NULL;
+        }
+    }
+    fclose(file);
+    *size = (size_t)length;
+    return bytes;
+}
+
+const unsigned char *bl_find_plan(const char *location, size_t *size, char *message, size_t message_size) {
+    char path[4096];
+    if (!resource_path(location, "plan.bin", path, sizeof path)) {
+        snprintf(message, message_size, "no usable resource location: '%s'", location ? location : "(null)");
+        return NULL;
+    }
+    unsigned char *plan = read_file(path, size);
+    if (!plan) snprintf(message, message_size, "cannot read '%s'", path);
+    return plan;
+}
+
+void bl_release_plan(const unsigned char *plan) { free((void *)(size_t)plan); }
+
+#endif

@@ -50,6 +50,7 @@ class Compiler:
 
     command: tuple[str, ...]
     platform: str = sys.platform
+    linker_options: tuple[str, ...] = ()
 
     @property
     def compile_flags(self) -> list[str]:
@@ -58,10 +59,11 @@ class Compiler:
     @property
     def link_flags(self) -> list[str]:
         if self.platform == "win32":
-            return ["-shared"]
+            # Stripped, because what names the debug information is new in every link.
+            return ["-shared", "-s", *self.linker_options]
         # Two FMUs in one process each carry an engine: a library must call its own functions.
         symbolic = [] if self.platform == "darwin" else ["-Wl,-Bsymbolic"]
-        return ["-shared", *symbolic, "-lm", "-pthread"]
+        return ["-shared", *symbolic, "-lm", "-pthread", *self.linker_options]
 
 
 def library_name(platform: str = sys.platform) -> str:
@@ -118,7 +120,9 @@ def find_zig_compiler(target: str | None = None, platform: str = sys.platform) -
     # Without an explicit processor zig compiles for this one, and the library runs nowhere else.
     # It adds debug information, with paths, unless it is told not to.
     command = [str(zig), "cc", "-mcpu=baseline", "-g0"]
-    return Compiler((*command, *(["-target", target] if target else [])), platform)
+    # Windows libraries carry the time of the link, unless it is to be repeatable.
+    repeatable = ("-Wl,-Brepro",) if platform == "win32" else ()
+    return Compiler((*command, *(["-target", target] if target else [])), platform, repeatable)
 
 
 def find_compiler() -> Compiler:
@@ -175,7 +179,7 @@ def build(
         raise BuildError(f"{package} holds no C source, so there is no engine to compile.")
     flags = [*flags, *shlex.split(os.environ.get("BIELLA_CFLAGS", ""))]
 
-    made_from = _digest(package, compiler, flags)
+    made_from = digest_inputs(package, compiler, flags)
     stamp = stamps / f"{output.name}.stamp" if stamps else None
     if (
         stamp
@@ -277,8 +281,8 @@ def _portable_target() -> str | None:
     return None
 
 
-def _digest(package: Path, compiler: Compiler, flags: Sequence[str]) -> str:
-    """Hash all that the library depends on."""
+def digest_inputs(package: Path, compiler: Compiler, flags: Sequence[str] = ()) -> str:
+    """Return a hash of all that a library depends on: sources, command and options."""
     digest = hashlib.sha256()
     options = [compiler.platform, *compiler.compile_flags, *compiler.link_flags, *flags]
     digest.update("\0".join([*compiler.command, *options]).encode())

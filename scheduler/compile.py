@@ -171,7 +171,7 @@ def _replace_sources(
         wanted.append(number)
     if not wanted:
         return starts
-    with _compile(diagram, step, solver, (), ())[0].start() as first:
+    with _compile(diagram, step, solver, (), (), diagram.coupling, 0)[0].start() as first:
         first.evaluate()
         for number in wanted:
             path = flat.blocks[number].path

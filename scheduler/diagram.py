@@ -272,12 +272,22 @@ class Diagram:
         *,
         inputs: Sequence[str] | None = None,
         outputs: Sequence[str] | None = None,
-        parameters: Sequence[str] | Mapping[str, float] | None = None,
+        parameters: Sequence[str] | Mapping[str, Any] | None = None,
+        platforms: Sequence[str] | None = None,
+        sources: bool = True,
     ) -> Path:
         """Write a self-contained FMI 2.0 co-simulation FMU. See `biella.fmu.export`."""
         from ..fmu.export import export_fmu
 
-        return export_fmu(self, path, inputs=inputs, outputs=outputs, parameters=parameters)
+        return export_fmu(
+            self,
+            path,
+            inputs=inputs,
+            outputs=outputs,
+            parameters=parameters,
+            platforms=platforms,
+            sources=sources,
+        )
 
     def _claim_name(self, name: str, among: Mapping[str, object] | None = None) -> None:
         if not isinstance(name, str) or not NAME.match(name):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..blocks.python import PythonBlock
 from ..errors import BiellaError, BiellaWarning, BlockError, PlanError, name_list, suggest
 from .build import library_name
-from .plan import Plan
+from .plan import Plan, read_value
 
 OK, STOP = 0, 1
 ERROR_STATE, ERROR_NOT_FINITE, ERROR_LOOP, ERROR_SOLVER, ERROR_BLOCK = -4, -5, -6, -7, -8
@@ -245,15 +245,8 @@ class Instance:
                 f"there is no parameter or input `{path}`.{suggest(path, names)} "
                 f"Parameters: {name_list(plan.parameters)}. Inputs: {name_list(plan.inputs)}."
             )
-        try:
-            array = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise BiellaError(f"`{path}` wants numbers, got {value!r}.") from None
-        if array.size != size:
-            raise BiellaError(f"`{path}` has {size} values of shape {shape}, got {array.size}.")
-        if not np.isfinite(array).all() and np.isfinite(self.values[slot : slot + size]).all():
-            raise BiellaError(f"`{path}` must be finite, got {value!r}.")
-        self.values[slot : slot + size] = array.ravel()
+        place = self.values[slot : slot + size]
+        place[:] = read_value(path, value, shape, place)
         self.touch()
 
     def stop_reason(self) -> str:

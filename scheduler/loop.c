@@ -5,7 +5,7 @@
 
 #include "scheduler/engine.h"
 
-enum { LARGEST_ITERATIONS = 50, LARGEST_HALVINGS = 12 };
+enum { LOOP_ITERATIONS = 50, LARGEST_HALVINGS = 12 };
 static const double GOAL = 1e-13;       /* relative; reached in one or two steps if the loop is linear */
 static const double ACCEPTABLE = 1e-9;  /* where rounding inside the loop stops progress before the goal */
 
@@ -53,7 +53,7 @@ int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor) {
     int status = evaluate(e, loop, t, minor, v, residual, &size);
     if (status != BL_OK) return status;
     for (int iteration = 0; !(size <= GOAL); iteration++) {
-        if (iteration == LARGEST_ITERATIONS || isnan(size)) break;
+        if (iteration == LOOP_ITERATIONS || isnan(size)) break;
         for (int64_t j = 0; j < n; j++) {
             const double kept = v[j], nudge = 1e-7 * fmax(1.0, fabs(kept));
             double ignored = 0.0;

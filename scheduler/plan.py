@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -220,6 +220,21 @@ class Plan:
 
         return report_plan(self)
 
+    def amended(self, *, parameters: Mapping[str, Any], notes: Mapping[str, Any]) -> Plan:
+        """Return the plan with other values of parameters, and with `notes` added to its META."""
+        values = np.frombuffer(self.sections["PARA"], dtype="<f8").copy()
+        for path, value in parameters.items():
+            item = self.parameters[path]
+            place = values[item.slot : item.slot + item.size]
+            place[:] = read_value(path, value, item.shape, place)
+        described = json.dumps({**self.meta, **notes}, ensure_ascii=False, separators=(",", ":"))
+        changed = {"META": described.encode(), "PARA": values.tobytes()}
+        sections: dict[str, npt.NDArray[Any] | bytes] = {}
+        for tag, element, raw in _directory(self.data):
+            raw = changed.get(tag, raw)
+            sections[tag] = raw if element == 1 else np.frombuffer(raw, dtype=f"V{element}")
+        return replace(self, data=write_sections(sections))
+
     def save(self, path: str | Path) -> None:
         """Write the plan to a file."""
         if self.python_blocks:
@@ -263,8 +278,34 @@ def write_sections(sections: Mapping[str, npt.NDArray[Any] | bytes]) -> bytes:
     return _HEAD.pack(MAGIC, VERSION, len(sections), fnv1a(rest), size) + rest
 
 
+def read_value(
+    path: str, value: Any, shape: tuple[int, ...], before: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return `value` as the numbers of a parameter or an input, or raise an error that names it.
+
+    They must be finite if those `before` are: some parameters, such as limits, may be infinite.
+    """
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BiellaError(f"`{path}` wants numbers, got {value!r}.") from None
+    if array.size != before.size:
+        raise BiellaError(f"`{path}` has {before.size} values of shape {shape}, got {array.size}.")
+    if not np.isfinite(array).all() and np.isfinite(before).all():
+        raise BiellaError(f"`{path}` must be finite, got {value!r}.")
+    return array.ravel()
+
+
 def read_sections(data: bytes) -> dict[str, bytes]:
     """Split a plan file into its sections."""
+    sections = {tag: raw for tag, _, raw in _directory(data)}
+    if "META" not in sections:
+        raise PlanError("it has no description.")
+    return sections
+
+
+def _directory(data: bytes) -> Iterator[tuple[str, int, bytes]]:
+    """Yield the tag, the size of an element and the bytes of each section."""
     if len(data) < _HEAD.size or data[:8] != MAGIC:
         raise PlanError("it does not start as a plan does.")
     _, version, count, _, size = _HEAD.unpack_from(data)
@@ -272,15 +313,11 @@ def read_sections(data: bytes) -> dict[str, bytes]:
         raise PlanError(f"it has format {version}, this biella reads format {VERSION}.")
     if size != len(data) or count > (len(data) - _HEAD.size) // _SECTION.size:
         raise PlanError(f"it should have {size} bytes and has {len(data)}: truncated?")
-    sections = {}
     for n in range(count):
         tag, element, offset, length = _SECTION.unpack_from(data, _HEAD.size + n * _SECTION.size)
         if offset + element * length > len(data):
             raise PlanError("a section ends outside the file.")
-        sections[tag.decode("ascii", "replace")] = data[offset : offset + element * length]
-    if "META" not in sections:
-        raise PlanError("it has no description.")
-    return sections
+        yield tag.decode("ascii", "replace"), element, data[offset : offset + element * length]
 
 
 def fnv1a(data: bytes) -> int:

@@ -9,7 +9,7 @@
 
 #include "scheduler/engine.h"
 
-enum { LARGEST_STAGES = 7, LARGEST_ITERATIONS = 12 };
+enum { LARGEST_STAGES = 7, SOLVER_ITERATIONS = 12 };
 
 typedef struct {
     int stages;
@@ -120,7 +120,7 @@ static int integrate_implicit(bl_engine *e, double t, double h) {
     for (int attempt = 0; attempt < 2; attempt++) {
         double before = 0.0;
         memcpy(x, x0, (size_t)n * sizeof(double));
-        for (int iteration = 0; iteration < LARGEST_ITERATIONS; iteration++) {
+        for (int iteration = 0; iteration < SOLVER_ITERATIONS; iteration++) {
             int status = evaluate_at(e, t1);
             if (status != BL_OK) return status;
             if (pivots[n] != theta_h || attempt == 1) {

@@ -169,6 +169,37 @@ class System(JointMethods, ForceMethods):
             spectral_radius=spectral_radius,
         )
 
+    def export_fmu(
+        self,
+        path: str | Path,
+        *,
+        inputs: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        parameters: Sequence[str] | Mapping[str, Any] | None = None,
+        platforms: Sequence[str] | None = None,
+        sources: bool = True,
+        step: float = 1e-3,
+        solver: str = "rk4",
+    ) -> Path:
+        """Write the mechanism alone as an FMI 2.0 co-simulation FMU.
+
+        If not told otherwise, constant forces and torques are its inputs, coordinates and poses its
+        outputs, and every number is a parameter. See `biella.fmu.mechanism.export_system`.
+        """
+        from ...fmu.mechanism import export_system
+
+        return export_system(
+            self,
+            path,
+            inputs=inputs,
+            outputs=outputs,
+            parameters=parameters,
+            platforms=platforms,
+            sources=sources,
+            step=step,
+            solver=solver,
+        )
+
     def draw(
         self,
         path: str | Path | None = None,

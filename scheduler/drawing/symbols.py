@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import TextToPath
+from PIL import ImageFont
 
 Shape = Literal["box", "source", "sink", "triangle", "circle", "bar", "inport", "outport"]
 Anchor = Literal["left", "center", "right"]
@@ -143,9 +144,17 @@ class Facts:
 @cache
 def measure(text: str, size: float, bold: bool = False) -> float:
     """Return the width of a text in points."""
-    font = FontProperties(family=FONT, size=size, weight="bold" if bold else "normal")
-    width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
-    return float(width)
+    return load_font(100, bold).getlength(text) * size / 100
+
+
+@cache
+def load_font(pixels: int, bold: bool = False) -> ImageFont.FreeTypeFont:
+    """Return `FONT`, from the files of matplotlib, which is not imported: that takes long."""
+    spec = importlib.util.find_spec("matplotlib")
+    assert spec is not None and spec.submodule_search_locations
+    folder = Path(spec.submodule_search_locations[0], "mpl-data", "fonts", "ttf")
+    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
+    return ImageFont.truetype(folder / name, pixels, layout_engine=ImageFont.Layout.BASIC)
 
 
 def look_of_block(facts: Facts) -> Look:

@@ -53,7 +53,8 @@ def _parser() -> argparse.ArgumentParser:
             epilog=f"example: {example}",
         )
         added.set_defaults(command=function)
-        added.add_argument("file", type=Path, help="a Python file that defines diagram()")
+        defines = "diagram() or system()" if name == "export" else "diagram()"
+        added.add_argument("file", type=Path, help=f"a Python file that defines {defines}")
         return added
 
     run = command(
@@ -100,14 +101,35 @@ def _parser() -> argparse.ArgumentParser:
     export = command(
         "export",
         _export,
-        "export a diagram as an FMI 2.0 co-simulation FMU",
+        "export a diagram or a mechanism as an FMI 2.0 co-simulation FMU",
         "biella export examples/01_first_loop.py -o loop.fmu --input ref",
     )
     export.add_argument("-o", "--output", type=Path, help="FMU file (default: file.fmu)")
     export.add_argument(
         "--input", action="append", default=[], help="source block that becomes an input"
     )
-    export.add_argument("--output-signal", action="append", default=[], help="one more output")
+    export.add_argument(
+        "--output-signal", action="append", default=[], metavar="PATH", help="one more output"
+    )
+    export.add_argument(
+        "--parameter",
+        action="append",
+        metavar="PATH[=VALUE]",
+        help="show this parameter only, or those of this pattern; may be repeated (default: all)",
+    )
+    export.add_argument(
+        "--platforms",
+        type=lambda text: [name.strip() for name in text.split(",") if name.strip()],
+        metavar="NAMES",
+        help="of linux64,win64,darwin64, compiled by ziglang (default: this one, as it runs here)",
+    )
+    export.add_argument(
+        "--sources",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="put the C sources into the FMU (default: yes)",
+    )
+    export.add_argument("--step", type=float, help="base step in s, for a file with system()")
     formulations = commands.add_parser(
         "formulations",
         help="compare the formulations of multibody dynamics on a mechanism",
@@ -130,6 +152,38 @@ def load_diagram(path: Path) -> Any:
     """Return what ``diagram()`` of a Python file gives."""
     from .scheduler.diagram import Diagram
 
+    make = getattr(_load_module(path), "diagram", None)
+    if make is None:
+        raise BiellaError(
+            f"`{path}` does not define diagram(): write a function of that name that returns a "
+            f"Diagram."
+        )
+    return _made("diagram", make, Diagram, path)
+
+
+def load_model(path: Path) -> Any:
+    """Return what ``diagram()`` of a Python file gives, else its ``system()``."""
+    from .blocks.multibody import System
+    from .scheduler.diagram import Diagram
+
+    module = _load_module(path)
+    for name, wanted in (("diagram", Diagram), ("system", System)):
+        if hasattr(module, name):
+            return _made(name, getattr(module, name), wanted, path)
+    raise BiellaError(
+        f"`{path}` defines neither diagram() nor system(): write a function of one of these names "
+        f"that returns a Diagram or a System."
+    )
+
+
+def _made(name: str, make: Any, wanted: type, path: Path) -> Any:
+    made = make() if callable(make) else make
+    if not isinstance(made, wanted):
+        raise BiellaError(f"{name}() of `{path}` returned {made!r}, not a {wanted.__name__}.")
+    return made
+
+
+def _load_module(path: Path) -> Any:
     if not path.is_file():
         raise BiellaError(f"there is no file `{path}`.")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -143,16 +197,7 @@ def load_diagram(path: Path) -> Any:
         raise BiellaError(f"`{path}`, line {error.lineno}: {error.msg}.") from error
     finally:
         sys.path.pop(0)
-    make = getattr(module, "diagram", None)
-    if make is None:
-        raise BiellaError(
-            f"`{path}` does not define diagram(): write a function of that name that returns a "
-            f"Diagram."
-        )
-    diagram = make() if callable(make) else make
-    if not isinstance(diagram, Diagram):
-        raise BiellaError(f"diagram() of `{path}` returned {diagram!r}, not a Diagram.")
-    return diagram
+    return module
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -206,10 +251,34 @@ def _draw(options: argparse.Namespace) -> None:
 
 
 def _export(options: argparse.Namespace) -> None:
+    from .fmu.platforms import list_uncompiled
+    from .scheduler.diagram import Diagram
+
     target = options.output or options.file.with_suffix(".fmu")
-    load_diagram(options.file).export_fmu(
-        target, inputs=options.input, outputs=options.output_signal
-    )
+    model = load_model(options.file)
+    chosen: dict[str, Any] = {
+        "inputs": options.input or None,
+        "outputs": options.output_signal or None,
+        "parameters": None,
+        "platforms": options.platforms,
+        "sources": options.sources,
+    }
+    if options.parameter is not None:
+        pairs = (
+            _assignment(p, "--parameter") if "=" in p else (p, None) for p in options.parameter
+        )
+        chosen["parameters"] = dict(pairs)
+    if options.step is not None:
+        if isinstance(model, Diagram):
+            raise BiellaError(
+                "--step is for a file with system(); a diagram has a step of its own."
+            )
+        chosen["step"] = options.step
+    for name in list_uncompiled(options.platforms or ()):
+        _complain(f"compiling the engine for {name}; this takes a minute, once")
+    model.export_fmu(target, **chosen)
+    if isinstance(model, Diagram) and not model.outports and not options.output_signal:
+        _complain("this FMU has no outputs: declare them with d.output(…), or --output-signal")
     print(f"wrote {target}")
 
 
@@ -227,14 +296,14 @@ def _formulations(options: argparse.Namespace) -> None:
     Console().print(found.table())
 
 
-def _assignment(text: str) -> tuple[str, Any]:
+def _assignment(text: str, option: str = "--set") -> tuple[str, Any]:
     path, separator, value = text.partition("=")
     if not separator or not path.strip():
-        raise BiellaError(f"--set wants PATH=VALUE, such as pid.kp=3, got `{text}`.")
+        raise BiellaError(f"{option} wants PATH=VALUE, such as pid.kp=3, got `{text}`.")
     try:
         return path.strip(), ast.literal_eval(value.strip())
     except (ValueError, SyntaxError):
-        raise BiellaError(f"--set {path}: `{value}` is no number or list of numbers.") from None
+        raise BiellaError(f"{option} {path}: `{value}` is no number or list of numbers.") from None
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

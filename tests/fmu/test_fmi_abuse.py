@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import pytest
 
-from biella import Diagram
+from biella import Diagram, Plan
 from biella.blocks import Compare, Convert, Gain, Integrator, Logic, Noise, Stop, UnitDelay
 from biella.fmu.description import list_variables, plan_guid
 
@@ -61,12 +61,11 @@ class Unpacked:
     """An exported FMU in a folder."""
 
     def __init__(self, folder: Path, diagram: Diagram) -> None:
-        plan = diagram.compile()
-        self.guid = plan_guid(plan)
-        self.references = {v.name: v.reference for v in list_variables(plan)}
+        self.references = {v.name: v.reference for v in list_variables(diagram.compile())}
         path = diagram.export_fmu(folder.with_suffix(".fmu"))
         with zipfile.ZipFile(path) as archive:
             archive.extractall(folder)
+        self.guid = plan_guid(Plan.load(folder / "resources" / "plan.bin"))
         self.folder = folder
         self.library = next((folder / "binaries").rglob("*.*"))
         self.location = (folder / "resources").as_uri()

@@ -261,7 +261,7 @@ def test_python_blocks_cannot_leave_and_are_named(tmp_path):
     d = Diagram("mixed")
     one = d.add(Constant(1.0))
     d.connect(one, d.add(twice(), name="helper"))
-    with pytest.raises(DiagramError, match=r"written in it: `helper`.*Expression"):
+    with pytest.raises(DiagramError, match=r"`helper` \(.*written in Python.*Expression"):
         d.export_fmu(tmp_path / "mixed.fmu")
     assert list(tmp_path.iterdir()) == []
 

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from biella import Diagram, DiagramError, Subsystem
 from biella.blocks import Constant, Gain, Integrator, Port, PythonBlock, Sum, UnitDelay
-from biella.scheduler.draw import describe_rate, draw, finish
+from biella.scheduler.draw import draw
 from biella.scheduler.drawing.arrange import arrange
 from biella.scheduler.drawing.layering import Cell, Link, assign_columns, rank_cells
+from biella.scheduler.drawing.paint import describe_rate, finish
 from biella.scheduler.drawing.picture import Box, Picture
 from biella.scheduler.drawing.wiring import Piece, route_channel
 

@@ -1,0 +1,111 @@
+"""A controlled slider-crank, and what the in-process engine does with it."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import fmpy
+import pytest
+
+from biella import Diagram
+from biella.blocks import Constant, Gain, Integrator, Saturation, Sum, UnitDelay
+from biella.blocks.multibody.mechanisms import slider_crank
+
+OUTPUTS = ["speed", "torque", "place[0]", "place[1]", "place[2]"]
+STEPS, TICKS = 200, 10
+
+
+def make_crank(gain: float = 4.0) -> Diagram:
+    """A planar slider-crank under a sampled controller with integral action and a delay.
+
+    Its outputs are continuous, sampled, and a vector.
+    """
+    d = Diagram("controlled crank", step=1e-3)
+    plant = slider_crank(planar=True).block(["motor.torque"], ["main.speed", "slider.position"])
+    d.add(plant, name="plant")
+    ref = d.add(Constant(2.0, unit="rad/s"), name="ref")
+    error = d.add(Sum("+-"), name="error")
+    p = d.add(Gain(gain, unit="N.m", period=5e-3), name="p")
+    integral = d.add(Integrator(), name="integral")
+    i = d.add(Gain(9.0, unit="N.m", period=5e-3), name="i")
+    total = d.add(Sum("++"), name="total")
+    hold = d.add(UnitDelay(period=5e-3), name="hold")
+    limit = d.add(Saturation(-30.0, 30.0), name="limit")
+    d.connect(ref, error["u1"])
+    d.connect(plant["main.speed"], error["u2"])
+    d.connect(error, p, integral)
+    d.connect(integral, i)
+    d.connect(p, total["u1"])
+    d.connect(i, total["u2"])
+    d.connect(total, hold)
+    d.connect(hold, limit)
+    d.connect(limit, plant["motor.torque"])
+    d.output("speed", plant["main.speed"])
+    d.output("torque", limit)
+    d.output("place", plant["slider.position"])
+    return d
+
+
+def reference(step: int, shift: int = 0) -> float:
+    """An input that needs no rounding, so that a driver in C has the same."""
+    return 0.25 * ((7 * step + shift) % 23) - 2.0
+
+
+def run_engine(
+    steps: int = STEPS, ticks: int = TICKS, *, shift: int = 0, gain: float = 4.0
+) -> list[list[float]]:
+    """Set, step and get through the engine in this process."""
+    rows = []
+    with make_crank(gain).compile(inputs=["ref"]).start() as engine:
+        for n in range(steps):
+            engine.set("ref", reference(n, shift))
+            engine.run(ticks)
+            rows.append([engine.get("speed"), engine.get("torque"), *engine.get("place")])
+    return rows
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An FMU, and its folder once unpacked."""
+
+    path: Path
+    folder: Path
+
+    @property
+    def description(self) -> fmpy.model_description.ModelDescription:
+        return fmpy.read_model_description(str(self.path))
+
+    @property
+    def references(self) -> dict[str, int]:
+        return {v.name: v.valueReference for v in self.description.modelVariables}
+
+    @property
+    def library(self) -> Path:
+        identifier = self.description.coSimulation.modelIdentifier
+        return self.folder / "binaries" / "linux64" / f"{identifier}.so"
+
+
+@pytest.fixture(scope="session")
+def unpack(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Exported]:
+    def unpacked(path: Path) -> Exported:
+        folder = tmp_path_factory.mktemp("unpacked")
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+        return Exported(path, folder)
+
+    return unpacked
+
+
+@pytest.fixture(scope="session")
+def crank(tmp_path_factory: pytest.TempPathFactory, unpack: Callable[[Path], Exported]) -> Exported:
+    path = tmp_path_factory.mktemp("crank") / "crank.fmu"
+    return unpack(make_crank().export_fmu(path, inputs=["ref"]))
+
+
+@pytest.fixture(scope="session")
+def expected() -> list[list[float]]:
+    """What the engine in this process gives."""
+    return run_engine()

@@ -28,6 +28,9 @@ class AbstractBlock:
         ``(output, input)`` of names that do.
     """
 
+    can_roll_back: bool = True
+    """Whether a step that was taken can be taken back: not so for an FMU that cannot save."""
+
     def __init__(
         self,
         *,

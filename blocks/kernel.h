@@ -9,7 +9,8 @@
  *   advance     step an own solver from t to t + dt
  *   project     put x back on its constraints after an accepted step
  *
- * A kernel keeps nothing between calls except through x and z. Sizes are checked once, by `check`,
+ * A kernel keeps nothing between calls except through x and z; one that runs what lives outside the engine (an FMU)
+ * keeps it in `foreign`, and says how to save, restore and close that. Sizes are checked once, by `check`,
  * when a plan is loaded: after that a kernel may trust every pointer and every width it sees.
  * Values in z may come from a serialised state, so an index kept there is clamped before use.
  */
@@ -56,6 +57,7 @@ struct bl_block {
     int32_t index;           /* position in the plan */
     double dt;               /* this block's sample time, or the base step if it is continuous */
     const bl_host_call *host;
+    void *foreign;           /* what the host has attached; NULL until then, and in all other blocks */
 };
 
 typedef int (*bl_operation)(bl_block *b, double t);
@@ -66,7 +68,15 @@ typedef struct {
     bl_operation init, output, derivative, update;
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
+    /* Of blocks with state outside the engine only. A state is kept in one of BL_SLOTS slots, which are there from the
+       start, so that a step can be taken back without allocating anything. */
+    int (*save)(bl_block *b, int slot);
+    int (*restore)(bl_block *b, int slot);
+    void (*close)(bl_block *b);                /* ends what is attached: the engine is closing */
+    const char *(*explain)(const bl_block *b); /* why the last operation failed */
 } bl_kernel;
+
+enum { BL_SLOTS = 4 };
 
 /* Each file of kernels ends with such a table, closed by an entry without a name;
    scheduler/registry.c lists the tables. */
@@ -88,5 +98,6 @@ extern const bl_kernel bl_kernels_sinks[];
 extern const bl_kernel bl_kernels_pendulum[];
 extern const bl_kernel bl_kernels_multibody[];
 extern const bl_kernel bl_kernels_python[];
+extern const bl_kernel bl_kernels_fmu[];
 
 #endif

@@ -57,6 +57,11 @@ def export_fmu(
     from .. import __version__
 
     plan = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
+    if plan.foreign:
+        raise DiagramError(
+            f"an FMU cannot hold foreign FMUs, but the diagram has {plan.name_foreign()}. Leave "
+            f"them outside and connect them to the exported FMU in the tool that runs both."
+        )
     if plan.python_blocks:
         names = ", ".join(f"`{plan.blocks[n].path}`" for n in plan.python_blocks)
         raise DiagramError(

@@ -61,7 +61,9 @@ class Compiler:
             return ["-shared"]
         # Two FMUs in one process each carry an engine: a library must call its own functions.
         symbolic = [] if self.platform == "darwin" else ["-Wl,-Bsymbolic"]
-        return ["-shared", *symbolic, "-lm", "-pthread"]
+        # dlopen is in a library of its own where glibc is older than 2.34.
+        loader = ["-ldl"] if self.platform == "linux" else []
+        return ["-shared", *symbolic, "-lm", "-pthread", *loader]
 
 
 def library_name(platform: str = sys.platform) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..blocks.block import NativeBlock, size_of
+from ..blocks.foreign import ForeignBlock
 from ..blocks.ports import Widths
 from ..blocks.python import PythonBlock
 from ..errors import DiagramError
@@ -109,7 +110,12 @@ class Encoder:
             for n, item in enumerate(self.flat.blocks)
             if isinstance(item.block, PythonBlock)
         }
-        return Plan(write_sections(sections), python_blocks)
+        foreign = {
+            n: item.block
+            for n, item in enumerate(self.flat.blocks)
+            if isinstance(item.block, ForeignBlock)
+        }
+        return Plan(write_sections(sections), python_blocks, foreign)
 
     def _lay_out(self) -> None:
         """Decide where every value lies."""

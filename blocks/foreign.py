@@ -6,6 +6,10 @@ from abc import abstractmethod
 from typing import Any, Protocol
 
 
+class EndOfRun(Exception):
+    """Raised by a session whose block ends the run, which is no failure; its text says why."""
+
+
 class Attachment(Protocol):
     """What one run has open for one foreign block."""
 

@@ -242,7 +242,7 @@ atexit.register(Folder.remove_all)
 def _extract(archive: Archive, target: Path) -> None:
     """Unpack what a run needs: the description, the resources, the binaries of this platform."""
     left = LARGEST_SIZE
-    wanted = ("modelDescription.xml", "resources/", f"binaries/{platform_folder()}/")
+    wanted = ("modelDescription.xml", "resources/", *_binary_folders())
     with _opened(archive.path) as file:
         for name, info in _check_members(archive.path, file).items():
             if not name.startswith(wanted):
@@ -254,6 +254,15 @@ def _extract(archive: Archive, target: Path) -> None:
             if name.startswith("binaries/"):
                 path.chmod(0o700)
     (target / "resources").mkdir(exist_ok=True)
+
+
+def _binary_folders() -> list[str]:
+    """Where binaries for this platform lie in FMI 2.0, and in FMI 3.0."""
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(
+        platform.machine().lower(), platform.machine().lower()
+    )
+    system = {"linux": "linux", "win32": "windows", "darwin": "darwin"}.get(sys.platform, "")
+    return [f"binaries/{platform_folder()}/", f"binaries/{machine}-{system}/"]
 
 
 def _copy(source: IO[bytes], out: IO[bytes], limit: int, path: Path) -> int:

@@ -133,7 +133,11 @@ def _read_description(archive: Archive, validate: bool) -> Description:
     except Exception as error:
         raise FmuError(f"the description in `{archive.path}` cannot be read: {error}") from error
     units = {u.name: _unit(u) for u in model.unitDefinitions}
-    scalars = {v.name: _scalar(v, units) for v in model.modelVariables if v.type in _TYPES}
+    scalars = {
+        v.name: _scalar(v, units)
+        for v in model.modelVariables
+        if v.type in _TYPES and not v.dimensions
+    }
     dependencies = {
         unknown.variable.name: None
         if unknown.dependencies is None

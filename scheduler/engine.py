@@ -14,7 +14,7 @@ from typing import Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..blocks.foreign import Attachment, ForeignBlock, Session
+from ..blocks.foreign import Attachment, EndOfRun, ForeignBlock, Session
 from ..blocks.python import PythonBlock
 from ..errors import BiellaError, BlockError, PlanError, name_list, suggest
 from .build import library_name
@@ -129,6 +129,7 @@ class Instance:
         )
         self._exception: BaseException | None = None
         self._failed_inputs = ""
+        self._end = ""
         self.foreign: dict[int, Attachment] = {}
         try:
             for number, block in plan.foreign.items():
@@ -266,7 +267,7 @@ class Instance:
         note = self._note(number)
         path = self.plan.blocks[number].path
         if number in self.plan.foreign:
-            note = self._message()
+            note = self._end or self._message()
         return f"by `{path}` at t = {self.time:.9g} s" + (f": {note}" if note else "")
 
     def save(self) -> bytes:
@@ -386,6 +387,9 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
                 operations[number][op](t, dt)
             else:
                 operations[number][op](t)
+        except EndOfRun as end:
+            instance._end = str(end)
+            return STOP
         except BaseException as error:
             instance._exception = error
             instance._failed_inputs = instance._show_inputs(number)

@@ -27,17 +27,19 @@ typedef enum { HOST_NONE, HOST_INITIALISING, HOST_STEPPING, HOST_BROKEN, HOST_DE
 
 /* Values of one FMI type that are set or read in one call. */
 typedef struct {
-    int32_t count;
-    fmi2ValueReference *references;
-    double **places; /* in the engine */
+    int32_t type, count;
+    int known;       /* whether the FMU has these values: what is set twice is skipped */
     int in_a_row;    /* whether the places lie side by side */
+    double **places; /* in the engine */
     double *reals;
     int *integers;   /* or booleans */
-    int known;       /* whether the FMU has these values: what is set twice is skipped */
+    fmi2ValueReference *references;
+    void *memory;    /* of the arrays */
 } bl_fmu_group;
 
 typedef struct {
-    bl_fmu_group of[HOST_TYPES];
+    int32_t group_count; /* types that occur */
+    bl_fmu_group groups[HOST_TYPES];
 } bl_fmu_values;
 
 typedef struct {
@@ -46,20 +48,21 @@ typedef struct {
 } bl_fmu_slot;
 
 typedef struct {
-    void *library;
-    bl_fmu_calls call;
-    fmi2CallbackFunctions callbacks;
+    /* What a step touches comes first, close together. */
     fmi2Component component;
     bl_host_mode mode;
     int32_t flags, substeps;
+    bl_fmu_values direct, delayed, outputs; /* direct: inputs that reach an output at once; delayed: the others */
+    bl_fmu_calls call;
+    double *tuned;                          /* what the tunable parameters were last set to */
+    void *library;
+    fmi2CallbackFunctions callbacks;
     char *file, *name, *guid, *resources;
     int64_t string_count, category_count;
     fmi2ValueReference *string_references;
     char **strings, **categories;
     double tolerance, stop_time;
     int logging;
-    bl_fmu_values direct, delayed, outputs; /* direct: inputs that reach an output at once; delayed: the others */
-    double *tuned;                         /* what the tunable parameters were last set to */
     bl_fmu_slot slots[BL_SLOTS + 1];       /* the last one is for serialising */
     bl_fmu_slot *kept;                     /* states behind tickets */
     int64_t kept_count;
@@ -155,42 +158,48 @@ static char *copy_text(const char *text) {
     return copy;
 }
 
-static int allocate_group(bl_fmu_group *g, int32_t count) {
-    const size_t n = count > 0 ? (size_t)count : 1;
-    g->references = calloc(n, sizeof *g->references);
-    g->places = calloc(n, sizeof *g->places);
-    g->reals = calloc(n, sizeof *g->reals);
-    g->integers = calloc(n, sizeof *g->integers);
-    return g->references && g->places && g->reals && g->integers;
+static int allocate_group(bl_fmu_group *g, int32_t type, int32_t count) {
+    const size_t n = (size_t)count;
+    g->memory = calloc(n, sizeof *g->places + sizeof *g->reals + sizeof *g->integers + sizeof *g->references);
+    if (!g->memory) return 0;
+    g->type = type;
+    g->places = g->memory;
+    g->reals = (double *)(g->places + n);
+    g->integers = (int *)(g->reals + n);
+    g->references = (fmi2ValueReference *)(g->integers + n);
+    return 1;
 }
 
 static void free_values(bl_fmu_values *values) {
-    for (int type = 0; type < HOST_TYPES; type++) {
-        bl_fmu_group *g = &values->of[type];
-        free(g->references);
-        free(g->places);
-        free(g->reals);
-        free(g->integers);
-    }
+    for (int32_t k = 0; k < values->group_count; k++) free(values->groups[k].memory);
+}
+
+typedef enum { HOST_DIRECT, HOST_DELAYED, HOST_ANY } bl_host_part;
+
+static int is_part(const int32_t *record, bl_host_part part) {
+    return part == HOST_ANY || (record[2] != 0) == (part == HOST_DIRECT);
 }
 
 /* Sorts the values of ports by type; of inputs those that are direct, or those that are not. */
-typedef enum { HOST_DIRECT, HOST_DELAYED, HOST_ANY } bl_host_part;
-static int gather_ports(bl_fmu_values *values, const int32_t *record, int32_t fields, bl_host_part part,
+static int gather_ports(bl_fmu_values *values, const int32_t *records, int32_t fields, bl_host_part part,
                         const double *const *ports, const int32_t *widths, int32_t port_count) {
     int32_t total = 0;
     for (int32_t p = 0; p < port_count; p++) total += widths[p];
-    for (int type = 0; type < HOST_TYPES; type++)
-        if (!allocate_group(&values->of[type], total)) return 0;
-    for (int32_t p = 0; p < port_count; p++)
-        for (int32_t k = 0; k < widths[p]; k++, record += fields) {
-            if (part != HOST_ANY && (record[2] != 0) != (part == HOST_DIRECT)) continue;
-            bl_fmu_group *g = &values->of[record[1]];
-            g->references[g->count] = (fmi2ValueReference)record[0];
-            g->places[g->count++] = (double *)(uintptr_t)(ports[p] + k);
-        }
-    for (int type = 0; type < HOST_TYPES; type++) {
-        bl_fmu_group *g = &values->of[type];
+    for (int32_t type = 0; type < HOST_TYPES; type++) {
+        int32_t count = 0;
+        for (int32_t k = 0; k < total; k++)
+            count += records[k * fields + 1] == type && is_part(records + k * fields, part);
+        if (count == 0) continue;
+        bl_fmu_group *g = &values->groups[values->group_count];
+        if (!allocate_group(g, type, count)) return 0;
+        values->group_count++;
+        const int32_t *record = records;
+        for (int32_t p = 0; p < port_count; p++)
+            for (int32_t k = 0; k < widths[p]; k++, record += fields) {
+                if (record[1] != type || !is_part(record, part)) continue;
+                g->references[g->count] = (fmi2ValueReference)record[0];
+                g->places[g->count++] = (double *)(uintptr_t)(ports[p] + k);
+            }
         g->in_a_row = 1;
         for (int32_t k = 1; k < g->count; k++) g->in_a_row &= g->places[k] == g->places[0] + k;
     }
@@ -324,7 +333,7 @@ int bl_attach_fmu(bl_engine *e, int32_t block, const bl_fmu_source *source) {
 /* ---- values */
 
 static void forget_values(bl_fmu_values *values) {
-    for (int type = 0; type < HOST_TYPES; type++) values->of[type].known = 0;
+    for (int32_t k = 0; k < values->group_count; k++) values->groups[k].known = 0;
 }
 
 static int whole_number(double value) {
@@ -334,12 +343,6 @@ static int whole_number(double value) {
 
 /* Fetches the values of a group from the engine; returns whether the FMU does not have them yet. */
 static int fetch_reals(bl_fmu_group *g) {
-    const size_t size = (size_t)g->count * sizeof(double);
-    if (g->in_a_row) {
-        if (g->known && memcmp(g->reals, g->places[0], size) == 0) return 0;
-        memcpy(g->reals, g->places[0], size);
-        return 1;
-    }
     int changed = !g->known;
     for (int32_t k = 0; k < g->count; k++) {
         const double value = *g->places[k];
@@ -360,47 +363,44 @@ static int fetch_integers(bl_fmu_group *g, int as_boolean) {
 }
 
 static int set_values(bl_fmu_host *f, bl_fmu_values *values, double t) {
-    fmi2Status status = fmi2OK;
-    bl_fmu_group *g = &values->of[HOST_REAL];
-    if (g->count > 0 && fetch_reals(g)) {
-        status = f->call.SetReal(f->component, g->references, (size_t)g->count, g->reals);
-        if (status > fmi2Warning) return judge(f, status, "fmi2SetReal", t);
-        g->known = 1;
-    }
-    g = &values->of[HOST_INTEGER];
-    if (g->count > 0 && fetch_integers(g, 0)) {
-        status = f->call.SetInteger(f->component, g->references, (size_t)g->count, g->integers);
-        if (status > fmi2Warning) return judge(f, status, "fmi2SetInteger", t);
-        g->known = 1;
-    }
-    g = &values->of[HOST_BOOLEAN];
-    if (g->count > 0 && fetch_integers(g, 1)) {
-        status = f->call.SetBoolean(f->component, g->references, (size_t)g->count, g->integers);
-        if (status > fmi2Warning) return judge(f, status, "fmi2SetBoolean", t);
+    static const char *const NAMES[] = {"fmi2SetReal", "fmi2SetInteger", "fmi2SetBoolean"};
+    for (bl_fmu_group *g = values->groups, *end = g + values->group_count; g != end; g++) {
+        if (!(g->type == HOST_REAL ? fetch_reals(g) : fetch_integers(g, g->type == HOST_BOOLEAN))) continue;
+        const size_t count = (size_t)g->count;
+        const fmi2Status status =
+            g->type == HOST_REAL      ? f->call.SetReal(f->component, g->references, count, g->reals)
+            : g->type == HOST_INTEGER ? f->call.SetInteger(f->component, g->references, count, g->integers)
+                                      : f->call.SetBoolean(f->component, g->references, count, g->integers);
+        if (status > fmi2Warning) return judge(f, status, NAMES[g->type], t);
         g->known = 1;
     }
     return BL_OK;
 }
 
+static int get_reals(bl_fmu_host *f, bl_fmu_group *g, double t) {
+    double *into = g->in_a_row ? g->places[0] : g->reals;
+    const fmi2Status status = f->call.GetReal(f->component, g->references, (size_t)g->count, into);
+    if (status > fmi2Warning) return judge(f, status, "fmi2GetReal", t);
+    if (!g->in_a_row)
+        for (int32_t k = 0; k < g->count; k++) *g->places[k] = g->reals[k];
+    return BL_OK;
+}
+
+static int get_integers(bl_fmu_host *f, bl_fmu_group *g, double t) {
+    const int boolean = g->type == HOST_BOOLEAN;
+    const fmi2Status status =
+        boolean ? f->call.GetBoolean(f->component, g->references, (size_t)g->count, g->integers)
+                : f->call.GetInteger(f->component, g->references, (size_t)g->count, g->integers);
+    if (status > fmi2Warning) return judge(f, status, boolean ? "fmi2GetBoolean" : "fmi2GetInteger", t);
+    for (int32_t k = 0; k < g->count; k++)
+        *g->places[k] = boolean ? (g->integers[k] ? 1.0 : 0.0) : (double)g->integers[k];
+    return BL_OK;
+}
+
 static int get_outputs(bl_fmu_host *f, double t) {
-    fmi2Status status = fmi2OK;
-    bl_fmu_group *g = &f->outputs.of[HOST_REAL];
-    if (g->count > 0) {
-        double *into = g->in_a_row ? g->places[0] : g->reals;
-        status = f->call.GetReal(f->component, g->references, (size_t)g->count, into);
-        if (status > fmi2Warning) return judge(f, status, "fmi2GetReal", t);
-        if (!g->in_a_row)
-            for (int32_t k = 0; k < g->count; k++) *g->places[k] = g->reals[k];
-    }
-    for (int type = HOST_INTEGER; type <= HOST_BOOLEAN; type++) {
-        g = &f->outputs.of[type];
-        if (g->count == 0) continue;
-        const int boolean = type == HOST_BOOLEAN;
-        status = boolean ? f->call.GetBoolean(f->component, g->references, (size_t)g->count, g->integers)
-                         : f->call.GetInteger(f->component, g->references, (size_t)g->count, g->integers);
-        if (status > fmi2Warning) return judge(f, status, boolean ? "fmi2GetBoolean" : "fmi2GetInteger", t);
-        for (int32_t k = 0; k < g->count; k++)
-            *g->places[k] = boolean ? (g->integers[k] ? 1.0 : 0.0) : (double)g->integers[k];
+    for (bl_fmu_group *g = f->outputs.groups, *end = g + f->outputs.group_count; g != end; g++) {
+        const int status = g->type == HOST_REAL ? get_reals(f, g, t) : get_integers(f, g, t);
+        if (status != BL_OK) return status;
     }
     return BL_OK;
 }

@@ -41,8 +41,9 @@ static void find_due(bl_engine *e) {
 
 static bool is_hit(const bl_engine *e, int32_t r) {
     if (r < 2) return r == BL_RATE_CONTINUOUS;
-    return e->due[r] && e->tick >= e->rates[r].offset &&
-           (e->tick - e->rates[r].offset) % e->rates[r].period == 0;
+    const bl_rate *rate = &e->rates[r];
+    return e->due[r] && (rate->period == 1 ||
+                         (e->tick >= rate->offset && (e->tick - rate->offset) % rate->period == 0));
 }
 
 static int run_calls(bl_engine *e, const bl_call *call, int64_t count, double t) {

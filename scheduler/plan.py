@@ -207,9 +207,13 @@ class Plan:
         from .engine import Instance
 
         instance = Instance(self)
-        for path, value in (parameters or {}).items():
-            instance.set(path, value)
-        instance.initialise()
+        try:
+            for path, value in (parameters or {}).items():
+                instance.set(path, value)
+            instance.initialise()
+        except BaseException:
+            instance.close()
+            raise
         return instance
 
     def name_foreign(self) -> str:

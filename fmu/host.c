@@ -479,7 +479,9 @@ static int host_init(bl_block *b, double t) {
     forget_values(&f->delayed);
     f->component = f->call.Instantiate(f->name, fmi2CoSimulation, f->guid, f->resources, &f->callbacks, fmi2False,
                                        f->logging ? fmi2True : fmi2False);
-    if (!f->component) return explain(f, "fmi2Instantiate gave no instance");
+    if (!f->component)
+        return explain(f, "fmi2Instantiate gave no instance%s",
+                       f->flags & HOST_NEEDS_TOOL ? " (it needs the tool that made it, says its description)" : "");
     int status = BL_OK;
     if (f->logging)
         status = judge(f, f->call.SetDebugLogging(f->component, fmi2True, (size_t)f->category_count,

@@ -10,7 +10,8 @@
    numbers are the parameters, and then what the FMU itself starts them from. fmu/importer.py writes the same. */
 enum { HOST_FLAGS, HOST_SUBSTEPS, HOST_PARAMETERS, HOST_TUNABLE, HOST_DIGEST, HOST_HEAD = HOST_DIGEST + 2 };
 enum { HOST_INPUT_FIELDS = 3, HOST_OUTPUT_FIELDS = 2, HOST_PARAMETER_FIELDS = 3 };
-enum { HOST_CAN_SAVE = 1, HOST_CAN_SERIALISE = 2, HOST_CAN_INTERPOLATE = 4, HOST_ALL_FLAGS = 7 };
+enum { HOST_CAN_SAVE = 1, HOST_CAN_SERIALISE = 2, HOST_CAN_INTERPOLATE = 4, HOST_NEEDS_TOOL = 8,
+       HOST_ALL_FLAGS = 15 };
 enum { HOST_REAL, HOST_INTEGER, HOST_BOOLEAN, HOST_TYPES };
 
 /* The functions of an FMU that we call, by FMI's own names. */

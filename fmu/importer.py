@@ -23,7 +23,7 @@ from .interface import (
     read_description,
 )
 
-_CAN_SAVE, _CAN_SERIALISE, _CAN_INTERPOLATE = 1, 2, 4
+_CAN_SAVE, _CAN_SERIALISE, _CAN_INTERPOLATE, _NEEDS_TOOL = 1, 2, 4, 8
 _BACKENDS = ("engine", "fmpy", "pyfmi")
 
 
@@ -152,11 +152,6 @@ def check_runnable(description: Description) -> None:
             f"{label} is for model exchange only: it has no solver, and the engine runs FMUs that "
             f"have one. Use backend='fmpy', which brings CVode."
         )
-    if description.model.coSimulation.needsExecutionTool:
-        raise FmuError(
-            f"{label} says that it needs the tool that made it (needsExecutionTool). If that is "
-            f"installed here, use backend='fmpy'."
-        )
     find_binary(description.archive, description.model.coSimulation.modelIdentifier)
 
 
@@ -199,7 +194,8 @@ class EngineFmu(NativeBlock, ForeignBlock):
         numbers = [
             _CAN_SAVE * self.can_roll_back
             + _CAN_SERIALISE * self.can_serialise
-            + _CAN_INTERPOLATE * bool(flags.canInterpolateInputs),
+            + _CAN_INTERPOLATE * bool(flags.canInterpolateInputs)
+            + _NEEDS_TOOL * bool(flags.needsExecutionTool),
             self.options.substeps,
             sum(len(group.scalars) for group in self.interface.parameters),
             self.interface.tunable,

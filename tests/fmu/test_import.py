@@ -557,10 +557,6 @@ def test_what_only_fmpy_runs_is_said(tmp_path):
     path = make_specimen(tmp_path / "e.fmu", xml=exchange)
     with pytest.raises(FmuError, match=r"e.fmu is for model exchange only.*backend='fmpy'"):
         Fmu(path)
-    tool = description('needsExecutionTool="true"')
-    path = make_specimen(tmp_path / "t.fmu", xml=tool)
-    with pytest.raises(FmuError, match="needsExecutionTool"):
-        Fmu(path)
 
 
 def test_integrators_beside_an_fmu_agree_with_a_closed_form(specimen):

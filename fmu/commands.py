@@ -63,7 +63,10 @@ def describe_fmu(path: Path, everything: bool = False) -> Lines:
         ("made at", model.generationDateAndTime),
         ("author", model.author),
         ("GUID", model.guid),
-        ("platforms", platforms + ("" if there else f" (this one, {platform_folder()}, is missing)")),
+        (
+            "platforms",
+            platforms + ("" if there else f" (this one, {platform_folder()}, is missing)"),
+        ),
         ("states", model.numberOfContinuousStates or None),
     ]
     if experiment is not None:
@@ -107,8 +110,12 @@ def _variable_tables(description: Description, everything: bool) -> list[Table]:
 
 def _cells(description: Description, scalar: Scalar) -> list[str]:
     needs = description.dependencies.get(scalar.name, frozenset())
-    depends = "" if scalar.causality != "output" else "all" if needs is None else name_list(
-        sorted(needs), 4
+    depends = (
+        ""
+        if scalar.causality != "output"
+        else "all"
+        if needs is None
+        else name_list(sorted(needs), 4)
     )
     return [
         scalar.name,

@@ -337,4 +337,3 @@ class AttachedFmu:
 def _texts(texts: Any) -> Any:
     encoded = [text.encode() for text in texts]
     return (c_char_p * len(encoded))(*encoded)
-

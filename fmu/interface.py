@@ -274,14 +274,15 @@ class Interface:
         return sum(len(g.scalars) for g in self.parameters if g.first.variability == "tunable")
 
     def ports(self, groups: Sequence[Group], input_values: Mapping[str, float]) -> list[Port]:
-        """Return ports for `groups`; an input's default is its start, if all elements agree."""
+        """Return ports for `groups`; an input's default is its start."""
         made = []
         for group in groups:
             first = group.first
             starts = [input_values.get(s.name, s.start) for s in group.scalars]
-            default = None
-            if first.causality == "input" and starts[0] is not None and len(set(starts)) == 1:
-                default = first.number(starts[0])
+            default: float | tuple[float, ...] | None = None
+            if first.causality == "input" and None not in starts:
+                numbers = tuple(first.number(start) for start in starts)
+                default = numbers if len(numbers) > 1 else numbers[0]
             made.append(
                 Port(group.name, len(group.scalars), first.unit, first.kind, default, first.doc)
             )
@@ -429,9 +430,7 @@ def _expand(
             values = np.asarray(value, dtype=float).ravel()
             if values.size != len(group.scalars):
                 raise FmuError(f"`{name}` has {len(group.scalars)} values, got {values.size}.")
-            found |= {
-                s.name: float(v) for s, v in zip(group.scalars, values, strict=True)
-            }
+            found |= {s.name: float(v) for s, v in zip(group.scalars, values, strict=True)}
         else:
             settable = [*by_name, *(n for n, s in scalars.items() if s.causality == "parameter")]
             raise FmuError(

@@ -33,7 +33,9 @@ from .interface import Description, Interface
 REQUEST = struct.Struct("<cddq")
 REPLY = struct.Struct("<bq")
 DONE, STOPPED, FAILED = 0, 1, -1
-_START_SECONDS = 60.0  # more than the timeout, for the interpreter to start and the FMU to be unpacked
+_START_SECONDS = (
+    60.0  # more than the timeout, for the interpreter to start and the FMU to be unpacked
+)
 
 
 class IsolatedFmu(AbstractCalledFmu):

@@ -36,7 +36,9 @@ class FmpyFmu(AbstractCalledFmu):
         model = description.model
         flags = model.coSimulation
         if flags is None and model.modelExchange is None:
-            raise FmuError(f"{self.foreign_name} is for scheduled execution, which nothing here runs.")
+            raise FmuError(
+                f"{self.foreign_name} is for scheduled execution, which nothing here runs."
+            )
         states = flags is not None and flags.canGetAndSetFMUstate and flags.canSerializeFMUstate
         self.can_roll_back = False
         self.can_serialise = bool(states and description.version == "2.0")
@@ -64,9 +66,7 @@ class FmpySession:
         self.parameters = _Table(
             interface.parameters, lambda group: group.first.name in interface.given, starts=True
         )
-        self.tunable = _Table(
-            [g for g in interface.parameters if g.first.variability == "tunable"]
-        )
+        self.tunable = _Table([g for g in interface.parameters if g.first.variability == "tunable"])
         self.solver: Any = None
         self.next_event: float | None = None
         self.initialising = False
@@ -79,22 +79,21 @@ class FmpySession:
         options = self.block.options
         self.messages.clear()
         self.fmu = self._try(
-            lambda: instantiate_fmu(
-                str(self.folder.path),
-                self.model,
-                debug_logging=options.logging,
-                logger=None if self._version("3") else self._note,
-            )
+            instantiate_fmu,
+            str(self.folder.path),
+            self.model,
+            debug_logging=options.logging,
+            logger=None if self._version("3") else self._note,
         )
         self.initialising = True
         tolerance = options.tolerance or None
         if self._version("2"):
-            self._try(lambda: self.fmu.setupExperiment(tolerance=tolerance, startTime=t))
+            self._try(self.fmu.setupExperiment, tolerance=tolerance, startTime=t)
         self._set_parameters()
         if self._version("2"):
             self._try(self.fmu.enterInitializationMode)
         elif self._version("3"):
-            self._try(lambda: self.fmu.enterInitializationMode(tolerance=tolerance, startTime=t))
+            self._try(self.fmu.enterInitializationMode, tolerance=tolerance, startTime=t)
         self.tuned = self.values.tunable
         self._first_time = t
 
@@ -105,7 +104,7 @@ class FmpySession:
             self._leave_initialisation()
         self._tune()
         if not self.block.description.model.coSimulation and not self.initialising:
-            self._try(lambda: self.fmu.setTime(t))
+            self._try(self.fmu.setTime, t)
         self._set(self.direct)
         values = self.outputs.read(self._try, self.fmu)
         self.values.set_outputs(values)
@@ -120,9 +119,7 @@ class FmpySession:
         for k in range(self.block.options.substeps):
             if self.model.coSimulation is not None:
                 self._try(
-                    lambda k=k: self.fmu.doStep(
-                        currentCommunicationPoint=t + k * h, communicationStepSize=h
-                    )
+                    self.fmu.doStep, currentCommunicationPoint=t + k * h, communicationStepSize=h
                 )
             else:
                 self._integrate(t + k * h, t + (k + 1) * h)
@@ -132,15 +129,15 @@ class FmpySession:
         if not self.portable:
             raise BiellaError(f"{self.block.foreign_name} cannot serialise its state.")
         state = self._try(self.fmu.getFMUstate)
-        data = bytes(self._try(lambda: self.fmu.serializeFMUstate(state)))
-        self._try(lambda: self.fmu.freeFMUstate(state))
+        data = bytes(self._try(self.fmu.serializeFMUstate, state))
+        self._try(self.fmu.freeFMUstate, state)
         return bytes([self.initialising]) + data
 
     def restore(self, state: bytes) -> None:
         """Go back to a saved state."""
-        handle = self._try(lambda: self.fmu.deSerializeFMUstate(state[1:]))
-        self._try(lambda: self.fmu.setFMUstate(handle))
-        self._try(lambda: self.fmu.freeFMUstate(handle))
+        handle = self._try(self.fmu.deSerializeFMUstate, state[1:])
+        self._try(self.fmu.setFMUstate, handle)
+        self._try(self.fmu.freeFMUstate, handle)
         self.initialising = bool(state[0])
 
     def close(self) -> None:
@@ -156,10 +153,10 @@ class FmpySession:
     def _leave_initialisation(self) -> None:
         exchange = self.model.coSimulation is None
         if self._version("1") and exchange:
-            self._try(lambda: self.fmu.setTime(self._first_time))
+            self._try(self.fmu.setTime, self._first_time)
             self._note_event(self._try(self.fmu.initialize)[-2:])
         elif self._version("1"):
-            self._try(lambda: self.fmu.initialize(tStart=self._first_time))
+            self._try(self.fmu.initialize, tStart=self._first_time)
         else:
             self._try(self.fmu.exitInitializationMode)
         self.initialising = False
@@ -176,41 +173,40 @@ class FmpySession:
         nominals = names.get(self.block.description.version[0], "getNominalsOfContinuousStates")
         slopes = "getContinuousStateDerivatives" if self._version("3") else "getDerivatives"
         return self._try(
-            lambda: CVodeSolver(
-                nx=self.model.numberOfContinuousStates,
-                nz=self.model.numberOfEventIndicators,
-                get_x=fmu.getContinuousStates,
-                set_x=fmu.setContinuousStates,
-                get_dx=getattr(fmu, slopes),
-                get_z=fmu.getEventIndicators,
-                get_nominals=getattr(fmu, nominals),
-                set_time=fmu.setTime,
-                input=_Held(),
-                startTime=t,
-                maxStep=float("inf"),
-                relativeTolerance=self.block.options.tolerance or _TOLERANCE,
-            )
+            CVodeSolver,
+            nx=self.model.numberOfContinuousStates,
+            nz=self.model.numberOfEventIndicators,
+            get_x=fmu.getContinuousStates,
+            set_x=fmu.setContinuousStates,
+            get_dx=getattr(fmu, slopes),
+            get_z=fmu.getEventIndicators,
+            get_nominals=getattr(fmu, nominals),
+            set_time=fmu.setTime,
+            input=_Held(),
+            startTime=t,
+            maxStep=float("inf"),
+            relativeTolerance=self.block.options.tolerance or _TOLERANCE,
         )
 
     def _integrate(self, t: float, end: float) -> None:
         """Go from `t` to `end`: inputs may jump at `t`, then from event to event."""
-        self._try(lambda: self.fmu.setTime(t))
+        self._try(self.fmu.setTime, t)
         if (self.values.inputs != self.held).any():
             self.held = self.values.inputs
             self._handle_event(enter=True)
-            self._try(lambda: self.solver.reset(t))
+            self._try(self.solver.reset, t)
         events = 0
         while end - t > 1e-12 * max(1.0, abs(end)):
             stop = end if self.next_event is None else min(end, max(self.next_event, t))
             timed = self.next_event is not None and stop >= self.next_event
             before, found = t, False
             if stop > t:
-                found, _, t = self._try(lambda a=t, b=stop: self.solver.step(a, b))
-            self._try(lambda now=t: self.fmu.setTime(now))
+                found, _, t = self._try(self.solver.step, t, stop)
+            self._try(self.fmu.setTime, t)
             asked = self._completed_step()
             if found or timed or asked:
                 self._handle_event(enter=True)
-                self._try(lambda now=t: self.solver.reset(now))
+                self._try(self.solver.reset, t)
                 events = events + 1 if t == before else 0
                 if events > _LARGEST_EVENTS:
                     raise FmuError(
@@ -267,7 +263,7 @@ class FmpySession:
         self.parameters.write(self._try, self.fmu, self.values.parameters)
         strings = self.block.interface.strings
         if strings:
-            self._try(lambda: self.fmu.setString(list(strings), list(strings.values())))
+            self._try(self.fmu.setString, list(strings), list(strings.values()))
 
     def _tune(self) -> None:
         now = self.values.tunable
@@ -275,10 +271,10 @@ class FmpySession:
             self.tunable.write(self._try, self.fmu, now)
             self.tuned = now
 
-    def _try(self, call: Callable[[], Any]) -> Any:
+    def _try(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call FMPy; what it raises says which FMU, and the FMU's last messages."""
         try:
-            return call()
+            return call(*arguments, **named)
         except BiellaError:
             raise
         except Exception as error:
@@ -318,9 +314,7 @@ class _Table:
             for k, scalar in enumerate(group.scalars):
                 if wanted(group) or starts:
                     kind = {REAL: float, INTEGER: int, BOOLEAN: bool}[scalar.type]
-                    references, places, _ = self.rows.setdefault(
-                        scalar.fmi_type, ([], [], kind)
-                    )
+                    references, places, _ = self.rows.setdefault(scalar.fmi_type, ([], [], kind))
                     references.append(scalar.reference)
                     places.append(place)
                     if own is not None and not wanted(group):
@@ -337,16 +331,14 @@ class _Table:
             ]
             if pairs:
                 put = getattr(fmu, f"set{_for_version(fmu, name)}")
-                attempt(lambda put=put, p=pairs: put([r for r, _ in p], [v for _, v in p]))
+                attempt(put, [r for r, _ in pairs], [v for _, v in pairs])
 
     def read(self, attempt: Callable[..., Any], fmu: Any) -> list[float]:
         """Return the values of the FMU's variables."""
         values = [0.0] * self.count
         for name, (references, places, _) in self.rows.items():
             get = getattr(fmu, f"get{_for_version(fmu, name)}")
-            for place, value in zip(
-                places, attempt(lambda g=get, r=references: g(r)), strict=True
-            ):
+            for place, value in zip(places, attempt(get, references), strict=True):
                 values[place] = float(value)
         return values
 

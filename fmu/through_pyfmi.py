@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import BiellaError, FmuError
@@ -65,9 +65,7 @@ class PyfmiSession:
         self.parameters = [
             (s.name, None if s.name in block.interface.given else start)
             for group in block.interface.parameters
-            for s, start in zip(
-                group.scalars, group.starts() or [None] * len(group.scalars), strict=True
-            )
+            for s, start in zip(group.scalars, _starts(group), strict=True)
         ]
 
     def start(self, t: float) -> None:
@@ -77,21 +75,20 @@ class PyfmiSession:
         self.close()
         path, options = self.block.description.archive.path, self.block.options
         level = 7 if options.logging else 2
-        self.fmu = self._try(lambda: pyfmi.load_fmu(str(path), kind="CS", log_level=level))
+        self.fmu = self._try(pyfmi.load_fmu, str(path), kind="CS", log_level=level)
         if not self.first:
             self._try(
-                lambda: self.fmu.setup_experiment(
-                    tolerance_defined=options.tolerance > 0,
-                    tolerance=options.tolerance,
-                    start_time=t,
-                )
+                self.fmu.setup_experiment,
+                tolerance_defined=options.tolerance > 0,
+                tolerance=options.tolerance,
+                start_time=t,
             )
         for (name, start), value in zip(self.parameters, self.values.parameters, strict=True):
             if start is None or start != value:
-                self._try(lambda n=name, v=value: self.fmu.set(n, v))
+                self._try(self.fmu.set, name, value)
         strings = {s.reference: n for n, s in self.block.description.scalars.items()}
         for reference, text in self.block.interface.strings.items():
-            self._try(lambda n=strings[reference], v=text: self.fmu.set(n, v))
+            self._try(self.fmu.set, strings[reference], text)
         if not self.first:
             self._try(self.fmu.enter_initialization_mode)
         self.initialising = True
@@ -103,19 +100,19 @@ class PyfmiSession:
             self._leave_initialisation()
         values = self.values.inputs
         for n, name in self.direct:
-            self._try(lambda a=name, v=values[n]: self.fmu.set(a, v))
-        read = self._try(lambda: self.fmu.get(self.output_names)) if self.output_names else []
+            self._try(self.fmu.set, name, values[n])
+        read = self._try(self.fmu.get, self.output_names) if self.output_names else []
         self.values.set_outputs([float(value[0]) for value in read])
 
     def advance(self, t: float, dt: float) -> None:
         """Take a step."""
         for name, value in zip(self.input_names, self.values.inputs, strict=True):
-            self._try(lambda n=name, v=value: self.fmu.set(n, v))
+            self._try(self.fmu.set, name, value)
         if self.initialising:
             self._leave_initialisation()
         h = dt / self.block.options.substeps
         for k in range(self.block.options.substeps):
-            status = self._try(lambda k=k: self.fmu.do_step(t + k * h, h, True))
+            status = self._try(self.fmu.do_step, t + k * h, h, True)
             if status > _WARNING:
                 raise FmuError(f"{self.block.foreign_name}: do_step of PyFMI gave {status}.")
 
@@ -135,16 +132,20 @@ class PyfmiSession:
 
     def _leave_initialisation(self) -> None:
         if self.first:
-            self._try(lambda: self.fmu.initialize(start_time=self._start))
+            self._try(self.fmu.initialize, start_time=self._start)
         else:
             self._try(self.fmu.exit_initialization_mode)
         self.initialising = False
 
-    def _try(self, call: Any) -> Any:
+    def _try(self, call: Any, *arguments: Any, **named: Any) -> Any:
         try:
-            return call()
+            return call(*arguments, **named)
         except Exception as error:
             raise FmuError(f"{self.block.foreign_name}, run by PyFMI: {error}") from error
+
+
+def _starts(group: Group) -> Sequence[float | None]:
+    return group.starts() or [None] * len(group.scalars)
 
 
 def _names(groups: list[Group]) -> list[str]:

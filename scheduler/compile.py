@@ -98,8 +98,8 @@ def _compile(
         if isinstance(item.block, ForeignBlock) and item.guard >= 0:
             problems.append(
                 f"`{item.path}` is {item.block.foreign_name}, for which time cannot stand still, "
-                f"but the subsystem `{flat.guards[item.guard].path}` is conditional. Put it outside "
-                f"and switch its inputs or outputs."
+                f"but the subsystem `{flat.guards[item.guard].path}` is conditional. Put it "
+                f"outside and switch its inputs or outputs."
             )
         if isinstance(item.block, NativeBlock | PythonBlock):
             continue

@@ -1,4 +1,4 @@
-"""The FMU that ``specimen.c`` is: compiled and packed for the tests, with a description to order."""
+"""The FMU that ``specimen.c`` is: compiled and packed, with a description to order."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ from biella.fmu.archive import platform_folder
 from biella.scheduler.build import find_compiler
 
 TROUBLE = {
-    name: n
-    for n, name in enumerate(
-        "none error discard terminated fatal segfault hang exit abort chatter get_error "
-        "no_instance pending".split()
-    )
+    "none": 0,
+    "error": 1,
+    "discard": 2,
+    "terminated": 3,
+    "fatal": 4,
+    "segfault": 5,
+    "hang": 6,
+    "exit": 7,
+    "abort": 8,
+    "chatter": 9,
+    "get_error": 10,
+    "pending": 11,
 }
 VARIABLES = """
 <ScalarVariable name="u" valueReference="0" causality="input" description="drives x">

@@ -102,7 +102,12 @@ def test_a_file_that_says_less_than_it_holds_is_refused(tmp_path):
     path = make_specimen(tmp_path / "s.fmu", extra={"resources/data": b"x" * 5000})
     data = path.read_bytes()
     # The size of the last member in its local header and in the directory, made smaller.
-    path.write_bytes(data.replace((5000).to_bytes(4, "little") * 2, (5000).to_bytes(4, "little") + (10).to_bytes(4, "little")))
+    path.write_bytes(
+        data.replace(
+            (5000).to_bytes(4, "little") * 2,
+            (5000).to_bytes(4, "little") + (10).to_bytes(4, "little"),
+        )
+    )
     with pytest.raises(FmuError, match=r"damaged|unpacks to more"):
         Folder.acquire(read_archive(path))
     assert not list((tmp_path / "temporary").iterdir())

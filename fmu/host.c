@@ -141,12 +141,16 @@ static int explain(bl_fmu_host *f, const char *format, ...) {
     return BL_ERROR_BLOCK;
 }
 
+static const char *silence(bl_fmu_host *f) {
+    return f->logging || atomic_load(&f->message_count) > 0 ? "" : " and did not say why; logging=True asks for more";
+}
+
 /* What a status means; BL_OK also for a warning. */
 static int judge(bl_fmu_host *f, fmi2Status status, const char *function, double t) {
     if (status == fmi2OK || status == fmi2Warning) return BL_OK;
     if (status == fmi2Fatal) f->mode = HOST_DEAD;
     else if (status != fmi2Discard) f->mode = HOST_BROKEN;
-    return explain(f, "%s returned %s at t = %.9g", function, status_name(status), t);
+    return explain(f, "%s returned %s at t = %.9g%s", function, status_name(status), t, silence(f));
 }
 
 /* ---- loading */
@@ -477,16 +481,19 @@ static int host_init(bl_block *b, double t) {
     atomic_store(&f->message_count, 0u);
     forget_values(&f->direct);
     forget_values(&f->delayed);
+    const int listening = f->logging || f->category_count > 0;
     f->component = f->call.Instantiate(f->name, fmi2CoSimulation, f->guid, f->resources, &f->callbacks, fmi2False,
-                                       f->logging ? fmi2True : fmi2False);
+                                       listening ? fmi2True : fmi2False);
     if (!f->component)
-        return explain(f, "fmi2Instantiate gave no instance%s",
-                       f->flags & HOST_NEEDS_TOOL ? " (it needs the tool that made it, says its description)" : "");
+        return explain(f, "fmi2Instantiate gave no instance%s%s",
+                       f->flags & HOST_NEEDS_TOOL ? " (it needs the tool that made it, says its description)" : "",
+                       silence(f));
     int status = BL_OK;
-    if (f->logging)
-        status = judge(f, f->call.SetDebugLogging(f->component, fmi2True, (size_t)f->category_count,
-                                                  (const fmi2String *)f->categories),
-                       "fmi2SetDebugLogging", t);
+    if (listening) {
+        const fmi2Status told = f->call.SetDebugLogging(f->component, fmi2True, (size_t)f->category_count,
+                                                        (const fmi2String *)f->categories);
+        if (f->logging || told == fmi2Fatal) status = judge(f, told, "fmi2SetDebugLogging", t);
+    }
     const int stops = !isnan(f->stop_time);
     if (status == BL_OK)
         status = judge(f, f->call.SetupExperiment(f->component, f->tolerance > 0.0, f->tolerance, t, stops,

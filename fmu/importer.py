@@ -24,6 +24,7 @@ from .interface import (
 )
 
 _CAN_SAVE, _CAN_SERIALISE, _CAN_INTERPOLATE, _NEEDS_TOOL = 1, 2, 4, 8
+_FAILURES = ("logStatusDiscard", "logStatusError", "logStatusFatal")  # names that FMI gives
 _BACKENDS = ("engine", "fmpy", "pyfmi")
 
 
@@ -100,7 +101,7 @@ def Fmu(
         period if period is not None else description.step_size,
         substeps,
         tolerance or 0.0,
-        list(logging) if not isinstance(logging, bool | str) else [],
+        _categories(description, logging),
         bool(logging),
     )
     interface, input_values = choose_interface(description, inputs, outputs, parameters or {})
@@ -118,6 +119,14 @@ def Fmu(
 
         return IsolatedFmu(description, interface, input_values, options, timeout, validate)
     return EngineFmu(description, interface, input_values, options)
+
+
+def _categories(description: Description, logging: bool | Sequence[str]) -> list[str]:
+    """Return what the FMU is asked to log: unless told otherwise, why something failed."""
+    if isinstance(logging, bool):
+        known = {category.name for category in description.model.logCategories}
+        return [] if logging else [name for name in _FAILURES if name in known]
+    return [logging] if isinstance(logging, str) else list(logging)
 
 
 class Options:

@@ -81,7 +81,7 @@ class IsolatedFmu(AbstractCalledFmu):
             "parameters": given,
             "inputs": [group.name for group in self.interface.inputs],
             "outputs": [group.name for group in self.interface.outputs],
-            "logging": self.options.categories or self.options.logging,
+            "logging": (self.options.categories or True) if self.options.logging else False,
             "validate": self.validate,
         }).encode()  # fmt: skip
 

@@ -118,7 +118,7 @@ typedef struct {
     double tolerance;      /* 0: none is given */
     double stop_time;      /* NaN: none is given */
     int32_t logging;       /* non-zero: the FMU's messages also go to stderr as they come */
-    const char *const *log_categories;
+    const char *const *log_categories; /* what it is asked to log, also without `logging`; then it may decline */
     int64_t log_category_count;
 } bl_fmu_source;
 

@@ -71,12 +71,34 @@ def description(flags: str = STATES, experiment: str = "", version: str = "2.0")
 """
 
 
+EXCHANGE = """<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="2.0" modelName="exchange" guid="{exchange}"
+  numberOfEventIndicators="1">
+<ModelExchange modelIdentifier="exchange"/>
+<ModelVariables>
+<ScalarVariable name="u" valueReference="0" causality="input"><Real start="0"/></ScalarVariable>
+<ScalarVariable name="x" valueReference="1" causality="output" initial="exact">
+  <Real start="1"/></ScalarVariable>
+<ScalarVariable name="der(x)" valueReference="2"><Real derivative="2"/></ScalarVariable>
+<ScalarVariable name="count" valueReference="3" causality="output" variability="discrete">
+  <Integer/></ScalarVariable>
+</ModelVariables>
+<ModelStructure>
+<Outputs><Unknown index="2" dependencies=""/><Unknown index="4" dependencies=""/></Outputs>
+<Derivatives><Unknown index="3" dependencies="1 2"/></Derivatives>
+<InitialUnknowns><Unknown index="3" dependencies="1 2"/><Unknown index="4" dependencies=""/>
+</InitialUnknowns>
+</ModelStructure>
+</fmiModelDescription>
+"""
+
+
 @lru_cache
-def compile_specimen(*flags: str) -> Path:
+def compile_specimen(*flags: str, name: str = "specimen") -> Path:
     """Return the shared library."""
     compiler = find_compiler()
-    target = Path(mkdtemp(prefix="specimen-"), "specimen.so")
-    source = Path(__file__).with_name("specimen.c")
+    target = Path(mkdtemp(prefix="specimen-"), f"{name}.so")
+    source = Path(__file__).with_name(f"{name}.c")
     command = [*compiler.command, "-std=gnu11", "-O1", "-fPIC", "-shared", "-fvisibility=hidden"]
     subprocess.run([*command, *flags, str(source), "-o", str(target)], check=True)
     return target
@@ -93,4 +115,13 @@ def make_specimen(
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in (files | (extra or {})).items():
             archive.writestr(name, content)
+    return path
+
+
+def make_exchange(path: Path) -> Path:
+    """Write an FMU for model exchange to `path`."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("modelDescription.xml", EXCHANGE)
+        library = compile_specimen(name="exchange").read_bytes()
+        archive.writestr(f"binaries/{platform_folder()}/exchange.so", library)
     return path

@@ -10,7 +10,7 @@ from pathlib import Path
 import fmpy
 import numpy as np
 import pytest
-from specimen import TROUBLE, description, make_specimen
+from specimen import TROUBLE, description, make_exchange, make_specimen
 
 import biella
 from biella import BiellaError, BlockError, Diagram, DiagramError, Fmu, linearize, simulate
@@ -312,7 +312,11 @@ def fail(specimen, trouble, tmp_path, **options):
             r" \[fmi2Error, error\] x = 0.02",
             ["exit", "free"],
         ),
-        ("discard", "fmi2DoStep returned fmi2Discard at t = 0.05", ["terminate", "free"]),
+        (
+            "discard",
+            "fmi2DoStep returned fmi2Discard at t = 0.05 and did not say why; logging=True asks",
+            ["terminate", "free"],
+        ),
         ("fatal", "fmi2DoStep returned fmi2Fatal", ["enter", "exit"]),
         ("get_error", "fmi2GetReal returned fmi2Error", ["exit", "free"]),
         ("pending", "fmi2Pending at t = 0.05, though", ["exit", "free"]),
@@ -576,3 +580,30 @@ def test_names_of_files_with_odd_characters(tmp_path):
     folder.mkdir()
     assert alone(make_specimen(folder / "sp é.fmu"))["f.y"][-1] > 1.0
     assert Path(folder / "sp é.fmu").exists()
+
+
+def test_model_exchange_through_fmpy_follows_the_closed_form(tmp_path):
+    """x' = u - x with u = 0, then 2 from t = 1; x jumps up by 1 at 0.25 and where it falls to 0.6.
+
+    x = e^-t, then (1 + e^0.25) e^-t, which is 0.6 at t1 = ln((1 + e^0.25) / 0.6) > 1, so the step
+    of u comes first. With a second run at u = 0 the state event comes at t1.
+    """
+    path = make_exchange(tmp_path / "exchange.fmu")
+    d = Diagram("exchange", step=0.01)
+    f = d.add(Fmu(path, backend="fmpy", tolerance=1e-9), name="f")
+    d.connect(d.add(Step(at=1.0, to=2.0), name="u"), f)
+    r = simulate(d, 2.0)
+    grown = 1 + np.exp(0.25)
+    exact = np.where(r.t < 0.2499, np.exp(-r.t), grown * np.exp(-r.t))
+    after = 2 + (grown * np.exp(-1.0) - 2) * np.exp(1.0 - r.t)
+    exact = np.where(r.t <= 1.0, exact, after)
+    assert r["f.x"] == pytest.approx(exact, abs=1e-6)
+    assert set(r["f.count"]) == {0.0}
+
+    d = Diagram("exchange", step=0.01)
+    d.add(Fmu(path, backend="fmpy", tolerance=1e-9), name="f")
+    r = simulate(d, 2.0)
+    first = np.log(grown / 0.6)
+    assert r["f.count"][-1] == 2.0
+    assert r["f.x"][-1] == pytest.approx(1.6 * np.exp(first - 2.0), abs=1e-6)
+    assert np.all(r["f.count"][r.t < first] == 0.0)

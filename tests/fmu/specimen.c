@@ -181,7 +181,7 @@ static int misbehave(instance *i) {
         case GIVE_DISCARD: return DISCARD;
         case TERMINATED: i->v.ended = 1; return DISCARD;
         case GIVE_FATAL: return FATAL;
-        case SEGFAULT: raise(SIGSEGV); return FATAL;
+        case SEGFAULT: signal(SIGSEGV, SIG_DFL); raise(SIGSEGV); return FATAL; /* past any handler of a sanitizer */
         case HANG: for (;;) sleep(1);
         case EXIT: exit(3);
         case ABORT: abort();

@@ -22,6 +22,8 @@ Array = npt.NDArray[np.float64]
 class AbstractCalledFmu(PythonBlock, ForeignBlock):
     """A block that the engine calls back, and that a session runs."""
 
+    own_step = True
+
     def __init__(
         self,
         description: Description,

@@ -168,6 +168,7 @@ class EngineFmu(NativeBlock, ForeignBlock):
     """An FMI 2.0 co-simulation FMU whose binary the engine calls directly; made by `Fmu`."""
 
     kernel = "fmu2"
+    own_step = True
 
     def __init__(
         self,

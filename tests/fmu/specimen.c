@@ -23,7 +23,7 @@ typedef struct {
 
 typedef struct {
     double u, x, k, at, w[2], s, t;
-    int n, b, trouble, ended;
+    int n, b, trouble, ended, mode; /* mode: 1 in initialisation mode, 2 in step mode */
 } values;
 
 typedef struct {
@@ -92,8 +92,14 @@ API int fmi2SetupExperiment(void *c, int tolerant, double tolerance, double star
     ((instance *)c)->v.t = start;
     return OK;
 }
-API int fmi2EnterInitializationMode(void *c) { return note(c, "enter"), OK; }
-API int fmi2ExitInitializationMode(void *c) { return note(c, "exit"), OK; }
+static int change_mode(instance *i, int from, int to) {
+    if (i->v.mode != from) i->call->log(i->call->environment, i->name, ERROR, "error", "mode %d, not %d", i->v.mode, from);
+    const int right = i->v.mode == from;
+    i->v.mode = to;
+    return right ? OK : ERROR;
+}
+API int fmi2EnterInitializationMode(void *c) { return note(c, "enter"), change_mode(c, 0, 1); }
+API int fmi2ExitInitializationMode(void *c) { return note(c, "exit"), change_mode(c, 1, 2); }
 API int fmi2Terminate(void *c) { return note(c, "terminate"), OK; }
 API int fmi2Reset(void *c) { return note(c, "reset"), OK; }
 
@@ -194,6 +200,7 @@ static int misbehave(instance *i) {
 API int fmi2DoStep(void *c, double t, double h, int no_return) {
     instance *i = c;
     (void)no_return;
+    if (change_mode(i, 2, 2) != OK) return ERROR;
     if (t > i->v.t + 1e-9 || t < i->v.t - 1e-9) {
         i->call->log(i->call->environment, i->name, ERROR, "error", "step from %g, but it is %g", t, i->v.t);
         return ERROR;

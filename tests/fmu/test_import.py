@@ -414,6 +414,30 @@ def test_states_are_kept_in_slots_and_as_bytes(specimen):
         assert instance.get("f.y") == values[1]
 
 
+def test_inputs_are_set_again_after_a_state_was_put_back(specimen):
+    """The state that comes back holds old inputs: what was set since then must be set again."""
+    d = Diagram("inputs", step=0.01)
+    f = d.add(Fmu(specimen), name="f")
+    d.connect(d.input("w", width=2), f["w"])
+    d.connect(d.input("u", unit="m"), f["u"])
+    with d.compile().start() as instance:
+        instance.run(1)
+        kept = instance.save()
+        for _ in range(2):
+            instance.restore(kept)
+            instance.set("w", [1.0, 0.0])
+            instance.set("u", 3.0)
+            assert instance.get("f.y") == 6.0
+            instance.run(1)
+            assert instance.get("f.s") == 0.01
+
+
+def test_an_output_that_lists_no_dependencies_depends_on_every_input(tmp_path):
+    xml = description().replace('<Unknown index="2" dependencies="1"/>', '<Unknown index="2"/>')
+    path = make_specimen(tmp_path / "s.fmu", xml=xml)
+    assert Fmu(path).feedthrough == ((0, 1, 2, 3), (1,), (2,), ())
+
+
 def test_a_state_that_cannot_be_serialised_is_good_for_its_run_only(tmp_path):
     path = make_specimen(tmp_path / "s.fmu", xml=description('canGetAndSetFMUstate="true"'))
     d = Diagram("states", step=0.01)

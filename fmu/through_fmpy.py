@@ -6,7 +6,6 @@ inputs held; events in between are found and handled there.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,6 @@ from .called import AbstractCalledFmu, Values
 from .importer import Options
 from .interface import BOOLEAN, INTEGER, REAL, Description, Group, Interface
 
-_MESSAGES = 6
 _LARGEST_EVENTS = 1000  # at one instant
 _TOLERANCE = 1e-8
 
@@ -55,7 +53,6 @@ class FmpySession:
         self.block, self.values = block, values
         self.model = block.description.model
         self.portable = block.can_serialise
-        self.messages: deque[str] = deque(maxlen=_MESSAGES)
         self.fmu: Any = None
         self.folder = Folder.acquire(block.description.archive)
         interface = block.interface
@@ -77,13 +74,12 @@ class FmpySession:
 
         self._end()
         options = self.block.options
-        self.messages.clear()
+        # No logger of ours: FMPy has one place for all of a process, which would outlive this one.
         self.fmu = self._try(
             instantiate_fmu,
             str(self.folder.path),
             self.model,
             debug_logging=options.logging,
-            logger=None if self._version("3") else self._note,
         )
         self.initialising = True
         tolerance = options.tolerance or None
@@ -272,21 +268,13 @@ class FmpySession:
             self.tuned = now
 
     def _try(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Call FMPy; what it raises says which FMU, and the FMU's last messages."""
+        """Call FMPy; what it raises says which FMU. FMPy itself prints what the FMU says."""
         try:
             return call(*arguments, **named)
         except BiellaError:
             raise
         except Exception as error:
-            heard = "; ".join(self.messages)
-            text = f"; its last messages: {heard}" if heard else ""
-            raise FmuError(f"{self.block.foreign_name}, run by FMPy: {error}{text}") from error
-
-    def _note(
-        self, environment: Any, instance: Any, status: int, category: Any, message: Any
-    ) -> None:
-        if message:
-            self.messages.append(message.decode(errors="replace").strip())
+            raise FmuError(f"{self.block.foreign_name}, run by FMPy: {error}") from error
 
 
 class _Held:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import subprocess
 import zipfile
 from functools import lru_cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 from biella.fmu.archive import platform_folder
 from biella.scheduler.build import find_compiler
@@ -93,11 +94,24 @@ EXCHANGE = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
+_FOLDERS: list[TemporaryDirectory[str]] = []
+
+
+def _remove_folders() -> None:
+    for folder in _FOLDERS:
+        folder.cleanup()
+
+
+atexit.register(_remove_folders)
+
+
 @lru_cache
 def compile_specimen(*flags: str, name: str = "specimen") -> Path:
     """Return the shared library."""
     compiler = find_compiler()
-    target = Path(mkdtemp(prefix="specimen-"), f"{name}.so")
+    folder = TemporaryDirectory(prefix="specimen-")
+    _FOLDERS.append(folder)
+    target = Path(folder.name, f"{name}.so")
     source = Path(__file__).with_name(f"{name}.c")
     command = [*compiler.command, "-std=gnu11", "-O1", "-fPIC", "-shared", "-fvisibility=hidden"]
     subprocess.run([*command, *flags, str(source), "-o", str(target)], check=True)

@@ -14,7 +14,8 @@
  * A kernel that keeps state elsewhere has two more, `save` and `restore`, which keep and bring back all of it in
  * one of BL_SLOTS places: that is how a step is taken back.
  *
- * A kernel keeps nothing between calls except through x and z. Sizes are checked once, by `check`,
+ * A kernel keeps nothing between calls except through x and z; one that runs what lives outside the engine (an FMU)
+ * keeps it in `foreign`, and says how to save, restore and close that. Sizes are checked once, by `check`,
  * when a plan is loaded: after that a kernel may trust every pointer and every width it sees.
  * Values in z may come from a serialised state, so an index kept there is clamped before use.
  */
@@ -67,6 +68,7 @@ struct bl_block {
     const unsigned char *u_held; /* for a block with `advance`: of each input port, whether it changes at ticks only */
     const bl_host_call *host;
     char *message;           /* BL_MESSAGE_SIZE bytes: what it says of itself; the engine empties it when it has read it */
+    void *foreign;           /* what the host has attached; NULL until then, and in all other blocks */
 };
 
 enum { BL_MESSAGE_SIZE = 512 };
@@ -93,11 +95,15 @@ typedef struct {
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
     void (*remark)(bl_block *b, int about, double t);
+    /* Of blocks with state outside the engine only. A state is kept in one of BL_SLOTS slots, which are there from the
+       start, so that a step can be taken back without allocating anything. */
     int (*save)(bl_block *b, int slot);
     int (*restore)(bl_block *b, int slot);
+    void (*close)(bl_block *b);                /* ends what is attached: the engine is closing */
+    const char *(*explain)(const bl_block *b); /* why the last operation failed, where BL_MESSAGE_SIZE would not do */
 } bl_kernel;
 
-enum { BL_SLOTS = 4 }; /* of save and restore */
+enum { BL_SLOTS = 4 };
 
 /* Each file of kernels ends with such a table, closed by an entry without a name;
    scheduler/registry.c lists the tables. */
@@ -119,5 +125,6 @@ extern const bl_kernel bl_kernels_sinks[];
 extern const bl_kernel bl_kernels_pendulum[];
 extern const bl_kernel bl_kernels_multibody[];
 extern const bl_kernel bl_kernels_python[];
+extern const bl_kernel bl_kernels_fmu[];
 
 #endif

@@ -56,7 +56,8 @@ class Port:
     kind
         ``"real"``, ``"integer"``, ``"boolean"``, ``"enumeration"``, or `Same`.
     default
-        For an input, its value when nothing is connected; ``None`` makes a connection obligatory.
+        For an input, its value when nothing is connected, or one for each element; ``None`` makes
+        a connection obligatory.
     doc
         One line.
     """
@@ -65,8 +66,14 @@ class Port:
     width: Width = 1
     unit: Unit | Same | Derived | str | None = None
     kind: Kind | Same = "real"
-    default: float | None = None
+    default: float | tuple[float, ...] | None = None
     doc: str = ""
+
+    def default_values(self, width: int) -> list[float]:
+        """Return the default of each of `width` elements."""
+        if isinstance(self.default, tuple):
+            return list(self.default)
+        return [self.default or 0.0] * width
 
     def __post_init__(self) -> None:
         if isinstance(self.unit, str):

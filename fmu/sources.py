@@ -15,7 +15,14 @@ from pathlib import Path
 from ..scheduler.build import FOLDERS, find_sources
 
 PACKAGE = Path(__file__).parents[1]
-_LEFT_OUT = ("blocks/python.c", "scheduler/clock.c", "scheduler/mailbox.c", "scheduler/pace.c")
+_LEFT_OUT = (
+    "blocks/python.c",
+    "fmu/binary.c",
+    "fmu/host.c",
+    "scheduler/clock.c",
+    "scheduler/mailbox.c",
+    "scheduler/pace.c",
+)
 """Blocks that live outside the engine, and what holds a run to the wall clock."""
 
 _INCLUDE = re.compile(r'#include "([^"]+)"\n')

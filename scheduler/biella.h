@@ -123,6 +123,36 @@ typedef struct {
 } bl_variable;
 BL_API int64_t bl_variables(const bl_engine *e, const bl_variable **variables);
 
+/* One operation of one block (BL_OP_INIT, BL_OP_OUTPUT or BL_OP_ADVANCE), for a host that runs a block by itself. */
+BL_API int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt);
+
+/* A foreign FMU for a block of kernel fmu2: all that a plan does not hold. The strings are copied. */
+typedef struct {
+    const char *file;      /* for messages */
+    const char *library;   /* path of the binary */
+    const char *name;      /* of the instance */
+    const char *guid;
+    const char *resources; /* URI of the folder resources/ */
+    const uint32_t *string_references; /* parameters that are strings */
+    const char *const *strings;
+    int64_t string_count;
+    double tolerance;      /* 0: none is given */
+    double stop_time;      /* NaN: none is given */
+    int32_t logging;       /* non-zero: the FMU's messages also go to stderr as they come */
+    const char *const *log_categories; /* what it is asked to log, also without `logging`; then it may decline */
+    int64_t log_category_count;
+} bl_fmu_source;
+
+/* Loads the binary: after bl_open, before bl_init. bl_close ends the instance and unloads it. */
+BL_API int bl_attach_fmu(bl_engine *e, int32_t block, const bl_fmu_source *source);
+/* The state of an attached FMU as bytes: how many (or a bl_status below 0), into them, and back. An FMU that cannot
+   serialise its state gives a ticket instead, which is good for the same engine until it is closed. */
+BL_API int64_t bl_fmu_state_size(bl_engine *e, int32_t block);
+BL_API int bl_fmu_save(bl_engine *e, int32_t block, void *bytes, int64_t size);
+BL_API int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_t size);
+/* The last messages of an attached FMU, one on each line; empty if there are none. */
+BL_API const char *bl_fmu_messages(bl_engine *e, int32_t block);
+
 /* Pacing: the same ticks, held to the wall clock. */
 typedef struct bl_mailbox bl_mailbox;
 BL_API bl_mailbox *bl_mailbox_open(int64_t count);

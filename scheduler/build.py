@@ -63,7 +63,9 @@ class Compiler:
             return ["-shared", "-s", *self.linker_options]
         # Two FMUs in one process each carry an engine: a library must call its own functions.
         symbolic = [] if self.platform == "darwin" else ["-Wl,-Bsymbolic"]
-        return ["-shared", *symbolic, "-lm", "-pthread", *self.linker_options]
+        # dlopen is in a library of its own where glibc is older than 2.34.
+        loader = ["-ldl"] if self.platform == "linux" else []
+        return ["-shared", *symbolic, "-lm", "-pthread", *loader, *self.linker_options]
 
 
 def library_name(platform: str = sys.platform) -> str:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..blocks.block import NativeBlock
+from ..blocks.foreign import ForeignBlock
 from ..blocks.ports import Port
 from ..blocks.python import PythonBlock
 from ..blocks.units import Unit
@@ -122,6 +123,12 @@ def _compile(
             "algebraic loop: " + " → ".join(name_cycle(flat, loop.cycle)) for loop in order.loops
         ]
     for item in flat.blocks:
+        if isinstance(item.block, ForeignBlock) and item.guard >= 0:
+            problems.append(
+                f"`{item.path}` is {item.block.foreign_name}, for which time cannot stand still, "
+                f"but the subsystem `{flat.guards[item.guard].path}` is conditional. Put it "
+                f"outside and switch its inputs or outputs."
+            )
         if isinstance(item.block, NativeBlock | PythonBlock):
             continue
         problems.append(f"`{item.path}` ({item.block!r}) is neither native nor a PythonBlock.")

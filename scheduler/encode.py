@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..blocks.block import NativeBlock, size_of
+from ..blocks.foreign import ForeignBlock
 from ..blocks.ports import Widths
 from ..blocks.python import PythonBlock
 from ..errors import DiagramError
@@ -118,7 +119,12 @@ class Encoder:
             for n, item in enumerate(self.flat.blocks)
             if isinstance(item.block, PythonBlock)
         }
-        return Plan(write_sections(sections), python_blocks)
+        foreign = {
+            n: item.block
+            for n, item in enumerate(self.flat.blocks)
+            if isinstance(item.block, ForeignBlock)
+        }
+        return Plan(write_sections(sections), python_blocks, foreign)
 
     def _lay_out(self) -> None:
         """Decide where every value lies."""
@@ -132,7 +138,7 @@ class Encoder:
         for outside in flat.inputs:
             self.input_slots.append(len(tables.parameters))
             width = outside.port.width if isinstance(outside.port.width, int) else 1
-            start = self.starts.get(outside.name, [outside.port.default or 0.0] * width)
+            start = self.starts.get(outside.name, outside.port.default_values(width))
             tables.parameters.extend(start)
         self.default_slots: dict[tuple[int, int], int] = {}
         for number, item in enumerate(flat.blocks):
@@ -140,7 +146,7 @@ class Encoder:
                 if source is None and not (item.shows_guard >= 0 and n == 1):
                     self.default_slots[number, n] = len(tables.parameters)
                     width = ports.inputs[number][n].width or 1
-                    tables.parameters.extend([item.block.inputs[n].default or 0.0] * width)
+                    tables.parameters.extend(item.block.inputs[n].default_values(width))
 
         slot = len(tables.parameters)
         self.output_slots: list[list[int]] = []

@@ -28,6 +28,10 @@ int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...) {
     va_end(arguments);
     e->block_message[0] = '\0';
     e->failed_block = block;
+    if (block >= 0 && e->kernels[block]->explain) { /* it knows better */
+        const char *why = e->kernels[block]->explain(&e->blocks[block]);
+        if (*why) snprintf(e->message, sizeof e->message, "%s", why);
+    }
     return status;
 }
 
@@ -54,8 +58,9 @@ static void find_due(bl_engine *e, bool holds) {
 
 bool bl_is_hit(const bl_engine *e, int32_t r) {
     if (r < 2) return r == BL_RATE_CONTINUOUS;
-    return e->due[r] && e->tick >= e->rates[r].offset &&
-           (e->tick - e->rates[r].offset) % e->rates[r].period == 0;
+    const bl_rate *rate = &e->rates[r];
+    return e->due[r] && (rate->period == 1 ||
+                         (e->tick >= rate->offset && (e->tick - rate->offset) % rate->period == 0));
 }
 
 static int run_calls(bl_engine *e, const bl_call *call, int64_t count, double t) {
@@ -396,6 +401,18 @@ int bl_init(bl_engine *e) {
     return BL_OK;
 }
 
+int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt) {
+    if (block < 0 || block >= e->block_count) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no block %d", (int)block);
+    const bl_kernel *kernel = e->kernels[block];
+    bl_block *b = &e->blocks[block];
+    const bl_operation run = op == BL_OP_INIT ? kernel->init : op == BL_OP_OUTPUT ? kernel->output : NULL;
+    int status = BL_OK;
+    if (run) status = run(b, t);
+    else if (op == BL_OP_ADVANCE && kernel->advance) status = kernel->advance(b, t, dt);
+    else return bl_fail(e, BL_ERROR_ARGUMENT, -1, "block %d has no operation %d to call", (int)block, (int)op);
+    return status == BL_OK ? BL_OK : bl_fail(e, status, block, "the block failed");
+}
+
 void bl_set_host(bl_engine *e, bl_host_call call) { e->host = call; }
 void bl_get_layout(const bl_engine *e, bl_layout *layout) { *layout = e->layout; }
 double *bl_values(bl_engine *e) { return e->values; }
@@ -474,6 +491,8 @@ int bl_restore(bl_engine *e, const void *state, size_t size) {
 
 void bl_close(bl_engine *e) {
     if (!e) return;
+    for (int32_t k = 0; e->kernels && k < e->block_count; k++)
+        if (e->kernels[k] && e->kernels[k]->close) e->kernels[k]->close(&e->blocks[k]);
     for (bl_chunk *chunk = e->chunks; chunk;) {
         bl_chunk *next = chunk->next;
         free(chunk);

@@ -1,4 +1,4 @@
-/* The engine's insides, shared by the files of scheduler/ only. */
+/* The engine's insides, shared by the files of scheduler/ and by fmu/host.c, which attaches FMUs to blocks. */
 #ifndef BIELLA_ENGINE_H
 #define BIELLA_ENGINE_H
 
@@ -184,7 +184,7 @@ struct bl_engine {
     bool outputs_valid, constants_valid, initialised;
     bl_host_call host;
     int32_t failed_block;
-    char message[1024];
+    char message[2048];
     char block_message[BL_MESSAGE_SIZE]; /* what a block says while it runs: bl_block.message */
 
     struct bl_chunk *chunks; /* everything allocated in bl_open */

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from ..blocks.foreign import Attachment, EndOfRun, ForeignBlock, Session
 from ..blocks.python import PythonBlock
 from ..errors import BiellaError, BiellaWarning, BlockError, PlanError, name_list, suggest
 from .build import library_name
@@ -22,8 +24,10 @@ from .plan import Plan, read_value
 OK, STOP = 0, 1
 ERROR_STATE, ERROR_NOT_FINITE, ERROR_LOOP, ERROR_SOLVER, ERROR_BLOCK = -4, -5, -6, -7, -8
 REMARK_START, REMARK_RUN = 0, 1
-_OP_INIT, _OP_OUTPUT, _OP_DERIVATIVE, _OP_UPDATE = range(4)
+_OP_INIT, _OP_OUTPUT, _OP_DERIVATIVE, _OP_UPDATE, _OP_ADVANCE = range(5)
+_NO_STATE = b"no state: "  # begins what stands for the state of a run that cannot be saved
 
+_LENGTH = struct.Struct("<q")
 Array = npt.NDArray[np.float64]
 HostCall = ctypes.CFUNCTYPE(c_int, c_int32, c_int32, c_double, c_double)
 
@@ -74,6 +78,7 @@ def library() -> ctypes.CDLL:
         "bl_init": (c_int, [engine]),
         "bl_run": (c_int, [engine, c_int64, POINTER(Record), POINTER(c_int64)]),
         "bl_run_to": (c_int, [engine, c_double]),
+        "bl_call_block": (c_int, [engine, c_int32, c_int32, c_double, c_double]),
         "bl_outputs": (c_int, [engine]),
         "bl_derivatives": (c_int, [engine, POINTER(c_double)]),
         "bl_record_now": (c_int, [engine, POINTER(Record)]),
@@ -128,6 +133,14 @@ class Instance:
         )
         self._exception: BaseException | None = None
         self._failed_inputs = ""
+        self._end = ""
+        self.foreign: dict[int, Attachment] = {}
+        try:
+            for number, block in plan.foreign.items():
+                self.foreign[number] = block.open(self, number)
+        except BaseException:
+            self.close()
+            raise
         if plan.python_blocks:
             self._host = make_host(self, plan.python_blocks)
             self.library.bl_set_host(self.handle, self._host)
@@ -138,6 +151,8 @@ class Instance:
             self.values = np.array(self.values)
             self.library.bl_close(self.handle)
             self.handle = c_void_p()
+            for attachment in self.foreign.values():
+                attachment.close()
 
     def __enter__(self) -> Self:
         return self
@@ -254,6 +269,8 @@ class Instance:
         number = self.library.bl_failed_block(self.handle)
         note = self._message()
         path = self.plan.blocks[number].path
+        if number in self.plan.foreign:
+            note = self._end or self._message()
         return f"by `{path}` at t = {self.time:.9g} s" + (f": {note}" if note else "")
 
     def warn(self, about: int, stacklevel: int = 2) -> None:
@@ -268,12 +285,38 @@ class Instance:
         """Return everything that the next tick depends on."""
         buffer = ctypes.create_string_buffer(self.library.bl_state_size(self.handle))
         self.library.bl_save(self.handle, buffer)
-        return buffer.raw
+        foreign = [attachment.save() for attachment in self.foreign.values()]
+        return b"".join([buffer.raw, *(_LENGTH.pack(len(item)) + item for item in foreign)])
+
+    def checkpoint(self) -> bytes:
+        """Return what `save` does; where a state would be good for this run only, why it is not."""
+        for number, attachment in self.foreign.items():
+            if not attachment.portable:
+                block = self.plan.foreign[number]
+                text = (
+                    f"the run cannot be continued from its checkpoint, because "
+                    f"{block.foreign_name} cannot serialise its state. Run it in one go."
+                )
+                return _NO_STATE + text.encode()
+        try:
+            return self.save()
+        except BiellaError as error:
+            return _NO_STATE + str(error).encode()
 
     def restore(self, state: bytes) -> None:
         """Go back to a saved state, also one of another instance of the same plan."""
-        if self.library.bl_restore(self.handle, state, len(state)) != OK:
+        if state.startswith(_NO_STATE):
+            raise BiellaError(state[len(_NO_STATE) :].decode())
+        own = self.library.bl_state_size(self.handle) if self.foreign else len(state)
+        if self.library.bl_restore(self.handle, state[:own], len(state[:own])) != OK:
             raise BiellaError(self._message() + ".")
+        for attachment in self.foreign.values():
+            if len(state) < own + _LENGTH.size:
+                raise BiellaError("the saved state is cut off before those of its FMUs.")
+            (length,) = _LENGTH.unpack_from(state, own)
+            own += _LENGTH.size
+            attachment.restore(state[own : own + length])
+            own += length
 
     def _message(self) -> str:
         text: bytes = self.library.bl_message(self.handle)
@@ -339,11 +382,22 @@ Operation = Callable[[float], None]
 
 def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
     """Return the function by which the engine calls Python blocks."""
-    operations = {n: _bind_operations(instance, n, block) for n, block in blocks.items()}
+    operations: dict[int, list[Any]] = {
+        n: _bind_session(cast(Session, instance.foreign[n]))
+        if isinstance(block, ForeignBlock)
+        else _bind_operations(instance, n, block)
+        for n, block in blocks.items()
+    }
 
     def call(number: int, op: int, t: float, dt: float) -> int:
         try:
-            operations[number][op](t)
+            if op == _OP_ADVANCE:
+                operations[number][op](t, dt)
+            else:
+                operations[number][op](t)
+        except EndOfRun as end:
+            instance._end = str(end)
+            return STOP
         except BaseException as error:
             instance._exception = error
             instance._failed_inputs = instance._show_inputs(number)
@@ -351,6 +405,11 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
         return OK
 
     return HostCall(call)
+
+
+def _bind_session(session: Session) -> list[Any]:
+    """List the operations of a block that runs elsewhere, by number."""
+    return [session.start, session.output, None, None, session.advance]
 
 
 def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> list[Operation]:

@@ -56,6 +56,10 @@ def linearize(
         smooth state, such as a counter.
     """
     plan = diagram.compile(inputs=inputs or (), outputs=outputs or ())
+    if plan.foreign:
+        raise BiellaError(
+            f"{plan.name_foreign()} cannot be linearised: the states are not in the engine."
+        )
     chosen_inputs = _choose(plan.inputs, inputs, "inputs")
     chosen_outputs = [plan.find_signal(name) for name in outputs or plan.outputs]
     if not chosen_outputs:

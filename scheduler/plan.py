@@ -10,7 +10,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from ..errors import BiellaError, PlanError, name_list, suggest
 from .signals import Signal
 
 if TYPE_CHECKING:
+    from ..blocks.foreign import ForeignBlock
     from ..blocks.python import PythonBlock
     from .engine import Instance
 
@@ -97,10 +98,14 @@ class Plan:
         The bytes that the engine loads; equal diagrams give equal bytes.
     python_blocks
         Blocks that run in this process, by number; a plan that has any cannot be saved.
+    foreign
+        Blocks that need something else than the plan, such as the file of an FMU, by number;
+        likewise.
     """
 
     data: bytes
     python_blocks: Mapping[int, PythonBlock]
+    foreign: Mapping[int, ForeignBlock] = field(default_factory=dict)
 
     @cached_property
     def sections(self) -> dict[str, bytes]:
@@ -208,11 +213,21 @@ class Plan:
         from .engine import REMARK_START, Instance
 
         instance = Instance(self)
-        for path, value in (parameters or {}).items():
-            instance.set(path, value)
-        instance.initialise()
-        instance.warn(REMARK_START)
+        try:
+            for path, value in (parameters or {}).items():
+                instance.set(path, value)
+            instance.initialise()
+            instance.warn(REMARK_START)
+        except BaseException:
+            instance.close()
+            raise
         return instance
+
+    def name_foreign(self) -> str:
+        """Return the foreign blocks as text, for a message that refuses them."""
+        return ", ".join(
+            f"`{self.blocks[n].path}` ({block.foreign_name})" for n, block in self.foreign.items()
+        )
 
     def report(self) -> str:
         """Return the schedule in execution order, with rates, and the loops."""
@@ -237,6 +252,8 @@ class Plan:
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file."""
+        if self.foreign:
+            raise BiellaError(f"a plan cannot be saved with {self.name_foreign()} in it.")
         if self.python_blocks:
             raise BiellaError(
                 "a plan with Python blocks cannot be saved: "

@@ -245,7 +245,7 @@ def _run(
             recorder.info["stopped"] = str(failure)
     result = recorder.close()
     if failure is None or isinstance(failure, KeyboardInterrupt):
-        result.checkpoint = instance.save()
+        result.checkpoint = instance.checkpoint()
     if isinstance(failure, BlockError):
         failure.result = result
         raise failure

@@ -1,5 +1,7 @@
 """biella: mechanisms and block diagrams that run offline, as FMUs, and against real hardware."""
 
+from typing import TYPE_CHECKING, Any
+
 from .blocks.multibody import System
 from .errors import BiellaError, BiellaWarning, BlockError, DiagramError
 from .scheduler.diagram import Diagram
@@ -7,6 +9,9 @@ from .scheduler.linearize import linearize
 from .scheduler.plan import Plan
 from .scheduler.simulate import simulate
 from .scheduler.subsystem import Subsystem
+
+if TYPE_CHECKING:
+    from .fmu.importer import Fmu
 
 __version__ = "0.1.0"
 
@@ -16,9 +21,19 @@ __all__ = [
     "BlockError",
     "Diagram",
     "DiagramError",
+    "Fmu",
     "Plan",
     "Subsystem",
     "System",
     "linearize",
     "simulate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is not needed by most only when it is asked for."""
+    if name == "Fmu":
+        from .fmu.importer import Fmu
+
+        return Fmu
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

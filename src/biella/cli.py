@@ -130,6 +130,7 @@ def _parser() -> argparse.ArgumentParser:
         help="put the C sources into the FMU (default: yes)",
     )
     export.add_argument("--step", type=float, help="base step in s, for a file with system()")
+    _add_fmu_commands(commands)
     formulations = commands.add_parser(
         "formulations",
         help="compare the formulations of multibody dynamics on a mechanism",
@@ -146,6 +147,53 @@ def _parser() -> argparse.ArgumentParser:
         "--every", action="store_true", help="every method, not the published"
     )
     return parser
+
+
+def _add_fmu_commands(commands: Any) -> None:
+    """Add what can be done with an FMU of any tool."""
+
+    def command(name: str, function: Any, text: str, example: str) -> argparse.ArgumentParser:
+        added: argparse.ArgumentParser = commands.add_parser(
+            name,
+            help=text,
+            description=text[0].upper() + text[1:] + ".",
+            epilog=f"example: {example}",
+        )
+        added.set_defaults(command=function)
+        added.add_argument("file", type=Path, help="an FMU")
+        return added
+
+    info = command("info", _info, "show what an FMU says about itself", "biella info crank.fmu")
+    info.add_argument("--all", action="store_true", help="every variable, local ones too")
+    command("validate", _validate, "look for mistakes in an FMU", "biella validate crank.fmu")
+    run = command(
+        "simulate",
+        _simulate,
+        "run an FMU",
+        "biella simulate crank.fmu --stop 5 --input torque.csv --output motion.csv --plot",
+    )
+    run.add_argument("--start", type=float, help="start time in s (default: what the FMU suggests)")
+    run.add_argument("--stop", type=float, help="end time in s (default: what the FMU suggests)")
+    run.add_argument("--step", type=float, help="communication step in s (default: likewise)")
+    run.add_argument("--input", type=Path, help="CSV file: times, then a column for each input")
+    run.add_argument("--output", type=Path, help="write the outputs: .csv or .h5")
+    run.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE",
+        help="set a parameter or a start value; may be repeated",
+    )  # fmt: skip
+    run.add_argument(
+        "--record", action="append", metavar="NAME",
+        help="record this variable instead of the outputs; may be repeated",
+    )  # fmt: skip
+    run.add_argument(
+        "--plot", type=Path, nargs="?", const=Path("-"),
+        help="draw the outputs to a file (default: name of the FMU, .png)",
+    )  # fmt: skip
+    run.add_argument("--backend", choices=("engine", "fmpy", "pyfmi"), default="engine")
+    run.add_argument("--isolate", action="store_true", help="in a process of its own")
+    run.add_argument("--timeout", type=float, help="with --isolate: seconds that a call may take")
+    run.add_argument("--log", action="store_true", help="show the FMU's messages as they come")
+    run.add_argument("--no-validate", action="store_true", help="run it though FMI forbids it")
 
 
 def load_diagram(path: Path) -> Any:
@@ -282,6 +330,69 @@ def _export(options: argparse.Namespace) -> None:
     print(f"wrote {target}")
 
 
+def _info(options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from .fmu.commands import describe_fmu
+
+    Console().print(describe_fmu(options.file, options.all))
+
+
+def _validate(options: argparse.Namespace) -> None:
+    from .errors import FmuError
+    from .fmu.commands import find_problems
+
+    problems = find_problems(options.file)
+    for problem in problems:
+        print(f"- {problem}")
+    if problems:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise FmuError(f"{count} in {options.file}.")
+    print(f"no problems in {options.file}")
+
+
+def _simulate(options: argparse.Namespace) -> None:
+    from .fmu.commands import simulate_fmu_file
+
+    suffix = options.output.suffix.lower() if options.output else ".csv"
+    if suffix not in (".csv", ".h5", ".hdf5"):
+        raise BiellaError(f"--output writes .csv or .h5, not `{options.output}`.")
+
+    def write(result: Any) -> None:
+        if options.output:
+            (result.to_csv if suffix == ".csv" else result.to_hdf5)(options.output)
+            print(f"wrote {options.output}")
+
+    try:
+        result = simulate_fmu_file(
+            options.file,
+            start=options.start,
+            stop=options.stop,
+            step=options.step,
+            inputs=options.input,
+            parameters=dict(_assignment(text, strings=True) for text in options.set),
+            outputs=options.record,
+            backend=options.backend,
+            isolate=options.isolate,
+            timeout=options.timeout,
+            logging=options.log,
+            validate=not options.no_validate,
+        )
+    except BlockError as error:
+        if error.result is not None:
+            write(error.result)
+        raise
+    print(result)
+    if result.info.get("stopped"):
+        print(f"stopped: {result.info['stopped']}")
+    write(result)
+    if options.plot:
+        plain = str(options.plot) != "-"
+        target = options.plot if plain else Path(options.file.with_suffix(".png").name)
+        result.plot(path=target)
+        print(f"wrote {target}")
+
+
 def _formulations(options: argparse.Namespace) -> None:
     from rich.console import Console
 
@@ -296,13 +407,15 @@ def _formulations(options: argparse.Namespace) -> None:
     Console().print(found.table())
 
 
-def _assignment(text: str, option: str = "--set") -> tuple[str, Any]:
+def _assignment(text: str, option: str = "--set", strings: bool = False) -> tuple[str, Any]:
     path, separator, value = text.partition("=")
     if not separator or not path.strip():
         raise BiellaError(f"{option} wants PATH=VALUE, such as pid.kp=3, got `{text}`.")
     try:
         return path.strip(), ast.literal_eval(value.strip())
     except (ValueError, SyntaxError):
+        if strings:
+            return path.strip(), value
         raise BiellaError(f"{option} {path}: `{value}` is no number or list of numbers.") from None
 
 

@@ -31,11 +31,12 @@ from biella.blocks import (
     sources,
 )
 from biella.blocks import math as arithmetic
-from biella.blocks.block import AbstractBlock
+from biella.blocks.block import AbstractBlock, NativeBlock
 from biella.blocks.multibody import mechanisms
 from biella.blocks.multibody.pendulum import Pendulum
 from biella.blocks.multibody.plant import Plant, list_outputs
 from biella.blocks.multibody.system import System
+from biella.blocks.ports import EVERY_TICK, Port, parameter
 from biella.blocks.python import PythonBlock
 from biella.scheduler.diagram import SOLVERS
 from biella.scheduler.plan import Plan, write_sections
@@ -78,6 +79,35 @@ class Discrete(PythonBlock):
 
     def update(self, t: float, x: list[float], u: float) -> float:
         return u
+
+
+class OwnStep(PythonBlock):
+    """A block that takes its own steps elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__(inputs=["u"], outputs=["y"], period=STEP)
+        self.kernel = "python_own_step"
+
+    def output(self, t: float, x: object, u: float) -> float:
+        return u
+
+
+class Hosted(NativeBlock):
+    """The engine's side of a foreign FMU: a real and a boolean in and out, two parameters."""
+
+    def __init__(self, rollback: bool) -> None:
+        self.kernel = "fmu2_rollback" if rollback else "fmu2"
+        inputs = [0, 0, 1, 1, 2, 0]  # reference, type, whether an output depends on it
+        outputs = [2, 0, -1, 2]  # reference, type
+        parameters = [3, 0, 1, 4, 1, 0]  # reference, type, whether it is always set
+        super().__init__(
+            inputs=[Port("u"), Port("b", kind="boolean", default=1.0)],
+            outputs=[Port("y"), Port("c", kind="boolean")],
+            parameters=[parameter("k", [1.0, 2.0]), parameter("own", [1.0, 3.0], hidden=True)],
+            rate=EVERY_TICK,
+            feedthrough=[("y", "u")],
+            integers=[3 * rollback, 2, 2, 1, 11, 12, *inputs, *outputs, *parameters],
+        )
 
 
 # (width of the inputs, how to make the block): each kernel and each of its modes once.
@@ -195,6 +225,9 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "python": (1, Plain),
     "python continuous": (1, Continuous),
     "python discrete": (1, Discrete),
+    "python own step": (1, OwnStep),
+    "fmu": (1, lambda: Hosted(False)),
+    "fmu rollback": (1, lambda: Hosted(True)),
 }
 
 

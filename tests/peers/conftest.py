@@ -15,7 +15,12 @@ from typing import Any
 
 import pytest
 
-PEERS = {"test_exudyn.py": "exudyn", "test_pinocchio.py": "pinocchio"}
+PEERS = {
+    "test_exudyn.py": "exudyn",
+    "test_pinocchio.py": "pinocchio",
+    "test_pyfmi.py": "pyfmi",
+    "test_pythonfmu.py": "pythonfmu",
+}
 """The package that each file needs."""
 
 # The peers' own sides of the mechanisms are those of the benchmarks.

@@ -1,0 +1,247 @@
+"""What ``biella info``, ``biella validate`` and ``biella simulate`` do with an FMU file."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Group as Lines
+from rich.markup import escape
+from rich.table import Table
+
+from ..blocks.math import Convert
+from ..blocks.playback import Playback
+from ..errors import FmuError, name_list, suggest
+from ..scheduler.diagram import Diagram
+from ..scheduler.result import Result
+from ..scheduler.simulate import simulate
+from .archive import platform_folder, read_archive
+from .importer import Fmu
+from .interface import Description, Scalar, read_description, require_fmpy
+
+_CAPABILITIES = (
+    "canHandleVariableCommunicationStepSize",
+    "canInterpolateInputs",
+    "canGetAndSetFMUstate",
+    "canSerializeFMUstate",
+    "providesDirectionalDerivative",
+    "canBeInstantiatedOnlyOncePerProcess",
+    "needsExecutionTool",
+)
+_HEADINGS = ("name", "type", "variability", "start", "unit", "depends on", "description")
+_SHOWN = 30
+_STEPS = 500  # of a run whose FMU suggests none
+
+
+def describe_fmu(path: Path, everything: bool = False) -> Lines:
+    """Return tables of what an FMU says about itself."""
+    description = read_description(read_archive(path), validate=False)
+    model, archive = description.model, description.archive
+    head = Table(show_header=False, box=None, pad_edge=False)
+    kinds = [
+        name
+        for name, there in (
+            ("co-simulation", model.coSimulation),
+            ("model exchange", model.modelExchange),
+            ("scheduled execution", model.scheduledExecution),
+        )
+        if there is not None
+    ]
+    there = platform_folder() in archive.platforms
+    platforms = ", ".join(archive.platforms) or "none"
+    experiment = model.defaultExperiment
+    rows: list[tuple[str, Any]] = [
+        ("file", f"{archive.path} ({archive.path.stat().st_size / 1e6:.2f} MB)"),
+        ("model", model.modelName),
+        ("description", model.description),
+        ("FMI", f"{description.version}, {' and '.join(kinds)}"),
+        ("made by", model.generationTool),
+        ("made at", model.generationDateAndTime),
+        ("author", model.author),
+        ("GUID", model.guid),
+        (
+            "platforms",
+            platforms + ("" if there else f" (this one, {platform_folder()}, is missing)"),
+        ),
+        ("states", model.numberOfContinuousStates or None),
+    ]
+    if experiment is not None:
+        named = (("start", "startTime"), ("stop", "stopTime"), ("step", "stepSize"))
+        shown = [f"{n} {getattr(experiment, a)} s" for n, a in named if getattr(experiment, a)]
+        rows.append(("experiment", ", ".join(shown)))
+    interface = model.coSimulation or model.modelExchange
+    if interface is not None:
+        able = [name for name in _CAPABILITIES if getattr(interface, name, False)]
+        rows.append(("flags", ", ".join(able) or "none"))
+    for name, value in rows:
+        if value:
+            head.add_row(name, escape(str(value)))
+    return Lines(head, *_variable_tables(description, everything))
+
+
+def _variable_tables(description: Description, everything: bool) -> list[Table]:
+    tables = []
+    for causality in ("input", "output", "parameter", "calculatedParameter", "local"):
+        scalars = [s for s in description.scalars.values() if s.causality == causality]
+        if not scalars or (causality in ("calculatedParameter", "local") and not everything):
+            continue
+        shown = scalars if everything else scalars[:_SHOWN]
+        title = {"calculatedParameter": "calculated parameters", "local": "local variables"}
+        table = Table(
+            title=f"{title.get(causality, f'{causality}s')} ({len(scalars)})",
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+        )
+        rows = [_cells(description, scalar) for scalar in shown]
+        used = [n for n in range(len(_HEADINGS)) if any(row[n] for row in rows)]
+        for n in used:
+            table.add_column(_HEADINGS[n], overflow="fold", no_wrap=n == 0)
+        for row in rows:
+            table.add_row(*(escape(row[n]) for n in used))
+        if len(shown) < len(scalars):
+            table.caption = f"{len(scalars) - len(shown)} more: --all"
+        tables.append(table)
+    return tables
+
+
+def _cells(description: Description, scalar: Scalar) -> list[str]:
+    needs = description.dependencies.get(scalar.name, frozenset())
+    depends = (
+        ""
+        if scalar.causality != "output"
+        else "all"
+        if needs is None
+        else name_list(sorted(needs), 4)
+    )
+    return [
+        scalar.name,
+        scalar.fmi_type,
+        scalar.variability,
+        scalar.start or "",
+        "" if scalar.unit is None else str(scalar.unit),
+        "" if depends == "none" else depends,
+        scalar.doc,
+    ]
+
+
+def find_problems(path: Path) -> list[str]:
+    """Return what is wrong with an FMU file: the archive, and what FMPy's validation finds."""
+    archive = read_archive(path)
+    require_fmpy(f"validate `{path.name}`")
+    from fmpy.validation import validate_fmu
+
+    problems = [str(problem) for problem in validate_fmu(str(path))]
+    try:
+        model = read_description(archive, validate=False).model
+    except FmuError as error:
+        return problems or [str(error)]
+    for interface in (model.coSimulation, model.modelExchange):
+        if interface is None:
+            continue
+        for folder in archive.platforms:
+            there = [m for m in archive.members if m.startswith(f"binaries/{folder}/")]
+            name = interface.modelIdentifier
+            if not any(Path(m).stem == name for m in there):
+                problems.append(f"binaries/{folder} has no library `{name}`.")
+    if not archive.platforms and not any(m.startswith("sources/") for m in archive.members):
+        problems.append("it has neither binaries nor sources.")
+    return list(dict.fromkeys(problems))
+
+
+def simulate_fmu_file(
+    path: Path,
+    *,
+    start: float | None = None,
+    stop: float | None = None,
+    step: float | None = None,
+    inputs: Path | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    backend: Any = "engine",
+    isolate: bool = False,
+    timeout: float | None = None,
+    logging: bool = False,
+    validate: bool = True,
+) -> Result:
+    """Run an FMU alone, with inputs from a table, and return its outputs.
+
+    Times and step are by default those that the FMU suggests. A column of the file `inputs` plays
+    the input that it is named for; reals are interpolated, what is discrete is held.
+    """
+    description = read_description(read_archive(path), validate)
+    experiment = description.model.defaultExperiment
+    first = start if start is not None else _time(experiment, "startTime", 0.0)
+    last = stop if stop is not None else _time(experiment, "stopTime", first + 1.0)
+    step = step or description.step_size or _round_step((last - first) / _STEPS)
+    name = re.sub(r"\W", "_", path.stem) or "fmu"
+    diagram = Diagram(path.stem, step=step, start=first)
+    block = Fmu(
+        path,
+        period=step,
+        parameters=parameters,
+        outputs=outputs or None,
+        backend=backend,
+        isolate=isolate,
+        timeout=timeout,
+        logging=logging,
+        validate=validate,
+    )
+    diagram.add(block, name=name)
+    if inputs is not None:
+        _play(diagram, block, inputs, description)
+    if not block.outputs:
+        raise FmuError(f"{path.name} has no outputs: name variables to record with --record.")
+    return simulate(diagram, last, record=[f"{name}.*"])
+
+
+def _time(experiment: Any, attribute: str, otherwise: float) -> float:
+    text = getattr(experiment, attribute, None) if experiment is not None else None
+    return float(text) if text else otherwise
+
+
+def _round_step(step: float) -> float:
+    """Return the largest of 1, 2, 5 times a power of ten that is not above `step`."""
+    if not step > 0:
+        raise FmuError("the end of the run must lie after its start.")
+    power = 10.0 ** int(f"{step:e}".partition("e")[2])
+    return max(k * power for k in (1.0, 2.0, 5.0) if k * power <= step * (1 + 1e-12))
+
+
+def _play(diagram: Diagram, block: Any, path: Path, description: Description) -> None:
+    names = _columns(path)
+    ports = {port.name: port for port in block.inputs}
+    for name in names:
+        if name not in ports:
+            raise FmuError(
+                f"`{path}` has a column `{name}`, but {description.archive.path.name} has no such "
+                f"input.{suggest(name, ports)} Inputs: {name_list(ports)}."
+            )
+        port = ports[name]
+        held = port.kind != "real"
+        source: Any = Playback.from_file(
+            path, name, interpolation="hold" if held else "linear",
+            unit=None if port.unit is None else str(port.unit),
+        )  # fmt: skip
+        source = diagram.add(source, name=f"column {name}")
+        if held:
+            kind = diagram.add(Convert(port.kind), name=f"as {port.kind} {name}")
+            diagram.connect(source, kind)
+            source = kind
+        diagram.connect(source, block[name])
+
+
+def _columns(path: Path) -> list[str]:
+    """Return the names in the first row of a table, without units and indices, each once."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            cells = next(csv.reader(file), [])
+    except OSError as error:
+        raise FmuError(f"cannot read `{path}`: {error.strerror}.") from error
+    names = [re.sub(r"(\[\d+\])?\s*(\[[^\[\]]*\])?\s*\Z", "", cell).strip() for cell in cells[1:]]
+    if not names or any(not name or re.fullmatch(r"[-+.\deE]+", name) for name in names):
+        raise FmuError(f"the first row of `{path}` must name its columns: time, then inputs.")
+    return list(dict.fromkeys(names))

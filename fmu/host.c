@@ -1,0 +1,697 @@
+/* An FMU of another tool as a block of our engine.
+ *
+ *   bl_attach_fmu   the library is loaded, all that a step needs is allocated
+ *   init            an instance is made, parameters are set, it enters initialization mode
+ *   output          fmi2Set* of the inputs that reach an output at once, fmi2Get* of the outputs; before the first
+ *                   advance in initialization mode, so that loops of first values are solved like all others
+ *   advance         fmi2Set* of all inputs, the end of initialization mode the first time, fmi2DoStep
+ *   close           fmi2Terminate and fmi2FreeInstance where they are allowed, the library is unloaded
+ *
+ * An input is set only when its value has changed since it was last set. After fmi2Error an instance is only freed;
+ * after fmi2Fatal nothing of the FMU is called any more. */
+#include "fmu/host.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/engine.h"
+
+enum { MESSAGE_COUNT = 16, MESSAGE_LENGTH = 320, SHOWN_MESSAGES = 6, REASON_LENGTH = 1800 };
+
+typedef enum { HOST_NONE, HOST_INITIALISING, HOST_STEPPING, HOST_BROKEN, HOST_DEAD } bl_host_mode;
+
+/* Values of one FMI type that are set or read in one call. */
+typedef struct {
+    int32_t type, count;
+    int known;       /* whether the FMU has these values: what is set twice is skipped */
+    int in_a_row;    /* whether the places lie side by side */
+    double **places; /* in the engine */
+    double *reals;
+    int *integers;   /* or booleans */
+    fmi2ValueReference *references;
+    void *memory;    /* of the arrays */
+} bl_fmu_group;
+
+typedef struct {
+    int32_t group_count; /* types that occur */
+    bl_fmu_group groups[HOST_TYPES];
+} bl_fmu_values;
+
+typedef struct {
+    fmi2FMUstate state;
+    bl_host_mode mode;
+} bl_fmu_slot;
+
+typedef struct {
+    /* What a step touches comes first, close together. */
+    fmi2Component component;
+    bl_host_mode mode;
+    int32_t flags, substeps;
+    bl_fmu_values direct, delayed, outputs; /* direct: inputs that reach an output at once; delayed: the others */
+    bl_fmu_calls call;
+    double *tuned;                          /* what the tunable parameters were last set to */
+    void *library;
+    fmi2CallbackFunctions callbacks;
+    char *file, *name, *guid, *resources;
+    int64_t string_count, category_count;
+    fmi2ValueReference *string_references;
+    char **strings, **categories;
+    double tolerance, stop_time;
+    int logging;
+    bl_fmu_slot slots[BL_SLOTS + 1];       /* the last one is for serialising */
+    bl_fmu_slot *kept;                     /* states behind tickets */
+    int64_t kept_count;
+    atomic_uint message_count;
+    char messages[MESSAGE_COUNT][MESSAGE_LENGTH];
+    char shown[MESSAGE_COUNT * MESSAGE_LENGTH]; /* for bl_fmu_messages */
+    char reason[REASON_LENGTH];
+} bl_fmu_host;
+
+/* ---- messages */
+
+/* Whether a format may be handed to printf: a text that merely contains a % now and then gives conversions, and %n
+   would write to memory. */
+static int is_harmless(const char *format) {
+    for (const char *c = format; *c; c++) {
+        if (*c != '%') continue;
+        c++;
+        c += strspn(c, "-+ #0'");
+        c += strspn(c, "0123456789*.$");
+        c += strspn(c, "hlLqjzt");
+        if (!*c || !strchr("diouxXeEfFgGaAcspm%", *c)) return 0;
+    }
+    return 1;
+}
+
+static const char *status_name(fmi2Status status) {
+    static const char *const NAMES[] = {"fmi2OK", "fmi2Warning", "fmi2Discard", "fmi2Error", "fmi2Fatal", "fmi2Pending"};
+    return (unsigned)status < sizeof NAMES / sizeof *NAMES ? NAMES[status] : "a status that FMI does not have";
+}
+
+/* FMUs call this from any thread: each message has a place of its own, and none is ever without an end. */
+static void note_message(fmi2ComponentEnvironment environment, fmi2String instance, fmi2Status status,
+                         fmi2String category, fmi2String message, ...) {
+    (void)instance;
+    bl_fmu_host *f = environment;
+    if (!f || !message) return;
+    char *line = f->messages[atomic_fetch_add(&f->message_count, 1u) % MESSAGE_COUNT];
+    int length = snprintf(line, MESSAGE_LENGTH, "[%s%s%.40s] ", status_name(status), category ? ", " : "",
+                          category ? category : "");
+    if (length < 0 || length >= MESSAGE_LENGTH) return;
+    if (is_harmless(message)) {
+        va_list arguments;
+        va_start(arguments, message);
+        vsnprintf(line + length, (size_t)(MESSAGE_LENGTH - length), message, arguments);
+        va_end(arguments);
+    } else {
+        snprintf(line + length, (size_t)(MESSAGE_LENGTH - length), "%s", message);
+    }
+    for (char *c = line; *c; c++)
+        if (*c == '\n' || *c == '\r') *c = ' ';
+    if (f->logging) fprintf(stderr, "%s (%s) %s\n", f->file, f->name, line);
+}
+
+static void list_messages(bl_fmu_host *f, unsigned limit, const char *separator, char *text, size_t size) {
+    const unsigned count = atomic_load(&f->message_count);
+    const unsigned shown = count < limit ? count : limit;
+    size_t length = 0;
+    text[0] = '\0';
+    for (unsigned k = count - shown; k != count && length < size; k++) {
+        const int added = snprintf(text + length, size - length, "%s%s", length ? separator : "",
+                                   f->messages[k % MESSAGE_COUNT]);
+        length += added > 0 ? (size_t)added : 0;
+    }
+}
+
+static int explain(bl_fmu_host *f, const char *format, ...) {
+    char heard[SHOWN_MESSAGES * 200];
+    int length = snprintf(f->reason, sizeof f->reason, "FMU `%.200s` (instance `%.100s`): ", f->file, f->name);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(f->reason + length, sizeof f->reason - (size_t)length, format, arguments);
+    va_end(arguments);
+    list_messages(f, SHOWN_MESSAGES, "; ", heard, sizeof heard);
+    const size_t end = strlen(f->reason);
+    if (heard[0]) snprintf(f->reason + end, sizeof f->reason - end, "; its last messages: %s", heard);
+    return BL_ERROR_BLOCK;
+}
+
+static const char *silence(bl_fmu_host *f) {
+    return f->logging || atomic_load(&f->message_count) > 0 ? "" : " and did not say why; logging=True asks for more";
+}
+
+/* What a status means; BL_OK also for a warning. */
+static int judge(bl_fmu_host *f, fmi2Status status, const char *function, double t) {
+    if (status == fmi2OK || status == fmi2Warning) return BL_OK;
+    if (status == fmi2Fatal) f->mode = HOST_DEAD;
+    else if (status != fmi2Discard) f->mode = HOST_BROKEN;
+    return explain(f, "%s returned %s at t = %.9g%s", function, status_name(status), t, silence(f));
+}
+
+/* ---- loading */
+
+static char *copy_text(const char *text) {
+    const size_t size = text ? strlen(text) + 1 : 1;
+    char *copy = malloc(size);
+    if (copy) memcpy(copy, text ? text : "", size);
+    return copy;
+}
+
+static int allocate_group(bl_fmu_group *g, int32_t type, int32_t count) {
+    const size_t n = (size_t)count;
+    g->memory = calloc(n, sizeof *g->places + sizeof *g->reals + sizeof *g->integers + sizeof *g->references);
+    if (!g->memory) return 0;
+    g->type = type;
+    g->places = g->memory;
+    g->reals = (double *)(g->places + n);
+    g->integers = (int *)(g->reals + n);
+    g->references = (fmi2ValueReference *)(g->integers + n);
+    return 1;
+}
+
+static void free_values(bl_fmu_values *values) {
+    for (int32_t k = 0; k < values->group_count; k++) free(values->groups[k].memory);
+}
+
+typedef enum { HOST_DIRECT, HOST_DELAYED, HOST_ANY } bl_host_part;
+
+static int is_part(const int32_t *record, bl_host_part part) {
+    return part == HOST_ANY || (record[2] != 0) == (part == HOST_DIRECT);
+}
+
+/* Sorts the values of ports by type; of inputs those that are direct, or those that are not. */
+static int gather_ports(bl_fmu_values *values, const int32_t *records, int32_t fields, bl_host_part part,
+                        const double *const *ports, const int32_t *widths, int32_t port_count) {
+    int32_t total = 0;
+    for (int32_t p = 0; p < port_count; p++) total += widths[p];
+    for (int32_t type = 0; type < HOST_TYPES; type++) {
+        int32_t count = 0;
+        for (int32_t k = 0; k < total; k++)
+            count += records[k * fields + 1] == type && is_part(records + k * fields, part);
+        if (count == 0) continue;
+        bl_fmu_group *g = &values->groups[values->group_count];
+        if (!allocate_group(g, type, count)) return 0;
+        values->group_count++;
+        const int32_t *record = records;
+        for (int32_t p = 0; p < port_count; p++)
+            for (int32_t k = 0; k < widths[p]; k++, record += fields) {
+                if (record[1] != type || !is_part(record, part)) continue;
+                g->references[g->count] = (fmi2ValueReference)record[0];
+                g->places[g->count++] = (double *)(uintptr_t)(ports[p] + k);
+            }
+        g->in_a_row = 1;
+        for (int32_t k = 1; k < g->count; k++) g->in_a_row &= g->places[k] == g->places[0] + k;
+    }
+    return 1;
+}
+
+static const int32_t *inputs_of(const bl_block *b) { return b->i + HOST_HEAD; }
+static const int32_t *outputs_of(const bl_block *b) {
+    const int32_t *record = inputs_of(b);
+    for (int32_t p = 0; p < b->u_count; p++) record += (ptrdiff_t)HOST_INPUT_FIELDS * b->u_width[p];
+    return record;
+}
+static const int32_t *parameters_of(const bl_block *b) {
+    const int32_t *record = outputs_of(b);
+    for (int32_t p = 0; p < b->y_count; p++) record += (ptrdiff_t)HOST_OUTPUT_FIELDS * b->y_width[p];
+    return record;
+}
+
+static int check_records(const int32_t *records, int64_t count, int32_t fields) {
+    for (int64_t k = 0; k < count; k++) {
+        const int32_t type = records[k * fields + 1];
+        if (type < HOST_REAL || type >= HOST_TYPES) return 0;
+    }
+    return 1;
+}
+
+static int host_check(const bl_block *b) {
+    if (b->x_count || b->z_count || b->i_count < HOST_HEAD) return 0;
+    const int64_t parameters = b->i[HOST_PARAMETERS];
+    int64_t in = 0, out = 0;
+    for (int32_t p = 0; p < b->u_count; p++) in += b->u_width[p];
+    for (int32_t p = 0; p < b->y_count; p++) out += b->y_width[p];
+    if (b->i[HOST_FLAGS] < 0 || b->i[HOST_FLAGS] > HOST_ALL_FLAGS) return 0;
+    if (b->i[HOST_SUBSTEPS] < 1 || parameters < 0 || b->p_count != 2 * parameters) return 0;
+    if (b->i[HOST_TUNABLE] < 0 || b->i[HOST_TUNABLE] > parameters) return 0;
+    if (in > INT_MAX / 4 || out > INT_MAX / 4) return 0;
+    if (b->i_count != HOST_HEAD + HOST_INPUT_FIELDS * in + HOST_OUTPUT_FIELDS * out + HOST_PARAMETER_FIELDS * parameters)
+        return 0;
+    return check_records(inputs_of(b), in, HOST_INPUT_FIELDS) &&
+           check_records(outputs_of(b), out, HOST_OUTPUT_FIELDS) &&
+           check_records(parameters_of(b), parameters, HOST_PARAMETER_FIELDS);
+}
+
+static int host_check_rollback(const bl_block *b) { return host_check(b) && (b->i[HOST_FLAGS] & HOST_CAN_SAVE); }
+
+static void end_instance(bl_fmu_host *f);
+
+static void free_host(bl_fmu_host *f) {
+    if (!f) return;
+    end_instance(f);
+    if (f->mode != HOST_DEAD) bl_fmu_unload(f->library);
+    free_values(&f->direct);
+    free_values(&f->delayed);
+    free_values(&f->outputs);
+    for (int64_t k = 0; f->strings && k < f->string_count; k++) free(f->strings[k]);
+    for (int64_t k = 0; f->categories && k < f->category_count; k++) free(f->categories[k]);
+    free(f->strings);
+    free(f->categories);
+    free(f->string_references);
+    free(f->tuned);
+    free(f->file);
+    free(f->name);
+    free(f->guid);
+    free(f->resources);
+    free(f);
+}
+
+static int copy_texts(char ***copies, const char *const *texts, int64_t count) {
+    *copies = calloc(count > 0 ? (size_t)count : 1, sizeof **copies);
+    int complete = *copies != NULL;
+    for (int64_t k = 0; complete && k < count; k++) complete = ((*copies)[k] = copy_text(texts[k])) != NULL;
+    return complete;
+}
+
+/* Everything that the block needs, all before the first tick. */
+static int allocate_host(const bl_block *b, const bl_fmu_source *source, bl_fmu_host *f) {
+    f->flags = b->i[HOST_FLAGS];
+    f->substeps = b->i[HOST_SUBSTEPS];
+    f->tolerance = source->tolerance;
+    f->stop_time = source->stop_time;
+    f->logging = source->logging != 0;
+    f->callbacks = (fmi2CallbackFunctions){note_message, calloc, free, NULL, f};
+    f->file = copy_text(source->file);
+    f->name = copy_text(source->name);
+    f->guid = copy_text(source->guid);
+    f->resources = copy_text(source->resources);
+    f->string_count = source->string_count;
+    f->category_count = source->log_category_count;
+    const size_t string_count = (size_t)source->string_count, tunable = (size_t)b->i[HOST_TUNABLE];
+    f->string_references = calloc(string_count + 1, sizeof *f->string_references);
+    f->tuned = calloc(tunable + 1, sizeof *f->tuned);
+    if (!f->file || !f->name || !f->guid || !f->resources || !f->string_references || !f->tuned) return 0;
+    if (string_count > 0)
+        memcpy(f->string_references, source->string_references, string_count * sizeof *f->string_references);
+    return copy_texts(&f->strings, source->strings, source->string_count) &&
+           copy_texts(&f->categories, source->log_categories, source->log_category_count) &&
+           gather_ports(&f->direct, inputs_of(b), HOST_INPUT_FIELDS, HOST_DIRECT, b->u, b->u_width, b->u_count) &&
+           gather_ports(&f->delayed, inputs_of(b), HOST_INPUT_FIELDS, HOST_DELAYED, b->u, b->u_width, b->u_count) &&
+           gather_ports(&f->outputs, outputs_of(b), HOST_OUTPUT_FIELDS, HOST_ANY, (const double *const *)b->y, b->y_width,
+                        b->y_count);
+}
+
+static int host_init(bl_block *b, double t);
+static int is_host(const bl_engine *e, int32_t block) {
+    return block >= 0 && block < e->block_count && e->kernels[block]->init == host_init;
+}
+
+int bl_attach_fmu(bl_engine *e, int32_t block, const bl_fmu_source *source) {
+    if (!is_host(e, block) || !source || !source->library || source->string_count < 0 || source->log_category_count < 0)
+        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "block %d cannot hold an FMU", (int)block);
+    bl_block *b = &e->blocks[block];
+    free_host(b->foreign);
+    b->foreign = NULL;
+    bl_fmu_host *f = calloc(1, sizeof *f);
+    if (!f || !allocate_host(b, source, f)) {
+        free_host(f);
+        return bl_fail(e, BL_ERROR_MEMORY, block, "no memory for the FMU");
+    }
+    char message[640] = "";
+    const int status = bl_fmu_load(source->library, f->flags, &f->library, &f->call, message, sizeof message);
+    if (status != BL_OK) {
+        bl_fail(e, status, block, "FMU `%.200s`: %s", f->file, message);
+        snprintf(e->message, sizeof e->message, "FMU `%.200s`: %s", f->file, message);
+        free_host(f);
+        return status;
+    }
+    b->foreign = f;
+    return BL_OK;
+}
+
+/* ---- values */
+
+static void forget_values(bl_fmu_values *values) {
+    for (int32_t k = 0; k < values->group_count; k++) values->groups[k].known = 0;
+}
+
+static int whole_number(double value) {
+    if (!(value > (double)INT_MIN)) return isnan(value) ? 0 : INT_MIN;
+    return value >= (double)INT_MAX ? INT_MAX : (int)lrint(value);
+}
+
+/* Fetches the values of a group from the engine; returns whether the FMU does not have them yet. */
+static int fetch_reals(bl_fmu_group *g) {
+    int changed = !g->known;
+    for (int32_t k = 0; k < g->count; k++) {
+        const double value = *g->places[k];
+        changed |= memcmp(&g->reals[k], &value, sizeof value) != 0;
+        g->reals[k] = value;
+    }
+    return changed;
+}
+
+static int fetch_integers(bl_fmu_group *g, int as_boolean) {
+    int changed = !g->known;
+    for (int32_t k = 0; k < g->count; k++) {
+        const int value = as_boolean ? *g->places[k] != 0.0 : whole_number(*g->places[k]);
+        changed |= g->integers[k] != value;
+        g->integers[k] = value;
+    }
+    return changed;
+}
+
+static int set_values(bl_fmu_host *f, bl_fmu_values *values, double t) {
+    static const char *const NAMES[] = {"fmi2SetReal", "fmi2SetInteger", "fmi2SetBoolean"};
+    for (bl_fmu_group *g = values->groups, *end = g + values->group_count; g != end; g++) {
+        if (!(g->type == HOST_REAL ? fetch_reals(g) : fetch_integers(g, g->type == HOST_BOOLEAN))) continue;
+        const size_t count = (size_t)g->count;
+        const fmi2Status status =
+            g->type == HOST_REAL      ? f->call.SetReal(f->component, g->references, count, g->reals)
+            : g->type == HOST_INTEGER ? f->call.SetInteger(f->component, g->references, count, g->integers)
+                                      : f->call.SetBoolean(f->component, g->references, count, g->integers);
+        if (status > fmi2Warning) return judge(f, status, NAMES[g->type], t);
+        g->known = 1;
+    }
+    return BL_OK;
+}
+
+static int get_reals(bl_fmu_host *f, bl_fmu_group *g, double t) {
+    double *into = g->in_a_row ? g->places[0] : g->reals;
+    const fmi2Status status = f->call.GetReal(f->component, g->references, (size_t)g->count, into);
+    if (status > fmi2Warning) return judge(f, status, "fmi2GetReal", t);
+    if (!g->in_a_row)
+        for (int32_t k = 0; k < g->count; k++) *g->places[k] = g->reals[k];
+    return BL_OK;
+}
+
+static int get_integers(bl_fmu_host *f, bl_fmu_group *g, double t) {
+    const int boolean = g->type == HOST_BOOLEAN;
+    const fmi2Status status =
+        boolean ? f->call.GetBoolean(f->component, g->references, (size_t)g->count, g->integers)
+                : f->call.GetInteger(f->component, g->references, (size_t)g->count, g->integers);
+    if (status > fmi2Warning) return judge(f, status, boolean ? "fmi2GetBoolean" : "fmi2GetInteger", t);
+    for (int32_t k = 0; k < g->count; k++)
+        *g->places[k] = boolean ? (g->integers[k] ? 1.0 : 0.0) : (double)g->integers[k];
+    return BL_OK;
+}
+
+static int get_outputs(bl_fmu_host *f, double t) {
+    for (bl_fmu_group *g = f->outputs.groups, *end = g + f->outputs.group_count; g != end; g++) {
+        const int status = g->type == HOST_REAL ? get_reals(f, g, t) : get_integers(f, g, t);
+        if (status != BL_OK) return status;
+    }
+    return BL_OK;
+}
+
+static int set_parameter(bl_fmu_host *f, const int32_t *record, double value, double t) {
+    const fmi2ValueReference reference = (fmi2ValueReference)record[0];
+    const int whole = record[1] == HOST_BOOLEAN ? value != 0.0 : whole_number(value);
+    switch (record[1]) {
+        case HOST_REAL: return judge(f, f->call.SetReal(f->component, &reference, 1, &value), "fmi2SetReal", t);
+        case HOST_INTEGER: return judge(f, f->call.SetInteger(f->component, &reference, 1, &whole), "fmi2SetInteger", t);
+        default: return judge(f, f->call.SetBoolean(f->component, &reference, 1, &whole), "fmi2SetBoolean", t);
+    }
+}
+
+/* Before a run: what the user gave, and what differs from the FMU's own start; the rest is the FMU's business. */
+static int set_parameters(const bl_block *b, bl_fmu_host *f, double t) {
+    const int32_t count = b->i[HOST_PARAMETERS], tunable = b->i[HOST_TUNABLE];
+    const double *value = b->p, *own = b->p + count;
+    const int32_t *record = parameters_of(b);
+    int status = BL_OK;
+    for (int32_t k = 0; k < count && status == BL_OK; k++, record += HOST_PARAMETER_FIELDS)
+        if (record[2] || memcmp(&value[k], &own[k], sizeof own[k]) != 0) status = set_parameter(f, record, value[k], t);
+    memcpy(f->tuned, value, (size_t)tunable * sizeof *f->tuned);
+    if (status == BL_OK && f->string_count > 0)
+        status = judge(f, f->call.SetString(f->component, f->string_references, (size_t)f->string_count,
+                                            (const fmi2String *)f->strings),
+                       "fmi2SetString", t);
+    return status;
+}
+
+/* During a run: tunable parameters that were changed from outside. */
+static int tune(const bl_block *b, bl_fmu_host *f, double t) {
+    const int32_t tunable = b->i[HOST_TUNABLE];
+    if (tunable == 0 || memcmp(f->tuned, b->p, (size_t)tunable * sizeof *f->tuned) == 0) return BL_OK;
+    const int32_t *record = parameters_of(b);
+    for (int32_t k = 0; k < tunable; k++, record += HOST_PARAMETER_FIELDS) {
+        if (memcmp(&f->tuned[k], &b->p[k], sizeof *b->p) == 0) continue;
+        const int status = set_parameter(f, record, b->p[k], t);
+        if (status != BL_OK) return status;
+        f->tuned[k] = b->p[k];
+    }
+    return BL_OK;
+}
+
+/* ---- the block */
+
+static void free_state(bl_fmu_host *f, bl_fmu_slot *slot) {
+    if (slot->state && f->mode != HOST_DEAD) f->call.FreeFMUstate(f->component, &slot->state);
+    slot->state = NULL;
+    slot->mode = HOST_NONE;
+}
+
+/* Ends the instance, by the calls that its state allows. */
+static void end_instance(bl_fmu_host *f) {
+    if (f->component && f->mode != HOST_DEAD) {
+        for (int k = 0; k <= BL_SLOTS; k++) free_state(f, &f->slots[k]);
+        for (int64_t k = 0; k < f->kept_count; k++) free_state(f, &f->kept[k]);
+        if (f->mode == HOST_STEPPING && f->call.Terminate(f->component) == fmi2Fatal) f->mode = HOST_DEAD;
+        if (f->mode != HOST_DEAD) f->call.FreeInstance(f->component);
+    }
+    free(f->kept);
+    f->kept = NULL;
+    f->kept_count = 0;
+    f->component = NULL;
+    if (f->mode != HOST_DEAD) f->mode = HOST_NONE;
+}
+
+static int host_init(bl_block *b, double t) {
+    bl_fmu_host *f = b->foreign;
+    if (!f) return BL_ERROR_BLOCK;
+    if (f->mode == HOST_DEAD) return explain(f, "it had a fatal error and cannot start again");
+    end_instance(f);
+    f->reason[0] = '\0';
+    atomic_store(&f->message_count, 0u);
+    forget_values(&f->direct);
+    forget_values(&f->delayed);
+    const int listening = f->logging || f->category_count > 0;
+    f->component = f->call.Instantiate(f->name, fmi2CoSimulation, f->guid, f->resources, &f->callbacks, fmi2False,
+                                       listening ? fmi2True : fmi2False);
+    if (!f->component)
+        return explain(f, "fmi2Instantiate gave no instance%s%s",
+                       f->flags & HOST_NEEDS_TOOL ? " (it needs the tool that made it, says its description)" : "",
+                       silence(f));
+    int status = BL_OK;
+    if (listening) {
+        const fmi2Status told = f->call.SetDebugLogging(f->component, fmi2True, (size_t)f->category_count,
+                                                        (const fmi2String *)f->categories);
+        if (f->logging || told == fmi2Fatal) status = judge(f, told, "fmi2SetDebugLogging", t);
+    }
+    const int stops = !isnan(f->stop_time);
+    if (status == BL_OK)
+        status = judge(f, f->call.SetupExperiment(f->component, f->tolerance > 0.0, f->tolerance, t, stops,
+                                                  stops ? f->stop_time : 0.0),
+                       "fmi2SetupExperiment", t);
+    if (status == BL_OK) status = set_parameters(b, f, t);
+    if (status == BL_OK)
+        status = judge(f, f->call.EnterInitializationMode(f->component), "fmi2EnterInitializationMode", t);
+    if (status == BL_OK) f->mode = HOST_INITIALISING;
+    return status;
+}
+
+static int is_running(bl_fmu_host *f) {
+    return f && (f->mode == HOST_INITIALISING || f->mode == HOST_STEPPING);
+}
+
+static int host_output(bl_block *b, double t) {
+    bl_fmu_host *f = b->foreign;
+    if (!is_running(f)) return BL_ERROR_BLOCK;
+    int status = tune(b, f, t);
+    if (status == BL_OK) status = set_values(f, &f->direct, t);
+    return status == BL_OK ? get_outputs(f, t) : status;
+}
+
+static int step(bl_fmu_host *f, double t, double h) {
+    const fmi2Boolean no_return = f->flags & HOST_CAN_SAVE ? fmi2False : fmi2True;
+    const fmi2Status status = f->call.DoStep(f->component, t, h, no_return);
+    if (status <= fmi2Warning) return BL_OK;
+    fmi2Boolean ended = fmi2False;
+    if (status == fmi2Discard && f->call.GetBooleanStatus(f->component, fmi2Terminated, &ended) == fmi2OK && ended) {
+        explain(f, "it ended the simulation at t = %.9g", t);
+        return BL_STOP;
+    }
+    if (status == fmi2Pending) {
+        f->mode = HOST_BROKEN;
+        return explain(f, "fmi2DoStep returned fmi2Pending at t = %.9g, though it was not asked to work in the background", t);
+    }
+    return judge(f, status, "fmi2DoStep", t);
+}
+
+static int host_advance(bl_block *b, double t, double dt) {
+    bl_fmu_host *f = b->foreign;
+    if (!is_running(f)) return BL_ERROR_BLOCK;
+    int status = tune(b, f, t);
+    if (status == BL_OK) status = set_values(f, &f->direct, t); /* as a rule known since the outputs */
+    if (status == BL_OK) status = set_values(f, &f->delayed, t);
+    if (status == BL_OK && f->mode == HOST_INITIALISING) {
+        status = judge(f, f->call.ExitInitializationMode(f->component), "fmi2ExitInitializationMode", t);
+        if (status == BL_OK) f->mode = HOST_STEPPING;
+    }
+    const double h = dt / (double)f->substeps;
+    for (int32_t k = 0; k < f->substeps && status == BL_OK; k++) status = step(f, t + (double)k * h, h);
+    return status;
+}
+
+static const char *host_explain(const bl_block *b) {
+    const bl_fmu_host *f = b->foreign;
+    return f ? f->reason : "no FMU is attached to this block: a plan holds none, so the diagram must run where it was made";
+}
+
+static void host_close(bl_block *b) {
+    free_host(b->foreign);
+    b->foreign = NULL;
+}
+
+/* ---- saved states */
+
+static int keep_state(bl_fmu_host *f, bl_fmu_slot *slot) {
+    const int status = judge(f, f->call.GetFMUstate(f->component, &slot->state), "fmi2GetFMUstate", 0.0);
+    if (status == BL_OK) slot->mode = f->mode;
+    return status;
+}
+
+static int put_back_state(bl_fmu_host *f, const bl_fmu_slot *slot) {
+    const int status = judge(f, f->call.SetFMUstate(f->component, slot->state), "fmi2SetFMUstate", 0.0);
+    if (status != BL_OK) return status;
+    f->mode = slot->mode;
+    forget_values(&f->direct);
+    forget_values(&f->delayed);
+    return BL_OK;
+}
+
+static int host_save(bl_block *b, int slot) {
+    bl_fmu_host *f = b->foreign;
+    if (!is_running(f) || slot < 0 || slot >= BL_SLOTS) return BL_ERROR_BLOCK;
+    return keep_state(f, &f->slots[slot]);
+}
+
+static int host_restore(bl_block *b, int slot) {
+    bl_fmu_host *f = b->foreign;
+    if (!f || !f->component || slot < 0 || slot >= BL_SLOTS || !f->slots[slot].state || f->mode == HOST_DEAD)
+        return BL_ERROR_BLOCK;
+    return put_back_state(f, &f->slots[slot]);
+}
+
+/* A state as bytes: this head, then what the FMU makes of it, or nothing if it is behind a ticket. */
+typedef struct {
+    uint64_t owner; /* 0, or whose ticket it is */
+    int64_t ticket, mode;
+} bl_fmu_state_head;
+
+static bl_fmu_host *running_host(bl_engine *e, int32_t block) {
+    bl_fmu_host *f = is_host(e, block) ? e->blocks[block].foreign : NULL;
+    if (!f || !f->component || f->mode == HOST_DEAD) {
+        bl_fail(e, BL_ERROR_STATE, -1, "the FMU of `%s` is not running", bl_block_path(e, block));
+        return NULL;
+    }
+    if (f->flags & HOST_CAN_SAVE) return f;
+    explain(f, "it cannot save its state (canGetAndSetFMUstate is false in its description)");
+    bl_fail(e, BL_ERROR_STATE, block, "it cannot save its state");
+    return NULL;
+}
+
+int64_t bl_fmu_state_size(bl_engine *e, int32_t block) {
+    bl_fmu_host *f = running_host(e, block);
+    if (!f) return BL_ERROR_STATE;
+    size_t size = 0;
+    if (f->flags & HOST_CAN_SERIALISE) {
+        bl_fmu_slot *slot = &f->slots[BL_SLOTS];
+        int status = is_running(f) ? keep_state(f, slot) : explain(f, "it has failed and has no state to save");
+        if (status == BL_OK)
+            status = judge(f, f->call.SerializedFMUstateSize(f->component, slot->state, &size),
+                           "fmi2SerializedFMUstateSize", 0.0);
+        if (status == BL_OK && size > INT64_MAX / 2) status = explain(f, "its state has an impossible size");
+        if (status != BL_OK) return bl_fail(e, BL_ERROR_STATE, block, "its state cannot be saved");
+    }
+    return (int64_t)(sizeof(bl_fmu_state_head) + size);
+}
+
+static int save_behind_ticket(bl_fmu_host *f, bl_fmu_state_head *head) {
+    bl_fmu_slot *more = realloc(f->kept, (size_t)(f->kept_count + 1) * sizeof *more);
+    if (!more) return BL_ERROR_MEMORY;
+    f->kept = more;
+    f->kept[f->kept_count] = (bl_fmu_slot){NULL, HOST_NONE};
+    head->owner = (uint64_t)(uintptr_t)f;
+    head->ticket = f->kept_count++;
+    return keep_state(f, &f->kept[head->ticket]);
+}
+
+int bl_fmu_save(bl_engine *e, int32_t block, void *bytes, int64_t size) {
+    bl_fmu_host *f = running_host(e, block);
+    bl_fmu_state_head head = {0, 0, f ? (int64_t)f->mode : 0};
+    if (!f) return BL_ERROR_STATE;
+    if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "too little room for a state");
+    int status = BL_OK;
+    if (f->flags & HOST_CAN_SERIALISE)
+        status = judge(f, f->call.SerializeFMUstate(f->component, f->slots[BL_SLOTS].state, (char *)bytes + sizeof head,
+                                                    (size_t)size - sizeof head),
+                       "fmi2SerializeFMUstate", 0.0);
+    else
+        status = is_running(f) ? save_behind_ticket(f, &head) : explain(f, "it has failed and has no state to save");
+    if (status != BL_OK) return bl_fail(e, BL_ERROR_STATE, block, "its state cannot be saved");
+    memcpy(bytes, &head, sizeof head);
+    return BL_OK;
+}
+
+int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_t size) {
+    bl_fmu_host *f = running_host(e, block);
+    bl_fmu_state_head head;
+    if (!f) return BL_ERROR_STATE;
+    if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is cut off");
+    memcpy(&head, bytes, sizeof head);
+    if (head.mode != HOST_INITIALISING && head.mode != HOST_STEPPING)
+        return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is damaged");
+    int status = BL_OK;
+    if (head.owner != 0) {
+        if (head.owner != (uint64_t)(uintptr_t)f || head.ticket < 0 || head.ticket >= f->kept_count) {
+            explain(f, "it cannot serialise its state (canSerializeFMUstate is false in its description), so a saved "
+                       "state is good only for the run that it was saved in");
+            return bl_fail(e, BL_ERROR_STATE, block, "the saved state is of another run");
+        }
+        status = put_back_state(f, &f->kept[head.ticket]);
+    } else if (f->flags & HOST_CAN_SERIALISE) {
+        bl_fmu_slot *slot = &f->slots[BL_SLOTS];
+        free_state(f, slot);
+        status = judge(f, f->call.DeSerializeFMUstate(f->component, (const char *)bytes + sizeof head,
+                                                      (size_t)size - sizeof head, &slot->state),
+                       "fmi2DeSerializeFMUstate", 0.0);
+        slot->mode = (bl_host_mode)head.mode;
+        if (status == BL_OK) status = put_back_state(f, slot);
+    } else {
+        status = explain(f, "the saved state is not one of its own");
+    }
+    return status == BL_OK ? BL_OK : bl_fail(e, BL_ERROR_STATE, block, "the saved state does not fit");
+}
+
+const char *bl_fmu_messages(bl_engine *e, int32_t block) {
+    bl_fmu_host *f = is_host(e, block) ? e->blocks[block].foreign : NULL;
+    if (!f) return "";
+    list_messages(f, MESSAGE_COUNT, "\n", f->shown, sizeof f->shown);
+    return f->shown;
+}
+
+const bl_kernel bl_kernels_fmu[] = {
+    {.name = "fmu2", .check = host_check, .init = host_init, .output = host_output, .advance = host_advance,
+     .close = host_close, .explain = host_explain},
+    {.name = "fmu2_rollback", .check = host_check_rollback, .init = host_init, .output = host_output,
+     .advance = host_advance, .save = host_save, .restore = host_restore, .close = host_close,
+     .explain = host_explain},
+    {.name = 0},
+};

@@ -1,0 +1,248 @@
+/* A small FMI 2.0 co-simulation FMU that can be told to misbehave. It writes its life to the file that its parameter
+ * `diary` names, one call on each line, so that a test can see what was called after what. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define API __attribute__((visibility("default")))
+
+enum { OK, WARNING, DISCARD, ERROR, FATAL, PENDING };
+enum { U, Y, N, M, B, C, X, K, TROUBLE, AT, DIARY, W0, W1, S, VARIABLES };
+enum { NONE, GIVE_ERROR, GIVE_DISCARD, TERMINATED, GIVE_FATAL, SEGFAULT, HANG, EXIT, ABORT, CHATTER, GET_ERROR,
+       GIVE_PENDING };
+
+typedef void (*logger)(void *, const char *, int, const char *, const char *, ...);
+typedef struct {
+    logger log;
+    void *(*allocate)(size_t, size_t);
+    void (*release)(void *);
+    void *finished, *environment;
+} callbacks;
+
+typedef struct {
+    double u, x, k, at, w[2], s, t;
+    int n, b, trouble, ended, mode; /* mode: 1 in initialisation mode, 2 in step mode */
+} values;
+
+typedef struct {
+    values v;
+    char name[64], diary[1024], pending[512];
+    const callbacks *call;
+    int loud;
+} instance;
+
+static void note(instance *i, const char *what) {
+    FILE *file = i->diary[0] ? fopen(i->diary, "a") : NULL;
+    if (!file) { /* the name of the diary comes later */
+        strncat(i->pending, what, sizeof i->pending - strlen(i->pending) - 2);
+        strcat(i->pending, "\n");
+        return;
+    }
+    fprintf(file, "%s%s\n", i->pending, what);
+    i->pending[0] = '\0';
+    fclose(file);
+}
+
+API const char *fmi2GetTypesPlatform(void) { return "default"; }
+API const char *fmi2GetVersion(void) {
+#ifdef VERSION
+    return VERSION;
+#else
+    return "2.0";
+#endif
+}
+
+API void *fmi2Instantiate(const char *name, int type, const char *guid, const char *resources, const callbacks *call,
+                          int visible, int loud) {
+    (void)visible;
+    if (type != 1 || strcmp(guid, "{specimen}") != 0 || strncmp(resources, "file:///", 8) != 0) {
+        call->log(call->environment, name, ERROR, "error", "type %d, guid %s, resources %s", type, guid, resources);
+        return NULL;
+    }
+    instance *i = call->allocate(1, sizeof *i);
+    i->call = call;
+    i->loud = loud;
+    i->v.u = 0.5;
+    i->v.n = 3;
+    i->v.b = 1;
+    i->v.k = 2.0;
+    i->v.at = 1e300;
+    strncpy(i->name, name, sizeof i->name - 1);
+    note(i, "instantiate");
+    return i;
+}
+API void fmi2FreeInstance(void *c) {
+    instance *i = c;
+    note(i, "free");
+    i->call->release(i);
+}
+API int fmi2SetDebugLogging(void *c, int on, size_t count, const char *const *categories) {
+    instance *i = c;
+    for (size_t k = 0; k < count; k++) note(i, categories[k]);
+    i->loud = on;
+    return OK;
+}
+API int fmi2SetupExperiment(void *c, int tolerant, double tolerance, double start, int stops, double stop) {
+    char text[100];
+    (void)stop;
+    snprintf(text, sizeof text, "setup %d %g %g %d", tolerant, tolerance, start, stops);
+    note(c, text);
+    ((instance *)c)->v.t = start;
+    return OK;
+}
+static int change_mode(instance *i, int from, int to) {
+    if (i->v.mode != from) i->call->log(i->call->environment, i->name, ERROR, "error", "mode %d, not %d", i->v.mode, from);
+    const int right = i->v.mode == from;
+    i->v.mode = to;
+    return right ? OK : ERROR;
+}
+API int fmi2EnterInitializationMode(void *c) { return note(c, "enter"), change_mode(c, 0, 1); }
+API int fmi2ExitInitializationMode(void *c) { return note(c, "exit"), change_mode(c, 1, 2); }
+API int fmi2Terminate(void *c) { return note(c, "terminate"), OK; }
+API int fmi2Reset(void *c) { return note(c, "reset"), OK; }
+
+API int fmi2GetReal(void *c, const unsigned *r, size_t count, double *value) {
+    const values *v = &((instance *)c)->v;
+    if (v->trouble == GET_ERROR && v->t >= v->at) return ERROR;
+    for (size_t k = 0; k < count; k++) switch (r[k]) {
+            case U: value[k] = v->u; break;
+            case Y: value[k] = v->k * v->u + v->x; break;
+            case X: value[k] = v->x; break;
+            case K: value[k] = v->k; break;
+            case AT: value[k] = v->at; break;
+            case W0: case W1: value[k] = v->w[r[k] - W0]; break;
+            case S: value[k] = v->s; break;
+            default: return ERROR;
+        }
+    return OK;
+}
+API int fmi2SetReal(void *c, const unsigned *r, size_t count, const double *value) {
+    values *v = &((instance *)c)->v;
+    for (size_t k = 0; k < count; k++) switch (r[k]) {
+            case U: v->u = value[k]; break;
+            case X: v->x = value[k]; break;
+            case K: v->k = value[k]; break;
+            case AT: v->at = value[k]; break;
+            case W0: case W1: v->w[r[k] - W0] = value[k]; break;
+            default: return ERROR;
+        }
+    return OK;
+}
+API int fmi2GetInteger(void *c, const unsigned *r, size_t count, int *value) {
+    for (size_t k = 0; k < count; k++) {
+        if (r[k] != M) return ERROR;
+        value[k] = ((instance *)c)->v.n + 1;
+    }
+    return OK;
+}
+API int fmi2SetInteger(void *c, const unsigned *r, size_t count, const int *value) {
+    for (size_t k = 0; k < count; k++) switch (r[k]) {
+            case N: ((instance *)c)->v.n = value[k]; break;
+            case TROUBLE: ((instance *)c)->v.trouble = value[k]; break;
+            default: return ERROR;
+        }
+    return OK;
+}
+API int fmi2GetBoolean(void *c, const unsigned *r, size_t count, int *value) {
+    for (size_t k = 0; k < count; k++) {
+        if (r[k] != C) return ERROR;
+        value[k] = !((instance *)c)->v.b;
+    }
+    return OK;
+}
+API int fmi2SetBoolean(void *c, const unsigned *r, size_t count, const int *value) {
+    for (size_t k = 0; k < count; k++) {
+        if (r[k] != B || (value[k] != 0 && value[k] != 1)) return ERROR;
+        ((instance *)c)->v.b = value[k];
+    }
+    return OK;
+}
+API int fmi2GetString(void *c, const unsigned *r, size_t count, const char **value) {
+    return (void)c, (void)r, (void)value, count ? ERROR : OK;
+}
+API int fmi2SetString(void *c, const unsigned *r, size_t count, const char *const *value) {
+    for (size_t k = 0; k < count; k++) {
+        if (r[k] != DIARY) return ERROR;
+        strncpy(((instance *)c)->diary, value[k], sizeof((instance *)c)->diary - 1);
+    }
+    return OK;
+}
+
+/* Messages as careless FMUs write them: a text that contains percent signs, formats with too much in them. */
+static void chatter(instance *i) {
+    const callbacks *call = i->call;
+    void *e = call->environment;
+    call->log(e, i->name, WARNING, "warning", "load is 100%");
+    call->log(e, i->name, WARNING, "warning", "100%n of 5%hhn");
+    call->log(e, i->name, WARNING, NULL, "valve %d at %5.2f %%, state %s", 7, 12.5, "open");
+    call->log(e, NULL, OK, "info", NULL);
+    call->log(e, i->name, WARNING, "warning", "two\nlines");
+}
+
+static int misbehave(instance *i) {
+    switch (i->v.trouble) {
+        case GIVE_ERROR: i->call->log(i->call->environment, i->name, ERROR, "error", "x = %g is too large", i->v.x); return ERROR;
+        case GIVE_DISCARD: return DISCARD;
+        case TERMINATED: i->v.ended = 1; return DISCARD;
+        case GIVE_FATAL: return FATAL;
+        case SEGFAULT: signal(SIGSEGV, SIG_DFL); raise(SIGSEGV); return FATAL; /* past any handler of a sanitizer */
+        case HANG: for (;;) sleep(1);
+        case EXIT: exit(3);
+        case ABORT: abort();
+        case CHATTER: chatter(i); return ERROR;
+        case GIVE_PENDING: return PENDING;
+        default: return OK;
+    }
+}
+
+API int fmi2DoStep(void *c, double t, double h, int no_return) {
+    instance *i = c;
+    (void)no_return;
+    if (change_mode(i, 2, 2) != OK) return ERROR;
+    if (t > i->v.t + 1e-9 || t < i->v.t - 1e-9) {
+        i->call->log(i->call->environment, i->name, ERROR, "error", "step from %g, but it is %g", t, i->v.t);
+        return ERROR;
+    }
+    if (i->v.trouble && t >= i->v.at - 1e-9) {
+        const int status = misbehave(i);
+        if (status != OK) return status;
+    }
+    i->v.x += h * (i->v.u - i->v.x);
+    i->v.s += h * (i->v.w[0] + 10.0 * i->v.w[1]);
+    i->v.t = t + h;
+    return OK;
+}
+API int fmi2GetBooleanStatus(void *c, int kind, int *value) {
+    *value = ((instance *)c)->v.ended;
+    return kind == 3 ? OK : DISCARD;
+}
+
+/* FMPy wants every function to be there; these are never called. */
+#define UNUSED(name) \
+    API int name(void *c) { return (void)c, ERROR; }
+UNUSED(fmi2CancelStep) UNUSED(fmi2GetStatus) UNUSED(fmi2GetRealStatus) UNUSED(fmi2GetIntegerStatus)
+UNUSED(fmi2GetStringStatus) UNUSED(fmi2SetRealInputDerivatives) UNUSED(fmi2GetRealOutputDerivatives)
+UNUSED(fmi2GetDirectionalDerivative)
+
+#ifndef WITHOUT_STATES
+API int fmi2GetFMUstate(void *c, void **state) {
+    if (!*state) *state = malloc(sizeof(values));
+    memcpy(*state, &((instance *)c)->v, sizeof(values));
+    return OK;
+}
+API int fmi2SetFMUstate(void *c, void *state) { return memcpy(&((instance *)c)->v, state, sizeof(values)), OK; }
+API int fmi2FreeFMUstate(void *c, void **state) { return (void)c, free(*state), *state = NULL, OK; }
+API int fmi2SerializedFMUstateSize(void *c, void *state, size_t *size) {
+    return (void)c, (void)state, *size = sizeof(values), OK;
+}
+API int fmi2SerializeFMUstate(void *c, void *state, char *bytes, size_t size) {
+    return (void)c, size == sizeof(values) ? (memcpy(bytes, state, size), OK) : ERROR;
+}
+API int fmi2DeSerializeFMUstate(void *c, const char *bytes, size_t size, void **state) {
+    if (size != sizeof(values)) return ERROR;
+    if (!*state) *state = malloc(size);
+    return (void)c, memcpy(*state, bytes, size), OK;
+}
+#endif

@@ -1,0 +1,119 @@
+"""`biella info`, `validate` and `simulate` with FMUs, from the shell's side."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from specimen import TROUBLE, description, make_specimen
+
+from biella.cli import main
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def specimen(tmp_path_factory):
+    return make_specimen(tmp_path_factory.mktemp("commands") / "specimen.fmu")
+
+
+def read_csv(path):
+    with path.open(newline="") as file:
+        names, *rows = csv.reader(file)
+    return dict(zip(names, np.array(rows, dtype=float).T, strict=True))
+
+
+def test_info_shows_the_interface(specimen, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    assert main(["info", str(specimen)]) == 0
+    text = capsys.readouterr().out
+    for part in (
+        "specimen",
+        "2.0, co-simulation",
+        "canGetAndSetFMUstate, canSerializeFMUstate",
+        "inputs (5)",
+        "w[1]",
+        "drives x",
+        "outputs (4)",
+        "parameters (4)",
+        "1e300",
+    ):
+        assert part in text
+    assert "local variables" not in text
+    assert main(["info", str(specimen), "--all"]) == 0
+    assert "local variables (1)" in capsys.readouterr().out
+
+
+def test_validate_says_yes_or_why_not(specimen, tmp_path, capsys):
+    assert main(["validate", str(specimen)]) == 0
+    assert "no problems" in capsys.readouterr().out
+    xml = description().replace('name="y"', 'name="u"').replace("Identifier=", "Identifier=")
+    bad = make_specimen(tmp_path / "bad.fmu", xml=xml, extra={"binaries/win64/other.dll": b"x"})
+    assert main(["validate", str(bad)]) == 1
+    said = capsys.readouterr()
+    assert 'The variable name "u"' in said.out and "is not unique" in said.out
+    assert "binaries/win64 has no library `specimen`" in said.out
+    assert "2 problems in" in said.err
+
+
+def test_simulate_plays_inputs_and_writes_outputs(specimen, tmp_path, capsys):
+    table, out, plot = tmp_path / "in.csv", tmp_path / "out.csv", tmp_path / "out.png"
+    table.write_text("time,u [m],b,w[0],w[1]\n0,0,1,1,0\n0.05,1,0,1,0\n0.2,1,0,1,0\n")
+    command = ["simulate", str(specimen), "--stop", "0.1", "--step", "0.01", "--set", "k=3"]
+    command += ["--input", str(table), "--output", str(out), "--plot", str(plot)]
+    assert main(command) == 0
+    columns = read_csv(out)
+    t = columns["time [s]"]
+    u = np.minimum(20 * t, 1.0)
+    x, y = 0.0, []
+    for value in u:
+        y.append(3 * value + x)
+        x += 0.01 * (value - x)
+    assert columns["specimen.y [m]"] == pytest.approx(y, abs=1e-14)
+    assert columns["specimen.s"] == pytest.approx(t, abs=1e-14)
+    assert np.array_equal(columns["specimen.c"], (t > 0.0499).astype(float))
+    assert plot.stat().st_size > 1000
+    assert "4 signals, 11 times" in capsys.readouterr().out
+
+
+def test_simulate_takes_times_from_the_fmu_and_records_what_is_named(tmp_path, capsys):
+    experiment = '<DefaultExperiment startTime="1" stopTime="1.5" stepSize="0.05"/>'
+    path = make_specimen(tmp_path / "s.fmu", xml=description(experiment=experiment))
+    out = tmp_path / "out.csv"
+    assert main(["simulate", str(path), "--record", "x", "--output", str(out)]) == 0
+    columns = read_csv(out)
+    assert columns["time [s]"] == pytest.approx(1 + 0.05 * np.arange(11))
+    assert columns["s.x"] == pytest.approx(0.5 * (1 - 0.95 ** np.arange(11)))
+
+
+def test_simulate_keeps_what_was_recorded_when_the_fmu_fails(specimen, tmp_path, capsys):
+    out = tmp_path / "out.csv"
+    trouble = ["--set", f"trouble={TROUBLE['segfault']}", "--set", "at=0.05", "--isolate"]
+    command = ["simulate", str(specimen), "--stop", "0.1", "--step", "0.01", "--output", str(out)]
+    assert main([*command, *trouble]) == 1
+    assert "crashed: its process was ended by SIGSEGV" in capsys.readouterr().err
+    assert read_csv(out)["time [s]"][-1] == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("time,v\n0,1\n1,2\n", "has a column `v`, but specimen.fmu has no such input"),
+        ("0,1\n1,2\n", "must name its columns"),
+        (None, "cannot read"),
+    ],
+)
+def test_a_wrong_table_is_explained(specimen, tmp_path, capsys, table, message):
+    path = tmp_path / "in.csv"
+    if table is not None:
+        path.write_text(table)
+    assert main(["simulate", str(specimen), "--input", str(path)]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_fmu_is_an_error_of_one_line(tmp_path, capsys):
+    (tmp_path / "x.fmu").write_text("hello")
+    for command in ("info", "validate", "simulate"):
+        assert main([command, str(tmp_path / "x.fmu")]) == 1
+        assert capsys.readouterr().err.count("\n") == 1

@@ -1,0 +1,633 @@
+"""FMUs as blocks: ours against the native diagram, and one that misbehaves on demand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import fmpy
+import numpy as np
+import pytest
+from specimen import TROUBLE, description, make_exchange, make_specimen
+
+import biella
+from biella import BiellaError, BlockError, Diagram, DiagramError, Fmu, linearize, simulate
+from biella.blocks import (
+    Constant,
+    Convert,
+    Gain,
+    Integrator,
+    Mux,
+    Pendulum,
+    Pulse,
+    Sine,
+    Step,
+    Sum,
+    UnitDelay,
+)
+from biella.errors import FmuError
+from biella.scheduler.engine import Instance
+from biella.scheduler.subsystem import Subsystem
+
+pytestmark = pytest.mark.engine
+
+BACKENDS = [{}, {"isolate": True}, {"backend": "fmpy"}]
+IDS = ["engine", "isolated", "fmpy"]
+
+
+@pytest.fixture(scope="module")
+def specimen(tmp_path_factory):
+    return make_specimen(tmp_path_factory.mktemp("specimen") / "specimen.fmu")
+
+
+@pytest.fixture(autouse=True)
+def no_folder_is_left(tmp_path, monkeypatch):
+    """Every test unpacks below a folder of its own, which must be empty afterwards."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    yield
+    assert list(tmp_path.glob("biella-fmu-*")) == []
+
+
+def alone(path, until=0.1, step=0.01, **options):
+    """Run a specimen with its inputs at their starts."""
+    d = Diagram("alone", step=step)
+    d.add(Fmu(path, **options), name="f")
+    return simulate(d, until)
+
+
+def plant():
+    d = Diagram("plant", step=1e-3)
+    torque = d.input("torque", unit="N.m")
+    pendulum = d.add(Pendulum(angle=0.2, damping=0.1), name="pendulum")
+    d.connect(torque, pendulum)
+    d.output("angle", pendulum["angle"])
+    return d
+
+
+def controller():
+    d = Diagram("controller", step=1e-3)
+    angle = d.input("angle", unit="rad")
+    p = d.add(Gain(-3.0, unit="N.m", period=0.01), name="p")
+    delay = d.add(UnitDelay(period=0.01), name="delay")
+    d.connect(angle, p)
+    d.connect(p, delay)
+    d.output("torque", delay)
+    return d
+
+
+def native():
+    d = Diagram("native", step=1e-3)
+    pendulum = d.add(Pendulum(angle=0.2, damping=0.1), name="pendulum")
+    p = d.add(Gain(-3.0, unit="N.m", period=0.01), name="p")
+    delay = d.add(UnitDelay(period=0.01), name="delay")
+    d.connect(pendulum["angle"], p)
+    d.connect(p, delay)
+    d.connect(delay, pendulum)
+    return d
+
+
+# -- our own FMUs
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+def test_a_loop_of_two_fmus_gives_the_bits_of_the_native_diagram(tmp_path, options):
+    paths = [d.export_fmu(tmp_path / f"{d.name}.fmu") for d in (plant(), controller())]
+    d = Diagram("split", step=1e-3)
+    a, b = d.add(Fmu(paths[0], **options), name="a"), d.add(Fmu(paths[1], **options), name="b")
+    d.connect(a["angle"], b["angle"])
+    d.connect(b["torque"], a["torque"])
+    split, whole = simulate(d, 0.5), simulate(native(), 0.5)
+    assert np.array_equal(split["a.angle"], whole["pendulum.angle"])
+    assert np.array_equal(split["b.torque"], whole["delay"])
+
+
+def test_ports_carry_units_kinds_and_defaults_and_parameters_their_names(tmp_path):
+    path = plant().export_fmu(tmp_path / "plant.fmu")
+    block = Fmu(path)
+    (torque,) = block.inputs
+    assert (torque.name, str(torque.unit), torque.default) == ("torque", "N.m", 0.0)
+    assert str(block.outputs[0].unit) == "rad"
+    assert block.rate.period == 1e-3
+    assert "pendulum.initial_angle" in {p.name for p in block.parameters}
+    assert block.can_roll_back
+    d = Diagram("wrong", step=1e-3)
+    fmu = d.add(Fmu(path), name="fmu")
+    d.connect(d.add(Constant(1.0, unit="m"), name="c"), fmu)
+    with pytest.raises(DiagramError, match=r"torque.* N\.m"):
+        d.compile()
+
+
+def test_two_instances_of_one_file_have_their_own_parameters(tmp_path):
+    path = plant().export_fmu(tmp_path / "plant.fmu")
+    d = Diagram("two", step=1e-3)
+    d.add(Fmu(path), name="a")
+    d.add(Fmu(path, parameters={"pendulum.initial_angle": 1.0}), name="b")
+    result = simulate(d, 0.2, parameters={"a.pendulum.initial_angle": 0.7})
+    assert result["a.angle"][0] == 0.7 and result["b.angle"][0] == 1.0
+    alone_ = simulate(plant(), 0.2, parameters={"pendulum.initial_angle": 0.7})
+    assert np.array_equal(result["a.angle"], alone_["pendulum.angle"])
+
+
+def test_an_fmu_runs_at_its_period_and_is_held_in_between(tmp_path):
+    path = plant().export_fmu(tmp_path / "plant.fmu")
+    d = Diagram("slow", step=1e-3)
+    d.add(Fmu(path, period=5e-3), name="f")
+    result = simulate(d, 0.1)
+    whole = simulate(plant(), 0.1)
+    assert np.array_equal(result["f.angle"], np.repeat(whole["pendulum.angle"][::5], 5)[:101])
+
+
+def test_a_run_continues_from_its_checkpoint_with_the_same_bits(tmp_path):
+    path = plant().export_fmu(tmp_path / "plant.fmu")
+    for options in BACKENDS:
+        d = Diagram("outer", step=1e-3)
+        f = d.add(Fmu(path, **options), name="f")
+        d.connect(d.add(Sine(0.3, 5.0, unit="N.m"), name="s"), f)
+        whole = simulate(d, 0.3)
+        half = simulate(d, 0.1)
+        rest = simulate(d, 0.3, checkpoint=half.checkpoint)
+        assert np.array_equal(rest["f.angle"], whole["f.angle"][100:])
+
+
+def test_algebraic_loops_through_fmus_are_solved_from_the_first_tick(tmp_path):
+    """y = 2 (1 - y / 4): 4/3, with the FMU still in initialisation mode at the first tick."""
+    d = Diagram("double", step=1e-3)
+    d.output("y", d.add(Gain(2.0), name="g"))
+    d.connect(d.input("u"), "g")
+    path = d.export_fmu(tmp_path / "double.fmu")
+    loop = Diagram("loop", step=1e-3)
+    f = loop.add(Fmu(path), name="f")
+    k = loop.add(Gain(0.25), name="k")
+    e = loop.add(Sum("+-"), name="e")
+    loop.connect(loop.add(Constant(1.0), name="one"), e["u1"])
+    loop.connect(f, k)
+    loop.connect(k, e["u2"])
+    loop.connect(e, f)
+    assert simulate(loop, 0.01)["f"] == pytest.approx(np.full(11, 4 / 3), abs=1e-12)
+
+
+# -- all types, and what is set when
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+def test_types_vectors_and_substeps(specimen, options):
+    d = Diagram("types", step=0.01)
+    f = d.add(Fmu(specimen, parameters={"x": 1.0, "k": 3}, substeps=2, **options), name="f")
+    assert [(p.name, p.width, p.kind, p.default) for p in f.inputs] == [
+        ("u", 1, "real", 0.5),
+        ("n", 1, "integer", 3.0),
+        ("b", 1, "boolean", 1.0),
+        ("w", 2, "real", (0.0, 0.0)),
+    ]
+    d.connect(d.add(Step(at=0.05, to=1.0, unit="m"), name="u"), f["u"])
+    w = d.add(Mux(2), name="w")
+    d.connect(d.add(Constant(1.0), name="one"), w["u1"])
+    d.connect(d.add(Constant(0.5), name="half"), w["u2"])
+    d.connect(w, f["w"])
+    b = d.add(Convert("boolean"), name="b")
+    d.connect(d.add(Pulse(0.04, 0.5), name="pulse"), b)
+    d.connect(b, f["b"])
+    r = simulate(d, 0.1)
+    x, expected = 1.0, []
+    for u in r["u"]:
+        expected.append(3.0 * u + x)
+        for _ in range(2):
+            x += 0.005 * (u - x)
+    assert r["f.y"] == pytest.approx(expected, abs=1e-15)
+    assert r["f.s"] == pytest.approx(6.0 * r.t, abs=1e-14)
+    assert set(r["f.m"]) == {4.0}
+    assert np.array_equal(r["f.c"], 1.0 - r["b"])
+
+
+def test_backends_agree_to_the_last_bit(specimen):
+    runs = []
+    for options in BACKENDS:
+        d = Diagram("same", step=0.01)
+        f = d.add(Fmu(specimen, **options), name="f")
+        d.connect(d.add(Sine(1.0, 3.0, unit="m"), name="u"), f["u"])
+        runs.append(simulate(d, 0.5)["f.y"])
+    assert np.array_equal(runs[0], runs[1]) and np.array_equal(runs[0], runs[2])
+
+
+def test_fmpy_itself_gives_the_same_trajectory(specimen):
+    outside = fmpy.simulate_fmu(
+        str(specimen), stop_time=0.1, output_interval=0.01, output=["y", "s"]
+    )
+    inside = alone(specimen)
+    assert np.allclose(outside["y"], inside["f.y"], rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+def test_a_tunable_parameter_changes_during_a_run(specimen, options):
+    d = Diagram("tune", step=0.01)
+    d.add(Fmu(specimen, **options), name="f")
+    with d.compile().start() as instance:
+        assert instance.get("f.y") == 1.0
+        instance.set("f.k", 4.0)
+        assert instance.get("f.y") == 2.0
+        instance.run(1)
+        instance.set("f.k", 1.0)
+        assert instance.get("f.y") == 0.5 + 0.005
+
+
+def test_inputs_and_outputs_may_be_chosen(specimen):
+    block = Fmu(specimen, inputs=["u"], outputs=["x", "y"], parameters={"w": [1.0, 2.0], "n": 7})
+    assert [p.name for p in block.inputs] == ["u"]
+    assert [p.name for p in block.outputs] == ["x", "y"]
+    for inputs in (["u"], None):  # as a parameter, as what the input is while nothing is connected
+        d = Diagram("chosen", step=0.01)
+        block = Fmu(specimen, inputs=inputs, outputs=["s"], parameters={"w": [1.0, 2.0]})
+        d.add(block, name="f")
+        assert simulate(d, 0.1)["f"][-1] == pytest.approx(2.1)
+
+
+def test_the_life_of_an_instance(specimen, tmp_path):
+    diary = tmp_path / "diary"
+    alone(specimen, 0.02, tolerance=1e-4, parameters={"diary": str(diary)})
+    assert diary.read_text().split("\n") == [
+        "instantiate", "setup 1 0.0001 0 0", "enter", "exit", "terminate", "free", "",
+    ]  # fmt: skip
+    diary.unlink()
+    with_log = Diagram("logged", step=0.01, start=5.0)
+    with_log.add(Fmu(specimen, logging=["one", "two"], parameters={"diary": str(diary)}), name="f")
+    with Instance(with_log.compile()) as instance:
+        instance.initialise()
+        instance.evaluate()
+        instance.initialise()
+    assert diary.read_text().split("\n") == [
+        "instantiate", "one", "two", "setup 0 0 5 0", "enter", "free",
+        "instantiate", "one", "two", "setup 0 0 5 0", "enter", "free", "",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"parameters": {"kk": 1}}, "has no variable `kk`. Did you mean `k`"),
+        ({"parameters": {"n": 2.5}}, "`n` is Integer, and 2.5 is not whole"),
+        ({"parameters": {"diary": 3}}, "`diary` of specimen.fmu is a String"),
+        ({"parameters": {"k": "much"}}, "`k` is Real"),
+        ({"parameters": {"y": 1.0}}, "`y` of specimen.fmu cannot be set before a run"),
+        ({"parameters": {"w": [1.0]}}, "`w` has 2 values, got 1"),
+        ({"inputs": ["v"]}, "has no input `v`"),
+        ({"outputs": ["z"]}, "has no output `z`.*Outputs: y, m, c, s"),
+        ({"substeps": 0}, "`substeps` is a whole number"),
+        ({"period": -1.0}, "a period must be positive"),
+        ({"backend": "dymola"}, "`backend` is one of"),
+        ({"timeout": 1.0}, "a timeout needs isolate=True"),
+        ({"isolate": True, "backend": "fmpy"}, "isolate=True goes with backend='engine'"),
+    ],
+)
+def test_wrong_arguments_are_explained(specimen, given, message):
+    with pytest.raises(BiellaError, match=message):
+        Fmu(specimen, **given)
+
+
+# -- FMUs that fail
+
+
+def fail(specimen, trouble, tmp_path, **options):
+    """Run a specimen into trouble at 0.05 s beside a healthy one; return error and diaries."""
+    d = Diagram("trouble", step=0.01)
+    diaries = [tmp_path / "bad", tmp_path / "good"]
+    bad = {"trouble": TROUBLE[trouble], "at": 0.05, "diary": str(diaries[0])}
+    d.add(Fmu(specimen, instance_name="culprit", parameters=bad, **options), name="bad")
+    d.add(Fmu(specimen, parameters={"diary": str(diaries[1])}), name="good")
+    with pytest.raises(BlockError) as caught:
+        simulate(d, 0.1)
+    texts = [path.read_text().split()[-2:] if path.exists() else [] for path in diaries]
+    return caught.value, *texts
+
+
+@pytest.mark.parametrize(
+    ("trouble", "message", "end"),
+    [
+        (
+            "error",
+            r"`bad` \(EngineFmu\) stopped the run at t = 0.05 s \(tick 5\): FMU `specimen.fmu` "
+            r"\(instance `culprit`\): fmi2DoStep returned fmi2Error at t = 0.05; its last messages:"
+            r" \[fmi2Error, error\] x = 0.02",
+            ["exit", "free"],
+        ),
+        (
+            "discard",
+            "fmi2DoStep returned fmi2Discard at t = 0.05 and did not say why; logging=True asks",
+            ["terminate", "free"],
+        ),
+        ("fatal", "fmi2DoStep returned fmi2Fatal", ["enter", "exit"]),
+        ("get_error", "fmi2GetReal returned fmi2Error", ["exit", "free"]),
+        ("pending", "fmi2Pending at t = 0.05, though", ["exit", "free"]),
+    ],
+)
+def test_a_failure_names_the_fmu_and_keeps_the_rest(specimen, tmp_path, trouble, message, end):
+    error, bad, good = fail(specimen, trouble, tmp_path)
+    assert error.path == "bad" and error.tick == 5
+    with pytest.raises(BlockError, match=message):
+        raise error
+    assert error.result.t[-1] == pytest.approx(0.05 if trouble != "get_error" else 0.04)
+    assert bad == end
+    assert good == ["terminate", "free"]
+
+
+@pytest.mark.parametrize("options", BACKENDS[:2], ids=IDS[:2])
+def test_an_fmu_may_end_the_run_without_error(specimen, options):
+    result = alone(specimen, parameters={"trouble": TROUBLE["terminated"], "at": 0.05}, **options)
+    assert "`f` at t = 0.05 s: FMU `specimen.fmu`" in result.info["stopped"]
+    assert "it ended the simulation" in result.info["stopped"]
+    assert result.t[-1] == pytest.approx(0.05)
+
+
+def test_messages_are_formatted_and_percent_signs_do_no_harm(specimen, tmp_path):
+    error, *_ = fail(specimen, "chatter", tmp_path)
+    text = str(error)
+    for line in (
+        "[fmi2Warning, warning] load is 100%;",
+        "[fmi2Warning, warning] 100%n of 5%hhn;",
+        "[fmi2Warning] valve 7 at 12.50 %, state open;",
+        "[fmi2Warning, warning] two lines",
+    ):
+        assert line in text
+
+
+def test_only_the_last_messages_are_kept(specimen):
+    d = Diagram("many", step=0.01)
+    chatter = {"trouble": TROUBLE["chatter"], "at": 0.0}
+    d.add(Fmu(specimen, parameters=chatter), name="f")
+    with Instance(d.compile()) as instance:
+        for _ in range(10):
+            instance.initialise()
+            with pytest.raises(BlockError):
+                instance.run(1)
+        assert len(instance.foreign[0].messages) == 4
+
+
+@pytest.mark.parametrize(
+    ("trouble", "message"),
+    [
+        ("segfault", "the FMU `specimen.fmu` crashed: its process was ended by SIGSEGV"),
+        ("abort", "its process was ended by SIGABRT"),
+        ("exit", "ended its own process with exit code 3"),
+        ("hang", "did not answer within 1 s, so its process was ended"),
+        ("error", "fmi2DoStep returned fmi2Error at t = 0.05; its last messages"),
+    ],
+)
+def test_an_isolated_fmu_cannot_take_the_run_with_it(specimen, tmp_path, trouble, message):
+    timeout = 1.0 if trouble == "hang" else None
+    error, _, good = fail(specimen, trouble, tmp_path, isolate=True, timeout=timeout)
+    with pytest.raises(BlockError, match=message):
+        raise error
+    assert error.result.t[-1] == pytest.approx(0.05)
+    assert error.result["bad.y"][0] == 1.0
+    assert good == ["terminate", "free"]
+
+
+def test_an_fmu_that_gives_no_instance(specimen, tmp_path):
+    xml = description().replace("{specimen}", "{other}")
+    path = make_specimen(tmp_path / "other.fmu", xml=xml)
+    with pytest.raises(BlockError, match=r"fmi2Instantiate gave no instance; its last messages: "):
+        alone(path)
+
+
+# -- saved states
+
+
+def test_states_are_kept_in_slots_and_as_bytes(specimen):
+    d = Diagram("states", step=0.01)
+    d.add(Fmu(specimen), name="f")
+    with d.compile().start() as instance:
+        kept = [instance.save()]
+        instance.run(5)
+        kept.append(instance.save())
+        values = [instance.get("f.y")]
+        instance.run(5)
+        values.append(instance.get("f.y"))
+        instance.restore(kept[1])
+        assert instance.get("f.y") == values[0]
+        instance.run(5)
+        assert instance.get("f.y") == values[1]
+        instance.restore(kept[0])  # in initialisation mode
+        assert instance.time == 0.0 and instance.get("f.y") == 1.0
+        instance.run(10)
+        assert instance.get("f.y") == values[1]
+
+
+def test_inputs_are_set_again_after_a_state_was_put_back(specimen):
+    """The state that comes back holds old inputs: what was set since then must be set again."""
+    d = Diagram("inputs", step=0.01)
+    f = d.add(Fmu(specimen), name="f")
+    d.connect(d.input("w", width=2), f["w"])
+    d.connect(d.input("u", unit="m"), f["u"])
+    with d.compile().start() as instance:
+        instance.run(1)
+        kept = instance.save()
+        for _ in range(2):
+            instance.restore(kept)
+            instance.set("w", [1.0, 0.0])
+            instance.set("u", 3.0)
+            assert instance.get("f.y") == 6.0
+            instance.run(1)
+            assert instance.get("f.s") == 0.01
+
+
+def test_an_output_that_lists_no_dependencies_depends_on_every_input(tmp_path):
+    xml = description().replace('<Unknown index="2" dependencies="1"/>', '<Unknown index="2"/>')
+    path = make_specimen(tmp_path / "s.fmu", xml=xml)
+    assert Fmu(path).feedthrough == ((0, 1, 2, 3), (1,), (2,), ())
+
+
+def test_a_state_that_cannot_be_serialised_is_good_for_its_run_only(tmp_path):
+    path = make_specimen(tmp_path / "s.fmu", xml=description('canGetAndSetFMUstate="true"'))
+    d = Diagram("states", step=0.01)
+    d.add(Fmu(path), name="f")
+    with d.compile().start() as instance, d.compile().start() as other:
+        instance.run(5)
+        kept, first = instance.save(), instance.get("f.y")
+        instance.run(5)
+        instance.restore(kept)
+        assert instance.get("f.y") == first
+        with pytest.raises(BiellaError, match="good only for the run that it was saved in"):
+            other.restore(kept)
+    result = simulate(d, 0.1)
+    with pytest.raises(BiellaError, match=r"cannot be continued .* the FMU `s.fmu` cannot seri"):
+        simulate(d, 0.2, checkpoint=result.checkpoint)
+
+
+def test_an_fmu_without_states_is_named(tmp_path):
+    path = make_specimen(tmp_path / "s.fmu", xml=description(""), flags=("-DWITHOUT_STATES",))
+    d = Diagram("states", step=0.01)
+    assert not d.add(Fmu(path), name="f").can_roll_back
+    with d.compile().start() as instance:
+        instance.run(3)
+        with pytest.raises(BiellaError, match=r"`s.fmu` .*: it cannot save its state"):
+            instance.save()
+    assert simulate(d, 0.1)["f.y"][-1] > 1.0
+
+
+# -- where foreign FMUs cannot go
+
+
+def test_foreign_fmus_are_refused_by_name(specimen, tmp_path):
+    d = Diagram("outer", step=0.01)
+    f = d.add(Fmu(specimen), name="f")
+    d.output("y", f["y"])
+    d.connect(d.input("u", unit="m"), f["u"])
+    named = r"`f` \(the FMU `specimen.fmu`\)"
+    with pytest.raises(
+        DiagramError, match=r"`f` \(Fmu\('specimen.fmu'\)\) cannot leave in an FMU: it is a foreign"
+    ):
+        d.export_fmu(tmp_path / "outer.fmu")
+    with pytest.raises(BiellaError, match=f"{named} cannot be linearised"):
+        linearize(d, period=0.01)
+    with pytest.raises(BiellaError, match=f"cannot be saved with {named}"):
+        d.compile().save(tmp_path / "outer.plan")
+    assert not (tmp_path / "outer.fmu").exists()
+
+
+def test_time_cannot_stand_still_for_an_fmu(specimen):
+    inner = Diagram("inner", step=0.01)
+    inner.add(Fmu(specimen), name="f")
+    d = Diagram("outer", step=0.01)
+    s = d.add(Subsystem(inner, enable=True), name="s")
+    d.connect(d.add(Constant(1.0), name="on"), s["enable"])
+    with pytest.raises(DiagramError, match=r"`s.f` is the FMU .* `s` is conditional"):
+        d.compile()
+
+
+def test_a_plan_alone_does_not_run(specimen):
+    d = Diagram("outer", step=0.01)
+    d.add(Fmu(specimen), name="f")
+    plan = d.compile()
+    with pytest.raises(BlockError, match="no FMU is attached to this block"):
+        biella.Plan(plan.data, {}).start()
+
+
+# -- binaries that cannot be loaded
+
+
+def test_a_missing_function_is_named(tmp_path):
+    path = make_specimen(tmp_path / "s.fmu", flags=("-DWITHOUT_STATES",))
+    with pytest.raises(
+        FmuError, match=r"FMU `s.fmu`: its binary has no function fmi2GetFMUstate, "
+    ):
+        alone(path)
+
+
+def test_a_binary_of_another_version_is_refused(tmp_path):
+    path = make_specimen(tmp_path / "s.fmu", flags=('-DVERSION="1.0"',))
+    with pytest.raises(FmuError, match=r"its binary says that it is FMI 1.0"):
+        alone(path)
+
+
+def test_a_binary_that_is_none_is_refused(tmp_path):
+    from biella.fmu.archive import platform_folder
+
+    path = make_specimen(
+        tmp_path / "s.fmu", extra={f"binaries/{platform_folder()}/specimen.so": b"not a library"}
+    )
+    with pytest.raises(FmuError, match=r"FMU `s.fmu`: its binary cannot be loaded: "):
+        alone(path)
+
+
+def test_an_fmu_that_can_be_instantiated_once_says_so(tmp_path):
+    xml = description('canBeInstantiatedOnlyOncePerProcess="true"')
+    path = make_specimen(tmp_path / "s.fmu", xml=xml)
+    d = Diagram("two", step=0.01)
+    d.add(Fmu(path), name="a")
+    d.add(Fmu(path), name="b")
+    with pytest.raises(FmuError, match=r"only once in a process, .* Use isolate=True"):
+        simulate(d, 0.1)
+    d = Diagram("two", step=0.01)
+    d.add(Fmu(path), name="a")
+    d.add(Fmu(path, isolate=True), name="b")
+    result = simulate(d, 0.1)
+    assert np.array_equal(result["a.y"], result["b.y"])
+
+
+# -- packages that may be absent
+
+
+def test_without_fmpy_the_message_says_what_to_install(specimen):
+    code = f"""
+import sys
+sys.modules["fmpy"] = None
+import biella
+try:
+    biella.Fmu({str(specimen)!r})
+except biella.BiellaError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "needs FMPy: install it with `pip install 'biella[fmi]'`" in done.stdout
+
+
+def test_importing_biella_imports_neither_fmpy_nor_the_importer():
+    code = "import sys, biella; print([m for m in sys.modules if 'fmpy' in m or 'importer' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert "Fmu" in biella.__all__ and callable(biella.Fmu)
+
+
+def test_without_pyfmi_the_message_says_where_it_is(specimen, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyfmi", None)
+    with pytest.raises(FmuError, match=r"needs PyFMI, which is not installed.*conda-forge"):
+        Fmu(specimen, backend="pyfmi")
+
+
+def test_what_only_fmpy_runs_is_said(tmp_path):
+    xml = description(version="3.0")
+    path = make_specimen(tmp_path / "s.fmu", xml=xml)
+    with pytest.raises(FmuError):
+        Fmu(path)
+    exchange = description().replace("<CoSimulation", "<ModelExchange")
+    path = make_specimen(tmp_path / "e.fmu", xml=exchange)
+    with pytest.raises(FmuError, match=r"e.fmu is for model exchange only.*backend='fmpy'"):
+        Fmu(path)
+
+
+def test_integrators_beside_an_fmu_agree_with_a_closed_form(specimen):
+    """x' = u - x in forward steps of h: x_n = u (1 - (1 - h)^n); y - 2u is x."""
+    d = Diagram("both", step=0.01)
+    f = d.add(Fmu(specimen), name="f")
+    i = d.add(Integrator(), name="i")
+    d.connect(f["y"], i)
+    r = simulate(d, 1.0)
+    n = np.arange(101)
+    assert r["f.y"] == pytest.approx(1.0 + 0.5 * (1 - 0.99**n), abs=1e-13)
+    assert r["i"][-1] == pytest.approx(np.sum(r["f.y"][:-1]) * 0.01, abs=1e-12)
+
+
+def test_names_of_files_with_odd_characters(tmp_path):
+    folder = tmp_path / "a b%20ü#"
+    folder.mkdir()
+    assert alone(make_specimen(folder / "sp é.fmu"))["f.y"][-1] > 1.0
+    assert Path(folder / "sp é.fmu").exists()
+
+
+def test_model_exchange_through_fmpy_follows_the_closed_form(tmp_path):
+    """x' = u - x with u = 0, then 2 from t = 1; x jumps up by 1 at 0.25 and where it falls to 0.6.
+
+    x = e^-t, then (1 + e^0.25) e^-t, which is 0.6 at t1 = ln((1 + e^0.25) / 0.6) > 1, so the step
+    of u comes first. With a second run at u = 0 the state event comes at t1.
+    """
+    path = make_exchange(tmp_path / "exchange.fmu")
+    d = Diagram("exchange", step=0.01)
+    f = d.add(Fmu(path, backend="fmpy", tolerance=1e-9), name="f")
+    d.connect(d.add(Step(at=1.0, to=2.0), name="u"), f)
+    r = simulate(d, 2.0)
+    grown = 1 + np.exp(0.25)
+    exact = np.where(r.t < 0.2499, np.exp(-r.t), grown * np.exp(-r.t))
+    after = 2 + (grown * np.exp(-1.0) - 2) * np.exp(1.0 - r.t)
+    exact = np.where(r.t <= 1.0, exact, after)
+    assert r["f.x"] == pytest.approx(exact, abs=1e-6)
+    assert set(r["f.count"]) == {0.0}
+
+    d = Diagram("exchange", step=0.01)
+    d.add(Fmu(path, backend="fmpy", tolerance=1e-9), name="f")
+    r = simulate(d, 2.0)
+    first = np.log(grown / 0.6)
+    assert r["f.count"][-1] == 2.0
+    assert r["f.x"][-1] == pytest.approx(1.6 * np.exp(first - 2.0), abs=1e-6)
+    assert np.all(r["f.count"][r.t < first] == 0.0)

@@ -142,7 +142,7 @@ class Diagram:
         name: str,
         *,
         unit: str | None = None,
-        default: float | None = 0.0,
+        default: float | tuple[float, ...] | None = 0.0,
         width: int = 1,
         kind: Kind = "real",
         doc: str = "",

@@ -19,6 +19,16 @@ static int32_t marker_link(const mb_view *m, int32_t marker) { return m->markers
 
 static double largest_of(const double *v) { return fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2]))); }
 
+/* The largest angle of the joints between the links of a closure, at least 1: angles have the rounding of all their turns. */
+static double largest_turn(const mb_view *m, const int32_t *cut, const double *q) {
+    double most = 1.0;
+    for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
+        const int32_t *link = m->links + m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_LINK] * MB_LINK_FIELDS;
+        if (link[MB_LINK_TYPE] == MB_REVOLUTE) most = fmax(most, fabs(q[link[MB_LINK_Q]]));
+    }
+    return most;
+}
+
 static const double *marker_base(const mb_view *m, int32_t marker) {
     const int32_t link = marker_link(m, marker);
     return link < 0 ? m->marker_data[marker].p : m->data[link].base;
@@ -70,7 +80,8 @@ void mb_rows_position(mb_view *m, double t, const double *q) {
         mb_sub(marker_base(m, first[MB_ROW_J]), marker_base(m, first[MB_ROW_I]), apart);
         mb_sub(c->local_j, c->local_i, c->d);
         mb_add(apart, c->d);
-        const double length = fmax(largest_of(apart), fmax(largest_of(c->local_i), largest_of(c->local_j)));
+        const double turned = largest_turn(m, cut, q);
+        const double length = turned * fmax(largest_of(apart), fmax(largest_of(c->local_i), largest_of(c->local_j)));
         if (sees_axes(m, cut)) {
             mb_marker_axes(m, first[MB_ROW_I], c->R_i);
             mb_marker_axes(m, first[MB_ROW_J], c->R_j);
@@ -81,7 +92,7 @@ void mb_rows_position(mb_view *m, double t, const double *q) {
             const int32_t *row = row_record(m, k);
             mb_row_state *s = &m->row_state[k];
             memset(s, 0, sizeof *s);
-            s->size = row[MB_ROW_TYPE] == MB_ROW_D1 ? 1.0 : length;
+            s->size = row[MB_ROW_TYPE] == MB_ROW_D1 ? turned : length;
             switch (row[MB_ROW_TYPE]) {
                 case MB_ROW_POINT:
                     m->phi[k] = d[row[MB_ROW_A]];

@@ -159,7 +159,7 @@ static double openness(const mb_view *m) {
 /* Puts q and v back on the constraints, at most `limit` position steps. Returns whether the positions close. */
 int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     if (m->row_count == 0) return 1;
-    const double goal = 1e-13, rounding = 1e-15;
+    const double goal = 1e-13, rounding = 1.5e-16;
     mb_update_positions(m, t, q);
     if (!refactor(m)) return 0;
     /* One step is taken for any error but rounding: near a singular position what is left open grows as 1 / distance, and so does the

@@ -491,7 +491,7 @@ class FiniteBearing(AbstractBearing):
             more_outputs=[Port("solves", kind="integer", doc="linear systems solved")],
             memory=count if cavitation == "reynolds" else 0,
             # As bl_film_work, and a copy of the film.
-            scratch=4 * around + around * (along + 1) + 8 * count + count * (2 * along + 1),
+            scratch=4 * around + around * (along + 1) + 8 * count + 4 + (count + 4) * (2 * along + 4),
         )
 
 

@@ -99,14 +99,18 @@ void bl_film_short(const bl_film_bearing *b, const bl_film_motion *m, bl_film_lo
     load->pressure = s.peak * 0.25 * B * B;
 }
 
-/* Gauss-Legendre on (0, 1), 16 points: the upper half, mirrored. */
-enum { SHORT_HALF_POINTS = 8 };
-static const double SHORT_NODE[SHORT_HALF_POINTS] = {
-    0.095012509837637440, 0.28160355077925891, 0.45801677765722739, 0.61787624440264375,
-    0.75540440835500303, 0.86563120238783174, 0.94457502307323258, 0.98940093499164993};
-static const double SHORT_WEIGHT[SHORT_HALF_POINTS] = {
-    0.18945061045506850, 0.18260341504492359, 0.16915651939500254, 0.14959598881657673,
-    0.12462897125553387, 0.095158511682492785, 0.062253523938647893, 0.027152459411754095};
+/* Gauss-Legendre on (0, 1). */
+enum { SHORT_POINTS = 12 };
+static const double SHORT_NODE[SHORT_POINTS] = {
+    0.009219682876640378, 0.0479413718147626, 0.11504866290284765, 0.20634102285669126,
+    0.31608425050090994, 0.43738329574426554, 0.5626167042557344, 0.6839157494990901,
+    0.7936589771433087, 0.8849513370971523, 0.9520586281852375, 0.9907803171233596,
+};
+static const double SHORT_WEIGHT[SHORT_POINTS] = {
+    0.023587668193255706, 0.05346966299765953, 0.08003916427167321, 0.10158371336153287,
+    0.1167462682691773, 0.12457352290670134, 0.12457352290670134, 0.1167462682691773,
+    0.10158371336153287, 0.08003916427167321, 0.05346966299765953, 0.023587668193255706,
+};
 
 static short_slice short_cut_at(const bl_film_bearing *b, const bl_film_motion *m, double part, int with_peak) {
     return short_cut(b, m->x[0] + (m->x[1] - m->x[0]) * part, m->y[0] + (m->y[1] - m->y[0]) * part,
@@ -114,8 +118,9 @@ static short_slice short_cut_at(const bl_film_bearing *b, const bl_film_motion *
                      m->journal_speed + m->bush_speed, with_peak);
 }
 
-static double short_pressure_at(const bl_film_bearing *b, const bl_film_motion *m, double part) {
-    return part * (1.0 - part) * b->length * b->length * short_cut_at(b, m, part, 1).peak;
+static double short_pressure_at(const bl_film_bearing *b, const bl_film_motion *m, int end, double away) {
+    const double peak = short_cut_at(b, m, end == 0 ? away : 1.0 - away, 1).peak;
+    return away * (1.0 - away) * b->length * b->length * peak;
 }
 
 /* How far outside end k, as a part of the length, the film would close if it went on thinning as it does there: the
@@ -141,53 +146,99 @@ static double short_split(const bl_film_motion *m) {
     return nearest > 0.02 && nearest < 0.98 ? nearest : 0.5;
 }
 
-/* Each half is stretched by part = d (exp(L s) - 1), which spreads the points evenly over the logarithm of the
-   distance from where the film would close: a film that thins towards an end costs no accuracy. */
-void bl_film_tilted(const bl_film_bearing *b, const bl_film_motion *m, bl_film_load *load) {
-    const double B = b->length, split = short_split(m);
-    double fx = 0.0, fy = 0.0, mx = 0.0, my = 0.0, best = 0.5, highest = 0.0;
-    for (int k = 0; k < 2; k++) {
-        const double reach = k == 0 ? split : 1.0 - split, d = short_distance(b, m, k), L = log1p(reach / d);
-        for (int n = 0; n < 2 * SHORT_HALF_POINTS; n++) {
-            const int at = n / 2;
-            const double s = 0.5 * (1.0 + (n % 2 ? SHORT_NODE[at] : -SHORT_NODE[at]));
-            const double away = d * expm1(L * s), part = k == 0 ? away : 1.0 - away;
-            const double weight = 0.5 * SHORT_WEIGHT[at] * L * (away + d) * away * (1.0 - away) * B * B * B;
-            const short_slice cut = short_cut_at(b, m, part, 1);
-            fx += weight * cut.fx;
-            fy += weight * cut.fy;
-            mx -= weight * part * B * cut.fy;
-            my += weight * part * B * cut.fx;
-            const double pressure = away * (1.0 - away) * cut.peak;
-            if (pressure > highest) {
-                highest = pressure;
-                best = part;
-            }
+/* Sums along the bearing: force, and moment about end 1 as a part of the length. */
+typedef struct {
+    double fx, fy, mx, my;
+} short_sum;
+
+static short_sum short_add(short_sum a, short_sum b) {
+    return (short_sum){a.fx + b.fx, a.fy + b.fy, a.mx + b.mx, a.my + b.my};
+}
+static double short_size(short_sum a) { return fabs(a.fx) + fabs(a.fy) + fabs(a.mx) + fabs(a.my); }
+
+/* One of the two halves: from an end to the split. It is stretched by part = d (exp(L s) - 1), 0 < s < 1, which spreads
+   the points evenly over the logarithm of the distance from where the film would close. */
+typedef struct {
+    const bl_film_bearing *bearing;
+    const bl_film_motion *motion;
+    int end;
+    double d, L;
+    double best, highest; /* how far from the end pressure was largest, and p / B² there */
+} short_half;
+
+static short_sum short_panel(short_half *half, double from, double to, int with_peak) {
+    short_sum sum = {0.0, 0.0, 0.0, 0.0};
+    for (int n = 0; n < SHORT_POINTS; n++) {
+        const double s = from + (to - from) * SHORT_NODE[n];
+        const double away = half->d * expm1(half->L * s), part = half->end == 0 ? away : 1.0 - away;
+        const double shape = away * (1.0 - away);
+        const double weight = (to - from) * SHORT_WEIGHT[n] * half->L * (away + half->d) * shape;
+        const short_slice cut = short_cut_at(half->bearing, half->motion, part, with_peak);
+        sum = short_add(sum, (short_sum){weight * cut.fx, weight * cut.fy, -weight * part * cut.fy,
+                                         weight * part * cut.fx});
+        if (shape * cut.peak > half->highest) {
+            half->highest = shape * cut.peak;
+            half->best = away;
         }
     }
-    load->force[0] = fx;
-    load->force[1] = fy;
-    load->moment[0] = mx;
-    load->moment[1] = my;
-    /* The top lies between the neighbours of the highest slice: golden section. */
-    double low = best * 0.5, high = 0.5 * (1.0 + best);
+    return sum;
+}
+
+/* Halves a panel until its sum no longer changes by more than `error`; the limit of depth bounds the time. */
+static short_sum short_refine(short_half *half, double from, double to, short_sum whole, double error, int depth) {
+    const double middle = 0.5 * (from + to);
+    const short_sum first = short_panel(half, from, middle, 0), second = short_panel(half, middle, to, 0);
+    const short_sum both = short_add(first, second);
+    const short_sum change = {both.fx - whole.fx, both.fy - whole.fy, both.mx - whole.mx, both.my - whole.my};
+    if (depth == 0 || !(short_size(change) > error)) return both;
+    return short_add(short_refine(half, from, middle, first, error, depth - 1),
+                     short_refine(half, middle, to, second, error, depth - 1));
+}
+
+/* The largest pressure between two distances from an end, where it has one top: golden section. */
+static double short_highest(const short_half *half, double low, double high) {
+    const bl_film_bearing *b = half->bearing;
+    const bl_film_motion *m = half->motion;
+    const int end = half->end;
     const double golden = 0.61803398874989485;
     double inner = high - golden * (high - low), outer = low + golden * (high - low);
-    double p_inner = short_pressure_at(b, m, inner), p_outer = short_pressure_at(b, m, outer);
-    for (int step = 0; step < 22; step++) {
+    double p_inner = short_pressure_at(b, m, end, inner), p_outer = short_pressure_at(b, m, end, outer);
+    for (int step = 0; step < 14; step++) {
         if (p_inner > p_outer) {
             high = outer;
             outer = inner;
             p_outer = p_inner;
             inner = high - golden * (high - low);
-            p_inner = short_pressure_at(b, m, inner);
+            p_inner = short_pressure_at(b, m, end, inner);
         } else {
             low = inner;
             inner = outer;
             p_inner = p_outer;
             outer = low + golden * (high - low);
-            p_outer = short_pressure_at(b, m, outer);
+            p_outer = short_pressure_at(b, m, end, outer);
         }
     }
-    load->pressure = fmax(highest * B * B, fmax(p_inner, p_outer));
+    return fmax(p_inner, p_outer);
+}
+
+void bl_film_tilted(const bl_film_bearing *b, const bl_film_motion *m, bl_film_load *load) {
+    const double B = b->length, split = short_split(m);
+    short_half half[2];
+    short_sum whole[2];
+    for (int k = 0; k < 2; k++) {
+        const double d = short_distance(b, m, k);
+        half[k] = (short_half){b, m, k, d, log1p((k == 0 ? split : 1.0 - split) / d), 0.5, 0.0};
+        whole[k] = short_panel(&half[k], 0.0, 1.0, 1);
+    }
+    const double error = 1e-7 * (short_size(whole[0]) + short_size(whole[1]));
+    short_sum sum = {0.0, 0.0, 0.0, 0.0};
+    for (int k = 0; k < 2; k++) sum = short_add(sum, short_refine(&half[k], 0.0, 1.0, whole[k], error, 6));
+    load->force[0] = B * B * B * sum.fx;
+    load->force[1] = B * B * B * sum.fy;
+    load->moment[0] = B * B * B * B * sum.mx;
+    load->moment[1] = B * B * B * B * sum.my;
+    const short_half *top = &half[half[1].highest > half[0].highest];
+    /* Neighbours in a half are less than three times as far from its end, or from the middle of the bearing on. */
+    const double found = short_highest(top, top->best / 3.0, fmin(3.0 * top->best, 0.5 * (1.0 + top->best)));
+    load->pressure = fmax(top->highest * B * B, found);
 }

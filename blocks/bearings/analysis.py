@@ -173,18 +173,72 @@ def _as_load(load: Load) -> Array:
     return pair
 
 
-def _point(eccentricity: float, angle: float, clearance: float) -> Array:
-    return eccentricity * clearance * np.array([math.cos(angle), math.sin(angle)])
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Looks for the place where a film carries a load, in terms of eccentricity and angle."""
+
+    film: _Film
+    clearance: float
+    size: float
+    direction: float
+    speed: float
+    bush_speed: float
+    most: float
+    """The largest eccentricity that is still a film."""
+
+    def position(self, eccentricity: float, angle: float) -> Array:
+        return eccentricity * self.clearance * np.array([math.cos(angle), math.sin(angle)])
+
+    def push(self, eccentricity: float, angle: float) -> tuple[float, float]:
+        """Return the log of what the film carries there over the load, and its angle to it."""
+        at = self.position(eccentricity, angle)
+        fx, fy = -self.film.force(at, np.zeros(2), self.speed, self.bush_speed)
+        turned = math.remainder(math.atan2(fy, fx) - self.direction, 2 * math.pi)
+        return math.log(math.hypot(fx, fy) / self.size), turned
+
+    def by_size(self, angle: float) -> tuple[float, float]:
+        """Find the eccentricity along `angle` that carries as much, then turn it under the load."""
+        from scipy.optimize import brentq
+
+        lowest = 1e-9
+        if self.push(self.most, angle)[0] < 0:
+            eccentricity = self.most
+        elif self.push(lowest, angle)[0] > 0:
+            eccentricity = lowest
+        else:
+            eccentricity = float(
+                brentq(lambda e: self.push(e, angle)[0], lowest, self.most, xtol=1e-13)
+            )
+        return eccentricity, angle - self.push(eccentricity, angle)[1]
+
+    def by_both(self, eccentricity: float, angle: float) -> tuple[float, float]:
+        """Improve eccentricity and angle together, for a film that depends on direction."""
+        from scipy.optimize import root
+
+        start = min(eccentricity, 0.95 * self.most)
+
+        def place(guess: Array) -> tuple[float, float]:
+            return self.most / (1.0 + math.exp(-guess[0])), float(guess[1])
+
+        found = root(
+            lambda guess: self.push(*place(guess)),
+            [math.log(start / (self.most - start)), angle],
+            tol=1e-10,
+        )
+        if float(np.abs(found.fun).max()) > 1e-6:
+            raise BiellaError(
+                f"no equilibrium was found for a load of {self.size:.4g} N. The film may be too "
+                f"weak for it, or a groove may lie under it."
+            )
+        return place(found.x)
 
 
 def find_equilibrium(
     bearing: AbstractBearing, load: Load, speed: float, bush_speed: float
 ) -> OilEquilibrium:
     """Find where a film carries a load; see `AbstractBearing.equilibrium`."""
-    from scipy.optimize import brentq, root
-
     pull = _as_load(load)
-    size, direction = float(np.hypot(*pull)), math.atan2(pull[1], pull[0])
+    size, direction = math.hypot(*pull), math.atan2(pull[1], pull[0])
     spin = speed + bush_speed
     if not (math.isfinite(spin) and spin != 0):
         raise BiellaError(
@@ -192,54 +246,20 @@ def find_equilibrium(
             f"carries the load. Their sum must not be zero."
         )
     c = bearing.clearance
-    still = np.zeros(2)
-    most = 1.0 - bearing.film_limit / c * (1.0 + 1e-9)
-    if most == 1.0:
-        most = 1.0 - 1e-6
+    most = 1.0 - max(bearing.film_limit / c * (1.0 + 1e-9), 1e-6)
     with open_film(bearing) as film:
-
-        def excess(eccentricity: float, angle: float) -> float:
-            force = film.force(_point(eccentricity, angle, c), still, speed, bush_speed)
-            return math.log(float(np.hypot(*force)) / size)
-
-        def turned(eccentricity: float, angle: float) -> float:
-            """Angle from the load to what the film pushes against."""
-            fx, fy = -film.force(_point(eccentricity, angle, c), still, speed, bush_speed)
-            return math.remainder(math.atan2(fy, fx) - direction, 2 * math.pi)
-
-        angle = direction + math.copysign(math.pi / 4, spin)
-        strongest = excess(most, angle)
-        if strongest < 0 and not bearing.grooved:
+        search = _Search(film, c, size, direction, speed, bush_speed, most)
+        eccentricity, angle = search.by_size(direction + math.copysign(math.pi / 4, spin))
+        if not bearing.isotropic:
+            eccentricity, angle = search.by_both(eccentricity, angle)
+        elif eccentricity == most:
+            carried = size * math.exp(search.push(most, angle)[0])
             raise BiellaError(
-                f"the film carries {size * math.exp(strongest):.4g} N at its limit of "
-                f"{bearing.film_limit:.3g} m, and the load is {size:.4g} N. Use more speed, "
-                f"viscosity or length, or less clearance."
+                f"the film carries {carried:.4g} N at its limit of {bearing.film_limit:.3g} m, and "
+                f"the load is {size:.4g} N. Use more speed, viscosity or length, or less clearance."
             )
-        lowest = 1e-9
-        if strongest < 0:
-            eccentricity = 0.9 * most
-        elif excess(lowest, angle) > 0:
-            eccentricity = lowest
-        else:
-            eccentricity = float(brentq(excess, lowest, most, args=(angle,), xtol=1e-13))
-        angle -= turned(eccentricity, angle)
-        if bearing.grooved:
-            # The film now depends on direction too.
-            def residual(guess: Array) -> list[float]:
-                e = most / (1.0 + math.exp(-guess[0]))
-                return [excess(e, guess[1]), turned(e, guess[1])]
-
-            start = [math.log(eccentricity / (most - eccentricity)), angle]
-            found = root(residual, start, tol=1e-10)
-            if float(np.abs(found.fun).max()) > 1e-6:
-                raise BiellaError(
-                    f"no equilibrium was found for a load of {size:.4g} N: {found.message} The "
-                    f"film may be too weak for it, or a groove may lie under the load."
-                )
-            eccentricity = most / (1.0 + math.exp(-found.x[0]))
-            angle = float(found.x[1])
-        position = _point(eccentricity, angle, c)
-        film.ask(position, still, speed, bush_speed)
+        position = search.position(eccentricity, angle)
+        film.ask(position, np.zeros(2), speed, bush_speed)
         pressure = size / (2.0 * bearing.radius * bearing.length)
         turns = abs(spin) / (2.0 * math.pi)
         return OilEquilibrium(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -64,6 +64,9 @@ class AbstractBearing(NativeBlock):
     ends
         1 if the journal stays parallel to the bush, 2 if it may tilt.
     """
+
+    isotropic: ClassVar[bool] = True
+    """Whether a turned journal has the same force, turned."""
 
     def __init__(
         self,
@@ -133,7 +136,6 @@ class AbstractBearing(NativeBlock):
         self.ends = ends
         self.film_limit = float(limit)
         self.radius, self.length, self.clearance, self.viscosity = dimensions.values()
-        self.grooved = bool(more_parameters)
         self.note = (
             "its film is thinner than `film_limit`, or one of its dimensions is not positive. Give "
             "contact=Contact(…) to go on with a contact law, or more clearance, speed or viscosity."
@@ -451,6 +453,7 @@ class FiniteBearing(AbstractBearing):
     """
 
     kernel = "finite_bearing"
+    isotropic = False  # its cells stand still, and so do its grooves
     memory_holds = True  # which cells hold a film: a guess that saves time
 
     def __init__(
@@ -491,7 +494,11 @@ class FiniteBearing(AbstractBearing):
             more_outputs=[Port("solves", kind="integer", doc="linear systems solved")],
             memory=count if cavitation == "reynolds" else 0,
             # As bl_film_work, and a copy of the film.
-            scratch=4 * around + around * (along + 1) + 8 * count + 4 + (count + 4) * (2 * along + 4),
+            scratch=4 * around
+            + around * (along + 1)
+            + 8 * count
+            + 4
+            + (count + 4) * (2 * along + 4),
         )
 
 

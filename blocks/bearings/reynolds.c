@@ -196,12 +196,21 @@ static void reynolds_assemble(reynolds_system *s) {
     }
 }
 
-/* row[j] -= Σ factor[k] pivot[k][j]: four eliminations at once, which costs one pass over the row instead of four. */
-static void reynolds_eliminate(double *restrict row, const double *const pivot[4], const double factor[4],
-                               int32_t count) {
-    const double f0 = factor[0], f1 = factor[1], f2 = factor[2], f3 = factor[3];
+/* Takes four rows out of the two that follow each other at `upper` and `lower`: one pass over six rows instead of four
+   over each of two. pivot[k][0] stands over upper[0], pivot[k][1] over lower[0]. The upper one has `count` values left,
+   the lower one less, and none if the band ends between them. */
+static void reynolds_eliminate(double *restrict upper, double *restrict lower, const double *const pivot[4],
+                               const double *restrict inverse, int32_t count) {
     const double *restrict p0 = pivot[0], *restrict p1 = pivot[1], *restrict p2 = pivot[2], *restrict p3 = pivot[3];
-    for (int32_t j = 0; j < count; j++) row[j] -= (f0 * p0[j] + f1 * p1[j]) + (f2 * p2[j] + f3 * p3[j]);
+    const double u0 = p0[0] * inverse[0], u1 = p1[0] * inverse[1], u2 = p2[0] * inverse[2], u3 = p3[0] * inverse[3];
+    upper[0] -= (u0 * p0[0] + u1 * p1[0]) + (u2 * p2[0] + u3 * p3[0]);
+    if (count < 2) return;
+    const double l0 = p0[1] * inverse[0], l1 = p1[1] * inverse[1], l2 = p2[1] * inverse[2], l3 = p3[1] * inverse[3];
+    for (int32_t j = 1; j < count; j++) {
+        const double a = p0[j], b = p1[j], c = p2[j], d = p3[j];
+        upper[j] -= (u0 * a + u1 * b) + (u2 * c + u3 * d);
+        lower[j - 1] -= (l0 * a + l1 * b) + (l2 * c + l3 * d);
+    }
 }
 
 /* Brings the band to the form D Lᵀ and the right-hand side along, four rows at a time, without pivots, which a matrix
@@ -224,14 +233,16 @@ static void reynolds_factor(reynolds_system *s, int32_t count) {
         }
         const int32_t last = count - r < width + REYNOLDS_BLOCK ? count - r : width + REYNOLDS_BLOCK;
         for (int32_t i = REYNOLDS_BLOCK; i < last; i++) {
-            const double *pivot[REYNOLDS_BLOCK];
-            double factor[REYNOLDS_BLOCK];
-            for (int32_t k = 0; k < REYNOLDS_BLOCK; k++) {
-                pivot[k] = rows + k * stride + (i - k);
-                factor[k] = pivot[k][0] * inverse[k];
-                right[r + i] -= factor[k] * right[r + k];
-            }
-            reynolds_eliminate(rows + i * stride, pivot, factor, width + REYNOLDS_BLOCK - i);
+            const double *column = rows + i;
+            const double a = column[0] * inverse[0] * right[r], b = column[stride - 1] * inverse[1] * right[r + 1];
+            const double c = column[2 * stride - 2] * inverse[2] * right[r + 2];
+            right[r + i] -= (a + b) + (c + column[3 * stride - 3] * inverse[3] * right[r + 3]);
+        }
+        for (int32_t i = REYNOLDS_BLOCK; i < last; i += 2) {
+            const double *const pivot[REYNOLDS_BLOCK] = {rows + i, rows + stride + i - 1, rows + 2 * stride + i - 2,
+                                                         rows + 3 * stride + i - 3};
+            reynolds_eliminate(rows + i * stride, rows + (i + 1) * stride, pivot, inverse,
+                               width + REYNOLDS_BLOCK - i);
         }
     }
 }
@@ -266,7 +277,7 @@ static void reynolds_solve(reynolds_system *s) {
 static int32_t reynolds_exchange(reynolds_system *s) {
     const int32_t n = s->n, m = s->m;
     double largest = 0.0;
-    for (int32_t k = 0; k < n * m; k++) largest = fmax(largest, fabs(s->source[k]));
+    for (int32_t k = 0; k < n * m; k++) largest = fabs(s->source[k]) > largest ? fabs(s->source[k]) : largest;
     int32_t changed = 0;
     for (int32_t i = 0; i < n; i++) {
         const int32_t before = (i > 0 ? i - 1 : n - 1) * m, here = i * m, after = (i + 1 < n ? i + 1 : 0) * m;
@@ -293,7 +304,7 @@ static int32_t reynolds_exchange(reynolds_system *s) {
 /* q of cells that have just left the film still counts in the exchange of their neighbours, and must not be negative
    in what is returned. */
 static void reynolds_drop_negative(reynolds_system *s) {
-    for (int32_t k = 0; k < s->n * s->m; k++) s->q[k] = fmax(s->q[k], 0.0);
+    for (int32_t k = 0; k < s->n * s->m; k++) s->q[k] = s->q[k] > 0.0 ? s->q[k] : 0.0;
 }
 
 static void reynolds_sum(const reynolds_system *s, const bl_film_bearing *b, const bl_film_grid *grid,
@@ -308,7 +319,7 @@ static void reynolds_sum(const reynolds_system *s, const bl_film_bearing *b, con
             const double p = scale * s->q[i * m + j];
             grid->work[i * n_z + j] = p;
             grid->film[i * n_z + j] = s->film[i * m + j];
-            peak = fmax(peak, p);
+            peak = p > peak ? p : peak;
             sum += p;
             lever += p * ((double)j + 0.5);
             if (!s->mirrored) continue;

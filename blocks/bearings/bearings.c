@@ -54,12 +54,25 @@ static bl_film_motion bearing_motion(const bl_block *b) {
                             .journal_speed = b->u[BEARING_JOURNAL][0], .bush_speed = b->u[BEARING_BUSH][0]};
 }
 
+static int bearing_refuse(const bl_block *b, const bl_film_bearing *bearing, const bl_film_load *load, int status) {
+    if (status == BL_ERROR_SOLVER)
+        return bl_refuse(b, "the edge of its film was not found in %d passes", (int)load->solves);
+    if (!bl_film_sound(bearing))
+        return bl_refuse(b, "its dimensions make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity "
+                         "%.4g Pa s, film_limit %.4g m. All are positive, and the limit is below the clearance",
+                         bearing->radius, bearing->length, bearing->clearance, bearing->viscosity,
+                         bearing->film_limit);
+    return bl_refuse(b, "its film is %.4g m thick, thinner than `film_limit`, %.4g m. Give contact=Contact(…) to go on "
+                     "with a contact law, or more clearance, speed or viscosity", load->thickness,
+                     bearing->film_limit);
+}
+
 static int bearing_output(bl_block *b, int32_t model, const bl_film_grid *grid) {
     const bl_film_bearing bearing = bearing_read(b);
     const bl_film_motion motion = bearing_motion(b);
     bl_film_load load;
     const int status = bl_film_evaluate(model, &bearing, &motion, grid, &load);
-    if (status != BL_OK) return status;
+    if (status != BL_OK) return bearing_refuse(b, &bearing, &load, status);
     memcpy(b->y[BEARING_FORCE], load.force, sizeof load.force);
     memcpy(b->y[BEARING_MOMENT], load.moment, sizeof load.moment);
     b->y[BEARING_TORQUE][0] = load.torque;

@@ -136,12 +136,6 @@ class AbstractBearing(NativeBlock):
         self.ends = ends
         self.film_limit = float(limit)
         self.radius, self.length, self.clearance, self.viscosity = dimensions.values()
-        self.note = (
-            "its film is thinner than `film_limit`, or one of its dimensions is not positive. Give "
-            "contact=Contact(…) to go on with a contact law, or more clearance, speed or viscosity."
-            if contact is None
-            else "one of its dimensions is not positive, or film_limit is not below the clearance."
-        )
 
     def equilibrium(self, load: Load, speed: float, bush_speed: float = 0.0) -> OilEquilibrium:
         """Find where the film carries a steady load.

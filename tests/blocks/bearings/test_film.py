@@ -142,8 +142,9 @@ def test_without_contact_and_limit_a_film_may_be_as_thin_as_it_likes(ask):
 @EVERY_MODEL
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 @pytest.mark.parametrize("port", ["position", "velocity", "journal_speed", "bush_speed"])
-def test_input_that_is_not_finite_is_named(model, wrong, port):
-    bearing = model(*SIZE)
+@pytest.mark.parametrize("contact", [Contact(), None], ids=["contact", "stop"])
+def test_input_that_is_not_finite_is_named(model, wrong, port, contact):
+    bearing = model(*SIZE, contact=contact)
     with open_film(bearing) as film:
         slot = film.instance.plan.inputs[port].slot
         film.instance.values[slot] = wrong

@@ -38,7 +38,7 @@ def test_rotor_settles_where_its_film_carries_it(model):
     bearing = model(*SIZE, cells=(24, 4)) if model is FiniteBearing else model(*SIZE)
     speed = 0.5 * ShortBearing(*SIZE).threshold_speed(MASS, (0.0, -WEIGHT))
     at = bearing.equilibrium((0.0, -WEIGHT), speed)
-    d = rotor(bearing, speed, at.position + [0.05 * SIZE[2], 0.0], 2e-5)
+    d = rotor(bearing, speed, at.position + np.array([0.05 * SIZE[2], 0.0]), 2e-5)
     result = simulate(d, until=0.6, record=["place", "film.power_loss"])
     np.testing.assert_allclose(result["place"][-1], at.position, atol=1e-5 * SIZE[2])
     assert result["film.power_loss"][-1] == pytest.approx(at.power_loss, rel=1e-4)
@@ -50,7 +50,7 @@ def test_whirl_grows_above_the_threshold_and_dies_below(factor, grows):
     speed = factor * bearing.threshold_speed(MASS, (0.0, -WEIGHT))
     at = bearing.equilibrium((0.0, -WEIGHT), speed)
     nudge = 1e-4 * SIZE[2]
-    d = rotor(bearing, speed, at.position + [nudge, 0.0], 1e-5)
+    d = rotor(bearing, speed, at.position + np.array([nudge, 0.0]), 1e-5)
     away = np.linalg.norm(simulate(d, until=0.5, record=["place"])["place"] - at.position, axis=1)
     early, late = away[5000:15000].max(), away[-10000:].max()
     assert (late > 1.5 * early) == grows

@@ -301,8 +301,7 @@ static int32_t reynolds_exchange(reynolds_system *s) {
     return changed;
 }
 
-/* q of cells that have just left the film still counts in the exchange of their neighbours, and must not be negative
-   in what is returned. */
+/* Gümbel's condition. */
 static void reynolds_drop_negative(reynolds_system *s) {
     for (int32_t k = 0; k < s->n * s->m; k++) s->q[k] = s->q[k] > 0.0 ? s->q[k] : 0.0;
 }
@@ -363,7 +362,7 @@ int bl_film_finite(const bl_film_bearing *b, const bl_film_motion *motion, const
         reynolds_solve(&s);
         load->solves++;
     } while (free_boundary && reynolds_exchange(&s) > 0);
-    if (b->cavitation != BL_CAVITATION_NONE) reynolds_drop_negative(&s);
+    if (b->cavitation == BL_CAVITATION_GUMBEL) reynolds_drop_negative(&s);
     reynolds_sum(&s, b, grid, load);
     return status;
 }

@@ -1,5 +1,6 @@
 """What a diagram is made of."""
 
+from .bearings import FiniteBearing, LongBearing, ShortBearing, TiltedShortBearing
 from .block import AbstractBlock, NativeBlock
 from .continuous import Derivative, Integrator
 from .delay import Delay, TransportDelay
@@ -48,11 +49,13 @@ __all__ = [
     "Divide",
     "Edge",
     "Expression",
+    "FiniteBearing",
     "Function",
     "Gain",
     "Integrator",
     "Latch",
     "Logic",
+    "LongBearing",
     "Lookup1D",
     "Lookup2D",
     "MinMax",
@@ -78,6 +81,7 @@ __all__ = [
     "Saturation",
     "Scope",
     "Selector",
+    "ShortBearing",
     "Sign",
     "Sine",
     "StateSpace",
@@ -86,6 +90,7 @@ __all__ = [
     "Sum",
     "Switch",
     "Terminator",
+    "TiltedShortBearing",
     "Time",
     "TransferFunction",
     "TransportDelay",

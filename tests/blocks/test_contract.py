@@ -83,6 +83,10 @@ class Example:
 
 A, B, C, D = [[0.0, 1.0], [-2.0, -0.3]], [[0.0], [1.0]], [[1.0, 0.0], [0.0, 1.0]], [[0.0], [0.5]]
 GRID = [-2.0, -0.5, 1.0, 2.5]
+BEARING = (0.02, 0.01, 2e-5, 0.03)
+BEARING_RANGE = (-2e-5, 2e-5)
+"""So that journals are inside their bushes, and sometimes touch them."""
+BEARING_INPUTS = ("position", "velocity", "journal_speed", "bush_speed")
 
 EXAMPLES: dict[str, list[Example]] = {
     # sources
@@ -213,6 +217,26 @@ EXAMPLES: dict[str, list[Example]] = {
         ),
     ],
     "Pendulum": [Example(lambda: b.Pendulum(damping=0.1, angle=0.5))],
+    "ShortBearing": [
+        Example(lambda: b.ShortBearing(*BEARING), *BEARING_RANGE),
+        Example(lambda: b.ShortBearing(*BEARING, squeeze=False, period=2e-3), *BEARING_RANGE),
+    ],
+    "TiltedShortBearing": [Example(lambda: b.TiltedShortBearing(*BEARING), *BEARING_RANGE)],
+    "LongBearing": [Example(lambda: b.LongBearing(*BEARING), *BEARING_RANGE)],
+    "FiniteBearing": [
+        Example(
+            lambda: b.FiniteBearing(*BEARING, cells=(24, 6)),
+            *BEARING_RANGE,
+            flat=frozenset({("solves", "journal_speed"), ("solves", "bush_speed")}),
+        ),
+        Example(
+            lambda: b.FiniteBearing(
+                *BEARING, cells=(16, 4), cavitation="gumbel", tilt=True, grooves=[(1.0, 0.5)]
+            ),
+            *BEARING_RANGE,
+            flat=frozenset(("solves", name) for name in BEARING_INPUTS),
+        ),
+    ],
     # discrete
     "UnitDelay": [Example(lambda: b.UnitDelay()), Example(lambda: b.UnitDelay(1.0, period=2e-3))],
     "Delay": [Example(lambda: b.Delay(3, [1.0, 2.0]))],

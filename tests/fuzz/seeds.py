@@ -15,6 +15,7 @@ import numpy as np
 
 from biella import Diagram, Subsystem
 from biella.blocks import (
+    bearings,
     continuous,
     delay,
     discrete,
@@ -228,6 +229,16 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "python own step": (1, OwnStep),
     "fmu": (1, lambda: Hosted(False)),
     "fmu rollback": (1, lambda: Hosted(True)),
+    "short bearing": (1, lambda: bearings.ShortBearing(20.0, 10.0, 1.5, 1.0)),
+    "tilted bearing": (1, lambda: bearings.TiltedShortBearing(20.0, 10.0, 1.5, 1.0)),
+    "long bearing": (1, lambda: bearings.LongBearing(20.0, 10.0, 1.5, 1.0, contact=None)),
+    "finite bearing": (1, lambda: bearings.FiniteBearing(20.0, 10.0, 1.5, 1.0, cells=(8, 4))),
+    "finite bearing gumbel": (
+        1,
+        lambda: bearings.FiniteBearing(
+            20.0, 10.0, 1.5, 1.0, cells=(8, 2), cavitation="gumbel", tilt=True, grooves=[(1, 0.9)]
+        ),
+    ),
 }
 
 

@@ -1,0 +1,215 @@
+"""Journal bearings beside closed forms and published tables, each with its boundary conditions.
+
+    python benchmarks/film_tables.py [--plot FILE]
+
+Prints four tables: the finite bearing between short and long, Raimondi and Boyd at L/D = 1, Someya
+at L/D = 0.5, and how fast a load converges with the cells. `--plot` draws the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.table import Table
+
+from biella.blocks import FiniteBearing, LongBearing, ShortBearing
+from biella.blocks.bearings import AbstractBearing
+from biella.blocks.bearings.analysis import open_film
+
+Array = npt.NDArray[np.float64]
+
+RADIUS, CLEARANCE, VISCOSITY, SPEED = 0.02, 2e-5, 0.03, 300.0
+PROPORTIONS = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 40.0, 200.0)
+ECCENTRICITIES = (0.3, 0.8)
+
+RAIMONDI_BOYD = {  # ε: S, (R/c) f
+    0.1: (1.33, 26.4),
+    0.2: (0.631, 12.8),
+    0.4: (0.264, 5.79),
+    0.6: (0.121, 3.2),
+    0.8: (0.0446, 1.70),
+    0.9: (0.0188, 1.05),
+}
+SOMEYA = {  # ε: S, φ in degrees, K row by row, C row by row
+    0.1: (4.43, 80.4, [1.75, 10.3, -9.66, 2.70], [20.6, 2.08, 2.08, 11.4]),
+    0.2: (2.07, 71.6, [1.88, 5.63, -4.41, 2.56], [11.2, 2.22, 2.22, 6.43]),
+    0.4: (0.798, 57.5, [2.39, 3.75, -1.57, 2.17], [7.32, 2.24, 2.24, 3.50]),
+    0.6: (0.323, 44.7, [3.65, 3.62, -0.427, 1.92], [6.81, 2.08, 2.08, 2.06]),
+    0.8: (0.0926, 31.2, [7.35, 4.46, 0.527, 1.78], [8.17, 2.05, 2.05, 1.24]),
+    0.9: (0.0315, 22.7, [13.8, 5.76, 1.24, 1.72], [10.6, 2.03, 2.03, 0.846]),
+}
+
+
+def carried(
+    bearing: AbstractBearing, eccentricity: float, angle: float = 0.0
+) -> tuple[float, float]:
+    """Give the load at an eccentricity, and the friction torque."""
+    with open_film(bearing) as film:
+        at = eccentricity * CLEARANCE * np.array([np.cos(angle), np.sin(angle)])
+        force = film.force(at, np.zeros(2), SPEED, 0.0)
+        return float(np.hypot(*force)), float(film.read("torque")[0])
+
+
+def sommerfeld(load: float, length: float) -> float:
+    """Give S = (R/c)² μ N / P."""
+    pressure = load / (2 * RADIUS * length)
+    return (RADIUS / CLEARANCE) ** 2 * VISCOSITY * SPEED / (2 * np.pi) / pressure
+
+
+def compare_limits() -> tuple[Table, Array]:
+    """Give load over that of the short and of the long bearing."""
+    table = Table(title="Load of 256 × 32 cells over that of the limits", title_justify="left")
+    table.add_column("L/D")
+    for n in ECCENTRICITIES:
+        for what in ("Gümbel / short", "Reynolds / short", "Gümbel / long"):
+            table.add_column(f"ε = {n}, {what}", justify="right")
+    ratios = []
+    for proportion in PROPORTIONS:
+        size = (RADIUS, proportion * 2 * RADIUS, CLEARANCE, VISCOSITY)
+        row = []
+        for n in ECCENTRICITIES:
+            gumbel, reynolds = (
+                carried(FiniteBearing(*size, cells=(256, 32), cavitation=c), n)[0]
+                for c in ("gumbel", "reynolds")
+            )
+            short, long = (carried(model(*size), n)[0] for model in (ShortBearing, LongBearing))
+            row += [gumbel / short, reynolds / short, gumbel / long]
+        ratios.append(row)
+        table.add_row(f"{proportion:g}", *(f"{ratio:.4f}" for ratio in row))
+    return table, np.array(ratios)
+
+
+def compare_raimondi_boyd() -> Table:
+    """Film from p = 0 at the thickest place, Reynolds' condition where it ends."""
+    table = Table(title="L/D = 1, Raimondi and Boyd", title_justify="left")
+    for name in ("ε", "S", "ours", "off", "(R/c) f", "ours", "off"):
+        table.add_column(name, justify="right")
+    around = 256
+    angle = np.pi / around  # the thickest place is the middle of a column
+    length = 2 * RADIUS
+    bearing = FiniteBearing(
+        RADIUS,
+        length,
+        CLEARANCE,
+        VISCOSITY,
+        cells=(around, 64),
+        grooves=[(angle + np.pi, 0.0)],
+    )
+    for n, (S, friction) in RAIMONDI_BOYD.items():
+        load, torque = carried(bearing, n, angle)
+        ours, rubbed = sommerfeld(load, length), -torque / (load * CLEARANCE)
+        table.add_row(
+            f"{n}",
+            f"{S}",
+            f"{ours:.4f}",
+            f"{ours / S - 1:+.1%}",
+            f"{friction}",
+            f"{rubbed:.3f}",
+            f"{rubbed / friction - 1:+.1%}",
+        )
+    return table
+
+
+def compare_someya() -> Table:
+    """Two axial grooves across the load; their arc is not stated: 10° here."""
+    table = Table(
+        title="L/D = 0.5, Someya; off as a part of the largest entry", title_justify="left"
+    )
+    for name in ("ε", "ε of ours", "φ", "ours"):
+        table.add_column(name, justify="right")
+    for name in ("Kxx", "Kxy", "Kyx", "Kyy", "Cxx", "Cxy", "Cyx", "Cyy"):
+        table.add_column(name, justify="right")
+    length = RADIUS
+    grooves = [(side, np.radians(10)) for side in (np.pi / 2, -np.pi / 2)]
+    bearing = FiniteBearing(RADIUS, length, CLEARANCE, VISCOSITY, cells=(360, 32), grooves=grooves)
+    for n, (S, phi, stiffness, damping) in SOMEYA.items():
+        found = bearing.coefficients(sommerfeld(S, length), SPEED)  # S and W change places
+        at = found.equilibrium
+        off = [
+            (ours.ravel() - theirs) / max(theirs)
+            for ours, theirs in zip(found.along_load(CLEARANCE), (stiffness, damping), strict=True)
+        ]
+        table.add_row(
+            f"{n}",
+            f"{at.eccentricity:.4f}",
+            f"{phi}",
+            f"{np.degrees(at.attitude):.1f}",
+            *(f"{value:+.1%}" for value in np.concatenate(off)),
+        )
+    return table
+
+
+def measure_order() -> Table:
+    """Give the power of the cell's size with which a load converges."""
+    table = Table(title="Load at L/D = 1, ε = 0.6, as cells shrink", title_justify="left")
+    for name in ("cells", "Reynolds, N", "order", "Gümbel, N", "order"):
+        table.add_column(name, justify="right")
+    counts = (32, 64, 128, 256)
+    loads = [
+        [
+            carried(
+                FiniteBearing(
+                    RADIUS,
+                    2 * RADIUS,
+                    CLEARANCE,
+                    VISCOSITY,
+                    cells=(n, n // 4),
+                    cavitation=cavitation,
+                ),
+                0.6,
+            )[0]
+            for n in counts
+        ]
+        for cavitation in ("reynolds", "gumbel")
+    ]
+    for k, n in enumerate(counts):
+        row = [f"{n} × {n // 4}"]
+        for load in loads:
+            order = ""
+            if k > 1:
+                order = f"{np.log2((load[k - 1] - load[k - 2]) / (load[k] - load[k - 1])):.2f}"
+            row += [f"{load[k]:.2f}", order]
+        table.add_row(*row)
+    return table
+
+
+def draw(ratios: Array, path: Path) -> None:
+    """Draw the load between its limits."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for k, n in enumerate(ECCENTRICITIES):
+        color = f"C{k}"
+        axes.semilogx(PROPORTIONS, ratios[:, 3 * k], color=color, label=f"over short, ε = {n}")
+        axes.semilogx(
+            PROPORTIONS, ratios[:, 3 * k + 2], "--", color=color, label=f"over long, ε = {n}"
+        )
+    axes.axhline(1.0, color="0.7", linewidth=1, zorder=0)
+    axes.set_xlabel("length / diameter")
+    axes.set_ylabel("load of a finite bearing (Gümbel)")
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description="Journal bearings beside published tables.")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the limits to FILE")
+    arguments = parser.parse_args()
+    console = Console()
+    if not console.is_terminal:
+        console.width = 140
+    limits, ratios = compare_limits()
+    for table in (limits, compare_raimondi_boyd(), compare_someya(), measure_order()):
+        console.print(table)
+    if arguments.plot:
+        draw(ratios, arguments.plot)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+/* Journal bearings as blocks.
+ *
+ * Inputs: position, velocity (x, y of the middle, or x1, y1, x2, y2 of both ends), speeds of journal and bush.
+ * Outputs: force (2), moment (2), torque, film, pressure, power loss, whether the film is thin; a finite bearing also
+ * says how many systems it solved.
+ * p: the dimensions, then the grooves of a finite bearing, two numbers each.
+ * i: friction, thin, cavitation, whether the film is squeezed; for a finite bearing also cells around and along.
+ * z: the film of a finite bearing that cavitates after Reynolds, cell by cell. */
+#include <string.h>
+
+#include "blocks/bearings/film.h"
+#include "blocks/kernel.h"
+
+enum { BEARING_POSITION, BEARING_VELOCITY, BEARING_JOURNAL, BEARING_BUSH, BEARING_INPUTS };
+enum { BEARING_FORCE, BEARING_MOMENT, BEARING_TORQUE, BEARING_FILM, BEARING_PRESSURE, BEARING_LOSS, BEARING_THIN,
+       BEARING_SOLVES };
+enum { BEARING_FRICTION, BEARING_THIN_RULE, BEARING_CAVITATION, BEARING_SQUEEZE, BEARING_AROUND, BEARING_ALONG };
+enum { BEARING_PARAMETERS = 9, BEARING_PLAIN_INTEGERS = 4, BEARING_FINITE_INTEGERS = 6 };
+
+static int bearing_fits(const bl_block *b, int32_t ends, int32_t outputs, int32_t integers) {
+    if (b->u_count != BEARING_INPUTS || b->y_count != outputs || b->i_count != integers) return 0;
+    if (b->u_width[BEARING_POSITION] != 2 * ends || b->u_width[BEARING_VELOCITY] != 2 * ends ||
+        b->u_width[BEARING_JOURNAL] != 1 || b->u_width[BEARING_BUSH] != 1 || b->y_width[BEARING_FORCE] != 2 ||
+        b->y_width[BEARING_MOMENT] != 2)
+        return 0;
+    for (int32_t k = BEARING_TORQUE; k < outputs; k++)
+        if (b->y_width[k] != 1) return 0;
+    return b->i[BEARING_FRICTION] >= 0 && b->i[BEARING_FRICTION] < BL_FRICTION_COUNT &&
+           b->i[BEARING_THIN_RULE] >= 0 && b->i[BEARING_THIN_RULE] < BL_THIN_COUNT &&
+           b->i[BEARING_CAVITATION] >= 0 && b->i[BEARING_CAVITATION] < BL_CAVITATION_COUNT;
+}
+static int bearing_middle_check(const bl_block *b) {
+    return bearing_fits(b, 1, BEARING_SOLVES, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS;
+}
+static int bearing_ends_check(const bl_block *b) {
+    return bearing_fits(b, 2, BEARING_SOLVES, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS;
+}
+
+static bl_film_bearing bearing_read(const bl_block *b) {
+    const double *p = b->p;
+    return (bl_film_bearing){.radius = p[0], .length = p[1], .clearance = p[2], .viscosity = p[3],
+                             .film_limit = p[4], .contact_stiffness = p[5], .contact_damping = p[6],
+                             .contact_friction = p[7], .slip_speed = p[8], .friction = b->i[BEARING_FRICTION],
+                             .thin = b->i[BEARING_THIN_RULE], .cavitation = b->i[BEARING_CAVITATION]};
+}
+
+static bl_film_motion bearing_motion(const bl_block *b) {
+    const double *at = b->u[BEARING_POSITION], *rate = b->u[BEARING_VELOCITY];
+    const int far = b->u_width[BEARING_POSITION] == 4 ? 2 : 0;
+    const double squeeze = b->i[BEARING_SQUEEZE] ? 1.0 : 0.0;
+    return (bl_film_motion){.x = {at[0], at[far]}, .y = {at[1], at[far + 1]},
+                            .vx = {squeeze * rate[0], squeeze * rate[far]},
+                            .vy = {squeeze * rate[1], squeeze * rate[far + 1]},
+                            .journal_speed = b->u[BEARING_JOURNAL][0], .bush_speed = b->u[BEARING_BUSH][0]};
+}
+
+static int bearing_refuse(const bl_block *b, const bl_film_bearing *bearing, const bl_film_load *load, int status) {
+    if (status == BL_ERROR_SOLVER)
+        return bl_refuse(b, "the edge of its film was not found in %d passes", (int)load->solves);
+    if (!bl_film_sound(bearing))
+        return bl_refuse(b, "its dimensions make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity "
+                         "%.4g Pa s, film_limit %.4g m. All are positive, and the limit is below the clearance",
+                         bearing->radius, bearing->length, bearing->clearance, bearing->viscosity,
+                         bearing->film_limit);
+    return bl_refuse(b, "its film is %.4g m thick, thinner than `film_limit`, %.4g m. Give contact=Contact(…) to go on "
+                     "with a contact law, or more clearance, speed or viscosity", load->thickness,
+                     bearing->film_limit);
+}
+
+static int bearing_output(bl_block *b, int32_t model, const bl_film_grid *grid) {
+    const bl_film_bearing bearing = bearing_read(b);
+    const bl_film_motion motion = bearing_motion(b);
+    bl_film_load load;
+    const int status = bl_film_evaluate(model, &bearing, &motion, grid, &load);
+    if (status != BL_OK) return bearing_refuse(b, &bearing, &load, status);
+    memcpy(b->y[BEARING_FORCE], load.force, sizeof load.force);
+    memcpy(b->y[BEARING_MOMENT], load.moment, sizeof load.moment);
+    b->y[BEARING_TORQUE][0] = load.torque;
+    b->y[BEARING_FILM][0] = load.thickness;
+    b->y[BEARING_PRESSURE][0] = load.pressure;
+    b->y[BEARING_LOSS][0] = load.power_loss;
+    b->y[BEARING_THIN][0] = load.thin_film;
+    if (b->y_count > BEARING_SOLVES) b->y[BEARING_SOLVES][0] = load.solves;
+    return BL_OK;
+}
+static int short_bearing_output(bl_block *b, double t) {
+    (void)t;
+    return bearing_output(b, BL_FILM_SHORT, NULL);
+}
+static int tilted_bearing_output(bl_block *b, double t) {
+    (void)t;
+    return bearing_output(b, BL_FILM_TILTED, NULL);
+}
+static int long_bearing_output(bl_block *b, double t) {
+    (void)t;
+    return bearing_output(b, BL_FILM_LONG, NULL);
+}
+
+static int64_t finite_bearing_cells(const bl_block *b) {
+    return (int64_t)b->i[BEARING_AROUND] * b->i[BEARING_ALONG];
+}
+static int finite_bearing_check(const bl_block *b) {
+    if (b->u_count < 1 || b->i_count != BEARING_FINITE_INTEGERS) return 0;
+    const int32_t ends = b->u_width[0] == 4 ? 2 : 1, around = b->i[BEARING_AROUND], along = b->i[BEARING_ALONG];
+    if (!bearing_fits(b, ends, BEARING_SOLVES + 1, BEARING_FINITE_INTEGERS)) return 0;
+    if (around < 8 || around > BL_FILM_MOST_AROUND || around % 2 || along < 2 || along > BL_FILM_MOST_ALONG ||
+        along % 2)
+        return 0;
+    const int64_t cells = finite_bearing_cells(b);
+    return b->p_count >= BEARING_PARAMETERS && (b->p_count - BEARING_PARAMETERS) % 2 == 0 &&
+           b->w_count >= cells + bl_film_work(around, along) &&
+           b->z_count == (b->i[BEARING_CAVITATION] == BL_CAVITATION_REYNOLDS ? cells : 0);
+}
+static int finite_bearing_init(bl_block *b, double t) {
+    (void)t;
+    memset(b->z, 0, sizeof(double) * (size_t)b->z_count);
+    return BL_OK;
+}
+/* Works on a copy of the last film: what this one is, only `update` keeps. */
+static bl_film_grid finite_bearing_grid(const bl_block *b) {
+    const int64_t cells = finite_bearing_cells(b);
+    if (b->z_count > 0) memcpy(b->w, b->z, sizeof(double) * (size_t)cells);
+    else memset(b->w, 0, sizeof(double) * (size_t)cells);
+    return (bl_film_grid){.n_theta = b->i[BEARING_AROUND], .n_z = b->i[BEARING_ALONG],
+                          .grooves = b->p + BEARING_PARAMETERS,
+                          .groove_count = (b->p_count - BEARING_PARAMETERS) / 2, .film = b->w, .work = b->w + cells};
+}
+static int finite_bearing_output(bl_block *b, double t) {
+    (void)t;
+    const bl_film_grid grid = finite_bearing_grid(b);
+    return bearing_output(b, BL_FILM_FINITE, &grid);
+}
+static int finite_bearing_update(bl_block *b, double t) {
+    (void)t;
+    /* One solution was enough at this tick: the film in z is the film. */
+    if (b->z_count == 0 || b->y[BEARING_SOLVES][0] == 1.0) return BL_OK;
+    const bl_film_grid grid = finite_bearing_grid(b);
+    const int status = bearing_output(b, BL_FILM_FINITE, &grid);
+    if (status == BL_OK) memcpy(b->z, grid.film, sizeof(double) * (size_t)b->z_count);
+    return status;
+}
+
+const bl_kernel bl_kernels_bearings[] = {
+    {.name = "short_bearing", .check = bearing_middle_check, .output = short_bearing_output},
+    {.name = "tilted_short_bearing", .check = bearing_ends_check, .output = tilted_bearing_output},
+    {.name = "long_bearing", .check = bearing_middle_check, .output = long_bearing_output},
+    {.name = "finite_bearing", .check = finite_bearing_check, .init = finite_bearing_init,
+     .output = finite_bearing_output, .update = finite_bearing_update},
+    {.name = 0},
+};

@@ -1,0 +1,526 @@
+"""Journal bearings: what an oil film does to a journal, from where it is and how it moves.
+
+Axes, signs and the meaning of every port are in docs/bearings.md. The physics is in C: `film.c` and
+beside it one file for each model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...errors import DiagramError
+from ..block import NativeBlock
+from ..ports import Parameter, Port, parameter, periodic
+from ..vectors import require_choice
+from .analysis import Coefficients, Load, OilEquilibrium, find_coefficients, find_equilibrium
+from .analysis import find_threshold_speed as _find_threshold_speed
+
+FRICTION = ("none", "shear", "petroff", "correlation", "correlation_diameter")
+CAVITATION = ("none", "gumbel", "reynolds")
+_CONTACT, _STOP = 0, 1
+_MOST_AROUND, _MOST_ALONG = 1024, 64
+_THICKEST = 0.1
+_STEEL = 115e9
+"""E / (2 (1 - ν²)) of steel on steel, Pa."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """What takes over where the film is thinner than its limit.
+
+    With d the depth by which the journal is nearer than that limit, n outwards along its offset:
+    a normal force -N n, N = k d (1 + a ḋ) but never below zero (Hunt-Crossley), and Coulomb
+    friction μ N tanh(slip / slip_speed) against the slip of the surfaces.
+
+    Parameters
+    ----------
+    stiffness
+        k of the whole bearing in N/m; without one, that of steel on steel along the length,
+        π/4 · 115 GPa · length.
+    damping
+        a in s/m.
+    friction
+        Coulomb's coefficient.
+    slip_speed
+        Below which friction fades, in m/s.
+    """
+
+    stiffness: float | None = None
+    damping: float = 0.0
+    friction: float = 0.1
+    slip_speed: float = 1e-3
+
+
+class AbstractBearing(NativeBlock):
+    """A journal in its bush, with oil between them.
+
+    Parameters
+    ----------
+    ends
+        1 if the journal stays parallel to the bush, 2 if it may tilt.
+    """
+
+    isotropic: ClassVar[bool] = True
+    """Whether a turned journal has the same force, turned."""
+
+    def __init__(
+        self,
+        radius: float,
+        length: float,
+        clearance: float,
+        viscosity: float,
+        *,
+        ends: int,
+        friction: str,
+        contact: Contact | None,
+        film_limit: float | None,
+        cavitation: str,
+        squeeze: bool,
+        period: float | None,
+        offset: float,
+        more_integers: Sequence[int] = (),
+        more_parameters: Sequence[Parameter] = (),
+        more_outputs: Sequence[Port] = (),
+        memory: int = 0,
+        scratch: int = 0,
+    ) -> None:
+        name = type(self).__name__
+        dimensions = _check_dimensions(name, radius, length, clearance, viscosity)
+        limit = 0.01 * dimensions["clearance"] if film_limit is None else film_limit
+        lowest = 0.0 if contact is None else math.ulp(0.0)
+        if not lowest <= limit < dimensions["clearance"]:
+            raise DiagramError(
+                f"`film_limit` of {name} is a thickness in m between 0 and the clearance, "
+                f"{clearance:g} m, and above 0 with a contact; got {film_limit!r}."
+            )
+        integers = [
+            require_choice(f"`friction` of {name}", friction, FRICTION),
+            _STOP if contact is None else _CONTACT,
+            CAVITATION.index(cavitation),
+            int(squeeze),
+            *more_integers,
+        ]
+        where = "x, y" if ends == 1 else "x1, y1, x2, y2 of both ends"
+        super().__init__(
+            inputs=[
+                Port("position", 2 * ends, unit="m", doc=f"journal less bush: {where}"),
+                Port("velocity", 2 * ends, unit="m/s", default=0.0, doc="its rate"),
+                Port("journal_speed", unit="rad/s", default=0.0, doc="spin about z"),
+                Port("bush_speed", unit="rad/s", default=0.0, doc="spin about z, in the same axes"),
+            ],
+            outputs=[
+                Port("force", 2, unit="N", doc="on the journal: x, y"),
+                Port("moment", 2, unit="N.m", doc="on the journal about end 1: x, y"),
+                Port("torque", unit="N.m", doc="on the journal about z: friction"),
+                Port("film", unit="m", doc="least thickness; negative is penetration"),
+                Port("pressure", unit="Pa", doc="largest in the film"),
+                Port("power_loss", unit="W", doc="what film and contact turn into heat"),
+                Port("thin_film", kind="boolean", doc="whether the film is below its limit"),
+                *more_outputs,
+            ],
+            parameters=[
+                *_make_parameters(name, dimensions, limit, contact or Contact()),
+                *more_parameters,
+            ],
+            rate=periodic(period, offset),
+            feedthrough=_feedthrough(squeeze, [port.name for port in more_outputs]),
+            integers=integers,
+            memory=memory,
+            scratch=scratch,
+        )
+        self.ends = ends
+        self.film_limit = float(limit)
+        self.radius, self.length, self.clearance, self.viscosity = dimensions.values()
+
+    def equilibrium(self, load: Load, speed: float, bush_speed: float = 0.0) -> OilEquilibrium:
+        """Find where the film carries a steady load.
+
+        Parameters
+        ----------
+        load
+            On the journal in N: a pair along x and y; or a number, along x.
+        speed, bush_speed
+            Spin of journal and bush in rad/s, in axes in which the load stands still.
+
+        Raises
+        ------
+        BiellaError
+            If the film cannot carry the load at its limit thickness, or there is no wedge.
+        """
+        return find_equilibrium(self, load, speed, bush_speed)
+
+    def coefficients(self, load: Load, speed: float, bush_speed: float = 0.0) -> Coefficients:
+        """Find stiffness K = -∂F/∂(x, y) and damping C = -∂F/∂(ẋ, ẏ) where a load is carried.
+
+        Parameters
+        ----------
+        load, speed, bush_speed
+            As for `equilibrium`.
+        """
+        return find_coefficients(self, find_equilibrium(self, load, speed, bush_speed))
+
+    def threshold_speed(
+        self, mass: float, load: Load, between: tuple[float, float] = (1.0, 1e5)
+    ) -> float:
+        """Find the speed in rad/s above which a rigid rotor whirls in this bearing.
+
+        Parameters
+        ----------
+        mass
+            Of the rotor that this bearing carries, in kg; half of it if there are two bearings.
+        load
+            As for `equilibrium`.
+        between
+            Speeds between which to look.
+
+        Raises
+        ------
+        BiellaError
+            If the rotor is stable, or unstable, at all of them.
+        """
+        return _find_threshold_speed(self, mass, load, between)
+
+
+def _check_dimensions(name: str, *values: float) -> dict[str, float]:
+    """Return radius, length, clearance and viscosity by name, if they make sense in SI units."""
+    names = ("radius", "length", "clearance", "viscosity")
+    units = ("m", "m", "m", "Pa s")
+    checked = {}
+    for what, unit, value in zip(names, units, values, strict=True):
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not (math.isfinite(number) and number > 0):
+            raise DiagramError(f"`{what}` of {name} must be positive, in {unit}; got {value!r}.")
+        checked[what] = number
+    if checked["clearance"] > _THICKEST * checked["radius"]:
+        raise DiagramError(
+            f"`clearance` of {name} is radial and far below the radius: {checked['clearance']:g} m "
+            f"beside {checked['radius']:g} m is no thin film. Are both in metres?"
+        )
+    return checked
+
+
+def _make_parameters(
+    name: str, dimensions: dict[str, float], limit: float, contact: Contact
+) -> list[Parameter]:
+    stiffness = contact.stiffness
+    if stiffness is None:
+        stiffness = math.pi / 4 * _STEEL * dimensions["length"]
+    for what, value in (
+        ("stiffness", stiffness),
+        ("damping", contact.damping),
+        ("friction", contact.friction),
+    ):
+        if not (math.isfinite(value) and value >= 0):
+            raise DiagramError(f"`{what}` of a Contact must not be negative, got {value!r}.")
+    if not contact.slip_speed > 0:
+        raise DiagramError(
+            f"`slip_speed` of a Contact must be positive m/s, got {contact.slip_speed!r}."
+        )
+    return [
+        parameter("radius", dimensions["radius"], unit="m", doc="of the journal"),
+        parameter("length", dimensions["length"], unit="m", doc="of the bush"),
+        parameter("clearance", dimensions["clearance"], unit="m", doc="radial"),
+        parameter("viscosity", dimensions["viscosity"], unit="Pa.s", doc="dynamic"),
+        parameter("film_limit", limit, unit="m", doc="thinnest film"),
+        parameter("contact_stiffness", stiffness, unit="N/m", doc="of the whole bearing"),
+        parameter("contact_damping", contact.damping, unit="s/m", doc="a in k d (1 + a ḋ)"),
+        parameter("contact_friction", contact.friction, doc="Coulomb's coefficient"),
+        parameter("slip_speed", contact.slip_speed, unit="m/s", doc="where friction fades"),
+    ]
+
+
+def _feedthrough(squeeze: bool, more: Sequence[str]) -> list[tuple[str, str]]:
+    """Thickness is geometry; everything else depends on all that the film sees."""
+    moving = ("force", "moment", "torque", "pressure", "power_loss", *more)
+    seen = ["position", "journal_speed", "bush_speed", *(["velocity"] if squeeze else [])]
+    pairs = [(output, seen_by) for output in moving for seen_by in seen]
+    return [*pairs, ("film", "position"), ("thin_film", "position")]
+
+
+class ShortBearing(AbstractBearing):
+    """A short journal bearing (Ocvirk): wedge and squeeze in closed form, pressure below 0 dropped.
+
+    Right for length / diameter up to about 0.5 at moderate eccentricity. The force has no upper
+    bound as the film closes.
+
+    Parameters
+    ----------
+    radius, length, clearance
+        Of the journal, of the bush, and radial, in m.
+    viscosity
+        Dynamic, in Pa s.
+    squeeze
+        Whether velocities count; without, this is the steady law of a load that stands still.
+    friction
+        ``"shear"`` from the film's flow, ``"petroff"``, ``"correlation"`` with φ = c / r or
+        ``"correlation_diameter"`` with φ = c / (2 r), or ``"none"``.
+    contact
+        What takes over below `film_limit`; ``None`` stops the run there.
+    film_limit
+        In m; 1 % of the clearance if not given.
+    period, offset
+        Sample time in seconds; inherited if not given.
+    """
+
+    kernel = "short_bearing"
+
+    def __init__(
+        self,
+        radius: float,
+        length: float,
+        clearance: float,
+        viscosity: float,
+        *,
+        squeeze: bool = True,
+        friction: str = "shear",
+        contact: Contact | None = Contact(),  # noqa: B008 - frozen
+        film_limit: float | None = None,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        super().__init__(
+            radius,
+            length,
+            clearance,
+            viscosity,
+            ends=1,
+            friction=friction,
+            contact=contact,
+            film_limit=film_limit,
+            cavitation="gumbel",
+            squeeze=squeeze,
+            period=period,
+            offset=offset,
+        )
+
+
+class TiltedShortBearing(AbstractBearing):
+    """A short journal bearing whose journal may tilt: forces and moments from both end centres.
+
+    Each slice is a short bearing with its own offset and speed, summed along the bush by 32 points
+    that move to where the film is thin.
+
+    Parameters
+    ----------
+    radius, length, clearance
+        Of the journal, of the bush, and radial, in m.
+    viscosity
+        Dynamic, in Pa s.
+    squeeze
+        Whether velocities count.
+    friction
+        ``"shear"`` from the film's flow, ``"petroff"``, ``"correlation"`` with φ = c / r or
+        ``"correlation_diameter"`` with φ = c / (2 r), or ``"none"``.
+    contact
+        What takes over at an end below `film_limit`; ``None`` stops the run there.
+    film_limit
+        In m; 1 % of the clearance if not given.
+    period, offset
+        Sample time in seconds; inherited if not given.
+    """
+
+    kernel = "tilted_short_bearing"
+
+    def __init__(
+        self,
+        radius: float,
+        length: float,
+        clearance: float,
+        viscosity: float,
+        *,
+        squeeze: bool = True,
+        friction: str = "shear",
+        contact: Contact | None = Contact(),  # noqa: B008 - frozen
+        film_limit: float | None = None,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        super().__init__(
+            radius,
+            length,
+            clearance,
+            viscosity,
+            ends=2,
+            friction=friction,
+            contact=contact,
+            film_limit=film_limit,
+            cavitation="gumbel",
+            squeeze=squeeze,
+            period=period,
+            offset=offset,
+        )
+
+
+class LongBearing(AbstractBearing):
+    """A long journal bearing (Sommerfeld): wedge and squeeze in closed form, no flow to the ends.
+
+    Right for length / diameter from about 4 on. Pressure is zero at the thickest film.
+
+    Parameters
+    ----------
+    radius, length, clearance
+        Of the journal, of the bush, and radial, in m.
+    viscosity
+        Dynamic, in Pa s.
+    cavitation
+        ``"gumbel"`` drops pressure below 0, ``"none"`` keeps it.
+    friction
+        ``"shear"`` from the film's flow, ``"petroff"``, ``"correlation"`` with φ = c / r or
+        ``"correlation_diameter"`` with φ = c / (2 r), or ``"none"``.
+    contact
+        What takes over below `film_limit`; ``None`` stops the run there.
+    film_limit
+        In m; 1 % of the clearance if not given.
+    period, offset
+        Sample time in seconds; inherited if not given.
+    """
+
+    kernel = "long_bearing"
+
+    def __init__(
+        self,
+        radius: float,
+        length: float,
+        clearance: float,
+        viscosity: float,
+        *,
+        cavitation: str = "gumbel",
+        friction: str = "shear",
+        contact: Contact | None = Contact(),  # noqa: B008 - frozen
+        film_limit: float | None = None,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        require_choice("`cavitation` of LongBearing", cavitation, CAVITATION[:2])
+        super().__init__(
+            radius,
+            length,
+            clearance,
+            viscosity,
+            ends=1,
+            friction=friction,
+            contact=contact,
+            film_limit=film_limit,
+            cavitation=cavitation,
+            squeeze=True,
+            period=period,
+            offset=offset,
+        )
+
+
+class FiniteBearing(AbstractBearing):
+    """A journal bearing of any length: Reynolds' equation on a grid, by finite volumes.
+
+    Parameters
+    ----------
+    radius, length, clearance
+        Of the journal, of the bush, and radial, in m.
+    viscosity
+        Dynamic, in Pa s.
+    cells
+        How many around and along, both even; work grows with the first and the cube of the second.
+    cavitation
+        ``"reynolds"``: p ≥ 0 with p = 0 and no slope where the film ends (Swift-Stieber);
+        ``"gumbel"``: the full solution, its negative part dropped; ``"none"``: all of it.
+    tilt
+        Whether `position` and `velocity` are those of both ends.
+    grooves
+        Pairs ``(angle, width)`` in rad: axial grooves over the whole length, at p = 0. Angles are
+        those of the axes that positions are given in, which must then be the bush's.
+    friction
+        ``"shear"`` from the film's flow, ``"petroff"``, ``"correlation"`` with φ = c / r or
+        ``"correlation_diameter"`` with φ = c / (2 r), or ``"none"``.
+    contact
+        What takes over at an end below `film_limit`; ``None`` stops the run there.
+    film_limit
+        In m; 1 % of the clearance if not given.
+    period, offset
+        Sample time in seconds; inherited if not given.
+    """
+
+    kernel = "finite_bearing"
+    isotropic = False  # its cells stand still, and so do its grooves
+    memory_holds = True  # which cells hold a film: a guess that saves time
+
+    def __init__(
+        self,
+        radius: float,
+        length: float,
+        clearance: float,
+        viscosity: float,
+        *,
+        cells: tuple[int, int] = (64, 16),
+        cavitation: str = "reynolds",
+        tilt: bool = False,
+        grooves: Sequence[tuple[float, float]] = (),
+        friction: str = "shear",
+        contact: Contact | None = Contact(),  # noqa: B008 - frozen
+        film_limit: float | None = None,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        require_choice("`cavitation` of FiniteBearing", cavitation, CAVITATION)
+        around, along = _check_cells(cells)
+        count = around * along
+        super().__init__(
+            radius,
+            length,
+            clearance,
+            viscosity,
+            ends=2 if tilt else 1,
+            friction=friction,
+            contact=contact,
+            film_limit=film_limit,
+            cavitation=cavitation,
+            squeeze=True,
+            period=period,
+            offset=offset,
+            more_integers=(around, along),
+            more_parameters=_make_grooves(grooves),
+            more_outputs=[Port("solves", kind="integer", doc="linear systems solved")],
+            memory=count if cavitation == "reynolds" else 0,
+            # As bl_film_work, and a copy of the film.
+            scratch=4 * around
+            + around * (along + 1)
+            + 8 * count
+            + 4
+            + (count + 4) * (2 * along + 4),
+        )
+
+
+def _check_cells(cells: Any) -> tuple[int, int]:
+    try:
+        around, along = (int(n) for n in cells)
+        whole = (around, along) == tuple(cells)
+    except (TypeError, ValueError):
+        whole = False
+    if not (
+        whole
+        and 8 <= around <= _MOST_AROUND
+        and 2 <= along <= _MOST_ALONG
+        and around % 2 == along % 2 == 0
+    ):
+        raise DiagramError(
+            f"`cells` of FiniteBearing are two even numbers, 8 to {_MOST_AROUND} around and 2 to "
+            f"{_MOST_ALONG} along; got {cells!r}."
+        )
+    return around, along
+
+
+def _make_grooves(grooves: Sequence[tuple[float, float]]) -> list[Parameter]:
+    if len(grooves) == 0:
+        return []
+    made = parameter("grooves", grooves, unit="rad", doc="middle and width of each", tunable=False)
+    if made.value.ndim != 2 or made.value.shape[1] != 2 or np.any(made.value[:, 1] < 0):
+        raise DiagramError(
+            f"`grooves` of FiniteBearing are pairs (angle, width) in rad, got {grooves!r}."
+        )
+    return [made]

@@ -1,0 +1,129 @@
+/* What all oil films share: the guard for thin films, contact, friction, loss. */
+#include "blocks/bearings/film.h"
+
+#include <math.h>
+
+#include "blocks/kernel.h"
+
+static const double FILM_PI = 3.14159265358979323846;
+
+int bl_film_sound(const bl_film_bearing *b) {
+    return b->radius > 0.0 && b->length > 0.0 && b->clearance > 0.0 && b->viscosity > 0.0 && b->film_limit >= 0.0 &&
+           (b->film_limit > 0.0 || b->thin == BL_THIN_STOP) && b->film_limit < b->clearance &&
+           b->contact_stiffness >= 0.0 && b->contact_damping >= 0.0 && b->contact_friction >= 0.0 &&
+           b->slip_speed > 0.0 && isfinite(b->radius) && isfinite(b->length) && isfinite(b->clearance) &&
+           isfinite(b->viscosity) && isfinite(b->contact_stiffness) && isfinite(b->contact_damping) &&
+           isfinite(b->contact_friction) && isfinite(b->slip_speed);
+}
+
+static int film_motion_finite(const bl_film_motion *m) {
+    double sum = 0.0 * m->journal_speed + 0.0 * m->bush_speed;
+    for (int k = 0; k < 2; k++) sum += 0.0 * m->x[k] + 0.0 * m->y[k] + 0.0 * m->vx[k] + 0.0 * m->vy[k];
+    return sum == 0.0;
+}
+
+/* ∫∫ dθ dz / h over the whole film: 2π ∫ dz / √(c² - e²), where e² is a quadratic in z. */
+static double film_couette(const bl_film_bearing *b, const bl_film_motion *m) {
+    double roots = 0.0;
+    for (int k = 0; k < 2; k++) {
+        const double e = hypot(m->x[k], m->y[k]);
+        roots += sqrt((b->clearance - e) * (b->clearance + e));
+    }
+    const double tilt = hypot(m->x[1] - m->x[0], m->y[1] - m->y[0]);
+    const double mean = tilt > 1e-9 * roots ? 2.0 / tilt * atan(tilt / roots) : 2.0 / roots;
+    return 2.0 * FILM_PI * b->length * mean;
+}
+
+static double film_friction(const bl_film_bearing *b, const bl_film_motion *m, const double force[2], double twist) {
+    const double slip = m->journal_speed - m->bush_speed, r = b->radius;
+    const double shear = b->viscosity * slip * r * r * r;
+    if (b->friction == BL_FRICTION_SHEAR) return -shear * film_couette(b, m) - 0.5 * twist;
+    if (b->friction == BL_FRICTION_PETROFF) return -shear * 2.0 * FILM_PI * b->length / b->clearance;
+    if (b->friction == BL_FRICTION_NONE || slip == 0.0) return 0.0;
+    const double phi = b->clearance / (b->friction == BL_FRICTION_BY_RADIUS ? r : 2.0 * r);
+    const double load = hypot(force[0], force[1]);
+    const double s = load / (2.0 * r * b->length) * phi * phi / (b->viscosity * fabs(slip));
+    /* f = 3 φ / S is a torque that does not depend on the load, so that it holds without one too. */
+    if (s < 1.0) return -6.0 * r * r * b->length * b->viscosity * slip / phi;
+    return -copysign(3.0 * phi / sqrt(s) * r * load, slip);
+}
+
+/* Journal and bush touch where a film would be thinner than the limit: at end k, or in the middle of a bearing
+   without tilt. Adds a normal force, Coulomb friction, and what they lose. */
+static void film_touch(const bl_film_bearing *b, const bl_film_motion *m, int k, double share, double z,
+                       bl_film_load *load) {
+    const double e = hypot(m->x[k], m->y[k]), depth = e - (b->clearance - b->film_limit);
+    if (!(depth > 0.0)) return;
+    const double nx = m->x[k] / e, ny = m->y[k] / e;
+    const double rate = m->vx[k] * nx + m->vy[k] * ny;
+    const double slip = m->vy[k] * nx - m->vx[k] * ny + b->radius * (m->journal_speed - m->bush_speed);
+    const double spring = share * b->contact_stiffness * depth;
+    const double normal = fmax(spring * (1.0 + b->contact_damping * rate), 0.0);
+    const double rub = -b->contact_friction * normal * tanh(slip / b->slip_speed);
+    const double fx = -normal * nx - rub * ny, fy = -normal * ny + rub * nx;
+    load->force[0] += fx;
+    load->force[1] += fy;
+    load->moment[0] -= z * fy;
+    load->moment[1] += z * fx;
+    load->torque += rub * b->radius;
+    load->bush_torque -= rub * (b->radius + e);
+    load->power_loss += (normal - spring) * rate - rub * slip;
+}
+
+/* The same motion with the ends drawn back to where the film is as thin as its limit. */
+static bl_film_motion film_drawn_back(const bl_film_bearing *b, const bl_film_motion *m) {
+    bl_film_motion inside = *m;
+    const double reach = b->clearance - b->film_limit;
+    for (int k = 0; k < 2; k++) {
+        const double e = hypot(m->x[k], m->y[k]);
+        if (!(e > reach)) continue;
+        inside.x[k] *= reach / e;
+        inside.y[k] *= reach / e;
+    }
+    return inside;
+}
+
+static void film_spoil(bl_film_load *load) {
+    load->force[0] = load->force[1] = load->moment[0] = load->moment[1] = NAN;
+    load->torque = load->bush_torque = load->thickness = load->pressure = load->power_loss = NAN;
+}
+
+int bl_film_evaluate(int32_t model, const bl_film_bearing *b, const bl_film_motion *motion, const bl_film_grid *grid,
+                     bl_film_load *load) {
+    *load = (bl_film_load){.solves = 0};
+    if (!bl_film_sound(b)) return BL_ERROR_BLOCK;
+    if (!film_motion_finite(motion)) {
+        film_spoil(load);
+        return BL_OK;
+    }
+    const double furthest = fmax(hypot(motion->x[0], motion->y[0]), hypot(motion->x[1], motion->y[1]));
+    load->thickness = b->clearance - furthest;
+    load->thin_film = load->thickness < b->film_limit;
+    if (b->thin == BL_THIN_STOP && !(load->thickness > b->film_limit)) return BL_ERROR_BLOCK;
+
+    const bl_film_motion m = film_drawn_back(b, motion);
+    int status = BL_OK;
+    if (model == BL_FILM_SHORT) bl_film_short(b, &m, load);
+    else if (model == BL_FILM_TILTED) bl_film_tilted(b, &m, load);
+    else if (model == BL_FILM_LONG) bl_film_long(b, &m, load);
+    else status = bl_film_finite(b, &m, grid, load);
+    if (status != BL_OK) return status;
+
+    /* Sums along z of w · v and of e × w, from the wrench. */
+    const double tilt_x = (m.x[1] - m.x[0]) / b->length, tilt_y = (m.y[1] - m.y[0]) / b->length;
+    const double turn_x = (m.vx[1] - m.vx[0]) / b->length, turn_y = (m.vy[1] - m.vy[0]) / b->length;
+    const double *f = load->force;
+    const double work = f[0] * m.vx[0] + f[1] * m.vy[0] + load->moment[1] * turn_x - load->moment[0] * turn_y;
+    const double twist = m.x[0] * f[1] - m.y[0] * f[0] - tilt_x * load->moment[0] - tilt_y * load->moment[1];
+    load->torque = film_friction(b, &m, f, twist);
+    load->bush_torque = -load->torque - twist;
+    load->power_loss = -work - load->torque * m.journal_speed - load->bush_torque * m.bush_speed;
+
+    if (model == BL_FILM_SHORT || model == BL_FILM_LONG) {
+        film_touch(b, motion, 0, 1.0, 0.5 * b->length, load);
+    } else {
+        film_touch(b, motion, 0, 0.5, 0.0, load);
+        film_touch(b, motion, 1, 0.5, b->length, load);
+    }
+    return BL_OK;
+}

@@ -1,0 +1,94 @@
+/* Oil films between a journal and its bush: what a force element and a block both call.
+ *
+ * Axes: z along the bore, from end 1 (z = 0) to end 2 (z = B); θ from x towards y. (x, y) is the journal's centre
+ * less the bush's, so that the film is
+ *
+ *     h = c - x cos θ - y sin θ,        x(z) = x1 + (x2 - x1) z / B, and so for y and their rates.
+ *
+ * All motion is seen from one set of axes, which need not be the bush's: spin speeds of journal and bush are
+ * taken about z in the same axes as the rates. A film then knows only their sum in Reynolds' equation,
+ *
+ *     1/r² ∂θ(h³ ∂θ p) + ∂z(h³ ∂z p) = 6 μ ((ω_j + ω_b) ∂θ h + 2 ∂t h),
+ *
+ * and only their difference in shear. Loads act on the journal; moments are about the middle of end 1. The bush
+ * gets the opposite force and moment there, and the torque that balances both.
+ */
+#ifndef BIELLA_FILM_H
+#define BIELLA_FILM_H
+
+#include <stdint.h>
+
+enum { BL_FILM_SHORT, BL_FILM_TILTED, BL_FILM_LONG, BL_FILM_FINITE };
+
+/* What turns the journal back. The correlation is 3 φ / S for S < 1, else 3 φ / √S, with S = p_m φ² / (μ |Δω|)
+   and φ either c / r or, as its source prints it, c / (2 r). */
+enum {
+    BL_FRICTION_NONE,
+    BL_FRICTION_SHEAR,
+    BL_FRICTION_PETROFF,
+    BL_FRICTION_BY_RADIUS,
+    BL_FRICTION_BY_DIAMETER,
+    BL_FRICTION_COUNT
+};
+/* What happens where the film is thinner than its limit. */
+enum { BL_THIN_CONTACT, BL_THIN_STOP, BL_THIN_COUNT };
+/* What becomes of pressure below zero: kept, dropped from the full solution, or never there (p ≥ 0 and, where the
+   film ends, ∂p/∂θ = 0). */
+enum { BL_CAVITATION_NONE, BL_CAVITATION_GUMBEL, BL_CAVITATION_REYNOLDS, BL_CAVITATION_COUNT };
+
+typedef struct {
+    double radius, length, clearance, viscosity;
+    double film_limit;          /* thinnest film that is still a film */
+    double contact_stiffness;   /* of the whole bearing, N/m */
+    double contact_damping;     /* a in N = k d (1 + a ḋ), s/m */
+    double contact_friction;    /* Coulomb's */
+    double slip_speed;          /* below which that friction fades, m/s */
+    int32_t friction, thin, cavitation;
+} bl_film_bearing;
+
+typedef struct {
+    double x[2], y[2], vx[2], vy[2];   /* at ends 1 and 2; the same twice for a film without tilt */
+    double journal_speed, bush_speed;
+} bl_film_motion;
+
+typedef struct {
+    double force[2], moment[2];
+    double torque;       /* about z, on the journal */
+    double bush_torque;
+    double thickness;    /* least c - |e|: negative is penetration */
+    double pressure;     /* largest */
+    double power_loss;
+    int32_t thin_film;   /* whether the film is thinner than its limit */
+    int32_t solves;      /* linear systems solved by a finite film */
+} bl_film_load;
+
+/* Cells of a finite film: n_theta around, n_z along, which is even. */
+typedef struct {
+    int32_t n_theta, n_z;
+    const double *grooves;  /* groove_count pairs: middle and width in rad, over the whole length, at p = 0 */
+    int32_t groove_count;
+    double *film;           /* n_theta × n_z: 1 where the film was whole; guessed from on entry, found on return */
+    double *work;           /* bl_film_work(n_theta, n_z) values; on return the first n_theta × n_z are p, in Pa */
+} bl_film_grid;
+
+#define BL_FILM_MOST_AROUND 1024
+#define BL_FILM_MOST_ALONG 64
+int64_t bl_film_work(int32_t n_theta, int32_t n_z);
+
+/* Whether every number of a bearing makes sense. */
+int bl_film_sound(const bl_film_bearing *bearing);
+
+/* What the film does to the journal. Returns a bl_status: BL_ERROR_BLOCK if the bearing is not sound or its film is
+   too thin, BL_ERROR_SOLVER if a finite film was not found. Motion that is not finite gives loads that are NaN.
+   `grid` is for BL_FILM_FINITE only. */
+int bl_film_evaluate(int32_t model, const bl_film_bearing *bearing, const bl_film_motion *motion,
+                     const bl_film_grid *grid, bl_film_load *load);
+
+/* The pressure alone: force, moment and largest pressure of a film that is thick enough everywhere. */
+void bl_film_short(const bl_film_bearing *bearing, const bl_film_motion *motion, bl_film_load *load);
+void bl_film_tilted(const bl_film_bearing *bearing, const bl_film_motion *motion, bl_film_load *load);
+void bl_film_long(const bl_film_bearing *bearing, const bl_film_motion *motion, bl_film_load *load);
+int bl_film_finite(const bl_film_bearing *bearing, const bl_film_motion *motion, const bl_film_grid *grid,
+                   bl_film_load *load);
+
+#endif

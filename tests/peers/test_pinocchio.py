@@ -194,6 +194,8 @@ def see(system: System, extra: list[str], steps: int) -> dict[str, Any]:
         return {path: np.array(instance.get(f"plant.{path}")) for path in [*paths, *extra]}
 
 
+# Random velocities do not fit the joints, which is said.
+@pytest.mark.filterwarnings("ignore:.*the velocities given do not fit:biella.BiellaWarning")
 @pytest.mark.parametrize("steps", [0, 50], ids=["start", "in motion"])
 @pytest.mark.parametrize("count", [12, 30])
 @pytest.mark.parametrize("seed", range(3))

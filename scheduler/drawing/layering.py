@@ -9,7 +9,8 @@ from typing import Literal
 
 import networkx as nx
 import numpy as np
-from scipy.optimize import LinearConstraint, milp
+
+from .program import Array, minimise
 
 _MOST_ROUNDS = 60
 """Of the search for the best cuts; ordinary diagrams need two or three."""
@@ -116,15 +117,26 @@ def _cut_loops(graph: nx.DiGraph, component: set[int]) -> list[tuple[int, int]]:
                 way = nx.shortest_path(rest, b, a)
                 loops[frozenset([(a, b), *itertools.pairwise(way)])] = None
         table = np.array([[edge in loop for edge in edges] for loop in loops], dtype=float)
-        found = milp(
-            cost,
-            constraints=LinearConstraint(table, lb=1.0),
-            integrality=np.ones(len(edges)),
-            bounds=(0, 1),
-        )
-        cut = [edge for edge in edges if found.x[number[edge]] > 0.5]
+        found = _choose_edges(cost, table)
+        cut = [edge for edge in edges if found[number[edge]] > 0.5]
     # Too tangled for a good answer: let everything run in the order in which it was added.
     return [(a, b) for a, b in edges if a > b]
+
+
+def _choose_edges(cost: Array, loops: Array) -> Array:
+    """Return 1 for each edge of the cheapest set that has one of every loop, 0 for the others."""
+    found = minimise(cost, -loops, np.full(len(loops), -1.0))
+    if np.allclose(found, np.round(found), atol=1e-6):
+        return found  # as nearly always: it happens to be whole
+    from scipy.optimize import LinearConstraint, milp
+
+    chosen: Array = milp(
+        cost,
+        constraints=LinearConstraint(loops, lb=1.0),
+        integrality=np.ones(len(cost)),
+        bounds=(0, 1),
+    ).x
+    return chosen
 
 
 def _edge_cost(graph: nx.DiGraph, component: set[int], edge: tuple[int, int]) -> float:

@@ -13,12 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_matrix
 
 from .crossing import order_columns
 from .layering import Cell, Link
 from .nets import Level, Pin
+from .program import minimise
 from .wiring import Piece, Point, Route, route_channel, simplify
 
 _CELL_GAP = 16.0
@@ -67,16 +66,11 @@ class _Sheet:
         """Minimise the weighted vertical length of all wires, columns keeping their order."""
         terms = list(self._terms())
         count = len(self.slots)
-        rows: list[int] = []
-        columns: list[int] = []
-        values: list[float] = []
+        rows: list[Sequence[tuple[int, float]]] = []
         bounds: list[float] = []
 
         def at_most(entries: Sequence[tuple[int, float]], bound: float) -> None:
-            for column, value in entries:
-                rows.append(len(bounds))
-                columns.append(column)
-                values.append(value)
+            rows.append(entries)
             bounds.append(bound)
 
         cost = np.full(count + len(terms), 1e-3)
@@ -91,11 +85,14 @@ class _Sheet:
                 at_most([(a, 1.0), (b, -1.0)], -gap - self.slots[a].height)
         if not bounds:
             return
-        table = coo_matrix((values, (rows, columns)), shape=(len(bounds), cost.size)).tocsr()
-        found = linprog(cost, A_ub=table, b_ub=bounds, method="highs").x
+        table = np.zeros((len(rows), cost.size))
+        for row, entries in enumerate(rows):
+            for unknown, value in entries:
+                table[row, unknown] += value
+        found = minimise(cost, table, np.array(bounds))
         missed = found[count:]
         cost[count:] *= np.where((missed < _SMALL_STEP) & (cost[count:] > 1), 30.0, 1.0)
-        found = linprog(cost, A_ub=table, b_ub=bounds, method="highs").x
+        found = minimise(cost, table, np.array(bounds))
         # Solver noise would make wires a hair off straight.
         self.y = np.round(found[:count], 3)
 

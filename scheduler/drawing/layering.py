@@ -116,24 +116,26 @@ def _cut_loops(graph: nx.DiGraph, component: set[int]) -> list[tuple[int, int]]:
             for a, b in sorted(rest.subgraph(ring).edges):
                 way = nx.shortest_path(rest, b, a)
                 loops[frozenset([(a, b), *itertools.pairwise(way)])] = None
-        table = np.array([[edge in loop for edge in edges] for loop in loops], dtype=float)
-        found = _choose_edges(cost, table)
+        found = _choose_edges(cost, [[number[edge] for edge in sorted(loop)] for loop in loops])
         cut = [edge for edge in edges if found[number[edge]] > 0.5]
     # Too tangled for a good answer: let everything run in the order in which it was added.
     return [(a, b) for a, b in edges if a > b]
 
 
-def _choose_edges(cost: Array, loops: Array) -> Array:
+def _choose_edges(cost: Array, loops: Sequence[Sequence[int]]) -> Array:
     """Return 1 for each edge of the cheapest set that has one of every loop, 0 for the others."""
-    found = minimise(cost, -loops, np.full(len(loops), -1.0))
+    found = minimise(cost, [[(n, -1.0) for n in loop] for loop in loops], [-1.0] * len(loops))
     if np.allclose(found, np.round(found), atol=1e-6):
         return found  # as nearly always: it happens to be whole
     from scipy.optimize import LinearConstraint, milp
 
+    table = np.zeros((len(loops), cost.size))
+    for line, loop in zip(table, loops, strict=True):
+        line[loop] = 1.0
     chosen: Array = milp(
         cost,
-        constraints=LinearConstraint(loops, lb=1.0),
-        integrality=np.ones(len(cost)),
+        constraints=LinearConstraint(table, lb=1.0),
+        integrality=np.ones(cost.size),
         bounds=(0, 1),
     ).x
     return chosen

@@ -17,7 +17,7 @@ import numpy as np
 from .crossing import order_columns
 from .layering import Cell, Link
 from .nets import Level, Pin
-from .program import minimise
+from .program import Row, minimise
 from .wiring import Piece, Point, Route, route_channel, simplify
 
 _CELL_GAP = 16.0
@@ -66,11 +66,11 @@ class _Sheet:
         """Minimise the weighted vertical length of all wires, columns keeping their order."""
         terms = list(self._terms())
         count = len(self.slots)
-        rows: list[Sequence[tuple[int, float]]] = []
+        rows: list[Row] = []
         bounds: list[float] = []
 
-        def at_most(entries: Sequence[tuple[int, float]], bound: float) -> None:
-            rows.append(entries)
+        def at_most(row: Row, bound: float) -> None:
+            rows.append(row)
             bounds.append(bound)
 
         cost = np.full(count + len(terms), 1e-3)
@@ -85,14 +85,10 @@ class _Sheet:
                 at_most([(a, 1.0), (b, -1.0)], -gap - self.slots[a].height)
         if not bounds:
             return
-        table = np.zeros((len(rows), cost.size))
-        for row, entries in enumerate(rows):
-            for unknown, value in entries:
-                table[row, unknown] += value
-        found = minimise(cost, table, np.array(bounds))
+        found = minimise(cost, rows, bounds)
         missed = found[count:]
         cost[count:] *= np.where((missed < _SMALL_STEP) & (cost[count:] > 1), 30.0, 1.0)
-        found = minimise(cost, table, np.array(bounds))
+        found = minimise(cost, rows, bounds)
         # Solver noise would make wires a hair off straight.
         self.y = np.round(found[:count], 3)
 

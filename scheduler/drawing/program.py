@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Row = Sequence[tuple[int, float]]
+"""What is not zero in a row of a table: the number of an unknown, and its factor."""
 
 _LARGEST_TABLE = 40_000
 """Numbers in a table that is solved here; larger ones are worth the import of scipy.optimize, which
@@ -14,15 +18,23 @@ _MOST_PIVOTS = 1000
 _ZERO = 1e-9
 
 
-def minimise(cost: Array, table: Array, bounds: Array) -> Array:
-    """Return the `v` that minimises cost·v where table·v ≤ bounds and v ≥ 0; cost ≥ 0."""
-    found = _dual_simplex(cost, table, bounds) if table.size <= _LARGEST_TABLE else None
-    if found is not None:
-        return found
+def minimise(cost: Array, rows: Sequence[Row], bounds: Sequence[float]) -> Array:
+    """Return the v that minimises cost·v where row·v ≤ bound for each row, and v ≥ 0; cost ≥ 0."""
+    if len(rows) * cost.size <= _LARGEST_TABLE:
+        table = np.zeros((len(rows), cost.size))
+        for line, row in zip(table, rows, strict=True):
+            for unknown, factor in row:
+                line[unknown] += factor
+        found = _dual_simplex(cost, table, np.array(bounds))
+        if found is not None:
+            return found
     from scipy.optimize import linprog
-    from scipy.sparse import csr_array
+    from scipy.sparse import coo_array
 
-    answer: Array = linprog(cost, A_ub=csr_array(table), b_ub=bounds, method="highs").x
+    entries = [(n, unknown, factor) for n, row in enumerate(rows) for unknown, factor in row]
+    places, unknowns, factors = zip(*entries, strict=True)
+    sparse = coo_array((factors, (places, unknowns)), shape=(len(rows), cost.size))
+    answer: Array = linprog(cost, A_ub=sparse.tocsr(), b_ub=bounds, method="highs").x
     return answer
 
 

@@ -11,6 +11,7 @@ import pytest
 from scipy.optimize import linprog
 
 from biella.scheduler.drawing import program
+from biella.scheduler.drawing.layering import _choose_edges
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "04_slider_crank.py"
 
@@ -34,14 +35,22 @@ def test_the_optimum_is_that_of_highs(seed):
 
 
 def test_what_is_large_or_takes_long_goes_to_scipy(monkeypatch):
-    rows = 300
-    # Each at least one more than the one before.
-    table = np.eye(rows, rows + 1) - np.eye(rows, rows + 1, k=1)
-    cost, bounds = np.ones(rows + 1), np.full(rows, -1.0)
-    assert table.size > program._LARGEST_TABLE
-    assert program.minimise(cost, table, bounds) == pytest.approx(np.arange(rows + 1))
+    # Each unknown is at least one more than the one before.
+    rows = [[(n, 1.0), (n + 1, -1.0)] for n in range(300)]
+    assert len(rows) ** 2 > program._LARGEST_TABLE
+    found = program.minimise(np.ones(301), rows, [-1.0] * 300)
+    assert found == pytest.approx(np.arange(301))
     monkeypatch.setattr(program, "_MOST_PIVOTS", 3)
-    assert program.minimise(cost[:31], table[:30, :31], bounds[:30]) == pytest.approx(np.arange(31))
+    found = program.minimise(np.ones(31), rows[:30], [-1.0] * 30)
+    assert found == pytest.approx(np.arange(31))
+
+
+def test_the_cheapest_whole_set_of_edges_cuts_every_loop():
+    # Any two of three edges are a loop: halves of all would be cheaper than what can be cut.
+    chosen = _choose_edges(np.array([1.0, 1.1, 1.2]), [[0, 1], [1, 2], [0, 2]])
+    assert np.round(chosen) == pytest.approx(chosen, abs=1e-6)
+    assert list(chosen > 0.5) == [True, True, False]
+    assert list(_choose_edges(np.array([3.0, 1.0, 1.0]), [[0, 1], [0, 2]])) == [0.0, 1.0, 1.0]
 
 
 def test_drawing_an_ordinary_diagram_does_not_import_scipy_optimize():

@@ -31,14 +31,17 @@ class PeerFailed(RuntimeError):
 
 
 class Peer:
-    """Our end: a peer's process, which is started and not waited for."""
+    """Our end: a peer's process, which is started and not waited for.
 
-    def __init__(self, package: str, python: str | None = None) -> None:
+    `arguments` are for the peer's file.
+    """
+
+    def __init__(self, package: str, python: str | None = None, *arguments: str) -> None:
         self.package = package
         # A file and not a pipe: a talkative peer would fill a pipe that nobody reads, and stop.
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115, closed by close()
         self._process = subprocess.Popen(
-            [python or sys.executable, "-m", f"peers.{package}"],
+            [python or sys.executable, "-m", f"peers.{package}", *arguments],
             cwd=Path(__file__).parent.parent,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Orientation = Literal["none", "axis", "rotation"]
 
-_OWN_NAMES = frozenset(
+OWN_NAMES = frozenset(
     ("mass", "inertia", "com", "position", "rotation", "angle", "velocity", "angular_velocity")
 )
 
@@ -183,7 +183,7 @@ class Body:
             raise DiagramError(f"a marker of `{self.name}` has a name without dots, got {name!r}.")
         if name in self._markers:
             raise DiagramError(f"there is a marker `{path}` already: choose another name.")
-        if name in _OWN_NAMES:
+        if name in OWN_NAMES:
             raise DiagramError(
                 f"`{path}` is a number of the body: choose another name for the marker."
             )

@@ -60,6 +60,67 @@ class System(JointMethods, ForceMethods):
         self.ground = Body("ground", self, -1, 0.0, zero, none, zero, one, zero, zero)
         self._parts = {"ground": self.ground}
 
+    @staticmethod
+    @teach_keywords
+    def from_urdf(
+        path: str | Path,
+        *,
+        gravity: Any = None,
+        base: Literal["fixed", "free"] = "fixed",
+        positions: Mapping[str, Any] | None = None,
+        velocities: Mapping[str, Any] | None = None,
+        stop_stiffness: float | Mapping[str, float] | None = None,
+        stop_damping: float | Mapping[str, float] = 0.0,
+        smoothing_speed: float = 1e-3,
+        allow_nonphysical: bool = False,
+    ) -> System:
+        """Make the system of a robot that a URDF file describes.
+
+        Links are bodies; those that fixed joints weld to another one are markers on its body. What
+        becomes of each element of the file is in docs/multibody.md.
+
+        Parameters
+        ----------
+        path
+            The file. Macros (xacro) must have been expanded.
+        gravity
+            As of `System`.
+        base
+            Whether the link that no joint carries is welded to the ground, or flies.
+        positions
+            Where joints start, by the name in the file; 0 if not given. In rad or m; of a planar
+            joint two displacements and the angle; of a floating one, or of a base that flies by the
+            name of its link, the place and Euler parameters (x, y, z, e0, e1, e2, e3).
+        velocities
+            How they start: in rad/s or m/s; of a planar joint three; of a floating one velocity and
+            angular velocity, six numbers in axes of the joint's frame on the parent.
+        stop_stiffness, stop_damping
+            Makes `<limit>` end stops, which it is not if no stiffness is given: one number for all,
+            or numbers by joint; in N m/rad and N m s/rad, or N/m and N s/m.
+        smoothing_speed
+            Of dry friction in `<dynamics>`, in rad/s or m/s; see `friction`.
+        allow_nonphysical
+            Take principal moments of inertia that no distribution of mass has.
+
+        Raises
+        ------
+        DiagramError
+            With the line of the file: what is not XML or not URDF, links that make no tree, masses
+            and inertias that no body has, `<mimic>`.
+        """
+        from .urdf import Options, build_system
+
+        options = Options(
+            base,
+            positions or {},
+            velocities or {},
+            stop_stiffness,
+            stop_damping,
+            smoothing_speed,
+            allow_nonphysical,
+        )
+        return build_system(path, gravity, options)
+
     def __repr__(self) -> str:
         return (
             f"System({self.name!r}, {len(self.bodies)} bodies, {len(self.joints)} joints, "

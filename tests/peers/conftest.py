@@ -18,6 +18,7 @@ import pytest
 PEERS = {
     "test_exudyn.py": "exudyn",
     "test_pinocchio.py": "pinocchio",
+    "test_pinocchio_urdf.py": "pinocchio",
     "test_pyfmi.py": "pyfmi",
     "test_pythonfmu.py": "pythonfmu",
 }

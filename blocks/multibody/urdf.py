@@ -23,8 +23,13 @@ from .rotations import Array, frame_along, freeze, rotation_about
 from .system import System
 from .urdf_file import Robot, UrdfJoint, read_robot
 
-SIZES = {"revolute": (1, 1), "continuous": (1, 1), "prismatic": (1, 1), "planar": (3, 3)}
-SIZES["floating"] = (7, 6)
+SIZES = {
+    "revolute": (1, 1),
+    "continuous": (1, 1),
+    "prismatic": (1, 1),
+    "planar": (3, 3),
+    "floating": (7, 6),
+}
 """How many numbers the position and the velocity of a joint have."""
 
 
@@ -74,6 +79,8 @@ def build_system(path: str | Path, gravity: Any, options: Options) -> System:
     """Return the system of a file; see `System.from_urdf`."""
     if options.base not in ("fixed", "free"):
         raise DiagramError(f"`base` is 'fixed' or 'free', got {options.base!r}.")
+    if options.stop_stiffness is None and options.stop_damping:
+        raise DiagramError("`stop_damping` is given without `stop_stiffness`: there are no stops.")
     robot = read_robot(path, options.allow_nonphysical)
     root, joints = _sort_outwards(robot)
     kind = "fixed" if options.base == "fixed" else "floating"

@@ -303,7 +303,7 @@ def _read_joint(element: _Element) -> UrdfJoint:
         raise DiagramError(
             f"{mimic.place}: {of} follows `{mimic.attributes.get('joint', '?')}` by <mimic>, which "
             f"is not supported: no joint here couples two coordinates. Delete <mimic> to let it "
-            f"move by itself, and tie the two with a driver, a spring or forces; or make it fixed."
+            f"move by itself or by a driver with a law of its own, or make it fixed."
         )
     position, rotation = _read_origin(element, of)
     damping, friction = _read_dynamics(element, of)

@@ -56,8 +56,9 @@ class Peer:
         self.q, self.v = pin.neutral(self.model), np.zeros(self.model.nv)
         for name, x in positions.items():
             joint, rate = self.model.joints[self.model.getJointId(name)], velocities[name]
+            q: list[float]
             if joint.nq == 1:
-                q = x
+                q = [*x]
             elif joint.nv == 1:
                 q = [np.cos(x[0]), np.sin(x[0])]
             elif name == "slide_about":

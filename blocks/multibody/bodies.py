@@ -284,7 +284,7 @@ def read_inertia(name: str, inertia: Any, planar: bool, allow_nonphysical: bool)
             f"{what} is not symmetric: element ({row + 1}, {column + 1}) is "
             f"{array[row, column]:g}, ({column + 1}, {row + 1}) is {array[column, row]:g}."
         )
-    array = (array + array.T) / 2.0
+    array = array / 2.0 + array.T / 2.0
     smallest, middle, largest = np.linalg.eigvalsh(array).tolist()
     moments = f"({smallest:.6g}, {middle:.6g}, {largest:.6g}) kg m²"
     if smallest < -1e-9 * size:

@@ -192,6 +192,24 @@ def test_joints_start_where_they_were_told() -> None:
     assert seen["closure"] < 1e-14
 
 
+@pytest.mark.engine
+def test_a_planar_joint_lies_normal_to_its_axis(tmp_path: Path) -> None:
+    text = DOUBLE.replace('"continuous"', '"planar"').replace('xyz="0 1 0"', 'xyz="1 2 -2"')
+    s = System.from_urdf(
+        write(tmp_path, text),
+        positions={"top": (0.4, -0.7, 1.2)},
+        velocities={"top": (0.3, 0.5, -0.9)},
+    )
+    assert s.bodies[0].position @ [1, 2, -2] == pytest.approx(0.0, abs=1e-15)
+    assert np.linalg.norm(s.bodies[0].position) == pytest.approx(np.hypot(0.4, 0.7), abs=1e-15)
+    paths = ["displacement_1", "displacement_2", "angle"]
+    paths += [f"{path}_speed" for path in paths]
+    seen = see(s, [f"top.{path}" for path in paths] + ["closure"])
+    values = [float(seen[f"top.{path}"]) for path in paths]
+    assert values == pytest.approx([0.4, -0.7, 1.2, 0.3, 0.5, -0.9], abs=1e-14)
+    assert seen["closure"] < 1e-14
+
+
 DOUBLE = """<robot name="double pendulum">
   <link name="base"/>
   <link name="a"><inertial><origin xyz="0 0 -0.3"/><mass value="2"/>
@@ -402,6 +420,12 @@ def test_wrong_options_are_told_of(tmp_path: Path) -> None:
         System.from_urdf(path, position={})  # type: ignore[call-arg]
     with pytest.raises(DiagramError, match=r"cannot read the URDF file .*nowhere.urdf: No such"):
         System.from_urdf(tmp_path / "nowhere.urdf")
+
+
+@pytest.mark.parametrize("number", ["1e308", "-1e308", "1e999", "1e-320", "1_0", "0x1", ""])
+def test_numbers_without_measure_are_told_of(tmp_path: Path, number: str) -> None:
+    with pytest.raises(DiagramError, match="line 4: "):
+        System.from_urdf(write(tmp_path, DOUBLE.replace('ixx="0.05"', f'ixx="{number}"')))
 
 
 def test_inertias_that_no_body_has_can_be_allowed(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ ARM = Path(__file__).parents[1] / "blocks" / "multibody" / "arm.urdf"
 GRAVITY = (1.0, -2.0, -9.81)
 SMOOTHING = 0.5
 """As slow as the joints are, so that friction is far from all or nothing."""
+OPTIONS: Any = {"gravity": GRAVITY, "smoothing_speed": SMOOTHING}
 SINGLE = ("shoulder", "elbow", "extend", "pitch", "yaw")
 LINKS = {
     name: name for name in ("pedestal", "upper", "forearm", "ram", "cross", "hand", "puck")
@@ -46,16 +48,24 @@ def plane(angle: float) -> Array:
 class Peer:
     """Pinocchio's model at the same positions and velocities."""
 
-    def __init__(self, positions: dict[str, Array], velocities: dict[str, Array]) -> None:
+    def __init__(
+        self,
+        positions: dict[str, Array],
+        velocities: dict[str, Array],
+        path: Path = ARM,
+        base: str = "fixed",
+    ) -> None:
         import pinocchio as pin
 
         self.pin = pin
-        self.model: Any = pin.buildModelFromUrdf(str(ARM))
+        root = [pin.JointModelFreeFlyer()] if base == "free" else []
+        self.model: Any = pin.buildModelFromUrdf(str(path), *root)
         self.model.gravity.linear = np.array(GRAVITY)
         self.data = self.model.createData()
         self.q, self.v = pin.neutral(self.model), np.zeros(self.model.nv)
         for name, x in positions.items():
-            joint, rate = self.model.joints[self.model.getJointId(name)], velocities[name]
+            number = self.model.getJointId("root_joint" if name == "pedestal" else name)
+            joint, rate = self.model.joints[number], velocities[name]
             q: list[float]
             if joint.nq == 1:
                 q = [*x]
@@ -100,10 +110,23 @@ def see(system: System, paths: list[str]) -> dict[str, Array]:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_accelerations_of_every_link_are_pinocchios(seed: int) -> None:
     q, v = draw_motion(seed)
-    expected = Peer(q, v).accelerations()
-    system = System.from_urdf(
-        ARM, gravity=GRAVITY, positions=q, velocities=v, smoothing_speed=SMOOTHING
-    )
+    compare(Peer(q, v), System.from_urdf(ARM, positions=q, velocities=v, **OPTIONS))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_so_they_are_with_a_base_that_flies(tmp_path: Path, seed: int) -> None:
+    text = ARM.read_text().replace('<link name="world"/>', "")
+    path = tmp_path / "flying.urdf"
+    path.write_text(re.sub(r'<joint name="drift".*?</joint>', "", text, flags=re.DOTALL))
+    q, v = draw_motion(seed)
+    for motion in (q, v):
+        motion["pedestal"] = motion.pop("drift")
+    system = System.from_urdf(path, base="free", positions=q, velocities=v, **OPTIONS)
+    compare(Peer(q, v, path, "free"), system)
+
+
+def compare(peer: Peer, system: System) -> None:
+    expected = peer.accelerations()
     seen = see(system, list(expected))
     size = max(np.abs(value).max() for value in expected.values())
     assert size > 10.0

@@ -345,10 +345,11 @@ class _Builder:
         if stiffness is None or joint.limits is None:
             return
         lower, upper = joint.limits
-        if lower == upper:
+        if lower >= upper:
             raise DiagramError(
-                f"{self.robot.at(joint)} has both limits at {lower:g}, so it would have no way to "
-                f"go: give `lower` and `upper` in <limit>, or leave it out of `stop_stiffness`."
+                f"{self.robot.at(joint)} has limits at lower={lower:g} and upper={upper:g}, which "
+                f"leave it no way to go: correct <limit>, or give `stop_stiffness` by joint and "
+                f"leave this one out."
             )
         damping = self._option("stop_damping", joint) or 0.0
         self.system.stop(

@@ -315,15 +315,16 @@ def _read_joint(element: _Element) -> UrdfJoint:
         element.need("child", of).text("link"),
         position,
         rotation,
-        _read_axis(element, of),
+        _read_axis(element, of, kind),
         _read_limits(element, of, kind),
         damping,
         friction,
     )
 
 
-def _read_axis(element: _Element, of: str) -> Array:
-    given = element.child("axis")
+def _read_axis(element: _Element, of: str, kind: str) -> Array:
+    # Joints without an axis are often given one of zeros.
+    given = None if kind in ("fixed", "floating") else element.child("axis")
     axis = np.array((1.0, 0.0, 0.0) if given is None else given.numbers("xyz", (1.0, 0.0, 0.0)))
     length = float(np.linalg.norm(axis))
     if given is not None and length == 0.0:
@@ -350,10 +351,6 @@ def _read_limits(element: _Element, of: str, kind: str) -> tuple[float, float] |
     if given is None or kind not in ("revolute", "prismatic"):
         return None
     lower, upper = (given.numbers(what, (0.0,), finite=False)[0] for what in ("lower", "upper"))
-    if lower > upper:
-        raise DiagramError(
-            f"{given.place}: {of} has its lower limit {lower:g} above its upper one, {upper:g}."
-        )
     largest = max((abs(one) for one in (lower, upper) if np.isfinite(one)), default=0.0)
     if kind == "revolute" and largest > MANY_TURNS:
         _doubt(

@@ -183,6 +183,8 @@ class EngineFmu(NativeBlock, ForeignBlock):
         flags = description.model.coSimulation
         self.can_roll_back = bool(flags.canGetAndSetFMUstate)
         self.can_serialise = self.can_roll_back and bool(flags.canSerializeFMUstate)
+        # One that cannot interpolate follows them in as many steps as it takes.
+        self.takes_slopes = bool(flags.canInterpolateInputs) or options.substeps > 1
         if self.can_roll_back:
             self.kernel = "fmu2_rollback"  # type: ignore[misc]
         pairs = interface.feedthrough(description)

@@ -264,9 +264,9 @@ class _Search:
             read[node] = []
             for port, source in self.inputs_of(node):
                 depends, calls = self.trace(source, group)
-                if depends:
+                if depends and self.ports.outputs[source.block][source.port].kind == "real":
                     read[node].append((port, source, depends, calls))
-                graph.add_edges_from((other, node) for other in depends if other != _TIME)
+                    graph.add_edges_from((other, node) for other in depends if other != _TIME)
         bonded = {bond_block for bond in self.flat.bonds for bond_block in (bond[1][0], bond[2][0])}
         condensed = nx.condensation(graph)
         members = condensed.nodes.data("members")

@@ -117,7 +117,9 @@ static void set_inputs(const bl_coupling *c, int32_t position, int method, int o
         for (int32_t i = 0; i < signal->width; i++) {
             const int64_t k = signal->at + i;
             bl_course course;
-            if (is_there || iterated)
+            if (signal->last == BL_COUPLED_HELD)
+                course = (bl_course){c->start[k], 0.0, 0.0};
+            else if (is_there || iterated)
                 course = interpolate(c, k, order, is_there ? signal->now[i] : c->guess[k], dt, iterated);
             else
                 course = extrapolate(c, k, order);

@@ -72,11 +72,12 @@ typedef struct {
 /* Blocks with steps of their own that exchange signals, advanced together: see coupling.c. */
 enum { BL_JACOBI, BL_GAUSS_SEIDEL, BL_FIXED_POINT, BL_NEWTON, BL_COUPLING_METHODS };
 
-/* A signal that members read and that changes within a step. */
+/* A signal that members read and that changes within a step, unless it is a count or a switch: then it is held. */
+enum { BL_COUPLED_HELD = -2 };
 typedef struct {
     const double *now; /* width values among the engine's signals */
     int32_t width;
-    int32_t last;      /* position of the last member that it depends on; -1: of none */
+    int32_t last;      /* position of the last member that it depends on; -1: of none; or BL_COUPLED_HELD */
     int32_t at;        /* its first element in arrays over all signals of the coupling */
     int32_t unknown;   /* its first element among the unknowns; -1: it is known when it is first read */
 } bl_coupled_signal;

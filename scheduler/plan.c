@@ -539,7 +539,7 @@ static int load_coupled_signals(bl_loader *l, bl_coupling *c, const int32_t *rec
         REQUIRE(record[COUPLED_WIDTH] >= 1 && record[COUPLED_SLOT] >= e->layout.parameters &&
                     fits(record[COUPLED_SLOT], record[COUPLED_WIDTH], e->layout.parameters + e->layout.signals),
                 "a coupled signal is outside the signals");
-        REQUIRE(record[COUPLED_LAST] >= -1 && record[COUPLED_LAST] < c->member_count, "a coupled signal depends on no member");
+        REQUIRE(record[COUPLED_LAST] >= BL_COUPLED_HELD && record[COUPLED_LAST] < c->member_count, "a coupled signal depends on no member");
         signal->now = e->values + record[COUPLED_SLOT];
         signal->width = record[COUPLED_WIDTH];
         signal->last = record[COUPLED_LAST];

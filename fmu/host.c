@@ -408,9 +408,10 @@ static int set_values(bl_fmu_host *f, bl_fmu_values *values, double t) {
 
 /* ---- inputs that change within a step */
 
-/* A part of a step: h seconds long, `age` seconds after its start. */
+/* A part of a step: h seconds long, `age` seconds after its start, with derivatives of inputs up to `order` to be set. */
 typedef struct {
     double age, h;
+    int32_t order;
 } bl_fmu_part;
 
 /* The value and derivatives of an input at the start of a part, as far as the FMU takes them. Where a derivative is not taken, the
@@ -458,10 +459,12 @@ static fmi2Status set_slopes(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g,
     return f->call.SetRealInputDerivatives(f->component, g->references, (size_t)g->count, g->orders, g->slopes);
 }
 
-static int has_second(const bl_block *b, const bl_fmu_group *g) {
-    for (int32_t k = 0; b->u2 && k < g->count; k++)
-        if (b->u2[g->ports[k]][g->elements[k]] != 0.0) return 1;
-    return 0;
+/* Of the derivatives that inputs have. */
+static int32_t largest_order(const bl_block *b) {
+    for (int32_t p = 0; b->u2 && p < b->u_count; p++)
+        for (int32_t k = 0; k < b->u_width[p]; k++)
+            if (b->u2[p][k] != 0.0) return 2;
+    return b->u1 ? 1 : 0;
 }
 
 /* Sets a group of inputs for a part of a step. FMI has no flag for how many derivatives an FMU takes: one that discards the second
@@ -470,9 +473,9 @@ static int set_group_course(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, 
     if (g->type == HOST_REAL) fetch_course(b, g, part, f->slope_limit, 0);
     else fetch_held(b, g);
     int status = put_values(f, g, t);
-    if (status != BL_OK || g->type != HOST_REAL || f->slope_limit == 0 || (!b->u1 && f->slope_order == 0)) return status;
+    if (status != BL_OK || g->type != HOST_REAL || f->slope_limit < 1 || part.order < 1) return status;
     status = judge(f, set_slopes(b, f, g, part, 1), "fmi2SetRealInputDerivatives", t);
-    if (status != BL_OK || f->slope_limit < 2 || (f->slope_order < 2 && !has_second(b, g))) return status;
+    if (status != BL_OK || f->slope_limit < 2 || part.order < 2) return status;
     const fmi2Status answer = set_slopes(b, f, g, part, 2);
     if (answer != fmi2Discard) return judge(f, answer, "fmi2SetRealInputDerivatives of order 2, which hold=1 does not need,", t);
     f->slope_limit = 1;
@@ -657,14 +660,15 @@ static int host_settle(bl_block *b, double t) {
    the end of a step is its own business, so values are set anew afterwards. */
 static int advance_coupled(bl_block *b, bl_fmu_host *f, double t, double dt) {
     const double h = dt / (double)f->substeps;
+    const int32_t order = largest_order(b), before = f->slope_order; /* what was set before is set to zero */
     int status = BL_OK;
     for (int32_t k = 0; k < f->substeps && status == BL_OK; k++) {
-        const bl_fmu_part part = {(double)k * h, h};
+        const bl_fmu_part part = {(double)k * h, h, order > before ? order : before};
         status = set_course(b, f, &f->direct, part, t + part.age);
         if (status == BL_OK) status = set_course(b, f, &f->delayed, part, t + part.age);
         if (status == BL_OK) status = step(f, t + part.age, h);
     }
-    f->slope_order = b->u1 ? f->slope_limit : 0;
+    f->slope_order = order < f->slope_limit ? order : f->slope_limit;
     forget_values(&f->direct);
     forget_values(&f->delayed);
     return status;

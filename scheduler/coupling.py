@@ -338,10 +338,16 @@ class _Search:
         self, component: Component, explicit: bool, estimate: bool, problems: list[str]
     ) -> None:
         how = component.how
-        stuck = ", ".join(
-            f"`{self.name(member.node)}`"
+        blocks = {
+            self.name(member.node): self.flat.blocks[member.node].block
             for member in component.members
-            if member.node != STATES and not self.flat.blocks[member.node].block.can_roll_back
+            if member.node != STATES
+        }
+        stuck = ", ".join(f"`{n}`" for n, block in blocks.items() if not block.can_roll_back)
+        advice = "".join(
+            f" Or give `{n}` {block.to_roll_back}."
+            for n, block in blocks.items()
+            if block.to_roll_back
         )
         if estimate and stuck:
             problems.append(
@@ -353,12 +359,12 @@ class _Search:
         if stuck and explicit:
             problems.append(
                 f"{stuck} cannot go back to the start of a step, so the coupling cannot be "
-                f"iterated. Say couple(…, method='gauss-seidel')."
+                f"iterated. Say couple(…, method='gauss-seidel').{advice}"
             )
         elif stuck:
             warnings.warn(
                 f"{stuck} cannot go back to the start of a step: coupled by gauss-seidel instead "
-                f"of {how.method}.",
+                f"of {how.method}.{advice}",
                 CouplingWarning,
                 stacklevel=8,
             )

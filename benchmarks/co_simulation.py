@@ -9,8 +9,8 @@
   mechanism, and a load on a spring. The mechanism gets torque and force, and gives its angle and
   displacement. Against the same three integrated as one (`mode="continuous"`, dopri5).
 
-With ``--fmu`` each part is exported and comes back as an FMU with a quarter of the step inside; else
-it is a native block that takes four steps in each.
+With ``--fmu`` each part is exported and comes back as an FMU with a quarter of the step inside;
+else it is a native block that takes four steps in each.
 
 Printed are the largest relative errors of the states at the end, and the order between the last two
 steps.

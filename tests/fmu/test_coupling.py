@@ -460,8 +460,8 @@ def shake() -> Sine:
 
 
 def test_slopes_of_an_fmus_inputs_reach_the_members_of_a_coupling_in_it(tmp_path):
-    """A master that interpolates the drive gets the order of its hold from an FMU whose own parts are
-    coupled more precisely than that; against the whole as one, in steps that are far smaller."""
+    """A master that interpolates the drive gets the order of its hold from an FMU whose own parts
+    are coupled at least as well; against the whole as one, in steps that are far smaller."""
     d, port = driven(5e-4, "continuous")
     d.connect(d.add(shake(), name="shake"), port)
     whole = simulate(d, 2.0)["b.slide.speed"][-1]

@@ -16,7 +16,7 @@ from numpy.polynomial import Polynomial
 from specimen import STATES, TROUBLE, description, make_specimen
 
 from biella import BlockError, Diagram, DiagramError, Fmu, simulate
-from biella.blocks import Constant, Convert, Expression, Gain, Mux, Sine, Sum
+from biella.blocks import Constant, Convert, Expression, Gain, Integrator, Mux, Sine, Sum
 from biella.scheduler.methods import CouplingWarning
 
 pytestmark = pytest.mark.engine
@@ -352,29 +352,62 @@ def test_initialisation_ends_once_with_the_inputs_of_that_instant(tmp_path, spec
     assert diary.read_text().split().count("exit") == 1
 
 
+def counter(path: Path) -> Path:
+    """An integral, and its whole tenths: a number that changes within steps."""
+    d = Diagram("counter", step=0.01)
+    level = d.add(Integrator(initial=0.31), name="level")
+    d.connect(d.input("rate"), level)
+    tenths = d.add(Expression("floor(10*x)"), name="tenths")
+    d.connect(level, tenths["x"])
+    whole = d.add(Convert("integer"), name="whole")
+    d.connect(tenths, whole)
+    d.output("level", level)
+    d.output("count", whole)
+    return d.export_fmu(path, sources=False)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("hold", [0, 1, 2])
-def test_counts_are_held_within_a_step(specimen, method, hold):
-    """b.n is a.m, a whole number that steps up at ticks; q of b adds up n - 3, each of them as it
-    was at its tick."""
-    d = pair(specimen)
-    whole = d.add(Convert("integer"), name="whole")
-    d.connect(d.add(Expression("floor(20*t)"), name="stairs"), whole)
-    d.connect(whole, d["a"]["n"])
-    d.connect(d["a"]["m"], d["b"]["n"])
-    run = simulate(d, 0.2, coupling=method, hold=hold)
-    plain = simulate(pair(specimen), 0.2, coupling=method, hold=hold)
-    assert run["a.m"].max() == 5.0
-    added = np.cumsum(0.01 * (run["a.m"] - 3))[:-1]
-    assert (run["b.q"] - plain["b.q"])[1:] == pytest.approx(added, abs=1e-13)
+def test_counts_are_held_within_a_step(tmp_path, specimen, method, hold):
+    """q of b adds up n - 3, each n as it was at its tick, whatever the other signals do."""
+    path = counter(tmp_path / "counter.fmu")
+
+    def run(counted: bool) -> Any:
+        d = Diagram("counting", step=0.01)
+        a, b = d.add(Fmu(path), name="a"), d.add(Fmu(specimen), name="b")
+        rate = d.add(Expression("5 + s"), name="rate")
+        d.connect(b["s"], rate["s"])
+        d.connect(rate, a["rate"])
+        mux = d.add(Mux(2), name="mux")
+        d.connect(a["level"], mux["u1"])
+        d.connect(d.add(Constant(0.0), name="zero"), mux["u2"])
+        d.connect(mux, b["w"])
+        if counted:
+            d.connect(a["count"], b["n"])
+        return simulate(d, 0.2, coupling=method, hold=hold)
+
+    counting, plain = run(True), run(False)
+    assert counting["a.count"].max() >= 13
+    added = np.cumsum(0.01 * (counting["a.count"] - 3))[:-1]
+    assert (counting["b.q"] - plain["b.q"])[1:] == pytest.approx(added, abs=1e-13)
+
+
+def test_an_input_that_came_back_is_set_again(tmp_path):
+    """u = 0, 1, 1: foreseen as 2 at the end of the second step, and so the FMU has it."""
+    path = static_fmu(tmp_path / "f.fmu", {"y": "2*u"}, step=1.0)
+    d = Diagram("back", step=1.0)
+    f = d.add(Fmu(path), name="f")
+    d.connect(d.add(Expression("min(t, 1)"), name="u"), f["u"])
+    run = simulate(d, 3.0, coupling="jacobi", hold=1)
+    assert np.array_equal(run["f.y"], [0.0, 2.0, 2.0, 2.0])
 
 
 # -- loops at one instant
 
 
-def static_fmu(path: Path, outputs: dict[str, str]) -> Path:
+def static_fmu(path: Path, outputs: dict[str, str], step: float = 0.01) -> Path:
     """Expressions of the inputs, and nothing else."""
-    d = Diagram(path.stem, step=0.01)
+    d = Diagram(path.stem, step=step)
     inputs: dict[str, Any] = {}
     for name, formula in outputs.items():
         block = d.add(Expression(formula), name=f"make_{name}")

@@ -4,6 +4,7 @@
  *   init            an instance is made, parameters are set, it enters initialization mode
  *   output          fmi2Set* of the inputs that reach an output at once, fmi2Get* of the outputs; before the first
  *                   advance in initialization mode, so that loops of first values are solved like all others
+ *   nudge           the outputs nearby by fmi2GetDirectionalDerivative, for the Jacobian of a loop at one instant
  *   settle          the end of initialization mode, with the inputs at that instant; else the first advance does it
  *   advance         fmi2Set* of all inputs, fmi2SetRealInputDerivatives if they have slopes, fmi2DoStep
  *   close           fmi2Terminate and fmi2FreeInstance where they are allowed, the library is unloaded
@@ -493,6 +494,7 @@ static int get_reals(bl_fmu_host *f, bl_fmu_group *g, double t) {
     double *into = g->in_a_row ? g->places[0] : g->reals;
     const fmi2Status status = f->call.GetReal(f->component, g->references, (size_t)g->count, into);
     if (status > fmi2Warning) return judge(f, status, "fmi2GetReal", t);
+    if (g->in_a_row && f->flags & HOST_GIVES_DERIVATIVES) memcpy(g->reals, into, (size_t)g->count * sizeof *into);
     if (!g->in_a_row)
         for (int32_t k = 0; k < g->count; k++) *g->places[k] = g->reals[k];
     return BL_OK;
@@ -625,6 +627,28 @@ static int host_output(bl_block *b, double t) {
     int status = tune(b, f, t);
     if (status == BL_OK) status = set_values(f, &f->direct, t);
     return status == BL_OK ? get_outputs(f, t) : status;
+}
+
+static int has_only_reals(const bl_fmu_values *values) {
+    return values->group_count == 1 && values->groups[0].type == HOST_REAL;
+}
+
+static int host_nudge(bl_block *b, double t) {
+    bl_fmu_host *f = b->foreign;
+    if (!is_running(f)) return BL_ERROR_BLOCK;
+    bl_fmu_group *in = f->direct.groups, *out = f->outputs.groups;
+    if (!(f->flags & HOST_GIVES_DERIVATIVES) || !has_only_reals(&f->direct) || !has_only_reals(&f->outputs) || !in->known)
+        return host_output(b, t);
+    for (int32_t k = 0; k < in->count; k++) in->slopes[k] = *in->places[k] - in->reals[k];
+    const fmi2Status status = f->call.GetDirectionalDerivative(f->component, out->references, (size_t)out->count, in->references,
+                                                               (size_t)in->count, in->slopes, out->slopes);
+    if (status == fmi2Discard) { /* differences will do */
+        f->flags &= ~HOST_GIVES_DERIVATIVES;
+        return host_output(b, t);
+    }
+    if (status > fmi2Warning) return judge(f, status, "fmi2GetDirectionalDerivative", t);
+    for (int32_t k = 0; k < out->count; k++) *out->places[k] = out->reals[k] + out->slopes[k];
+    return BL_OK;
 }
 
 static int step(bl_fmu_host *f, double t, double h) {
@@ -828,10 +852,10 @@ const char *bl_fmu_messages(bl_engine *e, int32_t block) {
 }
 
 const bl_kernel bl_kernels_fmu[] = {
-    {.name = "fmu2", .check = host_check, .init = host_init, .output = host_output, .settle = host_settle,
-     .advance = host_advance, .close = host_close, .explain = host_explain},
+    {.name = "fmu2", .check = host_check, .init = host_init, .output = host_output, .nudge = host_nudge,
+     .settle = host_settle, .advance = host_advance, .close = host_close, .explain = host_explain},
     {.name = "fmu2_rollback", .check = host_check_rollback, .init = host_init, .output = host_output,
-     .settle = host_settle, .advance = host_advance, .save = host_save, .restore = host_restore, .close = host_close,
+     .nudge = host_nudge, .settle = host_settle, .advance = host_advance, .save = host_save, .restore = host_restore, .close = host_close,
      .explain = host_explain},
     {.name = 0},
 };

@@ -239,12 +239,27 @@ API int fmi2SetRealInputDerivatives(void *c, const unsigned *r, size_t count, co
     return OK;
 }
 
+/* Of y = k u + x and of s. */
+API int fmi2GetDirectionalDerivative(void *c, const unsigned *r, size_t count, const unsigned *known, size_t known_count,
+                                     const double *seed, double *value) {
+    const values *v = &((instance *)c)->v;
+    note(c, "derivative");
+#ifdef WITHOUT_DERIVATIVES
+    return DISCARD;
+#endif
+    for (size_t k = 0; k < count; k++) {
+        value[k] = 0.0;
+        for (size_t i = 0; i < known_count; i++)
+            if (r[k] == Y && known[i] == U) value[k] += v->k * seed[i];
+    }
+    return OK;
+}
+
 /* FMPy wants every function to be there; these are never called. */
 #define UNUSED(name) \
     API int name(void *c) { return (void)c, ERROR; }
 UNUSED(fmi2CancelStep) UNUSED(fmi2GetStatus) UNUSED(fmi2GetRealStatus) UNUSED(fmi2GetIntegerStatus)
 UNUSED(fmi2GetStringStatus) UNUSED(fmi2GetRealOutputDerivatives)
-UNUSED(fmi2GetDirectionalDerivative)
 
 #ifndef WITHOUT_STATES
 API int fmi2GetFMUstate(void *c, void **state) {

@@ -445,6 +445,29 @@ def test_a_loop_of_three_variables_across_two_fmus(tmp_path, backend):
         assert run["a.y"][k] == pytest.approx(x * z / 4, abs=1e-9)
 
 
+def test_a_loop_is_solved_with_the_derivatives_that_an_fmu_gives(tmp_path):
+    """y = 2 u + x with u = 1 - y / 4, so y = (2 + x) / 1.5; also where the FMU discards the call."""
+    flags = 'providesDirectionalDerivative="true"'
+    asked = {}
+    for name, options in (("gives", ()), ("discards", ("-DWITHOUT_DERIVATIVES",))):
+        path = make_specimen(tmp_path / "s.fmu", xml=description(flags), flags=options)
+        diary = tmp_path / name
+        d = Diagram("loop", step=0.01)
+        given = {"diary": str(diary), "x": 0.5}
+        f = d.add(Fmu(path, inputs=["u"], outputs=["y"], parameters=given), name="f")
+        law = d.add(Expression("1 - y/4", unit="m"), name="law")
+        d.connect(f["y"], law["y"])
+        d.connect(law, f["u"])
+        run = simulate(d, 0.02)
+        assert run["f.y"][0] == pytest.approx(2.5 / 1.5, rel=1e-12)
+        assert run["law"] == pytest.approx(1 - run["f.y"] / 4, rel=1e-12)
+        lives = diary.read_text().split()
+        asked[name] = lives.count("derivative")
+        assert lives.index("derivative") < lives.index("exit")  # in initialisation mode
+    # One step of Newton's method at each of three ticks, or two for rounding: the loop is linear.
+    assert 3 <= asked["gives"] <= 6 and asked["discards"] == 1
+
+
 @pytest.mark.parametrize("torn", [True, False])
 def test_an_output_that_leads_to_another_of_the_same_block(tmp_path, torn):
     """y = 3 x2 with x2 = x = 2 u + 1 is of this tick, not of the last evaluation."""

@@ -446,7 +446,7 @@ def test_a_loop_of_three_variables_across_two_fmus(tmp_path, backend):
 
 
 def test_a_loop_is_solved_with_the_derivatives_that_an_fmu_gives(tmp_path):
-    """y = 2 u + x with u = 1 - y / 4, so y = (2 + x) / 1.5; also where the FMU discards the call."""
+    """y = 2 u + x with u = 1 - y / 4, so y = (2 + x) / 1.5; also where the call is discarded."""
     flags = 'providesDirectionalDerivative="true"'
     asked = {}
     for name, options in (("gives", ()), ("discards", ("-DWITHOUT_DERIVATIVES",))):

@@ -1,22 +1,19 @@
-"""Two masses on springs, each with steps of its own, coupled by a spring; as blocks and as FMUs.
+"""Two masses on springs, each with steps of its own as two FMUs would have, coupled by a spring.
 
 The spring between them belongs to the left mass, which gets the place of the right one and gives
 back a force. How these are foreseen within a step decides the accuracy: the picture compares
-couplings with the closed form; the report says which connection limits the accuracy. At the end
-both masses are exported and come back as FMUs: the motion is the same.
+couplings with the closed form; the report says which connection limits the accuracy.
+`benchmarks/co_simulation.py --fmu` does the same with the masses as FMUs.
 """
-
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.linalg import expm
 
-from biella import Diagram, Fmu, simulate
+from biella import Diagram, simulate
 from biella.blocks import Expression
-from biella.blocks.block import AbstractBlock
 from biella.blocks.multibody import System
+from biella.blocks.multibody.plant import Plant
 
 MASS, STIFFNESS, DAMPING = (1.0, 2.0), (10.0, 15.0), (0.1, 0.2)  # kg, N/m, N s/m
 SPRING, DAMPER = 20.0, 0.3  # of the coupling
@@ -25,8 +22,7 @@ STATES = ["left.slide.displacement", "left.slide.speed"]
 STATES += ["right.slide.displacement", "right.slide.speed"]
 
 
-def mass(n: int, step: float, folder: Path | None) -> AbstractBlock:
-    """A block that takes four steps in each, or an FMU in `folder` that does."""
+def mass(n: int) -> Plant:
     s = System("mass", (0, 0), planar=True)
     body = s.body("mass", mass=MASS[n], inertia=1.0, velocity=(SPEED * (1 - n), 0))
     s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
@@ -34,17 +30,13 @@ def mass(n: int, step: float, folder: Path | None) -> AbstractBlock:
     k, d = STIFFNESS[n] + SPRING * (1 - n), DAMPING[n] + DAMPER * (1 - n)
     s.spring("spring", wall, end, stiffness=k, damping=d, free_length=1.0)
     s.force("push", end, (0.0, 0.0))
-    inputs, outputs = ["push.force.x"], ["slide.displacement", "slide.speed"]
-    if folder is None:
-        return s.block(inputs, outputs, mode="own_step", substeps=4)
-    path = s.export_fmu(folder / f"mass{n}.fmu", inputs=inputs, outputs=outputs, step=step / 4)
-    return Fmu(path, period=step)
+    outputs = ["slide.displacement", "slide.speed"]
+    return s.block(["push.force.x"], outputs, mode="own_step", substeps=4)
 
 
-def diagram(step: float = 0.02, folder: Path | None = None) -> Diagram:
+def diagram(step: float = 0.02) -> Diagram:
     d = Diagram("two masses", step=step, coupling="newton", hold=2)
-    left = d.add(mass(0, step, folder), name="left")
-    right = d.add(mass(1, step, folder), name="right")
+    left, right = d.add(mass(0), name="left"), d.add(mass(1), name="right")
     formulas = {"place": "k*x2 + d*v2", "force": "k*(x1 - x2) + d*(v1 - v2)"}
     for (name, formula), plant in zip(formulas.items(), (left, right), strict=True):
         force = Expression(formula, parameters={"k": SPRING, "d": DAMPER}, unit="N")
@@ -81,10 +73,6 @@ def main() -> None:
     figure.savefig("co_simulation.png", dpi=120)
     run = simulate(diagram(), 4.0, coupling="jacobi", hold=1, estimate_error=1)
     print(run.coupling_report(tolerance=1e-3))
-    with TemporaryDirectory() as folder:
-        blocks, fmus = simulate(diagram(), 4.0), simulate(diagram(folder=Path(folder)), 4.0)
-    difference = max(abs(blocks[s] - fmus[s]).max() for s in STATES)
-    print(f"\nThe same as two FMUs: the largest difference is {difference:.0e}.")
 
 
 if __name__ == "__main__":

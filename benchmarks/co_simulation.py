@@ -1,6 +1,6 @@
 """Couplings of blocks with steps of their own: error against the whole, by method, hold and step.
 
-    python benchmarks/co_simulation.py [--quick] [--plot FILE]
+    python benchmarks/co_simulation.py [--quick] [--fmu] [--plot FILE]
 
 - Two masses with a spring between them, against the closed form. *Displacement/force*: the spring
   belongs to one mass, which gets the place of the other and gives a force. *Force/force*: the
@@ -9,6 +9,9 @@
   mechanism, and a load on a spring. The mechanism gets torque and force, and gives its angle and
   displacement. Against the same three integrated as one (`mode="continuous"`, dopri5).
 
+With ``--fmu`` each part is exported and comes back as an FMU with a quarter of the step inside;
+else it is a native block that takes four steps in each.
+
 Printed are the largest relative errors of the states at the end, and the order between the last two
 steps.
 """
@@ -16,26 +19,53 @@ steps.
 from __future__ import annotations
 
 import argparse
+import atexit
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 import numpy as np
 from scipy.linalg import expm
 
-from biella import Diagram, simulate
+from biella import Diagram, Fmu, simulate
 from biella.blocks import Expression, Gain, Step, Sum
+from biella.blocks.block import AbstractBlock
 from biella.blocks.multibody import System
 from biella.blocks.ports import PortRef
 
 METHODS = ("jacobi", "gauss-seidel", "fixed-point", "newton")
-Mode = Literal["own_step", "continuous"]
+Mode = Literal["own_step", "continuous", "fmu"]
+SUBSTEPS = 4
+Measure = Callable[[float, str, int, Mode], float]
 Lines = dict[tuple[str, int], tuple[np.ndarray, list[float]]]
 
 MASS, STIFFNESS, DAMPING = (1.0, 2.0), (10.0, 15.0), (0.1, 0.2)
 SPRING, DAMPER = 20.0, 0.3
 SHAFT, SHAFT_DAMPER = 20.0, 0.02  # N m/rad, N m s/rad
 ROD_SPRING, ROD_DAMPER = 2000.0, 5.0  # N/m, N s/m
+
+
+@cache
+def fmu_folder() -> Path:
+    folder = TemporaryDirectory(prefix="co-simulation-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+def part(
+    d: Diagram, name: str, system: System, inputs: list[str], outputs: list[str], mode: Mode
+) -> AbstractBlock:
+    """Add a mechanism to the diagram, in one of its forms."""
+    if mode == "continuous":
+        return d.add(system.block(inputs, outputs, mode=mode), name=name)
+    if mode == "own_step":
+        return d.add(system.block(inputs, outputs, mode=mode, substeps=SUBSTEPS), name=name)
+    path = fmu_folder() / f"{name}.fmu"
+    step = d.step / SUBSTEPS
+    system.export_fmu(path, inputs=inputs, outputs=outputs, step=step, sources=False)
+    return d.add(Fmu(path, period=d.step), name=name)
 
 
 def mass(n: int, stiffness: float, damping: float) -> System:
@@ -58,7 +88,7 @@ def two_masses(step: float, mode: Mode, shared: bool) -> Diagram:
     ]
     outputs = ["slide.displacement", "slide.speed"]
     a, b = (
-        d.add(s.block(["push.force.x"], outputs, mode=mode, **substeps(mode)), name=name)
+        part(d, name, s, ["push.force.x"], outputs, mode)
         for s, name in zip(systems, ("a", "b"), strict=True)
     )
     first = "k*(x2 - x1) + d*(v2 - v1)" if shared else "k*x2 + d*v2"
@@ -117,23 +147,13 @@ def load() -> System:
 
 def slider_crank(step: float, mode: Mode) -> Diagram:
     d = Diagram("slider-crank in three parts", step=step, solver="dopri5")
-    options = {"mode": mode, **substeps(mode)}
-    drive = d.add(
-        motor().block(["drive.torque", "shaft.torque"], ["axle.angle", "axle.speed"], **options),
-        name="drive",
-    )
-    crank = d.add(
-        mechanism().block(
-            ["shaft.torque", "load.force.x"],
-            ["main.angle", "main.speed", "slide.displacement", "slide.speed"],
-            **options,
-        ),
-        name="crank",
-    )
-    tool = d.add(
-        load().block(["push.force.x"], ["slide.displacement", "slide.speed"], **options),
-        name="tool",
-    )
+    torques, motion = ["drive.torque", "shaft.torque"], ["axle.angle", "axle.speed"]
+    drive = part(d, "drive", motor(), torques, motion, mode)
+    efforts = ["shaft.torque", "load.force.x"]
+    motion = ["main.angle", "main.speed", "slide.displacement", "slide.speed"]
+    crank = part(d, "crank", mechanism(), efforts, motion, mode)
+    motion = ["slide.displacement", "slide.speed"]
+    tool = part(d, "tool", load(), ["push.force.x"], motion, mode)
     places = {"x1": drive["axle.angle"], "v1": drive["axle.speed"]}
     places |= {"x2": crank["main.angle"], "v2": crank["main.speed"]}
     share(d, "shaft", SHAFT, SHAFT_DAMPER, places, drive["shaft.torque"], crank["shaft.torque"])
@@ -177,30 +197,26 @@ def connect_law(
     d.connect(d[name], to)
 
 
-def substeps(mode: Mode) -> dict[str, int]:
-    return {"substeps": 4} if mode == "own_step" else {}
-
-
 MASS_STATES = ["a.slide.displacement", "a.slide.speed", "b.slide.displacement", "b.slide.speed"]
 CRANK_STATES = ["drive.axle.angle", "drive.axle.speed", "crank.main.angle", "crank.main.speed",
                 "tool.slide.displacement", "tool.slide.speed"]  # fmt: skip
 
 
-def mass_error(shared: bool) -> Callable[[float, str, int], float]:
-    def measure(step: float, method: str, hold: int) -> float:
-        run = simulate(two_masses(step, "own_step", shared), 4.0, coupling=method, hold=hold)
+def mass_error(shared: bool) -> Measure:
+    def measure(step: float, method: str, hold: int, mode: Mode) -> float:
+        run = simulate(two_masses(step, mode, shared), 4.0, coupling=method, hold=hold)
         return float(np.abs([run[p][-1] for p in MASS_STATES] - exact_two_masses()).max())
 
     return measure
 
 
-def crank_error(step: float, method: str, hold: int) -> float:
-    run = simulate(slider_crank(step, "own_step"), 0.6, coupling=method, hold=hold)
+def crank_error(step: float, method: str, hold: int, mode: Mode) -> float:
+    run = simulate(slider_crank(step, mode), 0.6, coupling=method, hold=hold)
     end, scale = whole_slider_crank()
     return float(np.max(np.abs([run[p][-1] for p in CRANK_STATES] - end) / scale))
 
 
-WORKS: dict[str, tuple[Callable[[float, str, int], float], float]] = {
+WORKS: dict[str, tuple[Measure, float]] = {
     "two masses, displacement/force": (mass_error(shared=False), 0.08),
     "two masses, force/force": (mass_error(shared=True), 0.08),
     "slider-crank in three parts": (crank_error, 5e-3),
@@ -210,9 +226,11 @@ WORKS: dict[str, tuple[Callable[[float, str, int], float], float]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="four steps instead of six")
+    parser.add_argument("--fmu", action="store_true", help="the parts are FMUs")
     parser.add_argument("--plot", metavar="FILE", help="draw the errors over the step")
     options = parser.parse_args()
     count = 4 if options.quick else 6
+    mode: Mode = "fmu" if options.fmu else "own_step"
     drawn: dict[str, Lines] = {}
     for name, (measure, largest) in WORKS.items():
         steps = largest / 2 ** np.arange(count)
@@ -220,7 +238,7 @@ def main() -> None:
         print(f"\n{name}\n{'method':14}hold{heads} order")
         for method in METHODS:
             for hold in (0, 1, 2):
-                errors = [measure(float(h), method, hold) for h in steps]
+                errors = [measure(float(h), method, hold, mode) for h in steps]
                 order = np.log2(errors[-2] / errors[-1])
                 shown = "".join(f"{error:11.1e}" for error in errors)
                 print(f"{method:14}{hold:4}{shown}{order:6.2f}")

@@ -34,6 +34,8 @@ class AbstractBlock:
     """Whether such a step follows inputs that change within it; if not, it gets their mean."""
     can_roll_back: bool = True
     """Whether it can go back to the start of such a step."""
+    to_roll_back: str = ""
+    """If it cannot: with what argument it could; empty if with none."""
     stays: str = ""
     """Why the block cannot leave in an FMU, and what to do instead; empty if it can."""
 

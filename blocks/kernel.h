@@ -12,7 +12,9 @@
  * and `remark`, outside of any tick: says with bl_say what was odd at the start or during the run, if anything was.
  *
  * A kernel that keeps state elsewhere has two more, `save` and `restore`, which keep and bring back all of it in
- * one of BL_SLOTS places: that is how a step is taken back.
+ * one of BL_SLOTS places: that is how a step is taken back. And it may have `settle`, for a member of a coupling: called before any
+ * of them advances, while u still is what it was at t. And `nudge`, if it knows its derivatives: the outputs to first order in how u
+ * differs from what it was at the last output, without disturbing what is outside.
  *
  * A kernel keeps nothing between calls except through x and z; one that runs what lives outside the engine (an FMU)
  * keeps it in `foreign`, and says how to save, restore and close that. Sizes are checked once, by `check`,
@@ -99,6 +101,8 @@ typedef struct {
        start, so that a step can be taken back without allocating anything. */
     int (*save)(bl_block *b, int slot);
     int (*restore)(bl_block *b, int slot);
+    bl_operation settle;
+    bl_operation nudge;
     void (*close)(bl_block *b);                /* ends what is attached: the engine is closing */
     const char *(*explain)(const bl_block *b); /* why the last operation failed, where BL_MESSAGE_SIZE would not do */
 } bl_kernel;

@@ -72,7 +72,7 @@ static const bl_fmu_symbol SYMBOLS[] = {
     SYMBOL(GetBooleanStatus, 0), SYMBOL(GetFMUstate, HOST_CAN_SAVE), SYMBOL(SetFMUstate, HOST_CAN_SAVE),
     SYMBOL(FreeFMUstate, HOST_CAN_SAVE), SYMBOL(SerializedFMUstateSize, HOST_CAN_SERIALISE),
     SYMBOL(SerializeFMUstate, HOST_CAN_SERIALISE), SYMBOL(DeSerializeFMUstate, HOST_CAN_SERIALISE),
-    SYMBOL(SetRealInputDerivatives, HOST_CAN_INTERPOLATE),
+    SYMBOL(SetRealInputDerivatives, HOST_CAN_INTERPOLATE), SYMBOL(GetDirectionalDerivative, HOST_GIVES_DERIVATIVES),
 };
 #undef SYMBOL
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ctypes import POINTER, c_double
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,8 @@ class Values:
 
     def __init__(self, instance: Instance, number: int, block: AbstractCalledFmu) -> None:
         info, record = instance.plan.blocks[number], instance.plan.block_records[number]
-        self._instance = instance
-        self._u = _indices(info.inputs)
+        self._instance, self._number = instance, number
+        self._input_count = sum(port.width for port in info.inputs)
         self._y = _indices(info.outputs)
         count = sum(len(group.scalars) for group in block.interface.parameters)
         self._p = np.arange(int(record["p_first"]), int(record["p_first"]) + count)
@@ -65,8 +66,11 @@ class Values:
 
     @property
     def inputs(self) -> Array:
-        """All inputs, in the order of the ports."""
-        return self._instance.values[self._u]
+        """All inputs, in the order of the ports, as the block is to see them now."""
+        values = np.empty(self._input_count)
+        pointer = values.ctypes.data_as(POINTER(c_double))
+        self._instance.library.bl_inputs(self._instance.handle, self._number, pointer)
+        return values
 
     @property
     def parameters(self) -> Array:

@@ -4,10 +4,13 @@
  *   init            an instance is made, parameters are set, it enters initialization mode
  *   output          fmi2Set* of the inputs that reach an output at once, fmi2Get* of the outputs; before the first
  *                   advance in initialization mode, so that loops of first values are solved like all others
- *   advance         fmi2Set* of all inputs, the end of initialization mode the first time, fmi2DoStep
+ *   nudge           the outputs nearby by fmi2GetDirectionalDerivative, for the Jacobian of a loop at one instant
+ *   settle          the end of initialization mode, with the inputs at that instant; else the first advance does it
+ *   advance         fmi2Set* of all inputs, fmi2SetRealInputDerivatives if they have slopes, fmi2DoStep
  *   close           fmi2Terminate and fmi2FreeInstance where they are allowed, the library is unloaded
  *
- * An input is set only when its value has changed since it was last set. After fmi2Error an instance is only freed;
+ * An input is set only when its value has changed since it was last set. Its place is known from the start; only a coupling
+ * has a member read from elsewhere, and then inputs may also be polynomials in time: see coupling.c. After fmi2Error an instance is only freed;
  * after fmi2Fatal nothing of the FMU is called any more. */
 #include "fmu/host.h"
 
@@ -32,7 +35,10 @@ typedef struct {
     int in_a_row;    /* whether the places lie side by side */
     double **places; /* in the engine */
     double *reals;
+    double *slopes;  /* first or second derivatives, */
+    int *orders;     /* and which of them */
     int *integers;   /* or booleans */
+    int32_t *ports, *elements; /* where it is among the ports */
     fmi2ValueReference *references;
     void *memory;    /* of the arrays */
 } bl_fmu_group;
@@ -45,6 +51,7 @@ typedef struct {
 typedef struct {
     fmi2FMUstate state;
     bl_host_mode mode;
+    int32_t slope_order;
 } bl_fmu_slot;
 
 typedef struct {
@@ -52,6 +59,9 @@ typedef struct {
     fmi2Component component;
     bl_host_mode mode;
     int32_t flags, substeps;
+    int32_t slope_order;                    /* up to which derivatives of inputs were set last and may still be there */
+    int32_t slope_limit;                    /* up to which the FMU takes them */
+    const double *const *gathered;          /* the inputs that the places are of */
     bl_fmu_values direct, delayed, outputs; /* direct: inputs that reach an output at once; delayed: the others */
     bl_fmu_calls call;
     double *tuned;                          /* what the tunable parameters were last set to */
@@ -164,13 +174,18 @@ static char *copy_text(const char *text) {
 
 static int allocate_group(bl_fmu_group *g, int32_t type, int32_t count) {
     const size_t n = (size_t)count;
-    g->memory = calloc(n, sizeof *g->places + sizeof *g->reals + sizeof *g->integers + sizeof *g->references);
+    g->memory = calloc(n, sizeof *g->places + sizeof *g->reals + sizeof *g->slopes + sizeof *g->orders + sizeof *g->integers +
+                              sizeof *g->ports + sizeof *g->elements + sizeof *g->references);
     if (!g->memory) return 0;
     g->type = type;
     g->places = g->memory;
     g->reals = (double *)(g->places + n);
-    g->integers = (int *)(g->reals + n);
-    g->references = (fmi2ValueReference *)(g->integers + n);
+    g->slopes = g->reals + n;
+    g->orders = (int *)(g->slopes + n);
+    g->integers = g->orders + n;
+    g->ports = (int32_t *)(g->integers + n);
+    g->elements = g->ports + n;
+    g->references = (fmi2ValueReference *)(g->elements + n);
     return 1;
 }
 
@@ -202,6 +217,8 @@ static int gather_ports(bl_fmu_values *values, const int32_t *records, int32_t f
             for (int32_t k = 0; k < widths[p]; k++, record += fields) {
                 if (record[1] != type || !is_part(record, part)) continue;
                 g->references[g->count] = (fmi2ValueReference)record[0];
+                g->ports[g->count] = p;
+                g->elements[g->count] = k;
                 g->places[g->count++] = (double *)(uintptr_t)(ports[p] + k);
             }
         g->in_a_row = 1;
@@ -282,6 +299,8 @@ static int copy_texts(char ***copies, const char *const *texts, int64_t count) {
 static int allocate_host(const bl_block *b, const bl_fmu_source *source, bl_fmu_host *f) {
     f->flags = b->i[HOST_FLAGS];
     f->substeps = b->i[HOST_SUBSTEPS];
+    f->slope_limit = f->flags & HOST_CAN_INTERPOLATE ? 2 : 0;
+    f->gathered = b->u;
     f->tolerance = source->tolerance;
     f->stop_time = source->stop_time;
     f->logging = source->logging != 0;
@@ -366,25 +385,116 @@ static int fetch_integers(bl_fmu_group *g, int as_boolean) {
     return changed;
 }
 
-static int set_values(bl_fmu_host *f, bl_fmu_values *values, double t) {
+/* Sets what was fetched. */
+static int put_values(bl_fmu_host *f, bl_fmu_group *g, double t) {
     static const char *const NAMES[] = {"fmi2SetReal", "fmi2SetInteger", "fmi2SetBoolean"};
+    const size_t count = (size_t)g->count;
+    const fmi2Status status =
+        g->type == HOST_REAL      ? f->call.SetReal(f->component, g->references, count, g->reals)
+        : g->type == HOST_INTEGER ? f->call.SetInteger(f->component, g->references, count, g->integers)
+                                  : f->call.SetBoolean(f->component, g->references, count, g->integers);
+    if (status > fmi2Warning) return judge(f, status, NAMES[g->type], t);
+    g->known = 1;
+    return BL_OK;
+}
+
+static int set_values(bl_fmu_host *f, bl_fmu_values *values, double t) {
     for (bl_fmu_group *g = values->groups, *end = g + values->group_count; g != end; g++) {
         if (!(g->type == HOST_REAL ? fetch_reals(g) : fetch_integers(g, g->type == HOST_BOOLEAN))) continue;
-        const size_t count = (size_t)g->count;
-        const fmi2Status status =
-            g->type == HOST_REAL      ? f->call.SetReal(f->component, g->references, count, g->reals)
-            : g->type == HOST_INTEGER ? f->call.SetInteger(f->component, g->references, count, g->integers)
-                                      : f->call.SetBoolean(f->component, g->references, count, g->integers);
-        if (status > fmi2Warning) return judge(f, status, NAMES[g->type], t);
-        g->known = 1;
+        const int status = put_values(f, g, t);
+        if (status != BL_OK) return status;
     }
     return BL_OK;
+}
+
+/* ---- inputs that change within a step */
+
+/* A part of a step: h seconds long, `age` seconds after its start, with derivatives of inputs up to `order` to be set. */
+typedef struct {
+    double age, h;
+    int32_t order;
+} bl_fmu_part;
+
+/* The value and derivatives of an input at the start of a part, as far as the FMU takes them. Where a derivative is not taken, the
+   rest is the polynomial nearest to the true one over the part, so that its mean is right, and with a slope its mean weighted by
+   time too: what such a part does to the FMU is then off by one order of h less than if the derivative were left out. */
+static void follow_input(const bl_block *b, int32_t port, int32_t element, bl_fmu_part part, int32_t limit, double course[3]) {
+    const double first = b->u1 ? b->u1[port][element] : 0.0, second = b->u2 ? b->u2[port][element] : 0.0;
+    const double age = part.age, h = part.h;
+    course[0] = b->u[port][element];
+    course[1] = course[2] = 0.0;
+    if (first == 0.0 && second == 0.0) return;
+    if (age > 0.0) course[0] += (first + 0.5 * second * age) * age;
+    course[1] = first + second * age;
+    course[2] = second;
+    if (limit < 2) {
+        course[0] -= course[2] * h * h / 12.0;
+        course[1] += course[2] * h / 2.0;
+        course[2] = 0.0;
+    }
+    if (limit < 1) {
+        course[0] += course[1] * h / 2.0;
+        course[1] = 0.0;
+    }
+}
+
+static void fetch_course(const bl_block *b, bl_fmu_group *g, bl_fmu_part part, int32_t limit, int order) {
+    double course[3], *to = order == 0 ? g->reals : g->slopes;
+    for (int32_t k = 0; k < g->count; k++) {
+        follow_input(b, g->ports[k], g->elements[k], part, limit, course);
+        to[k] = course[order];
+        g->orders[k] = order;
+    }
+}
+
+/* Discrete inputs have no course. */
+static void fetch_held(const bl_block *b, bl_fmu_group *g) {
+    for (int32_t k = 0; k < g->count; k++) {
+        const double value = b->u[g->ports[k]][g->elements[k]];
+        g->integers[k] = g->type == HOST_BOOLEAN ? value != 0.0 : whole_number(value);
+    }
+}
+
+static fmi2Status set_slopes(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, bl_fmu_part part, int order) {
+    fetch_course(b, g, part, f->slope_limit, order);
+    return f->call.SetRealInputDerivatives(f->component, g->references, (size_t)g->count, g->orders, g->slopes);
+}
+
+/* Of the derivatives that inputs have. */
+static int32_t largest_order(const bl_block *b) {
+    for (int32_t p = 0; b->u2 && p < b->u_count; p++)
+        for (int32_t k = 0; k < b->u_width[p]; k++)
+            if (b->u2[p][k] != 0.0) return 2;
+    return b->u1 ? 1 : 0;
+}
+
+/* Sets a group of inputs for a part of a step. FMI has no flag for how many derivatives an FMU takes: one that discards the second
+   gets none any more. */
+static int set_group_course(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, bl_fmu_part part, double t) {
+    if (g->type == HOST_REAL) fetch_course(b, g, part, f->slope_limit, 0);
+    else fetch_held(b, g);
+    int status = put_values(f, g, t);
+    if (status != BL_OK || g->type != HOST_REAL || f->slope_limit < 1 || part.order < 1) return status;
+    status = judge(f, set_slopes(b, f, g, part, 1), "fmi2SetRealInputDerivatives", t);
+    if (status != BL_OK || f->slope_limit < 2 || part.order < 2) return status;
+    const fmi2Status answer = set_slopes(b, f, g, part, 2);
+    if (answer != fmi2Discard) return judge(f, answer, "fmi2SetRealInputDerivatives of order 2, which hold=1 does not need,", t);
+    f->slope_limit = 1;
+    return set_group_course(b, f, g, part, t);
+}
+
+static int set_course(const bl_block *b, bl_fmu_host *f, bl_fmu_values *values, bl_fmu_part part, double t) {
+    int status = BL_OK;
+    for (int32_t k = 0; k < values->group_count && status == BL_OK; k++)
+        status = set_group_course(b, f, &values->groups[k], part, t);
+    return status;
 }
 
 static int get_reals(bl_fmu_host *f, bl_fmu_group *g, double t) {
     double *into = g->in_a_row ? g->places[0] : g->reals;
     const fmi2Status status = f->call.GetReal(f->component, g->references, (size_t)g->count, into);
     if (status > fmi2Warning) return judge(f, status, "fmi2GetReal", t);
+    if (g->in_a_row && f->flags & HOST_GIVES_DERIVATIVES) memcpy(g->reals, into, (size_t)g->count * sizeof *into);
     if (!g->in_a_row)
         for (int32_t k = 0; k < g->count; k++) *g->places[k] = g->reals[k];
     return BL_OK;
@@ -481,6 +591,7 @@ static int host_init(bl_block *b, double t) {
     atomic_store(&f->message_count, 0u);
     forget_values(&f->direct);
     forget_values(&f->delayed);
+    f->slope_order = 0;
     const int listening = f->logging || f->category_count > 0;
     f->component = f->call.Instantiate(f->name, fmi2CoSimulation, f->guid, f->resources, &f->callbacks, fmi2False,
                                        listening ? fmi2True : fmi2False);
@@ -518,6 +629,28 @@ static int host_output(bl_block *b, double t) {
     return status == BL_OK ? get_outputs(f, t) : status;
 }
 
+static int has_only_reals(const bl_fmu_values *values) {
+    return values->group_count == 1 && values->groups[0].type == HOST_REAL;
+}
+
+static int host_nudge(bl_block *b, double t) {
+    bl_fmu_host *f = b->foreign;
+    if (!is_running(f)) return BL_ERROR_BLOCK;
+    bl_fmu_group *in = f->direct.groups, *out = f->outputs.groups;
+    if (!(f->flags & HOST_GIVES_DERIVATIVES) || !has_only_reals(&f->direct) || !has_only_reals(&f->outputs) || !in->known)
+        return host_output(b, t);
+    for (int32_t k = 0; k < in->count; k++) in->slopes[k] = *in->places[k] - in->reals[k];
+    const fmi2Status status = f->call.GetDirectionalDerivative(f->component, out->references, (size_t)out->count, in->references,
+                                                               (size_t)in->count, in->slopes, out->slopes);
+    if (status == fmi2Discard) { /* differences will do */
+        f->flags &= ~HOST_GIVES_DERIVATIVES;
+        return host_output(b, t);
+    }
+    if (status > fmi2Warning) return judge(f, status, "fmi2GetDirectionalDerivative", t);
+    for (int32_t k = 0; k < out->count; k++) *out->places[k] = out->reals[k] + out->slopes[k];
+    return BL_OK;
+}
+
 static int step(bl_fmu_host *f, double t, double h) {
     const fmi2Boolean no_return = f->flags & HOST_CAN_SAVE ? fmi2False : fmi2True;
     const fmi2Status status = f->call.DoStep(f->component, t, h, no_return);
@@ -534,16 +667,45 @@ static int step(bl_fmu_host *f, double t, double h) {
     return judge(f, status, "fmi2DoStep", t);
 }
 
+static int host_settle(bl_block *b, double t) {
+    bl_fmu_host *f = b->foreign;
+    if (!is_running(f)) return BL_ERROR_BLOCK;
+    if (f->mode != HOST_INITIALISING) return BL_OK;
+    int status = tune(b, f, t);
+    if (status == BL_OK) status = set_values(f, &f->direct, t);
+    if (status == BL_OK) status = set_values(f, &f->delayed, t);
+    if (status == BL_OK)
+        status = judge(f, f->call.ExitInitializationMode(f->component), "fmi2ExitInitializationMode", t);
+    if (status == BL_OK) f->mode = HOST_STEPPING;
+    return status;
+}
+
+/* A step as a coupling wants it, with inputs from elsewhere that may have slopes. What an FMU makes of an input with a slope at
+   the end of a step is its own business, so values are set anew afterwards. */
+static int advance_coupled(bl_block *b, bl_fmu_host *f, double t, double dt) {
+    const double h = dt / (double)f->substeps;
+    const int32_t order = largest_order(b), before = f->slope_order; /* what was set before is set to zero */
+    int status = BL_OK;
+    for (int32_t k = 0; k < f->substeps && status == BL_OK; k++) {
+        const bl_fmu_part part = {(double)k * h, h, order > before ? order : before};
+        status = set_course(b, f, &f->direct, part, t + part.age);
+        if (status == BL_OK) status = set_course(b, f, &f->delayed, part, t + part.age);
+        if (status == BL_OK) status = step(f, t + part.age, h);
+    }
+    f->slope_order = order < f->slope_limit ? order : f->slope_limit;
+    forget_values(&f->direct);
+    forget_values(&f->delayed);
+    return status;
+}
+
 static int host_advance(bl_block *b, double t, double dt) {
     bl_fmu_host *f = b->foreign;
     if (!is_running(f)) return BL_ERROR_BLOCK;
-    int status = tune(b, f, t);
+    int status = host_settle(b, t);
+    if (status == BL_OK) status = tune(b, f, t);
+    if (status == BL_OK && (b->u != f->gathered || b->u1 || f->slope_order > 0)) return advance_coupled(b, f, t, dt);
     if (status == BL_OK) status = set_values(f, &f->direct, t); /* as a rule known since the outputs */
     if (status == BL_OK) status = set_values(f, &f->delayed, t);
-    if (status == BL_OK && f->mode == HOST_INITIALISING) {
-        status = judge(f, f->call.ExitInitializationMode(f->component), "fmi2ExitInitializationMode", t);
-        if (status == BL_OK) f->mode = HOST_STEPPING;
-    }
     const double h = dt / (double)f->substeps;
     for (int32_t k = 0; k < f->substeps && status == BL_OK; k++) status = step(f, t + (double)k * h, h);
     return status;
@@ -563,6 +725,7 @@ static void host_close(bl_block *b) {
 
 static int keep_state(bl_fmu_host *f, bl_fmu_slot *slot) {
     const int status = judge(f, f->call.GetFMUstate(f->component, &slot->state), "fmi2GetFMUstate", 0.0);
+    slot->slope_order = f->slope_order;
     if (status == BL_OK) slot->mode = f->mode;
     return status;
 }
@@ -571,6 +734,7 @@ static int put_back_state(bl_fmu_host *f, const bl_fmu_slot *slot) {
     const int status = judge(f, f->call.SetFMUstate(f->component, slot->state), "fmi2SetFMUstate", 0.0);
     if (status != BL_OK) return status;
     f->mode = slot->mode;
+    f->slope_order = slot->slope_order;
     forget_values(&f->direct);
     forget_values(&f->delayed);
     return BL_OK;
@@ -627,7 +791,7 @@ static int save_behind_ticket(bl_fmu_host *f, bl_fmu_state_head *head) {
     bl_fmu_slot *more = realloc(f->kept, (size_t)(f->kept_count + 1) * sizeof *more);
     if (!more) return BL_ERROR_MEMORY;
     f->kept = more;
-    f->kept[f->kept_count] = (bl_fmu_slot){NULL, HOST_NONE};
+    f->kept[f->kept_count] = (bl_fmu_slot){NULL, HOST_NONE, 0};
     head->owner = (uint64_t)(uintptr_t)f;
     head->ticket = f->kept_count++;
     return keep_state(f, &f->kept[head->ticket]);
@@ -688,10 +852,10 @@ const char *bl_fmu_messages(bl_engine *e, int32_t block) {
 }
 
 const bl_kernel bl_kernels_fmu[] = {
-    {.name = "fmu2", .check = host_check, .init = host_init, .output = host_output, .advance = host_advance,
-     .close = host_close, .explain = host_explain},
+    {.name = "fmu2", .check = host_check, .init = host_init, .output = host_output, .nudge = host_nudge,
+     .settle = host_settle, .advance = host_advance, .close = host_close, .explain = host_explain},
     {.name = "fmu2_rollback", .check = host_check_rollback, .init = host_init, .output = host_output,
-     .advance = host_advance, .save = host_save, .restore = host_restore, .close = host_close,
+     .nudge = host_nudge, .settle = host_settle, .advance = host_advance, .save = host_save, .restore = host_restore, .close = host_close,
      .explain = host_explain},
     {.name = 0},
 };

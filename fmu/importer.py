@@ -23,7 +23,7 @@ from .interface import (
     read_description,
 )
 
-_CAN_SAVE, _CAN_SERIALISE, _CAN_INTERPOLATE, _NEEDS_TOOL = 1, 2, 4, 8
+_CAN_SAVE, _CAN_SERIALISE, _CAN_INTERPOLATE, _NEEDS_TOOL, _GIVES_DERIVATIVES = 1, 2, 4, 8, 16
 _FAILURES = ("logStatusDiscard", "logStatusError", "logStatusFatal")  # names that FMI gives
 _BACKENDS = ("engine", "fmpy", "pyfmi")
 
@@ -183,6 +183,8 @@ class EngineFmu(NativeBlock, ForeignBlock):
         flags = description.model.coSimulation
         self.can_roll_back = bool(flags.canGetAndSetFMUstate)
         self.can_serialise = self.can_roll_back and bool(flags.canSerializeFMUstate)
+        # One that cannot interpolate follows them in as many steps as it takes.
+        self.takes_slopes = bool(flags.canInterpolateInputs) or options.substeps > 1
         if self.can_roll_back:
             self.kernel = "fmu2_rollback"  # type: ignore[misc]
         pairs = interface.feedthrough(description)
@@ -206,7 +208,8 @@ class EngineFmu(NativeBlock, ForeignBlock):
             _CAN_SAVE * self.can_roll_back
             + _CAN_SERIALISE * self.can_serialise
             + _CAN_INTERPOLATE * bool(flags.canInterpolateInputs)
-            + _NEEDS_TOOL * bool(flags.needsExecutionTool),
+            + _NEEDS_TOOL * bool(flags.needsExecutionTool)
+            + _GIVES_DERIVATIVES * bool(flags.providesDirectionalDerivative),
             self.options.substeps,
             sum(len(group.scalars) for group in self.interface.parameters),
             self.interface.tunable,

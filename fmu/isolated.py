@@ -55,6 +55,7 @@ class IsolatedFmu(AbstractCalledFmu):
             raise FmuError(f"a timeout must be positive seconds, got {timeout!r}.")
         flags = description.model.coSimulation
         self.can_roll_back = False  # states leave the process as bytes, not through slots
+        self.to_roll_back = "isolate=False" if flags.canGetAndSetFMUstate else ""
         self.can_serialise = bool(flags.canGetAndSetFMUstate and flags.canSerializeFMUstate)
         self.timeout, self.validate = timeout, validate
 

@@ -39,6 +39,8 @@ class FmpyFmu(AbstractCalledFmu):
             )
         states = flags is not None and flags.canGetAndSetFMUstate and flags.canSerializeFMUstate
         self.can_roll_back = False
+        if description.version == "2.0" and flags is not None and flags.canGetAndSetFMUstate:
+            self.to_roll_back = "backend='engine'"
         self.can_serialise = bool(states and description.version == "2.0")
 
     def open(self, instance: Instance, number: int) -> FmpySession:

@@ -125,6 +125,8 @@ BL_API int64_t bl_variables(const bl_engine *e, const bl_variable **variables);
 
 /* One operation of one block (BL_OP_INIT, BL_OP_OUTPUT or BL_OP_ADVANCE), for a host that runs a block by itself. */
 BL_API int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt);
+/* The inputs of a block, port by port, as it sees them now: in a coupling they are not those of the tick. */
+BL_API int bl_inputs(const bl_engine *e, int32_t block, double *values);
 
 /* A foreign FMU for a block of kernel fmu2: all that a plan does not hold. The strings are copied. */
 typedef struct {

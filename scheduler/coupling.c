@@ -117,7 +117,9 @@ static void set_inputs(const bl_coupling *c, int32_t position, int method, int o
         for (int32_t i = 0; i < signal->width; i++) {
             const int64_t k = signal->at + i;
             bl_course course;
-            if (is_there || iterated)
+            if (signal->last == BL_COUPLED_HELD)
+                course = (bl_course){c->start[k], 0.0, 0.0};
+            else if (is_there || iterated)
                 course = interpolate(c, k, order, is_there ? signal->now[i] : c->guess[k], dt, iterated);
             else
                 course = extrapolate(c, k, order);
@@ -159,14 +161,20 @@ static int advance_member(bl_engine *e, const bl_coupling *c, bl_member *m, int 
     if (!b) return advance_states(e, c, m, t, dt);
     const double *const *own = b->u;
     b->u = m->u;
-    if (m->slopes && order > 0) {
+    if (m->slopes && (order > 0 || e->follows)) {
         b->u1 = m->u1;
         b->u2 = m->u2;
     }
+    bl_follow_inputs(e, t);
     const int status = e->kernels[b->index]->advance(b, t, dt);
     b->u = own;
     b->u1 = b->u2 = NULL;
-    return status == BL_OK ? BL_OK : bl_fail(e, status, b->index, "the block failed to advance");
+    return status == BL_OK ? BL_OK : bl_fail_block(e, status, b, "the block failed to advance");
+}
+
+static int compute_signals(bl_engine *e, const bl_coupling *c, double t) {
+    bl_follow_inputs(e, t);
+    return bl_run_program(e, &c->program, t, false);
 }
 
 /* Steps. */
@@ -174,7 +182,7 @@ static int advance_member(bl_engine *e, const bl_coupling *c, bl_member *m, int 
 /* Each member once over the step; `again` from where it started. Leaves the signals as they are at t + dt. */
 static int sweep(bl_engine *e, bl_coupling *c, int method, int order, double t, double dt, bool again) {
     if (method != BL_JACOBI && !again) { /* what depends on no member, or on members of earlier couplings */
-        const int status = bl_run_program(e, &c->program, t + dt, false);
+        const int status = compute_signals(e, c, t + dt);
         if (status != BL_OK) return status;
     }
     for (int32_t j = 0; j < c->member_count; j++) {
@@ -183,7 +191,7 @@ static int sweep(bl_engine *e, bl_coupling *c, int method, int order, double t, 
         set_inputs(c, j, method, order, dt);
         status = advance_member(e, c, &c->members[j], order, t, dt);
         if (status == BL_OK && (method != BL_JACOBI || j + 1 == c->member_count))
-            status = bl_run_program(e, &c->program, t + dt, false);
+            status = compute_signals(e, c, t + dt);
         if (status != BL_OK) return status;
     }
     c->memory[BL_COUPLING_ITERATIONS] += 1.0;
@@ -501,9 +509,24 @@ static void finish_estimate(bl_coupling *c) {
     c->memory[BL_COUPLING_ESTIMATES] += 1.0;
 }
 
-void bl_coupling_start(bl_engine *e) {
-    if (e->coupling_count == 0) return;
+static int settle_members(bl_engine *e, const bl_coupling *c, double t) {
+    for (int32_t j = 0; j < c->member_count; j++) {
+        bl_block *b = c->members[j].block;
+        const bl_operation settle = b ? e->kernels[b->index]->settle : NULL;
+        const int status = settle ? settle(b, t) : BL_OK;
+        if (status != BL_OK) return bl_fail_block(e, status, b, "the block failed to start");
+    }
+    return BL_OK;
+}
+
+int bl_coupling_start(bl_engine *e, double t) {
+    if (e->coupling_count == 0) return BL_OK;
     memcpy(e->coupling_signals, e->signals, (size_t)e->layout.signals * sizeof(double));
+    for (int32_t n = 0; n < e->coupling_count; n++) {
+        const int status = bl_is_hit(e, e->couplings[n].rate) ? settle_members(e, &e->couplings[n], t) : BL_OK;
+        if (status != BL_OK) return status;
+    }
+    return BL_OK;
 }
 
 int bl_coupling_advance(bl_engine *e, double t, double h) {

@@ -29,13 +29,16 @@ STATES = -1
 """The node of the diagram's continuous states."""
 _TIME = -2
 """Marks a signal that changes with time alone."""
+_HELD = -2
+"""In place of the last member that a signal depends on: it keeps its value within a step."""
 _LARGEST_SEARCH = 6
 _LARGEST_UNKNOWNS = 512
 
 
 @dataclass(slots=True)
 class CoupledSignal:
-    """A signal that members read; `last` is the position of the last member it depends on."""
+    """A signal that members read; `last` is the position of the last member it depends on, -1 if
+    it is in another coupling, or `_HELD`."""
 
     source: Source
     width: int
@@ -264,9 +267,12 @@ class _Search:
             read[node] = []
             for port, source in self.inputs_of(node):
                 depends, calls = self.trace(source, group)
-                if depends:
+                if depends and self.ports.outputs[source.block][source.port].kind != "real":
+                    depends, calls = set(), set()  # what counts or switches is held within a step
                     read[node].append((port, source, depends, calls))
-                graph.add_edges_from((other, node) for other in depends if other != _TIME)
+                elif depends:
+                    read[node].append((port, source, depends, calls))
+                    graph.add_edges_from((other, node) for other in depends if other != _TIME)
         bonded = {bond_block for bond in self.flat.bonds for bond_block in (bond[1][0], bond[2][0])}
         condensed = nx.condensation(graph)
         members = condensed.nodes.data("members")
@@ -274,7 +280,7 @@ class _Search:
         for n in nx.lexicographical_topological_sort(condensed, key=lambda c: min(members[c])):
             inside = sorted(members[n], key=lambda node: (node == STATES, node))
             how = self._setting(inside, default, chosen, problems)
-            reads = any(read[node] for node in inside)
+            reads = any(depends for node in inside for _, _, depends, _ in read[node])
             plain = (how.method == "jacobi" and how.hold == 0) or not reads
             if plain and not estimate and not bonded & set(inside):
                 continue
@@ -322,7 +328,7 @@ class _Search:
                 if source not in numbers:
                     numbers[source] = len(numbers)
                     width = self.ports.outputs[source.block][source.port].width or 1
-                    last = max((position.get(other, -1) for other in depends), default=-1)
+                    last = max((position.get(other, -1) for other in depends), default=_HELD)
                     component.signals.append(CoupledSignal(source, width, last))
                     component.calls |= calls
                 member.inputs.append((port, numbers[source]))
@@ -332,10 +338,16 @@ class _Search:
         self, component: Component, explicit: bool, estimate: bool, problems: list[str]
     ) -> None:
         how = component.how
-        stuck = ", ".join(
-            f"`{self.name(member.node)}`"
+        blocks = {
+            self.name(member.node): self.flat.blocks[member.node].block
             for member in component.members
-            if member.node != STATES and not self.flat.blocks[member.node].block.can_roll_back
+            if member.node != STATES
+        }
+        stuck = ", ".join(f"`{n}`" for n, block in blocks.items() if not block.can_roll_back)
+        advice = "".join(
+            f" Or give `{n}` {block.to_roll_back}."
+            for n, block in blocks.items()
+            if block.to_roll_back
         )
         if estimate and stuck:
             problems.append(
@@ -347,12 +359,12 @@ class _Search:
         if stuck and explicit:
             problems.append(
                 f"{stuck} cannot go back to the start of a step, so the coupling cannot be "
-                f"iterated. Say couple(…, method='gauss-seidel')."
+                f"iterated. Say couple(…, method='gauss-seidel').{advice}"
             )
         elif stuck:
             warnings.warn(
                 f"{stuck} cannot go back to the start of a step: coupled by gauss-seidel instead "
-                f"of {how.method}.",
+                f"of {how.method}.{advice}",
                 CouplingWarning,
                 stacklevel=8,
             )

@@ -157,8 +157,7 @@ int bl_evaluate_held(bl_engine *e, double t) {
     return all_finite(e->signals, e->layout.signals) ? BL_OK : fail_not_finite(e, t);
 }
 
-/* Sets the inputs that have derivatives to their values at t. */
-static void follow_inputs(bl_engine *e, double t) {
+void bl_follow_inputs(bl_engine *e, double t) {
     if (!e->follows) return;
     const int64_t n = e->input_count;
     const double *first = e->slopes + BL_SLOPE_FIRST * n, *second = e->slopes + BL_SLOPE_SECOND * n, age = t - e->follows_since;
@@ -171,7 +170,7 @@ static void follow_inputs(bl_engine *e, double t) {
 }
 
 int bl_evaluate_minor(bl_engine *e, double t) {
-    follow_inputs(e, t);
+    bl_follow_inputs(e, t);
     if (e->followed) bl_coupling_follow(e, t);
     return bl_run_program(e, &e->minor, t, true);
 }
@@ -246,7 +245,7 @@ int bl_advance_states(bl_engine *e, double t, double h, double end) {
     const int64_t tick = e->tick;
     const double offset = e->offset;
     set_clock(e, tick, end);
-    follow_inputs(e, bl_time(e));
+    bl_follow_inputs(e, bl_time(e));
     status = project_blocks(e, bl_time(e));
     if (status == BL_OK && !all_finite(e->x, e->layout.states)) status = fail_not_finite(e, t);
     e->tick = tick;
@@ -268,13 +267,13 @@ int bl_commit_part(bl_engine *e, double end) {
     for (int32_t k = 0; k < e->loop_count; k++)
         for (int32_t i = 0; i < e->loops[k].tear_count; i++)
             e->loops[k].start[i] = e->values[e->loops[k].tears[i]];
-    bl_coupling_start(e);
-    status = advance_blocks(e, t, h);
+    status = bl_coupling_start(e, t);
+    if (status == BL_OK) status = advance_blocks(e, t, h);
     if (status == BL_OK && !e->states_are_coupled) status = bl_advance_states(e, t, h, end);
     if (status == BL_OK) status = bl_coupling_advance(e, t, h);
     if (status != BL_OK) return status;
     set_clock(e, e->tick, end);
-    follow_inputs(e, bl_time(e));
+    bl_follow_inputs(e, bl_time(e));
     return BL_OK;
 }
 
@@ -411,6 +410,14 @@ int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt) 
     else if (op == BL_OP_ADVANCE && kernel->advance) status = kernel->advance(b, t, dt);
     else return bl_fail(e, BL_ERROR_ARGUMENT, -1, "block %d has no operation %d to call", (int)block, (int)op);
     return status == BL_OK ? BL_OK : bl_fail(e, status, block, "the block failed");
+}
+
+int bl_inputs(const bl_engine *e, int32_t block, double *values) {
+    if (block < 0 || block >= e->block_count) return BL_ERROR_ARGUMENT;
+    const bl_block *b = &e->blocks[block];
+    for (int32_t k = 0; k < b->u_count; values += b->u_width[k], k++)
+        memcpy(values, b->u[k], (size_t)b->u_width[k] * sizeof(double));
+    return BL_OK;
 }
 
 void bl_set_host(bl_engine *e, bl_host_call call) { e->host = call; }

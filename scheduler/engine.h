@@ -72,11 +72,12 @@ typedef struct {
 /* Blocks with steps of their own that exchange signals, advanced together: see coupling.c. */
 enum { BL_JACOBI, BL_GAUSS_SEIDEL, BL_FIXED_POINT, BL_NEWTON, BL_COUPLING_METHODS };
 
-/* A signal that members read and that changes within a step. */
+/* A signal that members read and that changes within a step, unless it is a count or a switch: then it is held. */
+enum { BL_COUPLED_HELD = -2 };
 typedef struct {
     const double *now; /* width values among the engine's signals */
     int32_t width;
-    int32_t last;      /* position of the last member that it depends on; -1: of none */
+    int32_t last;      /* position of the last member that it depends on; -1: of none; or BL_COUPLED_HELD */
     int32_t at;        /* its first element in arrays over all signals of the coupling */
     int32_t unknown;   /* its first element among the unknowns; -1: it is known when it is first read */
 } bl_coupled_signal;
@@ -215,6 +216,8 @@ bool bl_is_hit(const bl_engine *e, int32_t rate);
 int bl_advance_states(bl_engine *e, double t, double h, double end);
 /* A time counted from the tick; the next tick is found exactly. */
 double bl_after_tick(const bl_engine *e, double time);
+/* Sets the inputs that have derivatives to their values at t. */
+void bl_follow_inputs(bl_engine *e, double t);
 int bl_evaluate_minor(bl_engine *e, double t);
 int bl_evaluate_derivatives(bl_engine *e, double t);
 /* Outputs at t as they are within a tick, where discrete ones hold; leaves outputs to be evaluated again. */
@@ -226,8 +229,8 @@ int bl_fail_block(bl_engine *e, int status, const bl_block *b, const char *what)
 int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor);
 int64_t bl_loop_scratch_size(int32_t tears);
 /* coupling.c */
-/* Keeps the signals of the tick, before anything advances. */
-void bl_coupling_start(bl_engine *e);
+/* Keeps the signals of the tick at t, before anything advances. */
+int bl_coupling_start(bl_engine *e, double t);
 /* Advances the members of all couplings that are due from t on, by h, or by their period if that is longer. */
 int bl_coupling_advance(bl_engine *e, double t, double h);
 /* Sets the inputs of the continuous states to what they are at t. */

@@ -79,6 +79,7 @@ def library() -> ctypes.CDLL:
         "bl_run": (c_int, [engine, c_int64, POINTER(Record), POINTER(c_int64)]),
         "bl_run_to": (c_int, [engine, c_double]),
         "bl_call_block": (c_int, [engine, c_int32, c_int32, c_double, c_double]),
+        "bl_inputs": (c_int, [engine, c_int32, POINTER(c_double)]),
         "bl_outputs": (c_int, [engine]),
         "bl_derivatives": (c_int, [engine, POINTER(c_double)]),
         "bl_record_now": (c_int, [engine, POINTER(Record)]),

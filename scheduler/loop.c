@@ -1,5 +1,6 @@
 /* Algebraic loops: find v with g(v) = v, where g is one pass over the loop's calls, by Newton's method
- * with a finite-difference Jacobian and step halving, from the last committed solution. */
+ * with step halving, from the last committed solution. The Jacobian is by differences, through blocks that know
+ * their derivatives by these. */
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ int64_t bl_loop_scratch_size(int32_t tears) {
     return n * n + 6 * n;
 }
 
-static int run_body(bl_engine *e, const bl_loop *loop, double t, bool minor) {
+static int run_body(bl_engine *e, const bl_loop *loop, double t, bool minor, bool nudged) {
     for (int64_t s = 0; s < loop->body.segment_count; s++) {
         const bl_segment *segment = &loop->body.segments[s];
         const bool due = minor ? segment->rate == BL_RATE_CONTINUOUS
@@ -22,18 +23,20 @@ static int run_body(bl_engine *e, const bl_loop *loop, double t, bool minor) {
         if (!due || !bl_active(e, segment->guard)) continue;
         for (int64_t c = segment->first; c < segment->first + segment->count; c++) {
             const bl_call *call = &loop->body.calls[c];
-            const int status = call->run(call->block, t);
+            const bl_operation nudge = nudged ? e->kernels[call->block->index]->nudge : NULL;
+            const int status = nudge ? nudge(call->block, t) : call->run(call->block, t);
             if (status != BL_OK) return bl_fail_block(e, status, call->block, "the block failed");
         }
     }
     return BL_OK;
 }
 
-/* residual = g(v) - v, leaving g(v) in the tear slots; *size = its largest entry relative to v. */
-static int evaluate(bl_engine *e, const bl_loop *loop, double t, bool minor, const double *v,
+/* residual = g(v) - v, leaving g(v) in the tear slots; *size = its largest entry relative to v. `nudged`: v differs so little from
+   what was evaluated last that first order will do. */
+static int evaluate(bl_engine *e, const bl_loop *loop, double t, bool minor, bool nudged, const double *v,
                     double *residual, double *size) {
     for (int32_t i = 0; i < loop->tear_count; i++) e->values[loop->tears[i]] = v[i];
-    const int status = run_body(e, loop, t, minor);
+    const int status = run_body(e, loop, t, minor, nudged);
     *size = 0.0;
     for (int32_t i = 0; i < loop->tear_count; i++) {
         residual[i] = e->values[loop->tears[i]] - v[i];
@@ -50,7 +53,7 @@ int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor) {
     double size = 0.0;
 
     for (int64_t i = 0; i < n; i++) v[i] = minor ? e->values[loop->tears[i]] : loop->start[i];
-    int status = evaluate(e, loop, t, minor, v, residual, &size);
+    int status = evaluate(e, loop, t, minor, false, v, residual, &size);
     if (status != BL_OK) return status;
     for (int iteration = 0; !(size <= GOAL); iteration++) {
         if (iteration == LOOP_ITERATIONS || isnan(size)) break;
@@ -59,7 +62,7 @@ int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor) {
             double ignored = 0.0;
             v[j] = kept + nudge;
             const double nudged = v[j] - kept;
-            status = evaluate(e, loop, t, minor, v, trial_residual, &ignored);
+            status = evaluate(e, loop, t, minor, true, v, trial_residual, &ignored);
             if (status != BL_OK) return status;
             v[j] = kept;
             for (int64_t i = 0; i < n; i++)
@@ -73,7 +76,7 @@ int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor) {
         int halving = 0;
         for (; halving < LARGEST_HALVINGS; halving++, fraction *= 0.5) {
             for (int64_t i = 0; i < n; i++) trial[i] = v[i] + fraction * step[i];
-            status = evaluate(e, loop, t, minor, trial, trial_residual, &trial_size);
+            status = evaluate(e, loop, t, minor, false, trial, trial_residual, &trial_size);
             if (status != BL_OK) return status;
             if (trial_size < size) break;
         }
@@ -86,5 +89,5 @@ int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor) {
         return bl_fail(e, BL_ERROR_LOOP, -2 - (int32_t)(loop - e->loops),
                        "the residual of the algebraic loop stays at %.3g", size);
     /* The signals that consumers see are those computed from v. */
-    return evaluate(e, loop, t, minor, v, residual, &size);
+    return evaluate(e, loop, t, minor, false, v, residual, &size);
 }

@@ -2,8 +2,8 @@
 
 The graph is at port level: an edge leads from an output to every output that depends on it at once.
 A block that has several outputs and stands in what looks like a loop between blocks, but is none
-between ports, is simply called more than once: outputs are pure. What remains are true algebraic
-loops.
+between ports, is simply called more than once: outputs are pure. So is one with an output that
+leads back to another of its own. What remains are true algebraic loops.
 """
 
 from __future__ import annotations
@@ -126,14 +126,16 @@ def _untangle(
                     ports.add_edge((-1, guard_number), (number, output))
     condensed = nx.condensation(ports)
     members = condensed.nodes.data("members")
+    called: list[Node] = []  # the outputs that the last call is for
     for n in nx.lexicographical_topological_sort(condensed, key=lambda c: min(members[c])):
         nodes: set[Node] = members[n]
         first = min(nodes)
         if len(nodes) == 1 and not ports.has_edge(first, first):
-            entry = ("guard", first[1]) if first[0] < 0 else ("call", first[0])
-            if not order.entries or order.entries[-1] != entry:
+            if _needs_a_call(ports, called, first):
+                entry = ("guard", first[1]) if first[0] < 0 else ("call", first[0])
                 order.entries.append(entry)
             continue
+        called.clear()
         guards = [node[1] for node in nodes if node[0] < 0]
         if guards:
             path = flat.guards[guards[0]].path
@@ -145,6 +147,16 @@ def _untangle(
             continue
         order.entries.append(("loop", len(order.loops)))
         order.loops.append(_cut(ports.subgraph(nodes).copy(), widths))
+
+
+def _needs_a_call(graph: Any, called: list[Node], node: Node) -> bool:
+    """Return whether the last call does not make this output too, and note what it makes."""
+    same = bool(called) and called[0][0] == node[0] >= 0
+    if same and not any(graph.has_edge(before, node) for before in called):
+        called.append(node)
+        return False
+    called[:] = [node]
+    return True
 
 
 def _cut(knot: Any, widths: list[list[int]]) -> Loop:
@@ -178,10 +190,12 @@ def _cut(knot: Any, widths: list[list[int]]) -> Loop:
         calls.add_node(node if node[0] not in torn else (node[0], -1))
     for a, b in remaining.edges:
         calls.add_edge(a, b if b[0] not in torn else (b[0], -1))
-    body: list[int] = []
-    for node in nx.lexicographical_topological_sort(calls):
-        if not body or body[-1] != node[0]:
-            body.append(node[0])
+    called: list[Node] = []
+    body = [
+        node[0]
+        for node in nx.lexicographical_topological_sort(calls)
+        if _needs_a_call(calls, called, node)
+    ]
     return Loop(body, sorted(tears), cycle)
 
 

@@ -539,7 +539,7 @@ static int load_coupled_signals(bl_loader *l, bl_coupling *c, const int32_t *rec
         REQUIRE(record[COUPLED_WIDTH] >= 1 && record[COUPLED_SLOT] >= e->layout.parameters &&
                     fits(record[COUPLED_SLOT], record[COUPLED_WIDTH], e->layout.parameters + e->layout.signals),
                 "a coupled signal is outside the signals");
-        REQUIRE(record[COUPLED_LAST] >= -1 && record[COUPLED_LAST] < c->member_count, "a coupled signal depends on no member");
+        REQUIRE(record[COUPLED_LAST] >= BL_COUPLED_HELD && record[COUPLED_LAST] < c->member_count, "a coupled signal depends on no member");
         signal->now = e->values + record[COUPLED_SLOT];
         signal->width = record[COUPLED_WIDTH];
         signal->last = record[COUPLED_LAST];
@@ -552,12 +552,12 @@ static int load_coupled_signals(bl_loader *l, bl_coupling *c, const int32_t *rec
     return BL_OK;
 }
 
-/* The inputs of a member that change within a step; the others keep their own pointers, and zeros for slopes. */
+/* The inputs of a member that change within a step; the others keep their own pointers, and get slopes in link_slopes. */
 static int load_member_inputs(bl_loader *l, bl_coupling_tables *tables, bl_coupling *c, int32_t position, const int32_t *records) {
     bl_member *m = &c->members[position];
     const bl_block *b = m->block;
-    int64_t widest = 0, elements = 0;
-    double *zeros = NULL, *course = NULL;
+    int64_t elements = 0;
+    double *course = NULL;
     TRY(allocate(l, m->port_count, sizeof(bl_coupled_port), &m->ports));
     for (int32_t n = 0; n < m->port_count; n++) {
         const int32_t port = records[n * INPUT_FIELDS + INPUT_PORT], signal = records[n * INPUT_FIELDS + INPUT_SIGNAL];
@@ -588,18 +588,8 @@ static int load_member_inputs(bl_loader *l, bl_coupling_tables *tables, bl_coupl
     TRY(allocate(l, b->u_count, sizeof(double *), &m->u));
     TRY(allocate(l, b->u_count, sizeof(double *), &m->u1));
     TRY(allocate(l, b->u_count, sizeof(double *), &m->u2));
-    for (int32_t k = 0; k < b->u_count; k++)
-        if (b->u_width[k] > widest) widest = b->u_width[k];
-    TRY(take_room(l, tables, widest, &zeros));
-    for (int32_t k = 0; k < b->u_count; k++) {
-        m->u[k] = b->u[k];
-        m->u1[k] = m->u2[k] = zeros;
-    }
-    for (int32_t n = 0; n < m->port_count; n++) {
-        m->u[m->ports[n].port] = m->ports[n].value;
-        m->u1[m->ports[n].port] = m->ports[n].first;
-        m->u2[m->ports[n].port] = m->ports[n].second;
-    }
+    for (int32_t k = 0; k < b->u_count; k++) m->u[k] = b->u[k];
+    for (int32_t n = 0; n < m->port_count; n++) m->u[m->ports[n].port] = m->ports[n].value;
     return BL_OK;
 }
 
@@ -789,45 +779,67 @@ static int load_variables(bl_loader *l) {
 
 /* What blocks with an own step see of their inputs: derivatives, which are zero unless a real input feeds the port directly, and
    whether a discrete block does, so that its value is that of the last tick. */
+typedef struct {
+    int64_t *input_at; /* of each value, 1 + the number of the real input that it is; -1 if a discrete block makes it */
+    const double *zeros;
+    unsigned char *held;
+} bl_slope_tables;
+
+static void link_block(const bl_engine *e, bl_slope_tables *tables, bl_block *b, const double **u1, const double **u2) {
+    b->u_held = tables->held;
+    for (int32_t k = 0; k < b->u_count; k++) {
+        const int64_t slot = b->u[k] - e->values, first = tables->input_at[slot];
+        bool is_input = first > 0;
+        *tables->held++ = first < 0;
+        for (int32_t i = 1; i < b->u_width[k] && is_input; i++) is_input = tables->input_at[slot + i] == first + i;
+        u1[k] = is_input ? e->slopes + BL_SLOPE_NOW * e->input_count + first - 1 : tables->zeros;
+        u2[k] = is_input ? e->slopes + BL_SLOPE_SECOND * e->input_count + first - 1 : tables->zeros;
+    }
+}
+
+/* Inputs that come from other members have slopes of their own. */
+static void link_member(const bl_engine *e, bl_slope_tables *tables, bl_member *m) {
+    if (!m->block) return;
+    link_block(e, tables, m->block, m->u1, m->u2);
+    for (int32_t n = 0; n < m->port_count; n++) {
+        m->u1[m->ports[n].port] = m->ports[n].first;
+        m->u2[m->ports[n].port] = m->ports[n].second;
+    }
+}
+
 static int link_slopes(bl_loader *l) {
     bl_engine *e = l->e;
     const int64_t calls = e->advances.call_count;
-    int64_t ports = 0, widest = 0;
-    for (int64_t c = 0; c < calls; c++) {
-        const bl_block *b = e->advances.calls[c].block;
-        ports += b->u_count;
-        for (int32_t k = 0; k < b->u_count; k++) widest = b->u_width[k] > widest ? b->u_width[k] : widest;
+    int64_t ports = 0, own_ports = 0, widest = 0;
+    for (int32_t b = 0; b < e->block_count; b++) {
+        if (!e->kernels[b]->advance) continue;
+        ports += e->blocks[b].u_count;
+        for (int32_t k = 0; k < e->blocks[b].u_count; k++)
+            widest = e->blocks[b].u_width[k] > widest ? e->blocks[b].u_width[k] : widest;
     }
-    if (calls == 0) return BL_OK;
-    const double **pointers = NULL, *zeros = NULL;
-    int64_t *input_at = NULL; /* of each value, 1 + the number of the real input that it is; -1 if a discrete block makes it */
-    unsigned char *held = NULL;
+    for (int64_t c = 0; c < calls; c++) own_ports += e->advances.calls[c].block->u_count;
+    if (calls == 0 && e->coupling_count == 0) return BL_OK;
+    const double **pointers = NULL;
+    bl_slope_tables tables = {NULL, NULL, NULL};
     TRY(allocate(l, 2 * calls, sizeof(double **), &e->input_slopes));
-    TRY(allocate(l, 2 * ports, sizeof(double *), &pointers));
-    TRY(allocate(l, widest, sizeof(double), &zeros));
-    TRY(allocate(l, ports, 1, &held));
-    TRY(allocate(l, e->layout.total, sizeof(int64_t), &input_at));
-    for (int64_t i = 0; i < e->input_count; i++) input_at[e->input_slots[i]] = i + 1;
+    TRY(allocate(l, 2 * own_ports, sizeof(double *), &pointers));
+    TRY(allocate(l, widest, sizeof(double), &tables.zeros));
+    TRY(allocate(l, ports, 1, &tables.held));
+    TRY(allocate(l, e->layout.total, sizeof(int64_t), &tables.input_at));
+    for (int64_t i = 0; i < e->input_count; i++) tables.input_at[e->input_slots[i]] = i + 1;
     for (int32_t b = 0; b < e->block_count; b++)
         for (int32_t k = 0; k < e->blocks[b].y_count; k++)
-            if (e->block_rate[b] >= 2 && e->block_rate[b] != e->own_rate) input_at[e->blocks[b].y[k] - e->values] = -1;
+            if (e->block_rate[b] >= 2 && e->block_rate[b] != e->own_rate) tables.input_at[e->blocks[b].y[k] - e->values] = -1;
     for (int64_t c = 0; c < calls; c++) {
         bl_block *b = e->advances.calls[c].block;
         const double **u1 = pointers, **u2 = u1 + b->u_count;
-        b->u_held = held;
-        held += b->u_count;
         pointers += 2 * (int64_t)b->u_count;
-        for (int32_t k = 0; k < b->u_count; k++) {
-            const int64_t slot = b->u[k] - e->values, first = input_at[slot];
-            bool is_input = first > 0;
-            held[k - b->u_count] = first < 0;
-            for (int32_t i = 1; i < b->u_width[k] && is_input; i++) is_input = input_at[slot + i] == first + i;
-            u1[k] = is_input ? e->slopes + BL_SLOPE_NOW * e->input_count + first - 1 : zeros;
-            u2[k] = is_input ? e->slopes + BL_SLOPE_SECOND * e->input_count + first - 1 : zeros;
-        }
+        link_block(e, &tables, b, u1, u2);
         e->input_slopes[2 * c] = u1;
         e->input_slopes[2 * c + 1] = u2;
     }
+    for (int32_t n = 0; n < e->coupling_count; n++)
+        for (int32_t j = 0; j < e->couplings[n].member_count; j++) link_member(e, &tables, &e->couplings[n].members[j]);
     return BL_OK;
 }
 

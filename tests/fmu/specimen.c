@@ -9,7 +9,7 @@
 #define API __attribute__((visibility("default")))
 
 enum { OK, WARNING, DISCARD, ERROR, FATAL, PENDING };
-enum { U, Y, N, M, B, C, X, K, TROUBLE, AT, DIARY, W0, W1, S, VARIABLES };
+enum { U, Y, N, M, B, C, X, K, TROUBLE, AT, DIARY, W0, W1, S, Q, VARIABLES };
 enum { NONE, GIVE_ERROR, GIVE_DISCARD, TERMINATED, GIVE_FATAL, SEGFAULT, HANG, EXIT, ABORT, CHATTER, GET_ERROR,
        GIVE_PENDING };
 
@@ -22,7 +22,7 @@ typedef struct {
 } callbacks;
 
 typedef struct {
-    double u, x, k, at, w[2], s, t;
+    double u, x, k, at, w[2], w1[2], w2[2], s, q, t;
     int n, b, trouble, ended, mode; /* mode: 1 in initialisation mode, 2 in step mode */
 } values;
 
@@ -114,6 +114,7 @@ API int fmi2GetReal(void *c, const unsigned *r, size_t count, double *value) {
             case AT: value[k] = v->at; break;
             case W0: case W1: value[k] = v->w[r[k] - W0]; break;
             case S: value[k] = v->s; break;
+            case Q: value[k] = v->q; break;
             default: return ERROR;
         }
     return OK;
@@ -210,7 +211,10 @@ API int fmi2DoStep(void *c, double t, double h, int no_return) {
         if (status != OK) return status;
     }
     i->v.x += h * (i->v.u - i->v.x);
-    i->v.s += h * (i->v.w[0] + 10.0 * i->v.w[1]);
+    /* s' = w0 + 10 w1, q' = s + n - 3, exactly, for inputs that are polynomials */
+    const double w = i->v.w[0] + 10.0 * i->v.w[1], w1 = i->v.w1[0] + 10.0 * i->v.w1[1], w2 = i->v.w2[0] + 10.0 * i->v.w2[1];
+    i->v.q += h * (i->v.s + i->v.n - 3 + h / 2.0 * (w + h / 3.0 * (w1 + h / 4.0 * w2)));
+    i->v.s += h * (w + h / 2.0 * (w1 + h / 3.0 * w2));
     i->v.t = t + h;
     return OK;
 }
@@ -219,12 +223,43 @@ API int fmi2GetBooleanStatus(void *c, int kind, int *value) {
     return kind == 3 ? OK : DISCARD;
 }
 
+/* How many derivatives it takes, and what it says to more. */
+#ifndef LARGEST_ORDER
+#define LARGEST_ORDER 2
+#endif
+#ifndef REFUSAL
+#define REFUSAL DISCARD
+#endif
+API int fmi2SetRealInputDerivatives(void *c, const unsigned *r, size_t count, const int *order, const double *value) {
+    values *v = &((instance *)c)->v;
+    for (size_t k = 0; k < count; k++) {
+        if (order[k] < 1 || order[k] > LARGEST_ORDER) return REFUSAL;
+        if (r[k] == W0 || r[k] == W1) (order[k] == 1 ? v->w1 : v->w2)[r[k] - W0] = value[k];
+    }
+    return OK;
+}
+
+/* Of y = k u + x and of s. */
+API int fmi2GetDirectionalDerivative(void *c, const unsigned *r, size_t count, const unsigned *known, size_t known_count,
+                                     const double *seed, double *value) {
+    const values *v = &((instance *)c)->v;
+    note(c, "derivative");
+#ifdef WITHOUT_DERIVATIVES
+    return DISCARD;
+#endif
+    for (size_t k = 0; k < count; k++) {
+        value[k] = 0.0;
+        for (size_t i = 0; i < known_count; i++)
+            if (r[k] == Y && known[i] == U) value[k] += v->k * seed[i];
+    }
+    return OK;
+}
+
 /* FMPy wants every function to be there; these are never called. */
 #define UNUSED(name) \
     API int name(void *c) { return (void)c, ERROR; }
 UNUSED(fmi2CancelStep) UNUSED(fmi2GetStatus) UNUSED(fmi2GetRealStatus) UNUSED(fmi2GetIntegerStatus)
-UNUSED(fmi2GetStringStatus) UNUSED(fmi2SetRealInputDerivatives) UNUSED(fmi2GetRealOutputDerivatives)
-UNUSED(fmi2GetDirectionalDerivative)
+UNUSED(fmi2GetStringStatus) UNUSED(fmi2GetRealOutputDerivatives)
 
 #ifndef WITHOUT_STATES
 API int fmi2GetFMUstate(void *c, void **state) {

@@ -50,10 +50,12 @@ VARIABLES = """
 <ScalarVariable name="w[0]" valueReference="11" causality="input"><Real start="0"/></ScalarVariable>
 <ScalarVariable name="w[1]" valueReference="12" causality="input"><Real start="0"/></ScalarVariable>
 <ScalarVariable name="s" valueReference="13" causality="output"><Real/></ScalarVariable>
+<ScalarVariable name="q" valueReference="14" causality="output"><Real/></ScalarVariable>
 """
 STRUCTURE = """
 <Unknown index="2" dependencies="1"/><Unknown index="4" dependencies="3"/>
 <Unknown index="6" dependencies="5"/><Unknown index="14" dependencies=""/>
+<Unknown index="15" dependencies=""/>
 """
 STATES = 'canGetAndSetFMUstate="true" canSerializeFMUstate="true"'
 

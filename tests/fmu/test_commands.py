@@ -35,7 +35,7 @@ def test_info_shows_the_interface(specimen, capsys, monkeypatch):
         "inputs (5)",
         "w[1]",
         "drives x",
-        "outputs (4)",
+        "outputs (5)",
         "parameters (4)",
         "1e300",
     ):
@@ -74,7 +74,7 @@ def test_simulate_plays_inputs_and_writes_outputs(specimen, tmp_path, capsys):
     assert columns["specimen.s"] == pytest.approx(t, abs=1e-14)
     assert np.array_equal(columns["specimen.c"], (t > 0.0499).astype(float))
     assert plot.stat().st_size > 1000
-    assert "4 signals, 11 times" in capsys.readouterr().out
+    assert "5 signals, 11 times" in capsys.readouterr().out
 
 
 def test_simulate_takes_times_from_the_fmu_and_records_what_is_named(tmp_path, capsys):

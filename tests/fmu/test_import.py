@@ -435,7 +435,7 @@ def test_inputs_are_set_again_after_a_state_was_put_back(specimen):
 def test_an_output_that_lists_no_dependencies_depends_on_every_input(tmp_path):
     xml = description().replace('<Unknown index="2" dependencies="1"/>', '<Unknown index="2"/>')
     path = make_specimen(tmp_path / "s.fmu", xml=xml)
-    assert Fmu(path).feedthrough == ((0, 1, 2, 3), (1,), (2,), ())
+    assert Fmu(path).feedthrough == ((0, 1, 2, 3), (1,), (2,), (), ())
 
 
 def test_a_state_that_cannot_be_serialised_is_good_for_its_run_only(tmp_path):

@@ -121,8 +121,9 @@ class Hdf5Columns(AbstractColumns):
 
 
 def dataset_name(path: str) -> str:
-    """Return where a signal is in the file; a slash would make a group of its own."""
-    return "signals/" + path.replace("%", "%25").replace("/", "%2F")
+    """Return where a signal is in the file: a slash would make a group, a lone dot is one."""
+    name = path.replace("%", "%25").replace("/", "%2F")
+    return "signals/" + ("%2E" if name == "." else name)
 
 
 def open_result_file(path: Path) -> h5py.File:

@@ -10,7 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -186,6 +186,7 @@ class TestHdf5:
         arrays(np.float64, st.tuples(st.integers(0, 5), st.integers(1, 3))),
         st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8),
     )
+    @example(np.zeros((2, 1)), ".")
     def test_any_numbers_and_names(
         self, tmp_path_factory: pytest.TempPathFactory, values: np.ndarray, name: str
     ) -> None:

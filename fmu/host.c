@@ -701,8 +701,7 @@ static int advance_coupled(bl_block *b, bl_fmu_host *f, double t, double dt) {
 static int host_advance(bl_block *b, double t, double dt) {
     bl_fmu_host *f = b->foreign;
     if (!is_running(f)) return BL_ERROR_BLOCK;
-    int status = host_settle(b, t);
-    if (status == BL_OK) status = tune(b, f, t);
+    int status = host_settle(b, t); /* parameters have been tuned with the outputs of the tick */
     if (status == BL_OK && (b->u != f->gathered || b->u1 || f->slope_order > 0)) return advance_coupled(b, f, t, dt);
     if (status == BL_OK) status = set_values(f, &f->direct, t); /* as a rule known since the outputs */
     if (status == BL_OK) status = set_values(f, &f->delayed, t);

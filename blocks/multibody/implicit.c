@@ -77,7 +77,7 @@ static void implicit_efforts(mb_view *m, double t, const double *q, const double
 static void implicit_tangents(mb_view *m, double t, const double *q, double *v, const double *acceleration) {
     const mb_implicit *s = &m->implicit;
     const int32_t n = m->nv;
-    const double size = 1e-7;
+    const double size = mb_difference(m);
     double *base = m->residual, *moved = m->step, *q_moved = s->q_moved, *direction = s->direction;
     implicit_pose(m, t, q);
     implicit_efforts(m, t, q, v, acceleration, base);

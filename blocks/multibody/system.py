@@ -15,7 +15,7 @@ from ...errors import DiagramError, name_list
 from ..ports import Parameter, parameter
 from .bodies import Body, read_inertia, read_mass
 from .force_methods import ForceMethods
-from .forces import Bushing, Spring
+from .forces import Bearing, Bushing, Spring
 from .joint_methods import JointMethods
 from .reading import read_number, read_rotation, teach_keywords
 from .rotations import Array, freeze
@@ -458,7 +458,7 @@ class System(JointMethods, ForceMethods):
             end.body.name for joint in self.joints for end in (joint.first, joint.second)
         )
         for element in self.elements:
-            if isinstance(element, Spring | Bushing):
+            if isinstance(element, Spring | Bushing | Bearing):
                 graph.add_edge(element.first.body.name, element.second.body.name)
         free = {body.name for body in self.bodies if body.free}
         for names in nx.connected_components(graph):
@@ -466,7 +466,7 @@ class System(JointMethods, ForceMethods):
                 ordered = [body.name for body in self.bodies if body.name in names]
                 problems.append(
                     f"nothing ties {name_list(f'`{name}`' for name in ordered)} to the ground: add "
-                    f"a joint, a spring or a bushing, or say free=True for a body that flies."
+                    f"a joint, spring, bushing or bearing, or say free=True for a body that flies."
                 )
         for body in self.bodies:
             if body.mass == 0 and jointed[body.name] < 2:

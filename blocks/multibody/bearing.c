@@ -128,6 +128,18 @@ void mb_bearing_show(const mb_film *film, int32_t what, double *y) {
     }
 }
 
+double mb_thinnest_film(const mb_view *m, double t) {
+    double least = INFINITY, R[9], P[3];
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
+        const bl_film_bearing b = mb_bearing_read(m, force);
+        const bl_film_motion at = film_see(m, force, t, b.length, R, P);
+        for (int k = 0; k < 2; k++) least = fmin(least, 1.0 - hypot(at.x[k], at.y[k]) / b.clearance);
+    }
+    return least;
+}
+
 double mb_difference(const mb_view *m) {
     double size = 1e-7;
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .pose import Assembly
     from .report import MechanismReport
 
+_NEARLY_ALONG = 0.995
+"""Cosine of 0.1 rad, far more than a journal can tilt in its bush."""
+
 
 class System(JointMethods, ForceMethods):
     """A mechanism: rigid bodies that joints tie together and forces move.
@@ -460,6 +463,14 @@ class System(JointMethods, ForceMethods):
         for element in self.elements:
             if isinstance(element, Spring | Bushing | Bearing):
                 graph.add_edge(element.first.body.name, element.second.body.name)
+            if isinstance(element, Bearing):
+                lines = [end.world_rotation[:, 2] for end in (element.journal, element.bush)]
+                if abs(lines[0] @ lines[1]) < _NEARLY_ALONG:
+                    problems.append(
+                        f"the z axes of `{element.journal.path}` and `{element.bush.path}` are no "
+                        f"axis of a bearing: `{element.name}` wants them along each other. Give "
+                        f"both markers axis=…."
+                    )
         free = {body.name for body in self.bodies if body.free}
         for names in nx.connected_components(graph):
             if "ground" not in names and not names & free:

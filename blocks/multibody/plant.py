@@ -64,7 +64,7 @@ _OUT_SYSTEM = {
     "potential_energy": (
         13,
         "J",
-        "of weight, springs, stops and bushings",
+        "of weight, springs, stops, bushings and contacts in bearings",
     ),
     "closure": (14, None, "largest error of a joint, in m or rad"),
     "iterations": (15, None, "for the multipliers"),
@@ -102,7 +102,7 @@ class Plant(NativeBlock):
     `Input`. ``force`` and ``torque`` of a joint are those of the ideal joint on its second body, in
     world axes, about its marker there; efforts on its coordinates are not in them, see `joints`.
     What a driver gives is its ``effort``. The potential energy is that of weight, of springs with a
-    constant stiffness, of stops and of bushings; actuators and springs whose stiffness is a law
+    constant stiffness, of stops, bushings and contacts in bearings; actuators and springs whose stiffness is a law
     keep none.
 
     In the diagram's own steps the states are the coordinates and speeds of a tree of joints; loops

@@ -102,8 +102,8 @@ class Plant(NativeBlock):
     `Input`. ``force`` and ``torque`` of a joint are those of the ideal joint on its second body, in
     world axes, about its marker there; efforts on its coordinates are not in them, see `joints`.
     What a driver gives is its ``effort``. The potential energy is that of weight, of springs with a
-    constant stiffness, of stops, bushings and contacts in bearings; actuators and springs whose stiffness is a law
-    keep none.
+    constant stiffness, of stops, bushings and contacts in bearings; actuators and springs whose
+    stiffness is a law keep none.
 
     In the diagram's own steps the states are the coordinates and speeds of a tree of joints; loops
     are closed exactly after every step.

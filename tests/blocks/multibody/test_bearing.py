@@ -151,7 +151,7 @@ def test_the_wrench_is_that_of_the_block_and_its_opposite(given, model):
     names = ["acceleration", "angular_acceleration", "position"]
     outputs = [f"{body}.{name}" for body in ("journal", "bush") for name in names]
     outputs += ["film.force", "film.offset", "film.torque", "film.power_loss"]
-    _, values = run(s, 1e-6, outputs, step=1e-6)
+    _, values = run(s, 1e-9, outputs, step=1e-9)
     found = dict(zip(outputs, (value[0] for value in values), strict=True))
 
     R, length = given["R"], SIZE[1]

@@ -71,6 +71,7 @@ static void implicit_efforts(mb_view *m, double t, const double *q, const double
     mb_add_loads(m, t, q, v, m->force);
     mb_bias_forces(m, out);
     for (int32_t k = 0; k < m->nv; k++) out[k] -= m->force[k];
+    if (m->torn >= 0 && m->nv > 0) out[0] = NAN; /* no step leads there */
 }
 
 /* ∂r/∂v and ∂r/∂q, with the multipliers held: forward differences, one column at a time. */
@@ -333,6 +334,7 @@ static void implicit_project_rates(mb_view *m, const mb_scheme *scheme, double t
 static int implicit_step(mb_view *m, double t, double h, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
     const mb_scheme scheme = implicit_scheme(m->settings[MB_RADIUS], h);
+    m->torn = -1;
     const int iterations = implicit_newton(m, &scheme, t + h, q, v);
     if (iterations == 0) return 0;
     if (iterations > MB_NEWTON_GOOD) s->flags[MB_IMPLICIT_FRESH] = 0.0;

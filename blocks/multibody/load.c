@@ -205,7 +205,6 @@ static double joint_coordinate(const mb_view *m, const int32_t *force, double t,
 /* Adds all loads to the links' F, N and to the joints' efforts. */
 void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double *joint_force) {
     const int32_t count = m->head[MB_FORCES];
-    m->torn = -1;
     for (int32_t n = 0; n < count; n++) {
         const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
         switch (force[MB_FORCE_TYPE]) {

@@ -128,7 +128,7 @@ typedef struct {
     double since; /* when the inputs were taken that a step of its own holds; else they are those of the time */
     const unsigned char *held; /* of each input port, whether it was taken at the last tick, `tick_age` earlier than that; may be NULL */
     double tick_age;
-    int32_t torn; /* the force that is a bearing without a film, by the last loads; or -1 */
+    int32_t torn; /* the force that is a bearing that was found without a film, or -1 */
     int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros;
 
     mb_link_data *data;

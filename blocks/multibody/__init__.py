@@ -2,6 +2,7 @@
 
 from .bodies import Body, Marker
 from .forces import (
+    Bearing,
     Bushing,
     Driver,
     Friction,
@@ -17,6 +18,7 @@ from .system import System
 
 __all__ = [
     "AbstractLaw",
+    "Bearing",
     "Body",
     "Bushing",
     "Constant",

@@ -54,6 +54,7 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
     }
     memset(m->force, 0, (size_t)m->nv * sizeof(double));
     mb_add_loads(m, t, q, v, m->force);
+    if (m->torn >= 0) return 0;
     if (m->row_count == 0) {
         mb_tree_accelerations(m, m->acceleration);
         m->status[MB_STATUS_ITERATIONS] = 0.0;

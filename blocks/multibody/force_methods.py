@@ -7,8 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from ...errors import DiagramError
+from ..bearings import AbstractBearing, FiniteBearing
 from .bodies import Marker
 from .forces import (
+    Bearing,
     Bushing,
     Driver,
     Friction,
@@ -192,6 +194,45 @@ class ForceMethods(Parts):
             full[places] = values
             read.append(freeze(full))
         return self._add(Bushing(name, first, second, read[0], read[1]))
+
+    @teach_keywords
+    def bearing(self, name: str, journal: Marker, bush: Marker, film: AbstractBearing) -> Bearing:
+        """Add a lubricated journal bearing between two markers; see `Bearing` for what it does.
+
+        Its outputs are ``name.offset`` (x and y of the journal in axes of the bush's marker),
+        ``eccentricity``, ``film``, ``pressure``, ``force`` (on the journal, in world axes),
+        ``torque``, ``power_loss`` and ``thin_film``.
+
+        Parameters
+        ----------
+        name
+            Unique in the system.
+        journal, bush
+            Markers in the middle of the bearing on the shaft and on what holds it, with z along
+            the axis; in a plane they have it so.
+        film
+            A `ShortBearing`, `TiltedShortBearing` or `LongBearing`: its dimensions and options. It
+            is not added to a diagram.
+        """
+        self._check_name(name)
+        self._check_ends(name, journal, bush)
+        if isinstance(film, FiniteBearing):
+            raise DiagramError(
+                f"`film` of `{name}` is a FiniteBearing, whose film has a memory of its own: it is "
+                f"for diagrams only, wired to a plant. In a mechanism take a ShortBearing, a "
+                f"TiltedShortBearing or a LongBearing."
+            )
+        if not isinstance(film, AbstractBearing):
+            raise DiagramError(
+                f"`film` of `{name}` is a bearing, such as ShortBearing(radius=0.02, length=0.01, "
+                f"clearance=2e-5, viscosity=0.03); got {film!r}."
+            )
+        if film.rate.kind != "inherited":
+            raise DiagramError(
+                f"`film` of `{name}` has a period: in a mechanism it acts at all times. Leave "
+                f"the period out."
+            )
+        return self._add(Bearing(name, journal, bush, film))
 
     @teach_keywords
     def friction(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from ..bearings import AbstractBearing
 from ..ports import Parameter, parameter
 from .bodies import Marker
 from .joints import Coordinate, Joint
@@ -167,6 +168,38 @@ class Bushing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Bearing:
+    """An oil film between a journal and its bush: what a bearing block does, inside the mechanism.
+
+    Both markers are in the middle of the bearing, with z along its axis. The film sees where the
+    centre line of the journal cuts the middle plane of the bush (the planes of both ends, for a
+    film that tilts), in the axes of the bush's marker, and how fast; spin speeds are those about
+    z. The force acts on the journal in that plane, the opposite on the bush in the same line, and
+    the friction torque on both, so that no momentum is made. Nothing holds the journal along z.
+    """
+
+    name: str
+    journal: Marker
+    bush: Marker
+    film: AbstractBearing
+
+    @property
+    def first(self) -> Marker:
+        """Return the journal's marker."""
+        return self.journal
+
+    @property
+    def second(self) -> Marker:
+        """Return the bush's marker."""
+        return self.bush
+
+    def numbers(self) -> Iterator[Parameter]:
+        """Yield its numbers by path: ``name.radius``, ``name.viscosity`` …."""
+        for item in self.film.parameters:
+            yield parameter(f"{self.name}.{item.name}", item.value, unit=item.unit, doc=item.doc)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Friction:
     """Friction on a joint coordinate: effort = -(viscous v + coulomb tanh(v / smoothing_speed)).
 
@@ -242,5 +275,5 @@ class Driver:
         yield from law_numbers(f"{self.name}.motion", self.law, of.unit, f"{self.joint.name}")
 
 
-Element = Load | JointLoad | Spring | TorsionalSpring | Bushing | Friction | Stop
+Element = Load | JointLoad | Spring | TorsionalSpring | Bushing | Bearing | Friction | Stop
 """Everything that acts by a force; drivers act by a constraint and stand apart."""

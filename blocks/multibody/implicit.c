@@ -71,13 +71,14 @@ static void implicit_efforts(mb_view *m, double t, const double *q, const double
     mb_add_loads(m, t, q, v, m->force);
     mb_bias_forces(m, out);
     for (int32_t k = 0; k < m->nv; k++) out[k] -= m->force[k];
+    if (m->torn >= 0 && m->nv > 0) out[0] = NAN; /* no step leads there */
 }
 
 /* ∂r/∂v and ∂r/∂q, with the multipliers held: forward differences, one column at a time. */
 static void implicit_tangents(mb_view *m, double t, const double *q, double *v, const double *acceleration) {
     const mb_implicit *s = &m->implicit;
     const int32_t n = m->nv;
-    const double size = 1e-7;
+    const double size = mb_difference(m);
     double *base = m->residual, *moved = m->step, *q_moved = s->q_moved, *direction = s->direction;
     implicit_pose(m, t, q);
     implicit_efforts(m, t, q, v, acceleration, base);
@@ -219,19 +220,62 @@ static void implicit_place(mb_view *m, const mb_scheme *scheme, double *q, doubl
     mb_move(m, q, s->u);
 }
 
+/* A film resists without bound as it closes, which no tangent tells: Newton is kept from closing one in a single change. Parts of
+   clearances; a film that is thinner than THIN is left to its contact. */
+static const double IMPLICIT_CLOSES = 0.3, IMPLICIT_THIN = 0.02;
+
+static double implicit_film(mb_view *m, double t, const double *q) {
+    mb_positions(m, q);
+    return mb_thinnest_film(m, t);
+}
+
+static bool implicit_closes(double film, double before) { return before > IMPLICIT_THIN && film < IMPLICIT_CLOSES * before; }
+
+/* The first guess is v' of the last step; if that closes a film, the one that goes on with v. Returns the thinnest film. */
+static double implicit_guess(mb_view *m, const mb_scheme *scheme, double t, double *q, double *v) {
+    const mb_implicit *s = &m->implicit;
+    const double before = implicit_film(m, t, s->q_start);
+    implicit_place(m, scheme, q, v);
+    if (isinf(before)) return before;
+    const double film = implicit_film(m, t, q);
+    if (!implicit_closes(film, before)) return film;
+    for (int32_t k = 0; k < m->nv; k++) {
+        const double known = scheme->a_rate * s->rate_start[k] + (scheme->a_old + scheme->q_old / scheme->q_new) * s->mean_start[k];
+        s->rate[k] = -known / scheme->a_new;
+    }
+    implicit_place(m, scheme, q, v);
+    return implicit_film(m, t, q);
+}
+
+/* Takes back halves of the last change as long as it closes a film. Returns the thinnest film. */
+static double implicit_hold_films(mb_view *m, const mb_scheme *scheme, double t, double before, double *q, double *v) {
+    const mb_implicit *s = &m->implicit;
+    double film = implicit_film(m, t, q);
+    for (int halving = 0; halving < 10 && implicit_closes(film, before); halving++) {
+        for (int32_t k = 0; k < m->nv; k++) {
+            s->change[k] *= 0.5;
+            s->rate[k] += s->change[k];
+        }
+        implicit_place(m, scheme, q, v);
+        film = implicit_film(m, t, q);
+    }
+    return film;
+}
+
 /* Newton's iterations from v' as it is. Returns how many, or 0 if they do not converge. */
 static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
     double *y = s->change, size = 0.0;
-    bool factor = true;
-    implicit_place(m, scheme, q, v);
+    bool factor = true, renew = false;
+    double film = implicit_guess(m, scheme, t, q, v);
+    const bool films = !isinf(film);
     if (s->flags[MB_IMPLICIT_FRESH] == 0.0) implicit_tangents(m, t, q, v, s->rate); /* with the multipliers of the last step */
     memset(s->lambda, 0, (size_t)m->row_count * sizeof(double));
     for (int iteration = 0; iteration < MB_NEWTON_LIMIT; iteration++) {
-        if (iteration == MB_NEWTON_PATIENCE) implicit_tangents(m, t, q, v, s->rate);
+        if (iteration == MB_NEWTON_PATIENCE || renew) implicit_tangents(m, t, q, v, s->rate);
         implicit_pose(m, t, q);
         implicit_efforts(m, t, q, v, s->rate, y);
-        if (factor && !implicit_factor(m, scheme)) return 0;
+        if ((factor || renew) && !implicit_factor(m, scheme)) return 0;
         for (int32_t k = 0; k < m->row_count; k++) {
             const double more = m->alpha[k] * m->phi[k] / scheme->B;
             if (iteration > 0) s->lambda[k] += more;
@@ -254,6 +298,8 @@ static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double
         }
         for (int32_t k = 0; k < m->nv; k++) s->rate[k] -= y[k];
         implicit_place(m, scheme, q, v);
+        if (films) film = implicit_hold_films(m, scheme, t, film, q, v);
+        renew = films && iteration > 0 && size > 0.25 * before;
         /* Done if the next change would be rounding: it is smaller by what this one was, but not by more than 100, because
            the first ratio flatters. Or if rounding is all that is left; near a singular position that is more. */
         const double next = iteration > 0 && before > size ? size * fmax(size / before, 1e-2) : size;
@@ -288,6 +334,7 @@ static void implicit_project_rates(mb_view *m, const mb_scheme *scheme, double t
 static int implicit_step(mb_view *m, double t, double h, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
     const mb_scheme scheme = implicit_scheme(m->settings[MB_RADIUS], h);
+    m->torn = -1;
     const int iterations = implicit_newton(m, &scheme, t + h, q, v);
     if (iterations == 0) return 0;
     if (iterations > MB_NEWTON_GOOD) s->flags[MB_IMPLICIT_FRESH] = 0.0;

@@ -212,6 +212,9 @@ void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double
             case MB_TORQUE: add_load(m, force, t); break;
             case MB_SPRING: add_spring(m, force, t); break;
             case MB_BUSHING: add_bushing(m, force, t); break;
+            case MB_BEARING:
+                if (!mb_add_bearing(m, force, t)) m->torn = n;
+                break;
             default: {
                 const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J];
                 const double sign = force[MB_FORCE_EXTRA] < 0 ? -1.0 : 1.0, x = joint_coordinate(m, force, t, q);
@@ -252,7 +255,7 @@ static double bushing_energy(const mb_view *m, const int32_t *force, double t) {
     return energy;
 }
 
-/* Of weight, and of springs, stops and bushings with constant coefficients. Actuators and springs whose stiffness is a law keep none. */
+/* Of weight, and of springs, stops, bushings and contacts in bearings with constant coefficients. Actuators and springs whose stiffness is a law keep none. */
 double mb_potential_energy(const mb_view *m, double t, const double *q) {
     double energy = 0.0;
     for (int32_t l = 0; l < m->link_count; l++) {
@@ -275,6 +278,7 @@ double mb_potential_energy(const mb_view *m, double t, const double *q) {
                 break;
             }
             case MB_BUSHING: energy += bushing_energy(m, force, t); break;
+            case MB_BEARING: energy += mb_bearing_energy(m, force, t); break;
             case MB_JOINT_SPRING: energy += spring_energy(m, force, joint_coordinate(m, force, t, q)); break;
             case MB_STOP: {
                 const double over = beyond(p, joint_coordinate(m, force, t, q));

@@ -53,6 +53,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->since = INFINITY;
     m->held = head[MB_OWN_STEP] ? b->u_held : NULL;
     m->tick_age = *b->offset;
+    m->torn = -1;
 
     double *z = b->z, *w = b->w;
     *memory = *scratch = 0;
@@ -154,7 +155,9 @@ static int multibody_check(const bl_block *b) {
         !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) ||
         !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1))
         return 0;
-    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts)) return 0;
+    int64_t bearings = 0;
+    for (int64_t k = 0; k < forces; k++) bearings += b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_BEARING;
+    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + bearings)) return 0;
 
     const bool massive = rows > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
     int64_t q_used = 0, v_used = 0, entries = 0;
@@ -260,12 +263,13 @@ static int multibody_check(const bl_block *b) {
         const int32_t *force = b->i + head[MB_AT_FORCES] + k * MB_FORCE_FIELDS;
         const int32_t type = force[MB_FORCE_TYPE];
         if (!in_range(type, 0, MB_FORCE_TYPES)) return 0;
-        const int on_joint = type >= MB_JOINT_SPRING, numbers[MB_FORCE_TYPES] = {0, 0, 1, planar ? 6 : 12, 1, 3, 4, 0};
+        const int on_joint = type >= MB_JOINT_SPRING, numbers[MB_FORCE_TYPES] = {0, 0, 1, planar ? 6 : 12, MB_BEARING_NUMBERS, 1, 3, 4, 0};
         if (!in_range(force[MB_FORCE_P], 0, (int64_t)b->p_count - numbers[type] + 1)) return 0;
         if (on_joint ? !in_range(force[MB_FORCE_I], -measures, nq) || !in_range(force[MB_FORCE_J], 0, nv)
                      : !in_range(force[MB_FORCE_I], 0, markers) || !in_range(force[MB_FORCE_J], 0, markers))
             return 0;
         if (on_joint                                ? !in_range(force[MB_FORCE_EXTRA], -2, 3)
+            : type == MB_BEARING                    ? !mb_bearing_check(force)
             : type == MB_BUSHING && planar          ? !in_range(force[MB_FORCE_EXTRA], 0, measures)
                                                     : !in_range(force[MB_FORCE_EXTRA], 0, 8))
             return 0;
@@ -278,6 +282,14 @@ static int multibody_check(const bl_block *b) {
         const int32_t type = out[MB_OUT_TYPE];
         if (!in_range(type, 0, MB_OUT_TYPES)) return 0;
         const int vector = type <= MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
+        if (type == MB_OUT_BEARING) {
+            const int32_t index = out[MB_OUT_INDEX];
+            if (!in_range(index, 0, forces) || !in_range(out[MB_OUT_AXIS], 0, MB_FILM_QUANTITIES) ||
+                b->i[head[MB_AT_FORCES] + index * MB_FORCE_FIELDS + MB_FORCE_TYPE] != MB_BEARING ||
+                b->y_width[k] != mb_bearing_width(out[MB_OUT_AXIS]))
+                return 0;
+            continue;
+        }
         if (b->y_width[k] != (type == MB_OUT_QUATERNION ? 4 : vector ? 3 : 1)) return 0;
         const bool coordinate = type >= MB_OUT_COORDINATE && type <= MB_OUT_JOINT_ACCELERATION;
         const int64_t end = type <= MB_OUT_ANGULAR_ACCELERATION ? markers
@@ -308,6 +320,12 @@ static int multibody_init(bl_block *b, double t) {
     memset(b->z, 0, (size_t)b->z_count * sizeof(double));
     open_view(b, &m);
     mb_prepare(&m);
+    for (int32_t n = 0; n < m.head[MB_FORCES]; n++) {
+        const int32_t *force = m.forces + n * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
+        const bl_film_bearing bearing = mb_bearing_read(&m, force);
+        if (!bl_film_sound(&bearing)) return mb_refuse_bearing(b, &m, n, t);
+    }
     double *q = states(b, &m), *v = q + m.nq;
     mb_pose_from_bodies(&m, q, v);
     mb_start_turns(&m, t, q);
@@ -407,7 +425,7 @@ static int multibody_output(bl_block *b, double t) {
         reactions = reactions || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
     }
     if (accelerations) {
-        if (!mb_accelerations(&m, t, q, v)) return mb_refuse_factor(b, t);
+        if (!mb_accelerations(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
         if (reactions) find_wrenches(&m, t, q, v);
     } else {
         mb_positions(&m, q);
@@ -476,6 +494,13 @@ static int multibody_output(bl_block *b, double t) {
             case MB_OUT_ITERATIONS:
                 *y = implicit ? m.implicit.flags[MB_IMPLICIT_ITERATIONS] : m.status[MB_STATUS_ITERATIONS];
                 break;
+            case MB_OUT_BEARING: {
+                mb_film film;
+                if (mb_bearing_evaluate(&m, m.forces + index * MB_FORCE_FIELDS, t, &film) != BL_OK)
+                    return mb_refuse_bearing(b, &m, index, t);
+                mb_bearing_show(&film, out[MB_OUT_AXIS], y);
+                break;
+            }
             case MB_OUT_RESIDUAL: *y = implicit ? m.implicit.flags[MB_IMPLICIT_RESIDUAL] : m.status[MB_STATUS_RESIDUAL]; break;
             default:
                 *y = implicit ? m.implicit.flags[MB_IMPLICIT_HALVED] == 0.0
@@ -488,7 +513,7 @@ static int multibody_output(bl_block *b, double t) {
 static int multibody_derivative(bl_block *b, double t) {
     mb_view m;
     open_view(b, &m);
-    if (!mb_accelerations(&m, t, b->x, b->x + m.nq)) return mb_refuse_factor(b, t);
+    if (!mb_accelerations(&m, t, b->x, b->x + m.nq)) return mb_refuse_factor(b, &m, t);
     mb_coordinate_rates(&m, b->x, b->x + m.nq, b->dx);
     memcpy(b->dx + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
     return BL_OK;
@@ -539,7 +564,7 @@ static int multibody_advance(bl_block *b, double t, double dt) {
         for (int s = 0; s < 4; s++) {
             double *slope = k + s * n;
             for (int64_t i = 0; i < n; i++) trial[i] = start[i] + (s > 0 ? nodes[s] * h * k[(s - 1) * n + i] : 0.0);
-            if (!mb_accelerations(&m, now + nodes[s] * h, trial, trial + m.nq)) return mb_refuse_factor(b, now + nodes[s] * h);
+            if (!mb_accelerations(&m, now + nodes[s] * h, trial, trial + m.nq)) return mb_refuse_factor(b, &m, now + nodes[s] * h);
             mb_coordinate_rates(&m, trial, trial + m.nq, slope);
             memcpy(slope + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
         }

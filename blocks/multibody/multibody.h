@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 
+#include "blocks/bearings/film.h"
 #include "blocks/kernel.h"
 #include "blocks/multibody/vector.h"
 
@@ -41,15 +42,20 @@ enum { MB_MEASURE_TYPE, MB_MEASURE_I, MB_MEASURE_J, MB_MEASURE_ALONG, MB_MEASURE
 enum { MB_LENGTH, MB_ANGLE };
 /* I, J: markers, or the numbers of a joint's coordinate in q and in v; I below zero is measure -1 - I. LAW: the first of one law, or of three:
    components of a load; stiffness, damping and actuator of a spring. P: other numbers. EXTRA: axes of a load, components of a spring, the measured
-   angle of a planar bushing; for a coordinate its sign in the tree, ±2 where the tree is a quarter turn ahead. */
+   angle of a planar bushing; for a coordinate its sign in the tree, ±2 where the tree is a quarter turn ahead.
+   A bearing: journal I, bush J, LAW its model, EXTRA its options, P nine numbers. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
-enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_FORCE_TYPES };
+enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_BEARING, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_FORCE_TYPES };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
 enum { MB_OUT_TYPE, MB_OUT_INDEX, MB_OUT_AXIS, MB_OUT_FIELDS };
 enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOCITY, MB_OUT_ACCELERATION,
        MB_OUT_ANGULAR_ACCELERATION, MB_OUT_COORDINATE, MB_OUT_SPEED, MB_OUT_JOINT_ACCELERATION, MB_OUT_REACTION_FORCE,
        MB_OUT_REACTION_TORQUE, MB_OUT_DRIVER_EFFORT, MB_OUT_KINETIC, MB_OUT_POTENTIAL, MB_OUT_CLOSURE,
-       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_CONVERGED, MB_OUT_TYPES };
+       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_CONVERGED, MB_OUT_BEARING, MB_OUT_TYPES };
+/* What is shown of a bearing, as MB_OUT_AXIS. */
+enum { MB_FILM_OFFSET, MB_FILM_FORCE, MB_FILM_ECCENTRICITY, MB_FILM_TORQUE, MB_FILM_THICKNESS, MB_FILM_PRESSURE, MB_FILM_POWER_LOSS,
+       MB_FILM_THIN, MB_FILM_QUANTITIES };
+enum { MB_BEARING_NUMBERS = 9 };
 
 /* The head of the integers. */
 enum { MB_LINKS, MB_NQ, MB_NV, MB_BODIES, MB_MARKERS, MB_ROWS, MB_CUTS, MB_PATHS, MB_PAIRS, MB_JACOBIAN, MB_LAWS, MB_FORCES,
@@ -122,6 +128,7 @@ typedef struct {
     double since; /* when the inputs were taken that a step of its own holds; else they are those of the time */
     const unsigned char *held; /* of each input port, whether it was taken at the last tick, `tick_age` earlier than that; may be NULL */
     double tick_age;
+    int32_t torn; /* the force that is a bearing that was found without a film, or -1 */
     int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros;
 
     mb_link_data *data;
@@ -221,6 +228,26 @@ double mb_potential_energy(const mb_view *m, double t, const double *q);
 void mb_marker_place(const mb_view *m, int32_t marker, double *P);
 void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, double *velocity);
 
+/* bearing.c */
+/* A film as it is: seen from the axes R of the bush at P. */
+typedef struct {
+    bl_film_bearing bearing;
+    bl_film_motion motion;
+    bl_film_load load;
+    double R[9], P[3];
+} mb_film;
+bool mb_bearing_check(const int32_t *force);
+bl_film_bearing mb_bearing_read(const mb_view *m, const int32_t *force);
+int mb_bearing_evaluate(const mb_view *m, const int32_t *force, double t, mb_film *film);
+bool mb_add_bearing(const mb_view *m, const int32_t *force, double t);
+double mb_bearing_energy(const mb_view *m, const int32_t *force, double t);
+int32_t mb_bearing_width(int32_t what);
+void mb_bearing_show(const mb_film *film, int32_t what, double *y);
+/* Of all bearings, as a part of the clearance, at the present poses; infinite without any. */
+double mb_thinnest_film(const mb_view *m, double t);
+/* How far to move for differences, in m or rad: little enough for every film. */
+double mb_difference(const mb_view *m);
+
 /* dynamics.c */
 /* Poses and rows at (t, q). */
 void mb_update_positions(mb_view *m, double t, const double *q);
@@ -236,7 +263,8 @@ bool mb_names_check(const int32_t *names, int64_t count, int64_t wanted);
 void mb_close_best(mb_view *m, double t, double *q, const double *v);
 /* Say why there is no going on, and return BL_ERROR_BLOCK. */
 int mb_refuse_assembly(bl_block *b, mb_view *m, double t, const double *q, const double *v);
-int mb_refuse_factor(bl_block *b, double t);
+int mb_refuse_factor(bl_block *b, const mb_view *m, double t);
+int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, double t);
 int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
 int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
 void mb_watch_step(mb_view *m, double t, double h, const double *q, const double *v);

@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import DiagramError, name_list, suggest
 from .bodies import Body, Marker
 from .forces import (
+    Bearing,
     Bushing,
     Driver,
     Element,
@@ -26,7 +27,19 @@ from .reading import read_vector
 from .rotations import Array, freeze
 
 Part = Body | Joint | Element | Driver
-T = TypeVar("T", Joint, Load, JointLoad, Spring, TorsionalSpring, Bushing, Friction, Stop, Driver)
+T = TypeVar(
+    "T",
+    Joint,
+    Load,
+    JointLoad,
+    Spring,
+    TorsionalSpring,
+    Bushing,
+    Bearing,
+    Friction,
+    Stop,
+    Driver,
+)
 
 
 class Parts:

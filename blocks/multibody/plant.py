@@ -11,10 +11,21 @@ from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from ...errors import DiagramError, name_list, suggest
+from ..bearings import LongBearing, ShortBearing, TiltedShortBearing
 from ..block import NativeBlock
 from ..ports import CONTINUOUS, EVERY_TICK, Parameter, Port, parameter
 from .bodies import Body, Marker
-from .forces import Bushing, Driver, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
+from .forces import (
+    Bearing,
+    Bushing,
+    Driver,
+    Friction,
+    JointLoad,
+    Load,
+    Spring,
+    Stop,
+    TorsionalSpring,
+)
 from .given_pose import check_pose
 from .joints import ANGLE, Coordinate, Joint, Row
 from .law_table import LawTable
@@ -23,7 +34,18 @@ from .system import System
 from .tree import SPEEDS, Tree, find_pattern, grow_tree
 
 _POINT, _D1, _D2, _DISTANCE, _DRIVER, _DRIVEN_LENGTH, _DRIVEN_ANGLE = range(7)
-_FORCE, _TORQUE, _SPRING, _BUSHING, _JOINT_SPRING, _FRICTION, _STOP, _JOINT_EFFORT = range(8)
+(
+    _FORCE,
+    _TORQUE,
+    _SPRING,
+    _BUSHING,
+    _BEARING,
+    _JOINT_SPRING,
+    _FRICTION,
+    _STOP,
+    _JOINT_EFFORT,
+) = range(9)
+_FILMS = (ShortBearing, TiltedShortBearing, LongBearing)
 _AXES = {"world": 0, "body": 1, "marker": 2}
 _AXIS = {f"{axis}_{side}": n for n, (side, axis) in enumerate(product("ij", "fgh"))}
 
@@ -42,12 +64,23 @@ _OUT_SYSTEM = {
     "potential_energy": (
         13,
         "J",
-        "of weight, springs, stops and bushings",
+        "of weight, springs, stops, bushings and contacts in bearings",
     ),
     "closure": (14, None, "largest error of a joint, in m or rad"),
     "iterations": (15, None, "for the multipliers"),
     "residual": (16, None, "last change of an acceleration"),
     "converged": (17, None, "1, or 0 where the last step or its multipliers are not to be trusted"),
+}
+_OUT_BEARING = 18
+_OUT_FILM = {
+    "offset": (2, "m", "of the journal in axes of the bush, x and y, in the middle"),
+    "force": (3, "N", "on the journal, in world axes"),
+    "eccentricity": (1, None, "as a part of the clearance, at the thinner end"),
+    "torque": (1, "N.m", "on the journal about the axis of the bush: friction"),
+    "film": (1, "m", "least thickness; negative is penetration"),
+    "pressure": (1, "Pa", "largest in the film"),
+    "power_loss": (1, "W", "what film and contact turn into heat"),
+    "thin_film": (1, None, "1 where the film is below its limit, else 0"),
 }
 _NEEDS_ACCELERATION = {4, 5, 8, 9, 10, 11}
 _OF_ITERATIONS = {15, 16, 17}
@@ -69,8 +102,8 @@ class Plant(NativeBlock):
     `Input`. ``force`` and ``torque`` of a joint are those of the ideal joint on its second body, in
     world axes, about its marker there; efforts on its coordinates are not in them, see `joints`.
     What a driver gives is its ``effort``. The potential energy is that of weight, of springs with a
-    constant stiffness, of stops and of bushings; actuators and springs whose stiffness is a law
-    keep none.
+    constant stiffness, of stops, bushings and contacts in bearings; actuators and springs whose
+    stiffness is a law keep none.
 
     In the diagram's own steps the states are the coordinates and speeds of a tree of joints; loops
     are closed exactly after every step.
@@ -196,6 +229,9 @@ def list_outputs(system: System) -> list[str]:
             found += [f"{joint.name}.speed", f"{joint.name}.acceleration"]
         found += [f"{joint.name}.force", f"{joint.name}.torque"]
     found += [f"{driver.name}.effort" for driver in system.drivers]
+    for element in system.elements:
+        if isinstance(element, Bearing):
+            found += [f"{element.name}.{what}" for what in _OUT_FILM]
     return found
 
 
@@ -316,7 +352,7 @@ class _Writer:
         bodies = [self._body_record(body) for body in self.system.bodies]
         links = [self._link_record(link) for link in tree.links]
         rows, cuts, paths = self._closures()
-        forces = self._forces()
+        forces = self._force_records = self._forces()
         outputs = self._outputs()
         used = {name for name in self._wanted_inputs if name not in self.input_names}
         if used:
@@ -386,12 +422,13 @@ class _Writer:
         return memory, scratch
 
     def _names(self) -> list[int]:
-        """Names for messages, as bytes: of the joint ending in each link, and of each closure."""
+        """Names for messages, as bytes: of joints by their last links, of closures, of bearings."""
         texts = [""] * len(self.tree.links)
         for name, link in self.tree.tree_joints.items():
             texts[link] = name
         texts += [joint.name for joint in self.tree.cuts]
         texts += [driver.name for driver in self.system.drivers]
+        texts += [item.name for item in self.system.elements if isinstance(item, Bearing)]
         return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
 
     def _close_parameters(self) -> None:
@@ -524,6 +561,8 @@ class _Writer:
                 records.append(self._spring(element))
             elif isinstance(element, Bushing):
                 records.append(self._bushing(element))
+            elif isinstance(element, Bearing):
+                records.append(self._bearing(element))
             else:
                 records.append(self._joint_force(element))
         return records
@@ -551,6 +590,13 @@ class _Writer:
         i, j = self._marker(bushing.first), self._marker(bushing.second)
         angle = self._measure(i, j, ANGLE) if self.system.planar else 0
         return [_BUSHING, i, j, self._place[f"{bushing.name}.stiffness.x"], 0, angle]
+
+    def _bearing(self, bearing: Bearing) -> list[int]:
+        i, j = self._marker(bearing.journal), self._marker(bearing.bush)
+        friction, thin, cavitation, squeeze = bearing.film.integers  # type: ignore[misc]
+        options = friction + 8 * thin + 16 * cavitation + 64 * squeeze
+        model = [isinstance(bearing.film, kind) for kind in _FILMS].index(True)
+        return [_BEARING, i, j, self._place[f"{bearing.name}.radius"], model, options]
 
     def _joint_force(self, element: JointLoad | TorsionalSpring | Friction | Stop) -> list[int]:
         name = element.name
@@ -605,6 +651,8 @@ class _Writer:
         markers: Iterable[int] = ()
         if kind in (_OUT_MARKER["position"][0], _OUT_MARKER["velocity"][0]):
             markers = [index]
+        elif kind == _OUT_BEARING:
+            markers = self._force_records[index][1:3]
         elif kind in (_OUT_JOINT["coordinate"], _OUT_JOINT["speed"]) and extra == 0:
             markers = self._measures[index][1:3]
         elif kind in (_OUT_SYSTEM["potential_energy"][0], _OUT_SYSTEM["closure"][0]):
@@ -643,6 +691,11 @@ class _Writer:
                     unit,
                     "what the driver gives",
                 )
+        for number, element in enumerate(self.system.elements):
+            if isinstance(element, Bearing) and owner == element.name and what in _OUT_FILM:
+                width, unit, doc = _OUT_FILM[what]
+                which = list(_OUT_FILM).index(what)
+                return _OUT_BEARING, number, which, width, unit, f"{doc}, in {owner}"
         names = list_outputs(self.system)
         raise DiagramError(
             f"there is no output `{path}` of `{self.system.name}`.{suggest(path, names)} "

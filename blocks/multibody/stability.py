@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...errors import BiellaError
-from .forces import JointLoad, Load
+from .forces import Bearing, JointLoad, Load
 from .laws import Formula, Table
 from .plant import Plant
 from .system import System
@@ -55,6 +55,9 @@ def largest_stable_step(system: System) -> float:
     from ...scheduler.diagram import Diagram
     from ...scheduler.engine import Instance
 
+    # A film is nowhere near linear over the usual difference.
+    clearances = [e.film.clearance for e in system.elements if isinstance(e, Bearing)]
+    difference = min([6e-6, *(1e-4 * clearance for clearance in clearances)])
     # Only derivatives are asked for. With rk4, compiling would ask for this very number.
     diagram = Diagram(system.name, solver="euler")
     diagram.add(Plant(system), name="plant")
@@ -63,7 +66,7 @@ def largest_stable_step(system: System) -> float:
         states = instance.states.copy()
         columns = []
         for n, kept in enumerate(states):
-            size = 6e-6 * max(1.0, abs(kept))
+            size = difference * max(1.0, abs(kept))
             slopes = []
             for value in (kept + size, kept - size):
                 instance.states[n] = value

@@ -15,7 +15,7 @@ from ...errors import DiagramError, name_list
 from ..ports import Parameter, parameter
 from .bodies import Body, read_inertia, read_mass
 from .force_methods import ForceMethods
-from .forces import Bushing, Spring
+from .forces import Bearing, Bushing, Spring
 from .joint_methods import JointMethods
 from .reading import read_number, read_rotation, teach_keywords
 from .rotations import Array, freeze
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from .plant import Plant
     from .pose import Assembly
     from .report import MechanismReport
+
+_NEARLY_ALONG = 0.995
+"""Cosine of 0.1 rad, far more than a journal can tilt in its bush."""
 
 
 class System(JointMethods, ForceMethods):
@@ -458,15 +461,23 @@ class System(JointMethods, ForceMethods):
             end.body.name for joint in self.joints for end in (joint.first, joint.second)
         )
         for element in self.elements:
-            if isinstance(element, Spring | Bushing):
+            if isinstance(element, Spring | Bushing | Bearing):
                 graph.add_edge(element.first.body.name, element.second.body.name)
+            if isinstance(element, Bearing):
+                lines = [end.world_rotation[:, 2] for end in (element.journal, element.bush)]
+                if abs(lines[0] @ lines[1]) < _NEARLY_ALONG:
+                    problems.append(
+                        f"the z axes of `{element.journal.path}` and `{element.bush.path}` are no "
+                        f"axis of a bearing: `{element.name}` wants them along each other. Give "
+                        f"both markers axis=…."
+                    )
         free = {body.name for body in self.bodies if body.free}
         for names in nx.connected_components(graph):
             if "ground" not in names and not names & free:
                 ordered = [body.name for body in self.bodies if body.name in names]
                 problems.append(
                     f"nothing ties {name_list(f'`{name}`' for name in ordered)} to the ground: add "
-                    f"a joint, a spring or a bushing, or say free=True for a body that flies."
+                    f"a joint, spring, bushing or bearing, or say free=True for a body that flies."
                 )
         for body in self.bodies:
             if body.mass == 0 and jointed[body.name] < 2:

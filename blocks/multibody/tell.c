@@ -1,7 +1,7 @@
 /* What a mechanism says of itself: joints that will not close, velocities that its joints do not allow, steps too coarse for it.
  *
  * Joints have names only for this: one string for each link (that of the tree joint whose chain ends there, else empty),
- * then one for each closure. A tree joint is always closed, so it is closures that stay open. */
+ * then one for each closure; bearings follow. A tree joint is always closed, so it is closures that stay open. */
 #include <string.h>
 
 #include "blocks/multibody/multibody.h"
@@ -202,7 +202,23 @@ int mb_refuse_assembly(bl_block *b, mb_view *m, double t, const double *q, const
     return bl_refuse(b, " with the other joints closed. Change a length or an axis there, or give positions nearer to a closed pose.");
 }
 
-int mb_refuse_factor(bl_block *b, double t) {
+/* Bearings have their names after those of the closures. */
+int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, double t) {
+    char name[MB_NAME_SIZE];
+    int32_t before = 0;
+    for (int32_t n = 0; n < number; n++) before += m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_BEARING;
+    joint_name(m, m->link_count + m->cut_count + before, name);
+    const bl_film_bearing bearing = mb_bearing_read(m, m->forces + number * MB_FORCE_FIELDS);
+    if (!bl_film_sound(&bearing))
+        return bl_refuse(b, "the dimensions of `%s` make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity %.4g Pa s,"
+                         " film_limit %.4g m. All are positive, and the limit is below the clearance.", name, bearing.radius,
+                         bearing.length, bearing.clearance, bearing.viscosity, bearing.film_limit);
+    return bl_refuse(b, "the film of `%s` is thinner than its `film_limit`, %.4g m, at t = %.9g s. Give contact=Contact(…) to go on with"
+                     " a contact law, or more clearance, speed or viscosity.", name, bearing.film_limit, t);
+}
+
+int mb_refuse_factor(bl_block *b, const mb_view *m, double t) {
+    if (m->torn >= 0) return mb_refuse_bearing(b, m, m->torn, t);
     return bl_refuse(b, "its equations have no solution at t = %.9g s: a speed moves no mass, or a value is not finite.", t);
 }
 
@@ -236,6 +252,7 @@ int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q,
 
 int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v) {
     const double *flags = m->implicit.flags;
+    if (m->torn >= 0) return mb_refuse_bearing(b, m, m->torn, t + h);
     bl_say(b, "the implicit step of %.3g s from t = %.9g s does not converge, nor do its two halves: after %.0f iterations"
            " accelerations still change by %.2g", h, t, flags[MB_IMPLICIT_ITERATIONS], flags[MB_IMPLICIT_RESIDUAL]);
     mb_told open[MB_TOLD_JOINTS];

@@ -254,6 +254,19 @@ def driven_pivot() -> System:
     return s
 
 
+def lubricated() -> System:
+    """Return two bodies with a short and a tilted film, of sizes that fuzzed numbers reach."""
+    s = System("lubricated")
+    shaft = s.body("shaft", mass=1.0, inertia=0.1, angular_velocity=(0, 0, 5.0))
+    housing = s.body("housing", mass=1.0, inertia=0.1)
+    s.revolute("hinge", s.ground, housing, at=(0, 0, 1), axis=(0, 1, 0))
+    size = (20.0, 10.0, 1.5, 1.0)
+    s.bearing("film", shaft.marker("a"), housing.marker("a"), bearings.ShortBearing(*size))
+    tilted = bearings.TiltedShortBearing(*size, contact=None)
+    s.bearing("film_b", shaft.marker("b"), s.ground.marker("b"), tilted)
+    return s
+
+
 MECHANISMS: list[Callable[[], System]] = [
     mechanisms.slider_crank,
     mechanisms.mcpherson,
@@ -263,6 +276,7 @@ MECHANISMS: list[Callable[[], System]] = [
     mechanisms.pendulum_on_cart,
     mechanisms.rotor,
     driven_pivot,
+    lubricated,
 ]
 
 
@@ -432,7 +446,8 @@ def moving() -> Diagram:
 
 def plant(system: System, own_step: bool) -> Diagram:
     """Return a mechanism as a block, in steps of the diagram or of its own."""
-    shown = list_outputs(system)[:12]
+    names = list_outputs(system)
+    shown = names[:12] + [name for name in names if name.startswith("film.")]
     mode: Literal["own_step", "continuous"] = "own_step" if own_step else "continuous"
     d = Diagram("plant", STEP)
     block = d.add(Plant(system, outputs=shown, mode=mode), "plant")

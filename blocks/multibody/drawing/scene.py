@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..bodies import Body, Marker
-from ..forces import Bushing, Driver, Element, JointLoad, Load, Spring, TorsionalSpring
+from ..forces import Bearing, Bushing, Driver, Element, JointLoad, Load, Spring, TorsionalSpring
 from ..joints import Joint
 from ..rotations import Array
 from ..system import System
@@ -149,7 +149,7 @@ class Scene:
             return np.array(
                 [ends[0] + share * (ends[1] - ends[0]) for share in (0.5, 0.3, 0.7)]
             ), 12 * k
-        if isinstance(element, Bushing):
+        if isinstance(element, Bushing | Bearing):
             return self.paper.at(frame.point(element.second))[None], 14 * k
         if isinstance(element, Load):
             return self.paper.at(frame.point(element.marker))[None], 19 * k
@@ -184,7 +184,7 @@ class Scene:
                     away = self._away(at, other.body)
                     strokes += draw_mount(joint, frame, paper, self.rails[joint.name], away)
                     held.add(tuple(np.round(at)))
-        soft = [e for e in self.system.elements if isinstance(e, Spring | Bushing)]
+        soft = [e for e in self.system.elements if isinstance(e, Spring | Bushing | Bearing)]
         for element in soft:
             for end, other in _two_ways(element):
                 at = paper.at(frame.point(end))
@@ -193,6 +193,9 @@ class Scene:
                 held.add(tuple(np.round(at)))
                 if isinstance(element, Bushing):
                     strokes += draw_support(at, self._away(at, other.body), paper.size)
+                elif isinstance(element, Bearing):
+                    away = self._away(at, other.body)
+                    strokes += draw_wall(at + 10 * paper.size * away, away, paper.size)
                 else:
                     strokes += draw_wall(at, _snap(at - paper.at(frame.point(other))), paper.size)
         return strokes
@@ -242,7 +245,7 @@ def _marks(system: System) -> list[tuple[Body, Array]]:
 
 
 def _two_ways(
-    part: Joint | Spring | Bushing,
+    part: Joint | Spring | Bushing | Bearing,
 ) -> tuple[tuple[Marker, Marker], tuple[Marker, Marker]]:
     return (part.first, part.second), (part.second, part.first)
 

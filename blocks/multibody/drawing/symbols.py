@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import Marker
-from ..forces import Bushing, Driver, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
+from ..forces import (
+    Bearing,
+    Bushing,
+    Driver,
+    Friction,
+    JointLoad,
+    Load,
+    Spring,
+    Stop,
+    TorsionalSpring,
+)
 from ..joints import Coordinate, Joint
 from ..laws import AbstractLaw, Constant
 from ..rotations import Array
@@ -181,6 +191,13 @@ def draw_element(element: object, frame: Snapshot, paper: Paper) -> list[Stroke]
         case Spring():
             ends = [paper.at(frame.point(end)) for end in (element.first, element.second)]
             return _spring(element, ends[0], ends[1], k)
+        case Bearing():
+            at = paper.at(frame.point(element.bush))
+            return [
+                Stroke(circle(at, 10 * k), INK, STEEL, 1.2, tint=0.5),
+                Stroke(circle(at, 7 * k), INK, WHITE, 1.0),
+                Stroke(circle(paper.at(frame.point(element.journal)), 5 * k), INK, STEEL, 1.0),
+            ]
         case Bushing():
             if element.first.body.is_ground or element.second.body.is_ground:
                 return []

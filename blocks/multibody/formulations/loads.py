@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..forces import Bushing, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
+from ....errors import DiagramError
+from ..forces import Bearing, Bushing, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
 from ..rotations import Array
 from ..system import System
 from .shapes import Field, Scalars, Shapes
@@ -37,7 +38,7 @@ class Loads:
                     shapes.product((shapes.direction(body, axis), 0), ends)
                     for axis in element.first.rotation.T
                 ]
-            else:
+            elif not isinstance(element, Bearing):
                 self._scalar[element.name] = shapes.coordinate(element.joint, element.coordinate)
 
     def _body(self, index: int) -> int:
@@ -109,6 +110,12 @@ class Loads:
                 push(j, -pull)
             elif isinstance(element, Bushing):
                 self._add_bushing(element, scalars, spins, rotations, rates, force, total)
+            elif isinstance(element, Bearing):
+                raise DiagramError(
+                    f"`{element.name}` is a lubricated bearing, whose film only the engine knows: "
+                    f"run the system in time. Where a film carries a load, and how stiff it is "
+                    f"there, its equilibrium(…) and coefficients(…) say."
+                )
             else:
                 scalar = shapes.scalar(self._scalar[element.name])
                 effort_on = self._effort(

@@ -1,0 +1,151 @@
+/* Oil films between a journal and its bush, as forces of a mechanism.
+ *
+ * The marker of the journal is I, that of the bush J, both in the middle of the bearing and with z along its axis. The film is
+ * seen from the axes of the bush's marker, in rates that do not turn about z with it: so the spin speeds of both count, as
+ * film.h has it, and a load that stands still does so in the world.
+ *
+ * The centre line of the journal is cut by the planes of the bush: by that in the middle, or for a film that tilts by those of
+ * both ends. What the film does to the journal there, it does to the bush by the opposite in the same line. */
+#include <string.h>
+
+#include "blocks/bearings/film.h"
+#include "blocks/multibody/multibody.h"
+
+/* The options of a film, packed: friction, 8 × thin, 16 × cavitation, 64 × whether it is squeezed. */
+static int32_t film_friction_of(int32_t options) { return options & 7; }
+static int32_t film_thin_of(int32_t options) { return options >> 3 & 1; }
+static int32_t film_cavitation_of(int32_t options) { return options >> 4 & 3; }
+static int32_t film_squeezed(int32_t options) { return options >> 6 & 1; }
+
+bool mb_bearing_check(const int32_t *force) {
+    const int32_t model = force[MB_FORCE_LAW], options = force[MB_FORCE_EXTRA];
+    return (model == BL_FILM_SHORT || model == BL_FILM_TILTED || model == BL_FILM_LONG) && options >= 0 && options < 128 &&
+           film_friction_of(options) < BL_FRICTION_COUNT && film_cavitation_of(options) < BL_CAVITATION_COUNT;
+}
+
+bl_film_bearing mb_bearing_read(const mb_view *m, const int32_t *force) {
+    const double *p = m->p + force[MB_FORCE_P];
+    const int32_t options = force[MB_FORCE_EXTRA];
+    return (bl_film_bearing){.radius = p[0], .length = p[1], .clearance = p[2], .viscosity = p[3], .film_limit = p[4],
+                             .contact_stiffness = p[5], .contact_damping = p[6], .contact_friction = p[7], .slip_speed = p[8],
+                             .friction = film_friction_of(options), .thin = film_thin_of(options),
+                             .cavitation = film_cavitation_of(options)};
+}
+
+static void film_turning(const mb_view *m, int32_t marker, double *w) {
+    const int32_t link = m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
+    memset(w, 0, 3 * sizeof(double));
+    if (link >= 0) mb_copy(m->link[link].w, w);
+}
+
+/* What the film sees, and the axes and place of the bush. */
+static bl_film_motion film_see(const mb_view *m, const int32_t *force, double t, double length, double *R, double *P_bush) {
+    const int32_t journal = force[MB_FORCE_I], bush = force[MB_FORCE_J];
+    const double squeeze = film_squeezed(force[MB_FORCE_EXTRA]) ? 1.0 : 0.0;
+    const bool tilts = force[MB_FORCE_LAW] == BL_FILM_TILTED;
+    double P[3], V[3], V_bush[3], w[3], w_bush[3], axes[9], line[3], z[3], d[3];
+    mb_marker_motion(m, journal, t, P, V, NULL);
+    mb_marker_motion(m, bush, t, P_bush, V_bush, NULL);
+    mb_marker_axes(m, journal, axes);
+    mb_marker_axes(m, bush, R);
+    film_turning(m, journal, w);
+    film_turning(m, bush, w_bush);
+    mb_column(axes, 2, line);
+    mb_column(R, 2, z);
+    mb_sub(P, P_bush, d);
+    bl_film_motion motion = {.journal_speed = mb_dot(w, z), .bush_speed = mb_dot(w_bush, z)};
+    mb_axpy(-motion.bush_speed, z, w_bush);
+    for (int k = 0; k < 2; k++) {
+        const double along = tilts ? (k == 0 ? -0.5 : 0.5) * length : 0.0, away = (along - mb_dot(d, z)) / mb_dot(line, z);
+        double from_journal[3] = {away * line[0], away * line[1], away * line[2]}, from_bush[3], rate[3], carried[3];
+        mb_copy(d, from_bush);
+        mb_add(from_journal, from_bush);
+        mb_sub(V, V_bush, rate);
+        mb_add_cross(w, from_journal, rate);
+        mb_cross(w_bush, from_bush, carried);
+        mb_axpy(-1.0, carried, rate);
+        mb_rotate_back(R, from_bush, from_bush);
+        mb_rotate_back(R, rate, rate);
+        motion.x[k] = from_bush[0], motion.y[k] = from_bush[1];
+        motion.vx[k] = squeeze * rate[0], motion.vy[k] = squeeze * rate[1];
+    }
+    return motion;
+}
+
+int mb_bearing_evaluate(const mb_view *m, const int32_t *force, double t, mb_film *film) {
+    film->bearing = mb_bearing_read(m, force);
+    film->motion = film_see(m, force, t, film->bearing.length, film->R, film->P);
+    return bl_film_evaluate(force[MB_FORCE_LAW], &film->bearing, &film->motion, NULL, &film->load);
+}
+
+/* Returns whether there is a film. */
+bool mb_add_bearing(const mb_view *m, const int32_t *force, double t) {
+    mb_film film;
+    if (mb_bearing_evaluate(m, force, t, &film) != BL_OK) return false;
+    const bl_film_load *load = &film.load;
+    const bl_film_motion *at = &film.motion;
+    const double B = film.bearing.length, tilt[2] = {(at->x[1] - at->x[0]) / B, (at->y[1] - at->y[0]) / B};
+    /* About the journal's centre at end 1. Along a tilted line, forces have a moment about z too. */
+    double F[3] = {load->force[0], load->force[1], 0.0}, P[3] = {at->x[0], at->y[0], -0.5 * B};
+    double N[3] = {load->moment[0], load->moment[1], load->torque - tilt[0] * load->moment[0] - tilt[1] * load->moment[1]};
+    mb_rotate(film.R, F, F);
+    mb_rotate(film.R, N, N);
+    mb_rotate(film.R, P, P);
+    mb_add(film.P, P);
+    const double opposite[3] = {-F[0], -F[1], -F[2]}, opposite_N[3] = {-N[0], -N[1], -N[2]};
+    mb_push(m, force[MB_FORCE_I], P, F, N);
+    mb_push(m, force[MB_FORCE_J], P, opposite, opposite_N);
+    return true;
+}
+
+/* Of the contact: each end of a film that tilts has half of it. */
+double mb_bearing_energy(const mb_view *m, const int32_t *force, double t) {
+    double R[9], P[3], energy = 0.0;
+    const bl_film_bearing b = mb_bearing_read(m, force);
+    const bl_film_motion at = film_see(m, force, t, b.length, R, P);
+    for (int k = 0; k < 2; k++) {
+        const double depth = hypot(at.x[k], at.y[k]) - (b.clearance - b.film_limit);
+        if (b.thin == BL_THIN_CONTACT && depth > 0.0) energy += 0.25 * b.contact_stiffness * depth * depth;
+    }
+    return energy;
+}
+
+int32_t mb_bearing_width(int32_t what) { return what == MB_FILM_OFFSET ? 2 : what == MB_FILM_FORCE ? 3 : 1; }
+
+void mb_bearing_show(const mb_film *film, int32_t what, double *y) {
+    const bl_film_load *load = &film->load;
+    const double offset[2] = {0.5 * (film->motion.x[0] + film->motion.x[1]), 0.5 * (film->motion.y[0] + film->motion.y[1])};
+    const double F[3] = {load->force[0], load->force[1], 0.0};
+    switch (what) {
+        case MB_FILM_OFFSET: memcpy(y, offset, sizeof offset); break;
+        case MB_FILM_FORCE: mb_rotate(film->R, F, y); break;
+        case MB_FILM_ECCENTRICITY: *y = 1.0 - load->thickness / film->bearing.clearance; break;
+        case MB_FILM_TORQUE: *y = load->torque; break;
+        case MB_FILM_THICKNESS: *y = load->thickness; break;
+        case MB_FILM_PRESSURE: *y = load->pressure; break;
+        case MB_FILM_POWER_LOSS: *y = load->power_loss; break;
+        default: *y = load->thin_film;
+    }
+}
+
+double mb_thinnest_film(const mb_view *m, double t) {
+    double least = INFINITY, R[9], P[3];
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
+        const bl_film_bearing b = mb_bearing_read(m, force);
+        const bl_film_motion at = film_see(m, force, t, b.length, R, P);
+        for (int k = 0; k < 2; k++) least = fmin(least, 1.0 - hypot(at.x[k], at.y[k]) / b.clearance);
+    }
+    return least;
+}
+
+double mb_difference(const mb_view *m) {
+    double size = 1e-7;
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
+        const double part = force[MB_FORCE_TYPE] == MB_BEARING ? 1e-4 * m->p[force[MB_FORCE_P] + 2] : size;
+        if (part > 0.0 && part < size) size = part;
+    }
+    return size;
+}

@@ -223,14 +223,15 @@ class Body:
         planar = self.system.planar
         size = 2 if planar else 3
 
-        def give(name: str, value: Any, unit: str, doc: str, tunable: bool = False) -> Parameter:
-            return parameter(f"{self.name}.{name}", value, unit=unit, doc=doc, tunable=tunable)
+        def give(name: str, value: Any, unit: str, doc: str) -> Parameter:
+            # Read when a run starts: what follows from them is worked out once.
+            return parameter(f"{self.name}.{name}", value, unit=unit, doc=doc, tunable=False)
 
         if not self.is_ground:
-            yield give("mass", self.mass, "kg", "mass", True)
+            yield give("mass", self.mass, "kg", "mass")
             inertia = self.inertia[2, 2] if planar else self.inertia
-            yield give("inertia", inertia, "kg.m2", "about the centre of mass, body axes", True)
-            yield give("com", self.com[:size], "m", "centre of mass, body axes", True)
+            yield give("inertia", inertia, "kg.m2", "about the centre of mass, body axes")
+            yield give("com", self.com[:size], "m", "centre of mass, body axes")
             yield give("position", self.position[:size], "m", "of the frame, at the start")
             if planar:
                 yield give("angle", angle_of(self.rotation), "rad", "at the start")

@@ -346,3 +346,24 @@ def test_leaves_as_an_fmu_with_the_same_bits(tmp_path):
     path = d.export_fmu(tmp_path / "crank.fmu")
     outside = fmpy.simulate_fmu(str(path), stop_time=1.0, output_interval=0.01, output=["angle"])
     assert np.array_equal(outside["angle"], simulate(d, 1.0, every=10)["plant.main.angle"])
+
+
+def test_what_is_tunable_acts_at_once_and_the_rest_says_that_it_is_fixed():
+    """Parameters of a spring-mass on a slope: an FMU's description must not promise more."""
+    s = System("slope", gravity=(0, -9.81, 0))
+    block = s.body("block", mass=2.0, inertia=0.1)
+    s.prismatic("slide", s.ground, block, at=(0, 0, 0), axis=(0.6, -0.8, 0))
+    s.spring("spring", s.ground.marker("wall", (-1, 1, 0)), block.marker("hook"), stiffness=50.0)
+    d = Diagram("slope", step=1e-3)
+    d.add(s.block(outputs=["slide.acceleration"]), name="plant")
+    plan = d.compile()
+    tunable = [path for path, item in plan.parameters.items() if item.tunable]
+    assert "plant.gravity" in tunable
+    assert "plant.spring.stiffness" in tunable
+    assert not any(path.startswith("plant.block.") for path in tunable)
+    for path in tunable:
+        with plan.start() as run:
+            run.run(10)
+            before = float(run.get("plant.slide.acceleration"))
+            run.set(path, 1.5 * np.asarray(run.get(path)) + 0.1)
+            assert abs(float(run.get("plant.slide.acceleration")) - before) > 1e-3, path

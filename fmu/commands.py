@@ -99,7 +99,7 @@ def _variable_tables(description: Description, everything: bool) -> list[Table]:
         rows = [_cells(description, scalar) for scalar in shown]
         used = [n for n in range(len(_HEADINGS)) if any(row[n] for row in rows)]
         for n in used:
-            table.add_column(_HEADINGS[n], overflow="fold", no_wrap=n == 0)
+            table.add_column(_HEADINGS[n], overflow="fold", no_wrap=_HEADINGS[n] != "description")
         for row in rows:
             table.add_row(*(escape(row[n]) for n in used))
         if len(shown) < len(scalars):

@@ -335,7 +335,10 @@ def _info(options: argparse.Namespace) -> None:
 
     from .fmu.commands import describe_fmu
 
-    Console().print(describe_fmu(options.file, options.all))
+    console = Console()
+    if not console.is_terminal:
+        console.width = 140  # a file or a pipe has room for whole lines
+    console.print(describe_fmu(options.file, options.all))
 
 
 def _validate(options: argparse.Namespace) -> None:

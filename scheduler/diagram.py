@@ -180,13 +180,15 @@ class Diagram:
     def couple(
         self,
         *blocks: AbstractBlock | str,
-        method: str,
+        method: str | None = None,
         hold: int | None = None,
         tolerance: float | None = None,
         iterations: int | None = None,
         failure: str | None = None,
     ) -> None:
         """Say how blocks with steps of their own are coupled within a step.
+
+        What is not given stays as it is for the diagram.
 
         Parameters
         ----------
@@ -199,7 +201,7 @@ class Diagram:
             the other, later ones with the new outputs of those before. ``"fixed-point"`` (with
             Aitken's relaxation) and ``"newton"``: repeated until inputs and outputs agree.
         hold
-            Order 0, 1 or 2 of the inputs in time. What is not given stays as it is for the diagram.
+            Order 0, 1 or 2 of the inputs in time.
         tolerance
             Of the repetition, relative to the largest value that a signal has had.
         iterations
@@ -207,9 +209,15 @@ class Diagram:
         failure
             ``"warn"`` after a run, or end it with an ``"error"``, if that does not suffice.
         """
-        said = {"hold": hold, "tolerance": tolerance, "iterations": iterations, "failure": failure}
-        given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
-        how = replace(self.coupling, method=method, **given)
+        said: dict[str, Any] = {
+            "method": method,
+            "hold": hold,
+            "tolerance": tolerance,
+            "iterations": iterations,
+            "failure": failure,
+        }
+        given = {name: value for name, value in said.items() if value is not None}
+        how = replace(self.coupling, **given)
         if not blocks:
             self.coupling = how
             return

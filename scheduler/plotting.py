@@ -140,6 +140,7 @@ def plot_result(
         elif heading:
             grid[0, 0].set_title(heading, loc="left", pad=10)
         figure.align_ylabels()
+        figure.draw_without_rendering()  # the layout knows where aligned labels are only then
     return figure
 
 

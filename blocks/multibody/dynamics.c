@@ -22,6 +22,11 @@ static void update_velocities(mb_view *m, double t, const double *v) {
     if (m->row_count > 0) mb_rows_velocity(m, t, v);
 }
 
+void mb_kinematics(mb_view *m, double t, const double *q, const double *v) {
+    mb_update_positions(m, t, q);
+    update_velocities(m, t, v);
+}
+
 static double largest(const double *values, int32_t count) {
     double most = 0.0;
     for (int32_t k = 0; k < count; k++)
@@ -45,8 +50,7 @@ static void push_back(mb_view *m, int iteration, double *step) {
 
 /* Leaves v' in m->acceleration, λ in m->lambda, and whole accelerations in the links. */
 int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
-    mb_update_positions(m, t, q);
-    update_velocities(m, t, v);
+    mb_kinematics(m, t, q, v);
     mb_inertias(m);
     for (int32_t l = 0; l < m->link_count; l++) {
         memset(m->link[l].F, 0, sizeof m->link[l].F);
@@ -103,8 +107,7 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
     return 1;
 }
 
-/* K at the present poses. */
-static int refactor(mb_view *m) {
+int mb_refactor(mb_view *m) {
     mb_inertias(m);
     mb_mass(m);
     mb_rows_jacobian(m);
@@ -112,13 +115,11 @@ static int refactor(mb_view *m) {
     return mb_factor(m);
 }
 
-/* step = -K⁻¹ Jᵀ α e: of all that would take out nearly all of the errors e, the one least in the metric of M. */
-static double step_back(mb_view *m, const double *errors, double *step) {
-    for (int32_t k = 0; k < m->row_count; k++) m->row_work[k] = m->alpha[k] * errors[k];
+void mb_closing_step(mb_view *m, const double *weights, double *step) {
+    for (int32_t k = 0; k < m->row_count; k++) m->row_work[k] = weights[k] * m->phi[k];
     memset(step, 0, (size_t)m->nv * sizeof(double));
     mb_add_jacobian_transposed(m, m->row_work, -1.0, step);
     mb_solve(m, step);
-    return largest(step, m->nv);
 }
 
 /* Takes out of v what violates the constraints, the least in the metric of M; needs Φ̇ of that v, which it keeps up, and K. Iterated
@@ -162,17 +163,17 @@ int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     if (m->row_count == 0) return 1;
     const double goal = 1e-13, rounding = 1.5e-16;
     mb_update_positions(m, t, q);
-    if (!refactor(m)) return 0;
+    if (!mb_refactor(m)) return 0;
     /* One step is taken for any error but rounding: near a singular position what is left open grows as 1 / distance, and so does the
        noise that a step makes of rounding. */
     double open = openness(m);
     for (int iteration = 0; iteration < limit && open > (iteration == 0 ? rounding : goal); iteration++) {
         const double before = open;
-        step_back(m, m->phi, m->residual);
+        mb_closing_step(m, m->alpha, m->residual);
         mb_move(m, q, m->residual);
         mb_update_positions(m, t, q);
         open = openness(m);
-        if (open > goal && open > 1e-3 * before && !refactor(m)) return 0;
+        if (open > goal && open > 1e-3 * before && !mb_refactor(m)) return 0;
     }
     const double closure = largest(m->phi, m->row_count);
     m->status[MB_STATUS_CLOSURE] = closure;
@@ -181,9 +182,3 @@ int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     return closure <= 1e-10;
 }
 
-void mb_kinematics(mb_view *m, double t, const double *q, const double *v) {
-    mb_update_positions(m, t, q);
-    update_velocities(m, t, v);
-}
-
-int mb_refactor(mb_view *m) { return refactor(m); }

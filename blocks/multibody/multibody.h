@@ -257,6 +257,8 @@ int mb_project(mb_view *m, double t, double *q, double *v, int limit);
 void mb_kinematics(mb_view *m, double t, const double *q, const double *v);
 /* K and its factors at the present poses. */
 int mb_refactor(mb_view *m);
+/* step = -K⁻¹ Jᵀ w Φ: with the weights of K, of all that would take out nearly all of Φ the one least in the metric of M. */
+void mb_closing_step(mb_view *m, const double *weights, double *step);
 
 /* tell.c */
 bool mb_names_check(const int32_t *names, int64_t count, int64_t wanted);

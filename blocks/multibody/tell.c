@@ -161,14 +161,6 @@ static void say_singular(const bl_block *b, double size) {
     if (size > SINGULAR) bl_say(b, ". It is next to a singular position: what closes a gap there is %.2g times as large", size);
 }
 
-/* What would close Φ to first order; needs K and J at the present poses. */
-static void closing_step(mb_view *m, const double *weights, double *step) {
-    for (int32_t k = 0; k < m->row_count; k++) m->row_work[k] = weights[k] * m->phi[k];
-    memset(step, 0, (size_t)m->nv * sizeof(double));
-    mb_add_jacobian_transposed(m, m->row_work, -1.0, step);
-    mb_solve(m, step);
-}
-
 /* Brings q where the closures are least open: downhill along what mb_project would do, each step only as far as it helps. */
 void mb_close_best(mb_view *m, double t, double *q, const double *v) {
     double *start = m->kept, *full = m->kept + m->nq, *part = full + m->nv, *weights = m->lambda, fraction = 1.0;
@@ -176,7 +168,7 @@ void mb_close_best(mb_view *m, double t, double *q, const double *v) {
         mb_kinematics(m, t, q, v);
         if (!mb_refactor(m)) return;
         weigh_evenly(m, weights);
-        closing_step(m, weights, full);
+        mb_closing_step(m, weights, full);
         const double error = weighed_error(m, weights, m->phi);
         double left = error;
         memcpy(start, q, (size_t)m->nq * sizeof(double));
@@ -243,7 +235,7 @@ int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q,
     } else {
         double *step = m->kept + m->nq + m->nv;
         if (mb_refactor(m)) {
-            closing_step(m, m->alpha, step);
+            mb_closing_step(m, m->alpha, step);
             say_singular(b, lever(m, liveliness(m, step), m->phi));
         }
     }

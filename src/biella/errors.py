@@ -69,7 +69,7 @@ class OverrunError(BiellaError):
 
 def suggest(name: str, valid: Iterable[str]) -> str:
     """Return `` Did you mean …?`` for a name close to `name`, else an empty string."""
-    close = get_close_matches(name, list(valid), n=2, cutoff=0.6)
+    close = get_close_matches(name, list(dict.fromkeys(valid)), n=2, cutoff=0.6)
     if not close:
         return ""
     return " Did you mean " + " or ".join(f"`{match}`" for match in close) + "?"

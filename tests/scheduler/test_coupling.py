@@ -611,3 +611,9 @@ def test_mistakes() -> None:
         plain.compile()
     with pytest.raises(BiellaError, match=r"a Plan has its coupling already"):
         simulate(two_masses().compile(), 1.0, coupling="newton")
+
+
+def test_couple_changes_only_what_is_given() -> None:
+    d = Diagram("two", step=1e-3, coupling="newton")
+    d.couple(hold=2)
+    assert (d.coupling.method, d.coupling.hold) == ("newton", 2)

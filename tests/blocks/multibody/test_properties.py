@@ -474,3 +474,21 @@ def test_what_cannot_move_teaches() -> None:
     s.fixed("plinth", s.ground, body, at=(0, 0, 0))
     with pytest.raises(DiagramError, match=r"nothing in `statue` can move"):
         s.block()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_loops_far_from_the_origin_close_as_well(seed: int, draw: Any, look: Look) -> None:
+    """A hundred kilometres away, where places are rounded to 1e-11 m, gaps are told as near it."""
+    blueprint = draw("loops", seed).moved(np.eye(3), np.array([1e5, 0.0, 0.0]))
+    assert look(blueprint.build(), ["closure"], steps=20)["closure"] < 1e-14
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_velocities_are_projected_to_rounding(seed: int, draw: Any, look: Look) -> None:
+    """The same in millimetres and grams: rounding in K, which its large weights amplify, is out."""
+    blueprint = draw("redundant", seed)
+    metres = look(blueprint.build())
+    others = look(blueprint.scaled(1e-3, 1e-3).build())
+    for body in blueprint.bodies:
+        path = f"{body.name}.angular_velocity"
+        assert others[path] == pytest.approx(metres[path], abs=1e-13)

@@ -18,6 +18,7 @@ from .forces import (
     Friction,
     JointLoad,
     Load,
+    Rubbing,
     Spring,
     Stop,
     TorsionalSpring,
@@ -37,6 +38,7 @@ T = TypeVar(
     Bushing,
     Bearing,
     Friction,
+    Rubbing,
     Stop,
     Driver,
 )

@@ -1,7 +1,7 @@
 /* What a mechanism says of itself: joints that will not close, velocities that its joints do not allow, steps too coarse for it.
  *
  * Joints have names only for this: one string for each link (that of the tree joint whose chain ends there, else empty),
- * then one for each closure; bearings follow. A tree joint is always closed, so it is closures that stay open. */
+ * then one for each closure; bearings follow, then friction from reactions. A tree joint is always closed, so it is closures that stay open. */
 #include <string.h>
 
 #include "blocks/multibody/multibody.h"
@@ -209,8 +209,23 @@ int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, doubl
                      " a contact law, or more clearance, speed or viscosity.", name, bearing.film_limit, t);
 }
 
+/* Names of friction come last. */
+int mb_refuse_rubbing(const bl_block *b, const mb_view *m, int32_t number, double t) {
+    char name[MB_NAME_SIZE], joint[MB_NAME_SIZE];
+    const int32_t *rubbing = m->rubbings + number * MB_RUB_FIELDS;
+    int32_t bearings = 0;
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) bearings += m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_BEARING;
+    joint_name(m, m->link_count + m->cut_count + bearings + number, name);
+    joint_name(m, rubbing[MB_RUB_REACTION], joint);
+    return bl_refuse(b, "friction `%s` in joint `%s`, coefficient %.4g, and the reactions that it causes have no end at t = %.9g s: each"
+                     " makes the other grow. The joint locks itself, or there are several solutions, and rigid bodies do not tell which."
+                     " Take a smaller coefficient, a longer bearing or guide, or a smaller angle between load and motion.",
+                     name, joint, m->p[rubbing[MB_RUB_P]], t);
+}
+
 int mb_refuse_factor(bl_block *b, const mb_view *m, double t) {
     if (m->torn >= 0) return mb_refuse_bearing(b, m, m->torn, t);
+    if (m->jammed >= 0) return mb_refuse_rubbing(b, m, m->jammed, t);
     return bl_refuse(b, "its equations have no solution at t = %.9g s: a speed moves no mass, or a value is not finite.", t);
 }
 

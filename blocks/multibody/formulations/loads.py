@@ -9,7 +9,17 @@ from __future__ import annotations
 import numpy as np
 
 from ....errors import DiagramError
-from ..forces import Bearing, Bushing, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
+from ..forces import (
+    Bearing,
+    Bushing,
+    Friction,
+    JointLoad,
+    Load,
+    Rubbing,
+    Spring,
+    Stop,
+    TorsionalSpring,
+)
 from ..rotations import Array
 from ..system import System
 from .shapes import Field, Scalars, Shapes
@@ -25,6 +35,7 @@ class Loads:
         self._turns: dict[int, float] = {}
         self._scalar: dict[str, int] = {}
         self._lengths: dict[str, list[int]] = {}
+        self._rubbing: dict[str, list[int]] = {}
         for element in self.elements:
             if isinstance(element, Load):
                 shapes.point(element.marker)
@@ -37,6 +48,11 @@ class Loads:
                 self._lengths[element.name] = [
                     shapes.product((shapes.direction(body, axis), 0), ends)
                     for axis in element.first.rotation.T
+                ]
+            elif isinstance(element, Rubbing):
+                self._rubbing[element.name] = [
+                    shapes.coordinate(element.joint, n)
+                    for n in range(len(element.joint.coordinates))
                 ]
             elif not isinstance(element, Bearing):
                 self._scalar[element.name] = shapes.coordinate(element.joint, element.coordinate)
@@ -116,12 +132,24 @@ class Loads:
                     f"run the system in time. Where a film carries a load, and how stiff it is "
                     f"there, its equilibrium(…) and coefficients(…) say."
                 )
+            elif isinstance(element, Rubbing):
+                self._refuse_rubbing(element, scalars)
             else:
                 scalar = shapes.scalar(self._scalar[element.name])
                 effort_on = self._effort(
                     element, t, scalar, float(scalars.value[scalar]), float(scalars.rate[scalar])
                 )
                 total += effort_on * scalars.jacobian[scalar]
+
+    def _refuse_rubbing(self, element: Rubbing, scalars: Scalars) -> None:
+        """Let it be where it does nothing: in a joint at rest."""
+        places = [self.shapes.scalar(n) for n in self._rubbing[element.name]]
+        if any(scalars.rate[n] != 0.0 for n in places):
+            raise DiagramError(
+                f"friction `{element.name}` follows from the reaction of `{element.joint.name}`, "
+                f"which only the engine iterates: run the system in time. Where nothing moves it "
+                f"is 0, and equilibrium() goes without it."
+            )
 
     def _effort(
         self,

@@ -311,13 +311,13 @@ class ForceMethods(Parts):
         smoothing_speed: float,
         middle: Literal["first", "second"],
     ) -> Rubbing:
-        self._coordinate(name, joint, 0 if isinstance(joint, Joint) and joint.coordinates else None)
-        if joint.kind not in ("revolute", "prismatic", "cylindrical"):
+        if isinstance(joint, Joint) and joint.kind not in ("revolute", "prismatic", "cylindrical"):
             raise DiagramError(
                 f"`{name}` is friction from the reaction of `{joint.name}`, a {joint.kind} joint: "
                 f"only revolute, prismatic and cylindrical joints have it. Give viscous and "
                 f"coulomb instead."
             )
+        self._coordinate(name, joint, 0)  # it is a joint of this system
         for other in self.elements:
             if isinstance(other, Rubbing) and other.joint is joint:
                 raise DiagramError(

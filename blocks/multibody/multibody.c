@@ -351,6 +351,8 @@ static int multibody_init(bl_block *b, double t) {
         const bl_film_bearing bearing = mb_bearing_read(&m, force);
         if (!bl_film_sound(&bearing)) return mb_refuse_bearing(b, &m, n, t);
     }
+    for (int32_t n = 0; n < m.head[MB_RUBBINGS]; n++)
+        if (!mb_rubbing_sound(&m, n)) return mb_refuse_rubbing(b, &m, n, t);
     double *q = states(b, &m), *v = q + m.nq;
     mb_pose_from_bodies(&m, q, v);
     mb_start_turns(&m, t, q);

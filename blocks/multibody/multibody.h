@@ -275,6 +275,8 @@ double mb_difference(const mb_view *m);
 
 /* rubbing.c */
 bool mb_rubbing_check(const bl_block *b, const int32_t *rubbing);
+/* Whether its numbers, which may be set, are those of a bearing. */
+bool mb_rubbing_sound(const mb_view *m, int32_t number);
 /* Adds to the solution without friction what friction does; needs K factored where there are rows. Returns whether there is a solution. */
 bool mb_rub(mb_view *m, double t, const double *v);
 /* Adds the efforts of a rubbing for the load that was found. */

@@ -174,6 +174,7 @@ class Plant(NativeBlock):
         self.system = system
         self.substeps = substeps if own else 1
         self.largest_step: float | None = None  # of RK4 where it is stable, once asked for
+        self.doubt: str | None = None  # about friction, once asked for
         self._own, self._explicit = own, radius is None
         writer = _Writer(system, list(inputs), list(outputs), own, substeps, radius)
         rubs = [item.name for item in system.elements if isinstance(item, Rubbing)]
@@ -209,12 +210,15 @@ class Plant(NativeBlock):
         )
 
     def warn_of_step(self, step: float, solver: str) -> str:
-        """Return a warning if Runge–Kutta steps of this size are not stable at the start."""
-        if not self._explicit or (not self._own and solver != "rk4"):
-            return ""
+        """Return warnings of Runge–Kutta steps that are not stable, and of friction in doubt."""
+        from .rubbing import warn_of_doubt
         from .stability import warn_of_step
 
-        return warn_of_step(self, step / self.substeps)
+        if self.doubt is None:
+            self.doubt = warn_of_doubt(self.system)
+        if not self._explicit or (not self._own and solver != "rk4"):
+            return self.doubt
+        return " ".join(filter(None, (self.doubt, warn_of_step(self, step / self.substeps))))
 
 
 def _read_integrator(integrator: str, own: bool, radius: float) -> float | None:

@@ -58,6 +58,12 @@ static mb_bearing_size rub_size(const mb_view *m, const int32_t *rubbing) {
     return size;
 }
 
+bool mb_rubbing_sound(const mb_view *m, int32_t number) {
+    const mb_bearing_size size = rub_size(m, rub_record(m, number));
+    return size.coefficient >= 0.0 && isfinite(size.coefficient) && size.smoothing > 0.0 && size.radius > 0.0 && size.length > 0.0 &&
+           size.width > 0.0;
+}
+
 static double rub_rate(const mb_view *m, int32_t place, int32_t sign, double t, const double *v) {
     double second;
     return sign == 0 ? mb_measure_rate(m, place, t, &second) : sign * v[place];
@@ -75,8 +81,7 @@ static bool rub_unit_efforts(const mb_view *m, int32_t number, double t, const d
     double slide, turn;
     rub_rates(m, rubbing, t, v, &slide, &turn);
     const double slip = hypot(slide, turn * size.radius);
-    const double rise = size.smoothing > 0.0 ? slip / size.smoothing : slip > 0.0 ? INFINITY : 0.0;
-    const double share = slip == 0.0 ? 0.0 : size.coefficient * tanh(rise) / slip;
+    const double share = slip == 0.0 ? 0.0 : size.coefficient * tanh(slip / size.smoothing) / slip;
     m->rub.slide[number] = -share * slide;
     m->rub.turn[number] = -share * size.radius * size.radius * turn;
     return m->rub.slide[number] != 0.0 || m->rub.turn[number] != 0.0;

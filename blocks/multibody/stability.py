@@ -60,7 +60,8 @@ def largest_stable_step(system: System) -> float:
     difference = min([6e-6, *(1e-4 * clearance for clearance in clearances)])
     # Only derivatives are asked for. With rk4, compiling would ask for this very number.
     diagram = Diagram(system.name, solver="euler")
-    diagram.add(Plant(system), name="plant")
+    plant = diagram.add(Plant(system), name="plant")
+    plant.doubt = ""  # who runs the mechanism is told
     with Instance(diagram.compile()) as instance:
         instance.initialise()
         states = instance.states.copy()

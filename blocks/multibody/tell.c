@@ -217,6 +217,9 @@ int mb_refuse_rubbing(const bl_block *b, const mb_view *m, int32_t number, doubl
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) bearings += m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_BEARING;
     joint_name(m, m->link_count + m->cut_count + bearings + number, name);
     joint_name(m, rubbing[MB_RUB_REACTION], joint);
+    if (!mb_rubbing_sound(m, number))
+        return bl_refuse(b, "friction `%s` in joint `%s` has numbers that no bearing has: its coefficient is 0 or more, diameter, length and"
+                         " smoothing_speed are positive.", name, joint);
     return bl_refuse(b, "friction `%s` in joint `%s`, coefficient %.4g, and the reactions that it causes have no end at t = %.9g s: each"
                      " makes the other grow. The joint locks itself, or there are several solutions, and rigid bodies do not tell which."
                      " Take a smaller coefficient, a longer bearing or guide, or a smaller angle between load and motion.",

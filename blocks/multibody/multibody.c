@@ -113,7 +113,6 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     const int64_t rubbings = head[MB_RUBBINGS];
     mb_rubbing *r = &m->rub;
     r->load = take(w, scratch, rubbings);
-    r->trial = take(w, scratch, rubbings);
     r->slide = take(w, scratch, rubbings);
     r->turn = take(w, scratch, rubbings);
     r->base = take(w, scratch, MB_RUB_PARTS * rubbings);
@@ -122,6 +121,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     r->lambda = take(w, scratch, rubbings * rows);
     r->force = take(w, scratch, rubbings > 0 ? nv : 0);
     r->no_bias = take(w, scratch, rubbings > 0 ? rows : 0);
+    r->frame = (mb_rub_frame *)(void *)take(w, scratch, rubbings * (int64_t)(sizeof(mb_rub_frame) / sizeof(double)));
     r->still = (mb_link_state *)(void *)take(w, scratch, rubbings > 0 ? links * (int64_t)(sizeof(mb_link_state) / sizeof(double)) : 0);
     if (z) {
         m->gravity[0] = b->p[head[MB_GRAVITY]];

@@ -127,13 +127,19 @@ typedef struct {
 enum { MB_IMPLICIT_STARTED, MB_IMPLICIT_FRESH, MB_IMPLICIT_ITERATIONS, MB_IMPLICIT_RESIDUAL, MB_IMPLICIT_HALVED, MB_IMPLICIT_FLAGS };
 enum { MB_IMPLICIT_LARGEST = 300 }; /* speeds: the matrix is full */
 
+/* Axes of a bearing, from its middle to the marker that its reaction is about, and what couples press: 2 / length, 2 / width. */
+typedef struct {
+    double x[3], y[3], z[3], arm[3], tilt, twist;
+} mb_rub_frame;
+
 /* What friction from reactions needs, all of it work space; see rubbing.c. */
 typedef struct {
-    double *load, *trial;              /* of each: the normal load that is found, and the next one */
+    double *load;                      /* of each: the normal load that is found */
     double *slide, *turn;              /* of each: its efforts for a load of 1 N */
     double *base, *response;           /* MB_RUB_PARTS of each reaction without friction; and what a load of 1 N in each adds to them */
     double *acceleration, *lambda;     /* of each: what a load of 1 N does, nv and rows */
     double *force, *no_bias;           /* nv, rows */
+    mb_rub_frame *frame;
     mb_link_state *still;              /* the links at rest */
 } mb_rubbing;
 enum { MB_RUB_PARTS = 5 };

@@ -452,7 +452,7 @@ class _Writer:
         scratch += articulated
         rubbings = len(self._rubbings)
         if rubbings:
-            scratch += (9 + 5 * rubbings + nv + rows) * rubbings + nv + rows + 64 * links
+            scratch += (22 + 5 * rubbings + nv + rows) * rubbings + nv + rows + 64 * links
         if self.implicit:
             memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
             scratch += nv * nv + 7 * nv + 2 * nq + rows

@@ -105,26 +105,39 @@ void mb_add_rubbing(const mb_view *m, int32_t number, double t, double *joint_fo
     if (m->rub.load[number] != 0.0) rub_add(m, number, t, m->rub.load[number], joint_force);
 }
 
-/* What of a reaction presses: F_x, F_y, M_x, M_y, M_z in joint axes, about the middle of the bearing. */
-static void rub_reaction(const mb_view *m, int32_t number, double t, double *parts) {
+/* How the bearing lies, which all passes share. In a plane it slides along x. */
+static void rub_place(const mb_view *m, int32_t number, double t) {
     const int32_t *rubbing = rub_record(m, number), marker = rubbing[MB_RUB_MARKER], middle = rubbing[MB_RUB_MIDDLE];
-    double F[3], N[3], R[9], P[3], P_middle[3], arm[3];
-    mb_reaction(m, rubbing[MB_RUB_REACTION], marker, F, N);
+    const int z = m->head[MB_PLANAR] && rubbing[MB_RUB_KIND] == MB_RUB_PRISMATIC ? 0 : 2;
+    const mb_bearing_size size = rub_size(m, rubbing);
+    mb_rub_frame *frame = &m->rub.frame[number];
+    double R[9], P[3], P_middle[3];
     mb_marker_motion(m, marker < 0 ? -1 - marker : marker, t, P, NULL, NULL);
     mb_marker_motion(m, middle, t, P_middle, NULL, NULL);
-    mb_sub(P, P_middle, arm);
-    mb_add_cross(arm, F, N);
+    mb_sub(P, P_middle, frame->arm);
     mb_marker_axes(m, middle, R);
-    mb_rotate_back(R, F, F);
-    mb_rotate_back(R, N, N);
-    /* In a plane it slides along x. */
-    const int z = m->head[MB_PLANAR] && rubbing[MB_RUB_KIND] == MB_RUB_PRISMATIC ? 0 : 2, x = (z + 1) % 3, y = (z + 2) % 3;
-    parts[0] = F[x], parts[1] = F[y], parts[2] = N[x], parts[3] = N[y], parts[4] = N[z];
+    mb_column(R, (z + 1) % 3, frame->x);
+    mb_column(R, (z + 2) % 3, frame->y);
+    mb_column(R, z, frame->z);
+    frame->tilt = 2.0 / size.length;
+    frame->twist = 2.0 / size.width;
+}
+
+/* What of a reaction presses: F_x, F_y, M_x, M_y, M_z in joint axes, about the middle of the bearing. */
+static void rub_reaction(const mb_view *m, int32_t number, double *parts) {
+    const int32_t *rubbing = rub_record(m, number);
+    const mb_rub_frame *frame = &m->rub.frame[number];
+    double F[3], N[3];
+    mb_reaction(m, rubbing[MB_RUB_REACTION], rubbing[MB_RUB_MARKER], F, N);
+    mb_add_cross(frame->arm, F, N);
+    parts[0] = mb_dot(frame->x, F), parts[1] = mb_dot(frame->y, F);
+    parts[2] = mb_dot(frame->x, N), parts[3] = mb_dot(frame->y, N), parts[4] = mb_dot(frame->z, N);
 }
 
 static double rub_load(const mb_view *m, int32_t number, const double *parts) {
-    const mb_bearing_size size = rub_size(m, rub_record(m, number));
-    return hypot(parts[0], parts[1]) + 2.0 * hypot(parts[2], parts[3]) / size.length + 2.0 * fabs(parts[4]) / size.width;
+    const mb_rub_frame *frame = &m->rub.frame[number];
+    return sqrt(parts[0] * parts[0] + parts[1] * parts[1]) + frame->tilt * sqrt(parts[2] * parts[2] + parts[3] * parts[3]) +
+           frame->twist * fabs(parts[4]);
 }
 
 /* The same mechanism at rest and without weight: what is solved with it is what is added to another solution. */
@@ -176,15 +189,17 @@ static void rub_base(mb_view *m, mb_view *still) {
 
 /* What the friction of a load of 1 N in one joint does: v', λ, and what it adds to the reactions of all that rub. */
 static void rub_respond(mb_view *still, int32_t number, double t) {
-    const int32_t count = still->head[MB_RUBBINGS];
+    const int32_t count = still->head[MB_RUBBINGS], *rubbing = rub_record(still, number);
     double change, *bias = still->step;
     still->acceleration = still->rub.acceleration + (int64_t)number * still->nv;
     still->lambda = still->rub.lambda + (int64_t)number * still->row_count;
     memset(still->force, 0, (size_t)still->nv * sizeof(double));
     rub_clear(still);
     rub_add(still, number, t, 1.0, still->force);
-    mb_bias_forces(still, bias);
-    for (int32_t k = 0; k < still->nv; k++) still->force[k] -= bias[k];
+    if (rubbing[MB_RUB_REACTION] >= still->link_count) { /* what pushes on two links is an effort of all joints between them */
+        mb_bias_forces(still, bias);
+        for (int32_t k = 0; k < still->nv; k++) still->force[k] -= bias[k];
+    }
     if (still->row_count > 0) {
         (void)mb_solve_rows(still, &change);
     } else {
@@ -194,10 +209,10 @@ static void rub_respond(mb_view *still, int32_t number, double t) {
     rub_clear(still);
     rub_add(still, number, t, 1.0, still->force);
     rub_wrenches(still);
-    for (int32_t k = 0; k < count; k++) rub_reaction(still, k, t, still->rub.response + ((int64_t)number * count + k) * MB_RUB_PARTS);
+    for (int32_t k = 0; k < count; k++) rub_reaction(still, k, still->rub.response + ((int64_t)number * count + k) * MB_RUB_PARTS);
 }
 
-/* One pass over all loads. Returns the largest change, and whose it is. */
+/* One pass over all loads, each with the newest of the others. Returns the largest change, and whose it is. */
 static double rub_pass(mb_view *m, int32_t *whose) {
     const int32_t count = m->head[MB_RUBBINGS];
     double most = -1.0;
@@ -209,11 +224,10 @@ static double rub_pass(mb_view *m, int32_t *whose) {
             const double *response = m->rub.response + ((int64_t)n * count + k) * MB_RUB_PARTS;
             for (int c = 0; c < MB_RUB_PARTS; c++) parts[c] += m->rub.load[n] * response[c];
         }
-        m->rub.trial[k] = rub_load(m, k, parts);
-        const double change = fabs(m->rub.trial[k] - m->rub.load[k]);
+        const double load = rub_load(m, k, parts), change = fabs(load - m->rub.load[k]);
+        m->rub.load[k] = load;
         if (!(change <= most)) most = change, *whose = k;
     }
-    memcpy(m->rub.load, m->rub.trial, (size_t)count * sizeof(double));
     return most;
 }
 
@@ -230,7 +244,8 @@ bool mb_rub(mb_view *m, double t, const double *v) {
     mb_view still = rub_at_rest(m);
     rub_base(m, &still);
     for (int32_t k = 0; k < count; k++) {
-        rub_reaction(m, k, t, m->rub.base + k * MB_RUB_PARTS);
+        rub_place(m, k, t);
+        rub_reaction(m, k, m->rub.base + k * MB_RUB_PARTS);
         any = rub_unit_efforts(m, k, t, v) || any;
         m->rub.load[k] = rub_load(m, k, m->rub.base + k * MB_RUB_PARTS);
     }

@@ -267,7 +267,7 @@ bool mb_rub(mb_view *m, double t, const double *v) {
     int32_t whose = 0;
     int pass = 0;
     while (pass < MB_RUB_PASSES && !(rub_pass(m, &whose) <= MB_RUB_TOLERANCE * rub_largest(m))) pass++;
-    if (pass == MB_RUB_PASSES) {
+    if (pass == MB_RUB_PASSES || !isfinite(rub_largest(m))) {
         m->jammed = whose;
         return false;
     }

@@ -449,13 +449,14 @@ def test_a_plane_loop_rubs_alike_wherever_it_is_cut(cut):
 # -- what locks itself
 
 
-def test_a_block_that_locks_itself_says_so():
-    """2 f h / L = 1.2: each newton of friction tips it by more than one."""
+@pytest.mark.parametrize("f", [0.17, 0.2, 1.0])
+def test_a_block_that_locks_itself_says_so(f):
+    """2 f h / L is 1.02 to 6: each newton of friction tips it by more than one."""
     s = System("drawer", planar=True)
     block = s.body("block", mass=3.0, inertia=0.1, com=(0.0, 0.75), velocity=(1.0, 0.0))
     guide = s.prismatic("guide", s.ground, block, at=(0, 0), axis=(1, 0))
-    s.friction("rub", guide, coefficient=0.2, length=0.25)
-    wanted = r"friction `rub` in joint `guide`, coefficient 0\.2, .* at t = 0 s: .*locks itself"
+    s.friction("rub", guide, coefficient=f, length=0.25)
+    wanted = rf"friction `rub` in joint `guide`, coefficient {f:g}, .* at t = 0 s: .*locks itself"
     with pytest.raises(BlockError, match=wanted):
         run(s, 0.1, ["rub.force"], step=1e-4)
     # As a parameter of the same block, at a time: it slows down below the limit, and stays told.

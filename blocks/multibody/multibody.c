@@ -152,7 +152,7 @@ static int multibody_check(const bl_block *b) {
                   pairs = head[MB_PAIRS], laws = head[MB_LAWS], forces = head[MB_FORCES], outputs = head[MB_OUTPUTS],
                   nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES], rubbings = head[MB_RUBBINGS];
     if (!in_range(head[MB_INTEGRATOR], MB_RK4, MB_INTEGRATORS)) return 0;
-    if (head[MB_INTEGRATOR] == MB_IMPLICIT && (!head[MB_OWN_STEP] || nv > MB_IMPLICIT_LARGEST || rubbings > 0)) return 0;
+    if (head[MB_INTEGRATOR] == MB_IMPLICIT && (!head[MB_OWN_STEP] || nv > MB_IMPLICIT_LARGEST)) return 0;
     if (links < 1 || nv < 1 || nq < nv || head[MB_SUBSTEPS] < 1 || head[MB_SUBSTEPS] > 1000000) return 0;
     const int planar = head[MB_PLANAR] != 0, own = head[MB_OWN_STEP] != 0, size = planar ? 2 : 3;
     if (!in_range(head[MB_GRAVITY], 0, b->p_count - size + 1) ||

@@ -177,13 +177,6 @@ class Plant(NativeBlock):
         self.doubt: str | None = None  # about friction, once asked for
         self._own, self._explicit = own, radius is None
         writer = _Writer(system, list(inputs), list(outputs), own, substeps, radius)
-        rubs = [item.name for item in system.elements if isinstance(item, Rubbing)]
-        if radius is not None and rubs:
-            raise DiagramError(
-                f"friction {name_list(f'`{name}`' for name in rubs)} follows from reactions, which "
-                f"implicit steps do not iterate: take integrator='rk4', with more substeps or a "
-                f"larger smoothing_speed if it is not stable."
-            )
         if radius is not None and writer.tree.nv > _LARGEST_IMPLICIT:
             raise DiagramError(
                 f"`{system.name}` has {writer.tree.nv} speeds: implicit steps take up to "

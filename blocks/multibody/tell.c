@@ -263,6 +263,7 @@ int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q,
 int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v) {
     const double *flags = m->implicit.flags;
     if (m->torn >= 0) return mb_refuse_bearing(b, m, m->torn, t + h);
+    if (m->jammed >= 0) return mb_refuse_rubbing(b, m, m->jammed, t + h);
     bl_say(b, "the implicit step of %.3g s from t = %.9g s does not converge, nor do its two halves: after %.0f iterations"
            " accelerations still change by %.2g", h, t, flags[MB_IMPLICIT_ITERATIONS], flags[MB_IMPLICIT_RESIDUAL]);
     mb_told open[MB_TOLD_JOINTS];

@@ -74,8 +74,8 @@ static void rub_rates(const mb_view *m, const int32_t *rubbing, double t, const 
     *turn = rub_turns(rubbing) ? rub_rate(m, rubbing[MB_RUB_TURN], rubbing[MB_RUB_TURN_SIGN], t, v) : 0.0;
 }
 
-/* The efforts for a load of 1 N. Returns whether there are any. */
-static bool rub_unit_efforts(const mb_view *m, int32_t number, double t, const double *v) {
+/* The efforts for a load of 1 N. */
+static void rub_unit_efforts(const mb_view *m, int32_t number, double t, const double *v) {
     const int32_t *rubbing = rub_record(m, number);
     const mb_bearing_size size = rub_size(m, rubbing);
     double slide, turn;
@@ -84,8 +84,9 @@ static bool rub_unit_efforts(const mb_view *m, int32_t number, double t, const d
     const double share = slip == 0.0 ? 0.0 : size.coefficient * tanh(slip / size.smoothing) / slip;
     m->rub.slide[number] = -share * slide;
     m->rub.turn[number] = -share * size.radius * size.radius * turn;
-    return m->rub.slide[number] != 0.0 || m->rub.turn[number] != 0.0;
 }
+
+static bool rub_rubs(const mb_view *m, int32_t number) { return m->rub.slide[number] != 0.0 || m->rub.turn[number] != 0.0; }
 
 static void rub_push(const mb_view *m, int32_t place, int32_t sign, double t, double effort, double *joint_force) {
     if (sign == 0)
@@ -220,7 +221,7 @@ static double rub_pass(mb_view *m, int32_t *whose) {
         double parts[MB_RUB_PARTS];
         memcpy(parts, m->rub.base + k * MB_RUB_PARTS, sizeof parts);
         for (int32_t n = 0; n < count; n++) {
-            if (m->rub.load[n] == 0.0) continue;
+            if (!rub_rubs(m, n)) continue;
             const double *response = m->rub.response + ((int64_t)n * count + k) * MB_RUB_PARTS;
             for (int c = 0; c < MB_RUB_PARTS; c++) parts[c] += m->rub.load[n] * response[c];
         }
@@ -237,43 +238,23 @@ static double rub_largest(const mb_view *m) {
     return most;
 }
 
-bool mb_rub(mb_view *m, double t, const double *v) {
-    const int32_t count = m->head[MB_RUBBINGS];
-    if (count == 0) return true;
-    bool any = false;
-    mb_view still = rub_at_rest(m);
-    rub_base(m, &still);
-    for (int32_t k = 0; k < count; k++) {
-        rub_place(m, k, t);
-        rub_reaction(m, k, m->rub.base + k * MB_RUB_PARTS);
-        any = rub_unit_efforts(m, k, t, v) || any;
-        m->rub.load[k] = rub_load(m, k, m->rub.base + k * MB_RUB_PARTS);
-    }
-    if (!any) return true;
-    if (m->row_count == 0) {
-        mb_mass(m);
-        mb_build_k(m);
-        if (!mb_factor(m)) return false;
-    }
-    for (int32_t k = 0; k < count; k++) {
-        if (m->rub.slide[k] != 0.0 || m->rub.turn[k] != 0.0) {
-            rub_respond(&still, k, t);
-        } else {
-            memset(m->rub.acceleration + (int64_t)k * m->nv, 0, (size_t)m->nv * sizeof(double));
-            memset(m->rub.lambda + (int64_t)k * m->row_count, 0, (size_t)m->row_count * sizeof(double));
-            memset(m->rub.response + (int64_t)k * count * MB_RUB_PARTS, 0, (size_t)count * MB_RUB_PARTS * sizeof(double));
-        }
-    }
+/* Passes until the loads no longer change. Returns whether they come to that. */
+static bool rub_find_loads(mb_view *m) {
     int32_t whose = 0;
-    int pass = 0;
-    while (pass < MB_RUB_PASSES && !(rub_pass(m, &whose) <= MB_RUB_TOLERANCE * rub_largest(m))) pass++;
-    if (pass == MB_RUB_PASSES || !isfinite(rub_largest(m))) {
-        m->jammed = whose;
-        return false;
+    for (int pass = 0; pass < MB_RUB_PASSES; pass++) {
+        const double change = rub_pass(m, &whose), most = rub_largest(m);
+        if (isfinite(most) && change <= MB_RUB_TOLERANCE * most) return true;
     }
+    m->jammed = whose;
+    return false;
+}
+
+/* Adds to v', λ and the accelerations of the links what friction does with the loads that were found. */
+static void rub_superpose(mb_view *m) {
     double *more = m->step;
     memset(more, 0, (size_t)m->nv * sizeof(double));
-    for (int32_t n = 0; n < count; n++) {
+    for (int32_t n = 0; n < m->head[MB_RUBBINGS]; n++) {
+        if (!rub_rubs(m, n)) continue;
         const double load = m->rub.load[n], *response = m->rub.acceleration + (int64_t)n * m->nv;
         const double *lambda = m->rub.lambda + (int64_t)n * m->row_count;
         for (int32_t k = 0; k < m->nv; k++) more[k] += load * response[k];
@@ -281,6 +262,32 @@ bool mb_rub(mb_view *m, double t, const double *v) {
     }
     for (int32_t k = 0; k < m->nv; k++) m->acceleration[k] += more[k];
     mb_set_accelerations(m, more);
+}
+
+bool mb_rub(mb_view *m, double t, const double *v) {
+    const int32_t count = m->head[MB_RUBBINGS];
+    if (count == 0) return true;
+    bool any = false;
+    mb_view still = rub_at_rest(m);
+    rub_base(m, &still);
+    for (int32_t k = 0; k < count; k++) {
+        double *base = m->rub.base + k * MB_RUB_PARTS;
+        rub_place(m, k, t);
+        rub_reaction(m, k, base);
+        m->rub.load[k] = rub_load(m, k, base);
+        rub_unit_efforts(m, k, t, v);
+        any = any || rub_rubs(m, k);
+    }
+    if (!any) return true;
+    if (m->row_count == 0) { /* the recursion of a tree has left no factors */
+        mb_mass(m);
+        mb_build_k(m);
+        if (!mb_factor(m)) return false;
+    }
+    for (int32_t k = 0; k < count; k++)
+        if (rub_rubs(m, k)) rub_respond(&still, k, t);
+    if (!rub_find_loads(m)) return false;
+    rub_superpose(m);
     return true;
 }
 

@@ -10,6 +10,7 @@ from scipy.integrate import simpson
 from scipy.optimize import root
 
 from biella import BiellaWarning, BlockError, Diagram, DiagramError, simulate
+from biella.blocks import ShortBearing
 from biella.blocks.multibody import Input, System
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.multibody.tree import grow_tree
@@ -610,6 +611,18 @@ def test_efficiency_where_nothing_flows_in_or_nothing_is_lost():
     assert see(s, ["power_in", "power_loss", "efficiency"]) == [0.0, 0.0, 1.0]
     braked = piston_engine(0.7, -20.0, 0.1)  # the motor takes power out
     assert see(braked, ["power_in", "efficiency"]) == [0.0, 0.0]
+
+
+def test_oil_films_are_losses_too():
+    s = System("rotor", (0.0, -G), planar=True)
+    disc = s.body("disc", mass=5.0, inertia=0.01, position=(1e-5, 0.0), angular_velocity=300.0)
+    journal = disc.marker("journal")
+    film = ShortBearing(radius=0.02, length=0.01, clearance=4e-5, viscosity=0.01)
+    s.bearing("film", journal, s.ground.marker("bush"), film)
+    s.torque("motor", journal, 2.0)
+    loss, of_film, inflow = see(s, ["power_loss", "film.power_loss", "power_in"])
+    assert loss == of_film > 1.0
+    assert inflow == pytest.approx(600.0)
 
 
 def test_outputs_follow_inputs_without_delay():

@@ -185,6 +185,7 @@ int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     m->status[MB_STATUS_CLOSURE] = closure;
     update_velocities(m, t, v);
     project_velocities(m, v);
-    return closure <= 1e-10;
+    const double closed = 1e-10; /* in m, or of the lengths compared where these are long */
+    return closure <= closed || open <= closed;
 }
 

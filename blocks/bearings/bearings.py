@@ -490,9 +490,8 @@ class FiniteBearing(AbstractBearing):
             # As bl_film_work, and a copy of the film.
             scratch=4 * around
             + around * (along + 1)
-            + 8 * count
-            + 4
-            + (count + 4) * (2 * along + 4),
+            + 7 * count
+            + (count // 2 + 4) * (2 * along + 5),
         )
 
 

@@ -10,9 +10,9 @@
  * such matrices this ends at the one solution, whatever it starts from: the film of the last tick saves time, and
  * changes nothing but rounding.
  *
- * Systems are solved by elimination, column by column around the journal, in a band as wide as a column has cells.
- * Without tilt both halves are equal and one is solved. Where no column is free of film the ring is folded flat,
- * which doubles the band. */
+ * Systems are solved by elimination: first every second cell, as on a chess board, each by itself; then the others,
+ * column by column around the journal, in a band as wide as a column has cells. Without tilt both halves are equal and
+ * one is solved. Where no column is free of film the ring is folded flat, which doubles the band. */
 #include <math.h>
 #include <string.h>
 
@@ -26,14 +26,15 @@ enum { REYNOLDS_BLOCK = 4 };
 /* Cells are numbered i * m + j: i around, j along. */
 typedef struct {
     int32_t n, m;        /* columns, and cells in a column that are solved for */
+    int32_t blacks;      /* in a column, at most */
     int32_t mirrored;    /* whether the other half is like this one */
     double *cosine, *sine;   /* n: at the middles */
     double *cos_face, *sin_face; /* n: between columns i and i + 1 */
     double *around;      /* n × m: H³ / dθ² between columns i and i + 1 */
     double *along;       /* n × (m + 1): (r / B)² H³ / dζ² below cell j, and above the last */
     double *diagonal, *source, *q, *film; /* n × m */
-    double *right;       /* n × m, and up to a block more */
-    double *band;        /* as many rows of width + REYNOLDS_BLOCK */
+    double *right;       /* n × blacks, and up to a block more */
+    double *band;        /* as many rows of width + REYNOLDS_BLOCK: black cells only */
     uint8_t groove[BL_FILM_MOST_AROUND];
     int32_t order[BL_FILM_MOST_AROUND]; /* columns with film, as they are eliminated */
     int32_t place[BL_FILM_MOST_AROUND]; /* of a column in `order`, or -1 */
@@ -41,8 +42,8 @@ typedef struct {
 } reynolds_system;
 
 int64_t bl_film_work(int32_t n_theta, int32_t n_z) {
-    const int64_t n = n_theta, m = n_z;
-    return 4 * n + n * (m + 1) + 7 * n * m + REYNOLDS_BLOCK + (n * m + REYNOLDS_BLOCK) * (2 * m + REYNOLDS_BLOCK);
+    const int64_t n = n_theta, m = n_z, rows = n * m / 2 + REYNOLDS_BLOCK;
+    return 4 * n + n * (m + 1) + 6 * n * m + rows * (1 + 2 * m + REYNOLDS_BLOCK);
 }
 
 static double *reynolds_take(double **from, int64_t count) {
@@ -55,6 +56,7 @@ static void reynolds_lay_out(reynolds_system *s, const bl_film_grid *grid, const
     s->n = grid->n_theta;
     s->mirrored = m->x[0] == m->x[1] && m->y[0] == m->y[1] && m->vx[0] == m->vx[1] && m->vy[0] == m->vy[1];
     s->m = s->mirrored ? grid->n_z / 2 : grid->n_z;
+    s->blacks = (s->m + 1) / 2;
     double *work = grid->work + (int64_t)grid->n_theta * grid->n_z; /* after the pressure that is returned */
     const int64_t n = s->n, cells = n * s->m;
     s->cosine = reynolds_take(&work, n);
@@ -67,7 +69,7 @@ static void reynolds_lay_out(reynolds_system *s, const bl_film_grid *grid, const
     s->source = reynolds_take(&work, cells);
     s->q = reynolds_take(&work, cells);
     s->film = reynolds_take(&work, cells);
-    s->right = reynolds_take(&work, cells + REYNOLDS_BLOCK);
+    s->right = reynolds_take(&work, n * s->blacks + REYNOLDS_BLOCK);
     s->band = work;
 }
 
@@ -169,30 +171,65 @@ static void reynolds_order(reynolds_system *s) {
         s->place[i] = s->columns;
         s->order[s->columns++] = i;
     }
-    s->width = cut < 0 ? 2 * s->m : s->m;
+    /* A black cell meets black ones up to two columns away. */
+    s->width = (cut < 0 ? 4 : 2) * s->blacks;
 }
 
+/* The row of black cell (i, j). Red and black cells of a column share a number j / 2. */
+static int32_t reynolds_row(const reynolds_system *s, int32_t i, int32_t j) { return s->place[i] * s->blacks + j / 2; }
+
+/* Neighbours of a cell that hold film, and what couples it to them: before, after, below, above. */
+typedef struct {
+    int32_t i[4], j[4];
+    double by[4]; /* 0 where there is none */
+} reynolds_neighbours;
+
+static reynolds_neighbours reynolds_look_around(const reynolds_system *s, int32_t i, int32_t j) {
+    const int32_t m = s->m, before = i > 0 ? i - 1 : s->n - 1, after = i + 1 < s->n ? i + 1 : 0;
+    const double *along = s->along + i * (m + 1);
+    return (reynolds_neighbours){
+        .i = {before, after, i, i},
+        .j = {j, j, j - 1, j + 1},
+        .by = {s->around[before * m + j] * s->film[before * m + j], s->around[i * m + j] * s->film[after * m + j],
+               j > 0 ? along[j] * s->film[i * m + j - 1] : 0.0,
+               j + 1 < m ? along[j + 1] * s->film[i * m + j + 1] : 0.0}};
+}
+
+/* Cells are red and black like those of a board. A red one has black neighbours only: it is eliminated on the spot,
+   which couples each two of them and leaves half of the rows in a band that is no wider. */
 static void reynolds_assemble(reynolds_system *s) {
     const int32_t m = s->m, stride = s->width + REYNOLDS_BLOCK;
-    memset(s->band, 0, sizeof(double) * (size_t)s->columns * (size_t)m * (size_t)stride);
+    memset(s->band, 0, sizeof(double) * (size_t)s->columns * (size_t)s->blacks * (size_t)stride);
     for (int32_t c = 0; c < s->columns; c++) {
         const int32_t i = s->order[c];
-        double *rows = s->band + (int64_t)c * m * stride;
-        const double *film = s->film + i * m, *along = s->along + i * (m + 1);
-        for (int32_t j = 0; j < m; j++) {
-            rows[j * stride] = film[j] > 0.0 ? s->diagonal[i * m + j] : 1.0;
-            s->right[c * m + j] = film[j] > 0.0 ? s->source[i * m + j] : 0.0;
-            if (j + 1 < m) rows[j * stride + 1] = -along[j + 1] * film[j] * film[j + 1];
+        for (int32_t k = 0; k < s->blacks; k++) {
+            const int32_t j = 2 * k + i % 2, cell = i * m + j, row = c * s->blacks + k;
+            const int there = j < m && s->film[cell] > 0.0;
+            s->band[(int64_t)row * stride] = there ? s->diagonal[cell] : 1.0;
+            s->right[row] = there ? s->source[cell] : 0.0;
         }
     }
-    for (int32_t i = 0; i < s->n; i++) {
-        const int32_t k = i + 1 < s->n ? i + 1 : 0;
-        if (s->place[i] < 0 || s->place[k] < 0) continue;
-        const int32_t first = s->place[i] < s->place[k] ? s->place[i] : s->place[k];
-        const int32_t apart = s->place[i] + s->place[k] - 2 * first;
-        double *rows = s->band + (int64_t)first * m * stride + apart * m;
-        for (int32_t j = 0; j < m; j++)
-            rows[j * stride] -= s->around[i * m + j] * s->film[i * m + j] * s->film[k * m + j];
+    for (int32_t c = 0; c < s->columns; c++) {
+        const int32_t i = s->order[c];
+        for (int32_t j = 1 - i % 2; j < m; j += 2) {
+            const int32_t cell = i * m + j;
+            if (!(s->film[cell] > 0.0)) continue;
+            const reynolds_neighbours near = reynolds_look_around(s, i, j);
+            const double inverse = 1.0 / s->diagonal[cell];
+            for (int32_t p = 0; p < 4; p++) {
+                if (!(near.by[p] > 0.0)) continue;
+                const int32_t row = reynolds_row(s, near.i[p], near.j[p]);
+                const double share = near.by[p] * inverse;
+                s->right[row] += share * s->source[cell];
+                s->band[(int64_t)row * stride] -= share * near.by[p];
+                for (int32_t q = p + 1; q < 4; q++) {
+                    if (!(near.by[q] > 0.0)) continue;
+                    const int32_t other = reynolds_row(s, near.i[q], near.j[q]);
+                    const int32_t first = row < other ? row : other;
+                    s->band[(int64_t)first * stride + (row + other - 2 * first)] -= share * near.by[q];
+                }
+            }
+        }
     }
 }
 
@@ -247,9 +284,33 @@ static void reynolds_factor(reynolds_system *s, int32_t count) {
     }
 }
 
+/* Gives each cell its pressure: black ones from their rows, then red ones from the black ones about them. */
+static void reynolds_spread(reynolds_system *s) {
+    const int32_t m = s->m;
+    memset(s->q, 0, sizeof(double) * (size_t)(s->n * m));
+    for (int32_t c = 0; c < s->columns; c++) {
+        const int32_t i = s->order[c];
+        for (int32_t j = i % 2; j < m; j += 2) s->q[i * m + j] = s->right[reynolds_row(s, i, j)];
+    }
+    for (int32_t c = 0; c < s->columns; c++) {
+        const int32_t i = s->order[c];
+        const double *before = s->q + (i > 0 ? i - 1 : s->n - 1) * m, *after = s->q + (i + 1 < s->n ? i + 1 : 0) * m;
+        const double *a_before = s->around + (i > 0 ? i - 1 : s->n - 1) * m, *a_after = s->around + i * m;
+        const double *along = s->along + i * (m + 1);
+        double *q = s->q + i * m;
+        for (int32_t j = 1 - i % 2; j < m; j += 2) {
+            if (!(s->film[i * m + j] > 0.0)) continue;
+            double sum = s->source[i * m + j] + (a_before[j] * before[j] + a_after[j] * after[j]);
+            if (j > 0) sum += along[j] * q[j - 1];
+            if (j + 1 < m) sum += along[j + 1] * q[j + 1];
+            q[j] = sum / s->diagonal[i * m + j];
+        }
+    }
+}
+
 static void reynolds_solve(reynolds_system *s) {
     const int32_t width = s->width, stride = width + REYNOLDS_BLOCK;
-    int32_t count = s->columns * s->m;
+    int32_t count = s->columns * s->blacks;
     double *right = s->right;
     for (; count % REYNOLDS_BLOCK; count++) { /* more rows, that say x = 0 */
         double *row = s->band + (int64_t)count * stride;
@@ -268,9 +329,7 @@ static void reynolds_solve(reynolds_system *s) {
         for (; j <= reach; j++) sum[0] += row[j] * known[j];
         right[r] = (right[r] - ((sum[0] + sum[1]) + (sum[2] + sum[3]))) / row[0];
     }
-    memset(s->q, 0, sizeof(double) * (size_t)(s->n * s->m));
-    for (int32_t c = 0; c < s->columns; c++)
-        memcpy(s->q + s->order[c] * s->m, right + c * s->m, sizeof(double) * (size_t)s->m);
+    reynolds_spread(s);
 }
 
 /* Lets cells leave and join the film; returns how many did. */

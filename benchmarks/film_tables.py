@@ -2,8 +2,9 @@
 
     python benchmarks/film_tables.py [--plot FILE]
 
-Prints four tables: the finite bearing between short and long, Raimondi and Boyd at L/D = 1, Someya
-at L/D = 0.5, and how fast a load converges with the cells. `--plot` draws the first.
+Prints five tables: the short bearing beside its closed forms, the finite bearing between short and
+long, Raimondi and Boyd at L/D = 1, Someya at L/D = 0.5, and how fast a load converges with the
+cells. `--plot` draws the second.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ Array = npt.NDArray[np.float64]
 RADIUS, CLEARANCE, VISCOSITY, SPEED = 0.02, 2e-5, 0.03, 300.0
 PROPORTIONS = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 40.0, 200.0)
 ECCENTRICITIES = (0.3, 0.8)
+WHOLE_RANGE = (0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99)
 
 RAIMONDI_BOYD = {  # ε: S, (R/c) f
     0.1: (1.33, 26.4),
@@ -58,6 +60,56 @@ def sommerfeld(load: float, length: float) -> float:
     """Give S = (R/c)² μ N / P."""
     pressure = load / (2 * RADIUS * length)
     return (RADIUS / CLEARANCE) ** 2 * VISCOSITY * SPEED / (2 * np.pi) / pressure
+
+
+def compare_short() -> Table:
+    """Ocvirk's forces, and the stiffness and damping that are their derivatives."""
+    table = Table(
+        title="Short bearing, K = μ ω r B³ / c²; off as a part of the closed form",
+        title_justify="left",
+    )
+    names = ("ε", "F_r / K", "off", "F_t / K", "off", "φ °", "off", "K_ij, worst", "C_ij, worst")
+    for name in names:
+        table.add_column(name, justify="right")
+    length = 0.5 * RADIUS
+    scale = VISCOSITY * SPEED * RADIUS * length**3 / CLEARANCE**2
+    bearing = ShortBearing(RADIUS, length, CLEARANCE, VISCOSITY, film_limit=1e-4 * CLEARANCE)
+    with open_film(bearing) as film:
+        for n in WHOLE_RANGE:
+            at = np.array([n * CLEARANCE, 0.0])
+            fx, fy = film.force(at, np.zeros(2), SPEED, 0.0) / scale
+            rest = 1 - n**2
+            radial, tangential = n**2 / rest**2, np.pi / 4 * n / rest**1.5
+            attitude = np.arctan2(np.pi * np.sqrt(rest), 4 * n)
+            found = bearing.coefficients(tuple(np.array([-fx, -fy]) * scale), SPEED)
+            stiffness, damping = found.stiffness * CLEARANCE / scale, found.damping * CLEARANCE
+            # Rows radial and tangential; the tangential column turns the force by de / e.
+            wanted_k = [
+                [2 * n * (1 + n**2) / rest**3, tangential / n],
+                [-np.pi / 4 * (1 + 2 * n**2) / rest**2.5, radial / n],
+            ]
+            wanted_c = [
+                [np.pi / 2 * (1 + 2 * n**2) / rest**2.5, -2 * n / rest**2],
+                [-2 * n / rest**2, np.pi / 2 / rest**1.5],
+            ]
+            worst = [
+                np.abs(ours - wanted).max() / np.abs(wanted).max()
+                for ours, wanted in (
+                    (stiffness, np.array(wanted_k)),
+                    (damping * SPEED / scale, np.array(wanted_c)),
+                )
+            ]
+            table.add_row(
+                f"{n}",
+                f"{radial:.6g}",
+                f"{-fx / radial - 1:+.0e}",
+                f"{tangential:.6g}",
+                f"{fy / tangential - 1:+.0e}",
+                f"{np.degrees(attitude):.3f}",
+                f"{np.arctan2(fy, -fx) / attitude - 1:+.0e}",
+                *(f"{value:.0e}" for value in worst),
+            )
+    return table
 
 
 def compare_limits() -> tuple[Table, Array]:
@@ -205,7 +257,14 @@ def main() -> None:
     if not console.is_terminal:
         console.width = 140
     limits, ratios = compare_limits()
-    for table in (limits, compare_raimondi_boyd(), compare_someya(), measure_order()):
+    tables = (
+        compare_short(),
+        limits,
+        compare_raimondi_boyd(),
+        compare_someya(),
+        measure_order(),
+    )
+    for table in tables:
         console.print(table)
     if arguments.plot:
         draw(ratios, arguments.plot)

@@ -4,19 +4,21 @@ from .analysis import Coefficients, OilEquilibrium
 from .bearings import (
     AbstractBearing,
     Contact,
-    FiniteBearing,
     LongBearing,
     ShortBearing,
     TiltedShortBearing,
 )
+from .finite import FiniteBearing, Hole, Pocket
 
 __all__ = [
     "AbstractBearing",
     "Coefficients",
     "Contact",
     "FiniteBearing",
+    "Hole",
     "LongBearing",
     "OilEquilibrium",
+    "Pocket",
     "ShortBearing",
     "TiltedShortBearing",
 ]

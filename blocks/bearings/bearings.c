@@ -2,10 +2,12 @@
  *
  * Inputs: position, velocity (x, y of the middle, or x1, y1, x2, y2 of both ends), speeds of journal and bush.
  * Outputs: force (2), moment (2), torque, film, pressure, power loss, whether the film is thin; a finite bearing also
- * says how many systems it solved.
- * p: the dimensions, then the grooves of a finite bearing, two numbers each.
- * i: friction, thin, cavitation, whether the film is squeezed; for a finite bearing also cells around and along.
+ * says how many systems it solved, what flows out at its ends (2), and what its feeds give.
+ * p: the dimensions, then the feeds of a finite bearing, and their pressures.
+ * i: friction, thin, cavitation, whether the film is squeezed; for a finite bearing also cells around and along, and
+ * how many feeds there are.
  * z: the film of a finite bearing that cavitates after Reynolds, cell by cell. */
+#include <math.h>
 #include <string.h>
 
 #include "blocks/bearings/film.h"
@@ -13,9 +15,11 @@
 
 enum { BEARING_POSITION, BEARING_VELOCITY, BEARING_JOURNAL, BEARING_BUSH, BEARING_INPUTS };
 enum { BEARING_FORCE, BEARING_MOMENT, BEARING_TORQUE, BEARING_FILM, BEARING_PRESSURE, BEARING_LOSS, BEARING_THIN,
-       BEARING_SOLVES };
-enum { BEARING_FRICTION, BEARING_THIN_RULE, BEARING_CAVITATION, BEARING_SQUEEZE, BEARING_AROUND, BEARING_ALONG };
-enum { BEARING_PARAMETERS = 9, BEARING_PLAIN_INTEGERS = 4, BEARING_FINITE_INTEGERS = 6 };
+       BEARING_PLAIN_OUTPUTS, BEARING_SOLVES = BEARING_PLAIN_OUTPUTS, BEARING_SIDE_FLOW, BEARING_SUPPLY_FLOW,
+       BEARING_FINITE_OUTPUTS };
+enum { BEARING_FRICTION, BEARING_THIN_RULE, BEARING_CAVITATION, BEARING_SQUEEZE, BEARING_PLAIN_INTEGERS,
+       BEARING_AROUND = BEARING_PLAIN_INTEGERS, BEARING_ALONG, BEARING_FEEDS, BEARING_FINITE_INTEGERS };
+enum { BEARING_PARAMETERS = 9 };
 
 static int bearing_fits(const bl_block *b, int32_t ends, int32_t outputs, int32_t integers) {
     if (b->u_count != BEARING_INPUTS || b->y_count != outputs || b->i_count != integers) return 0;
@@ -24,16 +28,16 @@ static int bearing_fits(const bl_block *b, int32_t ends, int32_t outputs, int32_
         b->y_width[BEARING_MOMENT] != 2)
         return 0;
     for (int32_t k = BEARING_TORQUE; k < outputs; k++)
-        if (b->y_width[k] != 1) return 0;
+        if (b->y_width[k] != (k == BEARING_SIDE_FLOW ? 2 : 1)) return 0;
     return b->i[BEARING_FRICTION] >= 0 && b->i[BEARING_FRICTION] < BL_FRICTION_COUNT &&
            b->i[BEARING_THIN_RULE] >= 0 && b->i[BEARING_THIN_RULE] < BL_THIN_COUNT &&
            b->i[BEARING_CAVITATION] >= 0 && b->i[BEARING_CAVITATION] < BL_CAVITATION_COUNT;
 }
 static int bearing_middle_check(const bl_block *b) {
-    return bearing_fits(b, 1, BEARING_SOLVES, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS;
+    return bearing_fits(b, 1, BEARING_PLAIN_OUTPUTS, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS;
 }
 static int bearing_ends_check(const bl_block *b) {
-    return bearing_fits(b, 2, BEARING_SOLVES, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS;
+    return bearing_fits(b, 2, BEARING_PLAIN_OUTPUTS, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS;
 }
 
 static bl_film_bearing bearing_read(const bl_block *b) {
@@ -80,7 +84,10 @@ static int bearing_output(bl_block *b, int32_t model, const bl_film_grid *grid) 
     b->y[BEARING_PRESSURE][0] = load.pressure;
     b->y[BEARING_LOSS][0] = load.power_loss;
     b->y[BEARING_THIN][0] = load.thin_film;
-    if (b->y_count > BEARING_SOLVES) b->y[BEARING_SOLVES][0] = load.solves;
+    if (b->y_count == BEARING_PLAIN_OUTPUTS) return BL_OK;
+    b->y[BEARING_SOLVES][0] = load.solves;
+    memcpy(b->y[BEARING_SIDE_FLOW], load.side_flow, sizeof load.side_flow);
+    b->y[BEARING_SUPPLY_FLOW][0] = load.supply_flow;
     return BL_OK;
 }
 static int short_bearing_output(bl_block *b, double t) {
@@ -102,12 +109,12 @@ static int64_t finite_bearing_cells(const bl_block *b) {
 static int finite_bearing_check(const bl_block *b) {
     if (b->u_count < 1 || b->i_count != BEARING_FINITE_INTEGERS) return 0;
     const int32_t ends = b->u_width[0] == 4 ? 2 : 1, around = b->i[BEARING_AROUND], along = b->i[BEARING_ALONG];
-    if (!bearing_fits(b, ends, BEARING_SOLVES + 1, BEARING_FINITE_INTEGERS)) return 0;
+    if (!bearing_fits(b, ends, BEARING_FINITE_OUTPUTS, BEARING_FINITE_INTEGERS)) return 0;
     if (around < 8 || around > BL_FILM_MOST_AROUND || around % 2 || along < 2 || along > BL_FILM_MOST_ALONG ||
         along % 2)
         return 0;
-    const int64_t cells = finite_bearing_cells(b);
-    return b->p_count >= BEARING_PARAMETERS && (b->p_count - BEARING_PARAMETERS) % 2 == 0 &&
+    const int64_t cells = finite_bearing_cells(b), feeds = b->i[BEARING_FEEDS];
+    return feeds >= 0 && b->p_count == BEARING_PARAMETERS + (BL_FILM_FEED_NUMBERS + 1) * feeds &&
            b->w_count >= cells + bl_film_work(around, along) &&
            b->z_count == (b->i[BEARING_CAVITATION] == BL_CAVITATION_REYNOLDS ? cells : 0);
 }
@@ -121,14 +128,23 @@ static bl_film_grid finite_bearing_grid(const bl_block *b) {
     const int64_t cells = finite_bearing_cells(b);
     if (b->z_count > 0) memcpy(b->w, b->z, sizeof(double) * (size_t)cells);
     else memset(b->w, 0, sizeof(double) * (size_t)cells);
-    return (bl_film_grid){.n_theta = b->i[BEARING_AROUND], .n_z = b->i[BEARING_ALONG],
-                          .grooves = b->p + BEARING_PARAMETERS,
-                          .groove_count = (b->p_count - BEARING_PARAMETERS) / 2, .film = b->w, .work = b->w + cells};
+    const double *feeds = b->p + BEARING_PARAMETERS;
+    return (bl_film_grid){.n_theta = b->i[BEARING_AROUND], .n_z = b->i[BEARING_ALONG], .feeds = feeds,
+                          .feed_pressures = feeds + BL_FILM_FEED_NUMBERS * b->i[BEARING_FEEDS],
+                          .feed_count = b->i[BEARING_FEEDS], .film = b->w, .work = b->w + cells};
+}
+static int finite_bearing_fed(const bl_block *b, const bl_film_grid *grid) {
+    for (int32_t k = 0; k < grid->feed_count; k++)
+        if (!(grid->feed_pressures[k] >= 0.0 && grid->feed_pressures[k] < INFINITY))
+            return bl_refuse(b, "feed %d is at %.4g Pa. Pressures count from the one at the ends and are not negative: "
+                             "set `feed_pressure` to 0 or more", (int)k + 1, grid->feed_pressures[k]);
+    return BL_OK;
 }
 static int finite_bearing_output(bl_block *b, double t) {
     (void)t;
     const bl_film_grid grid = finite_bearing_grid(b);
-    return bearing_output(b, BL_FILM_FINITE, &grid);
+    const int status = finite_bearing_fed(b, &grid);
+    return status == BL_OK ? bearing_output(b, BL_FILM_FINITE, &grid) : status;
 }
 static int finite_bearing_update(bl_block *b, double t) {
     (void)t;

@@ -9,9 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from ...errors import DiagramError
 from ..block import NativeBlock
@@ -23,7 +21,6 @@ from .analysis import find_threshold_speed as _find_threshold_speed
 FRICTION = ("none", "shear", "petroff", "correlation", "correlation_diameter")
 CAVITATION = ("none", "gumbel", "reynolds")
 _CONTACT, _STOP = 0, 1
-_MOST_AROUND, _MOST_ALONG = 1024, 64
 _THICKEST = 0.1
 _STEEL = 115e9
 """E / (2 (1 - ν²)) of steel on steel, Pa."""
@@ -245,7 +242,40 @@ def _feedthrough(squeeze: bool, more: Sequence[str]) -> list[tuple[str, str]]:
     return [*pairs, ("film", "position"), ("thin_film", "position")]
 
 
-class ShortBearing(AbstractBearing):
+class AbstractShortBearing(AbstractBearing):
+    """What short bearings share: all but how many ends they are told of."""
+
+    def __init__(
+        self,
+        radius: float,
+        length: float,
+        clearance: float,
+        viscosity: float,
+        *,
+        squeeze: bool = True,
+        friction: str = "shear",
+        contact: Contact | None = Contact(),  # noqa: B008 - frozen
+        film_limit: float | None = None,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        super().__init__(
+            radius,
+            length,
+            clearance,
+            viscosity,
+            ends=self.ends,
+            friction=friction,
+            contact=contact,
+            film_limit=film_limit,
+            cavitation="gumbel",
+            squeeze=squeeze,
+            period=period,
+            offset=offset,
+        )
+
+
+class ShortBearing(AbstractShortBearing):
     """A short journal bearing (Ocvirk): wedge and squeeze in closed form, pressure below 0 dropped.
 
     Right for length / diameter up to about 0.5 at moderate eccentricity. The force has no upper
@@ -271,38 +301,10 @@ class ShortBearing(AbstractBearing):
     """
 
     kernel = "short_bearing"
-
-    def __init__(
-        self,
-        radius: float,
-        length: float,
-        clearance: float,
-        viscosity: float,
-        *,
-        squeeze: bool = True,
-        friction: str = "shear",
-        contact: Contact | None = Contact(),  # noqa: B008 - frozen
-        film_limit: float | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
-    ) -> None:
-        super().__init__(
-            radius,
-            length,
-            clearance,
-            viscosity,
-            ends=1,
-            friction=friction,
-            contact=contact,
-            film_limit=film_limit,
-            cavitation="gumbel",
-            squeeze=squeeze,
-            period=period,
-            offset=offset,
-        )
+    ends = 1
 
 
-class TiltedShortBearing(AbstractBearing):
+class TiltedShortBearing(AbstractShortBearing):
     """A short journal bearing whose journal may tilt: forces and moments from both end centres.
 
     Each slice is a short bearing with its own offset and speed, summed along the bush by 32 points
@@ -329,34 +331,7 @@ class TiltedShortBearing(AbstractBearing):
 
     kernel = "tilted_short_bearing"
 
-    def __init__(
-        self,
-        radius: float,
-        length: float,
-        clearance: float,
-        viscosity: float,
-        *,
-        squeeze: bool = True,
-        friction: str = "shear",
-        contact: Contact | None = Contact(),  # noqa: B008 - frozen
-        film_limit: float | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
-    ) -> None:
-        super().__init__(
-            radius,
-            length,
-            clearance,
-            viscosity,
-            ends=2,
-            friction=friction,
-            contact=contact,
-            film_limit=film_limit,
-            cavitation="gumbel",
-            squeeze=squeeze,
-            period=period,
-            offset=offset,
-        )
+    ends = 2
 
 
 class LongBearing(AbstractBearing):
@@ -414,112 +389,3 @@ class LongBearing(AbstractBearing):
             period=period,
             offset=offset,
         )
-
-
-class FiniteBearing(AbstractBearing):
-    """A journal bearing of any length: Reynolds' equation on a grid, by finite volumes.
-
-    Parameters
-    ----------
-    radius, length, clearance
-        Of the journal, of the bush, and radial, in m.
-    viscosity
-        Dynamic, in Pa s.
-    cells
-        How many around and along, both even; work grows with the first and the cube of the second.
-    cavitation
-        ``"reynolds"``: p ≥ 0 with p = 0 and no slope where the film ends (Swift-Stieber);
-        ``"gumbel"``: the full solution, its negative part dropped; ``"none"``: all of it.
-    tilt
-        Whether `position` and `velocity` are those of both ends.
-    grooves
-        Pairs ``(angle, width)`` in rad: axial grooves over the whole length, at p = 0. Angles are
-        those of the axes that positions are given in, which must then be the bush's.
-    friction
-        ``"shear"`` from the film's flow, ``"petroff"``, ``"correlation"`` with φ = c / r or
-        ``"correlation_diameter"`` with φ = c / (2 r), or ``"none"``.
-    contact
-        What takes over at an end below `film_limit`; ``None`` stops the run there.
-    film_limit
-        In m; 1 % of the clearance if not given.
-    period, offset
-        Sample time in seconds; inherited if not given.
-    """
-
-    kernel = "finite_bearing"
-    isotropic = False  # its cells stand still, and so do its grooves
-    memory_holds = True  # which cells hold a film: a guess that saves time
-
-    def __init__(
-        self,
-        radius: float,
-        length: float,
-        clearance: float,
-        viscosity: float,
-        *,
-        cells: tuple[int, int] = (64, 16),
-        cavitation: str = "reynolds",
-        tilt: bool = False,
-        grooves: Sequence[tuple[float, float]] = (),
-        friction: str = "shear",
-        contact: Contact | None = Contact(),  # noqa: B008 - frozen
-        film_limit: float | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
-    ) -> None:
-        require_choice("`cavitation` of FiniteBearing", cavitation, CAVITATION)
-        around, along = _check_cells(cells)
-        count = around * along
-        super().__init__(
-            radius,
-            length,
-            clearance,
-            viscosity,
-            ends=2 if tilt else 1,
-            friction=friction,
-            contact=contact,
-            film_limit=film_limit,
-            cavitation=cavitation,
-            squeeze=True,
-            period=period,
-            offset=offset,
-            more_integers=(around, along),
-            more_parameters=_make_grooves(grooves),
-            more_outputs=[Port("solves", kind="integer", doc="linear systems solved")],
-            memory=count if cavitation == "reynolds" else 0,
-            # As bl_film_work, and a copy of the film.
-            scratch=4 * around
-            + around * (along + 1)
-            + 7 * count
-            + (count // 2 + 4) * (2 * along + 5),
-        )
-
-
-def _check_cells(cells: Any) -> tuple[int, int]:
-    try:
-        around, along = (int(n) for n in cells)
-        whole = (around, along) == tuple(cells)
-    except (TypeError, ValueError):
-        whole = False
-    if not (
-        whole
-        and 8 <= around <= _MOST_AROUND
-        and 2 <= along <= _MOST_ALONG
-        and around % 2 == along % 2 == 0
-    ):
-        raise DiagramError(
-            f"`cells` of FiniteBearing are two even numbers, 8 to {_MOST_AROUND} around and 2 to "
-            f"{_MOST_ALONG} along; got {cells!r}."
-        )
-    return around, along
-
-
-def _make_grooves(grooves: Sequence[tuple[float, float]]) -> list[Parameter]:
-    if len(grooves) == 0:
-        return []
-    made = parameter("grooves", grooves, unit="rad", doc="middle and width of each", tunable=False)
-    if made.value.ndim != 2 or made.value.shape[1] != 2 or np.any(made.value[:, 1] < 0):
-        raise DiagramError(
-            f"`grooves` of FiniteBearing are pairs (angle, width) in rad, got {grooves!r}."
-        )
-    return [made]

@@ -60,13 +60,19 @@ typedef struct {
     double power_loss;
     int32_t thin_film;   /* whether the film is thinner than its limit */
     int32_t solves;      /* linear systems solved by a finite film */
+    double side_flow[2]; /* volume a second that leaves a finite film at ends 1 and 2 */
+    double supply_flow;  /* and that its feeds give */
 } bl_film_load;
+
+enum { BL_FILM_FEED_NUMBERS = 5 };
 
 /* Cells of a finite film: n_theta around, n_z along, which is even. */
 typedef struct {
     int32_t n_theta, n_z;
-    const double *grooves;  /* groove_count pairs: middle and width in rad, over the whole length, at p = 0 */
-    int32_t groove_count;
+    const double *feeds;    /* feed_count times: angle in rad, z in m, width around in rad, length in m, whether it is a
+                               round hole of that length across. Later ones lie over earlier ones */
+    const double *feed_pressures; /* feed_count, in Pa, not negative */
+    int32_t feed_count;
     double *film;           /* n_theta × n_z: 1 where the film was whole; guessed from on entry, found on return */
     double *work;           /* bl_film_work(n_theta, n_z) values; on return the first n_theta × n_z are p, in Pa */
 } bl_film_grid;

@@ -10,40 +10,26 @@
  * such matrices this ends at the one solution, whatever it starts from: the film of the last tick saves time, and
  * changes nothing but rounding.
  *
- * Systems are solved by elimination: first every second cell, as on a chess board, each by itself; then the others,
- * column by column around the journal, in a band as wide as a column has cells. Without tilt both halves are equal and
- * one is solved. Where no column is free of film the ring is folded flat, which doubles the band. */
+ * Without tilt both halves are equal and one is solved. Feeds hold cells at a pressure: such a cell is no unknown, and
+ * its neighbours have it on their right-hand side. Volumes are (c / 2) r B dθ dζ for each unit of A q - f, which is
+ * zero where the film is whole, what comes in where pressure is held, and what cavitation invents elsewhere. */
 #include <math.h>
 #include <string.h>
 
-#include "blocks/bearings/film.h"
+#include "blocks/bearings/reynolds.h"
 #include "blocks/kernel.h"
 
 static const double REYNOLDS_PI = 3.14159265358979323846;
 
-enum { REYNOLDS_BLOCK = 4 };
-
-/* Cells are numbered i * m + j: i around, j along. */
-typedef struct {
-    int32_t n, m;        /* columns, and cells in a column that are solved for */
-    int32_t blacks;      /* in a column, at most */
-    int32_t mirrored;    /* whether the other half is like this one */
-    double *cosine, *sine;   /* n: at the middles */
-    double *cos_face, *sin_face; /* n: between columns i and i + 1 */
-    double *around;      /* n × m: H³ / dθ² between columns i and i + 1 */
-    double *along;       /* n × (m + 1): (r / B)² H³ / dζ² below cell j, and above the last */
-    double *diagonal, *source, *q, *film; /* n × m */
-    double *right;       /* n × blacks, and up to a block more */
-    double *band;        /* as many rows of width + REYNOLDS_BLOCK: black cells only */
-    uint8_t groove[BL_FILM_MOST_AROUND];
-    int32_t order[BL_FILM_MOST_AROUND]; /* columns with film, as they are eliminated */
-    int32_t place[BL_FILM_MOST_AROUND]; /* of a column in `order`, or -1 */
-    int32_t columns, width;
-} reynolds_system;
-
 int64_t bl_film_work(int32_t n_theta, int32_t n_z) {
     const int64_t n = n_theta, m = n_z, rows = n * m / 2 + REYNOLDS_BLOCK;
-    return 4 * n + n * (m + 1) + 6 * n * m + rows * (1 + 2 * m + REYNOLDS_BLOCK);
+    return 4 * n + n * (m + 1) + 7 * n * m + rows * (1 + 2 * m + REYNOLDS_BLOCK);
+}
+
+/* Pa for q = 1. */
+static double reynolds_scale(const bl_film_bearing *b) {
+    const double slope = b->radius / b->clearance;
+    return 6.0 * b->viscosity * slope * slope;
 }
 
 static double *reynolds_take(double **from, int64_t count) {
@@ -52,12 +38,29 @@ static double *reynolds_take(double **from, int64_t count) {
     return taken;
 }
 
-static void reynolds_lay_out(reynolds_system *s, const bl_film_grid *grid, const bl_film_motion *m) {
+/* Whether both halves of the film are equal: so they move, and so is all that is given of them. */
+static int reynolds_symmetric(const reynolds_system *s, const bl_film_motion *m) {
+    if (!(m->x[0] == m->x[1] && m->y[0] == m->y[1] && m->vx[0] == m->vx[1] && m->vy[0] == m->vy[1])) return 0;
+    if (!s->fed) return 1;
+    for (int32_t i = 0; i < s->n; i++)
+        for (int32_t j = 0; j < s->n_z / 2; j++) {
+            const double near = s->held[i * s->n_z + j], far = s->held[i * s->n_z + s->n_z - 1 - j];
+            if (!(near == far || (isnan(near) && isnan(far)))) return 0;
+        }
+    return 1;
+}
+
+static void reynolds_lay_out(reynolds_system *s, const bl_film_bearing *b, const bl_film_grid *grid,
+                             const bl_film_motion *m) {
     s->n = grid->n_theta;
-    s->mirrored = m->x[0] == m->x[1] && m->y[0] == m->y[1] && m->vx[0] == m->vx[1] && m->vy[0] == m->vy[1];
-    s->m = s->mirrored ? grid->n_z / 2 : grid->n_z;
+    s->n_z = grid->n_z;
+    double *work = grid->work + (int64_t)s->n * s->n_z; /* after the pressure that is returned */
+    s->held = reynolds_take(&work, (int64_t)s->n * s->n_z);
+    s->fed = grid->feed_count > 0;
+    if (s->fed) bl_reynolds_hold(s->held, grid, b->radius, b->length, reynolds_scale(b));
+    s->mirrored = reynolds_symmetric(s, m);
+    s->m = s->mirrored ? s->n_z / 2 : s->n_z;
     s->blacks = (s->m + 1) / 2;
-    double *work = grid->work + (int64_t)grid->n_theta * grid->n_z; /* after the pressure that is returned */
     const int64_t n = s->n, cells = n * s->m;
     s->cosine = reynolds_take(&work, n);
     s->sine = reynolds_take(&work, n);
@@ -87,6 +90,10 @@ static void reynolds_angles(reynolds_system *s) {
     }
 }
 
+static int reynolds_is_held(const reynolds_system *s, int32_t i, int32_t j) {
+    return s->fed && !isnan(s->held[i * s->n_z + j]);
+}
+
 static double reynolds_cube(double v) { return v * v * v; }
 
 static void reynolds_coefficients(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *mo,
@@ -114,31 +121,44 @@ static void reynolds_coefficients(reynolds_system *s, const bl_film_bearing *b, 
         const double H = 1.0 - mo->x[1] / c * s->cosine[i] - mo->y[1] / c * s->sine[i];
         s->along[i * (m + 1) + m] = s->mirrored ? 0.0 : 2.0 * per_z * reynolds_cube(H);
     }
+}
+
+/* A cell that is held is so up to its edges, which are half as far from the middles of its neighbours. */
+static void reynolds_hold_edges(reynolds_system *s) {
+    const int32_t n = s->n, m = s->m;
     for (int32_t i = 0; i < n; i++) {
-        const double *before = s->around + (i > 0 ? i - 1 : n - 1) * m, *after = s->around + i * m;
-        const double *along = s->along + i * (m + 1);
-        for (int32_t j = 0; j < m; j++)
-            s->diagonal[i * m + j] = before[j] + after[j] + along[j] + along[j + 1];
+        const int32_t after = i + 1 < n ? i + 1 : 0;
+        for (int32_t j = 0; j < m; j++) {
+            const int held = reynolds_is_held(s, i, j);
+            if (held != reynolds_is_held(s, after, j)) s->around[i * m + j] *= 2.0;
+            if (j + 1 < m && held != reynolds_is_held(s, i, j + 1)) s->along[i * (m + 1) + j + 1] *= 2.0;
+        }
     }
 }
 
-/* A groove takes the columns whose middles it covers, and at least the nearest one. */
-static void reynolds_grooves(reynolds_system *s, const bl_film_grid *grid) {
-    memset(s->groove, 0, sizeof s->groove);
-    const double step = 2.0 * REYNOLDS_PI / s->n;
-    for (int32_t g = 0; g < grid->groove_count; g++) {
-        const double middle = grid->grooves[2 * g], half = 0.5 * grid->grooves[2 * g + 1];
-        int32_t nearest = 0;
-        double least = INFINITY;
-        for (int32_t i = 0; i < s->n; i++) {
-            const double away = fabs(remainder(((double)i + 0.5) * step - middle, 2.0 * REYNOLDS_PI));
-            if (away <= half) s->groove[i] = 1;
-            if (away < least) {
-                least = away;
-                nearest = i;
-            }
+static void reynolds_diagonal(reynolds_system *s) {
+    const int32_t n = s->n, m = s->m;
+    for (int32_t i = 0; i < n; i++) {
+        const double *before = s->around + (i > 0 ? i - 1 : n - 1) * m, *after = s->around + i * m;
+        const double *along = s->along + i * (m + 1);
+        for (int32_t j = 0; j < m; j++) s->diagonal[i * m + j] = before[j] + after[j] + along[j] + along[j + 1];
+    }
+}
+
+/* What cells get from neighbours whose pressure is given joins what drives them. */
+static void reynolds_feed(reynolds_system *s) {
+    const int32_t n = s->n, m = s->m;
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t before = i > 0 ? i - 1 : n - 1, after = i + 1 < n ? i + 1 : 0;
+        for (int32_t j = 0; j < m; j++) {
+            if (!reynolds_is_held(s, i, j)) continue;
+            const double q = s->held[i * s->n_z + j];
+            if (!reynolds_is_held(s, before, j)) s->source[before * m + j] += s->around[before * m + j] * q;
+            if (!reynolds_is_held(s, after, j)) s->source[after * m + j] += s->around[i * m + j] * q;
+            const double *along = s->along + i * (m + 1);
+            if (j > 0 && !reynolds_is_held(s, i, j - 1)) s->source[i * m + j - 1] += along[j] * q;
+            if (j + 1 < m && !reynolds_is_held(s, i, j + 1)) s->source[i * m + j + 1] += along[j + 1] * q;
         }
-        s->groove[nearest] = 1;
     }
 }
 
@@ -148,188 +168,8 @@ static void reynolds_first_film(reynolds_system *s, const bl_film_grid *grid, in
         for (int32_t j = 0; j < s->m; j++) {
             const int32_t k = i * s->m + j;
             const int there = whole || s->source[k] > 0.0 || grid->film[i * grid->n_z + j] > 0.5;
-            s->film[k] = there && !s->groove[i];
+            s->film[k] = there && !reynolds_is_held(s, i, j);
         }
-}
-
-/* Lists the columns with film. From a free one on, neighbours in the list are neighbours around the journal; if there
-   is none, the list alternates between both sides of the ring and neighbours are at most two places apart. */
-static void reynolds_order(reynolds_system *s) {
-    const int32_t n = s->n;
-    int32_t cut = -1;
-    for (int32_t i = 0; i < n; i++) {
-        int any = 0;
-        for (int32_t j = 0; j < s->m; j++) any |= s->film[i * s->m + j] > 0.0;
-        s->place[i] = any ? 0 : -1;
-        if (!any) cut = i;
-    }
-    s->columns = 0;
-    for (int32_t k = 1; k <= n; k++) {
-        const int32_t folded = k == 1 ? 0 : k % 2 ? n - k / 2 : k / 2;
-        const int32_t i = cut < 0 ? folded : (cut + k) % n;
-        if (s->place[i] < 0) continue;
-        s->place[i] = s->columns;
-        s->order[s->columns++] = i;
-    }
-    /* A black cell meets black ones up to two columns away. */
-    s->width = (cut < 0 ? 4 : 2) * s->blacks;
-}
-
-/* The row of black cell (i, j). Red and black cells of a column share a number j / 2. */
-static int32_t reynolds_row(const reynolds_system *s, int32_t i, int32_t j) { return s->place[i] * s->blacks + j / 2; }
-
-/* Neighbours of a cell that hold film, and what couples it to them: before, after, below, above. */
-typedef struct {
-    int32_t i[4], j[4];
-    double by[4]; /* 0 where there is none */
-} reynolds_neighbours;
-
-static reynolds_neighbours reynolds_look_around(const reynolds_system *s, int32_t i, int32_t j) {
-    const int32_t m = s->m, before = i > 0 ? i - 1 : s->n - 1, after = i + 1 < s->n ? i + 1 : 0;
-    const double *along = s->along + i * (m + 1);
-    return (reynolds_neighbours){
-        .i = {before, after, i, i},
-        .j = {j, j, j - 1, j + 1},
-        .by = {s->around[before * m + j] * s->film[before * m + j], s->around[i * m + j] * s->film[after * m + j],
-               j > 0 ? along[j] * s->film[i * m + j - 1] : 0.0,
-               j + 1 < m ? along[j + 1] * s->film[i * m + j + 1] : 0.0}};
-}
-
-/* Cells are red and black like those of a board. A red one has black neighbours only: it is eliminated on the spot,
-   which couples each two of them and leaves half of the rows in a band that is no wider. */
-static void reynolds_assemble(reynolds_system *s) {
-    const int32_t m = s->m, stride = s->width + REYNOLDS_BLOCK;
-    memset(s->band, 0, sizeof(double) * (size_t)s->columns * (size_t)s->blacks * (size_t)stride);
-    for (int32_t c = 0; c < s->columns; c++) {
-        const int32_t i = s->order[c];
-        for (int32_t k = 0; k < s->blacks; k++) {
-            const int32_t j = 2 * k + i % 2, cell = i * m + j, row = c * s->blacks + k;
-            const int there = j < m && s->film[cell] > 0.0;
-            s->band[(int64_t)row * stride] = there ? s->diagonal[cell] : 1.0;
-            s->right[row] = there ? s->source[cell] : 0.0;
-        }
-    }
-    for (int32_t c = 0; c < s->columns; c++) {
-        const int32_t i = s->order[c];
-        for (int32_t j = 1 - i % 2; j < m; j += 2) {
-            const int32_t cell = i * m + j;
-            if (!(s->film[cell] > 0.0)) continue;
-            const reynolds_neighbours near = reynolds_look_around(s, i, j);
-            const double inverse = 1.0 / s->diagonal[cell];
-            for (int32_t p = 0; p < 4; p++) {
-                if (!(near.by[p] > 0.0)) continue;
-                const int32_t row = reynolds_row(s, near.i[p], near.j[p]);
-                const double share = near.by[p] * inverse;
-                s->right[row] += share * s->source[cell];
-                s->band[(int64_t)row * stride] -= share * near.by[p];
-                for (int32_t q = p + 1; q < 4; q++) {
-                    if (!(near.by[q] > 0.0)) continue;
-                    const int32_t other = reynolds_row(s, near.i[q], near.j[q]);
-                    const int32_t first = row < other ? row : other;
-                    s->band[(int64_t)first * stride + (row + other - 2 * first)] -= share * near.by[q];
-                }
-            }
-        }
-    }
-}
-
-/* Takes four rows out of the two that follow each other at `upper` and `lower`: one pass over six rows instead of four
-   over each of two. pivot[k][0] stands over upper[0], pivot[k][1] over lower[0]. The upper one has `count` values left,
-   the lower one less, and none if the band ends between them. */
-static void reynolds_eliminate(double *restrict upper, double *restrict lower, const double *const pivot[4],
-                               const double *restrict inverse, int32_t count) {
-    const double *restrict p0 = pivot[0], *restrict p1 = pivot[1], *restrict p2 = pivot[2], *restrict p3 = pivot[3];
-    const double u0 = p0[0] * inverse[0], u1 = p1[0] * inverse[1], u2 = p2[0] * inverse[2], u3 = p3[0] * inverse[3];
-    upper[0] -= (u0 * p0[0] + u1 * p1[0]) + (u2 * p2[0] + u3 * p3[0]);
-    if (count < 2) return;
-    const double l0 = p0[1] * inverse[0], l1 = p1[1] * inverse[1], l2 = p2[1] * inverse[2], l3 = p3[1] * inverse[3];
-    for (int32_t j = 1; j < count; j++) {
-        const double a = p0[j], b = p1[j], c = p2[j], d = p3[j];
-        upper[j] -= (u0 * a + u1 * b) + (u2 * c + u3 * d);
-        lower[j - 1] -= (l0 * a + l1 * b) + (l2 * c + l3 * d);
-    }
-}
-
-/* Brings the band to the form D Lᵀ and the right-hand side along, four rows at a time, without pivots, which a matrix
-   like this does not need. Rows hold zeros beyond the band, so that a row may be read as if it reached as far as the
-   fourth one after it. */
-static void reynolds_factor(reynolds_system *s, int32_t count) {
-    const int32_t width = s->width, stride = width + REYNOLDS_BLOCK;
-    double *right = s->right;
-    for (int32_t r = 0; r < count; r += REYNOLDS_BLOCK) {
-        double *rows = s->band + (int64_t)r * stride, inverse[REYNOLDS_BLOCK];
-        for (int32_t k = 0; k < REYNOLDS_BLOCK; k++) {
-            const double *pivot = rows + k * stride;
-            inverse[k] = 1.0 / pivot[0];
-            for (int32_t i = 1; i < REYNOLDS_BLOCK - k && i <= width; i++) {
-                const double factor = pivot[i] * inverse[k];
-                double *row = rows + (k + i) * stride;
-                for (int32_t j = 0; j <= width - i; j++) row[j] -= factor * pivot[i + j];
-                right[r + k + i] -= factor * right[r + k];
-            }
-        }
-        const int32_t last = count - r < width + REYNOLDS_BLOCK ? count - r : width + REYNOLDS_BLOCK;
-        for (int32_t i = REYNOLDS_BLOCK; i < last; i++) {
-            const double *column = rows + i;
-            const double a = column[0] * inverse[0] * right[r], b = column[stride - 1] * inverse[1] * right[r + 1];
-            const double c = column[2 * stride - 2] * inverse[2] * right[r + 2];
-            right[r + i] -= (a + b) + (c + column[3 * stride - 3] * inverse[3] * right[r + 3]);
-        }
-        for (int32_t i = REYNOLDS_BLOCK; i < last; i += 2) {
-            const double *const pivot[REYNOLDS_BLOCK] = {rows + i, rows + stride + i - 1, rows + 2 * stride + i - 2,
-                                                         rows + 3 * stride + i - 3};
-            reynolds_eliminate(rows + i * stride, rows + (i + 1) * stride, pivot, inverse,
-                               width + REYNOLDS_BLOCK - i);
-        }
-    }
-}
-
-/* Gives each cell its pressure: black ones from their rows, then red ones from the black ones about them. */
-static void reynolds_spread(reynolds_system *s) {
-    const int32_t m = s->m;
-    memset(s->q, 0, sizeof(double) * (size_t)(s->n * m));
-    for (int32_t c = 0; c < s->columns; c++) {
-        const int32_t i = s->order[c];
-        for (int32_t j = i % 2; j < m; j += 2) s->q[i * m + j] = s->right[reynolds_row(s, i, j)];
-    }
-    for (int32_t c = 0; c < s->columns; c++) {
-        const int32_t i = s->order[c];
-        const double *before = s->q + (i > 0 ? i - 1 : s->n - 1) * m, *after = s->q + (i + 1 < s->n ? i + 1 : 0) * m;
-        const double *a_before = s->around + (i > 0 ? i - 1 : s->n - 1) * m, *a_after = s->around + i * m;
-        const double *along = s->along + i * (m + 1);
-        double *q = s->q + i * m;
-        for (int32_t j = 1 - i % 2; j < m; j += 2) {
-            if (!(s->film[i * m + j] > 0.0)) continue;
-            double sum = s->source[i * m + j] + (a_before[j] * before[j] + a_after[j] * after[j]);
-            if (j > 0) sum += along[j] * q[j - 1];
-            if (j + 1 < m) sum += along[j + 1] * q[j + 1];
-            q[j] = sum / s->diagonal[i * m + j];
-        }
-    }
-}
-
-static void reynolds_solve(reynolds_system *s) {
-    const int32_t width = s->width, stride = width + REYNOLDS_BLOCK;
-    int32_t count = s->columns * s->blacks;
-    double *right = s->right;
-    for (; count % REYNOLDS_BLOCK; count++) { /* more rows, that say x = 0 */
-        double *row = s->band + (int64_t)count * stride;
-        memset(row, 0, sizeof(double) * (size_t)stride);
-        row[0] = 1.0;
-        right[count] = 0.0;
-    }
-    reynolds_factor(s, count);
-    for (int32_t r = count - 1; r >= 0; r--) {
-        const double *row = s->band + (int64_t)r * stride, *known = right + r;
-        const int32_t reach = count - 1 - r < width ? count - 1 - r : width;
-        double sum[4] = {0.0, 0.0, 0.0, 0.0}; /* apart, so that they need not wait for each other */
-        int32_t j = 1;
-        for (; j + 3 <= reach; j += 4)
-            for (int32_t k = 0; k < 4; k++) sum[k] += row[j + k] * known[j + k];
-        for (; j <= reach; j++) sum[0] += row[j] * known[j];
-        right[r] = (right[r] - ((sum[0] + sum[1]) + (sum[2] + sum[3]))) / row[0];
-    }
-    reynolds_spread(s);
 }
 
 /* Lets cells leave and join the film; returns how many did. */
@@ -340,9 +180,9 @@ static int32_t reynolds_exchange(reynolds_system *s) {
     int32_t changed = 0;
     for (int32_t i = 0; i < n; i++) {
         const int32_t before = (i > 0 ? i - 1 : n - 1) * m, here = i * m, after = (i + 1 < n ? i + 1 : 0) * m;
-        if (s->groove[i]) continue;
         for (int32_t j = 0; j < m; j++) {
             const int32_t k = here + j;
+            if (reynolds_is_held(s, i, j)) continue;
             if (s->film[k] > 0.0) {
                 if (s->q[k] > 0.0) continue;
                 s->film[k] = 0.0;
@@ -365,10 +205,42 @@ static void reynolds_drop_negative(reynolds_system *s) {
     for (int32_t k = 0; k < s->n * s->m; k++) s->q[k] = s->q[k] > 0.0 ? s->q[k] : 0.0;
 }
 
+static void reynolds_set_held(reynolds_system *s) {
+    for (int32_t i = 0; i < s->n; i++)
+        for (int32_t j = 0; j < s->m; j++)
+            if (reynolds_is_held(s, i, j)) s->q[i * s->m + j] = s->held[i * s->n_z + j];
+}
+
+/* What flows out of a cell whose pressure is given, beside what its neighbours and its own wedge give it. */
+static double reynolds_excess(const reynolds_system *s, int32_t i, int32_t j) {
+    const int32_t m = s->m, k = i * m + j, before = i > 0 ? i - 1 : s->n - 1, after = i + 1 < s->n ? i + 1 : 0;
+    const double *along = s->along + i * (m + 1);
+    double excess = s->diagonal[k] * s->q[k] - s->source[k] - s->around[before * m + j] * s->q[before * m + j] -
+                    s->around[k] * s->q[after * m + j];
+    if (j > 0) excess -= along[j] * s->q[k - 1];
+    if (j + 1 < m) excess -= along[j + 1] * s->q[k + 1];
+    return excess;
+}
+
+/* Volumes that come in where pressure is given, and go out at both ends. */
+static void reynolds_flow(const reynolds_system *s, double per_cell, bl_film_load *load) {
+    double in = 0.0, out[2] = {0.0, 0.0};
+    for (int32_t i = 0; i < s->n; i++) {
+        const double *along = s->along + i * (s->m + 1), *q = s->q + i * s->m;
+        out[0] += along[0] * q[0];
+        out[1] += along[s->m] * q[s->m - 1];
+        for (int32_t j = 0; j < s->m && s->fed; j++)
+            if (reynolds_is_held(s, i, j)) in += reynolds_excess(s, i, j);
+    }
+    load->side_flow[0] = per_cell * out[0];
+    load->side_flow[1] = per_cell * (s->mirrored ? out[0] : out[1]);
+    load->supply_flow = per_cell * (s->mirrored ? 2.0 * in : in);
+}
+
 static void reynolds_sum(const reynolds_system *s, const bl_film_bearing *b, const bl_film_grid *grid,
                          bl_film_load *load) {
     const int32_t n = s->n, m = s->m, n_z = grid->n_z;
-    const double scale = 6.0 * b->viscosity * (b->radius / b->clearance) * (b->radius / b->clearance);
+    const double scale = reynolds_scale(b);
     const double area = 2.0 * REYNOLDS_PI / n * b->radius * b->length / n_z;
     double peak = 0.0, fx = 0.0, fy = 0.0, mx = 0.0, my = 0.0;
     for (int32_t i = 0; i < n; i++) {
@@ -398,15 +270,18 @@ static void reynolds_sum(const reynolds_system *s, const bl_film_bearing *b, con
     load->moment[0] = mx * area * b->length / n_z;
     load->moment[1] = my * area * b->length / n_z;
     load->pressure = peak;
+    reynolds_flow(s, 0.5 * b->clearance * area, load);
 }
 
 int bl_film_finite(const bl_film_bearing *b, const bl_film_motion *motion, const bl_film_grid *grid,
                    bl_film_load *load) {
     reynolds_system s;
-    reynolds_lay_out(&s, grid, motion);
+    reynolds_lay_out(&s, b, grid, motion);
     reynolds_angles(&s);
     reynolds_coefficients(&s, b, motion, grid);
-    reynolds_grooves(&s, grid);
+    if (s.fed) reynolds_hold_edges(&s);
+    reynolds_diagonal(&s);
+    if (s.fed) reynolds_feed(&s);
     const int free_boundary = b->cavitation == BL_CAVITATION_REYNOLDS;
     reynolds_first_film(&s, grid, !free_boundary);
     /* From any start the film grows by at least a column in a pass. */
@@ -416,12 +291,12 @@ int bl_film_finite(const bl_film_bearing *b, const bl_film_motion *motion, const
             status = BL_ERROR_SOLVER;
             break;
         }
-        reynolds_order(&s);
-        reynolds_assemble(&s);
-        reynolds_solve(&s);
+        bl_reynolds_order(&s);
+        bl_reynolds_solve(&s);
         load->solves++;
     } while (free_boundary && reynolds_exchange(&s) > 0);
     if (b->cavitation == BL_CAVITATION_GUMBEL) reynolds_drop_negative(&s);
+    if (s.fed) reynolds_set_held(&s);
     reynolds_sum(&s, b, grid, load);
     return status;
 }

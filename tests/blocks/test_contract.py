@@ -18,6 +18,7 @@ import pytest
 
 import biella.blocks
 from biella import BlockError, Diagram
+from biella.blocks.bearings import Hole
 from biella.blocks.block import NativeBlock
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.ports import Port, Same, Widths
@@ -227,11 +228,19 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(
             lambda: b.FiniteBearing(*BEARING, cells=(24, 6)),
             *BEARING_RANGE,
-            flat=frozenset({("solves", "journal_speed"), ("solves", "bush_speed")}),
+            flat=frozenset(
+                {("solves", "journal_speed"), ("solves", "bush_speed")}
+                | {("supply_flow", name) for name in BEARING_INPUTS}  # it has no feeds
+            ),
         ),
         Example(
             lambda: b.FiniteBearing(
-                *BEARING, cells=(16, 4), cavitation="gumbel", tilt=True, grooves=[(1.0, 0.5)]
+                *BEARING,
+                cells=(16, 4),
+                cavitation="gumbel",
+                tilt=True,
+                grooves=[(1.0, 0.5)],
+                feeds=[Hole(3.0, 0.0, 1e5)],
             ),
             *BEARING_RANGE,
             flat=frozenset(("solves", name) for name in BEARING_INPUTS),

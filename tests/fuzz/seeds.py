@@ -236,7 +236,15 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "finite bearing gumbel": (
         1,
         lambda: bearings.FiniteBearing(
-            20.0, 10.0, 1.5, 1.0, cells=(8, 2), cavitation="gumbel", tilt=True, grooves=[(1, 0.9)]
+            20.0,
+            10.0,
+            1.5,
+            1.0,
+            cells=(8, 2),
+            cavitation="gumbel",
+            tilt=True,
+            grooves=[(1, 0.9)],
+            feeds=[bearings.Hole(3.0, 1.0, 2.0)],
         ),
     ),
 }

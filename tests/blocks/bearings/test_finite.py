@@ -10,15 +10,39 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from biella.blocks.bearings import FiniteBearing, LongBearing, ShortBearing
+from biella.blocks.bearings import FiniteBearing, Hole, LongBearing, Pocket, ShortBearing
 
 pytestmark = pytest.mark.engine
 
 R, C, MU, OMEGA = 0.02, 2e-5, 0.03, 300.0
 
 
-def assemble(cells, length, position, velocity, omega, grooved):
-    """A and f of A q = f with q in (r/c)² 6 μ, cell (i, j) at i n_z + j; and the cells' places."""
+def hold(cells, length, feeds):
+    """Pressure of each cell that a feed covers, NaN elsewhere: (i, j) at i n_z + j."""
+    n, m = cells
+    theta, z = (np.arange(n) + 0.5) * 2 * np.pi / n, (np.arange(m) + 0.5) * length / m
+    held = np.full(cells, np.nan)
+    for feed in feeds:
+        across = np.abs(np.remainder(theta - feed.angle + np.pi, 2 * np.pi) - np.pi)
+        along = np.abs(z - (length / 2 if feed.z is None else feed.z))
+        i, j = across.argmin(), along.argmin()
+        if isinstance(feed, Hole):
+            covered = np.hypot(R * across[:, None], along) <= feed.diameter / 2
+            covered[i, j] = True
+        else:
+            around = across <= feed.width / 2
+            beside = along <= (length if feed.length is None else feed.length) / 2
+            around[i] = beside[j] = True
+            covered = np.outer(around, beside)
+        held[covered] = feed.pressure
+    return held.ravel()
+
+
+def assemble(cells, length, position, velocity, omega, held):
+    """A and f of A q = f with q in (r/c)² 6 μ, cell (i, j) at i n_z + j; and the cells' places.
+
+    Edges of cells that are held lie half as far from their neighbours' middles.
+    """
     n, m = cells
     dt, dz = 2 * np.pi / n, 1 / m
     theta, zeta = (np.arange(n) + 0.5) * dt, (np.arange(m) + 0.5) * dz
@@ -41,60 +65,76 @@ def assemble(cells, length, position, velocity, omega, grooved):
             rate = -(vx * np.diff(np.sin(faces)) - vy * np.diff(np.cos(faces)))[0] / dt
             f[k] = -omega * wedge - 2 * rate
             for side, step in ((faces[0], -1), (faces[1], 1)):
+                other = (i + step) % n * m + j
                 a = film(side, zeta[j]) ** 3 / dt**2
+                a *= 1 + (np.isnan(held[k]) != np.isnan(held[other]))
                 A[k, k] += a
-                A[k, (i + step) % n * m + j] -= a
+                A[k, other] -= a
             for edge, step in ((zeta[j] - dz / 2, -1), (zeta[j] + dz / 2, 1)):
                 a = film(theta[i], edge) ** 3 * (R / length) ** 2 / dz**2
                 if 0 <= j + step < m:
+                    a *= 1 + (np.isnan(held[k]) != np.isnan(held[k + step]))
                     A[k, k + step] -= a
                     A[k, k] += a
                 else:
                     A[k, k] += 2 * a
-    kept = np.repeat(
-        [
-            not any(
-                abs(np.remainder(t - g + np.pi, 2 * np.pi) - np.pi) <= w / 2 for g, w in grooved
-            )
-            for t in theta
-        ],
-        m,
-    )
-    return A, f, kept, theta, zeta
+    return A, f, theta, zeta
 
 
-def solve(cells, length, position, velocity, omega, cavitation, grooved=()):
-    """Force and moment of the film: numpy for the full one, non-negative least squares else."""
-    A, f, kept, theta, zeta = assemble(cells, length, position, velocity, omega, grooved)
-    q = np.zeros(f.size)
-    A, f = A[np.ix_(kept, kept)], f[kept]
+def solve(cells, length, position, velocity, omega, cavitation, feeds=()):
+    """Force, moment, and flows: numpy for the full film, non-negative least squares else."""
+    held = hold(cells, length, feeds)
+    A, f, theta, zeta = assemble(cells, length, position, velocity, omega, held)
+    scale = 6 * MU * (R / C) ** 2
+    free = np.isnan(held)
+    q = np.where(free, 0.0, held / scale)
+    inner, driven = A[np.ix_(free, free)], (f - A @ q)[free]
     if cavitation == "reynolds":
         # q ≥ 0, A q ≥ f, complementary: the minimum of |Lᵀ q - L⁻¹ f| for A = L Lᵀ.
-        L = np.linalg.cholesky(A)
-        q[kept] = nnls(L.T, np.linalg.solve(L, f), maxiter=20 * f.size)[0]
+        L = np.linalg.cholesky(inner)
+        q[free] = nnls(L.T, np.linalg.solve(L, driven), maxiter=20 * f.size)[0]
     else:
-        q[kept] = np.linalg.solve(A, f)
+        q[free] = np.linalg.solve(inner, driven)
     if cavitation == "gumbel":
         q = np.maximum(q, 0)
-    p = (6 * MU * (R / C) ** 2 * q).reshape(cells) * R * length * 2 * np.pi / np.prod(cells)
+    area = R * length * 2 * np.pi / np.prod(cells)
+    p = (scale * q).reshape(cells)
     z = zeta * length
-    px, py = np.cos(theta) @ p, np.sin(theta) @ p
-    return np.array([-px.sum(), -py.sum(), z @ py, -z @ px])
+    px, py = np.cos(theta) @ p * area, np.sin(theta) @ p * area
+    load = np.array([-px.sum(), -py.sum(), z @ py, -z @ px])
+    # Half a cell from the end, where the gap is that of the end.
+    width, depth = R * 2 * np.pi / cells[0], length / cells[1] / 2
+    gaps = [C - x * np.cos(theta) - y * np.sin(theta) for x, y in (position[:2], position[2:])]
+    ends = [
+        (gap**3 / (12 * MU) * p[:, j] / depth).sum() * width
+        for gap, j in zip(gaps, (0, -1), strict=True)
+    ]
+    return load, ends, C / 2 * area * (A @ q - f)[~free].sum()
 
 
 GROOVES = [(np.pi / 2, 0.5), (-1.0, 0.4)]
+FEEDS = [
+    Hole(0.3, 0.006, 3e6),
+    Pocket(2.5, 0.6, 2e6, length=0.012, z=0.02),
+    Pocket(-2.0, 0.0, 1e6),
+    Hole(-0.4, 0.0, 1e6, z=0.002),
+]
+SYMMETRIC = [Pocket(1.0, 0.3, 2e6, length=0.014), Pocket(4.0, 0.3, 0.0, length=0.014)]
 
 
 @pytest.mark.parametrize("cavitation", ["reynolds", "gumbel", "none"])
-@pytest.mark.parametrize("grooves", [(), GROOVES], ids=["whole", "grooved"])
+@pytest.mark.parametrize(
+    ("grooves", "feeds"),
+    [((), ()), (GROOVES, ()), ((), FEEDS), (GROOVES[:1], SYMMETRIC)],
+    ids=["whole", "grooved", "fed", "fed alike at both ends"],
+)
 @pytest.mark.parametrize("tilted", [False, True], ids=["parallel", "tilted"])
 @pytest.mark.parametrize("cells", [(20, 8), (14, 6), (10, 2)], ids=str)
-def test_film_solves_its_cells(ask, cavitation, grooves, tilted, cells):
+def test_film_solves_its_cells(ask, cavitation, grooves, feeds, tilted, cells):
     """Wedge, squeeze and tilt, to rounding of what another method finds on the same cells."""
     length = 0.03
-    bearing = FiniteBearing(
-        R, length, C, MU, cells=cells, cavitation=cavitation, tilt=tilted, grooves=grooves
-    )
+    options = {"cavitation": cavitation, "tilt": tilted, "grooves": grooves, "feeds": feeds}
+    bearing = FiniteBearing(R, length, C, MU, cells=cells, **options)
     random = np.random.default_rng(2)
     for _ in range(4):
         ends = [random.uniform(0, 0.9) * C * np.exp(1j * random.uniform(0, 7)) for _ in range(2)]
@@ -103,10 +143,14 @@ def test_film_solves_its_cells(ask, cavitation, grooves, tilted, cells):
         if not tilted:
             position, velocity = np.tile(position[:2], 2), np.tile(velocity[:2], 2)
         found = ask(bearing, position[: 2 * bearing.ends], velocity[: 2 * bearing.ends], OMEGA)
-        wanted = solve(cells, length, position, velocity, OMEGA, cavitation, grooves)
-        scale = np.hypot(*wanted[:2]) + np.hypot(*wanted[2:]) / length
-        np.testing.assert_allclose(found["force"], wanted[:2], atol=1e-9 * scale)
-        np.testing.assert_allclose(found["moment"], wanted[2:], atol=1e-9 * scale * length)
+        given = [*(Pocket(*groove) for groove in grooves), *feeds]
+        load, side, supply = solve(cells, length, position, velocity, OMEGA, cavitation, given)
+        scale = np.hypot(*load[:2]) + np.hypot(*load[2:]) / length
+        np.testing.assert_allclose(found["force"], load[:2], atol=1e-9 * scale)
+        np.testing.assert_allclose(found["moment"], load[2:], atol=1e-9 * scale * length)
+        drawn = R * length * C * OMEGA
+        np.testing.assert_allclose(found["side_flow"], side, atol=1e-9 * drawn)
+        np.testing.assert_allclose(found["supply_flow"], supply, atol=1e-9 * drawn)
 
 
 def test_the_film_that_was_is_only_a_guess(ask):

@@ -1,0 +1,215 @@
+"""The finite journal bearing: Reynolds' equation on a grid, and where oil is fed to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import DiagramError
+from ..ports import Parameter, Port, parameter
+from ..vectors import require_choice
+from .bearings import CAVITATION, AbstractBearing, Contact
+
+_MOST_AROUND, _MOST_ALONG = 1024, 64
+
+
+@dataclass(frozen=True, slots=True)
+class Pocket:
+    """A rectangle of the bush that oil is fed to: an axial groove, one all around, a recess.
+
+    Parameters
+    ----------
+    angle
+        Of its middle, in rad.
+    width
+        Around, in rad; 2π is a groove all around.
+    pressure
+        In Pa above that at the ends of the bush; can be set as `feed_pressure`.
+    length
+        Along, in m; the whole bush if not given.
+    z
+        Of its middle, in m from end 1; the middle of the bush if not given.
+    """
+
+    angle: float
+    width: float
+    pressure: float = 0.0
+    length: float | None = None
+    z: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A round hole in the bush that oil is fed through.
+
+    Parameters
+    ----------
+    angle
+        Of its middle, in rad.
+    diameter
+        In m.
+    pressure
+        In Pa above that at the ends of the bush; can be set as `feed_pressure`.
+    z
+        Of its middle, in m from end 1; the middle of the bush if not given.
+    """
+
+    angle: float
+    diameter: float
+    pressure: float = 0.0
+    z: float | None = None
+
+
+class FiniteBearing(AbstractBearing):
+    """A journal bearing of any length: Reynolds' equation on a grid, by finite volumes.
+
+    Parameters
+    ----------
+    radius, length, clearance
+        Of the journal, of the bush, and radial, in m.
+    viscosity
+        Dynamic, in Pa s.
+    cells
+        How many around and along, both even; work grows with the first and the cube of the second.
+    cavitation
+        ``"reynolds"``: p ≥ 0 with p = 0 and no slope where the film ends (Swift-Stieber);
+        ``"gumbel"``: the full solution, its negative part dropped; ``"none"``: all of it.
+    tilt
+        Whether `position` and `velocity` are those of both ends.
+    grooves
+        Pairs ``(angle, width)`` in rad: axial grooves over the whole length, at p = 0.
+    feeds
+        `Pocket` and `Hole`, each at its pressure, over the grooves. Angles are those of the axes
+        that positions are given in, which must then be the bush's.
+    friction
+        ``"shear"`` from the film's flow, ``"petroff"``, ``"correlation"`` with φ = c / r or
+        ``"correlation_diameter"`` with φ = c / (2 r), or ``"none"``.
+    contact
+        What takes over at an end below `film_limit`; ``None`` stops the run there.
+    film_limit
+        In m; 1 % of the clearance if not given.
+    period, offset
+        Sample time in seconds; inherited if not given.
+    """
+
+    kernel = "finite_bearing"
+    isotropic = False  # its cells stand still, and so do its grooves
+    memory_holds = True  # which cells hold a film: a guess that saves time
+
+    def __init__(
+        self,
+        radius: float,
+        length: float,
+        clearance: float,
+        viscosity: float,
+        *,
+        cells: tuple[int, int] = (64, 16),
+        cavitation: str = "reynolds",
+        tilt: bool = False,
+        grooves: Sequence[tuple[float, float]] = (),
+        feeds: Sequence[Pocket | Hole] = (),
+        friction: str = "shear",
+        contact: Contact | None = Contact(),  # noqa: B008 - frozen
+        film_limit: float | None = None,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        require_choice("`cavitation` of FiniteBearing", cavitation, CAVITATION)
+        around, along = _check_cells(cells)
+        count = around * along
+        fed = [*_check_grooves(grooves), *_check_feeds(feeds)]
+        super().__init__(
+            radius,
+            length,
+            clearance,
+            viscosity,
+            ends=2 if tilt else 1,
+            friction=friction,
+            contact=contact,
+            film_limit=film_limit,
+            cavitation=cavitation,
+            squeeze=True,
+            period=period,
+            offset=offset,
+            more_integers=(around, along, len(fed)),
+            more_parameters=_make_feeds(fed, length),
+            more_outputs=[
+                Port("solves", kind="integer", doc="linear systems solved"),
+                Port("side_flow", 2, unit="m3/s", doc="out of the film at ends 1 and 2"),
+                Port("supply_flow", unit="m3/s", doc="into the film from its feeds"),
+            ],
+            memory=count if cavitation == "reynolds" else 0,
+            # As bl_film_work, and a copy of the film.
+            scratch=4 * around
+            + around * (along + 1)
+            + 8 * count
+            + (count // 2 + 4) * (2 * along + 5),
+        )
+
+
+def _check_cells(cells: Any) -> tuple[int, int]:
+    try:
+        around, along = (int(n) for n in cells)
+        whole = (around, along) == tuple(cells)
+    except (TypeError, ValueError):
+        whole = False
+    if not (
+        whole
+        and 8 <= around <= _MOST_AROUND
+        and 2 <= along <= _MOST_ALONG
+        and around % 2 == along % 2 == 0
+    ):
+        raise DiagramError(
+            f"`cells` of FiniteBearing are two even numbers, 8 to {_MOST_AROUND} around and 2 to "
+            f"{_MOST_ALONG} along; got {cells!r}."
+        )
+    return around, along
+
+
+def _check_grooves(grooves: Any) -> list[Pocket]:
+    try:
+        pairs = [(float(angle), float(width)) for angle, width in grooves]
+    except (TypeError, ValueError):
+        pairs = [(math.nan, math.nan)]
+    if not all(math.isfinite(angle) and 0 <= width < math.inf for angle, width in pairs):
+        raise DiagramError(
+            f"`grooves` of FiniteBearing are pairs (angle, width) in rad, got {grooves!r}."
+        )
+    return [Pocket(angle, width) for angle, width in pairs]
+
+
+def _check_feeds(feeds: Any) -> list[Pocket | Hole]:
+    given = [feeds] if isinstance(feeds, (Pocket, Hole)) else list(feeds)
+    for feed in given:
+        if not isinstance(feed, (Pocket, Hole)):
+            raise DiagramError(
+                f"`feeds` of FiniteBearing are Pocket(…) and Hole(…) of biella.blocks.bearings, "
+                f"got {feed!r}."
+            )
+        sizes = [feed.diameter] if isinstance(feed, Hole) else [feed.width, feed.length or 0.0]
+        if not all(0 <= value < math.inf for value in (*sizes, feed.pressure)):
+            raise DiagramError(f"sizes and pressure of a feed must not be negative, got {feed!r}.")
+    return given
+
+
+def _make_feeds(feeds: Sequence[Pocket | Hole], length: float) -> list[Parameter]:
+    """Give each feed as the kernel reads it: angle, z, width, length, whether it is round."""
+    if not feeds:
+        return []
+    rows = []
+    for feed in feeds:
+        z = 0.5 * length if feed.z is None else feed.z
+        if isinstance(feed, Hole):
+            rows.append((feed.angle, z, 0.0, feed.diameter, 1.0))
+        else:
+            along = length if feed.length is None else feed.length
+            rows.append((feed.angle, z, feed.width, along, 0.0))
+    pressures = np.array([feed.pressure for feed in feeds])
+    return [
+        parameter("feeds", rows, doc="angle, z, width, length, whether round", tunable=False),
+        parameter("feed_pressure", pressures, unit="Pa", doc="of each groove and feed"),
+    ]

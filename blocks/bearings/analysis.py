@@ -194,7 +194,8 @@ class _Search:
         at = self.position(eccentricity, angle)
         fx, fy = -self.film.force(at, np.zeros(2), self.speed, self.bush_speed)
         turned = math.remainder(math.atan2(fy, fx) - self.direction, 2 * math.pi)
-        return math.log(math.hypot(fx, fy) / self.size), turned
+        carried = max(math.hypot(fx, fy), 1e-12 * self.size)  # a film may carry nothing
+        return math.log(carried / self.size), turned
 
     def by_size(self, angle: float) -> tuple[float, float]:
         """Find the eccentricity along `angle` that carries as much, then turn it under the load."""

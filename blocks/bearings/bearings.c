@@ -2,11 +2,12 @@
  *
  * Inputs: position, velocity (x, y of the middle, or x1, y1, x2, y2 of both ends), speeds of journal and bush.
  * Outputs: force (2), moment (2), torque, film, pressure, power loss, whether the film is thin; a finite bearing also
- * says how many systems it solved, what flows out at its ends (2), and what its feeds give.
+ * says how many systems it solved, what flows out at its ends (2), what its feeds give, and, if it keeps an account of
+ * oil, how much there is.
  * p: the dimensions, then the feeds of a finite bearing, and their pressures.
  * i: friction, thin, cavitation, whether the film is squeezed; for a finite bearing also cells around and along, and
  * how many feeds there are.
- * z: the film of a finite bearing that cavitates after Reynolds, cell by cell. */
+ * z: the film of a finite bearing that cavitates, cell by cell; see finite_bearing_memory. */
 #include <math.h>
 #include <string.h>
 
@@ -16,10 +17,11 @@
 enum { BEARING_POSITION, BEARING_VELOCITY, BEARING_JOURNAL, BEARING_BUSH, BEARING_INPUTS };
 enum { BEARING_FORCE, BEARING_MOMENT, BEARING_TORQUE, BEARING_FILM, BEARING_PRESSURE, BEARING_LOSS, BEARING_THIN,
        BEARING_PLAIN_OUTPUTS, BEARING_SOLVES = BEARING_PLAIN_OUTPUTS, BEARING_SIDE_FLOW, BEARING_SUPPLY_FLOW,
-       BEARING_FINITE_OUTPUTS };
+       BEARING_FINITE_OUTPUTS, BEARING_OIL = BEARING_FINITE_OUTPUTS };
 enum { BEARING_FRICTION, BEARING_THIN_RULE, BEARING_CAVITATION, BEARING_SQUEEZE, BEARING_PLAIN_INTEGERS,
        BEARING_AROUND = BEARING_PLAIN_INTEGERS, BEARING_ALONG, BEARING_FEEDS, BEARING_FINITE_INTEGERS };
 enum { BEARING_PARAMETERS = 9 };
+enum { FINITE_TIME = 4, FINITE_KEPT }; /* after x1, y1, x2, y2 */
 
 static int bearing_fits(const bl_block *b, int32_t ends, int32_t outputs, int32_t integers) {
     if (b->u_count != BEARING_INPUTS || b->y_count != outputs || b->i_count != integers) return 0;
@@ -88,6 +90,7 @@ static int bearing_output(bl_block *b, int32_t model, const bl_film_grid *grid) 
     b->y[BEARING_SOLVES][0] = load.solves;
     memcpy(b->y[BEARING_SIDE_FLOW], load.side_flow, sizeof load.side_flow);
     b->y[BEARING_SUPPLY_FLOW][0] = load.supply_flow;
+    if (b->y_count > BEARING_OIL) b->y[BEARING_OIL][0] = load.oil;
     return BL_OK;
 }
 static int short_bearing_output(bl_block *b, double t) {
@@ -106,32 +109,47 @@ static int long_bearing_output(bl_block *b, double t) {
 static int64_t finite_bearing_cells(const bl_block *b) {
     return (int64_t)b->i[BEARING_AROUND] * b->i[BEARING_ALONG];
 }
+static int finite_bearing_keeps_time(const bl_block *b) { return b->i[BEARING_CAVITATION] == BL_CAVITATION_JFO; }
+
+/* What is kept: nothing; which cells hold a film; or the oil in each, where the journal then is, and when. */
+static int64_t finite_bearing_memory(const bl_block *b) {
+    const int32_t cavitation = b->i[BEARING_CAVITATION];
+    if (cavitation == BL_CAVITATION_NONE || cavitation == BL_CAVITATION_GUMBEL) return 0;
+    return finite_bearing_cells(b) + (finite_bearing_keeps_time(b) ? FINITE_KEPT : 0);
+}
 static int finite_bearing_check(const bl_block *b) {
     if (b->u_count < 1 || b->i_count != BEARING_FINITE_INTEGERS) return 0;
+    const int32_t outputs = BEARING_FINITE_OUTPUTS + (finite_bearing_keeps_time(b) ? 1 : 0);
     const int32_t ends = b->u_width[0] == 4 ? 2 : 1, around = b->i[BEARING_AROUND], along = b->i[BEARING_ALONG];
-    if (!bearing_fits(b, ends, BEARING_FINITE_OUTPUTS, BEARING_FINITE_INTEGERS)) return 0;
+    if (!bearing_fits(b, ends, outputs, BEARING_FINITE_INTEGERS)) return 0;
     if (around < 8 || around > BL_FILM_MOST_AROUND || around % 2 || along < 2 || along > BL_FILM_MOST_ALONG ||
         along % 2)
         return 0;
-    const int64_t cells = finite_bearing_cells(b), feeds = b->i[BEARING_FEEDS];
+    const int64_t feeds = b->i[BEARING_FEEDS];
     return feeds >= 0 && b->p_count == BEARING_PARAMETERS + (BL_FILM_FEED_NUMBERS + 1) * feeds &&
-           b->w_count >= cells + bl_film_work(around, along) &&
-           b->z_count == (b->i[BEARING_CAVITATION] == BL_CAVITATION_REYNOLDS ? cells : 0);
+           b->w_count >= 2 * finite_bearing_cells(b) + bl_film_work(around, along, b->i[BEARING_CAVITATION]) &&
+           b->z_count == finite_bearing_memory(b);
 }
 static int finite_bearing_init(bl_block *b, double t) {
     (void)t;
-    memset(b->z, 0, sizeof(double) * (size_t)b->z_count);
+    const double start = finite_bearing_keeps_time(b) ? -1.0 : 0.0; /* full, or no guess */
+    for (int32_t k = 0; k < b->z_count; k++) b->z[k] = start;
     return BL_OK;
 }
 /* Works on a copy of the last film: what this one is, only `update` keeps. */
-static bl_film_grid finite_bearing_grid(const bl_block *b) {
+static bl_film_grid finite_bearing_grid(const bl_block *b, double t) {
     const int64_t cells = finite_bearing_cells(b);
-    if (b->z_count > 0) memcpy(b->w, b->z, sizeof(double) * (size_t)cells);
-    else memset(b->w, 0, sizeof(double) * (size_t)cells);
-    const double *feeds = b->p + BEARING_PARAMETERS;
+    double *film = b->w, *content = b->w + cells;
+    const double *feeds = b->p + BEARING_PARAMETERS, *kept = b->z + cells;
+    const int keeps_time = finite_bearing_keeps_time(b);
+    memset(film, 0, sizeof(double) * (size_t)cells);
+    if (b->z_count > 0) memcpy(keeps_time ? content : film, b->z, sizeof(double) * (size_t)cells);
+    /* At a tick oil is what it is; in between, the part of the gap that it will be at the next one. */
+    const int between = keeps_time && fabs(t - kept[FINITE_TIME]) > 1e-6 * b->dt;
     return (bl_film_grid){.n_theta = b->i[BEARING_AROUND], .n_z = b->i[BEARING_ALONG], .feeds = feeds,
                           .feed_pressures = feeds + BL_FILM_FEED_NUMBERS * b->i[BEARING_FEEDS],
-                          .feed_count = b->i[BEARING_FEEDS], .film = b->w, .work = b->w + cells};
+                          .feed_count = b->i[BEARING_FEEDS], .film = film, .content = keeps_time ? content : NULL,
+                          .counted_at = between ? kept : NULL, .step = b->dt, .work = b->w + 2 * cells};
 }
 static int finite_bearing_fed(const bl_block *b, const bl_film_grid *grid) {
     for (int32_t k = 0; k < grid->feed_count; k++)
@@ -141,19 +159,28 @@ static int finite_bearing_fed(const bl_block *b, const bl_film_grid *grid) {
     return BL_OK;
 }
 static int finite_bearing_output(bl_block *b, double t) {
-    (void)t;
-    const bl_film_grid grid = finite_bearing_grid(b);
+    const bl_film_grid grid = finite_bearing_grid(b, t);
     const int status = finite_bearing_fed(b, &grid);
     return status == BL_OK ? bearing_output(b, BL_FILM_FINITE, &grid) : status;
 }
 static int finite_bearing_update(bl_block *b, double t) {
-    (void)t;
     /* One solution was enough at this tick: the film in z is the film. */
-    if (b->z_count == 0 || b->y[BEARING_SOLVES][0] == 1.0) return BL_OK;
-    const bl_film_grid grid = finite_bearing_grid(b);
+    const int keeps_time = finite_bearing_keeps_time(b);
+    if (b->z_count == 0 || (!keeps_time && b->y[BEARING_SOLVES][0] == 1.0)) return BL_OK;
+    const int64_t cells = finite_bearing_cells(b);
+    const bl_film_grid grid = finite_bearing_grid(b, t);
     const int status = bearing_output(b, BL_FILM_FINITE, &grid);
-    if (status == BL_OK) memcpy(b->z, grid.film, sizeof(double) * (size_t)b->z_count);
-    return status;
+    if (status != BL_OK) return status;
+    memcpy(b->z, keeps_time ? grid.content : grid.film, sizeof(double) * (size_t)cells);
+    if (!keeps_time) return BL_OK;
+    const bl_film_motion m = bearing_motion(b);
+    double *kept = b->z + cells;
+    for (int k = 0; k < 2; k++) {
+        kept[2 * k] = m.x[k] + b->dt * m.vx[k];
+        kept[2 * k + 1] = m.y[k] + b->dt * m.vy[k];
+    }
+    kept[FINITE_TIME] = t + b->dt;
+    return BL_OK;
 }
 
 const bl_kernel bl_kernels_bearings[] = {

@@ -19,7 +19,7 @@ from .analysis import Coefficients, Load, OilEquilibrium, find_coefficients, fin
 from .analysis import find_threshold_speed as _find_threshold_speed
 
 FRICTION = ("none", "shear", "petroff", "correlation", "correlation_diameter")
-CAVITATION = ("none", "gumbel", "reynolds")
+CAVITATION = ("none", "gumbel", "reynolds", "jfo", "jfo_steady")
 _CONTACT, _STOP = 0, 1
 _THICKEST = 0.1
 _STEEL = 115e9
@@ -134,6 +134,11 @@ class AbstractBearing(NativeBlock):
         self.film_limit = float(limit)
         self.radius, self.length, self.clearance, self.viscosity = dimensions.values()
 
+    @property
+    def settled(self) -> AbstractBearing:
+        """The film that this one becomes when nothing moves: itself, unless it has a history."""
+        return self
+
     def equilibrium(self, load: Load, speed: float, bush_speed: float = 0.0) -> OilEquilibrium:
         """Find where the film carries a steady load.
 
@@ -149,7 +154,7 @@ class AbstractBearing(NativeBlock):
         BiellaError
             If the film cannot carry the load at its limit thickness, or there is no wedge.
         """
-        return find_equilibrium(self, load, speed, bush_speed)
+        return find_equilibrium(self.settled, load, speed, bush_speed)
 
     def coefficients(self, load: Load, speed: float, bush_speed: float = 0.0) -> Coefficients:
         """Find stiffness K = -∂F/∂(x, y) and damping C = -∂F/∂(ẋ, ẏ) where a load is carried.
@@ -159,7 +164,8 @@ class AbstractBearing(NativeBlock):
         load, speed, bush_speed
             As for `equilibrium`.
         """
-        return find_coefficients(self, find_equilibrium(self, load, speed, bush_speed))
+        film = self.settled
+        return find_coefficients(film, find_equilibrium(film, load, speed, bush_speed))
 
     def threshold_speed(
         self, mass: float, load: Load, between: tuple[float, float] = (1.0, 1e5)
@@ -180,7 +186,7 @@ class AbstractBearing(NativeBlock):
         BiellaError
             If the rotor is stable, or unstable, at all of them.
         """
-        return _find_threshold_speed(self, mass, load, between)
+        return _find_threshold_speed(self.settled, mass, load, between)
 
 
 def _check_dimensions(name: str, *values: float) -> dict[str, float]:
@@ -236,10 +242,12 @@ def _make_parameters(
 
 def _feedthrough(squeeze: bool, more: Sequence[str]) -> list[tuple[str, str]]:
     """Thickness is geometry; everything else depends on all that the film sees."""
-    moving = ("force", "moment", "torque", "pressure", "power_loss", *more)
+    geometry = ("film", "thin_film", *(name for name in more if name == "oil"))
+    flowing = (name for name in more if name not in geometry)
+    moving = ("force", "moment", "torque", "pressure", "power_loss", *flowing)
     seen = ["position", "journal_speed", "bush_speed", *(["velocity"] if squeeze else [])]
     pairs = [(output, seen_by) for output in moving for seen_by in seen]
-    return [*pairs, ("film", "position"), ("thin_film", "position")]
+    return [*pairs, *((output, "position") for output in geometry)]
 
 
 class AbstractShortBearing(AbstractBearing):

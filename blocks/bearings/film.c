@@ -85,7 +85,7 @@ static bl_film_motion film_drawn_back(const bl_film_bearing *b, const bl_film_mo
 
 static void film_spoil(bl_film_load *load) {
     load->force[0] = load->force[1] = load->moment[0] = load->moment[1] = NAN;
-    load->side_flow[0] = load->side_flow[1] = load->supply_flow = NAN;
+    load->side_flow[0] = load->side_flow[1] = load->supply_flow = load->oil = NAN;
     load->torque = load->bush_torque = load->thickness = load->pressure = load->power_loss = NAN;
 }
 

@@ -33,8 +33,15 @@ enum {
 /* What happens where the film is thinner than its limit. */
 enum { BL_THIN_CONTACT, BL_THIN_STOP, BL_THIN_COUNT };
 /* What becomes of pressure below zero: kept, dropped from the full solution, or never there (p ≥ 0 and, where the
-   film ends, ∂p/∂θ = 0). */
-enum { BL_CAVITATION_NONE, BL_CAVITATION_GUMBEL, BL_CAVITATION_REYNOLDS, BL_CAVITATION_COUNT };
+   film ends, ∂p/∂θ = 0); or an account is kept of the oil, which stays where the film has ended, in time or for good. */
+enum {
+    BL_CAVITATION_NONE,
+    BL_CAVITATION_GUMBEL,
+    BL_CAVITATION_REYNOLDS,
+    BL_CAVITATION_JFO,
+    BL_CAVITATION_JFO_STEADY,
+    BL_CAVITATION_COUNT
+};
 
 typedef struct {
     double radius, length, clearance, viscosity;
@@ -62,6 +69,7 @@ typedef struct {
     int32_t solves;      /* linear systems solved by a finite film */
     double side_flow[2]; /* volume a second that leaves a finite film at ends 1 and 2 */
     double supply_flow;  /* and that its feeds give */
+    double oil;          /* volume in the film, of BL_CAVITATION_JFO */
 } bl_film_load;
 
 enum { BL_FILM_FEED_NUMBERS = 5 };
@@ -74,12 +82,19 @@ typedef struct {
     const double *feed_pressures; /* feed_count, in Pa, not negative */
     int32_t feed_count;
     double *film;           /* n_theta × n_z: 1 where the film was whole; guessed from on entry, found on return */
-    double *work;           /* bl_film_work(n_theta, n_z) values; on return the first n_theta × n_z are p, in Pa */
+    double *content;        /* BL_CAVITATION_JFO only. n_theta × n_z: oil in clearances, or negative for a full cell; on
+                               return, what it is after `step` seconds */
+    const double *counted_at; /* x1, y1, x2, y2 of the journal for which `content` was counted; NULL to take it as it is */
+    double step;
+    double *work;           /* bl_film_work(n_theta, n_z, cavitation) values; on return the first n_theta × n_z are p, in Pa */
 } bl_film_grid;
 
 #define BL_FILM_MOST_AROUND 1024
 #define BL_FILM_MOST_ALONG 64
-int64_t bl_film_work(int32_t n_theta, int32_t n_z);
+int64_t bl_film_work(int32_t n_theta, int32_t n_z, int32_t cavitation);
+
+/* Whether cavitation keeps an account of oil. */
+static inline int bl_film_keeps_oil(int32_t cavitation) { return cavitation >= BL_CAVITATION_JFO; }
 
 /* Whether every number of a bearing makes sense. */
 int bl_film_sound(const bl_film_bearing *bearing);

@@ -77,7 +77,10 @@ class FiniteBearing(AbstractBearing):
         How many around and along, both even; work grows with the first and the cube of the second.
     cavitation
         ``"reynolds"``: p ≥ 0 with p = 0 and no slope where the film ends (Swift-Stieber);
-        ``"gumbel"``: the full solution, its negative part dropped; ``"none"``: all of it.
+        ``"gumbel"``: the full solution, its negative part dropped; ``"none"``: all of it;
+        ``"jfo"``: oil is neither made nor lost (Jakobsson, Floberg and Olsson): cells are filled
+        to a part where the film has ended, which the block remembers from tick to tick;
+        ``"jfo_steady"``: the same, where oil has had all the time that it needs.
     tilt
         Whether `position` and `velocity` are those of both ends.
     grooves
@@ -98,7 +101,6 @@ class FiniteBearing(AbstractBearing):
 
     kernel = "finite_bearing"
     isotropic = False  # its cells stand still, and so do its grooves
-    memory_holds = True  # which cells hold a film: a guess that saves time
 
     def __init__(
         self,
@@ -122,6 +124,11 @@ class FiniteBearing(AbstractBearing):
         around, along = _check_cells(cells)
         count = around * along
         fed = [*_check_grooves(grooves), *_check_feeds(feeds)]
+        if cavitation == "jfo_steady" and not fed:
+            raise DiagramError(
+                'a FiniteBearing with cavitation="jfo_steady" wants `grooves` or `feeds`: without, '
+                "its oil would all have left by the ends."
+            )
         super().__init__(
             radius,
             length,
@@ -141,14 +148,44 @@ class FiniteBearing(AbstractBearing):
                 Port("solves", kind="integer", doc="linear systems solved"),
                 Port("side_flow", 2, unit="m3/s", doc="out of the film at ends 1 and 2"),
                 Port("supply_flow", unit="m3/s", doc="into the film from its feeds"),
+                *([Port("oil", unit="m3", doc="in the film")] if cavitation == "jfo" else []),
             ],
-            memory=count if cavitation == "reynolds" else 0,
-            # As bl_film_work, and a copy of the film.
-            scratch=4 * around
-            + around * (along + 1)
-            + 8 * count
-            + (count // 2 + 4) * (2 * along + 5),
+            memory=_memory(cavitation, count),
+            scratch=2 * count + _work(cavitation, around, along),
         )
+        # Which cells hold a film is a guess that saves time; how much oil they hold is a state.
+        self.memory_holds = cavitation != "jfo"
+        self._cavitation = cavitation
+        self._options: dict[str, Any] = {
+            "cells": cells,
+            "tilt": tilt,
+            "grooves": grooves,
+            "feeds": feeds,
+            "friction": friction,
+            "contact": contact,
+            "film_limit": film_limit,
+        }
+
+    @property
+    def settled(self) -> AbstractBearing:
+        """The same bearing, in which oil has had all the time that it needs."""
+        if self._cavitation != "jfo":
+            return self
+        size = (self.radius, self.length, self.clearance, self.viscosity)
+        return FiniteBearing(*size, cavitation="jfo_steady", **self._options)
+
+
+def _memory(cavitation: str, cells: int) -> int:
+    """As finite_bearing_memory: which cells hold a film; or their oil, four places and a time."""
+    return {"reynolds": cells, "jfo_steady": cells, "jfo": cells + 5}.get(cavitation, 0)
+
+
+def _work(cavitation: str, around: int, along: int) -> int:
+    """As bl_film_work."""
+    keeps = cavitation.startswith("jfo")
+    cells, rows = around * along, around * along // 2 + 4
+    arrays = (10 if keeps else 7) * cells + 4 * around + around * (along + 1)
+    return arrays + rows * (5 + (4 if keeps else 2) * along)
 
 
 def _check_cells(cells: Any) -> tuple[int, int]:

@@ -21,9 +21,10 @@
 
 static const double REYNOLDS_PI = 3.14159265358979323846;
 
-int64_t bl_film_work(int32_t n_theta, int32_t n_z) {
+int64_t bl_film_work(int32_t n_theta, int32_t n_z, int32_t cavitation) {
     const int64_t n = n_theta, m = n_z, rows = n * m / 2 + REYNOLDS_BLOCK;
-    return 4 * n + n * (m + 1) + 7 * n * m + rows * (1 + 2 * m + REYNOLDS_BLOCK);
+    const int keeps = bl_film_keeps_oil(cavitation);
+    return 4 * n + n * (m + 1) + (keeps ? 10 : 7) * n * m + rows * (1 + (keeps ? 4 : 2) * m + REYNOLDS_BLOCK);
 }
 
 /* Pa for q = 1. */
@@ -39,13 +40,14 @@ static double *reynolds_take(double **from, int64_t count) {
 }
 
 /* Whether both halves of the film are equal: so they move, and so is all that is given of them. */
-static int reynolds_symmetric(const reynolds_system *s, const bl_film_motion *m) {
+static int reynolds_symmetric(const reynolds_system *s, const bl_film_grid *grid, const bl_film_motion *m) {
     if (!(m->x[0] == m->x[1] && m->y[0] == m->y[1] && m->vx[0] == m->vx[1] && m->vy[0] == m->vy[1])) return 0;
-    if (!s->fed) return 1;
+    if (!s->fed && !grid->content) return 1;
     for (int32_t i = 0; i < s->n; i++)
         for (int32_t j = 0; j < s->n_z / 2; j++) {
-            const double near = s->held[i * s->n_z + j], far = s->held[i * s->n_z + s->n_z - 1 - j];
-            if (!(near == far || (isnan(near) && isnan(far)))) return 0;
+            const int32_t near = i * s->n_z + j, far = i * s->n_z + s->n_z - 1 - j;
+            if (s->fed && !(s->held[near] == s->held[far] || (isnan(s->held[near]) && isnan(s->held[far])))) return 0;
+            if (grid->content && grid->content[near] != grid->content[far]) return 0;
         }
     return 1;
 }
@@ -58,7 +60,7 @@ static void reynolds_lay_out(reynolds_system *s, const bl_film_bearing *b, const
     s->held = reynolds_take(&work, (int64_t)s->n * s->n_z);
     s->fed = grid->feed_count > 0;
     if (s->fed) bl_reynolds_hold(s->held, grid, b->radius, b->length, reynolds_scale(b));
-    s->mirrored = reynolds_symmetric(s, m);
+    s->mirrored = reynolds_symmetric(s, grid, m);
     s->m = s->mirrored ? s->n_z / 2 : s->n_z;
     s->blacks = (s->m + 1) / 2;
     const int64_t n = s->n, cells = n * s->m;
@@ -72,6 +74,11 @@ static void reynolds_lay_out(reynolds_system *s, const bl_film_bearing *b, const
     s->source = reynolds_take(&work, cells);
     s->q = reynolds_take(&work, cells);
     s->film = reynolds_take(&work, cells);
+    if (bl_film_keeps_oil(b->cavitation)) {
+        s->gap = reynolds_take(&work, cells);
+        s->stored = reynolds_take(&work, cells);
+        s->carried = reynolds_take(&work, cells);
+    }
     s->right = reynolds_take(&work, n * s->blacks + REYNOLDS_BLOCK);
     s->band = work;
 }
@@ -90,7 +97,7 @@ static void reynolds_angles(reynolds_system *s) {
     }
 }
 
-static int reynolds_is_held(const reynolds_system *s, int32_t i, int32_t j) {
+int bl_reynolds_is_held(const reynolds_system *s, int32_t i, int32_t j) {
     return s->fed && !isnan(s->held[i * s->n_z + j]);
 }
 
@@ -129,9 +136,9 @@ static void reynolds_hold_edges(reynolds_system *s) {
     for (int32_t i = 0; i < n; i++) {
         const int32_t after = i + 1 < n ? i + 1 : 0;
         for (int32_t j = 0; j < m; j++) {
-            const int held = reynolds_is_held(s, i, j);
-            if (held != reynolds_is_held(s, after, j)) s->around[i * m + j] *= 2.0;
-            if (j + 1 < m && held != reynolds_is_held(s, i, j + 1)) s->along[i * (m + 1) + j + 1] *= 2.0;
+            const int held = bl_reynolds_is_held(s, i, j);
+            if (held != bl_reynolds_is_held(s, after, j)) s->around[i * m + j] *= 2.0;
+            if (j + 1 < m && held != bl_reynolds_is_held(s, i, j + 1)) s->along[i * (m + 1) + j + 1] *= 2.0;
         }
     }
 }
@@ -151,13 +158,13 @@ static void reynolds_feed(reynolds_system *s) {
     for (int32_t i = 0; i < n; i++) {
         const int32_t before = i > 0 ? i - 1 : n - 1, after = i + 1 < n ? i + 1 : 0;
         for (int32_t j = 0; j < m; j++) {
-            if (!reynolds_is_held(s, i, j)) continue;
+            if (!bl_reynolds_is_held(s, i, j)) continue;
             const double q = s->held[i * s->n_z + j];
-            if (!reynolds_is_held(s, before, j)) s->source[before * m + j] += s->around[before * m + j] * q;
-            if (!reynolds_is_held(s, after, j)) s->source[after * m + j] += s->around[i * m + j] * q;
+            if (!bl_reynolds_is_held(s, before, j)) s->source[before * m + j] += s->around[before * m + j] * q;
+            if (!bl_reynolds_is_held(s, after, j)) s->source[after * m + j] += s->around[i * m + j] * q;
             const double *along = s->along + i * (m + 1);
-            if (j > 0 && !reynolds_is_held(s, i, j - 1)) s->source[i * m + j - 1] += along[j] * q;
-            if (j + 1 < m && !reynolds_is_held(s, i, j + 1)) s->source[i * m + j + 1] += along[j + 1] * q;
+            if (j > 0 && !bl_reynolds_is_held(s, i, j - 1)) s->source[i * m + j - 1] += along[j] * q;
+            if (j + 1 < m && !bl_reynolds_is_held(s, i, j + 1)) s->source[i * m + j + 1] += along[j + 1] * q;
         }
     }
 }
@@ -168,7 +175,7 @@ static void reynolds_first_film(reynolds_system *s, const bl_film_grid *grid, in
         for (int32_t j = 0; j < s->m; j++) {
             const int32_t k = i * s->m + j;
             const int there = whole || s->source[k] > 0.0 || grid->film[i * grid->n_z + j] > 0.5;
-            s->film[k] = there && !reynolds_is_held(s, i, j);
+            s->film[k] = there && !bl_reynolds_is_held(s, i, j);
         }
 }
 
@@ -182,7 +189,7 @@ static int32_t reynolds_exchange(reynolds_system *s) {
         const int32_t before = (i > 0 ? i - 1 : n - 1) * m, here = i * m, after = (i + 1 < n ? i + 1 : 0) * m;
         for (int32_t j = 0; j < m; j++) {
             const int32_t k = here + j;
-            if (reynolds_is_held(s, i, j)) continue;
+            if (bl_reynolds_is_held(s, i, j)) continue;
             if (s->film[k] > 0.0) {
                 if (s->q[k] > 0.0) continue;
                 s->film[k] = 0.0;
@@ -208,7 +215,7 @@ static void reynolds_drop_negative(reynolds_system *s) {
 static void reynolds_set_held(reynolds_system *s) {
     for (int32_t i = 0; i < s->n; i++)
         for (int32_t j = 0; j < s->m; j++)
-            if (reynolds_is_held(s, i, j)) s->q[i * s->m + j] = s->held[i * s->n_z + j];
+            if (bl_reynolds_is_held(s, i, j)) s->q[i * s->m + j] = s->held[i * s->n_z + j];
 }
 
 /* What flows out of a cell whose pressure is given, beside what its neighbours and its own wedge give it. */
@@ -230,7 +237,7 @@ static void reynolds_flow(const reynolds_system *s, double per_cell, bl_film_loa
         out[0] += along[0] * q[0];
         out[1] += along[s->m] * q[s->m - 1];
         for (int32_t j = 0; j < s->m && s->fed; j++)
-            if (reynolds_is_held(s, i, j)) in += reynolds_excess(s, i, j);
+            if (bl_reynolds_is_held(s, i, j)) in += reynolds_excess(s, i, j);
     }
     load->side_flow[0] = per_cell * out[0];
     load->side_flow[1] = per_cell * (s->mirrored ? out[0] : out[1]);
@@ -273,6 +280,21 @@ static void reynolds_sum(const reynolds_system *s, const bl_film_bearing *b, con
     reynolds_flow(s, 0.5 * b->clearance * area, load);
 }
 
+/* Finds the film and its pressure, if cavitation keeps no account of oil. */
+static int reynolds_find(reynolds_system *s, const bl_film_bearing *b, const bl_film_grid *grid, bl_film_load *load) {
+    const int free_boundary = b->cavitation == BL_CAVITATION_REYNOLDS;
+    reynolds_first_film(s, grid, !free_boundary);
+    /* From any start the film grows by at least a column in a pass. */
+    do {
+        if (load->solves == s->n) return BL_ERROR_SOLVER;
+        bl_reynolds_order(s);
+        bl_reynolds_solve(s);
+        load->solves++;
+    } while (free_boundary && reynolds_exchange(s) > 0);
+    if (b->cavitation == BL_CAVITATION_GUMBEL) reynolds_drop_negative(s);
+    return BL_OK;
+}
+
 int bl_film_finite(const bl_film_bearing *b, const bl_film_motion *motion, const bl_film_grid *grid,
                    bl_film_load *load) {
     reynolds_system s;
@@ -282,20 +304,8 @@ int bl_film_finite(const bl_film_bearing *b, const bl_film_motion *motion, const
     if (s.fed) reynolds_hold_edges(&s);
     reynolds_diagonal(&s);
     if (s.fed) reynolds_feed(&s);
-    const int free_boundary = b->cavitation == BL_CAVITATION_REYNOLDS;
-    reynolds_first_film(&s, grid, !free_boundary);
-    /* From any start the film grows by at least a column in a pass. */
-    int status = BL_OK;
-    do {
-        if (load->solves == s.n) {
-            status = BL_ERROR_SOLVER;
-            break;
-        }
-        bl_reynolds_order(&s);
-        bl_reynolds_solve(&s);
-        load->solves++;
-    } while (free_boundary && reynolds_exchange(&s) > 0);
-    if (b->cavitation == BL_CAVITATION_GUMBEL) reynolds_drop_negative(&s);
+    const int status = bl_film_keeps_oil(b->cavitation) ? bl_reynolds_jfo(&s, b, motion, grid, load)
+                                                        : reynolds_find(&s, b, grid, load);
     if (s.fed) reynolds_set_held(&s);
     reynolds_sum(&s, b, grid, load);
     return status;

@@ -21,8 +21,10 @@ typedef struct {
     double *around;      /* n × m: H³ / dθ² between columns i and i + 1 */
     double *along;       /* n × (m + 1): (r / B)² H³ / dζ² below cell j, and above the last */
     double *diagonal, *source, *q, *film; /* n × m */
+    double *gap, *stored, *carried; /* n × m, of a film that keeps its oil only: see jfo.c */
+    int32_t downstream;
     double *right;       /* n × blacks, and up to a block more */
-    double *band;        /* as many rows of width + REYNOLDS_BLOCK: black cells only */
+    double *band;        /* as many rows of width + REYNOLDS_BLOCK, or of 2 width + 1 if oil is kept */
     int32_t order[BL_FILM_MOST_AROUND]; /* columns with film, as they are eliminated */
     int32_t place[BL_FILM_MOST_AROUND]; /* of a column in `order`, or -1 */
     int32_t columns, width;
@@ -34,6 +36,11 @@ void bl_reynolds_order(reynolds_system *s);
 /* Finds q where `film` says that there is one; it is zero elsewhere. */
 void bl_reynolds_solve(reynolds_system *s);
 
+/* The same for a film that keeps its oil; gives back a bl_status. */
+int bl_reynolds_jfo(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *motion, const bl_film_grid *grid,
+                    bl_film_load *load);
+
+int bl_reynolds_is_held(const reynolds_system *s, int32_t i, int32_t j);
 /* Says where q is given, and what it is; `radius` and `length` in m, `scale` in Pa for q = 1. */
 void bl_reynolds_hold(double *held, const bl_film_grid *grid, double radius, double length, double scale);
 

@@ -25,7 +25,16 @@ import numpy as np
 import numpy.typing as npt
 from baseline import FLAGS
 from peers.process import Peer
-from table import Row, not_installed, parse_arguments, print_rows, times_faster, within, write_json
+from table import (
+    Row,
+    figure,
+    not_installed,
+    parse_arguments,
+    print_rows,
+    times_faster,
+    within,
+    write_json,
+)
 from turns import Entrant, take_turns, timed
 
 try:
@@ -45,6 +54,7 @@ SIZE = (RADIUS, LENGTH, CLEARANCE, VISCOSITY)
 CELLS = (64, 16)
 ECCENTRICITY, TURN = 0.6, 1e-3
 STEP = 1e-3
+GROOVE = [(np.pi, 0.3)]
 ERROR, CONVERGED = 1e-4, 1e-9
 POSITIONS = 100
 
@@ -82,6 +92,12 @@ def time_bearings(quick: bool) -> dict[str, float]:
             FiniteBearing(*SIZE, tilt=True, cavitation="gumbel"),
             2,
             40,
+        ),
+        "finite, JFO": (FiniteBearing(*SIZE, cavitation="jfo", grooves=GROOVE), 1, 40),
+        "finite, JFO, tilted": (
+            FiniteBearing(*SIZE, cavitation="jfo", grooves=GROOVE, tilt=True),
+            2,
+            20,
         ),
     }
     entrants = []
@@ -249,6 +265,10 @@ def main() -> None:
     rows += [
         within(f"finite bearing, 64 × 16, {name}", ours[f"finite, {name}"], 100, "µs")
         for name in ("Gümbel", "tilted", "tilted, Gümbel")
+    ]
+    rows += [
+        figure(f"finite bearing, 64 × 16, {name}, one tick", ours[f"finite, {name}"], "µs")
+        for name in ("JFO", "JFO, tilted")
     ]
     print_rows("Journal bearings, one evaluation", rows, notes)
     if arguments.json:

@@ -23,7 +23,7 @@ static const double JFO_PI = 3.14159265358979323846;
 static const double JFO_LONG = 1e9;    /* of a steady film: turns of its oil in a step */
 static const double JFO_CLOSING = 0.1; /* the least part of a gap that is left after a step */
 static const double JFO_MOST = 1e6;    /* clearances of oil in a cell: no state that is sound has so much */
-enum { JFO_QUICK_PASSES = 60, JFO_PASSES = 2000 };
+enum { JFO_QUICK_PASSES = 60, JFO_PASSES = 500 };
 
 /* What a cell gives to its neighbours for each unit of its x, in the order of reynolds_neighbours. */
 enum { JFO_BEFORE, JFO_AFTER, JFO_BELOW, JFO_ABOVE, JFO_SIDES };

@@ -245,6 +245,19 @@ EXAMPLES: dict[str, list[Example]] = {
             *BEARING_RANGE,
             flat=frozenset(("solves", name) for name in BEARING_INPUTS),
         ),
+        Example(
+            lambda: b.FiniteBearing(
+                *BEARING, cells=(16, 4), cavitation="jfo", feeds=[Hole(3.0, 2e-3, 1e5)]
+            ),
+            *BEARING_RANGE,
+            flat=frozenset({("solves", "journal_speed"), ("solves", "bush_speed")}),
+        ),
+        Example(
+            lambda: b.FiniteBearing(
+                *BEARING, cells=(16, 4), tilt=True, cavitation="jfo_steady", grooves=[(3.0, 0.5)]
+            ),
+            *BEARING_RANGE,
+        ),
     ],
     # discrete
     "UnitDelay": [Example(lambda: b.UnitDelay()), Example(lambda: b.UnitDelay(1.0, period=2e-3))],

@@ -247,6 +247,31 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
             feeds=[bearings.Hole(3.0, 1.0, 2.0)],
         ),
     ),
+    "finite bearing jfo": (
+        1,
+        lambda: bearings.FiniteBearing(
+            20.0,
+            10.0,
+            1.5,
+            1.0,
+            cells=(8, 4),
+            cavitation="jfo",
+            feeds=[bearings.Pocket(3.0, 1.0, 2.0, length=4.0)],
+        ),
+    ),
+    "finite bearing jfo steady": (
+        1,
+        lambda: bearings.FiniteBearing(
+            20.0,
+            10.0,
+            1.5,
+            1.0,
+            cells=(8, 2),
+            cavitation="jfo_steady",
+            tilt=True,
+            grooves=[(1, 0.9)],
+        ),
+    ),
 }
 
 

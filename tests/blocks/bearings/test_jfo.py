@@ -307,28 +307,52 @@ def test_bubble_between_plates_grows_and_collapses():
     assert closes == pytest.approx(wanted_closes, abs=0.01 * period)
 
 
-def test_rotor_settles_where_its_film_carries_it():
-    """In the solver's steps as well: the oil at the last tick is a part of the gap in between."""
-    mass, weight, speed, step = 5.0, 49.05, 150.0, 5e-5
+MASS, WEIGHT, SPEED = 5.0, 49.05, 150.0
+
+
+def rotor(step, away):
+    """A mass in the solver's own steps, and where its film carries it."""
     bearing = FiniteBearing(
         R, 0.01, 4e-5, 0.01, cells=(24, 4), cavitation="jfo", grooves=[(np.pi / 2, 0.5)]
     )
-    at = bearing.equilibrium((0.0, -weight), speed)
+    at = bearing.equilibrium((0.0, -WEIGHT), SPEED).position
     d = Diagram("rotor", step=step)
     film = d.add(bearing, name="film")
     total = d.add(Sum("++"), name="total")
-    lighter = d.add(Gain(1 / mass, unit="m/s2"), name="lighter")
+    lighter = d.add(Gain(1 / MASS, unit="m/s2"), name="lighter")
     velocity = d.add(Integrator([0.0, 0.0]), name="velocity")
-    place = d.add(Integrator(at.position + np.array([2e-6, 0.0])), name="place")
-    d.connect(d.add(Constant(speed, unit="rad/s"), name="spin"), film["journal_speed"])
+    place = d.add(Integrator(at + away), name="place")
+    d.connect(d.add(Constant(SPEED, unit="rad/s"), name="spin"), film["journal_speed"])
     d.connect(film["force"], total["u1"])
-    d.connect(d.add(Constant([0.0, -weight], unit="N"), name="weight"), total["u2"])
+    d.connect(d.add(Constant([0.0, -WEIGHT], unit="N"), name="weight"), total["u2"])
     for source, target in [(total, lighter), (lighter, velocity), (velocity, place)]:
         d.connect(source, target)
     d.connect(velocity, film["velocity"])
     d.connect(place, film["position"])
+    return d, at
+
+
+def test_rotor_settles_where_its_film_carries_it():
+    d, at = rotor(5e-5, np.array([2e-6, 0.0]))
     result = simulate(d, until=0.6, record=["place"])
-    np.testing.assert_allclose(result["place"][-1], at.position, atol=1e-4 * 4e-5)
+    np.testing.assert_allclose(result["place"][-1], at, atol=1e-4 * 4e-5)
+
+
+def test_steps_within_a_tick_see_the_oil_as_a_part_of_the_gap():
+    """A swing does not depend on the step beyond its first order.
+
+    Were the oil at the next tick taken as it is, each minor step would squeeze what the step as a
+    whole squeezes too.
+    """
+    away = np.array([4e-6, 8e-6])
+    coarse, middle, fine = (
+        simulate(rotor(step, away)[0], until=0.03, record=["place"])["place"][:: round(8e-5 / step)]
+        for step in (8e-5, 4e-5, 2e-5)
+    )
+    first, second = (np.abs(a - b).max() for a, b in ((coarse, middle), (middle, fine)))
+    swing = np.abs(fine - fine[-1]).max()
+    assert second < 0.01 * swing
+    assert first == pytest.approx(2 * second, rel=0.5)
 
 
 def test_a_steady_film_that_nothing_feeds_is_refused():

@@ -8,6 +8,7 @@ from .bearings import (
     ShortBearing,
     TiltedShortBearing,
 )
+from .bush import lobes
 from .finite import FiniteBearing, Hole, Pocket
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "Pocket",
     "ShortBearing",
     "TiltedShortBearing",
+    "lobes",
 ]

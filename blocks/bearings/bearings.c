@@ -4,9 +4,9 @@
  * Outputs: force (2), moment (2), torque, film, pressure, power loss, whether the film is thin; a finite bearing also
  * says how many systems it solved, what flows out at its ends (2), what its feeds give, and, if it keeps an account of
  * oil, how much there is.
- * p: the dimensions, then the feeds of a finite bearing, and their pressures.
+ * p: the dimensions, then the feeds of a finite bearing, their pressures, and the map.
  * i: friction, thin, cavitation, whether the film is squeezed; for a finite bearing also cells around and along, and
- * how many feeds there are.
+ * how many feeds there are, and whether there is a map of the bush.
  * z: the film of a finite bearing that cavitates, cell by cell; see finite_bearing_memory. */
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum { BEARING_FORCE, BEARING_MOMENT, BEARING_TORQUE, BEARING_FILM, BEARING_PRES
        BEARING_PLAIN_OUTPUTS, BEARING_SOLVES = BEARING_PLAIN_OUTPUTS, BEARING_SIDE_FLOW, BEARING_SUPPLY_FLOW,
        BEARING_FINITE_OUTPUTS, BEARING_OIL = BEARING_FINITE_OUTPUTS };
 enum { BEARING_FRICTION, BEARING_THIN_RULE, BEARING_CAVITATION, BEARING_SQUEEZE, BEARING_PLAIN_INTEGERS,
-       BEARING_AROUND = BEARING_PLAIN_INTEGERS, BEARING_ALONG, BEARING_FEEDS, BEARING_FINITE_INTEGERS };
+       BEARING_AROUND = BEARING_PLAIN_INTEGERS, BEARING_ALONG, BEARING_FEEDS, BEARING_MAP, BEARING_FINITE_INTEGERS };
 enum { BEARING_PARAMETERS = 9 };
 enum { FINITE_TIME = 4, FINITE_KEPT }; /* after x1, y1, x2, y2 */
 
@@ -125,8 +125,8 @@ static int finite_bearing_check(const bl_block *b) {
     if (around < 8 || around > BL_FILM_MOST_AROUND || around % 2 || along < 2 || along > BL_FILM_MOST_ALONG ||
         along % 2)
         return 0;
-    const int64_t feeds = b->i[BEARING_FEEDS];
-    return feeds >= 0 && b->p_count == BEARING_PARAMETERS + (BL_FILM_FEED_NUMBERS + 1) * feeds &&
+    const int64_t feeds = b->i[BEARING_FEEDS], map = b->i[BEARING_MAP] ? around * (2 * along + 1) : 0;
+    return feeds >= 0 && b->p_count == BEARING_PARAMETERS + (BL_FILM_FEED_NUMBERS + 1) * feeds + map &&
            b->w_count >= 2 * finite_bearing_cells(b) + bl_film_work(around, along, b->i[BEARING_CAVITATION]) &&
            b->z_count == finite_bearing_memory(b);
 }
@@ -141,6 +141,7 @@ static bl_film_grid finite_bearing_grid(const bl_block *b, double t) {
     const int64_t cells = finite_bearing_cells(b);
     double *film = b->w, *content = b->w + cells;
     const double *feeds = b->p + BEARING_PARAMETERS, *kept = b->z + cells;
+    const double *map = feeds + (BL_FILM_FEED_NUMBERS + 1) * b->i[BEARING_FEEDS];
     const int keeps_time = finite_bearing_keeps_time(b);
     memset(film, 0, sizeof(double) * (size_t)cells);
     if (b->z_count > 0) memcpy(keeps_time ? content : film, b->z, sizeof(double) * (size_t)cells);
@@ -148,7 +149,7 @@ static bl_film_grid finite_bearing_grid(const bl_block *b, double t) {
     const int between = keeps_time && fabs(t - kept[FINITE_TIME]) > 1e-6 * b->dt;
     return (bl_film_grid){.n_theta = b->i[BEARING_AROUND], .n_z = b->i[BEARING_ALONG], .feeds = feeds,
                           .feed_pressures = feeds + BL_FILM_FEED_NUMBERS * b->i[BEARING_FEEDS],
-                          .feed_count = b->i[BEARING_FEEDS], .film = film, .content = keeps_time ? content : NULL,
+                          .feed_count = b->i[BEARING_FEEDS], .bush = b->i[BEARING_MAP] ? map : NULL, .film = film, .content = keeps_time ? content : NULL,
                           .counted_at = between ? kept : NULL, .step = b->dt, .work = b->w + 2 * cells};
 }
 static int finite_bearing_fed(const bl_block *b, const bl_film_grid *grid) {

@@ -22,8 +22,63 @@ static int film_motion_finite(const bl_film_motion *m) {
     return sum == 0.0;
 }
 
+/* A bush that is not round, at edge j of its n_z + 1 along: what it leaves beside the clearance. */
+static double film_bush_gap(const bl_film_bearing *b, const bl_film_grid *grid, int32_t i, int32_t j) {
+    return b->clearance + grid->bush[grid->n_theta * grid->n_z + i * (grid->n_z + 1) + j];
+}
+/* How far the journal reaches there, of which x and y are along z. */
+static double film_bush_reach(const bl_film_motion *m, const bl_film_grid *grid, int32_t j, double cosine, double sine) {
+    const double z = (double)j / grid->n_z;
+    return (m->x[0] + (m->x[1] - m->x[0]) * z) * cosine + (m->y[0] + (m->y[1] - m->y[0]) * z) * sine;
+}
+
+/* What guards a film: its least thickness, and the part of the offset at each end that leaves it as thin as its limit. */
+typedef struct {
+    double thickness, part[2];
+    int clear; /* whether a journal in the middle has a film */
+} film_guard;
+
+static film_guard film_guard_round(const bl_film_bearing *b, const bl_film_motion *m) {
+    film_guard guard = {.thickness = INFINITY, .clear = 1};
+    for (int k = 0; k < 2; k++) {
+        const double e = hypot(m->x[k], m->y[k]), reach = b->clearance - b->film_limit;
+        guard.thickness = fmin(guard.thickness, b->clearance - e);
+        guard.part[k] = e > reach ? reach / e : 1.0;
+    }
+    return guard;
+}
+
+static film_guard film_guard_bush(const bl_film_bearing *b, const bl_film_motion *m, const bl_film_grid *grid) {
+    film_guard guard = {.thickness = INFINITY, .part = {1.0, 1.0}, .clear = 1};
+    for (int32_t i = 0; i < grid->n_theta; i++) {
+        const double angle = ((double)i + 0.5) * 2.0 * FILM_PI / grid->n_theta, cosine = cos(angle), sine = sin(angle);
+        for (int32_t j = 0; j <= grid->n_z; j++) {
+            const double room = film_bush_gap(b, grid, i, j), reach = film_bush_reach(m, grid, j, cosine, sine);
+            guard.thickness = fmin(guard.thickness, room - reach);
+            if (!(room > b->film_limit)) guard.clear = 0;
+            if (reach * guard.part[0] > room - b->film_limit) guard.part[0] = (room - b->film_limit) / reach;
+        }
+    }
+    guard.part[1] = guard.part[0];
+    return guard;
+}
+
+/* ∫∫ dθ dz / h over a film in a bush that is not round: a sum. */
+static double film_couette_bush(const bl_film_bearing *b, const bl_film_motion *m, const bl_film_grid *grid) {
+    double sum = 0.0;
+    for (int32_t i = 0; i < grid->n_theta; i++) {
+        const double angle = ((double)i + 0.5) * 2.0 * FILM_PI / grid->n_theta, cosine = cos(angle), sine = sin(angle);
+        for (int32_t j = 0; j <= grid->n_z; j++) {
+            const double h = film_bush_gap(b, grid, i, j) - film_bush_reach(m, grid, j, cosine, sine);
+            sum += (j == 0 || j == grid->n_z ? 0.5 : 1.0) / h;
+        }
+    }
+    return sum * 2.0 * FILM_PI * b->length / ((double)grid->n_theta * grid->n_z);
+}
+
 /* ∫∫ dθ dz / h over the whole film: 2π ∫ dz / √(c² - e²), where e² is a quadratic in z. */
-static double film_couette(const bl_film_bearing *b, const bl_film_motion *m) {
+static double film_couette(const bl_film_bearing *b, const bl_film_motion *m, const bl_film_grid *grid) {
+    if (grid && grid->bush) return film_couette_bush(b, m, grid);
     double roots = 0.0;
     for (int k = 0; k < 2; k++) {
         const double e = hypot(m->x[k], m->y[k]);
@@ -34,10 +89,11 @@ static double film_couette(const bl_film_bearing *b, const bl_film_motion *m) {
     return 2.0 * FILM_PI * b->length * mean;
 }
 
-static double film_friction(const bl_film_bearing *b, const bl_film_motion *m, const double force[2], double twist) {
+static double film_friction(const bl_film_bearing *b, const bl_film_motion *m, const bl_film_grid *grid,
+                            const double force[2], double twist) {
     const double slip = m->journal_speed - m->bush_speed, r = b->radius;
     const double shear = b->viscosity * slip * r * r * r;
-    if (b->friction == BL_FRICTION_SHEAR) return -shear * film_couette(b, m) - 0.5 * twist;
+    if (b->friction == BL_FRICTION_SHEAR) return -shear * film_couette(b, m, grid) - 0.5 * twist;
     if (b->friction == BL_FRICTION_PETROFF) return -shear * 2.0 * FILM_PI * b->length / b->clearance;
     if (b->friction == BL_FRICTION_NONE || slip == 0.0) return 0.0;
     const double phi = b->clearance / (b->friction == BL_FRICTION_BY_RADIUS ? r : 2.0 * r);
@@ -50,9 +106,9 @@ static double film_friction(const bl_film_bearing *b, const bl_film_motion *m, c
 
 /* Journal and bush touch where a film would be thinner than the limit: at end k, or in the middle of a bearing
    without tilt. Adds a normal force, Coulomb friction, and what they lose. */
-static void film_touch(const bl_film_bearing *b, const bl_film_motion *m, int k, double share, double z,
-                       bl_film_load *load) {
-    const double e = hypot(m->x[k], m->y[k]), depth = e - (b->clearance - b->film_limit);
+static void film_touch(const bl_film_bearing *b, const bl_film_motion *m, const film_guard *guard, int k, double share,
+                       double z, bl_film_load *load) {
+    const double e = hypot(m->x[k], m->y[k]), depth = e * (1.0 - guard->part[k]);
     if (!(depth > 0.0)) return;
     const double nx = m->x[k] / e, ny = m->y[k] / e;
     const double rate = m->vx[k] * nx + m->vy[k] * ny;
@@ -71,14 +127,11 @@ static void film_touch(const bl_film_bearing *b, const bl_film_motion *m, int k,
 }
 
 /* The same motion with the ends drawn back to where the film is as thin as its limit. */
-static bl_film_motion film_drawn_back(const bl_film_bearing *b, const bl_film_motion *m) {
+static bl_film_motion film_drawn_back(const film_guard *guard, const bl_film_motion *m) {
     bl_film_motion inside = *m;
-    const double reach = b->clearance - b->film_limit;
     for (int k = 0; k < 2; k++) {
-        const double e = hypot(m->x[k], m->y[k]);
-        if (!(e > reach)) continue;
-        inside.x[k] *= reach / e;
-        inside.y[k] *= reach / e;
+        inside.x[k] *= guard->part[k];
+        inside.y[k] *= guard->part[k];
     }
     return inside;
 }
@@ -97,12 +150,13 @@ int bl_film_evaluate(int32_t model, const bl_film_bearing *b, const bl_film_moti
         film_spoil(load);
         return BL_OK;
     }
-    const double furthest = fmax(hypot(motion->x[0], motion->y[0]), hypot(motion->x[1], motion->y[1]));
-    load->thickness = b->clearance - furthest;
+    const film_guard guard = grid && grid->bush ? film_guard_bush(b, motion, grid) : film_guard_round(b, motion);
+    load->thickness = guard.thickness;
     load->thin_film = load->thickness < b->film_limit;
+    if (!guard.clear) return BL_ERROR_BLOCK;
     if (b->thin == BL_THIN_STOP && !(load->thickness > b->film_limit)) return BL_ERROR_BLOCK;
 
-    const bl_film_motion m = film_drawn_back(b, motion);
+    const bl_film_motion m = film_drawn_back(&guard, motion);
     int status = BL_OK;
     if (model == BL_FILM_SHORT) bl_film_short(b, &m, load);
     else if (model == BL_FILM_TILTED) bl_film_tilted(b, &m, load);
@@ -116,15 +170,15 @@ int bl_film_evaluate(int32_t model, const bl_film_bearing *b, const bl_film_moti
     const double *f = load->force;
     const double work = f[0] * m.vx[0] + f[1] * m.vy[0] + load->moment[1] * turn_x - load->moment[0] * turn_y;
     const double twist = m.x[0] * f[1] - m.y[0] * f[0] - tilt_x * load->moment[0] - tilt_y * load->moment[1];
-    load->torque = film_friction(b, &m, f, twist);
+    load->torque = film_friction(b, &m, grid, f, twist - load->bush_twist);
     load->bush_torque = -load->torque - twist;
     load->power_loss = -work - load->torque * m.journal_speed - load->bush_torque * m.bush_speed;
 
     if (model == BL_FILM_SHORT || model == BL_FILM_LONG) {
-        film_touch(b, motion, 0, 1.0, 0.5 * b->length, load);
+        film_touch(b, motion, &guard, 0, 1.0, 0.5 * b->length, load);
     } else {
-        film_touch(b, motion, 0, 0.5, 0.0, load);
-        film_touch(b, motion, 1, 0.5, b->length, load);
+        film_touch(b, motion, &guard, 0, 0.5, 0.0, load);
+        film_touch(b, motion, &guard, 1, 0.5, b->length, load);
     }
     return BL_OK;
 }

@@ -62,13 +62,14 @@ typedef struct {
     double force[2], moment[2];
     double torque;       /* about z, on the journal */
     double bush_torque;
-    double thickness;    /* least c - |e|: negative is penetration */
+    double thickness;    /* least: negative is penetration */
     double pressure;     /* largest */
     double power_loss;
     int32_t thin_film;   /* whether the film is thinner than its limit */
     int32_t solves;      /* linear systems solved by a finite film */
     double side_flow[2]; /* volume a second that leaves a finite film at ends 1 and 2 */
     double supply_flow;  /* and that its feeds give */
+    double bush_twist;   /* ∫∫ p ∂θ(h + e · n) r dθ dz: what the shape of a bush adds to shear */
     double oil;          /* volume in the film, of BL_CAVITATION_JFO */
 } bl_film_load;
 
@@ -81,6 +82,8 @@ typedef struct {
                                round hole of that length across. Later ones lie over earlier ones */
     const double *feed_pressures; /* feed_count, in Pa, not negative */
     int32_t feed_count;
+    const double *bush;     /* NULL, or what the bush leaves more than the clearance, in m: n_theta × n_z between columns i
+                               and i + 1, then n_theta × (n_z + 1) between cells along, both ends included */
     double *film;           /* n_theta × n_z: 1 where the film was whole; guessed from on entry, found on return */
     double *content;        /* BL_CAVITATION_JFO only. n_theta × n_z: oil in clearances, or negative for a full cell; on
                                return, what it is after `step` seconds */

@@ -13,6 +13,7 @@ from ...errors import DiagramError
 from ..ports import Parameter, Port, parameter
 from ..vectors import require_choice
 from .bearings import CAVITATION, AbstractBearing, Contact
+from .bush import BushShape, sample_bush
 
 _MOST_AROUND, _MOST_ALONG = 1024, 64
 
@@ -88,6 +89,10 @@ class FiniteBearing(AbstractBearing):
     feeds
         `Pocket` and `Hole`, each at its pressure, over the grooves. Angles are those of the axes
         that positions are given in, which must then be the bush's.
+    bush
+        What a bush that is not round leaves beside the clearance, in m: a function of arrays θ in
+        rad and z in m, such as `lobes` makes; or an array of values at equal angles from 0 on, or
+        of rows of them with values from end 1 to end 2, linear in between. It cannot be set later.
     friction
         ``"shear"`` from the film's flow, ``"petroff"``, ``"correlation"`` with φ = c / r or
         ``"correlation_diameter"`` with φ = c / (2 r), or ``"none"``.
@@ -114,6 +119,7 @@ class FiniteBearing(AbstractBearing):
         tilt: bool = False,
         grooves: Sequence[tuple[float, float]] = (),
         feeds: Sequence[Pocket | Hole] = (),
+        bush: BushShape | None = None,
         friction: str = "shear",
         contact: Contact | None = Contact(),  # noqa: B008 - frozen
         film_limit: float | None = None,
@@ -129,6 +135,11 @@ class FiniteBearing(AbstractBearing):
                 'a FiniteBearing with cavitation="jfo_steady" wants `grooves` or `feeds`: without, '
                 "its oil would all have left by the ends."
             )
+        shape = []
+        if bush is not None:
+            limit = 0.01 * clearance if film_limit is None else film_limit
+            map_of = sample_bush(bush, (around, along), length, limit - clearance)
+            shape = [parameter("bush", map_of, doc="its shape", tunable=False, hidden=True)]
         super().__init__(
             radius,
             length,
@@ -142,8 +153,8 @@ class FiniteBearing(AbstractBearing):
             squeeze=True,
             period=period,
             offset=offset,
-            more_integers=(around, along, len(fed)),
-            more_parameters=_make_feeds(fed, length),
+            more_integers=(around, along, len(fed), int(bush is not None)),
+            more_parameters=[*_make_feeds(fed, length), *shape],
             more_outputs=[
                 Port("solves", kind="integer", doc="linear systems solved"),
                 Port("side_flow", 2, unit="m3/s", doc="out of the film at ends 1 and 2"),
@@ -161,6 +172,7 @@ class FiniteBearing(AbstractBearing):
             "tilt": tilt,
             "grooves": grooves,
             "feeds": feeds,
+            "bush": bush,
             "friction": friction,
             "contact": contact,
             "film_limit": film_limit,

@@ -34,6 +34,14 @@ static int32_t jfo_next(const reynolds_system *s, int32_t i, int side) {
     return i;
 }
 
+/* What the bush leaves more in a cell, from what it does at its four edges. */
+static double jfo_bush(const reynolds_system *s, const bl_film_grid *grid, int32_t i, int32_t j) {
+    if (!grid->bush) return 0.0;
+    const double *ends = grid->bush + s->n * s->n_z + i * (s->n_z + 1) + j;
+    const double around = grid->bush[i * s->n_z + j] + grid->bush[jfo_next(s, i, JFO_BEFORE) * s->n_z + j];
+    return 0.25 * (around + ends[0] + ends[1]);
+}
+
 /* Gaps in clearances: the mean of each cell, and that at the edge where shear leaves it, times |ω| / dθ. */
 static void jfo_gaps(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *mo, const bl_film_grid *grid,
                      double omega) {
@@ -44,8 +52,9 @@ static void jfo_gaps(reynolds_system *s, const bl_film_bearing *b, const bl_film
         const double X = (mo->x[0] + (mo->x[1] - mo->x[0]) * z) / c, Y = (mo->y[0] + (mo->y[1] - mo->y[0]) * z) / c;
         for (int32_t i = 0; i < n; i++) {
             const int32_t edge = omega >= 0.0 ? i : jfo_next(s, i, JFO_BEFORE);
-            s->gap[i * m + j] = 1.0 - spread * (X * s->cosine[i] + Y * s->sine[i]);
-            s->carried[i * m + j] = fabs(omega) / dt * (1.0 - X * s->cos_face[edge] - Y * s->sin_face[edge]);
+            const double more = grid->bush ? grid->bush[edge * grid->n_z + j] / c : 0.0;
+            s->gap[i * m + j] = 1.0 - spread * (X * s->cosine[i] + Y * s->sine[i]) + jfo_bush(s, grid, i, j) / c;
+            s->carried[i * m + j] = fabs(omega) / dt * (1.0 - X * s->cos_face[edge] - Y * s->sin_face[edge] + more);
         }
     }
 }
@@ -57,11 +66,11 @@ static double jfo_rate(const reynolds_system *s, const bl_film_bearing *b, const
     const double U = mo->vx[0] + (mo->vx[1] - mo->vx[0]) * z, V = mo->vy[0] + (mo->vy[1] - mo->vy[0]) * z;
     return -spread * (U * s->cosine[i] + V * s->sine[i]) / b->clearance;
 }
-static double jfo_counted_gap(const reynolds_system *s, const bl_film_bearing *b, const double *at, int32_t i, int32_t j,
-                              double spread) {
-    const double z = ((double)j + 0.5) / s->n_z;
+static double jfo_counted_gap(const reynolds_system *s, const bl_film_bearing *b, const bl_film_grid *grid, int32_t i,
+                              int32_t j, double spread) {
+    const double z = ((double)j + 0.5) / s->n_z, *at = grid->counted_at;
     const double X = at[0] + (at[2] - at[0]) * z, Y = at[1] + (at[3] - at[1]) * z;
-    return 1.0 - spread * (X * s->cosine[i] + Y * s->sine[i]) / b->clearance;
+    return 1.0 + (jfo_bush(s, grid, i, j) - spread * (X * s->cosine[i] + Y * s->sine[i])) / b->clearance;
 }
 
 /* The oil that a cell has: a part of the gap where it was counted is the same part of the gap as it is now. */
@@ -71,7 +80,7 @@ static double jfo_oil(const reynolds_system *s, const bl_film_bearing *b, const 
     if (oil < 0.0) return gap;
     if (!(oil < JFO_MOST)) return oil > 0.0 ? JFO_MOST : 0.0;
     if (!grid->counted_at) return oil;
-    const double counted = jfo_counted_gap(s, b, grid->counted_at, i, j, spread);
+    const double counted = jfo_counted_gap(s, b, grid, i, j, spread);
     return counted > 0.0 && counted < JFO_MOST ? oil * (gap / counted) : oil;
 }
 

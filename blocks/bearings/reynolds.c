@@ -39,9 +39,20 @@ static double *reynolds_take(double **from, int64_t count) {
     return taken;
 }
 
+/* Whether a row of a map of the bush, `width` values along, reads the same from both ends. */
+static int reynolds_same_both_ways(const double *map, int32_t width) {
+    for (int32_t j = 0; j < width / 2; j++)
+        if (map[j] != map[width - 1 - j]) return 0;
+    return 1;
+}
+
 /* Whether both halves of the film are equal: so they move, and so is all that is given of them. */
 static int reynolds_symmetric(const reynolds_system *s, const bl_film_grid *grid, const bl_film_motion *m) {
     if (!(m->x[0] == m->x[1] && m->y[0] == m->y[1] && m->vx[0] == m->vx[1] && m->vy[0] == m->vy[1])) return 0;
+    for (int32_t i = 0; grid->bush && i < s->n; i++)
+        if (!reynolds_same_both_ways(grid->bush + i * s->n_z, s->n_z) ||
+            !reynolds_same_both_ways(grid->bush + s->n * s->n_z + i * (s->n_z + 1), s->n_z + 1))
+            return 0;
     if (!s->fed && !grid->content) return 1;
     for (int32_t i = 0; i < s->n; i++)
         for (int32_t j = 0; j < s->n_z / 2; j++) {
@@ -127,6 +138,31 @@ static void reynolds_coefficients(reynolds_system *s, const bl_film_bearing *b, 
     for (int32_t i = 0; i < n; i++) {
         const double H = 1.0 - mo->x[1] / c * s->cosine[i] - mo->y[1] / c * s->sine[i];
         s->along[i * (m + 1) + m] = s->mirrored ? 0.0 : 2.0 * per_z * reynolds_cube(H);
+    }
+}
+
+/* The same with what the bush leaves more: its own shape adds to the wedge, and changes all gaps. */
+static void reynolds_add_bush(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *mo,
+                              const bl_film_grid *grid) {
+    const int32_t n = s->n, m = s->m, n_z = s->n_z;
+    const double c = b->clearance, dt = 2.0 * REYNOLDS_PI / n, dz = 1.0 / n_z;
+    const double ratio = b->radius / b->length, per_t = 1.0 / (dt * dt), per_z = ratio * ratio / (dz * dz);
+    const double omega = mo->journal_speed + mo->bush_speed;
+    const double *edges = grid->bush, *ends = grid->bush + n * n_z;
+    for (int32_t j = 0; j <= m; j++) {
+        const double z = ((double)j + 0.5) * dz, z_face = (double)j * dz;
+        const double X = (mo->x[0] + (mo->x[1] - mo->x[0]) * z) / c, Y = (mo->y[0] + (mo->y[1] - mo->y[0]) * z) / c;
+        const double Xf = (mo->x[0] + (mo->x[1] - mo->x[0]) * z_face) / c;
+        const double Yf = (mo->y[0] + (mo->y[1] - mo->y[0]) * z_face) / c;
+        const double last = j == 0 || j == n_z ? 2.0 * per_z : j == m ? 0.0 : per_z;
+        for (int32_t i = 0; i < n; i++) {
+            const double gap = 1.0 - Xf * s->cosine[i] - Yf * s->sine[i] + ends[i * (n_z + 1) + j] / c;
+            s->along[i * (m + 1) + j] = last * reynolds_cube(gap);
+            if (j == m) continue;
+            const double after = edges[i * n_z + j] / c, before = edges[(i > 0 ? i - 1 : n - 1) * n_z + j] / c;
+            s->around[i * m + j] = per_t * reynolds_cube(1.0 - X * s->cos_face[i] - Y * s->sin_face[i] + after);
+            s->source[i * m + j] -= omega * (after - before) / dt;
+        }
     }
 }
 
@@ -244,6 +280,17 @@ static void reynolds_flow(const reynolds_system *s, double per_cell, bl_film_loa
     load->supply_flow = per_cell * (s->mirrored ? 2.0 * in : in);
 }
 
+/* ∫ p ∂θ g dθ, summed along, with the pressure of all cells. */
+static double reynolds_bush_twist(const bl_film_grid *grid) {
+    double sum = 0.0;
+    for (int32_t i = 0; i < grid->n_theta; i++) {
+        const double *after = grid->bush + i * grid->n_z;
+        const double *before = grid->bush + (i > 0 ? i - 1 : grid->n_theta - 1) * grid->n_z;
+        for (int32_t j = 0; j < grid->n_z; j++) sum += grid->work[i * grid->n_z + j] * (after[j] - before[j]);
+    }
+    return sum;
+}
+
 static void reynolds_sum(const reynolds_system *s, const bl_film_bearing *b, const bl_film_grid *grid,
                          bl_film_load *load) {
     const int32_t n = s->n, m = s->m, n_z = grid->n_z;
@@ -277,6 +324,7 @@ static void reynolds_sum(const reynolds_system *s, const bl_film_bearing *b, con
     load->moment[0] = mx * area * b->length / n_z;
     load->moment[1] = my * area * b->length / n_z;
     load->pressure = peak;
+    if (grid->bush) load->bush_twist = reynolds_bush_twist(grid) * b->radius * b->length / n_z;
     reynolds_flow(s, 0.5 * b->clearance * area, load);
 }
 
@@ -301,6 +349,7 @@ int bl_film_finite(const bl_film_bearing *b, const bl_film_motion *motion, const
     reynolds_lay_out(&s, b, grid, motion);
     reynolds_angles(&s);
     reynolds_coefficients(&s, b, motion, grid);
+    if (grid->bush) reynolds_add_bush(&s, b, motion, grid);
     if (s.fed) reynolds_hold_edges(&s);
     reynolds_diagonal(&s);
     if (s.fed) reynolds_feed(&s);

@@ -18,7 +18,7 @@ import pytest
 
 import biella.blocks
 from biella import BlockError, Diagram
-from biella.blocks.bearings import Hole
+from biella.blocks.bearings import Hole, lobes
 from biella.blocks.block import NativeBlock
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.ports import Port, Same, Widths
@@ -247,7 +247,11 @@ EXAMPLES: dict[str, list[Example]] = {
         ),
         Example(
             lambda: b.FiniteBearing(
-                *BEARING, cells=(16, 4), cavitation="jfo", feeds=[Hole(3.0, 2e-3, 1e5)]
+                *BEARING,
+                cells=(16, 4),
+                cavitation="jfo",
+                feeds=[Hole(3.0, 2e-3, 1e5)],
+                bush=lobes(2, 1e-5),
             ),
             *BEARING_RANGE,
             flat=frozenset({("solves", "journal_speed"), ("solves", "bush_speed")}),

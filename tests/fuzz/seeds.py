@@ -257,6 +257,7 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
             cells=(8, 4),
             cavitation="jfo",
             feeds=[bearings.Pocket(3.0, 1.0, 2.0, length=4.0)],
+            bush=bearings.lobes(2, 0.5),
         ),
     ),
     "finite bearing jfo steady": (

@@ -30,7 +30,7 @@ def hold(cells, length, feeds):
     return held.ravel()
 
 
-def assemble(cells, length, position, velocity, omega, held):
+def assemble(cells, length, position, velocity, omega, held, bush=None):
     """A and f of A q = f with q in (r/c)² 6 μ, cell (i, j) at i n_z + j; and the cells' places.
 
     Edges of cells that are held lie half as far from their neighbours' middles.
@@ -44,7 +44,8 @@ def assemble(cells, length, position, velocity, omega, held):
 
     def film(angle, z):
         x, y = along(position, z)
-        return 1 - x * np.cos(angle) - y * np.sin(angle)
+        more = 0.0 if bush is None else bush(np.asarray(angle), np.asarray(z * length))
+        return 1 - x * np.cos(angle) - y * np.sin(angle) + more / C
 
     A, f = np.zeros((n * m, n * m)), np.zeros(n * m)
     for i in range(n):

@@ -197,7 +197,7 @@ def test_other_choices_are_refused():
     with pytest.raises(DiagramError, match="`cavitation` of LongBearing is one of"):
         LongBearing(*SIZE, cavitation="reynolds")
     with pytest.raises(DiagramError, match="`cavitation` of FiniteBearing is one of"):
-        FiniteBearing(*SIZE, cavitation="jfo")
+        FiniteBearing(*SIZE, cavitation="floberg")
     for grooves in ([1.0, 2.0], [(1.0, -0.1)]):
         with pytest.raises(DiagramError, match="`grooves` of FiniteBearing are pairs"):
             FiniteBearing(*SIZE, grooves=grooves)

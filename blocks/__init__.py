@@ -1,6 +1,12 @@
 """What a diagram is made of."""
 
-from .bearings import FiniteBearing, LongBearing, ShortBearing, TiltedShortBearing
+from .bearings import (
+    FiniteBearing,
+    LongBearing,
+    OilTemperature,
+    ShortBearing,
+    TiltedShortBearing,
+)
 from .block import AbstractBlock, NativeBlock
 from .continuous import Derivative, Integrator
 from .delay import Delay, TransportDelay
@@ -64,6 +70,7 @@ __all__ = [
     "Mux",
     "NativeBlock",
     "Noise",
+    "OilTemperature",
     "Parameter",
     "Pendulum",
     "Playback",

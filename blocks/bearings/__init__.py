@@ -10,6 +10,7 @@ from .bearings import (
 )
 from .bush import lobes
 from .finite import FiniteBearing, Hole, Pocket
+from .oil import OilTemperature, Vogel, Walther
 
 __all__ = [
     "AbstractBearing",
@@ -19,8 +20,11 @@ __all__ = [
     "Hole",
     "LongBearing",
     "OilEquilibrium",
+    "OilTemperature",
     "Pocket",
     "ShortBearing",
     "TiltedShortBearing",
+    "Vogel",
+    "Walther",
     "lobes",
 ]

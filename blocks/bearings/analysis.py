@@ -157,6 +157,8 @@ def open_film(bearing: AbstractBearing) -> Iterator[_Film]:
     diagram = Diagram("film")
     diagram.add(bearing, name="bearing")
     for port in bearing.inputs:
+        if port.name == "viscosity":
+            continue  # as it was given
         width = port.width if isinstance(port.width, int) else 1
         source = diagram.input(port.name, width=width)
         diagram.connect(source, bearing[port.name])

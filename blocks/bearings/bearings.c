@@ -1,6 +1,7 @@
 /* Journal bearings as blocks.
  *
- * Inputs: position, velocity (x, y of the middle, or x1, y1, x2, y2 of both ends), speeds of journal and bush.
+ * Inputs: position, velocity (x, y of the middle, or x1, y1, x2, y2 of both ends), speeds of journal and bush; and, if
+ * it is wired, viscosity.
  * Outputs: force (2), moment (2), torque, film, pressure, power loss, whether the film is thin; a finite bearing also
  * says how many systems it solved, what flows out at its ends (2), what its feeds give, and, if it keeps an account of
  * oil, how much there is.
@@ -14,7 +15,8 @@
 #include "blocks/bearings/film.h"
 #include "blocks/kernel.h"
 
-enum { BEARING_POSITION, BEARING_VELOCITY, BEARING_JOURNAL, BEARING_BUSH, BEARING_INPUTS };
+enum { BEARING_POSITION, BEARING_VELOCITY, BEARING_JOURNAL, BEARING_BUSH, BEARING_INPUTS,
+       BEARING_VISCOSITY = BEARING_INPUTS, BEARING_ALL_INPUTS };
 enum { BEARING_FORCE, BEARING_MOMENT, BEARING_TORQUE, BEARING_FILM, BEARING_PRESSURE, BEARING_LOSS, BEARING_THIN,
        BEARING_PLAIN_OUTPUTS, BEARING_SOLVES = BEARING_PLAIN_OUTPUTS, BEARING_SIDE_FLOW, BEARING_SUPPLY_FLOW,
        BEARING_FINITE_OUTPUTS, BEARING_OIL = BEARING_FINITE_OUTPUTS };
@@ -24,11 +26,12 @@ enum { BEARING_PARAMETERS = 9 };
 enum { FINITE_TIME = 4, FINITE_KEPT }; /* after x1, y1, x2, y2 */
 
 static int bearing_fits(const bl_block *b, int32_t ends, int32_t outputs, int32_t integers) {
-    if (b->u_count != BEARING_INPUTS || b->y_count != outputs || b->i_count != integers) return 0;
+    if ((b->u_count != BEARING_INPUTS && b->u_count != BEARING_ALL_INPUTS) || b->y_count != outputs || b->i_count != integers) return 0;
     if (b->u_width[BEARING_POSITION] != 2 * ends || b->u_width[BEARING_VELOCITY] != 2 * ends ||
         b->u_width[BEARING_JOURNAL] != 1 || b->u_width[BEARING_BUSH] != 1 || b->y_width[BEARING_FORCE] != 2 ||
         b->y_width[BEARING_MOMENT] != 2)
         return 0;
+    if (b->u_count == BEARING_ALL_INPUTS && b->u_width[BEARING_VISCOSITY] != 1) return 0;
     for (int32_t k = BEARING_TORQUE; k < outputs; k++)
         if (b->y_width[k] != (k == BEARING_SIDE_FLOW ? 2 : 1)) return 0;
     return b->i[BEARING_FRICTION] >= 0 && b->i[BEARING_FRICTION] < BL_FRICTION_COUNT &&
@@ -44,7 +47,8 @@ static int bearing_ends_check(const bl_block *b) {
 
 static bl_film_bearing bearing_read(const bl_block *b) {
     const double *p = b->p;
-    return (bl_film_bearing){.radius = p[0], .length = p[1], .clearance = p[2], .viscosity = p[3],
+    const int wired = b->u_count == BEARING_ALL_INPUTS;
+    return (bl_film_bearing){.radius = p[0], .length = p[1], .clearance = p[2], .viscosity = wired ? b->u[BEARING_VISCOSITY][0] : p[3],
                              .film_limit = p[4], .contact_stiffness = p[5], .contact_damping = p[6],
                              .contact_friction = p[7], .slip_speed = p[8], .friction = b->i[BEARING_FRICTION],
                              .thin = b->i[BEARING_THIN_RULE], .cavitation = b->i[BEARING_CAVITATION]};

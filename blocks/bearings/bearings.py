@@ -78,6 +78,7 @@ class AbstractBearing(NativeBlock):
         film_limit: float | None,
         cavitation: str,
         squeeze: bool,
+        viscosity_input: bool,
         period: float | None,
         offset: float,
         more_integers: Sequence[int] = (),
@@ -109,6 +110,7 @@ class AbstractBearing(NativeBlock):
                 Port("velocity", 2 * ends, unit="m/s", default=0.0, doc="its rate"),
                 Port("journal_speed", unit="rad/s", default=0.0, doc="spin about z"),
                 Port("bush_speed", unit="rad/s", default=0.0, doc="spin about z, in the same axes"),
+                *_make_viscosity_port(viscosity_input, viscosity),
             ],
             outputs=[
                 Port("force", 2, unit="N", doc="on the journal: x, y"),
@@ -121,11 +123,13 @@ class AbstractBearing(NativeBlock):
                 *more_outputs,
             ],
             parameters=[
-                *_make_parameters(name, dimensions, limit, contact or Contact()),
+                *_make_parameters(name, dimensions, limit, contact or Contact(), viscosity_input),
                 *more_parameters,
             ],
             rate=periodic(period, offset),
-            feedthrough=_feedthrough(squeeze, [port.name for port in more_outputs]),
+            feedthrough=_feedthrough(
+                squeeze, viscosity_input, [port.name for port in more_outputs]
+            ),
             integers=integers,
             memory=memory,
             scratch=scratch,
@@ -211,7 +215,11 @@ def _check_dimensions(name: str, *values: float) -> dict[str, float]:
 
 
 def _make_parameters(
-    name: str, dimensions: dict[str, float], limit: float, contact: Contact
+    name: str,
+    dimensions: dict[str, float],
+    limit: float,
+    contact: Contact,
+    viscosity_input: bool,
 ) -> list[Parameter]:
     stiffness = contact.stiffness
     if stiffness is None:
@@ -231,7 +239,14 @@ def _make_parameters(
         parameter("radius", dimensions["radius"], unit="m", doc="of the journal"),
         parameter("length", dimensions["length"], unit="m", doc="of the bush"),
         parameter("clearance", dimensions["clearance"], unit="m", doc="radial"),
-        parameter("viscosity", dimensions["viscosity"], unit="Pa.s", doc="dynamic"),
+        # Where viscosity is an input this one is not used, and its name is the port's.
+        parameter(
+            "given_viscosity" if viscosity_input else "viscosity",
+            dimensions["viscosity"],
+            unit="Pa.s",
+            doc="dynamic",
+            hidden=viscosity_input,
+        ),
         parameter("film_limit", limit, unit="m", doc="thinnest film"),
         parameter("contact_stiffness", stiffness, unit="N/m", doc="of the whole bearing"),
         parameter("contact_damping", contact.damping, unit="s/m", doc="a in k d (1 + a ḋ)"),
@@ -240,12 +255,17 @@ def _make_parameters(
     ]
 
 
-def _feedthrough(squeeze: bool, more: Sequence[str]) -> list[tuple[str, str]]:
+def _make_viscosity_port(wanted: bool, viscosity: float) -> list[Port]:
+    return [Port("viscosity", unit="Pa.s", default=viscosity, doc="dynamic")] if wanted else []
+
+
+def _feedthrough(squeeze: bool, viscosity: bool, more: Sequence[str]) -> list[tuple[str, str]]:
     """Thickness is geometry; everything else depends on all that the film sees."""
     geometry = ("film", "thin_film", *(name for name in more if name == "oil"))
     flowing = (name for name in more if name not in geometry)
     moving = ("force", "moment", "torque", "pressure", "power_loss", *flowing)
-    seen = ["position", "journal_speed", "bush_speed", *(["velocity"] if squeeze else [])]
+    seen = ["position", "journal_speed", "bush_speed"]
+    seen += [*(["velocity"] if squeeze else []), *(["viscosity"] if viscosity else [])]
     pairs = [(output, seen_by) for output in moving for seen_by in seen]
     return [*pairs, *((output, "position") for output in geometry)]
 
@@ -264,6 +284,7 @@ class AbstractShortBearing(AbstractBearing):
         friction: str = "shear",
         contact: Contact | None = Contact(),  # noqa: B008 - frozen
         film_limit: float | None = None,
+        viscosity_input: bool = False,
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
@@ -278,6 +299,7 @@ class AbstractShortBearing(AbstractBearing):
             film_limit=film_limit,
             cavitation="gumbel",
             squeeze=squeeze,
+            viscosity_input=viscosity_input,
             period=period,
             offset=offset,
         )
@@ -304,6 +326,8 @@ class ShortBearing(AbstractShortBearing):
         What takes over below `film_limit`; ``None`` stops the run there.
     film_limit
         In m; 1 % of the clearance if not given.
+    viscosity_input
+        Whether viscosity is an input port, with `viscosity` where nothing is wired to it.
     period, offset
         Sample time in seconds; inherited if not given.
     """
@@ -333,6 +357,8 @@ class TiltedShortBearing(AbstractShortBearing):
         What takes over at an end below `film_limit`; ``None`` stops the run there.
     film_limit
         In m; 1 % of the clearance if not given.
+    viscosity_input
+        Whether viscosity is an input port, with `viscosity` where nothing is wired to it.
     period, offset
         Sample time in seconds; inherited if not given.
     """
@@ -362,6 +388,8 @@ class LongBearing(AbstractBearing):
         What takes over below `film_limit`; ``None`` stops the run there.
     film_limit
         In m; 1 % of the clearance if not given.
+    viscosity_input
+        Whether viscosity is an input port, with `viscosity` where nothing is wired to it.
     period, offset
         Sample time in seconds; inherited if not given.
     """
@@ -379,6 +407,7 @@ class LongBearing(AbstractBearing):
         friction: str = "shear",
         contact: Contact | None = Contact(),  # noqa: B008 - frozen
         film_limit: float | None = None,
+        viscosity_input: bool = False,
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
@@ -394,6 +423,7 @@ class LongBearing(AbstractBearing):
             film_limit=film_limit,
             cavitation=cavitation,
             squeeze=True,
+            viscosity_input=viscosity_input,
             period=period,
             offset=offset,
         )

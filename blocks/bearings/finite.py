@@ -100,6 +100,8 @@ class FiniteBearing(AbstractBearing):
         What takes over at an end below `film_limit`; ``None`` stops the run there.
     film_limit
         In m; 1 % of the clearance if not given.
+    viscosity_input
+        Whether viscosity is an input port, with `viscosity` where nothing is wired to it.
     period, offset
         Sample time in seconds; inherited if not given.
     """
@@ -123,6 +125,7 @@ class FiniteBearing(AbstractBearing):
         friction: str = "shear",
         contact: Contact | None = Contact(),  # noqa: B008 - frozen
         film_limit: float | None = None,
+        viscosity_input: bool = False,
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
@@ -151,6 +154,7 @@ class FiniteBearing(AbstractBearing):
             film_limit=film_limit,
             cavitation=cavitation,
             squeeze=True,
+            viscosity_input=viscosity_input,
             period=period,
             offset=offset,
             more_integers=(around, along, len(fed), int(bush is not None)),

@@ -18,7 +18,7 @@ import pytest
 
 import biella.blocks
 from biella import BlockError, Diagram
-from biella.blocks.bearings import Hole, lobes
+from biella.blocks.bearings import Hole, Vogel, Walther, lobes
 from biella.blocks.block import NativeBlock
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.ports import Port, Same, Widths
@@ -221,6 +221,7 @@ EXAMPLES: dict[str, list[Example]] = {
     "ShortBearing": [
         Example(lambda: b.ShortBearing(*BEARING), *BEARING_RANGE),
         Example(lambda: b.ShortBearing(*BEARING, squeeze=False, period=2e-3), *BEARING_RANGE),
+        Example(lambda: b.ShortBearing(*BEARING, viscosity_input=True), 1e-6, 2e-5),
     ],
     "TiltedShortBearing": [Example(lambda: b.TiltedShortBearing(*BEARING), *BEARING_RANGE)],
     "LongBearing": [Example(lambda: b.LongBearing(*BEARING), *BEARING_RANGE)],
@@ -261,6 +262,14 @@ EXAMPLES: dict[str, list[Example]] = {
                 *BEARING, cells=(16, 4), tilt=True, cavitation="jfo_steady", grooves=[(3.0, 0.5)]
             ),
             *BEARING_RANGE,
+        ),
+    ],
+    "OilTemperature": [
+        Example(lambda: b.OilTemperature(Vogel(1e-4, 800.0, 170.0), heat_capacity=5.0)),
+        Example(
+            lambda: b.OilTemperature(
+                Walther((313.15, 46e-6), (373.15, 6.8e-6), 870.0), heat_capacity=5.0
+            )
         ),
     ],
     # discrete

@@ -230,6 +230,17 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "fmu": (1, lambda: Hosted(False)),
     "fmu rollback": (1, lambda: Hosted(True)),
     "short bearing": (1, lambda: bearings.ShortBearing(20.0, 10.0, 1.5, 1.0)),
+    "warm bearing": (1, lambda: bearings.ShortBearing(20.0, 10.0, 1.5, 1.0, viscosity_input=True)),
+    "oil vogel": (
+        1,
+        lambda: bearings.OilTemperature(bearings.Vogel(1.0, 2.0, 3.0), heat_capacity=1.0),
+    ),
+    "oil walther": (
+        1,
+        lambda: bearings.OilTemperature(
+            bearings.Walther((313.0, 46e-6), (373.0, 7e-6), 870.0), heat_capacity=1.0
+        ),
+    ),
     "tilted bearing": (1, lambda: bearings.TiltedShortBearing(20.0, 10.0, 1.5, 1.0)),
     "long bearing": (1, lambda: bearings.LongBearing(20.0, 10.0, 1.5, 1.0, contact=None)),
     "finite bearing": (1, lambda: bearings.FiniteBearing(20.0, 10.0, 1.5, 1.0, cells=(8, 4))),

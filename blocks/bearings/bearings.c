@@ -26,7 +26,8 @@ enum { BEARING_PARAMETERS = 9 };
 enum { FINITE_TIME = 4, FINITE_KEPT }; /* after x1, y1, x2, y2 */
 
 static int bearing_fits(const bl_block *b, int32_t ends, int32_t outputs, int32_t integers) {
-    if ((b->u_count != BEARING_INPUTS && b->u_count != BEARING_ALL_INPUTS) || b->y_count != outputs || b->i_count != integers) return 0;
+    if (b->u_count != BEARING_INPUTS && b->u_count != BEARING_ALL_INPUTS) return 0;
+    if (b->y_count != outputs || b->i_count != integers) return 0;
     if (b->u_width[BEARING_POSITION] != 2 * ends || b->u_width[BEARING_VELOCITY] != 2 * ends ||
         b->u_width[BEARING_JOURNAL] != 1 || b->u_width[BEARING_BUSH] != 1 || b->y_width[BEARING_FORCE] != 2 ||
         b->y_width[BEARING_MOMENT] != 2)
@@ -48,7 +49,8 @@ static int bearing_ends_check(const bl_block *b) {
 static bl_film_bearing bearing_read(const bl_block *b) {
     const double *p = b->p;
     const int wired = b->u_count == BEARING_ALL_INPUTS;
-    return (bl_film_bearing){.radius = p[0], .length = p[1], .clearance = p[2], .viscosity = wired ? b->u[BEARING_VISCOSITY][0] : p[3],
+    return (bl_film_bearing){.radius = p[0], .length = p[1], .clearance = p[2],
+                             .viscosity = wired ? b->u[BEARING_VISCOSITY][0] : p[3],
                              .film_limit = p[4], .contact_stiffness = p[5], .contact_damping = p[6],
                              .contact_friction = p[7], .slip_speed = p[8], .friction = b->i[BEARING_FRICTION],
                              .thin = b->i[BEARING_THIN_RULE], .cavitation = b->i[BEARING_CAVITATION]};
@@ -153,8 +155,9 @@ static bl_film_grid finite_bearing_grid(const bl_block *b, double t) {
     const int between = keeps_time && fabs(t - kept[FINITE_TIME]) > 1e-6 * b->dt;
     return (bl_film_grid){.n_theta = b->i[BEARING_AROUND], .n_z = b->i[BEARING_ALONG], .feeds = feeds,
                           .feed_pressures = feeds + BL_FILM_FEED_NUMBERS * b->i[BEARING_FEEDS],
-                          .feed_count = b->i[BEARING_FEEDS], .bush = b->i[BEARING_MAP] ? map : NULL, .film = film, .content = keeps_time ? content : NULL,
-                          .counted_at = between ? kept : NULL, .step = b->dt, .work = b->w + 2 * cells};
+                          .feed_count = b->i[BEARING_FEEDS], .bush = b->i[BEARING_MAP] ? map : NULL, .film = film,
+                          .content = keeps_time ? content : NULL, .counted_at = between ? kept : NULL, .step = b->dt,
+                          .work = b->w + 2 * cells};
 }
 static int finite_bearing_fed(const bl_block *b, const bl_film_grid *grid) {
     for (int32_t k = 0; k < grid->feed_count; k++)

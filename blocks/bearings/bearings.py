@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from ...errors import DiagramError
 from ..block import NativeBlock
-from ..ports import Parameter, Port, parameter, periodic
+from ..ports import INHERITED, Parameter, Port, Rate, parameter, periodic
 from ..vectors import require_choice
 from .analysis import Coefficients, Load, OilEquilibrium, find_coefficients, find_equilibrium
 from .analysis import find_threshold_speed as _find_threshold_speed
@@ -81,6 +81,7 @@ class AbstractBearing(NativeBlock):
         viscosity_input: bool,
         period: float | None,
         offset: float,
+        otherwise: Rate = INHERITED,
         more_integers: Sequence[int] = (),
         more_parameters: Sequence[Parameter] = (),
         more_outputs: Sequence[Port] = (),
@@ -126,7 +127,7 @@ class AbstractBearing(NativeBlock):
                 *_make_parameters(name, dimensions, limit, contact or Contact(), viscosity_input),
                 *more_parameters,
             ],
-            rate=periodic(period, offset),
+            rate=periodic(period, offset, otherwise),
             feedthrough=_feedthrough(
                 squeeze, viscosity_input, [port.name for port in more_outputs]
             ),

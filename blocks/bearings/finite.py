@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DiagramError
-from ..ports import Parameter, Port, parameter
+from ..ports import CONTINUOUS, INHERITED, Parameter, Port, parameter
 from ..vectors import require_choice
 from .bearings import CAVITATION, AbstractBearing, Contact
 from .bush import BushShape, sample_bush
@@ -157,6 +157,8 @@ class FiniteBearing(AbstractBearing):
             viscosity_input=viscosity_input,
             period=period,
             offset=offset,
+            # Oil moves on where nothing else does.
+            otherwise=CONTINUOUS if cavitation == "jfo" else INHERITED,
             more_integers=(around, along, len(fed), int(bush is not None)),
             more_parameters=[*_make_feeds(fed, length), *shape],
             more_outputs=[

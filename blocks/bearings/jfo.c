@@ -80,14 +80,14 @@ static double jfo_oil(const reynolds_system *s, const bl_film_bearing *b, const 
     if (oil < 0.0) return gap;
     if (!(oil < JFO_MOST)) return oil > 0.0 ? JFO_MOST : 0.0;
     if (!grid->counted_at) return oil;
-    const double counted = jfo_counted_gap(s, b, grid, i, j, spread);
-    return counted > 0.0 && counted < JFO_MOST ? oil * (gap / counted) : oil;
+    const double counted = jfo_counted_gap(s, b, grid, i, j, spread), least = JFO_CLOSING * gap;
+    return oil * (gap / (counted > least ? counted : least));
 }
 
 /* Right-hand sides of full cells, from what Reynolds' equation has already, and the store of all. Returns the oil that
    there is, in clearances of a cell. */
-static double jfo_store(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *mo, const bl_film_grid *grid,
-                      double step) {
+static double jfo_store(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *mo,
+                        const bl_film_grid *grid, double step) {
     const double dt = 2.0 * JFO_PI / s->n, spread = sin(0.5 * dt) / (0.5 * dt);
     double total = 0.0;
     for (int32_t i = 0; i < s->n; i++)

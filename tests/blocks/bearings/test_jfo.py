@@ -218,6 +218,16 @@ def test_time_leads_to_the_steady_film(ask):
     assert found["supply_flow"][0] == pytest.approx(steady["supply_flow"][0], rel=1e-6)
 
 
+def test_oil_moves_on_where_all_else_is_constant():
+    d = Diagram("still", step=STEP)
+    film = FiniteBearing(R, 0.03, C, MU, cells=(24, 6), cavitation="jfo", feeds=FEEDS["hole"])
+    d.add(film, name="film")
+    d.connect(d.add(Constant([0.5 * C, 0.0], unit="m"), name="place"), film["position"])
+    d.connect(d.add(Constant(OMEGA, unit="rad/s"), name="spin"), film["journal_speed"])
+    oil = simulate(d, until=0.05, record=["film.oil"])["film.oil"]
+    assert (np.diff(oil[:20]) < 0).all()
+
+
 def bubble(gap, rate, supply, land, times):
     """How far each side's film reaches between plates, from where it is fed, at given times.
 

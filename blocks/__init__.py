@@ -3,6 +3,17 @@
 from .bearings import FiniteBearing, LongBearing, ShortBearing, TiltedShortBearing
 from .block import AbstractBlock, NativeBlock
 from .continuous import Derivative, Integrator
+from .daq import (
+    ADC,
+    DAC,
+    AntiAliasFilter,
+    Decimator,
+    PWMInput,
+    PWMOutput,
+    Scaling,
+    ScanList,
+    Trigger,
+)
 from .delay import Delay, TransportDelay
 from .discrete import DiscreteIntegrator, MovingAverage, UnitDelay, ZeroOrderHold
 from .expression import Expression
@@ -29,9 +40,12 @@ from .sinks import Assertion, Record, Scope, Stop, Terminator
 from .sources import Chirp, Constant, Pulse, Ramp, Sine, Step, Time
 
 __all__ = [
+    "ADC",
+    "DAC",
     "FIR",
     "Abs",
     "AbstractBlock",
+    "AntiAliasFilter",
     "Assertion",
     "Backlash",
     "Chirp",
@@ -40,6 +54,7 @@ __all__ = [
     "Convert",
     "Counter",
     "DeadZone",
+    "Decimator",
     "Delay",
     "Demux",
     "Derivative",
@@ -64,6 +79,8 @@ __all__ = [
     "Mux",
     "NativeBlock",
     "Noise",
+    "PWMInput",
+    "PWMOutput",
     "Parameter",
     "Pendulum",
     "Playback",
@@ -79,6 +96,8 @@ __all__ = [
     "Relay",
     "SampleHold",
     "Saturation",
+    "Scaling",
+    "ScanList",
     "Scope",
     "Selector",
     "ShortBearing",
@@ -94,6 +113,7 @@ __all__ = [
     "Time",
     "TransferFunction",
     "TransportDelay",
+    "Trigger",
     "UnitDelay",
     "ZeroOrderHold",
     "ZeroPole",

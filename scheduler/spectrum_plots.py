@@ -108,7 +108,8 @@ def plot_orbit(
     """See `Orbit.plot`."""
     with _drawing(axes, path) as drawn:
         colour = COLOURS[sum(line.get_linestyle() == "-" for line in drawn.lines) % len(COLOURS)]
-        if clearance is not None:
+        known = drawn.get_legend_handles_labels()[1]
+        if clearance is not None and "clearance" not in known:
             around = np.linspace(0, 2 * np.pi, 200)
             circle = clearance * np.array([np.cos(around), np.sin(around)])
             drawn.plot(*circle, color="black", ls="--", lw=1, label="clearance")

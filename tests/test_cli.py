@@ -97,7 +97,7 @@ def test_draw_and_export(loop, tmp_path):
         (["run", "{loop}", "--set", "k.kk=3"], "no parameter or input `k.kk`"),
         (["run", "{loop}", "--set", "k.k"], "--set wants PATH=VALUE"),
         (["run", "{loop}", "--set", "k.k=three"], "is no number"),
-        (["run", "{loop}", "--out", "x.txt"], "--out writes .csv or .h5"),
+        (["run", "{loop}", "--out", "x.txt"], "--out writes .csv, .mf4 or .h5"),
         (["run", "{loop}", "--solver", "rk9"], "unknown solver `rk9`"),
         (["run", "{loop}", "--record", "xx"], "no signal `xx`"),
         (["export", "{loop}", "--input", "reff"], "Did you mean `ref`"),

@@ -186,8 +186,8 @@ class ScanList(AbstractADC):
     inherit their rate run there. So a scan shows with the delay that it has.
 
     Times between ticks are exact: the block keeps u of every tick of a scan, and between them
-    follows the cubic through the four nearest. For a sine of frequency f its error is about
-    (2 pi f step)^4 / 40 of the amplitude. With ``skew=0`` all channels are sampled at once.
+    follows the cubic through the four nearest. For a sine of frequency f its error is at most
+    (2 pi f step)^4 / 24 of the amplitude. With ``skew=0`` all channels are sampled at once.
 
     Parameters
     ----------
@@ -373,10 +373,11 @@ def _make_inl(inl: Any, bits: int) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def _channels(channels: int | Sequence[int]) -> list[int]:
-    if isinstance(channels, int | np.integer) and not isinstance(channels, bool):
-        order = list(np.arange(max(int(channels), 0)))
-    else:
-        order = list(channels) if isinstance(channels, Sequence | np.ndarray) else []
+    order: list[Any] = []
+    if isinstance(channels, Sequence | np.ndarray):
+        order = list(channels)
+    elif isinstance(channels, int | np.integer) and not isinstance(channels, bool):
+        order = list(range(channels))
     whole = all(isinstance(c, int | np.integer) and not isinstance(c, bool) for c in order)
     if not order or not whole or min(order) < 0:
         raise DiagramError(

@@ -133,8 +133,8 @@ static double adc_sample(const bl_block *b, const adc_history *h, int32_t k) {
     }
     return adc_input_between(h, channel, age);
 }
-/* Writes y, code and over, each of which may be in z. */
-static void adc_scan(const bl_block *b, double *y, double *code, double *over) {
+static void adc_scan(bl_block *b) {
+    double *y = b->y[0], *code = b->y[1], *over = b->y[2];
     const converter a = converter_of(b, b->i[ADC_BITS], b->i[ADC_POINTS]);
     const int32_t n = b->i_count - ADC_CHANNELS;
     adc_history h = {b, 0, 0, 0, 0};
@@ -148,7 +148,7 @@ static int adc_output(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->i_count - ADC_CHANNELS;
     if (b->i[ADC_ROWS] == 0 || b->z[ADC_WAIT] == 0.0) {
-        adc_scan(b, b->y[0], b->y[1], b->y[2]);
+        adc_scan(b);
         return BL_OK;
     }
     const double *held = b->z + ADC_HELD;
@@ -162,7 +162,9 @@ static int adc_update(bl_block *b, double t) {
     if (rows == 0) return BL_OK;
     double *held = b->z + ADC_HELD;
     if (b->z[ADC_WAIT] == 0.0) {
-        adc_scan(b, held, held + n, held + 2 * n);
+        /* Outputs of this tick are there, from the same inputs. */
+        for (int port = 0; port < 3; port++)
+            for (int32_t k = 0; k < n; k++) held[port * n + k] = b->y[port][k];
         b->z[ADC_SCANS] += 1.0;
         b->z[ADC_WAIT] = (double)b->i[ADC_PERIOD];
     }

@@ -73,7 +73,7 @@ static int32_t decimator_newest(const bl_block *b) {
     const double kept = b->z[DECIMATOR_NEWEST];
     return kept >= 0.0 && kept < (double)(b->i[1] - 1) ? (int32_t)kept : 0;
 }
-static void decimator_filter(const bl_block *b, double *y) {
+static void decimator_filter(bl_block *b) {
     const int32_t n = b->y_width[0], kept = b->i[1] - 1, newest = decimator_newest(b);
     const double *ring = b->z + DECIMATOR_HELD + n;
     for (int32_t k = 0; k < n; k++) {
@@ -82,13 +82,13 @@ static void decimator_filter(const bl_block *b, double *y) {
         const double *c = b->p + 1;
         for (int32_t place = kept ? newest : -1; place >= 0; place--) sum += *c++ * ring[place * n + k];
         for (int32_t place = kept - 1; place > newest; place--) sum += *c++ * ring[place * n + k];
-        y[k] = sum;
+        b->y[0][k] = sum;
     }
 }
 static int decimator_output(bl_block *b, double t) {
     (void)t;
     if (b->z[DECIMATOR_WAIT] == 0.0) {
-        decimator_filter(b, b->y[0]);
+        decimator_filter(b);
         return BL_OK;
     }
     for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = b->z[DECIMATOR_HELD + k];
@@ -98,7 +98,8 @@ static int decimator_update(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->y_width[0], kept = b->i[1] - 1;
     if (b->z[DECIMATOR_WAIT] == 0.0) {
-        decimator_filter(b, b->z + DECIMATOR_HELD);
+        /* The output of this sample is there, from the same input. */
+        for (int32_t k = 0; k < n; k++) b->z[DECIMATOR_HELD + k] = b->y[0][k];
         b->z[DECIMATOR_WAIT] = (double)b->i[0];
     }
     b->z[DECIMATOR_WAIT] = b->z[DECIMATOR_WAIT] >= 1.0 ? b->z[DECIMATOR_WAIT] - 1.0 : 0.0;

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..blocks.daq.trigger import MEMORY
+from ..blocks.daq.trigger import MEMORY, Trigger
 from .signals import ResultError, Signal
 
 if TYPE_CHECKING:
@@ -19,10 +19,11 @@ _FILLING, _READY = 1, 2
 def read_captures(instance: Instance) -> dict[str, Result | str]:
     """Return for each Trigger of a run its record, or why it has none."""
     plan = instance.plan
+    kernels = plan.sections["KERN"].split(b"\0")
     return {
-        block.path: _read(instance, number)
-        for number, block in enumerate(plan.blocks)
-        if block.type == "Trigger"
+        plan.blocks[number].path: _read(instance, number)
+        for number, record in enumerate(plan.block_records)
+        if kernels[record["kernel"]] == Trigger.kernel.encode()
     }
 
 

@@ -16,8 +16,15 @@ from ..vectors import require_choice
 _SECTION = 9
 _MOST_ORDER = 20
 _MOST_TAPS = 1_000_000
-# Where RK4 stops being stable, on the circle of poles that filters have: |pole| step, left of -1/2.
-_STABLE = 2.6
+# What an explicit solver makes of a mode in a step: a polynomial of pole · step, by rising powers.
+_SERIES = [1.0, 1.0, 1 / 2, 1 / 6, 1 / 24]
+_GROWTH = {
+    "euler": _SERIES[:2],
+    "heun": _SERIES[:3],
+    "rk3": _SERIES[:4],
+    "rk4": _SERIES,
+    "dopri5": [*_SERIES, 1 / 120, 1 / 600],
+}
 
 
 class AntiAliasFilter(NativeBlock):
@@ -80,13 +87,22 @@ class AntiAliasFilter(NativeBlock):
 
     def warn_of_step(self, step: float, solver: str) -> str:
         """Say if a pole is too fast for an explicit solver."""
-        fastest = float(np.abs(self.poles).max())
-        if solver != "rk4" or fastest * step < _STABLE:
+        growth = _GROWTH.get(solver, [])
+
+        def stable(h: float) -> bool:
+            modes = np.polynomial.polynomial.polyval(self.poles * h, growth)
+            return bool((np.abs(modes) <= 1).all())
+
+        if not growth or stable(step):
             return ""
+        low, high = 0.0, step
+        for _ in range(20):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if stable(middle) else (low, middle)
         return (
-            f"its fastest pole, at {fastest / (2 * np.pi):.3g} Hz, is too fast for steps of "
-            f"{step:g} s with rk4. Use steps below {_STABLE / fastest:.2g} s, or an implicit "
-            f"solver."
+            f"its poles, up to {np.abs(self.poles).max() / (2 * np.pi):.3g} Hz, are too fast for "
+            f"steps of {step:g} s with {solver}, which would grow without end. Take steps of up to "
+            f"{low:.2g} s, or an implicit solver, such as trapezoidal."
         )
 
 

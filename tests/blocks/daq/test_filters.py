@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ from scipy import signal
 
 from biella import Diagram, DiagramError, linearize, simulate
 from biella.blocks import AntiAliasFilter, Decimator, Gain, Mux, Sine, Step
-from biella.errors import BiellaWarning
+from biella.errors import BiellaWarning, BlockError
 
 pytestmark = pytest.mark.engine
 
@@ -92,15 +93,34 @@ def test_channels_are_filtered_apart() -> None:
     assert np.allclose(2 * y[:1500, 0], y[500:2000, 1], atol=1e-9)
 
 
-def test_a_step_too_large_is_warned_of() -> None:
-    d = Diagram(step=1e-3)
-    block = d.add(AntiAliasFilter(1000.0))
-    d.connect(d.add(Sine()), block)
-    with pytest.warns(BiellaWarning, match=r"too fast for steps of 0\.001 s"):
+@pytest.mark.parametrize("solver", ["euler", "heun", "rk3", "rk4", "dopri5"])
+@pytest.mark.parametrize("design", ["butterworth", "elliptic"])
+def test_a_step_too_large_is_warned_of_and_one_below_it_holds(solver: str, design: str) -> None:
+    block = AntiAliasFilter(1000.0, design=design)
+    told = block.warn_of_step(1e-3, solver)
+    limit = float(re.search(r"up to (\S+) s, or an implicit", told)[1])  # type: ignore[index]
+
+    def last(step: float) -> float:
+        d = Diagram(step=step, solver=solver)
+        d.add(block, name="filter")
+        d.connect(d.add(Step(0.0)), block)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BiellaWarning)
+            try:
+                y = simulate(d, 3000 * step, record=["filter"])["filter"]
+            except BlockError:  # it grew beyond all numbers
+                return float("inf")
+            return float(np.abs(y[-100:]).max())
+
+    assert last(0.95 * limit) < 1.3
+    assert last(1.06 * limit) > 10.0
+    d = Diagram(step=1e-3, solver=solver)
+    d.connect(d.add(Sine()), d.add(AntiAliasFilter(1000.0)))
+    with pytest.warns(BiellaWarning, match=r"too fast for steps of 0\.001 s with"):
         d.compile()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        d.compile(step=1e-4)
+        d.compile(solver="trapezoidal")
 
 
 @pytest.mark.parametrize("options", [{}, {"filter": "cic", "stages": 4}, {"taps": 31}])

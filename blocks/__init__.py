@@ -9,6 +9,17 @@ from .bearings import (
 )
 from .block import AbstractBlock, NativeBlock
 from .continuous import Derivative, Integrator
+from .daq import (
+    ADC,
+    DAC,
+    AntiAliasFilter,
+    Decimator,
+    PWMInput,
+    PWMOutput,
+    Scaling,
+    ScanList,
+    Trigger,
+)
 from .delay import Delay, TransportDelay
 from .discrete import DiscreteIntegrator, MovingAverage, UnitDelay, ZeroOrderHold
 from .expression import Expression
@@ -35,9 +46,12 @@ from .sinks import Assertion, Record, Scope, Stop, Terminator
 from .sources import Chirp, Constant, Pulse, Ramp, Sine, Step, Time
 
 __all__ = [
+    "ADC",
+    "DAC",
     "FIR",
     "Abs",
     "AbstractBlock",
+    "AntiAliasFilter",
     "Assertion",
     "Backlash",
     "Chirp",
@@ -46,6 +60,7 @@ __all__ = [
     "Convert",
     "Counter",
     "DeadZone",
+    "Decimator",
     "Delay",
     "Demux",
     "Derivative",
@@ -71,6 +86,8 @@ __all__ = [
     "NativeBlock",
     "Noise",
     "OilTemperature",
+    "PWMInput",
+    "PWMOutput",
     "Parameter",
     "Pendulum",
     "Playback",
@@ -86,6 +103,8 @@ __all__ = [
     "Relay",
     "SampleHold",
     "Saturation",
+    "Scaling",
+    "ScanList",
     "Scope",
     "Selector",
     "ShortBearing",
@@ -101,6 +120,7 @@ __all__ = [
     "Time",
     "TransferFunction",
     "TransportDelay",
+    "Trigger",
     "UnitDelay",
     "ZeroOrderHold",
     "ZeroPole",

@@ -130,6 +130,10 @@ extern const bl_kernel bl_kernels_pendulum[];
 extern const bl_kernel bl_kernels_multibody[];
 extern const bl_kernel bl_kernels_bearings[];
 extern const bl_kernel bl_kernels_oil[];
+extern const bl_kernel bl_kernels_converter[];
+extern const bl_kernel bl_kernels_filter[];
+extern const bl_kernel bl_kernels_trigger[];
+extern const bl_kernel bl_kernels_pwm[];
 extern const bl_kernel bl_kernels_python[];
 extern const bl_kernel bl_kernels_fmu[];
 

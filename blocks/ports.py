@@ -139,11 +139,19 @@ class Rate:
     ``every_tick``  at every tick of the base step, held in between
     ``inherited``   as fast as the fastest block that feeds it
     ``sampled``     inherited, but at ticks only: blocks that jump or remember
+
+    Parameters
+    ----------
+    outputs
+        Blocks behind one inherit when its outputs change. That is whenever it runs, or, if given,
+        every so many runs, or at a rate of its own that depends on the step in s: a converter looks
+        at its input at every tick, but has something new to say only where a scan ends.
     """
 
     kind: Literal["continuous", "constant", "periodic", "every_tick", "inherited", "sampled"]
     period: float = 0.0
     offset: float = 0.0
+    outputs: int | Callable[[float], Rate] = 1
 
 
 CONTINUOUS = Rate("continuous")

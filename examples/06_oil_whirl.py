@@ -7,7 +7,6 @@ threshold found from runs at constant speed is compared with that of the lineari
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.signal import spectrogram
 
 from biella import Diagram, simulate
 from biella.blocks import ShortBearing
@@ -55,24 +54,17 @@ def main() -> None:
     print(f"whirl starts at {onset:.1f} rad/s in time, {THRESHOLD:.1f} by the linear film")
     run = simulate(diagram(), 6.0)
     print(f"thinnest film {run['plant.left.film'].min() * 1e6:.1f} µm of {CLEARANCE * 1e6:.0f} µm")
-    offset, speed = run["plant.left.offset"] / CLEARANCE, run["plant.disc.angular_velocity"][:, 2]
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
-    f, t, power = spectrogram(offset[:, 0], 1 / STEP, "hann", 6250, 5000)
-    at, low = np.interp(t, run.t, speed) / THRESHOLD, f < 300.0
-    level = 10 * np.log10(power[low] + 1e-12)
-    shown = left.pcolormesh(at, f[low], level, shading="nearest", cmap="magma", vmin=-70)
-    for part, style, label in ((1.0, "w:", "once a turn"), (0.5, "c--", "half of that")):
-        left.plot(at, part * at * THRESHOLD / (2 * np.pi), style, lw=1, label=label)
-    left.set(xlabel="speed / threshold", ylabel="frequency in Hz", title="offset along x")
-    left.legend(loc="upper left", labelcolor="white", facecolor="black")
-    figure.colorbar(shown, ax=left, label="dB")
-    around = np.linspace(0, 2 * np.pi, 200)
-    right.plot(np.cos(around), np.sin(around), "k", lw=1, label="clearance")
+    x, y, turning = "plant.left.offset[0]", "plant.left.offset[1]", "plant.disc.angular_velocity[2]"
+    waterfall = run.waterfall(x, speed=turning, resolution=4.0, overlap=0.8)
+    waterfall.plot(orders=(1, 0.5), highest=300.0, axes=left)
+    left.axvline(THRESHOLD * 30 / np.pi, color="c", ls=":", lw=1)
+    left.set_title("offset along x; dotted: the threshold")
     for part in (0.9, 1.2):
-        here = np.argmax(speed > part * THRESHOLD) + np.arange(round(0.05 / STEP))
-        right.plot(*offset[here].T, lw=1, label=f"at {part} of the threshold")
-    right.set(aspect="equal", xlabel="x / clearance", ylabel="y / clearance", xticks=(-1, 0, 1))
-    right.legend(loc="upper left", bbox_to_anchor=(1, 1))
+        at = float(run.t[np.argmax(run[turning] > part * THRESHOLD)])
+        orbit = run.orbit(x, y, start=at, stop=at + 0.05)
+        orbit.plot(clearance=CLEARANCE, label=f"at {part} of the threshold", axes=right)
+    right.set(xlabel="x [m]", ylabel="y [m]", title="orbits")
     figure.savefig("oil_whirl.png", dpi=120)
 
 

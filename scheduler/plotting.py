@@ -31,10 +31,10 @@ Array = NDArray[np.float64]
 
 # Okabe and Ito's palette, told apart with every common colour blindness; its yellow is too pale
 # for a line. After one round the lines change their dashes.
-_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 _DASHES = ["-", "--", ":", "-."]
 
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "font.size": 12,
     "axes.labelsize": 12,
     "axes.titlesize": 13,
@@ -106,7 +106,7 @@ class _Panel:
     def label(self) -> str:
         if self.is_boolean:
             return ""
-        units = dict.fromkeys(_unit_label(signal) for signal in self.signals)
+        units = dict.fromkeys(label_unit(signal.unit) for signal in self.signals)
         return ", ".join(unit for unit in units if unit)
 
 
@@ -122,7 +122,7 @@ def plot_result(
     panels = _panels(result, arguments)
     rows = _rows_between(result.t, start, stop)
     heights = [_BOOLEAN_AXES_INCHES if p.is_boolean else _AXES_INCHES for p in panels]
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         # The figure widens with its longest name, so that the data keeps its room.
         letters = max(len(label) for panel in panels for label in panel.labels)
         size = (_DATA_INCHES + 0.6 + _LETTER_INCHES * letters, 0.9 + sum(heights))
@@ -190,14 +190,14 @@ def _group(signal: Signal) -> Hashable:
     return unit.exponents, unit.count, float(f"{unit.factor:.12g}"), unit.offset
 
 
-def _unit_label(signal: Signal) -> str:
-    """Return the unit as printed: N·m, m/s², rather than N.m, m/s2."""
-    if signal.unit is None:
+def label_unit(unit: str | None) -> str:
+    """Return a unit as printed: [N·m], [m/s²], rather than N.m, m/s2; nothing for none."""
+    if unit is None:
         return ""
     try:
-        name = format_unit(parse_unit(signal.unit))
+        name = format_unit(parse_unit(unit))
     except UnitError:
-        return f"[{signal.unit}]"
+        return f"[{unit}]"
     if name == "1":
         return "[–]"
     pretty = name.replace(".", "·").replace("ohm", "Ω").replace("deg", "°")
@@ -216,7 +216,7 @@ def _rows_between(t: Array, start: float | None, stop: float | None) -> slice:
 
 
 def _draw(axes: Axes, panel: _Panel, result: Result, rows: slice) -> None:
-    styles = cycle([(colour, dash) for dash in _DASHES for colour in _COLOURS])
+    styles = cycle([(colour, dash) for dash in _DASHES for colour in COLOURS])
     labels = iter(panel.labels)
     t = result.t[rows]
     for name, signal in zip(panel.names, panel.signals, strict=True):

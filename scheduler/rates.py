@@ -52,6 +52,15 @@ def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> list[T
             fixed = {"continuous": CONTINUOUS, "constant": CONSTANT, "every_tick": EVERY_TICK}
             rates.append(fixed[rate.kind])
 
+    # Where outputs change less often than their block runs.
+    slower: dict[int, Ticks | int] = {}
+    for number, item in enumerate(flat.blocks):
+        outputs = item.block.rate.outputs
+        if callable(outputs):
+            slower[number] = _whole_ticks(item.path, outputs(step), step, problems)
+        elif outputs > 1:
+            slower[number] = outputs
+
     # Inheritance: the join over what feeds a block, repeated until nothing changes.
     consumers: list[list[int]] = [[] for _ in flat.blocks]
     inherits = [rate is None for rate in rates]
@@ -72,7 +81,7 @@ def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> list[T
             elif source.block < 0:
                 known = CONTINUOUS
             else:
-                known = rates[source.block]
+                known = _when_outputs_change(rates[source.block], slower.get(source.block))
             joined = known if joined is None else joined if known is None else _join(joined, known)
         if item.block.rate.kind == "sampled" and joined is not None and joined.period <= 0:
             joined = EVERY_TICK
@@ -81,6 +90,14 @@ def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> list[T
             waiting.extend(consumers[number])
     # Rings of inheriting blocks that nothing drives run at every tick.
     return [EVERY_TICK if rate is None else rate for rate in rates]
+
+
+def _when_outputs_change(runs: Ticks | None, slower: Ticks | int | None) -> Ticks | None:
+    if runs is None or slower is None:
+        return runs
+    if isinstance(slower, Ticks):
+        return slower
+    return Ticks(runs.period * slower, runs.offset) if runs.period > 0 else runs
 
 
 def _join(a: Ticks, b: Ticks) -> Ticks:
@@ -129,7 +146,7 @@ def _triggered_guards(flat: FlatDiagram) -> set[int]:
 
 
 def _check_triggered(path: str, block: object, rate: Rate, problems: list[str]) -> None:
-    if rate.kind == "periodic":
+    if rate.kind == "periodic" or callable(rate.outputs):
         problems.append(
             f"`{path}` is in a triggered subsystem and cannot have a period of its own."
         )

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BiellaError, name_list, suggest
+from .captures import read_captures
 from .diagram import Diagram
 from .engine import REMARK_RUN, REMARK_START, Instance, Record
 from .plan import Plan, PortInfo
@@ -97,10 +98,13 @@ def run_paced(
         if done == ticks:
             instance.record_now(table)
         instance.warn(REMARK_RUN)
+        captures = read_captures(instance)
     info = {"diagram": plan.name, "step": plan.step, "solver": plan.solver, "plan_hash": plan.hash}
     recorder = MemoryRecorder([port.signal for port in ports], plan.aliases, info)
     recorder.append(rows[: table.rows])
-    return PacedRun(recorder.close(), lateness[:done], execution[:done], overruns)
+    result = recorder.close()
+    result.captures = captures
+    return PacedRun(result, lateness[:done], execution[:done], overruns)
 
 
 def _tie(plan: Plan, loopback: Mapping[str, str]) -> tuple[list[PortInfo], list[PortInfo]]:

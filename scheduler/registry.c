@@ -9,7 +9,8 @@ static const bl_kernel *const TABLES[] = {
     bl_kernels_expression, bl_kernels_continuous, bl_kernels_discrete, bl_kernels_delay,
     bl_kernels_linear, bl_kernels_routing,
     bl_kernels_sinks,   bl_kernels_pendulum, bl_kernels_multibody,   bl_kernels_bearings,
-    bl_kernels_oil,     bl_kernels_python, bl_kernels_fmu,
+    bl_kernels_oil,     bl_kernels_converter, bl_kernels_filter, bl_kernels_trigger, bl_kernels_pwm,
+    bl_kernels_python, bl_kernels_fmu,
 };
 
 const bl_kernel *bl_find_kernel(const char *name) {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .captures import find_capture
 from .columns import AbstractColumns, MemoryColumns, read_result_file, write_result_file
 from .comparison import Comparison, compare_results
 from .coupling_report import CouplingReport, report_couplings
@@ -20,6 +21,8 @@ from .signals import ResultError, Signal, SignalTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from .spectra import Orbit, OrderSpectrum, Spectrum, Waterfall
 
 Array = NDArray[np.float64]
 
@@ -66,6 +69,8 @@ class Result(Mapping[str, Array]):
         self.info: dict[str, object] = dict(info or {})
         self.checkpoint: bytes | None = None
         """The engine's state at the end, from which another run may go on."""
+        self.captures: dict[str, Result | str] = {}
+        """What each Trigger has captured, or why it has nothing."""
 
     @classmethod
     def from_arrays(
@@ -130,6 +135,13 @@ class Result(Mapping[str, Array]):
         couplings: Any = self.info.get("couplings", [])
         step: Any = self.info.get("step", 0.0)
         return report_couplings(couplings, step, tolerance)
+
+    def capture(self, name: str) -> Result:
+        """Return what a Trigger block has captured: the signal ``u`` around its event.
+
+        ``info["trigger_time"]`` is the time of the event. It is a result: `plot` and save it.
+        """
+        return find_capture(self.captures, name)
 
     @property
     def paths(self) -> list[str]:
@@ -212,6 +224,132 @@ class Result(Mapping[str, Array]):
             save_figure(figure, Path(path))
         return figure
 
+    def psd(
+        self,
+        name: str,
+        *,
+        resolution: float | None = None,
+        period: float | None = None,
+        start: float | None = None,
+        stop: float | None = None,
+    ) -> Spectrum:
+        """Return the one-sided power spectral density of a signal, by Welch's method.
+
+        Parameters
+        ----------
+        name
+            A signal, or one element of a vector.
+        resolution
+            In Hz: stretches of 1 / resolution seconds, with a Hann window and half overlapping.
+            By default an eighth of the recording each.
+        period
+            Sample time of a signal that is held, such as an ADC's: it is taken once in it.
+        start, stop
+            Part of the time to look at, in s.
+        """
+        from .spectra import compute_psd
+
+        return compute_psd(self, name, period, resolution, start=start, stop=stop)
+
+    def waterfall(
+        self,
+        name: str,
+        *,
+        speed: str | None = None,
+        angle: str | None = None,
+        resolution: float | None = None,
+        overlap: float = 0.75,
+        period: float | None = None,
+        start: float | None = None,
+        stop: float | None = None,
+    ) -> Waterfall:
+        """Return the amplitude spectra of short stretches of a signal, over time or speed.
+
+        Parameters
+        ----------
+        name
+            A signal, or one element of a vector.
+        speed, angle
+            Signal with the speed or the angle of a shaft, to draw over its speed.
+        resolution
+            In Hz: stretches of 1 / resolution seconds; by default an eighth of the recording each.
+        overlap
+            Part of a stretch that the next one shares.
+        period, start, stop
+            As of `psd`.
+        """
+        from .spectra import compute_waterfall
+
+        return compute_waterfall(
+            self, name, speed, angle, period, resolution, overlap, start=start, stop=stop
+        )
+
+    def orders(
+        self,
+        name: str,
+        *,
+        angle: str | None = None,
+        speed: str | None = None,
+        highest: float = 10.0,
+        turns: int = 8,
+        overlap: float = 0.5,
+        period: float | None = None,
+        start: float | None = None,
+        stop: float | None = None,
+    ) -> OrderSpectrum:
+        """Return amplitudes over multiples of a shaft's speed: order tracking.
+
+        The signal is resampled at equal angles of the shaft, as many a turn as lose nothing, by a
+        cubic spline, and transformed in blocks of whole turns with a Hann window. A resonance that
+        a run-up passes stays sharp in order, where a spectrum over frequency would smear it.
+
+        Parameters
+        ----------
+        name
+            A signal, or one element of a vector.
+        angle, speed
+            Signal with the shaft's angle (it may jump by a turn) or with its speed; one of them.
+        highest
+            Order up to which to go.
+        turns
+            Of a block: orders are 1 / turns apart.
+        overlap
+            Part of a block that the next one shares, rounded to whole turns.
+        period, start, stop
+            As of `psd`.
+        """
+        from .spectra import compute_orders
+
+        return compute_orders(
+            self, name, speed, angle, highest, turns, overlap, period, start=start, stop=stop
+        )
+
+    def orbit(
+        self,
+        x: str,
+        y: str,
+        *,
+        angle: str | None = None,
+        speed: str | None = None,
+        period: float | None = None,
+        start: float | None = None,
+        stop: float | None = None,
+    ) -> Orbit:
+        """Return the path of a shaft's centre from two signals, with a mark for each turn.
+
+        Parameters
+        ----------
+        x, y
+            Signals, or elements of a vector, in one unit.
+        angle, speed
+            Signal with the shaft's angle or its speed, for the marks and for `Orbit.component`.
+        period, start, stop
+            As of `psd`.
+        """
+        from .spectra import compute_orbit
+
+        return compute_orbit(self, x, y, speed, angle, period, start=start, stop=stop)
+
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file: one column per element, named with its unit, as in ``pid.u [N.m]``.
 
@@ -239,6 +377,16 @@ class Result(Mapping[str, Array]):
     def to_hdf5(self, path: str | Path) -> None:
         """Write an HDF5 file that `from_hdf5` reads back without loss. Whole or not at all."""
         write_result_file(Path(path), self._columns, self.signals, self.info)
+
+    def to_mdf4(self, path: str | Path) -> None:
+        """Write an MDF4 file (ASAM MDF 4.10), as measurement tools read it. Whole or not at all.
+
+        One channel per element, with its unit; booleans are bytes, integers 64 bits wide. Needs
+        asammdf: ``pip install 'biella[mdf]'``.
+        """
+        from .mdf import write_mdf
+
+        write_mdf(self, Path(path))
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame: time as index, one column per element, units in ``attrs``."""

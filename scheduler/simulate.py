@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..errors import BiellaError, BlockError, name_list, suggest
+from .captures import read_captures
 from .coupling_report import read_couplings, warn_of_failures
 from .diagram import Diagram
 from .engine import REMARK_RUN, REMARK_START, Instance, Record
@@ -244,6 +245,7 @@ def _run(
         elif failure is not None:
             recorder.info["stopped"] = str(failure)
     result = recorder.close()
+    result.captures = read_captures(instance)
     if failure is None or isinstance(failure, KeyboardInterrupt):
         result.checkpoint = instance.checkpoint()
     if isinstance(failure, BlockError):

@@ -76,6 +76,19 @@ def test_run_streams_to_hdf5(loop, tmp_path):
     assert Result.from_hdf5(tmp_path / "x.h5").paths == ["x.y"]
 
 
+def test_run_writes_mdf4(loop, tmp_path):
+    asammdf = pytest.importorskip("asammdf")
+    assert run("run", loop, "--until", 1, "--out", tmp_path / "x.mf4", "--record", "x") == 0
+    with asammdf.MDF(tmp_path / "x.mf4") as file:
+        assert file.get("x.y").samples.size > 100
+
+
+def test_mdf4_without_its_library_is_refused_before_the_run(loop, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "asammdf", None)
+    assert run("run", loop, "--until", 1e9, "--out", tmp_path / "x.mf4") == 1
+    assert "pip install 'biella[mdf]'" in capsys.readouterr().err
+
+
 def test_check_prints_the_schedule(loop, capsys):
     assert run("check", loop) == 0
     text = capsys.readouterr().out
@@ -97,7 +110,7 @@ def test_draw_and_export(loop, tmp_path):
         (["run", "{loop}", "--set", "k.kk=3"], "no parameter or input `k.kk`"),
         (["run", "{loop}", "--set", "k.k"], "--set wants PATH=VALUE"),
         (["run", "{loop}", "--set", "k.k=three"], "is no number"),
-        (["run", "{loop}", "--out", "x.txt"], "--out writes .csv or .h5"),
+        (["run", "{loop}", "--out", "x.txt"], "--out writes .csv, .mf4 or .h5"),
         (["run", "{loop}", "--solver", "rk9"], "unknown solver `rk9`"),
         (["run", "{loop}", "--record", "xx"], "no signal `xx`"),
         (["export", "{loop}", "--input", "reff"], "Did you mean `ref`"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
+import inspect
 import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import biella.blocks
 from biella import cli
@@ -48,6 +52,38 @@ def test_links_and_pictures_of_the_documents_exist():
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
             if "://" not in target:
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+@pytest.fixture(scope="module")
+def reference():
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_is_up_to_date_and_has_every_block(reference):
+    text = (ROOT / "docs" / "reference.md").read_text()
+    assert text == reference.write_reference(), "run: python docs/reference.py"
+    for name, block in reference.exported().items():
+        assert f"\n### {name}\n" in text
+        assert inspect.cleandoc(block.__doc__).partition("\n")[0].rstrip(":") in text
+    drawn = {path.stem for path in (ROOT / "docs" / "pictures" / "reference").glob("*.png")}
+    assert drawn == set(re.findall(r"pictures/reference/(\w+)\.png", text))
+    without = set(reference.exported()) - drawn
+    assert without == {"Assertion", "Record", "Scope", "Stop", "Terminator"}
+
+
+@pytest.mark.engine
+def test_pictures_of_the_reference_are_drawn_by_running_the_block(reference):
+    block = biella.blocks.Saturation(-1.0, 2.0)
+    picture = np.asarray(reference.draw("Saturation", block).convert("RGB"), dtype=int)
+    kept = np.asarray(
+        Image.open(ROOT / "docs/pictures/reference/Saturation.png").convert("RGB"), dtype=int
+    )
+    assert picture.shape == kept.shape
+    # Fonts may differ from machine to machine; the curve does not.
+    assert (np.abs(picture - kept).max(axis=2) > 60).mean() < 0.02
 
 
 def test_every_block_is_in_the_list_of_blocks():

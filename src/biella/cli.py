@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         "--record", action="append", metavar="PATH", help="record this signal only; may be repeated"
     )
     run.add_argument("--every", type=int, default=1, help="record every n-th tick")
-    run.add_argument("--out", type=Path, help="write the result: .csv or .h5 (streamed)")
+    run.add_argument("--out", type=Path, help="write the result: .csv, .mf4 or .h5 (streamed)")
     run.add_argument(
         "--plot",
         type=Path,
@@ -176,7 +176,7 @@ def _add_fmu_commands(commands: Any) -> None:
     run.add_argument("--stop", type=float, help="end time in s (default: what the FMU suggests)")
     run.add_argument("--step", type=float, help="communication step in s (default: likewise)")
     run.add_argument("--input", type=Path, help="CSV file: times, then a column for each input")
-    run.add_argument("--output", type=Path, help="write the outputs: .csv or .h5")
+    run.add_argument("--output", type=Path, help="write the outputs: .csv, .mf4 or .h5")
     run.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE",
         help="set a parameter or a start value; may be repeated",
@@ -249,14 +249,17 @@ def _load_module(path: Path) -> Any:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from .scheduler.mdf import load_asammdf
     from .scheduler.simulate import simulate
 
     diagram = load_diagram(options.file)
     step = options.step or diagram.step
     until = diagram.start + 1000 * step if options.until is None else options.until
     suffix = options.out.suffix.lower() if options.out else ""
-    if options.out and suffix not in (".csv", ".h5", ".hdf5"):
-        raise BiellaError(f"--out writes .csv or .h5, not `{options.out}`.")
+    if options.out and suffix not in (".csv", ".h5", ".hdf5", ".mf4"):
+        raise BiellaError(f"--out writes .csv, .mf4 or .h5, not `{options.out}`.")
+    if suffix == ".mf4":
+        load_asammdf()  # rather than find after the run that it is not there
     try:
         result = simulate(
             diagram,
@@ -269,15 +272,15 @@ def _run(options: argparse.Namespace) -> None:
             out=options.out if suffix in (".h5", ".hdf5") else None,
         )
     except BlockError as error:
-        if suffix == ".csv" and error.result is not None:
-            error.result.to_csv(options.out)  # type: ignore[attr-defined]
+        if suffix in (".csv", ".mf4") and error.result is not None:
+            _write(error.result, options.out)
             _complain(f"what was recorded until then is in {options.out}")
         raise
     print(result)
     if result.info.get("stopped"):
         print(f"stopped: {result.info['stopped']}")
-    if suffix == ".csv":
-        result.to_csv(options.out)
+    if suffix in (".csv", ".mf4"):
+        _write(result, options.out)
     if options.out:
         print(f"wrote {options.out}")
     if options.plot:
@@ -286,6 +289,12 @@ def _run(options: argparse.Namespace) -> None:
             target = Path(f"{diagram.name.replace(' ', '_')}.png")
         result.plot(*(options.record or ()), path=target)
         print(f"wrote {target}")
+
+
+def _write(result: Any, path: Path) -> None:
+    """Write a result in the format that the extension names."""
+    writers = {".csv": result.to_csv, ".mf4": result.to_mdf4}
+    writers.get(path.suffix.lower(), result.to_hdf5)(path)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -358,12 +367,12 @@ def _simulate(options: argparse.Namespace) -> None:
     from .fmu.commands import simulate_fmu_file
 
     suffix = options.output.suffix.lower() if options.output else ".csv"
-    if suffix not in (".csv", ".h5", ".hdf5"):
-        raise BiellaError(f"--output writes .csv or .h5, not `{options.output}`.")
+    if suffix not in (".csv", ".h5", ".hdf5", ".mf4"):
+        raise BiellaError(f"--output writes .csv, .mf4 or .h5, not `{options.output}`.")
 
     def write(result: Any) -> None:
         if options.output:
-            (result.to_csv if suffix == ".csv" else result.to_hdf5)(options.output)
+            _write(result, options.output)
             print(f"wrote {options.output}")
 
     try:

@@ -293,6 +293,43 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.MovingAverage(4)),
         Example(lambda: b.MovingAverage(3, [1.0, 2.0], period=2e-3)),
     ],
+    # data acquisition
+    "ADC": [
+        Example(lambda: b.ADC(8, (-2.0, 2.0), gain_error=0.01, offset_error=0.02)),
+        Example(lambda: b.ADC(6, (-2.0, 2.0), inl=1.5, dnl=0.5, jitter=1e-4, period=3e-3)),
+    ],
+    "ScanList": [
+        Example(lambda: b.ScanList([1, 0, 1], 4e-3, skew=7e-4, range=(-2.0, 2.0))),
+        Example(lambda: b.ScanList(2, 2e-3, range=(-2.0, 2.0), offset=1e-3)),
+    ],
+    "DAC": [
+        Example(lambda: b.DAC(6, (-2.0, 2.0), inl=[0.0, 0.5, -0.5], dnl=0.3, seed=4)),
+        Example(lambda: b.DAC(4, (0.0, 5.0), from_code=True)),
+    ],
+    "AntiAliasFilter": [
+        Example(lambda: b.AntiAliasFilter(50.0, 5)),
+        Example(lambda: b.AntiAliasFilter(50.0, 4, design="elliptic")),
+    ],
+    "Decimator": [
+        Example(lambda: b.Decimator(3, taps=7)),
+        Example(lambda: b.Decimator(2, "none", period=2e-3)),
+    ],
+    "Trigger": [
+        Example(lambda: b.Trigger(0.5, pre=4, post=6, hysteresis=0.2)),
+        Example(lambda: b.Trigger((-1.0, 1.0), "enter", pre=0, post=3, source=1)),
+    ],
+    "Scaling": [
+        Example(lambda: b.Scaling(10.0, 2.0, unit="N.m")),
+        Example(lambda: b.Scaling(readings=[-1, 0, 2], values=[3, 1, 0], unit="mm", inverse=True)),
+    ],
+    "PWMOutput": [
+        Example(lambda: b.PWMOutput(150.0, align="centre"), -1.0, 2.0),
+        Example(lambda: b.PWMOutput(40.0, edges="tick", counts=100), -1.0, 2.0),
+    ],
+    "PWMInput": [
+        Example(lambda: b.PWMInput(high=3.0)),
+        Example(lambda: b.PWMInput(edges="tick", clock=1e4, timeout=0.01)),
+    ],
     # routing
     "Mux": [Example(lambda: b.Mux(2)), Example(lambda: b.Mux([1, 2]))],
     "Demux": [Example(lambda: b.Demux([1, 2]))],

@@ -17,6 +17,7 @@ from biella import Diagram, Subsystem
 from biella.blocks import (
     bearings,
     continuous,
+    daq,
     delay,
     discrete,
     expression,
@@ -284,6 +285,18 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
             grooves=[(1, 0.9)],
         ),
     ),
+    "adc": (2, lambda: daq.ADC(8, (-2, 2), inl=[0, 1, -1, 0], dnl=0.5, jitter=1e-4, period=2e-3)),
+    "adc at ticks": (1, lambda: daq.ADC(12, unit="1")),
+    "scan": (1, lambda: daq.ScanList([1, 0], 3e-3, skew=7e-4, range=(-2, 2))),
+    "dac": (1, lambda: daq.DAC(4, (-2, 2), dnl=0.3, inl=0.2)),
+    "anti-alias filter": (2, lambda: daq.AntiAliasFilter(50.0, 3)),
+    "elliptic filter": (1, lambda: daq.AntiAliasFilter(50.0, 4, design="elliptic")),
+    "decimator": (2, lambda: daq.Decimator(2, taps=3)),
+    "trigger": (1, lambda: daq.Trigger(0.1, pre=1, post=2, hysteresis=0.01)),
+    "window": (1, lambda: daq.Trigger((-0.5, 0.5), "enter", pre=0, post=2)),
+    "pwm": (2, lambda: daq.PWMOutput(300.0, counts=10)),
+    "pwm centred": (1, lambda: daq.PWMOutput(300.0, edges="tick", align="centre")),
+    "pwm input": (1, lambda: daq.PWMInput(clock=1e4, timeout=0.01)),
 }
 
 

@@ -1,0 +1,267 @@
+"""Write docs/reference.md: every block with its equations, ports, parameters, units and a picture.
+
+    python docs/reference.py
+
+All text comes from the blocks themselves; sections and their order are those of docs/blocks.md.
+Pictures are drawn by running the first example that tests/blocks/test_contract.py has of a block.
+A test fails while docs/reference.md is not what this would write.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import io
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
+
+import biella.blocks
+from biella import Diagram, simulate
+from biella.blocks import Expression, Mux, NativeBlock
+from biella.blocks.ports import Derived, Port, Same
+from biella.scheduler.plotting import COLOURS, STYLE
+
+DOCS = Path(__file__).parent
+PICTURES = DOCS / "pictures" / "reference"
+TICKS = 200
+CONTRACT = DOCS.parent / "tests" / "blocks" / "test_contract.py"
+
+# What a block is fed with in its picture, where sines between the limits of its example say little:
+# for each input a formula of t for all elements, or one for each.
+FEEDS: dict[str, dict[str, str | list[str]]] = {
+    "Divide": {"u2": "2 + sin(50*t)"},
+    "Product": {"u3": "2 + sin(50*t)"},
+    "ShortBearing": {"position": ["9e-5*t", "0"], "velocity": "0", "journal_speed": "300"},
+    "LongBearing": {"position": ["9e-5*t", "0"], "velocity": "0", "journal_speed": "300"},
+    "TiltedShortBearing": {
+        "position": ["9e-5*t", "0", "7e-5*t", "0"],
+        "velocity": "0",
+        "journal_speed": "300",
+    },
+    "FiniteBearing": {"position": ["9e-5*t", "0"], "velocity": "0", "journal_speed": "300"},
+    "Trigger": {"u": "sin(40*t)", "arm": "t >= 0"},
+    "PWMInput": {"u": "3 if t - 0.02*floor(t/0.02) < 0.02*(0.2 + 2*t) else 0"},
+    "PWMOutput": {"duty": "0.5 + 0.4*sin(25*t)"},
+    "RateLimiter": {"u": "0 if t < 0.02 else 30"},
+    "Pendulum": {"torque": "0"},
+    "Selector": {"u": ["sin(30*t)", "cos(30*t)", "5*t"]},
+}
+UNTIL = {"StateSpace": 20.0, "TransferFunction": 6.0, "ZeroPole": 3.0, "Pendulum": 5.0}
+"""Seconds that a picture shows, where it is not a fifth of one."""
+STEPPED = ("continuous", "discrete", "linear", "delay", "filters")
+"""Families of blocks that are fed with a step rather than a sine."""
+
+
+def exported() -> dict[str, type[NativeBlock]]:
+    """Return every native block of `biella.blocks`, by name."""
+    found = {name: getattr(biella.blocks, name) for name in biella.blocks.__all__}
+    return {
+        name: block
+        for name, block in found.items()
+        if isinstance(block, type) and issubclass(block, NativeBlock) and block is not NativeBlock
+    }
+
+
+def load_examples() -> dict[str, list[Any]]:
+    """Return the examples of the contract test."""
+    spec = importlib.util.spec_from_file_location("contract_of_blocks", CONTRACT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where its data classes look for their names
+    spec.loader.exec_module(module)
+    examples: dict[str, list[Any]] = module.EXAMPLES
+    return examples
+
+
+def sections() -> dict[str, list[str]]:
+    """Return the names of blocks under each heading of docs/blocks.md."""
+    found: dict[str, list[str]] = {}
+    heading = ""
+    for line in (DOCS / "blocks.md").read_text().splitlines():
+        if line.startswith("## "):
+            heading = line[3:]
+        elif match := re.match(r"\| `(\w+)` \|", line):
+            found.setdefault(heading, []).append(match[1])
+    return found
+
+
+def write_reference() -> str:
+    """Return the text of docs/reference.md."""
+    blocks, examples = exported(), load_examples()
+    parts = [
+        "# Reference\n",
+        "Written by `python docs/reference.py` from the blocks themselves; do not edit. Ports and "
+        "parameters are those of an example: some depend on the arguments. A parameter that is "
+        "*fixed* counts from the next start. In pictures inputs are dashed.\n",
+    ]
+    for heading, names in sections().items():
+        known = [name for name in names if name in blocks]
+        if known:
+            parts.append(f"## {heading}\n")
+        parts += [describe(blocks[name], examples[name][0].make()) for name in known]
+    return "\n".join(parts)
+
+
+def describe(kind: type[NativeBlock], block: NativeBlock) -> str:
+    """Return the section of one block."""
+    text = inspect.cleandoc(kind.__doc__ or "")
+    about, _, arguments = text.partition("Parameters\n----------\n")
+    lines = [f"### {kind.__name__}\n", as_markdown(about)]
+    if block.outputs:
+        name = kind.__name__
+        lines.append(f"![{name}: what an example gives](pictures/reference/{name}.png)\n")
+    lines += argument_table(kind, arguments)
+    ports = [("in", port) for port in block.inputs] + [("out", port) for port in block.outputs]
+    if ports:
+        lines += ["| port | | width | unit | kind | |", "|---|---|---|---|---|---|"]
+        lines += [port_row(side, port) for side, port in ports]
+        lines.append("")
+    shown = [item for item in block.parameters if not item.hidden]
+    if shown:
+        lines += ["| parameter to set | unit | | |", "|---|---|---|---|"]
+        for item in shown:
+            when = "while running" if item.tunable else "fixed"
+            lines.append(f"| `{item.name}` | {item.unit or ''} | {when} | {cell(item.doc)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def as_markdown(text: str) -> str:
+    """Return a docstring's text: an equation after `::` is indented, which Markdown keeps."""
+    return re.sub(r"::$", ":", text.strip(), flags=re.M) + "\n"
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "∣").strip()
+
+
+def argument_table(kind: type[NativeBlock], section: str) -> list[str]:
+    """Return the table of arguments, from the docstring and the signature."""
+    defaults = inspect.signature(kind).parameters
+    rows: list[tuple[str, str]] = []
+    for line in section.splitlines():
+        if line and not line.startswith(" "):
+            rows.append((line, ""))
+        elif rows:
+            rows[-1] = (rows[-1][0], f"{rows[-1][1]} {line.strip()}".strip())
+    if not rows:
+        return []
+    lines = ["| argument | default | |", "|---|---|---|"]
+    for names, meaning in rows:
+        each = [name.strip() for name in names.split(",")]
+        given = [
+            ""
+            if defaults[name].default is inspect.Parameter.empty
+            else repr(defaults[name].default)
+            for name in each
+            if name in defaults
+        ]
+        shown = ", ".join(f"`{value}`" for value in given if value)
+        lines.append(f"| {', '.join(f'`{n}`' for n in each)} | {shown} | {cell(meaning)} |")
+    return [*lines, ""]
+
+
+def port_row(side: str, port: Port) -> str:
+    width = port.width if isinstance(port.width, int | str) else "of the inputs"
+    unit = port.unit
+    if isinstance(unit, Same):
+        name = f"the same ({unit.label})" if unit.label != "u" else "the same"
+    elif isinstance(unit, Derived):
+        name = "from " + ", ".join(unit.of)
+    else:
+        name = "any" if unit is None else str(unit)
+    kind = port.kind if isinstance(port.kind, str) else "any"
+    if kind == "boolean":
+        name = ""
+    return f"| `{port.name}` | {side} | {width} | {name} | {kind} | {cell(port.doc)} |"
+
+
+def formulas(name: str, module: str, number: int, port: Port, low: float, high: float) -> list[str]:
+    """Return what feeds an input, one formula of t for each element."""
+    width = port.width if isinstance(port.width, int) else 1
+    given = FEEDS.get(name, {}).get(port.name)
+    if given is None and port.kind == "boolean":
+        given = f"sin({(47 + 26 * number)}*t) > 0"
+    elif given is None and port.kind == "integer":
+        given = f"floor({30 + 20 * number}*t)"
+    elif given is None:
+        middle, half = 0.5 * (low + high), 0.5 * (high - low)
+        wave = f"{middle} + {half}*sin({31.4159 * (1 + 0.6 * number)}*t + "
+        given = [f"{wave}{0.8 * k})" for k in range(width)]
+        if module.rpartition(".")[2] in STEPPED:
+            given = f"0.0 if t < {0.1 * UNTIL.get(name, 0.2)} else {high / 3}"
+    return [given] * width if isinstance(given, str) else given
+
+
+def draw(name: str, block: NativeBlock, low: float = -3.0, high: float = 3.0) -> Image.Image:
+    """Return a picture of what a block makes of its inputs."""
+    until = UNTIL.get(name, 0.2)
+    d = Diagram(name, step=until / TICKS)
+    d.add(block, name="block")
+    inputs = []
+    for number, port in enumerate(block.inputs):
+        kind: Any = port.kind if isinstance(port.kind, str) else "real"
+        texts = formulas(name, type(block).__module__, number, port, low, high)
+        unit = port.unit if not isinstance(port.unit, Same | Derived) else None
+        parts = [
+            d.add(Expression(text, kind=kind, unit=None if unit is None else str(unit)))
+            for text in texts
+        ]
+        whole = parts[0] if len(parts) == 1 else d.add(Mux(len(parts)), name=f"mux {number}")
+        if len(parts) > 1:
+            for k, part in enumerate(parts, 1):
+                d.connect(part, whole[f"u{k}"])
+        d.connect(whole, block[port.name])
+        inputs.append((port.name, d.names[whole]))
+    result = simulate(d, until, progress=False)
+    # One axis has one unit: that of the first output.
+    units = [str(port.unit) for port in block.outputs]
+    lines = {}
+    for port, unit in zip(block.outputs, units, strict=True):
+        columns = np.atleast_2d(result[f"block.{port.name}"].T)[:3]
+        for k, y in enumerate(columns):
+            label = port.name if len(columns) == 1 else f"{port.name}[{k}]"
+            if unit == units[0]:
+                lines[label] = y
+    scale = max(np.ptp(y) or np.abs(y).max() for y in lines.values())
+    with mpl.rc_context({**STYLE, "font.size": 9, "legend.fontsize": 8, "lines.linewidth": 1.5}):
+        figure = Figure(figsize=(5.6, 1.9), dpi=80, layout="constrained")
+        axes = figure.subplots()
+        for label, source in inputs:
+            u = np.atleast_2d(result[source].T)[0]
+            # An input of quite another size would flatten what comes out.
+            if 0.05 * scale < (np.ptp(u) or 1.0) < 20 * scale:
+                axes.plot(result.t, u, "--", color="#888888", lw=1, label=label)
+        style = "default" if block.outputs[0].kind == "real" else "steps-post"
+        for k, (label, y) in enumerate(lines.items()):
+            axes.plot(result.t, y, color=COLOURS[k % len(COLOURS)], label=label, ds=style)
+        axes.set(xlabel="time [s]", xlim=(0, until))
+        axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1.03), frameon=False)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png")
+    return Image.open(buffer).convert("RGB").quantize(48)
+
+
+def main() -> None:
+    (DOCS / "reference.md").write_text(write_reference())
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for old in PICTURES.glob("*.png"):
+        old.unlink()
+    examples = load_examples()
+    for name in exported():
+        example = examples[name][0]
+        block = example.make()
+        if block.outputs:
+            picture = draw(name, block, example.low, example.high)
+            picture.save(PICTURES / f"{name}.png", optimize=True)
+
+
+if __name__ == "__main__":
+    main()

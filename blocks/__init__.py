@@ -3,6 +3,19 @@
 from .bearings import FiniteBearing, LongBearing, ShortBearing, TiltedShortBearing
 from .block import AbstractBlock, NativeBlock
 from .continuous import Derivative, Integrator
+from .control import (
+    PID,
+    Cam,
+    CamLaw,
+    KalmanFilter,
+    LeadLag,
+    LQTracking,
+    MinimumJerk,
+    Notch,
+    SCurve,
+    StateFeedback,
+    Trapezoid,
+)
 from .delay import Delay, TransportDelay
 from .discrete import DiscreteIntegrator, MovingAverage, UnitDelay, ZeroOrderHold
 from .expression import Expression
@@ -30,10 +43,13 @@ from .sources import Chirp, Constant, Pulse, Ramp, Sine, Step, Time
 
 __all__ = [
     "FIR",
+    "PID",
     "Abs",
     "AbstractBlock",
     "Assertion",
     "Backlash",
+    "Cam",
+    "CamLaw",
     "Chirp",
     "Compare",
     "Constant",
@@ -53,17 +69,22 @@ __all__ = [
     "Function",
     "Gain",
     "Integrator",
+    "KalmanFilter",
+    "LQTracking",
     "Latch",
+    "LeadLag",
     "Logic",
     "LongBearing",
     "Lookup1D",
     "Lookup2D",
     "MinMax",
+    "MinimumJerk",
     "MovingAverage",
     "MultiportSwitch",
     "Mux",
     "NativeBlock",
     "Noise",
+    "Notch",
     "Parameter",
     "Pendulum",
     "Playback",
@@ -77,6 +98,7 @@ __all__ = [
     "RateLimiter",
     "Record",
     "Relay",
+    "SCurve",
     "SampleHold",
     "Saturation",
     "Scope",
@@ -84,6 +106,7 @@ __all__ = [
     "ShortBearing",
     "Sign",
     "Sine",
+    "StateFeedback",
     "StateSpace",
     "Step",
     "Stop",
@@ -94,6 +117,7 @@ __all__ = [
     "Time",
     "TransferFunction",
     "TransportDelay",
+    "Trapezoid",
     "UnitDelay",
     "ZeroOrderHold",
     "ZeroPole",

@@ -129,6 +129,11 @@ extern const bl_kernel bl_kernels_sinks[];
 extern const bl_kernel bl_kernels_pendulum[];
 extern const bl_kernel bl_kernels_multibody[];
 extern const bl_kernel bl_kernels_bearings[];
+extern const bl_kernel bl_kernels_pid[];
+extern const bl_kernel bl_kernels_feedback[];
+extern const bl_kernel bl_kernels_observer[];
+extern const bl_kernel bl_kernels_tracking[];
+extern const bl_kernel bl_kernels_trajectory[];
 extern const bl_kernel bl_kernels_python[];
 extern const bl_kernel bl_kernels_fmu[];
 

@@ -264,15 +264,16 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.PID(2.0, 300.0, 0.01, c=0.5, b=0.7, limits=(-4, 4), rate_limit=3000.0)),
         Example(
             lambda: b.PID(
-                k=2.0,
-                ti=0.01,
-                td=0.02,
+                k=1.0,
+                ti=0.05,
+                td=1e-3,
+                filter_time=2e-3,
                 c=1.0,
                 limits=(-2, 2),
                 anti_windup="back-calculation",
                 method="tustin",
                 period=2e-3,
-            )  # fmt: skip
+            )
         ),
     ],
     "StateFeedback": [

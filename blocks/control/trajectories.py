@@ -55,8 +55,8 @@ class AbstractMotion(NativeBlock):
             outputs=outputs,
             parameters=[
                 parameter("at", at, unit="s", doc="when it begins", hidden=trigger),
-                parameter("before", before, unit=unit, doc="where it begins"),
-                parameter("distance", to - before, unit=unit, doc="how far it goes", tunable=False),
+                parameter("before", before, unit=unit, doc="where it begins", tunable=False),
+                parameter("to", to, unit=unit, doc="where it ends", tunable=False),
                 parameter(
                     "duration", self.duration, unit="s", doc="how long it takes", tunable=False
                 ),
@@ -357,7 +357,7 @@ def _distance(before: float, to: float) -> float:
     start, end = (float(parameter(name, v).value) for name, v in (("before", before), ("to", to)))
     if start == end:
         raise DiagramError(
-            f"a motion goes from one place to another, not from {start:g} to {end:g}."
+            f"a motion goes from `before` to another place, got {end:g} for both."
         )
     return end - start
 

@@ -11,10 +11,11 @@ enum { SEGMENT_BEGIN, SEGMENT_LENGTH, SEGMENT_POWERS, SEGMENT_AMPLITUDE = 10, SE
        SEGMENT_SIZE };
 enum { TRAJECTORY_POSITION, TRAJECTORY_VELOCITY, TRAJECTORY_ACCELERATION, TRAJECTORY_JERK };
 
-/* The position and its derivatives by place, at a place within one of the segments. */
-static void segment_evaluate(const double *rows, int32_t count, double place, double found[4]) {
+/* The position and its derivatives by place, at a place within one of the segments; less than `slack` before the next one
+   counts as within that. */
+static void segment_evaluate(const double *rows, int32_t count, double place, double slack, double found[4]) {
     int32_t k = 0;
-    while (k + 1 < count && place >= rows[(k + 1) * SEGMENT_SIZE + SEGMENT_BEGIN]) k++;
+    while (k + 1 < count && place + slack >= rows[(k + 1) * SEGMENT_SIZE + SEGMENT_BEGIN]) k++;
     const double *row = rows + k * SEGMENT_SIZE, *c = row + SEGMENT_POWERS;
     const double length = row[SEGMENT_LENGTH], s = (place - row[SEGMENT_BEGIN]) / length;
     double value = c[7], first = 0.0, second = 0.0, third = 0.0; /* these two over 2 and over 6 */
@@ -50,19 +51,27 @@ static int trajectory_fits(const bl_block *b, int32_t inputs, int32_t extra, int
     return b->p_count >= before + SEGMENT_SIZE && (b->p_count - before) % SEGMENT_SIZE == 0;
 }
 
-/* A motion over time. p: when it begins, where, how far it goes, how long it takes, the segments from 0 on. */
-enum { MOTION_AT, MOTION_BEFORE, MOTION_DISTANCE, MOTION_DURATION, MOTION_SEGMENTS };
+/* A motion over time. p: when it begins, from where to where, how long it takes, the segments from 0 on. */
+enum { MOTION_AT, MOTION_BEFORE, MOTION_TO, MOTION_DURATION, MOTION_SEGMENTS };
 
+/* What is meant to come at a tick may lie a rounding error after it. */
+static double motion_slack(const bl_block *b) { return 1e-6 * b->dt; }
+/* Where `count` motions end. */
+static double motion_end(const double *p, double count) {
+    if (count == 1.0) return p[MOTION_TO]; /* without a rounding error */
+    return p[MOTION_BEFORE] + count * (p[MOTION_TO] - p[MOTION_BEFORE]);
+}
 /* The motion number `count`, from 1. */
 static void motion_show(bl_block *b, double elapsed, double count, int32_t derivatives) {
     const double *p = b->p;
     int over = 0;
     double found[4] = {0.0, 0.0, 0.0, 0.0};
+    const double slack = motion_slack(b);
     /* Before the beginning and from the end on it stands still, exactly where it should. */
-    if (elapsed >= p[MOTION_DURATION]) over = 1;
-    else if (elapsed >= 0.0)
-        segment_evaluate(p + MOTION_SEGMENTS, (b->p_count - MOTION_SEGMENTS) / SEGMENT_SIZE, elapsed, found);
-    found[0] += p[MOTION_BEFORE] + (over ? count : count - 1.0) * p[MOTION_DISTANCE];
+    if (elapsed + slack >= p[MOTION_DURATION]) over = 1;
+    else if (elapsed + slack >= 0.0)
+        segment_evaluate(p + MOTION_SEGMENTS, (b->p_count - MOTION_SEGMENTS) / SEGMENT_SIZE, elapsed, slack, found);
+    found[0] += motion_end(p, over ? count : count - 1.0);
     for (int32_t k = 0; k < derivatives; k++) b->y[k][0] = found[k];
 }
 static int motion_check(const bl_block *b) { return trajectory_fits(b, 0, 0, MOTION_SEGMENTS); }
@@ -84,7 +93,7 @@ static int motion_triggered_init(bl_block *b, double t) {
     return BL_OK;
 }
 static int motion_is_over(const bl_block *b, double t) {
-    return b->z[MOTION_COUNT] == 0.0 || t - b->z[MOTION_BEGUN] >= b->p[MOTION_DURATION];
+    return b->z[MOTION_COUNT] == 0.0 || t - b->z[MOTION_BEGUN] + motion_slack(b) >= b->p[MOTION_DURATION];
 }
 static int motion_begins(const bl_block *b, double t) {
     return b->z[MOTION_LAST] == 0.0 && b->u[0][0] != 0.0 && motion_is_over(b, t);
@@ -118,7 +127,7 @@ static int cam_output(bl_block *b, double t) {
     const double turn = 6.283185307179586, speed = b->u[CAM_SPEED][0], acceleration = b->u[CAM_ACCELERATION][0];
     const double turns = floor(b->u[CAM_ANGLE][0] / turn), place = b->u[CAM_ANGLE][0] - turns * turn;
     double d[4];
-    segment_evaluate(b->p + CAM_SEGMENTS, (b->p_count - CAM_SEGMENTS) / SEGMENT_SIZE, place, d);
+    segment_evaluate(b->p + CAM_SEGMENTS, (b->p_count - CAM_SEGMENTS) / SEGMENT_SIZE, place, 0.0, d);
     b->y[TRAJECTORY_POSITION][0] = d[0] + turns * b->p[CAM_RISE];
     b->y[TRAJECTORY_VELOCITY][0] = d[1] * speed;
     b->y[TRAJECTORY_ACCELERATION][0] = d[2] * speed * speed + d[1] * acceleration;

@@ -58,10 +58,9 @@ static double observer_ahead(const bl_block *b, const observer_plant *s, const d
     return s->m > 0 ? bl_dot(sum, s->b + k * s->m, b->u[OBSERVER_CONTROL], s->m) : sum;
 }
 
-/* Steady gain, sampled: x̂[n|n] = x̂ + L ν, x̂[n+1|n] = A x̂[n|n] + B u. z: x̂[n|n-1]. w: x̂[n|n], then ν. */
+/* Steady gain, sampled: x̂[n|n] = x̂ + L ν, x̂[n+1|n] = A x̂[n|n] + B u. z: x̂[n|n-1]. w: x̂[n|n]. */
 static int kalman_filter_check(const bl_block *b) {
-    return observer_fits(b, 0, b->z_count) &&
-           (int64_t)b->w_count >= (int64_t)b->y_width[OBSERVER_ESTIMATE] + b->y_width[OBSERVER_INNOVATION];
+    return observer_fits(b, 0, b->z_count) && b->w_count >= b->z_count;
 }
 static int kalman_filter_init(bl_block *b, double t) {
     (void)t;
@@ -69,21 +68,23 @@ static int kalman_filter_init(bl_block *b, double t) {
     memcpy(b->z, observer_first(b, &s), sizeof(double) * (size_t)s.n);
     return BL_OK;
 }
-static void kalman_filter_correct(const bl_block *b, const observer_plant *s, double *x, double *surprise) {
-    for (int32_t j = 0; j < s->q; j++) surprise[j] = observer_surprise(b, s, b->z, j);
-    for (int32_t k = 0; k < s->n; k++) x[k] = bl_dot(b->z[k], s->rest + k * s->q, surprise, s->q);
+static void kalman_filter_correct(const bl_block *b, const observer_plant *s, double *x) {
+    for (int32_t k = 0; k < s->n; k++) x[k] = bl_dot(b->z[k], s->rest + k * s->q, b->y[OBSERVER_INNOVATION], s->q);
 }
 static int kalman_filter_output(bl_block *b, double t) {
     (void)t;
     const observer_plant s = observer_split(b);
-    kalman_filter_correct(b, &s, b->w, b->y[OBSERVER_INNOVATION]);
-    memcpy(b->y[OBSERVER_ESTIMATE], b->i[OBSERVER_UPDATED] ? b->w : b->z, sizeof(double) * (size_t)s.n);
+    for (int32_t j = 0; j < s.q; j++) b->y[OBSERVER_INNOVATION][j] = observer_surprise(b, &s, b->z, j);
+    if (b->i[OBSERVER_UPDATED]) kalman_filter_correct(b, &s, b->y[OBSERVER_ESTIMATE]);
+    else memcpy(b->y[OBSERVER_ESTIMATE], b->z, sizeof(double) * (size_t)s.n);
     return BL_OK;
 }
+/* The outputs of this tick are there already. */
 static int kalman_filter_update(bl_block *b, double t) {
     (void)t;
     const observer_plant s = observer_split(b);
-    kalman_filter_correct(b, &s, b->w, b->w + s.n);
+    if (b->i[OBSERVER_UPDATED]) memcpy(b->w, b->y[OBSERVER_ESTIMATE], sizeof(double) * (size_t)s.n);
+    else kalman_filter_correct(b, &s, b->w);
     for (int32_t k = 0; k < s.n; k++) b->z[k] = observer_ahead(b, &s, b->w, k);
     return BL_OK;
 }

@@ -27,11 +27,6 @@ typedef struct {
     double kp, ki, kd;
 } pid_gains;
 
-typedef struct {
-    double p, i, d, u, kp;
-    int saturated;
-} pid_sample;
-
 static int pid_check(const bl_block *b) {
     if (b->u_count != PID_INPUTS || b->y_count != PID_OUTPUTS || b->i_count != PID_INTEGERS ||
         b->p_count != PID_PARAMETERS || b->z_count != PID_MEMORY)
@@ -97,32 +92,6 @@ static double pid_wind(const bl_block *b, double from, double to, double v, doub
     }
 }
 
-static int pid_sample_now(const bl_block *b, pid_sample *s) {
-    const pid_gains gain = pid_read_gains(b);
-    if (pid_refuses(b, gain.kd) != BL_OK) return BL_ERROR_BLOCK;
-    const double r = b->u[PID_REFERENCE][0], y = b->u[PID_MEASUREMENT][0];
-    const double ahead = b->u[PID_FEEDFORWARD][0], *z = b->z;
-    s->kp = gain.kp;
-    const double dr = r - z[PID_LAST_R], dy = y - z[PID_LAST_Y];
-    s->p = gain.kp * (b->p[PID_WEIGHT_B] * r - y);
-    s->d = pid_filter(b, gain.kd, b->p[PID_WEIGHT_C] * dr - dy);
-
-    double from = z[PID_LAST_I];
-    if (z[PID_STARTED] != 0.0 && gain.ki != 0.0 &&
-        (gain.kp != z[PID_LAST_KP] || b->p[PID_WEIGHT_B] != z[PID_LAST_B]))
-        from += z[PID_LAST_KP] * (z[PID_LAST_B] * r - y) - s->p;
-    const double error = r - y, last_error = z[PID_LAST_R] - z[PID_LAST_Y];
-    const double mean = b->i[PID_METHOD] == PID_TUSTIN ? 0.5 * (error + last_error) : error;
-    const double to = from + gain.ki * b->dt * mean;
-
-    const int automatic = b->u[PID_AUTO][0] != 0.0;
-    const double v = automatic ? s->p + to + s->d + ahead : b->u[PID_MANUAL][0];
-    s->u = pid_limit(b, v);
-    s->saturated = s->u != v;
-    s->i = automatic ? pid_wind(b, from, to, v, s->u) : gain.ki != 0.0 ? s->u - s->p - s->d - ahead : from;
-    return BL_OK;
-}
-
 static int pid_init(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < PID_MEMORY; k++) b->z[k] = 0.0;
@@ -131,28 +100,39 @@ static int pid_init(bl_block *b, double t) {
 }
 static int pid_output(bl_block *b, double t) {
     (void)t;
-    pid_sample s;
-    const int status = pid_sample_now(b, &s);
-    if (status != BL_OK) return status;
-    b->y[PID_U][0] = s.u;
-    b->y[PID_P][0] = s.p;
-    b->y[PID_I][0] = s.i;
-    b->y[PID_D][0] = s.d;
-    b->y[PID_SATURATED][0] = s.saturated;
+    const pid_gains gain = pid_read_gains(b);
+    if (pid_refuses(b, gain.kd) != BL_OK) return BL_ERROR_BLOCK;
+    const double r = b->u[PID_REFERENCE][0], y = b->u[PID_MEASUREMENT][0], ahead = b->u[PID_FEEDFORWARD][0];
+    const double weight = b->p[PID_WEIGHT_B], *z = b->z;
+    const double p = gain.kp * (weight * r - y);
+    const double d = pid_filter(b, gain.kd, b->p[PID_WEIGHT_C] * (r - z[PID_LAST_R]) - (y - z[PID_LAST_Y]));
+
+    double from = z[PID_LAST_I];
+    if (z[PID_STARTED] != 0.0 && gain.ki != 0.0 && (gain.kp != z[PID_LAST_KP] || weight != z[PID_LAST_B]))
+        from += z[PID_LAST_KP] * (z[PID_LAST_B] * r - y) - p;
+    const double error = r - y, last_error = z[PID_LAST_R] - z[PID_LAST_Y];
+    const double mean = b->i[PID_METHOD] == PID_TUSTIN ? 0.5 * (error + last_error) : error;
+    const double to = from + gain.ki * b->dt * mean;
+
+    const int automatic = b->u[PID_AUTO][0] != 0.0;
+    const double v = automatic ? p + to + d + ahead : b->u[PID_MANUAL][0], u = pid_limit(b, v);
+    b->y[PID_U][0] = u;
+    b->y[PID_P][0] = p;
+    b->y[PID_I][0] = automatic ? pid_wind(b, from, to, v, u) : gain.ki != 0.0 ? u - p - d - ahead : from;
+    b->y[PID_D][0] = d;
+    b->y[PID_SATURATED][0] = u != v;
     return BL_OK;
 }
+/* The outputs of this tick are there already. */
 static int pid_update(bl_block *b, double t) {
     (void)t;
-    pid_sample s;
-    const int status = pid_sample_now(b, &s);
-    if (status != BL_OK) return status;
     b->z[PID_STARTED] = 1.0;
-    b->z[PID_LAST_I] = s.i;
-    b->z[PID_LAST_D] = s.d;
+    b->z[PID_LAST_I] = b->y[PID_I][0];
+    b->z[PID_LAST_D] = b->y[PID_D][0];
     b->z[PID_LAST_R] = b->u[PID_REFERENCE][0];
     b->z[PID_LAST_Y] = b->u[PID_MEASUREMENT][0];
-    b->z[PID_LAST_U] = s.u;
-    b->z[PID_LAST_KP] = s.kp;
+    b->z[PID_LAST_U] = b->y[PID_U][0];
+    b->z[PID_LAST_KP] = b->p[PID_GAIN]; /* in both forms */
     b->z[PID_LAST_B] = b->p[PID_WEIGHT_B];
     return BL_OK;
 }

@@ -17,9 +17,11 @@ static void segment_evaluate(const double *rows, int32_t count, double place, do
     int32_t k = 0;
     while (k + 1 < count && place + slack >= rows[(k + 1) * SEGMENT_SIZE + SEGMENT_BEGIN]) k++;
     const double *row = rows + k * SEGMENT_SIZE, *c = row + SEGMENT_POWERS;
-    const double length = row[SEGMENT_LENGTH], s = (place - row[SEGMENT_BEGIN]) / length;
-    double value = c[7], first = 0.0, second = 0.0, third = 0.0; /* these two over 2 and over 6 */
-    for (int j = 6; j >= 0; j--) {
+    const double scale = 1.0 / row[SEGMENT_LENGTH], s = (place - row[SEGMENT_BEGIN]) * scale;
+    int degree = SEGMENT_AMPLITUDE - SEGMENT_POWERS - 1;
+    while (degree > 0 && c[degree] == 0.0) degree--;
+    double value = c[degree], first = 0.0, second = 0.0, third = 0.0; /* the last two over 2 and over 6 */
+    for (int j = degree - 1; j >= 0; j--) {
         third = third * s + second;
         second = second * s + first;
         first = first * s + value;
@@ -36,9 +38,9 @@ static void segment_evaluate(const double *rows, int32_t count, double place, do
         third -= w * w * w * cosine;
     }
     found[0] = value;
-    found[1] = first / length;
-    found[2] = second / (length * length);
-    found[3] = third / (length * length * length);
+    found[1] = first * scale;
+    found[2] = second * scale * scale;
+    found[3] = third * scale * scale * scale;
 }
 
 static int trajectory_fits(const bl_block *b, int32_t inputs, int32_t extra, int32_t before) {

@@ -2,8 +2,8 @@
 
     python benchmarks/instruments.py [--quick] [--json FILE]
 
-Each diagram has many copies of one block, all fed by the same sources; the time of the sources alone
-is taken off. Blocks run at every tick, outputs and updates included. Times are the processor's, the
+Each diagram has many copies of one block, all fed by the same sources; the time of those alone is
+taken off. Blocks run at every tick, outputs and updates included. Times are the processor's, the
 least of many runs.
 """
 

@@ -126,12 +126,12 @@ static void kalman_varying_correct(const bl_block *b, const observer_plant *s) {
     for (int32_t j = 0; j < q; j++) {
         const double *c = v.seen + j * n;
         for (int32_t k = 0; k < n; k++) row[k] = bl_dot(0.0, p + k * n, c, n);
-        const double spread = bl_dot(1.0, c, row, n);
+        const double scale = 1.0 / bl_dot(1.0, c, row, n);
         double left = clean[j]; /* what earlier measurements have not yet explained */
         for (int32_t k = 0; k < n; k++) left -= c[k] * (x[k] - b->z[k]);
-        for (int32_t k = 0; k < n; k++) x[k] += row[k] * (left / spread);
+        for (int32_t k = 0; k < n; k++) x[k] += row[k] * (left * scale);
         for (int32_t k = 0; k < n; k++)
-            for (int32_t l = 0; l < n; l++) p[k * n + l] -= row[k] * row[l] / spread;
+            for (int32_t l = 0; l < n; l++) p[k * n + l] -= row[k] * row[l] * scale;
     }
 }
 static int kalman_varying_output(bl_block *b, double t) {
@@ -149,8 +149,10 @@ static int kalman_varying_update(bl_block *b, double t) {
     const observer_plant s = observer_split(b);
     const kalman_noise v = kalman_split(&s);
     const int32_t n = s.n;
-    kalman_varying_correct(b, &s);
-    const double *x = b->w, *p = x + n;
+    /* The outputs of this tick are there already. */
+    if (!b->i[OBSERVER_UPDATED]) kalman_varying_correct(b, &s);
+    const double *x = b->i[OBSERVER_UPDATED] ? b->y[OBSERVER_ESTIMATE] : b->w;
+    const double *p = b->i[OBSERVER_UPDATED] ? b->y[OBSERVER_COVARIANCE] : b->w + n;
     double *row = b->w + n + n * n + 2 * s.q, *next = b->z + n;
     for (int32_t k = 0; k < n; k++) b->z[k] = observer_ahead(b, &s, x, k);
     /* A P Aᵀ + Q; P is symmetric, so its rows are its columns, and one half is enough. */

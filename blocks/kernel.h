@@ -134,6 +134,11 @@ extern const bl_kernel bl_kernels_converter[];
 extern const bl_kernel bl_kernels_filter[];
 extern const bl_kernel bl_kernels_trigger[];
 extern const bl_kernel bl_kernels_pwm[];
+extern const bl_kernel bl_kernels_pid[];
+extern const bl_kernel bl_kernels_feedback[];
+extern const bl_kernel bl_kernels_observer[];
+extern const bl_kernel bl_kernels_tracking[];
+extern const bl_kernel bl_kernels_trajectory[];
 extern const bl_kernel bl_kernels_python[];
 extern const bl_kernel bl_kernels_fmu[];
 

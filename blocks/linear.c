@@ -1,5 +1,6 @@
 /* Linear systems: state spaces and digital filters. */
 #include "blocks/kernel.h"
+#include "blocks/matrix.h"
 
 /* StateSpace: dx/dt = A x + B u, y = C x + D u; the same with z+ for dx/dt is DiscreteStateSpace.
  * p: A, B, C, D row by row, then the first state. i: 1 with D, 0 without: then u does not reach y at once. */
@@ -7,15 +8,8 @@ static int state_space_fits(const bl_block *b, int32_t states) {
     if (b->u_count != 1 || b->y_count != 1 || b->i_count != 1 || states < 1) return 0;
     if (b->i[0] != 0 && b->i[0] != 1) return 0;
     const int64_t n = states, m = b->u_width[0], q = b->y_width[0];
-    /* Each factor is below 2^31, so no single product overflows; a sum of them is not formed before each
-       is known to be small. */
-    const int64_t products[] = {n * n, n * m, q * n, b->i[0] * (q * m), n};
-    int64_t total = 0;
-    for (int k = 0; k < 5; k++) {
-        if (products[k] > INT32_MAX) return 0;
-        total += products[k];
-    }
-    return total == b->p_count;
+    const int64_t sizes[] = {n * n, n * m, q * n, b->i[0] * (q * m), n};
+    return bl_sizes_fit(sizes, 5, b->p_count);
 }
 
 typedef struct {
@@ -39,10 +33,8 @@ static void state_space_multiply(const bl_block *b, const double *p, const doubl
     const double *u = b->u[0];
     const int32_t m = b->u_width[0];
     for (int32_t r = 0; r < rows; r++) {
-        double sum = 0.0;
-        for (int32_t k = 0; k < n; k++) sum += p[r * n + k] * x[k];
-        if (q)
-            for (int32_t k = 0; k < m; k++) sum += q[r * m + k] * u[k];
+        double sum = bl_dot(0.0, p + r * n, x, n);
+        if (q) sum = bl_dot(sum, q + r * m, u, m);
         result[r] = sum;
     }
 }

@@ -72,6 +72,14 @@ def require_positive(item: Parameter) -> None:
         raise DiagramError(f"`{item.name}` must be positive, got {item.value.tolist()}.")
 
 
+def require_one_positive(name: str, value: Any) -> float:
+    """Return a number above zero, or raise a `DiagramError`."""
+    made = parameter(name, value).value
+    if made.ndim or not made > 0:
+        raise DiagramError(f"`{name}` is one positive number, got {value!r}.")
+    return float(made)
+
+
 def require_rising(name: str, item: Parameter) -> None:
     """Raise a `DiagramError` unless `item`, for the user `name`, is a list of rising numbers."""
     values = item.value

@@ -83,6 +83,7 @@ class Example:
 
 
 A, B, C, D = [[0.0, 1.0], [-2.0, -0.3]], [[0.0], [1.0]], [[1.0, 0.0], [0.0, 1.0]], [[0.0], [0.5]]
+DA = np.multiply(A, 0.4)
 GRID = [-2.0, -0.5, 1.0, 2.5]
 BEARING = (0.02, 0.01, 2e-5, 0.03)
 BEARING_RANGE = (-2e-5, 2e-5)
@@ -329,6 +330,64 @@ EXAMPLES: dict[str, list[Example]] = {
     "PWMInput": [
         Example(lambda: b.PWMInput(high=3.0)),
         Example(lambda: b.PWMInput(edges="tick", clock=1e4, timeout=0.01)),
+    ],
+    # control
+    "PID": [
+        Example(lambda: b.PID(2.0, 300.0, 0.01, c=0.5, b=0.7, limits=(-4, 4), rate_limit=3000.0)),
+        Example(
+            lambda: b.PID(
+                k=1.0,
+                ti=0.05,
+                td=1e-3,
+                filter_time=2e-3,
+                c=1.0,
+                limits=(-2, 2),
+                anti_windup="back-calculation",
+                method="tustin",
+                period=2e-3,
+            )
+        ),
+    ],
+    "StateFeedback": [
+        Example(lambda: b.StateFeedback([[1.0, 0.5, 0.1], [0.2, 1.0, 0.0]])),
+        Example(lambda: b.StateFeedback([1.0, 0.5], [2.0], N=[1.0], limits=(-2, 2), period=2e-3)),
+        Example(lambda: b.StateFeedback([[1.0, 0.5], [0.1, 1.0]], [[2.0, 0.0], [0.5, 1.0]])),
+    ],
+    "KalmanFilter": [
+        Example(lambda: b.KalmanFilter(DA, B, C, D, Q=0.1, R=[0.5, 0.2])),
+        Example(lambda: b.KalmanFilter(DA, B, C, Q=0.1, R=1.0, form="prediction", period=2e-3)),
+        Example(lambda: b.KalmanFilter(DA, None, C, Q=0.1, R=1.0, covariance=[1.0, 2.0])),
+        Example(
+            lambda: b.KalmanFilter(DA, B, C, D, Q=0.1, R=1.0, covariance=2.0, form="prediction")
+        ),
+        Example(lambda: b.KalmanFilter(A, B, C, D, Q=0.1, R=1.0, continuous=True)),
+    ],
+    "LQTracking": [
+        Example(lambda: b.LQTracking(A, B, [1.0, 0.0], [0, 0.02], [0, 1], Q=9, R=1, points=9)),
+        Example(lambda: b.LQTracking(DA, B, C, 0.0, np.eye(12, 2), Q=9, R=1, period=2e-3)),
+    ],
+    "LeadLag": [
+        Example(lambda: b.LeadLag(3.0, 30.0)),
+        Example(lambda: b.LeadLag(300.0, 30.0, 2.0, period=2e-3)),
+    ],
+    "Notch": [Example(lambda: b.Notch(20.0, 5.0)), Example(lambda: b.Notch(20, 5, period=2e-3))],
+    "Trapezoid": [
+        Example(lambda: b.Trapezoid(0.1, 10.0, 1e3, unit="m")),
+        Example(lambda: b.Trapezoid(0.01, 10.0, 1e3, trigger=True)),
+    ],
+    "SCurve": [
+        Example(lambda: b.SCurve(0.1, 10.0, 1e3, 1e6, before=0.2, at=0.01)),
+        Example(lambda: b.SCurve(0.01, 10.0, 1e3, 1e6, trigger=True, period=2e-3)),
+    ],
+    "MinimumJerk": [Example(lambda: b.MinimumJerk(0.1, 0.02, period=2e-3))],
+    "CamLaw": [
+        Example(lambda law=law: b.CamLaw(law, 0.1, 0.03, unit="mm"))
+        for law in ("cycloidal", "modified sine", "modified trapezoid", "3-4-5", "4-5-6-7")
+    ],
+    "Cam": [
+        Example(
+            lambda: b.Cam([("cycloidal", np.pi, 1.0), ("modified sine", np.pi, -0.5)], unit="m")
+        )
     ],
     # routing
     "Mux": [Example(lambda: b.Mux(2)), Example(lambda: b.Mux([1, 2]))],

@@ -17,6 +17,7 @@ from biella import Diagram, Subsystem
 from biella.blocks import (
     bearings,
     continuous,
+    control,
     daq,
     delay,
     discrete,
@@ -45,6 +46,8 @@ from biella.scheduler.plan import Plan, write_sections
 
 HERE = Path(__file__).parent
 STEP = 1e-3
+F, G, H = [[0.5, 0.1], [-0.2, 0.4]], [0.0, 1.0], [1.0, 0.0]
+"""A small plant."""
 
 
 class Plain(PythonBlock):
@@ -297,6 +300,26 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "pwm": (2, lambda: daq.PWMOutput(300.0, counts=10)),
     "pwm centred": (1, lambda: daq.PWMOutput(300.0, edges="tick", align="centre")),
     "pwm input": (1, lambda: daq.PWMInput(clock=1e4, timeout=0.01)),
+    "pid": (1, lambda: control.PID(2.0, 90.0, 0.01, limits=(-1, 1), rate_limit=90.0, period=1e-3)),
+    "pid tustin": (
+        1,
+        lambda: control.PID(
+            k=2.0, ti=0.1, td=0.1, method="tustin", anti_windup="back-calculation", period=2e-3
+        ),
+    ),
+    "state feedback": (1, lambda: control.StateFeedback([1, 2], [3], limits=(-1, 1), period=1e-3)),
+    "kalman filter": (1, lambda: control.KalmanFilter(F, G, H, [0.5], Q=1, R=1, period=1e-3)),
+    "kalman prediction": (1, lambda: control.KalmanFilter(F, None, H, Q=1, R=1, form="prediction")),
+    "kalman varying": (1, lambda: control.KalmanFilter(F, G, np.eye(2), Q=1, R=1, covariance=2)),
+    "kalman bucy": (1, lambda: control.KalmanFilter(F, G, H, Q=1, R=1, continuous=True)),
+    "lq tracking": (1, lambda: control.LQTracking(F, G, H, [0, 0.1], [0, 1], Q=1, R=1, points=5)),
+    "lq tracking sampled": (
+        1,
+        lambda: control.LQTracking(F, G, H, 0.0, [0, 1, 0, 2], Q=1, R=1, period=2e-3),
+    ),
+    "motion": (1, lambda: control.SCurve(0.01, 1.0, 90.0, 9e3)),
+    "motion triggered": (1, lambda: control.CamLaw("modified sine", 1.0, 0.01, trigger=True)),
+    "cam": (1, lambda: control.Cam([("cycloidal", np.pi, 1.0), ("3-4-5", np.pi, -1.0)])),
 }
 
 

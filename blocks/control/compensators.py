@@ -1,0 +1,144 @@
+"""Compensators: what is put in a loop to turn its phase or to pass over a resonance."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from ...errors import DiagramError
+from ..linear import AbstractStateSpace
+from ..ports import CONTINUOUS, parameter, periodic
+from ..realisation import Realisation, realise, scale
+from ..vectors import require_one_positive
+
+
+class AbstractCompensator(AbstractStateSpace):
+    """A transfer function in s, run as it is, or sampled by Tustin's method."""
+
+    kernel = "state_space"
+    smooth_memory = True
+
+    def __init__(
+        self,
+        num: list[float],
+        den: list[float],
+        exact: float,
+        *,
+        unit: str | None,
+        period: float | None,
+        offset: float,
+    ) -> None:
+        if period is None:
+            if offset:
+                raise DiagramError(f"an offset of {offset:g} s needs a period.")
+            system = realise(np.array(num), np.array(den))
+        else:
+            system = _sample(np.array(num), np.array(den), exact, period)
+            self.kernel = "discrete_state_space"  # type: ignore[misc]
+        super().__init__(scale(system), 0.0, periodic(period, offset, CONTINUOUS), unit, False)
+
+
+class LeadLag(AbstractCompensator):
+    """Lead or lag: y = gain (1 + s / zero) / (1 + s / pole) u, starting from rest.
+
+    Lead with zero < pole: phase is added around sqrt(zero pole). Lag with zero > pole. With a
+    period, by Tustin's method, exact at that frequency.
+
+    Parameters
+    ----------
+    zero, pole
+        In rad/s, positive.
+    gain
+        At low frequencies.
+    unit
+        Of the output.
+    period, offset
+        Sample time in seconds; continuous if not given.
+    """
+
+    def __init__(
+        self,
+        zero: float,
+        pole: float,
+        gain: float = 1.0,
+        *,
+        unit: str | None = None,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        zero, pole = require_one_positive("zero", zero), require_one_positive("pole", pole)
+        factor = float(parameter("gain", gain).value)
+        middle = float(np.sqrt(zero * pole))
+        super().__init__(
+            [factor / zero, factor], [1.0 / pole, 1.0], middle,
+            unit=unit, period=period, offset=offset,
+        )  # fmt: skip
+
+    @classmethod
+    def at(cls, frequency: float, phase: float, gain: float = 1.0, **options: Any) -> Self:
+        """Return the one that adds `phase` in rad at a frequency in Hz, where its gain is `gain`.
+
+        A positive phase leads, a negative one lags; the more, the larger pole / zero: 3 for 30°.
+        """
+        if not abs(phase) < 0.5 * np.pi:
+            raise DiagramError(
+                f"`phase` of one LeadLag is between -π/2 and π/2 rad, got {phase!r}. Put two in "
+                f"series for more."
+            )
+        middle = 2 * np.pi * require_one_positive("frequency", frequency)
+        ratio = float(np.sqrt((1 + np.sin(phase)) / (1 - np.sin(phase))))
+        return cls(middle / ratio, middle * ratio, gain / ratio, **options)
+
+
+class Notch(AbstractCompensator):
+    """A notch: y = (s² + depth B s + ω²) / (s² + B s + ω²) u, starting from rest.
+
+    ω = 2π frequency, B = 2π bandwidth: its gain is `depth` at the frequency and 1 far from it; with
+    depth 0 it is -3 dB over the bandwidth. With a period, by Tustin's method, exact at the
+    frequency.
+
+    Parameters
+    ----------
+    frequency, bandwidth
+        In Hz, positive.
+    depth
+        Gain at the frequency: 0 takes it out altogether.
+    unit
+        Of the output.
+    period, offset
+        Sample time in seconds; continuous if not given.
+    """
+
+    def __init__(
+        self,
+        frequency: float,
+        bandwidth: float,
+        depth: float = 0.0,
+        *,
+        unit: str | None = None,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        middle = 2 * np.pi * require_one_positive("frequency", frequency)
+        width = 2 * np.pi * require_one_positive("bandwidth", bandwidth)
+        if not 0 <= float(parameter("depth", depth).value) < 1:
+            raise DiagramError(f"`depth` of a Notch is a gain from 0 to 1, got {depth!r}.")
+        super().__init__(
+            [1.0, depth * width, middle**2], [1.0, width, middle**2], middle,
+            unit=unit, period=period, offset=offset,
+        )  # fmt: skip
+
+
+def _sample(num: Any, den: Any, exact: float, period: float) -> Realisation:
+    """Return the sampled form with s = k (z - 1) / (z + 1), k such that it is exact at `exact`."""
+    from scipy.signal import bilinear
+
+    if not exact * period < np.pi:
+        raise DiagramError(
+            f"{exact / (2 * np.pi):g} Hz is not below half the sample rate, {0.5 / period:g} Hz: "
+            f"take a period below {np.pi / exact:g} s."
+        )
+    rate = 0.5 * exact / np.tan(0.5 * exact * period)
+    numerator, denominator = bilinear(num, den, rate)
+    return realise(numerator, denominator)

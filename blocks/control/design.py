@@ -1,0 +1,443 @@
+"""Design by Riccati equations: regulators, estimators, and both together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import DiagramError
+from ..linear import DiscreteStateSpace, StateSpace
+from ..ports import parameter
+
+Array = npt.NDArray[np.float64]
+
+_ALONE = 1e-8
+"""A mode counts as out of reach where B moves it by less than this part of what it moves at all."""
+_SCALING = (
+    "The matrices may be badly scaled: use units in which states and inputs have like sizes, and "
+    "weights that differ less."
+)
+
+
+class Regulator(NamedTuple):
+    """u = -K x that makes a quadratic cost least.
+
+    Attributes
+    ----------
+    K
+        A row for each input, a column for each state.
+    S
+        The cost of going on from x is xᵀ S x.
+    poles
+        Of the closed loop, in rad/s, or in the plane of z.
+    """
+
+    K: npt.NDArray[Any]
+    S: Array
+    poles: npt.NDArray[Any]
+
+
+class Estimator(NamedTuple):
+    """The steady Kalman filter of a plant.
+
+    Attributes
+    ----------
+    L
+        A row for each state, a column for each measurement: what a unit of innovation adds to the
+        rate of the estimate; if sampled, to the estimate of the same instant, before A moves it on.
+    P
+        Covariance of the error of the estimate; if sampled, before the measurement.
+    poles
+        Of the error, in rad/s, or in the plane of z.
+    """
+
+    L: npt.NDArray[Any]
+    P: Array
+    poles: npt.NDArray[Any]
+
+
+def lqr(*plant_and_weights: Any, N: Any = None) -> Regulator:
+    """Return u = -K x for dx/dt = A x + B u with the least ∫ xᵀ Q x + uᵀ R u + 2 xᵀ N u dt.
+
+    ``lqr(A, B, Q, R)``, ``lqr(A, B, Q, R, N)``, or ``lqr(model, Q, R)`` with a continuous model of
+    `linearize`.
+
+    Raises
+    ------
+    DiagramError
+        If no stable loop has the least cost: a mode that B does not reach and that does not decay,
+        or one on the border of stability that costs nothing. The message names the mode.
+    """
+    return _regulate("lqr", plant_and_weights, N, sampled=False)
+
+
+def dlqr(*plant_and_weights: Any, N: Any = None) -> Regulator:
+    """Return u[n] = -K x[n] for x[n+1] = A x[n] + B u[n] with the least Σ xᵀQx + uᵀRu + 2 xᵀNu.
+
+    ``dlqr(A, B, Q, R)``, ``dlqr(A, B, Q, R, N)``, or ``dlqr(model, Q, R)`` with a model of
+    `linearize` for a period. Raises as `lqr` does.
+    """
+    return _regulate("dlqr", plant_and_weights, N, sampled=True)
+
+
+def lqe(*plant_and_noise: Any, G: Any = None) -> Estimator:
+    """Return the Kalman-Bucy filter of dx/dt = A x + B u + G w, y = C x + D u + v.
+
+    ``lqe(A, C, Q, R)`` or ``lqe(model, Q, R)``: `Q` and `R` are the two-sided densities of the
+    white noises w and v; G is the identity if not given.
+
+    Raises
+    ------
+    DiagramError
+        If no stable filter exists: C does not see a mode that does not decay, or no noise drives
+        one that neither grows nor decays.
+    """
+    return _estimate("lqe", plant_and_noise, G, sampled=False)
+
+
+def dlqe(*plant_and_noise: Any, G: Any = None) -> Estimator:
+    """Return the steady Kalman filter of x[n+1] = A x[n] + B u[n] + G w[n], y = C x + D u + v.
+
+    ``dlqe(A, C, Q, R)`` or ``dlqe(model, Q, R)``: `Q` and `R` are the covariances of w and v; G is
+    the identity if not given. Raises as `lqe` does.
+    """
+    return _estimate("dlqe", plant_and_noise, G, sampled=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LQG:
+    """A regulator on the estimate of a Kalman filter: what `lqg` gives.
+
+    Attributes
+    ----------
+    model
+        The plant.
+    regulator, estimator
+        Its two halves.
+    """
+
+    model: Any
+    regulator: Regulator
+    estimator: Estimator
+
+    def block(
+        self, *, unit: str | None = None, offset: float = 0.0
+    ) -> StateSpace | DiscreteStateSpace:
+        """Return the controller as one block, from the measurements to the inputs of the plant.
+
+        A sampled one has y at once in u. It knows no limits: where the actuator has some, wire a
+        `KalmanFilter`, which sees what really goes to the plant, and a `StateFeedback`.
+        """
+        A, B, C, D = (
+            np.atleast_2d(m) for m in (self.model.A, self.model.B, self.model.C, self.model.D)
+        )
+        K, L = self.regulator.K, self.estimator.L
+        size = len(A)
+        if self.model.dt is None:
+            # dx̂/dt = A x̂ + B u + L (y - C x̂ - D u), u = -K x̂
+            return StateSpace(A - B @ K - L @ (C - D @ K), L, -K, unit=unit)
+        # x̂[n|n] = x̂ + L (y - C x̂ - D u) and u = -K x̂[n|n]: with D, two equations at once.
+        step = np.linalg.inv(np.eye(size) - L @ D @ K)
+        now, seen = step @ (np.eye(size) - L @ C), step @ L
+        ahead = A - B @ K
+        return DiscreteStateSpace(
+            ahead @ now, ahead @ seen, -K @ now, -K @ seen,
+            period=self.model.dt, offset=offset, unit=unit,
+        )  # fmt: skip
+
+
+def lqg(model: Any, Q: Any, R: Any, process: Any, noise: Any, *, G: Any = None) -> LQG:
+    """Return the regulator with the least mean cost for a plant whose state is not measured.
+
+    Parameters
+    ----------
+    model
+        Of `linearize`, or any state space with A, B, C, D and dt: continuous if dt is None.
+    Q, R
+        Weights of state and input, as in `lqr` and `dlqr`.
+    process, noise
+        Densities, or covariances if sampled, of what drives the plant and of what disturbs its
+        measurements, as in `lqe` and `dlqe`.
+    G
+        How the first enters the state; by default on each state by itself.
+    """
+    sampled = getattr(model, "dt", None) is not None
+    if sampled:
+        return LQG(model, dlqr(model, Q, R), dlqe(model, process, noise, G=G))
+    return LQG(model, lqr(model, Q, R), lqe(model, process, noise, G=G))
+
+
+def add_integral(A: Any, B: Any, C: Any, period: float | None = None) -> tuple[Array, Array]:
+    """Return A and B of a plant with ξ, the integral of r - C x, after its states, for r = 0.
+
+    ``lqr`` of these gives the gains [K, Ki] of a `StateFeedback` with integral action. With a
+    period, A and B are those of the sampled plant and ξ[n+1] = ξ[n] + period (r - C x[n]).
+    """
+    a, b = _plant("add_integral", A, B)
+    c = _matrix("C", C)
+    if c.shape[1] != len(a):
+        raise DiagramError(f"C needs {len(a)} columns, as many as A, got shape {c.shape}.")
+    size, count = len(a), len(c)
+    full = np.zeros((size + count, size + count))
+    full[:size, :size] = a
+    full[size:, :size] = -c if period is None else -period * c
+    if period is not None:
+        full[size:, size:] = np.eye(count)
+    return full, np.vstack([b, np.zeros((count, b.shape[1]))])
+
+
+def _regulate(name: str, given: tuple[Any, ...], N: Any, sampled: bool) -> Regulator:
+    if len(given) == 5 and N is None:
+        *first, N = given
+        given = tuple(first)
+    A, B, Q, R = _unfold(name, given, ("A", "B", "Q", "R"), sampled)
+    a, b = _plant(name, A, B)
+    states, inputs = len(b), b.shape[1]
+    q, r = check_weight("Q", Q, states, False), check_weight("R", R, inputs, True)
+    s = np.zeros((states, inputs)) if N is None else _matrix("N", N)
+    if s.shape != (states, inputs):
+        raise DiagramError(
+            f"N needs shape {(states, inputs)}: a row for each state, a column for each input; "
+            f"got shape {s.shape}."
+        )
+    # With N the least cost at a state is xᵀ (Q - N R⁻¹ Nᵀ) x, with the input that N asks for.
+    bare = q - s @ np.linalg.solve(r, s.T)
+    _require_positive("Q - N R⁻¹ Nᵀ" if N is not None else "Q", bare, False)
+    asked = a - b @ np.linalg.solve(r, s.T)
+
+    def explain() -> None:
+        _check_reach(a, b, sampled, _out_of_reach)
+        _check_border(asked.T, bare, sampled, _costs_nothing)
+
+    S = _solve(name, sampled, (a, b, q, r, s), explain)
+    if sampled:
+        K = np.linalg.solve(r + b.T @ S @ b, b.T @ S @ a + s.T)
+    else:
+        K = np.linalg.solve(r, b.T @ S + s.T)
+    poles = np.linalg.eigvals(a - b @ K)
+    _require_stable(name, a, poles, sampled, explain)
+    return Regulator(K, S, poles)
+
+
+def _estimate(name: str, given: tuple[Any, ...], G: Any, sampled: bool) -> Estimator:
+    A, C, Q, R = _unfold(name, given, ("A", "C", "Q", "R"), sampled)
+    a, c = _matrix("A", A), _matrix("C", C)
+    if a.shape[0] != a.shape[1] or c.shape[1] != len(a):
+        raise DiagramError(
+            f"{name} wants a square A and a C with as many columns; got shapes {a.shape} and "
+            f"{c.shape}."
+        )
+    g = np.eye(len(a)) if G is None else parameter("G", G).value
+    g = g.reshape(-1, 1) if g.ndim < 2 else g
+    if g.ndim != 2 or len(g) != len(a):
+        raise DiagramError(f"G needs {len(a)} rows, as many as A, got shape {g.shape}.")
+    driven = g @ check_weight("Q", Q, g.shape[1], False) @ g.T
+    r = check_weight("R", R, len(c), True)
+
+    def explain() -> None:
+        _check_reach(a.T, c.T, sampled, _out_of_sight)
+        _check_border(a, driven, sampled, _undisturbed)
+
+    P = _solve(name, sampled, (a.T, c.T, driven, r, None), explain)
+    if sampled:
+        L = np.linalg.solve(c @ P @ c.T + r, c @ P).T
+        poles = np.linalg.eigvals(a - a @ L @ c)
+    else:
+        L = np.linalg.solve(r, c @ P).T
+        poles = np.linalg.eigvals(a - L @ c)
+    _require_stable(name, a, poles, sampled, explain)
+    return Estimator(L, P, poles)
+
+
+def _unfold(
+    name: str, given: tuple[Any, ...], wanted: tuple[str, ...], sampled: bool
+) -> tuple[Any, ...]:
+    """Return the matrices that a design works on, from themselves or from a model."""
+    if len(given) == 4:
+        return given
+    second = wanted[1]
+    if len(given) == 3 and hasattr(given[0], "A") and hasattr(given[0], second):
+        model = given[0]
+        if (getattr(model, "dt", None) is not None) != sampled:
+            raise DiagramError(
+                f"{name} wants a {'sampled' if sampled else 'continuous'} model; this one is "
+                + (
+                    "continuous: linearise with period=…, or use "
+                    if sampled
+                    else "sampled: linearise without a period, or use "
+                )
+                + (name[1:] if sampled else f"d{name}")
+                + "."
+            )
+        return (model.A, getattr(model, second), *given[1:])
+    raise DiagramError(
+        f"{name} takes {', '.join(wanted)}, or a model of `linearize` with Q and R; got "
+        f"{len(given)} arguments."
+    )
+
+
+def _matrix(name: str, value: Any) -> Array:
+    made = np.atleast_2d(parameter(name, value).value)
+    if made.ndim != 2:
+        raise DiagramError(f"{name} is a matrix, not of shape {made.shape}.")
+    return made
+
+
+def _plant(name: str, A: Any, B: Any) -> tuple[Array, Array]:
+    a, b = _matrix("A", A), parameter("B", B).value
+    b = b.reshape(-1, 1) if b.ndim < 2 else b
+    if a.shape[0] != a.shape[1] or b.ndim != 2 or len(b) != len(a):
+        raise DiagramError(
+            f"{name} wants a square A and a B with as many rows; got shapes {a.shape} and "
+            f"{b.shape}."
+        )
+    return a, b
+
+
+def check_weight(name: str, value: Any, size: int, positive: bool = False) -> Array:
+    """Return a symmetric matrix from a number, the diagonal, or the matrix."""
+    made = parameter(name, value).value
+    if made.ndim < 2:
+        if made.ndim and made.size != size:
+            raise DiagramError(f"{name} has {made.size} values on its diagonal, wants {size}.")
+        made = np.diag(np.broadcast_to(made, size).astype(np.float64))
+    if made.shape != (size, size):
+        raise DiagramError(f"{name} must have shape {(size, size)}, got {made.shape}.")
+    if not np.allclose(made, made.T, rtol=1e-9, atol=1e-12 * np.abs(made).max()):
+        raise DiagramError(f"{name} must be symmetric.")
+    made = 0.5 * (made + made.T)
+    _require_positive(name, made, positive)
+    return made
+
+
+def _require_positive(name: str, matrix: Array, strictly: bool) -> None:
+    values = np.linalg.eigvalsh(matrix)
+    smallest, slack = float(values[0]), 1e-12 * float(np.abs(values).max())
+    if strictly and not smallest > slack:
+        raise DiagramError(
+            f"{name} must be positive definite: its smallest eigenvalue is {smallest:g}. Every "
+            f"direction needs a positive weight, however small."
+        )
+    if smallest < -slack:
+        raise DiagramError(
+            f"{name} must not be negative in any direction: its smallest eigenvalue is "
+            f"{smallest:g}."
+        )
+
+
+def _growth(values: npt.NDArray[Any], sampled: bool) -> Array:
+    """Return how far outside of stability each eigenvalue is; 0 is the border."""
+    return np.abs(values) - 1.0 if sampled else np.real(values)
+
+
+def _border(a: Array, sampled: bool) -> float:
+    """Return how far from the border rounding can put an eigenvalue that lies on it."""
+    return 1e-8 * max(1.0 if sampled else 0.0, float(np.linalg.norm(a)))
+
+
+def _solve(
+    name: str, sampled: bool, matrices: tuple[Any, ...], explain: Callable[[], None]
+) -> Array:
+    """Return the stabilising solution of a Riccati equation, or say why there is none."""
+    from scipy.linalg import solve_continuous_are, solve_discrete_are
+
+    *given, cross = matrices
+    try:
+        solution = (solve_discrete_are if sampled else solve_continuous_are)(*given, s=cross)
+    except (np.linalg.LinAlgError, ValueError) as error:
+        explain()
+        raise DiagramError(
+            f"{name}: the Riccati equation was not solved ({error}). {_SCALING}"
+        ) from None
+    return np.asarray(solution, dtype=np.float64)
+
+
+def _require_stable(
+    name: str, a: Array, poles: npt.NDArray[Any], sampled: bool, explain: Callable[[], None]
+) -> None:
+    growth = _growth(poles, sampled)
+    if growth.max() < -_border(a, sampled):
+        return
+    explain()
+    if not growth.max() < 0:
+        worst = complex(poles[np.argmax(growth)])
+        raise DiagramError(
+            f"{name}: the design is not stable, with a pole at {_show(worst)}. {_SCALING}"
+        )
+
+
+def _check_reach(a: Array, b: Array, sampled: bool, complain: Callable[[str], str]) -> None:
+    """Refuse where b does not move a mode of a that does not decay."""
+    values = np.linalg.eigvals(a)
+    for value, growth in zip(values, _growth(values, sampled), strict=True):
+        if growth >= -_border(a, sampled):
+            _check_mode(a, b, value, sampled, complain)
+
+
+def _check_border(a: Array, weight: Array, sampled: bool, complain: Callable[[str], str]) -> None:
+    """Refuse where `weight` does not move a mode of a on the border of stability."""
+    values = np.linalg.eigvals(a)
+    for value, growth in zip(values, _growth(values, sampled), strict=True):
+        if abs(growth) <= _border(a, sampled):
+            _check_mode(a, weight, value, sampled, complain)
+
+
+def _check_mode(
+    a: Array, b: Array, value: complex, sampled: bool, complain: Callable[[str], str]
+) -> None:
+    """Refuse where [s - a, b] loses rank (Popov, Belevitch, Hautus): b does not move the mode s."""
+    size = _size(a)
+    pencil = np.hstack([value * np.eye(len(a)) - a, b * size / _size(b)])
+    left, singular, _ = np.linalg.svd(pencil)
+    if singular[-1] <= _ALONE * size:
+        raise DiagramError(complain(_name_mode(value, left[:, -1], sampled)))
+
+
+def _size(matrix: Array) -> float:
+    return float(np.linalg.norm(matrix)) or 1.0
+
+
+def _show(value: complex) -> str:
+    imaginary = f"{value.imag:+.4g}j" if abs(value.imag) > 1e-6 * abs(value) else ""
+    return f"{value.real:.4g}{imaginary}"
+
+
+def _name_mode(value: complex, shape: npt.NDArray[Any], sampled: bool) -> str:
+    """Say which mode it is: its eigenvalue, and the states that take part most."""
+    parts = np.abs(shape) / np.abs(shape).max()
+    states = [str(k + 1) for k in np.flatnonzero(parts > 0.1)]
+    where = "states " + ", ".join(states) if len(states) > 1 else f"state {states[0]}"
+    return f"the mode {'z' if sampled else 's'} = {_show(value)} (mainly {where})"
+
+
+def _out_of_reach(mode: str) -> str:
+    return (
+        f"no input reaches {mode}, which does not decay by itself, so no feedback makes the loop "
+        f"stable. Add an actuator that moves it, or leave it out of the model."
+    )
+
+
+def _costs_nothing(mode: str) -> str:
+    return (
+        f"{mode} lies on the border of stability and costs nothing in Q, so the least cost is to "
+        f"leave it there: the Riccati equation has no stabilising solution. Give it some weight."
+    )
+
+
+def _out_of_sight(mode: str) -> str:
+    return (
+        f"no measurement shows {mode}, which does not decay by itself, so its estimate would never "
+        f"settle. Measure something that it moves, or leave it out of the model."
+    )
+
+
+def _undisturbed(mode: str) -> str:
+    return (
+        f"{mode} lies on the border of stability and no noise drives it, so the filter would end "
+        f"by not correcting it: the Riccati equation has no stabilising solution. Give it some "
+        f"noise."
+    )

@@ -1,0 +1,279 @@
+"""PID: the controller of most loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+from ...errors import DiagramError
+from ..block import NativeBlock
+from ..ports import SAMPLED, Parameter, Port, Same, parameter, periodic
+from ..units import Unit, parse_unit
+from ..vectors import require_choice
+
+_METHODS = ("backward", "tustin")
+_ANTI_WINDUP = ("none", "clamping", "back-calculation")
+_MEMORY = 8
+_FILTER = 10.0
+"""How much shorter than the derivative time the filter is, unless it is given."""
+
+
+class PID(NativeBlock):
+    """A PID controller with a sample time T. With reference r, measurement m and e = r - m::
+
+        P = kp (b r - m)
+        I = I[n-1] + ki T e                     (Tustin: ki T (e + e[n-1]) / 2)
+        D = (tf D[n-1] + kd d) / (tf + T)       (Tustin: ((2 tf - T) D[n-1] + 2 kd d) / (2 tf + T))
+        v = P + I + D + feedforward             d = c (r - r[n-1]) - (m - m[n-1])
+
+    that is v = kp (b r - m) + ki / s (r - m) + kd s / (1 + tf s) (c r - m), with s replaced by
+    (1 - 1/z) / T or by Tustin's 2 / T (z - 1) / (z + 1). In standard form kp = k, ki = k / ti and
+    kd = k td. The derivative acts on the measurement alone with c = 0 and on the error with c = 1.
+    y is v, changing no faster than `rate_limit` and then kept within `limits`.
+
+    Where y is not v, the integral term would wind up. ``"clamping"`` lets it go no further than
+    where v meets the limit. ``"back-calculation"`` adds T / tracking_time (y - v) to it.
+
+    While the input ``auto`` is false, y follows the input ``manual`` within the limits, and the
+    integral term is kept such that v = y: back in automatic mode the output goes on from where it
+    is. Into manual mode it is without a bump if ``manual`` has followed y, or if there is a rate
+    limit. Gains may change during a run: each term goes on from where it is, and what a new kp or b
+    changes at P goes into I. Without integral action (ki = 0) neither is done, because an integral
+    term would keep it for ever: y then is what the law above says, at once.
+
+    Parameters
+    ----------
+    kp, ki, kd
+        Parallel form. Negative ones act in reverse.
+    k, ti, td
+        Standard form, instead: gain, and integral and derivative times in seconds; `ti` is infinite
+        without integral action.
+    filter_time
+        tf in seconds. By default a tenth of the derivative time kd / kp; 0 without one.
+    b, c
+        Set-point weights.
+    limits
+        ``(lower, upper)`` of y; infinite ones do not limit.
+    rate_limit
+        Largest change of y per second: a number, or ``(falling, rising)``, both positive.
+    anti_windup
+        ``"clamping"``, ``"back-calculation"`` or ``"none"``.
+    tracking_time
+        Of back-calculation, in seconds; one below T counts as T. By default sqrt(ti td), or ti
+        without a derivative.
+    method
+        ``"backward"`` or ``"tustin"``. Tustin's derivative needs tf >= T / 2: below, it would ring.
+    initial
+        Integral term at the start.
+    unit, input_unit
+        Of y, and of reference and measurement; the gains have their quotient.
+    period, offset
+        Sample time T in seconds; without one, that of the input, or every tick if it is continuous.
+    """
+
+    kernel = "pid"
+
+    def __init__(
+        self,
+        kp: float | None = None,
+        ki: float | None = None,
+        kd: float | None = None,
+        *,
+        k: float | None = None,
+        ti: float | None = None,
+        td: float | None = None,
+        filter_time: float | None = None,
+        b: float = 1.0,
+        c: float = 0.0,
+        limits: tuple[float, float] | None = None,
+        rate_limit: float | tuple[float, float] | None = None,
+        anti_windup: Literal["clamping", "back-calculation", "none"] = "clamping",
+        tracking_time: float | None = None,
+        method: Literal["backward", "tustin"] = "backward",
+        initial: float = 0.0,
+        unit: str | None = None,
+        input_unit: str | None = None,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        of_output = parse_unit(unit) if unit else None
+        of_input = parse_unit(input_unit) if input_unit else None
+        standard = _choose_form({"kp": kp, "ki": ki, "kd": kd}, {"k": k, "ti": ti, "td": td})
+        per = of_output / of_input if of_output and of_input else None
+        gains = _standard(k, ti, td, per) if standard else _parallel(kp, ki, kd, per)
+        integral, derivative = _times(standard, *(float(g.value) for g in gains))
+        tustin = require_choice("method", method, _METHODS)
+        if filter_time is None:
+            filter_time = _default_filter(derivative)
+        _check_filter(filter_time, derivative, bool(tustin), period)
+        if tracking_time is None:
+            tracking_time = _default_tracking(integral, derivative)
+        if not tracking_time >= 0:
+            raise DiagramError(
+                f"`tracking_time` is a time in seconds, 0 or positive, got {tracking_time!r}."
+            )
+        lower, upper = _pair("limits", limits, (-np.inf, np.inf))
+        if not lower <= upper:
+            raise DiagramError(f"`limits` are (lower, upper) with lower <= upper, got {limits!r}.")
+        rates = (rate_limit, rate_limit) if isinstance(rate_limit, Real) else rate_limit
+        falling, rising = _pair("rate_limit", rates, (np.inf, np.inf))
+        if not (falling > 0 and rising > 0):
+            raise DiagramError(
+                f"`rate_limit` is a positive change per second, or two, (falling, rising); "
+                f"got {rate_limit!r}."
+            )
+        control: Any = of_output or Same("y")
+        measured: Any = of_input or Same("u")
+        slope = of_output / parse_unit("s") if of_output else None
+        super().__init__(
+            inputs=[
+                Port("reference", unit=measured, doc="what the measurement should be"),
+                Port("measurement", unit=measured, doc="what is controlled"),
+                Port("auto", kind="boolean", default=1.0, doc="false: y follows `manual`"),
+                Port("manual", unit=control, default=0.0, doc="y while not in automatic mode"),
+                Port("feedforward", unit=control, default=0.0, doc="added to the three terms"),
+            ],
+            outputs=[
+                Port("y", unit=control, doc="what goes to the actuator"),
+                Port("proportional", unit=control, doc="term P"),
+                Port("integral", unit=control, doc="term I"),
+                Port("derivative", unit=control, doc="term D"),
+                Port("saturated", kind="boolean", doc="whether a limit or rate limit is active"),
+            ],
+            parameters=[
+                *gains,
+                _number(
+                    "filter_time", filter_time, "s", "time constant of the derivative's filter"
+                ),
+                _number("b", b, "1", "weight of the reference in P"),
+                _number("c", c, "1", "weight of the reference in D"),
+                _number("lower", lower, of_output, "smallest y"),
+                _number("upper", upper, of_output, "largest y"),
+                _number("falling", falling, slope, "fastest fall of y per second"),
+                _number("rising", rising, slope, "fastest rise of y per second"),
+                _number("tracking_time", tracking_time, "s", "time constant of back-calculation"),
+                parameter(
+                    "initial", initial, unit=of_output, doc="term I at the start", tunable=False
+                ),
+            ],
+            rate=periodic(period, offset, SAMPLED),
+            feedthrough=[
+                *(
+                    (output, name)
+                    for output in ("y", "integral", "saturated")
+                    for name in ("reference", "measurement", "auto", "manual", "feedforward")
+                ),
+                ("proportional", "reference"),
+                ("proportional", "measurement"),
+                ("derivative", "reference"),
+                ("derivative", "measurement"),
+            ],
+            memory=_MEMORY,
+            integers=[
+                int(standard),
+                tustin,
+                require_choice("anti_windup", anti_windup, _ANTI_WINDUP),
+            ],
+        )
+
+
+def _choose_form(parallel: dict[str, float | None], standard: dict[str, float | None]) -> bool:
+    """Return whether the gains are those of the standard form."""
+    given = [[name for name, v in form.items() if v is not None] for form in (parallel, standard)]
+    if given[0] and given[1]:
+        raise DiagramError(
+            f"PID takes kp, ki, kd or k, ti, td; got {', '.join(given[0] + given[1])}."
+        )
+    if not given[0] and not given[1]:
+        raise DiagramError("PID wants gains: kp, ki, kd (parallel form) or k, ti, td (standard).")
+    if given[1] and standard["k"] is None:
+        raise DiagramError(f"PID in standard form wants k, beside {', '.join(given[1])}.")
+    return bool(given[1])
+
+
+def _parallel(
+    kp: float | None, ki: float | None, kd: float | None, per: Unit | None
+) -> list[Parameter]:
+    second = parse_unit("s")
+    return [
+        _gain("kp", kp or 0.0, per, "proportional gain"),
+        _gain("ki", ki or 0.0, per / second if per else None, "integral gain"),
+        _gain("kd", kd or 0.0, per * second if per else None, "derivative gain"),
+    ]
+
+
+def _standard(
+    k: float | None, ti: float | None, td: float | None, per: Unit | None
+) -> list[Parameter]:
+    if ti is not None and not ti > 0:
+        raise DiagramError(
+            f"`ti` must be positive seconds, got {ti!r}; leave it out for no integral action."
+        )
+    if td is not None and not td >= 0:
+        raise DiagramError(f"`td` is a time in seconds, 0 or positive, got {td!r}.")
+    return [
+        _gain("k", k, per, "gain"),
+        _number("ti", np.inf if ti is None else ti, "s", "integral time"),
+        _gain("td", td or 0.0, parse_unit("s"), "derivative time"),
+    ]
+
+
+def _gain(name: str, value: Any, unit: Unit | None, doc: str) -> Parameter:
+    made = parameter(name, value, unit=unit, doc=doc)
+    if made.value.ndim:
+        raise DiagramError(f"`{name}` of a PID is one number, got {value!r}.")
+    return made
+
+
+def _number(name: str, value: Any, unit: str | Unit | None, doc: str) -> Parameter:
+    """Make a parameter that may be infinite."""
+    made = parameter(name, value, unit=unit, doc=doc, finite=False)
+    if made.value.ndim or np.isnan(made.value):
+        raise DiagramError(f"`{name}` of a PID is one number, got {value!r}.")
+    return made
+
+
+def _times(standard: bool, first: float, second: float, third: float) -> tuple[float, float]:
+    """Return integral and derivative time in s; NaN where there is no such time."""
+    if standard:
+        return second, third
+    integral = np.inf if second == 0 else first / second if first else np.nan
+    derivative = 0.0 if third == 0 else third / first if first else np.nan
+    return abs(integral), abs(derivative)
+
+
+def _default_filter(derivative: float) -> float:
+    if np.isnan(derivative):
+        raise DiagramError(
+            "without kp there is no derivative time to take the filter from: give `filter_time` "
+            "in seconds."
+        )
+    return derivative / _FILTER
+
+
+def _default_tracking(integral: float, derivative: float) -> float:
+    if not np.isfinite(integral):
+        return 0.0  # nothing to track, or no time to go by: within one sample
+    return float(np.sqrt(integral * derivative)) if derivative > 0 else integral
+
+
+def _check_filter(tf: float, derivative: float, tustin: bool, period: float | None) -> None:
+    if not (np.isfinite(tf) and tf >= 0):
+        raise DiagramError(f"`filter_time` is a time in seconds, 0 or positive, got {tf!r}.")
+    if tustin and derivative != 0 and tf < 0.5 * (period or 0.0):
+        raise DiagramError(
+            f"a derivative by Tustin's method rings if its filter_time, {tf:g} s, is below half "
+            f"the period, {0.5 * (period or 0.0):g} s: take a longer one, or method='backward'."
+        )
+
+
+def _pair(name: str, given: Any, default: tuple[float, float]) -> tuple[float, float]:
+    if given is None:
+        return default
+    if not isinstance(given, Sequence | np.ndarray) or len(given) != 2:
+        raise DiagramError(f"`{name}` is a pair of numbers, got {given!r}.")
+    first, second = (_number(name, value, None, name).value for value in given)
+    return float(first), float(second)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "blocks/kernel.h"
+#include "blocks/noise.h"
 
 static const uint64_t NOISE_STRIDE = 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio, odd */
 
@@ -74,6 +75,19 @@ static double noise_quantile(double p) {
     return q < 0.0 ? -v : v;
 }
 
+double bl_noise_uniform(double seed, int32_t stream, uint64_t sample) {
+    uint64_t key;
+    memcpy(&key, &seed, sizeof key);
+    /* Each stream has a place of its own, by chance far from all others, on one cycle of 2^64. */
+    const uint64_t first = noise_mix(key + ((uint64_t)stream + 1) * 0xd1342543de82ef95u);
+    const uint64_t bits = noise_mix(first + sample * NOISE_STRIDE);
+    /* The middles of 2^52 equal parts of (0, 1): exact. */
+    return ((double)(bits >> 12) + 0.5) * 0x1p-52;
+}
+double bl_noise_normal(double seed, int32_t stream, uint64_t sample) {
+    return noise_quantile(bl_noise_uniform(seed, stream, sample));
+}
+
 /* Noise. p: seed, then std or density, then mean, both for all elements or for each.
    i: whether it is uniform, whether p is a density. z: number of the sample. */
 static int noise_check(const bl_block *b) {
@@ -90,16 +104,10 @@ static int noise_output(bl_block *b, double t) {
     const int uniform = b->i[0], is_density = b->i[1];
     const int32_t n = (b->p_count - 1) / 2, stride = n > 1;
     const double *spread = b->p + 1, *mean = spread + n;
-    const uint64_t sample = b->z[0] >= 0.0 && b->z[0] < 9e15 ? (uint64_t)b->z[0] : 0;
-    uint64_t seed;
-    memcpy(&seed, b->p, sizeof seed);
+    const uint64_t sample = bl_noise_sample(b->z[0]);
     for (int32_t k = 0; k < b->y_width[0]; k++) {
-        /* Each element has a place of its own, by chance far from all others, on one cycle of 2^64. */
-        const uint64_t stream = noise_mix(seed + (uint64_t)(k + 1) * 0xd1342543de82ef95u);
-        const uint64_t bits = noise_mix(stream + sample * NOISE_STRIDE);
-        /* The middles of 2^52 equal parts of (0, 1): exact, symmetric, never 0 or 1. */
-        const double p = ((double)(bits >> 12) + 0.5) * 0x1p-52;
-        const double w = uniform ? (p - 0.5) * 3.4641016151377545871 : noise_quantile(p);
+        const double w = uniform ? (bl_noise_uniform(b->p[0], k, sample) - 0.5) * 3.4641016151377545871
+                                 : bl_noise_normal(b->p[0], k, sample);
         const double size = spread[k * stride];
         const double std = is_density ? sqrt(size / b->dt) : size;
         b->y[0][k] = mean[k * stride] + std * w;

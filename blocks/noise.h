@@ -1,0 +1,18 @@
+/* Random numbers that depend only on a seed, a stream and the number of a sample: the same bits on every platform. */
+#ifndef BIELLA_NOISE_H
+#define BIELLA_NOISE_H
+
+#include <stdint.h>
+
+/* Uniform in (0, 1), symmetric about 1/2, never 0 or 1. Streams 0, 1, 2 … of one seed are independent. */
+double bl_noise_uniform(double seed, int32_t stream, uint64_t sample);
+
+/* Normal with mean 0 and variance 1. */
+double bl_noise_normal(double seed, int32_t stream, uint64_t sample);
+
+/* A sample number that was kept as a double: a serialised state may hold anything. */
+static inline uint64_t bl_noise_sample(double kept) {
+    return kept >= 0.0 && kept < 9e15 ? (uint64_t)kept : 0;
+}
+
+#endif

@@ -25,6 +25,15 @@ from .playback import Playback
 from .ports import Parameter, Port
 from .python import PythonBlock, python_block
 from .routing import Demux, Mux, Selector
+from .sensors import (
+    Accelerometer,
+    Encoder,
+    Instrument,
+    LoadCell,
+    ProximityPair,
+    Sensor,
+    TorqueMeter,
+)
 from .sinks import Assertion, Record, Scope, Stop, Terminator
 from .sources import Chirp, Constant, Pulse, Ramp, Sine, Step, Time
 
@@ -32,6 +41,7 @@ __all__ = [
     "FIR",
     "Abs",
     "AbstractBlock",
+    "Accelerometer",
     "Assertion",
     "Backlash",
     "Chirp",
@@ -48,12 +58,15 @@ __all__ = [
     "DiscreteTransferFunction",
     "Divide",
     "Edge",
+    "Encoder",
     "Expression",
     "FiniteBearing",
     "Function",
     "Gain",
+    "Instrument",
     "Integrator",
     "Latch",
+    "LoadCell",
     "Logic",
     "LongBearing",
     "Lookup1D",
@@ -70,6 +83,7 @@ __all__ = [
     "Polynomial",
     "Port",
     "Product",
+    "ProximityPair",
     "Pulse",
     "PythonBlock",
     "Quantizer",
@@ -81,6 +95,7 @@ __all__ = [
     "Saturation",
     "Scope",
     "Selector",
+    "Sensor",
     "ShortBearing",
     "Sign",
     "Sine",
@@ -92,6 +107,7 @@ __all__ = [
     "Terminator",
     "TiltedShortBearing",
     "Time",
+    "TorqueMeter",
     "TransferFunction",
     "TransportDelay",
     "UnitDelay",

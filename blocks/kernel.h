@@ -129,6 +129,8 @@ extern const bl_kernel bl_kernels_sinks[];
 extern const bl_kernel bl_kernels_pendulum[];
 extern const bl_kernel bl_kernels_multibody[];
 extern const bl_kernel bl_kernels_bearings[];
+extern const bl_kernel bl_kernels_sensors[];
+extern const bl_kernel bl_kernels_encoder[];
 extern const bl_kernel bl_kernels_python[];
 extern const bl_kernel bl_kernels_fmu[];
 

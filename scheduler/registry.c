@@ -9,6 +9,7 @@ static const bl_kernel *const TABLES[] = {
     bl_kernels_expression, bl_kernels_continuous, bl_kernels_discrete, bl_kernels_delay,
     bl_kernels_linear, bl_kernels_routing,
     bl_kernels_sinks,   bl_kernels_pendulum, bl_kernels_multibody,   bl_kernels_bearings,
+    bl_kernels_sensors, bl_kernels_encoder,
     bl_kernels_python, bl_kernels_fmu,
 };
 

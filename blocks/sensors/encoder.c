@@ -1,0 +1,213 @@
+/* Incremental encoder: edges on a disc, counted and timed. */
+#include <math.h>
+#include <string.h>
+
+#include "blocks/kernel.h"
+#include "blocks/noise.h"
+#include "blocks/ring.h"
+
+static const double ENCODER_TURN = 6.283185307179586;
+static const double ENCODER_NEVER = -1e300; /* when there was no edge yet */
+
+enum { ENCODER_BY_COUNT, ENCODER_BY_PERIOD, ENCODER_BY_BOTH };
+enum { /* i */
+    ENCODER_COUNTS,   /* in a turn */
+    ENCODER_DECODING, /* counts of each line: 1, 2 or 4 */
+    ENCODER_METHOD,
+    ENCODER_WINDOW,   /* samples over which speed is taken */
+    ENCODER_LATENCY,  /* in samples */
+    ENCODER_BLIND,    /* whether there is one channel only, which does not tell the direction */
+    ENCODER_INTEGERS
+};
+enum { /* p */
+    ENCODER_OFFSET,
+    ENCODER_ECCENTRICITY,
+    ENCODER_ECCENTRIC_AT,
+    ENCODER_EDGE_ERROR, /* in parts of a count */
+    ENCODER_SEED,
+    ENCODER_CLOCK,      /* of the timer in Hz; 0 for one that does not round */
+    ENCODER_TIMEOUT,
+    ENCODER_FASTEST,    /* counts per second that the electronics follow */
+    ENCODER_PARAMETERS
+};
+enum { OUT_COUNTS, OUT_ANGLE, OUT_SPEED, OUT_A, OUT_B, OUT_INDEX, ENCODER_OUTPUTS };
+
+/* What is kept, as doubles in z; then a mark for each sample of the window, then the outputs on their way. */
+typedef struct {
+    double edge, time; /* an edge by its number, and when the timer says that it passed */
+} encoder_edge;
+typedef struct {
+    double started;
+    double phase, place; /* of the shaft: in counts, and the last edge below it */
+    double counter;
+    encoder_edge last, before;
+    double speed;
+    double newest, oldest; /* places in the two rings */
+    double out[ENCODER_OUTPUTS]; /* what left last */
+} encoder_state;
+typedef struct {
+    double counter;
+    encoder_edge last;
+} encoder_mark;
+enum {
+    ENCODER_KEPT = sizeof(encoder_state) / sizeof(double),
+    ENCODER_MARK = sizeof(encoder_mark) / sizeof(double)
+};
+
+static encoder_mark *encoder_marks(const bl_block *b) { return (encoder_mark *)(b->z + ENCODER_KEPT); }
+static double *encoder_late(const bl_block *b) { return b->z + ENCODER_KEPT + ENCODER_MARK * b->i[ENCODER_WINDOW]; }
+
+static int encoder_check(const bl_block *b) {
+    if (b->u_count != 3 || b->y_count != ENCODER_OUTPUTS || b->i_count != ENCODER_INTEGERS) return 0;
+    for (int32_t k = 0; k < 3; k++)
+        if (b->u_width[k] != 1) return 0;
+    for (int32_t k = 0; k < ENCODER_OUTPUTS; k++)
+        if (b->y_width[k] != 1) return 0;
+    const int32_t *i = b->i, decoding = i[ENCODER_DECODING];
+    return i[ENCODER_COUNTS] >= 1 && (decoding == 1 || decoding == 2 || decoding == 4) &&
+           i[ENCODER_METHOD] >= ENCODER_BY_COUNT && i[ENCODER_METHOD] <= ENCODER_BY_BOTH &&
+           i[ENCODER_WINDOW] >= 1 && i[ENCODER_LATENCY] >= 0 && (i[ENCODER_BLIND] == 0 || i[ENCODER_BLIND] == 1) &&
+           b->p_count == ENCODER_PARAMETERS &&
+           (int64_t)b->z_count == ENCODER_KEPT + ENCODER_MARK * (int64_t)i[ENCODER_WINDOW] +
+                                      ENCODER_OUTPUTS * (int64_t)i[ENCODER_LATENCY];
+}
+
+static int encoder_init(bl_block *b, double t) {
+    (void)t;
+    for (int32_t k = 0; k < b->z_count; k++) b->z[k] = 0.0;
+    encoder_state *s = (encoder_state *)b->z;
+    s->last.time = s->before.time = ENCODER_NEVER;
+    return BL_OK;
+}
+
+/* Where edge number `edge` is, in counts: the same error in each turn. */
+static double encoder_edge_at(const bl_block *b, double edge) {
+    const double error = b->p[ENCODER_EDGE_ERROR];
+    if (!(error > 0.0)) return edge;
+    const double around = (double)b->i[ENCODER_COUNTS], number = edge - around * floor(edge / around);
+    const double off = error * bl_noise_normal(b->p[ENCODER_SEED], 0, bl_noise_sample(number));
+    return edge + (off > 0.4 ? 0.4 : off < -0.4 ? -0.4 : off); /* edges stay in order */
+}
+/* The last edge at or below a phase. */
+static double encoder_place(const bl_block *b, double phase) {
+    const double below = floor(phase);
+    if (!(b->p[ENCODER_EDGE_ERROR] > 0.0)) return below;
+    if (phase < encoder_edge_at(b, below)) return below - 1.0;
+    return phase >= encoder_edge_at(b, below + 1.0) ? below + 1.0 : below;
+}
+static double encoder_phase(const bl_block *b) {
+    double angle = b->u[0][0] - b->p[ENCODER_OFFSET];
+    if (b->p[ENCODER_ECCENTRICITY] != 0.0)
+        angle += b->p[ENCODER_ECCENTRICITY] * sin(b->u[0][0] - b->p[ENCODER_ECCENTRIC_AT]);
+    return angle * ((double)b->i[ENCODER_COUNTS] / ENCODER_TURN);
+}
+
+/* When the timer says that the shaft passed an edge in the sample that ends at t. */
+static double encoder_time(const bl_block *b, const encoder_state *old, double phase, double edge, double t) {
+    const double part = (phase - encoder_edge_at(b, edge)) / (phase - old->phase);
+    const double time = t - b->dt * (part > 0.0 ? part < 1.0 ? part : 1.0 : 0.0);
+    return b->p[ENCODER_CLOCK] > 0.0 ? floor(time * b->p[ENCODER_CLOCK]) / b->p[ENCODER_CLOCK] : time;
+}
+
+/* Counts what passed since the last sample, and times the last two edges. */
+static void encoder_count(const bl_block *b, const encoder_state *old, encoder_state *s, double t) {
+    const double passed = s->place - old->place, way = passed > 0.0 ? 1.0 : -1.0;
+    const int blind = b->i[ENCODER_BLIND];
+    s->counter += blind ? fabs(passed) : passed;
+    if (passed == 0.0) return;
+    /* Upwards the last edge passed is the one below, downwards the one above. */
+    const double edge = passed > 0.0 ? s->place : s->place + 1.0;
+    s->before = s->last;
+    s->last.edge = blind ? s->counter : edge;
+    s->last.time = encoder_time(b, old, s->phase, edge, t);
+    if (fabs(passed) < 2.0) return;
+    s->before.edge = s->last.edge - (blind ? 1.0 : way);
+    s->before.time = encoder_time(b, old, s->phase, edge - way, t);
+}
+
+static double encoder_speed(const bl_block *b, const encoder_state *s, double t) {
+    const int32_t window = b->i[ENCODER_WINDOW];
+    const double pitch = ENCODER_TURN / (double)b->i[ENCODER_COUNTS];
+    const encoder_mark *mark = encoder_marks(b) + bl_ring_next(s->newest, window); /* the oldest */
+    if (b->i[ENCODER_METHOD] == ENCODER_BY_COUNT)
+        return s->started == 0.0 ? 0.0 : (s->counter - mark->counter) * pitch / (window * b->dt);
+    const encoder_edge from = b->i[ENCODER_METHOD] == ENCODER_BY_PERIOD || s->started == 0.0 ? s->before : mark->last;
+    const double waited = t - s->last.time, time = s->last.time - from.time;
+    if (from.time <= 0.5 * ENCODER_NEVER || waited > b->p[ENCODER_TIMEOUT]) return 0.0;
+    const double speed = time > 0.0 ? pitch * (s->last.edge - from.edge) / time : s->speed;
+    /* Faster than this, another edge would have come. */
+    return fabs(speed) * waited > pitch ? copysign(pitch / waited, speed) : speed;
+}
+
+static void encoder_tell(const bl_block *b, encoder_state *s, double was, int pulled) {
+    const double counts = (double)b->i[ENCODER_COUNTS], decoding = (double)b->i[ENCODER_DECODING];
+    const double quarter = decoding == 4.0 ? s->place : floor(s->phase * (4.0 / decoding));
+    const double of_four = quarter - 4.0 * floor(quarter * 0.25), turn = floor(s->place / counts);
+    s->out[OUT_COUNTS] = s->counter;
+    s->out[OUT_ANGLE] = s->counter * (ENCODER_TURN / counts) + b->p[ENCODER_OFFSET];
+    s->out[OUT_SPEED] = s->speed;
+    s->out[OUT_A] = !pulled && (of_four == 0.0 || of_four == 1.0);
+    s->out[OUT_B] = !pulled && !b->i[ENCODER_BLIND] && (of_four == 1.0 || of_four == 2.0);
+    s->out[OUT_INDEX] = !pulled && (s->place == turn * counts || turn != floor(was / counts));
+}
+
+/* The state after this sample. */
+static encoder_state encoder_next(const bl_block *b, double t) {
+    const encoder_state *old = (const encoder_state *)b->z;
+    encoder_state s = *old;
+    const int pulled = b->u[1][0] != 0.0;
+    s.phase = encoder_phase(b);
+    s.place = encoder_place(b, s.phase);
+    double was = old->place;
+    if (old->started == 0.0) {
+        s.counter = was = s.place;
+    } else if (!pulled && !(fabs(s.phase - old->phase) > b->p[ENCODER_FASTEST] * b->dt)) {
+        encoder_count(b, old, &s, t);
+    }
+    s.speed = encoder_speed(b, &s, t);
+    encoder_tell(b, &s, was, pulled);
+    return s;
+}
+/* What leaves at this sample, of outputs that are ready now. */
+static const double *encoder_leaving(const bl_block *b, const double *ready) {
+    const encoder_state *kept = (const encoder_state *)b->z;
+    const int32_t latency = b->i[ENCODER_LATENCY];
+    if (b->u[2][0] != 0.0) return kept->out;
+    return latency ? encoder_late(b) + ENCODER_OUTPUTS * bl_ring_place(kept->oldest, latency) : ready;
+}
+
+static int encoder_output(bl_block *b, double t) {
+    encoder_state s = {0};
+    if (!b->i[ENCODER_LATENCY]) s = encoder_next(b, t);
+    const double *leaving = encoder_leaving(b, s.out);
+    for (int k = 0; k < ENCODER_OUTPUTS; k++) b->y[k][0] = leaving[k];
+    return BL_OK;
+}
+
+static int encoder_update(bl_block *b, double t) {
+    const int32_t window = b->i[ENCODER_WINDOW], latency = b->i[ENCODER_LATENCY];
+    encoder_state *kept = (encoder_state *)b->z;
+    encoder_state s = encoder_next(b, t);
+    const encoder_mark mark = {s.counter, s.last};
+    if (kept->started == 0.0) /* it stood still before */
+        for (int32_t k = 0; k < window; k++) encoder_marks(b)[k] = mark;
+    const int32_t place = bl_ring_next(kept->newest, window);
+    encoder_marks(b)[place] = mark;
+    s.newest = (double)place;
+    s.started = 1.0;
+    double left[ENCODER_OUTPUTS];
+    memcpy(left, encoder_leaving(b, s.out), sizeof left);
+    if (latency) {
+        memcpy(encoder_late(b) + ENCODER_OUTPUTS * bl_ring_place(kept->oldest, latency), s.out, sizeof s.out);
+        s.oldest = (double)bl_ring_next(kept->oldest, latency);
+    }
+    memcpy(s.out, left, sizeof left);
+    *kept = s;
+    return BL_OK;
+}
+
+const bl_kernel bl_kernels_encoder[] = {
+    {.name = "encoder", .check = encoder_check, .init = encoder_init, .output = encoder_output,
+     .update = encoder_update},
+    {.name = 0},
+};

@@ -23,7 +23,7 @@ enum { /* p */
     ENCODER_OFFSET,
     ENCODER_ECCENTRICITY,
     ENCODER_ECCENTRIC_AT,
-    ENCODER_EDGE_ERROR, /* in parts of a count */
+    ENCODER_EDGE_ERROR, /* the largest, in parts of a count: below a half, so that edges stay in order */
     ENCODER_SEED,
     ENCODER_CLOCK,      /* of the timer in Hz; 0 for one that does not round */
     ENCODER_TIMEOUT,
@@ -80,20 +80,26 @@ static int encoder_init(bl_block *b, double t) {
     return BL_OK;
 }
 
-/* Where edge number `edge` is, in counts: the same error in each turn. */
+/* floor without a call; above 2^52 there is nothing behind the point. */
+static double encoder_floor(double v) {
+    if (!(fabs(v) < 0x1p52)) return v;
+    const double whole = (double)(int64_t)v;
+    return whole > v ? whole - 1.0 : whole;
+}
+
+/* Where edge number `edge` is, in counts: off by chance, the same in each turn. */
 static double encoder_edge_at(const bl_block *b, double edge) {
-    const double error = b->p[ENCODER_EDGE_ERROR];
+    const double error = b->p[ENCODER_EDGE_ERROR], around = (double)b->i[ENCODER_COUNTS];
     if (!(error > 0.0)) return edge;
-    const double around = (double)b->i[ENCODER_COUNTS], number = edge - around * floor(edge / around);
-    const double off = error * bl_noise_normal(b->p[ENCODER_SEED], 0, bl_noise_sample(number));
-    return edge + (off > 0.4 ? 0.4 : off < -0.4 ? -0.4 : off); /* edges stay in order */
+    const uint64_t number = bl_noise_sample(edge - around * encoder_floor(edge / around));
+    return edge + error * (2.0 * bl_noise_uniform(b->p[ENCODER_SEED], 0, number) - 1.0);
 }
 /* The last edge at or below a phase. */
 static double encoder_place(const bl_block *b, double phase) {
-    const double below = floor(phase);
-    if (!(b->p[ENCODER_EDGE_ERROR] > 0.0)) return below;
-    if (phase < encoder_edge_at(b, below)) return below - 1.0;
-    return phase >= encoder_edge_at(b, below + 1.0) ? below + 1.0 : below;
+    const double below = encoder_floor(phase), part = phase - below, error = b->p[ENCODER_EDGE_ERROR];
+    if (part < error && phase < encoder_edge_at(b, below)) return below - 1.0;
+    if (part >= 1.0 - error && phase >= encoder_edge_at(b, below + 1.0)) return below + 1.0;
+    return below;
 }
 static double encoder_phase(const bl_block *b) {
     double angle = b->u[0][0] - b->p[ENCODER_OFFSET];
@@ -106,7 +112,7 @@ static double encoder_phase(const bl_block *b) {
 static double encoder_time(const bl_block *b, const encoder_state *old, double phase, double edge, double t) {
     const double part = (phase - encoder_edge_at(b, edge)) / (phase - old->phase);
     const double time = t - b->dt * (part > 0.0 ? part < 1.0 ? part : 1.0 : 0.0);
-    return b->p[ENCODER_CLOCK] > 0.0 ? floor(time * b->p[ENCODER_CLOCK]) / b->p[ENCODER_CLOCK] : time;
+    return b->p[ENCODER_CLOCK] > 0.0 ? encoder_floor(time * b->p[ENCODER_CLOCK]) / b->p[ENCODER_CLOCK] : time;
 }
 
 /* Counts what passed since the last sample, and times the last two edges. */
@@ -143,14 +149,15 @@ static double encoder_speed(const bl_block *b, const encoder_state *s, double t)
 
 static void encoder_tell(const bl_block *b, encoder_state *s, double was, int pulled) {
     const double counts = (double)b->i[ENCODER_COUNTS], decoding = (double)b->i[ENCODER_DECODING];
-    const double quarter = decoding == 4.0 ? s->place : floor(s->phase * (4.0 / decoding));
-    const double of_four = quarter - 4.0 * floor(quarter * 0.25), turn = floor(s->place / counts);
+    const double quarter = decoding == 4.0 ? s->place : encoder_floor(s->phase * (4.0 / decoding));
+    const double of_four = quarter - 4.0 * encoder_floor(quarter * 0.25), turn = encoder_floor(s->place / counts);
+    const int on_index = s->place == turn * counts;
     s->out[OUT_COUNTS] = s->counter;
     s->out[OUT_ANGLE] = s->counter * (ENCODER_TURN / counts) + b->p[ENCODER_OFFSET];
     s->out[OUT_SPEED] = s->speed;
     s->out[OUT_A] = !pulled && (of_four == 0.0 || of_four == 1.0);
     s->out[OUT_B] = !pulled && !b->i[ENCODER_BLIND] && (of_four == 1.0 || of_four == 2.0);
-    s->out[OUT_INDEX] = !pulled && (s->place == turn * counts || turn != floor(was / counts));
+    s->out[OUT_INDEX] = !pulled && (on_index || (was != s->place && turn != encoder_floor(was / counts)));
 }
 
 /* The state after this sample. */

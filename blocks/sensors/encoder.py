@@ -18,7 +18,7 @@ METHODS = ("count", "period", "both")
 _STATE, _MARK, _OUTPUTS = 17, 3, ("counts", "angle", "speed", "a", "b", "index")
 _MOST_COUNTS = 2**31 - 1
 _MOST_SAMPLES = 10_000_000
-_LARGEST_EDGE_ERROR = 0.1
+_LARGEST_EDGE_ERROR = 0.45
 
 
 class Encoder(NativeBlock):
@@ -57,8 +57,8 @@ class Encoder(NativeBlock):
     eccentricity, eccentric_at
         The disc is seen at shaft + eccentricity · sin(shaft - eccentric_at), both in rad.
     edge_error
-        Standard deviation of the places of single edges, in parts of a count, up to 0.1; the same
-        in each turn.
+        How far single edges are off at most, by chance and the same in each turn, in parts of a
+        count.
     fastest
         Counts per second that the electronics follow: in faster samples, counts are lost.
     latency
@@ -168,7 +168,10 @@ def _make_parameters(
         parameter("eccentricity", eccentricity, unit="rad", doc="of the disc", tunable=False),
         parameter("eccentric_at", eccentric_at, unit="rad", doc="its angle", tunable=False),
         parameter(
-            "edge_error", edge_error, doc="deviation of edges in parts of a count", tunable=False
+            "edge_error",
+            edge_error,
+            doc="largest, of single edges, in parts of a count",
+            tunable=False,
         ),
     ]
 

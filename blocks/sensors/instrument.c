@@ -16,12 +16,14 @@ enum { /* z: these, then a channel_state for each channel, then the samples on t
 };
 
 /* What is kept of a channel, as doubles in z. Two states x, of which the first is the signal; with order 1 or 0 the
-   second is idle. A sample gives x = ahead + feed v, and then ahead+ = a x + b v + noise root w, with v its input. */
+   second is idle. A sample gives x = ahead + feed v with v its input, f = x0 + noise spread w with w its normal value, and
+   then ahead+ = a x + b v + noise pull w. */
 typedef struct {
-    double ahead[2];      /* x of this sample, but for what v adds */
+    double ahead[2]; /* x of this sample, but for what v adds */
+    double w;
     double slack, last_q; /* of the hysteresis: s, and the last q */
     double walk, last_y;
-    double a[2][2], b[2], feed[2], root[3]; /* worked out at the start; root is lower triangular */
+    double a[2][2], b[2], feed[2], spread, pull[2]; /* worked out at the start */
 } channel_state;
 enum { CHANNEL_KEPT = sizeof(channel_state) / sizeof(double) };
 
@@ -95,53 +97,89 @@ static double instrument_natural_frequency(double bandwidth, double damping) {
     return 6.283185307179586 * bandwidth / sqrt(c + sqrt(c * c + 1.0));
 }
 
-/* Fills a, b, feed and root; gives the variance of both states under noise of density 1 per √Hz, one-sided, and so of
-   intensity 1/2, in `variance`. */
-static void instrument_design(const bl_block *b, int32_t k, channel_state *c, double variance[2]) {
+/* Of two states, covariances: both variances and what they share. */
+typedef struct {
+    double first, second, shared;
+} covariance;
+
+/* What white noise of density 1 per √Hz, one-sided and so of intensity 1/2, adds to both states of order 2 within h.
+   `lasting` is the variance of either in the long run. */
+static covariance instrument_added(const channel_state *c, double w, double damping, double h, double lasting) {
+    if (w * h > 0.1) /* what is there in the long run, less what is left of it after h */
+        return (covariance){
+            lasting * (1.0 - c->a[0][0] * c->a[0][0] - c->a[0][1] * c->a[0][1]),
+            lasting * (1.0 - c->a[1][0] * c->a[1][0] - c->a[1][1] * c->a[1][1]),
+            -lasting * (c->a[0][0] * c->a[1][0] + c->a[0][1] * c->a[1][1]),
+        };
+    /* That would be a difference of almost equal numbers here. Van Loan 1978: the upper right part of
+       exp((-A, B Bᵀ / 2; 0, Aᵀ) h), multiplied by exp(A h), is the covariance. */
+    double e[FOH][FOH], m[FOH][FOH] = {
+        {0.0, -w * h, 0.0, 0.0},
+        {w * h, 2.0 * damping * w * h, 0.0, 0.5 * w * w * h},
+        {0.0, 0.0, 0.0, -w * h},
+        {0.0, 0.0, w * h, -2.0 * damping * w * h},
+    };
+    instrument_exponential(e, m, 1.0);
+    return (covariance){
+        c->a[0][0] * e[0][2] + c->a[0][1] * e[1][2],
+        c->a[1][0] * e[0][3] + c->a[1][1] * e[1][3],
+        c->a[0][0] * e[0][3] + c->a[0][1] * e[1][3],
+    };
+}
+
+/* Noise as the output shows it needs one new value a sample, not one for each state (its innovation): spread and pull
+   such that the spectrum of all samples is that of the filtered noise. Gives the covariance of the states that goes
+   with it. The output tells x0; what it leaves open of x1 has the variance p, which settles within a few samples. */
+static covariance instrument_innovate(channel_state *c, covariance added, double lasting[2]) {
+    double p = 0.0;
+    covariance open = added;
+    for (int k = 0; k < 100; k++) {
+        open.first = added.first + p * c->a[0][1] * c->a[0][1];
+        open.second = added.second + p * c->a[1][1] * c->a[1][1];
+        open.shared = added.shared + p * c->a[0][1] * c->a[1][1];
+        p = open.first > 0.0 ? fmax(open.second - open.shared * open.shared / open.first, 0.0) : 0.0;
+    }
+    c->spread = sqrt(fmax(open.first, 0.0));
+    const double follow = open.first > 0.0 ? open.shared / open.first : 0.0; /* x1 moves so much with x0 */
+    for (int r = 0; r < 2; r++) c->pull[r] = c->spread * (c->a[r][0] + c->a[r][1] * follow);
+    return (covariance){lasting[0] - open.first, lasting[1] - open.second, -open.shared};
+}
+
+/* Fills what is worked out at the start; gives the covariance of the states under noise of density 1. */
+static covariance instrument_design(const bl_block *b, int32_t k, channel_state *c) {
     const double h = b->dt;
-    variance[0] = variance[1] = 0.0;
-    for (int r = 0; r < 2; r++) c->a[r][0] = c->a[r][1] = c->b[r] = c->feed[r] = 0.0;
-    c->root[0] = c->root[1] = c->root[2] = 0.0;
-    if (b->i[INSTRUMENT_ORDER] == 0) { /* noise fills the band up to half the sample rate */
+    const int order = b->i[INSTRUMENT_ORDER];
+    if (order == 0) { /* noise fills the band up to half the sample rate */
         c->feed[0] = 1.0;
-        variance[0] = 0.5 / h;
-        c->root[0] = sqrt(variance[0]);
-        return;
+        c->spread = sqrt(0.5 / h);
+        return (covariance){0.0, 0.0, 0.0};
     }
     const double bandwidth = instrument_number(b, CHANNEL_BANDWIDTH, k);
     const double damping = instrument_number(b, CHANNEL_DAMPING, k);
-    double w, m[FOH][FOH] = {{0.0}}, e[FOH][FOH];
-    if (b->i[INSTRUMENT_ORDER] == 1) {
-        w = 6.283185307179586 * bandwidth;
+    double w = 6.283185307179586 * bandwidth, m[FOH][FOH] = {{0.0}}, e[FOH][FOH], lasting[2] = {0.25 * w, 0.0};
+    m[2][3] = 1.0; /* an input that rises from 0 to 1 in h */
+    if (order == 1) {
         m[0][0] = m[1][1] = -w * h;
         m[0][2] = w * h;
-        variance[0] = w / 4.0;
     } else { /* x1 is the rate of x0 over w, so that both vary alike */
         w = instrument_natural_frequency(bandwidth, damping);
         m[0][1] = m[1][2] = w * h;
         m[1][0] = -w * h;
         m[1][1] = -2.0 * damping * w * h;
-        variance[0] = variance[1] = w / (8.0 * damping);
+        lasting[0] = lasting[1] = w / (8.0 * damping);
     }
-    m[2][3] = 1.0; /* an input that rises from 0 to 1 in h */
     instrument_exponential(e, m, 2.0 * w * h * (1.0 + damping) + 1.0);
-    double q[2][2];
     for (int r = 0; r < 2; r++) {
         c->feed[r] = e[r][3];
         c->b[r] = e[r][2] - e[r][3];
-        for (int s = 0; s < 2; s++) {
-            c->a[r][s] = e[r][s];
-            q[r][s] = (r == s ? variance[r] : 0.0) - e[r][0] * variance[0] * e[s][0] - e[r][1] * variance[1] * e[s][1];
-        }
+        for (int s = 0; s < 2; s++) c->a[r][s] = e[r][s];
     }
-    /* What noise adds within h has the covariance q. */
-    c->root[0] = q[0][0] > 0.0 ? sqrt(q[0][0]) : 0.0;
-    c->root[1] = c->root[0] > 0.0 ? q[1][0] / c->root[0] : 0.0;
-    const double rest = q[1][1] - c->root[1] * c->root[1];
-    c->root[2] = rest > 0.0 ? sqrt(rest) : 0.0;
+    covariance added = {-lasting[0] * expm1(-2.0 * w * h), 0.0, 0.0};
+    if (order == 2) added = instrument_added(c, w, damping, h, lasting[0]);
+    return instrument_innovate(c, added, lasting);
 }
 
-/* Noise of this instrument: three independent sequences for each channel. */
+/* Noise of this instrument: three independent sequences for each channel, of which the second is for the start. */
 static double instrument_draw(const bl_block *b, int32_t k, int32_t sequence, double sample) {
     return bl_noise_normal(b->p[INSTRUMENT_SEED], 3 * k + sequence, bl_noise_sample(sample));
 }
@@ -181,11 +219,12 @@ static double instrument_feel(const bl_block *b, int32_t k, const channel_state 
     return instrument_number(b, CHANNEL_GAIN, k) * v;
 }
 
-/* An instrument that starts has felt the same for long, and its noise too. */
-static void instrument_filter(const bl_block *b, const channel_state *c, double v, double x[2]) {
+/* What leaves the low-pass; x is its state. An instrument that starts has felt the same for long. */
+static double instrument_filter(const bl_block *b, int32_t k, const channel_state *c, double v, double x[2]) {
     const int started = b->z[KEPT_STARTED] != 0.0;
     x[0] = c->ahead[0] + (started ? c->feed[0] * v : v);
     x[1] = c->ahead[1] + (started ? c->feed[1] * v : 0.0);
+    return x[0] + instrument_number(b, CHANNEL_NOISE, k) * c->spread * c->w;
 }
 
 /* x of channel k one latency ago, by a straight line between two samples. */
@@ -214,13 +253,25 @@ static double instrument_read(const bl_block *b, int32_t k, const channel_state 
 static int instrument_fault(const bl_block *b, int32_t port, int32_t k) {
     return b->u[port][b->u_width[port] > 1 ? k : 0] != 0.0;
 }
-/* What leaves, f being what comes out of the low-pass at once. */
-static double instrument_value(const bl_block *b, int32_t k, const channel_state *c, double f, double t) {
+static double instrument_value(const bl_block *b, int32_t k, const channel_state *c, double t) {
     if (instrument_fault(b, b->u_count - 1, k))
         return b->i[INSTRUMENT_STUCK_HOLDS] ? c->last_y : instrument_number(b, CHANNEL_STUCK, k);
     if (instrument_fault(b, b->u_count - 2, k))
         return b->i[INSTRUMENT_DROPOUT_HOLDS] ? c->last_y : instrument_number(b, CHANNEL_DROPOUT, k);
-    return instrument_read(b, k, c, b->i[INSTRUMENT_ROOM] ? instrument_delayed(b, k) : f, t);
+    if (b->i[INSTRUMENT_ROOM]) return instrument_read(b, k, c, instrument_delayed(b, k), t);
+    double x[2];
+    return instrument_read(b, k, c, instrument_filter(b, k, c, instrument_feel(b, k, c, b->w[k]), x), t);
+}
+
+/* Both states have been noisy for long. */
+static void instrument_stir(const bl_block *b, int32_t k, channel_state *c, covariance states) {
+    const double noise = instrument_number(b, CHANNEL_NOISE, k);
+    if (noise == 0.0) return;
+    const double first = sqrt(fmax(states.first, 0.0)), with_first = first > 0.0 ? states.shared / first : 0.0;
+    const double w0 = instrument_draw(b, k, 1, 0.0), w1 = instrument_draw(b, k, 1, 1.0);
+    c->ahead[0] = noise * first * w0;
+    c->ahead[1] = noise * (with_first * w0 + sqrt(fmax(states.second - with_first * with_first, 0.0)) * w1);
+    c->w = instrument_draw(b, k, 0, 0.0);
 }
 
 int bl_instrument_init(bl_block *b, double t) {
@@ -228,47 +279,36 @@ int bl_instrument_init(bl_block *b, double t) {
     b->z[KEPT_START] = t;
     for (int32_t k = 0; k < b->y_width[0]; k++) {
         channel_state *c = instrument_channel(b, k);
-        double variance[2];
-        instrument_design(b, k, c, variance);
-        const double noise = instrument_number(b, CHANNEL_NOISE, k);
-        for (int r = 0; r < 2; r++)
-            if (noise != 0.0) c->ahead[r] = noise * sqrt(variance[r]) * instrument_draw(b, k, r, 0.0);
+        instrument_stir(b, k, c, instrument_design(b, k, c));
         c->last_y = instrument_read(b, k, c, 0.0, t);
     }
     return BL_OK;
 }
 
 void bl_instrument_output(bl_block *b, double t) {
-    for (int32_t k = 0; k < b->y_width[0]; k++) {
-        const channel_state *c = instrument_channel(b, k);
-        double x[2] = {0.0, 0.0};
-        if (!b->i[INSTRUMENT_ROOM]) instrument_filter(b, c, instrument_feel(b, k, c, b->w[k]), x);
-        b->y[0][k] = instrument_value(b, k, c, x[0], t);
-    }
+    for (int32_t k = 0; k < b->y_width[0]; k++)
+        b->y[0][k] = instrument_value(b, k, instrument_channel(b, k), t);
 }
 
 void bl_instrument_update(bl_block *b, double t) {
+    (void)t;
     const int32_t n = b->y_width[0], room = b->i[INSTRUMENT_ROOM];
     const double next = b->z[KEPT_SAMPLE] + 1.0;
     const int32_t place = room ? bl_ring_next(b->z[KEPT_NEWEST], room) : 0;
     for (int32_t k = 0; k < n; k++) {
         channel_state *c = instrument_channel(b, k);
+        const double noise = instrument_number(b, CHANNEL_NOISE, k), walk = instrument_number(b, CHANNEL_WALK, k);
         const double q = b->w[k], v = instrument_feel(b, k, c, q);
         double x[2];
-        instrument_filter(b, c, v, x);
-        c->last_y = instrument_value(b, k, c, x[0], t);
+        const double f = instrument_filter(b, k, c, v, x);
+        c->last_y = b->y[0][k]; /* of this sample: outputs come before updates */
         c->slack = instrument_slack(b, k, c, q);
         c->last_q = q;
-        for (int r = 0; r < 2; r++) c->ahead[r] = c->a[r][0] * x[0] + c->a[r][1] * x[1] + c->b[r] * v;
-        const double noise = instrument_number(b, CHANNEL_NOISE, k), walk = instrument_number(b, CHANNEL_WALK, k);
-        if (noise != 0.0) {
-            const double w0 = instrument_draw(b, k, 0, next);
-            c->ahead[0] += noise * c->root[0] * w0;
-            if (b->i[INSTRUMENT_ORDER] == 2)
-                c->ahead[1] += noise * (c->root[1] * w0 + c->root[2] * instrument_draw(b, k, 1, next));
-        }
+        for (int r = 0; r < 2; r++)
+            c->ahead[r] = c->a[r][0] * x[0] + c->a[r][1] * x[1] + c->b[r] * v + noise * c->pull[r] * c->w;
+        if (noise != 0.0) c->w = instrument_draw(b, k, 0, next);
         if (walk != 0.0) c->walk += walk * sqrt(b->dt) * instrument_draw(b, k, 2, next);
-        if (room) instrument_ring(b)[place * n + k] = x[0];
+        if (room) instrument_ring(b)[place * n + k] = f;
     }
     if (room) b->z[KEPT_NEWEST] = (double)place;
     b->z[KEPT_SAMPLE] = next;

@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 
 _BUTTERWORTH = math.sqrt(0.5)
 _MOST_SAMPLES = 10_000_000
-_CHANNEL_HEAD, _CHANNEL_KEPT = 4, 17
+_CHANNEL_HEAD, _CHANNEL_KEPT = 4, 18
 """Doubles that the kernel keeps for a block and for each channel."""
 
 

@@ -22,7 +22,7 @@ TORQUE_METER = Instrument(
     bandwidth=1000.0,
     order=2,
     noise=30e-6,
-    random_walk=20e-6,
+    drift=1e-7,
 )
 """Torque meter of Vita's rig: 100 N m, 100 mV/(N m). Its other numbers are of its class, 0.1 %."""
 
@@ -34,7 +34,7 @@ OPTICAL_ENCODER: dict[str, Any] = {
     "decoding": 4,
     "clock": 10e6,
     "eccentricity": 1e-4,
-    "edge_error": 0.03,
+    "edge_error": 0.05,
     "fastest": 1.2e6,
 }
 """For an `Encoder`: an optical one of 1024 lines, with a counter card of 10 MHz."""

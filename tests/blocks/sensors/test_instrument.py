@@ -79,7 +79,7 @@ def test_low_pass_is_that_of_scipy(measure: Any, order: int, bandwidth: float) -
 
 
 def test_starts_settled(measure: Any) -> None:
-    y = measure(TorqueMeter(replace(presets.TORQUE_METER, noise=0, random_walk=0)), torque=[30] * 9)
+    y = measure(TorqueMeter(replace(presets.TORQUE_METER, noise=0, drift=0)), torque=[30] * 9)
     assert y["y"] == pytest.approx(y["y"][0], rel=1e-12)
 
 
@@ -136,6 +136,18 @@ def test_deviation_of_noise_is_that_of_its_band(
     assert y.std() == pytest.approx(1e-3 * math.sqrt(equivalent * bandwidth), rel=0.015)
     assert abs(np.corrcoef(y.T) - np.eye(8)).max() < 5 * math.sqrt(7 / 50_000)
     assert y[0].std() > 0.0  # it has been noisy before the first sample
+
+
+@pytest.mark.parametrize("bandwidth", [0.01, 1.0, 20.0])
+def test_noise_far_below_the_sample_rate(measure: Any, bandwidth: float) -> None:
+    """White noise integrated twice: second differences of variance 2/3 h³ and correlation 1/4."""
+    sensor = Instrument(noise=1.0, bandwidth=bandwidth, order=2)
+    y = measure(Sensor(sensor, channels=16), step=STEP, u=np.zeros((5000, 16)))["y"]
+    second = np.diff(y, 2, axis=0)
+    intensity = (2 * np.pi * bandwidth) ** 4 / 2
+    # 80,000 samples scatter by 0.5 %; the low-pass is no double integrator by ω h = 1.3 % at 20 Hz.
+    assert np.mean(second**2) == pytest.approx(2 / 3 * intensity * STEP**3, rel=0.04)
+    assert np.mean(second[1:] * second[:-1]) / np.mean(second**2) == pytest.approx(0.25, abs=0.02)
 
 
 def test_noise_does_not_depend_on_the_sample_time(measure: Any) -> None:

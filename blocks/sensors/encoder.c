@@ -1,6 +1,5 @@
 /* Incremental encoder: edges on a disc, counted and timed. */
 #include <math.h>
-#include <string.h>
 
 #include "blocks/kernel.h"
 #include "blocks/noise.h"
@@ -43,7 +42,7 @@ typedef struct {
     encoder_edge last, before;
     double speed;
     double newest, oldest; /* places in the two rings */
-    double out[ENCODER_OUTPUTS]; /* what left last */
+    double left[ENCODER_OUTPUTS]; /* the last outputs */
 } encoder_state;
 typedef struct {
     double counter;
@@ -115,18 +114,18 @@ static double encoder_time(const bl_block *b, const encoder_state *old, double p
     return b->p[ENCODER_CLOCK] > 0.0 ? encoder_floor(time * b->p[ENCODER_CLOCK]) / b->p[ENCODER_CLOCK] : time;
 }
 
-/* Counts what passed since the last sample, and times the last two edges. */
+/* Counts what passed since the last sample, and times the edges that the method needs. */
 static void encoder_count(const bl_block *b, const encoder_state *old, encoder_state *s, double t) {
     const double passed = s->place - old->place, way = passed > 0.0 ? 1.0 : -1.0;
     const int blind = b->i[ENCODER_BLIND];
     s->counter += blind ? fabs(passed) : passed;
-    if (passed == 0.0) return;
+    if (passed == 0.0 || b->i[ENCODER_METHOD] == ENCODER_BY_COUNT) return;
     /* Upwards the last edge passed is the one below, downwards the one above. */
     const double edge = passed > 0.0 ? s->place : s->place + 1.0;
     s->before = s->last;
-    s->last.edge = blind ? s->counter : edge;
+    s->last.edge = blind ? s->counter : s->counter + (edge - s->place); /* electronics know what they counted */
     s->last.time = encoder_time(b, old, s->phase, edge, t);
-    if (fabs(passed) < 2.0) return;
+    if (fabs(passed) < 2.0 || b->i[ENCODER_METHOD] == ENCODER_BY_BOTH) return;
     s->before.edge = s->last.edge - (blind ? 1.0 : way);
     s->before.time = encoder_time(b, old, s->phase, edge - way, t);
 }
@@ -135,9 +134,9 @@ static double encoder_speed(const bl_block *b, const encoder_state *s, double t)
     const int32_t window = b->i[ENCODER_WINDOW];
     const double pitch = ENCODER_TURN / (double)b->i[ENCODER_COUNTS];
     const encoder_mark *mark = encoder_marks(b) + bl_ring_next(s->newest, window); /* the oldest */
-    if (b->i[ENCODER_METHOD] == ENCODER_BY_COUNT)
-        return s->started == 0.0 ? 0.0 : (s->counter - mark->counter) * pitch / (window * b->dt);
-    const encoder_edge from = b->i[ENCODER_METHOD] == ENCODER_BY_PERIOD || s->started == 0.0 ? s->before : mark->last;
+    if (s->started == 0.0) return 0.0;
+    if (b->i[ENCODER_METHOD] == ENCODER_BY_COUNT) return (s->counter - mark->counter) * pitch / (window * b->dt);
+    const encoder_edge from = b->i[ENCODER_METHOD] == ENCODER_BY_PERIOD ? s->before : mark->last;
     /* The timer rounds down: the edge may have come one of its ticks later. */
     const double tick = b->p[ENCODER_CLOCK] > 0.0 ? 1.0 / b->p[ENCODER_CLOCK] : 0.0;
     const double waited = t - s->last.time - tick, time = s->last.time - from.time;
@@ -147,48 +146,48 @@ static double encoder_speed(const bl_block *b, const encoder_state *s, double t)
     return fabs(speed) * waited > pitch ? copysign(pitch / waited, speed) : speed;
 }
 
-static void encoder_tell(const bl_block *b, encoder_state *s, double was, int pulled) {
-    const double counts = (double)b->i[ENCODER_COUNTS], decoding = (double)b->i[ENCODER_DECODING];
-    const double quarter = decoding == 4.0 ? s->place : encoder_floor(s->phase * (4.0 / decoding));
-    const double of_four = quarter - 4.0 * encoder_floor(quarter * 0.25), turn = encoder_floor(s->place / counts);
-    const int on_index = s->place == turn * counts;
-    s->out[OUT_COUNTS] = s->counter;
-    s->out[OUT_ANGLE] = s->counter * (ENCODER_TURN / counts) + b->p[ENCODER_OFFSET];
-    s->out[OUT_SPEED] = s->speed;
-    s->out[OUT_A] = !pulled && (of_four == 0.0 || of_four == 1.0);
-    s->out[OUT_B] = !pulled && !b->i[ENCODER_BLIND] && (of_four == 1.0 || of_four == 2.0);
-    s->out[OUT_INDEX] = !pulled && (on_index || (was != s->place && turn != encoder_floor(was / counts)));
-}
-
-/* The state after this sample. */
+/* The state after this sample, but for what leaves. */
 static encoder_state encoder_next(const bl_block *b, double t) {
     const encoder_state *old = (const encoder_state *)b->z;
     encoder_state s = *old;
-    const int pulled = b->u[1][0] != 0.0;
     s.phase = encoder_phase(b);
     s.place = encoder_place(b, s.phase);
-    double was = old->place;
-    if (old->started == 0.0) {
-        s.counter = was = s.place;
-    } else if (!pulled && !(fabs(s.phase - old->phase) > b->p[ENCODER_FASTEST] * b->dt)) {
-        encoder_count(b, old, &s, t);
-    }
+    const int seen = b->u[1][0] == 0.0 && !(fabs(s.phase - old->phase) > b->p[ENCODER_FASTEST] * b->dt);
+    if (old->started == 0.0) s.counter = s.place;
+    else if (seen) encoder_count(b, old, &s, t);
     s.speed = encoder_speed(b, &s, t);
-    encoder_tell(b, &s, was, pulled);
     return s;
 }
-/* What leaves at this sample, of outputs that are ready now. */
-static const double *encoder_leaving(const bl_block *b, const double *ready) {
-    const encoder_state *kept = (const encoder_state *)b->z;
-    const int32_t latency = b->i[ENCODER_LATENCY];
-    if (b->u[2][0] != 0.0) return kept->out;
-    return latency ? encoder_late(b) + ENCODER_OUTPUTS * bl_ring_place(kept->oldest, latency) : ready;
+
+/* What that gives. */
+static void encoder_tell(const bl_block *b, const encoder_state *s, double out[ENCODER_OUTPUTS]) {
+    const encoder_state *old = (const encoder_state *)b->z;
+    const double counts = (double)b->i[ENCODER_COUNTS], decoding = (double)b->i[ENCODER_DECODING];
+    const double quarter = decoding == 4.0 ? s->place : encoder_floor(s->phase * (4.0 / decoding));
+    const double of_four = quarter - 4.0 * encoder_floor(quarter * 0.25), turn = encoder_floor(s->place / counts);
+    const int plugged = b->u[1][0] == 0.0, moved = old->started != 0.0 && old->place != s->place;
+    const int on_index = s->place == turn * counts || (moved && turn != encoder_floor(old->place / counts));
+    out[OUT_COUNTS] = s->counter;
+    out[OUT_ANGLE] = s->counter * (ENCODER_TURN / counts) + b->p[ENCODER_OFFSET];
+    out[OUT_SPEED] = s->speed;
+    out[OUT_A] = plugged && (of_four == 0.0 || of_four == 1.0);
+    out[OUT_B] = plugged && !b->i[ENCODER_BLIND] && (of_four == 1.0 || of_four == 2.0);
+    out[OUT_INDEX] = plugged && on_index;
 }
 
 static int encoder_output(bl_block *b, double t) {
-    encoder_state s = {0};
-    if (!b->i[ENCODER_LATENCY]) s = encoder_next(b, t);
-    const double *leaving = encoder_leaving(b, s.out);
+    const encoder_state *kept = (const encoder_state *)b->z;
+    const int32_t latency = b->i[ENCODER_LATENCY];
+    double ready[ENCODER_OUTPUTS];
+    const double *leaving = ready;
+    if (b->u[2][0] != 0.0) {
+        leaving = kept->left;
+    } else if (latency) {
+        leaving = encoder_late(b) + ENCODER_OUTPUTS * bl_ring_place(kept->oldest, latency);
+    } else {
+        const encoder_state s = encoder_next(b, t);
+        encoder_tell(b, &s, ready);
+    }
     for (int k = 0; k < ENCODER_OUTPUTS; k++) b->y[k][0] = leaving[k];
     return BL_OK;
 }
@@ -203,14 +202,12 @@ static int encoder_update(bl_block *b, double t) {
     const int32_t place = bl_ring_next(kept->newest, window);
     encoder_marks(b)[place] = mark;
     s.newest = (double)place;
-    s.started = 1.0;
-    double left[ENCODER_OUTPUTS];
-    memcpy(left, encoder_leaving(b, s.out), sizeof left);
     if (latency) {
-        memcpy(encoder_late(b) + ENCODER_OUTPUTS * bl_ring_place(kept->oldest, latency), s.out, sizeof s.out);
+        encoder_tell(b, &s, encoder_late(b) + ENCODER_OUTPUTS * bl_ring_place(kept->oldest, latency));
         s.oldest = (double)bl_ring_next(kept->oldest, latency);
     }
-    memcpy(s.out, left, sizeof left);
+    s.started = 1.0;
+    for (int k = 0; k < ENCODER_OUTPUTS; k++) s.left[k] = b->y[k][0]; /* outputs come before updates */
     *kept = s;
     return BL_OK;
 }

@@ -235,6 +235,10 @@ def test_dropout_loses_counts_for_good(measure: Any) -> None:
     lost = plain["counts"][149] - plain["counts"][99]
     assert np.array_equal(out["counts"][150:], plain["counts"][150:] - lost)
     assert np.all(out["speed"][101:150] == 0.0)
+    # Edges that nobody saw are not in the speed either.
+    timed = measure(Encoder(1000, method="both", window=5), shaft=shaft, dropout=off)["speed"]
+    assert timed[5:100] == pytest.approx(50.0) and timed[155:] == pytest.approx(50.0)
+    assert np.all(timed[100:155] < 50.0 * (1 + 1e-9))
 
 
 def test_stuck_freezes_all_outputs_and_recovers(measure: Any) -> None:

@@ -142,8 +142,9 @@ static double encoder_speed(const bl_block *b, const encoder_state *s, double t)
     const double waited = t - s->last.time - tick, time = s->last.time - from.time;
     if (from.time <= 0.5 * ENCODER_NEVER || waited > b->p[ENCODER_TIMEOUT]) return 0.0;
     const double speed = time > 0.0 ? pitch * (s->last.edge - from.edge) / time : s->speed;
-    /* Faster than this, another edge would have come. */
-    return fabs(speed) * waited > pitch ? copysign(pitch / waited, speed) : speed;
+    /* Faster than this, another edge would have come. A window with edges in it is long enough to be believed. */
+    const int believed = b->i[ENCODER_METHOD] == ENCODER_BY_BOTH && time > 0.0;
+    return !believed && fabs(speed) * waited > pitch ? copysign(pitch / waited, speed) : speed;
 }
 
 /* The state after this sample, but for what leaves. */

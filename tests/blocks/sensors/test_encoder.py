@@ -214,6 +214,16 @@ def test_edges_are_off_by_their_error_and_alike_in_each_turn(measure: Any) -> No
     assert not np.array_equal(out, other)
 
 
+def test_errors_of_edges_stay_errors_of_edges_in_the_speed(measure: Any) -> None:
+    """Two edges are off by at most the error, over all the edges of a window: nothing worse."""
+    shaft = turning(40.0, 20_000, 1e-4)
+    encoder = Encoder(4096, method="both", window=10, edge_error=0.2, seed=1)
+    seen = measure(encoder, step=1e-4, shaft=shaft)["speed"][20:]
+    edges = math.floor(40.0 * 1e-3 * 4096 / (2 * np.pi))
+    error = np.abs(seen / 40.0 - 1)
+    assert 0.5 * 2 * 0.2 / edges < error.max() < 2 * 0.2 / (edges - 2 * 0.2)
+
+
 def test_too_fast_for_the_electronics(measure: Any) -> None:
     speeds = np.where((np.arange(300) > 100) & (np.arange(300) <= 200), 30.0, 10.0)
     shaft = np.cumsum(speeds * STEP)
@@ -237,8 +247,8 @@ def test_dropout_loses_counts_for_good(measure: Any) -> None:
     assert np.all(out["speed"][101:150] == 0.0)
     # Edges that nobody saw are not in the speed either.
     timed = measure(Encoder(1000, method="both", window=5), shaft=shaft, dropout=off)["speed"]
-    assert timed[5:100] == pytest.approx(50.0) and timed[155:] == pytest.approx(50.0)
-    assert np.all(timed[100:155] < 50.0 * (1 + 1e-9))
+    assert timed[6:100] == pytest.approx(50.0) and timed[156:] == pytest.approx(50.0)
+    assert np.all(timed[100:156] < 50.0 * (1 + 1e-9))
 
 
 def test_stuck_freezes_all_outputs_and_recovers(measure: Any) -> None:

@@ -55,6 +55,15 @@ from .playback import Playback
 from .ports import Parameter, Port
 from .python import PythonBlock, python_block
 from .routing import Demux, Mux, Selector
+from .sensors import (
+    Accelerometer,
+    Encoder,
+    Instrument,
+    LoadCell,
+    ProximityPair,
+    Sensor,
+    TorqueMeter,
+)
 from .sinks import Assertion, Record, Scope, Stop, Terminator
 from .sources import Chirp, Constant, Pulse, Ramp, Sine, Step, Time
 
@@ -65,6 +74,7 @@ __all__ = [
     "PID",
     "Abs",
     "AbstractBlock",
+    "Accelerometer",
     "AntiAliasFilter",
     "Assertion",
     "Backlash",
@@ -85,15 +95,18 @@ __all__ = [
     "DiscreteTransferFunction",
     "Divide",
     "Edge",
+    "Encoder",
     "Expression",
     "FiniteBearing",
     "Function",
     "Gain",
+    "Instrument",
     "Integrator",
     "KalmanFilter",
     "LQTracking",
     "Latch",
     "LeadLag",
+    "LoadCell",
     "Logic",
     "LongBearing",
     "Lookup1D",
@@ -115,6 +128,7 @@ __all__ = [
     "Polynomial",
     "Port",
     "Product",
+    "ProximityPair",
     "Pulse",
     "PythonBlock",
     "Quantizer",
@@ -129,6 +143,7 @@ __all__ = [
     "ScanList",
     "Scope",
     "Selector",
+    "Sensor",
     "ShortBearing",
     "Sign",
     "Sine",
@@ -141,6 +156,7 @@ __all__ = [
     "Terminator",
     "TiltedShortBearing",
     "Time",
+    "TorqueMeter",
     "TransferFunction",
     "TransportDelay",
     "Trapezoid",

@@ -2,11 +2,7 @@
 #include <math.h>
 
 #include "blocks/kernel.h"
-
-/* A place in a ring of `count` that was kept as a double: a serialised state may hold anything. */
-static int32_t delay_place(double kept, int32_t count) {
-    return kept >= 0.0 && kept < (double)count ? (int32_t)kept : 0;
-}
+#include "blocks/ring.h"
 
 /* Delay: y[n] = u[n - N]. i: N. p: what came before the start. z: place of the oldest sample, N samples. */
 static int delay_check(const bl_block *b) {
@@ -26,13 +22,13 @@ static int delay_init(bl_block *b, double t) {
 static int delay_output(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->y_width[0];
-    const double *oldest = b->z + 1 + delay_place(b->z[0], b->i[0]) * n;
+    const double *oldest = b->z + 1 + bl_ring_place(b->z[0], b->i[0]) * n;
     for (int32_t k = 0; k < n; k++) b->y[0][k] = oldest[k];
     return BL_OK;
 }
 static int delay_update(bl_block *b, double t) {
     (void)t;
-    const int32_t n = b->y_width[0], place = delay_place(b->z[0], b->i[0]);
+    const int32_t n = b->y_width[0], place = bl_ring_place(b->z[0], b->i[0]);
     for (int32_t k = 0; k < n; k++) b->z[1 + place * n + k] = b->u[0][k];
     b->z[0] = place + 1 < b->i[0] ? (double)(place + 1) : 0.0;
     return BL_OK;
@@ -55,12 +51,12 @@ static int transport_delay_init(bl_block *b, double t) {
     return BL_OK;
 }
 static const double *transport_delay_sample(const bl_block *b, int32_t back) {
-    int32_t place = delay_place(b->z[TRANSPORT_NEWEST], b->i[0]) - back;
+    int32_t place = bl_ring_place(b->z[TRANSPORT_NEWEST], b->i[0]) - back;
     if (place < 0) place += b->i[0];
     return b->z + TRANSPORT_SAMPLES + place * b->y_width[0];
 }
 static int transport_delay_output(bl_block *b, double t) {
-    const int32_t room = b->i[0], count = delay_place(b->z[TRANSPORT_COUNT], room + 1);
+    const int32_t room = b->i[0], count = bl_ring_place(b->z[TRANSPORT_COUNT], room + 1);
     /* The newest sample is one step old at a tick and younger within a step. In a subsystem that was
        disabled it may be older, but there no time has passed. */
     const double age = fmin(fmax(t - b->z[TRANSPORT_TIME], 0.0), b->dt);
@@ -82,8 +78,8 @@ static int transport_delay_output(bl_block *b, double t) {
 }
 static int transport_delay_update(bl_block *b, double t) {
     const int32_t room = b->i[0], n = b->y_width[0];
-    const int32_t count = delay_place(b->z[TRANSPORT_COUNT], room + 1);
-    int32_t place = delay_place(b->z[TRANSPORT_NEWEST], room) + 1;
+    const int32_t count = bl_ring_place(b->z[TRANSPORT_COUNT], room + 1);
+    int32_t place = bl_ring_place(b->z[TRANSPORT_NEWEST], room) + 1;
     if (place == room) place = 0;
     for (int32_t k = 0; k < n; k++) b->z[TRANSPORT_SAMPLES + place * n + k] = b->u[0][k];
     b->z[TRANSPORT_NEWEST] = (double)place;

@@ -160,7 +160,8 @@ class Diagram:
     def connect(self, source: Endpoint, *destinations: Endpoint) -> None:
         """Wire an output to one or more inputs.
 
-        Each end is a block (if it has only one such port), ``block["port"]``, or a name.
+        Each end is a block (if it has only one such port, or only one input that must be
+        connected), ``block["port"]``, or a name.
         """
         if not destinations:
             raise DiagramError(f"connect({source!r}) wants at least one destination.")
@@ -331,8 +332,10 @@ class Diagram:
     ) -> PortRef:
         name = self.names[block]
         if not port:
-            if len(index) == 1:
-                return PortRef(block, next(iter(index)))
+            needed = [item.name for item in block.inputs if item.default is None]
+            only = needed if side == "input" and len(needed) == 1 else list(index)
+            if len(only) == 1:
+                return PortRef(block, only[0])
             if not index:
                 raise DiagramError(f"`{name}` ({block!r}) has no {side}s.")
             raise DiagramError(

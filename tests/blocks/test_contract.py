@@ -10,7 +10,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,6 +22,7 @@ from biella.blocks.bearings import Hole, Vogel, Walther, lobes
 from biella.blocks.block import NativeBlock
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.ports import Port, Same, Widths
+from biella.blocks.sensors import Instrument, presets
 from biella.blocks.units import Unit
 from biella.errors import PlanError
 from biella.scheduler.engine import Instance
@@ -89,6 +90,21 @@ BEARING = (0.02, 0.01, 2e-5, 0.03)
 BEARING_RANGE = (-2e-5, 2e-5)
 """So that journals are inside their bushes, and sometimes touch them."""
 BEARING_INPUTS = ("position", "velocity", "journal_speed", "bush_speed")
+
+REAL = Instrument(
+    gain=2.0,
+    full_scale=3.0,
+    nonlinearity=[(-1.0, 0.01), (0.0, 0.0), (1.0, 0.02)],
+    hysteresis=0.01,
+    bandwidth=200.0,
+    order=2,
+    noise=1e-3,
+    drift=1.0,
+    random_walk=0.1,
+    resolution=1e-3,
+    limits=(-5.0, 5.0),
+    dropout_value=0.0,
+)
 
 EXAMPLES: dict[str, list[Example]] = {
     # sources
@@ -272,6 +288,33 @@ EXAMPLES: dict[str, list[Example]] = {
                 Walther((313.15, 46e-6), (373.15, 6.8e-6), 870.0), heat_capacity=5.0
             )
         ),
+    ],
+    # sensors
+    "Sensor": [
+        Example(lambda: b.Sensor(Instrument(gain=2.0, unit="V"), "Pa")),
+        Example(lambda: b.Sensor(REAL, channels=2, faults="each", seed=3)),
+        Example(lambda: b.Sensor(replace(REAL, latency=2.5e-3, order=1, stuck_value=1.0))),
+    ],
+    "TorqueMeter": [Example(lambda: b.TorqueMeter(presets.TORQUE_METER, period=2e-3))],
+    "LoadCell": [
+        Example(lambda: b.LoadCell(Instrument(gain=0.1, unit="V"), 2, 1, crosstalk=np.eye(3)))
+    ],
+    "Accelerometer": [
+        Example(lambda: b.Accelerometer(gravity=(0, 0, -9.81), misalignment=(0.1, 0, 0))),
+        Example(lambda: b.Accelerometer(presets.ACCELEROMETER, axes=[1, 1, 0])),
+    ],
+    "ProximityPair": [
+        Example(
+            lambda: b.ProximityPair(presets.PROXIMITY_PROBE, radius=0.05, runout=[0, 1e-5, 2e-5]),
+            -5e-4,
+            5e-4,
+        )
+    ],
+    "Encoder": [
+        Example(lambda: b.Encoder(8)),
+        Example(lambda: b.Encoder(**presets.OPTICAL_ENCODER, method="both", window=4)),
+        Example(lambda: b.Encoder(60, decoding=2, method="period", latency=2e-3)),
+        Example(lambda: b.Encoder(**presets.TORQUE_METER_PULSES, method="period", period=2e-3)),
     ],
     # discrete
     "UnitDelay": [Example(lambda: b.UnitDelay()), Example(lambda: b.UnitDelay(1.0, period=2e-3))],

@@ -1,6 +1,13 @@
 """Mechanisms: bodies, joints and forces, described as data."""
 
 from .bodies import Body, Marker
+from .clearance import (
+    ClearanceRevolute,
+    HuntCrossley,
+    LankaraniNikravesh,
+    RigidContact,
+    hertz_stiffness,
+)
 from .forces import (
     Bearing,
     Bushing,
@@ -21,20 +28,25 @@ __all__ = [
     "Bearing",
     "Body",
     "Bushing",
+    "ClearanceRevolute",
     "Constant",
     "Driver",
     "Formula",
     "Friction",
+    "HuntCrossley",
     "Input",
     "Joint",
     "JointLoad",
+    "LankaraniNikravesh",
     "Linear",
     "Load",
     "Marker",
+    "RigidContact",
     "Sine",
     "Spring",
     "Stop",
     "System",
     "Table",
     "TorsionalSpring",
+    "hertz_stiffness",
 ]

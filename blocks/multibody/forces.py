@@ -14,6 +14,7 @@ from typing import Literal
 from ..bearings import AbstractBearing
 from ..ports import Parameter, parameter
 from .bodies import Marker
+from .clearance import ClearanceRevolute
 from .joints import Coordinate, Joint
 from .laws import AbstractLaw
 from .parameters import law_numbers
@@ -275,5 +276,15 @@ class Driver:
         yield from law_numbers(f"{self.name}.motion", self.law, of.unit, f"{self.joint.name}")
 
 
-Element = Load | JointLoad | Spring | TorsionalSpring | Bushing | Bearing | Friction | Stop
+Element = (
+    Load
+    | JointLoad
+    | Spring
+    | TorsionalSpring
+    | Bushing
+    | Bearing
+    | ClearanceRevolute
+    | Friction
+    | Stop
+)
 """Everything that acts by a force; drivers act by a constraint and stand apart."""

@@ -86,6 +86,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->body = (mb_body_data *)(void *)take(z, memory, m->body_count * (int64_t)(sizeof(mb_body_data) / sizeof(double)));
     m->turns = take(z, memory, head[MB_MEASURES]);
     m->told = take(z, memory, MB_TOLD_SIZE);
+    m->contacts = take(z, memory, (int64_t)head[MB_CONTACTS] * MB_CONTACT_MEMORY);
     m->kept = take(w, scratch, nq + 2 * nv);
     m->link = (mb_link_state *)(void *)take(w, scratch, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
     m->row_state = (mb_row_state *)(void *)take(w, scratch, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
@@ -131,7 +132,7 @@ static bool fits_table(const bl_block *b, int32_t at, int64_t count, int64_t fie
 static int multibody_check(const bl_block *b) {
     if (b->i_count < MB_HEAD) return 0;
     const int32_t *head = b->i;
-    for (int k = MB_LINKS; k <= MB_MASS_ENTRIES; k++)
+    for (int k = MB_LINKS; k <= MB_CONTACTS; k++)
         if (head[k] < 0 || head[k] > 1 << 22) return 0;
     const int64_t links = head[MB_LINKS], nq = head[MB_NQ], nv = head[MB_NV], bodies = head[MB_BODIES],
                   markers = head[MB_MARKERS], rows = head[MB_ROWS], cuts = head[MB_CUTS], paths = head[MB_PATHS],
@@ -155,9 +156,9 @@ static int multibody_check(const bl_block *b) {
         !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) ||
         !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1))
         return 0;
-    int64_t bearings = 0;
-    for (int64_t k = 0; k < forces; k++) bearings += b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_BEARING;
-    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + bearings)) return 0;
+    int64_t named = 0, contacts = 0;
+    for (int64_t k = 0; k < forces; k++) named += mb_has_name(b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
+    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named)) return 0;
 
     const bool massive = rows > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
     int64_t q_used = 0, v_used = 0, entries = 0;
@@ -263,30 +264,32 @@ static int multibody_check(const bl_block *b) {
         const int32_t *force = b->i + head[MB_AT_FORCES] + k * MB_FORCE_FIELDS;
         const int32_t type = force[MB_FORCE_TYPE];
         if (!in_range(type, 0, MB_FORCE_TYPES)) return 0;
-        const int on_joint = type >= MB_JOINT_SPRING, numbers[MB_FORCE_TYPES] = {0, 0, 1, planar ? 6 : 12, MB_BEARING_NUMBERS, 1, 3, 4, 0};
+        const int on_joint = type >= MB_JOINT_SPRING, numbers[MB_FORCE_TYPES] = {0, 0, 1, planar ? 6 : 12, MB_BEARING_NUMBERS, 1, 1, 3, 4, 0};
         if (!in_range(force[MB_FORCE_P], 0, (int64_t)b->p_count - numbers[type] + 1)) return 0;
         if (on_joint ? !in_range(force[MB_FORCE_I], -measures, nq) || !in_range(force[MB_FORCE_J], 0, nv)
                      : !in_range(force[MB_FORCE_I], 0, markers) || !in_range(force[MB_FORCE_J], 0, markers))
             return 0;
         if (on_joint                                ? !in_range(force[MB_FORCE_EXTRA], -2, 3)
             : type == MB_BEARING                    ? !mb_bearing_check(force)
+            : type == MB_CONTACT                    ? !planar || !mb_contact_check(force, b->p_count, contacts++)
             : type == MB_BUSHING && planar          ? !in_range(force[MB_FORCE_EXTRA], 0, measures)
                                                     : !in_range(force[MB_FORCE_EXTRA], 0, 8))
             return 0;
         const int needed = type <= MB_SPRING || type == MB_JOINT_SPRING ? 3 : type == MB_JOINT_EFFORT ? 1 : 0;
         if (needed && !in_range(force[MB_FORCE_LAW], 0, laws - needed + 1)) return 0;
     }
-    if (b->y_count != outputs) return 0;
+    if (b->y_count != outputs || contacts != head[MB_CONTACTS]) return 0;
     for (int64_t k = 0; k < outputs; k++) {
         const int32_t *out = b->i + head[MB_AT_OUTPUTS] + k * MB_OUT_FIELDS;
         const int32_t type = out[MB_OUT_TYPE];
         if (!in_range(type, 0, MB_OUT_TYPES)) return 0;
         const int vector = type <= MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
-        if (type == MB_OUT_BEARING) {
-            const int32_t index = out[MB_OUT_INDEX];
-            if (!in_range(index, 0, forces) || !in_range(out[MB_OUT_AXIS], 0, MB_FILM_QUANTITIES) ||
-                b->i[head[MB_AT_FORCES] + index * MB_FORCE_FIELDS + MB_FORCE_TYPE] != MB_BEARING ||
-                b->y_width[k] != mb_bearing_width(out[MB_OUT_AXIS]))
+        if (type == MB_OUT_BEARING || type == MB_OUT_CONTACT) {
+            const int32_t index = out[MB_OUT_INDEX], what = out[MB_OUT_AXIS];
+            const bool film = type == MB_OUT_BEARING;
+            if (!in_range(index, 0, forces) || !in_range(what, 0, film ? MB_FILM_QUANTITIES : MB_CONTACT_QUANTITIES) ||
+                b->i[head[MB_AT_FORCES] + index * MB_FORCE_FIELDS + MB_FORCE_TYPE] != (film ? MB_BEARING : MB_CONTACT) ||
+                b->y_width[k] != (film ? mb_bearing_width(what) : mb_contact_width(what)))
                 return 0;
             continue;
         }
@@ -322,6 +325,7 @@ static int multibody_init(bl_block *b, double t) {
     mb_prepare(&m);
     for (int32_t n = 0; n < m.head[MB_FORCES]; n++) {
         const int32_t *force = m.forces + n * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] == MB_CONTACT && !mb_contact_sound(&m, force)) return mb_refuse_contact(b, &m, n);
         if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
         const bl_film_bearing bearing = mb_bearing_read(&m, force);
         if (!bl_film_sound(&bearing)) return mb_refuse_bearing(b, &m, n, t);
@@ -337,6 +341,7 @@ static int multibody_init(bl_block *b, double t) {
         if (!mb_project(&m, t, q, v, MB_INIT_LIMIT)) return mb_refuse_assembly(b, &m, t, m.kept, m.kept + m.nq);
     }
     mb_keep_turns(&m, t, q);
+    mb_keep_contacts(&m, t, q, v);
     return BL_OK;
 }
 
@@ -501,6 +506,14 @@ static int multibody_output(bl_block *b, double t) {
                 mb_bearing_show(&film, out[MB_OUT_AXIS], y);
                 break;
             }
+            case MB_OUT_CONTACT: {
+                const int32_t *force = m.forces + index * MB_FORCE_FIELDS;
+                mb_contact at;
+                mb_contact_see(&m, force, t, &at);
+                mb_contact_press(&m, force, &at);
+                mb_contact_show(&m, force, &at, out[MB_OUT_AXIS], y);
+                break;
+            }
             case MB_OUT_RESIDUAL: *y = implicit ? m.implicit.flags[MB_IMPLICIT_RESIDUAL] : m.status[MB_STATUS_RESIDUAL]; break;
             default:
                 *y = implicit ? m.implicit.flags[MB_IMPLICIT_HALVED] == 0.0
@@ -535,6 +548,7 @@ static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
         mb_watch_step(m, t, h, q, v);
     }
     mb_keep_turns(m, t, q);
+    mb_keep_contacts(m, t, q, v);
     return BL_OK;
 }
 
@@ -558,6 +572,7 @@ static int multibody_advance(bl_block *b, double t, double dt) {
         if (m.head[MB_INTEGRATOR] == MB_IMPLICIT) {
             if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq)) return mb_refuse_implicit(b, &m, now, h, x, x + m.nq);
             mb_keep_turns(&m, now + h, x);
+            mb_keep_contacts(&m, now + h, x, x + m.nq);
             continue;
         }
         memcpy(start, x, (size_t)n * sizeof(double));

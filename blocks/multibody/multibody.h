@@ -43,23 +43,29 @@ enum { MB_LENGTH, MB_ANGLE };
 /* I, J: markers, or the numbers of a joint's coordinate in q and in v; I below zero is measure -1 - I. LAW: the first of one law, or of three:
    components of a load; stiffness, damping and actuator of a spring. P: other numbers. EXTRA: axes of a load, components of a spring, the measured
    angle of a planar bushing; for a coordinate its sign in the tree, ±2 where the tree is a quarter turn ahead.
-   A bearing: journal I, bush J, LAW its model, EXTRA its options, P nine numbers. */
+   A bearing: journal I, bush J, LAW its model, EXTRA its options, P nine numbers.
+   A contact: pin I, hole J, LAW one of MB_CONTACT_…, EXTRA its number among the contacts, P what contact.c says. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
-enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_BEARING, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_FORCE_TYPES };
+enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_BEARING, MB_CONTACT, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_FORCE_TYPES };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
 enum { MB_OUT_TYPE, MB_OUT_INDEX, MB_OUT_AXIS, MB_OUT_FIELDS };
 enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOCITY, MB_OUT_ACCELERATION,
        MB_OUT_ANGULAR_ACCELERATION, MB_OUT_COORDINATE, MB_OUT_SPEED, MB_OUT_JOINT_ACCELERATION, MB_OUT_REACTION_FORCE,
        MB_OUT_REACTION_TORQUE, MB_OUT_DRIVER_EFFORT, MB_OUT_KINETIC, MB_OUT_POTENTIAL, MB_OUT_CLOSURE,
-       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_CONVERGED, MB_OUT_BEARING, MB_OUT_TYPES };
+       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_CONVERGED, MB_OUT_BEARING, MB_OUT_CONTACT, MB_OUT_TYPES };
 /* What is shown of a bearing, as MB_OUT_AXIS. */
 enum { MB_FILM_OFFSET, MB_FILM_FORCE, MB_FILM_ECCENTRICITY, MB_FILM_TORQUE, MB_FILM_THICKNESS, MB_FILM_PRESSURE, MB_FILM_POWER_LOSS,
        MB_FILM_THIN, MB_FILM_QUANTITIES };
 enum { MB_BEARING_NUMBERS = 9 };
+/* How surfaces of a contact press, what is shown of it, and what it remembers. */
+enum { MB_CONTACT_HUNT_CROSSLEY, MB_CONTACT_LANKARANI_NIKRAVESH, MB_CONTACT_RIGID, MB_CONTACT_LAWS };
+enum { MB_CONTACT_OFFSET, MB_CONTACT_GAP, MB_CONTACT_FORCE, MB_CONTACT_NORMAL_FORCE, MB_CONTACT_ANGLE, MB_CONTACT_ANGLE_ON_PIN,
+       MB_CONTACT_SLIP, MB_CONTACT_TOUCHES, MB_CONTACT_QUANTITIES };
+enum { MB_CONTACT_BEGAN, MB_CONTACT_MEMORY };
 
 /* The head of the integers. */
 enum { MB_LINKS, MB_NQ, MB_NV, MB_BODIES, MB_MARKERS, MB_ROWS, MB_CUTS, MB_PATHS, MB_PAIRS, MB_JACOBIAN, MB_LAWS, MB_FORCES,
-       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
+       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_CONTACTS, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
        MB_AT_LINKS, MB_AT_BODIES, MB_AT_MARKERS, MB_AT_ROWS, MB_AT_CUTS, MB_AT_PATHS, MB_AT_PAIRS, MB_AT_LAWS, MB_AT_FORCES, MB_AT_OUTPUTS, MB_AT_MEASURES, MB_AT_WORDS,
        MB_AT_MASS, MB_AT_PERMUTATION, MB_AT_ROW_START, MB_AT_COLUMN_OF, MB_AT_SLOT_OF, MB_AT_COLUMN_START, MB_AT_ROW_OF, MB_AT_NAMES,
        MB_HEAD };
@@ -147,6 +153,7 @@ typedef struct {
     double *status;                                  /* iterations, residual, converged */
     double *turns;                                   /* of each measure, its value after the last step */
     double *told;                                    /* what mb_watch_step has seen */
+    double *contacts;                                /* MB_CONTACT_MEMORY for each contact */
     double *kept;                                    /* work space for q and v, and v once more */
     double *own;                                     /* q and v of a block with its own step, and its work space */
     mb_implicit implicit;
@@ -155,6 +162,7 @@ typedef struct {
 enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
 
 static inline bool mb_is_driver(int32_t row_type) { return row_type >= MB_ROW_DRIVER; }
+static inline bool mb_has_name(int32_t force_type) { return force_type == MB_BEARING || force_type == MB_CONTACT; }
 
 /* Of steps that were too coarse: whether the last was, how many, when first; of the worst how bad, when, and which joint was open by
    how much; the largest lever of a singular position; and the liveliest motion so far. */
@@ -248,6 +256,22 @@ double mb_thinnest_film(const mb_view *m, double t);
 /* How far to move for differences, in m or rad: little enough for every film. */
 double mb_difference(const mb_view *m);
 
+/* contact.c */
+/* Where the surfaces are nearest: place P on the pin, directions n outwards and t across, pin less hole; N and T as the pin feels them,
+   against n and t. `offset` is in axes of the hole, all else in those of the world. */
+typedef struct {
+    double P[3], n[3], t[3], offset[3], gap, approach, slip, N, T;
+} mb_contact;
+bool mb_contact_check(const int32_t *force, int64_t p_count, int64_t number);
+bool mb_contact_sound(const mb_view *m, const int32_t *force);
+void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact *at);
+void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at);
+void mb_add_contact(const mb_view *m, const int32_t *force, double t);
+double mb_contact_energy(const mb_view *m, const int32_t *force, double t);
+int32_t mb_contact_width(int32_t what);
+void mb_contact_show(const mb_view *m, const int32_t *force, const mb_contact *at, int32_t what, double *y);
+void mb_keep_contacts(mb_view *m, double t, const double *q, const double *v);
+
 /* dynamics.c */
 /* Poses and rows at (t, q). */
 void mb_update_positions(mb_view *m, double t, const double *q);
@@ -267,6 +291,7 @@ void mb_close_best(mb_view *m, double t, double *q, const double *v);
 int mb_refuse_assembly(bl_block *b, mb_view *m, double t, const double *q, const double *v);
 int mb_refuse_factor(bl_block *b, const mb_view *m, double t);
 int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, double t);
+int mb_refuse_contact(const bl_block *b, const mb_view *m, int32_t number);
 int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
 int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
 void mb_watch_step(mb_view *m, double t, double h, const double *q, const double *v);

@@ -13,8 +13,10 @@ from typing import Any, Literal, NamedTuple
 from ...errors import DiagramError, name_list, suggest
 from ..bearings import LongBearing, ShortBearing, TiltedShortBearing
 from ..block import NativeBlock
-from ..ports import CONTINUOUS, EVERY_TICK, Parameter, Port, parameter
+from ..ports import CONTINUOUS, EVERY_TICK, Kind, Parameter, Port, parameter
 from .bodies import Body, Marker
+from .clearance import OUTPUTS as _OUT_PLAY
+from .clearance import ClearanceRevolute
 from .forces import (
     Bearing,
     Bushing,
@@ -40,11 +42,12 @@ _POINT, _D1, _D2, _DISTANCE, _DRIVER, _DRIVEN_LENGTH, _DRIVEN_ANGLE = range(7)
     _SPRING,
     _BUSHING,
     _BEARING,
+    _CONTACT,
     _JOINT_SPRING,
     _FRICTION,
     _STOP,
     _JOINT_EFFORT,
-) = range(9)
+) = range(10)
 _FILMS = (ShortBearing, TiltedShortBearing, LongBearing)
 _AXES = {"world": 0, "body": 1, "marker": 2}
 _AXIS = {f"{axis}_{side}": n for n, (side, axis) in enumerate(product("ij", "fgh"))}
@@ -64,14 +67,14 @@ _OUT_SYSTEM = {
     "potential_energy": (
         13,
         "J",
-        "of weight, springs, stops, bushings and contacts in bearings",
+        "of weight, springs, stops, bushings and contacts",
     ),
     "closure": (14, None, "largest error of a joint, in m or rad"),
     "iterations": (15, None, "for the multipliers"),
     "residual": (16, None, "last change of an acceleration"),
     "converged": (17, None, "1, or 0 where the last step or its multipliers are not to be trusted"),
 }
-_OUT_BEARING = 18
+_OUT_BEARING, _OUT_CONTACT = 18, 19
 _OUT_FILM = {
     "offset": (2, "m", "of the journal in axes of the bush, x and y, in the middle"),
     "force": (3, "N", "on the journal, in world axes"),
@@ -82,6 +85,7 @@ _OUT_FILM = {
     "power_loss": (1, "W", "what film and contact turn into heat"),
     "thin_film": (1, None, "1 where the film is below its limit, else 0"),
 }
+_TOUCHES = list(_OUT_PLAY).index("contact")
 _NEEDS_ACCELERATION = {4, 5, 8, 9, 10, 11}
 _OF_ITERATIONS = {15, 16, 17}
 _LARGEST_IMPLICIT = 300
@@ -102,7 +106,7 @@ class Plant(NativeBlock):
     `Input`. ``force`` and ``torque`` of a joint are those of the ideal joint on its second body, in
     world axes, about its marker there; efforts on its coordinates are not in them, see `joints`.
     What a driver gives is its ``effort``. The potential energy is that of weight, of springs with a
-    constant stiffness, of stops, bushings and contacts in bearings; actuators and springs whose
+    constant stiffness, of stops, bushings and contacts; actuators and springs whose
     stiffness is a law keep none.
 
     In the diagram's own steps the states are the coordinates and speeds of a tree of joints; loops
@@ -232,6 +236,8 @@ def list_outputs(system: System) -> list[str]:
     for element in system.elements:
         if isinstance(element, Bearing):
             found += [f"{element.name}.{what}" for what in _OUT_FILM]
+        elif isinstance(element, ClearanceRevolute):
+            found += [f"{element.name}.{what}" for what in _OUT_PLAY]
     return found
 
 
@@ -281,6 +287,7 @@ class _Writer:
         self._marker_numbers: dict[Any, int] = {}
         self._hidden: list[float] = []
         self._measures: list[list[int]] = []
+        self._contacts = 0
         self.output_ports: list[Port] = []
         self.output_inputs: list[set[str]] = []
         self._lay_out_parameters()
@@ -391,7 +398,7 @@ class _Writer:
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
             len(outputs), nonzeros, len(self._measures), len(self.laws.words), len(names),
-            len(mass_slots),
+            len(mass_slots), self._contacts,
             int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
             self._place["gravity"], settings,
@@ -412,7 +419,7 @@ class _Writer:
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += len(self._measures) + 10
+        memory += len(self._measures) + 10 + self._contacts
         articulated = 33 * links if rows == 0 else 0
         scratch = 4 + 64 * links + 16 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
         scratch += articulated
@@ -422,13 +429,16 @@ class _Writer:
         return memory, scratch
 
     def _names(self) -> list[int]:
-        """Names for messages, as bytes: of joints by their last links, of closures, of bearings."""
+        """Names for messages, as bytes: of joints by their last links, of closures, of bearings
+        and contacts.
+        """
         texts = [""] * len(self.tree.links)
         for name, link in self.tree.tree_joints.items():
             texts[link] = name
         texts += [joint.name for joint in self.tree.cuts]
         texts += [driver.name for driver in self.system.drivers]
-        texts += [item.name for item in self.system.elements if isinstance(item, Bearing)]
+        named = Bearing | ClearanceRevolute
+        texts += [item.name for item in self.system.elements if isinstance(item, named)]
         return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
 
     def _close_parameters(self) -> None:
@@ -563,6 +573,8 @@ class _Writer:
                 records.append(self._bushing(element))
             elif isinstance(element, Bearing):
                 records.append(self._bearing(element))
+            elif isinstance(element, ClearanceRevolute):
+                records.append(self._contact(element))
             else:
                 records.append(self._joint_force(element))
         return records
@@ -597,6 +609,17 @@ class _Writer:
         options = friction + 8 * thin + 16 * cavitation + 64 * squeeze
         model = [isinstance(bearing.film, kind) for kind in _FILMS].index(True)
         return [_BEARING, i, j, self._place[f"{bearing.name}.radius"], model, options]
+
+    def _contact(self, element: ClearanceRevolute) -> list[int]:
+        if element.rigid:
+            raise DiagramError(
+                f"`{element.name}` has a RigidContact, which is not available yet: take a "
+                f"HuntCrossley or a LankaraniNikravesh."
+            )
+        i, j = self._marker(element.pin), self._marker(element.hole)
+        number, self._contacts = self._contacts, self._contacts + 1
+        place = self._place[f"{element.name}.clearance"]
+        return [_CONTACT, i, j, place, element.contact.law, number]
 
     def _joint_force(self, element: JointLoad | TorsionalSpring | Friction | Stop) -> list[int]:
         name = element.name
@@ -640,7 +663,9 @@ class _Writer:
         for path in self._wanted_outputs:
             kind, index, extra, width, unit, doc = self._find_output(path)
             records.append([kind, index, extra])
-            self.output_ports.append(Port(path, width=width, unit=unit, doc=doc))
+            touches = kind == _OUT_CONTACT and extra == _TOUCHES
+            signal: Kind = "boolean" if touches else "real"
+            self.output_ports.append(Port(path, width=width, unit=unit, kind=signal, doc=doc))
             self.output_inputs.append(self._direct_inputs(kind, index, extra))
         return records
 
@@ -651,7 +676,7 @@ class _Writer:
         markers: Iterable[int] = ()
         if kind in (_OUT_MARKER["position"][0], _OUT_MARKER["velocity"][0]):
             markers = [index]
-        elif kind == _OUT_BEARING:
+        elif kind in (_OUT_BEARING, _OUT_CONTACT):
             markers = self._force_records[index][1:3]
         elif kind in (_OUT_JOINT["coordinate"], _OUT_JOINT["speed"]) and extra == 0:
             markers = self._measures[index][1:3]
@@ -696,6 +721,12 @@ class _Writer:
                 width, unit, doc = _OUT_FILM[what]
                 which = list(_OUT_FILM).index(what)
                 return _OUT_BEARING, number, which, width, unit, f"{doc}, in {owner}"
+            if isinstance(element, ClearanceRevolute) and owner == element.name:
+                if what not in _OUT_PLAY:
+                    break
+                width, unit, doc = _OUT_PLAY[what]
+                which = list(_OUT_PLAY).index(what)
+                return _OUT_CONTACT, number, which, width, unit, f"{doc}, in {owner}"
         names = list_outputs(self.system)
         raise DiagramError(
             f"there is no output `{path}` of `{self.system.name}`.{suggest(path, names)} "

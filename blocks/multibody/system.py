@@ -14,6 +14,7 @@ import numpy as np
 from ...errors import DiagramError, name_list
 from ..ports import Parameter, parameter
 from .bodies import Body, read_inertia, read_mass
+from .clearance import ClearanceRevolute
 from .force_methods import ForceMethods
 from .forces import Bearing, Bushing, Spring
 from .joint_methods import JointMethods
@@ -461,7 +462,7 @@ class System(JointMethods, ForceMethods):
             end.body.name for joint in self.joints for end in (joint.first, joint.second)
         )
         for element in self.elements:
-            if isinstance(element, Spring | Bushing | Bearing):
+            if isinstance(element, Spring | Bushing | Bearing | ClearanceRevolute):
                 graph.add_edge(element.first.body.name, element.second.body.name)
             if isinstance(element, Bearing):
                 lines = [end.world_rotation[:, 2] for end in (element.journal, element.bush)]

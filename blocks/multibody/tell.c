@@ -1,7 +1,7 @@
 /* What a mechanism says of itself: joints that will not close, velocities that its joints do not allow, steps too coarse for it.
  *
  * Joints have names only for this: one string for each link (that of the tree joint whose chain ends there, else empty),
- * then one for each closure; bearings follow. A tree joint is always closed, so it is closures that stay open. */
+ * then one for each closure; bearings and contacts follow. A tree joint is always closed, so it is closures that stay open. */
 #include <string.h>
 
 #include "blocks/multibody/multibody.h"
@@ -194,12 +194,24 @@ int mb_refuse_assembly(bl_block *b, mb_view *m, double t, const double *q, const
     return bl_refuse(b, " with the other joints closed. Change a length or an axis there, or give positions nearer to a closed pose.");
 }
 
-/* Bearings have their names after those of the closures. */
+/* Bearings and contacts have their names after those of the closures. */
+static void force_name(const mb_view *m, int32_t number, char *out) {
+    int32_t before = 0;
+    for (int32_t n = 0; n < number; n++) before += mb_has_name(m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
+    joint_name(m, m->link_count + m->cut_count + before, out);
+}
+
+int mb_refuse_contact(const bl_block *b, const mb_view *m, int32_t number) {
+    char name[MB_NAME_SIZE];
+    force_name(m, number, name);
+    return bl_refuse(b, "the numbers of `%s` make no contact. `clearance`, `pin_radius`, `stiffness`, `slip_speed` and `slowest_impact` are"
+                     " positive, `friction` and `damping` not negative, `exponent` is at least 1, `restitution` between 0 and 1,"
+                     " `tangential_restitution` between -1 and 1.", name);
+}
+
 int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, double t) {
     char name[MB_NAME_SIZE];
-    int32_t before = 0;
-    for (int32_t n = 0; n < number; n++) before += m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_BEARING;
-    joint_name(m, m->link_count + m->cut_count + before, name);
+    force_name(m, number, name);
     const bl_film_bearing bearing = mb_bearing_read(m, m->forces + number * MB_FORCE_FIELDS);
     if (!bl_film_sound(&bearing))
         return bl_refuse(b, "the dimensions of `%s` make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity %.4g Pa s,"

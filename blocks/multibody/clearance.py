@@ -20,7 +20,7 @@ from .reading import read_number
 
 
 def _check(owner: str, name: str, value: Any, least: float, most: float = math.inf) -> float:
-    """Return a number between two others, the first not included where it is called positive."""
+    """Return a number between two others."""
     number = read_number(f"`{name}` of {owner}", value)
     if number < least or number > most:
         wanted = f"between {least:g} and {most:g}" if most < math.inf else f"at least {least:g}"
@@ -52,7 +52,7 @@ class HuntCrossley:
     exponent
         1.5 for Hertz's point contact, 1 for a linear spring; not below 1.
     damping
-        In s/m. 2 (1 - r) / (3 v) and more leaves about r of small speeds v; 0 loses nothing.
+        In s/m. An impact at v keeps about 1 - 2/3 damping v of its speed; 0 loses nothing.
     friction
         Coulomb's coefficient: T = friction N tanh(slip / slip_speed).
     slip_speed
@@ -85,7 +85,7 @@ class LankaraniNikravesh:
     """A compliant contact: N = stiffness δⁿ (1 + 3 (1 - e²) / 4 · δ̇ / δ̇₀), never below zero.
 
     e is the restitution and δ̇₀ the speed at which the surfaces came together. The law is made for
-    e near 1: an impact leaves 0.906 of its speed for e = 0.9, but 0.70 for 0.5 and 0.64 for 0;
+    e near 1: an impact leaves 0.913 of its speed for e = 0.9, but 0.725 for 0.5 and 0.663 for 0;
     `effective_restitution` says how much.
 
     The block keeps δ̇₀ of each contact: the approach at the last step before the surfaces met, or

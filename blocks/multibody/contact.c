@@ -78,7 +78,7 @@ static double *contact_memory(const mb_view *m, const int32_t *force) { return m
 /* The compliant laws. */
 void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at) {
     const double *p = m->p + force[MB_FORCE_P];
-    if (at->gap >= 0.0) return;
+    if (at->gap >= 0.0 || force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return;
     double damping = p[PLAY_DAMPING];
     if (force[MB_FORCE_LAW] == MB_CONTACT_LANKARANI_NIKRAVESH) {
         const double e = p[PLAY_RESTITUTION], began = fmax(contact_memory(m, force)[MB_CONTACT_BEGAN], p[PLAY_SLOWEST]);
@@ -107,6 +107,7 @@ void mb_add_contact(const mb_view *m, const int32_t *force, double t) {
 double mb_contact_energy(const mb_view *m, const int32_t *force, double t) {
     const double *p = m->p + force[MB_FORCE_P];
     mb_contact at;
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return 0.0;
     mb_contact_see(m, force, t, &at);
     return at.gap < 0.0 ? p[PLAY_STIFFNESS] * pow(-at.gap, p[PLAY_EXPONENT] + 1.0) / (p[PLAY_EXPONENT] + 1.0) : 0.0;
 }

@@ -253,7 +253,7 @@ int32_t mb_bearing_width(int32_t what);
 void mb_bearing_show(const mb_film *film, int32_t what, double *y);
 /* Of all bearings, as a part of the clearance, at the present poses; infinite without any. */
 double mb_thinnest_film(const mb_view *m, double t);
-/* How far to move for differences, in m or rad: little enough for every film. */
+/* How far to move for differences, in m or rad: little enough for every film and contact. */
 double mb_difference(const mb_view *m);
 
 /* contact.c */

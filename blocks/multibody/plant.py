@@ -6,6 +6,7 @@ mechanism a name that can be set before a run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, Literal, NamedTuple
@@ -163,6 +164,7 @@ class Plant(NativeBlock):
         self.system = system
         self.substeps = substeps if own else 1
         self.largest_step: float | None = None  # of RK4 where it is stable, once asked for
+        self.contact_time = math.inf  # of the shortest contact in a clearance, with it
         self._own, self._explicit = own, radius is None
         writer = _Writer(system, list(inputs), list(outputs), own, substeps, radius)
         if radius is not None and writer.tree.nv > _LARGEST_IMPLICIT:
@@ -191,12 +193,11 @@ class Plant(NativeBlock):
         )
 
     def warn_of_step(self, step: float, solver: str) -> str:
-        """Return a warning if Runge–Kutta steps of this size are not stable at the start."""
-        if not self._explicit or (not self._own and solver != "rk4"):
-            return ""
+        """Return a warning if steps of this size are not stable at the start, or miss contacts."""
         from .stability import warn_of_step
 
-        return warn_of_step(self, step / self.substeps)
+        rk4 = self._explicit and (self._own or solver == "rk4")
+        return warn_of_step(self, step / self.substeps, rk4)
 
 
 def _read_integrator(integrator: str, own: bool, radius: float) -> float | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
 
 from ...errors import BiellaError
-from .forces import Bearing, JointLoad, Load
+from .clearance import ClearanceRevolute
+from .forces import Bearing, Bushing, JointLoad, Load
 from .laws import Formula, Table
 from .plant import Plant
+from .rotations import freeze
 from .system import System
 
 RK4_LIMIT = 2.78
@@ -18,30 +21,76 @@ RK4_LIMIT = 2.78
 LARGEST_CHECKED = 40
 """Bodies up to which a diagram that is compiled is checked: 0.1 s."""
 
+CONTACT_DEPTH = 0.01
+"""Depth of a contact, as a part of the clearance, whose stiffness is counted."""
 
-def warn_of_step(plant: Plant, step: float) -> str:
+CONTACT_STEPS = 10
+"""In a contact, which lasts about as long as the largest stable step: fewer lose its energy."""
+
+
+def warn_of_step(plant: Plant, step: float, rk4: bool) -> str:
     """Return a warning if RK4 is not stable with this step at the start, else nothing.
+
+    Steps of any kind are too coarse where a contact in a clearance is over in a few.
 
     Mechanisms of more than `LARGEST_CHECKED` bodies are not looked at, nor those without springs,
     dampers and the like: their motions are as slow as they look.
     """
     system = plant.system
+    if not rk4 and not any(isinstance(e, ClearanceRevolute) for e in system.elements):
+        return ""
     if len(system.bodies) > LARGEST_CHECKED or not any(map(_may_be_stiff, system.elements)):
         return ""
     if plant.largest_step is None:
         try:
-            plant.largest_step = largest_stable_step(system)
+            plant.contact_time = _shortest_contact(system)
+            plant.largest_step = min(_largest_stable_step(system), plant.contact_time)
         except BiellaError:  # it cannot start: running it says why
-            plant.largest_step = math.inf
+            plant.largest_step = plant.contact_time = math.inf
     limit = plant.largest_step
-    if step <= limit:
-        return ""
+    if step <= limit or not rk4:
+        return _warn_of_contacts(plant, step)
     substeps = math.ceil(step * plant.substeps / limit)
     return (
         f"RK4 is not stable with steps of {step:.3g} s: the fastest motion at the start allows up "
         f"to {limit:.3g} s. Take such a step, or mode='own_step' with substeps={substeps} or with "
         f"integrator='implicit'."
     )
+
+
+def _warn_of_contacts(plant: Plant, step: float) -> str:
+    limit = plant.contact_time / CONTACT_STEPS
+    if step <= limit:
+        return ""
+    substeps = math.ceil(step * plant.substeps / limit)
+    return (
+        f"steps of {step:.3g} s are too coarse for contacts in clearances, which last about "
+        f"{plant.contact_time:.2g} s: their restitution and forces will be wrong. Take steps of up "
+        f"to {limit:.2g} s, mode='own_step' with substeps={substeps}, or a softer contact."
+    )
+
+
+def _shortest_contact(system: System) -> float:
+    """Return about how long the shortest contact lasts, half a swing of what it stops.
+
+    That is the largest stable step with all compliant contacts closed in all directions.
+    """
+    held = {
+        e.name: Bushing(
+            e.name, e.hole, e.pin, freeze(e.stiffness_at(CONTACT_DEPTH * e.clearance) * _ALONG),
+            freeze(0.0 * _ALONG),
+        )
+        for e in system.elements
+        if isinstance(e, ClearanceRevolute) and not e.rigid
+    }  # fmt: skip
+    if not held:
+        return math.inf
+    other = copy.copy(system)
+    other._parts = {**system._parts, **held}
+    return _largest_stable_step(other)
+
+
+_ALONG = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
 
 
 def _may_be_stiff(element: object) -> bool:
@@ -52,15 +101,21 @@ def _may_be_stiff(element: object) -> bool:
 
 def largest_stable_step(system: System) -> float:
     """Return the largest stable step; see `System.largest_stable_step`."""
+    return min(_largest_stable_step(system), _shortest_contact(system))
+
+
+def _largest_stable_step(system: System) -> float:
     from ...scheduler.diagram import Diagram
     from ...scheduler.engine import Instance
 
-    # A film is nowhere near linear over the usual difference.
+    # Films and contacts are nowhere near linear over the usual difference.
     clearances = [e.film.clearance for e in system.elements if isinstance(e, Bearing)]
+    clearances += [e.clearance for e in system.elements if isinstance(e, ClearanceRevolute)]
     difference = min([6e-6, *(1e-4 * clearance for clearance in clearances)])
-    # Only derivatives are asked for. With rk4, compiling would ask for this very number.
-    diagram = Diagram(system.name, solver="euler")
-    diagram.add(Plant(system), name="plant")
+    plant = Plant(system)
+    plant.largest_step = math.inf  # compiling would ask for this very number
+    diagram = Diagram(system.name)
+    diagram.add(plant, name="plant")
     with Instance(diagram.compile()) as instance:
         instance.initialise()
         states = instance.states.copy()

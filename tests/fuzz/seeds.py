@@ -33,7 +33,7 @@ from biella.blocks import (
 )
 from biella.blocks import math as arithmetic
 from biella.blocks.block import AbstractBlock, NativeBlock
-from biella.blocks.multibody import mechanisms
+from biella.blocks.multibody import HuntCrossley, LankaraniNikravesh, mechanisms
 from biella.blocks.multibody.pendulum import Pendulum
 from biella.blocks.multibody.plant import Plant, list_outputs
 from biella.blocks.multibody.system import System
@@ -267,6 +267,20 @@ def lubricated() -> System:
     return s
 
 
+def loose() -> System:
+    """Return a ball and a rod in holes, of sizes that fuzzed numbers reach."""
+    s = System("loose", planar=True)
+    ball = s.body("ball", mass=1.0, inertia=0.1, velocity=(1.0, 0.5), angular_velocity=2.0)
+    rod = s.body("rod", mass=1.0, inertia=0.1, position=(1.0, 0.0))
+    s.revolute("hinge", s.ground, rod, at=(2.0, 0.0))
+    sizes = {"clearance": 0.5, "pin_radius": 1.0}
+    hunt = HuntCrossley(stiffness=50.0, damping=0.5, friction=0.3)
+    s.clearance_revolute("play", ball.marker("a"), rod.marker("a"), contact=hunt, **sizes)
+    law = LankaraniNikravesh(stiffness=50.0, restitution=0.5)
+    s.clearance_revolute("play_b", ball.marker("b"), s.ground.marker("b"), contact=law, **sizes)
+    return s
+
+
 MECHANISMS: list[Callable[[], System]] = [
     mechanisms.slider_crank,
     mechanisms.mcpherson,
@@ -277,6 +291,7 @@ MECHANISMS: list[Callable[[], System]] = [
     mechanisms.rotor,
     driven_pivot,
     lubricated,
+    loose,
 ]
 
 

@@ -8,6 +8,7 @@ from .clearance import (
     RigidContact,
     hertz_stiffness,
 )
+from .contact_statistics import ContactStatistics, contact_statistics
 from .forces import (
     Bearing,
     Bushing,
@@ -30,6 +31,7 @@ __all__ = [
     "Bushing",
     "ClearanceRevolute",
     "Constant",
+    "ContactStatistics",
     "Driver",
     "Formula",
     "Friction",
@@ -48,5 +50,6 @@ __all__ = [
     "System",
     "Table",
     "TorsionalSpring",
+    "contact_statistics",
     "hertz_stiffness",
 ]

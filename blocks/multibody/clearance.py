@@ -305,3 +305,14 @@ OUTPUTS: dict[str, tuple[int, str | None, str]] = {
     "contact": (1, None, "whether the surfaces touch"),
 }
 """Outputs of a revolute with clearance, in the order of MB_CONTACT_… in multibody.h."""
+
+RIGID_OUTPUTS: dict[str, tuple[int, str | None, str]] = {
+    "impacts": (1, None, "how often the surfaces met since the start"),
+    "impulse": (1, "N.s", "sum of the normal impulses of impacts since the start"),
+    "sliding": (1, "m", "distance that the surfaces slid in contact since the start"),
+    "sliding_work": (1, "J", "integral of normal force times |slip| since the start"),
+}
+"""What a rigid contact shows besides: counted in the engine, so that nothing between is missed."""
+
+FOLLOWS_INPUTS = ("force", "normal_force", "contact")
+"""Outputs that in a rigid contact follow forces without delay."""

@@ -21,7 +21,7 @@ static int32_t contact_numbers(int32_t law) {
 
 bool mb_contact_check(const int32_t *force, int64_t p_count, int64_t number) {
     const int32_t law = force[MB_FORCE_LAW];
-    return law >= 0 && law < MB_CONTACT_LAWS && law != MB_CONTACT_RIGID && force[MB_FORCE_EXTRA] == number &&
+    return law >= 0 && law < MB_CONTACT_LAWS && force[MB_FORCE_EXTRA] == number &&
            force[MB_FORCE_P] <= p_count - contact_numbers(law);
 }
 
@@ -71,6 +71,7 @@ void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact
     mb_marker_axes(m, hole, R);
     mb_rotate_back(R, at->offset, at->offset);
     at->N = at->T = 0.0;
+    at->touches = at->gap <= 0.0;
 }
 
 static double *contact_memory(const mb_view *m, const int32_t *force) { return m->contacts + force[MB_FORCE_EXTRA] * MB_CONTACT_MEMORY; }
@@ -95,6 +96,7 @@ static void contact_force(const mb_contact *at, double *F) {
 void mb_add_contact(const mb_view *m, const int32_t *force, double t) {
     mb_contact at;
     double F[3];
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return; /* a constraint: rigid.c */
     mb_contact_see(m, force, t, &at);
     mb_contact_press(m, force, &at);
     if (at.N == 0.0) return;
@@ -123,7 +125,8 @@ void mb_contact_show(const mb_view *m, const int32_t *force, const mb_contact *a
         case MB_CONTACT_ANGLE: *y = contact_angle(m, force[MB_FORCE_J], at->n); break;
         case MB_CONTACT_ANGLE_ON_PIN: *y = contact_angle(m, force[MB_FORCE_I], at->n); break;
         case MB_CONTACT_SLIP: *y = at->slip; break;
-        default: *y = at->gap <= 0.0;
+        case MB_CONTACT_TOUCHES: *y = at->touches; break;
+        default: *y = contact_memory(m, force)[MB_CONTACT_IMPACTS + what - MB_SHOWN_IMPACTS];
     }
 }
 
@@ -134,7 +137,7 @@ void mb_keep_contacts(mb_view *m, double t, const double *q, const double *v) {
     mb_velocities(m, v);
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
-        if (force[MB_FORCE_TYPE] != MB_CONTACT) continue;
+        if (force[MB_FORCE_TYPE] != MB_CONTACT || force[MB_FORCE_LAW] == MB_CONTACT_RIGID) continue;
         mb_contact at;
         mb_contact_see(m, force, t, &at);
         double *began = &contact_memory(m, force)[MB_CONTACT_BEGAN];

@@ -53,7 +53,11 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->since = INFINITY;
     m->held = head[MB_OWN_STEP] ? b->u_held : NULL;
     m->tick_age = *b->offset;
-    m->torn = -1;
+    m->torn = m->jammed = m->crowded = -1;
+    m->rigid_count = 0;
+    while (2 * m->rigid_count < m->row_count &&
+           m->rows[(m->row_count - 1 - 2 * m->rigid_count) * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_SLIP)
+        m->rigid_count++;
 
     double *z = b->z, *w = b->w;
     *memory = *scratch = 0;
@@ -87,6 +91,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->turns = take(z, memory, head[MB_MEASURES]);
     m->told = take(z, memory, MB_TOLD_SIZE);
     m->contacts = take(z, memory, (int64_t)head[MB_CONTACTS] * MB_CONTACT_MEMORY);
+    m->rigid = (mb_rigid *)(void *)take(w, scratch, head[MB_CONTACTS] * (int64_t)(sizeof(mb_rigid) / sizeof(double)));
     m->kept = take(w, scratch, nq + 2 * nv);
     m->link = (mb_link_state *)(void *)take(w, scratch, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
     m->row_state = (mb_row_state *)(void *)take(w, scratch, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
@@ -120,6 +125,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
 static void open_view(const bl_block *b, mb_view *m) {
     int64_t memory, scratch;
     mb_open(b, m, &memory, &scratch);
+    mb_rigid_load(m);
 }
 
 static bool in_range(int32_t value, int64_t low, int64_t end) { return value >= low && value < end; }
@@ -217,6 +223,8 @@ static int multibody_check(const bl_block *b) {
             if (!in_range(row[MB_ROW_I], 0, nq) || !in_range(row[MB_ROW_A], 0, nv) || (row[MB_ROW_B] != 1 && row[MB_ROW_B] != -1) ||
                 !in_range(row[MB_ROW_VALUE], 0, laws))
                 return 0;
+        } else if (type == MB_ROW_TOUCH || type == MB_ROW_SLIP) { /* the rest is mb_rigid_check's */
+            if (!in_range(row[MB_ROW_I], 0, markers) || !in_range(row[MB_ROW_J], 0, markers)) return 0;
         } else if (!in_range(row[MB_ROW_I], 0, markers) || !in_range(row[MB_ROW_J], 0, markers) ||
                    !in_range(row[MB_ROW_A], 0, mb_is_driver(type) ? measures : 3) || !in_range(row[MB_ROW_B], 0, 3) ||
                    !in_range(row[MB_ROW_VALUE], 0, mb_is_driver(type) ? laws : b->p_count)) {
@@ -278,7 +286,7 @@ static int multibody_check(const bl_block *b) {
         const int needed = type <= MB_SPRING || type == MB_JOINT_SPRING ? 3 : type == MB_JOINT_EFFORT ? 1 : 0;
         if (needed && !in_range(force[MB_FORCE_LAW], 0, laws - needed + 1)) return 0;
     }
-    if (b->y_count != outputs || contacts != head[MB_CONTACTS]) return 0;
+    if (b->y_count != outputs || contacts != head[MB_CONTACTS] || !mb_rigid_check(b)) return 0;
     for (int64_t k = 0; k < outputs; k++) {
         const int32_t *out = b->i + head[MB_AT_OUTPUTS] + k * MB_OUT_FIELDS;
         const int32_t type = out[MB_OUT_TYPE];
@@ -342,6 +350,8 @@ static int multibody_init(bl_block *b, double t) {
     }
     mb_keep_turns(&m, t, q);
     mb_keep_contacts(&m, t, q, v);
+    const int32_t outside = mb_rigid_start(&m, t, q, v);
+    if (outside >= 0) return mb_refuse_outside(b, &m, outside, t);
     return BL_OK;
 }
 
@@ -425,12 +435,12 @@ static int multibody_output(bl_block *b, double t) {
     const bool implicit = m.head[MB_INTEGRATOR] == MB_IMPLICIT;
     bool accelerations = false, reactions = false;
     for (int32_t k = 0; k < b->y_count; k++) {
-        const int32_t type = m.outputs[k * MB_OUT_FIELDS + MB_OUT_TYPE];
-        accelerations = accelerations || needs_accelerations(type, implicit);
+        const int32_t *out = m.outputs + k * MB_OUT_FIELDS, type = out[MB_OUT_TYPE];
+        accelerations = accelerations || needs_accelerations(type, implicit) || (type == MB_OUT_CONTACT && mb_rigid_shows_force(&m, out));
         reactions = reactions || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
     }
     if (accelerations) {
-        if (!mb_accelerations(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
+        if (!mb_rigid_balance(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
         if (reactions) find_wrenches(&m, t, q, v);
     } else {
         mb_positions(&m, q);
@@ -511,6 +521,7 @@ static int multibody_output(bl_block *b, double t) {
                 mb_contact at;
                 mb_contact_see(&m, force, t, &at);
                 mb_contact_press(&m, force, &at);
+                if (accelerations) mb_rigid_force(&m, index, &at);
                 mb_contact_show(&m, force, &at, out[MB_OUT_AXIS], y);
                 break;
             }
@@ -538,18 +549,25 @@ static void normalise(const mb_view *m, double *q) {
             mb_normalise_quaternion(q + m->links[l * MB_LINK_FIELDS + MB_LINK_Q]);
 }
 
-/* What follows each explicit step of size h. */
-static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
+int mb_close_step(bl_block *b, mb_view *m, double t, double h, double *x) {
     double *q = x, *v = x + m->nq;
     normalise(m, q);
-    if (m->row_count > 0) {
-        memcpy(m->kept, x, (size_t)(m->nq + m->nv) * sizeof(double));
-        if (!mb_project(m, t, q, v, MB_STEP_LIMIT)) return mb_refuse_step(b, m, t, h, q, v);
-        mb_watch_step(m, t, h, q, v);
-    }
-    mb_keep_turns(m, t, q);
-    mb_keep_contacts(m, t, q, v);
-    return BL_OK;
+    if (m->row_count == 0) return BL_OK;
+    memcpy(m->kept, x, (size_t)(m->nq + m->nv) * sizeof(double));
+    return mb_project(m, t, q, v, MB_STEP_LIMIT) ? BL_OK : mb_refuse_step(b, m, t, h, q, v);
+}
+
+void mb_note_step(mb_view *m, double t, double h, const double *x) {
+    if (m->row_count > 0) mb_watch_step(m, t, h, x, x + m->nq);
+    mb_keep_turns(m, t, x);
+    mb_keep_contacts(m, t, x, x + m->nq);
+}
+
+/* What follows each explicit step of size h. */
+static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
+    const int status = mb_close_step(b, m, t, h, x);
+    if (status == BL_OK) mb_note_step(m, t, h, x);
+    return status;
 }
 
 static int multibody_project(bl_block *b, double t) {
@@ -573,6 +591,11 @@ static int multibody_advance(bl_block *b, double t, double dt) {
             if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq)) return mb_refuse_implicit(b, &m, now, h, x, x + m.nq);
             mb_keep_turns(&m, now + h, x);
             mb_keep_contacts(&m, now + h, x, x + m.nq);
+            continue;
+        }
+        if (m.rigid_count > 0) {
+            const int status = mb_rigid_advance(b, &m, now, h, b->dt / substeps);
+            if (status != BL_OK) return status;
             continue;
         }
         memcpy(start, x, (size_t)n * sizeof(double));

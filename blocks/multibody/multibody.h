@@ -20,7 +20,8 @@
 
 enum { MB_FIXED, MB_REVOLUTE, MB_PRISMATIC, MB_SPHERICAL };           /* elementary joints, about or along z */
 enum { MB_ROW_POINT, MB_ROW_D1, MB_ROW_D2, MB_ROW_DISTANCE,                              /* base constraints */
-       MB_ROW_DRIVER, MB_ROW_DRIVEN_LENGTH, MB_ROW_DRIVEN_ANGLE, MB_ROW_KINDS }; /* of a tree coordinate; of a measure */
+       MB_ROW_DRIVER, MB_ROW_DRIVEN_LENGTH, MB_ROW_DRIVEN_ANGLE, /* of a tree coordinate; of a measure */
+       MB_ROW_TOUCH, MB_ROW_SLIP, MB_ROW_KINDS };                /* of a rigid contact: the last rows, in pairs; A is its force */
 
 /* Integers of one record in each table. */
 enum { MB_LINK_PARENT, MB_LINK_TYPE, MB_LINK_Q, MB_LINK_V, MB_LINK_BODY, MB_LINK_BASE, MB_LINK_TURN,
@@ -60,8 +61,12 @@ enum { MB_BEARING_NUMBERS = 9 };
 /* How surfaces of a contact press, what is shown of it, and what it remembers. */
 enum { MB_CONTACT_HUNT_CROSSLEY, MB_CONTACT_LANKARANI_NIKRAVESH, MB_CONTACT_RIGID, MB_CONTACT_LAWS };
 enum { MB_CONTACT_OFFSET, MB_CONTACT_GAP, MB_CONTACT_FORCE, MB_CONTACT_NORMAL_FORCE, MB_CONTACT_ANGLE, MB_CONTACT_ANGLE_ON_PIN,
-       MB_CONTACT_SLIP, MB_CONTACT_TOUCHES, MB_CONTACT_QUANTITIES };
-enum { MB_CONTACT_BEGAN, MB_CONTACT_MEMORY };
+       MB_CONTACT_SLIP, MB_CONTACT_TOUCHES, MB_SHOWN_IMPACTS, MB_SHOWN_IMPULSE, MB_SHOWN_SLIDING, MB_SHOWN_SLIDING_WORK,
+       MB_CONTACT_QUANTITIES };
+/* When it began; of rigid ones how they touch, how often they were hit, the sum of impulses, how far they slid, and ∫ N |slip| dt. */
+enum { MB_CONTACT_BEGAN, MB_CONTACT_MODE, MB_CONTACT_IMPACTS, MB_CONTACT_IMPULSE, MB_CONTACT_SLIDING, MB_CONTACT_SLIDING_WORK,
+       MB_CONTACT_MEMORY };
+enum { MB_FLIES, MB_SLIDES, MB_STICKS, MB_SLIDES_BACK = -1 }; /* modes: slip along t, none, against t */
 
 /* The head of the integers. */
 enum { MB_LINKS, MB_NQ, MB_NV, MB_BODIES, MB_MARKERS, MB_ROWS, MB_CUTS, MB_PATHS, MB_PAIRS, MB_JACOBIAN, MB_LAWS, MB_FORCES,
@@ -124,6 +129,22 @@ typedef struct {
 enum { MB_IMPLICIT_STARTED, MB_IMPLICIT_FRESH, MB_IMPLICIT_ITERATIONS, MB_IMPLICIT_RESIDUAL, MB_IMPLICIT_HALVED, MB_IMPLICIT_FLAGS };
 enum { MB_IMPLICIT_LARGEST = 300 }; /* speeds: the matrix is full */
 
+/* What a rigid contact is judged by: N and `spare` are infinite where it flies. */
+typedef struct {
+    double gap, closing, N, spare;
+} mb_judged;
+enum { MB_AT_FROM, MB_AT_MIDDLE, MB_AT_END, MB_AT_TO, MB_JUDGED };
+
+/* A rigid contact as it is. `closing` and `outwards` are the rates of |c|, `bias` what of `outwards` no joint adds; `spare` is μ N - |T|. */
+typedef struct {
+    double mode, before, touched;                        /* one of MB_FLIES …; when a step began; whether it touched before an impact */
+    double gap, closing, bias, outwards, slip, N, T, spare;
+    double tolerance, speed_rounding, rate_rounding;
+    double passed[2];                                    /* impulses through it by unit impulses on the contact that is hit */
+    double slid, worked, slid_start, worked_start;       /* in the step that is tried, and their rates at its start */
+    mb_judged at[MB_JUDGED];
+} mb_rigid;
+
 typedef struct {
     const int32_t *head, *links, *markers, *rows, *cuts, *paths, *pairs, *laws, *forces, *outputs, *mass_slots;
     const int32_t *permutation, *row_start, *column_of, *slot_of, *column_start, *row_of;
@@ -135,6 +156,8 @@ typedef struct {
     const unsigned char *held; /* of each input port, whether it was taken at the last tick, `tick_age` earlier than that; may be NULL */
     double tick_age;
     int32_t torn; /* the force that is a bearing that was found without a film, or -1 */
+    int32_t jammed, crowded; /* the force that is a rigid contact that cannot move, or that is hit without end; or -1 */
+    int32_t rigid_count;
     int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros;
 
     mb_link_data *data;
@@ -154,6 +177,7 @@ typedef struct {
     double *turns;                                   /* of each measure, its value after the last step */
     double *told;                                    /* what mb_watch_step has seen */
     double *contacts;                                /* MB_CONTACT_MEMORY for each contact */
+    mb_rigid *rigid;                                 /* one for each contact; only rigid ones have it */
     double *kept;                                    /* work space for q and v, and v once more */
     double *own;                                     /* q and v of a block with its own step, and its work space */
     mb_implicit implicit;
@@ -161,7 +185,7 @@ typedef struct {
 
 enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
 
-static inline bool mb_is_driver(int32_t row_type) { return row_type >= MB_ROW_DRIVER; }
+static inline bool mb_is_driver(int32_t row_type) { return row_type >= MB_ROW_DRIVER && row_type <= MB_ROW_DRIVEN_ANGLE; }
 static inline bool mb_has_name(int32_t force_type) { return force_type == MB_BEARING || force_type == MB_CONTACT; }
 
 /* Of steps that were too coarse: whether the last was, how many, when first; of the worst how bad, when, and which joint was open by
@@ -261,6 +285,7 @@ double mb_difference(const mb_view *m);
    against n and t. `offset` is in axes of the hole, all else in those of the world. */
 typedef struct {
     double P[3], n[3], t[3], offset[3], gap, approach, slip, N, T;
+    bool touches;
 } mb_contact;
 bool mb_contact_check(const int32_t *force, int64_t p_count, int64_t number);
 bool mb_contact_sound(const mb_view *m, const int32_t *force);
@@ -272,11 +297,48 @@ int32_t mb_contact_width(int32_t what);
 void mb_contact_show(const mb_view *m, const int32_t *force, const mb_contact *at, int32_t what, double *y);
 void mb_keep_contacts(mb_view *m, double t, const double *q, const double *v);
 
+/* rigid.c */
+bool mb_rigid_check(const bl_block *b);
+/* The number of the first of its two rows, and what belongs to a row. */
+int32_t mb_rigid_row(const mb_view *m, int32_t number);
+mb_rigid *mb_rigid_of(const mb_view *m, int32_t row);
+/* Modes from memory, and back. */
+void mb_rigid_load(mb_view *m);
+void mb_rigid_store(mb_view *m);
+/* Whether a row is a constraint at present. */
+bool mb_row_holds(const mb_view *m, int32_t row);
+void mb_rigid_place(mb_view *m, int32_t row, const double *d);
+void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, const double *ddd);
+bool mb_rigid_friction(const mb_view *m, const double *normal, double *rows);
+void mb_rigid_note(mb_view *m, const double *rows);
+double mb_rigid_rounding(const mb_view *m);
+/* The first force that is a contact that slides with friction. */
+int32_t mb_rigid_rubbing(const mb_view *m);
+/* As mb_accelerations, with modes of contacts that fit. */
+int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v);
+/* Impacts, then the balance; h is a whole step. */
+int mb_rigid_settle(mb_view *m, double t, double *q, double *v, double h);
+int32_t mb_rigid_start(mb_view *m, double t, double *q, double *v);
+void mb_rigid_count_sliding(mb_view *m, int32_t number);
+void mb_rigid_force(const mb_view *m, int32_t force_number, mb_contact *at);
+/* Whether an output of a contact wants its multipliers. */
+bool mb_rigid_shows_force(const mb_view *m, const int32_t *out);
+
+/* events.c */
+int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h, double whole);
+
+/* multibody.c */
+/* Puts what a step gave back on the constraints, and keeps what is told of a step that is accepted. */
+int mb_close_step(bl_block *b, mb_view *m, double t, double h, double *x);
+void mb_note_step(mb_view *m, double t, double h, const double *x);
+
 /* dynamics.c */
 /* Poses and rows at (t, q). */
 void mb_update_positions(mb_view *m, double t, const double *q);
 int mb_accelerations(mb_view *m, double t, const double *q, const double *v);
 int mb_project(mb_view *m, double t, double *q, double *v, int limit);
+/* M a + Jᵀ λ = force, J a + bias = 0 with the present factors, to the tolerance times the largest of a or of `least`. */
+int mb_respond(mb_view *m, double least, bool friction);
 /* Poses, velocities, Φ and Φ̇ at (t, q, v). */
 void mb_kinematics(mb_view *m, double t, const double *q, const double *v);
 /* K and its factors at the present poses. */
@@ -292,6 +354,8 @@ int mb_refuse_assembly(bl_block *b, mb_view *m, double t, const double *q, const
 int mb_refuse_factor(bl_block *b, const mb_view *m, double t);
 int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, double t);
 int mb_refuse_contact(const bl_block *b, const mb_view *m, int32_t number);
+int mb_refuse_outside(const bl_block *b, const mb_view *m, int32_t number, double t);
+int mb_refuse_events(const bl_block *b, const mb_view *m, double t, double h, int count);
 int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
 int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
 void mb_watch_step(mb_view *m, double t, double h, const double *q, const double *v);

@@ -16,8 +16,8 @@ from ..bearings import LongBearing, ShortBearing, TiltedShortBearing
 from ..block import NativeBlock
 from ..ports import CONTINUOUS, EVERY_TICK, Kind, Parameter, Port, parameter
 from .bodies import Body, Marker
-from .clearance import OUTPUTS as _OUT_PLAY
-from .clearance import ClearanceRevolute
+from .clearance import FOLLOWS_INPUTS, RIGID_OUTPUTS, ClearanceRevolute
+from .clearance import OUTPUTS as _OUT_CLEARANCE
 from .forces import (
     Bearing,
     Bushing,
@@ -36,7 +36,7 @@ from .rotations import Array, quaternion_from_rotation
 from .system import System
 from .tree import SPEEDS, Tree, find_pattern, grow_tree
 
-_POINT, _D1, _D2, _DISTANCE, _DRIVER, _DRIVEN_LENGTH, _DRIVEN_ANGLE = range(7)
+_POINT, _D1, _D2, _DISTANCE, _DRIVER, _DRIVEN_LENGTH, _DRIVEN_ANGLE, _TOUCH, _SLIP = range(9)
 (
     _FORCE,
     _TORQUE,
@@ -86,7 +86,9 @@ _OUT_FILM = {
     "power_loss": (1, "W", "what film and contact turn into heat"),
     "thin_film": (1, None, "1 where the film is below its limit, else 0"),
 }
+_OUT_PLAY = _OUT_CLEARANCE | RIGID_OUTPUTS
 _TOUCHES = list(_OUT_PLAY).index("contact")
+_RIGID_FOLLOWS = {list(_OUT_PLAY).index(what) for what in FOLLOWS_INPUTS}
 _NEEDS_ACCELERATION = {4, 5, 8, 9, 10, 11}
 _OF_ITERATIONS = {15, 16, 17}
 _LARGEST_IMPLICIT = 300
@@ -157,6 +159,7 @@ class Plant(NativeBlock):
             raise DiagramError(f"`substeps` is a whole number, at least 1; got {substeps!r}.")
         own = mode == "own_step"
         radius = _read_integrator(integrator, own, spectral_radius)
+        _check_rigid_contacts(system, own, radius is not None)
         if own:
             self.kernel = "multibody_own_step"  # type: ignore[misc]
             self.own_step = self.takes_slopes = True
@@ -238,8 +241,23 @@ def list_outputs(system: System) -> list[str]:
         if isinstance(element, Bearing):
             found += [f"{element.name}.{what}" for what in _OUT_FILM]
         elif isinstance(element, ClearanceRevolute):
-            found += [f"{element.name}.{what}" for what in _OUT_PLAY]
+            found += [f"{element.name}.{what}" for what in _clearance_outputs(element)]
     return found
+
+
+def _clearance_outputs(element: ClearanceRevolute) -> dict[str, tuple[int, str | None, str]]:
+    return _OUT_PLAY if element.rigid else _OUT_CLEARANCE
+
+
+def _check_rigid_contacts(system: System, own: bool, implicit: bool) -> None:
+    for element in system.elements:
+        if isinstance(element, ClearanceRevolute) and element.rigid and (not own or implicit):
+            wanted = "mode='own_step'" if not own else "integrator='rk4'"
+            raise DiagramError(
+                f"`{element.name}` has a RigidContact, whose impacts lie within steps: they are "
+                f"found by own steps of Runge–Kutta only. Say {wanted}, or take a compliant "
+                f"contact such as HuntCrossley."
+            )
 
 
 def coordinate_name(joint: Joint, number: int) -> str:
@@ -420,10 +438,10 @@ class _Writer:
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += len(self._measures) + 10 + self._contacts
+        memory += len(self._measures) + 10 + 6 * self._contacts
         articulated = 33 * links if rows == 0 else 0
         scratch = 4 + 64 * links + 16 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
-        scratch += articulated
+        scratch += articulated + 36 * self._contacts
         if self.implicit:
             memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
             scratch += nv * nv + 7 * nv + 2 * nq + rows
@@ -438,6 +456,7 @@ class _Writer:
             texts[link] = name
         texts += [joint.name for joint in self.tree.cuts]
         texts += [driver.name for driver in self.system.drivers]
+        texts += [item.name for _, item in self._rigid_contacts()]
         named = Bearing | ClearanceRevolute
         texts += [item.name for item in self.system.elements if isinstance(item, named)]
         return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
@@ -515,7 +534,7 @@ class _Writer:
             first = len(rows)
             rows += [self._row(joint, row, i, j) for row in joint.rows]
             cuts.append((first, len(joint.rows)))
-            paths.append(self._path(joint))
+            paths.append(self._path(joint.first, joint.second))
         for driver in self.system.drivers:
             at = self.tree.coordinates.get((driver.joint.name, driver.coordinate))
             shift = at is not None and at.offset != 0.0
@@ -524,11 +543,25 @@ class _Writer:
             cuts.append((len(rows), 1))
             if at is None:
                 rows.append(self._measured_driver(driver, law))
-                paths.append(self._path(driver.joint))
+                paths.append(self._path(driver.joint.first, driver.joint.second))
             else:
                 rows.append([_DRIVER, at.q, 0, at.v, at.sign, law])
                 paths.append([[at.v, at.link, 0, 1]])
+        for number, contact in self._rigid_contacts():
+            i, j = self._marker(contact.hole), self._marker(contact.pin)
+            place = self._place[f"{contact.name}.clearance"]
+            cuts.append((len(rows), 2))
+            rows += [[kind, i, j, number, 0, place] for kind in (_TOUCH, _SLIP)]
+            paths.append(self._path(contact.hole, contact.pin))
         return rows, cuts, paths
+
+    def _rigid_contacts(self) -> list[tuple[int, ClearanceRevolute]]:
+        """Return rigid contacts with their numbers among the forces."""
+        return [
+            (number, element)
+            for number, element in enumerate(self.system.elements)
+            if isinstance(element, ClearanceRevolute) and element.rigid
+        ]
 
     def _row(self, joint: Joint, row: Row, i: int, j: int) -> list[int]:
         axes = {"f": 0, "g": 1, "h": 2}
@@ -548,11 +581,11 @@ class _Writer:
         angle, i, j = self._measures[measure][:3]
         return [_DRIVEN_ANGLE if angle else _DRIVEN_LENGTH, i, j, measure, 0, law]
 
-    def _path(self, joint: Joint) -> list[list[int]]:
-        """The speeds between the two bodies of a cut joint; common ancestors move both alike."""
+    def _path(self, first: Marker, second: Marker) -> list[list[int]]:
+        """The speeds between the two bodies of a closure; common ancestors move both alike."""
         sides = [
             self._ancestors(self.tree.link_of.get(marker.body, -1))
-            for marker in (joint.first, joint.second)
+            for marker in (first, second)
         ]
         common = set(sides[0]) & set(sides[1])
         return [
@@ -612,11 +645,6 @@ class _Writer:
         return [_BEARING, i, j, self._place[f"{bearing.name}.radius"], model, options]
 
     def _contact(self, element: ClearanceRevolute) -> list[int]:
-        if element.rigid:
-            raise DiagramError(
-                f"`{element.name}` has a RigidContact, which is not available yet: take a "
-                f"HuntCrossley or a LankaraniNikravesh."
-            )
         i, j = self._marker(element.pin), self._marker(element.hole)
         number, self._contacts = self._contacts, self._contacts + 1
         place = self._place[f"{element.name}.clearance"]
@@ -674,6 +702,8 @@ class _Writer:
         """Return the inputs that an output follows without delay: those that move its markers."""
         if kind in _NEEDS_ACCELERATION or (kind in _OF_ITERATIONS and not self.implicit):
             return set(self.input_names)
+        if kind == _OUT_CONTACT and extra in _RIGID_FOLLOWS and self._is_rigid(index):
+            return set(self.input_names)
         markers: Iterable[int] = ()
         if kind in (_OUT_MARKER["position"][0], _OUT_MARKER["velocity"][0]):
             markers = [index]
@@ -685,6 +715,9 @@ class _Writer:
             markers = range(len(self._markers))
         laws = [law for marker in markers for law in self._markers[marker][3:]]
         return {name for law in laws for name in self.laws.inputs_of(law)}
+
+    def _is_rigid(self, number: int) -> bool:
+        return any(number == rigid for rigid, _ in self._rigid_contacts())
 
     def _find_output(self, path: str) -> tuple[int, int, int, int, Any, str]:
         if path in _OUT_SYSTEM:
@@ -723,7 +756,7 @@ class _Writer:
                 which = list(_OUT_FILM).index(what)
                 return _OUT_BEARING, number, which, width, unit, f"{doc}, in {owner}"
             if isinstance(element, ClearanceRevolute) and owner == element.name:
-                if what not in _OUT_PLAY:
+                if what not in _clearance_outputs(element):
                     break
                 width, unit, doc = _OUT_PLAY[what]
                 which = list(_OUT_PLAY).index(what)

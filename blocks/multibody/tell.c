@@ -131,9 +131,10 @@ static void weigh_evenly(const mb_view *m, double *weights) {
         double lightest[2] = {INFINITY, INFINITY};
         for (int32_t k = first; k < end; k++) {
             const int kind = m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_D1;
-            lightest[kind] = fmin(lightest[kind], m->alpha[k]);
+            if (mb_row_holds(m, k)) lightest[kind] = fmin(lightest[kind], m->alpha[k]);
         }
-        for (int32_t k = first; k < end; k++) weights[k] = lightest[m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_D1];
+        for (int32_t k = first; k < end; k++)
+            weights[k] = mb_row_holds(m, k) ? lightest[m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_D1] : 0.0;
     }
 }
 
@@ -209,6 +210,29 @@ int mb_refuse_contact(const bl_block *b, const mb_view *m, int32_t number) {
                      " `tangential_restitution` between -1 and 1.", name);
 }
 
+int mb_refuse_outside(const bl_block *b, const mb_view *m, int32_t number, double t) {
+    char name[MB_NAME_SIZE];
+    const int32_t *force = m->forces + number * MB_FORCE_FIELDS;
+    mb_contact at;
+    force_name(m, number, name);
+    mb_contact_see(m, force, t, &at);
+    const double clearance = m->p[force[MB_FORCE_P]];
+    return bl_refuse(b, "`%s` does not start in its hole: the centre of the pin is %.4g m from that of the hole, %.3g m more than the clearance"
+                     " allows. Give positions nearer to each other, or more clearance.", name, clearance - at.gap, -at.gap);
+}
+
+int mb_refuse_events(const bl_block *b, const mb_view *m, double t, double h, int count) {
+    char name[MB_NAME_SIZE];
+    int32_t busiest = 0;
+    for (int32_t n = 1; n < m->rigid_count; n++) {
+        const mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n)), *most = mb_rigid_of(m, mb_rigid_row(m, busiest));
+        if (fabs(r->closing) > fabs(most->closing)) busiest = n;
+    }
+    force_name(m, m->rows[mb_rigid_row(m, busiest) * MB_ROW_FIELDS + MB_ROW_A], name);
+    return bl_refuse(b, "contacts changed more than %d times in the step of %.3g s from t = %.9g s, most of all `%s`: its pin crosses the clearance"
+                     " that often. Take a smaller step or more substeps.", count, h, t, name);
+}
+
 int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, double t) {
     char name[MB_NAME_SIZE];
     force_name(m, number, name);
@@ -223,6 +247,17 @@ int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, doubl
 
 int mb_refuse_factor(bl_block *b, const mb_view *m, double t) {
     if (m->torn >= 0) return mb_refuse_bearing(b, m, m->torn, t);
+    char name[MB_NAME_SIZE];
+    if (m->crowded >= 0 && m->jammed < 0) {
+        force_name(m, m->crowded, name);
+        return bl_refuse(b, "impacts at t = %.9g s do not come to an end, the last in `%s`: contacts throw each other back and forth. Take less"
+                         " restitution.", t, name);
+    }
+    if (m->jammed >= 0) {
+        force_name(m, m->jammed, name);
+        return bl_refuse(b, "`%s` is jammed at t = %.9g s: drivers leave its pin no way to go, or its friction is too much for rigid bodies."
+                         " Take less friction, a driver less, or a compliant contact such as HuntCrossley.", name, t);
+    }
     return bl_refuse(b, "its equations have no solution at t = %.9g s: a speed moves no mass, or a value is not finite.", t);
 }
 

@@ -1,0 +1,458 @@
+/* Rigid contacts of a pin in a hole: two rows of constraints each, which hold only at times.
+ *
+ *   touch   Φ = |c| - e                                     holds while the surfaces touch, with N = λ ≥ 0
+ *   slip    Φ̇ = t·ċ + R_pin ω_pin - R_hole ω_hole           holds while they stick, with T = λ, |T| ≤ μ N
+ *
+ * c is the pin's centre less the hole's, n = c / |c|, t = z × n; the pin feels -N n - T t. Where surfaces slide, T = ±μ N goes
+ * along with N in the iterations for the multipliers. Sticking is a constraint of its own: a friction smoothed over slow slip would
+ * be as stiff as μ N is large, and N has no bound in a rigid contact.
+ *
+ * The pattern of K is fixed, so a row that does not hold stays in it with the weight 0, and with Φ = Φ̇ = c = 0 it enters nothing that
+ * loops over rows. Which rows hold is the mode of a contact. Modes lie in the memory of the block; each operation works on a copy. */
+#include <string.h>
+
+#include "blocks/multibody/multibody.h"
+
+/* Gaps that count as closed, as a part of the clearance, and of the places that they are the difference of. */
+static const double TOUCHING = 1e-10, TOUCHING_ROUNDING = 1e-15;
+/* A start that is outside by no more than this part of the clearance is put on the surface. */
+static const double START_TOLERANCE = 1e-6;
+/* Speeds, accelerations and forces that are rounding, as parts of what they are sums of. */
+static const double SPEED_ROUNDING = 1e-11, RATE_ROUNDING = 1e-10, FORCE_ROUNDING = 1e-10;
+/* A rebound that would be over within this part of a step is none: so a chattering sequence ends. */
+static const double SHORTEST_FLIGHT = 0.1;
+
+static const int32_t *rigid_record(const mb_view *m, int32_t row) { return m->rows + row * MB_ROW_FIELDS; }
+static const int32_t *rigid_force(const mb_view *m, int32_t row) {
+    return m->forces + rigid_record(m, row)[MB_ROW_A] * MB_FORCE_FIELDS;
+}
+
+mb_rigid *mb_rigid_of(const mb_view *m, int32_t row) { return m->rigid + rigid_force(m, row)[MB_FORCE_EXTRA]; }
+
+static double *rigid_memory(const mb_view *m, int32_t row) {
+    return m->contacts + rigid_force(m, row)[MB_FORCE_EXTRA] * MB_CONTACT_MEMORY;
+}
+
+int32_t mb_rigid_row(const mb_view *m, int32_t number) { return m->row_count - 2 * (m->rigid_count - number); }
+
+static double rigid_friction(const mb_view *m, int32_t row) { return m->p[rigid_record(m, row)[MB_ROW_VALUE] + 2]; }
+
+bool mb_rigid_check(const bl_block *b) {
+    const int32_t *head = b->i, *rows = b->i + head[MB_AT_ROWS], *forces = b->i + head[MB_AT_FORCES];
+    int32_t first = 0, last_force = -1, rigid = 0;
+    for (int32_t k = 0; k < head[MB_FORCES]; k++) {
+        const int32_t *force = forces + k * MB_FORCE_FIELDS;
+        rigid += force[MB_FORCE_TYPE] == MB_CONTACT && force[MB_FORCE_LAW] == MB_CONTACT_RIGID;
+    }
+    while (first < head[MB_ROWS] && rows[first * MB_ROW_FIELDS + MB_ROW_TYPE] < MB_ROW_TOUCH) first++;
+    if (head[MB_ROWS] - first != 2 * rigid) return false;
+    if (rigid > 0 && (!head[MB_PLANAR] || !head[MB_OWN_STEP] || head[MB_INTEGRATOR] != MB_RK4)) return false;
+    for (int32_t k = first; k < head[MB_ROWS]; k++) { /* pairs, in the order of the forces */
+        const int32_t *row = rows + k * MB_ROW_FIELDS, number = row[MB_ROW_A];
+        const bool slip = (k - first) % 2 == 1;
+        if (row[MB_ROW_TYPE] != (slip ? MB_ROW_SLIP : MB_ROW_TOUCH) || number < 0 || number >= head[MB_FORCES]) return false;
+        if (slip ? number != last_force : number <= last_force) return false;
+        last_force = number;
+        const int32_t *force = forces + number * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] != MB_CONTACT || force[MB_FORCE_LAW] != MB_CONTACT_RIGID || row[MB_ROW_I] != force[MB_FORCE_J] ||
+            row[MB_ROW_J] != force[MB_FORCE_I] || row[MB_ROW_VALUE] != force[MB_FORCE_P])
+            return false;
+    }
+    for (int32_t c = 0; c < head[MB_CUTS]; c++) {
+        const int32_t *cut = b->i + head[MB_AT_CUTS] + c * MB_CUT_FIELDS;
+        if (cut[MB_CUT_ROW] >= first ? cut[MB_CUT_ROWS] != 2 : cut[MB_CUT_ROW] + cut[MB_CUT_ROWS] > first) return false;
+    }
+    return true;
+}
+
+/* A saved state may hold anything. */
+void mb_rigid_load(mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const double mode = rigid_memory(m, mb_rigid_row(m, n))[MB_CONTACT_MODE];
+        memset(mb_rigid_of(m, mb_rigid_row(m, n)), 0, sizeof(mb_rigid));
+        mb_rigid_of(m, mb_rigid_row(m, n))->mode = mode == MB_SLIDES || mode == MB_SLIDES_BACK || mode == MB_STICKS ? mode : MB_FLIES;
+    }
+}
+
+void mb_rigid_store(mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        rigid_memory(m, row)[MB_CONTACT_MODE] = mb_rigid_of(m, row)->mode;
+    }
+}
+
+bool mb_row_holds(const mb_view *m, int32_t row) {
+    switch (rigid_record(m, row)[MB_ROW_TYPE]) {
+        case MB_ROW_TOUCH: return mb_rigid_of(m, row)->mode != MB_FLIES;
+        case MB_ROW_SLIP: return mb_rigid_of(m, row)->mode == MB_STICKS;
+        default: return true;
+    }
+}
+
+/* -- the rows */
+
+void mb_rigid_place(mb_view *m, int32_t row, const double *d) {
+    const double *p = m->p + rigid_record(m, row)[MB_ROW_VALUE], distance = sqrt(mb_dot(d, d));
+    const double inverse = distance > 0.0 ? 1.0 / distance : 0.0;
+    mb_row_state *s = &m->row_state[row];
+    mb_rigid *r = mb_rigid_of(m, row);
+    if (rigid_record(m, row)[MB_ROW_TYPE] == MB_ROW_TOUCH) {
+        r->gap = p[0] - distance;
+        r->tolerance = fmax(TOUCHING * p[0], TOUCHING_ROUNDING * s->size);
+        m->phi[row] = mb_row_holds(m, row) ? -r->gap : 0.0;
+        mb_axpy(inverse, d, s->F);
+    } else {
+        m->phi[row] = 0.0;
+        s->F[0] = -d[1] * inverse;
+        s->F[1] = d[0] * inverse;
+        s->N_j[2] = p[1];
+        s->N_i[2] = -(p[1] + p[0]);
+    }
+}
+
+static int32_t rigid_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
+
+/* From the velocity dd of the pin less that of the hole, and their accelerations ddd without what the joints add. */
+void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, const double *ddd) {
+    const int32_t *record = rigid_record(m, row);
+    const bool holds = mb_row_holds(m, row);
+    const mb_row_state *s = &m->row_state[row];
+    const double length = sqrt(mb_dot(d, d)), inverse = length > 0.0 ? 1.0 / length : 0.0;
+    mb_rigid *r = mb_rigid_of(m, row);
+    if (record[MB_ROW_TYPE] == MB_ROW_TOUCH) {
+        r->closing = mb_dot(s->F, dd);
+        r->bias = mb_dot(s->F, ddd) + (mb_dot(dd, dd) - r->closing * r->closing) * inverse;
+        m->phi_rate[row] = holds ? r->closing : 0.0;
+        m->bias[row] = holds ? r->bias : 0.0;
+        return;
+    }
+    const int32_t hole = rigid_link(m, record[MB_ROW_I]), pin = rigid_link(m, record[MB_ROW_J]);
+    const double across = mb_dot(s->F, dd), along = mb_dot(m->row_state[row - 1].F, dd);
+    double bias = mb_dot(s->F, ddd) - across * along * inverse, fastest = sqrt(mb_dot(dd, dd));
+    r->slip = across;
+    if (pin >= 0) {
+        r->slip += s->N_j[2] * m->link[pin].w[2];
+        bias += s->N_j[2] * m->link[pin].wd[2];
+        fastest += fabs(s->N_j[2] * m->link[pin].w[2]) + sqrt(mb_dot(m->link[pin].v, m->link[pin].v));
+    }
+    if (hole >= 0) {
+        r->slip += s->N_i[2] * m->link[hole].w[2];
+        bias += s->N_i[2] * m->link[hole].wd[2];
+        fastest += fabs(s->N_i[2] * m->link[hole].w[2]) + sqrt(mb_dot(m->link[hole].v, m->link[hole].v));
+    }
+    r->speed_rounding = SPEED_ROUNDING * fastest;
+    m->phi_rate[row] = holds ? r->slip : 0.0;
+    m->bias[row] = holds ? bias : 0.0;
+}
+
+/* Puts ±μ N beside each N in values of the rows. Returns whether any surfaces slide with friction. */
+bool mb_rigid_friction(const mb_view *m, const double *normal, double *rows) {
+    bool any = false;
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        const double mode = mb_rigid_of(m, row)->mode, friction = rigid_friction(m, row);
+        if ((mode != MB_SLIDES && mode != MB_SLIDES_BACK) || friction == 0.0) continue;
+        rows[row + 1] = mode * friction * normal[row];
+        any = true;
+    }
+    return any;
+}
+
+int32_t mb_rigid_rubbing(const mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        const double mode = mb_rigid_of(m, row)->mode;
+        if ((mode == MB_SLIDES || mode == MB_SLIDES_BACK) && rigid_friction(m, row) > 0.0) return rigid_record(m, row)[MB_ROW_A];
+    }
+    return -1;
+}
+
+/* Keeps what accelerations say of the contacts; `rows` has J v'. */
+void mb_rigid_note(mb_view *m, const double *rows) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        mb_rigid *r = mb_rigid_of(m, row);
+        r->outwards = rows[row] + r->bias;
+        r->rate_rounding = RATE_ROUNDING * (fabs(rows[row]) + fabs(r->bias));
+        r->N = m->lambda[row];
+        r->T = m->lambda[row + 1];
+        r->spare = rigid_friction(m, row) * r->N - fabs(r->T);
+    }
+}
+
+/* -- which contacts hold */
+
+double mb_rigid_rounding(const mb_view *m) {
+    double most = 0.0;
+    for (int32_t k = 0; k < m->row_count; k++) most = fmax(most, fabs(m->lambda[k]));
+    return FORCE_ROUNDING * most;
+}
+
+/* How surfaces that came to touch move on each other. */
+static double rigid_slide(const mb_view *m, int32_t row) {
+    const mb_rigid *r = mb_rigid_of(m, row);
+    if (rigid_friction(m, row) > 0.0 && fabs(r->slip) <= r->speed_rounding) return MB_STICKS;
+    return r->slip < 0.0 ? MB_SLIDES_BACK : MB_SLIDES;
+}
+
+static bool rigid_rests(const mb_rigid *r) { return r->gap <= r->tolerance && fabs(r->closing) <= r->speed_rounding; }
+
+/* What a contact should do instead, by the forces and accelerations of the modes as they are; its own mode if they fit. */
+static double rigid_better(const mb_view *m, int32_t row, double rounding) {
+    const mb_rigid *r = mb_rigid_of(m, row);
+    if (r->mode == MB_FLIES) return rigid_rests(r) && r->outwards > r->rate_rounding ? rigid_slide(m, row) : MB_FLIES;
+    if (r->N < -rounding) return MB_FLIES;
+    if (r->mode == MB_STICKS && r->spare < -rounding) return r->T < 0.0 ? MB_SLIDES_BACK : MB_SLIDES;
+    return r->mode;
+}
+
+/* Accelerations with contacts that only push, and stick within their cones: the first that does not fit is changed, one at a time, which
+   ends for contacts without friction whose rows are independent (Murty's least index); a bound ends it in any case. */
+int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v) {
+    for (int change = 0;; change++) {
+        if (!mb_accelerations(m, t, q, v)) return 0;
+        int32_t n = 0;
+        const double rounding = mb_rigid_rounding(m);
+        for (; n < m->rigid_count; n++) {
+            const int32_t row = mb_rigid_row(m, n);
+            const double better = rigid_better(m, row, rounding);
+            if (better == mb_rigid_of(m, row)->mode) continue;
+            if (change < 8 * m->rigid_count) mb_rigid_of(m, row)->mode = better;
+            break;
+        }
+        if (n == m->rigid_count || change >= 8 * m->rigid_count) return 1;
+    }
+}
+
+/* -- impacts */
+
+/* What the row's direction could move at the most, with nothing holding. */
+static double rigid_mobility(const mb_view *m, int32_t row) {
+    for (int32_t c = m->cut_count - 1; c >= 0; c--) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
+        if (row < cut[MB_CUT_ROW]) continue;
+        const double *block = m->jacobian + cut[MB_CUT_J] + (row - cut[MB_CUT_ROW]) * cut[MB_CUT_PATHS];
+        double sum = 0.0;
+        for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
+            const double mass = m->mass_diagonal[m->permutation[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]]];
+            if (mass > 0.0) sum += block[n] * block[n] / mass;
+        }
+        return sum;
+    }
+    return 0.0;
+}
+
+/* The change of velocities by a unit impulse along a row; the impulses that go through other contacts are kept as number `which`. */
+static void rigid_respond(mb_view *m, int32_t row, int which, double sign, double *change) {
+    memset(m->force, 0, (size_t)m->nv * sizeof(double));
+    memset(m->row_work, 0, (size_t)m->row_count * sizeof(double));
+    m->row_work[row] = sign;
+    mb_add_jacobian_transposed(m, m->row_work, 1.0, m->force);
+    memset(m->bias, 0, (size_t)m->row_count * sizeof(double));
+    (void)mb_respond(m, 0.0, false);
+    memcpy(change, m->acceleration, (size_t)m->nv * sizeof(double));
+    for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->passed[which] = m->lambda[mb_rigid_row(m, n)];
+}
+
+static double row_times(mb_view *m, int32_t row, const double *x) {
+    mb_jacobian_times(m, x, m->row_work);
+    return m->row_work[row];
+}
+
+/* Chatterjee and Ruina's impulse: X away from the hole's surface, Y along t. `A` is the inverse of the mass seen there. */
+static void impact_law(const double *A, double vx, double vy, const double *p, double restitution, double *X, double *Y) {
+    const double det = A[0] * A[2] - A[1] * A[1], friction = p[2], tangential = p[4];
+    const double plain = -vx / A[0];
+    double stick_x = plain, stick_y = 0.0, part = 0.0;
+    if (det > 1e-12 * A[0] * A[2]) {
+        stick_x = -(A[2] * vx - A[1] * vy) / det;
+        stick_y = -(A[0] * vy - A[1] * vx) / det;
+        const double more = stick_x - plain, trial_x = (1.0 + restitution) * plain + (1.0 + tangential) * more;
+        part = 1.0 + tangential;
+        if (part * fabs(stick_y) > friction * trial_x)
+            part = friction * (1.0 + restitution) * plain / (fabs(stick_y) - friction * more);
+    }
+    *X = (1.0 + restitution) * plain + part * (stick_x - plain);
+    *Y = part * stick_y;
+}
+
+/* One contact is hit: velocities afterwards in v. Others that touch hold without friction and without rebound; what would pull is let go, and
+   what was let go but would go through the surface holds again. Returns the impulse of the contact, or a negative number if nothing can move. */
+static double impact_with(mb_view *m, double t, const double *q, double *v, int32_t row, double restitution) {
+    double *along = m->own + (m->nq + m->nv) * 3, *across = along + (m->nq + m->nv), *before = across + (m->nq + m->nv), X = 0.0, Y = 0.0;
+    const double *p = m->p + rigid_record(m, row)[MB_ROW_VALUE];
+    memcpy(before, v, (size_t)m->nv * sizeof(double));
+    for (int change = 0;; change++) {
+        mb_kinematics(m, t, q, before);
+        if (!mb_refactor(m)) return -1.0;
+        const mb_rigid *r = mb_rigid_of(m, row);
+        const double mobility = rigid_mobility(m, row);
+        rigid_respond(m, row, 0, -1.0, along);
+        rigid_respond(m, row + 1, 1, 1.0, across);
+        const double A[3] = {-row_times(m, row, along), row_times(m, row + 1, along), row_times(m, row + 1, across)};
+        if (!(A[0] > 1e-12 * mobility)) return -1.0;
+        impact_law(A, -r->closing, r->slip, p, restitution, &X, &Y);
+        for (int32_t k = 0; k < m->nv; k++) v[k] = before[k] + X * along[k] + Y * across[k];
+        mb_kinematics(m, t, q, v);
+        const double rounding = FORCE_ROUNDING * X;
+        bool fits = true;
+        for (int32_t n = 0; n < m->rigid_count && fits && change < 8 * m->rigid_count; n++) {
+            const int32_t other = mb_rigid_row(m, n);
+            mb_rigid *o = mb_rigid_of(m, other);
+            if (other == row || !o->touched) continue;
+            const double passed = o->mode == MB_FLIES ? 0.0 : X * o->passed[0] + Y * o->passed[1];
+            if (passed < -rounding)
+                o->mode = MB_FLIES;
+            else if (o->mode == MB_FLIES && o->closing > o->speed_rounding)
+                o->mode = MB_SLIDES;
+            else
+                continue;
+            fits = false;
+        }
+        if (fits) break;
+    }
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        mb_rigid *o = mb_rigid_of(m, mb_rigid_row(m, n));
+        o->passed[0] = mb_rigid_row(m, n) == row ? X : o->mode == MB_FLIES ? 0.0 : X * o->passed[0] + Y * o->passed[1];
+    }
+    return X;
+}
+
+/* Contact modes during impacts know touching and flying only. */
+static void rigid_before_impact(mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
+        r->touched = r->mode != MB_FLIES;
+        if (r->touched) r->mode = MB_SLIDES;
+    }
+}
+
+static void rigid_after_impact(mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        if (mb_rigid_of(m, row)->mode != MB_FLIES) mb_rigid_of(m, row)->mode = rigid_slide(m, row);
+    }
+}
+
+/* An impact with what follows it; h is a whole step, which tells what is too short a flight. */
+static int rigid_impact(mb_view *m, double t, const double *q, double *v, int32_t row, double h) {
+    double *start = m->own + (m->nq + m->nv) * 2;
+    const double restitution = m->p[rigid_record(m, row)[MB_ROW_VALUE] + 3];
+    mb_rigid *hit = mb_rigid_of(m, row);
+    rigid_before_impact(m);
+    memcpy(start, v, (size_t)m->nv * sizeof(double));
+    m->jammed = rigid_record(m, row)[MB_ROW_A];
+    if (impact_with(m, t, q, v, row, restitution) < 0.0) return 0;
+    m->jammed = -1;
+    rigid_after_impact(m);
+    bool rests = restitution == 0.0;
+    if (!rests) {
+        if (!mb_accelerations(m, t, q, v)) return 0;
+        rests = 2.0 * -hit->closing <= SHORTEST_FLIGHT * h * hit->outwards;
+    }
+    if (rests) {
+        memcpy(v, start, (size_t)m->nv * sizeof(double));
+        for (int32_t n = 0; n < m->rigid_count; n++) {
+            mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
+            r->mode = r->touched ? MB_SLIDES : MB_FLIES;
+        }
+        if (impact_with(m, t, q, v, row, 0.0) < 0.0) return 0;
+        hit->mode = MB_SLIDES;
+        rigid_after_impact(m);
+    }
+    rigid_memory(m, row)[MB_CONTACT_IMPACTS] += 1.0;
+    for (int32_t n = 0; n < m->rigid_count; n++)
+        rigid_memory(m, mb_rigid_row(m, n))[MB_CONTACT_IMPULSE] += mb_rigid_of(m, mb_rigid_row(m, n))->passed[0];
+    return 1;
+}
+
+/* The contact that meets its surface next, or -1. */
+static int32_t rigid_next_hit(const mb_view *m) {
+    int32_t found = -1;
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        const mb_rigid *r = mb_rigid_of(m, row);
+        if (r->mode != MB_FLIES || r->gap > r->tolerance || r->closing <= r->speed_rounding) continue;
+        if (found < 0 || r->gap < mb_rigid_of(m, found)->gap) found = row;
+    }
+    return found;
+}
+
+int mb_rigid_settle(mb_view *m, double t, double *q, double *v, double h) {
+    const int32_t most = 50 * m->rigid_count + 50;
+    bool held = false;
+    mb_kinematics(m, t, q, v);
+    for (int32_t hits = 0;; hits++) {
+        const int32_t row = rigid_next_hit(m);
+        if (row < 0) break;
+        m->crowded = rigid_record(m, row)[MB_ROW_A];
+        if (hits == most || !rigid_impact(m, t, q, v, row, h)) return 0;
+        m->crowded = -1;
+        mb_kinematics(m, t, q, v);
+        held = true;
+    }
+    for (int32_t n = 0; n < m->rigid_count; n++) { /* slip that came to an end */
+        const int32_t row = mb_rigid_row(m, n);
+        mb_rigid *r = mb_rigid_of(m, row);
+        r->before = r->mode;
+        if ((r->mode != MB_SLIDES && r->mode != MB_SLIDES_BACK) || rigid_friction(m, row) == 0.0) continue;
+        if (r->mode * r->slip <= 0.0) r->mode = MB_STICKS;
+    }
+    if (!mb_rigid_balance(m, t, q, v)) return 0;
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
+        held = held || (r->mode != r->before && r->mode != MB_FLIES);
+    }
+    if (!held) return 1;
+    return mb_project(m, t, q, v, MB_STEP_LIMIT) && mb_accelerations(m, t, q, v);
+}
+
+void mb_rigid_count_sliding(mb_view *m, int32_t number) {
+    const int32_t row = mb_rigid_row(m, number);
+    rigid_memory(m, row)[MB_CONTACT_SLIDING] += mb_rigid_of(m, row)->slid;
+    rigid_memory(m, row)[MB_CONTACT_SLIDING_WORK] += mb_rigid_of(m, row)->worked;
+}
+
+/* What acts on the pin. */
+void mb_rigid_force(const mb_view *m, int32_t force_number, mb_contact *at) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        const mb_rigid *r = mb_rigid_of(m, row);
+        if (rigid_record(m, row)[MB_ROW_A] != force_number) continue;
+        at->touches = r->mode != MB_FLIES;
+        at->N = at->touches ? r->N : 0.0;
+        at->T = at->touches ? r->T : 0.0;
+    }
+}
+
+bool mb_rigid_shows_force(const mb_view *m, const int32_t *out) {
+    const int32_t what = out[MB_OUT_AXIS];
+    return m->forces[out[MB_OUT_INDEX] * MB_FORCE_FIELDS + MB_FORCE_LAW] == MB_CONTACT_RIGID &&
+           (what == MB_CONTACT_FORCE || what == MB_CONTACT_NORMAL_FORCE || what == MB_CONTACT_TOUCHES);
+}
+
+/* -- the start */
+
+/* Returns the force that is a contact outside its hole, or -1. Contacts at their surfaces and at rest are balanced; others fly. */
+int32_t mb_rigid_start(mb_view *m, double t, double *q, double *v) {
+    if (m->rigid_count == 0) return -1;
+    double *given = m->own + 2 * (m->nq + m->nv);
+    bool any = false;
+    mb_kinematics(m, t, q, v);
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        mb_rigid *r = mb_rigid_of(m, row);
+        const double near = fmax(r->tolerance, START_TOLERANCE * m->p[rigid_record(m, row)[MB_ROW_VALUE]]);
+        if (!(r->gap >= -near)) return rigid_record(m, row)[MB_ROW_A];
+        r->touched = r->gap <= near;
+        if (r->touched) r->mode = MB_SLIDES;
+        any = any || r->touched;
+    }
+    if (!any) return -1;
+    /* On the surface, with the velocities that were given. */
+    memcpy(given, v, (size_t)m->nv * sizeof(double));
+    (void)mb_project(m, t, q, given, MB_INIT_LIMIT);
+    for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->mode = MB_FLIES;
+    if (mb_rigid_balance(m, t, q, v)) mb_rigid_store(m);
+    return -1;
+}

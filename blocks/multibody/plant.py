@@ -584,8 +584,7 @@ class _Writer:
     def _path(self, first: Marker, second: Marker) -> list[list[int]]:
         """The speeds between the two bodies of a closure; common ancestors move both alike."""
         sides = [
-            self._ancestors(self.tree.link_of.get(marker.body, -1))
-            for marker in (first, second)
+            self._ancestors(self.tree.link_of.get(marker.body, -1)) for marker in (first, second)
         ]
         common = set(sides[0]) & set(sides[1])
         return [

@@ -75,22 +75,15 @@ def _shortest_contact(system: System) -> float:
 
     That is the largest stable step with all compliant contacts closed in all directions.
     """
-    held = {
-        e.name: Bushing(
-            e.name, e.hole, e.pin, freeze(e.stiffness_at(CONTACT_DEPTH * e.clearance) * _ALONG),
-            freeze(0.0 * _ALONG),
-        )
-        for e in system.elements
-        if isinstance(e, ClearanceRevolute) and not e.rigid
-    }  # fmt: skip
-    if not held:
-        return math.inf
-    other = copy.copy(system)
-    other._parts = {**system._parts, **held}
-    return _largest_stable_step(other)
+    clearances = [e for e in system.elements if isinstance(e, ClearanceRevolute) and not e.rigid]
+    return _largest_stable_step(system, closed=True) if clearances else math.inf
 
 
-_ALONG = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+def _tie(element: ClearanceRevolute) -> Bushing:
+    """Return what a contact is like while it lasts; a rigid one is as if it did not touch."""
+    stiffness = 0.0 if element.rigid else element.stiffness_at(CONTACT_DEPTH * element.clearance)
+    both = np.array([stiffness, stiffness, 0.0, 0.0, 0.0, 0.0])
+    return Bushing(element.name, element.hole, element.pin, freeze(both), freeze(0.0 * both))
 
 
 def _may_be_stiff(element: object) -> bool:
@@ -104,7 +97,8 @@ def largest_stable_step(system: System) -> float:
     return min(_largest_stable_step(system), _shortest_contact(system))
 
 
-def _largest_stable_step(system: System) -> float:
+def _largest_stable_step(system: System, *, closed: bool = False) -> float:
+    """Return the largest stable step as it starts, or with compliant contacts closed."""
     from ...scheduler.diagram import Diagram
     from ...scheduler.engine import Instance
 
@@ -112,7 +106,14 @@ def _largest_stable_step(system: System) -> float:
     clearances = [e.film.clearance for e in system.elements if isinstance(e, Bearing)]
     clearances += [e.clearance for e in system.elements if isinstance(e, ClearanceRevolute)]
     difference = min([6e-6, *(1e-4 * clearance for clearance in clearances)])
-    plant = Plant(system)
+    ties = {
+        e.name: _tie(e)
+        for e in system.elements
+        if isinstance(e, ClearanceRevolute) and (closed or e.rigid)
+    }
+    tied = copy.copy(system)
+    tied._parts = {**system._parts, **ties}
+    plant = Plant(tied)
     plant.largest_step = math.inf  # compiling would ask for this very number
     diagram = Diagram(system.name)
     diagram.add(plant, name="plant")

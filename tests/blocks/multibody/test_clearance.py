@@ -330,6 +330,7 @@ def test_the_largest_stable_step_counts_contacts_that_do_not_touch_yet():
     hertz = ball(HuntCrossley(stiffness=1e10))
     tangent = 1.5 * 1e10 * math.sqrt(0.01 * CLEARANCE)
     assert hertz.largest_stable_step() == pytest.approx(2.78 * math.sqrt(MASS / tangent), rel=1e-6)
+    assert ball(RigidContact()).largest_stable_step() == math.inf
 
 
 @pytest.mark.parametrize(("name", "step"), [("continuous", 1e-4), ("implicit", 1e-4)])

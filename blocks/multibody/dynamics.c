@@ -9,7 +9,7 @@
 
 #include "blocks/multibody/multibody.h"
 
-enum { MB_LARGEST_ITERATIONS = 20, MB_RUBBING_ITERATIONS = 200 };
+enum { MB_LARGEST_ITERATIONS = 20 };
 
 void mb_update_positions(mb_view *m, double t, const double *q) {
     mb_positions(m, q);
@@ -37,15 +37,13 @@ static double largest(const double *values, int32_t count) {
 /* What the next step would change, if each changes as much less as the last did. */
 static double next_change(double change, double before) { return before > change ? change * change / before : change; }
 
-/* step ← K⁻¹ (step - Jᵀ (λ + α e)) with the errors e in row_work, having first taken those of the last step into λ. With `friction` what
-   slides pulls by the λ so far of what presses it. */
-static void push_back(mb_view *m, int iteration, bool friction, double *step) {
+/* step ← K⁻¹ (step - Jᵀ (λ + α e)) with the errors e in row_work, having first taken those of the last step into λ. */
+static void push_back(mb_view *m, int iteration, double *step) {
     for (int32_t k = 0; k < m->row_count; k++) {
         const double more = m->alpha[k] * m->row_work[k];
         if (iteration > 0) m->lambda[k] += more;
         m->row_work[k] = m->lambda[k] + more;
     }
-    if (friction) mb_rigid_friction(m, m->lambda, m->row_work);
     mb_add_jacobian_transposed(m, m->row_work, -1.0, step);
     mb_solve(m, step);
 }
@@ -78,22 +76,18 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
     mb_build_k(m);
     if (!mb_factor(m)) return 0;
 
-    const int iterations = mb_respond(m, 1.0, true);
-    m->status[MB_STATUS_ITERATIONS] = iterations;
-    mb_rigid_note(m, m->row_work);
+    m->status[MB_STATUS_ITERATIONS] = mb_respond(m, 1.0);
+    if (m->rigid_count > 0 && !mb_rigid_rub(m)) return 0;
     mb_set_accelerations(m, m->acceleration);
-    return m->jammed < 0;
+    return 1;
 }
 
-int mb_respond(mb_view *m, double least, bool friction) {
+int mb_respond(mb_view *m, double least) {
     memset(m->acceleration, 0, (size_t)m->nv * sizeof(double));
     memset(m->lambda, 0, (size_t)m->row_count * sizeof(double));
     double size = 0.0;
     int iteration = 0;
-    /* Friction takes iterations of its own, each as much smaller as friction carries normal forces along. */
-    const bool rubs = friction && mb_rigid_friction(m, m->lambda, m->row_work);
-    const int most = rubs ? MB_RUBBING_ITERATIONS : MB_LARGEST_ITERATIONS, fewest = rubs ? 2 : 0;
-    for (; iteration < most; iteration++) {
+    for (; iteration < MB_LARGEST_ITERATIONS; iteration++) {
         if (iteration == 0) { /* from no acceleration */
             memcpy(m->row_work, m->bias, (size_t)m->row_count * sizeof(double));
             memcpy(m->residual, m->force, (size_t)m->nv * sizeof(double));
@@ -103,22 +97,18 @@ int mb_respond(mb_view *m, double least, bool friction) {
             mb_mass_times(m, m->acceleration, m->residual);
             for (int32_t k = 0; k < m->nv; k++) m->residual[k] = m->force[k] - m->residual[k];
         }
-        push_back(m, iteration, rubs, m->residual);
+        push_back(m, iteration, m->residual);
         for (int32_t k = 0; k < m->nv; k++) m->acceleration[k] += m->residual[k];
         const double before = size;
         size = largest(m->residual, m->nv);
-        if (iteration > fewest && next_change(size, before) <= m->settings[MB_TOLERANCE] * fmax(least, largest(m->acceleration, m->nv)))
+        if (iteration > 0 && next_change(size, before) <= m->settings[MB_TOLERANCE] * fmax(least, largest(m->acceleration, m->nv)))
             break;
     }
     /* The multipliers that belong to the last accelerations. */
     mb_jacobian_times(m, m->acceleration, m->row_work);
     for (int32_t k = 0; k < m->row_count; k++) m->lambda[k] += m->alpha[k] * (m->row_work[k] + m->bias[k]);
-    if (rubs) {
-        mb_rigid_friction(m, m->lambda, m->lambda);
-        if (iteration == most) m->jammed = mb_rigid_rubbing(m);
-    }
     m->status[MB_STATUS_RESIDUAL] = size;
-    m->status[MB_STATUS_CONVERGED] = iteration < most ? 1.0 : 0.0;
+    m->status[MB_STATUS_CONVERGED] = iteration < MB_LARGEST_ITERATIONS ? 1.0 : 0.0;
     return iteration + 1;
 }
 
@@ -150,7 +140,7 @@ static void project_velocities(mb_view *m, double *v) {
             mb_mass_times(m, moved, step);
             for (int32_t k = 0; k < m->nv; k++) step[k] = -step[k];
         }
-        push_back(m, iteration, false, step);
+        push_back(m, iteration, step);
         for (int32_t k = 0; k < m->nv; k++) {
             v[k] += step[k];
             moved[k] += step[k];

@@ -160,7 +160,7 @@ static bool is_located(const mb_view *m, double width, double h) {
         const mb_rigid *r = contact_number(m, n);
         const mb_judged *to = &r->at[MB_AT_END];
         if (fits(to)) continue;
-        if (to->N == INFINITY ? to->gap < -r->tolerance : width > EVENT_WIDTH * h) return false;
+        if (to->N == INFINITY ? to->gap < -r->located : width > EVENT_WIDTH * h) return false;
     }
     return true;
 }
@@ -170,7 +170,7 @@ static bool meets_early(const mb_view *m) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const mb_rigid *r = contact_number(m, n);
         const mb_judged *from = &r->at[MB_AT_FROM];
-        if (from->N == INFINITY && from->gap <= r->tolerance && from->closing > r->speed_rounding) return true;
+        if (from->N == INFINITY && from->gap <= r->located && from->closing > r->speed_rounding) return true;
     }
     return false;
 }

@@ -139,7 +139,7 @@ enum { MB_AT_FROM, MB_AT_MIDDLE, MB_AT_END, MB_AT_TO, MB_JUDGED };
 typedef struct {
     double mode, before, touched;                        /* one of MB_FLIES …; when a step began; whether it touched before an impact */
     double gap, closing, bias, outwards, slip, N, T, spare;
-    double tolerance, speed_rounding, rate_rounding;
+    double tolerance, located, speed_rounding, rate_rounding;
     double passed[2];                                    /* impulses through it by unit impulses on the contact that is hit */
     double slid, worked, slid_start, worked_start;       /* in the step that is tried, and their rates at its start */
     mb_judged at[MB_JUDGED];
@@ -156,7 +156,7 @@ typedef struct {
     const unsigned char *held; /* of each input port, whether it was taken at the last tick, `tick_age` earlier than that; may be NULL */
     double tick_age;
     int32_t torn; /* the force that is a bearing that was found without a film, or -1 */
-    int32_t jammed, crowded; /* the force that is a rigid contact that cannot move, or that is hit without end; or -1 */
+    int32_t jammed; /* the force that is a rigid contact that cannot move, or -1 */
     int32_t rigid_count;
     int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros;
 
@@ -177,6 +177,7 @@ typedef struct {
     double *turns;                                   /* of each measure, its value after the last step */
     double *told;                                    /* what mb_watch_step has seen */
     double *contacts;                                /* MB_CONTACT_MEMORY for each contact */
+    double *rubbing;                                 /* what frictions do, and the equations for normal forces */
     mb_rigid *rigid;                                 /* one for each contact; only rigid ones have it */
     double *kept;                                    /* work space for q and v, and v once more */
     double *own;                                     /* q and v of a block with its own step, and its work space */
@@ -309,11 +310,8 @@ void mb_rigid_store(mb_view *m);
 bool mb_row_holds(const mb_view *m, int32_t row);
 void mb_rigid_place(mb_view *m, int32_t row, const double *d);
 void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, const double *ddd);
-bool mb_rigid_friction(const mb_view *m, const double *normal, double *rows);
-void mb_rigid_note(mb_view *m, const double *rows);
+int mb_rigid_rub(mb_view *m);
 double mb_rigid_rounding(const mb_view *m);
-/* The first force that is a contact that slides with friction. */
-int32_t mb_rigid_rubbing(const mb_view *m);
 /* As mb_accelerations, with modes of contacts that fit. */
 int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v);
 /* Impacts, then the balance; h is a whole step. */
@@ -338,7 +336,7 @@ void mb_update_positions(mb_view *m, double t, const double *q);
 int mb_accelerations(mb_view *m, double t, const double *q, const double *v);
 int mb_project(mb_view *m, double t, double *q, double *v, int limit);
 /* M a + Jᵀ λ = force, J a + bias = 0 with the present factors, to the tolerance times the largest of a or of `least`. */
-int mb_respond(mb_view *m, double least, bool friction);
+int mb_respond(mb_view *m, double least);
 /* Poses, velocities, Φ and Φ̇ at (t, q, v). */
 void mb_kinematics(mb_view *m, double t, const double *q, const double *v);
 /* K and its factors at the present poses. */

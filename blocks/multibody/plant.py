@@ -441,7 +441,9 @@ class _Writer:
         memory += len(self._measures) + 10 + 6 * self._contacts
         articulated = 33 * links if rows == 0 else 0
         scratch = 4 + 64 * links + 16 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
-        scratch += articulated + 36 * self._contacts
+        rigid = len(self._rigid_contacts())
+        scratch += articulated + 37 * self._contacts
+        scratch += (1 + rigid) * (nv + rows + rigid) if rigid else 0
         if self.implicit:
             memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
             scratch += nv * nv + 7 * nv + 2 * nq + rows

@@ -3,8 +3,8 @@
  *   touch   Φ = |c| - e                                     holds while the surfaces touch, with N = λ ≥ 0
  *   slip    Φ̇ = t·ċ + R_pin ω_pin - R_hole ω_hole           holds while they stick, with T = λ, |T| ≤ μ N
  *
- * c is the pin's centre less the hole's, n = c / |c|, t = z × n; the pin feels -N n - T t. Where surfaces slide, T = ±μ N goes
- * along with N in the iterations for the multipliers. Sticking is a constraint of its own: a friction smoothed over slow slip would
+ * c is the pin's centre less the hole's, n = c / |c|, t = z × n; the pin feels -N n - T t. Where surfaces slide, T = ±μ N
+ * is solved for along with N. Sticking is a constraint of its own: a friction smoothed over slow slip would
  * be as stiff as μ N is large, and N has no bound in a rigid contact.
  *
  * The pattern of K is fixed, so a row that does not hold stays in it with the weight 0, and with Φ = Φ̇ = c = 0 it enters nothing that
@@ -14,7 +14,9 @@
 #include "blocks/multibody/multibody.h"
 
 /* Gaps that count as closed, as a part of the clearance, and of the places that they are the difference of. */
-static const double TOUCHING = 1e-10, TOUCHING_ROUNDING = 1e-15;
+static const double TOUCHING = 1e-10, TOUCHING_ROUNDING = 1e-14;
+/* And where an impact is located. */
+static const double LOCATED = 1e-13, LOCATED_ROUNDING = 1e-15;
 /* A start that is outside by no more than this part of the clearance is put on the surface. */
 static const double START_TOLERANCE = 1e-6;
 /* Speeds, accelerations and forces that are rounding, as parts of what they are sums of. */
@@ -99,6 +101,7 @@ void mb_rigid_place(mb_view *m, int32_t row, const double *d) {
     if (rigid_record(m, row)[MB_ROW_TYPE] == MB_ROW_TOUCH) {
         r->gap = p[0] - distance;
         r->tolerance = fmax(TOUCHING * p[0], TOUCHING_ROUNDING * s->size);
+        r->located = fmax(LOCATED * p[0], LOCATED_ROUNDING * s->size);
         m->phi[row] = mb_row_holds(m, row) ? -r->gap : 0.0;
         mb_axpy(inverse, d, s->F);
     } else {
@@ -145,30 +148,26 @@ void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, c
     m->bias[row] = holds ? bias : 0.0;
 }
 
-/* Puts ±μ N beside each N in values of the rows. Returns whether any surfaces slide with friction. */
-bool mb_rigid_friction(const mb_view *m, const double *normal, double *rows) {
-    bool any = false;
-    for (int32_t n = 0; n < m->rigid_count; n++) {
-        const int32_t row = mb_rigid_row(m, n);
-        const double mode = mb_rigid_of(m, row)->mode, friction = rigid_friction(m, row);
-        if ((mode != MB_SLIDES && mode != MB_SLIDES_BACK) || friction == 0.0) continue;
-        rows[row + 1] = mode * friction * normal[row];
-        any = true;
-    }
-    return any;
+/* The change of velocities by an impulse along a row, or of accelerations by a force; what goes through the other rows is in m->lambda. */
+static void rigid_respond(mb_view *m, int32_t row, double size, double *change) {
+    memset(m->force, 0, (size_t)m->nv * sizeof(double));
+    memset(m->row_work, 0, (size_t)m->row_count * sizeof(double));
+    m->row_work[row] = size;
+    mb_add_jacobian_transposed(m, m->row_work, 1.0, m->force);
+    memset(m->bias, 0, (size_t)m->row_count * sizeof(double));
+    (void)mb_respond(m, 0.0);
+    memcpy(change, m->acceleration, (size_t)m->nv * sizeof(double));
 }
 
-int32_t mb_rigid_rubbing(const mb_view *m) {
-    for (int32_t n = 0; n < m->rigid_count; n++) {
-        const int32_t row = mb_rigid_row(m, n);
-        const double mode = mb_rigid_of(m, row)->mode;
-        if ((mode == MB_SLIDES || mode == MB_SLIDES_BACK) && rigid_friction(m, row) > 0.0) return rigid_record(m, row)[MB_ROW_A];
-    }
-    return -1;
+static bool rigid_rubs(const mb_view *m, int32_t row) {
+    const double mode = mb_rigid_of(m, row)->mode;
+    return (mode == MB_SLIDES || mode == MB_SLIDES_BACK) && rigid_friction(m, row) > 0.0;
 }
 
-/* Keeps what accelerations say of the contacts; `rows` has J v'. */
-void mb_rigid_note(mb_view *m, const double *rows) {
+/* Keeps what accelerations say of the contacts. */
+static void rigid_note(mb_view *m) {
+    const double *rows = m->row_work;
+    mb_jacobian_times(m, m->acceleration, m->row_work);
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t row = mb_rigid_row(m, n);
         mb_rigid *r = mb_rigid_of(m, row);
@@ -178,6 +177,62 @@ void mb_rigid_note(mb_view *m, const double *rows) {
         r->T = m->lambda[row + 1];
         r->spare = rigid_friction(m, row) * r->N - fabs(r->T);
     }
+}
+
+/* Solves (1 - G) x = x for the normal forces of `count` contacts. Returns 0 where friction makes them grow without bound. */
+static int solve_rubbing(double *G, double *x, int32_t count) {
+    for (int32_t k = 0; k < count; k++)
+        for (int32_t j = 0; j < count; j++) G[k * count + j] = (k == j) - G[k * count + j];
+    for (int32_t k = 0; k < count; k++) {
+        if (!(G[k * count + k] > 1e-6)) return 0;
+        for (int32_t r = k + 1; r < count; r++) {
+            const double part = G[r * count + k] / G[k * count + k];
+            for (int32_t j = k; j < count; j++) G[r * count + j] -= part * G[k * count + j];
+            x[r] -= part * x[k];
+        }
+    }
+    for (int32_t k = count - 1; k >= 0; k--) {
+        for (int32_t j = k + 1; j < count; j++) x[k] -= G[k * count + j] * x[j];
+        x[k] /= G[k * count + k];
+    }
+    return 1;
+}
+
+/* Adds the friction of what slides to accelerations and multipliers without it: all answer linearly to T = ±μ N, with the same factors, so
+   the normal forces follow from as many equations as contacts slide. Returns 0 if these have no solution (Painlevé). */
+int mb_rigid_rub(mb_view *m) {
+    const int32_t nv = m->nv, rows = m->row_count, size = nv + rows;
+    double *base = m->rubbing, *G = base + (1 + m->rigid_count) * size, *N = G + m->rigid_count * m->rigid_count;
+    int32_t count = 0;
+    memcpy(base, m->acceleration, (size_t)nv * sizeof(double));
+    memcpy(base + nv, m->lambda, (size_t)rows * sizeof(double));
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        if (!rigid_rubs(m, row)) continue;
+        double *answer = base + ++count * size;
+        rigid_respond(m, row + 1, -mb_rigid_of(m, row)->mode * rigid_friction(m, row), answer);
+        memcpy(answer + nv, m->lambda, (size_t)rows * sizeof(double));
+    }
+    for (int32_t n = 0, k = 0; n < m->rigid_count && count > 0; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        if (!rigid_rubs(m, row)) continue;
+        N[k] = base[nv + row];
+        for (int32_t j = 0; j < count; j++) G[k * count + j] = base[(1 + j) * size + nv + row];
+        if (k == 0) m->jammed = rigid_record(m, row)[MB_ROW_A];
+        k++;
+    }
+    if (!solve_rubbing(G, N, count)) return 0;
+    m->jammed = -1;
+    for (int32_t j = 0; j < count; j++)
+        for (int32_t k = 0; k < size; k++) base[k] += N[j] * base[(1 + j) * size + k];
+    memcpy(m->acceleration, base, (size_t)nv * sizeof(double));
+    memcpy(m->lambda, base + nv, (size_t)rows * sizeof(double));
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        if (rigid_rubs(m, row)) m->lambda[row + 1] = mb_rigid_of(m, row)->mode * rigid_friction(m, row) * m->lambda[row];
+    }
+    rigid_note(m);
+    return 1;
 }
 
 /* -- which contacts hold */
@@ -242,15 +297,9 @@ static double rigid_mobility(const mb_view *m, int32_t row) {
     return 0.0;
 }
 
-/* The change of velocities by a unit impulse along a row; the impulses that go through other contacts are kept as number `which`. */
-static void rigid_respond(mb_view *m, int32_t row, int which, double sign, double *change) {
-    memset(m->force, 0, (size_t)m->nv * sizeof(double));
-    memset(m->row_work, 0, (size_t)m->row_count * sizeof(double));
-    m->row_work[row] = sign;
-    mb_add_jacobian_transposed(m, m->row_work, 1.0, m->force);
-    memset(m->bias, 0, (size_t)m->row_count * sizeof(double));
-    (void)mb_respond(m, 0.0, false);
-    memcpy(change, m->acceleration, (size_t)m->nv * sizeof(double));
+/* The same, where impulses through other contacts are kept as number `which`. */
+static void impulse_respond(mb_view *m, int32_t row, int which, double size, double *change) {
+    rigid_respond(m, row, size, change);
     for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->passed[which] = m->lambda[mb_rigid_row(m, n)];
 }
 
@@ -260,8 +309,8 @@ static double row_times(mb_view *m, int32_t row, const double *x) {
 }
 
 /* Chatterjee and Ruina's impulse: X away from the hole's surface, Y along t. `A` is the inverse of the mass seen there. */
-static void impact_law(const double *A, double vx, double vy, const double *p, double restitution, double *X, double *Y) {
-    const double det = A[0] * A[2] - A[1] * A[1], friction = p[2], tangential = p[4];
+static void impact_law(const double *A, double vx, double vy, const double *p, double *X, double *Y) {
+    const double det = A[0] * A[2] - A[1] * A[1], friction = p[2], restitution = p[3], tangential = p[4];
     const double plain = -vx / A[0];
     double stick_x = plain, stick_y = 0.0, part = 0.0;
     if (det > 1e-12 * A[0] * A[2]) {
@@ -278,7 +327,7 @@ static void impact_law(const double *A, double vx, double vy, const double *p, d
 
 /* One contact is hit: velocities afterwards in v. Others that touch hold without friction and without rebound; what would pull is let go, and
    what was let go but would go through the surface holds again. Returns the impulse of the contact, or a negative number if nothing can move. */
-static double impact_with(mb_view *m, double t, const double *q, double *v, int32_t row, double restitution) {
+static double impact_with(mb_view *m, double t, const double *q, double *v, int32_t row) {
     double *along = m->own + (m->nq + m->nv) * 3, *across = along + (m->nq + m->nv), *before = across + (m->nq + m->nv), X = 0.0, Y = 0.0;
     const double *p = m->p + rigid_record(m, row)[MB_ROW_VALUE];
     memcpy(before, v, (size_t)m->nv * sizeof(double));
@@ -287,11 +336,11 @@ static double impact_with(mb_view *m, double t, const double *q, double *v, int3
         if (!mb_refactor(m)) return -1.0;
         const mb_rigid *r = mb_rigid_of(m, row);
         const double mobility = rigid_mobility(m, row);
-        rigid_respond(m, row, 0, -1.0, along);
-        rigid_respond(m, row + 1, 1, 1.0, across);
+        impulse_respond(m, row, 0, -1.0, along);
+        impulse_respond(m, row + 1, 1, 1.0, across);
         const double A[3] = {-row_times(m, row, along), row_times(m, row + 1, along), row_times(m, row + 1, across)};
         if (!(A[0] > 1e-12 * mobility)) return -1.0;
-        impact_law(A, -r->closing, r->slip, p, restitution, &X, &Y);
+        impact_law(A, -r->closing, r->slip, p, &X, &Y);
         for (int32_t k = 0; k < m->nv; k++) v[k] = before[k] + X * along[k] + Y * across[k];
         mb_kinematics(m, t, q, v);
         const double rounding = FORCE_ROUNDING * X;
@@ -334,32 +383,13 @@ static void rigid_after_impact(mb_view *m) {
     }
 }
 
-/* An impact with what follows it; h is a whole step, which tells what is too short a flight. */
-static int rigid_impact(mb_view *m, double t, const double *q, double *v, int32_t row, double h) {
-    double *start = m->own + (m->nq + m->nv) * 2;
-    const double restitution = m->p[rigid_record(m, row)[MB_ROW_VALUE] + 3];
-    mb_rigid *hit = mb_rigid_of(m, row);
+/* An impact, and what is counted of it. */
+static int rigid_impact(mb_view *m, double t, const double *q, double *v, int32_t row) {
     rigid_before_impact(m);
-    memcpy(start, v, (size_t)m->nv * sizeof(double));
     m->jammed = rigid_record(m, row)[MB_ROW_A];
-    if (impact_with(m, t, q, v, row, restitution) < 0.0) return 0;
+    if (impact_with(m, t, q, v, row) < 0.0) return 0;
     m->jammed = -1;
     rigid_after_impact(m);
-    bool rests = restitution == 0.0;
-    if (!rests) {
-        if (!mb_accelerations(m, t, q, v)) return 0;
-        rests = 2.0 * -hit->closing <= SHORTEST_FLIGHT * h * hit->outwards;
-    }
-    if (rests) {
-        memcpy(v, start, (size_t)m->nv * sizeof(double));
-        for (int32_t n = 0; n < m->rigid_count; n++) {
-            mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
-            r->mode = r->touched ? MB_SLIDES : MB_FLIES;
-        }
-        if (impact_with(m, t, q, v, row, 0.0) < 0.0) return 0;
-        hit->mode = MB_SLIDES;
-        rigid_after_impact(m);
-    }
     rigid_memory(m, row)[MB_CONTACT_IMPACTS] += 1.0;
     for (int32_t n = 0; n < m->rigid_count; n++)
         rigid_memory(m, mb_rigid_row(m, n))[MB_CONTACT_IMPULSE] += mb_rigid_of(m, mb_rigid_row(m, n))->passed[0];
@@ -378,33 +408,62 @@ static int32_t rigid_next_hit(const mb_view *m) {
     return found;
 }
 
-int mb_rigid_settle(mb_view *m, double t, double *q, double *v, double h) {
-    const int32_t most = 50 * m->rigid_count + 50;
-    bool held = false;
-    mb_kinematics(m, t, q, v);
-    for (int32_t hits = 0;; hits++) {
-        const int32_t row = rigid_next_hit(m);
-        if (row < 0) break;
-        m->crowded = rigid_record(m, row)[MB_ROW_A];
-        if (hits == most || !rigid_impact(m, t, q, v, row, h)) return 0;
-        m->crowded = -1;
+/* All that meet, one at a time. Where they throw each other back and forth for long, the rest of it is plastic and at once. */
+static int rigid_impacts(mb_view *m, double t, double *q, double *v) {
+    for (int32_t hits = 0; hits < 20 * m->rigid_count; hits++) {
         mb_kinematics(m, t, q, v);
-        held = true;
+        const int32_t row = rigid_next_hit(m);
+        if (row < 0) return 1;
+        if (!rigid_impact(m, t, q, v, row)) return 0;
     }
-    for (int32_t n = 0; n < m->rigid_count; n++) { /* slip that came to an end */
+    mb_kinematics(m, t, q, v);
+    for (int32_t row = rigid_next_hit(m); row >= 0; row = rigid_next_hit(m)) mb_rigid_of(m, row)->mode = rigid_slide(m, row);
+    return mb_project(m, t, q, v, MB_STEP_LIMIT);
+}
+
+/* Slip that came to an end may stick. */
+static void rigid_end_slip(mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t row = mb_rigid_row(m, n);
         mb_rigid *r = mb_rigid_of(m, row);
-        r->before = r->mode;
-        if ((r->mode != MB_SLIDES && r->mode != MB_SLIDES_BACK) || rigid_friction(m, row) == 0.0) continue;
-        if (r->mode * r->slip <= 0.0) r->mode = MB_STICKS;
+        if (rigid_rubs(m, row) && r->mode * r->slip <= 0.0) r->mode = MB_STICKS;
     }
-    if (!mb_rigid_balance(m, t, q, v)) return 0;
+}
+
+/* Holds what leaves its surface so slowly that it would be back at once. Returns whether there is any; each is held once only. */
+static bool rigid_end_chatter(mb_view *m, double h) {
+    bool any = false;
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        mb_rigid *r = mb_rigid_of(m, row);
+        if (r->mode != MB_FLIES || r->touched != 0.0 || r->gap > r->tolerance || !(r->outwards > r->rate_rounding)) continue;
+        if (-2.0 * r->closing > SHORTEST_FLIGHT * h * r->outwards) continue;
+        r->mode = rigid_slide(m, row);
+        r->touched = 1.0;
+        any = true;
+    }
+    return any;
+}
+
+int mb_rigid_settle(mb_view *m, double t, double *q, double *v, double h) {
+    mb_kinematics(m, t, q, v);
+    for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->before = mb_rigid_of(m, mb_rigid_row(m, n))->mode;
+    const bool hit = rigid_next_hit(m) >= 0;
+    for (int32_t round = 0; round <= m->rigid_count; round++) {
+        if (!rigid_impacts(m, t, q, v)) return 0;
+        rigid_end_slip(m);
+        if (!mb_rigid_balance(m, t, q, v)) return 0;
+        if (round == 0) for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->touched = 0.0;
+        if (!rigid_end_chatter(m, h)) break;
+        if (!mb_project(m, t, q, v, MB_STEP_LIMIT)) return 0;
+    }
+    bool held = hit;
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
         held = held || (r->mode != r->before && r->mode != MB_FLIES);
     }
     if (!held) return 1;
-    return mb_project(m, t, q, v, MB_STEP_LIMIT) && mb_accelerations(m, t, q, v);
+    return mb_project(m, t, q, v, MB_STEP_LIMIT) && mb_rigid_balance(m, t, q, v);
 }
 
 void mb_rigid_count_sliding(mb_view *m, int32_t number) {

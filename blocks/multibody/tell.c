@@ -248,11 +248,6 @@ int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, doubl
 int mb_refuse_factor(bl_block *b, const mb_view *m, double t) {
     if (m->torn >= 0) return mb_refuse_bearing(b, m, m->torn, t);
     char name[MB_NAME_SIZE];
-    if (m->crowded >= 0 && m->jammed < 0) {
-        force_name(m, m->crowded, name);
-        return bl_refuse(b, "impacts at t = %.9g s do not come to an end, the last in `%s`: contacts throw each other back and forth. Take less"
-                         " restitution.", t, name);
-    }
     if (m->jammed >= 0) {
         force_name(m, m->jammed, name);
         return bl_refuse(b, "`%s` is jammed at t = %.9g s: drivers leave its pin no way to go, or its friction is too much for rigid bodies."

@@ -31,16 +31,12 @@ static mb_judged judge(const mb_rigid *r, double rounding) {
 
 static mb_rigid *contact_number(const mb_view *m, int32_t n) { return mb_rigid_of(m, mb_rigid_row(m, n)); }
 
-static bool rubs(const mb_view *m, int32_t n) {
-    return m->p[m->rows[mb_rigid_row(m, n) * MB_ROW_FIELDS + MB_ROW_VALUE] + 2] > 0.0;
-}
-
 static void judge_all(mb_view *m, int where) {
     const double rounding = mb_rigid_rounding(m);
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
         r->at[where] = judge(r, rounding);
-        if ((r->mode == MB_SLIDES || r->mode == MB_SLIDES_BACK) && rubs(m, n)) r->at[where].spare = r->mode * r->slip;
+        if (mb_rigid_rubs(m, mb_rigid_row(m, n))) r->at[where].spare = r->mode * r->slip;
     }
 }
 
@@ -262,7 +258,11 @@ int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h, double whole) 
         const bool last = size >= h - done;
         done = last ? h : done + size;
         mb_note_step(m, t + done, size, m->own);
-        for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_count_sliding(m, n);
+        for (int32_t n = 0; n < m->rigid_count; n++) {
+            mb_rigid *r = contact_number(m, n);
+            r->stopped = !last && mb_rigid_rubs(m, mb_rigid_row(m, n)) && r->at[MB_AT_END].spare < 0.0;
+            mb_rigid_count_sliding(m, n);
+        }
         if (last) {
             mb_rigid_store(m);
             return BL_OK;

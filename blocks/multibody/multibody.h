@@ -138,7 +138,8 @@ enum { MB_AT_FROM, MB_AT_MIDDLE, MB_AT_END, MB_AT_TO, MB_JUDGED };
 /* A rigid contact as it is. `closing` and `outwards` are the rates of |c|, `bias` what of `outwards` no joint adds; `spare` is μ N - |T|. */
 typedef struct {
     double mode, before, touched;                        /* one of MB_FLIES …; when a step began; whether it touched before an impact */
-    double gap, closing, bias, outwards, slip, N, T, spare;
+    double stopped, tries, slippery;                     /* whether slip just ended; ways to touch so far; whether friction is left out */
+    double gap, closing, bias, outwards, slip, slip_bias, slipping, N, T, spare;
     double tolerance, located, speed_rounding, rate_rounding;
     double passed[2];                                    /* impulses through it by unit impulses on the contact that is hit */
     double slid, worked, slid_start, worked_start;       /* in the step that is tried, and their rates at its start */
@@ -311,6 +312,8 @@ bool mb_row_holds(const mb_view *m, int32_t row);
 void mb_rigid_place(mb_view *m, int32_t row, const double *d);
 void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, const double *ddd);
 int mb_rigid_rub(mb_view *m);
+/* Whether its surfaces slide with friction. */
+bool mb_rigid_rubs(const mb_view *m, int32_t row);
 double mb_rigid_rounding(const mb_view *m);
 /* As mb_accelerations, with modes of contacts that fit. */
 int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v);

@@ -438,7 +438,7 @@ class _Writer:
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += len(self._measures) + 10 + 6 * self._contacts
+        memory += len(self._measures) + 10 + 7 * self._contacts
         articulated = 33 * links if rows == 0 else 0
         scratch = 4 + 64 * links + 16 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
         rigid = len(self._rigid_contacts())

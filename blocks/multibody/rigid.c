@@ -286,6 +286,15 @@ static bool rigid_change(mb_view *m) {
     return false;
 }
 
+void mb_rigid_leave_friction(mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
+        r->slippery = 1.0;
+        if (r->mode != MB_FLIES) r->mode = MB_SLIDES;
+    }
+    m->jammed = -1;
+}
+
 /* Accelerations with contacts that only push, and stick within their cones. One contact is changed at a time, the first that does not fit:
    without friction that ends where rows are independent (Murty's least index). Coulomb's law may have no solution with bodies that are
    rigid: then, and where none is found soon, contacts are without friction at this time, which is counted. */
@@ -298,11 +307,7 @@ int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v) {
         if (!solved && m->jammed < 0) return 0;
         if (solved && (m->rigid_count == 0 || !rigid_change(m))) return 1;
         if (solved && change != enough) continue;
-        for (int32_t n = 0; n < m->rigid_count; n++) {
-            mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
-            r->slippery = 1.0;
-            if (r->mode != MB_FLIES) r->mode = MB_SLIDES;
-        }
+        mb_rigid_leave_friction(m);
         change = enough;
     }
     return mb_accelerations(m, t, q, v);
@@ -505,10 +510,14 @@ int mb_rigid_settle(mb_view *m, double t, double *q, double *v, double h) {
     return mb_project(m, t, q, v, MB_STEP_LIMIT) && mb_rigid_balance(m, t, q, v);
 }
 
-void mb_rigid_count_sliding(mb_view *m, int32_t number) {
+void mb_rigid_count(mb_view *m, int32_t number) {
     const int32_t row = mb_rigid_row(m, number);
-    rigid_memory(m, row)[MB_CONTACT_SLIDING] += mb_rigid_of(m, row)->slid;
-    rigid_memory(m, row)[MB_CONTACT_SLIDING_WORK] += mb_rigid_of(m, row)->worked;
+    const mb_rigid *r = mb_rigid_of(m, row);
+    double *memory = rigid_memory(m, row);
+    memory[MB_CONTACT_SLIDING] += r->slid;
+    memory[MB_CONTACT_SLIDING_WORK] += r->worked;
+    const bool rough = m->p[rigid_record(m, row)[MB_ROW_VALUE] + 2] > 0.0;
+    if (r->slippery != 0.0 && r->mode != MB_FLIES && rough) memory[MB_CONTACT_PARADOXES] += 1.0;
 }
 
 /* What acts on the pin. */

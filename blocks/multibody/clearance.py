@@ -11,12 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import DiagramError
 from ..ports import Parameter, parameter
 from .bodies import Marker
 from .reading import read_number
+
+if TYPE_CHECKING:
+    from .parts import Parts
 
 
 def _check(owner: str, name: str, value: Any, least: float, most: float = math.inf) -> float:
@@ -292,6 +295,11 @@ class ClearanceRevolute:
         if isinstance(contact, RigidContact):
             return math.inf
         return float(contact.exponent * contact.stiffness * depth ** (contact.exponent - 1.0))
+
+
+def has_rigid_contact(system: Parts) -> bool:
+    """Return whether a pin of the system has a contact without compliance."""
+    return any(isinstance(item, ClearanceRevolute) and item.rigid for item in system.elements)
 
 
 OUTPUTS: dict[str, tuple[int, str | None, str]] = {

@@ -15,6 +15,8 @@ enum {
     EVENT_LIMIT = 1000, /* events in one own step */
     EVENT_SEARCH = 60,  /* steps tried for one event */
     EVENT_SAMPLES = 16, /* of a gap's cubic */
+    EVENT_HALVINGS = 10,
+    EVENT_JAMMED = 100, /* beside the statuses of blocks: friction has no solution within the step */
 };
 
 /* Changes of force and slip are located to this part of a step. */
@@ -31,16 +33,12 @@ static mb_judged judge(const mb_rigid *r, double rounding) {
 
 static mb_rigid *contact_number(const mb_view *m, int32_t n) { return mb_rigid_of(m, mb_rigid_row(m, n)); }
 
-static bool rubs(const mb_view *m, int32_t n) {
-    return m->p[m->rows[mb_rigid_row(m, n) * MB_ROW_FIELDS + MB_ROW_VALUE] + 2] > 0.0;
-}
-
 static void judge_all(mb_view *m, int where) {
     const double rounding = mb_rigid_rounding(m);
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
         r->at[where] = judge(r, rounding);
-        if ((r->mode == MB_SLIDES || r->mode == MB_SLIDES_BACK) && rubs(m, n)) r->at[where].spare = r->mode * r->slip;
+        if (mb_rigid_rubs(m, mb_rigid_row(m, n))) r->at[where].spare = r->mode * r->slip;
     }
 }
 
@@ -68,6 +66,8 @@ static void rub(mb_view *m, double weight) {
     }
 }
 
+static int refuse_or_jam(bl_block *b, const mb_view *m, double t) { return m->jammed >= 0 ? EVENT_JAMMED : mb_refuse_factor(b, m, t); }
+
 /* A step of size h from `start`, whose first slope is known; it is judged at its end. */
 static int try_step(bl_block *b, mb_view *m, double t, double h) {
     const int64_t n = m->nq + m->nv;
@@ -80,7 +80,7 @@ static int try_step(bl_block *b, mb_view *m, double t, double h) {
     }
     for (int s = 1; s < 4; s++) {
         for (int64_t i = 0; i < n; i++) trial[i] = start[i] + nodes[s] * h * k[(s - 1) * n + i];
-        if (!mb_accelerations(m, t + nodes[s] * h, trial, trial + m->nq)) return mb_refuse_factor(b, m, t + nodes[s] * h);
+        if (!mb_accelerations(m, t + nodes[s] * h, trial, trial + m->nq)) return refuse_or_jam(b, m, t + nodes[s] * h);
         mb_coordinate_rates(m, trial, trial + m->nq, k + s * n);
         memcpy(k + s * n + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
         rub(m, weights[s] * h);
@@ -92,7 +92,7 @@ static int try_step(bl_block *b, mb_view *m, double t, double h) {
     if (!any_touches(m))
         mb_kinematics(m, t + h, x, x + m->nq);
     else if (!mb_accelerations(m, t + h, x, x + m->nq))
-        return mb_refuse_factor(b, m, t + h);
+        return refuse_or_jam(b, m, t + h);
     judge_all(m, MB_AT_END);
     return BL_OK;
 }
@@ -220,7 +220,7 @@ static double look_within(const mb_view *m, double h) {
 }
 
 /* The longest step from here, up to `rest`, at whose end contacts change or which is all of it. */
-static int longest_step(bl_block *b, mb_view *m, double t, double rest, double h, double *size) {
+static int whole_step(bl_block *b, mb_view *m, double t, double rest, double h, double *size) {
     *size = rest;
     int status = try_step(b, m, t, rest);
     if (status != BL_OK) return status;
@@ -234,13 +234,12 @@ static int longest_step(bl_block *b, mb_view *m, double t, double rest, double h
     return try_step(b, m, t, rest);
 }
 
-/* What the contacts make of the state at the start of a step, and the first slope. */
-static int begin_step(bl_block *b, mb_view *m, double t, double h) {
+/* The first slope of a step from `start`, whose accelerations are known, and what it is judged by there. */
+static void keep_slope(mb_view *m) {
     const int64_t n = m->nq + m->nv;
-    double *x = m->own, *k = x + 2 * n;
-    if (!mb_rigid_settle(m, t, x, x + m->nq, h)) return mb_refuse_factor(b, m, t);
-    memcpy(x + n, x, (size_t)n * sizeof(double));
-    mb_coordinate_rates(m, x, x + m->nq, k);
+    const double *start = m->own + n;
+    double *k = m->own + 2 * n;
+    mb_coordinate_rates(m, start, start + m->nq, k);
     memcpy(k + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
     for (int32_t c = 0; c < m->rigid_count; c++) {
         mb_rigid *r = contact_number(m, c);
@@ -248,7 +247,32 @@ static int begin_step(bl_block *b, mb_view *m, double t, double h) {
         r->worked_start = r->slid_start * r->N;
     }
     judge_all(m, MB_AT_FROM);
+}
+
+/* What the contacts make of the state at the start of a step, and its first slope. */
+static int begin_step(bl_block *b, mb_view *m, double t, double h) {
+    const int64_t n = m->nq + m->nv;
+    double *x = m->own;
+    if (!mb_rigid_settle(m, t, x, x + m->nq, h)) return mb_refuse_factor(b, m, t);
+    memcpy(x + n, x, (size_t)n * sizeof(double));
+    keep_slope(m);
     return BL_OK;
+}
+
+/* The same, shorter where friction has no solution within it: that may lie beyond an event. */
+static int longest_step(bl_block *b, mb_view *m, double t, double rest, double h, double *size) {
+    int status = whole_step(b, m, t, rest, h, size);
+    for (int halving = 0; status == EVENT_JAMMED && halving < EVENT_HALVINGS; halving++) {
+        rest *= 0.5;
+        m->jammed = -1;
+        status = whole_step(b, m, t, rest, h, size);
+    }
+    if (status != EVENT_JAMMED) return status;
+    mb_rigid_leave_friction(m);
+    const double *start = m->own + m->nq + m->nv;
+    if (!mb_accelerations(m, t, start, start + m->nq)) return mb_refuse_factor(b, m, t);
+    keep_slope(m);
+    return whole_step(b, m, t, rest, h, size);
 }
 
 /* One own step of size h; `whole` is what a whole one has. */
@@ -262,7 +286,11 @@ int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h, double whole) 
         const bool last = size >= h - done;
         done = last ? h : done + size;
         mb_note_step(m, t + done, size, m->own);
-        for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_count_sliding(m, n);
+        for (int32_t n = 0; n < m->rigid_count; n++) {
+            mb_rigid *r = contact_number(m, n);
+            r->stopped = !last && mb_rigid_rubs(m, mb_rigid_row(m, n)) && r->at[MB_AT_END].spare < 0.0;
+            mb_rigid_count(m, n);
+        }
         if (last) {
             mb_rigid_store(m);
             return BL_OK;

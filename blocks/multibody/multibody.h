@@ -63,9 +63,10 @@ enum { MB_CONTACT_HUNT_CROSSLEY, MB_CONTACT_LANKARANI_NIKRAVESH, MB_CONTACT_RIGI
 enum { MB_CONTACT_OFFSET, MB_CONTACT_GAP, MB_CONTACT_FORCE, MB_CONTACT_NORMAL_FORCE, MB_CONTACT_ANGLE, MB_CONTACT_ANGLE_ON_PIN,
        MB_CONTACT_SLIP, MB_CONTACT_TOUCHES, MB_SHOWN_IMPACTS, MB_SHOWN_IMPULSE, MB_SHOWN_SLIDING, MB_SHOWN_SLIDING_WORK,
        MB_CONTACT_QUANTITIES };
-/* When it began; of rigid ones how they touch, how often they were hit, the sum of impulses, how far they slid, and ∫ N |slip| dt. */
+/* When it began; of rigid ones how they touch, how often they were hit, the sum of impulses, how far they slid, ∫ N |slip| dt, and how often
+   friction was left out. */
 enum { MB_CONTACT_BEGAN, MB_CONTACT_MODE, MB_CONTACT_IMPACTS, MB_CONTACT_IMPULSE, MB_CONTACT_SLIDING, MB_CONTACT_SLIDING_WORK,
-       MB_CONTACT_MEMORY };
+       MB_CONTACT_PARADOXES, MB_CONTACT_MEMORY };
 enum { MB_FLIES, MB_SLIDES, MB_STICKS, MB_SLIDES_BACK = -1 }; /* modes: slip along t, none, against t */
 
 /* The head of the integers. */
@@ -138,7 +139,8 @@ enum { MB_AT_FROM, MB_AT_MIDDLE, MB_AT_END, MB_AT_TO, MB_JUDGED };
 /* A rigid contact as it is. `closing` and `outwards` are the rates of |c|, `bias` what of `outwards` no joint adds; `spare` is μ N - |T|. */
 typedef struct {
     double mode, before, touched;                        /* one of MB_FLIES …; when a step began; whether it touched before an impact */
-    double gap, closing, bias, outwards, slip, N, T, spare;
+    double stopped, tries, slippery;                     /* whether slip just ended; ways to touch so far; whether friction is left out */
+    double gap, closing, bias, outwards, slip, slip_bias, slipping, N, T, spare;
     double tolerance, located, speed_rounding, rate_rounding;
     double passed[2];                                    /* impulses through it by unit impulses on the contact that is hit */
     double slid, worked, slid_start, worked_start;       /* in the step that is tried, and their rates at its start */
@@ -311,13 +313,18 @@ bool mb_row_holds(const mb_view *m, int32_t row);
 void mb_rigid_place(mb_view *m, int32_t row, const double *d);
 void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, const double *ddd);
 int mb_rigid_rub(mb_view *m);
+/* Whether its surfaces slide with friction. */
+bool mb_rigid_rubs(const mb_view *m, int32_t row);
 double mb_rigid_rounding(const mb_view *m);
 /* As mb_accelerations, with modes of contacts that fit. */
 int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v);
 /* Impacts, then the balance; h is a whole step. */
 int mb_rigid_settle(mb_view *m, double t, double *q, double *v, double h);
 int32_t mb_rigid_start(mb_view *m, double t, double *q, double *v);
-void mb_rigid_count_sliding(mb_view *m, int32_t number);
+/* Leaves friction out of all contacts, from here to the end of the step. */
+void mb_rigid_leave_friction(mb_view *m);
+/* Adds what the step in hand did to the sums in memory. */
+void mb_rigid_count(mb_view *m, int32_t number);
 void mb_rigid_force(const mb_view *m, int32_t force_number, mb_contact *at);
 /* Whether an output of a contact wants its multipliers. */
 bool mb_rigid_shows_force(const mb_view *m, const int32_t *out);

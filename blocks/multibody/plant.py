@@ -438,11 +438,11 @@ class _Writer:
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += len(self._measures) + 10 + 6 * self._contacts
+        memory += len(self._measures) + 10 + 7 * self._contacts
         articulated = 33 * links if rows == 0 else 0
         scratch = 4 + 64 * links + 16 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
         rigid = len(self._rigid_contacts())
-        scratch += articulated + 37 * self._contacts
+        scratch += articulated + 42 * self._contacts
         scratch += (1 + rigid) * (nv + rows + rigid) if rigid else 0
         if self.implicit:
             memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv

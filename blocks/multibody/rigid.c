@@ -37,7 +37,9 @@ static double *rigid_memory(const mb_view *m, int32_t row) {
 
 int32_t mb_rigid_row(const mb_view *m, int32_t number) { return m->row_count - 2 * (m->rigid_count - number); }
 
-static double rigid_friction(const mb_view *m, int32_t row) { return m->p[rigid_record(m, row)[MB_ROW_VALUE] + 2]; }
+static double rigid_friction(const mb_view *m, int32_t row) {
+    return mb_rigid_of(m, row)->slippery != 0.0 ? 0.0 : m->p[rigid_record(m, row)[MB_ROW_VALUE] + 2];
+}
 
 bool mb_rigid_check(const bl_block *b) {
     const int32_t *head = b->i, *rows = b->i + head[MB_AT_ROWS], *forces = b->i + head[MB_AT_FORCES];
@@ -145,6 +147,7 @@ void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, c
     }
     r->speed_rounding = SPEED_ROUNDING * fastest;
     m->phi_rate[row] = holds ? r->slip : 0.0;
+    r->slip_bias = bias;
     m->bias[row] = holds ? bias : 0.0;
 }
 
@@ -159,7 +162,7 @@ static void rigid_respond(mb_view *m, int32_t row, double size, double *change) 
     memcpy(change, m->acceleration, (size_t)m->nv * sizeof(double));
 }
 
-static bool rigid_rubs(const mb_view *m, int32_t row) {
+bool mb_rigid_rubs(const mb_view *m, int32_t row) {
     const double mode = mb_rigid_of(m, row)->mode;
     return (mode == MB_SLIDES || mode == MB_SLIDES_BACK) && rigid_friction(m, row) > 0.0;
 }
@@ -172,6 +175,7 @@ static void rigid_note(mb_view *m) {
         const int32_t row = mb_rigid_row(m, n);
         mb_rigid *r = mb_rigid_of(m, row);
         r->outwards = rows[row] + r->bias;
+        r->slipping = rows[row + 1] + r->slip_bias;
         r->rate_rounding = RATE_ROUNDING * (fabs(rows[row]) + fabs(r->bias));
         r->N = m->lambda[row];
         r->T = m->lambda[row + 1];
@@ -208,14 +212,14 @@ int mb_rigid_rub(mb_view *m) {
     memcpy(base + nv, m->lambda, (size_t)rows * sizeof(double));
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t row = mb_rigid_row(m, n);
-        if (!rigid_rubs(m, row)) continue;
+        if (!mb_rigid_rubs(m, row)) continue;
         double *answer = base + ++count * size;
         rigid_respond(m, row + 1, -mb_rigid_of(m, row)->mode * rigid_friction(m, row), answer);
         memcpy(answer + nv, m->lambda, (size_t)rows * sizeof(double));
     }
     for (int32_t n = 0, k = 0; n < m->rigid_count && count > 0; n++) {
         const int32_t row = mb_rigid_row(m, n);
-        if (!rigid_rubs(m, row)) continue;
+        if (!mb_rigid_rubs(m, row)) continue;
         N[k] = base[nv + row];
         for (int32_t j = 0; j < count; j++) G[k * count + j] = base[(1 + j) * size + nv + row];
         if (k == 0) m->jammed = rigid_record(m, row)[MB_ROW_A];
@@ -229,7 +233,7 @@ int mb_rigid_rub(mb_view *m) {
     memcpy(m->lambda, base + nv, (size_t)rows * sizeof(double));
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t row = mb_rigid_row(m, n);
-        if (rigid_rubs(m, row)) m->lambda[row + 1] = mb_rigid_of(m, row)->mode * rigid_friction(m, row) * m->lambda[row];
+        if (mb_rigid_rubs(m, row)) m->lambda[row + 1] = mb_rigid_of(m, row)->mode * rigid_friction(m, row) * m->lambda[row];
     }
     rigid_note(m);
     return 1;
@@ -246,37 +250,67 @@ double mb_rigid_rounding(const mb_view *m) {
 /* How surfaces that came to touch move on each other. */
 static double rigid_slide(const mb_view *m, int32_t row) {
     const mb_rigid *r = mb_rigid_of(m, row);
-    if (rigid_friction(m, row) > 0.0 && fabs(r->slip) <= r->speed_rounding) return MB_STICKS;
+    if (rigid_friction(m, row) > 0.0 && fabs(r->slip) <= r->speed_rounding) return MB_STICKS; /* at first */
     return r->slip < 0.0 ? MB_SLIDES_BACK : MB_SLIDES;
 }
 
 static bool rigid_rests(const mb_rigid *r) { return r->gap <= r->tolerance && fabs(r->closing) <= r->speed_rounding; }
 
-/* What a contact should do instead, by the forces and accelerations of the modes as they are; its own mode if they fit. */
+static bool rigid_still(const mb_rigid *r) { return fabs(r->slip) <= r->speed_rounding; }
+
+/* What a contact should do instead, by the forces and accelerations of the modes as they are; its own mode if they fit. A contact that lets go
+   and would be pressed again tries the other ways to touch, of which surfaces at rest with friction have three. */
 static double rigid_better(const mb_view *m, int32_t row, double rounding) {
-    const mb_rigid *r = mb_rigid_of(m, row);
-    if (r->mode == MB_FLIES) return rigid_rests(r) && r->outwards > r->rate_rounding ? rigid_slide(m, row) : MB_FLIES;
+    mb_rigid *r = mb_rigid_of(m, row);
+    const bool choice = rigid_friction(m, row) > 0.0 && rigid_still(r);
+    if (r->mode == MB_FLIES) {
+        if (!rigid_rests(r) || !(r->outwards > r->rate_rounding)) return MB_FLIES;
+        r->tries += 1.0;
+        return r->tries == 2.0 && choice ? MB_SLIDES : r->tries == 3.0 && choice ? MB_SLIDES_BACK : rigid_slide(m, row);
+    }
+    if (r->mode == MB_STICKS) return r->N < -rounding || r->spare < -rounding ? (r->T < 0.0 ? MB_SLIDES_BACK : MB_SLIDES) : MB_STICKS;
     if (r->N < -rounding) return MB_FLIES;
-    if (r->mode == MB_STICKS && r->spare < -rounding) return r->T < 0.0 ? MB_SLIDES_BACK : MB_SLIDES;
-    return r->mode;
+    return choice && r->tries < 2.0 && r->mode * r->slipping < -r->rate_rounding ? MB_STICKS : r->mode;
 }
 
-/* Accelerations with contacts that only push, and stick within their cones: the first that does not fit is changed, one at a time, which
-   ends for contacts without friction whose rows are independent (Murty's least index); a bound ends it in any case. */
-int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v) {
-    for (int change = 0;; change++) {
-        if (!mb_accelerations(m, t, q, v)) return 0;
-        int32_t n = 0;
-        const double rounding = mb_rigid_rounding(m);
-        for (; n < m->rigid_count; n++) {
-            const int32_t row = mb_rigid_row(m, n);
-            const double better = rigid_better(m, row, rounding);
-            if (better == mb_rigid_of(m, row)->mode) continue;
-            if (change < 8 * m->rigid_count) mb_rigid_of(m, row)->mode = better;
-            break;
-        }
-        if (n == m->rigid_count || change >= 8 * m->rigid_count) return 1;
+/* Changes the first contact whose mode does not fit, and returns whether there was one. */
+static bool rigid_change(mb_view *m) {
+    const double rounding = mb_rigid_rounding(m);
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        const double better = rigid_better(m, row, rounding);
+        if (better == mb_rigid_of(m, row)->mode) continue;
+        mb_rigid_of(m, row)->mode = better;
+        return true;
     }
+    return false;
+}
+
+void mb_rigid_leave_friction(mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
+        r->slippery = 1.0;
+        if (r->mode != MB_FLIES) r->mode = MB_SLIDES;
+    }
+    m->jammed = -1;
+}
+
+/* Accelerations with contacts that only push, and stick within their cones. One contact is changed at a time, the first that does not fit:
+   without friction that ends where rows are independent (Murty's least index). Coulomb's law may have no solution with bodies that are
+   rigid: then, and where none is found soon, contacts are without friction at this time, which is counted. */
+int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v) {
+    const int32_t enough = 8 * m->rigid_count + 8;
+    for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->tries = 0.0;
+    for (int change = 0; change < 2 * enough; change++) {
+        m->jammed = -1;
+        const bool solved = mb_accelerations(m, t, q, v);
+        if (!solved && m->jammed < 0) return 0;
+        if (solved && (m->rigid_count == 0 || !rigid_change(m))) return 1;
+        if (solved && change != enough) continue;
+        mb_rigid_leave_friction(m);
+        change = enough;
+    }
+    return mb_accelerations(m, t, q, v);
 }
 
 /* -- impacts */
@@ -421,13 +455,19 @@ static int rigid_impacts(mb_view *m, double t, double *q, double *v) {
     return mb_project(m, t, q, v, MB_STEP_LIMIT);
 }
 
-/* Slip that came to an end may stick. */
-static void rigid_end_slip(mb_view *m) {
+/* Slip that came to an end may stick; impacts may have turned it around. */
+static bool rigid_end_slip(mb_view *m) {
+    bool any = false;
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t row = mb_rigid_row(m, n);
         mb_rigid *r = mb_rigid_of(m, row);
-        if (rigid_rubs(m, row) && r->mode * r->slip <= 0.0) r->mode = MB_STICKS;
+        const bool stopped = r->stopped != 0.0;
+        r->stopped = 0.0;
+        if (!mb_rigid_rubs(m, row) || r->mode * r->slip > 0.0) continue;
+        r->mode = stopped ? MB_STICKS : rigid_slide(m, row);
+        any = any || stopped;
     }
+    return any;
 }
 
 /* Holds what leaves its surface so slowly that it would be back at once. Returns whether there is any; each is held once only. */
@@ -447,13 +487,17 @@ static bool rigid_end_chatter(mb_view *m, double h) {
 
 int mb_rigid_settle(mb_view *m, double t, double *q, double *v, double h) {
     mb_kinematics(m, t, q, v);
-    for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->before = mb_rigid_of(m, mb_rigid_row(m, n))->mode;
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
+        r->before = r->mode;
+        r->slippery = 0.0;
+    }
     const bool hit = rigid_next_hit(m) >= 0;
     for (int32_t round = 0; round <= m->rigid_count; round++) {
         if (!rigid_impacts(m, t, q, v)) return 0;
-        rigid_end_slip(m);
+        if (rigid_end_slip(m) && !mb_project(m, t, q, v, MB_STEP_LIMIT)) return 0;
         if (!mb_rigid_balance(m, t, q, v)) return 0;
-        if (round == 0) for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->touched = 0.0;
+        for (int32_t n = 0; n < m->rigid_count && round == 0; n++) mb_rigid_of(m, mb_rigid_row(m, n))->touched = 0.0;
         if (!rigid_end_chatter(m, h)) break;
         if (!mb_project(m, t, q, v, MB_STEP_LIMIT)) return 0;
     }
@@ -466,10 +510,14 @@ int mb_rigid_settle(mb_view *m, double t, double *q, double *v, double h) {
     return mb_project(m, t, q, v, MB_STEP_LIMIT) && mb_rigid_balance(m, t, q, v);
 }
 
-void mb_rigid_count_sliding(mb_view *m, int32_t number) {
+void mb_rigid_count(mb_view *m, int32_t number) {
     const int32_t row = mb_rigid_row(m, number);
-    rigid_memory(m, row)[MB_CONTACT_SLIDING] += mb_rigid_of(m, row)->slid;
-    rigid_memory(m, row)[MB_CONTACT_SLIDING_WORK] += mb_rigid_of(m, row)->worked;
+    const mb_rigid *r = mb_rigid_of(m, row);
+    double *memory = rigid_memory(m, row);
+    memory[MB_CONTACT_SLIDING] += r->slid;
+    memory[MB_CONTACT_SLIDING_WORK] += r->worked;
+    const bool rough = m->p[rigid_record(m, row)[MB_ROW_VALUE] + 2] > 0.0;
+    if (r->slippery != 0.0 && r->mode != MB_FLIES && rough) memory[MB_CONTACT_PARADOXES] += 1.0;
 }
 
 /* What acts on the pin. */

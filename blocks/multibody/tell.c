@@ -347,7 +347,23 @@ void mb_watch_step(mb_view *m, double t, double h, const double *q, const double
     told[MB_TOLD_ANGLE] = open[0].gap.angle;
 }
 
+/* Contacts whose friction was left out. */
+static void remark_paradoxes(bl_block *b, const mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t force = m->rows[mb_rigid_row(m, n) * MB_ROW_FIELDS + MB_ROW_A];
+        const int32_t number = m->forces[force * MB_FORCE_FIELDS + MB_FORCE_EXTRA];
+        const double count = m->contacts[number * MB_CONTACT_MEMORY + MB_CONTACT_PARADOXES];
+        if (!(count > 0.0)) continue;
+        char name[MB_NAME_SIZE];
+        force_name(m, force, name);
+        bl_say(b, "the friction of `%s` had no solution with rigid bodies in %.0f step%s and was left out there; a compliant contact has one. ",
+               name, count, count > 1.0 ? "s" : "");
+        return; /* one is enough to look there */
+    }
+}
+
 void mb_remark_run(bl_block *b, mb_view *m) {
+    remark_paradoxes(b, m);
     const double *told = m->told;
     const double joint = told[MB_TOLD_JOINT]; /* from a saved state, which may hold anything */
     if (!(told[MB_TOLD_COUNT] > 0.0) || !(joint >= 0.0 && joint < m->link_count + m->cut_count)) return;

@@ -260,7 +260,7 @@ def crank_rocker(
 
     Benchmark (i) gives clearances of 0.1 to 1 mm, cranks of 65 and 85 mm and speeds of 500 to 3000
     rpm; all else is ours: ground and coupler 0.2 m, rocker 0.15 m, slender rods of 0.4 and 0.3 kg;
-    a balanced crank of 1 kg with a flywheel, 0.01 kg m² in all; a pin of 10 mm radius; 9.81 m/s².
+    a balanced crank of 1 kg and 0.002 kg m²; a pin of 10 mm radius; 9.81 m/s².
     It starts with the crank at 60° at its speed, the pin at rest at the wall of its hole.
 
     Parameters
@@ -296,7 +296,7 @@ def crank_rocker(
         np.array([[-arm[1], lever[1]], [arm[0], -lever[0]]]),
         -speed * np.array([-joint[1], joint[0]]),
     )
-    wheel = s.body("crank", mass=1.0, inertia=0.01, rotation=start, angular_velocity=speed)
+    wheel = s.body("crank", mass=1.0, inertia=0.002, rotation=start, angular_velocity=speed)
     rod = s.body(
         "coupler", mass=0.4, inertia=0.4 * coupler**2 / 12, com=(coupler / 2, 0), position=joint,
         rotation=np.arctan2(arm[1], arm[0]), velocity=speed * np.array([-joint[1], joint[0]]),

@@ -157,9 +157,7 @@ def test_what_has_no_statistics():
     with pytest.raises(DiagramError, match="`bins` is a whole number"):
         contact_statistics(result, "pin", bins=0)
     short = Result.from_arrays(t, {"a.pin.normal_force": t, "a.pin.contact": t})
-    with pytest.raises(
-        DiagramError, match=r"also need `pin\.angle`, .*`pin\.slip`: name"
-    ):
+    with pytest.raises(DiagramError, match=r"also need `pin\.angle`, .*`pin\.slip`: name"):
         contact_statistics(short, "pin")
     two = {f"{plant}.pin.normal_force": t for plant in ("a", "b")}
     with pytest.raises(DiagramError, match="2 revolutes with clearance called `pin`"):

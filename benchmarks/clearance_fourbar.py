@@ -1,6 +1,7 @@
 """A crank-rocker with play in one joint: the study behind docs/clearance.md.
 
-    python benchmarks/clearance_fourbar.py [--figures FOLDER] [--contact rigid|compliant] [--quick]
+    python benchmarks/clearance_fourbar.py [--figures FOLDER] [--contact rigid|compliant]
+                                           [--starts N] [--quick]
 
 Clearance 0.1 to 1 mm, 500 to 3000 rpm, imposed speed against a motor with PID, friction 0 against
 0.02. Prints tables, and draws the figures of the page into the folder. `crank_rocker` says which
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -62,6 +63,7 @@ class Case:
     crank: float = 0.065
     contact: Contact = "rigid"
     turns: int = TURNS
+    towards: float = np.pi
 
     @property
     def speed(self) -> float:
@@ -90,8 +92,8 @@ class Case:
 def build(case: Case) -> Diagram:
     """Wire the mechanism, to a motor whose PID holds the speed if that is not imposed."""
     system = crank_rocker(
-        case.law, speed=case.speed, crank=case.crank, clearance=case.clearance, towards=np.pi,
-        drive=case.drive,
+        case.law, speed=case.speed, crank=case.crank, clearance=case.clearance,
+        towards=case.towards, drive=case.drive,
     )  # fmt: skip
     shown = ["main.angle", "main.speed", "pin.force"]
     if case.contact != "ideal":
@@ -120,9 +122,9 @@ def build(case: Case) -> Diagram:
     return d
 
 
-@cache
+@lru_cache(maxsize=24)
 def run(case: Case) -> Result:
-    """Run a case, once."""
+    """Run a case; a few are kept."""
     return simulate(build(case), case.turns * case.turn, record=["*"])
 
 
@@ -179,50 +181,67 @@ def fast_part(rows: Array) -> float:
 # -- tables
 
 
-def print_runs(console: Console, base: Case, speeds: tuple[float, ...]) -> None:
+def measure(case: Case) -> dict[str, float]:
+    """Return what the tables show of a run."""
+    found, rows = judge(case), force_with_impulses(case)
+    turns = found.duration / case.turn
+    speed = 0.0 if case.drive == "speed" else fast_part(over_turns(case, "main.speed")) / case.speed
+    return {
+        "contact %": 100 * found.contact_share,
+        "episodes": found.episodes / turns,
+        "mean N": float(rows.mean()),
+        "rms N": float(np.sqrt((rows**2).mean())),
+        "fast N": fast_part(rows),
+        "regular": regularity(rows),
+        "fast speed %": 100 * speed,
+        "J": found.sliding_work / turns,
+        "largest p_c": float(found.hole.density.max()),
+    }
+
+
+def measure_starts(case: Case, starts: int) -> dict[str, str]:
+    """Return means over starts from all around the hole: the motion is chaotic, each run another.
+
+    With the standard error of the mean, if there are several.
+    """
+    runs = [measure(replace(case, towards=np.pi + 2 * np.pi * n / starts)) for n in range(starts)]
+    shown = {}
+    for name in runs[0]:
+        values = np.array([one[name] for one in runs])
+        error = values.std(ddof=1) / np.sqrt(starts) if starts > 1 else 0.0
+        shown[name] = f"{values.mean():.3g}" + (f" ±{error:.1g}" if error > 0 else "")
+    return shown
+
+
+def print_runs(console: Console, base: Case, speeds: tuple[float, ...], starts: int) -> None:
     """Print speeds, drives and friction."""
     table = Table(
         title=f"{base.contact} contact, crank {base.crank * 1e3:g} mm, clearance "
-        f"{base.clearance * 1e3:g} mm; N: normal force in means of "
-        f"{DEGREES:g}°; episodes and J each turn"
+        f"{base.clearance * 1e3:g} mm, {starts} starts; N: normal force in means of {DEGREES:g}°; "
+        f"episodes and J each turn"
     )
-    columns = ("rpm", "drive", "μ", "contact %", "episodes", "mean N", "rms N", "fast N",
-               "regular", "fast speed %", "J")  # fmt: skip
-    for column in columns:
+    columns = ("contact %", "episodes", "mean N", "rms N", "fast N", "regular", "fast speed %", "J")
+    for column in ("rpm", "drive", "μ", *columns):
         table.add_column(column, justify="right")
     drives: tuple[Drive, ...] = ("speed", "torque")
     for rpm, drive, friction in product(speeds, drives, (0.0, 0.02)):
-        case = replace(base, rpm=rpm, drive=drive, friction=friction)
-        found, rows = judge(case), force_with_impulses(case)
-        turns = found.duration / case.turn
-        speed = 0.0 if drive == "speed" else fast_part(over_turns(case, "main.speed")) / case.speed
-        table.add_row(
-            f"{rpm:g}", drive, f"{friction:g}", f"{100 * found.contact_share:.1f}",
-            f"{found.episodes / turns:.1f}", f"{rows.mean():.4g}",
-            f"{np.sqrt((rows**2).mean()):.4g}", f"{fast_part(rows):.4g}",
-            f"{regularity(rows):.2f}", f"{100 * speed:.2f}", f"{found.sliding_work / turns:.3g}",
-        )  # fmt: skip
+        found = measure_starts(replace(base, rpm=rpm, drive=drive, friction=friction), starts)
+        table.add_row(f"{rpm:g}", drive, f"{friction:g}", *(found[name] for name in columns))
     console.print(table)
 
 
-def print_clearances(console: Console, base: Case, sizes: tuple[float, ...]) -> None:
+def print_clearances(console: Console, base: Case, sizes: tuple[float, ...], starts: int) -> None:
     """Print how clearance changes forces and contact."""
     table = Table(
         title=f"{base.contact} contact, crank {base.crank * 1e3:g} mm, μ = {base.friction:g}, "
-        f"imposed speed"
+        f"imposed speed, {starts} starts"
     )
-    for column in ("rpm", "mm", "contact %", "mean N", "rms N", "largest p_c", "J/turn"):
+    columns = ("contact %", "mean N", "rms N", "largest p_c", "J")
+    for column in ("rpm", "mm", *columns):
         table.add_column(column, justify="right")
-    for rpm in (500.0, 1000.0):
-        for size in sizes:
-            case = replace(base, rpm=rpm, clearance=size)
-            found, rows = judge(case), force_with_impulses(case)
-            table.add_row(
-                f"{rpm:g}", f"{size * 1e3:g}", f"{100 * found.contact_share:.1f}",
-                f"{rows.mean():.4g}", f"{np.sqrt((rows**2).mean()):.4g}",
-                f"{found.hole.density.max():.2f}",
-                f"{found.sliding_work / (found.duration / case.turn):.3g}",
-            )  # fmt: skip
+    for rpm, size in product((500.0, 1000.0), sizes):
+        found = measure_starts(replace(base, rpm=rpm, clearance=size), starts)
+        table.add_row(f"{rpm:g}", f"{size * 1e3:g}", *(found[name] for name in columns))
     console.print(table)
 
 
@@ -405,17 +424,18 @@ def main() -> None:
     parser.add_argument("--figures", type=Path, help="folder for the figures")
     parser.add_argument("--contact", choices=("rigid", "compliant"), default="rigid",
                         help="of the figures")  # fmt: skip
+    parser.add_argument("--starts", type=int, default=8, help="of rigid runs in the tables")
     parser.add_argument("--quick", action="store_true", help="few turns, for a test")
     given = parser.parse_args()
-    console = Console(width=110)
+    console = Console(width=170)
     base = Case(contact=given.contact, turns=LEFT_OUT + 3 if given.quick else TURNS)
     speeds = (1000.0,) if given.quick else (500.0, 1000.0, 2000.0, 3000.0)
     sizes = (1e-4, 2e-4, 5e-4, 1e-3)
     contacts: tuple[Contact, ...] = ("rigid", "compliant")
     for contact in contacts:
-        one = replace(base, contact=contact)
-        print_runs(console, one, speeds)
-        print_clearances(console, replace(one, crank=0.085, friction=0.02), sizes)
+        one, starts = replace(base, contact=contact), 1 if contact == "compliant" else given.starts
+        print_runs(console, one, speeds, starts)
+        print_clearances(console, replace(one, crank=0.085, friction=0.02), sizes, starts)
     figures = {
         "clearance_link": draw_link(console),
         "clearance_drive": draw_drive(base),

@@ -255,6 +255,20 @@ def test_momentum_stays_and_energy_goes_by_friction_and_damping():
     assert np.diff(energy).max() < 1e-6 * energy[0]
 
 
+def test_a_contact_never_pulls():
+    """Torn apart faster than 1 / damping, the surfaces let go before the gap opens."""
+    contact = HuntCrossley(stiffness=1e9, damping=0.4, friction=0.3)
+    for speed, pushes in ((-5.0, False), (-2.4, True)):
+        s = ball(contact, offset=(1.1 * CLEARANCE, 0.0), velocity=(speed, 1.0))
+        _, (normal, force, gap, touches) = run(
+            s, 1e-6, ["pin.normal_force", "pin.force", "pin.gap", "pin.contact"]
+        )
+        assert gap[0] == pytest.approx(-0.1 * CLEARANCE)
+        assert touches[0]
+        assert (normal[0] > 0.0) == pushes
+        assert force[0].any() == pushes
+
+
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_outputs_are_those_of_the_two_markers(data):
@@ -339,6 +353,15 @@ def test_steps_that_miss_a_contact_are_told_of(name, step):
     with pytest.warns(BiellaWarning, match=r"too coarse for contacts.*last about 0\.00039 s"):
         run(s, 1e-3, ["pin.gap"], step=step, **MODES[name])
     run(s, 1e-3, ["pin.gap"], step=3e-5, **MODES[name])
+
+
+@pytest.mark.filterwarnings("ignore:.*too coarse for contacts")
+def test_implicit_steps_go_on_where_a_contact_begins_and_ends_in_one():
+    """Tangents from before a contact know nothing of it: they are renewed within the step."""
+    s = ball(HuntCrossley(stiffness=1e8, exponent=1.0, damping=0.3), velocity=(1.0, 0.0))
+    _, (gap,) = run(s, 0.05, ["pin.gap"], step=1e-3, **MODES["implicit"])
+    assert (gap < 0).any()
+    assert gap.min() > -CLEARANCE
 
 
 def test_hertz_has_its_limits():

@@ -60,7 +60,7 @@ static bool any_touches(const mb_view *m) {
 static void rub(mb_view *m, double weight) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
-        if (r->mode == MB_FLIES) continue;
+        if (r->mode == MB_FLIES || r->mode == MB_STICKS) continue;
         r->slid += weight * fabs(r->slip);
         r->worked += weight * r->N * fabs(r->slip);
     }
@@ -154,13 +154,13 @@ static double guess_event(const mb_view *m, double width, int search) {
 }
 
 /* Whether the bracket is as small as it need be: gaps by their size, the others by the width. */
-static bool is_located(const mb_view *m, double width, double h) {
-    if (width <= 1e-13 * h) return true;
+static bool is_located(const mb_view *m, double width) {
+    if (width <= 1e-13 * m->whole) return true;
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const mb_rigid *r = contact_number(m, n);
         const mb_judged *to = &r->at[MB_AT_END];
         if (fits(to)) continue;
-        if (to->N == INFINITY ? to->gap < -r->located : width > EVENT_WIDTH * h) return false;
+        if (to->N == INFINITY ? to->gap < -r->located : width > EVENT_WIDTH * m->whole) return false;
     }
     return true;
 }
@@ -180,11 +180,11 @@ static void copy_judged(mb_view *m, int from, int to) {
 }
 
 /* Shortens a step that ended with a contact that does not fit. Leaves the step that ends at the event, and its size in *size. */
-static int locate(bl_block *b, mb_view *m, double t, double h, double *size) {
+static int locate(bl_block *b, mb_view *m, double t, double *size) {
     double low = 0.0, high = *size;
     int status = BL_OK;
     bool at_high = true;
-    for (int search = 0; search < EVENT_SEARCH && !is_located(m, high - low, h); search++) {
+    for (int search = 0; search < EVENT_SEARCH && !is_located(m, high - low); search++) {
         const double middle = low + (high - low) * guess_event(m, high - low, search);
         if (!(middle > low && middle < high)) break;
         copy_judged(m, MB_AT_END, MB_AT_TO);
@@ -220,16 +220,16 @@ static double look_within(const mb_view *m, double h) {
 }
 
 /* The longest step from here, up to `rest`, at whose end contacts change or which is all of it. */
-static int whole_step(bl_block *b, mb_view *m, double t, double rest, double h, double *size) {
+static int whole_step(bl_block *b, mb_view *m, double t, double rest, double *size) {
     *size = rest;
     int status = try_step(b, m, t, rest);
     if (status != BL_OK) return status;
-    if (!all_fit(m, MB_AT_END)) return locate(b, m, t, h, size);
+    if (!all_fit(m, MB_AT_END)) return locate(b, m, t, size);
     const double within = look_within(m, rest);
     if (within < 0.0) return BL_OK;
     *size = within * rest;
     status = try_step(b, m, t, *size);
-    if (status != BL_OK || !all_fit(m, MB_AT_END)) return status != BL_OK ? status : locate(b, m, t, h, size);
+    if (status != BL_OK || !all_fit(m, MB_AT_END)) return status != BL_OK ? status : locate(b, m, t, size);
     *size = rest; /* it was the curve that dipped, not the motion */
     return try_step(b, m, t, rest);
 }
@@ -243,45 +243,45 @@ static void keep_slope(mb_view *m) {
     memcpy(k + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
     for (int32_t c = 0; c < m->rigid_count; c++) {
         mb_rigid *r = contact_number(m, c);
-        r->slid_start = r->mode == MB_FLIES ? 0.0 : fabs(r->slip);
+        r->slid_start = r->mode == MB_FLIES || r->mode == MB_STICKS ? 0.0 : fabs(r->slip);
         r->worked_start = r->slid_start * r->N;
     }
     judge_all(m, MB_AT_FROM);
 }
 
 /* What the contacts make of the state at the start of a step, and its first slope. */
-static int begin_step(bl_block *b, mb_view *m, double t, double h) {
+static int begin_step(bl_block *b, mb_view *m, double t) {
     const int64_t n = m->nq + m->nv;
     double *x = m->own;
-    if (!mb_rigid_settle(m, t, x, x + m->nq, h)) return mb_refuse_factor(b, m, t);
+    if (!mb_rigid_settle(m, t, x, x + m->nq)) return mb_refuse_factor(b, m, t);
     memcpy(x + n, x, (size_t)n * sizeof(double));
     keep_slope(m);
     return BL_OK;
 }
 
 /* The same, shorter where friction has no solution within it: that may lie beyond an event. */
-static int longest_step(bl_block *b, mb_view *m, double t, double rest, double h, double *size) {
-    int status = whole_step(b, m, t, rest, h, size);
+static int longest_step(bl_block *b, mb_view *m, double t, double rest, double *size) {
+    int status = whole_step(b, m, t, rest, size);
     for (int halving = 0; status == EVENT_JAMMED && halving < EVENT_HALVINGS; halving++) {
         rest *= 0.5;
         m->jammed = -1;
-        status = whole_step(b, m, t, rest, h, size);
+        status = whole_step(b, m, t, rest, size);
     }
     if (status != EVENT_JAMMED) return status;
     mb_rigid_leave_friction(m);
     const double *start = m->own + m->nq + m->nv;
     if (!mb_accelerations(m, t, start, start + m->nq)) return mb_refuse_factor(b, m, t);
     keep_slope(m);
-    return whole_step(b, m, t, rest, h, size);
+    return whole_step(b, m, t, rest, size);
 }
 
-/* One own step of size h; `whole` is what a whole one has. */
-int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h, double whole) {
+/* One own step of size h, which may be a part of a whole one. */
+int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h) {
     double done = 0.0;
     for (int event = 0; event < EVENT_LIMIT; event++) {
         double size;
-        int status = begin_step(b, m, t + done, whole);
-        if (status == BL_OK) status = longest_step(b, m, t + done, h - done, whole, &size);
+        int status = begin_step(b, m, t + done);
+        if (status == BL_OK) status = longest_step(b, m, t + done, h - done, &size);
         if (status != BL_OK) return status;
         const bool last = size >= h - done;
         done = last ? h : done + size;

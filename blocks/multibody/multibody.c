@@ -53,6 +53,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->since = INFINITY;
     m->held = head[MB_OWN_STEP] ? b->u_held : NULL;
     m->tick_age = *b->offset;
+    m->whole = b->dt / (head[MB_SUBSTEPS] > 0 ? head[MB_SUBSTEPS] : 1);
     m->torn = m->jammed = -1;
     m->rigid_count = 0;
     while (2 * m->rigid_count < m->row_count &&
@@ -596,7 +597,7 @@ static int multibody_advance(bl_block *b, double t, double dt) {
             continue;
         }
         if (m.rigid_count > 0) {
-            const int status = mb_rigid_advance(b, &m, now, h, b->dt / substeps);
+            const int status = mb_rigid_advance(b, &m, now, h);
             if (status != BL_OK) return status;
             continue;
         }

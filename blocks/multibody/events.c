@@ -16,7 +16,9 @@ enum {
     EVENT_SEARCH = 60,  /* steps tried for one event */
     EVENT_SAMPLES = 16, /* of a gap's cubic */
     EVENT_HALVINGS = 10,
-    EVENT_JAMMED = 100, /* beside the statuses of blocks: friction has no solution within the step */
+    /* Beside the statuses of blocks: friction has no solution within the step, or its end cannot be closed. */
+    EVENT_JAMMED = 100,
+    EVENT_OPEN,
 };
 
 /* Changes of force and slip are located to this part of a step. */
@@ -38,7 +40,7 @@ static void judge_all(mb_view *m, int where) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
         r->at[where] = judge(r, rounding);
-        if (mb_rigid_rubs(m, mb_rigid_row(m, n))) r->at[where].spare = r->mode * r->slip;
+        if (mb_rigid_rubs(m, mb_rigid_row(m, n))) r->at[where].spare = r->mode * r->slip + r->speed_rounding;
     }
 }
 
@@ -87,8 +89,7 @@ static int try_step(bl_block *b, mb_view *m, double t, double h) {
         if (s == 2) judge_all(m, MB_AT_MIDDLE);
     }
     for (int64_t i = 0; i < n; i++) x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
-    const int status = mb_close_step(b, m, t + h, h, x);
-    if (status != BL_OK) return status;
+    if (!mb_close_step(m, t + h, x)) return EVENT_OPEN;
     if (!any_touches(m))
         mb_kinematics(m, t + h, x, x + m->nq);
     else if (!mb_accelerations(m, t + h, x, x + m->nq))
@@ -259,20 +260,22 @@ static int begin_step(bl_block *b, mb_view *m, double t) {
     return BL_OK;
 }
 
-/* The same, shorter where friction has no solution within it: that may lie beyond an event. */
+/* The same, shorter where it leads nowhere: that may lie beyond an event. */
 static int longest_step(bl_block *b, mb_view *m, double t, double rest, double *size) {
     int status = whole_step(b, m, t, rest, size);
-    for (int halving = 0; status == EVENT_JAMMED && halving < EVENT_HALVINGS; halving++) {
+    for (int halving = 0; (status == EVENT_JAMMED || status == EVENT_OPEN) && halving < EVENT_HALVINGS; halving++) {
         rest *= 0.5;
         m->jammed = -1;
         status = whole_step(b, m, t, rest, size);
     }
+    if (status == EVENT_OPEN) return mb_refuse_step(b, m, t + *size, *size, m->own, m->own + m->nq);
     if (status != EVENT_JAMMED) return status;
     mb_rigid_leave_friction(m);
     const double *start = m->own + m->nq + m->nv;
     if (!mb_accelerations(m, t, start, start + m->nq)) return mb_refuse_factor(b, m, t);
     keep_slope(m);
-    return whole_step(b, m, t, rest, size);
+    status = whole_step(b, m, t, rest, size);
+    return status == EVENT_JAMMED || status == EVENT_OPEN ? mb_refuse_step(b, m, t + *size, *size, m->own, m->own + m->nq) : status;
 }
 
 /* One own step of size h, which may be a part of a whole one. */

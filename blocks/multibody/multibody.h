@@ -335,7 +335,7 @@ int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h);
 
 /* multibody.c */
 /* Puts what a step gave back on the constraints, and keeps what is told of a step that is accepted. */
-int mb_close_step(bl_block *b, mb_view *m, double t, double h, double *x);
+int mb_close_step(mb_view *m, double t, double *x);
 void mb_note_step(mb_view *m, double t, double h, const double *x);
 
 /* dynamics.c */

@@ -464,7 +464,7 @@ static bool rigid_end_slip(mb_view *m) {
         mb_rigid *r = mb_rigid_of(m, row);
         const bool stopped = r->stopped != 0.0;
         r->stopped = 0.0;
-        if (!mb_rigid_rubs(m, row) || r->mode * r->slip > 0.0) continue;
+        if (!mb_rigid_rubs(m, row) || (!stopped && r->mode * r->slip >= -r->speed_rounding)) continue;
         r->mode = stopped ? MB_STICKS : rigid_slide(m, row);
         any = any || stopped;
     }

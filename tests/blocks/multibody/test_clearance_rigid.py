@@ -261,7 +261,7 @@ def test_a_pin_that_slides_with_friction_comes_to_roll():
     assert np.abs(slip[t > change]).max() < 1e-14
     across = np.stack([-np.sin(angle), np.cos(angle)], axis=1)
     drag = -np.einsum("ij,ij->i", force[:, :2], across)
-    np.testing.assert_allclose(drag[t < change], friction * normal[t < change], rtol=1e-9)
+    np.testing.assert_allclose(drag[t < change], -friction * normal[t < change], rtol=1e-9)
     assert (np.abs(drag[t > change]) < friction * normal[t > change]).all()
 
 

@@ -403,11 +403,12 @@ static double impact_with(mb_view *m, double t, const double *q, double *v, int3
 }
 
 /* Contact modes during impacts know touching and flying only. */
-static void rigid_before_impact(mb_view *m) {
+static void rigid_before_impact(mb_view *m, double approach) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
         r->touched = r->mode != MB_FLIES;
-        if (r->touched) r->mode = MB_SLIDES;
+        r->speed_floor = fmax(r->speed_floor, SPEED_ROUNDING * approach);
+        if (r->touched != 0.0) r->mode = MB_SLIDES;
     }
 }
 
@@ -420,10 +421,13 @@ static void rigid_after_impact(mb_view *m) {
 
 /* An impact, and what is counted of it. */
 static int rigid_impact(mb_view *m, double t, const double *q, double *v, int32_t row) {
-    rigid_before_impact(m);
+    mb_rigid *hit = mb_rigid_of(m, row);
+    const double approach = hit->closing;
+    rigid_before_impact(m, approach);
     m->jammed = rigid_record(m, row)[MB_ROW_A];
     if (impact_with(m, t, q, v, row) < 0.0) return 0;
     m->jammed = -1;
+    if (fabs(hit->closing) <= RATE_ROUNDING * approach) hit->mode = MB_SLIDES; /* without rebound */
     rigid_after_impact(m);
     rigid_memory(m, row)[MB_CONTACT_IMPACTS] += 1.0;
     for (int32_t n = 0; n < m->rigid_count; n++)

@@ -16,7 +16,9 @@ enum {
     EVENT_SEARCH = 60,  /* steps tried for one event */
     EVENT_SAMPLES = 16, /* of a gap's cubic */
     EVENT_HALVINGS = 10,
-    EVENT_JAMMED = 100, /* beside the statuses of blocks: friction has no solution within the step */
+    /* Beside the statuses of blocks: friction has no solution within the step, or its end cannot be closed. */
+    EVENT_JAMMED = 100,
+    EVENT_OPEN,
 };
 
 /* Changes of force and slip are located to this part of a step. */
@@ -38,15 +40,15 @@ static void judge_all(mb_view *m, int where) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
         r->at[where] = judge(r, rounding);
-        if (mb_rigid_rubs(m, mb_rigid_row(m, n))) r->at[where].spare = r->mode * r->slip;
+        if (mb_rigid_rubs(m, mb_rigid_row(m, n))) r->at[where].spare = r->mode * r->slip + r->speed_rounding;
     }
 }
 
-static bool fits(const mb_judged *at) { return !(at->gap < 0.0 && at->closing > 0.0 && at->N == INFINITY) && at->N >= 0.0 && at->spare >= 0.0; }
+static bool contact_fits(const mb_judged *at) { return !(at->gap < 0.0 && at->closing > 0.0 && at->N == INFINITY) && at->N >= 0.0 && at->spare >= 0.0; }
 
 static bool all_fit(const mb_view *m, int where) {
     for (int32_t n = 0; n < m->rigid_count; n++)
-        if (!fits(&contact_number(m, n)->at[where])) return false;
+        if (!contact_fits(&contact_number(m, n)->at[where])) return false;
     return true;
 }
 
@@ -60,7 +62,7 @@ static bool any_touches(const mb_view *m) {
 static void rub(mb_view *m, double weight) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
-        if (r->mode == MB_FLIES) continue;
+        if (r->mode == MB_FLIES || r->mode == MB_STICKS) continue;
         r->slid += weight * fabs(r->slip);
         r->worked += weight * r->N * fabs(r->slip);
     }
@@ -87,8 +89,7 @@ static int try_step(bl_block *b, mb_view *m, double t, double h) {
         if (s == 2) judge_all(m, MB_AT_MIDDLE);
     }
     for (int64_t i = 0; i < n; i++) x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
-    const int status = mb_close_step(b, m, t + h, h, x);
-    if (status != BL_OK) return status;
+    if (!mb_close_step(m, t + h, x)) return EVENT_OPEN;
     if (!any_touches(m))
         mb_kinematics(m, t + h, x, x + m->nq);
     else if (!mb_accelerations(m, t + h, x, x + m->nq))
@@ -146,7 +147,7 @@ static double guess_event(const mb_view *m, double width, int search) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const mb_rigid *r = contact_number(m, n);
         const mb_judged *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
-        if (to->N == INFINITY && !fits(to)) least = fmin(least, closed_gap(r, width));
+        if (to->N == INFINITY && !contact_fits(to)) least = fmin(least, closed_gap(r, width));
         if (to->N < 0.0) least = fmin(least, straight_root(from->N, to->N) + aside);
         if (to->spare < 0.0) least = fmin(least, straight_root(from->spare, to->spare) + aside);
     }
@@ -154,13 +155,13 @@ static double guess_event(const mb_view *m, double width, int search) {
 }
 
 /* Whether the bracket is as small as it need be: gaps by their size, the others by the width. */
-static bool is_located(const mb_view *m, double width, double h) {
-    if (width <= 1e-13 * h) return true;
+static bool is_located(const mb_view *m, double width) {
+    if (width <= 1e-13 * m->whole) return true;
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const mb_rigid *r = contact_number(m, n);
         const mb_judged *to = &r->at[MB_AT_END];
-        if (fits(to)) continue;
-        if (to->N == INFINITY ? to->gap < -r->located : width > EVENT_WIDTH * h) return false;
+        if (contact_fits(to)) continue;
+        if (to->N == INFINITY ? to->gap < -r->located : width > EVENT_WIDTH * m->whole) return false;
     }
     return true;
 }
@@ -180,11 +181,11 @@ static void copy_judged(mb_view *m, int from, int to) {
 }
 
 /* Shortens a step that ended with a contact that does not fit. Leaves the step that ends at the event, and its size in *size. */
-static int locate(bl_block *b, mb_view *m, double t, double h, double *size) {
+static int locate(bl_block *b, mb_view *m, double t, double *size) {
     double low = 0.0, high = *size;
     int status = BL_OK;
     bool at_high = true;
-    for (int search = 0; search < EVENT_SEARCH && !is_located(m, high - low, h); search++) {
+    for (int search = 0; search < EVENT_SEARCH && !is_located(m, high - low); search++) {
         const double middle = low + (high - low) * guess_event(m, high - low, search);
         if (!(middle > low && middle < high)) break;
         copy_judged(m, MB_AT_END, MB_AT_TO);
@@ -214,22 +215,22 @@ static double look_within(const mb_view *m, double h) {
         const mb_rigid *r = contact_number(m, n);
         const double dip = r->mode == MB_FLIES ? lowest_gap(r, h) : -1.0;
         if (dip > 0.0) first = fmin(first, dip);
-        if (r->mode != MB_FLIES && !fits(&r->at[MB_AT_MIDDLE])) first = fmin(first, 0.5);
+        if (r->mode != MB_FLIES && !contact_fits(&r->at[MB_AT_MIDDLE])) first = fmin(first, 0.5);
     }
     return first < 1.0 ? first : -1.0;
 }
 
 /* The longest step from here, up to `rest`, at whose end contacts change or which is all of it. */
-static int whole_step(bl_block *b, mb_view *m, double t, double rest, double h, double *size) {
+static int whole_step(bl_block *b, mb_view *m, double t, double rest, double *size) {
     *size = rest;
     int status = try_step(b, m, t, rest);
     if (status != BL_OK) return status;
-    if (!all_fit(m, MB_AT_END)) return locate(b, m, t, h, size);
+    if (!all_fit(m, MB_AT_END)) return locate(b, m, t, size);
     const double within = look_within(m, rest);
     if (within < 0.0) return BL_OK;
     *size = within * rest;
     status = try_step(b, m, t, *size);
-    if (status != BL_OK || !all_fit(m, MB_AT_END)) return status != BL_OK ? status : locate(b, m, t, h, size);
+    if (status != BL_OK || !all_fit(m, MB_AT_END)) return status != BL_OK ? status : locate(b, m, t, size);
     *size = rest; /* it was the curve that dipped, not the motion */
     return try_step(b, m, t, rest);
 }
@@ -243,45 +244,47 @@ static void keep_slope(mb_view *m) {
     memcpy(k + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
     for (int32_t c = 0; c < m->rigid_count; c++) {
         mb_rigid *r = contact_number(m, c);
-        r->slid_start = r->mode == MB_FLIES ? 0.0 : fabs(r->slip);
+        r->slid_start = r->mode == MB_FLIES || r->mode == MB_STICKS ? 0.0 : fabs(r->slip);
         r->worked_start = r->slid_start * r->N;
     }
     judge_all(m, MB_AT_FROM);
 }
 
 /* What the contacts make of the state at the start of a step, and its first slope. */
-static int begin_step(bl_block *b, mb_view *m, double t, double h) {
+static int begin_step(bl_block *b, mb_view *m, double t) {
     const int64_t n = m->nq + m->nv;
     double *x = m->own;
-    if (!mb_rigid_settle(m, t, x, x + m->nq, h)) return mb_refuse_factor(b, m, t);
+    if (!mb_rigid_settle(m, t, x, x + m->nq)) return mb_refuse_factor(b, m, t);
     memcpy(x + n, x, (size_t)n * sizeof(double));
     keep_slope(m);
     return BL_OK;
 }
 
-/* The same, shorter where friction has no solution within it: that may lie beyond an event. */
-static int longest_step(bl_block *b, mb_view *m, double t, double rest, double h, double *size) {
-    int status = whole_step(b, m, t, rest, h, size);
-    for (int halving = 0; status == EVENT_JAMMED && halving < EVENT_HALVINGS; halving++) {
+/* The same, shorter where it leads nowhere: that may lie beyond an event. */
+static int longest_step(bl_block *b, mb_view *m, double t, double rest, double *size) {
+    int status = whole_step(b, m, t, rest, size);
+    for (int halving = 0; (status == EVENT_JAMMED || status == EVENT_OPEN) && halving < EVENT_HALVINGS; halving++) {
         rest *= 0.5;
         m->jammed = -1;
-        status = whole_step(b, m, t, rest, h, size);
+        status = whole_step(b, m, t, rest, size);
     }
+    if (status == EVENT_OPEN) return mb_refuse_step(b, m, t + *size, *size, m->own, m->own + m->nq);
     if (status != EVENT_JAMMED) return status;
     mb_rigid_leave_friction(m);
     const double *start = m->own + m->nq + m->nv;
     if (!mb_accelerations(m, t, start, start + m->nq)) return mb_refuse_factor(b, m, t);
     keep_slope(m);
-    return whole_step(b, m, t, rest, h, size);
+    status = whole_step(b, m, t, rest, size);
+    return status == EVENT_JAMMED || status == EVENT_OPEN ? mb_refuse_step(b, m, t + *size, *size, m->own, m->own + m->nq) : status;
 }
 
-/* One own step of size h; `whole` is what a whole one has. */
-int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h, double whole) {
+/* One own step of size h, which may be a part of a whole one. */
+int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h) {
     double done = 0.0;
     for (int event = 0; event < EVENT_LIMIT; event++) {
         double size;
-        int status = begin_step(b, m, t + done, whole);
-        if (status == BL_OK) status = longest_step(b, m, t + done, h - done, whole, &size);
+        int status = begin_step(b, m, t + done);
+        if (status == BL_OK) status = longest_step(b, m, t + done, h - done, &size);
         if (status != BL_OK) return status;
         const bool last = size >= h - done;
         done = last ? h : done + size;

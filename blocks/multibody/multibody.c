@@ -53,6 +53,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->since = INFINITY;
     m->held = head[MB_OWN_STEP] ? b->u_held : NULL;
     m->tick_age = *b->offset;
+    m->whole = b->dt / (head[MB_SUBSTEPS] > 0 ? head[MB_SUBSTEPS] : 1);
     m->torn = m->jammed = -1;
     m->rigid_count = 0;
     while (2 * m->rigid_count < m->row_count &&
@@ -551,12 +552,11 @@ static void normalise(const mb_view *m, double *q) {
             mb_normalise_quaternion(q + m->links[l * MB_LINK_FIELDS + MB_LINK_Q]);
 }
 
-int mb_close_step(bl_block *b, mb_view *m, double t, double h, double *x) {
-    double *q = x, *v = x + m->nq;
-    normalise(m, q);
-    if (m->row_count == 0) return BL_OK;
+int mb_close_step(mb_view *m, double t, double *x) {
+    normalise(m, x);
+    if (m->row_count == 0) return 1;
     memcpy(m->kept, x, (size_t)(m->nq + m->nv) * sizeof(double));
-    return mb_project(m, t, q, v, MB_STEP_LIMIT) ? BL_OK : mb_refuse_step(b, m, t, h, q, v);
+    return mb_project(m, t, x, x + m->nq, MB_STEP_LIMIT);
 }
 
 void mb_note_step(mb_view *m, double t, double h, const double *x) {
@@ -567,9 +567,9 @@ void mb_note_step(mb_view *m, double t, double h, const double *x) {
 
 /* What follows each explicit step of size h. */
 static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
-    const int status = mb_close_step(b, m, t, h, x);
-    if (status == BL_OK) mb_note_step(m, t, h, x);
-    return status;
+    if (!mb_close_step(m, t, x)) return mb_refuse_step(b, m, t, h, x, x + m->nq);
+    mb_note_step(m, t, h, x);
+    return BL_OK;
 }
 
 static int multibody_project(bl_block *b, double t) {
@@ -596,7 +596,7 @@ static int multibody_advance(bl_block *b, double t, double dt) {
             continue;
         }
         if (m.rigid_count > 0) {
-            const int status = mb_rigid_advance(b, &m, now, h, b->dt / substeps);
+            const int status = mb_rigid_advance(b, &m, now, h);
             if (status != BL_OK) return status;
             continue;
         }

@@ -141,7 +141,7 @@ typedef struct {
     double mode, before, touched;                        /* one of MB_FLIES …; when a step began; whether it touched before an impact */
     double stopped, tries, slippery;                     /* whether slip just ended; ways to touch so far; whether friction is left out */
     double gap, closing, bias, outwards, slip, slip_bias, slipping, N, T, spare;
-    double tolerance, located, speed_rounding, rate_rounding;
+    double tolerance, located, speed_rounding, speed_floor, rate_rounding;
     double passed[2];                                    /* impulses through it by unit impulses on the contact that is hit */
     double slid, worked, slid_start, worked_start;       /* in the step that is tried, and their rates at its start */
     mb_judged at[MB_JUDGED];
@@ -160,6 +160,7 @@ typedef struct {
     int32_t torn; /* the force that is a bearing that was found without a film, or -1 */
     int32_t jammed; /* the force that is a rigid contact that cannot move, or -1 */
     int32_t rigid_count;
+    double whole; /* s: a whole own step */
     int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros;
 
     mb_link_data *data;
@@ -318,8 +319,8 @@ bool mb_rigid_rubs(const mb_view *m, int32_t row);
 double mb_rigid_rounding(const mb_view *m);
 /* As mb_accelerations, with modes of contacts that fit. */
 int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v);
-/* Impacts, then the balance; h is a whole step. */
-int mb_rigid_settle(mb_view *m, double t, double *q, double *v, double h);
+/* Impacts, then the balance. */
+int mb_rigid_settle(mb_view *m, double t, double *q, double *v);
 int32_t mb_rigid_start(mb_view *m, double t, double *q, double *v);
 /* Leaves friction out of all contacts, from here to the end of the step. */
 void mb_rigid_leave_friction(mb_view *m);
@@ -330,11 +331,11 @@ void mb_rigid_force(const mb_view *m, int32_t force_number, mb_contact *at);
 bool mb_rigid_shows_force(const mb_view *m, const int32_t *out);
 
 /* events.c */
-int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h, double whole);
+int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h);
 
 /* multibody.c */
 /* Puts what a step gave back on the constraints, and keeps what is told of a step that is accepted. */
-int mb_close_step(bl_block *b, mb_view *m, double t, double h, double *x);
+int mb_close_step(mb_view *m, double t, double *x);
 void mb_note_step(mb_view *m, double t, double h, const double *x);
 
 /* dynamics.c */

@@ -442,7 +442,7 @@ class _Writer:
         articulated = 33 * links if rows == 0 else 0
         scratch = 4 + 64 * links + 16 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
         rigid = len(self._rigid_contacts())
-        scratch += articulated + 42 * self._contacts
+        scratch += articulated + 43 * self._contacts
         scratch += (1 + rigid) * (nv + rows + rigid) if rigid else 0
         if self.implicit:
             memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv

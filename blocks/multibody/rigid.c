@@ -145,7 +145,7 @@ void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, c
         bias += s->N_i[2] * m->link[hole].wd[2];
         fastest += fabs(s->N_i[2] * m->link[hole].w[2]) + sqrt(mb_dot(m->link[hole].v, m->link[hole].v));
     }
-    r->speed_rounding = SPEED_ROUNDING * fastest;
+    r->speed_rounding = SPEED_ROUNDING * fastest + r->speed_floor;
     m->phi_rate[row] = holds ? r->slip : 0.0;
     r->slip_bias = bias;
     m->bias[row] = holds ? bias : 0.0;
@@ -167,6 +167,22 @@ bool mb_rigid_rubs(const mb_view *m, int32_t row) {
     return (mode == MB_SLIDES || mode == MB_SLIDES_BACK) && rigid_friction(m, row) > 0.0;
 }
 
+/* What the row's direction could move at the most, with nothing holding. */
+static double rigid_mobility(const mb_view *m, int32_t row) {
+    for (int32_t c = m->cut_count - 1; c >= 0; c--) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
+        if (row < cut[MB_CUT_ROW]) continue;
+        const double *block = m->jacobian + cut[MB_CUT_J] + (row - cut[MB_CUT_ROW]) * cut[MB_CUT_PATHS];
+        double sum = 0.0;
+        for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
+            const double mass = m->mass_diagonal[m->permutation[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]]];
+            if (mass > 0.0) sum += block[n] * block[n] / mass;
+        }
+        return sum;
+    }
+    return 0.0;
+}
+
 /* Keeps what accelerations say of the contacts. */
 static void rigid_note(mb_view *m) {
     const double *rows = m->row_work;
@@ -176,8 +192,9 @@ static void rigid_note(mb_view *m) {
         mb_rigid *r = mb_rigid_of(m, row);
         r->outwards = rows[row] + r->bias;
         r->slipping = rows[row + 1] + r->slip_bias;
-        r->rate_rounding = RATE_ROUNDING * (fabs(rows[row]) + fabs(r->bias));
         r->N = m->lambda[row];
+        r->rate_rounding = RATE_ROUNDING * (fabs(rows[row]) + fabs(r->bias) + fabs(r->N) * rigid_mobility(m, row));
+        r->speed_floor = m->whole * r->rate_rounding; /* what a step makes of that, of surfaces that are at rest */
         r->T = m->lambda[row + 1];
         r->spare = rigid_friction(m, row) * r->N - fabs(r->T);
     }
@@ -315,22 +332,6 @@ int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v) {
 
 /* -- impacts */
 
-/* What the row's direction could move at the most, with nothing holding. */
-static double rigid_mobility(const mb_view *m, int32_t row) {
-    for (int32_t c = m->cut_count - 1; c >= 0; c--) {
-        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
-        if (row < cut[MB_CUT_ROW]) continue;
-        const double *block = m->jacobian + cut[MB_CUT_J] + (row - cut[MB_CUT_ROW]) * cut[MB_CUT_PATHS];
-        double sum = 0.0;
-        for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
-            const double mass = m->mass_diagonal[m->permutation[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]]];
-            if (mass > 0.0) sum += block[n] * block[n] / mass;
-        }
-        return sum;
-    }
-    return 0.0;
-}
-
 /* The same, where impulses through other contacts are kept as number `which`. */
 static void impulse_respond(mb_view *m, int32_t row, int which, double size, double *change) {
     rigid_respond(m, row, size, change);
@@ -402,11 +403,12 @@ static double impact_with(mb_view *m, double t, const double *q, double *v, int3
 }
 
 /* Contact modes during impacts know touching and flying only. */
-static void rigid_before_impact(mb_view *m) {
+static void rigid_before_impact(mb_view *m, double approach) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
         r->touched = r->mode != MB_FLIES;
-        if (r->touched) r->mode = MB_SLIDES;
+        r->speed_floor = fmax(r->speed_floor, SPEED_ROUNDING * approach);
+        if (r->touched != 0.0) r->mode = MB_SLIDES;
     }
 }
 
@@ -419,10 +421,13 @@ static void rigid_after_impact(mb_view *m) {
 
 /* An impact, and what is counted of it. */
 static int rigid_impact(mb_view *m, double t, const double *q, double *v, int32_t row) {
-    rigid_before_impact(m);
+    mb_rigid *hit = mb_rigid_of(m, row);
+    const double approach = hit->closing;
+    rigid_before_impact(m, approach);
     m->jammed = rigid_record(m, row)[MB_ROW_A];
     if (impact_with(m, t, q, v, row) < 0.0) return 0;
     m->jammed = -1;
+    if (fabs(hit->closing) <= RATE_ROUNDING * approach) hit->mode = MB_SLIDES; /* without rebound */
     rigid_after_impact(m);
     rigid_memory(m, row)[MB_CONTACT_IMPACTS] += 1.0;
     for (int32_t n = 0; n < m->rigid_count; n++)
@@ -463,7 +468,7 @@ static bool rigid_end_slip(mb_view *m) {
         mb_rigid *r = mb_rigid_of(m, row);
         const bool stopped = r->stopped != 0.0;
         r->stopped = 0.0;
-        if (!mb_rigid_rubs(m, row) || r->mode * r->slip > 0.0) continue;
+        if (!mb_rigid_rubs(m, row) || (!stopped && r->mode * r->slip >= -r->speed_rounding)) continue;
         r->mode = stopped ? MB_STICKS : rigid_slide(m, row);
         any = any || stopped;
     }
@@ -471,13 +476,13 @@ static bool rigid_end_slip(mb_view *m) {
 }
 
 /* Holds what leaves its surface so slowly that it would be back at once. Returns whether there is any; each is held once only. */
-static bool rigid_end_chatter(mb_view *m, double h) {
+static bool rigid_end_chatter(mb_view *m) {
     bool any = false;
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t row = mb_rigid_row(m, n);
         mb_rigid *r = mb_rigid_of(m, row);
         if (r->mode != MB_FLIES || r->touched != 0.0 || r->gap > r->tolerance || !(r->outwards > r->rate_rounding)) continue;
-        if (-2.0 * r->closing > SHORTEST_FLIGHT * h * r->outwards) continue;
+        if (-2.0 * r->closing > SHORTEST_FLIGHT * m->whole * r->outwards) continue;
         r->mode = rigid_slide(m, row);
         r->touched = 1.0;
         any = true;
@@ -485,7 +490,7 @@ static bool rigid_end_chatter(mb_view *m, double h) {
     return any;
 }
 
-int mb_rigid_settle(mb_view *m, double t, double *q, double *v, double h) {
+int mb_rigid_settle(mb_view *m, double t, double *q, double *v) {
     mb_kinematics(m, t, q, v);
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
@@ -498,7 +503,7 @@ int mb_rigid_settle(mb_view *m, double t, double *q, double *v, double h) {
         if (rigid_end_slip(m) && !mb_project(m, t, q, v, MB_STEP_LIMIT)) return 0;
         if (!mb_rigid_balance(m, t, q, v)) return 0;
         for (int32_t n = 0; n < m->rigid_count && round == 0; n++) mb_rigid_of(m, mb_rigid_row(m, n))->touched = 0.0;
-        if (!rigid_end_chatter(m, h)) break;
+        if (!rigid_end_chatter(m)) break;
         if (!mb_project(m, t, q, v, MB_STEP_LIMIT)) return 0;
     }
     bool held = hit;

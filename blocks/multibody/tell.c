@@ -356,7 +356,7 @@ static void remark_paradoxes(bl_block *b, const mb_view *m) {
         if (!(count > 0.0)) continue;
         char name[MB_NAME_SIZE];
         force_name(m, force, name);
-        bl_say(b, "the friction of `%s` had no solution with rigid bodies in %.0f step%s and was left out there; a compliant contact has one. ",
+        bl_say(b, "the friction of `%s` had no solution with rigid bodies in %.0f step%s and was left out there: a compliant contact has one.",
                name, count, count > 1.0 ? "s" : "");
         return; /* one is enough to look there */
     }

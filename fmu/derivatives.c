@@ -81,12 +81,8 @@ fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference
 }
 
 static int has_output_derivatives(const bl_fmu *f) {
-    const bl_variable *variables = NULL;
-    const int64_t count = bl_variables(f->engine, &variables);
-    for (int64_t k = 0; k < count; k++)
-        if (variables[k].causality == BL_OUTPUT &&
-            (variables[k].kind != BL_REAL || !bl_is_continuous(f->engine, variables[k].slot)))
-            return 0;
+    for (const bl_variable *v = f->variables, *end = v + f->variable_count; v != end; v++)
+        if (v->causality == BL_OUTPUT && (v->kind != BL_REAL || !bl_is_continuous(f->engine, v->slot))) return 0;
     return 1;
 }
 

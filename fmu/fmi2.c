@@ -180,6 +180,8 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
     else {
         bl_release_plan(plan);
         f->magic = FMU_MAGIC;
+        f->values = bl_values(f->engine);
+        f->variable_count = bl_variables(f->engine, &f->variables);
         f->state = INSTANTIATED;
         f->needs_init = 1;
         return f;
@@ -251,11 +253,10 @@ fmi2Status fmi2Reset(fmi2Component c) {
 }
 
 const bl_variable *bl_fmu_find(const bl_fmu *f, fmi2ValueReference reference, int32_t kind, int32_t or_kind) {
-    const bl_variable *variables = NULL;
-    const int64_t count = bl_variables(f->engine, &variables);
-    if ((int64_t)reference < count &&
-        (variables[reference].kind == kind || variables[reference].kind == or_kind))
-        return &variables[reference];
+    if ((int64_t)reference < f->variable_count) {
+        const bl_variable *variable = &f->variables[reference];
+        if (variable->kind == kind || variable->kind == or_kind) return variable;
+    }
     bl_fmu_say(f, fmi2Error, "there is no such variable: value reference %u", reference);
     return NULL;
 }
@@ -272,7 +273,7 @@ static fmi2Status get(bl_fmu *f, const bl_variable *variable, double *value) {
         if (f->state & BEFORE_STEPS && bl_fmu_prepare(f) != fmi2OK) return fmi2Error;
         if (bl_outputs(f->engine) != BL_OK) return fail(f);
     }
-    *value = bl_values(f->engine)[variable->slot];
+    *value = f->values[variable->slot];
     return fmi2OK;
 }
 
@@ -288,8 +289,9 @@ static fmi2Status set(bl_fmu *f, const bl_variable *variable, double value) {
         bl_fmu_say(f, fmi2Discard, "a value is not finite");
         return fmi2Discard;
     }
-    bl_values(f->engine)[variable->slot] = value;
-    bl_touch(f->engine);
+    f->values[variable->slot] = value;
+    if (is_parameter) bl_touch(f->engine);
+    else bl_touch_inputs(f->engine);
     if (is_parameter && f->state & BEFORE_STEPS) f->needs_init = 1;
     return fmi2OK;
 }

@@ -64,7 +64,8 @@ typedef struct {
     const double *const *gathered;          /* the inputs that the places are of */
     bl_fmu_values direct, delayed, outputs; /* direct: inputs that reach an output at once; delayed: the others */
     bl_fmu_calls call;
-    double *tuned;                          /* what the tunable parameters were last set to */
+    double *tuned;                          /* what the tunable parameters were last set to, */
+    int tuned_known;                        /* and whether the FMU still has that */
     void *library;
     fmi2CallbackFunctions callbacks;
     char *file, *name, *guid, *resources;
@@ -74,6 +75,7 @@ typedef struct {
     double tolerance, stop_time;
     int logging;
     bl_fmu_slot slots[BL_SLOTS + 1];       /* the last one is for serialising */
+    uint64_t run;                          /* no other instance has the same */
     bl_fmu_slot *kept;                     /* states behind tickets */
     int64_t kept_count;
     atomic_uint message_count;
@@ -538,6 +540,7 @@ static int set_parameters(const bl_block *b, bl_fmu_host *f, double t) {
     for (int32_t k = 0; k < count && status == BL_OK; k++, record += HOST_PARAMETER_FIELDS)
         if (record[2] || memcmp(&value[k], &own[k], sizeof own[k]) != 0) status = set_parameter(f, record, value[k], t);
     memcpy(f->tuned, value, (size_t)tunable * sizeof *f->tuned);
+    f->tuned_known = 1;
     if (status == BL_OK && f->string_count > 0)
         status = judge(f, f->call.SetString(f->component, f->string_references, (size_t)f->string_count,
                                             (const fmi2String *)f->strings),
@@ -548,14 +551,15 @@ static int set_parameters(const bl_block *b, bl_fmu_host *f, double t) {
 /* During a run: tunable parameters that were changed from outside. */
 static int tune(const bl_block *b, bl_fmu_host *f, double t) {
     const int32_t tunable = b->i[HOST_TUNABLE];
-    if (tunable == 0 || memcmp(f->tuned, b->p, (size_t)tunable * sizeof *f->tuned) == 0) return BL_OK;
+    if (tunable == 0 || (f->tuned_known && memcmp(f->tuned, b->p, (size_t)tunable * sizeof *f->tuned) == 0)) return BL_OK;
     const int32_t *record = parameters_of(b);
     for (int32_t k = 0; k < tunable; k++, record += HOST_PARAMETER_FIELDS) {
-        if (memcmp(&f->tuned[k], &b->p[k], sizeof *b->p) == 0) continue;
+        if (f->tuned_known && memcmp(&f->tuned[k], &b->p[k], sizeof *b->p) == 0) continue;
         const int status = set_parameter(f, record, b->p[k], t);
         if (status != BL_OK) return status;
         f->tuned[k] = b->p[k];
     }
+    f->tuned_known = 1;
     return BL_OK;
 }
 
@@ -583,10 +587,12 @@ static void end_instance(bl_fmu_host *f) {
 }
 
 static int host_init(bl_block *b, double t) {
+    static atomic_uint_fast64_t run_count;
     bl_fmu_host *f = b->foreign;
     if (!f) return BL_ERROR_BLOCK;
     if (f->mode == HOST_DEAD) return explain(f, "it had a fatal error and cannot start again");
     end_instance(f);
+    f->run = atomic_fetch_add(&run_count, 1) + 1;
     f->reason[0] = '\0';
     atomic_store(&f->message_count, 0u);
     forget_values(&f->direct);
@@ -734,6 +740,7 @@ static int put_back_state(bl_fmu_host *f, const bl_fmu_slot *slot) {
     if (status != BL_OK) return status;
     f->mode = slot->mode;
     f->slope_order = slot->slope_order;
+    f->tuned_known = 0;
     forget_values(&f->direct);
     forget_values(&f->delayed);
     return BL_OK;
@@ -754,8 +761,8 @@ static int host_restore(bl_block *b, int slot) {
 
 /* A state as bytes: this head, then what the FMU makes of it, or nothing if it is behind a ticket. */
 typedef struct {
-    uint64_t owner; /* 0, or whose ticket it is */
-    int64_t ticket, mode;
+    uint64_t run; /* 0, or which run the ticket is good for */
+    int64_t ticket, mode, slope_order;
 } bl_fmu_state_head;
 
 static bl_fmu_host *running_host(bl_engine *e, int32_t block) {
@@ -791,15 +798,15 @@ static int save_behind_ticket(bl_fmu_host *f, bl_fmu_state_head *head) {
     if (!more) return BL_ERROR_MEMORY;
     f->kept = more;
     f->kept[f->kept_count] = (bl_fmu_slot){NULL, HOST_NONE, 0};
-    head->owner = (uint64_t)(uintptr_t)f;
+    head->run = f->run;
     head->ticket = f->kept_count++;
     return keep_state(f, &f->kept[head->ticket]);
 }
 
 int bl_fmu_save(bl_engine *e, int32_t block, void *bytes, int64_t size) {
     bl_fmu_host *f = running_host(e, block);
-    bl_fmu_state_head head = {0, 0, f ? (int64_t)f->mode : 0};
     if (!f) return BL_ERROR_STATE;
+    bl_fmu_state_head head = {0, 0, (int64_t)f->mode, f->slope_order};
     if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "too little room for a state");
     int status = BL_OK;
     if (f->flags & HOST_CAN_SERIALISE)
@@ -819,11 +826,11 @@ int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_t size)
     if (!f) return BL_ERROR_STATE;
     if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is cut off");
     memcpy(&head, bytes, sizeof head);
-    if (head.mode != HOST_INITIALISING && head.mode != HOST_STEPPING)
+    if ((head.mode != HOST_INITIALISING && head.mode != HOST_STEPPING) || head.slope_order < 0 || head.slope_order > 2)
         return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is damaged");
     int status = BL_OK;
-    if (head.owner != 0) {
-        if (head.owner != (uint64_t)(uintptr_t)f || head.ticket < 0 || head.ticket >= f->kept_count) {
+    if (head.run != 0) {
+        if (head.run != f->run || head.ticket < 0 || head.ticket >= f->kept_count) {
             explain(f, "it cannot serialise its state (canSerializeFMUstate is false in its description), so a saved "
                        "state is good only for the run that it was saved in");
             return bl_fail(e, BL_ERROR_STATE, block, "the saved state is of another run");
@@ -836,6 +843,7 @@ int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_t size)
                                                       (size_t)size - sizeof head, &slot->state),
                        "fmi2DeSerializeFMUstate", 0.0);
         slot->mode = (bl_host_mode)head.mode;
+        slot->slope_order = (int32_t)head.slope_order;
         if (status == BL_OK) status = put_back_state(f, slot);
     } else {
         status = explain(f, "the saved state is not one of its own");

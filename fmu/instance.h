@@ -33,6 +33,9 @@ typedef struct {
     uint32_t magic;
     bl_fmu_state state;
     bl_engine *engine;
+    double *values;               /* of the engine, and which of them are variables */
+    const bl_variable *variables;
+    int64_t variable_count;
     char *name;
     fmi2CallbackFunctions callbacks;
     unsigned log;   /* which categories are told */

@@ -27,6 +27,8 @@ void bl_release_plan(const unsigned char *plan) { (void)plan; }
 #include <dlfcn.h>
 #endif
 
+enum { LONGEST_PATH = 4096 };
+
 static int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -78,13 +80,15 @@ static int decode_location(const char *location, char *path, size_t path_size) {
 
 /* The folder resources/ of the FMU that this library was unpacked from: binaries/<platform>/../../resources. */
 static int find_beside_binary(char *path, size_t path_size) {
-    char binary[4096] = "";
+    char binary[LONGEST_PATH] = "";
 #if defined(_WIN32)
     HMODULE module = NULL;
-    if (!GetModuleHandleExA(
+    wchar_t wide[LONGEST_PATH];
+    if (!GetModuleHandleExW(
             GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
-            (LPCSTR)(void *)&bl_find_plan, &module) ||
-        GetModuleFileNameA(module, binary, sizeof binary) == 0)
+            (LPCWSTR)(void *)&bl_find_plan, &module) ||
+        GetModuleFileNameW(module, wide, LONGEST_PATH) == 0 ||
+        WideCharToMultiByte(CP_UTF8, 0, wide, -1, binary, sizeof binary, NULL, NULL) == 0)
         return 0;
 #else
     Dl_info info;
@@ -109,8 +113,17 @@ static int resource_path(const char *location, const char *file, char *path, siz
     return 1;
 }
 
+/* A URI is UTF-8, which Windows wants as UTF-16; a bare path may be in the code page of the system. */
+static FILE *open_file(const char *path) {
+#if defined(_WIN32)
+    wchar_t wide[LONGEST_PATH];
+    if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, LONGEST_PATH) > 0) return _wfopen(wide, L"rb");
+#endif
+    return fopen(path, "rb");
+}
+
 static unsigned char *read_file(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
+    FILE *file = open_file(path);
     if (!file) return NULL;
     unsigned char *bytes = NULL;
     long length = 0;
@@ -127,7 +140,7 @@ static unsigned char *read_file(const char *path, size_t *size) {
 }
 
 const unsigned char *bl_find_plan(const char *location, size_t *size, char *message, size_t message_size) {
-    char path[4096];
+    char path[LONGEST_PATH];
     if (!resource_path(location, "plan.bin", path, sizeof path)) {
         snprintf(message, message_size, "no usable resource location: '%s'", location ? location : "(null)");
         return NULL;

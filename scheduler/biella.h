@@ -83,8 +83,9 @@ BL_API int bl_output_slopes(bl_engine *e, const int64_t *slots, int64_t count, d
 /* Whether a value may change between ticks. */
 BL_API int bl_is_continuous(const bl_engine *e, int64_t slot);
 BL_API int bl_record_now(bl_engine *e, bl_record *record);
-/* Makes outputs stale: call after writing a parameter, an input or a state. */
+/* Makes outputs stale: call after writing a parameter or a state; after writing inputs only, the second does. */
 BL_API void bl_touch(bl_engine *e);
+BL_API void bl_touch_inputs(bl_engine *e);
 
 BL_API void bl_get_layout(const bl_engine *e, bl_layout *layout);
 BL_API double *bl_values(bl_engine *e);

@@ -331,10 +331,12 @@ int bl_set_slope(bl_engine *e, int64_t variable, int32_t order, double value) {
     const int64_t input = e->input_of[variable], n = e->input_count;
     e->slopes[(order == 1 ? BL_SLOPE_FIRST : BL_SLOPE_SECOND) * n + input] = value;
     if (order == 1) e->slopes[BL_SLOPE_NOW * n + input] = value;
+    e->has_slopes = true;
     return BL_OK;
 }
 
 static void begin_following(bl_engine *e) {
+    if (!e->has_slopes) return;
     const int64_t n = e->input_count;
     e->follows_since = bl_time(e);
     for (int64_t i = 0; i < n; i++) {
@@ -345,16 +347,23 @@ static void begin_following(bl_engine *e) {
     }
 }
 
+/* Where inputs have got to stays known, for the slopes of outputs. */
 static void end_following(bl_engine *e) {
+    if (!e->has_slopes) return;
+    e->has_slopes = e->follows;
     e->follows = false;
     memset(e->slopes, 0, (size_t)(BL_SLOPE_NOW * e->input_count) * sizeof(double));
 }
 
 int bl_run_to(bl_engine *e, double time) {
-    const double nearest = nearbyint((time - e->start) / e->step);
-    if (!(fabs(nearest) <= (double)LARGEST_TICK)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no run goes to t = %.9g", time);
-    int64_t tick = (int64_t)nearest;
+    int64_t tick = e->tick + 1; /* as a rule */
     double offset = time - time_of(e, tick);
+    if (!(fabs(offset) <= BL_GRID_TOLERANCE * e->step && time > bl_time(e))) {
+        const double nearest = nearbyint((time - e->start) / e->step);
+        if (!(fabs(nearest) <= (double)LARGEST_TICK)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no run goes to t = %.9g", time);
+        tick = (int64_t)nearest;
+        offset = time - time_of(e, tick);
+    }
     if (fabs(offset) <= bl_slack(e, time)) offset = 0.0;
     if (offset < 0.0) offset = time - time_of(e, --tick);
     int status = BL_OK;
@@ -366,6 +375,8 @@ int bl_run_to(bl_engine *e, double time) {
     end_following(e);
     return status;
 }
+
+void bl_touch_inputs(bl_engine *e) { e->outputs_valid = false; }
 
 void bl_touch(bl_engine *e) {
     e->outputs_valid = false;
@@ -492,6 +503,7 @@ int bl_restore(bl_engine *e, const void *state, size_t size) {
     e->offset = head.offset;
     e->start = head.start;
     e->initialised = head.initialised != 0;
+    e->has_slopes = true; /* perhaps */
     bl_touch(e);
     return BL_OK;
 }

@@ -174,7 +174,7 @@ struct bl_engine {
     double *stages;       /* solver's work space */
     double *loop_scratch;
     double *input_starts, follows_since; /* the values of the real inputs when bl_run_to was called, and the time */
-    bool follows;
+    bool follows, has_slopes; /* whether inputs move within this run; whether any may have a slope */
     const double *const **input_slopes; /* of each call of `advances`, what its block sees as u1 and u2 while inputs are followed */
     bool holds; /* whether the outputs being evaluated are those within a tick */
     double *coupling_signals;       /* the signals of the tick, while couplings move them */

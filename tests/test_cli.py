@@ -134,7 +134,7 @@ def test_ctrl_c_ends_between_ticks_and_the_file_is_complete(tmp_path):
     path.write_text(SLOW)
     out = tmp_path / "slow.h5"
     process = subprocess.Popen(
-        [sys.executable, "-m", "biella.cli", "run", path, "--until", "1000", "--out", out],
+        [sys.executable, "-m", "biella", "run", path, "--until", "1000", "--out", out],
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -114,6 +114,12 @@ double mb_contact_energy(const mb_view *m, const int32_t *force, double t) {
     return at.gap < 0.0 ? p[PLAY_STIFFNESS] * pow(-at.gap, p[PLAY_EXPONENT] + 1.0) / (p[PLAY_EXPONENT] + 1.0) : 0.0;
 }
 
+double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact *at) {
+    const double *p = m->p + force[MB_FORCE_P], rubbed = at->T * at->slip;
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID || at->gap >= 0.0) return rubbed;
+    return rubbed + (at->N - p[PLAY_STIFFNESS] * pow(-at->gap, p[PLAY_EXPONENT])) * at->approach;
+}
+
 int32_t mb_contact_width(int32_t what) { return what == MB_CONTACT_OFFSET ? 2 : what == MB_CONTACT_FORCE ? 3 : 1; }
 
 void mb_contact_show(const mb_view *m, const int32_t *force, const mb_contact *at, int32_t what, double *y) {

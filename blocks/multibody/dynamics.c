@@ -48,41 +48,7 @@ static void push_back(mb_view *m, int iteration, double *step) {
     mb_solve(m, step);
 }
 
-/* Leaves v' in m->acceleration, λ in m->lambda, and whole accelerations in the links. */
-int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
-    mb_kinematics(m, t, q, v);
-    mb_inertias(m);
-    for (int32_t l = 0; l < m->link_count; l++) {
-        memset(m->link[l].F, 0, sizeof m->link[l].F);
-        memset(m->link[l].N, 0, sizeof m->link[l].N);
-    }
-    memset(m->force, 0, (size_t)m->nv * sizeof(double));
-    mb_add_loads(m, t, q, v, m->force);
-    if (m->torn >= 0) return 0;
-    if (m->row_count == 0) {
-        mb_tree_accelerations(m, m->acceleration);
-        m->status[MB_STATUS_ITERATIONS] = 0.0;
-        m->status[MB_STATUS_RESIDUAL] = 0.0;
-        m->status[MB_STATUS_CLOSURE] = 0.0;
-        m->status[MB_STATUS_CONVERGED] = 1.0;
-        return 1;
-    }
-    m->status[MB_STATUS_CLOSURE] = largest(m->phi, m->row_count);
-    double *bias = m->step;
-    mb_bias_forces(m, bias);
-    for (int32_t k = 0; k < m->nv; k++) m->force[k] -= bias[k];
-    mb_mass(m);
-    mb_rows_jacobian(m);
-    mb_build_k(m);
-    if (!mb_factor(m)) return 0;
-
-    m->status[MB_STATUS_ITERATIONS] = mb_respond(m, 1.0);
-    if (m->rigid_count > 0 && !mb_rigid_rub(m)) return 0;
-    mb_set_accelerations(m, m->acceleration);
-    return 1;
-}
-
-int mb_respond(mb_view *m, double least) {
+int mb_solve_rows(mb_view *m, double least, double *change) {
     memset(m->acceleration, 0, (size_t)m->nv * sizeof(double));
     memset(m->lambda, 0, (size_t)m->row_count * sizeof(double));
     double size = 0.0;
@@ -107,9 +73,45 @@ int mb_respond(mb_view *m, double least) {
     /* The multipliers that belong to the last accelerations. */
     mb_jacobian_times(m, m->acceleration, m->row_work);
     for (int32_t k = 0; k < m->row_count; k++) m->lambda[k] += m->alpha[k] * (m->row_work[k] + m->bias[k]);
-    m->status[MB_STATUS_RESIDUAL] = size;
-    m->status[MB_STATUS_CONVERGED] = iteration < MB_LARGEST_ITERATIONS ? 1.0 : 0.0;
+    *change = size;
     return iteration + 1;
+}
+
+/* Leaves v' in m->acceleration, λ in m->lambda, and whole accelerations in the links. */
+int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
+    mb_kinematics(m, t, q, v);
+    mb_inertias(m);
+    for (int32_t l = 0; l < m->link_count; l++) {
+        memset(m->link[l].F, 0, sizeof m->link[l].F);
+        memset(m->link[l].N, 0, sizeof m->link[l].N);
+    }
+    memset(m->force, 0, (size_t)m->nv * sizeof(double));
+    memset(m->rub.load, 0, (size_t)m->head[MB_RUBBINGS] * sizeof(double));
+    mb_add_loads(m, t, q, v, m->force);
+    if (m->torn >= 0) return 0;
+    if (m->row_count == 0) {
+        mb_tree_accelerations(m, m->acceleration);
+        m->status[MB_STATUS_ITERATIONS] = 0.0;
+        m->status[MB_STATUS_RESIDUAL] = 0.0;
+        m->status[MB_STATUS_CLOSURE] = 0.0;
+        m->status[MB_STATUS_CONVERGED] = 1.0;
+        return mb_rub(m, t, v);
+    }
+    m->status[MB_STATUS_CLOSURE] = largest(m->phi, m->row_count);
+    double *bias = m->step;
+    mb_bias_forces(m, bias);
+    for (int32_t k = 0; k < m->nv; k++) m->force[k] -= bias[k];
+    mb_mass(m);
+    mb_rows_jacobian(m);
+    mb_build_k(m);
+    if (!mb_factor(m)) return 0;
+
+    const int iterations = mb_solve_rows(m, 1.0, &m->status[MB_STATUS_RESIDUAL]);
+    m->status[MB_STATUS_ITERATIONS] = iterations;
+    m->status[MB_STATUS_CONVERGED] = iterations <= MB_LARGEST_ITERATIONS ? 1.0 : 0.0;
+    if (m->rigid_count > 0 && !mb_rigid_rub(m)) return 0;
+    mb_set_accelerations(m, m->acceleration);
+    return mb_rub(m, t, v);
 }
 
 int mb_refactor(mb_view *m) {

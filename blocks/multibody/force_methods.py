@@ -17,6 +17,7 @@ from .forces import (
     Friction,
     JointLoad,
     Load,
+    Rubbing,
     Spring,
     Stop,
     TorsionalSpring,
@@ -284,29 +285,116 @@ class ForceMethods(Parts):
         *,
         viscous: float = 0.0,
         coulomb: float = 0.0,
+        coefficient: float | None = None,
+        diameter: float | None = None,
+        length: float | None = None,
         smoothing_speed: float = 1e-3,
+        middle: Literal["first", "second"] = "second",
         coordinate: int | None = None,
-    ) -> Friction:
-        """Add friction on a joint coordinate: -(viscous v + coulomb tanh(v / smoothing_speed)).
+    ) -> Friction | Rubbing:
+        """Add friction to a joint: given by numbers, or from its reaction by a `coefficient`.
+
+        Given, it acts on one coordinate with rate v: -(viscous v + coulomb tanh(v /
+        smoothing_speed)); see `Friction`. With a coefficient, and the size of its bearing, it is
+        Coulomb's, from the reaction of a revolute, prismatic or cylindrical joint; see `Rubbing`.
+        Its outputs are then ``name.torque`` and ``name.force`` on the coordinates, ``load`` (the
+        normal load) and ``power_loss``.
 
         Parameters
         ----------
         name, joint
             Its name, and where it acts.
-        viscous, coulomb, smoothing_speed
-            In N s/m, N and m/s, or N m s/rad, N m and rad/s.
+        viscous, coulomb
+            In N s/m and N, or N m s/rad and N m.
+        coefficient
+            Of dry friction.
+        diameter, length
+            Of the bearing of a joint with a coefficient, in m. In space both; in a plane the
+            diameter of a revolute or the length of a prismatic joint.
+        smoothing_speed
+            Where dry friction reaches 76 %: of the coordinate, in m/s or rad/s; with a coefficient
+            of the surfaces, in m/s.
+        middle
+            Which marker of a joint that slides is the middle of its bearing: the second for a block
+            on a rail, the first for a rod in a bush.
         coordinate
             From 0; the only one of the joint if not given.
         """
         self._check_name(name)
+        if coefficient is not None:
+            if viscous or coulomb or coordinate is not None:
+                raise DiagramError(
+                    f"`{name}` has a `coefficient`: it follows from the reaction of the joint and "
+                    f"acts on all its coordinates. Add viscous, coulomb or coordinate as friction "
+                    f"of another name."
+                )
+            return self._rubbing(
+                name, joint, coefficient, diameter, length, smoothing_speed, middle
+            )
+        if diameter is not None or length is not None:
+            raise DiagramError(
+                f"`{name}` has the size of a bearing but no `coefficient`: give one, or leave "
+                f"diameter and length out."
+            )
         values = [
             _not_negative(name, "viscous", viscous),
             _not_negative(name, "coulomb", coulomb),
-            _not_negative(name, "smoothing_speed", smoothing_speed),
+            _positive(name, "smoothing_speed", smoothing_speed),
         ]
-        if values[2] == 0:
-            raise DiagramError(f"`smoothing_speed` of `{name}` must be positive.")
         return self._add(Friction(name, joint, self._coordinate(name, joint, coordinate), *values))
+
+    def _rubbing(
+        self,
+        name: str,
+        joint: Joint,
+        coefficient: float,
+        diameter: float | None,
+        length: float | None,
+        smoothing_speed: float,
+        middle: Literal["first", "second"],
+    ) -> Rubbing:
+        if isinstance(joint, Joint) and joint.kind not in ("revolute", "prismatic", "cylindrical"):
+            raise DiagramError(
+                f"`{name}` is friction from the reaction of `{joint.name}`, a {joint.kind} joint: "
+                f"only revolute, prismatic and cylindrical joints have it. Give viscous and "
+                f"coulomb instead."
+            )
+        self._coordinate(name, joint, 0)  # it is a joint of this system
+        for other in self.elements:
+            if isinstance(other, Rubbing) and other.joint is joint:
+                raise DiagramError(
+                    f"`{other.name}` is friction from the reaction of `{joint.name}` already: a "
+                    f"joint has one bearing."
+                )
+        if middle not in ("first", "second"):
+            raise DiagramError(f"`middle` of `{name}` is 'first' or 'second', got {middle!r}.")
+        wanted = {"diameter": True, "length": True}
+        if self.planar:
+            wanted = {"diameter": joint.kind == "revolute", "length": joint.kind == "prismatic"}
+        sizes = {"diameter": diameter, "length": length}
+        for what, value in sizes.items():
+            where = f"a {joint.kind} joint in {'a plane' if self.planar else 'space'}"
+            if wanted[what] and value is None:
+                raise DiagramError(
+                    f"`{name}` needs `{what}`, in m: friction in {where} depends on the "
+                    f"{what} of its bearing."
+                )
+            if value is not None and not wanted[what]:
+                raise DiagramError(
+                    f"`{name}` takes no `{what}`: friction in {where} does not depend on it."
+                )
+            sizes[what] = None if value is None else _positive(name, what, value)
+        return self._add(
+            Rubbing(
+                name,
+                joint,
+                _not_negative(name, "coefficient", coefficient),
+                sizes["diameter"],
+                sizes["length"],
+                _positive(name, "smoothing_speed", smoothing_speed),
+                middle,
+            )
+        )
 
     @teach_keywords
     def stop(
@@ -452,6 +540,13 @@ def _not_negative(name: str, what: str, value: Any) -> float:
     number = read_number(f"`{what}` of `{name}`", value)
     if number < 0:
         raise DiagramError(f"`{what}` of `{name}` must not be negative, got {number:g}.")
+    return number
+
+
+def _positive(name: str, what: str, value: Any) -> float:
+    number = _not_negative(name, what, value)
+    if number == 0:
+        raise DiagramError(f"`{what}` of `{name}` must be positive.")
     return number
 
 

@@ -206,7 +206,7 @@ class Friction:
 
     v is the rate of the coordinate. The tanh replaces the sign of v: below about a tenth of
     `smoothing_speed` the joint creeps instead of sticking, at twice that speed 96 % of the Coulomb
-    effort acts. The Coulomb effort is given, not derived from the reaction of the joint.
+    effort acts. The Coulomb effort is given; `Rubbing` derives it from the reaction of the joint.
     """
 
     name: str
@@ -226,6 +226,67 @@ class Friction:
             ("smoothing_speed", rate, "where dry friction reaches 76 %"),
         ):
             yield parameter(f"{self.name}.{name}", getattr(self, name), unit=unit, doc=doc)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rubbing:
+    """Coulomb friction in a joint, from its reaction and the size of its bearing [V 6.49-6.54].
+
+    In joint axes with z along the axis (the x axis of a slide in a plane), with the reaction of the
+    ideal joint F, and M about the middle of the bearing:
+
+        N = √(F_x² + F_y²) + 2 √(M_x² + M_y²) / length            the normal load
+            + 2 |M_z| / diameter                                  of a prismatic joint, in space
+        w = √(ṡ² + (θ̇ diameter / 2)²)                             the slip of the surfaces
+        F_z = -coefficient N (ṡ / w) tanh(w / smoothing_speed)
+        M_z = -coefficient N (diameter / 2) (θ̇ diameter / 2 / w) tanh(w / smoothing_speed)
+
+    A revolute has no ṡ, a prismatic joint no θ̇. Force and couple are added as in the source; two
+    narrow supports would feel less, the larger of the two where both load them in one plane. Not in
+    the source, but derived in its spirit: the prismatic joint, whose guide turns M_z into a pair of
+    forces across its width, and the sharing of the friction of a cylindrical joint between its two
+    directions. In a plane nothing tilts a pin: a revolute has no length, and a slide no diameter.
+
+    Neglected, as in the source: friction of the force along the axis of a revolute on its shoulder,
+    and that friction acts at the surface of a guide, not in its middle. There is no stiction: with
+    less slip than `smoothing_speed` a joint creeps, as with `Friction`.
+
+    Attributes
+    ----------
+    diameter, length
+        Of the bearing, in m; None where there is none. For a prismatic joint the diameter is the
+        width across which a pair of forces keeps it from turning.
+    smoothing_speed
+        Of the surfaces, in m/s.
+    middle
+        Whether the middle of the bearing is the first marker of the joint or the second; they are
+        apart where a joint slides.
+    """
+
+    name: str
+    joint: Joint
+    coefficient: float
+    diameter: float | None
+    length: float | None
+    smoothing_speed: float
+    middle: Literal["first", "second"]
+
+    @property
+    def efforts(self) -> tuple[Literal["force", "torque"], ...]:
+        """Return what it does: on the displacement, on the angle of its joint, or on both."""
+        return tuple(of.effort for of in self.joint.coordinates)
+
+    def numbers(self) -> Iterator[Parameter]:
+        """Yield its numbers by path."""
+        for name, unit, doc in (
+            ("coefficient", None, f"of dry friction in {self.joint.name}"),
+            ("smoothing_speed", "m/s", "slip where dry friction reaches 76 %"),
+            ("diameter", "m", "of the pin, or across the guide"),
+            ("length", "m", "between supports along the axis"),
+        ):
+            value = getattr(self, name)
+            if value is not None:
+                yield parameter(f"{self.name}.{name}", value, unit=unit, doc=doc)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,6 +346,7 @@ Element = (
     | Bearing
     | ClearanceRevolute
     | Friction
+    | Rubbing
     | Stop
 )
 """Everything that acts by a force; drivers act by a constraint and stand apart."""

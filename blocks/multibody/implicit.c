@@ -59,8 +59,10 @@ static void implicit_pose(mb_view *m, double t, const double *q) {
     if (m->row_count > 0) mb_rows_jacobian(m);
 }
 
-/* out = M v' + h - Q, at the present poses. */
+/* out = M v' + h - Q, at the present poses. Friction from reactions is that of the accelerations which follow from q and v, so that
+   it is a force like any other; m->residual and m->step are lost with it. */
 static void implicit_efforts(mb_view *m, double t, const double *q, const double *v, const double *acceleration, double *out) {
+    const bool rubs = m->head[MB_RUBBINGS] == 0 || mb_accelerations(m, t, q, v);
     mb_velocities(m, v);
     mb_set_accelerations(m, acceleration);
     for (int32_t l = 0; l < m->link_count; l++) {
@@ -71,7 +73,7 @@ static void implicit_efforts(mb_view *m, double t, const double *q, const double
     mb_add_loads(m, t, q, v, m->force);
     mb_bias_forces(m, out);
     for (int32_t k = 0; k < m->nv; k++) out[k] -= m->force[k];
-    if (m->torn >= 0 && m->nv > 0) out[0] = NAN; /* no step leads there */
+    if ((m->torn >= 0 || !rubs) && m->nv > 0) out[0] = NAN; /* no step leads there */
 }
 
 /* ∂r/∂v and ∂r/∂q, with the multipliers held: forward differences, one column at a time. */
@@ -79,7 +81,7 @@ static void implicit_tangents(mb_view *m, double t, const double *q, double *v, 
     const mb_implicit *s = &m->implicit;
     const int32_t n = m->nv;
     const double size = mb_difference(m);
-    double *base = m->residual, *moved = m->step, *q_moved = s->q_moved, *direction = s->direction;
+    double *base = s->change, *moved = m->step, *q_moved = s->q_moved, *direction = s->direction;
     implicit_pose(m, t, q);
     implicit_efforts(m, t, q, v, acceleration, base);
     for (int32_t c = 0; c < n; c++) {
@@ -334,7 +336,7 @@ static void implicit_project_rates(mb_view *m, const mb_scheme *scheme, double t
 static int implicit_step(mb_view *m, double t, double h, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
     const mb_scheme scheme = implicit_scheme(m->settings[MB_RADIUS], h);
-    m->torn = -1;
+    m->torn = m->endless = -1;
     const int iterations = implicit_newton(m, &scheme, t + h, q, v);
     if (iterations == 0) return 0;
     if (iterations > MB_NEWTON_GOOD) s->flags[MB_IMPLICIT_FRESH] = 0.0;

@@ -38,9 +38,10 @@ void mb_push(const mb_view *m, int32_t marker, const double *P, const double *F,
     if (N) mb_add(N, s->N);
 }
 
-static void add_load(const mb_view *m, const int32_t *force, double t) {
+/* A force or torque in world axes, and where it acts. */
+static void see_load(const mb_view *m, const int32_t *force, double t, double *value, double *P) {
     const int32_t i = force[MB_FORCE_I], link = link_of(m, i), axes = force[MB_FORCE_EXTRA];
-    double value[3], P[3], R[9];
+    double R[9];
     for (int k = 0; k < 3; k++) value[k] = mb_coefficient(m, force[MB_FORCE_LAW] + k, t, 0.0, 0.0);
     if (axes == MB_AXES_MARKER) {
         mb_marker_axes(m, i, R);
@@ -50,10 +51,15 @@ static void add_load(const mb_view *m, const int32_t *force, double t) {
         mb_rotate(R, value, value);
     }
     mb_marker_motion(m, i, t, P, NULL, NULL);
+}
+
+static void add_load(const mb_view *m, const int32_t *force, double t) {
+    double value[3], P[3];
+    see_load(m, force, t, value, P);
     if (force[MB_FORCE_TYPE] == MB_FORCE)
-        mb_push(m, i, P, value, NULL);
+        mb_push(m, force[MB_FORCE_I], P, value, NULL);
     else
-        mb_push(m, i, P, NULL, value);
+        mb_push(m, force[MB_FORCE_I], P, NULL, value);
 }
 
 /* Stiffness, damping and actuator of a spring are three laws of t, x and v in a row. */
@@ -216,6 +222,7 @@ void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double
                 if (!mb_add_bearing(m, force, t)) m->torn = n;
                 break;
             case MB_CONTACT: mb_add_contact(m, force, t); break;
+            case MB_RUBBING: mb_add_rubbing(m, force[MB_FORCE_LAW], t, joint_force); break;
             default: {
                 const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J];
                 const double sign = force[MB_FORCE_EXTRA] < 0 ? -1.0 : 1.0, x = joint_coordinate(m, force, t, q);
@@ -227,6 +234,59 @@ void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double
             }
         }
     }
+}
+
+static double joint_rate(const mb_view *m, const int32_t *force, double t, const double *v) {
+    const int32_t i = force[MB_FORCE_I];
+    double second;
+    if (i < 0) return mb_measure_rate(m, -1 - i, t, &second);
+    return force[MB_FORCE_EXTRA] < 0 ? -v[force[MB_FORCE_J]] : v[force[MB_FORCE_J]];
+}
+
+static double load_power(const mb_view *m, const int32_t *force, double t) {
+    const int32_t link = link_of(m, force[MB_FORCE_I]);
+    double value[3], P[3], V[3];
+    if (link < 0) return 0.0;
+    see_load(m, force, t, value, P);
+    if (force[MB_FORCE_TYPE] == MB_TORQUE) return mb_dot(value, m->link[link].w);
+    mb_marker_velocity(m, force[MB_FORCE_I], P, V);
+    return mb_dot(value, V);
+}
+
+/* The third law of a spring is its actuator, which pulls. */
+static double actuator_power(const mb_view *m, const int32_t *force, double t) {
+    double P_i[3], P_j[3], V_i[3], V_j[3], d[3], dd[3], along = 0.0;
+    mb_marker_motion(m, force[MB_FORCE_I], t, P_i, V_i, NULL);
+    mb_marker_motion(m, force[MB_FORCE_J], t, P_j, V_j, NULL);
+    mb_sub(P_j, P_i, d);
+    mb_sub(V_j, V_i, dd);
+    const double length = sqrt(mb_dot(d, d));
+    if (length <= 1e-12) return 0.0;
+    for (int k = 0; k < 3; k++)
+        if (force[MB_FORCE_EXTRA] >> k & 1) along += d[k] * dd[k] / length;
+    return -mb_coefficient(m, force[MB_FORCE_LAW] + 2, t, length, mb_dot(d, dd) / length) * along;
+}
+
+double mb_source_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+    switch (force[MB_FORCE_TYPE]) {
+        case MB_FORCE:
+        case MB_TORQUE: return load_power(m, force, t);
+        case MB_SPRING: return actuator_power(m, force, t);
+        case MB_JOINT_SPRING: {
+            const double rate = joint_rate(m, force, t, v);
+            return -mb_coefficient(m, force[MB_FORCE_LAW] + 2, t, joint_coordinate(m, force, t, q), rate) * rate;
+        }
+        case MB_JOINT_EFFORT: {
+            const double rate = joint_rate(m, force, t, v);
+            return joint_effort(m, force, t, joint_coordinate(m, force, t, q), rate) * rate;
+        }
+        default: return 0.0;
+    }
+}
+
+double mb_friction_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+    const double rate = joint_rate(m, force, t, v);
+    return joint_effort(m, force, t, joint_coordinate(m, force, t, q), rate) * rate;
 }
 
 /* Of a spring with a constant stiffness. */

@@ -231,6 +231,13 @@ def make_manifold(system: System) -> Manifold:
     return PlanarManifold(system) if system.planar else SpatialManifold(system)
 
 
+def make_kinematic_model(system: System) -> Manifold:
+    """Return the model of the bodies and joints alone: some forces are known to the engine only."""
+    model = make_manifold(system)
+    model.loads.elements = ()
+    return model
+
+
 def split(jacobian: Array) -> tuple[int, Array, Array]:
     """Return the rank of Φ_u, a basis of the motions it allows and one of ker Φ_uᵀ, as columns."""
     left, sigma, right = np.linalg.svd(jacobian)

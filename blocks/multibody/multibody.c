@@ -45,6 +45,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->column_start = b->i + head[MB_AT_COLUMN_START];
     m->row_of = b->i + head[MB_AT_ROW_OF];
     m->names = b->i + head[MB_AT_NAMES];
+    m->rubbings = b->i + head[MB_AT_RUBBINGS];
     m->p = b->p;
     m->u = b->u;
     m->u1 = b->u1;
@@ -54,7 +55,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->held = head[MB_OWN_STEP] ? b->u_held : NULL;
     m->tick_age = *b->offset;
     m->whole = b->dt / (head[MB_SUBSTEPS] > 0 ? head[MB_SUBSTEPS] : 1);
-    m->torn = m->jammed = -1;
+    m->torn = m->jammed = m->endless = -1;
     m->rigid_count = 0;
     while (2 * m->rigid_count < m->row_count &&
            m->rows[(m->row_count - 1 - 2 * m->rigid_count) * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_SLIP)
@@ -118,6 +119,19 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->pivot = take(w, scratch, nv);
     m->factor = take(w, scratch, m->nonzeros);
     m->articulated = take(w, scratch, rows == 0 ? 33 * links : 0);
+    const int64_t rubbings = head[MB_RUBBINGS];
+    mb_rubbing *r = &m->rub;
+    r->load = take(w, scratch, rubbings);
+    r->slide = take(w, scratch, rubbings);
+    r->turn = take(w, scratch, rubbings);
+    r->base = take(w, scratch, MB_RUB_PARTS * rubbings);
+    r->response = take(w, scratch, MB_RUB_PARTS * rubbings * rubbings);
+    r->acceleration = take(w, scratch, rubbings * nv);
+    r->lambda = take(w, scratch, rubbings * rows);
+    r->force = take(w, scratch, rubbings > 0 ? nv : 0);
+    r->no_bias = take(w, scratch, rubbings > 0 ? rows : 0);
+    r->frame = (mb_rub_frame *)(void *)take(w, scratch, rubbings * (int64_t)(sizeof(mb_rub_frame) / sizeof(double)));
+    r->still = (mb_link_state *)(void *)take(w, scratch, rubbings > 0 ? links * (int64_t)(sizeof(mb_link_state) / sizeof(double)) : 0);
     if (z) {
         m->gravity[0] = b->p[head[MB_GRAVITY]];
         m->gravity[1] = b->p[head[MB_GRAVITY] + 1];
@@ -141,12 +155,12 @@ static bool fits_table(const bl_block *b, int32_t at, int64_t count, int64_t fie
 static int multibody_check(const bl_block *b) {
     if (b->i_count < MB_HEAD) return 0;
     const int32_t *head = b->i;
-    for (int k = MB_LINKS; k <= MB_CONTACTS; k++)
+    for (int k = MB_LINKS; k <= MB_RUBBINGS; k++)
         if (head[k] < 0 || head[k] > 1 << 22) return 0;
     const int64_t links = head[MB_LINKS], nq = head[MB_NQ], nv = head[MB_NV], bodies = head[MB_BODIES],
                   markers = head[MB_MARKERS], rows = head[MB_ROWS], cuts = head[MB_CUTS], paths = head[MB_PATHS],
                   pairs = head[MB_PAIRS], laws = head[MB_LAWS], forces = head[MB_FORCES], outputs = head[MB_OUTPUTS],
-                  nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES];
+                  nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES], rubbings = head[MB_RUBBINGS];
     if (!in_range(head[MB_INTEGRATOR], MB_RK4, MB_INTEGRATORS)) return 0;
     if (head[MB_INTEGRATOR] == MB_IMPLICIT && (!head[MB_OWN_STEP] || nv > MB_IMPLICIT_LARGEST)) return 0;
     if (links < 1 || nv < 1 || nq < nv || head[MB_SUBSTEPS] < 1 || head[MB_SUBSTEPS] > 1000000) return 0;
@@ -163,13 +177,14 @@ static int multibody_check(const bl_block *b) {
         !fits_table(b, head[MB_AT_MASS], masses, 1) || !fits_table(b, head[MB_AT_PERMUTATION], 2 * nv, 1) ||
         !fits_table(b, head[MB_AT_ROW_START], nv + 1, 1) || !fits_table(b, head[MB_AT_COLUMN_OF], nonzeros, 1) ||
         !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) ||
-        !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1))
+        !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1) ||
+        !fits_table(b, head[MB_AT_RUBBINGS], rubbings, MB_RUB_FIELDS))
         return 0;
     int64_t named = 0, contacts = 0;
     for (int64_t k = 0; k < forces; k++) named += mb_has_name(b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
-    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named)) return 0;
+    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + rubbings)) return 0;
 
-    const bool massive = rows > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
+    const bool massive = rows > 0 || rubbings > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
     int64_t q_used = 0, v_used = 0, entries = 0;
     for (int64_t l = 0; l < links; l++) {
         const int32_t *link = b->i + head[MB_AT_LINKS] + l * MB_LINK_FIELDS;
@@ -275,7 +290,8 @@ static int multibody_check(const bl_block *b) {
         const int32_t *force = b->i + head[MB_AT_FORCES] + k * MB_FORCE_FIELDS;
         const int32_t type = force[MB_FORCE_TYPE];
         if (!in_range(type, 0, MB_FORCE_TYPES)) return 0;
-        const int on_joint = type >= MB_JOINT_SPRING, numbers[MB_FORCE_TYPES] = {0, 0, 1, planar ? 6 : 12, MB_BEARING_NUMBERS, 1, 1, 3, 4, 0};
+        const int on_joint = type >= MB_JOINT_SPRING && type != MB_RUBBING,
+                  numbers[MB_FORCE_TYPES] = {0, 0, 1, planar ? 6 : 12, MB_BEARING_NUMBERS, 1, 1, 3, 4, 0, 0};
         if (!in_range(force[MB_FORCE_P], 0, (int64_t)b->p_count - numbers[type] + 1)) return 0;
         if (on_joint ? !in_range(force[MB_FORCE_I], -measures, nq) || !in_range(force[MB_FORCE_J], 0, nv)
                      : !in_range(force[MB_FORCE_I], 0, markers) || !in_range(force[MB_FORCE_J], 0, markers))
@@ -288,7 +304,10 @@ static int multibody_check(const bl_block *b) {
             return 0;
         const int needed = type <= MB_SPRING || type == MB_JOINT_SPRING ? 3 : type == MB_JOINT_EFFORT ? 1 : 0;
         if (needed && !in_range(force[MB_FORCE_LAW], 0, laws - needed + 1)) return 0;
+        if (type == MB_RUBBING && !in_range(force[MB_FORCE_LAW], 0, rubbings)) return 0;
     }
+    for (int64_t k = 0; k < rubbings; k++)
+        if (!mb_rubbing_check(b, b->i + head[MB_AT_RUBBINGS] + k * MB_RUB_FIELDS)) return 0;
     if (b->y_count != outputs || contacts != head[MB_CONTACTS] || !mb_rigid_check(b)) return 0;
     for (int64_t k = 0; k < outputs; k++) {
         const int32_t *out = b->i + head[MB_AT_OUTPUTS] + k * MB_OUT_FIELDS;
@@ -301,6 +320,12 @@ static int multibody_check(const bl_block *b) {
             if (!in_range(index, 0, forces) || !in_range(what, 0, film ? MB_FILM_QUANTITIES : MB_CONTACT_QUANTITIES) ||
                 b->i[head[MB_AT_FORCES] + index * MB_FORCE_FIELDS + MB_FORCE_TYPE] != (film ? MB_BEARING : MB_CONTACT) ||
                 b->y_width[k] != (film ? mb_bearing_width(what) : mb_contact_width(what)))
+                return 0;
+            continue;
+        }
+        if (type == MB_OUT_RUBBING || type == MB_OUT_POWER) {
+            if (!in_range(out[MB_OUT_INDEX], 0, type == MB_OUT_POWER ? 1 : rubbings) || b->y_width[k] != 1 ||
+                !in_range(out[MB_OUT_AXIS], 0, type == MB_OUT_POWER ? MB_POWER_QUANTITIES : MB_RUBBING_QUANTITIES))
                 return 0;
             continue;
         }
@@ -341,6 +366,8 @@ static int multibody_init(bl_block *b, double t) {
         const bl_film_bearing bearing = mb_bearing_read(&m, force);
         if (!bl_film_sound(&bearing)) return mb_refuse_bearing(b, &m, n, t);
     }
+    for (int32_t n = 0; n < m.head[MB_RUBBINGS]; n++)
+        if (!mb_rubbing_sound(&m, n)) return mb_refuse_rubbing(b, &m, n, t);
     double *q = states(b, &m), *v = q + m.nq;
     mb_pose_from_bodies(&m, q, v);
     mb_start_turns(&m, t, q);
@@ -376,9 +403,9 @@ static void take_out_efforts(const mb_view *m, int32_t last, double *F, double *
 /* What the constraint of a joint, without the efforts on its coordinates, does to the body of its second marker: of a tree joint
    from the recursion, of a closure from its multipliers. The torque is about that marker. Below zero, `marker` is -1 - its number
    and says that the tree runs from the second body to the first. */
-static void reaction(mb_view *m, int32_t index, int32_t marker, int torque, double *out) {
-    double F[3] = {0, 0, 0}, N[3] = {0, 0, 0};
-    const double sign = marker < 0 ? -1.0 : 1.0;
+void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, double *N) {
+    memset(F, 0, 3 * sizeof(double));
+    memset(N, 0, 3 * sizeof(double));
     if (index < m->link_count) {
         const mb_link_state *s = &m->link[index];
         double P[3], arm[3];
@@ -396,17 +423,14 @@ static void reaction(mb_view *m, int32_t index, int32_t marker, int torque, doub
             mb_axpy(-m->lambda[k], row->N_j, N);
         }
     }
-    for (int k = 0; k < 3; k++) out[k] = sign * (torque ? N[k] : F[k]);
+    if (marker >= 0) return;
+    for (int k = 0; k < 3; k++) {
+        F[k] = -F[k];
+        N[k] = -N[k];
+    }
 }
 
-/* Applies the multipliers as forces on the links and runs the recursion again, for the wrenches through tree joints. */
-static void find_wrenches(mb_view *m, double t, const double *q, const double *v) {
-    for (int32_t l = 0; l < m->link_count; l++) {
-        memset(m->link[l].F, 0, sizeof m->link[l].F);
-        memset(m->link[l].N, 0, sizeof m->link[l].N);
-    }
-    memset(m->step, 0, (size_t)m->nv * sizeof(double));
-    mb_add_loads(m, t, q, v, m->step);
+void mb_push_multipliers(const mb_view *m) {
     for (int32_t c = 0; c < m->cut_count; c++) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS, *first = m->rows + cut[MB_CUT_ROW] * MB_ROW_FIELDS;
         if (first[MB_ROW_TYPE] == MB_ROW_DRIVER) continue;
@@ -422,12 +446,24 @@ static void find_wrenches(mb_view *m, double t, const double *q, const double *v
         mb_push(m, first[MB_ROW_I], at->P_i, opposite, N_i);
         mb_push(m, first[MB_ROW_J], at->P_j, F, N_j);
     }
+}
+
+/* Runs the recursion again with the multipliers, for the wrenches through tree joints. */
+static void find_wrenches(mb_view *m, double t, const double *q, const double *v) {
+    for (int32_t l = 0; l < m->link_count; l++) {
+        memset(m->link[l].F, 0, sizeof m->link[l].F);
+        memset(m->link[l].N, 0, sizeof m->link[l].N);
+    }
+    memset(m->step, 0, (size_t)m->nv * sizeof(double));
+    mb_add_loads(m, t, q, v, m->step);
+    mb_push_multipliers(m);
     mb_bias_forces(m, m->step);
 }
 
 static bool needs_accelerations(int32_t type, bool implicit) {
     return type == MB_OUT_ACCELERATION || type == MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_JOINT_ACCELERATION ||
            type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE || type == MB_OUT_DRIVER_EFFORT ||
+           type == MB_OUT_RUBBING || type == MB_OUT_POWER ||
            (!implicit && (type == MB_OUT_ITERATIONS || type == MB_OUT_RESIDUAL || type == MB_OUT_CONVERGED));
 }
 
@@ -485,8 +521,8 @@ static int multibody_output(bl_block *b, double t) {
                 if (measured) (void)mb_measure_rate(&m, index, t, &second);
                 *y = measured ? second : sign * m.acceleration[index];
                 break;
-            case MB_OUT_REACTION_FORCE: reaction(&m, index, out[MB_OUT_AXIS], 0, y); break;
-            case MB_OUT_REACTION_TORQUE: reaction(&m, index, out[MB_OUT_AXIS], 1, y); break;
+            case MB_OUT_REACTION_FORCE: mb_reaction(&m, index, out[MB_OUT_AXIS], y, V); break;
+            case MB_OUT_REACTION_TORQUE: mb_reaction(&m, index, out[MB_OUT_AXIS], V, y); break;
             case MB_OUT_DRIVER_EFFORT: *y = -m.lambda[index]; break;
             case MB_OUT_KINETIC: {
                 double energy = 0.0;
@@ -528,6 +564,8 @@ static int multibody_output(bl_block *b, double t) {
                 mb_contact_show(&m, force, &at, out[MB_OUT_AXIS], y);
                 break;
             }
+            case MB_OUT_RUBBING: *y = mb_rubbing_show(&m, index, t, v, out[MB_OUT_AXIS]); break;
+            case MB_OUT_POWER: *y = mb_power(&m, t, q, v, out[MB_OUT_AXIS]); break;
             case MB_OUT_RESIDUAL: *y = implicit ? m.implicit.flags[MB_IMPLICIT_RESIDUAL] : m.status[MB_STATUS_RESIDUAL]; break;
             default:
                 *y = implicit ? m.implicit.flags[MB_IMPLICIT_HALVED] == 0.0

@@ -45,15 +45,22 @@ enum { MB_LENGTH, MB_ANGLE };
    components of a load; stiffness, damping and actuator of a spring. P: other numbers. EXTRA: axes of a load, components of a spring, the measured
    angle of a planar bushing; for a coordinate its sign in the tree, ±2 where the tree is a quarter turn ahead.
    A bearing: journal I, bush J, LAW its model, EXTRA its options, P nine numbers.
-   A contact: pin I, hole J, LAW one of MB_CONTACT_…, EXTRA its number among the contacts, P what contact.c says. */
+   A contact: pin I, hole J, LAW one of MB_CONTACT_…, EXTRA its number among the contacts, P what contact.c says. Rubbing: LAW its record. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
-enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_BEARING, MB_CONTACT, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_FORCE_TYPES };
+enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_BEARING, MB_CONTACT, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_RUBBING, MB_FORCE_TYPES };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
+/* Friction from the reaction of a joint. SLIDE, TURN: its coordinates as numbers in v with their signs, or measures with sign 0. REACTION: the
+   number of its link or closure, MARKER that of its second body, below zero if the tree runs the other way. MIDDLE: the marker about which
+   couples tilt it. P: coefficient, smoothing speed, diameter, length; of the last two a plane has one. */
+enum { MB_RUB_KIND, MB_RUB_SLIDE, MB_RUB_SLIDE_SIGN, MB_RUB_TURN, MB_RUB_TURN_SIGN, MB_RUB_REACTION, MB_RUB_MARKER, MB_RUB_MIDDLE, MB_RUB_P,
+       MB_RUB_FIELDS };
+enum { MB_RUB_REVOLUTE, MB_RUB_PRISMATIC, MB_RUB_CYLINDRICAL, MB_RUB_KINDS };
 enum { MB_OUT_TYPE, MB_OUT_INDEX, MB_OUT_AXIS, MB_OUT_FIELDS };
 enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOCITY, MB_OUT_ACCELERATION,
        MB_OUT_ANGULAR_ACCELERATION, MB_OUT_COORDINATE, MB_OUT_SPEED, MB_OUT_JOINT_ACCELERATION, MB_OUT_REACTION_FORCE,
        MB_OUT_REACTION_TORQUE, MB_OUT_DRIVER_EFFORT, MB_OUT_KINETIC, MB_OUT_POTENTIAL, MB_OUT_CLOSURE,
-       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_CONVERGED, MB_OUT_BEARING, MB_OUT_CONTACT, MB_OUT_TYPES };
+       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_CONVERGED, MB_OUT_BEARING, MB_OUT_CONTACT, MB_OUT_RUBBING, MB_OUT_POWER,
+       MB_OUT_TYPES };
 /* What is shown of a bearing, as MB_OUT_AXIS. */
 enum { MB_FILM_OFFSET, MB_FILM_FORCE, MB_FILM_ECCENTRICITY, MB_FILM_TORQUE, MB_FILM_THICKNESS, MB_FILM_PRESSURE, MB_FILM_POWER_LOSS,
        MB_FILM_THIN, MB_FILM_QUANTITIES };
@@ -68,13 +75,16 @@ enum { MB_CONTACT_OFFSET, MB_CONTACT_GAP, MB_CONTACT_FORCE, MB_CONTACT_NORMAL_FO
 enum { MB_CONTACT_BEGAN, MB_CONTACT_MODE, MB_CONTACT_IMPACTS, MB_CONTACT_IMPULSE, MB_CONTACT_SLIDING, MB_CONTACT_SLIDING_WORK,
        MB_CONTACT_PARADOXES, MB_CONTACT_MEMORY };
 enum { MB_FLIES, MB_SLIDES, MB_STICKS, MB_SLIDES_BACK = -1 }; /* modes: slip along t, none, against t */
+/* What is shown of rubbing, and of the power of the whole, as MB_OUT_AXIS. */
+enum { MB_RUBBING_FORCE, MB_RUBBING_TORQUE, MB_RUBBING_LOAD, MB_RUBBING_POWER_LOSS, MB_RUBBING_QUANTITIES };
+enum { MB_POWER_IN, MB_POWER_LOSS, MB_EFFICIENCY, MB_POWER_QUANTITIES };
 
 /* The head of the integers. */
 enum { MB_LINKS, MB_NQ, MB_NV, MB_BODIES, MB_MARKERS, MB_ROWS, MB_CUTS, MB_PATHS, MB_PAIRS, MB_JACOBIAN, MB_LAWS, MB_FORCES,
-       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_CONTACTS, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
+       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_CONTACTS, MB_RUBBINGS, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
        MB_AT_LINKS, MB_AT_BODIES, MB_AT_MARKERS, MB_AT_ROWS, MB_AT_CUTS, MB_AT_PATHS, MB_AT_PAIRS, MB_AT_LAWS, MB_AT_FORCES, MB_AT_OUTPUTS, MB_AT_MEASURES, MB_AT_WORDS,
        MB_AT_MASS, MB_AT_PERMUTATION, MB_AT_ROW_START, MB_AT_COLUMN_OF, MB_AT_SLOT_OF, MB_AT_COLUMN_START, MB_AT_ROW_OF, MB_AT_NAMES,
-       MB_HEAD };
+       MB_AT_RUBBINGS, MB_HEAD };
 
 /* Settings, in this order among the parameters. */
 enum { MB_ALPHA, MB_TOLERANCE, MB_RADIUS, MB_SETTINGS_COUNT };
@@ -147,10 +157,27 @@ typedef struct {
     mb_judged at[MB_JUDGED];
 } mb_rigid;
 
+/* Axes of a bearing, from its middle to the marker that its reaction is about, and what couples press: 2 / length, 2 / width. */
+typedef struct {
+    double x[3], y[3], z[3], arm[3], tilt, twist;
+} mb_rub_frame;
+
+/* What friction from reactions needs, all of it work space; see rubbing.c. */
+typedef struct {
+    double *load;                      /* of each: the normal load that is found */
+    double *slide, *turn;              /* of each: its efforts for a load of 1 N */
+    double *base, *response;           /* MB_RUB_PARTS of each reaction without friction; and what a load of 1 N in each adds to them */
+    double *acceleration, *lambda;     /* of each: what a load of 1 N does, nv and rows */
+    double *force, *no_bias;           /* nv, rows */
+    mb_rub_frame *frame;
+    mb_link_state *still;              /* the links at rest */
+} mb_rubbing;
+enum { MB_RUB_PARTS = 5 };
+
 typedef struct {
     const int32_t *head, *links, *markers, *rows, *cuts, *paths, *pairs, *laws, *forces, *outputs, *mass_slots;
     const int32_t *permutation, *row_start, *column_of, *slot_of, *column_start, *row_of;
-    const int32_t *bodies, *measures, *words, *names;
+    const int32_t *bodies, *measures, *words, *names, *rubbings;
     const double *p, *const *u, *const *u1, *const *u2;
     const double *settings;
     double gravity[3];
@@ -161,6 +188,7 @@ typedef struct {
     int32_t jammed; /* the force that is a rigid contact that cannot move, or -1 */
     int32_t rigid_count;
     double whole; /* s: a whole own step */
+    int32_t endless; /* the rubbing whose load was found to have no end, or -1 */
     int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros;
 
     mb_link_data *data;
@@ -185,6 +213,7 @@ typedef struct {
     double *kept;                                    /* work space for q and v, and v once more */
     double *own;                                     /* q and v of a block with its own step, and its work space */
     mb_implicit implicit;
+    mb_rubbing rub;
 } mb_view;
 
 enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
@@ -260,6 +289,9 @@ double mb_coordinate(int32_t sign, double q);
 void mb_start_turns(const mb_view *m, double t, double *q);
 void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double *joint_force);
 double mb_potential_energy(const mb_view *m, double t, const double *q);
+/* What an applied load, or the actuator of a spring, puts into the mechanism; and what given friction takes out of it. In W. */
+double mb_source_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v);
+double mb_friction_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v);
 /* A marker's place and velocity, as fixed on its link; link -1 is the ground. */
 void mb_marker_place(const mb_view *m, int32_t marker, double *P);
 void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, double *velocity);
@@ -297,6 +329,8 @@ void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact
 void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at);
 void mb_add_contact(const mb_view *m, const int32_t *force, double t);
 double mb_contact_energy(const mb_view *m, const int32_t *force, double t);
+/* What friction and damping turn into heat, of a contact whose N and T are known. */
+double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact *at);
 int32_t mb_contact_width(int32_t what);
 void mb_contact_show(const mb_view *m, const int32_t *force, const mb_contact *at, int32_t what, double *y);
 void mb_keep_contacts(mb_view *m, double t, const double *q, const double *v);
@@ -337,14 +371,33 @@ int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h);
 /* Puts what a step gave back on the constraints, and keeps what is told of a step that is accepted. */
 int mb_close_step(mb_view *m, double t, double *x);
 void mb_note_step(mb_view *m, double t, double h, const double *x);
+/* What the constraint of a joint does to the body of its second marker, and about that; see there. Needs the wrenches of find_wrenches. */
+void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, double *N);
+/* Applies the multipliers of all closures but drivers of the tree as forces on the links. */
+void mb_push_multipliers(const mb_view *m);
+
+/* rubbing.c */
+bool mb_rubbing_check(const bl_block *b, const int32_t *rubbing);
+/* Whether its numbers, which may be set, are those of a bearing. */
+bool mb_rubbing_sound(const mb_view *m, int32_t number);
+/* Adds to the solution without friction what friction does; needs K factored where there are rows. Returns whether there is a solution. */
+bool mb_rub(mb_view *m, double t, const double *v);
+/* Adds the efforts of a rubbing for the load that was found. */
+void mb_add_rubbing(const mb_view *m, int32_t number, double t, double *joint_force);
+double mb_rubbing_show(const mb_view *m, int32_t number, double t, const double *v, int32_t what);
+
+/* power.c */
+/* MB_POWER_IN, …; needs accelerations. */
+double mb_power(const mb_view *m, double t, const double *q, const double *v, int32_t what);
 
 /* dynamics.c */
+/* Solves M v' + Jᵀ λ = m->force, J v' + m->bias = 0 with K factored, to the tolerance times the largest of v' or of `least`. Returns the
+   iterations; `change` is the last of v'. */
+int mb_solve_rows(mb_view *m, double least, double *change);
 /* Poses and rows at (t, q). */
 void mb_update_positions(mb_view *m, double t, const double *q);
 int mb_accelerations(mb_view *m, double t, const double *q, const double *v);
 int mb_project(mb_view *m, double t, double *q, double *v, int limit);
-/* M a + Jᵀ λ = force, J a + bias = 0 with the present factors, to the tolerance times the largest of a or of `least`. */
-int mb_respond(mb_view *m, double least);
 /* Poses, velocities, Φ and Φ̇ at (t, q, v). */
 void mb_kinematics(mb_view *m, double t, const double *q, const double *v);
 /* K and its factors at the present poses. */
@@ -362,6 +415,7 @@ int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, doubl
 int mb_refuse_contact(const bl_block *b, const mb_view *m, int32_t number);
 int mb_refuse_outside(const bl_block *b, const mb_view *m, int32_t number, double t);
 int mb_refuse_events(const bl_block *b, const mb_view *m, double t, double h, int count);
+int mb_refuse_rubbing(const bl_block *b, const mb_view *m, int32_t number, double t);
 int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
 int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
 void mb_watch_step(mb_view *m, double t, double h, const double *q, const double *v);

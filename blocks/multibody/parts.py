@@ -19,6 +19,7 @@ from .forces import (
     Friction,
     JointLoad,
     Load,
+    Rubbing,
     Spring,
     Stop,
     TorsionalSpring,
@@ -39,6 +40,7 @@ T = TypeVar(
     Bearing,
     ClearanceRevolute,
     Friction,
+    Rubbing,
     Stop,
     Driver,
 )

@@ -25,6 +25,7 @@ from .forces import (
     Friction,
     JointLoad,
     Load,
+    Rubbing,
     Spring,
     Stop,
     TorsionalSpring,
@@ -48,7 +49,8 @@ _POINT, _D1, _D2, _DISTANCE, _DRIVER, _DRIVEN_LENGTH, _DRIVEN_ANGLE, _TOUCH, _SL
     _FRICTION,
     _STOP,
     _JOINT_EFFORT,
-) = range(10)
+    _RUBBING,
+) = range(11)
 _FILMS = (ShortBearing, TiltedShortBearing, LongBearing)
 _AXES = {"world": 0, "body": 1, "marker": 2}
 _AXIS = {f"{axis}_{side}": n for n, (side, axis) in enumerate(product("ij", "fgh"))}
@@ -89,7 +91,20 @@ _OUT_FILM = {
 _OUT_PLAY = _OUT_CLEARANCE | RIGID_OUTPUTS
 _TOUCHES = list(_OUT_PLAY).index("contact")
 _RIGID_FOLLOWS = {list(_OUT_PLAY).index(what) for what in FOLLOWS_INPUTS}
-_NEEDS_ACCELERATION = {4, 5, 8, 9, 10, 11}
+_OUT_RUBBING, _OUT_POWER = 20, 21
+_OUT_RUB = {
+    "force": ("N", "of friction on the displacement"),
+    "torque": ("N.m", "of friction on the angle"),
+    "load": ("N", "with which the bearing presses: the normal load"),
+    "power_loss": ("W", "what friction turns into heat"),
+}
+_OUT_BALANCE = {
+    "power_in": ("W", "of drivers, loads and actuators that put power in"),
+    "power_loss": ("W", "what friction, oil films and contacts turn into heat"),
+    "efficiency": (None, "1 - power_loss / power_in, not below 0; 1 without losses"),
+}
+_RUB_KINDS = ("revolute", "prismatic", "cylindrical")
+_NEEDS_ACCELERATION = {4, 5, 8, 9, 10, 11, _OUT_RUBBING, _OUT_POWER}
 _OF_ITERATIONS = {15, 16, 17}
 _LARGEST_IMPLICIT = 300
 _RENAMED = {
@@ -168,6 +183,7 @@ class Plant(NativeBlock):
         self.substeps = substeps if own else 1
         self.largest_step: float | None = None  # of RK4 where it is stable, once asked for
         self.contact_time = math.inf  # of the shortest contact in a clearance, with it
+        self.doubt: str | None = None  # about friction, once asked for
         self._own, self._explicit = own, radius is None
         writer = _Writer(system, list(inputs), list(outputs), own, substeps, radius)
         if radius is not None and writer.tree.nv > _LARGEST_IMPLICIT:
@@ -196,11 +212,15 @@ class Plant(NativeBlock):
         )
 
     def warn_of_step(self, step: float, solver: str) -> str:
-        """Return a warning if steps of this size are not stable at the start, or miss contacts."""
+        """Return warnings of steps that are unstable or miss contacts, and of friction in doubt."""
+        from .rubbing import warn_of_doubt
         from .stability import warn_of_step
 
+        if self.doubt is None:
+            self.doubt = warn_of_doubt(self.system)
         rk4 = self._explicit and (self._own or solver == "rk4")
-        return warn_of_step(self, step / self.substeps, rk4)
+        coarse = warn_of_step(self, step / self.substeps, rk4)
+        return " ".join(filter(None, (self.doubt, coarse)))
 
 
 def _read_integrator(integrator: str, own: bool, radius: float) -> float | None:
@@ -221,7 +241,7 @@ def _read_integrator(integrator: str, own: bool, radius: float) -> float | None:
 
 def list_outputs(system: System) -> list[str]:
     """Return every path that can be an output of the mechanism."""
-    found = list(_OUT_SYSTEM)
+    found = [*_OUT_SYSTEM, *_OUT_BALANCE]
     for body in system.bodies:
         found += [f"{body.name}.{what}" for what in _OUT_MARKER]
         for marker in body.markers.values():
@@ -242,7 +262,13 @@ def list_outputs(system: System) -> list[str]:
             found += [f"{element.name}.{what}" for what in _OUT_FILM]
         elif isinstance(element, ClearanceRevolute):
             found += [f"{element.name}.{what}" for what in _clearance_outputs(element)]
+        elif isinstance(element, Rubbing):
+            found += [f"{element.name}.{what}" for what in _rubbing_outputs(element)]
     return found
+
+
+def _rubbing_outputs(rubbing: Rubbing) -> list[str]:
+    return [*rubbing.efforts, "load", "power_loss"]
 
 
 def _clearance_outputs(element: ClearanceRevolute) -> dict[str, tuple[int, str | None, str]]:
@@ -250,8 +276,17 @@ def _clearance_outputs(element: ClearanceRevolute) -> dict[str, tuple[int, str |
 
 
 def _check_rigid_contacts(system: System, own: bool, implicit: bool) -> None:
+    rubbings = [element.name for element in system.elements if isinstance(element, Rubbing)]
     for element in system.elements:
-        if isinstance(element, ClearanceRevolute) and element.rigid and (not own or implicit):
+        if not isinstance(element, ClearanceRevolute) or not element.rigid:
+            continue
+        if rubbings:
+            raise DiagramError(
+                f"`{element.name}` has a RigidContact and `{rubbings[0]}` is friction from "
+                f"reactions: they are not solved together. Take a compliant contact such as "
+                f"HuntCrossley, or friction with a given coulomb=…."
+            )
+        if not own or implicit:
             wanted = "mode='own_step'" if not own else "integrator='rk4'"
             raise DiagramError(
                 f"`{element.name}` has a RigidContact, whose impacts lie within steps: they are "
@@ -307,6 +342,7 @@ class _Writer:
         self._hidden: list[float] = []
         self._measures: list[list[int]] = []
         self._contacts = 0
+        self._rubbings: list[list[int]] = []
         self.output_ports: list[Port] = []
         self.output_inputs: list[set[str]] = []
         self._lay_out_parameters()
@@ -387,7 +423,7 @@ class _Writer:
                 f"forces, torques, stiffnesses, dampings, drivers and motions of markers can."
             )
         # An open tree has its recursion and no matrix, which would be full for a chain.
-        massive = bool(cuts) or self.implicit
+        massive = bool(cuts) or bool(self._rubbings) or self.implicit
         cliques = [sorted({*(p[0] for p in path)}) for path in paths]
         cliques += self._ancestor_pairs() if massive else []
         pattern = find_pattern(tree.nv, cliques)
@@ -412,12 +448,13 @@ class _Writer:
             self.laws.records, forces, outputs, self._measures, self.laws.words, mass_slots,
             pattern.permutation, pattern.row_start, pattern.column_of,
             pattern.slot_of, pattern.column_start, pattern.row_of, names,
+            self._rubbings,
         ]  # fmt: skip
         head = [
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
             len(outputs), nonzeros, len(self._measures), len(self.laws.words), len(names),
-            len(mass_slots), self._contacts,
+            len(mass_slots), self._contacts, len(self._rubbings),
             int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
             self._place["gravity"], settings,
@@ -444,14 +481,17 @@ class _Writer:
         rigid = len(self._rigid_contacts())
         scratch += articulated + 43 * self._contacts
         scratch += (1 + rigid) * (nv + rows + rigid) if rigid else 0
+        rubbings = len(self._rubbings)
+        if rubbings:
+            scratch += (22 + 5 * rubbings + nv + rows) * rubbings + nv + rows + 64 * links
         if self.implicit:
             memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
             scratch += nv * nv + 7 * nv + 2 * nq + rows
         return memory, scratch
 
     def _names(self) -> list[int]:
-        """Names for messages, as bytes: of joints by their last links, of closures, of bearings
-        and contacts.
+        """Names for messages, as bytes: of joints by last links, closures, bearings and contacts,
+        friction.
         """
         texts = [""] * len(self.tree.links)
         for name, link in self.tree.tree_joints.items():
@@ -461,6 +501,7 @@ class _Writer:
         texts += [item.name for _, item in self._rigid_contacts()]
         named = Bearing | ClearanceRevolute
         texts += [item.name for item in self.system.elements if isinstance(item, named)]
+        texts += [item.name for item in self.system.elements if isinstance(item, Rubbing)]
         return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
 
     def _close_parameters(self) -> None:
@@ -610,6 +651,8 @@ class _Writer:
                 records.append(self._bearing(element))
             elif isinstance(element, ClearanceRevolute):
                 records.append(self._contact(element))
+            elif isinstance(element, Rubbing):
+                records.append(self._rubbing(element))
             else:
                 records.append(self._joint_force(element))
         return records
@@ -650,6 +693,22 @@ class _Writer:
         number, self._contacts = self._contacts, self._contacts + 1
         place = self._place[f"{element.name}.clearance"]
         return [_CONTACT, i, j, place, element.contact.law, number]
+
+    def _rubbing(self, rubbing: Rubbing) -> list[int]:
+        joint = rubbing.joint
+        places = {"length": [0, 0], "angle": [0, 0]}
+        for number, of in enumerate(joint.coordinates):
+            at = self._coordinate(joint, number)
+            places[of.kind] = [at.v, at.sign] if at.sign else [-1 - at.q, 0]
+        first = rubbing.middle == "first"
+        self._rubbings.append([
+            _RUB_KINDS.index(joint.kind), *places["length"], *places["angle"],
+            *self._reaction(joint),
+            self._marker(joint.first, joint.frame_i) if first
+            else self._marker(joint.second, joint.frame_j),
+            self._place[f"{rubbing.name}.coefficient"],
+        ])  # fmt: skip
+        return [_RUBBING, 0, 0, 0, len(self._rubbings) - 1, 0]
 
     def _joint_force(self, element: JointLoad | TorsionalSpring | Friction | Stop) -> list[int]:
         name = element.name
@@ -724,6 +783,9 @@ class _Writer:
         if path in _OUT_SYSTEM:
             kind, unit, doc = _OUT_SYSTEM[path]
             return kind, 0, 0, 1, unit, doc
+        if path in _OUT_BALANCE:
+            unit, doc = _OUT_BALANCE[path]
+            return _OUT_POWER, 0, list(_OUT_BALANCE).index(path), 1, unit, doc
         owner, _, what = path.rpartition(".")
         for body in (*self.system.bodies, self.system.ground):
             if what not in _OUT_MARKER:
@@ -762,6 +824,12 @@ class _Writer:
                 width, unit, doc = _OUT_PLAY[what]
                 which = list(_OUT_PLAY).index(what)
                 return _OUT_CONTACT, number, which, width, unit, f"{doc}, in {owner}"
+        rubbings = [item for item in self.system.elements if isinstance(item, Rubbing)]
+        for number, rubbing in enumerate(rubbings):
+            if owner == rubbing.name and what in _rubbing_outputs(rubbing):
+                unit, doc = _OUT_RUB[what]
+                which = list(_OUT_RUB).index(what)
+                return _OUT_RUBBING, number, which, 1, unit, f"{doc}, in {rubbing.joint.name}"
         names = list_outputs(self.system)
         raise DiagramError(
             f"there is no output `{path}` of `{self.system.name}`.{suggest(path, names)} "
@@ -770,14 +838,10 @@ class _Writer:
 
     def _joint_output(self, joint: Joint, what: str) -> tuple[int, int, int, int, Any, str] | None:
         if what in ("force", "torque"):
-            index = self.tree.tree_joints.get(joint.name)
-            if index is None:
-                index = len(self.tree.links) + self.tree.cuts.index(joint)
-            marker = self._marker(joint.second, joint.frame_j)
+            index, marker = self._reaction(joint)
             kind, unit = (_OUT_FORCE, "N") if what == "force" else (_OUT_TORQUE, "N.m")
             doc = f"{what} of the ideal joint {joint.name} on its second body, in world axes"
-            sign = -1 if self._reversed(joint) else 1
-            return kind, index, marker if sign > 0 else -1 - marker, 3, unit, doc
+            return kind, index, marker, 3, unit, doc
         for number, coordinate in enumerate(joint.coordinates):
             name = coordinate_name(joint, number)
             single = len(joint.coordinates) == 1
@@ -792,6 +856,14 @@ class _Writer:
             index = -1 - at.q if at.sign == 0 else at.q if kind == 6 else at.v
             return kind, index, at.sign, 1, unit, f"{what} of {joint.name}"
         return None
+
+    def _reaction(self, joint: Joint) -> tuple[int, int]:
+        """Where a reaction is found: link or closure, and second marker, -1 - it if reversed."""
+        index = self.tree.tree_joints.get(joint.name)
+        if index is None:
+            index = len(self.tree.links) + self.tree.cuts.index(joint)
+        marker = self._marker(joint.second, joint.frame_j)
+        return index, -1 - marker if self._reversed(joint) else marker
 
     def _reversed(self, joint: Joint) -> bool:
         """Whether the tree runs through the joint from its second body to its first."""

@@ -14,7 +14,7 @@ from .formulations.assembly import assemble as close_nearest
 from .formulations.assembly import consistent_velocity
 from .formulations.errors import FormulationError
 from .joints import Joint
-from .manifold import BodyMotion, Manifold, least_squares, make_manifold
+from .manifold import BodyMotion, Manifold, least_squares, make_kinematic_model
 from .rotations import Array, quaternion_from_rotation
 from .system import System
 from .tree import grow_tree
@@ -108,7 +108,7 @@ class Assembly:
 
 def assemble(system: System, t: float = 0.0) -> Assembly:
     """Close all joints and drivers of a system; see `System.assemble`."""
-    return assemble_model(make_manifold(system), t)
+    return assemble_model(make_kinematic_model(system), t)
 
 
 def assemble_model(model: Manifold, t: float) -> Assembly:

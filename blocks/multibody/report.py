@@ -8,9 +8,10 @@ import numpy as np
 
 from ...errors import BiellaError
 from .formulations.redundancy import RedundancyReport, report_redundancy
-from .manifold import RANK, Manifold, make_manifold
+from .manifold import RANK, Manifold, make_kinematic_model
 from .pose import Assembly, assemble_model
 from .rotations import Array
+from .rubbing import find_doubtful, say_doubt
 from .system import System
 
 _COMPONENTS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
@@ -46,6 +47,8 @@ class MechanismReport:
         equations share the load; drivers with ``["effort"]``.
     unique
         Joints and drivers whose reactions are unique.
+    doubtful_friction
+        Friction that follows from reactions that are not unique.
     assembly
         Gaps in the given pose, corrections, velocities.
     velocities_given
@@ -69,6 +72,7 @@ class MechanismReport:
     consistent: bool
     not_unique: dict[str, list[str]]
     unique: tuple[str, ...]
+    doubtful_friction: tuple[str, ...]
     assembly: Assembly = field(repr=False)
     velocities_given: bool
     largest_step: float | None
@@ -108,6 +112,8 @@ class MechanismReport:
             )
             lines += [f"    `{name}`: {', '.join(of)}" for name, of in self.not_unique.items()]
             lines.append(f"  unique reactions: {', '.join(self.unique) or 'none'}")
+        if self.doubtful_friction:
+            lines.append(f"  warning: {say_doubt(self.doubtful_friction)}")
         if not self.consistent:
             lines.append(
                 "  warning: redundant equations contradict each other: the mechanism cannot move "
@@ -120,7 +126,7 @@ class MechanismReport:
 
 def report(system: System, t: float = 0.0) -> MechanismReport:
     """Look at a mechanism in its assembled pose; see `System.report`."""
-    model = make_manifold(system)
+    model = make_kinematic_model(system)
     assembly = assemble_model(model, t)
     q, u = assembly.coordinates, assembly.speeds
     found = report_redundancy(model, t, q, model.basis(q) @ u, RANK)
@@ -147,6 +153,7 @@ def report(system: System, t: float = 0.0) -> MechanismReport:
         found.consistent,
         not_unique,
         tuple(name for name in named if name not in not_unique),
+        find_doubtful(model, assembly, t, found),
         assembly,
         given,
         _largest_step(system),

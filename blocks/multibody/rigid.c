@@ -50,7 +50,7 @@ bool mb_rigid_check(const bl_block *b) {
     }
     while (first < head[MB_ROWS] && rows[first * MB_ROW_FIELDS + MB_ROW_TYPE] < MB_ROW_TOUCH) first++;
     if (head[MB_ROWS] - first != 2 * rigid) return false;
-    if (rigid > 0 && (!head[MB_PLANAR] || !head[MB_OWN_STEP] || head[MB_INTEGRATOR] != MB_RK4)) return false;
+    if (rigid > 0 && (!head[MB_PLANAR] || !head[MB_OWN_STEP] || head[MB_INTEGRATOR] != MB_RK4 || head[MB_RUBBINGS] > 0)) return false;
     for (int32_t k = first; k < head[MB_ROWS]; k++) { /* pairs, in the order of the forces */
         const int32_t *row = rows + k * MB_ROW_FIELDS, number = row[MB_ROW_A];
         const bool slip = (k - first) % 2 == 1;
@@ -158,7 +158,8 @@ static void rigid_respond(mb_view *m, int32_t row, double size, double *change) 
     m->row_work[row] = size;
     mb_add_jacobian_transposed(m, m->row_work, 1.0, m->force);
     memset(m->bias, 0, (size_t)m->row_count * sizeof(double));
-    (void)mb_respond(m, 0.0);
+    double last;
+    (void)mb_solve_rows(m, 0.0, &last);
     memcpy(change, m->acceleration, (size_t)m->nv * sizeof(double));
 }
 

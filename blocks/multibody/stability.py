@@ -115,6 +115,7 @@ def _largest_stable_step(system: System, *, closed: bool = False) -> float:
     tied._parts = {**system._parts, **ties}
     plant = Plant(tied)
     plant.largest_step = math.inf  # compiling would ask for this very number
+    plant.doubt = ""  # who runs the mechanism is told
     diagram = Diagram(system.name)
     diagram.add(plant, name="plant")
     with Instance(diagram.compile()) as instance:

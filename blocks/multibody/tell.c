@@ -1,7 +1,7 @@
 /* What a mechanism says of itself: joints that will not close, velocities that its joints do not allow, steps too coarse for it.
  *
  * Joints have names only for this: one string for each link (that of the tree joint whose chain ends there, else empty),
- * then one for each closure; bearings and contacts follow. A tree joint is always closed, so it is closures that stay open. */
+ * then one for each closure; bearings and contacts follow, then friction from reactions. A tree joint is always closed, so it is closures that stay open. */
 #include <string.h>
 
 #include "blocks/multibody/multibody.h"
@@ -245,8 +245,26 @@ int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, doubl
                      " a contact law, or more clearance, speed or viscosity.", name, bearing.film_limit, t);
 }
 
+/* Names of friction come last. */
+int mb_refuse_rubbing(const bl_block *b, const mb_view *m, int32_t number, double t) {
+    char name[MB_NAME_SIZE], joint[MB_NAME_SIZE];
+    const int32_t *rubbing = m->rubbings + number * MB_RUB_FIELDS;
+    int32_t named = 0;
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) named += mb_has_name(m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
+    joint_name(m, m->link_count + m->cut_count + named + number, name);
+    joint_name(m, rubbing[MB_RUB_REACTION], joint);
+    if (!mb_rubbing_sound(m, number))
+        return bl_refuse(b, "friction `%s` in joint `%s` has numbers that no bearing has: its coefficient is 0 or more, diameter, length and"
+                         " smoothing_speed are positive.", name, joint);
+    return bl_refuse(b, "friction `%s` in joint `%s`, coefficient %.4g, and the reactions that it causes have no end at t = %.9g s: each"
+                     " makes the other grow. The joint locks itself, or there are several solutions, and rigid bodies do not tell which."
+                     " Take a smaller coefficient, a longer bearing or guide, or a smaller angle between load and motion.",
+                     name, joint, m->p[rubbing[MB_RUB_P]], t);
+}
+
 int mb_refuse_factor(bl_block *b, const mb_view *m, double t) {
     if (m->torn >= 0) return mb_refuse_bearing(b, m, m->torn, t);
+    if (m->endless >= 0) return mb_refuse_rubbing(b, m, m->endless, t);
     char name[MB_NAME_SIZE];
     if (m->jammed >= 0) {
         force_name(m, m->jammed, name);
@@ -287,6 +305,7 @@ int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q,
 int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v) {
     const double *flags = m->implicit.flags;
     if (m->torn >= 0) return mb_refuse_bearing(b, m, m->torn, t + h);
+    if (m->endless >= 0) return mb_refuse_rubbing(b, m, m->endless, t + h);
     bl_say(b, "the implicit step of %.3g s from t = %.9g s does not converge, nor do its two halves: after %.0f iterations"
            " accelerations still change by %.2g", h, t, flags[MB_IMPLICIT_ITERATIONS], flags[MB_IMPLICIT_RESIDUAL]);
     mb_told open[MB_TOLD_JOINTS];

@@ -444,7 +444,3 @@ def _show_cause(error: BlockError) -> None:
     print("Traceback of the block:", file=sys.stderr)
     print("".join(traceback.format_list(frames)), end="", file=sys.stderr)
     print("".join(traceback.format_exception_only(cause)), end="", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -25,6 +25,6 @@ def test_example(example, tmp_path):
     pictures = [p for p in tmp_path.iterdir() if p.suffix in (".png", ".svg", ".gif")]
     assert pictures and all(p.stat().st_size > 1000 for p in pictures)
     check = subprocess.run(
-        [sys.executable, "-m", "biella.cli", "check", example], capture_output=True, text=True
+        [sys.executable, "-m", "biella", "check", example], capture_output=True, text=True
     )
     assert check.returncode == 0, check.stderr

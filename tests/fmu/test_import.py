@@ -432,6 +432,20 @@ def test_inputs_are_set_again_after_a_state_was_put_back(specimen):
             assert instance.get("f.s") == 0.01
 
 
+def test_a_parameter_is_set_again_after_a_state_was_put_back(specimen):
+    """The state was saved between a change of `k` and the outputs that tell the FMU of it."""
+    d = Diagram("tune", step=0.01)
+    d.add(Fmu(specimen), name="f")
+    with d.compile().start() as instance:
+        instance.run(1)
+        instance.set("f.k", 4.0)
+        kept, values = instance.save(), []
+        for _ in range(2):
+            values.append(instance.get("f.y"))
+            instance.restore(kept)
+        assert values == [2.005, 2.005]
+
+
 def test_an_output_that_lists_no_dependencies_depends_on_every_input(tmp_path):
     xml = description().replace('<Unknown index="2" dependencies="1"/>', '<Unknown index="2"/>')
     path = make_specimen(tmp_path / "s.fmu", xml=xml)
@@ -448,8 +462,13 @@ def test_a_state_that_cannot_be_serialised_is_good_for_its_run_only(tmp_path):
         instance.run(5)
         instance.restore(kept)
         assert instance.get("f.y") == first
+        other.save()
         with pytest.raises(BiellaError, match="good only for the run that it was saved in"):
             other.restore(kept)
+        instance.reset()
+        instance.save()  # also the first of its run
+        with pytest.raises(BiellaError, match="good only for the run that it was saved in"):
+            instance.restore(kept)
     result = simulate(d, 0.1)
     with pytest.raises(BiellaError, match=r"cannot be continued .* the FMU `s.fmu` cannot seri"):
         simulate(d, 0.2, checkpoint=result.checkpoint)

@@ -281,6 +281,23 @@ def loose() -> System:
     return s
 
 
+def rubbing() -> System:
+    """Return a loop whose joints of three kinds rub, one of them where it is cut."""
+    s = System("rubbing")
+    shaft = s.body("shaft", mass=1.0, inertia=0.1, velocity=(1, 0, 0), angular_velocity=(3, 0, 0))
+    block = s.body("block", mass=1.0, inertia=0.1, position=(0, 1, 0), velocity=(1, 0, 0))
+    hand = s.body("hand", mass=1.0, inertia=0.1, position=(1, 1, 0))
+    bush = s.cylindrical("bush", s.ground, shaft, at=(0, 0, 0), axis=(1, 0, 0))
+    rail = s.prismatic("rail", s.ground, block, at=(0, 1, 0), axis=(1, 0, 0))
+    s.spherical("ball", shaft, hand, at=(1, 0.4, 0.8))
+    hinge = s.revolute("hinge", block, hand, at=(0.5, 1, 0), axis=(0.3, 0.5, 1))
+    s.torque("motor", bush, 1.0)
+    size = {"coefficient": 0.02, "diameter": 1.0, "length": 2.0}
+    for joint in (bush, rail, hinge):
+        s.friction(f"rub_{joint.name}", joint, **size)
+    return s
+
+
 MECHANISMS: list[Callable[[], System]] = [
     mechanisms.slider_crank,
     mechanisms.mcpherson,
@@ -292,6 +309,7 @@ MECHANISMS: list[Callable[[], System]] = [
     driven_pivot,
     lubricated,
     loose,
+    rubbing,
 ]
 
 
@@ -462,7 +480,7 @@ def moving() -> Diagram:
 def plant(system: System, own_step: bool) -> Diagram:
     """Return a mechanism as a block, in steps of the diagram or of its own."""
     names = list_outputs(system)
-    shown = names[:12] + [name for name in names if name.startswith("film.")]
+    shown = names[:12] + [name for name in names if name.startswith(("film.", "rub_"))]
     mode: Literal["own_step", "continuous"] = "own_step" if own_step else "continuous"
     d = Diagram("plant", STEP)
     block = d.add(Plant(system, outputs=shown, mode=mode), "plant")

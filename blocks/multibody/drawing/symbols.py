@@ -13,6 +13,7 @@ from ..forces import (
     Friction,
     JointLoad,
     Load,
+    Rubbing,
     Spring,
     Stop,
     TorsionalSpring,
@@ -224,7 +225,7 @@ def draw_element(element: object, frame: Snapshot, paper: Paper) -> list[Stroke]
         case Driver():
             of = element.joint.coordinates[element.coordinate]
             return _effort(element.joint, of, Constant(element.law.jet(frame.t)[1]), frame, paper)
-        case Friction() | Stop():
+        case Friction() | Rubbing() | Stop():
             return []
         case _:
             raise AssertionError(element)

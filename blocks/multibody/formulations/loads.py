@@ -10,7 +10,17 @@ import numpy as np
 
 from ....errors import DiagramError
 from ..clearance import ClearanceRevolute
-from ..forces import Bearing, Bushing, Friction, JointLoad, Load, Spring, Stop, TorsionalSpring
+from ..forces import (
+    Bearing,
+    Bushing,
+    Friction,
+    JointLoad,
+    Load,
+    Rubbing,
+    Spring,
+    Stop,
+    TorsionalSpring,
+)
 from ..rotations import Array
 from ..system import System
 from .shapes import Field, Scalars, Shapes
@@ -26,6 +36,7 @@ class Loads:
         self._turns: dict[int, float] = {}
         self._scalar: dict[str, int] = {}
         self._lengths: dict[str, list[int]] = {}
+        self._rubbing: dict[str, list[int]] = {}
         for element in self.elements:
             if isinstance(element, Load):
                 shapes.point(element.marker)
@@ -38,6 +49,11 @@ class Loads:
                 self._lengths[element.name] = [
                     shapes.product((shapes.direction(body, axis), 0), ends)
                     for axis in element.first.rotation.T
+                ]
+            elif isinstance(element, Rubbing):
+                self._rubbing[element.name] = [
+                    shapes.coordinate(element.joint, n)
+                    for n in range(len(element.joint.coordinates))
                 ]
             elif not isinstance(element, Bearing | ClearanceRevolute):
                 self._scalar[element.name] = shapes.coordinate(element.joint, element.coordinate)
@@ -122,12 +138,24 @@ class Loads:
                     f"`{element.name}` is a revolute with clearance, whose contact only the engine "
                     f"knows: run the system in time."
                 )
+            elif isinstance(element, Rubbing):
+                self._refuse_rubbing(element, scalars)
             else:
                 scalar = shapes.scalar(self._scalar[element.name])
                 effort_on = self._effort(
                     element, t, scalar, float(scalars.value[scalar]), float(scalars.rate[scalar])
                 )
                 total += effort_on * scalars.jacobian[scalar]
+
+    def _refuse_rubbing(self, element: Rubbing, scalars: Scalars) -> None:
+        """Let it be where it does nothing: in a joint at rest."""
+        places = [self.shapes.scalar(n) for n in self._rubbing[element.name]]
+        if any(scalars.rate[n] != 0.0 for n in places):
+            raise DiagramError(
+                f"friction `{element.name}` follows from the reaction of `{element.joint.name}`, "
+                f"which only the engine iterates: run the system in time. Where nothing moves it "
+                f"is 0, and equilibrium() goes without it."
+            )
 
     def _effort(
         self,

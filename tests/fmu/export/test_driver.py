@@ -40,6 +40,7 @@ def drive(
     library: str | None = None,
     resources: str | None = None,
     environment: dict[str, str] | None = None,
+    folder: Path | None = None,
 ) -> Rows:
     """Run the driver without any of this process's environment; return what it prints."""
     references = [str(fmu.references[name]) for name in ("ref", *OUTPUTS)]
@@ -51,6 +52,7 @@ def drive(
         text=True,
         timeout=600,
         env=environment or {},
+        cwd=folder,
     )
     assert done.returncode == 0, done.stderr
     return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
@@ -97,18 +99,21 @@ def test_the_windows_binary_under_wine(
     environment = {
         "WINEPREFIX": str(tmp_path / "wine"),
         "WINEDEBUG": "-all",
+        "LC_ALL": "C.UTF-8",  # of file names
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
     }
-    library = next((fmu.folder / "binaries" / "win64").iterdir())
-    drive_z = "Z:" + str(fmu.folder / "resources").replace("/", "\\")
-    for resources in (drive_z, f"file:///Z:{fmu.folder}/resources", "-"):
+    folder = fmu.folder.rename(tmp_path / "Łódź and Zürich")
+    library = next((folder / "binaries" / "win64").iterdir()).relative_to(folder)
+    encoded = (folder / "resources").as_uri().removeprefix("file://")
+    for resources in ("resources", f"file:///Z:{encoded}", f"file:/Z:{encoded}/", "-"):
         rows = drive(
             [wine, str(program)],
             fmu,
             "two",
-            library="Z:" + str(library).replace("/", "\\"),
+            library=str(library).replace("/", "\\"),
             resources=resources,
             environment=environment,
+            folder=folder,
         )
         np.testing.assert_allclose(rows[0::2], expected, rtol=1e-12, atol=1e-12)

@@ -20,7 +20,7 @@ import pytest
 import biella.blocks
 from biella import BlockError, Diagram
 from biella.blocks.block import NativeBlock
-from biella.blocks.multibody import Input, LankaraniNikravesh, System
+from biella.blocks.multibody import Input, LankaraniNikravesh, RigidContact, System
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.ports import Port, Same, Widths
 from biella.blocks.units import Unit
@@ -64,11 +64,12 @@ OWN_STEPS: list[dict[str, Any]] = [
 ]
 
 
-def loose_ball(**options: Any) -> NativeBlock:
+def loose_ball(contact: Any = None, height: float = 0.0, **options: Any) -> NativeBlock:
     """Return a ball that a force pushes about in a hole, with impacts that are remembered."""
     s = System("loose", planar=True)
-    ball = s.body("ball", mass=0.1, inertia=1e-3, velocity=(0.3, 0.1))
-    contact = LankaraniNikravesh(stiffness=1e4, friction=0.2)
+    start = {"position": (0.0, height), "velocity": (0.3, 0.1)}
+    ball = s.body("ball", mass=0.1, inertia=1e-3, **start)
+    contact = contact or LankaraniNikravesh(stiffness=1e4, friction=0.2)
     ends = ball.marker("middle"), s.ground.marker("hole")
     s.clearance_revolute("pin", *ends, clearance=1e-3, pin_radius=0.01, contact=contact)
     s.force("push", ends[0], (Input(), Input()))
@@ -223,6 +224,10 @@ EXAMPLES: dict[str, list[Example]] = {
     "TransportDelay": [Example(lambda: b.TransportDelay(2.5e-3, longest=0.01))],
     "Plant": [
         *(Example(lambda options=options: loose_ball(**options)) for options in OWN_STEPS),
+        Example(
+            lambda: loose_ball(RigidContact(restitution=0.0), 1e-3, mode="own_step"),
+            flat=frozenset(("pin.contact", f"push.force.{axis}") for axis in "xy"),
+        ),
         Example(
             lambda: slider_crank(planar=True).block(
                 inputs=["motor.torque"],

@@ -236,9 +236,9 @@ def test_two_bodies_move_as_newton_and_euler_say(name):
 def test_momentum_stays_and_energy_goes_by_friction_and_damping():
     what = ("position", "velocity", "angular_velocity")
     outputs = [f"{body}.{quantity}" for body in ("shaft", "rod") for quantity in what]
-    outputs += ["kinetic_energy", "potential_energy"]
+    outputs += ["kinetic_energy", "potential_energy", "power_loss"]
     outputs += ["pin.normal_force", "pin.force", "pin.slip", "pin.gap"]
-    t, (p_s, v_s, w_s, p_r, v_r, w_r, kinetic, potential, N, F, slip, gap) = run(
+    t, (p_s, v_s, w_s, p_r, v_r, w_r, kinetic, potential, loss, N, F, slip, gap) = run(
         pair(RUBBING, PAIR), 4e-3, outputs, step=1e-6
     )
     linear = 1.0 * v_s + 1.5 * v_r
@@ -252,6 +252,7 @@ def test_momentum_stays_and_energy_goes_by_friction_and_damping():
     energy = kinetic + potential
     assert lost > 0.05
     assert energy[0] - energy[-1] == pytest.approx(lost, rel=1e-3)
+    assert simpson(loss, x=t) == pytest.approx(lost, rel=1e-3)
     assert np.diff(energy).max() < 1e-6 * energy[0]
 
 
@@ -462,6 +463,18 @@ def test_what_is_no_revolute_with_clearance():
     ends = space.body("ball", mass=1.0, inertia=1.0).marker("a"), space.ground.marker("b")
     with pytest.raises(DiagramError, match=r"planar systems only.*planar=True"):
         space.clearance_revolute("pin", *ends, **sizes)
+
+
+def test_rigid_contacts_and_friction_from_reactions_do_not_go_together():
+    s = System("pair", planar=True)
+    arm = s.body("arm", mass=1.0, inertia=0.1)
+    hinge = s.revolute("hinge", s.ground, arm, at=(-1.0, 0.0))
+    s.friction("rub", hinge, coefficient=0.1, diameter=0.02)
+    ends = arm.marker("pin"), s.ground.marker("hole")
+    sizes = {"clearance": 1e-3, "pin_radius": 0.01}
+    s.clearance_revolute("pin", *ends, contact=RigidContact(), **sizes)
+    with pytest.raises(DiagramError, match=r"`pin` has a RigidContact and `rub` is friction"):
+        s.block(mode="own_step")
 
 
 def test_what_only_the_engine_knows_says_so():

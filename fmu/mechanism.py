@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..blocks.multibody import System
+from ..blocks.multibody.clearance import has_rigid_contact
 from ..blocks.multibody.forces import JointLoad, Load
 from ..blocks.multibody.plant import coordinate_name
 from ..scheduler.compile import compile_diagram
@@ -41,13 +42,14 @@ def export_system(
         Paths of what is shown; if not given, the coordinates of every joint with their speeds, and
         position and rotation of every body.
     step, solver
-        Of the diagram around it.
+        Of the diagram around it. A mechanism with rigid contacts takes own steps of this size.
     parameters, platforms, sources
         See `biella.fmu.export.export_fmu`.
     """
     plant = system.block(
         inputs=list_efforts(system) if inputs is None else inputs,
         outputs=list_motion(system) if outputs is None else outputs,
+        mode="own_step" if has_rigid_contact(system) else "continuous",
     )
     diagram = Diagram(system.name, step=step, solver=solver)
     diagram.add(plant, name=_BLOCK)

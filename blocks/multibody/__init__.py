@@ -1,6 +1,14 @@
 """Mechanisms: bodies, joints and forces, described as data."""
 
 from .bodies import Body, Marker
+from .clearance import (
+    ClearanceRevolute,
+    HuntCrossley,
+    LankaraniNikravesh,
+    RigidContact,
+    hertz_stiffness,
+)
+from .contact_statistics import ContactStatistics, contact_statistics
 from .forces import (
     Bearing,
     Bushing,
@@ -22,16 +30,21 @@ __all__ = [
     "Bearing",
     "Body",
     "Bushing",
+    "ClearanceRevolute",
     "Constant",
+    "ContactStatistics",
     "Driver",
     "Formula",
     "Friction",
+    "HuntCrossley",
     "Input",
     "Joint",
     "JointLoad",
+    "LankaraniNikravesh",
     "Linear",
     "Load",
     "Marker",
+    "RigidContact",
     "Rubbing",
     "Sine",
     "Spring",
@@ -39,4 +52,6 @@ __all__ = [
     "System",
     "Table",
     "TorsionalSpring",
+    "contact_statistics",
+    "hertz_stiffness",
 ]

@@ -144,7 +144,8 @@ double mb_difference(const mb_view *m) {
     double size = 1e-7;
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
-        const double part = force[MB_FORCE_TYPE] == MB_BEARING ? 1e-4 * m->p[force[MB_FORCE_P] + 2] : size;
+        const int32_t type = force[MB_FORCE_TYPE], place = force[MB_FORCE_P] + (type == MB_BEARING ? 2 : 0);
+        const double part = type == MB_BEARING || type == MB_CONTACT ? 1e-4 * m->p[place] : size; /* of the clearance */
         if (part > 0.0 && part < size) size = part;
     }
     return size;

@@ -5,6 +5,7 @@
  *   d2        Φ = u_i · d,   d = P_j - P_i
  *   distance  Φ = |d| - L
  *   driver    Φ = q - f(t)                       a joint coordinate that follows a law, in the tree or measured between markers
+ *   touch, slip                                  of a rigid contact: rigid.c
  *
  * The first four are the base constraints of Vita's thesis (eqs. 1.12, 1.13, 1.29, 1.32), the distance taken as a length instead of
  * a square so that its row has the scale of the others. */
@@ -125,6 +126,8 @@ void mb_rows_position(mb_view *m, double t, const double *q) {
                     mb_copy(u, s->N_j);
                     mb_axpy(-1.0, u, s->N_i);
                     break;
+                case MB_ROW_TOUCH:
+                case MB_ROW_SLIP: mb_rigid_place(m, k, d); break;
                 default: {
                     const double distance = sqrt(mb_dot(d, d)), inverse = distance > 1e-12 ? 1.0 / distance : 0.0;
                     m->phi[k] = distance - m->p[row[MB_ROW_VALUE]];
@@ -196,6 +199,8 @@ void mb_rows_velocity(mb_view *m, double t, const double *v) {
                     m->bias[k] -= second;
                     break;
                 }
+                case MB_ROW_TOUCH:
+                case MB_ROW_SLIP: mb_rigid_rate(m, k, d, dd, ddd); break;
                 default: {
                     const double length = sqrt(mb_dot(d, d)), inverse = length > 1e-12 ? 1.0 / length : 0.0;
                     const double along = mb_dot(d, dd) * inverse;

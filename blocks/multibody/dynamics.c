@@ -48,7 +48,7 @@ static void push_back(mb_view *m, int iteration, double *step) {
     mb_solve(m, step);
 }
 
-int mb_solve_rows(mb_view *m, double *change) {
+int mb_solve_rows(mb_view *m, double least, double *change) {
     memset(m->acceleration, 0, (size_t)m->nv * sizeof(double));
     memset(m->lambda, 0, (size_t)m->row_count * sizeof(double));
     double size = 0.0;
@@ -67,7 +67,7 @@ int mb_solve_rows(mb_view *m, double *change) {
         for (int32_t k = 0; k < m->nv; k++) m->acceleration[k] += m->residual[k];
         const double before = size;
         size = largest(m->residual, m->nv);
-        if (iteration > 0 && next_change(size, before) <= m->settings[MB_TOLERANCE] * fmax(1.0, largest(m->acceleration, m->nv)))
+        if (iteration > 0 && next_change(size, before) <= m->settings[MB_TOLERANCE] * fmax(least, largest(m->acceleration, m->nv)))
             break;
     }
     /* The multipliers that belong to the last accelerations. */
@@ -106,9 +106,10 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
     mb_build_k(m);
     if (!mb_factor(m)) return 0;
 
-    const int iterations = mb_solve_rows(m, &m->status[MB_STATUS_RESIDUAL]);
+    const int iterations = mb_solve_rows(m, 1.0, &m->status[MB_STATUS_RESIDUAL]);
     m->status[MB_STATUS_ITERATIONS] = iterations;
     m->status[MB_STATUS_CONVERGED] = iterations <= MB_LARGEST_ITERATIONS ? 1.0 : 0.0;
+    if (m->rigid_count > 0 && !mb_rigid_rub(m)) return 0;
     mb_set_accelerations(m, m->acceleration);
     return mb_rub(m, t, v);
 }

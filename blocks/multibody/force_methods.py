@@ -9,6 +9,7 @@ import numpy as np
 from ...errors import DiagramError
 from ..bearings import AbstractBearing, FiniteBearing
 from .bodies import Marker
+from .clearance import ClearanceRevolute, ContactLaw
 from .forces import (
     Bearing,
     Bushing,
@@ -234,6 +235,47 @@ class ForceMethods(Parts):
                 f"the period out."
             )
         return self._add(Bearing(name, journal, bush, film))
+
+    @teach_keywords
+    def clearance_revolute(
+        self,
+        name: str,
+        pin: Marker,
+        hole: Marker,
+        *,
+        clearance: float,
+        pin_radius: float,
+        contact: ContactLaw,
+    ) -> ClearanceRevolute:
+        """Add a revolute with play between two markers of a planar system; see `clearance`.
+
+        Its outputs are ``name.offset`` (x and y of the pin in axes of the hole's marker), ``gap``,
+        ``force`` (on the pin, in world axes), ``normal_force``, ``angle`` of the contact in axes
+        of the hole and ``angle_on_pin``, ``slip`` of the surfaces and ``contact``.
+
+        Parameters
+        ----------
+        name
+            Unique in the system.
+        pin, hole
+            Markers in the middle of each.
+        clearance
+            The radius of the hole less that of the pin, in m.
+        pin_radius
+            In m; it matters for the slip of the surfaces, and so for friction and wear.
+        contact
+            How they press: `HuntCrossley`, `LankaraniNikravesh` or `RigidContact`.
+        """
+        self._check_name(name)
+        self._check_ends(name, pin, hole)
+        if not self.planar:
+            raise DiagramError(
+                f"`{name}` is a revolute with clearance, which is for planar systems only: make "
+                f"the system with System(…, planar=True)."
+            )
+        play = [read_number(f"`clearance` of `{name}`", clearance)]
+        play.append(read_number(f"`pin_radius` of `{name}`", pin_radius))
+        return self._add(ClearanceRevolute(name, pin, hole, play[0], play[1], contact))
 
     @teach_keywords
     def friction(

@@ -14,6 +14,7 @@ from typing import Literal
 from ..bearings import AbstractBearing
 from ..ports import Parameter, parameter
 from .bodies import Marker
+from .clearance import ClearanceRevolute
 from .joints import Coordinate, Joint
 from .laws import AbstractLaw
 from .parameters import law_numbers
@@ -337,6 +338,15 @@ class Driver:
 
 
 Element = (
-    Load | JointLoad | Spring | TorsionalSpring | Bushing | Bearing | Friction | Rubbing | Stop
+    Load
+    | JointLoad
+    | Spring
+    | TorsionalSpring
+    | Bushing
+    | Bearing
+    | ClearanceRevolute
+    | Friction
+    | Rubbing
+    | Stop
 )
 """Everything that acts by a force; drivers act by a constraint and stand apart."""

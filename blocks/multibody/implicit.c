@@ -270,7 +270,7 @@ static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double
     double *y = s->change, size = 0.0;
     bool factor = true, renew = false;
     double film = implicit_guess(m, scheme, t, q, v);
-    const bool films = !isinf(film);
+    const bool films = !isinf(film), sudden = films || m->head[MB_CONTACTS] > 0;
     if (s->flags[MB_IMPLICIT_FRESH] == 0.0) implicit_tangents(m, t, q, v, s->rate); /* with the multipliers of the last step */
     memset(s->lambda, 0, (size_t)m->row_count * sizeof(double));
     for (int iteration = 0; iteration < MB_NEWTON_LIMIT; iteration++) {
@@ -301,7 +301,7 @@ static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double
         for (int32_t k = 0; k < m->nv; k++) s->rate[k] -= y[k];
         implicit_place(m, scheme, q, v);
         if (films) film = implicit_hold_films(m, scheme, t, film, q, v);
-        renew = films && iteration > 0 && size > 0.25 * before;
+        renew = sudden && iteration > 0 && size > 0.25 * before;
         /* Done if the next change would be rounding: it is smaller by what this one was, but not by more than 100, because
            the first ratio flatters. Or if rounding is all that is left; near a singular position that is more. */
         const double next = iteration > 0 && before > size ? size * fmax(size / before, 1e-2) : size;
@@ -336,7 +336,7 @@ static void implicit_project_rates(mb_view *m, const mb_scheme *scheme, double t
 static int implicit_step(mb_view *m, double t, double h, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
     const mb_scheme scheme = implicit_scheme(m->settings[MB_RADIUS], h);
-    m->torn = m->jammed = -1;
+    m->torn = m->endless = -1;
     const int iterations = implicit_newton(m, &scheme, t + h, q, v);
     if (iterations == 0) return 0;
     if (iterations > MB_NEWTON_GOOD) s->flags[MB_IMPLICIT_FRESH] = 0.0;

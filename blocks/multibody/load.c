@@ -221,6 +221,7 @@ void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double
             case MB_BEARING:
                 if (!mb_add_bearing(m, force, t)) m->torn = n;
                 break;
+            case MB_CONTACT: mb_add_contact(m, force, t); break;
             case MB_RUBBING: mb_add_rubbing(m, force[MB_FORCE_LAW], t, joint_force); break;
             default: {
                 const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J];
@@ -315,7 +316,7 @@ static double bushing_energy(const mb_view *m, const int32_t *force, double t) {
     return energy;
 }
 
-/* Of weight, and of springs, stops, bushings and contacts in bearings with constant coefficients. Actuators and springs whose stiffness is a law keep none. */
+/* Of weight, and of springs, stops, bushings and contacts with constant coefficients. Actuators and springs whose stiffness is a law keep none. */
 double mb_potential_energy(const mb_view *m, double t, const double *q) {
     double energy = 0.0;
     for (int32_t l = 0; l < m->link_count; l++) {
@@ -339,6 +340,7 @@ double mb_potential_energy(const mb_view *m, double t, const double *q) {
             }
             case MB_BUSHING: energy += bushing_energy(m, force, t); break;
             case MB_BEARING: energy += mb_bearing_energy(m, force, t); break;
+            case MB_CONTACT: energy += mb_contact_energy(m, force, t); break;
             case MB_JOINT_SPRING: energy += spring_energy(m, force, joint_coordinate(m, force, t, q)); break;
             case MB_STOP: {
                 const double over = beyond(p, joint_coordinate(m, force, t, q));

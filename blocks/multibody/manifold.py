@@ -101,10 +101,10 @@ class Manifold(AbstractModel):
         """Return ω × δπ of every body for each column of displacements, and 0 for δr."""
         return np.zeros_like(directions)
 
-    def equations(self, t: float, q: Array, u: Array) -> SpeedEquations:
+    def equations(self, t: float, q: Array, u: Array, *, loads: bool = True) -> SpeedEquations:
         """Return the equations of motion in speeds, without rows of bodies."""
         n = self.basis(q)
-        e = self.evaluate(t, q, n @ u)
+        e = self.evaluate(t, q, n @ u, loads=loads)
         own = slice(self.base_rows, None)
         return SpeedEquations(
             n.T @ e.mass @ n,

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..vectors import require_choice
+from .clearance import ContactLaw
 from .laws import Formula, Linear, Sine
 from .system import System
 
@@ -243,6 +244,84 @@ def four_bar(n: int = 1, *, planar: bool = True) -> System:
         )
         s.revolute(f"top{i}", bars[i], coupler, at=vector(i, 1), axis=axis)
         s.revolute(f"end{i}", coupler, bars[i + 1], at=vector(i + 1, 1), axis=axis)
+    return s
+
+
+def crank_rocker(
+    pin: ContactLaw | Literal["ideal", "link"] = "ideal",
+    *,
+    speed: float,
+    crank: float = 0.065,
+    clearance: float = 5e-4,
+    towards: float = 0.0,
+    drive: Literal["speed", "torque"] = "speed",
+) -> System:
+    """Make a planar crank-rocker with play between coupler and rocker, the pin on the rocker.
+
+    Benchmark (i) gives clearances of 0.1 to 1 mm, cranks of 65 and 85 mm and speeds of 500 to 3000
+    rpm; all else is ours: ground and coupler 0.2 m, rocker 0.15 m, slender rods of 0.4 and 0.3 kg;
+    a balanced crank of 1 kg and 0.002 kg m²; a pin of 10 mm radius; 9.81 m/s².
+    It starts with the crank at 60° at its speed, the pin at rest at the wall of its hole.
+
+    Parameters
+    ----------
+    pin
+        How the pin of the rocker sits in the coupler: ``"ideal"``, a revolute; a contact law, a
+        revolute with clearance; ``"link"``, a rod without mass, as long as the clearance, between
+        their centres, which is what a contact that lasts is like.
+    speed
+        Of the crank at the start, in rad/s.
+    crank, clearance
+        In m.
+    towards
+        The angle from the centre of the hole to that of the pin at the start, in rad.
+    drive
+        ``"speed"``: the driver ``drive`` keeps the speed. ``"torque"``: the torque ``motor`` on the
+        crank, 0 if nothing gives it.
+    """
+    require_choice("drive", drive, ("speed", "torque"))
+    ground, coupler, rocker, start = 0.2, 0.2, 0.15, np.pi / 3
+    s = System("crank-rocker", (0.0, -9.81), planar=True)
+    joint = crank * np.array([np.cos(start), np.sin(start)])
+    offset = (0.0 if pin == "ideal" else clearance) * np.array([np.cos(towards), np.sin(towards)])
+    # The hole is on a circle about the crank's pin, and on one about the rocker's foot, moved.
+    between = np.array([ground, 0.0]) - offset - joint
+    away = float(np.linalg.norm(between))
+    along = (away**2 + coupler**2 - rocker**2) / (2.0 * away)
+    across = np.array([-between[1], between[0]]) / away
+    hole = joint + along / away * between + np.sqrt(coupler**2 - along**2) * across
+    arm, lever = hole - joint, hole + offset - np.array([ground, 0.0])
+    # Both ends of the play move alike: ω × joint + a × arm = b × lever.
+    rates = np.linalg.solve(
+        np.array([[-arm[1], lever[1]], [arm[0], -lever[0]]]),
+        -speed * np.array([-joint[1], joint[0]]),
+    )
+    wheel = s.body("crank", mass=1.0, inertia=0.002, rotation=start, angular_velocity=speed)
+    rod = s.body(
+        "coupler", mass=0.4, inertia=0.4 * coupler**2 / 12, com=(coupler / 2, 0), position=joint,
+        rotation=np.arctan2(arm[1], arm[0]), velocity=speed * np.array([-joint[1], joint[0]]),
+        angular_velocity=rates[0],
+    )  # fmt: skip
+    swing = s.body(
+        "rocker", mass=0.3, inertia=0.3 * rocker**2 / 12, com=(rocker / 2, 0),
+        position=(ground, 0.0), rotation=np.arctan2(lever[1], lever[0]), angular_velocity=rates[1],
+    )  # fmt: skip
+    main = s.revolute("main", s.ground, wheel, at=(0.0, 0.0))
+    s.revolute("crank_pin", wheel.marker("pin", (crank, 0.0)), rod.marker("start"))
+    s.revolute("foot", s.ground, swing, at=(ground, 0.0))
+    ends = rod.marker("hole", (coupler, 0.0)), swing.marker("pin", (rocker, 0.0))
+    if pin == "ideal":
+        s.revolute("pin", *ends)
+    elif pin == "link":
+        s.distance("pin", *ends, length=clearance)
+    else:
+        s.clearance_revolute(
+            "pin", ends[1], ends[0], clearance=clearance, pin_radius=0.01, contact=pin
+        )
+    if drive == "speed":
+        s.driver("drive", main, Linear(start, speed))
+    else:
+        s.torque("motor", main, 0.0)
     return s
 
 

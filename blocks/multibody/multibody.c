@@ -54,7 +54,12 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->since = INFINITY;
     m->held = head[MB_OWN_STEP] ? b->u_held : NULL;
     m->tick_age = *b->offset;
-    m->torn = m->jammed = -1;
+    m->whole = b->dt / (head[MB_SUBSTEPS] > 0 ? head[MB_SUBSTEPS] : 1);
+    m->torn = m->jammed = m->endless = -1;
+    m->rigid_count = 0;
+    while (2 * m->rigid_count < m->row_count &&
+           m->rows[(m->row_count - 1 - 2 * m->rigid_count) * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_SLIP)
+        m->rigid_count++;
 
     double *z = b->z, *w = b->w;
     *memory = *scratch = 0;
@@ -87,6 +92,10 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->body = (mb_body_data *)(void *)take(z, memory, m->body_count * (int64_t)(sizeof(mb_body_data) / sizeof(double)));
     m->turns = take(z, memory, head[MB_MEASURES]);
     m->told = take(z, memory, MB_TOLD_SIZE);
+    m->contacts = take(z, memory, (int64_t)head[MB_CONTACTS] * MB_CONTACT_MEMORY);
+    m->rigid = (mb_rigid *)(void *)take(w, scratch, head[MB_CONTACTS] * (int64_t)(sizeof(mb_rigid) / sizeof(double)));
+    const int64_t rigid = m->rigid_count;
+    m->rubbing = take(w, scratch, rigid > 0 ? (1 + rigid) * (nv + rows + rigid) : 0);
     m->kept = take(w, scratch, nq + 2 * nv);
     m->link = (mb_link_state *)(void *)take(w, scratch, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
     m->row_state = (mb_row_state *)(void *)take(w, scratch, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
@@ -133,6 +142,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
 static void open_view(const bl_block *b, mb_view *m) {
     int64_t memory, scratch;
     mb_open(b, m, &memory, &scratch);
+    mb_rigid_load(m);
 }
 
 static bool in_range(int32_t value, int64_t low, int64_t end) { return value >= low && value < end; }
@@ -170,9 +180,9 @@ static int multibody_check(const bl_block *b) {
         !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1) ||
         !fits_table(b, head[MB_AT_RUBBINGS], rubbings, MB_RUB_FIELDS))
         return 0;
-    int64_t bearings = 0;
-    for (int64_t k = 0; k < forces; k++) bearings += b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_BEARING;
-    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + bearings + rubbings)) return 0;
+    int64_t named = 0, contacts = 0;
+    for (int64_t k = 0; k < forces; k++) named += mb_has_name(b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
+    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + rubbings)) return 0;
 
     const bool massive = rows > 0 || rubbings > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
     int64_t q_used = 0, v_used = 0, entries = 0;
@@ -231,6 +241,8 @@ static int multibody_check(const bl_block *b) {
             if (!in_range(row[MB_ROW_I], 0, nq) || !in_range(row[MB_ROW_A], 0, nv) || (row[MB_ROW_B] != 1 && row[MB_ROW_B] != -1) ||
                 !in_range(row[MB_ROW_VALUE], 0, laws))
                 return 0;
+        } else if (type == MB_ROW_TOUCH || type == MB_ROW_SLIP) { /* the rest is mb_rigid_check's */
+            if (!in_range(row[MB_ROW_I], 0, markers) || !in_range(row[MB_ROW_J], 0, markers)) return 0;
         } else if (!in_range(row[MB_ROW_I], 0, markers) || !in_range(row[MB_ROW_J], 0, markers) ||
                    !in_range(row[MB_ROW_A], 0, mb_is_driver(type) ? measures : 3) || !in_range(row[MB_ROW_B], 0, 3) ||
                    !in_range(row[MB_ROW_VALUE], 0, mb_is_driver(type) ? laws : b->p_count)) {
@@ -279,13 +291,14 @@ static int multibody_check(const bl_block *b) {
         const int32_t type = force[MB_FORCE_TYPE];
         if (!in_range(type, 0, MB_FORCE_TYPES)) return 0;
         const int on_joint = type >= MB_JOINT_SPRING && type != MB_RUBBING,
-                  numbers[MB_FORCE_TYPES] = {0, 0, 1, planar ? 6 : 12, MB_BEARING_NUMBERS, 1, 3, 4, 0, 0};
+                  numbers[MB_FORCE_TYPES] = {0, 0, 1, planar ? 6 : 12, MB_BEARING_NUMBERS, 1, 1, 3, 4, 0, 0};
         if (!in_range(force[MB_FORCE_P], 0, (int64_t)b->p_count - numbers[type] + 1)) return 0;
         if (on_joint ? !in_range(force[MB_FORCE_I], -measures, nq) || !in_range(force[MB_FORCE_J], 0, nv)
                      : !in_range(force[MB_FORCE_I], 0, markers) || !in_range(force[MB_FORCE_J], 0, markers))
             return 0;
         if (on_joint                                ? !in_range(force[MB_FORCE_EXTRA], -2, 3)
             : type == MB_BEARING                    ? !mb_bearing_check(force)
+            : type == MB_CONTACT                    ? !planar || !mb_contact_check(force, b->p_count, contacts++)
             : type == MB_BUSHING && planar          ? !in_range(force[MB_FORCE_EXTRA], 0, measures)
                                                     : !in_range(force[MB_FORCE_EXTRA], 0, 8))
             return 0;
@@ -295,17 +308,18 @@ static int multibody_check(const bl_block *b) {
     }
     for (int64_t k = 0; k < rubbings; k++)
         if (!mb_rubbing_check(b, b->i + head[MB_AT_RUBBINGS] + k * MB_RUB_FIELDS)) return 0;
-    if (b->y_count != outputs) return 0;
+    if (b->y_count != outputs || contacts != head[MB_CONTACTS] || !mb_rigid_check(b)) return 0;
     for (int64_t k = 0; k < outputs; k++) {
         const int32_t *out = b->i + head[MB_AT_OUTPUTS] + k * MB_OUT_FIELDS;
         const int32_t type = out[MB_OUT_TYPE];
         if (!in_range(type, 0, MB_OUT_TYPES)) return 0;
         const int vector = type <= MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
-        if (type == MB_OUT_BEARING) {
-            const int32_t index = out[MB_OUT_INDEX];
-            if (!in_range(index, 0, forces) || !in_range(out[MB_OUT_AXIS], 0, MB_FILM_QUANTITIES) ||
-                b->i[head[MB_AT_FORCES] + index * MB_FORCE_FIELDS + MB_FORCE_TYPE] != MB_BEARING ||
-                b->y_width[k] != mb_bearing_width(out[MB_OUT_AXIS]))
+        if (type == MB_OUT_BEARING || type == MB_OUT_CONTACT) {
+            const int32_t index = out[MB_OUT_INDEX], what = out[MB_OUT_AXIS];
+            const bool film = type == MB_OUT_BEARING;
+            if (!in_range(index, 0, forces) || !in_range(what, 0, film ? MB_FILM_QUANTITIES : MB_CONTACT_QUANTITIES) ||
+                b->i[head[MB_AT_FORCES] + index * MB_FORCE_FIELDS + MB_FORCE_TYPE] != (film ? MB_BEARING : MB_CONTACT) ||
+                b->y_width[k] != (film ? mb_bearing_width(what) : mb_contact_width(what)))
                 return 0;
             continue;
         }
@@ -347,6 +361,7 @@ static int multibody_init(bl_block *b, double t) {
     mb_prepare(&m);
     for (int32_t n = 0; n < m.head[MB_FORCES]; n++) {
         const int32_t *force = m.forces + n * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] == MB_CONTACT && !mb_contact_sound(&m, force)) return mb_refuse_contact(b, &m, n);
         if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
         const bl_film_bearing bearing = mb_bearing_read(&m, force);
         if (!bl_film_sound(&bearing)) return mb_refuse_bearing(b, &m, n, t);
@@ -364,6 +379,9 @@ static int multibody_init(bl_block *b, double t) {
         if (!mb_project(&m, t, q, v, MB_INIT_LIMIT)) return mb_refuse_assembly(b, &m, t, m.kept, m.kept + m.nq);
     }
     mb_keep_turns(&m, t, q);
+    mb_keep_contacts(&m, t, q, v);
+    const int32_t outside = mb_rigid_start(&m, t, q, v);
+    if (outside >= 0) return mb_refuse_outside(b, &m, outside, t);
     return BL_OK;
 }
 
@@ -456,12 +474,12 @@ static int multibody_output(bl_block *b, double t) {
     const bool implicit = m.head[MB_INTEGRATOR] == MB_IMPLICIT;
     bool accelerations = false, reactions = false;
     for (int32_t k = 0; k < b->y_count; k++) {
-        const int32_t type = m.outputs[k * MB_OUT_FIELDS + MB_OUT_TYPE];
-        accelerations = accelerations || needs_accelerations(type, implicit);
+        const int32_t *out = m.outputs + k * MB_OUT_FIELDS, type = out[MB_OUT_TYPE];
+        accelerations = accelerations || needs_accelerations(type, implicit) || (type == MB_OUT_CONTACT && mb_rigid_shows_force(&m, out));
         reactions = reactions || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
     }
     if (accelerations) {
-        if (!mb_accelerations(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
+        if (!mb_rigid_balance(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
         if (reactions) find_wrenches(&m, t, q, v);
     } else {
         mb_positions(&m, q);
@@ -537,6 +555,15 @@ static int multibody_output(bl_block *b, double t) {
                 mb_bearing_show(&film, out[MB_OUT_AXIS], y);
                 break;
             }
+            case MB_OUT_CONTACT: {
+                const int32_t *force = m.forces + index * MB_FORCE_FIELDS;
+                mb_contact at;
+                mb_contact_see(&m, force, t, &at);
+                mb_contact_press(&m, force, &at);
+                if (accelerations) mb_rigid_force(&m, index, &at);
+                mb_contact_show(&m, force, &at, out[MB_OUT_AXIS], y);
+                break;
+            }
             case MB_OUT_RUBBING: *y = mb_rubbing_show(&m, index, t, v, out[MB_OUT_AXIS]); break;
             case MB_OUT_POWER: *y = mb_power(&m, t, q, v, out[MB_OUT_AXIS]); break;
             case MB_OUT_RESIDUAL: *y = implicit ? m.implicit.flags[MB_IMPLICIT_RESIDUAL] : m.status[MB_STATUS_RESIDUAL]; break;
@@ -563,16 +590,23 @@ static void normalise(const mb_view *m, double *q) {
             mb_normalise_quaternion(q + m->links[l * MB_LINK_FIELDS + MB_LINK_Q]);
 }
 
+int mb_close_step(mb_view *m, double t, double *x) {
+    normalise(m, x);
+    if (m->row_count == 0) return 1;
+    memcpy(m->kept, x, (size_t)(m->nq + m->nv) * sizeof(double));
+    return mb_project(m, t, x, x + m->nq, MB_STEP_LIMIT);
+}
+
+void mb_note_step(mb_view *m, double t, double h, const double *x) {
+    if (m->row_count > 0) mb_watch_step(m, t, h, x, x + m->nq);
+    mb_keep_turns(m, t, x);
+    mb_keep_contacts(m, t, x, x + m->nq);
+}
+
 /* What follows each explicit step of size h. */
 static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
-    double *q = x, *v = x + m->nq;
-    normalise(m, q);
-    if (m->row_count > 0) {
-        memcpy(m->kept, x, (size_t)(m->nq + m->nv) * sizeof(double));
-        if (!mb_project(m, t, q, v, MB_STEP_LIMIT)) return mb_refuse_step(b, m, t, h, q, v);
-        mb_watch_step(m, t, h, q, v);
-    }
-    mb_keep_turns(m, t, q);
+    if (!mb_close_step(m, t, x)) return mb_refuse_step(b, m, t, h, x, x + m->nq);
+    mb_note_step(m, t, h, x);
     return BL_OK;
 }
 
@@ -596,6 +630,12 @@ static int multibody_advance(bl_block *b, double t, double dt) {
         if (m.head[MB_INTEGRATOR] == MB_IMPLICIT) {
             if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq)) return mb_refuse_implicit(b, &m, now, h, x, x + m.nq);
             mb_keep_turns(&m, now + h, x);
+            mb_keep_contacts(&m, now + h, x, x + m.nq);
+            continue;
+        }
+        if (m.rigid_count > 0) {
+            const int status = mb_rigid_advance(b, &m, now, h);
+            if (status != BL_OK) return status;
             continue;
         }
         memcpy(start, x, (size_t)n * sizeof(double));

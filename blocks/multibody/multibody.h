@@ -20,7 +20,8 @@
 
 enum { MB_FIXED, MB_REVOLUTE, MB_PRISMATIC, MB_SPHERICAL };           /* elementary joints, about or along z */
 enum { MB_ROW_POINT, MB_ROW_D1, MB_ROW_D2, MB_ROW_DISTANCE,                              /* base constraints */
-       MB_ROW_DRIVER, MB_ROW_DRIVEN_LENGTH, MB_ROW_DRIVEN_ANGLE, MB_ROW_KINDS }; /* of a tree coordinate; of a measure */
+       MB_ROW_DRIVER, MB_ROW_DRIVEN_LENGTH, MB_ROW_DRIVEN_ANGLE, /* of a tree coordinate; of a measure */
+       MB_ROW_TOUCH, MB_ROW_SLIP, MB_ROW_KINDS };                /* of a rigid contact: the last rows, in pairs; A is its force */
 
 /* Integers of one record in each table. */
 enum { MB_LINK_PARENT, MB_LINK_TYPE, MB_LINK_Q, MB_LINK_V, MB_LINK_BODY, MB_LINK_BASE, MB_LINK_TURN,
@@ -43,9 +44,10 @@ enum { MB_LENGTH, MB_ANGLE };
 /* I, J: markers, or the numbers of a joint's coordinate in q and in v; I below zero is measure -1 - I. LAW: the first of one law, or of three:
    components of a load; stiffness, damping and actuator of a spring. P: other numbers. EXTRA: axes of a load, components of a spring, the measured
    angle of a planar bushing; for a coordinate its sign in the tree, ±2 where the tree is a quarter turn ahead.
-   A bearing: journal I, bush J, LAW its model, EXTRA its options, P nine numbers. Rubbing: LAW its record. */
+   A bearing: journal I, bush J, LAW its model, EXTRA its options, P nine numbers.
+   A contact: pin I, hole J, LAW one of MB_CONTACT_…, EXTRA its number among the contacts, P what contact.c says. Rubbing: LAW its record. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
-enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_BEARING, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_RUBBING, MB_FORCE_TYPES };
+enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_BEARING, MB_CONTACT, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_RUBBING, MB_FORCE_TYPES };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
 /* Friction from the reaction of a joint. SLIDE, TURN: its coordinates as numbers in v with their signs, or measures with sign 0. REACTION: the
    number of its link or closure, MARKER that of its second body, below zero if the tree runs the other way. MIDDLE: the marker about which
@@ -57,18 +59,29 @@ enum { MB_OUT_TYPE, MB_OUT_INDEX, MB_OUT_AXIS, MB_OUT_FIELDS };
 enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOCITY, MB_OUT_ACCELERATION,
        MB_OUT_ANGULAR_ACCELERATION, MB_OUT_COORDINATE, MB_OUT_SPEED, MB_OUT_JOINT_ACCELERATION, MB_OUT_REACTION_FORCE,
        MB_OUT_REACTION_TORQUE, MB_OUT_DRIVER_EFFORT, MB_OUT_KINETIC, MB_OUT_POTENTIAL, MB_OUT_CLOSURE,
-       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_CONVERGED, MB_OUT_BEARING, MB_OUT_RUBBING, MB_OUT_POWER, MB_OUT_TYPES };
+       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_CONVERGED, MB_OUT_BEARING, MB_OUT_CONTACT, MB_OUT_RUBBING, MB_OUT_POWER,
+       MB_OUT_TYPES };
 /* What is shown of a bearing, as MB_OUT_AXIS. */
 enum { MB_FILM_OFFSET, MB_FILM_FORCE, MB_FILM_ECCENTRICITY, MB_FILM_TORQUE, MB_FILM_THICKNESS, MB_FILM_PRESSURE, MB_FILM_POWER_LOSS,
        MB_FILM_THIN, MB_FILM_QUANTITIES };
 enum { MB_BEARING_NUMBERS = 9 };
+/* How surfaces of a contact press, what is shown of it, and what it remembers. */
+enum { MB_CONTACT_HUNT_CROSSLEY, MB_CONTACT_LANKARANI_NIKRAVESH, MB_CONTACT_RIGID, MB_CONTACT_LAWS };
+enum { MB_CONTACT_OFFSET, MB_CONTACT_GAP, MB_CONTACT_FORCE, MB_CONTACT_NORMAL_FORCE, MB_CONTACT_ANGLE, MB_CONTACT_ANGLE_ON_PIN,
+       MB_CONTACT_SLIP, MB_CONTACT_TOUCHES, MB_SHOWN_IMPACTS, MB_SHOWN_IMPULSE, MB_SHOWN_SLIDING, MB_SHOWN_SLIDING_WORK,
+       MB_CONTACT_QUANTITIES };
+/* When it began; of rigid ones how they touch, how often they were hit, the sum of impulses, how far they slid, ∫ N |slip| dt, and how often
+   friction was left out. */
+enum { MB_CONTACT_BEGAN, MB_CONTACT_MODE, MB_CONTACT_IMPACTS, MB_CONTACT_IMPULSE, MB_CONTACT_SLIDING, MB_CONTACT_SLIDING_WORK,
+       MB_CONTACT_PARADOXES, MB_CONTACT_MEMORY };
+enum { MB_FLIES, MB_SLIDES, MB_STICKS, MB_SLIDES_BACK = -1 }; /* modes: slip along t, none, against t */
 /* What is shown of rubbing, and of the power of the whole, as MB_OUT_AXIS. */
 enum { MB_RUBBING_FORCE, MB_RUBBING_TORQUE, MB_RUBBING_LOAD, MB_RUBBING_POWER_LOSS, MB_RUBBING_QUANTITIES };
 enum { MB_POWER_IN, MB_POWER_LOSS, MB_EFFICIENCY, MB_POWER_QUANTITIES };
 
 /* The head of the integers. */
 enum { MB_LINKS, MB_NQ, MB_NV, MB_BODIES, MB_MARKERS, MB_ROWS, MB_CUTS, MB_PATHS, MB_PAIRS, MB_JACOBIAN, MB_LAWS, MB_FORCES,
-       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_RUBBINGS, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
+       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_CONTACTS, MB_RUBBINGS, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
        MB_AT_LINKS, MB_AT_BODIES, MB_AT_MARKERS, MB_AT_ROWS, MB_AT_CUTS, MB_AT_PATHS, MB_AT_PAIRS, MB_AT_LAWS, MB_AT_FORCES, MB_AT_OUTPUTS, MB_AT_MEASURES, MB_AT_WORDS,
        MB_AT_MASS, MB_AT_PERMUTATION, MB_AT_ROW_START, MB_AT_COLUMN_OF, MB_AT_SLOT_OF, MB_AT_COLUMN_START, MB_AT_ROW_OF, MB_AT_NAMES,
        MB_AT_RUBBINGS, MB_HEAD };
@@ -127,6 +140,23 @@ typedef struct {
 enum { MB_IMPLICIT_STARTED, MB_IMPLICIT_FRESH, MB_IMPLICIT_ITERATIONS, MB_IMPLICIT_RESIDUAL, MB_IMPLICIT_HALVED, MB_IMPLICIT_FLAGS };
 enum { MB_IMPLICIT_LARGEST = 300 }; /* speeds: the matrix is full */
 
+/* What a rigid contact is judged by: N and `spare` are infinite where it flies. */
+typedef struct {
+    double gap, closing, N, spare;
+} mb_judged;
+enum { MB_AT_FROM, MB_AT_MIDDLE, MB_AT_END, MB_AT_TO, MB_JUDGED };
+
+/* A rigid contact as it is. `closing` and `outwards` are the rates of |c|, `bias` what of `outwards` no joint adds; `spare` is μ N - |T|. */
+typedef struct {
+    double mode, before, touched;                        /* one of MB_FLIES …; when a step began; whether it touched before an impact */
+    double stopped, tries, slippery;                     /* whether slip just ended; ways to touch so far; whether friction is left out */
+    double gap, closing, bias, outwards, slip, slip_bias, slipping, N, T, spare;
+    double tolerance, located, speed_rounding, speed_floor, rate_rounding;
+    double passed[2];                                    /* impulses through it by unit impulses on the contact that is hit */
+    double slid, worked, slid_start, worked_start;       /* in the step that is tried, and their rates at its start */
+    mb_judged at[MB_JUDGED];
+} mb_rigid;
+
 /* Axes of a bearing, from its middle to the marker that its reaction is about, and what couples press: 2 / length, 2 / width. */
 typedef struct {
     double x[3], y[3], z[3], arm[3], tilt, twist;
@@ -155,7 +185,10 @@ typedef struct {
     const unsigned char *held; /* of each input port, whether it was taken at the last tick, `tick_age` earlier than that; may be NULL */
     double tick_age;
     int32_t torn; /* the force that is a bearing that was found without a film, or -1 */
-    int32_t jammed; /* the rubbing whose load was found to have no end, or -1 */
+    int32_t jammed; /* the force that is a rigid contact that cannot move, or -1 */
+    int32_t rigid_count;
+    double whole; /* s: a whole own step */
+    int32_t endless; /* the rubbing whose load was found to have no end, or -1 */
     int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros;
 
     mb_link_data *data;
@@ -174,6 +207,9 @@ typedef struct {
     double *status;                                  /* iterations, residual, converged */
     double *turns;                                   /* of each measure, its value after the last step */
     double *told;                                    /* what mb_watch_step has seen */
+    double *contacts;                                /* MB_CONTACT_MEMORY for each contact */
+    double *rubbing;                                 /* what frictions do, and the equations for normal forces */
+    mb_rigid *rigid;                                 /* one for each contact; only rigid ones have it */
     double *kept;                                    /* work space for q and v, and v once more */
     double *own;                                     /* q and v of a block with its own step, and its work space */
     mb_implicit implicit;
@@ -182,7 +218,8 @@ typedef struct {
 
 enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
 
-static inline bool mb_is_driver(int32_t row_type) { return row_type >= MB_ROW_DRIVER; }
+static inline bool mb_is_driver(int32_t row_type) { return row_type >= MB_ROW_DRIVER && row_type <= MB_ROW_DRIVEN_ANGLE; }
+static inline bool mb_has_name(int32_t force_type) { return force_type == MB_BEARING || force_type == MB_CONTACT; }
 
 /* Of steps that were too coarse: whether the last was, how many, when first; of the worst how bad, when, and which joint was open by
    how much; the largest lever of a singular position; and the liveliest motion so far. */
@@ -276,8 +313,68 @@ int32_t mb_bearing_width(int32_t what);
 void mb_bearing_show(const mb_film *film, int32_t what, double *y);
 /* Of all bearings, as a part of the clearance, at the present poses; infinite without any. */
 double mb_thinnest_film(const mb_view *m, double t);
-/* How far to move for differences, in m or rad: little enough for every film. */
+/* How far to move for differences, in m or rad: little enough for every film and contact. */
 double mb_difference(const mb_view *m);
+
+/* contact.c */
+/* Where the surfaces are nearest: place P on the pin, directions n outwards and t across, pin less hole; N and T as the pin feels them,
+   against n and t. `offset` is in axes of the hole, all else in those of the world. */
+typedef struct {
+    double P[3], n[3], t[3], offset[3], gap, approach, slip, N, T;
+    bool touches;
+} mb_contact;
+bool mb_contact_check(const int32_t *force, int64_t p_count, int64_t number);
+bool mb_contact_sound(const mb_view *m, const int32_t *force);
+void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact *at);
+void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at);
+void mb_add_contact(const mb_view *m, const int32_t *force, double t);
+double mb_contact_energy(const mb_view *m, const int32_t *force, double t);
+/* What friction and damping turn into heat, of a contact whose N and T are known. */
+double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact *at);
+int32_t mb_contact_width(int32_t what);
+void mb_contact_show(const mb_view *m, const int32_t *force, const mb_contact *at, int32_t what, double *y);
+void mb_keep_contacts(mb_view *m, double t, const double *q, const double *v);
+
+/* rigid.c */
+bool mb_rigid_check(const bl_block *b);
+/* The number of the first of its two rows, and what belongs to a row. */
+int32_t mb_rigid_row(const mb_view *m, int32_t number);
+mb_rigid *mb_rigid_of(const mb_view *m, int32_t row);
+/* Modes from memory, and back. */
+void mb_rigid_load(mb_view *m);
+void mb_rigid_store(mb_view *m);
+/* Whether a row is a constraint at present. */
+bool mb_row_holds(const mb_view *m, int32_t row);
+void mb_rigid_place(mb_view *m, int32_t row, const double *d);
+void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, const double *ddd);
+int mb_rigid_rub(mb_view *m);
+/* Whether its surfaces slide with friction. */
+bool mb_rigid_rubs(const mb_view *m, int32_t row);
+double mb_rigid_rounding(const mb_view *m);
+/* As mb_accelerations, with modes of contacts that fit. */
+int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v);
+/* Impacts, then the balance. */
+int mb_rigid_settle(mb_view *m, double t, double *q, double *v);
+int32_t mb_rigid_start(mb_view *m, double t, double *q, double *v);
+/* Leaves friction out of all contacts, from here to the end of the step. */
+void mb_rigid_leave_friction(mb_view *m);
+/* Adds what the step in hand did to the sums in memory. */
+void mb_rigid_count(mb_view *m, int32_t number);
+void mb_rigid_force(const mb_view *m, int32_t force_number, mb_contact *at);
+/* Whether an output of a contact wants its multipliers. */
+bool mb_rigid_shows_force(const mb_view *m, const int32_t *out);
+
+/* events.c */
+int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h);
+
+/* multibody.c */
+/* Puts what a step gave back on the constraints, and keeps what is told of a step that is accepted. */
+int mb_close_step(mb_view *m, double t, double *x);
+void mb_note_step(mb_view *m, double t, double h, const double *x);
+/* What the constraint of a joint does to the body of its second marker, and about that; see there. Needs the wrenches of find_wrenches. */
+void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, double *N);
+/* Applies the multipliers of all closures but drivers of the tree as forces on the links. */
+void mb_push_multipliers(const mb_view *m);
 
 /* rubbing.c */
 bool mb_rubbing_check(const bl_block *b, const int32_t *rubbing);
@@ -293,15 +390,10 @@ double mb_rubbing_show(const mb_view *m, int32_t number, double t, const double 
 /* MB_POWER_IN, …; needs accelerations. */
 double mb_power(const mb_view *m, double t, const double *q, const double *v, int32_t what);
 
-/* multibody.c */
-/* What the constraint of a joint does to the body of its second marker, and about that; see there. Needs the wrenches of find_wrenches. */
-void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, double *N);
-/* Applies the multipliers of all closures but drivers of the tree as forces on the links. */
-void mb_push_multipliers(const mb_view *m);
-
 /* dynamics.c */
-/* Solves M v' + Jᵀ λ = m->force, J v' + m->bias = 0 with K factored. Returns the iterations; `change` is the last of v'. */
-int mb_solve_rows(mb_view *m, double *change);
+/* Solves M v' + Jᵀ λ = m->force, J v' + m->bias = 0 with K factored, to the tolerance times the largest of v' or of `least`. Returns the
+   iterations; `change` is the last of v'. */
+int mb_solve_rows(mb_view *m, double least, double *change);
 /* Poses and rows at (t, q). */
 void mb_update_positions(mb_view *m, double t, const double *q);
 int mb_accelerations(mb_view *m, double t, const double *q, const double *v);
@@ -320,6 +412,9 @@ void mb_close_best(mb_view *m, double t, double *q, const double *v);
 int mb_refuse_assembly(bl_block *b, mb_view *m, double t, const double *q, const double *v);
 int mb_refuse_factor(bl_block *b, const mb_view *m, double t);
 int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, double t);
+int mb_refuse_contact(const bl_block *b, const mb_view *m, int32_t number);
+int mb_refuse_outside(const bl_block *b, const mb_view *m, int32_t number, double t);
+int mb_refuse_events(const bl_block *b, const mb_view *m, double t, double h, int count);
 int mb_refuse_rubbing(const bl_block *b, const mb_view *m, int32_t number, double t);
 int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
 int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);

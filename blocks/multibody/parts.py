@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import DiagramError, name_list, suggest
 from .bodies import Body, Marker
+from .clearance import ClearanceRevolute
 from .forces import (
     Bearing,
     Bushing,
@@ -37,6 +38,7 @@ T = TypeVar(
     TorsionalSpring,
     Bushing,
     Bearing,
+    ClearanceRevolute,
     Friction,
     Rubbing,
     Stop,

@@ -6,6 +6,7 @@ mechanism a name that can be set before a run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, Literal, NamedTuple
@@ -13,8 +14,10 @@ from typing import Any, Literal, NamedTuple
 from ...errors import DiagramError, name_list, suggest
 from ..bearings import LongBearing, ShortBearing, TiltedShortBearing
 from ..block import NativeBlock
-from ..ports import CONTINUOUS, EVERY_TICK, Parameter, Port, parameter
+from ..ports import CONTINUOUS, EVERY_TICK, Kind, Parameter, Port, parameter
 from .bodies import Body, Marker
+from .clearance import FOLLOWS_INPUTS, RIGID_OUTPUTS, ClearanceRevolute
+from .clearance import OUTPUTS as _OUT_CLEARANCE
 from .forces import (
     Bearing,
     Bushing,
@@ -34,19 +37,20 @@ from .rotations import Array, quaternion_from_rotation
 from .system import System
 from .tree import SPEEDS, Tree, find_pattern, grow_tree
 
-_POINT, _D1, _D2, _DISTANCE, _DRIVER, _DRIVEN_LENGTH, _DRIVEN_ANGLE = range(7)
+_POINT, _D1, _D2, _DISTANCE, _DRIVER, _DRIVEN_LENGTH, _DRIVEN_ANGLE, _TOUCH, _SLIP = range(9)
 (
     _FORCE,
     _TORQUE,
     _SPRING,
     _BUSHING,
     _BEARING,
+    _CONTACT,
     _JOINT_SPRING,
     _FRICTION,
     _STOP,
     _JOINT_EFFORT,
     _RUBBING,
-) = range(10)
+) = range(11)
 _FILMS = (ShortBearing, TiltedShortBearing, LongBearing)
 _AXES = {"world": 0, "body": 1, "marker": 2}
 _AXIS = {f"{axis}_{side}": n for n, (side, axis) in enumerate(product("ij", "fgh"))}
@@ -66,14 +70,14 @@ _OUT_SYSTEM = {
     "potential_energy": (
         13,
         "J",
-        "of weight, springs, stops, bushings and contacts in bearings",
+        "of weight, springs, stops, bushings and contacts",
     ),
     "closure": (14, None, "largest error of a joint, in m or rad"),
     "iterations": (15, None, "for the multipliers"),
     "residual": (16, None, "last change of an acceleration"),
     "converged": (17, None, "1, or 0 where the last step or its multipliers are not to be trusted"),
 }
-_OUT_BEARING = 18
+_OUT_BEARING, _OUT_CONTACT = 18, 19
 _OUT_FILM = {
     "offset": (2, "m", "of the journal in axes of the bush, x and y, in the middle"),
     "force": (3, "N", "on the journal, in world axes"),
@@ -84,7 +88,10 @@ _OUT_FILM = {
     "power_loss": (1, "W", "what film and contact turn into heat"),
     "thin_film": (1, None, "1 where the film is below its limit, else 0"),
 }
-_OUT_RUBBING, _OUT_POWER = 19, 20
+_OUT_PLAY = _OUT_CLEARANCE | RIGID_OUTPUTS
+_TOUCHES = list(_OUT_PLAY).index("contact")
+_RIGID_FOLLOWS = {list(_OUT_PLAY).index(what) for what in FOLLOWS_INPUTS}
+_OUT_RUBBING, _OUT_POWER = 20, 21
 _OUT_RUB = {
     "force": ("N", "of friction on the displacement"),
     "torque": ("N.m", "of friction on the angle"),
@@ -93,7 +100,7 @@ _OUT_RUB = {
 }
 _OUT_BALANCE = {
     "power_in": ("W", "of drivers, loads and actuators that put power in"),
-    "power_loss": ("W", "what friction and oil films turn into heat"),
+    "power_loss": ("W", "what friction, oil films and contacts turn into heat"),
     "efficiency": (None, "1 - power_loss / power_in, not below 0; 1 without losses"),
 }
 _RUB_KINDS = ("revolute", "prismatic", "cylindrical")
@@ -117,7 +124,7 @@ class Plant(NativeBlock):
     `Input`. ``force`` and ``torque`` of a joint are those of the ideal joint on its second body, in
     world axes, about its marker there; efforts on its coordinates are not in them, see `joints`.
     What a driver gives is its ``effort``. The potential energy is that of weight, of springs with a
-    constant stiffness, of stops, bushings and contacts in bearings; actuators and springs whose
+    constant stiffness, of stops, bushings and contacts; actuators and springs whose
     stiffness is a law keep none.
 
     In the diagram's own steps the states are the coordinates and speeds of a tree of joints; loops
@@ -167,6 +174,7 @@ class Plant(NativeBlock):
             raise DiagramError(f"`substeps` is a whole number, at least 1; got {substeps!r}.")
         own = mode == "own_step"
         radius = _read_integrator(integrator, own, spectral_radius)
+        _check_rigid_contacts(system, own, radius is not None)
         if own:
             self.kernel = "multibody_own_step"  # type: ignore[misc]
             self.own_step = self.takes_slopes = True
@@ -174,6 +182,7 @@ class Plant(NativeBlock):
         self.system = system
         self.substeps = substeps if own else 1
         self.largest_step: float | None = None  # of RK4 where it is stable, once asked for
+        self.contact_time = math.inf  # of the shortest contact in a clearance, with it
         self.doubt: str | None = None  # about friction, once asked for
         self._own, self._explicit = own, radius is None
         writer = _Writer(system, list(inputs), list(outputs), own, substeps, radius)
@@ -203,15 +212,15 @@ class Plant(NativeBlock):
         )
 
     def warn_of_step(self, step: float, solver: str) -> str:
-        """Return warnings of Runge–Kutta steps that are not stable, and of friction in doubt."""
+        """Return warnings of steps that are unstable or miss contacts, and of friction in doubt."""
         from .rubbing import warn_of_doubt
         from .stability import warn_of_step
 
         if self.doubt is None:
             self.doubt = warn_of_doubt(self.system)
-        if not self._explicit or (not self._own and solver != "rk4"):
-            return self.doubt
-        return " ".join(filter(None, (self.doubt, warn_of_step(self, step / self.substeps))))
+        rk4 = self._explicit and (self._own or solver == "rk4")
+        coarse = warn_of_step(self, step / self.substeps, rk4)
+        return " ".join(filter(None, (self.doubt, coarse)))
 
 
 def _read_integrator(integrator: str, own: bool, radius: float) -> float | None:
@@ -251,13 +260,39 @@ def list_outputs(system: System) -> list[str]:
     for element in system.elements:
         if isinstance(element, Bearing):
             found += [f"{element.name}.{what}" for what in _OUT_FILM]
-        if isinstance(element, Rubbing):
+        elif isinstance(element, ClearanceRevolute):
+            found += [f"{element.name}.{what}" for what in _clearance_outputs(element)]
+        elif isinstance(element, Rubbing):
             found += [f"{element.name}.{what}" for what in _rubbing_outputs(element)]
     return found
 
 
 def _rubbing_outputs(rubbing: Rubbing) -> list[str]:
     return [*rubbing.efforts, "load", "power_loss"]
+
+
+def _clearance_outputs(element: ClearanceRevolute) -> dict[str, tuple[int, str | None, str]]:
+    return _OUT_PLAY if element.rigid else _OUT_CLEARANCE
+
+
+def _check_rigid_contacts(system: System, own: bool, implicit: bool) -> None:
+    rubbings = [element.name for element in system.elements if isinstance(element, Rubbing)]
+    for element in system.elements:
+        if not isinstance(element, ClearanceRevolute) or not element.rigid:
+            continue
+        if rubbings:
+            raise DiagramError(
+                f"`{element.name}` has a RigidContact and `{rubbings[0]}` is friction from "
+                f"reactions: they are not solved together. Take a compliant contact such as "
+                f"HuntCrossley, or friction with a given coulomb=…."
+            )
+        if not own or implicit:
+            wanted = "mode='own_step'" if not own else "integrator='rk4'"
+            raise DiagramError(
+                f"`{element.name}` has a RigidContact, whose impacts lie within steps: they are "
+                f"found by own steps of Runge–Kutta only. Say {wanted}, or take a compliant "
+                f"contact such as HuntCrossley."
+            )
 
 
 def coordinate_name(joint: Joint, number: int) -> str:
@@ -306,6 +341,7 @@ class _Writer:
         self._marker_numbers: dict[Any, int] = {}
         self._hidden: list[float] = []
         self._measures: list[list[int]] = []
+        self._contacts = 0
         self._rubbings: list[list[int]] = []
         self.output_ports: list[Port] = []
         self.output_inputs: list[set[str]] = []
@@ -418,7 +454,7 @@ class _Writer:
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
             len(outputs), nonzeros, len(self._measures), len(self.laws.words), len(names),
-            len(mass_slots), len(self._rubbings),
+            len(mass_slots), self._contacts, len(self._rubbings),
             int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
             self._place["gravity"], settings,
@@ -439,10 +475,12 @@ class _Writer:
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += len(self._measures) + 10
+        memory += len(self._measures) + 10 + 7 * self._contacts
         articulated = 33 * links if rows == 0 else 0
         scratch = 4 + 64 * links + 16 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
-        scratch += articulated
+        rigid = len(self._rigid_contacts())
+        scratch += articulated + 43 * self._contacts
+        scratch += (1 + rigid) * (nv + rows + rigid) if rigid else 0
         rubbings = len(self._rubbings)
         if rubbings:
             scratch += (22 + 5 * rubbings + nv + rows) * rubbings + nv + rows + 64 * links
@@ -452,13 +490,17 @@ class _Writer:
         return memory, scratch
 
     def _names(self) -> list[int]:
-        """Names for messages, as bytes: of joints by last links, closures, bearings, friction."""
+        """Names for messages, as bytes: of joints by last links, closures, bearings and contacts,
+        friction.
+        """
         texts = [""] * len(self.tree.links)
         for name, link in self.tree.tree_joints.items():
             texts[link] = name
         texts += [joint.name for joint in self.tree.cuts]
         texts += [driver.name for driver in self.system.drivers]
-        texts += [item.name for item in self.system.elements if isinstance(item, Bearing)]
+        texts += [item.name for _, item in self._rigid_contacts()]
+        named = Bearing | ClearanceRevolute
+        texts += [item.name for item in self.system.elements if isinstance(item, named)]
         texts += [item.name for item in self.system.elements if isinstance(item, Rubbing)]
         return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
 
@@ -535,7 +577,7 @@ class _Writer:
             first = len(rows)
             rows += [self._row(joint, row, i, j) for row in joint.rows]
             cuts.append((first, len(joint.rows)))
-            paths.append(self._path(joint))
+            paths.append(self._path(joint.first, joint.second))
         for driver in self.system.drivers:
             at = self.tree.coordinates.get((driver.joint.name, driver.coordinate))
             shift = at is not None and at.offset != 0.0
@@ -544,11 +586,25 @@ class _Writer:
             cuts.append((len(rows), 1))
             if at is None:
                 rows.append(self._measured_driver(driver, law))
-                paths.append(self._path(driver.joint))
+                paths.append(self._path(driver.joint.first, driver.joint.second))
             else:
                 rows.append([_DRIVER, at.q, 0, at.v, at.sign, law])
                 paths.append([[at.v, at.link, 0, 1]])
+        for number, contact in self._rigid_contacts():
+            i, j = self._marker(contact.hole), self._marker(contact.pin)
+            place = self._place[f"{contact.name}.clearance"]
+            cuts.append((len(rows), 2))
+            rows += [[kind, i, j, number, 0, place] for kind in (_TOUCH, _SLIP)]
+            paths.append(self._path(contact.hole, contact.pin))
         return rows, cuts, paths
+
+    def _rigid_contacts(self) -> list[tuple[int, ClearanceRevolute]]:
+        """Return rigid contacts with their numbers among the forces."""
+        return [
+            (number, element)
+            for number, element in enumerate(self.system.elements)
+            if isinstance(element, ClearanceRevolute) and element.rigid
+        ]
 
     def _row(self, joint: Joint, row: Row, i: int, j: int) -> list[int]:
         axes = {"f": 0, "g": 1, "h": 2}
@@ -568,11 +624,10 @@ class _Writer:
         angle, i, j = self._measures[measure][:3]
         return [_DRIVEN_ANGLE if angle else _DRIVEN_LENGTH, i, j, measure, 0, law]
 
-    def _path(self, joint: Joint) -> list[list[int]]:
-        """The speeds between the two bodies of a cut joint; common ancestors move both alike."""
+    def _path(self, first: Marker, second: Marker) -> list[list[int]]:
+        """The speeds between the two bodies of a closure; common ancestors move both alike."""
         sides = [
-            self._ancestors(self.tree.link_of.get(marker.body, -1))
-            for marker in (joint.first, joint.second)
+            self._ancestors(self.tree.link_of.get(marker.body, -1)) for marker in (first, second)
         ]
         common = set(sides[0]) & set(sides[1])
         return [
@@ -594,6 +649,8 @@ class _Writer:
                 records.append(self._bushing(element))
             elif isinstance(element, Bearing):
                 records.append(self._bearing(element))
+            elif isinstance(element, ClearanceRevolute):
+                records.append(self._contact(element))
             elif isinstance(element, Rubbing):
                 records.append(self._rubbing(element))
             else:
@@ -630,6 +687,12 @@ class _Writer:
         options = friction + 8 * thin + 16 * cavitation + 64 * squeeze
         model = [isinstance(bearing.film, kind) for kind in _FILMS].index(True)
         return [_BEARING, i, j, self._place[f"{bearing.name}.radius"], model, options]
+
+    def _contact(self, element: ClearanceRevolute) -> list[int]:
+        i, j = self._marker(element.pin), self._marker(element.hole)
+        number, self._contacts = self._contacts, self._contacts + 1
+        place = self._place[f"{element.name}.clearance"]
+        return [_CONTACT, i, j, place, element.contact.law, number]
 
     def _rubbing(self, rubbing: Rubbing) -> list[int]:
         joint = rubbing.joint
@@ -689,7 +752,9 @@ class _Writer:
         for path in self._wanted_outputs:
             kind, index, extra, width, unit, doc = self._find_output(path)
             records.append([kind, index, extra])
-            self.output_ports.append(Port(path, width=width, unit=unit, doc=doc))
+            touches = kind == _OUT_CONTACT and extra == _TOUCHES
+            signal: Kind = "boolean" if touches else "real"
+            self.output_ports.append(Port(path, width=width, unit=unit, kind=signal, doc=doc))
             self.output_inputs.append(self._direct_inputs(kind, index, extra))
         return records
 
@@ -697,10 +762,12 @@ class _Writer:
         """Return the inputs that an output follows without delay: those that move its markers."""
         if kind in _NEEDS_ACCELERATION or (kind in _OF_ITERATIONS and not self.implicit):
             return set(self.input_names)
+        if kind == _OUT_CONTACT and extra in _RIGID_FOLLOWS and self._is_rigid(index):
+            return set(self.input_names)
         markers: Iterable[int] = ()
         if kind in (_OUT_MARKER["position"][0], _OUT_MARKER["velocity"][0]):
             markers = [index]
-        elif kind == _OUT_BEARING:
+        elif kind in (_OUT_BEARING, _OUT_CONTACT):
             markers = self._force_records[index][1:3]
         elif kind in (_OUT_JOINT["coordinate"], _OUT_JOINT["speed"]) and extra == 0:
             markers = self._measures[index][1:3]
@@ -708,6 +775,9 @@ class _Writer:
             markers = range(len(self._markers))
         laws = [law for marker in markers for law in self._markers[marker][3:]]
         return {name for law in laws for name in self.laws.inputs_of(law)}
+
+    def _is_rigid(self, number: int) -> bool:
+        return any(number == rigid for rigid, _ in self._rigid_contacts())
 
     def _find_output(self, path: str) -> tuple[int, int, int, int, Any, str]:
         if path in _OUT_SYSTEM:
@@ -748,6 +818,12 @@ class _Writer:
                 width, unit, doc = _OUT_FILM[what]
                 which = list(_OUT_FILM).index(what)
                 return _OUT_BEARING, number, which, width, unit, f"{doc}, in {owner}"
+            if isinstance(element, ClearanceRevolute) and owner == element.name:
+                if what not in _clearance_outputs(element):
+                    break
+                width, unit, doc = _OUT_PLAY[what]
+                which = list(_OUT_PLAY).index(what)
+                return _OUT_CONTACT, number, which, width, unit, f"{doc}, in {owner}"
         rubbings = [item for item in self.system.elements if isinstance(item, Rubbing)]
         for number, rubbing in enumerate(rubbings):
             if owner == rubbing.name and what in _rubbing_outputs(rubbing):

@@ -122,7 +122,7 @@ def assemble_model(model: Manifold, t: float) -> Assembly:
     except np.linalg.LinAlgError:
         # Bodies without inertia: the nearest in the measure of u instead of that of mass.
         u = wanted
-    e = model.equations(t, q, u)
+    e = model.equations(t, q, u, loads=False)
     u = u - least_squares(e.jacobian, e.jacobian @ u + e.phi_t)
     bodies = model.body_motion(q, u)
     return Assembly(

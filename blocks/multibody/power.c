@@ -1,7 +1,7 @@
 /* What flows into a mechanism, and what its joints turn into heat [V 6.55].
  *
  *     P_in = Σ max(0, P)                  of drivers, of loads and efforts on joints, of the actuators of springs
- *     P_loss = Σ -P                       of friction, given or from reactions, and of oil films
+ *     P_loss = Σ -P                       of friction, given or from reactions, of oil films, and of contacts but for rigid impacts
  *     η = 1 - P_loss / P_in               1 where nothing is lost, 0 where more is lost than flows in: then what is stored pays
  * Weight, springs and inertia store. Dampers of springs, bushings and stops are loads of the mechanism, no losses of its joints. */
 #include "blocks/multibody/multibody.h"
@@ -31,6 +31,14 @@ static double power_loss(const mb_view *m, double t, const double *q, const doub
             case MB_BEARING:
                 if (mb_bearing_evaluate(m, force, t, &film) == BL_OK) sum += film.load.power_loss;
                 break;
+            case MB_CONTACT: {
+                mb_contact at;
+                mb_contact_see(m, force, t, &at);
+                mb_contact_press(m, force, &at);
+                mb_rigid_force(m, n, &at);
+                sum += mb_contact_loss(m, force, &at);
+                break;
+            }
             case MB_RUBBING: sum += mb_rubbing_show(m, force[MB_FORCE_LAW], t, v, MB_RUBBING_POWER_LOSS); break;
             default: break;
         }

@@ -202,7 +202,7 @@ static void rub_respond(mb_view *still, int32_t number, double t) {
         for (int32_t k = 0; k < still->nv; k++) still->force[k] -= bias[k];
     }
     if (still->row_count > 0) {
-        (void)mb_solve_rows(still, &change);
+        (void)mb_solve_rows(still, 1.0, &change);
     } else {
         memcpy(still->acceleration, still->force, (size_t)still->nv * sizeof(double));
         mb_solve(still, still->acceleration);
@@ -245,7 +245,7 @@ static bool rub_find_loads(mb_view *m) {
         const double change = rub_pass(m, &whose), most = rub_largest(m);
         if (isfinite(most) && change <= MB_RUB_TOLERANCE * most) return true;
     }
-    m->jammed = whose;
+    m->endless = whose;
     return false;
 }
 

@@ -1,7 +1,7 @@
 /* What a mechanism says of itself: joints that will not close, velocities that its joints do not allow, steps too coarse for it.
  *
  * Joints have names only for this: one string for each link (that of the tree joint whose chain ends there, else empty),
- * then one for each closure; bearings follow, then friction from reactions. A tree joint is always closed, so it is closures that stay open. */
+ * then one for each closure; bearings and contacts follow, then friction from reactions. A tree joint is always closed, so it is closures that stay open. */
 #include <string.h>
 
 #include "blocks/multibody/multibody.h"
@@ -131,9 +131,10 @@ static void weigh_evenly(const mb_view *m, double *weights) {
         double lightest[2] = {INFINITY, INFINITY};
         for (int32_t k = first; k < end; k++) {
             const int kind = m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_D1;
-            lightest[kind] = fmin(lightest[kind], m->alpha[k]);
+            if (mb_row_holds(m, k)) lightest[kind] = fmin(lightest[kind], m->alpha[k]);
         }
-        for (int32_t k = first; k < end; k++) weights[k] = lightest[m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_D1];
+        for (int32_t k = first; k < end; k++)
+            weights[k] = mb_row_holds(m, k) ? lightest[m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_D1] : 0.0;
     }
 }
 
@@ -194,12 +195,47 @@ int mb_refuse_assembly(bl_block *b, mb_view *m, double t, const double *q, const
     return bl_refuse(b, " with the other joints closed. Change a length or an axis there, or give positions nearer to a closed pose.");
 }
 
-/* Bearings have their names after those of the closures. */
+/* Bearings and contacts have their names after those of the closures. */
+static void force_name(const mb_view *m, int32_t number, char *out) {
+    int32_t before = 0;
+    for (int32_t n = 0; n < number; n++) before += mb_has_name(m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
+    joint_name(m, m->link_count + m->cut_count + before, out);
+}
+
+int mb_refuse_contact(const bl_block *b, const mb_view *m, int32_t number) {
+    char name[MB_NAME_SIZE];
+    force_name(m, number, name);
+    return bl_refuse(b, "the numbers of `%s` make no contact. `clearance`, `pin_radius`, `stiffness`, `slip_speed` and `slowest_impact` are"
+                     " positive, `friction` and `damping` not negative, `exponent` is at least 1, `restitution` between 0 and 1,"
+                     " `tangential_restitution` between -1 and 1.", name);
+}
+
+int mb_refuse_outside(const bl_block *b, const mb_view *m, int32_t number, double t) {
+    char name[MB_NAME_SIZE];
+    const int32_t *force = m->forces + number * MB_FORCE_FIELDS;
+    mb_contact at;
+    force_name(m, number, name);
+    mb_contact_see(m, force, t, &at);
+    const double clearance = m->p[force[MB_FORCE_P]];
+    return bl_refuse(b, "`%s` does not start in its hole: the centre of the pin is %.4g m from that of the hole, %.3g m more than the clearance"
+                     " allows. Give positions nearer to each other, or more clearance.", name, clearance - at.gap, -at.gap);
+}
+
+int mb_refuse_events(const bl_block *b, const mb_view *m, double t, double h, int count) {
+    char name[MB_NAME_SIZE];
+    int32_t busiest = 0;
+    for (int32_t n = 1; n < m->rigid_count; n++) {
+        const mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n)), *most = mb_rigid_of(m, mb_rigid_row(m, busiest));
+        if (fabs(r->closing) > fabs(most->closing)) busiest = n;
+    }
+    force_name(m, m->rows[mb_rigid_row(m, busiest) * MB_ROW_FIELDS + MB_ROW_A], name);
+    return bl_refuse(b, "contacts changed more than %d times in the step of %.3g s from t = %.9g s, most of all `%s`: its pin crosses the clearance"
+                     " that often. Take a smaller step or more substeps.", count, h, t, name);
+}
+
 int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, double t) {
     char name[MB_NAME_SIZE];
-    int32_t before = 0;
-    for (int32_t n = 0; n < number; n++) before += m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_BEARING;
-    joint_name(m, m->link_count + m->cut_count + before, name);
+    force_name(m, number, name);
     const bl_film_bearing bearing = mb_bearing_read(m, m->forces + number * MB_FORCE_FIELDS);
     if (!bl_film_sound(&bearing))
         return bl_refuse(b, "the dimensions of `%s` make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity %.4g Pa s,"
@@ -213,9 +249,9 @@ int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, doubl
 int mb_refuse_rubbing(const bl_block *b, const mb_view *m, int32_t number, double t) {
     char name[MB_NAME_SIZE], joint[MB_NAME_SIZE];
     const int32_t *rubbing = m->rubbings + number * MB_RUB_FIELDS;
-    int32_t bearings = 0;
-    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) bearings += m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_BEARING;
-    joint_name(m, m->link_count + m->cut_count + bearings + number, name);
+    int32_t named = 0;
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) named += mb_has_name(m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
+    joint_name(m, m->link_count + m->cut_count + named + number, name);
     joint_name(m, rubbing[MB_RUB_REACTION], joint);
     if (!mb_rubbing_sound(m, number))
         return bl_refuse(b, "friction `%s` in joint `%s` has numbers that no bearing has: its coefficient is 0 or more, diameter, length and"
@@ -228,7 +264,13 @@ int mb_refuse_rubbing(const bl_block *b, const mb_view *m, int32_t number, doubl
 
 int mb_refuse_factor(bl_block *b, const mb_view *m, double t) {
     if (m->torn >= 0) return mb_refuse_bearing(b, m, m->torn, t);
-    if (m->jammed >= 0) return mb_refuse_rubbing(b, m, m->jammed, t);
+    if (m->endless >= 0) return mb_refuse_rubbing(b, m, m->endless, t);
+    char name[MB_NAME_SIZE];
+    if (m->jammed >= 0) {
+        force_name(m, m->jammed, name);
+        return bl_refuse(b, "`%s` is jammed at t = %.9g s: drivers leave its pin no way to go, or its friction is too much for rigid bodies."
+                         " Take less friction, a driver less, or a compliant contact such as HuntCrossley.", name, t);
+    }
     return bl_refuse(b, "its equations have no solution at t = %.9g s: a speed moves no mass, or a value is not finite.", t);
 }
 
@@ -263,7 +305,7 @@ int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q,
 int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v) {
     const double *flags = m->implicit.flags;
     if (m->torn >= 0) return mb_refuse_bearing(b, m, m->torn, t + h);
-    if (m->jammed >= 0) return mb_refuse_rubbing(b, m, m->jammed, t + h);
+    if (m->endless >= 0) return mb_refuse_rubbing(b, m, m->endless, t + h);
     bl_say(b, "the implicit step of %.3g s from t = %.9g s does not converge, nor do its two halves: after %.0f iterations"
            " accelerations still change by %.2g", h, t, flags[MB_IMPLICIT_ITERATIONS], flags[MB_IMPLICIT_RESIDUAL]);
     mb_told open[MB_TOLD_JOINTS];
@@ -324,7 +366,23 @@ void mb_watch_step(mb_view *m, double t, double h, const double *q, const double
     told[MB_TOLD_ANGLE] = open[0].gap.angle;
 }
 
+/* Contacts whose friction was left out. */
+static void remark_paradoxes(bl_block *b, const mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t force = m->rows[mb_rigid_row(m, n) * MB_ROW_FIELDS + MB_ROW_A];
+        const int32_t number = m->forces[force * MB_FORCE_FIELDS + MB_FORCE_EXTRA];
+        const double count = m->contacts[number * MB_CONTACT_MEMORY + MB_CONTACT_PARADOXES];
+        if (!(count > 0.0)) continue;
+        char name[MB_NAME_SIZE];
+        force_name(m, force, name);
+        bl_say(b, "the friction of `%s` had no solution with rigid bodies in %.0f step%s and was left out there: a compliant contact has one.",
+               name, count, count > 1.0 ? "s" : "");
+        return; /* one is enough to look there */
+    }
+}
+
 void mb_remark_run(bl_block *b, mb_view *m) {
+    remark_paradoxes(b, m);
     const double *told = m->told;
     const double joint = told[MB_TOLD_JOINT]; /* from a saved state, which may hold anything */
     if (!(told[MB_TOLD_COUNT] > 0.0) || !(joint >= 0.0 && joint < m->link_count + m->cut_count)) return;

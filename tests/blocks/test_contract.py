@@ -12,6 +12,7 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ import biella.blocks
 from biella import BlockError, Diagram
 from biella.blocks.bearings import Hole, Vogel, Walther, lobes
 from biella.blocks.block import NativeBlock
+from biella.blocks.multibody import Input, LankaraniNikravesh, RigidContact, System
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.ports import Port, Same, Widths
 from biella.blocks.sensors import Instrument, presets
@@ -55,6 +57,26 @@ def find_blocks() -> dict[str, type[NativeBlock]]:
 
 BLOCKS = find_blocks()
 b = SimpleNamespace(**BLOCKS)
+
+
+OWN_STEPS: list[dict[str, Any]] = [
+    {},
+    {"mode": "own_step"},
+    {"mode": "own_step", "integrator": "implicit"},
+]
+
+
+def loose_ball(contact: Any = None, height: float = 0.0, **options: Any) -> NativeBlock:
+    """Return a ball that a force pushes about in a hole, with impacts that are remembered."""
+    s = System("loose", planar=True)
+    start = {"position": (0.0, height), "velocity": (0.3, 0.1)}
+    ball = s.body("ball", mass=0.1, inertia=1e-3, **start)
+    contact = contact or LankaraniNikravesh(stiffness=1e4, friction=0.2)
+    ends = ball.marker("middle"), s.ground.marker("hole")
+    s.clearance_revolute("pin", *ends, clearance=1e-3, pin_radius=0.01, contact=contact)
+    s.force("push", ends[0], (Input(), Input()))
+    outputs = ["pin.offset", "pin.normal_force", "pin.contact", "ball.velocity"]
+    return s.block(outputs=outputs, **options)
 
 
 @dataclass(frozen=True)
@@ -219,6 +241,11 @@ EXAMPLES: dict[str, list[Example]] = {
     "ZeroPole": [Example(lambda: b.ZeroPole([-1.0], [-2.0, -3.0], 4.0))],
     "TransportDelay": [Example(lambda: b.TransportDelay(2.5e-3, longest=0.01))],
     "Plant": [
+        *(Example(lambda options=options: loose_ball(**options)) for options in OWN_STEPS),
+        Example(
+            lambda: loose_ball(RigidContact(restitution=0.0), 1e-3, mode="own_step"),
+            flat=frozenset(("pin.contact", f"push.force.{axis}") for axis in "xy"),
+        ),
         Example(
             lambda: slider_crank(planar=True).block(
                 inputs=["motor.torque"],

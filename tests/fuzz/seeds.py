@@ -35,7 +35,7 @@ from biella.blocks import (
 )
 from biella.blocks import math as arithmetic
 from biella.blocks.block import AbstractBlock, NativeBlock
-from biella.blocks.multibody import mechanisms
+from biella.blocks.multibody import HuntCrossley, LankaraniNikravesh, RigidContact, mechanisms
 from biella.blocks.multibody.pendulum import Pendulum
 from biella.blocks.multibody.plant import Plant, list_outputs
 from biella.blocks.multibody.system import System
@@ -348,6 +348,20 @@ def lubricated() -> System:
     return s
 
 
+def loose() -> System:
+    """Return a ball and a rod in holes, of sizes that fuzzed numbers reach."""
+    s = System("loose", planar=True)
+    ball = s.body("ball", mass=1.0, inertia=0.1, velocity=(1.0, 0.5), angular_velocity=2.0)
+    rod = s.body("rod", mass=1.0, inertia=0.1, position=(1.0, 0.0))
+    s.revolute("hinge", s.ground, rod, at=(2.0, 0.0))
+    sizes = {"clearance": 0.5, "pin_radius": 1.0}
+    hunt = HuntCrossley(stiffness=50.0, damping=0.5, friction=0.3)
+    s.clearance_revolute("play", ball.marker("a"), rod.marker("a"), contact=hunt, **sizes)
+    law = LankaraniNikravesh(stiffness=50.0, restitution=0.5)
+    s.clearance_revolute("play_b", ball.marker("b"), s.ground.marker("b"), contact=law, **sizes)
+    return s
+
+
 def rubbing() -> System:
     """Return a loop whose joints of three kinds rub, one of them where it is cut."""
     s = System("rubbing")
@@ -365,6 +379,23 @@ def rubbing() -> System:
     return s
 
 
+def rattling() -> System:
+    """Return a bar with rigid contacts at both ends, one of them in a body that swings."""
+    s = System("rattling", planar=True)
+    bar = s.body("bar", mass=1.0, inertia=0.1, velocity=(1.0, 0.5), angular_velocity=2.0)
+    arm = s.body("arm", mass=1.0, inertia=0.1, position=(1.0, 0.0))
+    s.revolute("hinge", s.ground, arm, at=(2.0, 0.0))
+    sizes = {"clearance": 0.5, "pin_radius": 1.0}
+    hard = RigidContact(restitution=0.5, tangential_restitution=0.5, friction=0.3)
+    s.clearance_revolute(
+        "play", bar.marker("a", (1.0, 0.0)), arm.marker("a"), contact=hard, **sizes
+    )
+    soft = RigidContact(restitution=0.0)
+    post = s.ground.marker("b", (-1.0, -0.5))
+    s.clearance_revolute("play_b", bar.marker("b", (-1.0, 0.0)), post, contact=soft, **sizes)
+    return s
+
+
 MECHANISMS: list[Callable[[], System]] = [
     mechanisms.slider_crank,
     mechanisms.mcpherson,
@@ -375,6 +406,7 @@ MECHANISMS: list[Callable[[], System]] = [
     mechanisms.rotor,
     driven_pivot,
     lubricated,
+    loose,
     rubbing,
 ]
 
@@ -546,7 +578,7 @@ def moving() -> Diagram:
 def plant(system: System, own_step: bool) -> Diagram:
     """Return a mechanism as a block, in steps of the diagram or of its own."""
     names = list_outputs(system)
-    shown = names[:12] + [name for name in names if name.startswith(("film.", "rub_"))]
+    shown = names[:12] + [name for name in names if name.startswith(("film.", "rub_", "play."))]
     mode: Literal["own_step", "continuous"] = "own_step" if own_step else "continuous"
     d = Diagram("plant", STEP)
     block = d.add(Plant(system, outputs=shown, mode=mode), "plant")
@@ -588,6 +620,7 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
     yield "boundary", boundary()
     for n, make_system in enumerate(MECHANISMS):
         yield f"multibody {make_system.__name__}", plant(make_system(), n % 2 == 1)
+    yield "multibody rattling", plant(rattling(), True)
     for n, method in enumerate(("jacobi", "gauss-seidel", "fixed-point", "newton")):
         yield f"coupling {method}", couplings(method, 2 - n % 2)
 

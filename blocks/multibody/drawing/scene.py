@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..bodies import Body, Marker
+from ..clearance import ClearanceRevolute
 from ..forces import Bearing, Bushing, Driver, Element, JointLoad, Load, Spring, TorsionalSpring
 from ..joints import Joint
 from ..rotations import Array
@@ -20,6 +21,7 @@ from .strokes import BODY_LAYER, INK, LOAD, PALETTE, SOFT_INK, Stroke, unit
 from .symbols import draw_element, draw_joint, draw_mount, draw_support, draw_wall, is_still
 from .view import View
 
+_SOFT = Spring | Bushing | Bearing | ClearanceRevolute
 _LONGEST, _HIGHEST = 430.0, 300.0
 _MARGIN = 22.0
 
@@ -149,7 +151,7 @@ class Scene:
             return np.array(
                 [ends[0] + share * (ends[1] - ends[0]) for share in (0.5, 0.3, 0.7)]
             ), 12 * k
-        if isinstance(element, Bushing | Bearing):
+        if isinstance(element, Bushing | Bearing | ClearanceRevolute):
             return self.paper.at(frame.point(element.second))[None], 14 * k
         if isinstance(element, Load):
             return self.paper.at(frame.point(element.marker))[None], 19 * k
@@ -184,7 +186,7 @@ class Scene:
                     away = self._away(at, other.body)
                     strokes += draw_mount(joint, frame, paper, self.rails[joint.name], away)
                     held.add(tuple(np.round(at)))
-        soft = [e for e in self.system.elements if isinstance(e, Spring | Bushing | Bearing)]
+        soft = [e for e in self.system.elements if isinstance(e, _SOFT)]
         for element in soft:
             for end, other in _two_ways(element):
                 at = paper.at(frame.point(end))
@@ -193,7 +195,7 @@ class Scene:
                 held.add(tuple(np.round(at)))
                 if isinstance(element, Bushing):
                     strokes += draw_support(at, self._away(at, other.body), paper.size)
-                elif isinstance(element, Bearing):
+                elif isinstance(element, Bearing | ClearanceRevolute):
                     away = self._away(at, other.body)
                     strokes += draw_wall(at + 10 * paper.size * away, away, paper.size)
                 else:
@@ -245,7 +247,7 @@ def _marks(system: System) -> list[tuple[Body, Array]]:
 
 
 def _two_ways(
-    part: Joint | Spring | Bushing | Bearing,
+    part: Joint | Spring | Bushing | Bearing | ClearanceRevolute,
 ) -> tuple[tuple[Marker, Marker], tuple[Marker, Marker]]:
     return (part.first, part.second), (part.second, part.first)
 

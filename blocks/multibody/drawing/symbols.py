@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import Marker
+from ..clearance import ClearanceRevolute
 from ..forces import (
     Bearing,
     Bushing,
@@ -198,6 +199,12 @@ def draw_element(element: object, frame: Snapshot, paper: Paper) -> list[Stroke]
                 Stroke(circle(at, 10 * k), INK, STEEL, 1.2, tint=0.5),
                 Stroke(circle(at, 7 * k), INK, WHITE, 1.0),
                 Stroke(circle(paper.at(frame.point(element.journal)), 5 * k), INK, STEEL, 1.0),
+            ]
+        case ClearanceRevolute():
+            at = paper.at(frame.point(element.hole))
+            return [
+                Stroke(circle(at, 8 * k), INK, WHITE, 1.2),
+                Stroke(circle(paper.at(frame.point(element.pin)), 5.5 * k), INK, STEEL, 1.0),
             ]
         case Bushing():
             if element.first.body.is_ground or element.second.body.is_ground:

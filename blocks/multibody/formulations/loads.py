@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....errors import DiagramError
+from ..clearance import ClearanceRevolute
 from ..forces import (
     Bearing,
     Bushing,
@@ -54,7 +55,7 @@ class Loads:
                     shapes.coordinate(element.joint, n)
                     for n in range(len(element.joint.coordinates))
                 ]
-            elif not isinstance(element, Bearing):
+            elif not isinstance(element, Bearing | ClearanceRevolute):
                 self._scalar[element.name] = shapes.coordinate(element.joint, element.coordinate)
 
     def _body(self, index: int) -> int:
@@ -131,6 +132,11 @@ class Loads:
                     f"`{element.name}` is a lubricated bearing, whose film only the engine knows: "
                     f"run the system in time. Where a film carries a load, and how stiff it is "
                     f"there, its equilibrium(…) and coefficients(…) say."
+                )
+            elif isinstance(element, ClearanceRevolute):
+                raise DiagramError(
+                    f"`{element.name}` is a revolute with clearance, whose contact only the engine "
+                    f"knows: run the system in time."
                 )
             elif isinstance(element, Rubbing):
                 self._refuse_rubbing(element, scalars)

@@ -60,8 +60,8 @@ class Model(Protocol):
     def base_rows(self) -> int:
         """How many rows, the first ones, tie the coordinates of each body to each other."""
 
-    def evaluate(self, t: float, q: Array, v: Array) -> Equations:
-        """Return the equations of motion at a state."""
+    def evaluate(self, t: float, q: Array, v: Array, *, loads: bool = True) -> Equations:
+        """Return the equations of motion at a state; without loads for what is geometry alone."""
 
     def constraints(self, t: float, q: Array) -> tuple[Array, Array]:
         """Return Φ and Φ_q."""
@@ -220,8 +220,8 @@ class AbstractModel(ABC):
         jacobian = scalars.jacobian[self._rows]
         return np.concatenate([base, phi]), np.concatenate([base_jacobian, jacobian])
 
-    def evaluate(self, t: float, q: Array, v: Array) -> Equations:
-        """Return the equations of motion at a state."""
+    def evaluate(self, t: float, q: Array, v: Array, *, loads: bool = True) -> Equations:
+        """Return the equations of motion at a state; without loads for what is geometry alone."""
         field = self._field(t, q, v)
         scalars = self.shapes.combine(field, v)
         phi = self._residual(t, scalars)
@@ -234,7 +234,7 @@ class AbstractModel(ABC):
         base, base_jacobian, base_gamma = self._base(q, v)
         jacobian = np.concatenate([base_jacobian, scalars.jacobian[self._rows]])
         phi_t = np.concatenate([np.zeros(base.size), partial])
-        applied = self._applied(t, q, v, field, scalars)
+        applied = self._applied(t, q, v, field, scalars) if loads else np.zeros(self.n)
         force = self._gravity + applied
         gyroscopic = self._gyroscopic(q, v)
         if gyroscopic is not None:

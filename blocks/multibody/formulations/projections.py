@@ -39,7 +39,7 @@ def project_position(
     FormulationError
         If it does not get there.
     """
-    mass = model.evaluate(t, q, v).mass
+    mass = model.evaluate(t, q, v, loads=False).mass
     penalty = _penalty(mass, alpha)
     new = q.copy()
     phi, jacobian = model.constraints(t, new)
@@ -73,7 +73,7 @@ def project_velocity(
     iterations: int = 30,
 ) -> Array:
     """Return the nearest v, in the measure of mass, with |Φ̇| ≤ `tolerance` max(1, |v|)."""
-    e = model.evaluate(t, q, v)
+    e = model.evaluate(t, q, v, loads=False)
     penalty = _penalty(e.mass, alpha)
     factor = cho_factor(e.mass + penalty * e.jacobian.T @ e.jacobian)
     sigma = np.zeros(len(e.phi_t))

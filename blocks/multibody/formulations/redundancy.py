@@ -82,7 +82,7 @@ def report_redundancy(
     tolerance
         Singular values below this part of the largest one count as 0.
     """
-    e = model.evaluate(t, q, v)
+    e = model.evaluate(t, q, v, loads=False)
     left, sigma, _ = np.linalg.svd(e.jacobian)
     relative = sigma / sigma.max(initial=1e-300)
     rank = int((relative > tolerance).sum())

@@ -327,7 +327,7 @@ class Bar:
         jacobian = np.array([[0, 1, -slope], [0, 1, slope], [0, 0, 1.0]])
         return np.array([y - side, y + side, angle]), jacobian
 
-    def evaluate(self, t: float, q: Array, v: Array) -> Equations:
+    def evaluate(self, t: float, q: Array, v: Array, *, loads: bool = True) -> Equations:
         phi, jacobian = self.constraints(t, q)
         mass = np.diag([self.m, self.m, 0.1])
         zero = np.zeros(3)

@@ -1,0 +1,326 @@
+"""Revolutes with clearance: a pin that moves in a hole a little wider than itself.
+
+In a plane, with c = pin centre less hole centre, n = c / |c|, t = ẑ × n, R the radius of the pin
+and e the clearance: the gap is e - |c|; where it closes the pin feels -N n - T t at the point of
+contact and the hole the opposite, N ≥ 0. The slip of the surfaces there, pin less hole, is
+t·ċ + R ω_pin - (R + e) ω_hole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...errors import DiagramError
+from ..ports import Parameter, parameter
+from .bodies import Marker
+from .reading import read_number
+
+if TYPE_CHECKING:
+    from .parts import Parts
+
+
+def _check(owner: str, name: str, value: Any, least: float, most: float = math.inf) -> float:
+    """Return a number between two others."""
+    number = read_number(f"`{name}` of {owner}", value)
+    if number < least or number > most:
+        wanted = f"between {least:g} and {most:g}" if most < math.inf else f"at least {least:g}"
+        raise DiagramError(f"`{name}` of {owner} is {wanted}, got {number:g}.")
+    return number
+
+
+def _check_positive(owner: str, name: str, value: Any, unit: str, hint: str = "") -> float:
+    number = read_number(f"`{name}` of {owner}", value)
+    if number <= 0:
+        raise DiagramError(f"`{name}` of {owner} is positive, in {unit}; got {number:g}.{hint}")
+    return number
+
+
+_STIFFNESS_HINT = " Such as that of hertz_stiffness(pin_radius, hole_radius)."
+
+
+@dataclass(frozen=True, kw_only=True)
+class HuntCrossley:
+    """A compliant contact: N = stiffness δⁿ (1 + damping δ̇), never below zero.
+
+    δ = |c| - clearance is the depth, n the exponent. What an impact at the speed v leaves of that
+    speed, `restitution(v)`, depends on v and on `damping` alone.
+
+    Parameters
+    ----------
+    stiffness
+        In N/m^exponent; see `hertz_stiffness`.
+    exponent
+        1.5 for Hertz's point contact, 1 for a linear spring; not below 1.
+    damping
+        In s/m. An impact at v keeps about 1 - 2/3 damping v of its speed; 0 loses nothing.
+    friction
+        Coulomb's coefficient: T = friction N tanh(slip / slip_speed).
+    slip_speed
+        Below which friction fades, in m/s: contacts creep there and do not stick.
+    """
+
+    stiffness: float
+    exponent: float = 1.5
+    damping: float = 0.0
+    friction: float = 0.0
+    slip_speed: float = 1e-2
+
+    law: ClassVar[int] = 0
+    order: ClassVar[tuple[str, ...]] = (
+        "friction", "slip_speed", "stiffness", "exponent", "damping",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no contact."""
+        _check_compliant(self)
+        _check("HuntCrossley", "damping", self.damping, 0.0)
+
+    def restitution(self, speed: float) -> float:
+        """Return what an impact at `speed` leaves of it; see `_restitution`."""
+        return _restitution(self.damping * speed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LankaraniNikravesh:
+    """A compliant contact: N = stiffness δⁿ (1 + 3 (1 - e²) / 4 · δ̇ / δ̇₀), never below zero.
+
+    e is the restitution and δ̇₀ the speed at which the surfaces came together. The law is made for
+    e near 1: an impact leaves 0.913 of its speed for e = 0.9, but 0.725 for 0.5 and 0.663 for 0;
+    `effective_restitution` says how much.
+
+    The block keeps δ̇₀ of each contact: the approach at the last step before the surfaces met, or
+    the fastest since then if that is more, so that a contact that is pressed harder later is not
+    damped without bound. It is never taken for less than `slowest_impact`.
+
+    Parameters
+    ----------
+    stiffness, exponent, friction, slip_speed
+        As in `HuntCrossley`.
+    restitution
+        e, between 0 and 1.
+    slowest_impact
+        In m/s.
+    """
+
+    stiffness: float
+    exponent: float = 1.5
+    restitution: float = 0.9
+    friction: float = 0.0
+    slip_speed: float = 1e-2
+    slowest_impact: float = 1e-3
+
+    law: ClassVar[int] = 1
+    order: ClassVar[tuple[str, ...]] = (
+        "friction", "slip_speed", "stiffness", "exponent", "restitution", "slowest_impact",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no contact."""
+        _check_compliant(self)
+        _check("LankaraniNikravesh", "restitution", self.restitution, 0.0, 1.0)
+        _check_positive("LankaraniNikravesh", "slowest_impact", self.slowest_impact, "m/s")
+
+    @property
+    def effective_restitution(self) -> float:
+        """Return what an impact leaves of its speed, whatever that is."""
+        return _restitution(0.75 * (1.0 - self.restitution**2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RigidContact:
+    """A contact without compliance: impacts in no time, and a constraint while surfaces touch.
+
+    Parameters
+    ----------
+    restitution
+        Of the normal speed, between 0 and 1.
+    tangential_restitution
+        Between -1 (no friction in the impact) and 1 (the slip turns around); 0 sticks.
+    friction
+        Coulomb's coefficient, of impacts and of sliding.
+    """
+
+    restitution: float = 0.5
+    tangential_restitution: float = 0.0
+    friction: float = 0.0
+
+    law: ClassVar[int] = 2
+    order: ClassVar[tuple[str, ...]] = ("friction", "restitution", "tangential_restitution")
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no contact."""
+        owner = "RigidContact"
+        _check(owner, "restitution", self.restitution, 0.0, 1.0)
+        _check(owner, "tangential_restitution", self.tangential_restitution, -1.0, 1.0)
+        _check(owner, "friction", self.friction, 0.0)
+
+
+ContactLaw = HuntCrossley | LankaraniNikravesh | RigidContact
+CompliantContact = HuntCrossley | LankaraniNikravesh
+
+_NUMBERS = {
+    "friction": (None, "Coulomb's coefficient"),
+    "slip_speed": ("m/s", "below which friction fades"),
+    "stiffness": (None, "of the contact, in N/m^exponent"),
+    "exponent": (None, "of the depth"),
+    "damping": ("s/m", "of the contact, as a part of its stiffness"),
+    "restitution": (None, "of the normal speed"),
+    "slowest_impact": ("m/s", "the least speed that an impact is taken to have"),
+    "tangential_restitution": (None, "of the slip"),
+}
+
+
+def _check_compliant(contact: CompliantContact) -> None:
+    owner = type(contact).__name__
+    _check_positive(owner, "stiffness", contact.stiffness, "N/m^exponent", _STIFFNESS_HINT)
+    _check(owner, "exponent", contact.exponent, 1.0)
+    _check(owner, "friction", contact.friction, 0.0)
+    _check_positive(owner, "slip_speed", contact.slip_speed, "m/s")
+
+
+def _restitution(x: float) -> float:
+    """Return r of x (1 + r) = ln((1 + x) / (1 - x r)), by bisection.
+
+    It is the integral of v dv / (1 + D v) = -(K/m) δⁿ dδ from the approach at v to the departure
+    at r v, with x = D v: neither mass nor stiffness nor exponent is in it.
+    """
+    if x < 1e-8:
+        return 1.0
+    low, high = 0.0, min(1.0, 1.0 / x)
+    for _ in range(100):
+        r = 0.5 * (low + high)
+        if x * r >= 1.0 or x * (1.0 + r) < math.log1p(x) - math.log1p(-x * r):
+            high = r
+        else:
+            low = r
+    return 0.5 * (low + high)
+
+
+def hertz_stiffness(
+    pin_radius: float,
+    hole_radius: float,
+    *,
+    length: float | None = None,
+    modulus: float = 210e9,
+    poisson: float = 0.3,
+) -> float:
+    """Return the stiffness of a contact by Hertz, both parts of one material (steel).
+
+    With 1/E* = 2 (1 - ν²) / E. A ball in a spherical seat: K = 4/3 E* √R in N/m^1.5, with
+    1/R = 1/R_pin - 1/R_hole; for exponent=1.5. With a `length`, cylinders side by side: π/4 E* L
+    in N/m, for exponent=1, whatever the radii.
+
+    Hertz has patches that are small beside both radii. A pin that nearly fills its hole leaves that
+    early, cylinders do not meet in points, and what holds them bends too: take the result as an
+    order of magnitude, or measure.
+
+    Parameters
+    ----------
+    pin_radius, hole_radius
+        In m, the hole the larger one.
+    length
+        Of the pin in its hole, in m.
+    modulus, poisson
+        Young's, in Pa, and Poisson's.
+    """
+    owner = "hertz_stiffness"
+    pin = _check_positive(owner, "pin_radius", pin_radius, "m")
+    hole = _check_positive(owner, "hole_radius", hole_radius, "m")
+    if hole <= pin:
+        raise DiagramError(
+            f"the hole of {owner} is larger than its pin: got radii {hole:g} m and {pin:g} m."
+        )
+    young = _check_positive(owner, "modulus", modulus, "Pa")
+    reduced = young / (2.0 * (1.0 - _check(owner, "poisson", poisson, 0.0, 0.5) ** 2))
+    if length is not None:
+        return math.pi / 4.0 * reduced * _check_positive(owner, "length", length, "m")
+    return 4.0 / 3.0 * reduced * math.sqrt(pin * hole / (hole - pin))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClearanceRevolute:
+    """A revolute with play, in a plane: flight, impact and sliding of a pin in its hole."""
+
+    name: str
+    pin: Marker
+    hole: Marker
+    clearance: float
+    pin_radius: float
+    contact: ContactLaw
+
+    def __post_init__(self) -> None:
+        """Refuse what is no pin in a hole."""
+        owner = f"`{self.name}`"
+        _check_positive(
+            owner, "clearance", self.clearance, "m",
+            " It is the radius of the hole less that of the pin; without play take s.revolute(…).",
+        )  # fmt: skip
+        _check_positive(owner, "pin_radius", self.pin_radius, "m")
+        if not isinstance(self.contact, ContactLaw):
+            raise DiagramError(
+                f"`contact` of {owner} is a HuntCrossley, a LankaraniNikravesh or a RigidContact, "
+                f"such as HuntCrossley(stiffness=1e9); got {self.contact!r}."
+            )
+
+    @property
+    def first(self) -> Marker:
+        """Return the pin's marker."""
+        return self.pin
+
+    @property
+    def second(self) -> Marker:
+        """Return the hole's marker."""
+        return self.hole
+
+    @property
+    def rigid(self) -> bool:
+        """Return whether its contact has no compliance."""
+        return isinstance(self.contact, RigidContact)
+
+    def numbers(self) -> Iterator[Parameter]:
+        """Yield its numbers by path: ``name.clearance``, ``name.friction`` …."""
+        yield parameter(f"{self.name}.clearance", self.clearance, unit="m", doc="radial")
+        yield parameter(f"{self.name}.pin_radius", self.pin_radius, unit="m", doc="of the pin")
+        for what in self.contact.order:
+            unit, doc = _NUMBERS[what]
+            value = getattr(self.contact, what)
+            yield parameter(f"{self.name}.{what}", value, unit=unit, doc=doc)
+
+    def stiffness_at(self, depth: float) -> float:
+        """Return dN/dδ at a depth in m, of a compliant contact."""
+        contact = self.contact
+        if isinstance(contact, RigidContact):
+            return math.inf
+        return float(contact.exponent * contact.stiffness * depth ** (contact.exponent - 1.0))
+
+
+def has_rigid_contact(system: Parts) -> bool:
+    """Return whether a pin of the system has a contact without compliance."""
+    return any(isinstance(item, ClearanceRevolute) and item.rigid for item in system.elements)
+
+
+OUTPUTS: dict[str, tuple[int, str | None, str]] = {
+    "offset": (2, "m", "of the pin in axes of the hole, x and y"),
+    "gap": (1, "m", "between the surfaces; negative is penetration"),
+    "force": (3, "N", "on the pin, in world axes"),
+    "normal_force": (1, "N", "of the contact"),
+    "angle": (1, "rad", "of the contact, in axes of the hole"),
+    "angle_on_pin": (1, "rad", "of the contact, in axes of the pin"),
+    "slip": (1, "m/s", "of the surfaces, pin less hole"),
+    "contact": (1, None, "whether the surfaces touch"),
+}
+"""Outputs of a revolute with clearance, in the order of MB_CONTACT_… in multibody.h."""
+
+RIGID_OUTPUTS: dict[str, tuple[int, str | None, str]] = {
+    "impacts": (1, None, "how often the surfaces met since the start"),
+    "impulse": (1, "N.s", "sum of the normal impulses of impacts since the start"),
+    "sliding": (1, "m", "distance that the surfaces slid in contact since the start"),
+    "sliding_work": (1, "J", "integral of normal force times |slip| since the start"),
+}
+"""What a rigid contact shows besides: counted in the engine, so that nothing between is missed."""
+
+FOLLOWS_INPUTS = ("force", "normal_force", "contact")
+"""Outputs that in a rigid contact follow forces without delay."""

@@ -111,7 +111,9 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
     m->status[MB_STATUS_CONVERGED] = iterations <= MB_LARGEST_ITERATIONS ? 1.0 : 0.0;
     if (m->rigid_count > 0 && !mb_rigid_rub(m)) return 0;
     mb_set_accelerations(m, m->acceleration);
-    return mb_rub(m, t, v);
+    if (!mb_rub(m, t, v)) return 0;
+    mb_rigid_note(m);
+    return 1;
 }
 
 int mb_refactor(mb_view *m) {

@@ -348,6 +348,7 @@ bool mb_row_holds(const mb_view *m, int32_t row);
 void mb_rigid_place(mb_view *m, int32_t row, const double *d);
 void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, const double *ddd);
 int mb_rigid_rub(mb_view *m);
+void mb_rigid_note(mb_view *m);
 /* Whether its surfaces slide with friction. */
 bool mb_rigid_rubs(const mb_view *m, int32_t row);
 double mb_rigid_rounding(const mb_view *m);

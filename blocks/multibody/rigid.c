@@ -185,7 +185,8 @@ static double rigid_mobility(const mb_view *m, int32_t row) {
 }
 
 /* Keeps what accelerations say of the contacts. */
-static void rigid_note(mb_view *m) {
+void mb_rigid_note(mb_view *m) {
+    if (m->rigid_count == 0) return;
     const double *rows = m->row_work;
     mb_jacobian_times(m, m->acceleration, m->row_work);
     for (int32_t n = 0; n < m->rigid_count; n++) {
@@ -253,7 +254,6 @@ int mb_rigid_rub(mb_view *m) {
         const int32_t row = mb_rigid_row(m, n);
         if (mb_rigid_rubs(m, row)) m->lambda[row + 1] = mb_rigid_of(m, row)->mode * rigid_friction(m, row) * m->lambda[row];
     }
-    rigid_note(m);
     return 1;
 }
 

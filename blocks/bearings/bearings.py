@@ -134,6 +134,7 @@ class AbstractBearing(NativeBlock):
             scratch=scratch,
         )
         self.ends = ends
+        self.squeeze = bool(squeeze)
         self.film_limit = float(limit)
         self.radius, self.length, self.clearance, self.viscosity = dimensions.values()
 

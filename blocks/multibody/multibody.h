@@ -60,8 +60,11 @@ enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOC
        MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_CONVERGED, MB_OUT_BEARING, MB_OUT_RUBBING, MB_OUT_POWER, MB_OUT_TYPES };
 /* What is shown of a bearing, as MB_OUT_AXIS. */
 enum { MB_FILM_OFFSET, MB_FILM_FORCE, MB_FILM_ECCENTRICITY, MB_FILM_TORQUE, MB_FILM_THICKNESS, MB_FILM_PRESSURE, MB_FILM_POWER_LOSS,
-       MB_FILM_THIN, MB_FILM_QUANTITIES };
-enum { MB_BEARING_NUMBERS = 9 };
+       MB_FILM_THIN, MB_FILM_ROUNDS, MB_FILM_QUANTITIES };
+/* Options of a bearing are below the shift; above it 1 + the first of the two rows that hold it, or 0 for a force. */
+enum { MB_BEARING_NUMBERS = 9, MB_BEARING_ROW_SHIFT = 8 };
+/* Of bearings that rows hold: rounds in the last step, steps that did not settle, when first, and by how much at worst. */
+enum { MB_CARRIED_ROUNDS, MB_CARRIED_FAILURES, MB_CARRIED_FIRST, MB_CARRIED_WORST, MB_CARRIED_SIZE };
 /* What is shown of rubbing, and of the power of the whole, as MB_OUT_AXIS. */
 enum { MB_RUBBING_FORCE, MB_RUBBING_TORQUE, MB_RUBBING_LOAD, MB_RUBBING_POWER_LOSS, MB_RUBBING_QUANTITIES };
 enum { MB_POWER_IN, MB_POWER_LOSS, MB_EFFICIENCY, MB_POWER_QUANTITIES };
@@ -174,6 +177,7 @@ typedef struct {
     double *status;                                  /* iterations, residual, converged */
     double *turns;                                   /* of each measure, its value after the last step */
     double *told;                                    /* what mb_watch_step has seen */
+    double *offset, *carried;                        /* of each row, what a bearing adds to a point; see bearing_constraint.c */
     double *kept;                                    /* work space for q and v, and v once more */
     double *own;                                     /* q and v of a block with its own step, and its work space */
     mb_implicit implicit;
@@ -269,15 +273,25 @@ typedef struct {
 } mb_film;
 bool mb_bearing_check(const int32_t *force);
 bl_film_bearing mb_bearing_read(const mb_view *m, const int32_t *force);
+/* All of a film but its load. */
+void mb_bearing_see(const mb_view *m, const int32_t *force, double t, mb_film *film);
 int mb_bearing_evaluate(const mb_view *m, const int32_t *force, double t, mb_film *film);
 bool mb_add_bearing(const mb_view *m, const int32_t *force, double t);
 double mb_bearing_energy(const mb_view *m, const int32_t *force, double t);
 int32_t mb_bearing_width(int32_t what);
-void mb_bearing_show(const mb_film *film, int32_t what, double *y);
+void mb_bearing_show(const mb_view *m, const mb_film *film, int32_t what, double *y);
 /* Of all bearings, as a part of the clearance, at the present poses; infinite without any. */
 double mb_thinnest_film(const mb_view *m, double t);
 /* How far to move for differences, in m or rad: little enough for every film. */
 double mb_difference(const mb_view *m);
+
+/* bearing_constraint.c */
+/* The first of the two rows that hold a bearing, or -1: it acts by force, or is none. */
+int32_t mb_bearing_row(const int32_t *force);
+bool mb_bearing_rows_check(const int32_t *force, const int32_t *rows, int64_t row_count, bool planar);
+/* Puts journals that rows hold where their films carry the multipliers. Returns 0 if one cannot. */
+int mb_carry_bearings(mb_view *m, double t, double *q, double *v);
+void mb_remark_carried(const bl_block *b, const mb_view *m);
 
 /* rubbing.c */
 bool mb_rubbing_check(const bl_block *b, const int32_t *rubbing);

@@ -84,6 +84,7 @@ _OUT_FILM = {
     "power_loss": (1, "W", "what film and contact turn into heat"),
     "thin_film": (1, None, "1 where the film is below its limit, else 0"),
 }
+_OUT_ROUNDS = {"rounds": (1, None, "of offset and multipliers in the last step")}
 _OUT_RUBBING, _OUT_POWER = 19, 20
 _OUT_RUB = {
     "force": ("N", "of friction on the displacement"),
@@ -250,10 +251,14 @@ def list_outputs(system: System) -> list[str]:
     found += [f"{driver.name}.effort" for driver in system.drivers]
     for element in system.elements:
         if isinstance(element, Bearing):
-            found += [f"{element.name}.{what}" for what in _OUT_FILM]
+            found += [f"{element.name}.{what}" for what in _film_outputs(element)]
         if isinstance(element, Rubbing):
             found += [f"{element.name}.{what}" for what in _rubbing_outputs(element)]
     return found
+
+
+def _film_outputs(bearing: Bearing) -> dict[str, tuple[int, str | None, str]]:
+    return _OUT_FILM | (_OUT_ROUNDS if bearing.coupling == "constraint" else {})
 
 
 def _rubbing_outputs(rubbing: Rubbing) -> list[str]:
@@ -439,7 +444,7 @@ class _Writer:
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += len(self._measures) + 10
+        memory += len(self._measures) + 10 + rows + 4
         articulated = 33 * links if rows == 0 else 0
         scratch = 4 + 64 * links + 16 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
         scratch += articulated
@@ -458,6 +463,7 @@ class _Writer:
             texts[link] = name
         texts += [joint.name for joint in self.tree.cuts]
         texts += [driver.name for driver in self.system.drivers]
+        texts += [bearing.name for bearing in self._held_bearings()]
         texts += [item.name for item in self.system.elements if isinstance(item, Bearing)]
         texts += [item.name for item in self.system.elements if isinstance(item, Rubbing)]
         return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
@@ -529,6 +535,7 @@ class _Writer:
         cuts: list[tuple[int, int]] = []
         paths: list[list[list[int]]] = []
         self.row_of_driver: dict[str, int] = {}
+        self.row_of_bearing: dict[str, int] = {}
         for joint in self.tree.cuts:
             i = self._marker(joint.first, joint.frame_i)
             j = self._marker(joint.second, joint.frame_j)
@@ -548,7 +555,20 @@ class _Writer:
             else:
                 rows.append([_DRIVER, at.q, 0, at.v, at.sign, law])
                 paths.append([[at.v, at.link, 0, 1]])
+        for bearing in self._held_bearings():
+            i, j = self._marker(bearing.journal), self._marker(bearing.bush)
+            self.row_of_bearing[bearing.name] = len(rows)
+            cuts.append((len(rows), 2))
+            rows += [[_POINT, i, j, axis, 0, 0] for axis in (0, 1)]
+            paths.append(self._path(bearing))
         return rows, cuts, paths
+
+    def _held_bearings(self) -> list[Bearing]:
+        return [
+            element
+            for element in self.system.elements
+            if isinstance(element, Bearing) and element.coupling == "constraint"
+        ]
 
     def _row(self, joint: Joint, row: Row, i: int, j: int) -> list[int]:
         axes = {"f": 0, "g": 1, "h": 2}
@@ -568,8 +588,8 @@ class _Writer:
         angle, i, j = self._measures[measure][:3]
         return [_DRIVEN_ANGLE if angle else _DRIVEN_LENGTH, i, j, measure, 0, law]
 
-    def _path(self, joint: Joint) -> list[list[int]]:
-        """The speeds between the two bodies of a cut joint; common ancestors move both alike."""
+    def _path(self, joint: Joint | Bearing) -> list[list[int]]:
+        """The speeds between the two bodies of a closure; common ancestors move both alike."""
         sides = [
             self._ancestors(self.tree.link_of.get(marker.body, -1))
             for marker in (joint.first, joint.second)
@@ -628,6 +648,8 @@ class _Writer:
         i, j = self._marker(bearing.journal), self._marker(bearing.bush)
         friction, thin, cavitation, squeeze = bearing.film.integers  # type: ignore[misc]
         options = friction + 8 * thin + 16 * cavitation + 64 * squeeze
+        options += 128 * (bearing.load_axes == "bush")
+        options += 256 * (1 + self.row_of_bearing.get(bearing.name, -1))
         model = [isinstance(bearing.film, kind) for kind in _FILMS].index(True)
         return [_BEARING, i, j, self._place[f"{bearing.name}.radius"], model, options]
 
@@ -744,10 +766,12 @@ class _Writer:
                     "what the driver gives",
                 )
         for number, element in enumerate(self.system.elements):
-            if isinstance(element, Bearing) and owner == element.name and what in _OUT_FILM:
-                width, unit, doc = _OUT_FILM[what]
-                which = list(_OUT_FILM).index(what)
-                return _OUT_BEARING, number, which, width, unit, f"{doc}, in {owner}"
+            if isinstance(element, Bearing) and owner == element.name:
+                shown = _film_outputs(element)
+                if what in shown:
+                    width, unit, doc = shown[what]
+                    which = list(shown).index(what)
+                    return _OUT_BEARING, number, which, width, unit, f"{doc}, in {owner}"
         rubbings = [item for item in self.system.elements if isinstance(item, Rubbing)]
         for number, rubbing in enumerate(rubbings):
             if owner == rubbing.name and what in _rubbing_outputs(rubbing):

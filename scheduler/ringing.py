@@ -22,7 +22,7 @@ _GROWN = 1e5
 """What a difference grows by in so few ticks only if steps are too long."""
 _TURNS, _LEAST, _KEPT = 0.8, 1e-4, 0.5
 """Ringing: the bend of a signal turns round at so many ticks, with so large a part of the signal's
-size, of which so much is kept from the first half to the second. No motion that is resolved does."""
+size, and so much of it is kept from the first half to the second. No resolved motion does that."""
 
 Array = npt.NDArray[np.float64]
 

@@ -8,7 +8,7 @@
  * in its bush is no part of the dynamics.
  *
  * ε is memory, in world axes. After each step λ → ε → positions → λ is repeated until ε stays; moving by a clearance changes λ by
- * about clearance / length, so that a few rounds do. Should they not get nearer, they go on in smaller parts. */
+ * about clearance / length, so that two rounds do. Where a stiff spring pulls at the journal they go on in smaller parts. */
 #include <string.h>
 
 #include "blocks/multibody/multibody.h"
@@ -53,7 +53,7 @@ static bool carry_offset(mb_film *film, const double *force, double *offset) {
     if (!isfinite(wanted) || !carry_force(film, reach, F)) return false;
     if (!(hypot(F[0], F[1]) >= wanted)) {
         if (b->thin == BL_THIN_STOP) return false;
-        low = reach, high = b->clearance - b->film_limit + wanted / b->contact_stiffness;
+        low = reach, high = b->clearance - b->film_limit + 1.000001 * wanted / b->contact_stiffness;
         if (!isfinite(high) || !carry_force(film, high, F) || !(hypot(F[0], F[1]) >= wanted)) return false;
     }
     for (int n = 0; n < MB_BISECTIONS; n++) {
@@ -95,6 +95,17 @@ static double carry_once(mb_view *m, double t) {
     return longest;
 }
 
+/* Aitken's part of the way to go, from the ways of the last two rounds. */
+static double carry_part(const mb_view *m, double part) {
+    double along = 0.0, square = 0.0;
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const double turned = m->row_work[k] - m->way[k];
+        along += m->way[k] * turned;
+        square += turned * turned;
+    }
+    return square > 0.0 ? fmin(fmax(-part * along / square, CARRY_LEAST_PART), 1.0) : part;
+}
+
 int mb_carry_bearings(mb_view *m, double t, double *q, double *v) {
     if (!carries_any(m)) return 1;
     double before = INFINITY, change = 0.0, part = 1.0;
@@ -103,10 +114,11 @@ int mb_carry_bearings(mb_view *m, double t, double *q, double *v) {
         if (!mb_accelerations(m, t, q, v)) return 0;
         change = carry_once(m, t);
         if (change < 0.0) return 0;
-        if (change > 0.5 * before && part > CARRY_LEAST_PART) part *= 0.5;
-        for (int32_t k = 0; k < m->row_count; k++) m->offset[k] += part * m->row_work[k];
+        if (iteration > 0) part = carry_part(m, part);
+        memcpy(m->way, m->row_work, (size_t)m->row_count * sizeof(double));
+        for (int32_t k = 0; k < m->row_count; k++) m->offset[k] += part * m->way[k];
         if (!mb_project(m, t, q, v, MB_CARRY_CLOSING)) return 0;
-        if (change <= CARRY_TOLERANCE || (part == 1.0 && before < 1.0 && change * change <= CARRY_TOLERANCE * before)) break;
+        if (change <= CARRY_TOLERANCE || (iteration > 0 && change < 0.1 * before && change * change <= CARRY_TOLERANCE * before)) break;
         before = change;
     }
     double *carried = m->carried;
@@ -122,7 +134,7 @@ void mb_remark_carried(const bl_block *b, const mb_view *m) {
     const double *carried = m->carried;
     if (!(carried[MB_CARRIED_FAILURES] > 0.0)) return;
     bl_say(b, "offsets of bearings held by constraints did not settle in %.0f step%s, the first to t = %.9g s: after %d rounds they"
-           " still changed by up to %.2g of the clearance. The load turns round faster than a steady film follows: take"
-           " coupling=\"force\" with squeeze=True. ", carried[MB_CARRIED_FAILURES], carried[MB_CARRIED_FAILURES] > 1.0 ? "s" : "",
+           " still changed by up to %.2g of the clearance. Something stiff pulls at a journal, or its load turns round: take"
+           " coupling='force'. ", carried[MB_CARRIED_FAILURES], carried[MB_CARRIED_FAILURES] > 1.0 ? "s" : "",
            carried[MB_CARRIED_FIRST], (int)MB_CARRY_LIMIT, carried[MB_CARRIED_WORST]);
 }

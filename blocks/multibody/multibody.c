@@ -89,6 +89,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->told = take(z, memory, MB_TOLD_SIZE);
     m->offset = take(z, memory, rows);
     m->carried = take(z, memory, MB_CARRIED_SIZE);
+    m->way = take(w, scratch, rows);
     m->kept = take(w, scratch, nq + 2 * nv);
     m->link = (mb_link_state *)(void *)take(w, scratch, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
     m->row_state = (mb_row_state *)(void *)take(w, scratch, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));

@@ -177,7 +177,7 @@ typedef struct {
     double *status;                                  /* iterations, residual, converged */
     double *turns;                                   /* of each measure, its value after the last step */
     double *told;                                    /* what mb_watch_step has seen */
-    double *offset, *carried;                        /* of each row, what a bearing adds to a point; see bearing_constraint.c */
+    double *offset, *carried, *way;                  /* of each row, what a bearing adds to a point; see bearing_constraint.c */
     double *kept;                                    /* work space for q and v, and v once more */
     double *own;                                     /* q and v of a block with its own step, and its work space */
     mb_implicit implicit;

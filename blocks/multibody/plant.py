@@ -446,7 +446,7 @@ class _Writer:
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
         memory += len(self._measures) + 10 + rows + 4
         articulated = 33 * links if rows == 0 else 0
-        scratch = 4 + 64 * links + 16 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
+        scratch = 4 + 64 * links + 17 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
         scratch += articulated
         rubbings = len(self._rubbings)
         if rubbings:

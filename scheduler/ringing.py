@@ -15,7 +15,7 @@ from ..blocks.block import NativeBlock
 from ..errors import BiellaError
 from .flatten import FlatDiagram
 from .methods import ITERATED
-from .plan import BlockInfo, Plan
+from .plan import Plan
 
 _NUDGE = 1e-8
 _TICKS = 100
@@ -41,10 +41,11 @@ def find_ringing(plan: Plan, flat: FlatDiagram) -> list[str]:
     texts = []
     for info in plan.blocks:
         block = stiff.get(info.path)
-        if block is None:
+        if block is None or block.stiff is None:
             continue
+        parameter, output = block.stiff
         try:
-            sign = _find_sign(plan, info, f"{info.path}.{block.stiff}")
+            sign = _find_sign(plan, f"{info.path}.{parameter}", f"{info.path}.{output}")
         except BiellaError:  # the run itself will say why
             continue
         if sign:
@@ -57,22 +58,21 @@ def find_ringing(plan: Plan, flat: FlatDiagram) -> list[str]:
     return texts
 
 
-def _find_sign(plan: Plan, info: BlockInfo, parameter: str) -> str:
+def _find_sign(plan: Plan, parameter: str, output: str) -> str:
     """Return what tells that steps are too long, if anything does."""
-    exact, nudged = (_record(plan, info, parameter, part) for part in (0.0, _NUDGE))
+    exact, nudged = (_record(plan, parameter, output, part) for part in (0.0, _NUDGE))
     count = min(len(exact), len(nudged))
-    shown = exact[:count].any(axis=0)
-    if not shown.any():
+    largest = np.abs(exact).max()
+    if largest == 0.0:
         return ""
-    largest = np.abs(exact[:count, shown]).max(axis=0)
-    size = np.abs((nudged[:count] - exact[:count])[:, shown] / largest).max(axis=1)
+    size = np.abs(nudged[:count] - exact[:count]).max(axis=1) / largest
     if size[0] > 0.0 and size.max() > _GROWN * size[0]:
         last = int(size.argmax())
         growth = (size[last] / size[0]) ** (1.0 / last)
         return f"a small difference grows {growth:.2g} times in each, and results are worth nothing"
     # An iterated exchange is trapezoidal: it rings after a jump, and the ringing dies away.
     iterated = any(item["method"] in ITERATED for item in plan.couplings)
-    if not iterated and any(_rings(signal) for signal in (exact[:, shown] / largest).T):
+    if not iterated and any(_rings(signal) for signal in exact.T / largest):
         return "its outputs ring from tick to tick, and are not to be trusted"
     return ""
 
@@ -85,19 +85,19 @@ def _rings(signal: Array) -> bool:
     return bool(late.mean() > _LEAST and late.mean() > _KEPT * early.mean())
 
 
-def _record(plan: Plan, info: BlockInfo, parameter: str, nudge: float) -> Array:
-    """Return the outputs of a block over the first ticks, as far as they go."""
+def _record(plan: Plan, parameter: str, output: str, nudge: float) -> Array:
+    """Return an output over the first ticks, as far as they go."""
     from .engine import Instance
 
-    slots = [port.slot + k for port in info.outputs for k in range(port.width)]
+    port = plan.find_signal(output)
     rows: list[Array] = []
     with Instance(plan) as instance:
-        instance.set(parameter, np.asarray(instance.get(parameter)) * (1.0 + nudge))
+        instance.set(parameter, instance.get(parameter) * (1.0 + nudge))
         try:
             instance.initialise()
             for _ in range(_TICKS + 1):
                 instance.evaluate()
-                rows.append(instance.values[slots].copy())
+                rows.append(instance.values[port.slot : port.slot + port.width].copy())
                 instance.run(1)
         except BiellaError:
             if len(rows) < 2:

@@ -65,7 +65,7 @@ class AbstractBearing(NativeBlock):
         1 if the journal stays parallel to the bush, 2 if it may tilt.
     """
 
-    stiff = "viscosity"
+    stiff = ("viscosity", "force")
     isotropic: ClassVar[bool] = True
     """Whether a turned journal has the same force, turned."""
 

@@ -65,11 +65,15 @@ def _find_sign(plan: Plan, parameter: str, output: str) -> str:
     largest = np.abs(exact).max()
     if largest == 0.0:
         return ""
-    size = np.abs(nudged[:count] - exact[:count]).max(axis=1) / largest
-    if size[0] > 0.0 and size.max() > _GROWN * size[0]:
+    so_far = np.maximum.accumulate(np.abs(exact[:count]).max(axis=1))
+    apart = np.abs(nudged[:count] - exact[:count]).max(axis=1)
+    size = np.divide(apart, so_far, out=np.zeros(count), where=so_far > 0.0)
+    if size.max() > _GROWN * _NUDGE:
         last = int(size.argmax())
-        growth = (size[last] / size[0]) ** (1.0 / last)
+        growth = (size[last] / _NUDGE) ** (1.0 / last)
         return f"a small difference grows {growth:.2g} times in each, and results are worth nothing"
+    if count <= _TICKS and so_far[-1] > 1e3 * so_far[0]:
+        return "its outputs grow until it stops, and results are worth nothing"
     # An iterated exchange is trapezoidal: it rings after a jump, and the ringing dies away.
     iterated = any(item["method"] in ITERATED for item in plan.couplings)
     if not iterated and any(_rings(signal) for signal in exact.T / largest):

@@ -36,6 +36,9 @@ class AbstractBlock:
     """Whether it can go back to the start of such a step."""
     to_roll_back: str = ""
     """If it cannot: with what argument it could; empty if with none."""
+    stiff: ClassVar[tuple[str, str] | None] = None
+    """If it answers so stiffly that compiling looks whether the steps fit: a number of it to nudge,
+    and the output to watch."""
     stays: str = ""
     """Why the block cannot leave in an FMU, and what to do instead; empty if it can."""
 

@@ -26,6 +26,7 @@ from .order import order_outputs
 from .plan import Plan
 from .rates import resolve_rates
 from .resolve import ResolvedPorts, resolve_ports
+from .ringing import find_ringing
 
 
 def compile_diagram(
@@ -138,7 +139,7 @@ def _compile(
     plan = Encoder(
         diagram, flat, ports, rates, order, couplings, step, solver, starts, estimate
     ).encode()
-    return plan, _find_remarks(flat, ports, solver)
+    return plan, [*_find_remarks(flat, ports, solver), *find_ringing(plan, flat)]
 
 
 def _find_remarks(flat: FlatDiagram, ports: ResolvedPorts, solver: str) -> list[str]:

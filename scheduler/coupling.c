@@ -22,7 +22,8 @@
 
 /* What a member's state is kept for. */
 enum { KEEP_STEP, KEEP_ESTIMATE, KEEP_COUNT };
-static const double NUDGE = 1e-5;          /* of an unknown, relative to its scale */
+enum { HALVINGS = 8 }; /* of a step of Newton */
+static const double NUDGE = 1e-5;          /* of an unknown, relative to its value */
 static const double SMALLEST_SCALE = 1e-4; /* of a signal, in its unit: what is below converges absolutely */
 static const double SLOW = 0.3;            /* Newton: a residual that shrinks less asks for a new Jacobian */
 
@@ -198,16 +199,21 @@ static int sweep(bl_engine *e, bl_coupling *c, int method, int order, double t, 
     return BL_OK;
 }
 
-/* How large the signals are: the largest value that they ever had. */
-static void set_scales(const bl_coupling *c) {
+/* How large the signals are: the largest value that they ever had, counting the present guess's. Returns whether one is far smaller
+   than before. */
+static bool set_scales(const bl_coupling *c) {
+    bool shrunk = false;
     for (int32_t s = 0; s < c->signal_count; s++) {
         const bl_coupled_signal *signal = &c->signals[s];
         for (int32_t i = 0; i < signal->width; i++) {
             const int64_t k = signal->at + i;
             const double known = fmax(array_of(c, BL_COUPLED_SCALE)[k], fabs(c->start[k]));
-            c->scale[k] = fmax(fmax(known, fabs(signal->now[i])), SMALLEST_SCALE);
+            const double scale = fmax(fmax(known, fabs(signal->now[i])), SMALLEST_SCALE);
+            shrunk = shrunk || scale < 0.1 * c->scale[k];
+            c->scale[k] = scale;
         }
     }
+    return shrunk;
 }
 
 /* r = (g(w) - w) / scale, of the unknowns; returns the largest. */
@@ -247,7 +253,7 @@ static int iterate_fixed_point(bl_engine *e, bl_coupling *c, int order, double t
     for (int iteration = 0;; iteration++) {
         const int status = sweep(e, c, BL_FIXED_POINT, order, t, dt, iteration > 0);
         if (status != BL_OK) return status;
-        if (iteration == 0) set_scales(c);
+        if (iteration == 0) (void)set_scales(c);
         *size = measure_residual(c, r);
         if (*size <= c->tolerance || isnan(*size) || iteration + 1 >= c->iterations) return BL_OK;
         if (iteration > 0) {
@@ -269,7 +275,7 @@ static int make_jacobian(bl_engine *e, bl_coupling *c, int order, double t, doub
         for (int32_t i = 0; signal->unknown >= 0 && i < signal->width; i++) {
             double *w = &c->guess[signal->at + i];
             const double kept = *w, scale = c->scale[signal->at + i];
-            *w = kept + NUDGE * scale;
+            *w = kept + NUDGE * fmax(fmax(fabs(kept), fabs(c->start[signal->at + i])), SMALLEST_SCALE);
             const double nudged = (*w - kept) / scale;
             const int status = sweep(e, c, BL_NEWTON, order, t, dt, true);
             if (status != BL_OK) return status;
@@ -306,17 +312,22 @@ static int iterate_newton(bl_engine *e, bl_coupling *c, int order, double t, dou
     const int64_t n = c->unknown_count;
     double *r = c->work, *before = r + n, *step = before + n, *mapped = step + n, *left = mapped + n;
     double *inverse = array_of(c, BL_COUPLED_ARRAYS), *has = &c->memory[BL_COUPLING_HAS_JACOBIAN];
-    bool renewed = false;
     int status = sweep(e, c, BL_NEWTON, order, t, dt, false);
     if (status != BL_OK) return status;
-    set_scales(c);
+    (void)set_scales(c);
     *size = measure_residual(c, r);
-    for (int iteration = 1; iteration < c->iterations && *size > c->tolerance; iteration++) {
+    for (int iteration = 1; iteration < c->iterations; iteration++) {
+        /* A first guess may have been so far off that compared to it anything is exact. */
+        if (*size <= c->tolerance && set_scales(c)) {
+            *has = 0.0;
+            *size = measure_residual(c, r);
+        }
+        if (!(*size > c->tolerance)) break;
         if (*has == 0.0) {
             status = make_jacobian(e, c, order, t, dt, r, inverse);
             if (status != BL_OK) return status;
-            renewed = true;
         }
+        bool slow = false;
         for (int64_t i = 0; i < n; i++) step[i] = -dot(inverse + i * n, r, n);
         move_guess(c, step, 1.0);
         memcpy(before, r, (size_t)n * sizeof(double));
@@ -324,10 +335,19 @@ static int iterate_newton(bl_engine *e, bl_coupling *c, int order, double t, dou
         status = sweep(e, c, BL_NEWTON, order, t, dt, true);
         if (status != BL_OK) return status;
         *size = measure_residual(c, r);
+        /* A step too far, such as one through the film of a bearing: halves of it are taken back until it helps. */
+        for (int halving = 0; halving < HALVINGS && !(*size < size_before || *size <= c->tolerance); halving++) {
+            for (int64_t i = 0; i < n; i++) step[i] *= 0.5;
+            move_guess(c, step, -1.0);
+            status = sweep(e, c, BL_NEWTON, order, t, dt, true);
+            if (status != BL_OK) return status;
+            *size = measure_residual(c, r);
+            slow = true;
+        }
         if (isnan(*size)) break;
         for (int64_t i = 0; i < n; i++) before[i] = r[i] - before[i];
         correct_inverse(inverse, n, step, before, mapped, left);
-        if (*size > SLOW * size_before && !renewed) *has = 0.0;
+        if (slow || *size > SLOW * size_before) *has = 0.0;
     }
     if (isnan(*size)) *has = 0.0;
     return BL_OK;

@@ -96,12 +96,17 @@ class CouplingReport:
         The connection with the largest error, if it is above the tolerance.
     suggested_step
         The largest step in seconds with which all connections would keep the tolerance.
+    solver, together
+        What advances the continuous states of the diagram, and the blocks that have them: between
+        these there is no coupling error, only that of the solver.
     """
 
     couplings: tuple[dict[str, Any], ...]
     connections: tuple[ConnectionReport, ...]
     tolerance: float
     step: float
+    solver: str = ""
+    together: tuple[str, ...] = ()
 
     @property
     def limiting(self) -> ConnectionReport | None:
@@ -114,9 +119,18 @@ class CouplingReport:
         return min((c.step for c in self.connections), default=None)
 
     def __str__(self) -> str:
-        if not self.couplings:
-            return "No block is coupled in steps of its own, or all are by jacobi with hold 0."
         lines = []
+        if self.together:
+            lines.append(
+                f"{', '.join(self.together)}: as one, with all that is computed in between, in "
+                f"minor steps of {self.solver}, {self.step:g} s"
+            )
+        if not self.couplings:
+            lines.append(
+                "No block is coupled in steps of its own, or all are by jacobi with hold 0: of "
+                "these estimate_error=1 tells the error."
+            )
+            return "\n".join(lines)
         for item in self.couplings:
             lines.append(
                 f"{' + '.join(item['members'])}: {item['method']}, hold {item['hold']}, "
@@ -157,7 +171,11 @@ class CouplingReport:
 
 
 def report_couplings(
-    couplings: Sequence[dict[str, Any]], step: float, tolerance: float
+    couplings: Sequence[dict[str, Any]],
+    step: float,
+    tolerance: float,
+    solver: str = "",
+    together: Sequence[str] = (),
 ) -> CouplingReport:
     """Return the report of a run with this base step."""
     connections = [
@@ -167,7 +185,9 @@ def report_couplings(
         for signal in item["signals"]
     ]
     connections.sort(key=lambda c: -c.relative_error)
-    return CouplingReport(tuple(couplings), tuple(connections), tolerance, step)
+    return CouplingReport(
+        tuple(couplings), tuple(connections), tolerance, step, solver, tuple(together)
+    )
 
 
 def _judge(

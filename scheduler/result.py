@@ -134,7 +134,9 @@ class Result(Mapping[str, Array]):
         """
         couplings: Any = self.info.get("couplings", [])
         step: Any = self.info.get("step", 0.0)
-        return report_couplings(couplings, step, tolerance)
+        solver: Any = self.info.get("solver", "")
+        together: Any = self.info.get("together", [])
+        return report_couplings(couplings, step, tolerance, solver, together)
 
     def capture(self, name: str) -> Result:
         """Return what a Trigger block has captured: the signal ``u`` around its event.

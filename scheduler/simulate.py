@@ -182,6 +182,11 @@ def _make_recorder(
         "plan_hash": plan.hash,
         "stopped": None,
         "scopes": [view for view in plan.meta["scopes"] if view["labels"]],
+        "together": [
+            block.path
+            for block, record in zip(plan.blocks, plan.block_records, strict=True)
+            if record["x_count"]
+        ],
     }
     if out is not None:
         return Hdf5Recorder(out, signals, plan.aliases, info)

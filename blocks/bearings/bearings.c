@@ -99,6 +99,16 @@ static int bearing_output(bl_block *b, int32_t model, const bl_film_grid *grid) 
     if (b->y_count > BEARING_OIL) b->y[BEARING_OIL][0] = load.oil;
     return BL_OK;
 }
+
+/* At ticks only: iterations may look anywhere. No film and no contact lets a journal be so far beyond its bush, in clearances. */
+static const double BEARING_LOST = 10.0;
+static int bearing_watch(bl_block *b, double t) {
+    const double beyond = -b->y[BEARING_FILM][0] / b->p[2];
+    if (!(beyond > BEARING_LOST)) return BL_OK;
+    return bl_refuse(b, "the journal is %.3g clearances beyond its bush at t = %.9g s: its forces are exchanged in steps too long for "
+                     "so stiff a film, and the exchange is unstable. Say method='newton' in d.couple(…) for a plant with steps of its own, "
+                     "take smaller steps, or put the film into the mechanism: System.bearing(…), integrator='implicit'", beyond, t);
+}
 static int short_bearing_output(bl_block *b, double t) {
     (void)t;
     return bearing_output(b, BL_FILM_SHORT, NULL);
@@ -172,6 +182,8 @@ static int finite_bearing_output(bl_block *b, double t) {
     return status == BL_OK ? bearing_output(b, BL_FILM_FINITE, &grid) : status;
 }
 static int finite_bearing_update(bl_block *b, double t) {
+    const int lost = bearing_watch(b, t);
+    if (lost != BL_OK) return lost;
     /* One solution was enough at this tick: the film in z is the film. */
     const int keeps_time = finite_bearing_keeps_time(b);
     if (b->z_count == 0 || (!keeps_time && b->y[BEARING_SOLVES][0] == 1.0)) return BL_OK;
@@ -192,9 +204,12 @@ static int finite_bearing_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_bearings[] = {
-    {.name = "short_bearing", .check = bearing_middle_check, .output = short_bearing_output},
-    {.name = "tilted_short_bearing", .check = bearing_ends_check, .output = tilted_bearing_output},
-    {.name = "long_bearing", .check = bearing_middle_check, .output = long_bearing_output},
+    {.name = "short_bearing", .check = bearing_middle_check, .output = short_bearing_output,
+     .update = bearing_watch},
+    {.name = "tilted_short_bearing", .check = bearing_ends_check, .output = tilted_bearing_output,
+     .update = bearing_watch},
+    {.name = "long_bearing", .check = bearing_middle_check, .output = long_bearing_output,
+     .update = bearing_watch},
     {.name = "finite_bearing", .check = finite_bearing_check, .init = finite_bearing_init,
      .output = finite_bearing_output, .update = finite_bearing_update},
     {.name = 0},

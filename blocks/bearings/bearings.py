@@ -62,6 +62,7 @@ class AbstractBearing(NativeBlock):
         1 if the journal stays parallel to the bush, 2 if it may tilt.
     """
 
+    stiff = ("viscosity", "force")
     isotropic: ClassVar[bool] = True
     """Whether a turned journal has the same force, turned."""
 
@@ -136,6 +137,7 @@ class AbstractBearing(NativeBlock):
             scratch=scratch,
         )
         self.ends = ends
+        self.squeeze = bool(squeeze)
         self.film_limit = float(limit)
         self.radius, self.length, self.clearance, self.viscosity = dimensions.values()
 

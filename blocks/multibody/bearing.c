@@ -11,15 +11,17 @@
 #include "blocks/bearings/film.h"
 #include "blocks/multibody/multibody.h"
 
-/* The options of a film, packed: friction, 8 × thin, 16 × cavitation, 64 × whether it is squeezed. */
+/* The options of a film, packed: friction, 8 × thin, 16 × cavitation, 64 × whether it is squeezed, 128 × whether its load, if not
+   squeezed, stands still in axes of the bush instead of the world's; above them the row that holds it, see MB_BEARING_ROW_SHIFT. */
 static int32_t film_friction_of(int32_t options) { return options & 7; }
 static int32_t film_thin_of(int32_t options) { return options >> 3 & 1; }
 static int32_t film_cavitation_of(int32_t options) { return options >> 4 & 3; }
 static int32_t film_squeezed(int32_t options) { return options >> 6 & 1; }
+static int32_t film_follows_bush(int32_t options) { return options >> 7 & 1; }
 
 bool mb_bearing_check(const int32_t *force) {
     const int32_t model = force[MB_FORCE_LAW], options = force[MB_FORCE_EXTRA];
-    return (model == BL_FILM_SHORT || model == BL_FILM_TILTED || model == BL_FILM_LONG) && options >= 0 && options < 128 &&
+    return (model == BL_FILM_SHORT || model == BL_FILM_TILTED || model == BL_FILM_LONG) && options >= 0 &&
            film_friction_of(options) < BL_FRICTION_COUNT && film_cavitation_of(options) < BL_CAVITATION_COUNT;
 }
 
@@ -72,9 +74,24 @@ static bl_film_motion film_see(const mb_view *m, const int32_t *force, double t,
     return motion;
 }
 
-int mb_bearing_evaluate(const mb_view *m, const int32_t *force, double t, mb_film *film) {
+void mb_bearing_see(const mb_view *m, const int32_t *force, double t, mb_film *film) {
+    const int32_t row = mb_bearing_row(force);
+    bl_film_motion *motion = &film->motion;
     film->bearing = mb_bearing_read(m, force);
-    film->motion = film_see(m, force, t, film->bearing.length, film->R, film->P);
+    *motion = film_see(m, force, t, film->bearing.length, film->R, film->P);
+    if (film_follows_bush(force[MB_FORCE_EXTRA]) && !film_squeezed(force[MB_FORCE_EXTRA])) {
+        motion->journal_speed -= motion->bush_speed;
+        motion->bush_speed = 0.0;
+    }
+    if (row < 0) return;
+    double offset[3] = {m->offset[row], m->offset[row + 1], 0.0};
+    mb_rotate_back(film->R, offset, offset);
+    motion->x[0] = motion->x[1] = offset[0], motion->y[0] = motion->y[1] = offset[1];
+    memset(motion->vx, 0, sizeof motion->vx), memset(motion->vy, 0, sizeof motion->vy);
+}
+
+int mb_bearing_evaluate(const mb_view *m, const int32_t *force, double t, mb_film *film) {
+    mb_bearing_see(m, force, t, film);
     return bl_film_evaluate(force[MB_FORCE_LAW], &film->bearing, &film->motion, NULL, &film->load);
 }
 
@@ -83,6 +100,12 @@ bool mb_add_bearing(const mb_view *m, const int32_t *force, double t) {
     mb_film film;
     if (mb_bearing_evaluate(m, force, t, &film) != BL_OK) return false;
     const bl_film_load *load = &film.load;
+    if (mb_bearing_row(force) >= 0) { /* its rows do the rest: on the bush they act in its own middle */
+        const double N[3] = {0.0, 0.0, load->torque}, N_bush[3] = {0.0, 0.0, load->bush_torque};
+        mb_push(m, force[MB_FORCE_I], NULL, NULL, N);
+        mb_push(m, force[MB_FORCE_J], NULL, NULL, N_bush);
+        return true;
+    }
     const bl_film_motion *at = &film.motion;
     const double B = film.bearing.length, tilt[2] = {(at->x[1] - at->x[0]) / B, (at->y[1] - at->y[0]) / B};
     /* About the journal's centre at end 1. Along a tilted line, forces have a moment about z too. */
@@ -100,9 +123,11 @@ bool mb_add_bearing(const mb_view *m, const int32_t *force, double t) {
 
 /* Of the contact: each end of a film that tilts has half of it. */
 double mb_bearing_energy(const mb_view *m, const int32_t *force, double t) {
-    double R[9], P[3], energy = 0.0;
-    const bl_film_bearing b = mb_bearing_read(m, force);
-    const bl_film_motion at = film_see(m, force, t, b.length, R, P);
+    mb_film film;
+    double energy = 0.0;
+    mb_bearing_see(m, force, t, &film);
+    const bl_film_bearing b = film.bearing;
+    const bl_film_motion at = film.motion;
     for (int k = 0; k < 2; k++) {
         const double depth = hypot(at.x[k], at.y[k]) - (b.clearance - b.film_limit);
         if (b.thin == BL_THIN_CONTACT && depth > 0.0) energy += 0.25 * b.contact_stiffness * depth * depth;
@@ -112,7 +137,7 @@ double mb_bearing_energy(const mb_view *m, const int32_t *force, double t) {
 
 int32_t mb_bearing_width(int32_t what) { return what == MB_FILM_OFFSET ? 2 : what == MB_FILM_FORCE ? 3 : 1; }
 
-void mb_bearing_show(const mb_film *film, int32_t what, double *y) {
+void mb_bearing_show(const mb_view *m, const mb_film *film, int32_t what, double *y) {
     const bl_film_load *load = &film->load;
     const double offset[2] = {0.5 * (film->motion.x[0] + film->motion.x[1]), 0.5 * (film->motion.y[0] + film->motion.y[1])};
     const double F[3] = {load->force[0], load->force[1], 0.0};
@@ -124,6 +149,7 @@ void mb_bearing_show(const mb_film *film, int32_t what, double *y) {
         case MB_FILM_THICKNESS: *y = load->thickness; break;
         case MB_FILM_PRESSURE: *y = load->pressure; break;
         case MB_FILM_POWER_LOSS: *y = load->power_loss; break;
+        case MB_FILM_ROUNDS: *y = m->carried[MB_CARRIED_ROUNDS]; break;
         default: *y = load->thin_film;
     }
 }
@@ -132,7 +158,7 @@ double mb_thinnest_film(const mb_view *m, double t) {
     double least = INFINITY, R[9], P[3];
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
-        if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
+        if (force[MB_FORCE_TYPE] != MB_BEARING || mb_bearing_row(force) >= 0) continue;
         const bl_film_bearing b = mb_bearing_read(m, force);
         const bl_film_motion at = film_see(m, force, t, b.length, R, P);
         for (int k = 0; k < 2; k++) least = fmin(least, 1.0 - hypot(at.x[k], at.y[k]) / b.clearance);
@@ -144,8 +170,8 @@ double mb_difference(const mb_view *m) {
     double size = 1e-7;
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
-        const int32_t type = force[MB_FORCE_TYPE], place = force[MB_FORCE_P] + (type == MB_BEARING ? 2 : 0);
-        const double part = type == MB_BEARING || type == MB_CONTACT ? 1e-4 * m->p[place] : size; /* of the clearance */
+        const bool film = force[MB_FORCE_TYPE] == MB_BEARING && mb_bearing_row(force) < 0, contact = force[MB_FORCE_TYPE] == MB_CONTACT;
+        const double part = film || contact ? 1e-4 * m->p[force[MB_FORCE_P] + (film ? 2 : 0)] : size; /* of the clearance */
         if (part > 0.0 && part < size) size = part;
     }
     return size;

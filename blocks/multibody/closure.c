@@ -1,6 +1,6 @@
 /* Closures: rows of constraints between markers on two links.
  *
- *   point     Φ = (P_j - P_i)_k                  component k in world axes
+ *   point     Φ = (P_j - P_i)_k + ε_k            component k in world axes; ε only where a bearing is held, else 0
  *   d1        Φ = u_i · w_j                      axes of the two markers
  *   d2        Φ = u_i · d,   d = P_j - P_i
  *   distance  Φ = |d| - L
@@ -96,7 +96,7 @@ void mb_rows_position(mb_view *m, double t, const double *q) {
             s->size = row[MB_ROW_TYPE] == MB_ROW_D1 ? turned : length;
             switch (row[MB_ROW_TYPE]) {
                 case MB_ROW_POINT:
-                    m->phi[k] = d[row[MB_ROW_A]];
+                    m->phi[k] = d[row[MB_ROW_A]] + m->offset[k];
                     s->F[row[MB_ROW_A]] = 1.0;
                     break;
                 case MB_ROW_D1:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...errors import DiagramError
-from ..bearings import AbstractBearing, FiniteBearing
+from ..bearings import AbstractBearing, FiniteBearing, ShortBearing
 from .bodies import Marker
 from .clearance import ClearanceRevolute, ContactLaw
 from .forces import (
@@ -198,7 +198,16 @@ class ForceMethods(Parts):
         return self._add(Bushing(name, first, second, read[0], read[1]))
 
     @teach_keywords
-    def bearing(self, name: str, journal: Marker, bush: Marker, film: AbstractBearing) -> Bearing:
+    def bearing(
+        self,
+        name: str,
+        journal: Marker,
+        bush: Marker,
+        film: AbstractBearing,
+        *,
+        coupling: Literal["force", "constraint"] = "force",
+        load_axes: Literal["world", "bush"] = "world",
+    ) -> Bearing:
         """Add a lubricated journal bearing between two markers; see `Bearing` for what it does.
 
         Its outputs are ``name.offset`` (x and y of the journal in axes of the bush's marker),
@@ -215,6 +224,16 @@ class ForceMethods(Parts):
         film
             A `ShortBearing`, `TiltedShortBearing` or `LongBearing`: its dimensions and options. It
             is not added to a diagram.
+        coupling
+            ``"force"``: the film pushes, and its stiffness and damping bound explicit steps.
+            ``"constraint"``: two equations hold the journal where the steady film would carry their
+            reaction; no step is too large for it, but squeeze, and the motion of the journal in
+            its bush as a part of the dynamics, are left out. For planar systems and
+            ``ShortBearing(squeeze=False)``. ``name.rounds`` then tells how often a step was
+            repeated for it.
+        load_axes
+            Of a film without squeeze: the axes in which its load is taken to stand still, those of
+            the ``"world"`` or of the ``"bush"``.
         """
         self._check_name(name)
         self._check_ends(name, journal, bush)
@@ -234,7 +253,24 @@ class ForceMethods(Parts):
                 f"`film` of `{name}` has a period: in a mechanism it acts at all times. Leave "
                 f"the period out."
             )
-        return self._add(Bearing(name, journal, bush, film))
+        if coupling not in ("force", "constraint"):
+            raise DiagramError(
+                f"`coupling` of `{name}` is 'force' or 'constraint', got {coupling!r}."
+            )
+        if load_axes not in ("world", "bush"):
+            raise DiagramError(f"`load_axes` of `{name}` is 'world' or 'bush', got {load_axes!r}.")
+        if load_axes == "bush" and film.squeeze:
+            raise DiagramError(
+                f"`load_axes` of `{name}` is for a film without squeeze: with it, no axes are "
+                f"preferred. Leave it out, or take squeeze=False."
+            )
+        steady = isinstance(film, ShortBearing) and not film.squeeze
+        if coupling == "constraint" and not (steady and self.planar):
+            raise DiagramError(
+                f"coupling='constraint' of `{name}` is for the steady law in a plane: take "
+                f"ShortBearing(…, squeeze=False) in a System(…, planar=True), or coupling='force'."
+            )
+        return self._add(Bearing(name, journal, bush, film, coupling, load_axes))
 
     @teach_keywords
     def clearance_revolute(

@@ -177,12 +177,24 @@ class Bearing:
     film that tilts), in the axes of the bush's marker, and how fast; spin speeds are those about
     z. The force acts on the journal in that plane, the opposite on the bush in the same line, and
     the friction torque on both, so that no momentum is made. Nothing holds the journal along z.
+
+    With ``coupling="constraint"`` two equations hold the journal instead, p_j = p_b + ε [V 4.8]: ε
+    is where the steady film carries their multipliers, found anew after every step.
+
+    Attributes
+    ----------
+    coupling
+        ``"force"`` or ``"constraint"``.
+    load_axes
+        In which a film without squeeze takes its load to stand still: ``"world"`` or ``"bush"``.
     """
 
     name: str
     journal: Marker
     bush: Marker
     film: AbstractBearing
+    coupling: Literal["force", "constraint"] = "force"
+    load_axes: Literal["world", "bush"] = "world"
 
     @property
     def first(self) -> Marker:
@@ -193,6 +205,11 @@ class Bearing:
     def second(self) -> Marker:
         """Return the bush's marker."""
         return self.bush
+
+    @property
+    def held(self) -> bool:
+        """Return whether constraints hold the journal."""
+        return self.coupling == "constraint"
 
     def numbers(self) -> Iterator[Parameter]:
         """Yield its numbers by path: ``name.radius``, ``name.viscosity`` …."""

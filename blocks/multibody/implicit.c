@@ -306,7 +306,10 @@ static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double
            the first ratio flatters. Or if rounding is all that is left; near a singular position that is more. */
         const double next = iteration > 0 && before > size ? size * fmax(size / before, 1e-2) : size;
         const double scale = fmax(1.0, implicit_largest(q, m->nq));
-        if (next <= 1e-14 * scale || (iteration > 1 && size <= 1e-10 * scale && size > 0.5 * before)) return iteration + 1;
+        /* A film makes much force of little speed, so with one it takes 1e-9 of a clearance to be rounding. */
+        const double rounding = fmin(1e-10 * scale, films ? 1e-5 * mb_difference(m) : INFINITY);
+        if (next <= fmin(1e-14 * scale, 1e-2 * rounding) || (iteration > 1 && size <= rounding && size > 0.5 * before))
+            return iteration + 1;
         factor = size > (iteration > 0 ? 1e-3 * before : 1e-6 * scale) || iteration + 1 == MB_NEWTON_PATIENCE;
     }
     return 0;

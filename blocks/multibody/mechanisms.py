@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 
 from ...errors import DiagramError
+from ..bearings import ShortBearing
 from ..vectors import require_choice
 from .clearance import ContactLaw
-from .laws import Formula, Linear, Sine
+from .laws import Formula, Input, Linear, Sine
 from .system import System
 
 _ROOT = float(np.sqrt(0.5))
@@ -380,3 +381,65 @@ def rotor(speed: float = 100.0, *, stiffness: float | None = 1e6, damping: float
                 damping=(damping, damping, 0, 0, 0, 0),
             )
     return s
+
+
+def crank_pin(
+    pin: Literal["ideal", "force", "constraint", "open"] = "force", *, speed: float = 628.3185
+) -> System:
+    """Make Vita's planar slider-crank with a lubricated crank pin [V 4.8.1, table 4.1].
+
+    Crank 30 mm, rod 110 mm; the slider has no mass, so that the small end of the rod, a marker,
+    stays on a line. As in the source the journal's point, ``rod.big``, is on the rod and the bush,
+    ``crank.pin``, on the crank, and the steady law sees ω_rod - ω_crank: its load turns with the
+    crank. The source prints neither drive nor start nor gravity. Ours: a steady speed, from the
+    position with crank and rod in line, with the velocities of the ideal mechanism; no gravity.
+
+    Parameters
+    ----------
+    pin
+        An ideal revolute; a film with squeeze as a force; the steady film as a constraint; or
+        nothing, for a film as a block: ``push`` and ``brake`` are then inputs, what it does to the
+        rod. The drive takes up what it does to the crank.
+    speed
+        Of the crank, in rad/s.
+    """
+    crank_length, rod_length = 0.030, 0.110
+    s = System("slider-crank", (0, 0), planar=True)
+    crank = s.body(
+        "crank",
+        mass=0.20,
+        inertia=0.15e-4,
+        position=(crank_length / 2, 0),
+        velocity=(0, speed * crank_length / 2),
+        angular_velocity=speed,
+    )
+    rod = s.body(
+        "rod",
+        mass=0.40,
+        inertia=4.03e-4,
+        position=(crank_length + rod_length / 2, 0),
+        velocity=(0, speed * crank_length / 2),
+        angular_velocity=-speed * crank_length / rod_length,
+    )
+    s.driver("drive", s.revolute("main", s.ground, crank, at=(0, 0)), Linear(0.0, speed))
+    s.guide("slider", s.ground.marker("line"), rod.marker("small", (rod_length / 2, 0)))
+    seat, big = crank.marker("pin", (crank_length / 2, 0)), rod.marker("big", (-rod_length / 2, 0))
+    if pin == "ideal":
+        s.revolute("pin", seat, big)
+    elif pin == "force":
+        s.bearing("pin", big, seat, crank_pin_film())
+    elif pin == "constraint":
+        film = crank_pin_film(squeeze=False)
+        s.bearing("pin", big, seat, film, coupling="constraint", load_axes="bush")
+    else:
+        require_choice("`pin` of crank_pin", pin, ("ideal", "force", "constraint", "open"))
+        s.force("push", big, (Input(), Input()))
+        s.torque("brake", big, Input())
+    return s
+
+
+def crank_pin_film(*, squeeze: bool = True) -> ShortBearing:
+    """Make the film of `crank_pin` as a block [V table 4.1]."""
+    return ShortBearing(
+        radius=0.025, length=0.040, clearance=0.254e-4, viscosity=0.0242, squeeze=squeeze
+    )

@@ -96,6 +96,9 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->rigid = (mb_rigid *)(void *)take(w, scratch, head[MB_CONTACTS] * (int64_t)(sizeof(mb_rigid) / sizeof(double)));
     const int64_t rigid = m->rigid_count;
     m->rubbing = take(w, scratch, rigid > 0 ? (1 + rigid) * (nv + rows + rigid) : 0);
+    m->offset = take(z, memory, rows);
+    m->carried = take(z, memory, MB_CARRIED_SIZE);
+    m->way = take(w, scratch, rows);
     m->kept = take(w, scratch, nq + 2 * nv);
     m->link = (mb_link_state *)(void *)take(w, scratch, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
     m->row_state = (mb_row_state *)(void *)take(w, scratch, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
@@ -297,7 +300,8 @@ static int multibody_check(const bl_block *b) {
                      : !in_range(force[MB_FORCE_I], 0, markers) || !in_range(force[MB_FORCE_J], 0, markers))
             return 0;
         if (on_joint                                ? !in_range(force[MB_FORCE_EXTRA], -2, 3)
-            : type == MB_BEARING                    ? !mb_bearing_check(force)
+            : type == MB_BEARING                    ? !mb_bearing_check(force) ||
+                                   !mb_bearing_rows_check(force, b->i + head[MB_AT_ROWS], rows, planar)
             : type == MB_CONTACT                    ? !planar || !mb_contact_check(force, b->p_count, contacts++)
             : type == MB_BUSHING && planar          ? !in_range(force[MB_FORCE_EXTRA], 0, measures)
                                                     : !in_range(force[MB_FORCE_EXTRA], 0, 8))
@@ -378,6 +382,7 @@ static int multibody_init(bl_block *b, double t) {
         memcpy(m.kept, q, (size_t)(m.nq + m.nv) * sizeof(double));
         if (!mb_project(&m, t, q, v, MB_INIT_LIMIT)) return mb_refuse_assembly(b, &m, t, m.kept, m.kept + m.nq);
     }
+    if (!mb_carry_bearings(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
     mb_keep_turns(&m, t, q);
     mb_keep_contacts(&m, t, q, v);
     const int32_t outside = mb_rigid_start(&m, t, q, v);
@@ -552,7 +557,7 @@ static int multibody_output(bl_block *b, double t) {
                 mb_film film;
                 if (mb_bearing_evaluate(&m, m.forces + index * MB_FORCE_FIELDS, t, &film) != BL_OK)
                     return mb_refuse_bearing(b, &m, index, t);
-                mb_bearing_show(&film, out[MB_OUT_AXIS], y);
+                mb_bearing_show(&m, &film, out[MB_OUT_AXIS], y);
                 break;
             }
             case MB_OUT_CONTACT: {
@@ -607,6 +612,7 @@ void mb_note_step(mb_view *m, double t, double h, const double *x) {
 static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
     if (!mb_close_step(m, t, x)) return mb_refuse_step(b, m, t, h, x, x + m->nq);
     mb_note_step(m, t, h, x);
+    if (m->row_count > 0 && !mb_carry_bearings(m, t, x, x + m->nq)) return mb_refuse_factor(b, m, t);
     return BL_OK;
 }
 
@@ -629,6 +635,7 @@ static int multibody_advance(bl_block *b, double t, double dt) {
         const double now = t + step * h;
         if (m.head[MB_INTEGRATOR] == MB_IMPLICIT) {
             if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq)) return mb_refuse_implicit(b, &m, now, h, x, x + m.nq);
+            if (!mb_carry_bearings(&m, now + h, x, x + m.nq)) return mb_refuse_factor(b, &m, now + h);
             mb_keep_turns(&m, now + h, x);
             mb_keep_contacts(&m, now + h, x, x + m.nq);
             continue;
@@ -659,7 +666,7 @@ static void multibody_remark(bl_block *b, int about, double t) {
     if (about == BL_REMARK_START)
         mb_remark_start(b, &m, t);
     else
-        mb_remark_run(b, &m);
+        mb_remark_carried(b, &m), mb_remark_run(b, &m);
 }
 
 const bl_kernel bl_kernels_multibody[] = {

@@ -63,8 +63,11 @@ enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOC
        MB_OUT_TYPES };
 /* What is shown of a bearing, as MB_OUT_AXIS. */
 enum { MB_FILM_OFFSET, MB_FILM_FORCE, MB_FILM_ECCENTRICITY, MB_FILM_TORQUE, MB_FILM_THICKNESS, MB_FILM_PRESSURE, MB_FILM_POWER_LOSS,
-       MB_FILM_THIN, MB_FILM_QUANTITIES };
-enum { MB_BEARING_NUMBERS = 9 };
+       MB_FILM_THIN, MB_FILM_ROUNDS, MB_FILM_QUANTITIES };
+/* Options of a bearing are below the shift; above it 1 + the first of the two rows that hold it, or 0 for a force. */
+enum { MB_BEARING_NUMBERS = 9, MB_BEARING_ROW_SHIFT = 8 };
+/* Of bearings that rows hold: rounds in the last step, steps that did not settle, when first, and by how much at worst. */
+enum { MB_CARRIED_ROUNDS, MB_CARRIED_FAILURES, MB_CARRIED_FIRST, MB_CARRIED_WORST, MB_CARRIED_SIZE };
 /* How surfaces of a contact press, what is shown of it, and what it remembers. */
 enum { MB_CONTACT_HUNT_CROSSLEY, MB_CONTACT_LANKARANI_NIKRAVESH, MB_CONTACT_RIGID, MB_CONTACT_LAWS };
 enum { MB_CONTACT_OFFSET, MB_CONTACT_GAP, MB_CONTACT_FORCE, MB_CONTACT_NORMAL_FORCE, MB_CONTACT_ANGLE, MB_CONTACT_ANGLE_ON_PIN,
@@ -210,6 +213,7 @@ typedef struct {
     double *contacts;                                /* MB_CONTACT_MEMORY for each contact */
     double *rubbing;                                 /* what frictions do, and the equations for normal forces */
     mb_rigid *rigid;                                 /* one for each contact; only rigid ones have it */
+    double *offset, *carried, *way;                  /* of each row, what a bearing adds to a point; see bearing_constraint.c */
     double *kept;                                    /* work space for q and v, and v once more */
     double *own;                                     /* q and v of a block with its own step, and its work space */
     mb_implicit implicit;
@@ -306,11 +310,13 @@ typedef struct {
 } mb_film;
 bool mb_bearing_check(const int32_t *force);
 bl_film_bearing mb_bearing_read(const mb_view *m, const int32_t *force);
+/* All of a film but its load. */
+void mb_bearing_see(const mb_view *m, const int32_t *force, double t, mb_film *film);
 int mb_bearing_evaluate(const mb_view *m, const int32_t *force, double t, mb_film *film);
 bool mb_add_bearing(const mb_view *m, const int32_t *force, double t);
 double mb_bearing_energy(const mb_view *m, const int32_t *force, double t);
 int32_t mb_bearing_width(int32_t what);
-void mb_bearing_show(const mb_film *film, int32_t what, double *y);
+void mb_bearing_show(const mb_view *m, const mb_film *film, int32_t what, double *y);
 /* Of all bearings, as a part of the clearance, at the present poses; infinite without any. */
 double mb_thinnest_film(const mb_view *m, double t);
 /* How far to move for differences, in m or rad: little enough for every film and contact. */
@@ -376,6 +382,13 @@ void mb_note_step(mb_view *m, double t, double h, const double *x);
 void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, double *N);
 /* Applies the multipliers of all closures but drivers of the tree as forces on the links. */
 void mb_push_multipliers(const mb_view *m);
+/* bearing_constraint.c */
+/* The first of the two rows that hold a bearing, or -1: it acts by force, or is none. */
+int32_t mb_bearing_row(const int32_t *force);
+bool mb_bearing_rows_check(const int32_t *force, const int32_t *rows, int64_t row_count, bool planar);
+/* Puts journals that rows hold where their films carry the multipliers. Returns 0 if one cannot. */
+int mb_carry_bearings(mb_view *m, double t, double *q, double *v);
+void mb_remark_carried(const bl_block *b, const mb_view *m);
 
 /* rubbing.c */
 bool mb_rubbing_check(const bl_block *b, const int32_t *rubbing);

@@ -88,6 +88,7 @@ _OUT_FILM = {
     "power_loss": (1, "W", "what film and contact turn into heat"),
     "thin_film": (1, None, "1 where the film is below its limit, else 0"),
 }
+_OUT_ROUNDS = {"rounds": (1, None, "of offset and multipliers in the last step")}
 _OUT_PLAY = _OUT_CLEARANCE | RIGID_OUTPUTS
 _TOUCHES = list(_OUT_PLAY).index("contact")
 _RIGID_FOLLOWS = {list(_OUT_PLAY).index(what) for what in FOLLOWS_INPUTS}
@@ -259,12 +260,16 @@ def list_outputs(system: System) -> list[str]:
     found += [f"{driver.name}.effort" for driver in system.drivers]
     for element in system.elements:
         if isinstance(element, Bearing):
-            found += [f"{element.name}.{what}" for what in _OUT_FILM]
+            found += [f"{element.name}.{what}" for what in _film_outputs(element)]
         elif isinstance(element, ClearanceRevolute):
             found += [f"{element.name}.{what}" for what in _clearance_outputs(element)]
         elif isinstance(element, Rubbing):
             found += [f"{element.name}.{what}" for what in _rubbing_outputs(element)]
     return found
+
+
+def _film_outputs(bearing: Bearing) -> dict[str, tuple[int, str | None, str]]:
+    return _OUT_FILM | (_OUT_ROUNDS if bearing.held else {})
 
 
 def _rubbing_outputs(rubbing: Rubbing) -> list[str]:
@@ -285,6 +290,13 @@ def _check_rigid_contacts(system: System, own: bool, implicit: bool) -> None:
                 f"`{element.name}` has a RigidContact and `{rubbings[0]}` is friction from "
                 f"reactions: they are not solved together. Take a compliant contact such as "
                 f"HuntCrossley, or friction with a given coulomb=…."
+            )
+        held = [e.name for e in system.elements if isinstance(e, Bearing) and e.held]
+        if held:
+            raise DiagramError(
+                f"`{element.name}` has a RigidContact and `{held[0]}` is a bearing held by a "
+                f"constraint: they are not solved together. Take a compliant contact such as "
+                f"HuntCrossley, or coupling='force' for the bearing."
             )
         if not own or implicit:
             wanted = "mode='own_step'" if not own else "integrator='rk4'"
@@ -475,9 +487,9 @@ class _Writer:
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += len(self._measures) + 10 + 7 * self._contacts
+        memory += len(self._measures) + 10 + 7 * self._contacts + rows + 4
         articulated = 33 * links if rows == 0 else 0
-        scratch = 4 + 64 * links + 16 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
+        scratch = 4 + 64 * links + 17 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
         rigid = len(self._rigid_contacts())
         scratch += articulated + 43 * self._contacts
         scratch += (1 + rigid) * (nv + rows + rigid) if rigid else 0
@@ -498,6 +510,7 @@ class _Writer:
             texts[link] = name
         texts += [joint.name for joint in self.tree.cuts]
         texts += [driver.name for driver in self.system.drivers]
+        texts += [bearing.name for bearing in self._held_bearings()]
         texts += [item.name for _, item in self._rigid_contacts()]
         named = Bearing | ClearanceRevolute
         texts += [item.name for item in self.system.elements if isinstance(item, named)]
@@ -571,6 +584,7 @@ class _Writer:
         cuts: list[tuple[int, int]] = []
         paths: list[list[list[int]]] = []
         self.row_of_driver: dict[str, int] = {}
+        self.row_of_bearing: dict[str, int] = {}
         for joint in self.tree.cuts:
             i = self._marker(joint.first, joint.frame_i)
             j = self._marker(joint.second, joint.frame_j)
@@ -590,6 +604,12 @@ class _Writer:
             else:
                 rows.append([_DRIVER, at.q, 0, at.v, at.sign, law])
                 paths.append([[at.v, at.link, 0, 1]])
+        for bearing in self._held_bearings():
+            i, j = self._marker(bearing.journal), self._marker(bearing.bush)
+            self.row_of_bearing[bearing.name] = len(rows)
+            cuts.append((len(rows), 2))
+            rows += [[_POINT, i, j, axis, 0, 0] for axis in (0, 1)]
+            paths.append(self._path(bearing.journal, bearing.bush))
         for number, contact in self._rigid_contacts():
             i, j = self._marker(contact.hole), self._marker(contact.pin)
             place = self._place[f"{contact.name}.clearance"]
@@ -597,6 +617,13 @@ class _Writer:
             rows += [[kind, i, j, number, 0, place] for kind in (_TOUCH, _SLIP)]
             paths.append(self._path(contact.hole, contact.pin))
         return rows, cuts, paths
+
+    def _held_bearings(self) -> list[Bearing]:
+        return [
+            element
+            for element in self.system.elements
+            if isinstance(element, Bearing) and element.held
+        ]
 
     def _rigid_contacts(self) -> list[tuple[int, ClearanceRevolute]]:
         """Return rigid contacts with their numbers among the forces."""
@@ -685,6 +712,8 @@ class _Writer:
         i, j = self._marker(bearing.journal), self._marker(bearing.bush)
         friction, thin, cavitation, squeeze = bearing.film.integers  # type: ignore[misc]
         options = friction + 8 * thin + 16 * cavitation + 64 * squeeze
+        options += 128 * (bearing.load_axes == "bush")
+        options += 256 * (1 + self.row_of_bearing.get(bearing.name, -1))
         model = [isinstance(bearing.film, kind) for kind in _FILMS].index(True)
         return [_BEARING, i, j, self._place[f"{bearing.name}.radius"], model, options]
 
@@ -814,10 +843,12 @@ class _Writer:
                     "what the driver gives",
                 )
         for number, element in enumerate(self.system.elements):
-            if isinstance(element, Bearing) and owner == element.name and what in _OUT_FILM:
-                width, unit, doc = _OUT_FILM[what]
-                which = list(_OUT_FILM).index(what)
-                return _OUT_BEARING, number, which, width, unit, f"{doc}, in {owner}"
+            if isinstance(element, Bearing) and owner == element.name:
+                shown = _film_outputs(element)
+                if what in shown:
+                    width, unit, doc = shown[what]
+                    which = list(shown).index(what)
+                    return _OUT_BEARING, number, which, width, unit, f"{doc}, in {owner}"
             if isinstance(element, ClearanceRevolute) and owner == element.name:
                 if what not in _clearance_outputs(element):
                     break

@@ -43,14 +43,15 @@ static double rigid_friction(const mb_view *m, int32_t row) {
 
 bool mb_rigid_check(const bl_block *b) {
     const int32_t *head = b->i, *rows = b->i + head[MB_AT_ROWS], *forces = b->i + head[MB_AT_FORCES];
-    int32_t first = 0, last_force = -1, rigid = 0;
+    int32_t first = 0, last_force = -1, rigid = 0, held = 0;
     for (int32_t k = 0; k < head[MB_FORCES]; k++) {
         const int32_t *force = forces + k * MB_FORCE_FIELDS;
         rigid += force[MB_FORCE_TYPE] == MB_CONTACT && force[MB_FORCE_LAW] == MB_CONTACT_RIGID;
+        held += force[MB_FORCE_TYPE] == MB_BEARING && mb_bearing_row(force) >= 0;
     }
     while (first < head[MB_ROWS] && rows[first * MB_ROW_FIELDS + MB_ROW_TYPE] < MB_ROW_TOUCH) first++;
     if (head[MB_ROWS] - first != 2 * rigid) return false;
-    if (rigid > 0 && (!head[MB_PLANAR] || !head[MB_OWN_STEP] || head[MB_INTEGRATOR] != MB_RK4 || head[MB_RUBBINGS] > 0)) return false;
+    if (rigid > 0 && (!head[MB_PLANAR] || !head[MB_OWN_STEP] || head[MB_INTEGRATOR] != MB_RK4 || head[MB_RUBBINGS] > 0 || held > 0)) return false;
     for (int32_t k = first; k < head[MB_ROWS]; k++) { /* pairs, in the order of the forces */
         const int32_t *row = rows + k * MB_ROW_FIELDS, number = row[MB_ROW_A];
         const bool slip = (k - first) % 2 == 1;

@@ -34,8 +34,8 @@ class Encoder(NativeBlock):
       sample and of one window ago. No error at constant speed but that of the clock.
 
     A clock of f Hz adds at most a part 1 / (f Δt - 1), where Δt is the time between the edges
-    used. While no edge comes (with ``"both"``, in a whole window), the last two methods give at most
-    p / (time waited).
+    used. While no edge comes (with ``"both"``, in a whole window), the last two methods give at
+    most p / (time waited).
 
     Parameters
     ----------

@@ -396,6 +396,18 @@ def rattling() -> System:
     return s
 
 
+def held_journal() -> System:
+    """Return a crank and a rod whose pin is a film that rows hold, of a size numbers reach."""
+    s = System("held", planar=True)
+    crank = s.body("crank", mass=1.0, inertia=0.1, angular_velocity=2.0)
+    rod = s.body("rod", mass=1.0, inertia=0.1, position=(1.0, 0.0))
+    s.revolute("main", s.ground, crank, at=(0, 0))
+    film = bearings.ShortBearing(20.0, 10.0, 1.5, 1.0, squeeze=False)
+    seat, big = crank.marker("pin", (1.0, 0.0)), rod.marker("big")
+    s.bearing("film", big, seat, film, coupling="constraint", load_axes="bush")
+    return s
+
+
 MECHANISMS: list[Callable[[], System]] = [
     mechanisms.slider_crank,
     mechanisms.mcpherson,
@@ -408,6 +420,7 @@ MECHANISMS: list[Callable[[], System]] = [
     lubricated,
     loose,
     rubbing,
+    held_journal,
 ]
 
 

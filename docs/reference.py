@@ -46,6 +46,12 @@ FEEDS: dict[str, dict[str, str | list[str]]] = {
         "journal_speed": "300",
     },
     "FiniteBearing": {"position": ["9e-5*t", "0"], "velocity": "0", "journal_speed": "300"},
+    "OilTemperature": {
+        "power_loss": "0 if t < 1 else 30",
+        "flow": "3e-7",
+        "supply_temperature": "313.15",
+        "ambient_temperature": "293.15",
+    },
     "Trigger": {"u": "sin(40*t)", "arm": "t >= 0"},
     "PWMInput": {"u": "3 if t - 0.02*floor(t/0.02) < 0.02*(0.2 + 2*t) else 0"},
     "PWMOutput": {"duty": "0.5 + 0.4*sin(25*t)"},
@@ -53,7 +59,13 @@ FEEDS: dict[str, dict[str, str | list[str]]] = {
     "Pendulum": {"torque": "0"},
     "Selector": {"u": ["sin(30*t)", "cos(30*t)", "5*t"]},
 }
-UNTIL = {"StateSpace": 20.0, "TransferFunction": 6.0, "ZeroPole": 3.0, "Pendulum": 5.0}
+UNTIL = {
+    "StateSpace": 20.0,
+    "TransferFunction": 6.0,
+    "ZeroPole": 3.0,
+    "Pendulum": 5.0,
+    "OilTemperature": 40.0,
+}
 """Seconds that a picture shows, where it is not a fifth of one."""
 STEPPED = ("continuous", "discrete", "linear", "delay", "filters")
 """Families of blocks that are fed with a step rather than a sine."""

@@ -418,6 +418,8 @@ def test_what_is_no_film_of_a_mechanism():
         s.bearing("film", a, b, 0.02)
     with pytest.raises(DiagramError, match="has a period"):
         s.bearing("film", a, b, ShortBearing(*SIZE, period=1e-3))
+    with pytest.raises(DiagramError, match="viscosity from a signal"):
+        s.bearing("film", a, b, ShortBearing(*SIZE, viscosity_input=True))
     with pytest.raises(DiagramError, match="ties `disc` to itself"):
         s.bearing("film", a, a, ShortBearing(*SIZE))
     film = s.bearing("film", a, b, ShortBearing(*SIZE))

@@ -25,19 +25,28 @@ except ModuleNotFoundError as error:
     sys.exit("biella is not installed in this environment: run `pip install .` first.")
 
 from biella.blocks import (
+    ADC,
+    DAC,
     PID,
     AbstractBlock,
+    AntiAliasFilter,
     Cam,
     CamLaw,
+    Decimator,
     KalmanFilter,
     LeadLag,
     LQTracking,
     Notch,
     Pulse,
+    PWMInput,
+    PWMOutput,
+    Scaling,
+    ScanList,
     SCurve,
     Sine,
     StateFeedback,
     Trapezoid,
+    Trigger,
 )
 from biella.blocks.units import Unit
 
@@ -67,6 +76,18 @@ CASES: dict[str, Callable[[], AbstractBlock]] = {
     "S-curve": lambda: SCurve(1e6, 1e3, 1.0, 1e-2),
     "cam law, modified sine": lambda: CamLaw("modified sine", 1.0, 1e4),
     "cam": lambda: Cam(TURN),
+    # data acquisition
+    "ADC, 16 bits": lambda: ADC(16, period=STEP),
+    "ADC, INL and DNL": lambda: ADC(16, inl=2.0, dnl=0.5, period=STEP),
+    "ADC, jitter": lambda: ADC(16, jitter=1e-5, period=STEP),
+    "scan of 4 channels in 10 ticks": lambda: ScanList(4, 10 * STEP, skew=1.1 * STEP),
+    "DAC": lambda: DAC(16, period=STEP),
+    "anti-alias filter, order 4, rk4": lambda: AntiAliasFilter(20.0),
+    "decimation by 10, 201 coefficients": lambda: Decimator(10, period=STEP),
+    "trigger": lambda: Trigger(50.0, pre=100, post=100, period=STEP),
+    "calibration of 20 points": lambda: Scaling(readings=np.arange(20), values=np.arange(20) ** 2),
+    "PWM out": lambda: PWMOutput(170.0),
+    "PWM in": lambda: PWMInput(),
 }
 
 

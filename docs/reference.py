@@ -46,6 +46,14 @@ FEEDS: dict[str, dict[str, str | list[str]]] = {
         "journal_speed": "300",
     },
     "FiniteBearing": {"position": ["9e-5*t", "0"], "velocity": "0", "journal_speed": "300"},
+    "OilTemperature": {
+        "power_loss": "0 if t < 1 else 30",
+        "flow": "3e-7",
+        "supply_temperature": "313.15",
+        "ambient_temperature": "293.15",
+    },
+    "Latch": {"reset": "sin(73*t) > 0.5"},
+    "PID": {"measurement": "0"},
     "Trigger": {"u": "sin(40*t)", "arm": "t >= 0"},
     "PWMInput": {"u": "3 if t - 0.02*floor(t/0.02) < 0.02*(0.2 + 2*t) else 0"},
     "PWMOutput": {"duty": "0.5 + 0.4*sin(25*t)"},
@@ -53,9 +61,16 @@ FEEDS: dict[str, dict[str, str | list[str]]] = {
     "Pendulum": {"torque": "0"},
     "Selector": {"u": ["sin(30*t)", "cos(30*t)", "5*t"]},
 }
-UNTIL = {"StateSpace": 20.0, "TransferFunction": 6.0, "ZeroPole": 3.0, "Pendulum": 5.0}
+UNTIL = {
+    "StateSpace": 20.0,
+    "TransferFunction": 6.0,
+    "ZeroPole": 3.0,
+    "Pendulum": 5.0,
+    "OilTemperature": 40.0,
+}
+UNTIL |= dict.fromkeys(("CamLaw", "LQTracking", "MinimumJerk", "SCurve", "Trapezoid"), 0.05)
 """Seconds that a picture shows, where it is not a fifth of one."""
-STEPPED = ("continuous", "discrete", "linear", "delay", "filters")
+STEPPED = ("continuous", "discrete", "linear", "delay", "filters", "compensators", "pid")
 """Families of blocks that are fed with a step rather than a sine."""
 
 
@@ -206,7 +221,9 @@ def draw(name: str, block: NativeBlock, low: float = -3.0, high: float = 3.0) ->
     d = Diagram(name, step=until / TICKS)
     d.add(block, name="block")
     inputs = []
-    for number, port in enumerate(block.inputs):
+    # What need not be connected is not, unless there is something to show.
+    fed = [p for p in block.inputs if p.default is None or p.name in FEEDS.get(name, {})]
+    for number, port in enumerate(fed):
         kind: Any = port.kind if isinstance(port.kind, str) else "real"
         texts = formulas(name, type(block).__module__, number, port, low, high)
         unit = port.unit if not isinstance(port.unit, Same | Derived) else None
@@ -221,14 +238,16 @@ def draw(name: str, block: NativeBlock, low: float = -3.0, high: float = 3.0) ->
         d.connect(whole, block[port.name])
         inputs.append((port.name, d.names[whole]))
     result = simulate(d, until, progress=False)
-    # One axis has one unit: that of the first output.
-    units = [str(port.unit) for port in block.outputs]
+    # One axis has one unit: that of the first output. Without one, numbers may be of any size.
     lines = {}
-    for port, unit in zip(block.outputs, units, strict=True):
+    first = block.outputs[0]
+    for port in block.outputs:
         columns = np.atleast_2d(result[f"block.{port.name}"].T)[:3]
         for k, y in enumerate(columns):
             label = port.name if len(columns) == 1 else f"{port.name}[{k}]"
-            if unit == units[0]:
+            if port is first or (
+                port.unit == first.unit and (port.unit is not None or port.kind == "boolean")
+            ):
                 lines[label] = y
     scale = max(np.ptp(y) or np.abs(y).max() for y in lines.values())
     with mpl.rc_context({**STYLE, "font.size": 9, "legend.fontsize": 8, "lines.linewidth": 1.5}):
@@ -250,17 +269,18 @@ def draw(name: str, block: NativeBlock, low: float = -3.0, high: float = 3.0) ->
 
 
 def main() -> None:
-    (DOCS / "reference.md").write_text(write_reference())
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    for old in PICTURES.glob("*.png"):
-        old.unlink()
-    examples = load_examples()
+    text, pictures, examples = write_reference(), {}, load_examples()
     for name in exported():
         example = examples[name][0]
         block = example.make()
         if block.outputs:
-            picture = draw(name, block, example.low, example.high)
-            picture.save(PICTURES / f"{name}.png", optimize=True)
+            pictures[name] = draw(name, block, example.low, example.high)
+    (DOCS / "reference.md").write_text(text)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for old in PICTURES.glob("*.png"):
+        old.unlink()
+    for name, picture in pictures.items():
+        picture.save(PICTURES / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":

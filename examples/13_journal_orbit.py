@@ -1,17 +1,17 @@
 """A journal's orbit as a data-acquisition system sees it, and its orders.
 
-Two eddy-current probes at 45 degrees watch a journal in its oil film while the rotor runs up. Their
-volts pass an anti-alias filter and a 16-bit card that scans one channel after the other. From what
-the card has, the orbit is drawn with a mark once a turn, and its orders are tracked: first the
-unbalance, once a turn, then the whirl of the oil at about half of that.
+Two eddy-current probes watch a journal while its rotor runs up. Their volts pass an anti-alias
+filter and a 16-bit card that scans one channel after the other. From its samples the orbit is drawn
+and its orders are tracked: the unbalance, once a turn, then the whirl of the oil at half of that.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from biella import Diagram, simulate
-from biella.blocks import AntiAliasFilter, Gain, Scaling, ScanList, ShortBearing
+from biella.blocks import AntiAliasFilter, Gain, ProximityPair, Scaling, ScanList, ShortBearing
 from biella.blocks.multibody import System
+from biella.blocks.sensors.presets import PROXIMITY_PROBE as PROBE
 
 MASS, CLEARANCE = 10.0, 4e-5  # kg, m
 SIZE = {"radius": 0.02, "length": 0.01, "clearance": CLEARANCE, "viscosity": 0.01}
@@ -19,7 +19,9 @@ WEIGHT = (0.0, -9.81 * MASS / 2)  # N, on each bearing
 THRESHOLD = ShortBearing(**SIZE).threshold_speed(MASS / 2, WEIGHT)  # rad/s
 STEP, SCAN, TIME = 4e-5, 2e-4, 5.0  # s
 PROBES = np.array([[1.0, 1.0], [-1.0, 1.0]]) / np.sqrt(2)  # from x and y to the two directions
-SENSITIVITY = 7.87e3  # V/m, or 200 mV/mil, as probes for shafts have
+GAP, AWAY = 1e-3, np.linspace(-1e-4, 1e-4, 5)  # m, from probe to shaft, and where it is calibrated
+PART = (GAP + AWAY) / PROBE.full_scale
+VOLTS = PROBE.gain * PROBE.full_scale * (PART + np.polyval(PROBE.curve, PART))  # the calibration
 
 
 def rotor() -> System:
@@ -43,12 +45,12 @@ def rotor() -> System:
 def diagram() -> Diagram:
     d = Diagram("journal orbit", step=STEP)
     plant = d.add(rotor().block(outputs=["left.offset", "shaft.angle"]), name="rotor")
-    probes = d.add(Gain(SENSITIVITY * PROBES, unit="V"), name="probes")
+    probes = d.add(ProximityPair(PROBE, GAP, radius=0.02, seed=1), name="probes")
     filter_ = d.add(AntiAliasFilter(1000.0, 4), name="filter")
-    card = d.add(ScanList(2, SCAN, skew=2.5e-5, bits=16, range=(-1.0, 1.0)), name="card")
-    metres = d.add(Scaling(1 / SENSITIVITY, unit="m"), name="metres")
+    card = d.add(ScanList(2, SCAN, skew=2.5e-5, bits=16), name="card")
+    metres = d.add(Scaling(readings=VOLTS, values=-AWAY, unit="m"), name="metres")
     seen = d.add(Gain(PROBES.T, unit="m"), name="seen")
-    d.connect(plant["left.offset"], probes)
+    d.connect(plant["left.offset"], probes["position"])
     d.connect(card["y"], metres)
     for source, target in [(probes, filter_), (filter_, card), (metres, seen)]:
         d.connect(source, target)
@@ -66,12 +68,11 @@ def main() -> None:
         at = TIME * (part - 0.7) / 0.55
         orbit = run.orbit("seen[0]", "seen[1]", **shaft, start=at, stop=at + 0.08)
         orbit.plot(axes=right, label=f"{place} the threshold", clearance=CLEARANCE)
-        whirl = np.abs(orders.amplitudes[np.abs(orders.times - at).argmin()])
-        best = orders.orders[whirl[3:].argmax() + 3]
-        print(f"{place} the threshold, at {part * THRESHOLD:.0f} rad/s: mostly order {best:.2f}")
+        most = np.abs(orders.amplitudes[np.abs(orders.times - at).argmin()]).argmax()
+        print(f"{place} the threshold: mostly order {orders.orders[most]:.2f}")
     right.set(title="orbit, with a mark once a turn", xlabel="x [m]", ylabel="y [m]")
-    lag = np.abs(run["seen"] - run["rotor.left.offset"])[len(run.t) // 2 :].max()
-    print(f"what the card tells is up to {lag * 1e6:.1f} µm from where the journal is by then")
+    late = np.abs(run["seen"] - run["rotor.left.offset"])[len(run.t) // 2 :].max()
+    print(f"filter, scan and hold: {late * 1e6:.1f} µm from where the journal is by then")
     figure.savefig("journal_orbit.png", dpi=120)
 
 

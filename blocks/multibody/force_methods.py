@@ -253,6 +253,12 @@ class ForceMethods(Parts):
                 f"`film` of `{name}` has a period: in a mechanism it acts at all times. Leave "
                 f"the period out."
             )
+        if any(port.name == "viscosity" for port in film.inputs):
+            raise DiagramError(
+                f"`film` of `{name}` takes its viscosity from a signal, which a mechanism has no "
+                f"port for: leave viscosity_input out, or wire the bearing to the mechanism as a "
+                f"block."
+            )
         if coupling not in ("force", "constraint"):
             raise DiagramError(
                 f"`coupling` of `{name}` is 'force' or 'constraint', got {coupling!r}."

@@ -98,6 +98,10 @@ class TestOrders:
         # From end to end of the run-up, in which the speed changes by up to 2 % a turn.
         assert orders.speeds[0] < 115 and orders.speeds[-1] > 385
 
+    def test_phases_are_of_the_shaft_wherever_one_starts(self) -> None:
+        orders = run_up().orders("y", angle="angle", highest=2, start=2.0071, stop=6.0)
+        assert np.angle(orders.track(1)) == pytest.approx(0.7 - np.pi / 2, abs=5e-3)
+
     def test_half_order_and_its_neighbours(self) -> None:
         orders = run_up().orders("y", angle="angle", highest=3, turns=8)
         assert np.abs(orders.track(0.5)) == pytest.approx(0.8e-5, rel=1e-2)
@@ -163,6 +167,12 @@ class TestOrbit:
         assert abs(forward) == pytest.approx(2.5e-5, rel=5e-3)
         assert abs(backward) == pytest.approx(0.5e-5, rel=2e-2)
         assert np.angle(forward) == pytest.approx(0.7, abs=5e-3)
+
+    def test_a_few_turns_are_enough_beside_another_order(self) -> None:
+        # Nine turns and a bit: without a window other orders would leak in by more than 1 %.
+        orbit = run_up().orbit("x", "y", angle="angle", start=3.0, stop=3.3)
+        forward, _ = orbit.component(1)
+        assert abs(forward) == pytest.approx(2.5e-5, rel=2e-3)
 
     def test_marks_are_once_a_turn(self) -> None:
         orbit = run_up(100.0, 100.0001).orbit("both[0]", "both[1]", angle="angle")

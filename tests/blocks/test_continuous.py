@@ -346,7 +346,7 @@ class TestTransportDelay:
         expected = 1 - t + np.where(t > 1, (t - 1) ** 2 / 2, 0)
         np.testing.assert_allclose(result["x"], expected, rtol=0, atol=2e-5)
 
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=20)
     @given(st.integers(1, 40), st.floats(1.0, 30.0), st.sampled_from(EXPLICIT))
     def test_time_shift(self, run: Run, sample: Sample, by: int, steps: float, solver: str) -> None:
         # A delayed input gives the delayed output. Rounding of t, 1e-16, moves the point between

@@ -170,7 +170,7 @@ class TestMovingAverage:
         u[5] = 1e300
         assert (run(MovingAverage(4), u)[9:] == 1.0).all()
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     @given(st.integers(1, 12), st.integers(0, 2**32 - 1))
     def test_lies_between_smallest_and_largest(self, samples: int, seed: int) -> None:
         u = np.random.default_rng(seed).uniform(-5, 5, 40)

@@ -198,7 +198,7 @@ class TestTransferFunction:
         with pytest.raises(DiagramError, match=message):
             TransferFunction(num, den)
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     @given(
         st.lists(st.floats(-2, 2), min_size=1, max_size=3),
         st.lists(st.floats(0.5, 5), min_size=3, max_size=4),
@@ -247,7 +247,7 @@ class TestZeroPole:
         terms = np.cumprod([np.ones_like(t)] + [t / k for k in range(1, 12)], axis=0).sum(axis=0)
         np.testing.assert_allclose(y, 1 - np.exp(-t) * terms, rtol=0, atol=1e-9)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.data())
     def test_frequency_response_of_the_chain(self, data: st.DataObject) -> None:
         real = st.floats(-9, -0.1)
@@ -379,7 +379,7 @@ class TestFIR:
             FIR(taps)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.floats(-1, 1), min_size=1, max_size=5),
     st.lists(st.floats(-0.9, 0.9), max_size=3),

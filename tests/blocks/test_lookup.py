@@ -86,7 +86,7 @@ def test_2d_extrapolation(run_block: Any) -> None:
         run_block(Lookup2D(x, y, table, extrapolation="error"), [1.0, 1.0], [0.0, 1.5])
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(points=st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=60, unique=True), data=st.data())
 def test_any_breakpoints(points: list[float], data: st.DataObject) -> None:
     x = np.sort(points)

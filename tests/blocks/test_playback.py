@@ -77,7 +77,7 @@ def test_repeat_after_a_long_time(run_block: Any) -> None:
     assert np.array_equal(y, np.tile([5.0, 6.0, 6.0], 100))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     steps=st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=40),
     first=st.floats(-1e6, 1e6),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from biella.blocks.units import (
@@ -245,7 +245,6 @@ def test_a_foreign_unit_may_reuse_a_known_name() -> None:
     assert (impostor * DIMENSIONLESS).name == "s"
 
 
-@settings(deadline=None)
 @given(units)
 def test_format_is_read_back_to_the_same_bits(unit: Unit) -> None:
     again = parse_unit(format_unit(unit))
@@ -254,7 +253,6 @@ def test_format_is_read_back_to_the_same_bits(unit: Unit) -> None:
     assert format_unit(again) == format_unit(unit)
 
 
-@settings(deadline=None)
 @given(units, units, units)
 def test_multiplication_laws(a: Unit, b: Unit, c: Unit) -> None:
     assert a * b == b * a
@@ -265,7 +263,6 @@ def test_multiplication_laws(a: Unit, b: Unit, c: Unit) -> None:
     assert [x + y for x, y in zip(a.exponents, b.exponents, strict=True)] == list((a * b).exponents)
 
 
-@settings(deadline=None)
 @given(units, st.integers(-2, 2), st.integers(-2, 2))
 def test_powers_add(unit: Unit, m: int, n: int) -> None:
     try:
@@ -276,7 +273,6 @@ def test_powers_add(unit: Unit, m: int, n: int) -> None:
     assert equivalent(product, power)
 
 
-@settings(deadline=None)
 @given(units, units, st.floats(-1e6, 1e6))
 def test_conversion_inverts(a: Unit, b: Unit, value: float) -> None:
     other = b if same_dimension(a, b) else parse_unit(format_unit(a))
@@ -285,7 +281,6 @@ def test_conversion_inverts(a: Unit, b: Unit, value: float) -> None:
     assert inverse_gain * (gain * value + offset) + inverse_offset == pytest.approx(value)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=30))
 def test_any_text_is_a_unit_or_a_unit_error(text: str) -> None:
     try:

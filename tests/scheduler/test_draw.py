@@ -491,7 +491,7 @@ def diagrams(draw_value: st.DrawFn, depth: int = 1) -> Diagram:
     return d
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(diagrams())
 def test_random_diagrams(d: Diagram) -> None:
     picture = arrange(d)
@@ -504,7 +504,7 @@ def test_random_diagrams(d: Diagram) -> None:
 heights = st.lists(st.integers(0, 12).map(lambda n: 10.0 * n), max_size=24, unique=True)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(heights, heights, st.randoms(use_true_random=False))
 def test_channels_keep_wires_apart(left: list[float], right: list[float], random: Any) -> None:
     """Rings of demands included: ends at the same heights on both sides, in any pairing."""

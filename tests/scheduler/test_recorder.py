@@ -96,7 +96,7 @@ class TestBoth:
             assert recorder.close().t.tolist() == [0, 1, 2, 3, 4]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 40), max_size=12), st.integers(1, 64))
 def test_file_and_memory_agree(
     tmp_path_factory: pytest.TempPathFactory, counts: list[int], block_rows: int

@@ -181,7 +181,7 @@ class TestHdf5:
         for path in result:
             assert np.array_equal(again[path], result[path])
 
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     @given(
         arrays(np.float64, st.tuples(st.integers(0, 5), st.integers(1, 3))),
         st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8),

@@ -50,7 +50,7 @@ WITH_COORDINATES = (
     "in_plane",
 )
 ORACLES = ("null space svd", "augmented lagrangian")
-few = settings(derandomize=True, deadline=None, max_examples=15, database=None)
+few = settings(max_examples=15)
 
 
 def state_of(model: EulerModel, seen: dict[str, Any]) -> tuple[Array, Array]:

@@ -142,7 +142,7 @@ def free_pair(film, given):
     return s
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(given=pairs(), model=st.sampled_from([ShortBearing, TiltedShortBearing, LongBearing]))
 def test_the_wrench_is_that_of_the_block_and_its_opposite(given, model):
     """Newton's law for both bodies, with the block's answer to ends found here."""

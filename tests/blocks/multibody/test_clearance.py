@@ -270,7 +270,7 @@ def test_a_contact_never_pulls():
         assert force[0].any() == pushes
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_outputs_are_those_of_the_two_markers(data):
     """Turned markers on turned bodies; within the clearance and beyond it."""

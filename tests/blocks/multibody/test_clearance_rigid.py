@@ -546,7 +546,7 @@ blows = st.builds(
 
 @pytest.mark.filterwarnings("ignore:.*velocities given do not fit")
 @pytest.mark.filterwarnings("ignore:.*had no solution with rigid bodies")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(blows)
 def test_impacts_are_those_of_chatterjee_and_ruina(blow):
     assume(blow.freedom >= 1)
@@ -603,7 +603,7 @@ def two_pins(
 restitutions = st.floats(0.0, 1.0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.tuples(restitutions, restitutions),
     st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0)),

@@ -813,7 +813,7 @@ def chains(draw):
     return s, dampers, stops
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(chains())
 def test_work_of_forces_is_the_change_of_energy(case):
     """E(t) - E(0) = ∫ (thrust · v - friction · speed) dt, for a chain of any joints and forces."""

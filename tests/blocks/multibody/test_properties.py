@@ -51,7 +51,7 @@ ANGULAR = ("angular_velocity", "angular_acceleration")
 FINE = 2e-4
 """A step at which RK4 in one tree of joints or another differs by less than what is compared."""
 
-few = settings(derandomize=True, deadline=None, max_examples=15, database=None)
+few = settings(max_examples=15)
 
 
 def exponential(turn: Array) -> Array:

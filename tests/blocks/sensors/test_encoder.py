@@ -26,7 +26,7 @@ def turning(speed: float, ticks: int = 2000, step: float = STEP, start: float = 
     return start + speed * np.arange(ticks) * step
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.floats(-1e5, 1e5), min_size=2, max_size=30),
     st.sampled_from([1, 7, 60, 4096, 10_000_000]),

@@ -108,7 +108,7 @@ def test_closed_forms_at_any_scale(open_fmu, text):
 
 
 @given(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_smooth_functions_at_random_points(smooth, u, seed):
     smooth.set("u", u)
     found = smooth.directional(["y"], ["u"], [seed])[0]

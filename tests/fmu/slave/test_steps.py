@@ -198,7 +198,7 @@ sizes = st.lists(
 
 
 @given(sizes)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_partition_of_time_keeps_discrete_hits_on_the_grid(sampled_fmu, sampled_run, parts):
     """What a discrete block shows depends on the last tick alone, however it was reached."""
     sampled_fmu.fmu.reset()

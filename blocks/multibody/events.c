@@ -44,11 +44,15 @@ static void judge_all(mb_view *m, int where) {
     }
 }
 
-static bool contact_fits(const mb_judged *at) { return !(at->gap < 0.0 && at->closing > 0.0 && at->N == INFINITY) && at->N >= 0.0 && at->spare >= 0.0; }
+/* A gap is closed for good only if the pin is well inside the wall or still goes there: it may leave the wall from just inside. */
+static bool contact_fits(const mb_rigid *r, const mb_judged *at) {
+    if (at->N == INFINITY) return at->gap >= 0.0 || (at->gap >= -r->tolerance && at->closing <= 0.0);
+    return at->N >= 0.0 && at->spare >= 0.0;
+}
 
 static bool all_fit(const mb_view *m, int where) {
     for (int32_t n = 0; n < m->rigid_count; n++)
-        if (!contact_fits(&contact_number(m, n)->at[where])) return false;
+        if (!contact_fits(contact_number(m, n), &contact_number(m, n)->at[where])) return false;
     return true;
 }
 
@@ -147,7 +151,7 @@ static double guess_event(const mb_view *m, double width, int search) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const mb_rigid *r = contact_number(m, n);
         const mb_judged *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
-        if (to->N == INFINITY && !contact_fits(to)) least = fmin(least, closed_gap(r, width));
+        if (to->N == INFINITY && !contact_fits(r, to)) least = fmin(least, closed_gap(r, width));
         if (to->N < 0.0) least = fmin(least, straight_root(from->N, to->N) + aside);
         if (to->spare < 0.0) least = fmin(least, straight_root(from->spare, to->spare) + aside);
     }
@@ -160,7 +164,7 @@ static bool is_located(const mb_view *m, double width) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const mb_rigid *r = contact_number(m, n);
         const mb_judged *to = &r->at[MB_AT_END];
-        if (contact_fits(to)) continue;
+        if (contact_fits(r, to)) continue;
         if (to->N == INFINITY ? to->gap < -r->located : width > EVENT_WIDTH * m->whole) return false;
     }
     return true;
@@ -215,7 +219,7 @@ static double look_within(const mb_view *m, double h) {
         const mb_rigid *r = contact_number(m, n);
         const double dip = r->mode == MB_FLIES ? lowest_gap(r, h) : -1.0;
         if (dip > 0.0) first = fmin(first, dip);
-        if (r->mode != MB_FLIES && !contact_fits(&r->at[MB_AT_MIDDLE])) first = fmin(first, 0.5);
+        if (r->mode != MB_FLIES && !contact_fits(r, &r->at[MB_AT_MIDDLE])) first = fmin(first, 0.5);
     }
     return first < 1.0 ? first : -1.0;
 }

@@ -79,6 +79,19 @@ def test_full_restitution_keeps_the_energy():
     assert np.ptp(kinetic + potential) < 1e-11 * kinetic.max()
 
 
+def test_a_wall_that_is_met_and_left_within_a_step_is_seen():
+    # Thrown up to 0.1 mm beyond the top of the hole: outside for 9 ms of a step of 50 ms, from 138
+    # to 147 ms, and inside at both ends of it.
+    speed = math.sqrt(2.0 * GRAVITY * (CLEARANCE + 1e-4))
+    s = ball(RigidContact(restitution=0.5), velocity=(0.0, speed))
+    t, (impacts, velocity) = run(s, 0.15, ["pin.impacts", "ball.velocity"], step=0.05)
+    assert impacts[-1] == 1
+    arrives = math.sqrt(2.0 * GRAVITY * 1e-4)
+    met = (speed - arrives) / GRAVITY
+    wanted = -0.5 * arrives - GRAVITY * (t[-1] - met)
+    assert velocity[-1, 1] == pytest.approx(wanted, rel=1e-9)
+
+
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
 @pytest.mark.parametrize("e", [0.0, 0.5, 0.9])
 def test_a_chattering_sequence_ends_in_contact(e, step):

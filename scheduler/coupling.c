@@ -22,7 +22,6 @@
 
 /* What a member's state is kept for. */
 enum { KEEP_STEP, KEEP_ESTIMATE, KEEP_COUNT };
-enum { HALVINGS = 8 }; /* of a step of Newton */
 static const double NUDGE = 1e-5;          /* of an unknown, relative to its value */
 static const double SMALLEST_SCALE = 1e-4; /* of a signal, in its unit: what is below converges absolutely */
 static const double SLOW = 0.3;            /* Newton: a residual that shrinks less asks for a new Jacobian */
@@ -327,7 +326,6 @@ static int iterate_newton(bl_engine *e, bl_coupling *c, int order, double t, dou
             status = make_jacobian(e, c, order, t, dt, r, inverse);
             if (status != BL_OK) return status;
         }
-        bool slow = false;
         for (int64_t i = 0; i < n; i++) step[i] = -dot(inverse + i * n, r, n);
         move_guess(c, step, 1.0);
         memcpy(before, r, (size_t)n * sizeof(double));
@@ -335,19 +333,10 @@ static int iterate_newton(bl_engine *e, bl_coupling *c, int order, double t, dou
         status = sweep(e, c, BL_NEWTON, order, t, dt, true);
         if (status != BL_OK) return status;
         *size = measure_residual(c, r);
-        /* A step too far, such as one through the film of a bearing: halves of it are taken back until it helps. */
-        for (int halving = 0; halving < HALVINGS && !(*size < size_before || *size <= c->tolerance); halving++) {
-            for (int64_t i = 0; i < n; i++) step[i] *= 0.5;
-            move_guess(c, step, -1.0);
-            status = sweep(e, c, BL_NEWTON, order, t, dt, true);
-            if (status != BL_OK) return status;
-            *size = measure_residual(c, r);
-            slow = true;
-        }
         if (isnan(*size)) break;
         for (int64_t i = 0; i < n; i++) before[i] = r[i] - before[i];
         correct_inverse(inverse, n, step, before, mapped, left);
-        if (slow || *size > SLOW * size_before) *has = 0.0;
+        if (*size > SLOW * size_before) *has = 0.0;
     }
     if (isnan(*size)) *has = 0.0;
     return BL_OK;

@@ -186,7 +186,7 @@ def test_newton_couples_a_light_rotor_at_any_step(block, step):
     assert "parts.y1 → plant.push.force.x" in told
 
 
-def test_newton_takes_back_a_step_through_a_film():
+def test_newton_comes_back_from_guesses_outside_the_bush():
     """From the middle under a load of 200 N: the first guess is far outside the bush."""
     d = wired(LIGHT, 1e-3, nudge=(0.3, 0.6), **OWN)
     d.couple(d["plant"], method="newton", failure="error")

@@ -130,7 +130,7 @@ def test_trapezoid_takes_the_time_of_its_closed_form():
 
 @pytest.mark.parametrize(
     ("law", "velocity", "acceleration", "jerk"),
-    [  # over lift / duration^n; R. L. Norton, Cam Design and Manufacturing Handbook, double dwell
+    [  # over lift / duration^n: the peaks that handbooks of cam design list for double dwell
         ("cycloidal", 2.0, 2 * np.pi, 4 * np.pi**2),
         ("modified sine", 4 * np.pi / (4 + np.pi), None, 16 * np.pi**3 / (4 + np.pi)),
         ("modified trapezoid", 2.0, 8 * np.pi / (2 + np.pi), 32 * np.pi**2 / (2 + np.pi)),

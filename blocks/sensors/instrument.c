@@ -93,8 +93,9 @@ static void instrument_exponential(double e[FOH][FOH], double m[FOH][FOH], doubl
 
 /* The natural frequency in rad/s of a second-order low-pass that is 3 dB down at the bandwidth. */
 static double instrument_natural_frequency(double bandwidth, double damping) {
-    const double c = 1.0 - 2.0 * damping * damping;
-    return 6.283185307179586 * bandwidth / sqrt(c + sqrt(c * c + 1.0));
+    const double c = 1.0 - 2.0 * damping * damping, root = sqrt(c * c + 1.0);
+    const double squared = c > 0.0 ? c + root : 1.0 / (root - c); /* equal, but for rounding */
+    return 6.283185307179586 * bandwidth / sqrt(squared);
 }
 
 /* Of two states, covariances: both variances and what they share. */
@@ -119,7 +120,7 @@ static covariance instrument_added(const channel_state *c, double w, double damp
         {0.0, 0.0, 0.0, -w * h},
         {0.0, 0.0, w * h, -2.0 * damping * w * h},
     };
-    instrument_exponential(e, m, 1.0);
+    instrument_exponential(e, m, 4.0 * w * h * (1.0 + damping)); /* what it is linear in does not count */
     return (covariance){
         c->a[0][0] * e[0][2] + c->a[0][1] * e[1][2],
         c->a[1][0] * e[0][3] + c->a[1][1] * e[1][3],

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +31,7 @@ from biella.blocks import (
     nonlinear,
     playback,
     routing,
+    sensors,
     sinks,
     sources,
 )
@@ -48,6 +50,18 @@ HERE = Path(__file__).parent
 STEP = 1e-3
 F, G, H = [[0.5, 0.1], [-0.2, 0.4]], [0.0, 1.0], [1.0, 0.0]
 """A small plant."""
+NOISY = sensors.Instrument(
+    full_scale=1.0,
+    nonlinearity=[(-1.0, 0.01), (0.0, 0.0), (1.0, 0.02)],
+    hysteresis=0.01,
+    bandwidth=200.0,
+    order=2,
+    noise=0.1,
+    random_walk=0.1,
+    resolution=0.01,
+    limits=(-0.9, 0.9),
+    stuck_value=0.5,
+)
 
 
 class Plain(PythonBlock):
@@ -320,6 +334,19 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "motion": (1, lambda: control.SCurve(0.01, 1.0, 90.0, 9e3)),
     "motion triggered": (1, lambda: control.CamLaw("modified sine", 1.0, 0.01, trigger=True)),
     "cam": (1, lambda: control.Cam([("cycloidal", np.pi, 1.0), ("3-4-5", np.pi, -1.0)])),
+    "sensor": (2, lambda: sensors.Sensor(NOISY, channels=2, faults="each")),
+    "sensor late": (1, lambda: sensors.Sensor(replace(NOISY, order=1, latency=2.5e-3))),
+    "load cell": (1, lambda: sensors.LoadCell(None, 2, 1, crosstalk=np.eye(3))),
+    "accelerometer": (1, lambda: sensors.Accelerometer(gravity=(0, 0, -9.81))),
+    "proximity": (1, lambda: sensors.ProximityPair(None, 1.0, radius=0.7, runout=[0, 0.1])),
+    "encoder": (1, lambda: sensors.Encoder(8, edge_error=0.3, eccentricity=0.1, window=2)),
+    "encoder period": (
+        1,
+        lambda: sensors.Encoder(
+            60, decoding=1, method="period", direction=False, latency=2e-3, clock=1e5
+        ),
+    ),
+    "encoder both": (1, lambda: sensors.Encoder(400, method="both", window=3, fastest=1e5)),
 }
 
 

@@ -46,7 +46,9 @@ def amplitude(y: Any, frequency: float, step: float) -> complex:
 # Bandwidth
 
 
-@pytest.mark.parametrize(("order", "damping"), [(1, math.sqrt(0.5)), (2, math.sqrt(0.5)), (2, 0.2)])
+@pytest.mark.parametrize(
+    ("order", "damping"), [(1, math.sqrt(0.5)), (2, math.sqrt(0.5)), (2, 0.2), (2, 30.0)]
+)
 def test_response_is_3_db_down_at_the_bandwidth(measure: Any, order: int, damping: float) -> None:
     bandwidth = 100.0
     sensor = Instrument(bandwidth=bandwidth, order=order, damping=damping)
@@ -104,7 +106,14 @@ def expected_spectrum(density: float, system: Any, segment: int) -> Any:
 
 @pytest.mark.parametrize(
     ("bandwidth", "order", "damping"),
-    [(None, 1, 0.7), (300.0, 1, 0.7), (300.0, 2, math.sqrt(0.5)), (500.0, 2, 0.1), (2e4, 2, 0.7)],
+    [
+        (None, 1, 0.7),
+        (300.0, 1, 0.7),
+        (300.0, 2, math.sqrt(0.5)),
+        (500.0, 2, 0.1),
+        (2e4, 2, 0.7),
+        (1.0, 2, 78.0),
+    ],
 )
 def test_spectrum_of_noise(
     measure: Any, bandwidth: float | None, order: int, damping: float
@@ -176,6 +185,14 @@ def test_drift_and_random_walk(measure: Any) -> None:
     for n in (100, 400, 1000):  # variance grows as random_walk² t: χ² of 64 degrees of freedom
         low, high = scipy.stats.chi2.ppf([1e-3, 1 - 1e-3], 64) / 64
         assert low < np.mean(walk[n] ** 2) / (0.3**2 * t[n]) < high
+
+
+def test_noise_and_random_walk_are_independent(measure: Any) -> None:
+    # Differences of noise of deviation 1 and of a walk with steps of 1: 2 + 1, and 5 if both were
+    # one sequence.
+    sensor = Instrument(noise=math.sqrt(2 * STEP), random_walk=1 / math.sqrt(STEP))
+    y = measure(Sensor(sensor), step=STEP, u=np.zeros(50_000))["y"]
+    assert np.var(np.diff(y)) == pytest.approx(3.0, rel=0.05)
 
 
 # Straight line, hysteresis, limits, steps

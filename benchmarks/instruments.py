@@ -29,25 +29,32 @@ from biella.blocks import (
     DAC,
     PID,
     AbstractBlock,
+    Accelerometer,
     AntiAliasFilter,
     Cam,
     CamLaw,
     Decimator,
+    Encoder,
     KalmanFilter,
     LeadLag,
+    LoadCell,
     LQTracking,
     Notch,
+    ProximityPair,
     Pulse,
     PWMInput,
     PWMOutput,
     Scaling,
     ScanList,
     SCurve,
+    Sensor,
     Sine,
     StateFeedback,
+    TorqueMeter,
     Trapezoid,
     Trigger,
 )
+from biella.blocks.sensors import presets
 from biella.blocks.units import Unit
 
 STEP = 1e-3
@@ -88,6 +95,16 @@ CASES: dict[str, Callable[[], AbstractBlock]] = {
     "calibration of 20 points": lambda: Scaling(readings=np.arange(20), values=np.arange(20) ** 2),
     "PWM out": lambda: PWMOutput(170.0),
     "PWM in": lambda: PWMInput(),
+    # sensors
+    "sensor, ideal": lambda: Sensor(),
+    "torque meter": lambda: TorqueMeter(presets.TORQUE_METER),
+    "load cell, 1 axis": lambda: LoadCell(presets.LOAD_CELL),
+    "accelerometer, 1 axis": lambda: Accelerometer(presets.ACCELEROMETER, [1.0, 0.0, 0.0]),
+    "accelerometer, 3 axes": lambda: Accelerometer(presets.ACCELEROMETER),
+    "proximity pair": lambda: ProximityPair(presets.PROXIMITY_PROBE),
+    "encoder, by count": lambda: Encoder(4096, period=STEP),
+    "encoder, by both, clock": lambda: Encoder(4096, method="both", clock=1e7),
+    "encoder, by both, real disc": lambda: Encoder(**presets.OPTICAL_ENCODER, method="both"),
 }
 
 

@@ -137,9 +137,7 @@ static double encoder_speed(const bl_block *b, const encoder_state *s, double t)
     if (s->started == 0.0) return 0.0;
     if (b->i[ENCODER_METHOD] == ENCODER_BY_COUNT) return (s->counter - mark->counter) * pitch / (window * b->dt);
     const encoder_edge from = b->i[ENCODER_METHOD] == ENCODER_BY_PERIOD ? s->before : mark->last;
-    /* The timer rounds down: the edge may have come one of its ticks later. */
-    const double tick = b->p[ENCODER_CLOCK] > 0.0 ? 1.0 / b->p[ENCODER_CLOCK] : 0.0;
-    const double waited = t - s->last.time - tick, time = s->last.time - from.time;
+    const double waited = t - s->last.time, time = s->last.time - from.time;
     if (from.time <= 0.5 * ENCODER_NEVER || waited > b->p[ENCODER_TIMEOUT]) return 0.0;
     const double speed = time > 0.0 ? pitch * (s->last.edge - from.edge) / time : s->speed;
     /* Faster than this, another edge would have come. A window with edges in it is long enough to be believed. */

@@ -248,7 +248,7 @@ def test_dropout_loses_counts_for_good(measure: Any) -> None:
     # Edges that nobody saw are not in the speed either.
     timed = measure(Encoder(1000, method="both", window=5), shaft=shaft, dropout=off)["speed"]
     assert timed[6:100] == pytest.approx(50.0) and timed[156:] == pytest.approx(50.0)
-    assert np.all(timed[100:156] < 50.0 * (1 + 1e-9))
+    assert np.all(timed[150:155] < 10.0)  # few counted, in a long time
 
 
 def test_stuck_freezes_all_outputs_and_recovers(measure: Any) -> None:

@@ -167,6 +167,20 @@ static double openness(const mb_view *m) {
     return most;
 }
 
+static const double CLOSED = 1e-10; /* in m and rad */
+
+/* As closed as a mechanism of 1 m would have to be, for one that is longer. */
+static bool closes_for_its_size(const mb_view *m) {
+    double reach = 1.0;
+    for (int32_t k = 0; k < m->marker_count; k++) reach = fmax(reach, sqrt(mb_dot(m->marker_data[k].p, m->marker_data[k].p)));
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const int32_t type = m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE];
+        const bool is_length = type == MB_ROW_POINT || type == MB_ROW_D2 || type == MB_ROW_DISTANCE || type == MB_ROW_TOUCH;
+        if (!(fabs(m->phi[k]) <= CLOSED * (is_length ? reach : 1.0))) return false;
+    }
+    return true;
+}
+
 /* Puts q and v back on the constraints, at most `limit` position steps. Returns whether the positions close. */
 int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     if (m->row_count == 0) return 1;
@@ -188,7 +202,6 @@ int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     m->status[MB_STATUS_CLOSURE] = closure;
     update_velocities(m, t, v);
     project_velocities(m, v);
-    const double closed = 1e-10; /* in m, or of the lengths compared where these are long */
-    return closure <= closed || open <= closed;
+    return closure <= CLOSED || closes_for_its_size(m);
 }
 

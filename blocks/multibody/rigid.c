@@ -385,7 +385,7 @@ static double impact_with(mb_view *m, double t, const double *q, double *v, int3
         for (int32_t n = 0; n < m->rigid_count && fits && change < 8 * m->rigid_count; n++) {
             const int32_t other = mb_rigid_row(m, n);
             mb_rigid *o = mb_rigid_of(m, other);
-            if (other == row || !o->touched) continue;
+            if (other == row || o->touched == 0.0) continue;
             const double passed = o->mode == MB_FLIES ? 0.0 : X * o->passed[0] + Y * o->passed[1];
             if (passed < -rounding)
                 o->mode = MB_FLIES;
@@ -559,8 +559,8 @@ int32_t mb_rigid_start(mb_view *m, double t, double *q, double *v) {
         const double near = fmax(r->tolerance, START_TOLERANCE * m->p[rigid_record(m, row)[MB_ROW_VALUE]]);
         if (!(r->gap >= -near)) return rigid_record(m, row)[MB_ROW_A];
         r->touched = r->gap <= near;
-        if (r->touched) r->mode = MB_SLIDES;
-        any = any || r->touched;
+        if (r->touched != 0.0) r->mode = MB_SLIDES;
+        any = any || r->touched != 0.0;
     }
     if (!any) return -1;
     /* On the surface, with the velocities that were given. */

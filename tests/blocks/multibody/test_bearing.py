@@ -187,7 +187,7 @@ def test_the_wrench_is_that_of_the_block_and_its_opposite(given, model):
     for name, sign, mass in (("journal", 1.0, 3.0), ("bush", -1.0, 2.0)):
         arm = about - R.T @ (found[f"{name}.position"] - given["place"])
         torque = sign * (moment + np.cross(arm, force))
-        scale = np.linalg.norm(force) + 1e-3
+        scale = np.linalg.norm(force) + 0.1  # N: films make so much more of rounding
         np.testing.assert_allclose(
             mass * found[f"{name}.acceleration"], sign * R @ force, atol=1e-6 * scale
         )

@@ -287,6 +287,7 @@ static double rigid_better(const mb_view *m, int32_t row, double rounding) {
         r->tries += 1.0;
         return r->tries == 2.0 && choice ? MB_SLIDES : r->tries == 3.0 && choice ? MB_SLIDES_BACK : rigid_slide(m, row);
     }
+    if (rigid_friction(m, row) > 0.0 && !rigid_still(r) && (r->mode == MB_STICKS || r->mode * r->slip < 0.0)) return rigid_slide(m, row);
     if (r->mode == MB_STICKS) return r->N < -rounding || r->spare < -rounding ? (r->T < 0.0 ? MB_SLIDES_BACK : MB_SLIDES) : MB_STICKS;
     if (r->N < -rounding) return MB_FLIES;
     return choice && r->tries < 2.0 && r->mode * r->slipping < -r->rate_rounding ? MB_STICKS : r->mode;
@@ -345,12 +346,15 @@ static double row_times(mb_view *m, int32_t row, const double *x) {
     return m->row_work[row];
 }
 
+/* Where so little is left of the determinant, slip follows from the approach, as with a driver, and cannot be stopped for itself. */
+static const double TIED = 1e-8;
+
 /* Chatterjee and Ruina's impulse: X away from the hole's surface, Y along t. `A` is the inverse of the mass seen there. */
 static void impact_law(const double *A, double vx, double vy, const double *p, double *X, double *Y) {
     const double det = A[0] * A[2] - A[1] * A[1], friction = p[2], restitution = p[3], tangential = p[4];
     const double plain = -vx / A[0];
     double stick_x = plain, stick_y = 0.0, part = 0.0;
-    if (det > 1e-12 * A[0] * A[2]) {
+    if (det > TIED * A[0] * A[2]) {
         stick_x = -(A[2] * vx - A[1] * vy) / det;
         stick_y = -(A[0] * vy - A[1] * vx) / det;
         const double more = stick_x - plain, trial_x = (1.0 + restitution) * plain + (1.0 + tangential) * more;

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
@@ -559,6 +559,18 @@ blows = st.builds(
 
 @pytest.mark.filterwarnings("ignore:.*velocities given do not fit")
 @pytest.mark.filterwarnings("ignore:.*had no solution with rigid bodies")
+@example(  # slip follows from the approach, and Coulomb's law has no solution
+    Blow(
+        bars=(Bar(1.0, 0.02, 2.5, 3.0),),
+        beside=Bar(1.0, 0.008, -2.375, 0.0),
+        at=1.375,
+        tied=False,
+        driven=True,
+        restitution=0.0,
+        tangential=0.0,
+        friction=1.0,
+    )
+)
 @settings(max_examples=60)
 @given(blows)
 def test_impacts_are_those_of_chatterjee_and_ruina(blow):

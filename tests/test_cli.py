@@ -150,6 +150,8 @@ def test_ctrl_c_ends_between_ticks_and_the_file_is_complete(tmp_path):
         [sys.executable, "-m", "biella", "run", path, "--until", "1000", "--out", out],
         stdout=subprocess.PIPE,
         text=True,
+        # A job in the background of a shell would pass on that Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     while not out.exists() and time.monotonic() < deadline:

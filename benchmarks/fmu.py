@@ -282,7 +282,7 @@ def measure_export(folder: Path, quick: bool) -> list[Row]:
     target = folder / "crank.fmu"
     commands = {
         "import": ["-c", "import biella"],
-        "export": ["-m", "biella.cli", "export", str(SLIDER_CRANK), "-o", str(target)],
+        "export": ["-m", "biella", "export", str(SLIDER_CRANK), "-o", str(target)],
     }
     best = dict.fromkeys(commands, math.inf)
     for _ in range(2 if quick else 10):

@@ -214,14 +214,20 @@ class Plant(NativeBlock):
 
     def warn_of_step(self, step: float, solver: str) -> str:
         """Return warnings of steps that are unstable or miss contacts, and of friction in doubt."""
-        from .rubbing import warn_of_doubt
         from .stability import warn_of_step
 
         if self.doubt is None:
-            self.doubt = warn_of_doubt(self.system)
+            self.doubt = self._warn_of_doubt()
         rk4 = self._explicit and (self._own or solver == "rk4")
         coarse = warn_of_step(self, step / self.substeps, rk4)
         return " ".join(filter(None, (self.doubt, coarse)))
+
+    def _warn_of_doubt(self) -> str:
+        if not any(isinstance(element, Rubbing) for element in self.system.elements):
+            return ""
+        from .rubbing import warn_of_doubt  # takes as long to import as all the rest
+
+        return warn_of_doubt(self.system)
 
 
 def _read_integrator(integrator: str, own: bool, radius: float) -> float | None:

@@ -52,8 +52,6 @@ def warn_of_doubt(system: System) -> str:
     """Return a warning of friction that follows from reactions that are not unique, if any does."""
     if len(system.bodies) > LARGEST_CHECKED:
         return ""
-    if not any(isinstance(item, Rubbing) for item in system.elements):
-        return ""
     try:
         model = make_kinematic_model(system)
         assembly = assemble_model(model, 0.0)

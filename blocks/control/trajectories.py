@@ -222,7 +222,7 @@ class CamLaw(AbstractMotion):
         )  # fmt: skip
 
 
-class MinimumJerk(AbstractMotion):
+class MinimumJerk(CamLaw):
     """The motion with the least ∫ jerk² dt over a given time: 10 s³ - 15 s⁴ + 6 s⁵.
 
     Parameters
@@ -254,11 +254,8 @@ class MinimumJerk(AbstractMotion):
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
-        rows = stretch(
-            _law("3-4-5"), require_one_positive("duration", duration), _distance(before, to)
-        )
         super().__init__(
-            rows, before, to, jerk=True, at=at, trigger=trigger, unit=unit, period=period,
+            "3-4-5", to, duration, before=before, at=at, trigger=trigger, unit=unit, period=period,
             offset=offset,
         )  # fmt: skip
 

@@ -11,12 +11,8 @@
 
 #include "blocks/multibody/multibody.h"
 
-/* The numbers of a contact, from MB_FORCE_P on. */
-enum { PLAY_CLEARANCE, PLAY_PIN_RADIUS, PLAY_FRICTION, PLAY_SLIP_SPEED, PLAY_STIFFNESS, PLAY_EXPONENT, PLAY_DAMPING,
-       PLAY_RESTITUTION = PLAY_DAMPING, PLAY_SLOWEST, PLAY_RIGID_RESTITUTION = PLAY_SLIP_SPEED, PLAY_RIGID_TANGENTIAL };
-
 static int32_t contact_numbers(int32_t law) {
-    return law == MB_CONTACT_HUNT_CROSSLEY ? PLAY_DAMPING + 1 : law == MB_CONTACT_LANKARANI_NIKRAVESH ? PLAY_SLOWEST + 1 : PLAY_RIGID_TANGENTIAL + 1;
+    return law == MB_CONTACT_HUNT_CROSSLEY ? MB_PLAY_DAMPING + 1 : law == MB_CONTACT_LANKARANI_NIKRAVESH ? MB_PLAY_SLOWEST + 1 : MB_PLAY_RIGID_TANGENTIAL + 1;
 }
 
 bool mb_contact_check(const int32_t *force, int64_t p_count, int64_t number) {
@@ -29,12 +25,12 @@ static bool within(double value, double low, double high) { return value >= low 
 
 bool mb_contact_sound(const mb_view *m, const int32_t *force) {
     const double *p = m->p + force[MB_FORCE_P];
-    if (!(p[PLAY_CLEARANCE] > 0.0 && p[PLAY_PIN_RADIUS] > 0.0 && p[PLAY_FRICTION] >= 0.0)) return false;
+    if (!(p[MB_PLAY_CLEARANCE] > 0.0 && p[MB_PLAY_PIN_RADIUS] > 0.0 && p[MB_PLAY_FRICTION] >= 0.0)) return false;
     if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID)
-        return within(p[PLAY_RIGID_RESTITUTION], 0.0, 1.0) && within(p[PLAY_RIGID_TANGENTIAL], -1.0, 1.0);
-    if (!(p[PLAY_STIFFNESS] > 0.0 && p[PLAY_EXPONENT] >= 1.0 && p[PLAY_SLIP_SPEED] > 0.0)) return false;
-    return force[MB_FORCE_LAW] == MB_CONTACT_HUNT_CROSSLEY ? p[PLAY_DAMPING] >= 0.0
-                                                           : within(p[PLAY_RESTITUTION], 0.0, 1.0) && p[PLAY_SLOWEST] > 0.0;
+        return within(p[MB_PLAY_RIGID_RESTITUTION], 0.0, 1.0) && within(p[MB_PLAY_RIGID_TANGENTIAL], -1.0, 1.0);
+    if (!(p[MB_PLAY_STIFFNESS] > 0.0 && p[MB_PLAY_EXPONENT] >= 1.0 && p[MB_PLAY_SLIP_SPEED] > 0.0)) return false;
+    return force[MB_FORCE_LAW] == MB_CONTACT_HUNT_CROSSLEY ? p[MB_PLAY_DAMPING] >= 0.0
+                                                           : within(p[MB_PLAY_RESTITUTION], 0.0, 1.0) && p[MB_PLAY_SLOWEST] > 0.0;
 }
 
 static double contact_spin(const mb_view *m, int32_t marker) {
@@ -51,7 +47,7 @@ static double contact_angle(const mb_view *m, int32_t marker, const double *dire
 
 void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact *at) {
     const int32_t pin = force[MB_FORCE_I], hole = force[MB_FORCE_J];
-    const double *p = m->p + force[MB_FORCE_P], radius = p[PLAY_PIN_RADIUS];
+    const double *p = m->p + force[MB_FORCE_P], radius = p[MB_PLAY_PIN_RADIUS];
     double P_hole[3], V_pin[3], V_hole[3], rate[3], R[9];
     mb_marker_motion(m, pin, t, at->P, V_pin, NULL);
     mb_marker_motion(m, hole, t, P_hole, V_hole, NULL);
@@ -64,10 +60,10 @@ void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact
     const double across[3] = {-at->n[1], at->n[0], 0.0};
     mb_copy(across, at->t);
     mb_axpy(radius, at->n, at->P);
-    at->gap = p[PLAY_CLEARANCE] - away;
+    at->gap = p[MB_PLAY_CLEARANCE] - away;
     at->approach = mb_dot(at->n, rate);
     /* Both surfaces are taken where the force acts. */
-    at->slip = mb_dot(at->t, rate) + radius * contact_spin(m, pin) - (radius + fmax(away, p[PLAY_CLEARANCE])) * contact_spin(m, hole);
+    at->slip = mb_dot(at->t, rate) + radius * contact_spin(m, pin) - (radius + fmax(away, p[MB_PLAY_CLEARANCE])) * contact_spin(m, hole);
     mb_marker_axes(m, hole, R);
     mb_rotate_back(R, at->offset, at->offset);
     at->N = at->T = 0.0;
@@ -80,13 +76,13 @@ static double *contact_memory(const mb_view *m, const int32_t *force) { return m
 void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at) {
     const double *p = m->p + force[MB_FORCE_P];
     if (at->gap >= 0.0 || force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return;
-    double damping = p[PLAY_DAMPING];
+    double damping = p[MB_PLAY_DAMPING];
     if (force[MB_FORCE_LAW] == MB_CONTACT_LANKARANI_NIKRAVESH) {
-        const double e = p[PLAY_RESTITUTION], began = fmax(contact_memory(m, force)[MB_CONTACT_BEGAN], p[PLAY_SLOWEST]);
+        const double e = p[MB_PLAY_RESTITUTION], began = fmax(contact_memory(m, force)[MB_CONTACT_BEGAN], p[MB_PLAY_SLOWEST]);
         damping = 0.75 * (1.0 - e * e) / began;
     }
-    at->N = fmax(0.0, p[PLAY_STIFFNESS] * pow(-at->gap, p[PLAY_EXPONENT]) * (1.0 + damping * at->approach));
-    at->T = p[PLAY_FRICTION] * at->N * tanh(at->slip / p[PLAY_SLIP_SPEED]);
+    at->N = fmax(0.0, p[MB_PLAY_STIFFNESS] * pow(-at->gap, p[MB_PLAY_EXPONENT]) * (1.0 + damping * at->approach));
+    at->T = p[MB_PLAY_FRICTION] * at->N * tanh(at->slip / p[MB_PLAY_SLIP_SPEED]);
 }
 
 static void contact_force(const mb_contact *at, double *F) {
@@ -111,13 +107,13 @@ double mb_contact_energy(const mb_view *m, const int32_t *force, double t) {
     mb_contact at;
     if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return 0.0;
     mb_contact_see(m, force, t, &at);
-    return at.gap < 0.0 ? p[PLAY_STIFFNESS] * pow(-at.gap, p[PLAY_EXPONENT] + 1.0) / (p[PLAY_EXPONENT] + 1.0) : 0.0;
+    return at.gap < 0.0 ? p[MB_PLAY_STIFFNESS] * pow(-at.gap, p[MB_PLAY_EXPONENT] + 1.0) / (p[MB_PLAY_EXPONENT] + 1.0) : 0.0;
 }
 
 double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact *at) {
     const double *p = m->p + force[MB_FORCE_P], rubbed = at->T * at->slip;
     if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID || at->gap >= 0.0) return rubbed;
-    return rubbed + (at->N - p[PLAY_STIFFNESS] * pow(-at->gap, p[PLAY_EXPONENT])) * at->approach;
+    return rubbed + (at->N - p[MB_PLAY_STIFFNESS] * pow(-at->gap, p[MB_PLAY_EXPONENT])) * at->approach;
 }
 
 int32_t mb_contact_width(int32_t what) { return what == MB_CONTACT_OFFSET ? 2 : what == MB_CONTACT_FORCE ? 3 : 1; }

@@ -148,8 +148,6 @@ static void open_view(const bl_block *b, mb_view *m) {
     mb_rigid_load(m);
 }
 
-static bool in_range(int32_t value, int64_t low, int64_t end) { return value >= low && value < end; }
-
 static bool fits_table(const bl_block *b, int32_t at, int64_t count, int64_t fields) {
     return at >= MB_HEAD && count >= 0 && count < 1 << 24 && (int64_t)at + count * fields <= b->i_count;
 }
@@ -164,12 +162,12 @@ static int multibody_check(const bl_block *b) {
                   markers = head[MB_MARKERS], rows = head[MB_ROWS], cuts = head[MB_CUTS], paths = head[MB_PATHS],
                   pairs = head[MB_PAIRS], laws = head[MB_LAWS], forces = head[MB_FORCES], outputs = head[MB_OUTPUTS],
                   nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES], rubbings = head[MB_RUBBINGS];
-    if (!in_range(head[MB_INTEGRATOR], MB_RK4, MB_INTEGRATORS)) return 0;
+    if (!mb_in_range(head[MB_INTEGRATOR], MB_RK4, MB_INTEGRATORS)) return 0;
     if (head[MB_INTEGRATOR] == MB_IMPLICIT && (!head[MB_OWN_STEP] || nv > MB_IMPLICIT_LARGEST)) return 0;
     if (links < 1 || nv < 1 || nq < nv || head[MB_SUBSTEPS] < 1 || head[MB_SUBSTEPS] > 1000000) return 0;
     const int planar = head[MB_PLANAR] != 0, own = head[MB_OWN_STEP] != 0, size = planar ? 2 : 3;
-    if (!in_range(head[MB_GRAVITY], 0, b->p_count - size + 1) ||
-        !in_range(head[MB_SETTINGS], 0, b->p_count - MB_SETTINGS_COUNT + 1))
+    if (!mb_in_range(head[MB_GRAVITY], 0, b->p_count - size + 1) ||
+        !mb_in_range(head[MB_SETTINGS], 0, b->p_count - MB_SETTINGS_COUNT + 1))
         return 0;
     if (!fits_table(b, head[MB_AT_LINKS], links, MB_LINK_FIELDS) || !fits_table(b, head[MB_AT_BODIES], bodies, MB_BODY_FIELDS) ||
         !fits_table(b, head[MB_AT_MARKERS], markers, MB_MARKER_FIELDS) || !fits_table(b, head[MB_AT_ROWS], rows, MB_ROW_FIELDS) ||
@@ -192,10 +190,10 @@ static int multibody_check(const bl_block *b) {
     for (int64_t l = 0; l < links; l++) {
         const int32_t *link = b->i + head[MB_AT_LINKS] + l * MB_LINK_FIELDS;
         const int32_t type = link[MB_LINK_TYPE];
-        if (!in_range(type, MB_FIXED, MB_SPHERICAL + 1) || !in_range(link[MB_LINK_PARENT], -1, l) ||
-            link[MB_LINK_Q] != q_used || link[MB_LINK_V] != v_used || !in_range(link[MB_LINK_BODY], -1, bodies) ||
-            !in_range(link[MB_LINK_BASE], -1, markers) || !in_range(link[MB_LINK_TIP], -1, markers) ||
-            !in_range(link[MB_LINK_TURN], 0, 3) || !in_range(link[MB_LINK_END_TURN], 0, 3))
+        if (!mb_in_range(type, MB_FIXED, MB_SPHERICAL + 1) || !mb_in_range(link[MB_LINK_PARENT], -1, l) ||
+            link[MB_LINK_Q] != q_used || link[MB_LINK_V] != v_used || !mb_in_range(link[MB_LINK_BODY], -1, bodies) ||
+            !mb_in_range(link[MB_LINK_BASE], -1, markers) || !mb_in_range(link[MB_LINK_TIP], -1, markers) ||
+            !mb_in_range(link[MB_LINK_TURN], 0, 3) || !mb_in_range(link[MB_LINK_END_TURN], 0, 3))
             return 0;
         const int64_t speeds = type == MB_SPHERICAL ? 3 : type == MB_FIXED ? 0 : 1;
         q_used += type == MB_SPHERICAL ? 4 : speeds;
@@ -214,15 +212,15 @@ static int multibody_check(const bl_block *b) {
         const int32_t *at = b->i + head[MB_AT_BODIES] + k * MB_BODY_FIELDS;
         const int sizes[MB_BODY_FIELDS] = {1, planar ? 1 : 9, size, size, planar ? 1 : 4, size, planar ? 1 : 3};
         for (int f = 0; f < MB_BODY_FIELDS; f++)
-            if (!in_range(at[f], 0, (int64_t)b->p_count - sizes[f] + 1)) return 0;
+            if (!mb_in_range(at[f], 0, (int64_t)b->p_count - sizes[f] + 1)) return 0;
     }
     for (int64_t k = 0; k < markers; k++) {
         const int32_t *marker = b->i + head[MB_AT_MARKERS] + k * MB_MARKER_FIELDS;
-        if (!in_range(marker[MB_MARKER_LINK], -1, links) || !in_range(marker[MB_MARKER_PLACE], 0, (int64_t)b->p_count - size + 1) ||
-            !in_range(marker[MB_MARKER_FRAME], 0, (int64_t)b->p_count - 3))
+        if (!mb_in_range(marker[MB_MARKER_LINK], -1, links) || !mb_in_range(marker[MB_MARKER_PLACE], 0, (int64_t)b->p_count - size + 1) ||
+            !mb_in_range(marker[MB_MARKER_FRAME], 0, (int64_t)b->p_count - 3))
             return 0;
         for (int f = MB_MARKER_LAW_X; f <= MB_MARKER_LAW_Z; f++)
-            if (!in_range(marker[f], -1, laws)) return 0;
+            if (!mb_in_range(marker[f], -1, laws)) return 0;
     }
     int64_t words_used = 0;
     for (int64_t k = 0; k < laws; k++) {
@@ -231,24 +229,24 @@ static int multibody_check(const bl_block *b) {
     }
     for (int64_t k = 0; k < measures; k++) {
         const int32_t *measure = b->i + head[MB_AT_MEASURES] + k * MB_MEASURE_FIELDS;
-        if (!in_range(measure[MB_MEASURE_TYPE], MB_LENGTH, MB_ANGLE + 1) || !in_range(measure[MB_MEASURE_I], 0, markers) ||
-            !in_range(measure[MB_MEASURE_J], 0, markers) || !in_range(measure[MB_MEASURE_ALONG], 0, 6) ||
-            !in_range(measure[MB_MEASURE_OF], 0, 6) || !in_range(measure[MB_MEASURE_START], 0, 6))
+        if (!mb_in_range(measure[MB_MEASURE_TYPE], MB_LENGTH, MB_ANGLE + 1) || !mb_in_range(measure[MB_MEASURE_I], 0, markers) ||
+            !mb_in_range(measure[MB_MEASURE_J], 0, markers) || !mb_in_range(measure[MB_MEASURE_ALONG], 0, 6) ||
+            !mb_in_range(measure[MB_MEASURE_OF], 0, 6) || !mb_in_range(measure[MB_MEASURE_START], 0, 6))
             return 0;
     }
     for (int64_t k = 0; k < rows; k++) {
         const int32_t *row = b->i + head[MB_AT_ROWS] + k * MB_ROW_FIELDS;
         const int32_t type = row[MB_ROW_TYPE];
-        if (!in_range(type, 0, MB_ROW_KINDS)) return 0;
+        if (!mb_in_range(type, 0, MB_ROW_KINDS)) return 0;
         if (type == MB_ROW_DRIVER) {
-            if (!in_range(row[MB_ROW_I], 0, nq) || !in_range(row[MB_ROW_A], 0, nv) || (row[MB_ROW_B] != 1 && row[MB_ROW_B] != -1) ||
-                !in_range(row[MB_ROW_VALUE], 0, laws))
+            if (!mb_in_range(row[MB_ROW_I], 0, nq) || !mb_in_range(row[MB_ROW_A], 0, nv) || (row[MB_ROW_B] != 1 && row[MB_ROW_B] != -1) ||
+                !mb_in_range(row[MB_ROW_VALUE], 0, laws))
                 return 0;
         } else if (type == MB_ROW_TOUCH || type == MB_ROW_SLIP) { /* the rest is mb_rigid_check's */
-            if (!in_range(row[MB_ROW_I], 0, markers) || !in_range(row[MB_ROW_J], 0, markers)) return 0;
-        } else if (!in_range(row[MB_ROW_I], 0, markers) || !in_range(row[MB_ROW_J], 0, markers) ||
-                   !in_range(row[MB_ROW_A], 0, mb_is_driver(type) ? measures : 3) || !in_range(row[MB_ROW_B], 0, 3) ||
-                   !in_range(row[MB_ROW_VALUE], 0, mb_is_driver(type) ? laws : b->p_count)) {
+            if (!mb_in_range(row[MB_ROW_I], 0, markers) || !mb_in_range(row[MB_ROW_J], 0, markers)) return 0;
+        } else if (!mb_in_range(row[MB_ROW_I], 0, markers) || !mb_in_range(row[MB_ROW_J], 0, markers) ||
+                   !mb_in_range(row[MB_ROW_A], 0, mb_is_driver(type) ? measures : 3) || !mb_in_range(row[MB_ROW_B], 0, 3) ||
+                   !mb_in_range(row[MB_ROW_VALUE], 0, mb_is_driver(type) ? laws : b->p_count)) {
             return 0;
         }
     }
@@ -256,7 +254,7 @@ static int multibody_check(const bl_block *b) {
     for (int64_t c = 0; c < cuts; c++) {
         const int32_t *cut = b->i + head[MB_AT_CUTS] + c * MB_CUT_FIELDS;
         const int64_t n = cut[MB_CUT_PATHS];
-        if (cut[MB_CUT_ROW] != row_used || !in_range(cut[MB_CUT_ROWS], 1, rows - row_used + 1) || !in_range(cut[MB_CUT_PATH], 0, paths + 1) ||
+        if (cut[MB_CUT_ROW] != row_used || !mb_in_range(cut[MB_CUT_ROWS], 1, rows - row_used + 1) || !mb_in_range(cut[MB_CUT_PATH], 0, paths + 1) ||
             n < 0 || cut[MB_CUT_PATH] + n > paths || cut[MB_CUT_PAIR] < 0 || cut[MB_CUT_PAIR] + n * (n + 1) / 2 > pairs ||
             cut[MB_CUT_J] < 0 || cut[MB_CUT_J] + n * cut[MB_CUT_ROWS] > head[MB_JACOBIAN])
             return 0;
@@ -269,16 +267,16 @@ static int multibody_check(const bl_block *b) {
     if (row_used != rows) return 0;
     for (int64_t k = 0; k < paths; k++) {
         const int32_t *path = b->i + head[MB_AT_PATHS] + k * MB_PATH_FIELDS;
-        if (!in_range(path[MB_PATH_V], 0, nv) || !in_range(path[MB_PATH_LINK], 0, links) || !in_range(path[MB_PATH_AXIS], 0, 3) ||
-            !in_range(path[MB_PATH_SIDE], 0, 2))
+        if (!mb_in_range(path[MB_PATH_V], 0, nv) || !mb_in_range(path[MB_PATH_LINK], 0, links) || !mb_in_range(path[MB_PATH_AXIS], 0, 3) ||
+            !mb_in_range(path[MB_PATH_SIDE], 0, 2))
             return 0;
     }
     for (int64_t k = 0; k < pairs; k++)
-        if (!in_range(b->i[head[MB_AT_PAIRS] + k], -nv, nonzeros)) return 0;
+        if (!mb_in_range(b->i[head[MB_AT_PAIRS] + k], -nv, nonzeros)) return 0;
     for (int64_t k = 0; k < masses; k++)
-        if (!in_range(b->i[head[MB_AT_MASS] + k], -nv, nonzeros)) return 0;
+        if (!mb_in_range(b->i[head[MB_AT_MASS] + k], -nv, nonzeros)) return 0;
     for (int64_t k = 0; k < 2 * nv; k++)
-        if (!in_range(b->i[head[MB_AT_PERMUTATION] + k], 0, nv)) return 0;
+        if (!mb_in_range(b->i[head[MB_AT_PERMUTATION] + k], 0, nv)) return 0;
     const int32_t *row_start = b->i + head[MB_AT_ROW_START], *column_start = b->i + head[MB_AT_COLUMN_START];
     if (row_start[0] != 0 || column_start[0] != 0 || row_start[nv] != nonzeros || column_start[nv] != nonzeros) return 0;
     for (int64_t k = 0; k < nv; k++)
@@ -286,29 +284,29 @@ static int multibody_check(const bl_block *b) {
             column_start[k + 1] > nonzeros)
             return 0;
     for (int64_t k = 0; k < nonzeros; k++)
-        if (!in_range(b->i[head[MB_AT_COLUMN_OF] + k], 0, nv) || !in_range(b->i[head[MB_AT_ROW_OF] + k], 0, nv) ||
-            !in_range(b->i[head[MB_AT_SLOT_OF] + k], 0, nonzeros))
+        if (!mb_in_range(b->i[head[MB_AT_COLUMN_OF] + k], 0, nv) || !mb_in_range(b->i[head[MB_AT_ROW_OF] + k], 0, nv) ||
+            !mb_in_range(b->i[head[MB_AT_SLOT_OF] + k], 0, nonzeros))
             return 0;
     for (int64_t k = 0; k < forces; k++) {
         const int32_t *force = b->i + head[MB_AT_FORCES] + k * MB_FORCE_FIELDS;
         const int32_t type = force[MB_FORCE_TYPE];
-        if (!in_range(type, 0, MB_FORCE_TYPES)) return 0;
+        if (!mb_in_range(type, 0, MB_FORCE_TYPES)) return 0;
         const int on_joint = type >= MB_JOINT_SPRING && type != MB_RUBBING,
                   numbers[MB_FORCE_TYPES] = {0, 0, 1, planar ? 6 : 12, MB_BEARING_NUMBERS, 1, 1, 3, 4, 0, 0};
-        if (!in_range(force[MB_FORCE_P], 0, (int64_t)b->p_count - numbers[type] + 1)) return 0;
-        if (on_joint ? !in_range(force[MB_FORCE_I], -measures, nq) || !in_range(force[MB_FORCE_J], 0, nv)
-                     : !in_range(force[MB_FORCE_I], 0, markers) || !in_range(force[MB_FORCE_J], 0, markers))
+        if (!mb_in_range(force[MB_FORCE_P], 0, (int64_t)b->p_count - numbers[type] + 1)) return 0;
+        if (on_joint ? !mb_in_range(force[MB_FORCE_I], -measures, nq) || !mb_in_range(force[MB_FORCE_J], 0, nv)
+                     : !mb_in_range(force[MB_FORCE_I], 0, markers) || !mb_in_range(force[MB_FORCE_J], 0, markers))
             return 0;
-        if (on_joint                                ? !in_range(force[MB_FORCE_EXTRA], -2, 3)
+        if (on_joint                                ? !mb_in_range(force[MB_FORCE_EXTRA], -2, 3)
             : type == MB_BEARING                    ? !mb_bearing_check(force) ||
                                    !mb_bearing_rows_check(force, b->i + head[MB_AT_ROWS], rows, planar)
             : type == MB_CONTACT                    ? !planar || !mb_contact_check(force, b->p_count, contacts++)
-            : type == MB_BUSHING && planar          ? !in_range(force[MB_FORCE_EXTRA], 0, measures)
-                                                    : !in_range(force[MB_FORCE_EXTRA], 0, 8))
+            : type == MB_BUSHING && planar          ? !mb_in_range(force[MB_FORCE_EXTRA], 0, measures)
+                                                    : !mb_in_range(force[MB_FORCE_EXTRA], 0, 8))
             return 0;
         const int needed = type <= MB_SPRING || type == MB_JOINT_SPRING ? 3 : type == MB_JOINT_EFFORT ? 1 : 0;
-        if (needed && !in_range(force[MB_FORCE_LAW], 0, laws - needed + 1)) return 0;
-        if (type == MB_RUBBING && !in_range(force[MB_FORCE_LAW], 0, rubbings)) return 0;
+        if (needed && !mb_in_range(force[MB_FORCE_LAW], 0, laws - needed + 1)) return 0;
+        if (type == MB_RUBBING && !mb_in_range(force[MB_FORCE_LAW], 0, rubbings)) return 0;
     }
     for (int64_t k = 0; k < rubbings; k++)
         if (!mb_rubbing_check(b, b->i + head[MB_AT_RUBBINGS] + k * MB_RUB_FIELDS)) return 0;
@@ -316,20 +314,20 @@ static int multibody_check(const bl_block *b) {
     for (int64_t k = 0; k < outputs; k++) {
         const int32_t *out = b->i + head[MB_AT_OUTPUTS] + k * MB_OUT_FIELDS;
         const int32_t type = out[MB_OUT_TYPE];
-        if (!in_range(type, 0, MB_OUT_TYPES)) return 0;
+        if (!mb_in_range(type, 0, MB_OUT_TYPES)) return 0;
         const int vector = type <= MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
         if (type == MB_OUT_BEARING || type == MB_OUT_CONTACT) {
             const int32_t index = out[MB_OUT_INDEX], what = out[MB_OUT_AXIS];
             const bool film = type == MB_OUT_BEARING;
-            if (!in_range(index, 0, forces) || !in_range(what, 0, film ? MB_FILM_QUANTITIES : MB_CONTACT_QUANTITIES) ||
+            if (!mb_in_range(index, 0, forces) || !mb_in_range(what, 0, film ? MB_FILM_QUANTITIES : MB_CONTACT_QUANTITIES) ||
                 b->i[head[MB_AT_FORCES] + index * MB_FORCE_FIELDS + MB_FORCE_TYPE] != (film ? MB_BEARING : MB_CONTACT) ||
                 b->y_width[k] != (film ? mb_bearing_width(what) : mb_contact_width(what)))
                 return 0;
             continue;
         }
         if (type == MB_OUT_RUBBING || type == MB_OUT_POWER) {
-            if (!in_range(out[MB_OUT_INDEX], 0, type == MB_OUT_POWER ? 1 : rubbings) || b->y_width[k] != 1 ||
-                !in_range(out[MB_OUT_AXIS], 0, type == MB_OUT_POWER ? MB_POWER_QUANTITIES : MB_RUBBING_QUANTITIES))
+            if (!mb_in_range(out[MB_OUT_INDEX], 0, type == MB_OUT_POWER ? 1 : rubbings) || b->y_width[k] != 1 ||
+                !mb_in_range(out[MB_OUT_AXIS], 0, type == MB_OUT_POWER ? MB_POWER_QUANTITIES : MB_RUBBING_QUANTITIES))
                 return 0;
             continue;
         }
@@ -342,8 +340,8 @@ static int multibody_check(const bl_block *b) {
                             : type == MB_OUT_DRIVER_EFFORT ? rows
                             : type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE ? links + cuts
                                                                                             : 1;
-        if (!in_range(out[MB_OUT_INDEX], 0, end)) return 0;
-        if (vector && type >= MB_OUT_REACTION_FORCE && !in_range(out[MB_OUT_AXIS], -markers, markers)) return 0;
+        if (!mb_in_range(out[MB_OUT_INDEX], 0, end)) return 0;
+        if (vector && type >= MB_OUT_REACTION_FORCE && !mb_in_range(out[MB_OUT_AXIS], -markers, markers)) return 0;
     }
     for (int32_t k = 0; k < b->u_count; k++)
         if (b->u_width[k] != 1) return 0;

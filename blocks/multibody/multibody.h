@@ -73,6 +73,10 @@ enum { MB_CONTACT_HUNT_CROSSLEY, MB_CONTACT_LANKARANI_NIKRAVESH, MB_CONTACT_RIGI
 enum { MB_CONTACT_OFFSET, MB_CONTACT_GAP, MB_CONTACT_FORCE, MB_CONTACT_NORMAL_FORCE, MB_CONTACT_ANGLE, MB_CONTACT_ANGLE_ON_PIN,
        MB_CONTACT_SLIP, MB_CONTACT_TOUCHES, MB_SHOWN_IMPACTS, MB_SHOWN_IMPULSE, MB_SHOWN_SLIDING, MB_SHOWN_SLIDING_WORK,
        MB_CONTACT_QUANTITIES };
+/* The numbers of a contact, from MB_FORCE_P on. */
+enum { MB_PLAY_CLEARANCE, MB_PLAY_PIN_RADIUS, MB_PLAY_FRICTION, MB_PLAY_SLIP_SPEED, MB_PLAY_STIFFNESS, MB_PLAY_EXPONENT, MB_PLAY_DAMPING,
+       MB_PLAY_RESTITUTION = MB_PLAY_DAMPING, MB_PLAY_SLOWEST, MB_PLAY_RIGID_RESTITUTION = MB_PLAY_SLIP_SPEED,
+       MB_PLAY_RIGID_TANGENTIAL };
 /* When it began; of rigid ones how they touch, how often they were hit, the sum of impulses, how far they slid, ∫ N |slip| dt, and how often
    friction was left out. */
 enum { MB_CONTACT_BEGAN, MB_CONTACT_MODE, MB_CONTACT_IMPACTS, MB_CONTACT_IMPULSE, MB_CONTACT_SLIDING, MB_CONTACT_SLIDING_WORK,
@@ -222,6 +226,7 @@ typedef struct {
 
 enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
 
+static inline bool mb_in_range(int32_t value, int64_t low, int64_t end) { return value >= low && value < end; }
 static inline bool mb_is_driver(int32_t row_type) { return row_type >= MB_ROW_DRIVER && row_type <= MB_ROW_DRIVEN_ANGLE; }
 static inline bool mb_has_name(int32_t force_type) { return force_type == MB_BEARING || force_type == MB_CONTACT; }
 

@@ -27,7 +27,10 @@ def teach_keywords(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
             if name not in known:
-                title = function.__qualname__.removesuffix(".__init__")
+                owner, dot, method = function.__qualname__.rpartition(".")
+                if dot:  # the user's class, not the one that the method was written in
+                    owner = type(args[0]).__name__
+                title = (owner + dot + method).removesuffix(".__init__")
                 raise DiagramError(
                     f"{title} has no keyword `{name}`.{suggest(name, known)} "
                     f"Keywords: {name_list(known, limit=99)}."

@@ -38,7 +38,7 @@ static double *rigid_memory(const mb_view *m, int32_t row) {
 int32_t mb_rigid_row(const mb_view *m, int32_t number) { return m->row_count - 2 * (m->rigid_count - number); }
 
 static double rigid_friction(const mb_view *m, int32_t row) {
-    return mb_rigid_of(m, row)->slippery != 0.0 ? 0.0 : m->p[rigid_record(m, row)[MB_ROW_VALUE] + 2];
+    return mb_rigid_of(m, row)->slippery != 0.0 ? 0.0 : m->p[rigid_record(m, row)[MB_ROW_VALUE] + MB_PLAY_FRICTION];
 }
 
 bool mb_rigid_check(const bl_block *b) {
@@ -102,17 +102,17 @@ void mb_rigid_place(mb_view *m, int32_t row, const double *d) {
     mb_row_state *s = &m->row_state[row];
     mb_rigid *r = mb_rigid_of(m, row);
     if (rigid_record(m, row)[MB_ROW_TYPE] == MB_ROW_TOUCH) {
-        r->gap = p[0] - distance;
-        r->tolerance = fmax(TOUCHING * p[0], TOUCHING_ROUNDING * s->size);
-        r->located = fmax(LOCATED * p[0], LOCATED_ROUNDING * s->size);
+        r->gap = p[MB_PLAY_CLEARANCE] - distance;
+        r->tolerance = fmax(TOUCHING * p[MB_PLAY_CLEARANCE], TOUCHING_ROUNDING * s->size);
+        r->located = fmax(LOCATED * p[MB_PLAY_CLEARANCE], LOCATED_ROUNDING * s->size);
         m->phi[row] = mb_row_holds(m, row) ? -r->gap : 0.0;
         mb_axpy(inverse, d, s->F);
     } else {
         m->phi[row] = 0.0;
         s->F[0] = -d[1] * inverse;
         s->F[1] = d[0] * inverse;
-        s->N_j[2] = p[1];
-        s->N_i[2] = -(p[1] + p[0]);
+        s->N_j[2] = p[MB_PLAY_PIN_RADIUS];
+        s->N_i[2] = -(p[MB_PLAY_PIN_RADIUS] + p[MB_PLAY_CLEARANCE]);
     }
 }
 
@@ -351,7 +351,8 @@ static const double TIED = 1e-8;
 
 /* Chatterjee and Ruina's impulse: X away from the hole's surface, Y along t. `A` is the inverse of the mass seen there. */
 static void impact_law(const double *A, double vx, double vy, const double *p, double *X, double *Y) {
-    const double det = A[0] * A[2] - A[1] * A[1], friction = p[2], restitution = p[3], tangential = p[4];
+    const double friction = p[MB_PLAY_FRICTION], restitution = p[MB_PLAY_RIGID_RESTITUTION], tangential = p[MB_PLAY_RIGID_TANGENTIAL];
+    const double det = A[0] * A[2] - A[1] * A[1];
     const double plain = -vx / A[0];
     double stick_x = plain, stick_y = 0.0, part = 0.0;
     if (det > TIED * A[0] * A[2]) {
@@ -527,7 +528,7 @@ void mb_rigid_count(mb_view *m, int32_t number) {
     double *memory = rigid_memory(m, row);
     memory[MB_CONTACT_SLIDING] += r->slid;
     memory[MB_CONTACT_SLIDING_WORK] += r->worked;
-    const bool rough = m->p[rigid_record(m, row)[MB_ROW_VALUE] + 2] > 0.0;
+    const bool rough = m->p[rigid_record(m, row)[MB_ROW_VALUE] + MB_PLAY_FRICTION] > 0.0;
     if (r->slippery != 0.0 && r->mode != MB_FLIES && rough) memory[MB_CONTACT_PARADOXES] += 1.0;
 }
 

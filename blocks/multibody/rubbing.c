@@ -31,20 +31,18 @@ static const int32_t *rub_record(const mb_view *m, int32_t number) { return m->r
 static bool rub_slides(const int32_t *rubbing) { return rubbing[MB_RUB_KIND] != MB_RUB_REVOLUTE; }
 static bool rub_turns(const int32_t *rubbing) { return rubbing[MB_RUB_KIND] != MB_RUB_PRISMATIC; }
 
-static bool rub_fits(int32_t value, int64_t low, int64_t end) { return value >= low && value < end; }
-
 static bool rub_coordinate_fits(const int32_t *head, int32_t place, int32_t sign) {
-    return rub_fits(sign, -1, 2) && rub_fits(place, 0, sign == 0 ? head[MB_MEASURES] : head[MB_NV]);
+    return mb_in_range(sign, -1, 2) && mb_in_range(place, 0, sign == 0 ? head[MB_MEASURES] : head[MB_NV]);
 }
 
 bool mb_rubbing_check(const bl_block *b, const int32_t *rubbing) {
     const int32_t *head = b->i, markers = head[MB_MARKERS], numbers = head[MB_PLANAR] ? 3 : 4;
-    if (!rub_fits(rubbing[MB_RUB_KIND], 0, head[MB_PLANAR] ? MB_RUB_CYLINDRICAL : MB_RUB_KINDS)) return false;
+    if (!mb_in_range(rubbing[MB_RUB_KIND], 0, head[MB_PLANAR] ? MB_RUB_CYLINDRICAL : MB_RUB_KINDS)) return false;
     if (rub_slides(rubbing) && !rub_coordinate_fits(head, rubbing[MB_RUB_SLIDE], rubbing[MB_RUB_SLIDE_SIGN])) return false;
     if (rub_turns(rubbing) && !rub_coordinate_fits(head, rubbing[MB_RUB_TURN], rubbing[MB_RUB_TURN_SIGN])) return false;
-    return rub_fits(rubbing[MB_RUB_REACTION], 0, (int64_t)head[MB_LINKS] + head[MB_CUTS]) &&
-           rub_fits(rubbing[MB_RUB_MARKER], -markers, markers) && rub_fits(rubbing[MB_RUB_MIDDLE], 0, markers) &&
-           rub_fits(rubbing[MB_RUB_P], 0, (int64_t)b->p_count - numbers + 1);
+    return mb_in_range(rubbing[MB_RUB_REACTION], 0, (int64_t)head[MB_LINKS] + head[MB_CUTS]) &&
+           mb_in_range(rubbing[MB_RUB_MARKER], -markers, markers) && mb_in_range(rubbing[MB_RUB_MIDDLE], 0, markers) &&
+           mb_in_range(rubbing[MB_RUB_P], 0, (int64_t)b->p_count - numbers + 1);
 }
 
 /* In a plane a pin has a diameter and a guide a length. */

@@ -645,7 +645,9 @@ def test_initial_speeds_of_the_four_bars_are_consistent() -> None:
 
 def test_an_unknown_keyword_is_one_of_the_users_class():
     s = System("s", planar=True)
-    with pytest.raises(DiagramError, match=r"^System\.force has no keyword `valu`. Did you mean `v"):
+    with pytest.raises(
+        DiagramError, match=r"^System\.force has no keyword `valu`. Did you mean `v"
+    ):
         s.force("f", s.body("a", mass=1.0, inertia=1.0).marker("m"), valu=1.0)
     with pytest.raises(DiagramError, match=r"^System has no keyword `gravitation`"):
         System("t", gravitation=(0, 0))

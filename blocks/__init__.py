@@ -51,6 +51,7 @@ from .math import Abs, Convert, Divide, Gain, MinMax, Polynomial, Product, Sign,
 from .multibody.pendulum import Pendulum
 from .noise import Noise
 from .nonlinear import Backlash, DeadZone, Quantizer, RateLimiter, Relay, Saturation
+from .outside import Outside
 from .playback import Playback
 from .ports import Parameter, Port
 from .python import PythonBlock, python_block
@@ -120,6 +121,7 @@ __all__ = [
     "Noise",
     "Notch",
     "OilTemperature",
+    "Outside",
     "PWMInput",
     "PWMOutput",
     "Parameter",

@@ -141,6 +141,7 @@ extern const bl_kernel bl_kernels_tracking[];
 extern const bl_kernel bl_kernels_trajectory[];
 extern const bl_kernel bl_kernels_sensors[];
 extern const bl_kernel bl_kernels_encoder[];
+extern const bl_kernel bl_kernels_outside[];
 extern const bl_kernel bl_kernels_python[];
 extern const bl_kernel bl_kernels_fmu[];
 

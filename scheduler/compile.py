@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 import numpy as np
 
-from ..blocks.block import NativeBlock
+from ..blocks.block import AbstractBlock, NativeBlock
 from ..blocks.foreign import ForeignBlock
 from ..blocks.ports import Port
 from ..blocks.python import PythonBlock
@@ -20,7 +20,7 @@ from .coupling import find_couplings
 from .describe import name_cycle
 from .diagram import SOLVERS, Diagram, check_step
 from .encode import Encoder
-from .flatten import FlatDiagram, FlatInput, Source, flatten
+from .flatten import FlatBlock, FlatDiagram, FlatInput, Source, flatten
 from .methods import Coupling
 from .order import order_outputs
 from .plan import Plan
@@ -39,6 +39,8 @@ def compile_diagram(
     coupling: str | None = None,
     hold: int | None = None,
     estimate_error: int = 0,
+    replace: Mapping[str, AbstractBlock] | None = None,
+    extra: Mapping[str, AbstractBlock] | None = None,
 ) -> Plan:
     """Check `diagram` and return its `Plan`.
 
@@ -55,6 +57,10 @@ def compile_diagram(
     estimate_error
         Estimate the error of coupled steps at every n-th tick: each is repeated in halves and in
         quarters, which costs six steps more.
+    replace
+        Blocks, also subsystems, by path, and what stands there instead, with the same ports.
+    extra
+        Sources to be added under a name of their own: nothing is connected to them.
 
     Raises
     ------
@@ -68,12 +74,20 @@ def compile_diagram(
     """
     with _collector_paused():
         how = diagram.coupling
-        how = replace(
+        how = dataclasses.replace(
             how,
             method=how.method if coupling is None else coupling,
             hold=how.hold if hold is None else hold,
         )
-        plan, remarks = _compile(diagram, step, solver, inputs, outputs, how, int(estimate_error))
+
+        def make_flat() -> FlatDiagram:
+            flat = flatten(diagram, replace)
+            _add_extra(flat, extra or {})
+            return flat
+
+        plan, remarks = _compile(
+            diagram, make_flat, step, solver, inputs, outputs, how, int(estimate_error)
+        )
     for remark in remarks:
         warnings.warn(remark, BiellaWarning, stacklevel=3)
     return plan
@@ -94,6 +108,7 @@ def _collector_paused() -> Iterator[None]:
 
 def _compile(
     diagram: Diagram,
+    make_flat: Callable[[], FlatDiagram],
     step: float | None,
     solver: str | None,
     inputs: Sequence[str],
@@ -105,11 +120,11 @@ def _compile(
     solver = diagram.solver if solver is None else solver
     if solver not in SOLVERS:
         raise DiagramError(f"unknown solver `{solver}`.{suggest(solver, SOLVERS)}")
-    flat = flatten(diagram)
+    flat = make_flat()
     problems = flat.problems
     if not flat.blocks:
         problems.append(f"{diagram.name!r} has no blocks.")
-    starts = _replace_sources(flat, diagram, inputs, step, solver)
+    starts = _replace_sources(flat, diagram, make_flat, inputs, step, solver)
     _add_outputs(flat, outputs)
     ports = resolve_ports(flat)
     problems += ports.problems
@@ -152,7 +167,12 @@ def _find_remarks(flat: FlatDiagram, ports: ResolvedPorts, solver: str) -> list[
 
 
 def _replace_sources(
-    flat: FlatDiagram, diagram: Diagram, names: Sequence[str], step: float, solver: str
+    flat: FlatDiagram,
+    diagram: Diagram,
+    make_flat: Callable[[], FlatDiagram],
+    names: Sequence[str],
+    step: float,
+    solver: str,
 ) -> dict[str, list[float]]:
     """Turn the source blocks `names` into inputs; return their first values."""
     starts: dict[str, list[float]] = {}
@@ -179,7 +199,8 @@ def _replace_sources(
         wanted.append(number)
     if not wanted:
         return starts
-    with _compile(diagram, step, solver, (), (), diagram.coupling, 0)[0].start() as first:
+    whole, _ = _compile(diagram, make_flat, step, solver, (), (), diagram.coupling, 0)
+    with whole.start() as first:
         first.evaluate()
         for number in wanted:
             path = flat.blocks[number].path
@@ -231,6 +252,14 @@ def _drop_blocks(flat: FlatDiagram, moved: dict[int, Source]) -> None:
     ]
     flat.outputs = [(name, follow(source)) for name, source in flat.outputs]
     flat.blocks = [item for n, item in enumerate(flat.blocks) if n not in moved]
+
+
+def _add_extra(flat: FlatDiagram, extra: Mapping[str, AbstractBlock]) -> None:
+    taken = {item.path for item in flat.blocks} | {item.name for item in flat.inputs}
+    for name, block in extra.items():
+        if name in taken:
+            flat.problems.append(f"the name `{name}` is taken: rename the block that has it.")
+        flat.blocks.append(FlatBlock(name, block, -1, [None] * len(block.inputs)))
 
 
 def _add_outputs(flat: FlatDiagram, names: Sequence[str]) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..blocks.block import AbstractBlock
 from ..blocks.ports import Port, PortRef
-from ..errors import DiagramError
+from ..errors import DiagramError, name_list, suggest
 from .diagram import Diagram, Inport
 from .methods import Coupling
 from .subsystem import HeldOutput, Subsystem
@@ -95,8 +96,13 @@ class _Scope:
     """Outputs of a conditional subsystem: name → number of its `HeldOutput`."""
 
 
-def flatten(diagram: Diagram) -> FlatDiagram:
-    """Expand all subsystems of `diagram`. Blocks of a subsystem stay next to each other."""
+def flatten(diagram: Diagram, replace: Mapping[str, AbstractBlock] | None = None) -> FlatDiagram:
+    """Expand all subsystems of `diagram`. Blocks of a subsystem stay next to each other.
+
+    `replace` names blocks, also whole subsystems, by path, and what stands there instead: a block
+    with ports of the same names in the same order.
+    """
+    replace = dict(replace or {})
     flat = FlatDiagram([], [], [], [], [])
     scopes: list[_Scope] = []
 
@@ -109,6 +115,11 @@ def flatten(diagram: Diagram) -> FlatDiagram:
                 if scope.parent is None:
                     scope.numbers[block] = -1 - len(flat.inputs)
                     flat.inputs.append(FlatInput(name, block.port, True))
+            elif path in replace:
+                scope.numbers[block] = len(flat.blocks)
+                other = replace.pop(path)
+                flat.problems += _differences(path, block, other)
+                flat.blocks.append(FlatBlock(path, other, scope.guard))
             elif isinstance(block, Subsystem):
                 enter_subsystem(scope, block, path)
             else:
@@ -144,7 +155,7 @@ def flatten(diagram: Diagram) -> FlatDiagram:
         passed: set[tuple[int, PortRef]] = set()
         while True:
             block = ref.block
-            if isinstance(block, Subsystem):
+            if isinstance(block, Subsystem) and block not in scope.numbers:
                 inner = scope.inner[block]
                 if ref.name in inner.shown:
                     return Source(inner.shown[ref.name], 0)
@@ -177,6 +188,12 @@ def flatten(diagram: Diagram) -> FlatDiagram:
 
     root = _Scope(diagram, "", None, None, -1)
     enter(root)
+    for path in replace:
+        known = [item.path for item in flat.blocks]
+        flat.problems.append(
+            f"there is no block `{path}` to replace.{suggest(path, known)} "
+            f"Blocks: {name_list(known)}."
+        )
     for scope in scopes:
         for block, number in list(scope.numbers.items()):
             if number >= 0:
@@ -215,6 +232,17 @@ def flatten(diagram: Diagram) -> FlatDiagram:
                 flat.bonds.append((scope.prefix + name, places[0], places[1]))
     flat.outputs = [(name, resolve(root, port.source)) for name, port in diagram.outports.items()]
     return flat
+
+
+def _differences(path: str, block: AbstractBlock, other: AbstractBlock) -> list[str]:
+    """Return why `other` cannot stand where `block` does."""
+    sides = (("inputs", block.inputs, other.inputs), ("outputs", block.outputs, other.outputs))
+    return [
+        f"`{path}` has the {side} {name_list([p.name for p in own])}, but what replaces it "
+        f"({other!r}) has {name_list([p.name for p in new])}."
+        for side, own, new in sides
+        if [p.name for p in own] != [p.name for p in new]
+    ]
 
 
 def _inside(scope: _Scope, block: AbstractBlock) -> list[int]:

@@ -12,7 +12,7 @@ static const bl_kernel *const TABLES[] = {
     bl_kernels_oil,     bl_kernels_converter, bl_kernels_filter, bl_kernels_trigger, bl_kernels_pwm,
     bl_kernels_pid, bl_kernels_feedback, bl_kernels_observer, bl_kernels_tracking, bl_kernels_trajectory,
     bl_kernels_sensors, bl_kernels_encoder,
-    bl_kernels_python, bl_kernels_fmu,
+    bl_kernels_outside, bl_kernels_python, bl_kernels_fmu,
 };
 
 const bl_kernel *bl_find_kernel(const char *name) {

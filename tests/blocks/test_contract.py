@@ -147,6 +147,15 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.Noise(1.0, seed=3)),
         Example(lambda: b.Noise(density=1e-3, width=2, distribution="uniform", period=2e-3)),
     ],
+    "Outside": [
+        Example(
+            lambda: b.Outside(
+                [Port("told", unit="m")],
+                [Port("speed", unit="rad/s"), Port("place", 2, unit="m")],
+                start={"place": [1.0, -2.0]},
+            )
+        )
+    ],
     "Playback": [
         Example(lambda: b.Playback([0, 0.01, 0.02], [1, 2, 0])),
         Example(

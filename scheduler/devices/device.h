@@ -1,0 +1,86 @@
+/* A device: channels to and from something real, and the driver that carries them.
+ *
+ * The paced thread owns a device: it calls `receive` at the start of a tick and `send` at its end. Neither may wait, allocate or
+ * lock; a device that is gone says so and the tick goes on. Drivers move raw numbers; device.c scales them, checks limits, counts ages. */
+#ifndef BIELLA_DEVICE_H
+#define BIELLA_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "scheduler/biella.h"
+
+/* One number on the wire and what it means: value = scale · raw + offset. */
+typedef struct {
+    int64_t slot;        /* of the engine's values: a parameter that is written, or a signal that is read; -1: neither (reserved place) */
+    double scale, offset;
+    double low, high;    /* limits of the value, which may be infinite */
+    double safe;         /* to the device: sent when all must be safe. From it: taken while it is lost, with BL_LOSS_SAFE */
+    int32_t saturates;   /* beyond the limits: 1 the nearest one is taken, 0 the run ends */
+} bl_channel;
+
+enum { BL_LOSS_STOP, BL_LOSS_HOLD, BL_LOSS_SAFE };
+enum { BL_SEND_SAFE = 1 };
+
+typedef struct bl_device bl_device;
+
+typedef struct {
+    const char *name;
+    /* Takes all that has arrived by `now` (ns of bl_clock_now): the newest complete frame is left in d->received, d->sequence, d->echo.
+       Returns how many were accepted; negative, an errno with its sign changed, if the device is gone. */
+    int (*receive)(bl_device *d, int64_t now);
+    /* Sends d->sending as frame `sequence`; flags of BL_SEND_. 0, or an errno with its sign changed; -EAGAIN: the line is full, the frame
+       is dropped and counted. */
+    int (*send)(bl_device *d, uint32_t sequence, int flags);
+    /* Waits until something may have arrived, or until `deadline`. Only for a device that paces a run; may be NULL. */
+    int (*wait)(bl_device *d, int64_t deadline);
+    /* Tries to get back a device that is gone, at once or not at all; may be NULL. 0 if it is there again. */
+    int (*reopen)(bl_device *d);
+    void (*close)(bl_device *d); /* frees d->state */
+} bl_driver;
+
+/* What has happened, counted since the device was opened. */
+typedef struct {
+    int64_t frames, sent;        /* accepted; sent */
+    int64_t corrupt, stale, missed; /* refused: CRC, form, value; refused: old, repeated, of another session or sender; gaps in sequence */
+    int64_t dropped;             /* not sent, since the line was full */
+    int64_t losses, returns;     /* times it fell silent or went away, and came back */
+    int64_t violations;          /* values beyond limits */
+    int64_t trips;               /* times it said that its own watchdog had tripped */
+} bl_device_counts;
+
+struct bl_device {
+    const bl_driver *driver;
+    void *state;                 /* the driver's own */
+    char name[64];
+    bl_channel *ins, *outs;
+    int32_t in_count, out_count;
+    double *received, *sending;  /* raw */
+    uint32_t sequence, echo;     /* of the frame received last */
+    bool tripped;                /* the device says that its watchdog has tripped */
+    int64_t timeout;             /* ns without a frame until it counts as lost; 0: never */
+    int32_t on_loss;
+    int64_t age_slot, alive_slot, delay_slot; /* parameters for `age` (ticks), `alive` (0, 1), `delay` (ticks); -1: none */
+
+    bool alive;
+    int64_t last_tick, last_time; /* when the newest frame came; -1: none yet */
+    uint32_t last_sent;
+    bl_device_counts counts;
+    char why[160];               /* why it was lost or ended the run */
+};
+
+/* device.c */
+BL_API bl_device *bl_device_open(const bl_driver *driver, void *state, const char *name, int32_t in_count, int32_t out_count);
+BL_API void bl_device_close(bl_device *d); /* NULL is fine */
+/* The channels in the order of the wire, copied. */
+BL_API int bl_device_set_channels(bl_device *d, const bl_channel *ins, const bl_channel *outs);
+/* Takes what has come; calls `enter(context, slot, value)` for every value that the tick gets from this device. BL_OK, or BL_ERROR_BLOCK
+   with d->why if the run must end. */
+typedef void (*bl_enter)(void *context, int64_t slot, double value);
+int bl_device_take(bl_device *d, int64_t tick, int64_t now, bl_enter enter, void *context);
+/* Gives the values of the tick; BL_ERROR_BLOCK if one is beyond its limits and the run must end. */
+int bl_device_give(bl_device *d, int64_t tick, const double *values);
+/* Sends the safe values. Called by the paced thread as the first thing when a run ends, more than once. */
+void bl_device_make_safe(bl_device *d, int64_t tick);
+
+#endif

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..blocks.foreign import Attachment, EndOfRun, ForeignBlock, Session
 from ..blocks.python import PythonBlock
-from ..errors import BiellaError, BiellaWarning, BlockError, PlanError, name_list, suggest
+from ..errors import BiellaError, BiellaWarning, BlockError, PlanError
 from .build import library_name
 from .plan import Plan, read_value
 
@@ -248,21 +248,8 @@ class Instance:
 
     def set(self, path: str, value: Any) -> None:
         """Set a parameter or an input of the diagram."""
-        plan = self.plan
-        if path in plan.parameters:
-            parameter = plan.parameters[path]
-            slot, shape, size = parameter.slot, parameter.shape, parameter.size
-        elif path in plan.inputs:
-            port = plan.inputs[path]
-            slot, shape, size = port.slot, (port.width,), port.width
-        else:
-            names = [*plan.parameters, *plan.inputs]
-            raise BiellaError(
-                f"there is no parameter or input `{path}`.{suggest(path, names)} "
-                f"Parameters: {name_list(plan.parameters)}. Inputs: {name_list(plan.inputs)}."
-            )
-        place = self.values[slot : slot + size]
-        place[:] = read_value(path, value, shape, place)
+        where, shape = self.plan.find_settable(path)
+        self.values[where] = read_value(path, value, shape, self.values[where])
         self.touch()
 
     def stop_reason(self) -> str:

@@ -208,6 +208,25 @@ class Plan:
             )
         return self.signals[path]
 
+    def find_settable(self, path: str) -> tuple[slice, tuple[int, ...]]:
+        """Return where the numbers of a parameter or an input lie, and their shape."""
+        if path in self.parameters:
+            item = self.parameters[path]
+            return slice(item.slot, item.slot + item.size), item.shape
+        if path in self.inputs:
+            port = self.inputs[path]
+            return slice(port.slot, port.slot + port.width), (port.width,)
+        names = [*self.parameters, *self.inputs]
+        raise BiellaError(
+            f"there is no parameter or input `{path}`.{suggest(path, names)} "
+            f"Parameters: {name_list(self.parameters)}. Inputs: {name_list(self.inputs)}."
+        )
+
+    @property
+    def first_values(self) -> npt.NDArray[np.float64]:
+        """What parameters and inputs are at the start, by slot."""
+        return np.frombuffer(self.sections["PARA"], dtype="<f8")
+
     def start(self, parameters: Mapping[str, Any] | None = None) -> Instance:
         """Load the plan into the engine and initialise it."""
         from .engine import REMARK_START, Instance
@@ -237,7 +256,7 @@ class Plan:
 
     def amended(self, *, parameters: Mapping[str, Any], notes: Mapping[str, Any]) -> Plan:
         """Return the plan with other values of parameters, and with `notes` added to its META."""
-        values = np.frombuffer(self.sections["PARA"], dtype="<f8").copy()
+        values = self.first_values.copy()
         for path, value in parameters.items():
             item = self.parameters[path]
             place = values[item.slot : item.slot + item.size]

@@ -9,6 +9,7 @@ from .scheduler.linearize import linearize
 from .scheduler.plan import Plan
 from .scheduler.simulate import simulate
 from .scheduler.subsystem import Subsystem
+from .scheduler.sweep import sweep
 
 if TYPE_CHECKING:
     from .fmu.importer import Fmu
@@ -27,6 +28,7 @@ __all__ = [
     "System",
     "linearize",
     "simulate",
+    "sweep",
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -172,6 +172,12 @@ def periodic(period: float | None, offset: float = 0.0, otherwise: Rate = INHERI
     if not 0 <= offset < period:
         raise DiagramError(f"an offset must be in [0, {period:g}) s, got {offset!r}.")
     return Rate("periodic", float(period), float(offset))
+
+
+def main_output(names: Sequence[str]) -> str | None:
+    """Return the output that a block's name alone stands for: its only one, or that called ``y``."""
+    names = list(names)
+    return names[0] if len(names) == 1 else "y" if "y" in names else None
 
 
 @dataclass(frozen=True, slots=True)

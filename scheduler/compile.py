@@ -12,7 +12,7 @@ import numpy as np
 
 from ..blocks.block import AbstractBlock, NativeBlock
 from ..blocks.foreign import ForeignBlock
-from ..blocks.ports import Port
+from ..blocks.ports import Port, main_output
 from ..blocks.python import PythonBlock
 from ..blocks.units import Unit
 from ..errors import BiellaWarning, DiagramError, name_list, suggest
@@ -270,8 +270,9 @@ def _add_outputs(flat: FlatDiagram, names: Sequence[str]) -> None:
         for k, port in enumerate(item.block.outputs)
     }
     for n, item in enumerate(flat.blocks):
-        if len(item.block.outputs) == 1:
-            known.setdefault(item.path, Source(n, 0))
+        main = main_output(list(item.block.output_index))
+        if main is not None:
+            known.setdefault(item.path, Source(n, item.block.output_index[main]))
     for name in names:
         if name in declared:
             continue

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..blocks.block import AbstractBlock
-from ..blocks.ports import CONTINUOUS, Kind, Port, PortRef
+from ..blocks.ports import CONTINUOUS, Kind, Port, PortRef, main_output
 from ..errors import DiagramError, name_list, suggest
 from .methods import Coupling
 
@@ -160,8 +160,8 @@ class Diagram:
     def connect(self, source: Endpoint, *destinations: Endpoint) -> None:
         """Wire an output to one or more inputs.
 
-        Each end is a block (if it has only one such port, or only one input that must be
-        connected), ``block["port"]``, or a name.
+        Each end is a block (its only output, or the one called ``y``; its only input, or the only
+        one that must be connected), ``block["port"]``, or a name.
         """
         if not destinations:
             raise DiagramError(f"connect({source!r}) wants at least one destination.")
@@ -334,8 +334,11 @@ class Diagram:
         if not port:
             needed = [item.name for item in block.inputs if item.default is None]
             only = needed if side == "input" and len(needed) == 1 else list(index)
-            if len(only) == 1:
-                return PortRef(block, only[0])
+            main = only[0] if len(only) == 1 else None
+            if main is None and side == "output":
+                main = main_output(only)
+            if main is not None:
+                return PortRef(block, main)
             if not index:
                 raise DiagramError(f"`{name}` ({block!r}) has no {side}s.")
             raise DiagramError(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..blocks.ports import Kind
+from ..blocks.ports import Kind, main_output
 from ..errors import BiellaError, PlanError, name_list, suggest
 from .signals import Signal
 
@@ -182,8 +182,13 @@ class Plan:
 
     @cached_property
     def aliases(self) -> dict[str, str]:
-        """Other names of signals: a block's, if it has one output; the diagram's own outputs."""
-        short = {b.path: b.outputs[0].path for b in self.blocks if len(b.outputs) == 1}
+        """Other names of signals: a block's, of its main output; the diagram's own outputs."""
+        short = {}
+        for block in self.blocks:
+            names = [port.path[len(block.path) + 1 :] for port in block.outputs]
+            main = main_output(names)
+            if main is not None:
+                short[block.path] = block.outputs[names.index(main)].path
         by_slot = {port.slot: path for path, port in self.signals.items()}
         return short | {name: by_slot[port.slot] for name, port in self.outputs.items()}
 

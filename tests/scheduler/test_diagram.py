@@ -7,6 +7,7 @@ import pytest
 
 from biella import BlockError, Diagram, DiagramError, Subsystem, simulate
 from biella.blocks import (
+    PID,
     Constant,
     Gain,
     Integrator,
@@ -312,3 +313,15 @@ def test_kinds_are_checked():
         DiagramError, match=r"wants a real signal, but `flag.on` is boolean.*Convert"
     ):
         d.compile()
+
+
+def test_the_output_called_y_is_meant_where_a_block_has_others_too():
+    d = Diagram("loop", step=1e-3)
+    pid = d.add(PID(kp=2.0, period=1e-3), name="pid")
+    k = d.add(Gain(3.0), name="k")
+    d.connect(d.input("wanted", default=1.0), pid["reference"])
+    d.connect(d.input("measured", default=0.5), pid["measurement"])
+    d.connect(pid, k)
+    run = simulate(d.compile(outputs=["pid"]), until=0.01)
+    np.testing.assert_array_equal(run["pid"], run["pid.y"])
+    np.testing.assert_array_equal(run["k"], 3.0)

@@ -20,6 +20,7 @@ _LEFT_OUT = (
     "fmu/binary.c",
     "fmu/host.c",
     "scheduler/clock.c",
+    "scheduler/devices/",
     "scheduler/mailbox.c",
     "scheduler/pace.c",
 )
@@ -107,7 +108,7 @@ def amalgamate() -> tuple[str, tuple[str, ...]]:
     files = [path.as_posix() for path in find_sources(PACKAGE)]
     # Tables of kernels stand before the registry that lists them.
     files.sort(key=lambda path: (FOLDERS.index(path.partition("/")[0]), path))
-    text = "".join(_expand(path, seen) for path in files if path not in _LEFT_OUT)
+    text = "".join(_expand(path, seen) for path in files if not path.startswith(_LEFT_OUT))
     tables = set(_DEFINED_TABLE.findall(text))
     text = _LISTED_TABLE.sub(lambda found: found[0] if found[1] in tables else "", text)
     functions = tuple(dict.fromkeys(_FMI_FUNCTION.findall(text)))

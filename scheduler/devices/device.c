@@ -1,0 +1,280 @@
+/* What all devices have in common: scaling, limits, ages, loss and return, safe values. */
+#include "scheduler/devices/device.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *name_errno(int error) {
+    switch (error) {
+    case EIO: return "it was unplugged, or its other end closed (EIO)";
+    case ENXIO: return "it was unplugged (ENXIO)";
+    case ENODEV: return "it was unplugged (ENODEV)";
+    case EPIPE: return "its other end closed (EPIPE)";
+    default: return NULL;
+    }
+}
+
+bl_device *bl_device_open(const bl_driver *driver, void *state, const char *name, int32_t in_count, int32_t out_count) {
+    if (in_count < 0 || out_count < 0 || in_count > BL_MAX_CHANNELS || out_count > BL_MAX_CHANNELS) return NULL;
+    bl_device *d = calloc(1, sizeof *d);
+    double *raw = calloc((size_t)(in_count + 2 * out_count) + 1, sizeof *raw);
+    bl_channel *channels = calloc((size_t)(in_count + out_count) + 1, sizeof *channels);
+    if (!d || !raw || !channels) {
+        free(d);
+        free(raw);
+        free(channels);
+        return NULL;
+    }
+    for (int32_t k = 0; k < in_count + out_count; k++)
+        channels[k] = (bl_channel){.slot = -1, .scale = 1.0, .low = -INFINITY, .high = INFINITY};
+    d->driver = driver;
+    d->state = state;
+    snprintf(d->name, sizeof d->name, "%s", name ? name : "");
+    d->ins = channels;
+    d->outs = channels + in_count;
+    d->in_count = in_count;
+    d->out_count = out_count;
+    d->received = raw;
+    d->sending = raw + in_count;
+    d->safe = d->sending + out_count;
+    d->age_slot = d->alive_slot = d->delay_slot = -1;
+    d->last_tick = d->last_time = d->first_time = -1;
+    return d;
+}
+
+void bl_device_close(bl_device *d) {
+    if (!d) return;
+    if (d->driver->close) d->driver->close(d);
+    free(d->received);
+    free(d->ins);
+    free(d);
+}
+
+static double to_raw(const bl_channel *c, double value) { return (value - c->offset) / c->scale; }
+static double to_value(const bl_channel *c, double raw) { return c->scale * raw + c->offset; }
+
+static int refuse_channel(bl_device *d, const bl_channel *c, const char *reason) {
+    snprintf(d->why, sizeof d->why, "device `%s`, channel `%.*s`: %s", d->name, (int)sizeof c->name, c->name, reason);
+    return BL_ERROR_ARGUMENT;
+}
+
+static int check_channel(bl_device *d, const bl_channel *c) {
+    if (c->scale == 0.0 || !isfinite(c->scale)) return refuse_channel(d, c, "the scale must be a number other than 0");
+    if (!isfinite(c->offset)) return refuse_channel(d, c, "the offset must be finite");
+    if (!(c->low <= c->high)) return refuse_channel(d, c, "the lower limit must not be above the upper one");
+    if (!(c->safe >= c->low && c->safe <= c->high) || !isfinite(c->safe))
+        return refuse_channel(d, c, "the safe value must be finite and lie within the limits");
+    if (!isfinite(to_raw(c, c->safe))) return refuse_channel(d, c, "the safe value cannot be scaled");
+    if (c->slot < -1) return refuse_channel(d, c, "it is tied to no value");
+    return BL_OK;
+}
+
+int bl_device_set_channels(bl_device *d, const bl_channel *ins, const bl_channel *outs) {
+    for (int32_t k = 0; k < d->in_count; k++)
+        if (check_channel(d, &ins[k]) != BL_OK) return BL_ERROR_ARGUMENT;
+    for (int32_t k = 0; k < d->out_count; k++)
+        if (check_channel(d, &outs[k]) != BL_OK) return BL_ERROR_ARGUMENT;
+    if (d->in_count) memcpy(d->ins, ins, (size_t)d->in_count * sizeof *ins);
+    if (d->out_count) memcpy(d->outs, outs, (size_t)d->out_count * sizeof *outs);
+    for (int32_t k = 0; k < d->in_count + d->out_count; k++) d->ins[k].name[sizeof d->ins[k].name - 1] = '\0';
+    for (int32_t k = 0; k < d->out_count; k++) d->sending[k] = d->safe[k] = to_raw(&outs[k], outs[k].safe);
+    return BL_OK;
+}
+
+int bl_device_set_loss(bl_device *d, int64_t timeout, int32_t on_loss) {
+    if (timeout < 0 || on_loss < BL_LOSS_STOP || on_loss > BL_LOSS_SAFE) return BL_ERROR_ARGUMENT;
+    d->timeout = timeout;
+    d->on_loss = on_loss;
+    return BL_OK;
+}
+
+void bl_device_set_slots(bl_device *d, int64_t age_slot, int64_t alive_slot, int64_t delay_slot) {
+    d->age_slot = age_slot;
+    d->alive_slot = alive_slot;
+    d->delay_slot = delay_slot;
+}
+
+static int end_run(bl_device *d, const bl_channel *c, double value, double limit, const char *direction) {
+    snprintf(d->why, sizeof d->why, "device `%s`, channel `%s` (%s): %.9g is beyond its limit %.9g", d->name, c->name, direction, value,
+             limit);
+    return BL_ERROR_BLOCK;
+}
+
+/* Holds a finite value to the limits of its channel. */
+static int hold_to_limits(bl_device *d, const bl_channel *c, double *value, const char *direction) {
+    if (*value >= c->low && *value <= c->high) return BL_OK;
+    const double limit = *value < c->low ? c->low : c->high;
+    d->counts.violations++;
+    if (!c->saturates) return end_run(d, c, *value, limit, direction);
+    *value = limit;
+    return BL_OK;
+}
+
+/* A driver refuses what is not finite; scaling can make more of it. */
+static bool all_finite(const bl_device *d) {
+    for (int32_t k = 0; k < d->in_count; k++)
+        if (!isfinite(to_value(&d->ins[k], d->received[k]))) return false;
+    return true;
+}
+
+/* All values of a frame enter, or none. */
+static int enter_frame(bl_device *d, bl_enter enter, void *context) {
+    for (int32_t k = 0; k < d->in_count; k++) {
+        double value = to_value(&d->ins[k], d->received[k]);
+        const int status = hold_to_limits(d, &d->ins[k], &value, "from it");
+        if (status != BL_OK) return status;
+    }
+    for (int32_t k = 0; k < d->in_count; k++) {
+        const bl_channel *c = &d->ins[k];
+        if (c->slot >= 0) enter(context, c->slot, fmin(fmax(to_value(c, d->received[k]), c->low), c->high));
+    }
+    return BL_OK;
+}
+
+static void enter_safe_values(const bl_device *d, bl_enter enter, void *context) {
+    for (int32_t k = 0; k < d->in_count; k++)
+        if (d->ins[k].slot >= 0) enter(context, d->ins[k].slot, d->ins[k].safe);
+}
+
+static void lose(bl_device *d) {
+    if (!d->lost) d->counts.losses++;
+    d->lost = true;
+    d->alive = false;
+}
+
+static void lose_for_good(bl_device *d, int error) {
+    const char *words = name_errno(error);
+    d->gone = true;
+    lose(d);
+    snprintf(d->why, sizeof d->why, "device `%s` is gone: %s", d->name, words ? words : strerror(error));
+}
+
+static int receive(bl_device *d, int64_t now) {
+    if (d->gone && d->driver->reopen && d->driver->reopen(d) == 0) d->gone = false;
+    if (d->gone) return 0;
+    const bool was_tripped = d->tripped;
+    const int accepted = d->driver->receive(d, now);
+    if (accepted < 0) {
+        lose_for_good(d, -accepted);
+        return 0;
+    }
+    if (accepted > 0 && !all_finite(d)) {
+        d->counts.corrupt += accepted;
+        return 0;
+    }
+    d->counts.frames += accepted;
+    if (d->tripped && !was_tripped) d->counts.trips++;
+    return accepted;
+}
+
+static void note_frame(bl_device *d, int64_t tick, int64_t now) {
+    if (d->lost) d->counts.returns++;
+    d->alive = true;
+    d->lost = false;
+    d->last_tick = tick;
+    d->last_time = now;
+}
+
+/* With BL_LOSS_STOP a loss ends the run, also at every further try. */
+static int judge_loss(const bl_device *d) { return d->lost && d->on_loss == BL_LOSS_STOP ? BL_ERROR_BLOCK : BL_OK; }
+
+static void judge_silence(bl_device *d, int64_t now) {
+    const int64_t silence = now - (d->last_time >= 0 ? d->last_time : d->first_time);
+    if (d->lost || d->timeout == 0 || silence <= d->timeout) return;
+    lose(d);
+    snprintf(d->why, sizeof d->why, "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; refused so far: %lld corrupt, %lld stale)",
+             d->name, d->last_time >= 0 ? "for" : "since the start,", (double)silence * 1e-9, (double)d->timeout * 1e-9,
+             (long long)d->counts.corrupt, (long long)d->counts.stale);
+}
+
+/* The echo tells the tick whose values the device has answered, unless frames without a tick came after them. */
+static void enter_delay(const bl_device *d, int64_t tick, bl_enter enter, void *context) {
+    const uint32_t ticks = (uint32_t)tick + 1 + d->shift - d->echo;
+    if (d->echo == 0 || !d->has_sent || d->last_sent - d->echo > INT32_MAX || d->echo - d->shift_from > INT32_MAX) return;
+    enter(context, d->delay_slot, (double)ticks);
+}
+
+int bl_device_take(bl_device *d, int64_t tick, int64_t now, bl_enter enter, void *context) {
+    int status = BL_OK;
+    if (d->first_time < 0) d->first_time = now;
+    if (receive(d, now) > 0) {
+        status = enter_frame(d, enter, context);
+        note_frame(d, tick, now);
+        if (d->delay_slot >= 0) enter_delay(d, tick, enter, context);
+    } else {
+        judge_silence(d, now);
+        status = judge_loss(d);
+        if (d->lost && d->on_loss == BL_LOSS_SAFE) enter_safe_values(d, enter, context);
+    }
+    if (d->age_slot >= 0) enter(context, d->age_slot, (double)(tick - d->last_tick));
+    if (d->alive_slot >= 0) enter(context, d->alive_slot, d->alive ? 1.0 : 0.0);
+    return status;
+}
+
+/* Later than all that was sent: the other side drops what is not. */
+static uint32_t next_sequence(bl_device *d, int64_t tick) {
+    const uint32_t wanted = (uint32_t)tick + 1 + d->shift, next = d->last_sent + 1;
+    if (!d->has_sent || wanted - next <= INT32_MAX) return wanted;
+    d->shift += next - wanted;
+    d->shift_from = next;
+    return next;
+}
+
+static int send_frame(bl_device *d, int64_t tick, int flags) {
+    if (d->gone) {
+        d->counts.dropped++;
+        return -EAGAIN;
+    }
+    const uint32_t sequence = next_sequence(d, tick);
+    const int error = d->driver->send(d, sequence, flags);
+    if (error == 0) {
+        d->counts.sent++;
+        d->has_sent = true;
+        d->last_sent = sequence;
+    } else {
+        d->counts.dropped++;
+        if (error != -EAGAIN && error != -ERANGE) lose_for_good(d, -error);
+    }
+    return error;
+}
+
+/* Which value makes a frame impossible; of those that are finite, it is the one that float32 cannot hold. */
+static int refuse_value(bl_device *d, const bl_channel *c, double value) {
+    snprintf(d->why, sizeof d->why, "device `%s`, channel `%s` (to it): %.9g %s", d->name, c->name, value,
+             isfinite(value) ? "does not fit the wire" : "is not a finite number");
+    return BL_ERROR_BLOCK;
+}
+
+static int refuse_largest(bl_device *d) {
+    int32_t largest = 0;
+    for (int32_t k = 1; k < d->out_count; k++)
+        if (fabs(d->sending[k]) > fabs(d->sending[largest])) largest = k;
+    const bl_channel *c = &d->outs[largest];
+    return refuse_value(d, c, to_value(c, d->sending[largest]));
+}
+
+int bl_device_give(bl_device *d, int64_t tick, const double *values) {
+    for (int32_t k = 0; k < d->out_count; k++) {
+        const bl_channel *c = &d->outs[k];
+        double value = c->slot >= 0 ? values[c->slot] : c->safe;
+        if (!isfinite(value)) return refuse_value(d, c, value);
+        const int status = hold_to_limits(d, c, &value, "to it");
+        if (status != BL_OK) return status;
+        d->sending[k] = to_raw(c, value);
+        if (!isfinite(d->sending[k])) return refuse_value(d, c, value);
+    }
+    if (d->driver->send && send_frame(d, tick, 0) == -ERANGE) return refuse_largest(d);
+    return d->gone ? judge_loss(d) : BL_OK;
+}
+
+void bl_device_make_safe(bl_device *d, int64_t tick) {
+    if (d->out_count) memcpy(d->sending, d->safe, (size_t)d->out_count * sizeof *d->safe);
+    if (d->driver->send) send_frame(d, tick, BL_SEND_SAFE);
+}
+
+void bl_device_get_counts(const bl_device *d, bl_device_counts *counts) { *counts = d->counts; }
+const char *bl_device_why(const bl_device *d) { return d->why; }
+int bl_device_is_alive(const bl_device *d) { return d->alive; }

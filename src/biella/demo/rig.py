@@ -1,0 +1,154 @@
+"""The rig of the demo: a slider-crank whose crank pin runs in oil, and the loop around it.
+
+The mechanism leaves its crank pin open: what the film does to rod and crank are inputs. It is
+exported as an FMU; the diagram wires that FMU to the film, which is a block of its own, and to the
+instruments and the controller of a laboratory.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .. import Diagram, Subsystem, System
+from ..blocks import (
+    ADC,
+    DAC,
+    PID,
+    Demux,
+    Encoder,
+    Gain,
+    RateLimiter,
+    Scaling,
+    Selector,
+    ShortBearing,
+    Step,
+    Sum,
+    TorqueMeter,
+    UnitDelay,
+)
+from ..blocks.block import AbstractBlock
+from ..blocks.multibody import Input
+from ..blocks.sensors import presets
+from ..fmu.importer import Fmu
+
+STEP = 1e-3  # s: 1 kHz
+CRANK, ROD = 0.05, 0.15  # m
+CLEARANCE = 80e-6  # m, of the crank pin
+RADIUS, LENGTH, VISCOSITY = 0.015, 0.015, 0.1  # m, m, Pa s
+ENCODER = presets.OPTICAL_ENCODER | {"method": "both", "window": 4}
+WANTED = 30.0  # rad/s
+LOAD = -2.0  # N m, from LOAD_AT on
+LOAD_AT = 2.0  # s
+AMPLIFIER = 1.0  # N m for each V
+
+POSES = [
+    f"{body}.{what}" for body in ("crank", "rod", "slider") for what in ("position", "rotation")
+]
+OUTPUTS = [
+    "main.angle", "main.speed", "crank.pin.position", "crank.pin.velocity", "rod.big.position",
+    "rod.big.velocity", "rod.angular_velocity", "closure", *POSES,
+]  # fmt: skip
+
+
+def mechanism() -> System:
+    """Make the slider-crank, its crank pin open."""
+    s = System("slider-crank", gravity=(0.0, -9.81), planar=True)
+    crank = s.body("crank", mass=3.0, inertia=0.02, position=(0.0, 0.0))
+    rod = s.body("rod", mass=0.8, inertia=2e-3, position=(CRANK + ROD / 2, 0.0))
+    slider = s.body("slider", mass=1.0, inertia=1e-3, position=(CRANK + ROD, 0.0))
+    main = s.revolute("main", s.ground, crank, at=(0.0, 0.0))
+    s.revolute("wrist", rod, slider, at=(CRANK + ROD, 0.0))
+    s.prismatic("slide", s.ground, slider, at=(CRANK + ROD, 0.0), axis=(1, 0))
+    s.friction("losses", main, viscous=0.02)
+    bush, journal = crank.marker("pin", (CRANK, 0.0)), rod.marker("big", (-ROD / 2, 0.0))
+    for name in ("motor", "load"):
+        s.torque(name, main, Input())
+    for side, marker in (("journal", journal), ("bush", bush)):
+        s.force(f"film_on_{side}", marker, (Input(), Input()))
+        s.torque(f"drag_on_{side}", marker, Input())
+    return s
+
+
+def export_plant(path: Path) -> Path:
+    """Write the mechanism as an FMU."""
+    return mechanism().export_fmu(path, outputs=OUTPUTS, step=STEP)
+
+
+def diagram(fmu: Path) -> Diagram:
+    """Return the loop around the FMU.
+
+    ``amplifier`` is a delay of one tick here; on a rig it is the power stage between the converter
+    and the motor, and any device can stand in its place.
+    """
+    d = Diagram("crank on a rig", step=STEP)
+    plant = d.add(Fmu(fmu), name="plant")
+    _wire_crank_pin(d, plant)
+    ramp = d.add(RateLimiter(60.0, initial=0.0, period=STEP), name="reference")
+    encoder = d.add(Encoder(**ENCODER, period=STEP), name="encoder")
+    pid = d.add(PID(kp=1.0, ki=6.0, limits=(-10, 10), unit="V", period=STEP), name="pid")
+    dac = d.add(DAC(16, (-10.0, 10.0), period=STEP), name="dac")
+    amplifier = d.add(UnitDelay(period=STEP), name="amplifier")
+    motor = d.add(Gain(AMPLIFIER, unit="N.m"), name="motor")
+    meter = d.add(TorqueMeter(presets.TORQUE_METER, seed=1), name="torque_meter")
+    adc = d.add(ADC(16, (-10.0, 10.0), period=STEP), name="adc")
+    scaling = Scaling(1 / presets.TORQUE_METER.gain, unit="N.m", reading_unit="V")
+    measured = d.add(scaling, name="measured_torque")
+    d.connect(d.add(Step(at=0.1, to=WANTED, unit="rad/s"), name="wanted"), ramp)
+    d.connect(d.add(Step(at=LOAD_AT, to=LOAD, unit="N.m"), name="load"), plant["load.torque"])
+    d.connect(plant["main.angle"], encoder)
+    d.connect(ramp, pid["reference"])
+    d.connect(encoder["speed"], pid["measurement"])
+    d.connect(pid, dac)
+    d.connect(dac, amplifier)
+    d.connect(amplifier, motor)
+    d.connect(motor, plant["motor.torque"], meter)
+    d.connect(meter, adc)
+    d.connect(adc, measured)
+    d.output("speed", plant["main.speed"])
+    return d
+
+
+def crank_pin() -> Diagram:
+    """Return the film between journal and bush: from their motion to what it does to them."""
+    d = Diagram("crank pin", step=STEP)
+    film = d.add(ShortBearing(RADIUS, LENGTH, CLEARANCE, VISCOSITY), name="film")
+    for what, unit in (("position", "m"), ("velocity", "m/s")):
+        apart = d.add(Sum("-+"), name=f"relative_{what}")
+        plane = d.add(Selector([0, 1]), name=f"journal_{what}")
+        d.connect(d.input(f"bush_{what}", unit=unit, width=3, default=None), apart["u1"])
+        d.connect(d.input(f"rod_{what}", unit=unit, width=3, default=None), apart["u2"])
+        d.connect(apart, plane)
+        d.connect(plane, film[what])
+    spin = d.add(Selector([2]), name="spin")
+    d.connect(d.input("rod_spin", unit="rad/s", width=3, default=None), spin)
+    d.connect(spin, film["journal_speed"])
+    d.connect(d.input("crank_speed", unit="rad/s", default=None), film["bush_speed"])
+    reaction, drag = d.add(Gain(-1.0), name="reaction"), d.add(Gain(-1.0), name="drag")
+    d.connect(film["force"], reaction)
+    d.connect(film["torque"], drag)
+    for side, force, torque in (
+        ("journal", film["force"], film["torque"]),
+        ("bush", reaction, drag),
+    ):
+        parts = d.add(Demux(2), name=f"force_on_{side}")
+        d.connect(force, parts)
+        d.output(f"{side}_x", parts["y1"])
+        d.output(f"{side}_y", parts["y2"])
+        d.output(f"{side}_torque", torque)
+    return d
+
+
+def _wire_crank_pin(d: Diagram, plant: AbstractBlock) -> None:
+    pin = d.add(Subsystem(crank_pin()), name="crank_pin")
+    d.couple(
+        plant, method="newton", hold=1
+    )  # the film is stiff: an exchange once a tick would ring
+    for what in ("position", "velocity"):
+        d.connect(plant[f"crank.pin.{what}"], pin[f"bush_{what}"])
+        d.connect(plant[f"rod.big.{what}"], pin[f"rod_{what}"])
+    d.connect(plant["rod.angular_velocity"], pin["rod_spin"])
+    d.connect(plant["main.speed"], pin["crank_speed"])
+    for side in ("journal", "bush"):
+        for axis in ("x", "y"):
+            d.connect(pin[f"{side}_{axis}"], plant[f"film_on_{side}.force.{axis}"])
+        d.connect(pin[f"{side}_torque"], plant[f"drag_on_{side}.torque"])

@@ -1,10 +1,11 @@
-"""Write docs/reference.md: every block with its equations, ports, parameters, units and a picture.
+"""Write docs/reference.md and docs/reference/: every block, and the classes and functions around.
 
     python docs/reference.py
 
-All text comes from the blocks themselves; sections and their order are those of docs/blocks.md.
-Pictures are drawn by running the first example that tests/blocks/test_contract.py has of a block.
-A test fails while docs/reference.md is not what this would write.
+All text comes from the docstrings. A page for each section of docs/blocks.md has its blocks with
+equations, ports, parameters, units and a picture, drawn by running the first example that
+tests/blocks/test_contract.py has of a block. docs/reference/python.md has what `PYTHON` lists.
+A test fails while these files are not what this would write.
 """
 
 from __future__ import annotations
@@ -23,14 +24,20 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import biella.blocks
-from biella import Diagram, simulate
-from biella.blocks import Expression, Mux, NativeBlock
-from biella.blocks.ports import Derived, Port, Same
+from biella import Diagram, Fmu, Subsystem, System, linearize, simulate
+from biella.blocks import Expression, Mux, NativeBlock, Port, PythonBlock, python_block
+from biella.blocks.multibody import Body
+from biella.blocks.ports import Derived, Same
+from biella.scheduler.plan import Plan
 from biella.scheduler.plotting import COLOURS, STYLE
+from biella.scheduler.result import Result
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures" / "reference"
 TICKS = 200
+PYTHON: list[Any] = [Diagram, simulate, Result, Subsystem, linearize, Plan]
+PYTHON += [System, Body, Fmu, Port, PythonBlock, python_block]
+"""What docs/reference/python.md describes, in this order."""
 CONTRACT = DOCS.parent / "tests" / "blocks" / "test_contract.py"
 
 # What a block is fed with in its picture, where sines between the limits of its example say little:
@@ -107,31 +114,42 @@ def sections() -> dict[str, list[str]]:
     return found
 
 
-def write_reference() -> str:
-    """Return the text of docs/reference.md."""
+def write_reference() -> dict[str, str]:
+    """Return the text of each file, by its path in docs/."""
     blocks, examples = exported(), load_examples()
-    parts = [
+    index = [
         "# Reference\n",
-        "Written by `python docs/reference.py` from the blocks themselves; do not edit. Ports and "
-        "parameters are those of an example: some depend on the arguments. A parameter that is "
-        "*fixed* counts from the next start. In pictures inputs are dashed.\n",
+        "Written by `python docs/reference.py` from the docstrings; do not edit. Diagrams, results "
+        "and mechanisms are in [Classes and functions](reference/python.md); what follows are "
+        "blocks.\n",
     ]
+    files = {"reference/python.md": write_python()}
     for heading, names in sections().items():
         known = [name for name in names if name in blocks]
-        if known:
-            parts.append(f"## {heading}\n")
-        parts += [describe(blocks[name], examples[name][0].make()) for name in known]
-    return "\n".join(parts)
+        if not known:
+            continue
+        page = f"reference/{heading.lower().replace(' ', '_')}.md"
+        links = [f"[{name}]({page}#{name.lower()})" for name in known]
+        index.append(f"**[{heading}]({page})**: {', '.join(links)}\n")
+        parts = [describe(blocks[name], examples[name][0].make()) for name in known]
+        files[page] = "\n".join([f"# {heading}\n", ABOUT_BLOCKS, *parts])
+    return {"reference.md": "\n".join(index), **files}
+
+
+ABOUT_BLOCKS = """\
+Ports and parameters are those of an example: some depend on the arguments. A parameter that is
+*fixed* counts from the next start. In pictures inputs are dashed.
+"""
 
 
 def describe(kind: type[NativeBlock], block: NativeBlock) -> str:
     """Return the section of one block."""
     text = inspect.cleandoc(kind.__doc__ or "")
     about, _, arguments = text.partition("Parameters\n----------\n")
-    lines = [f"### {kind.__name__}\n", as_markdown(about)]
+    lines = [f"## {kind.__name__}\n", as_markdown(about)]
     if block.outputs:
         name = kind.__name__
-        lines.append(f"![{name}: what an example gives](pictures/reference/{name}.png)\n")
+        lines.append(f"![{name}: what an example gives](../pictures/reference/{name}.png)\n")
     lines += argument_table(kind, arguments)
     ports = [("in", port) for port in block.inputs] + [("out", port) for port in block.outputs]
     if ports:
@@ -160,12 +178,7 @@ def cell(text: str) -> str:
 def argument_table(kind: type[NativeBlock], section: str) -> list[str]:
     """Return the table of arguments, from the docstring and the signature."""
     defaults = inspect.signature(kind).parameters
-    rows: list[tuple[str, str]] = []
-    for line in section.splitlines():
-        if line and not line.startswith(" "):
-            rows.append((line, ""))
-        elif rows:
-            rows[-1] = (rows[-1][0], f"{rows[-1][1]} {line.strip()}".strip())
+    rows = read_definitions(section)
     if not rows:
         return []
     lines = ["| argument | default | |", "|---|---|---|"]
@@ -196,6 +209,96 @@ def port_row(side: str, port: Port) -> str:
     if kind == "boolean":
         name = ""
     return f"| `{port.name}` | {side} | {width} | {name} | {kind} | {cell(port.doc)} |"
+
+
+def write_python() -> str:
+    """Return the page of classes and functions."""
+    parts = [
+        "# Classes and functions\n",
+        "What a script needs besides blocks: `from biella import Diagram, simulate`.\n",
+    ]
+    for item in PYTHON:
+        parts.append(describe_python(item, item.__name__, "##"))
+        if isinstance(item, type):
+            parts += [
+                describe_python(member, f"{item.__name__}.{name}", "###")
+                for name, member in public_members(item)
+            ]
+    return "\n".join(parts)
+
+
+def public_members(kind: type) -> list[tuple[str, Any]]:
+    """Return methods and properties with a docstring, those of bases in biella included."""
+    found: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        if base.__module__.startswith("biella."):
+            found |= {
+                name: member
+                for name, member in vars(base).items()
+                if not name.startswith("_") and inspect.getdoc(getattr(kind, name))
+            }
+    return [(name, found[name]) for name in found if callable(member_function(found[name]))]
+
+
+def member_function(member: Any) -> Any:
+    """Return the function behind a method or a property; None for mere data."""
+    if isinstance(member, property):
+        return member.fget
+    member = getattr(member, "__func__", member)
+    return member if inspect.isfunction(member) else None
+
+
+def describe_python(item: Any, path: str, level: str) -> str:
+    """Return the section of a class, function, method or property."""
+    function = item if isinstance(item, type) else member_function(item)
+    lines = [f"{level} {path}\n"]
+    if not isinstance(item, property):
+        lines.append(f"```py\n{signature_of(function, path)}\n```\n")
+    about, *rest = re.split(r"^(\w+)\n-{3,}\n", inspect.getdoc(function) or "", flags=re.M)
+    lines.append(as_markdown(about))
+    for title, text in zip(rest[::2], rest[1::2], strict=True):
+        if title == "Examples":
+            lines.append(f"```pycon\n{text.strip()}\n```\n")
+        else:
+            lines += definition_table(title, text)
+    return "\n".join(lines)
+
+
+def signature_of(function: Any, path: str) -> str:
+    """Return a call as one would write it, a line for each argument where one line is too long."""
+    found = inspect.signature(function)
+    given = [
+        item.replace(annotation=inspect.Parameter.empty)
+        for name, item in found.parameters.items()
+        if name != "self"
+    ]
+    text = str(found.replace(parameters=given, return_annotation=inspect.Signature.empty))
+    return f"{path}{text}"
+
+
+def definition_table(title: str, section: str) -> list[str]:
+    """Return a section of a docstring as a table: names, and what is said of each."""
+    rows = read_definitions(section)
+    if not rows:
+        return []
+    head = {"Parameters": "argument", "Raises": "raises", "Warns": "warns", "Returns": "returns"}
+    lines = [f"| {head.get(title, title.lower())} | |", "|---|---|"]
+    lines += [
+        f"| {', '.join(f'`{name.strip()}`' for name in names.split(','))} | {cell(meaning)} |"
+        for names, meaning in rows
+    ]
+    return [*lines, ""]
+
+
+def read_definitions(section: str) -> list[tuple[str, str]]:
+    """Return names and their meanings: lines at the margin, and what is indented below each."""
+    rows: list[tuple[str, str]] = []
+    for line in section.splitlines():
+        if line and not line.startswith(" "):
+            rows.append((line, ""))
+        elif rows:
+            rows[-1] = (rows[-1][0], f"{rows[-1][1]} {line.strip()}".strip())
+    return rows
 
 
 def formulas(name: str, module: str, number: int, port: Port, low: float, high: float) -> list[str]:
@@ -269,13 +372,17 @@ def draw(name: str, block: NativeBlock, low: float = -3.0, high: float = 3.0) ->
 
 
 def main() -> None:
-    text, pictures, examples = write_reference(), {}, load_examples()
+    files, pictures, examples = write_reference(), {}, load_examples()
     for name in exported():
         example = examples[name][0]
         block = example.make()
         if block.outputs:
             pictures[name] = draw(name, block, example.low, example.high)
-    (DOCS / "reference.md").write_text(text)
+    (DOCS / "reference").mkdir(exist_ok=True)
+    for old in (DOCS / "reference").glob("*.md"):
+        old.unlink()
+    for path, text in files.items():
+        (DOCS / path).write_text(text)
     PICTURES.mkdir(parents=True, exist_ok=True)
     for old in PICTURES.glob("*.png"):
         old.unlink()

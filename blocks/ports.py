@@ -175,7 +175,7 @@ def periodic(period: float | None, offset: float = 0.0, otherwise: Rate = INHERI
 
 
 def main_output(names: Sequence[str]) -> str | None:
-    """Return the output that a block's name alone stands for: its only one, or that called ``y``."""
+    """Return the output that a block's name alone means: its only one, or that called ``y``."""
     names = list(names)
     return names[0] if len(names) == 1 else "y" if "y" in names else None
 

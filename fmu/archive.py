@@ -101,9 +101,23 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(path) as archive:
             yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise FmuError(f"`{path}` is damaged, or no FMU: {error}.") from error
+        raise FmuError(f"`{path}` is damaged, or no FMU: {_say_damage(path, error)}.") from error
     except OSError as error:
         raise FmuError(f"cannot read `{path}`: {error.strerror or error}.") from error
+
+
+def _say_damage(path: Path, error: Exception) -> str:
+    """Return what is wrong in words: a cut file is what is met most."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        if not isinstance(error, zipfile.BadZipFile) or str(error) != "File is not a zip file":
+            return str(error)
+        if file.read(4) == b"PK\x03\x04":
+            return (
+                f"it begins as a zip archive, but its end is missing after {path.stat().st_size} "
+                f"bytes. Copy or export it again"
+            )
+        return "it is no zip archive"
+    return str(error)
 
 
 def _check_members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:

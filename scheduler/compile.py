@@ -136,7 +136,9 @@ def _compile(
     problems += order.problems
     if diagram.algebraic_loops == "error":
         problems += [
-            "algebraic loop: " + " → ".join(name_cycle(flat, loop.cycle)) for loop in order.loops
+            f"algebraic loop: {' → '.join(name_cycle(flat, loop.cycle))}. Break it with a "
+            f"UnitDelay, or have it solved at each tick: Diagram(…, algebraic_loops='solve')."
+            for loop in order.loops
         ]
     for item in flat.blocks:
         if isinstance(item.block, ForeignBlock) and item.guard >= 0:

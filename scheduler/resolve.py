@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..blocks.block import AbstractBlock
 from ..blocks.ports import Derived, Kind, Port, Same, Widths
-from ..blocks.units import Unit, conversion, equivalent, same_dimension
+from ..blocks.units import Unit, conversion, equivalent, parse_unit, same_dimension
 from ..errors import name_list
 from .flatten import FlatDiagram, Source
 
@@ -142,7 +142,8 @@ class _Resolver:
                     if port.default is None:
                         self.problems.append(
                             f"input `{item.path}.{port.name}` is not connected"
-                            + (f" ({port.doc})." if port.doc else ".")
+                            + (f" ({port.doc})" if port.doc else "")
+                            + f": d.connect(…, '{item.path}.{port.name}')."
                         )
                     continue
                 wanted = self._wanted(number, port, carried)
@@ -180,7 +181,7 @@ class _Resolver:
         else:
             self.problems.append(
                 f"`{taker}` wants {_signals(wanted)}, but `{giver}` gives {_signals(given)}."
-                f"{self._alternatives(source, wanted)}"
+                f"{_turns(given.unit, wanted.unit) or self._alternatives(source, wanted)}"
             )
 
     def _wanted(self, number: int, port: Port, carried: Carried) -> Carried:
@@ -269,6 +270,18 @@ def _both(
 def _derive(rule: Derived, block: AbstractBlock, ins: list[Carried]) -> Unit | None:
     units = [ins[block.input_index[name]].unit for name in rule.of]
     return None if any(unit is None for unit in units) else rule.compute(*units)
+
+
+def _turns(given: Unit, wanted: Unit) -> str:
+    """Return how turns become radians, or the other way, if that is all that lies between."""
+    per_turn = parse_unit("rad")
+    for turned, factor in ((given * per_turn, "2*pi"), (given / per_turn, "1/(2*pi)")):
+        if equivalent(turned, wanted):
+            return (
+                f" If the one counts whole turns: 1 Hz is 2π rad/s. Put "
+                f"Gain({factor}, unit={str(wanted)!r}) between them."
+            )
+    return ""
 
 
 def _signals(carried: Carried) -> str:

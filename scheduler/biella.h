@@ -156,7 +156,7 @@ BL_API int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_
 /* The last messages of an attached FMU, one on each line; empty if there are none. */
 BL_API const char *bl_fmu_messages(bl_engine *e, int32_t block);
 
-/* Pacing: the same ticks, held to the wall clock. */
+/* Whole frames from one thread to another, for paced runs: scheduler/realtime.h. */
 typedef struct bl_mailbox bl_mailbox;
 BL_API bl_mailbox *bl_mailbox_open(int64_t count);
 BL_API void bl_mailbox_close(bl_mailbox *m);
@@ -164,21 +164,5 @@ BL_API void bl_mailbox_close(bl_mailbox *m);
 BL_API void bl_mailbox_post(bl_mailbox *m, const double *frame);
 /* Takes the newest complete frame; returns its sequence number (0: none yet). One reader. */
 BL_API int64_t bl_mailbox_take(bl_mailbox *m, double *frame);
-
-typedef struct {
-    bl_mailbox *inbox;        /* newest frame → values[inbox_slots[i]] at a tick's start; may be NULL */
-    const int64_t *inbox_slots;
-    int64_t inbox_count;
-    bl_mailbox *outbox;       /* values[outbox_slots[i]] → frame at a tick's end; may be NULL */
-    const int64_t *outbox_slots;
-    int64_t outbox_count;
-    double *frame;            /* room for the larger of the two */
-    double factor;            /* simulated seconds for each wall second */
-    int64_t *lateness_ns;     /* for each tick, wake-up minus deadline; capacity ≥ ticks, or NULL */
-    int64_t *execution_ns;    /* for each tick, time spent in it; capacity ≥ ticks, or NULL */
-    int64_t overruns;         /* ticks that ended after the next deadline */
-    const volatile int32_t *cancel; /* non-zero ends the run at the next tick boundary; may be NULL */
-} bl_pace;
-BL_API int bl_run_paced(bl_engine *e, int64_t ticks, bl_pace *pace, bl_record *record, int64_t *done);
 
 #endif

@@ -189,7 +189,9 @@ struct bl_engine {
     char block_message[BL_MESSAGE_SIZE]; /* what a block says while it runs: bl_block.message */
 
     struct bl_chunk *chunks; /* everything allocated in bl_open */
+    struct bl_probe *probe;  /* what a paced run has put before the blocks: probe.c; NULL: nothing */
 };
+typedef struct bl_probe bl_probe;
 
 /* Of the real inputs: derivatives for the next bl_run_to, and du/dt at the present time. Each has a value for every input. */
 enum { BL_SLOPE_FIRST, BL_SLOPE_SECOND, BL_SLOPE_NOW, BL_SLOPES };

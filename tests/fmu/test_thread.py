@@ -1,4 +1,4 @@
-"""One thread through everything: diagram → plan → engine → FMU in FMPy → paced run."""
+"""One thread through everything: diagram → plan → engine → FMU in FMPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from fmpy.validation import validate_fmu
 from biella import BiellaError, Diagram, DiagramError, simulate
 from biella.blocks import Constant, Gain, Integrator, Pendulum, Sum, UnitDelay, python_block
 from biella.errors import FmuError
-from biella.scheduler.realtime import run_paced
 
 pytestmark = pytest.mark.engine
 
@@ -278,32 +277,6 @@ def test_export_mistakes_teach(tmp_path):
     with pytest.raises(FmuError, match="cannot write"):
         loop().export_fmu(tmp_path / "missing" / "x.fmu")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_paced_through_a_loopback_mailbox_equals_a_unit_delay():
-    """Frames posted at the end of a tick are taken at the start of the next: one tick of delay."""
-    d = Diagram("paced", step=1e-3)
-    torque = d.input("torque", unit="N.m")
-    plant = d.add(Pendulum(angle=0.2), name="plant")
-    k = d.add(Gain(-3.0, unit="N.m"), name="k")
-    d.connect(torque, plant)
-    d.connect(plant["angle"], k)
-    d.output("command", k)
-    paced = run_paced(d, 0.2, loopback={"command": "torque"})
-
-    offline = Diagram("offline", step=1e-3)
-    plant = offline.add(Pendulum(angle=0.2), name="plant")
-    k = offline.add(Gain(-3.0, unit="N.m"), name="k")
-    delay = offline.add(UnitDelay(), name="delay")
-    offline.connect(plant["angle"], k)
-    offline.connect(k, delay)
-    offline.connect(delay, plant)
-    expected = simulate(offline, 0.2)
-    assert np.array_equal(paced.result["plant.angle"], expected["plant.angle"])
-    assert len(paced.lateness_ns) == len(paced.execution_ns) == 200
-    assert paced.lateness_ns.min() >= 0
-    with pytest.raises(BiellaError, match=r"no input `torq`. Did you mean `torque`"):
-        run_paced(d, 0.1, loopback={"command": "torq"})
 
 
 def test_the_logger_tells_what_goes_well_only_when_it_is_switched_on(fmu, tmp_path):

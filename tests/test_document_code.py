@@ -21,7 +21,7 @@ from biella import Diagram, cli
 from biella.blocks import Expression, Integrator
 
 ROOT = Path(__file__).parents[1]
-LINKED = {"reference.md", "validation.md", "mistakes.md"}  # written by programs, or tested elsewhere
+LINKED = {"reference.md", "validation.md", "mistakes.md"}  # tested elsewhere
 PAGES = sorted(
     str(page.relative_to(ROOT))
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]

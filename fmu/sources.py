@@ -20,8 +20,10 @@ _LEFT_OUT = (
     "fmu/binary.c",
     "fmu/host.c",
     "scheduler/clock.c",
+    "scheduler/doctor.c",
     "scheduler/mailbox.c",
     "scheduler/pace.c",
+    "scheduler/privileges.c",
 )
 """Blocks that live outside the engine, and what holds a run to the wall clock."""
 

@@ -239,10 +239,11 @@ void bl_privileges_take(bl_privileges *p) {
         if (p->asked & bit && !p->errors[k]) p->granted |= bit;
     }
     if (!(p->granted & 1u << BL_PRIORITY)) p->granted_priority = 0;
+    p->held = p->granted;
 }
 
 void bl_privileges_return(bl_privileges *p) {
     for (int k = BL_PRIVILEGE_COUNT - 1; k >= 0; k--)
-        if (p->granted & 1u << k) privileges[k].give_back(p);
-    p->granted = 0;
+        if (p->held & 1u << k) privileges[k].give_back(p);
+    p->held = 0;
 }

@@ -2,7 +2,7 @@
  * written down, and the rest is tried. Call both functions from the thread that wants them, before and after its work:
  *
  *   bl_privileges p = {.asked = BL_ASK_ALL, .priority = 80, .cpu = 1, .stack = 1 << 18};
- *   bl_privileges_take(&p);     now p.granted, p.errors
+ *   bl_privileges_take(&p);     fills in p.granted, p.errors
  *   …
  *   bl_privileges_return(&p);   all as it was before
  */
@@ -33,10 +33,11 @@ typedef struct {
     int32_t priority, cpu;
     int64_t stack;
     /* What came of it. */
-    uint32_t granted;                    /* bits as in `asked` */
+    uint32_t granted;                    /* bits as in `asked`; still told after they were given back */
     int32_t granted_priority;
     int32_t errors[BL_PRIVILEGE_COUNT];  /* of those asked for and refused, as in errno; ENOTSUP: not on this platform */
-    /* How it was before. */
+    /* What is held now, and how it was before. */
+    uint32_t held;
     int32_t former_policy, former_priority, power_file;
     uint64_t former_cpus[BL_CPU_WORDS], former_slack;
 } bl_privileges;

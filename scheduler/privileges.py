@@ -37,6 +37,7 @@ class PrivilegesStruct(ctypes.Structure):
         ("granted", c_uint32),
         ("granted_priority", c_int32),
         ("errors", c_int32 * len(NAMES)),
+        ("held", c_uint32),
         ("former_policy", c_int32),
         ("former_priority", c_int32),
         ("power_file", c_int32),
@@ -132,10 +133,8 @@ class Grant:
 
 
 def read_grants(struct: PrivilegesStruct) -> list[Grant]:
-    """Return what became of all that was asked for: call it before they are given back."""
-    return [
-        _read_grant(struct, kind) for kind in range(len(NAMES)) if struct.asked & (1 << kind)
-    ]
+    """Return what became of all that was asked for."""
+    return [_read_grant(struct, kind) for kind in range(len(NAMES)) if struct.asked & (1 << kind)]
 
 
 def _read_grant(struct: PrivilegesStruct, kind: int) -> Grant:

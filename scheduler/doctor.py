@@ -266,10 +266,10 @@ def _rates_table(diagnosis: Diagnosis) -> Table:
 
 def write_share(share: float, count: int) -> str:
     """Return a share as text; of none seen, what it is below with 95 % confidence."""
-    if share > 0:
-        return f"{100 * share:.2g} %" if share < 0.0995 else f"{100 * share:.0f} %"
     # (1 - p)^n = 5 % at p = 3 / n, nearly.
-    return f"< {min(100.0, 300 / count):.2g} %"
+    percent = 100 * share or min(100.0, 300 / count)
+    text = f"{percent:.2g} %" if percent < 99.5 else "100 %"
+    return text if share else f"< {text}"
 
 
 def conclude(diagnosis: Diagnosis) -> list[str]:

@@ -228,7 +228,8 @@ int made_up_set(pthread_t thread, int policy, const struct sched_param *p) {
     return p->sched_priority > 20 ? EPERM : 0;
 }
 
-int made_up_limit(int which, unsigned long *limits) { /* two of them, declared differently by each C library */
+/* The two limits have a type of their own in each C library. */
+int made_up_limit(int which, unsigned long *limits) {
     (void)which;
     limits[0] = limits[1] = 20;
     return 0;

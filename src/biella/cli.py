@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import BiellaError, BlockError
+from .scheduler import doctor
 
 EXIT_OK, EXIT_ERROR, EXIT_USAGE = 0, 1, 2
 
@@ -131,6 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     export.add_argument("--step", type=float, help="base step in s, for a file with system()")
     _add_fmu_commands(commands)
+    doctor.add_command(commands)
     formulations = commands.add_parser(
         "formulations",
         help="compare the formulations of multibody dynamics on a mechanism",

@@ -39,6 +39,7 @@ typedef struct {
     int (*wait)(bl_device *d, int64_t deadline);
     /* Called at every tick while the device is gone: 0 if it is there again. May not wait; may be NULL. */
     int (*reopen)(bl_device *d);
+    const char *(*explain)(const bl_device *d); /* why it is gone, in words; may be NULL */
     void (*close)(bl_device *d); /* frees d->state */
 } bl_driver;
 

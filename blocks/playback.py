@@ -126,7 +126,7 @@ class Playback(NativeBlock):
 
 
 def read_samples(path: str | Path, signal: str | None) -> tuple[Array, Array, str | None]:
-    """Return the times of a signal of a file, its values, and its unit: see `Playback.from_file`."""
+    """Return the times, the values and the unit of a signal of a file: see `Playback.from_file`."""
     file = Path(path)
     if not file.is_file():
         raise DiagramError(f"there is no file `{file}` to play.")

@@ -39,7 +39,6 @@ typedef struct {
     int (*wait)(bl_device *d, int64_t deadline);
     /* Called at every tick while the device is gone: 0 if it is there again. May not wait; may be NULL. */
     int (*reopen)(bl_device *d);
-    const char *(*explain)(const bl_device *d); /* why it is gone, in words; may be NULL */
     void (*close)(bl_device *d); /* frees d->state */
 } bl_driver;
 
@@ -75,6 +74,7 @@ struct bl_device {
     uint32_t shift, shift_from;  /* sequence = tick + 1 + shift, from sequence shift_from on: frames without a tick shift all later ones */
     bl_device_counts counts;
     char why[200];               /* why it was lost or ended the run */
+    char words[112];             /* a driver that is gone leaves its reason here, where an errno does not tell */
 };
 
 /* device.c */

@@ -22,14 +22,18 @@ typedef struct {
     int64_t taken_number, seen_number;
     atomic_llong posts, gives; /* frames put into each */
     atomic_int gone;         /* 0: it is there; else 1 + which text says why not */
-    char why[2][160];        /* two, so that one is never written while it is read */
+    char why[2][112];        /* two, so that one is never written while it is read */
     int last_why;
 } mailbox_device;
 
 static int mailbox_device_receive(bl_device *d, int64_t now) {
     (void)now;
     mailbox_device *m = d->state;
-    if (atomic_load(&m->gone)) return -EIO;
+    const int gone = atomic_load(&m->gone);
+    if (gone) {
+        snprintf(d->words, sizeof d->words, "%s", m->why[gone - 1]);
+        return -EIO;
+    }
     const int64_t number = bl_mailbox_take(m->in, m->taken), fresh = number - m->taken_number;
     if (fresh == 0) return 0;
     m->taken_number = number;
@@ -66,12 +70,6 @@ static int mailbox_device_reopen(bl_device *d) {
     return atomic_load(&m->gone) ? -EIO : 0;
 }
 
-static const char *mailbox_device_explain(const bl_device *d) {
-    mailbox_device *m = d->state;
-    const int gone = atomic_load(&m->gone);
-    return gone ? m->why[gone - 1] : NULL;
-}
-
 static void mailbox_device_free(mailbox_device *m) {
     bl_mailbox_close(m->in);
     bl_mailbox_close(m->out);
@@ -83,7 +81,7 @@ static void mailbox_device_close(bl_device *d) { mailbox_device_free(d->state); 
 
 static const bl_driver mailbox_device_driver = {
     .name = "mailbox", .receive = mailbox_device_receive, .send = mailbox_device_send, .wait = mailbox_device_wait,
-    .reopen = mailbox_device_reopen, .explain = mailbox_device_explain, .close = mailbox_device_close};
+    .reopen = mailbox_device_reopen, .close = mailbox_device_close};
 
 bl_device *bl_mailbox_device_open(const char *name, int32_t in_count, int32_t out_count) {
     if (in_count < 0 || out_count < 0 || in_count > BL_MAX_CHANNELS || out_count > BL_MAX_CHANNELS) return NULL;

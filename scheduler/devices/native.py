@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DeviceError
-from ..engine import OK, library
+from ..engine import OK, library, library_path
 from .options import Option
 from .recording import read_recording
 
@@ -81,8 +81,9 @@ class _LoopbackOptions(ctypes.Structure):
 
 @lru_cache(maxsize=1)
 def device_library() -> ctypes.CDLL:
-    """Return the engine's library with the functions of devices declared."""
-    lib = library()
+    """Return the engine's library with the functions of devices declared, for this module alone."""
+    library()  # for its message if there is none
+    lib = ctypes.CDLL(str(library_path()))
     device = c_void_p
     signatures: dict[str, tuple[Any, Sequence[Any]]] = {
         "bl_device_close": (None, [device]),
@@ -281,7 +282,7 @@ def open_udp(entry: DeviceEntry, around: Surroundings) -> Device:
 def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
     flags = _DOUBLE * entry.options["double"] + _CHECKSUM * entry.options.get("checksum", False)
     message = ctypes.create_string_buffer(_MESSAGE_SIZE)
-    opener = getattr(library(), function)
+    opener = getattr(device_library(), function)
     opener.restype = c_void_p
     places = [c_char_p if isinstance(item, bytes) else c_int32 for item in place]
     opener.argtypes = [c_char_p, *places, c_int32, c_int32, c_int32, c_char_p, c_size_t]

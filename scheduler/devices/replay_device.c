@@ -2,6 +2,7 @@
  *
  * `receive` is called once in each tick: so ticks are counted. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,10 @@ static int replay_device_receive(bl_device *d, int64_t now) {
     if (r->next > 0) memcpy(d->received, r->values + (r->next - 1) * r->count, (size_t)r->count * sizeof(double));
     int fresh = (int)(r->next - before);
     if (r->next == r->rows && tick > r->ticks[r->rows - 1]) {
-        if (r->at_end == BL_REPLAY_ENDS) return -ENODATA;
+        if (r->at_end == BL_REPLAY_ENDS) {
+            snprintf(d->words, sizeof d->words, "the recording is over");
+            return -ENODATA;
+        }
         fresh = 1; /* the last row goes on */
     }
     if (r->next == r->rows && r->at_end == BL_REPLAY_REPEATS) {

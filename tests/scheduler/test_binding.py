@@ -403,11 +403,11 @@ def test_blocks_inside_subsystems_are_named_with_or_without_quotes():
     )
 
 
-_KEYS = st.sampled_from(
-    "run devices blocks signals board driver inputs outputs torque speed pid y unit scale limits "
-    "safe width device fmu clock timeout on_loss loopback udp replay can message dbc file "
-    "pid.y speed.y ref".split()  # noqa: SIM905
-)
+_WORDS = """
+run devices blocks signals board driver inputs outputs torque speed pid y unit scale limits safe
+width device fmu clock timeout on_loss loopback udp replay can message dbc file pid.y speed.y ref
+"""
+_KEYS = st.sampled_from(_WORDS.split())
 _LEAVES = st.one_of(
     _KEYS,
     st.text(max_size=5),

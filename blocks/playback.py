@@ -113,11 +113,7 @@ class Playback(NativeBlock):
         unit
             Of the output, instead of the one in the file.
         """
-        file = Path(path)
-        if not file.is_file():
-            raise DiagramError(f"there is no file `{file}` to play.")
-        read = _read_hdf5 if file.suffix.lower() in (".h5", ".hdf5") else _read_csv
-        times, values, found = read(file, signal)
+        times, values, found = read_samples(path, signal)
         return cls(
             times,
             values,
@@ -127,6 +123,15 @@ class Playback(NativeBlock):
             period=period,
             offset=offset,
         )
+
+
+def read_samples(path: str | Path, signal: str | None) -> tuple[Array, Array, str | None]:
+    """Return the times, the values and the unit of a signal of a file: see `Playback.from_file`."""
+    file = Path(path)
+    if not file.is_file():
+        raise DiagramError(f"there is no file `{file}` to play.")
+    read = _read_hdf5 if file.suffix.lower() in (".h5", ".hdf5") else _read_csv
+    return read(file, signal)
 
 
 # `force[0] [N]` and `force[0]` are elements of `force`; in `x [1]` the space makes it a unit.

@@ -41,6 +41,7 @@ def compile_diagram(
     estimate_error: int = 0,
     replace: Mapping[str, AbstractBlock] | None = None,
     extra: Mapping[str, AbstractBlock] | None = None,
+    reroute: Mapping[str, tuple[str, str]] | None = None,
 ) -> Plan:
     """Check `diagram` and return its `Plan`.
 
@@ -61,6 +62,10 @@ def compile_diagram(
         Blocks, also subsystems, by path, and what stands there instead, with the same ports.
     extra
         Sources to be added under a name of their own: nothing is connected to them.
+    reroute
+        Outputs, and by which output ``(name, port)`` of an extra source each is taken over: whoever
+        reads the signal, recorders included, gets that one. What the block itself gives is called
+        ``…_simulated``.
 
     Raises
     ------
@@ -83,6 +88,7 @@ def compile_diagram(
         def make_flat() -> FlatDiagram:
             flat = flatten(diagram, replace)
             _add_extra(flat, extra or {})
+            _reroute(flat, reroute or {})
             return flat
 
         plan, remarks = _compile(
@@ -264,17 +270,54 @@ def _add_extra(flat: FlatDiagram, extra: Mapping[str, AbstractBlock]) -> None:
         flat.blocks.append(FlatBlock(name, block, -1, [None] * len(block.inputs)))
 
 
-def _add_outputs(flat: FlatDiagram, names: Sequence[str]) -> None:
-    declared = {name for name, _ in flat.outputs}
+def _reroute(flat: FlatDiagram, reroute: Mapping[str, tuple[str, str]]) -> None:
+    """Let whoever takes an output take that of an extra source instead, under the same name."""
+    known = _known_outputs(flat)
+    numbers = {item.path: n for n, item in enumerate(flat.blocks)}
+    moved: dict[Source | None, Source] = {}
+    for path, (name, port) in reroute.items():
+        if path not in known:
+            flat.problems.append(
+                f"there is no output `{path}` to take over.{suggest(path, known)} "
+                f"Outputs: {name_list(known)}."
+            )
+            continue
+        old = known[path]
+        new = Source(numbers[name], flat.blocks[numbers[name]].block.output_index[port])
+        moved[old] = new
+        path = flat.blocks[old.block].output_path(old.port)
+        flat.blocks[old.block].shown_as[old.port] = f"{path}_simulated"
+        flat.blocks[new.block].shown_as[new.port] = path
+        flat.rerouted[f"{path}_simulated"] = path
+    if not moved:
+        return
+    for item in flat.blocks:
+        item.sources = [moved.get(source, source) for source in item.sources]
+    for guard in flat.guards:
+        guard.control = moved.get(guard.control, guard.control)
+    flat.borders = [
+        dataclasses.replace(border, source=moved.get(border.source, border.source))
+        for border in flat.borders
+    ]
+    flat.outputs = [(name, moved.get(source, source)) for name, source in flat.outputs]
+
+
+def _known_outputs(flat: FlatDiagram) -> dict[str, Source]:
     known = {
-        f"{item.path}.{port.name}": Source(n, k)
+        item.output_path(k): Source(n, k)
         for n, item in enumerate(flat.blocks)
-        for k, port in enumerate(item.block.outputs)
+        for k in range(len(item.block.outputs))
     }
     for n, item in enumerate(flat.blocks):
         main = main_output(list(item.block.output_index))
         if main is not None:
             known.setdefault(item.path, Source(n, item.block.output_index[main]))
+    return known
+
+
+def _add_outputs(flat: FlatDiagram, names: Sequence[str]) -> None:
+    declared = {name for name, _ in flat.outputs}
+    known = _known_outputs(flat)
     for name in names:
         if name in declared:
             continue

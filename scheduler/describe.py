@@ -72,6 +72,8 @@ class Describer:
             "guards": [guard.path for guard in self.flat.guards],
             "order": [[kind, index] for kind, index in self.layout.order.entries],
         }
+        if self.flat.rerouted:
+            described["rerouted"] = self.flat.rerouted
         if self.layout.couplings:
             memory = len(self.layout.tables.parameters)
             memory += self.layout.signal_count + self.layout.state_count
@@ -165,9 +167,9 @@ class Describer:
         if source.block < 0:
             return self.flat.inputs[-1 - source.block].name
         item = self.flat.blocks[source.block]
-        if len(item.block.outputs) == 1:
+        if len(item.block.outputs) == 1 and not item.shown_as:
             return item.path
-        return f"{item.path}.{item.block.outputs[source.port].name}"
+        return item.output_path(source.port)
 
     def _dependencies(self, source: Source | None) -> list[str]:
         """The diagram's inputs that reach an output at once."""
@@ -193,12 +195,14 @@ class Describer:
         block = item.block
         rate = self.rates[number]
         outputs = [
-            self._port(f"{item.path}.{port.name}", slot, carried, port, rate.period > 0)
-            for port, slot, carried in zip(
-                block.outputs,
-                self.layout.output_slots[number],
-                self.ports.outputs[number],
-                strict=True,
+            self._port(item.output_path(n), slot, carried, port, rate.period > 0)
+            for n, (port, slot, carried) in enumerate(
+                zip(
+                    block.outputs,
+                    self.layout.output_slots[number],
+                    self.ports.outputs[number],
+                    strict=True,
+                )
             )
         ]
         inputs = []
@@ -239,7 +243,7 @@ class Describer:
 
 
 def name_cycle(flat: FlatDiagram, cycle: list[tuple[int, int]]) -> list[str]:
-    names = [f"{flat.blocks[b].path}.{flat.blocks[b].block.outputs[o].name}" for b, o in cycle]
+    names = [flat.blocks[b].output_path(o) for b, o in cycle]
     return [*names, names[0]] if names else []
 
 

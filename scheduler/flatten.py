@@ -42,6 +42,12 @@ class FlatBlock:
     sources: list[Source | None] = field(default_factory=list)
     shows_guard: int = -1
     """For an output of a conditional subsystem: that subsystem's number."""
+    shown_as: dict[int, str] = field(default_factory=dict)
+    """Outputs that go by another name than ``path.port``."""
+
+    def output_path(self, port: int) -> str:
+        """Return the name under which an output is recorded."""
+        return self.shown_as.get(port, f"{self.path}.{self.block.outputs[port].name}")
 
 
 @dataclass(slots=True)
@@ -79,6 +85,8 @@ class FlatDiagram:
     """What `Diagram.couple` says about which blocks."""
     bonds: list[tuple[str, tuple[int, int], tuple[int, int]]] = field(default_factory=list)
     """Names of power bonds, with their two inputs as (block, port)."""
+    rerouted: dict[str, str] = field(default_factory=dict)
+    """Signals that come from elsewhere than from their blocks: what these give → the signal."""
 
 
 @dataclass(slots=True)

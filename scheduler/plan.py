@@ -184,11 +184,14 @@ class Plan:
     def aliases(self) -> dict[str, str]:
         """Other names of signals: a block's, of its main output; the diagram's own outputs."""
         short = {}
+        rerouted: dict[str, str] = self.meta.get("rerouted", {})
         for block in self.blocks:
-            names = [port.path[len(block.path) + 1 :] for port in block.outputs]
+            paths = [rerouted.get(port.path, port.path) for port in block.outputs]
+            paths = [path for path in paths if path.startswith(f"{block.path}.")]
+            names = [path[len(block.path) + 1 :] for path in paths]
             main = main_output(names)
             if main is not None:
-                short[block.path] = block.outputs[names.index(main)].path
+                short[block.path] = paths[names.index(main)]
         by_slot = {port.slot: path for path, port in self.signals.items()}
         return short | {name: by_slot[port.slot] for name, port in self.outputs.items()}
 

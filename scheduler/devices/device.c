@@ -146,10 +146,11 @@ static void lose(bl_device *d) {
 }
 
 static void lose_for_good(bl_device *d, int error) {
-    const char *words = name_errno(error);
+    const char *words = d->words[0] ? d->words : name_errno(error);
     d->gone = true;
     lose(d);
     snprintf(d->why, sizeof d->why, "device `%s` is gone: %s", d->name, words ? words : strerror(error));
+    d->words[0] = '\0';
 }
 
 static int receive(bl_device *d, int64_t now) {

@@ -74,6 +74,7 @@ struct bl_device {
     uint32_t shift, shift_from;  /* sequence = tick + 1 + shift, from sequence shift_from on: frames without a tick shift all later ones */
     bl_device_counts counts;
     char why[200];               /* why it was lost or ended the run */
+    char words[112];             /* a driver that is gone leaves its reason here, where an errno does not tell */
 };
 
 /* device.c */

@@ -24,4 +24,32 @@ BL_API bl_device *bl_udp_open(const char *name, const char *host, int32_t port, 
 /* The port that a device of udp.c is bound to. */
 BL_API int32_t bl_udp_bound_port(const bl_device *d);
 
+/* loopback.c: what goes out on channel i comes in on channel i. NULL if an option makes no sense, or without memory. */
+enum { BL_LOOPBACK_LONGEST = 1000000 };
+typedef struct {
+    int32_t delay;  /* ticks, at least 1 */
+    int32_t jitter; /* up to so many more, drawn for each frame: later ones may overtake */
+    double loss;    /* part of the frames that never come */
+    double noise;   /* standard deviation of what is added to each raw value */
+    double seed;
+} bl_loopback_options;
+BL_API bl_device *bl_loopback_open(const char *name, int32_t count, const bl_loopback_options *options);
+
+/* replay_device.c: row n of `values` (rows × in_count, copied) is what the device says from ticks[n] on; the ticks rise. After the last:
+   it goes on, the device is gone, or all starts over with tick 0. */
+enum { BL_REPLAY_HOLDS, BL_REPLAY_ENDS, BL_REPLAY_REPEATS };
+BL_API bl_device *bl_replay_open(const char *name, int32_t in_count, int32_t out_count, const int64_t *ticks, const double *values,
+                                 int64_t rows, int32_t at_end);
+
+/* mailbox_device.c: a device whose driver is another thread of this process; the functions below are for that thread. */
+BL_API bl_device *bl_mailbox_device_open(const char *name, int32_t in_count, int32_t out_count);
+/* A frame from the device, and the newest sequence sent to it that the frame takes into account (0: not known). BL_ERROR_ARGUMENT if a
+   value is not finite. */
+BL_API int bl_mailbox_device_post(bl_device *d, const double *values, uint32_t echo);
+/* The newest frame for the device, if it is new: 1, else 0 after at most `wait` ns. */
+BL_API int bl_mailbox_device_take(bl_device *d, int64_t wait, double *values, uint32_t *sequence, int32_t *flags);
+/* The device is gone, and why; it is there again. */
+BL_API void bl_mailbox_device_fail(bl_device *d, const char *why);
+BL_API void bl_mailbox_device_return(bl_device *d);
+
 #endif

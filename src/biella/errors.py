@@ -63,6 +63,26 @@ class DeviceError(BiellaError):
     """A device that is missing, silent or says something that cannot be understood."""
 
 
+class BindingError(DeviceError):
+    """A binding that does not fit its diagram or its devices: every problem found, in one report.
+
+    Attributes
+    ----------
+    problems
+        One sentence each, with the table and the key.
+    """
+
+    def __init__(self, problems: str | Sequence[str], name: str = "the binding") -> None:
+        self.problems = [problems] if isinstance(problems, str) else list(problems)
+        if isinstance(problems, str):
+            super().__init__(problems)
+        elif len(self.problems) == 1:
+            super().__init__(f"{name}: {self.problems[0]}")
+        else:
+            lines = "\n".join(f"  {n}. {text}" for n, text in enumerate(self.problems, 1))
+            super().__init__(f"{len(self.problems)} problems in {name}:\n{lines}")
+
+
 class OverrunError(BiellaError):
     """A paced run that missed more deadlines than it may."""
 

@@ -1,0 +1,524 @@
+"""Checking a binding against a diagram: all that is wrong, together, before anything moves."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..blocks.block import AbstractBlock
+from ..blocks.outside import Outside
+from ..blocks.ports import Port
+from ..blocks.units import Unit, conversion, equivalent, same_dimension
+from ..errors import BiellaError, BiellaWarning, DiagramError, name_list, suggest
+from .bindable import BlockPorts, list_blocks, port_of
+from .devices.native import Surroundings
+from .diagram import Diagram
+from .plan import Plan
+from .rig import Binding, BlockEntry, Channel, DeviceEntry, SignalEntry, read_binding
+
+STATUS = (
+    Port("age", doc="ticks since the newest frame"),
+    Port("alive", kind="boolean", doc="whether it has been heard from within its timeout"),
+    Port("delay", doc="ticks from a value sent to the answer that knows it"),
+)
+"""The signals that every device has."""
+
+_ELEMENT = re.compile(r"(.+)\[(\d+)\]\Z", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """A port and the channel, or the elements of channels, that it is tied to.
+
+    Attributes
+    ----------
+    port
+        Its path, such as ``pid.u``.
+    incoming
+        Whether values come from the device.
+    elements
+        A channel and the number of its element, for each value of the port.
+    """
+
+    port: str
+    device: str
+    incoming: bool
+    elements: tuple[tuple[Channel, int], ...]
+    unit: str | None
+
+    @property
+    def names(self) -> list[str]:
+        """The elements' names on the wire."""
+        return [channel.element_names[k] for channel, k in self.elements]
+
+
+@dataclass(slots=True)
+class Check:
+    """What `check_binding` found.
+
+    Attributes
+    ----------
+    problems
+        What keeps the binding from being used; empty if nothing does.
+    remarks
+        What is odd, and goes on.
+    ties
+        What is bound to what.
+    fmus
+        Blocks that an FMU stands for, and its file.
+    """
+
+    binding: Binding
+    problems: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    ties: list[Tie] = field(default_factory=list)
+    fmus: dict[str, str] = field(default_factory=dict)
+    replace: dict[str, AbstractBlock] = field(default_factory=dict)
+    extra: dict[str, AbstractBlock] = field(default_factory=dict)
+    reroute: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+def check_binding(
+    diagram: Diagram, binding: Binding | str | Path | Mapping[str, Any], **compile_options: Any
+) -> Check:
+    """Compare a binding with a diagram; nothing is opened.
+
+    The diagram is compiled as it would be simulated: that gives the width, the unit and the kind of
+    every port.
+
+    Raises
+    ------
+    BindingError
+        If a file is no TOML at all. All other problems are in what is returned.
+    """
+    if not isinstance(binding, Binding):
+        binding = read_binding(binding)
+    check = Check(binding, list(binding.problems))
+    plain = {k: v for k, v in compile_options.items() if k not in ("replace", "extra", "reroute")}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BiellaWarning)  # they come again with the real plan
+            plan = diagram.compile(**plain)
+    except DiagramError as error:
+        check.problems += [f"the diagram itself: {text}" for text in error.problems]
+        return check
+    _Checker(diagram, plan, check).check()
+    return check
+
+
+class _Checker:
+    """Goes through a binding and adds to a `Check`."""
+
+    def __init__(self, diagram: Diagram, plan: Plan, check: Check) -> None:
+        self.diagram, self.plan, self.found = diagram, plan, check
+        self.binding = check.binding
+        self.blocks = dict(list_blocks(diagram, plan))
+        self.used: dict[tuple[str, str, str], str] = {}
+        """Elements of channels, as (device, side, name), and the port that has them."""
+        self.taken: dict[str, list[Port]] = {}
+        """Outputs that devices take over, as ports of the stand-ins beside the diagram."""
+
+    def say(self, table: str, key: str, text: str) -> None:
+        self.found.problems.append(f"{f'[{table}] {key}'.rstrip()}: {text}")
+
+    def check(self) -> None:
+        for entry in self.binding.devices.values():
+            self._check_driver(entry)
+        for block in self.binding.blocks.values():
+            self._check_block(block)
+        for signal in self.binding.signals.values():
+            self._check_signal(signal)
+        for entry in self.binding.devices.values():
+            self._check_use(entry)
+            self._add_status(entry)
+
+    def _check_driver(self, entry: DeviceEntry) -> None:
+        name = entry.name
+        if name in self.blocks or name in self.plan.inputs:
+            self.say(
+                f"devices.{name}",
+                "",
+                "a block of the diagram has this name, and the device's signals "
+                f"({name}.age, …) would have it too: rename the device.",
+            )
+        broken = f"[devices.{name}]"
+        if entry.driver is None or any(p.startswith(broken) for p in self.binding.problems):
+            return  # a driver is only asked about what can be read
+        around = Surroundings(self.binding.folder, self.plan.step, self.plan.start_time)
+        try:
+            found = entry.driver.check(entry, around)
+        except Exception as error:
+            found = [("", f"the driver `{entry.driver.name}` cannot be asked: {error}")]
+        for key, text in found:
+            self.say(f"devices.{name}", key, text)
+
+    # Blocks.
+
+    def _check_block(self, entry: BlockEntry) -> None:
+        where = f"blocks.{entry.path}"
+        ports = self.blocks.get(entry.path)
+        if ports is None:
+            hint = suggest(entry.path, self.blocks)
+            self.say(
+                where,
+                "",
+                f"there is no block `{entry.path}`.{hint} Blocks: {name_list(self.blocks)}.",
+            )
+            return
+        for other in self.binding.blocks:
+            if entry.path.startswith(f"{other}."):
+                self.say(where, "", f"it is inside `{other}`, which is replaced as a whole.")
+        if entry.fmu is not None:
+            self._check_fmu(entry, ports, where)
+        elif entry.device is not None:
+            device = self._find_device(entry.device, where, "device")
+            if device is not None:
+                self._check_device_block(entry, ports, device, where)
+
+    def _find_device(self, name: str, where: str, key: str) -> DeviceEntry | None:
+        device = self.binding.devices.get(name)
+        if device is None:
+            known = self.binding.devices
+            self.say(
+                where, key,
+                f"there is no device `{name}`.{suggest(name, known)} Devices: {name_list(known)}.",
+            )  # fmt: skip
+        return device
+
+    def _check_device_block(
+        self, entry: BlockEntry, ports: BlockPorts, device: DeviceEntry, where: str
+    ) -> None:
+        for side, given in (("inputs", entry.inputs), ("outputs", entry.outputs)):
+            # What goes into the block goes out to the device, and the other way round.
+            incoming = side == "outputs"
+            channels = device.inputs if incoming else device.outputs
+            own = ports.find(side)
+            for name in given:
+                if name not in own:
+                    self.say(
+                        where, side,
+                        f"`{entry.path}` has no {side[:-1]} `{name}`.{suggest(name, own)} "
+                        f"{side.capitalize()}: {name_list(own)}.",
+                    )  # fmt: skip
+            for port in own.values():
+                names = given.get(port.name, (port.name,) if port.name in channels else ())
+                if names:
+                    self._tie(
+                        port, f"{entry.path}.{port.name}", device, incoming, names, where, side
+                    )
+                elif incoming and port.name in ports.read:
+                    self.say(
+                        where, side,
+                        f"output `{port.name}` of `{entry.path}` comes from nowhere: name a "
+                        f"channel of `{device.name}`. Channels from it: {name_list(channels)}.",
+                    )  # fmt: skip
+                elif not incoming and port.name in ports.fed:
+                    self.found.remarks.append(
+                        f"[{where}]: input `{port.name}` goes to no channel of `{device.name}`."
+                    )
+        starts = {
+            port.name: [_start_of(c, k) for c, k in tie.elements]
+            for port in ports.outputs
+            for tie in self.found.ties
+            if tie.port == f"{entry.path}.{port.name}" and tie.incoming
+        }
+        try:
+            self.found.replace[entry.path] = Outside(
+                ports.inputs, ports.outputs, start=starts, rate=ports.rate
+            )
+        except DiagramError as error:
+            self.say(where, "", str(error))
+
+    def _check_fmu(self, entry: BlockEntry, ports: BlockPorts, where: str) -> None:
+        from ..fmu.importer import Fmu
+
+        assert entry.fmu is not None
+        file = self.binding.folder / entry.fmu
+        try:
+            whole = Fmu(file)
+        except BiellaError as error:
+            self.say(where, "fmu", str(error))
+            return
+        missing = False
+        for side in ("inputs", "outputs"):
+            own, its = ports.find(side), {port.name: port for port in getattr(whole, side)}
+            for name, port in own.items():
+                if name not in its:
+                    missing = True
+                    self.say(
+                        where, "fmu",
+                        f"`{entry.path}` has the {side[:-1]} `{name}`, but {entry.fmu} has not."
+                        f"{suggest(name, its)} {side.capitalize()} of the FMU: {name_list(its)}.",
+                    )  # fmt: skip
+                else:
+                    self._check_fmu_port(entry, port, its[name], where)
+            if left := [name for name in its if name not in own]:
+                what = "keep their start values" if side == "inputs" else "are not used"
+                self.found.remarks.append(
+                    f"[{where}]: {side} of {entry.fmu} that `{entry.path}` has not "
+                    f"{what}: {name_list(left)}."
+                )
+        if missing:
+            return
+        ins, outs = list(ports.find("inputs")), list(ports.find("outputs"))
+        try:
+            block = Fmu(file, inputs=ins, outputs=outs, **entry.options)
+            self.found.replace[entry.path] = block
+            self.found.fmus[entry.path] = entry.fmu
+        except BiellaError as error:
+            self.say(where, "", str(error))
+
+    def _check_fmu_port(self, entry: BlockEntry, port: Port, its: Port, where: str) -> None:
+        path = f"{entry.path}.{port.name}"
+        if port.width != its.width:
+            text = f"`{path}` has {port.width} values, but in {entry.fmu} it has {its.width}."
+            self.say(where, "fmu", text)
+        ours, theirs = port.unit, its.unit
+        if isinstance(ours, Unit) and isinstance(theirs, Unit) and not equivalent(ours, theirs):
+            self.say(where, "fmu", f"`{path}` is in {ours}, but in {entry.fmu} in {theirs}.")
+
+    # Single signals.
+
+    def _check_signal(self, entry: SignalEntry) -> None:
+        device = self._find_device(entry.device, "signals", entry.path)
+        if device is None:
+            return
+        names = [_element_of(name)[0] for name in entry.channels]
+        comes = [name in device.inputs for name in names]
+        goes = [name in device.outputs for name in names]
+        if all(comes) and all(goes):
+            self.say(
+                "signals", entry.path,
+                f"`{device.name}` has both an input and an output {name_list(names)}: rename one.",
+            )  # fmt: skip
+            return
+        incoming = all(comes) or not any(goes)
+        path = self.plan.aliases.get(entry.path, entry.path)
+        if path not in self.plan.signals:
+            self._unknown_signal(entry)
+            return
+        info = self.plan.signals[path]
+        port = port_of(info, path)
+        if incoming:
+            self._take_over(port, path, device, entry)
+        else:
+            self._tie(port, path, device, False, entry.channels, "signals", entry.path)
+
+    def _unknown_signal(self, entry: SignalEntry) -> None:
+        names = [*self.plan.signals, *self.plan.aliases]
+        owner, _, port = entry.path.rpartition(".")
+        hint = suggest(entry.path, names)
+        if owner in self.blocks and port in self.blocks[owner].find("inputs"):
+            hint = " It is an input: name the output that feeds it."
+        self.say(
+            "signals", entry.path,
+            f"there is no signal `{entry.path}`.{hint} Signals: {name_list(self.plan.signals)}.",
+        )  # fmt: skip
+
+    def _take_over(self, port: Port, path: str, device: DeviceEntry, entry: SignalEntry) -> None:
+        for block in self.binding.blocks.values():
+            if path.startswith(f"{block.path}."):
+                self.say(
+                    "signals", entry.path,
+                    f"`{block.path}` is replaced by [blocks.{block.path}] already.",
+                )  # fmt: skip
+                return
+        if path in self.found.reroute or any(
+            tie.port == path and tie.incoming for tie in self.found.ties
+        ):
+            self.say("signals", entry.path, f"`{path}` comes from a device already.")
+            return
+        if path not in self.plan.inputs and path.startswith("coupling."):
+            self.say("signals", entry.path, f"`{path}` is what a coupling tells, and stays so.")
+            return
+        tie = self._tie(port, path, device, True, entry.channels, "signals", entry.path)
+        if tie is not None and path not in self.plan.inputs:
+            self.found.reroute[path] = (device.name, path)
+            self.taken.setdefault(device.name, []).append(port)
+
+    # Ports and channels.
+
+    def _tie(
+        self,
+        port: Port,
+        path: str,
+        device: DeviceEntry,
+        incoming: bool,
+        names: tuple[str, ...],
+        where: str,
+        key: str,
+    ) -> Tie | None:
+        """Tie a port to channels, or say why not."""
+        elements = self._find_elements(device, incoming, names, where, key)
+        if elements is None:
+            return None
+        if len(elements) != port.width:
+            self.say(
+                where, key,
+                f"`{path}` has {_count(port.width)}, but {name_list(names)} of `{device.name}` "
+                f"{'is' if len(names) == 1 else 'are'} {_count(len(elements))}. A vector takes as "
+                f'many channels, ["a", "b", …], or one with width = {port.width}.',
+            )  # fmt: skip
+            return None
+        good = True
+        side = "inputs" if incoming else "outputs"
+        for channel, k in elements:
+            name = channel.element_names[k]
+            before = self.used.setdefault((device.name, side, name), path)
+            if before != path or sum(e == (channel, k) for e in elements) > 1:
+                good = False
+                self.say(
+                    where, key, f"channel `{device.name}.{name}` is used twice: by `{before}` and "
+                    f"by `{path}`.",
+                )  # fmt: skip
+                break
+        for channel in {channel.name: channel for channel, _ in elements}.values():
+            if channel.unused:
+                self.say(
+                    where, key, f"channel `{device.name}.{channel.name}` is said to be unused."
+                )
+            good &= self._check_unit(port, path, device, side, channel, where, key)
+        if not good:
+            return None
+        unit = str(port.unit) if isinstance(port.unit, Unit) else None
+        tie = Tie(path, device.name, incoming, tuple(elements), unit)
+        self.found.ties.append(tie)
+        return tie
+
+    def _find_elements(
+        self, device: DeviceEntry, incoming: bool, names: tuple[str, ...], where: str, key: str
+    ) -> list[tuple[Channel, int]] | None:
+        channels = device.inputs if incoming else device.outputs
+        others = device.outputs if incoming else device.inputs
+        elements: list[tuple[Channel, int]] = []
+        for name in names:
+            base, index = _element_of(name) if name not in channels else (name, None)
+            channel = channels.get(base)
+            if channel is None:
+                direction = "from" if incoming else "to"
+                hint = suggest(name, channels)
+                if base in others:
+                    hint = (
+                        f" It goes {'to' if incoming else 'from'} the device, not {direction} it."
+                    )
+                self.say(
+                    where, key,
+                    f"there is no channel `{name}` {direction} `{device.name}`.{hint} "
+                    f"Channels {direction} it: {name_list(channels)}.",
+                )  # fmt: skip
+                return None
+            if index is not None and index >= channel.width:
+                self.say(
+                    where, key, f"channel `{device.name}.{base}` has {_count(channel.width)}: "
+                    f"there is no `{name}`.",
+                )  # fmt: skip
+                return None
+            elements += [(channel, k) for k in (range(channel.width) if index is None else [index])]
+        return elements
+
+    def _check_unit(
+        self,
+        port: Port,
+        path: str,
+        device: DeviceEntry,
+        side: str,
+        channel: Channel,
+        where: str,
+        key: str,
+    ) -> bool:
+        wanted, given = port.unit, channel.unit
+        if not isinstance(wanted, Unit) or given is None or equivalent(wanted, given):
+            return True
+        name = f"{device.name}.{channel.name}"
+        if same_dimension(wanted, given):
+            self.say(
+                where, key,
+                f"`{path}` is in {wanted}, but channel `{name}` is in {given}: same dimension, "
+                f"another scale. In [devices.{device.name}.{side}.{channel.name}] write "
+                f"{_converted(channel, given, wanted)}.",
+            )  # fmt: skip
+        else:
+            fitting = [
+                other.name
+                for other in getattr(device, side).values()
+                if other.unit is not None and equivalent(other.unit, wanted)
+            ]
+            did = f" Did you mean {' or '.join(f'`{n}`' for n in fitting)}?" if fitting else ""
+            self.say(where, key, f"`{path}` is in {wanted}, but channel `{name}` in {given}.{did}")
+        return False
+
+    # Devices as a whole.
+
+    def _check_use(self, entry: DeviceEntry) -> None:
+        where = f"devices.{entry.name}"
+        if not any(device == entry.name for device, _, _ in self.used):
+            self.say(
+                where, "", "nothing uses it: name it in [blocks.…] or [signals], or remove it."
+            )
+            return
+        for side, channels in (("inputs", entry.inputs), ("outputs", entry.outputs)):
+            for channel in channels.values():
+                free = [
+                    name
+                    for name in channel.element_names
+                    if (entry.name, side, name) not in self.used
+                ]
+                if not free or channel.unused:
+                    continue
+                if side == "outputs":
+                    self.say(
+                        f"{where}.outputs.{channel.name}", "",
+                        f"nothing is sent on {name_list(free)}. Bind it, or say unused = true: "
+                        f"then it always has its safe value.",
+                    )  # fmt: skip
+                else:
+                    self.found.remarks.append(
+                        f"[{where}.inputs.{channel.name}]: nobody takes {name_list(free)}."
+                    )
+
+    def _add_status(self, entry: DeviceEntry) -> None:
+        """Put a source beside the diagram that shows how the device is, and what it takes over."""
+        ports = self.taken.get(entry.name, [])
+        starts = {
+            tie.port: [_start_of(c, k) for c, k in tie.elements]
+            for tie in self.found.ties
+            if tie.port in self.found.reroute and tie.device == entry.name and tie.incoming
+        }
+        self.found.extra[entry.name] = Outside(outputs=[*STATUS, *ports], start=starts)
+
+
+def _element_of(name: str) -> tuple[str, int | None]:
+    """Split ``force[1]`` into the channel and the number of an element."""
+    found = _ELEMENT.match(name)
+    return (found[1], int(found[2])) if found and len(found[2]) < 9 else (name, None)
+
+
+def _start_of(channel: Channel, k: int) -> float:
+    """Return the value until the first frame: the safe one, else the nearest to 0."""
+    return channel.safe[k] if channel.safe else min(max(0.0, channel.low), channel.high)
+
+
+def _converted(channel: Channel, given: Unit, wanted: Unit) -> str:
+    """Return what a channel's table would say in another unit."""
+    gain, offset = conversion(given, wanted)
+
+    def convert(value: float) -> str:
+        return f"{gain * value + offset:.12g}"
+
+    parts = [f'unit = "{wanted}"', f"scale = {gain * channel.scale:.12g}"]
+    if channel.offset or offset:
+        parts.append(f"offset = {convert(channel.offset)}")
+    if (channel.low, channel.high) != (-float("inf"), float("inf")):
+        parts.append(f"limits = [{convert(channel.low)}, {convert(channel.high)}]")
+    if channel.safe is not None:
+        values = [convert(value) for value in channel.safe]
+        parts.append(f"safe = {values[0] if len(values) == 1 else '[' + ', '.join(values) + ']'}")
+    return ", ".join(parts)
+
+
+def _count(width: object) -> str:
+    return "1 value" if width == 1 else f"{width} values"

@@ -1,0 +1,372 @@
+"""Devices of the engine, through ctypes: the drivers that are C, and what all devices share."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from ctypes import (
+    POINTER,
+    byref,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_void_p,
+)
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import DeviceError
+from ..engine import OK, library, library_path
+from .options import Option
+from .recording import read_recording
+
+if TYPE_CHECKING:
+    from ..rig import Channel, DeviceEntry
+
+ON_LOSS = {"stop": 0, "hold": 1, "safe": 2}
+_DOUBLE, _CHECKSUM = 1, 2
+_AT_END = {"hold": 0, "lost": 1, "repeat": 2}
+_LONGEST_FRAME = 255
+_MESSAGE_SIZE = 512
+
+
+class ChannelRecord(ctypes.Structure):
+    """Mirrors bl_channel."""
+
+    _fields_ = [
+        ("name", c_char * 48),
+        ("slot", c_int64),
+        ("scale", c_double),
+        ("offset", c_double),
+        ("low", c_double),
+        ("high", c_double),
+        ("safe", c_double),
+        ("saturates", c_int32),
+    ]
+
+
+class _Counts(ctypes.Structure):
+    """Mirrors bl_device_counts."""
+
+    _fields_ = [
+        (name, c_int64)
+        for name in (
+            "frames", "sent", "corrupt", "stale", "missed", "dropped", "losses", "returns",
+            "violations", "trips",
+        )
+    ]  # fmt: skip
+
+
+class _LoopbackOptions(ctypes.Structure):
+    """Mirrors bl_loopback_options."""
+
+    _fields_ = [
+        ("delay", c_int32),
+        ("jitter", c_int32),
+        ("loss", c_double),
+        ("noise", c_double),
+        ("seed", c_double),
+    ]
+
+
+@lru_cache(maxsize=1)
+def device_library() -> ctypes.CDLL:
+    """Return the engine's library with the functions of devices declared, for this module alone."""
+    library()  # for its message if there is none
+    lib = ctypes.CDLL(str(library_path()))
+    device = c_void_p
+    signatures: dict[str, tuple[Any, Sequence[Any]]] = {
+        "bl_device_close": (None, [device]),
+        "bl_device_set_channels": (
+            c_int, [device, POINTER(ChannelRecord), POINTER(ChannelRecord)]
+        ),
+        "bl_device_set_loss": (c_int, [device, c_int64, c_int32]),
+        "bl_device_set_slots": (None, [device, c_int64, c_int64, c_int64]),
+        "bl_device_get_counts": (None, [device, POINTER(_Counts)]),
+        "bl_device_why": (c_char_p, [device]),
+        "bl_device_is_alive": (c_int, [device]),
+        "bl_loopback_open": (device, [c_char_p, c_int32, POINTER(_LoopbackOptions)]),
+        "bl_replay_open": (
+            device,
+            [c_char_p, c_int32, c_int32, POINTER(c_int64), POINTER(c_double), c_int64, c_int32],
+        ),
+        "bl_mailbox_device_open": (device, [c_char_p, c_int32, c_int32]),
+        "bl_mailbox_device_post": (c_int, [device, POINTER(c_double), c_uint32]),
+        "bl_mailbox_device_take": (
+            c_int, [device, c_int64, POINTER(c_double), POINTER(c_uint32), POINTER(c_int32)]
+        ),
+        "bl_mailbox_device_fail": (None, [device, c_char_p]),
+        "bl_mailbox_device_return": (None, [device]),
+    }  # fmt: skip
+    for name, (result, arguments) in signatures.items():
+        function = getattr(lib, name)
+        function.restype = result
+        function.argtypes = list(arguments)
+    return lib
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a driver may want to know besides its own table.
+
+    Attributes
+    ----------
+    folder
+        To which files are relative.
+    step, start
+        Of the run, in seconds.
+    """
+
+    folder: Path
+    step: float
+    start: float = 0.0
+
+
+class Device:
+    """An open device.
+
+    Attributes
+    ----------
+    name
+        As in the binding.
+    handle
+        The engine's ``bl_device *``; None when it is closed.
+    entry
+        What the binding says about it.
+    """
+
+    def __init__(self, entry: DeviceEntry, handle: int) -> None:
+        self.name = entry.name
+        self.entry = entry
+        self.handle: int | None = handle
+
+    def tie(
+        self,
+        ins: Mapping[str, int],
+        outs: Mapping[str, int],
+        status: tuple[int, int, int] = (-1, -1, -1),
+    ) -> None:
+        """Say where values lie in the engine: a slot for each element of a channel, by name.
+
+        Parameters
+        ----------
+        ins, outs
+            Parameters that channels from the device are written to, signals that are sent;
+            elements that are not named go nowhere.
+        status
+            Slots of its ``age``, ``alive`` and ``delay``.
+        """
+        lib = device_library()
+        records = [_records(self.entry.inputs, ins), _records(self.entry.outputs, outs)]
+        if lib.bl_device_set_channels(self.handle, *records) != OK:
+            raise DeviceError(f"{self.why}.")
+        timeout = round(min(self.entry.timeout, 9e9) * 1e9)
+        if lib.bl_device_set_loss(self.handle, timeout, ON_LOSS[self.entry.on_loss]) != OK:
+            raise DeviceError(f"`{self.name}` cannot have a timeout of {self.entry.timeout:g} s.")
+        lib.bl_device_set_slots(self.handle, *status)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What has happened since it was opened."""
+        counts = _Counts()
+        device_library().bl_device_get_counts(self.handle, byref(counts))
+        return {item[0]: int(getattr(counts, item[0])) for item in counts._fields_}
+
+    @property
+    def why(self) -> str:
+        """Why it was lost or ended the run."""
+        text: bytes = device_library().bl_device_why(self.handle)
+        return text.decode(errors="replace")
+
+    def describe(self) -> str:
+        """Return one line for people."""
+        kind = self.entry.driver.name if self.entry.driver else "?"
+        given = (f"{k}={v}" for k, v in self.entry.options.items() if v not in (None, "", {}))
+        return f"{self.name}: {', '.join([kind, *given])}"
+
+    def close(self) -> None:
+        """End it; the engine must no longer use it."""
+        handle, self.handle = self.handle, None
+        if handle:
+            device_library().bl_device_close(handle)
+
+
+def count_values(channels: Mapping[str, Channel]) -> int:
+    """Return how many numbers a frame has."""
+    return sum(channel.width for channel in channels.values())
+
+
+def _records(channels: Mapping[str, Channel], slots: Mapping[str, int]) -> Any:
+    items = []
+    for channel in channels.values():
+        for k, name in enumerate(channel.element_names):
+            safe = channel.safe[k] if channel.safe else min(max(0.0, channel.low), channel.high)
+            items.append(
+                ChannelRecord(
+                    name.encode()[:47].decode(errors="ignore").encode(), slots.get(name, -1),
+                    channel.scale, channel.offset, channel.low, channel.high, safe,
+                    int(channel.saturate),
+                )
+            )  # fmt: skip
+    return (ChannelRecord * max(1, len(items)))(*items)
+
+
+# The openers.
+
+SERIAL_OPTIONS = {
+    "port": Option("text", "the serial port, such as /dev/ttyACM0 or COM3", required=True),
+    "baud": Option("whole", "bits in a second", default=115200, low=50, high=100_000_000),
+    "double": Option("flag", "values go out as float64 rather than float32", default=False),
+}
+TEXT_OPTIONS = {
+    "port": SERIAL_OPTIONS["port"],
+    "baud": SERIAL_OPTIONS["baud"],
+    "double": Option("flag", "17 digits rather than 9", default=False),
+    "checksum": Option("flag", "send checksums, and refuse lines without", default=False),
+}
+UDP_OPTIONS = {
+    "host": Option("text", "the device's address; without one, the first that speaks", default=""),
+    "port": Option("whole", "the device's port", default=0, low=0, high=65535),
+    "bind": Option("text", "our own address; loopback if not given", default=""),
+    "bind_port": Option("whole", "our own port; any if not given", default=0, low=0, high=65535),
+    "double": SERIAL_OPTIONS["double"],
+}
+LOOPBACK_OPTIONS = {
+    "delay": Option("whole", "ticks until a frame comes back", default=1, low=1, high=1_000_000),
+    "jitter": Option("whole", "up to so many ticks more", default=0, low=0, high=1_000_000),
+    "loss": Option("number", "part of the frames that is lost", default=0.0, low=0, high=1),
+    "noise": Option("number", "standard deviation, in raw units", default=0.0, low=0, high=1e300),
+    "seed": Option("whole", "of jitter, loss and noise", default=0, low=0, high=2**53),
+}
+REPLAY_OPTIONS = {
+    "file": Option("text", "a recording: .csv, or .h5 that a run wrote", required=True),
+    "end": Option("text", "after the last row", default="hold", choices=("hold", "lost", "repeat")),
+}
+REPLAY_CHANNEL_OPTIONS = {
+    "signal": Option("text", "its name in the recording, if it is another than the channel's")
+}
+
+
+def open_serial(entry: DeviceEntry, around: Surroundings) -> Device:
+    """Open a serial line with binary frames."""
+    return _open_line("bl_serial_open", entry)
+
+
+def open_text(entry: DeviceEntry, around: Surroundings) -> Device:
+    """Open a serial line with lines of text."""
+    return _open_line("bl_text_open", entry)
+
+
+def _open_line(function: str, entry: DeviceEntry) -> Device:
+    place = [entry.options["port"].encode(), entry.options["baud"]]
+    return _open_wire(function, entry, place)
+
+
+def open_udp(entry: DeviceEntry, around: Surroundings) -> Device:
+    """Open a socket."""
+    o = entry.options
+    place = [o["host"].encode(), o["port"], o["bind"].encode(), o["bind_port"]]
+    return _open_wire("bl_udp_open", entry, place)
+
+
+def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
+    flags = _DOUBLE * entry.options["double"] + _CHECKSUM * entry.options.get("checksum", False)
+    message = ctypes.create_string_buffer(_MESSAGE_SIZE)
+    opener = getattr(device_library(), function)
+    opener.restype = c_void_p
+    places = [c_char_p if isinstance(item, bytes) else c_int32 for item in place]
+    opener.argtypes = [c_char_p, *places, c_int32, c_int32, c_int32, c_char_p, c_size_t]
+    handle = opener(
+        entry.name.encode(), *place, count_values(entry.inputs), count_values(entry.outputs),
+        flags, message, _MESSAGE_SIZE,
+    )  # fmt: skip
+    if not handle:
+        text = message.value.decode(errors="replace").rstrip(".")
+        raise DeviceError(f"the device `{entry.name}` cannot be opened: {text}.")
+    return Device(entry, handle)
+
+
+def open_loopback(entry: DeviceEntry, around: Surroundings) -> Device:
+    """Open a device that gives back what it is sent."""
+    options = _LoopbackOptions(**entry.options)
+    count = count_values(entry.outputs)
+    handle = device_library().bl_loopback_open(entry.name.encode(), count, byref(options))
+    return Device(entry, _opened(entry, handle))
+
+
+def open_replay(entry: DeviceEntry, around: Surroundings) -> Device:
+    """Open a recording as a device."""
+    ticks, rows = _read_rows(entry, around)
+    handle = device_library().bl_replay_open(
+        entry.name.encode(),
+        rows.shape[1],
+        count_values(entry.outputs),
+        ticks.ctypes.data_as(POINTER(c_int64)),
+        rows.ctypes.data_as(POINTER(c_double)),
+        len(ticks),
+        _AT_END[entry.options["end"]],
+    )
+    return Device(entry, _opened(entry, handle))
+
+
+def _read_rows(
+    entry: DeviceEntry, around: Surroundings
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    signals = [(c.options.get("signal") or c.name, c.width) for c in entry.inputs.values()]
+    return read_recording(around.folder / entry.options["file"], signals, around.step, around.start)
+
+
+def _opened(entry: DeviceEntry, handle: int | None) -> int:
+    if not handle:
+        raise DeviceError(f"the device `{entry.name}` cannot be opened: out of memory.")
+    return handle
+
+
+def check_frame(entry: DeviceEntry) -> list[tuple[str, str]]:
+    """Return what keeps the channels from being one frame of the wire, each with its key."""
+    return [
+        (side, f"are {count} values, but a frame has at most {_LONGEST_FRAME}.")
+        for side, channels in (("inputs", entry.inputs), ("outputs", entry.outputs))
+        if (count := count_values(channels)) > _LONGEST_FRAME
+    ]
+
+
+def check_udp(entry: DeviceEntry) -> list[tuple[str, str]]:
+    """Return what is wrong with a socket."""
+    wrong = check_frame(entry)
+    if entry.options["host"] and not entry.options["port"]:
+        wrong.append(("port", "is missing: the device's port at its host."))
+    if not entry.options["host"] and not entry.options["bind_port"]:
+        wrong.append(("bind_port", "is missing: without a host, a device must know where to send."))
+    return wrong
+
+
+def check_loopback(entry: DeviceEntry) -> list[tuple[str, str]]:
+    """Return what is wrong with a loopback."""
+    ins, outs = count_values(entry.inputs), count_values(entry.outputs)
+    if ins == outs:
+        return []
+    return [("", f"a loopback gives back what it gets, but has {outs} outputs and {ins} inputs.")]
+
+
+def check_replay(entry: DeviceEntry, around: Surroundings) -> list[tuple[str, str]]:
+    """Return what is wrong with a recording."""
+    if not entry.inputs:
+        return [("inputs", "are missing: nothing would be played.")]
+    if entry.options["file"] is None:
+        return []
+    try:
+        _read_rows(entry, around)
+    except DeviceError as error:
+        return [("file", str(error))]
+    return []

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "blocks/kernel.h"
-
 static const double FILM_PI = 3.14159265358979323846;
 
 int bl_film_sound(const bl_film_bearing *b) {
@@ -14,6 +12,15 @@ int bl_film_sound(const bl_film_bearing *b) {
            b->slip_speed > 0.0 && isfinite(b->radius) && isfinite(b->length) && isfinite(b->clearance) &&
            isfinite(b->viscosity) && isfinite(b->contact_stiffness) && isfinite(b->contact_damping) &&
            isfinite(b->contact_friction) && isfinite(b->slip_speed);
+}
+
+int bl_film_refuse(const bl_block *b, const bl_film_bearing *f) {
+    return bl_refuse(b, "make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity %.4g Pa s, film_limit %.4g m, "
+                     "contact_stiffness %.4g N/m, contact_damping %.4g s/m, contact_friction %.4g, slip_speed %.4g m/s. All are finite; "
+                     "radius, length, clearance, viscosity and slip_speed are positive, the others not negative, and the limit is below "
+                     "the clearance",
+                     f->radius, f->length, f->clearance, f->viscosity, f->film_limit, f->contact_stiffness, f->contact_damping,
+                     f->contact_friction, f->slip_speed);
 }
 
 static int film_motion_finite(const bl_film_motion *m) {

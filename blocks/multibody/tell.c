@@ -237,10 +237,10 @@ int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, doubl
     char name[MB_NAME_SIZE];
     force_name(m, number, name);
     const bl_film_bearing bearing = mb_bearing_read(m, m->forces + number * MB_FORCE_FIELDS);
-    if (!bl_film_sound(&bearing))
-        return bl_refuse(b, "the dimensions of `%s` make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity %.4g Pa s,"
-                         " film_limit %.4g m. All are positive, and the limit is below the clearance.", name, bearing.radius,
-                         bearing.length, bearing.clearance, bearing.viscosity, bearing.film_limit);
+    if (!bl_film_sound(&bearing)) {
+        bl_say(b, "the dimensions of `%s` ", name);
+        return bl_film_refuse(b, &bearing);
+    }
     return bl_refuse(b, "the film of `%s` is thinner than its `film_limit`, %.4g m, at t = %.9g s. Give contact=Contact(…) to go on with"
                      " a contact law, or more clearance, speed or viscosity.", name, bearing.film_limit, t);
 }

@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import nnls
 
 from biella.blocks.bearings import Contact, FiniteBearing, lobes
-from biella.errors import DiagramError
+from biella.blocks.bearings.analysis import open_film
+from biella.errors import BlockError, DiagramError
 
 from .cells import MU, C, R, assemble
 
@@ -54,6 +55,13 @@ def test_a_bush_is_as_near_between_columns_as_in_their_middles(ask, eccentricity
     found = ask(FiniteBearing(R, L, C, MU, bush=np.zeros(4), **options), place, speed=OMEGA)
     for name in ("force", "film", "pressure", "thin_film"):
         np.testing.assert_allclose(found[name], plain[name], rtol=1e-9)
+
+
+def test_a_bush_that_lost_its_clearance_says_so():
+    with open_film(FiniteBearing(R, L, C, MU, bush=lambda theta, z: -0.5 * C + 0 * theta)) as film:
+        film.instance.set("bearing.clearance", 0.4 * C)
+        with pytest.raises(BlockError, match=r"its bush.* leaves a journal.*more clearance"):
+            film.instance.evaluate()
 
 
 def test_an_array_is_what_it_samples(ask):

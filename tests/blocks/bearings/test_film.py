@@ -181,6 +181,20 @@ def test_dimension_set_to_nothing_stops_the_run(model, name):
             film.instance.evaluate()
 
 
+def test_number_of_a_contact_set_to_nonsense_is_named():
+    with open_film(ShortBearing(*SIZE)) as film:
+        film.instance.set("bearing.contact_damping", -2.0)
+        with pytest.raises(BlockError, match=r"make no bearing: .*contact_damping -2 s/m"):
+            film.instance.evaluate()
+
+
+@pytest.mark.parametrize("length", ["30 mm", None])
+@pytest.mark.parametrize("options", [{"grooves": [(0.0, 0.1)]}, {"bush": [0.0, 0.0, 0.0]}])
+def test_bad_dimensions_of_a_finite_film_are_told_before_anything_else(length, options):
+    with pytest.raises(DiagramError, match="`length` of FiniteBearing must be positive, in m"):
+        FiniteBearing(R, length, C, MU, **options)
+
+
 @EVERY_MODEL
 @pytest.mark.parametrize(
     ("change", "message"),
@@ -197,7 +211,11 @@ def test_dimension_set_to_nothing_stops_the_run(model, name):
         ({"friction": "dry"}, "`friction` of .* is one of 'none', 'shear'.*got 'dry'"),
         ({"contact": Contact(stiffness=-1.0)}, "`stiffness` of a Contact"),
         ({"contact": Contact(slip_speed=0.0)}, "`slip_speed` of a Contact"),
+        ({"contact": Contact(slip_speed=np.inf)}, "`slip_speed` of a Contact"),
         ({"contact": Contact(friction=np.nan)}, "`friction` of a Contact"),
+        ({"contact": Contact(stiffness="hard")}, "`stiffness` of a Contact.*got 'hard'"),
+        ({"contact": 1e8}, r"`contact` of \w+ is a Contact\(…\).*got 1"),
+        ({"film_limit": "thin"}, "`film_limit`.*got 'thin'"),
     ],
 )
 def test_bad_dimensions_are_refused(model, change, message):

@@ -141,18 +141,15 @@ static void film_touch(const bl_film_bearing *b, const bl_film_motion *m, const 
     load->power_loss += (normal - spring) * rate - rub * slip;
 }
 
-/* The same motion with the ends drawn back to where the film is as thin as its limit. They go around as fast as they do, in
-   rad/s, so that axes that turn see the same film. */
+/* The same motion with the ends drawn back to where the film is as thin as its limit, as seen from axes that turn with the bush: so
+   all axes see the same film. */
 static bl_film_motion film_drawn_back(const film_guard *guard, const bl_film_motion *m) {
     bl_film_motion inside = *m;
     for (int k = 0; k < 2; k++) {
-        const double square = m->x[k] * m->x[k] + m->y[k] * m->y[k], back = 1.0 - guard->part[k];
-        if (!(back > 0.0 && square > 0.0)) continue;
-        const double around = (m->x[k] * m->vy[k] - m->y[k] * m->vx[k]) / square;
         inside.x[k] *= guard->part[k];
         inside.y[k] *= guard->part[k];
-        inside.vx[k] += around * back * m->y[k];
-        inside.vy[k] -= around * back * m->x[k];
+        inside.vx[k] += m->bush_speed * (m->y[k] - inside.y[k]);
+        inside.vy[k] -= m->bush_speed * (m->x[k] - inside.x[k]);
     }
     return inside;
 }

@@ -314,8 +314,10 @@ static void implicit_keep_start(mb_view *m, const double *q, const double *v) {
     memcpy(s->lambda_start, s->lambda, (size_t)m->row_count * sizeof(double));
 }
 
-static void implicit_back_to_start(mb_view *m) {
+static void implicit_back_to_start(mb_view *m, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
+    memcpy(q, s->q_start, (size_t)m->nq * sizeof(double));
+    memcpy(v, s->v_start, (size_t)m->nv * sizeof(double));
     memcpy(s->rate, s->rate_start, (size_t)m->nv * sizeof(double));
     memcpy(s->mean, s->mean_start, (size_t)m->nv * sizeof(double));
     memcpy(s->lambda, s->lambda_start, (size_t)m->row_count * sizeof(double));
@@ -342,27 +344,35 @@ static int implicit_start(bl_block *b, mb_view *m, double t, const double *q, co
     return 1;
 }
 
-/* A step, of which h is a part. If it does not converge, all but q and v is as before. */
+/* A step, of which h is a part. If it does not converge, all is as before. */
 static int implicit_part(mb_view *m, double t, double h, double part, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
     if (part < 1.0)
         for (int32_t k = 0; k < m->nv; k++) s->mean[k] = s->rate[k] + part * (s->mean[k] - s->rate[k]);
     implicit_keep_start(m, q, v);
     const int done = implicit_step(m, t, h, q, v);
-    if (!done) implicit_back_to_start(m);
+    if (!done) implicit_back_to_start(m, q, v);
     const double rest = (1.0 - part) / part;
     if (part < 1.0)
         for (int32_t k = 0; k < m->nv; k++) s->mean[k] += rest * (s->mean_start[k] - s->rate_start[k]);
     return done;
 }
 
-/* One own step, in two halves if it does not converge as a whole. */
+/* One own step; what does not converge as a whole is taken in halves, and these in halves. Sizes are binary fractions of the step, each
+   of them at a multiple of itself, so that they grow again after what was hard and end with it. */
 int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double part, double *q, double *v) {
     if (!implicit_start(b, m, t, q, v)) return 0;
     m->implicit.flags[MB_IMPLICIT_HALVED] = 0.0;
-    if (implicit_part(m, t, h, part, q, v)) return 1;
-    m->implicit.flags[MB_IMPLICIT_HALVED] = 1.0;
-    memcpy(q, m->implicit.q_start, (size_t)m->nq * sizeof(double));
-    memcpy(v, m->implicit.v_start, (size_t)m->nv * sizeof(double));
-    return implicit_part(m, t, 0.5 * h, 0.5 * part, q, v) && implicit_part(m, t + 0.5 * h, 0.5 * h, 0.5 * part, q, v);
+    double done = 0.0, size = 1.0;
+    while (done < 1.0) {
+        if (implicit_part(m, t + done * h, size * h, size * part, q, v)) {
+            done += size;
+            while (size < 1.0 && fmod(done, 2.0 * size) == 0.0) size *= 2.0;
+        } else {
+            m->implicit.flags[MB_IMPLICIT_HALVED] = 1.0;
+            size *= 0.5;
+            if (size < MB_SMALLEST_PART) return 0;
+        }
+    }
+    return 1;
 }

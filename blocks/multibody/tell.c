@@ -306,8 +306,8 @@ int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double
     const double *flags = m->implicit.flags;
     if (m->torn >= 0) return mb_refuse_bearing(b, m, m->torn, t + h);
     if (m->endless >= 0) return mb_refuse_rubbing(b, m, m->endless, t + h);
-    bl_say(b, "the implicit step of %.3g s from t = %.9g s does not converge, nor do its two halves: after %.0f iterations"
-           " accelerations still change by %.2g", h, t, flags[MB_IMPLICIT_ITERATIONS], flags[MB_IMPLICIT_RESIDUAL]);
+    bl_say(b, "the implicit step of %.3g s from t = %.9g s does not converge, nor do parts of it down to %.2g s: after %.0f iterations"
+           " accelerations still change by %.2g", h, t, h * MB_SMALLEST_PART, flags[MB_IMPLICIT_ITERATIONS], flags[MB_IMPLICIT_RESIDUAL]);
     mb_told open[MB_TOLD_JOINTS];
     mb_kinematics(m, t + h, q, v);
     find_open(m, m->phi, open);

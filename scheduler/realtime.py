@@ -17,6 +17,7 @@ from .engine import REMARK_RUN, REMARK_START, Instance, Record
 from .plan import Plan, PortInfo
 from .recorder import MemoryRecorder
 from .result import Result
+from .ringing import warn_of_ringing
 from .simulate import choose_signals, make_record
 
 Nanoseconds = npt.NDArray[np.int64]
@@ -89,6 +90,7 @@ def run_paced(
         instance.initialise()
         instance.warn(REMARK_START)
         ticks = round((until - instance.time) / plan.step)
+        warn_of_ringing(plan, ticks)
         table, rows, _keep = make_record(ports, ticks + 1, 1)
         lateness, execution = np.zeros(ticks, np.int64), np.zeros(ticks, np.int64)
         done, status, overruns = _call(

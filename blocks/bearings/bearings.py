@@ -62,7 +62,7 @@ class AbstractBearing(NativeBlock):
         1 if the journal stays parallel to the bush, 2 if it may tilt.
     """
 
-    stiff = ("viscosity", "force")
+    stiff = ("length", "force")
     isotropic: ClassVar[bool] = True
     """Whether a turned journal has the same force, turned."""
 

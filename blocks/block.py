@@ -37,7 +37,7 @@ class AbstractBlock:
     to_roll_back: str = ""
     """If it cannot: with what argument it could; empty if with none."""
     stiff: ClassVar[tuple[str, str] | None] = None
-    """If it answers so stiffly that compiling looks whether the steps fit: a number of it to nudge,
+    """If it answers so stiffly that runs first look whether the steps fit: a number of it to nudge,
     and the output to watch."""
     stays: str = ""
     """Why the block cannot leave in an FMU, and what to do instead; empty if it can."""

@@ -1,4 +1,4 @@
-/* Products of matrices, kept row by row, with vectors. */
+/* Full matrices, kept row by row: products with vectors, and factors. */
 #ifndef BIELLA_MATRIX_H
 #define BIELLA_MATRIX_H
 
@@ -9,6 +9,11 @@ static inline double bl_dot(double sum, const double *a, const double *b, int32_
     for (int32_t k = 0; k < n; k++) sum += a[k] * b[k];
     return sum;
 }
+
+/* LU with partial pivoting, in place; the n pivots are kept as doubles so that they can be saved. Gives back a bl_status. */
+int bl_lu_factor(double *a, double *pivots, int64_t n);
+/* b ← A⁻¹ b, with those factors. */
+void bl_lu_solve(const double *a, const double *pivots, int64_t n, double *b);
 
 /* Whether `total` is the sum of sizes, each a product of two numbers below 2^31: no single product overflows,
    and a sum of them is not formed before each is known to be small. */

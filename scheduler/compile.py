@@ -26,7 +26,6 @@ from .order import order_outputs
 from .plan import Plan
 from .rates import resolve_rates
 from .resolve import ResolvedPorts, resolve_ports
-from .ringing import find_ringing
 
 
 def compile_diagram(
@@ -162,7 +161,17 @@ def _compile(
     plan = Encoder(
         diagram, flat, ports, rates, order, couplings, step, solver, starts, estimate
     ).encode()
-    return plan, [*_find_remarks(flat, ports, solver), *find_ringing(plan, flat)]
+    stiff = _find_stiff(plan, flat)
+    return replace(plan, stiff=stiff) if stiff else plan, _find_remarks(flat, ports, solver)
+
+
+def _find_stiff(plan: Plan, flat: FlatDiagram) -> dict[str, tuple[str, str]]:
+    """Return the stiff blocks that something answers to, where a run can be tried beforehand."""
+    stiff = {item.path: item.block.stiff for item in flat.blocks if item.block.stiff is not None}
+    if not stiff or not all(isinstance(item.block, NativeBlock) for item in flat.blocks):
+        return {}
+    stepped = any(item.block.own_step for item in flat.blocks)
+    return stiff if stepped or plan.block_records["x_count"].any() else {}
 
 
 def _find_remarks(flat: FlatDiagram, ports: ResolvedPorts, solver: str) -> list[str]:

@@ -18,6 +18,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "blocks/matrix.h"
 #include "scheduler/engine.h"
 
 /* What a member's state is kept for. */

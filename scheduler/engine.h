@@ -254,9 +254,6 @@ static inline bool bl_due(const bl_engine *e, int32_t rate, int32_t guard) {
 int bl_integrate(bl_engine *e, double t, double h);
 int64_t bl_solver_scratch(int32_t solver, int64_t states);
 int64_t bl_solver_memory(int32_t solver, int64_t states);
-/* linear.c: dense LU with partial pivoting; the pivots are kept as doubles so that they can be saved. */
-int bl_lu_factor(double *a, double *pivots, int64_t n);
-void bl_lu_solve(const double *a, const double *pivots, int64_t n, double *b);
 /* registry.c */
 const bl_kernel *bl_find_kernel(const char *name);
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "blocks/matrix.h"
 #include "scheduler/engine.h"
 
 enum { LOOP_ITERATIONS = 50, LARGEST_HALVINGS = 12 };

@@ -101,11 +101,15 @@ class Plan:
     foreign
         Blocks that need something else than the plan, such as the file of an FMU, by number;
         likewise.
+    stiff
+        Of blocks that answer stiffly, by path: a number of theirs and an output; see `ringing`. It
+        is not saved.
     """
 
     data: bytes
     python_blocks: Mapping[int, PythonBlock]
     foreign: Mapping[int, ForeignBlock] = field(default_factory=dict)
+    stiff: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @cached_property
     def sections(self) -> dict[str, bytes]:

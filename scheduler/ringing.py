@@ -3,22 +3,25 @@
 A block that answers stiffly, such as an oil film, and that is exchanged in steps that are too long
 for it makes any small difference grow from tick to tick, long before anything explodes; or it rings
 without end. So two short runs from the start, one of them with a number of the block a little off,
-are laid side by side.
+are laid side by side, before a run; compiling, exporting and linearising do without.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from ..blocks.block import NativeBlock
-from ..errors import BiellaError
-from .flatten import FlatDiagram
+from ..errors import BiellaError, BiellaWarning
+from .engine import Instance
 from .methods import ITERATED
 from .plan import Plan
 
 _NUDGE = 1e-8
-_TICKS = 100
+TICKS = 100
 _GROWN = 1e5
 """What a difference grows by in so few ticks only if steps are too long."""
 _TURNS, _LEAST, _KEPT = 0.8, 1e-4, 0.5
@@ -28,39 +31,45 @@ size, and so much of it is kept from the first half to the second. No resolved m
 Array = npt.NDArray[np.float64]
 
 
-def find_ringing(plan: Plan, flat: FlatDiagram) -> list[str]:
-    """Return a remark for each stiff block that is exchanged in steps too long for it."""
-    stiff = {item.path: item.block for item in flat.blocks if item.block.stiff}
-    if not stiff or not all(isinstance(item.block, NativeBlock) for item in flat.blocks):
-        return []
-    if (
-        not any(item.block.own_step for item in flat.blocks)
-        and not plan.block_records["x_count"].any()
-    ):
-        return []
-    texts = []
-    for info in plan.blocks:
-        block = stiff.get(info.path)
-        if block is None or block.stiff is None:
+def warn_of_ringing(
+    plan: Plan, ticks: int, parameters: Mapping[str, Any] | None = None, stacklevel: int = 2
+) -> None:
+    """Warn of each stiff block that is exchanged in steps too long for it.
+
+    Parameters
+    ----------
+    ticks
+        Of the run that follows: it is not looked farther ahead.
+    parameters
+        With which that run starts.
+    stacklevel
+        Of the warning.
+    """
+    for info in plan.blocks if plan.stiff and ticks > 1 else ():
+        if info.path not in plan.stiff:
             continue
-        parameter, output = block.stiff
+        parameter, output = (f"{info.path}.{name}" for name in plan.stiff[info.path])
         try:
-            sign = _find_sign(plan, f"{info.path}.{parameter}", f"{info.path}.{output}")
+            sign = _find_sign(plan, parameter, output, min(ticks, TICKS), parameters or {})
         except BiellaError:  # the run itself will say why
             continue
         if sign:
-            texts.append(
-                f"`{info.path}` ({block!r}): what it reads and gives is exchanged in steps too "
+            text = (
+                f"`{info.path}` ({info.type}): what it reads and gives is exchanged in steps too "
                 f"long for it: {sign}. Take smaller steps than {plan.step:g} s; for a plant with "
                 f"steps of its own, d.couple(plant, method='newton'); or put a film into the "
                 f"mechanism, with System.bearing(…)."
             )
-    return texts
+            warnings.warn(text, BiellaWarning, stacklevel=stacklevel + 1)
 
 
-def _find_sign(plan: Plan, parameter: str, output: str) -> str:
+def _find_sign(
+    plan: Plan, parameter: str, output: str, ticks: int, parameters: Mapping[str, Any]
+) -> str:
     """Return what tells that steps are too long, if anything does."""
-    exact, nudged = (_record(plan, parameter, output, part) for part in (0.0, _NUDGE))
+    exact, nudged = (
+        _record(plan, parameter, output, part, ticks, parameters) for part in (0.0, _NUDGE)
+    )
     count = min(len(exact), len(nudged))
     largest = np.abs(exact).max()
     if largest == 0.0:
@@ -70,9 +79,9 @@ def _find_sign(plan: Plan, parameter: str, output: str) -> str:
     size = np.divide(apart, so_far, out=np.zeros(count), where=so_far > 0.0)
     if size.max() > _GROWN * _NUDGE:
         last = int(size.argmax())
-        growth = (size[last] / _NUDGE) ** (1.0 / last)
+        growth = (size[last] / _NUDGE) ** (1.0 / max(last, 1))
         return f"a small difference grows {growth:.2g} times in each, and results are worth nothing"
-    if count <= _TICKS and so_far[-1] > 1e3 * so_far[0]:
+    if count <= ticks and so_far[-1] > 1e3 * so_far[0]:
         return "its outputs grow until it stops, and results are worth nothing"
     # An iterated exchange is trapezoidal: it rings after a jump, and the ringing dies away.
     iterated = any(item["method"] in ITERATED for item in plan.couplings)
@@ -84,22 +93,29 @@ def _find_sign(plan: Plan, parameter: str, output: str) -> str:
 def _rings(signal: Array) -> bool:
     bend = np.diff(signal, 2)
     early, late = np.abs(np.array_split(bend, 2)[0]), np.abs(np.array_split(bend, 2)[1])
-    if bend.size < _TICKS // 2 or np.mean(bend[1:] * bend[:-1] < 0.0) < _TURNS:
+    if bend.size < TICKS // 2 or np.mean(bend[1:] * bend[:-1] < 0.0) < _TURNS:
         return False
     return bool(late.mean() > _LEAST and late.mean() > _KEPT * early.mean())
 
 
-def _record(plan: Plan, parameter: str, output: str, nudge: float) -> Array:
+def _record(
+    plan: Plan,
+    parameter: str,
+    output: str,
+    nudge: float,
+    ticks: int,
+    parameters: Mapping[str, Any],
+) -> Array:
     """Return an output over the first ticks, as far as they go."""
-    from .engine import Instance
-
     port = plan.find_signal(output)
     rows: list[Array] = []
     with Instance(plan) as instance:
+        for path, value in parameters.items():
+            instance.set(path, value)
         instance.set(parameter, instance.get(parameter) * (1.0 + nudge))
         try:
             instance.initialise()
-            for _ in range(_TICKS + 1):
+            for _ in range(ticks + 1):
                 instance.evaluate()
                 rows.append(instance.values[port.slot : port.slot + port.width].copy())
                 instance.run(1)

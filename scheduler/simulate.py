@@ -23,6 +23,7 @@ from .plan import Plan, PortInfo
 from .progress import Progress
 from .recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder
 from .result import Result
+from .ringing import warn_of_ringing
 
 _LARGEST_IN_MEMORY = 2 << 30  # bytes
 _CHUNK_SECONDS = 0.05
@@ -107,6 +108,8 @@ def simulate(
         ticks = round((until - instance.time) / plan.step)
         if ticks < 0:
             raise BiellaError(f"the end, {until:g} s, lies before the start, {instance.time:g} s.")
+        if checkpoint is None:
+            warn_of_ringing(plan, ticks, parameters)
         recorder = _make_recorder(plan, ports, ticks // every + 2, out)
         result = _run(instance, ticks, ports, recorder, every, progress)
         instance.warn(REMARK_RUN)

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "blocks/matrix.h"
 #include "scheduler/engine.h"
 
 enum { LARGEST_STAGES = 7, SOLVER_ITERATIONS = 12 };

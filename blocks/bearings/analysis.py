@@ -310,13 +310,20 @@ def find_threshold_speed(
     if not (math.isfinite(mass) and mass > 0):
         raise BiellaError(f"a rotor's mass must be positive kg, got {mass!r}.")
 
+    try:
+        slow, fast = (float(speed) for speed in between)
+    except (TypeError, ValueError):
+        slow = fast = math.nan
+    if not 0 < slow < fast < math.inf:
+        raise BiellaError(f"`between` is two speeds in rad/s, 0 < slow < fast; got {between!r}.")
+
     def growth(log_speed: float) -> float:
         """Largest real part of the roots, as a part of the speed."""
         speed = math.exp(log_speed)
         found = find_coefficients(bearing, find_equilibrium(bearing, load, speed, 0.0))
         return float(np.linalg.eigvals(_state_matrix(found, mass)).real.max() / speed)
 
-    low, high = (math.log(v) for v in between)
+    low, high = math.log(slow), math.log(fast)
     # Slow films may be too weak for the load, so the search starts where it is carried.
     for start in np.linspace(low, high, 25):
         try:

@@ -69,11 +69,13 @@ static bl_film_motion bearing_motion(const bl_block *b) {
 static int bearing_refuse(const bl_block *b, const bl_film_bearing *bearing, const bl_film_load *load, int status) {
     if (status == BL_ERROR_SOLVER)
         return bl_refuse(b, "the edge of its film was not found in %d passes", (int)load->solves);
-    if (!bl_film_sound(bearing))
-        return bl_refuse(b, "its dimensions make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity "
-                         "%.4g Pa s, film_limit %.4g m. All are positive, and the limit is below the clearance",
-                         bearing->radius, bearing->length, bearing->clearance, bearing->viscosity,
-                         bearing->film_limit);
+    if (!bl_film_sound(bearing)) {
+        bl_say(b, "its dimensions ");
+        return bl_film_refuse(b, bearing);
+    }
+    if (bearing->thin == BL_THIN_CONTACT)
+        return bl_refuse(b, "its bush, which is not round, leaves a journal in the middle less than `film_limit`, %.4g m, with a "
+                         "clearance of %.4g m: set more clearance, or a lower limit", bearing->film_limit, bearing->clearance);
     return bl_refuse(b, "its film is %.4g m thick, thinner than `film_limit`, %.4g m. Give contact=Contact(…) to go on "
                      "with a contact law, or more clearance, speed or viscosity", load->thickness,
                      bearing->film_limit);

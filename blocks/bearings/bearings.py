@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ...errors import DiagramError
 from ..block import NativeBlock
@@ -62,7 +62,7 @@ class AbstractBearing(NativeBlock):
         1 if the journal stays parallel to the bush, 2 if it may tilt.
     """
 
-    stiff = ("viscosity", "force")
+    stiff = ("length", "force")
     isotropic: ClassVar[bool] = True
     """Whether a turned journal has the same force, turned."""
 
@@ -90,14 +90,9 @@ class AbstractBearing(NativeBlock):
         scratch: int = 0,
     ) -> None:
         name = type(self).__name__
-        dimensions = _check_dimensions(name, radius, length, clearance, viscosity)
-        limit = 0.01 * dimensions["clearance"] if film_limit is None else film_limit
-        lowest = 0.0 if contact is None else math.ulp(0.0)
-        if not lowest <= limit < dimensions["clearance"]:
-            raise DiagramError(
-                f"`film_limit` of {name} is a thickness in m between 0 and the clearance, "
-                f"{clearance:g} m, and above 0 with a contact; got {film_limit!r}."
-            )
+        dimensions = check_dimensions(name, radius, length, clearance, viscosity)
+        _check_contact(name, contact)
+        limit = read_film_limit(name, film_limit, clearance, contact)
         integers = [
             require_choice(f"`friction` of {name}", friction, FRICTION),
             _STOP if contact is None else _CONTACT,
@@ -125,7 +120,7 @@ class AbstractBearing(NativeBlock):
                 *more_outputs,
             ],
             parameters=[
-                *_make_parameters(name, dimensions, limit, contact or Contact(), viscosity_input),
+                *_make_parameters(dimensions, limit, contact or Contact(), viscosity_input),
                 *more_parameters,
             ],
             rate=periodic(period, offset, otherwise),
@@ -196,16 +191,21 @@ class AbstractBearing(NativeBlock):
         return _find_threshold_speed(self.settled, mass, load, between)
 
 
-def _check_dimensions(name: str, *values: float) -> dict[str, float]:
+def _as_number(value: Any) -> float:
+    """Return a number, NaN for what is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def check_dimensions(name: str, *values: float) -> dict[str, float]:
     """Return radius, length, clearance and viscosity by name, if they make sense in SI units."""
     names = ("radius", "length", "clearance", "viscosity")
     units = ("m", "m", "m", "Pa s")
     checked = {}
     for what, unit, value in zip(names, units, values, strict=True):
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
+        number = _as_number(value)
         if not (math.isfinite(number) and number > 0):
             raise DiagramError(f"`{what}` of {name} must be positive, in {unit}; got {value!r}.")
         checked[what] = number
@@ -217,8 +217,40 @@ def _check_dimensions(name: str, *values: float) -> dict[str, float]:
     return checked
 
 
+def read_film_limit(
+    name: str, given: float | None, clearance: float, contact: Contact | None
+) -> float:
+    """Return the thinnest film in m: 1 % of the clearance, unless it is given."""
+    limit = 0.01 * clearance if given is None else _as_number(given)
+    lowest = 0.0 if contact is None else math.ulp(0.0)
+    if not lowest <= limit < clearance:
+        raise DiagramError(
+            f"`film_limit` of {name} is a thickness in m between 0 and the clearance, "
+            f"{clearance:g} m, and above 0 with a contact; got {given!r}."
+        )
+    return limit
+
+
+def _check_contact(name: str, contact: Any) -> None:
+    if contact is None:
+        return
+    if not isinstance(contact, Contact):
+        raise DiagramError(
+            f"`contact` of {name} is a Contact(…) of biella.blocks.bearings, or None to stop where "
+            f"the film is too thin; got {contact!r}."
+        )
+    for what in ("stiffness", "damping", "friction", "slip_speed"):
+        value = getattr(contact, what)
+        if what == "stiffness" and value is None:
+            continue
+        number = _as_number(value)
+        if not (0 <= number < math.inf):
+            raise DiagramError(f"`{what}` of a Contact must not be negative, got {value!r}.")
+        if what == "slip_speed" and number == 0:
+            raise DiagramError(f"`slip_speed` of a Contact must be positive m/s, got {value!r}.")
+
+
 def _make_parameters(
-    name: str,
     dimensions: dict[str, float],
     limit: float,
     contact: Contact,
@@ -227,17 +259,6 @@ def _make_parameters(
     stiffness = contact.stiffness
     if stiffness is None:
         stiffness = math.pi / 4 * _STEEL * dimensions["length"]
-    for what, value in (
-        ("stiffness", stiffness),
-        ("damping", contact.damping),
-        ("friction", contact.friction),
-    ):
-        if not (math.isfinite(value) and value >= 0):
-            raise DiagramError(f"`{what}` of a Contact must not be negative, got {value!r}.")
-    if not contact.slip_speed > 0:
-        raise DiagramError(
-            f"`slip_speed` of a Contact must be positive m/s, got {contact.slip_speed!r}."
-        )
     return [
         parameter("radius", dimensions["radius"], unit="m", doc="of the journal"),
         parameter("length", dimensions["length"], unit="m", doc="of the bush"),
@@ -342,8 +363,8 @@ class ShortBearing(AbstractShortBearing):
 class TiltedShortBearing(AbstractShortBearing):
     """A short journal bearing whose journal may tilt: forces and moments from both end centres.
 
-    Each slice is a short bearing with its own offset and speed, summed along the bush by 32 points
-    that move to where the film is thin.
+    Each slice is a short bearing with its own offset and speed, summed along the bush by Gauss's
+    rule in panels that are halved until the sum stays, and are narrow where the film is thin.
 
     Parameters
     ----------

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "blocks/kernel.h"
-
 static const double FILM_PI = 3.14159265358979323846;
 
 int bl_film_sound(const bl_film_bearing *b) {
@@ -16,19 +14,27 @@ int bl_film_sound(const bl_film_bearing *b) {
            isfinite(b->contact_friction) && isfinite(b->slip_speed);
 }
 
+int bl_film_refuse(const bl_block *b, const bl_film_bearing *f) {
+    return bl_refuse(b, "make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity %.4g Pa s, film_limit %.4g m, "
+                     "contact_stiffness %.4g N/m, contact_damping %.4g s/m, contact_friction %.4g, slip_speed %.4g m/s. All are finite; "
+                     "radius, length, clearance, viscosity and slip_speed are positive, the others not negative, and the limit is below "
+                     "the clearance",
+                     f->radius, f->length, f->clearance, f->viscosity, f->film_limit, f->contact_stiffness, f->contact_damping,
+                     f->contact_friction, f->slip_speed);
+}
+
 static int film_motion_finite(const bl_film_motion *m) {
     double sum = 0.0 * m->journal_speed + 0.0 * m->bush_speed;
     for (int k = 0; k < 2; k++) sum += 0.0 * m->x[k] + 0.0 * m->y[k] + 0.0 * m->vx[k] + 0.0 * m->vy[k];
     return sum == 0.0;
 }
 
-/* A bush that is not round, at edge j of its n_z + 1 along: what it leaves beside the clearance. */
+/* A bush that is not round, at edge j of its n_z + 1 along: what it leaves to a journal in the middle. */
 static double film_bush_gap(const bl_film_bearing *b, const bl_film_grid *grid, int32_t i, int32_t j) {
     return b->clearance + grid->bush[grid->n_theta * grid->n_z + i * (grid->n_z + 1) + j];
 }
-/* How far the journal reaches there, of which x and y are along z. */
-static double film_bush_reach(const bl_film_motion *m, const bl_film_grid *grid, int32_t j, double cosine, double sine) {
-    const double z = (double)j / grid->n_z;
+/* How far the journal reaches towards an angle, at a part z of the length. */
+static double film_bush_reach(const bl_film_motion *m, double z, double cosine, double sine) {
     return (m->x[0] + (m->x[1] - m->x[0]) * z) * cosine + (m->y[0] + (m->y[1] - m->y[0]) * z) * sine;
 }
 
@@ -48,16 +54,25 @@ static film_guard film_guard_round(const bl_film_bearing *b, const bl_film_motio
     return guard;
 }
 
+/* One place of a bush that is not round: the room that it leaves, and how far the journal reaches there. */
+static void film_guard_place(const bl_film_bearing *b, double room, double reach, film_guard *guard) {
+    guard->thickness = fmin(guard->thickness, room - reach);
+    if (!(room > b->film_limit)) guard->clear = 0;
+    if (reach * guard->part[0] > room - b->film_limit) guard->part[0] = (room - b->film_limit) / reach;
+}
+
+/* Looks wherever the equations have a gap: between cells along, and between columns. */
 static film_guard film_guard_bush(const bl_film_bearing *b, const bl_film_motion *m, const bl_film_grid *grid) {
     film_guard guard = {.thickness = INFINITY, .part = {1.0, 1.0}, .clear = 1};
+    const double half = FILM_PI / grid->n_theta;
     for (int32_t i = 0; i < grid->n_theta; i++) {
-        const double angle = ((double)i + 0.5) * 2.0 * FILM_PI / grid->n_theta, cosine = cos(angle), sine = sin(angle);
-        for (int32_t j = 0; j <= grid->n_z; j++) {
-            const double room = film_bush_gap(b, grid, i, j), reach = film_bush_reach(m, grid, j, cosine, sine);
-            guard.thickness = fmin(guard.thickness, room - reach);
-            if (!(room > b->film_limit)) guard.clear = 0;
-            if (reach * guard.part[0] > room - b->film_limit) guard.part[0] = (room - b->film_limit) / reach;
-        }
+        const double cosine = cos((2 * i + 1) * half), sine = sin((2 * i + 1) * half);
+        const double cos_face = cos((2 * i + 2) * half), sin_face = sin((2 * i + 2) * half);
+        for (int32_t j = 0; j <= grid->n_z; j++)
+            film_guard_place(b, film_bush_gap(b, grid, i, j), film_bush_reach(m, (double)j / grid->n_z, cosine, sine), &guard);
+        for (int32_t j = 0; j < grid->n_z; j++)
+            film_guard_place(b, b->clearance + grid->bush[i * grid->n_z + j],
+                             film_bush_reach(m, ((double)j + 0.5) / grid->n_z, cos_face, sin_face), &guard);
     }
     guard.part[1] = guard.part[0];
     return guard;
@@ -69,7 +84,7 @@ static double film_couette_bush(const bl_film_bearing *b, const bl_film_motion *
     for (int32_t i = 0; i < grid->n_theta; i++) {
         const double angle = ((double)i + 0.5) * 2.0 * FILM_PI / grid->n_theta, cosine = cos(angle), sine = sin(angle);
         for (int32_t j = 0; j <= grid->n_z; j++) {
-            const double h = film_bush_gap(b, grid, i, j) - film_bush_reach(m, grid, j, cosine, sine);
+            const double h = film_bush_gap(b, grid, i, j) - film_bush_reach(m, (double)j / grid->n_z, cosine, sine);
             sum += (j == 0 || j == grid->n_z ? 0.5 : 1.0) / h;
         }
     }
@@ -112,7 +127,7 @@ static void film_touch(const bl_film_bearing *b, const bl_film_motion *m, const 
     if (!(depth > 0.0)) return;
     const double nx = m->x[k] / e, ny = m->y[k] / e;
     const double rate = m->vx[k] * nx + m->vy[k] * ny;
-    const double slip = m->vy[k] * nx - m->vx[k] * ny + b->radius * (m->journal_speed - m->bush_speed);
+    const double slip = m->vy[k] * nx - m->vx[k] * ny + b->radius * m->journal_speed - (b->radius + e) * m->bush_speed;
     const double spring = share * b->contact_stiffness * depth;
     const double normal = fmax(spring * (1.0 + b->contact_damping * rate), 0.0);
     const double rub = -b->contact_friction * normal * tanh(slip / b->slip_speed);
@@ -126,14 +141,27 @@ static void film_touch(const bl_film_bearing *b, const bl_film_motion *m, const 
     load->power_loss += (normal - spring) * rate - rub * slip;
 }
 
-/* The same motion with the ends drawn back to where the film is as thin as its limit. */
+/* The same motion with the ends drawn back to where the film is as thin as its limit, as seen from axes that turn with the bush: so
+   all axes see the same film. */
 static bl_film_motion film_drawn_back(const film_guard *guard, const bl_film_motion *m) {
     bl_film_motion inside = *m;
     for (int k = 0; k < 2; k++) {
         inside.x[k] *= guard->part[k];
         inside.y[k] *= guard->part[k];
+        inside.vx[k] += m->bush_speed * (m->y[k] - inside.y[k]);
+        inside.vy[k] -= m->bush_speed * (m->x[k] - inside.x[k]);
     }
     return inside;
+}
+
+/* Sums along z of e × w and of w · v, w the force on a slice of the journal, from the wrench. */
+static double film_twist(const bl_film_motion *m, double length, const bl_film_load *load) {
+    const double tilt_x = (m->x[1] - m->x[0]) / length, tilt_y = (m->y[1] - m->y[0]) / length;
+    return m->x[0] * load->force[1] - m->y[0] * load->force[0] - tilt_x * load->moment[0] - tilt_y * load->moment[1];
+}
+static double film_work(const bl_film_motion *m, double length, const bl_film_load *load) {
+    const double turn_x = (m->vx[1] - m->vx[0]) / length, turn_y = (m->vy[1] - m->vy[0]) / length;
+    return m->vx[0] * load->force[0] + m->vy[0] * load->force[1] + turn_x * load->moment[1] - turn_y * load->moment[0];
 }
 
 static void film_spoil(bl_film_load *load) {
@@ -164,15 +192,10 @@ int bl_film_evaluate(int32_t model, const bl_film_bearing *b, const bl_film_moti
     else status = bl_film_finite(b, &m, grid, load);
     if (status != BL_OK) return status;
 
-    /* Sums along z of w · v and of e × w, from the wrench. */
-    const double tilt_x = (m.x[1] - m.x[0]) / b->length, tilt_y = (m.y[1] - m.y[0]) / b->length;
-    const double turn_x = (m.vx[1] - m.vx[0]) / b->length, turn_y = (m.vy[1] - m.vy[0]) / b->length;
-    const double *f = load->force;
-    const double work = f[0] * m.vx[0] + f[1] * m.vy[0] + load->moment[1] * turn_x - load->moment[0] * turn_y;
-    const double twist = m.x[0] * f[1] - m.y[0] * f[0] - tilt_x * load->moment[0] - tilt_y * load->moment[1];
-    load->torque = film_friction(b, &m, grid, f, twist - load->bush_twist);
-    load->bush_torque = -load->torque - twist;
-    load->power_loss = -work - load->torque * m.journal_speed - load->bush_torque * m.bush_speed;
+    /* Shear is that of the film as it was drawn back; but what it does acts on the journal where that is. */
+    load->torque = film_friction(b, &m, grid, load->force, film_twist(&m, b->length, load) - load->bush_twist);
+    load->bush_torque = -load->torque - film_twist(motion, b->length, load);
+    load->power_loss = -film_work(motion, b->length, load) - load->torque * m.journal_speed - load->bush_torque * m.bush_speed;
 
     if (model == BL_FILM_SHORT || model == BL_FILM_LONG) {
         film_touch(b, motion, &guard, 0, 1.0, 0.5 * b->length, load);

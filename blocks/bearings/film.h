@@ -18,6 +18,8 @@
 
 #include <stdint.h>
 
+#include "blocks/kernel.h"
+
 enum { BL_FILM_SHORT, BL_FILM_TILTED, BL_FILM_LONG, BL_FILM_FINITE };
 
 /* What turns the journal back. The correlation is 3 φ / S for S < 1, else 3 φ / √S, with S = p_m φ² / (μ |Δω|)
@@ -101,6 +103,8 @@ static inline int bl_film_keeps_oil(int32_t cavitation) { return cavitation >= B
 
 /* Whether every number of a bearing makes sense. */
 int bl_film_sound(const bl_film_bearing *bearing);
+/* Says which they are, of one that is not sound, and returns BL_ERROR_BLOCK. */
+int bl_film_refuse(const bl_block *b, const bl_film_bearing *bearing);
 
 /* What the film does to the journal. Returns a bl_status: BL_ERROR_BLOCK if the bearing is not sound or its film is
    too thin, BL_ERROR_SOLVER if a finite film was not found. Motion that is not finite gives loads that are NaN.

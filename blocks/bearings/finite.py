@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import DiagramError
 from ..ports import CONTINUOUS, INHERITED, Parameter, Port, parameter
 from ..vectors import require_choice
-from .bearings import CAVITATION, AbstractBearing, Contact
+from .bearings import CAVITATION, AbstractBearing, Contact, check_dimensions, read_film_limit
 from .bush import BushShape, sample_bush
 
 _MOST_AROUND, _MOST_ALONG = 1024, 64
@@ -130,9 +130,10 @@ class FiniteBearing(AbstractBearing):
         offset: float = 0.0,
     ) -> None:
         require_choice("`cavitation` of FiniteBearing", cavitation, CAVITATION)
+        check_dimensions("FiniteBearing", radius, length, clearance, viscosity)
         around, along = _check_cells(cells)
         count = around * along
-        fed = [*_check_grooves(grooves), *_check_feeds(feeds)]
+        fed = [*_check_grooves(grooves), *_check_feeds(feeds, length)]
         if cavitation == "jfo_steady" and not fed:
             raise DiagramError(
                 'a FiniteBearing with cavitation="jfo_steady" wants `grooves` or `feeds`: without, '
@@ -140,7 +141,7 @@ class FiniteBearing(AbstractBearing):
             )
         shape = []
         if bush is not None:
-            limit = 0.01 * clearance if film_limit is None else film_limit
+            limit = read_film_limit("FiniteBearing", film_limit, clearance, contact)
             map_of = sample_bush(bush, (around, along), length, limit - clearance)
             shape = [parameter("bush", map_of, doc="its shape", tunable=False, hidden=True)]
         super().__init__(
@@ -237,8 +238,8 @@ def _check_grooves(grooves: Any) -> list[Pocket]:
     return [Pocket(angle, width) for angle, width in pairs]
 
 
-def _check_feeds(feeds: Any) -> list[Pocket | Hole]:
-    given = [feeds] if isinstance(feeds, (Pocket, Hole)) else list(feeds)
+def _check_feeds(feeds: Any, length: float) -> list[Pocket | Hole]:
+    given = list(feeds) if isinstance(feeds, Iterable) else [feeds]
     for feed in given:
         if not isinstance(feed, (Pocket, Hole)):
             raise DiagramError(
@@ -246,8 +247,19 @@ def _check_feeds(feeds: Any) -> list[Pocket | Hole]:
                 f"got {feed!r}."
             )
         sizes = [feed.diameter] if isinstance(feed, Hole) else [feed.width, feed.length or 0.0]
-        if not all(0 <= value < math.inf for value in (*sizes, feed.pressure)):
+        z = 0.0 if feed.z is None else feed.z
+        try:
+            fits = all(0 <= value < math.inf for value in (*sizes, feed.pressure))
+            placed = math.isfinite(feed.angle) and 0 <= z <= length
+        except TypeError:
+            fits = False
+        if not fits:
             raise DiagramError(f"sizes and pressure of a feed must not be negative, got {feed!r}.")
+        if not placed:
+            raise DiagramError(
+                f"the middle of a feed is at an angle in rad and at z in m from end 1, up to the "
+                f"length of the bush, {length:g} m; got {feed!r}."
+            )
     return given
 
 

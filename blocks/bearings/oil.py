@@ -158,7 +158,8 @@ class OilTemperature(NativeBlock):
         supply_temperature: float = 313.15,
         ambient_temperature: float = 293.15,
     ) -> None:
-        _check(law, heat_capacity, density, specific_heat, conductance, temperature)
+        temperatures = (temperature, supply_temperature, ambient_temperature)
+        _check(law, heat_capacity, density, specific_heat, conductance, *temperatures)
         names = ("a", "b", "c") if isinstance(law, Vogel) else ("A", "B", "law_density")
         units = ("Pa.s", "K", "K") if isinstance(law, Vogel) else (None, None, "kg/m3")
         super().__init__(
@@ -197,7 +198,11 @@ def _check(law: Any, capacity: float, *others: float) -> None:
             f"`law` of OilTemperature is a Vogel(…) or a Walther(…) of biella.blocks.bearings, got "
             f"{law!r}."
         )
-    if not (0 < capacity < math.inf and all(0 <= value < math.inf for value in others)):
+    try:
+        fits = 0 < capacity < math.inf and all(0 <= value < math.inf for value in others)
+    except TypeError:
+        fits = False
+    if not fits:
         raise DiagramError(
             f"OilTemperature wants a positive `heat_capacity` in J/K, and density, specific heat, "
             f"conductance and temperatures (in K) that are not negative; got {capacity!r} and "

@@ -27,13 +27,6 @@ void mb_kinematics(mb_view *m, double t, const double *q, const double *v) {
     update_velocities(m, t, v);
 }
 
-static double largest(const double *values, int32_t count) {
-    double most = 0.0;
-    for (int32_t k = 0; k < count; k++)
-        if (!(fabs(values[k]) <= most)) most = fabs(values[k]);
-    return most;
-}
-
 /* What the next step would change, if each changes as much less as the last did. */
 static double next_change(double change, double before) { return before > change ? change * change / before : change; }
 
@@ -66,8 +59,8 @@ int mb_solve_rows(mb_view *m, double least, double *change) {
         push_back(m, iteration, m->residual);
         for (int32_t k = 0; k < m->nv; k++) m->acceleration[k] += m->residual[k];
         const double before = size;
-        size = largest(m->residual, m->nv);
-        if (iteration > 0 && next_change(size, before) <= m->settings[MB_TOLERANCE] * fmax(least, largest(m->acceleration, m->nv)))
+        size = mb_largest(m->residual, m->nv);
+        if (iteration > 0 && next_change(size, before) <= m->settings[MB_TOLERANCE] * fmax(least, mb_largest(m->acceleration, m->nv)))
             break;
     }
     /* The multipliers that belong to the last accelerations. */
@@ -97,7 +90,7 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
         m->status[MB_STATUS_CONVERGED] = 1.0;
         return mb_rub(m, t, v);
     }
-    m->status[MB_STATUS_CLOSURE] = largest(m->phi, m->row_count);
+    m->status[MB_STATUS_CLOSURE] = mb_largest(m->phi, m->row_count);
     double *bias = m->step;
     mb_bias_forces(m, bias);
     for (int32_t k = 0; k < m->nv; k++) m->force[k] -= bias[k];
@@ -150,8 +143,8 @@ static void project_velocities(mb_view *m, double *v) {
             moved[k] += step[k];
         }
         const double before = change;
-        change = largest(step, m->nv);
-        if ((iteration > 0 ? next_change(change, before) : change) <= 1e-15 * fmax(1.0, largest(v, m->nv))) break;
+        change = mb_largest(step, m->nv);
+        if ((iteration > 0 ? next_change(change, before) : change) <= 1e-15 * fmax(1.0, mb_largest(v, m->nv))) break;
         mb_jacobian_times(m, step, m->row_work);
         for (int32_t k = 0; k < m->row_count; k++) m->phi_rate[k] += m->row_work[k];
     }
@@ -161,8 +154,7 @@ static void project_velocities(mb_view *m, double *v) {
 static double openness(const mb_view *m) {
     double most = 0.0;
     for (int32_t k = 0; k < m->row_count; k++) {
-        const double part = m->phi[k] == 0.0 ? 0.0 : fabs(m->phi[k]) / m->row_state[k].size;
-        if (!(part <= most)) most = part;
+        most = mb_larger(most, m->phi[k] == 0.0 ? 0.0 : fabs(m->phi[k]) / m->row_state[k].size);
     }
     return most;
 }
@@ -198,7 +190,7 @@ int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
         open = openness(m);
         if (open > goal && open > 1e-3 * before && !mb_refactor(m)) return 0;
     }
-    const double closure = largest(m->phi, m->row_count);
+    const double closure = mb_largest(m->phi, m->row_count);
     m->status[MB_STATUS_CLOSURE] = closure;
     update_velocities(m, t, v);
     project_velocities(m, v);

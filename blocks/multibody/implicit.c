@@ -8,7 +8,7 @@
  * as an augmented Lagrangian along with the iterations of Newton,
  *     S Δ = -r - Jᵀ (λ + α Φ / B),   S = M + Jᵀ α J + G ∂r/∂v + B ∂r/∂q,   λ ← λ + α Φ / B,
  * where ∂r/∂q and ∂r/∂v come from differences, by columns, and serve for as many steps as Newton converges well with them.
- * S is full and not symmetric: it has a factorisation of its own. Then velocities and accelerations are put on the
+ * S is full and not symmetric, so it is factored as such. Then velocities and accelerations are put on the
  * constraints by mass-orthogonal projections, which take out a little energy and never add any.
  *
  * Multipliers start from zero in each step: near a singular position they are rounding times α / B, which must not last.
@@ -18,6 +18,7 @@
  * shortened one takes its part of the difference to v' and puts back the rest. Otherwise the order would be one. */
 #include <string.h>
 
+#include "blocks/matrix.h"
 #include "blocks/multibody/multibody.h"
 
 enum {
@@ -43,13 +44,6 @@ static mb_scheme implicit_scheme(double radius, double h) {
     s.q_new = beta * h * h, s.q_old = (0.5 - beta) * h * h;
     s.G = s.v_new * s.a_new, s.B = s.q_new * s.a_new;
     return s;
-}
-
-static double implicit_largest(const double *values, int32_t count) {
-    double most = 0.0;
-    for (int32_t k = 0; k < count; k++)
-        if (!(fabs(values[k]) <= most)) most = fabs(values[k]);
-    return most;
 }
 
 /* Poses, Φ and J at (t, q). */
@@ -168,46 +162,7 @@ static int implicit_factor(mb_view *m, const mb_scheme *scheme) {
             }
         }
     }
-    /* Rows are exchanged in place; `pivots` tells with which. */
-    for (int32_t k = 0; k < n; k++) {
-        int32_t best = k;
-        for (int32_t r = k + 1; r < n; r++)
-            if (fabs(S[r * n + k]) > fabs(S[best * n + k])) best = r;
-        s->pivots[k] = best;
-        if (!(fabs(S[best * n + k]) > 0.0)) return 0;
-        if (best != k)
-            for (int32_t c = 0; c < n; c++) {
-                const double kept = S[k * n + c];
-                S[k * n + c] = S[best * n + c];
-                S[best * n + c] = kept;
-            }
-        const double inverse = 1.0 / S[k * n + k];
-        for (int32_t r = k + 1; r < n; r++) {
-            const double factor = S[r * n + k] * inverse;
-            S[r * n + k] = factor;
-            if (factor == 0.0) continue;
-            for (int32_t c = k + 1; c < n; c++) S[r * n + c] -= factor * S[k * n + c];
-        }
-    }
-    return 1;
-}
-
-/* x ← S⁻¹ x */
-static void implicit_solve(const mb_view *m, double *x) {
-    const mb_implicit *s = &m->implicit;
-    const int32_t n = m->nv;
-    for (int32_t k = 0; k < n; k++) {
-        const int32_t other = (int32_t)s->pivots[k];
-        const double kept = x[k];
-        x[k] = x[other];
-        x[other] = kept;
-    }
-    for (int32_t r = 1; r < n; r++)
-        for (int32_t c = 0; c < r; c++) x[r] -= s->matrix[r * n + c] * x[c];
-    for (int32_t r = n - 1; r >= 0; r--) {
-        for (int32_t c = r + 1; c < n; c++) x[r] -= s->matrix[r * n + c] * x[c];
-        x[r] /= s->matrix[r * n + r];
-    }
+    return bl_lu_factor(S, s->pivots, n) == BL_OK;
 }
 
 /* a⁺, v and q at the end of the step, from its v'. */
@@ -284,9 +239,9 @@ static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double
             m->row_work[k] = s->lambda[k] + more;
         }
         mb_add_jacobian_transposed(m, m->row_work, 1.0, y);
-        implicit_solve(m, y);
+        bl_lu_solve(s->matrix, s->pivots, m->nv, y);
         const double before = size;
-        size = scheme->B * implicit_largest(y, m->nv);
+        size = scheme->B * mb_largest(y, m->nv);
         s->flags[MB_IMPLICIT_ITERATIONS] = iteration + 1.0;
         s->flags[MB_IMPLICIT_RESIDUAL] = size / scheme->B;
         if (!isfinite(size)) return 0;
@@ -305,7 +260,7 @@ static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double
         /* Done if the next change would be rounding: it is smaller by what this one was, but not by more than 100, because
            the first ratio flatters. Or if rounding is all that is left; near a singular position that is more. */
         const double next = iteration > 0 && before > size ? size * fmax(size / before, 1e-2) : size;
-        const double scale = fmax(1.0, implicit_largest(q, m->nq));
+        const double scale = fmax(1.0, mb_largest(q, m->nq));
         /* A film makes much force of little speed, so with one it takes 1e-9 of a clearance to be rounding. */
         const double rounding = fmin(1e-10 * scale, films ? 1e-5 * mb_difference(m) : INFINITY);
         if (next <= fmin(1e-14 * scale, 1e-2 * rounding) || (iteration > 1 && size <= rounding && size > 0.5 * before))
@@ -331,7 +286,7 @@ static void implicit_project_rates(mb_view *m, const mb_scheme *scheme, double t
             s->rate[k] += step[k];
             s->mean[k] += scheme->a_new * step[k];
         }
-        if (implicit_largest(step, m->nv) <= 1e-12 * fmax(1.0, implicit_largest(s->rate, m->nv))) return;
+        if (mb_largest(step, m->nv) <= 1e-12 * fmax(1.0, mb_largest(s->rate, m->nv))) return;
     }
 }
 
@@ -359,8 +314,10 @@ static void implicit_keep_start(mb_view *m, const double *q, const double *v) {
     memcpy(s->lambda_start, s->lambda, (size_t)m->row_count * sizeof(double));
 }
 
-static void implicit_back_to_start(mb_view *m) {
+static void implicit_back_to_start(mb_view *m, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
+    memcpy(q, s->q_start, (size_t)m->nq * sizeof(double));
+    memcpy(v, s->v_start, (size_t)m->nv * sizeof(double));
     memcpy(s->rate, s->rate_start, (size_t)m->nv * sizeof(double));
     memcpy(s->mean, s->mean_start, (size_t)m->nv * sizeof(double));
     memcpy(s->lambda, s->lambda_start, (size_t)m->row_count * sizeof(double));
@@ -387,27 +344,35 @@ static int implicit_start(bl_block *b, mb_view *m, double t, const double *q, co
     return 1;
 }
 
-/* A step, of which h is a part. If it does not converge, all but q and v is as before. */
+/* A step, of which h is a part. If it does not converge, all is as before. */
 static int implicit_part(mb_view *m, double t, double h, double part, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
     if (part < 1.0)
         for (int32_t k = 0; k < m->nv; k++) s->mean[k] = s->rate[k] + part * (s->mean[k] - s->rate[k]);
     implicit_keep_start(m, q, v);
     const int done = implicit_step(m, t, h, q, v);
-    if (!done) implicit_back_to_start(m);
+    if (!done) implicit_back_to_start(m, q, v);
     const double rest = (1.0 - part) / part;
     if (part < 1.0)
         for (int32_t k = 0; k < m->nv; k++) s->mean[k] += rest * (s->mean_start[k] - s->rate_start[k]);
     return done;
 }
 
-/* One own step, in two halves if it does not converge as a whole. */
+/* One own step; what does not converge as a whole is taken in halves, and these in halves. Sizes are binary fractions of the step, each
+   of them at a multiple of itself, so that they grow again after what was hard and end with it. */
 int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double part, double *q, double *v) {
     if (!implicit_start(b, m, t, q, v)) return 0;
     m->implicit.flags[MB_IMPLICIT_HALVED] = 0.0;
-    if (implicit_part(m, t, h, part, q, v)) return 1;
-    m->implicit.flags[MB_IMPLICIT_HALVED] = 1.0;
-    memcpy(q, m->implicit.q_start, (size_t)m->nq * sizeof(double));
-    memcpy(v, m->implicit.v_start, (size_t)m->nv * sizeof(double));
-    return implicit_part(m, t, 0.5 * h, 0.5 * part, q, v) && implicit_part(m, t + 0.5 * h, 0.5 * h, 0.5 * part, q, v);
+    double done = 0.0, size = 1.0;
+    while (done < 1.0) {
+        if (implicit_part(m, t + done * h, size * h, size * part, q, v)) {
+            done += size;
+            while (size < 1.0 && fmod(done, 2.0 * size) == 0.0) size *= 2.0;
+        } else {
+            m->implicit.flags[MB_IMPLICIT_HALVED] = 1.0;
+            size *= 0.5;
+            if (size < MB_SMALLEST_PART) return 0;
+        }
+    }
+    return 1;
 }

@@ -12,14 +12,17 @@ stay of length 1 by the way q moves, p ← exp(δπ / 2) p.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
 
 from .bodies import Body
+from .forces import Bearing
 from .formulations.euler_parameters import EulerModel, transformations
 from .formulations.model import AbstractModel
 from .formulations.planar import PlanarModel
+from .joints import PLANAR, Joint, joint_frames
 from .rotations import Array
 from .system import System
 
@@ -232,10 +235,23 @@ def make_manifold(system: System) -> Manifold:
 
 
 def make_kinematic_model(system: System) -> Manifold:
-    """Return the model of the bodies and joints alone: some forces are known to the engine only."""
+    """Return the model of the bodies and joints alone: some forces are known to the engine only.
+
+    A bearing that a constraint holds is there as the hinge that it nearly is, under its name.
+    """
+    held = [item for item in system.elements if isinstance(item, Bearing) and item.held]
+    if held:
+        system = copy.copy(system)
+        system._parts = {**system._parts, **{item.name: _hinge(item) for item in held}}
     model = make_manifold(system)
     model.loads.elements = ()
     return model
+
+
+def _hinge(bearing: Bearing) -> Joint:
+    ends = bearing.bush, bearing.journal
+    kind = "revolute"
+    return Joint(bearing.name, kind, *ends, *joint_frames(kind, *ends), PLANAR[kind])
 
 
 def split(jacobian: Array) -> tuple[int, Array, Array]:

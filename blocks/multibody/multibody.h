@@ -146,6 +146,7 @@ typedef struct {
 /* ITERATIONS and RESIDUAL are those of Newton in the last step, HALVED says that it did not converge as a whole. */
 enum { MB_IMPLICIT_STARTED, MB_IMPLICIT_FRESH, MB_IMPLICIT_ITERATIONS, MB_IMPLICIT_RESIDUAL, MB_IMPLICIT_HALVED, MB_IMPLICIT_FLAGS };
 enum { MB_IMPLICIT_LARGEST = 300 }; /* speeds: the matrix is full */
+#define MB_SMALLEST_PART (1.0 / 1024.0) /* of an implicit step that does not converge as a whole */
 
 /* What a rigid contact is judged by: N and `spare` are infinite where it flies. */
 typedef struct {

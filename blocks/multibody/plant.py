@@ -145,8 +145,8 @@ class Plant(NativeBlock):
     integrator
         Of its own steps. ``"rk4"``: classical Runge–Kutta, the most accurate where it is stable;
         see `System.largest_stable_step`. ``"implicit"``: generalised-α of order two, stable with
-        stiff forces at any step. A step that does not converge is tried in two halves, then the
-        run stops.
+        stiff forces at any step. A step that does not converge is taken in parts, as small as they
+        must be; below 1/1024 of it the run stops.
     substeps
         Own steps in each period.
     spectral_radius

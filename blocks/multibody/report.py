@@ -24,7 +24,7 @@ class MechanismReport:
     Attributes
     ----------
     name, bodies, joints, drivers
-        Of the system, and how many.
+        Of the system, and how many; a bearing that a constraint holds counts as a joint.
     freedom
         Degrees of freedom: speeds less the rank of Φ_u.
     kutzbach
@@ -135,12 +135,13 @@ def report(system: System, t: float = 0.0) -> MechanismReport:
         owner, _, row = name.partition(": ")
         dependent.setdefault(owner, []).append(row or "motion")
     not_unique = _shared(model, t, q, found)
-    named = [joint.name for joint in system.joints] + [driver.name for driver in system.drivers]
+    joints = model.system.joints
+    named = [joint.name for joint in joints] + [driver.name for driver in system.drivers]
     given = any(body.velocity.any() or body.angular_velocity.any() for body in system.bodies)
     return MechanismReport(
         system.name,
         len(system.bodies),
-        len(system.joints),
+        len(joints),
         len(system.drivers),
         found.freedom,
         found.kutzbach,

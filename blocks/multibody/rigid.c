@@ -462,9 +462,14 @@ static int rigid_impacts(mb_view *m, double t, double *q, double *v) {
         if (row < 0) return 1;
         if (!rigid_impact(m, t, q, v, row)) return 0;
     }
-    mb_kinematics(m, t, q, v);
-    for (int32_t row = rigid_next_hit(m); row >= 0; row = rigid_next_hit(m)) mb_rigid_of(m, row)->mode = rigid_slide(m, row);
-    return mb_project(m, t, q, v, MB_STEP_LIMIT);
+    /* Stopping one may push another into its wall: each round holds one more at least. */
+    for (int32_t round = 0; round < m->rigid_count; round++) {
+        mb_kinematics(m, t, q, v);
+        if (rigid_next_hit(m) < 0) return 1;
+        for (int32_t row = rigid_next_hit(m); row >= 0; row = rigid_next_hit(m)) mb_rigid_of(m, row)->mode = rigid_slide(m, row);
+        if (!mb_project(m, t, q, v, MB_STEP_LIMIT)) return 0;
+    }
+    return 1;
 }
 
 /* Slip that came to an end may stick; impacts may have turned it around. */

@@ -230,18 +230,13 @@ static double rub_pass(mb_view *m, int32_t *whose) {
     return most;
 }
 
-static double rub_largest(const mb_view *m) {
-    double most = 0.0;
-    for (int32_t k = 0; k < m->head[MB_RUBBINGS]; k++) most = fmax(most, m->rub.load[k]);
-    return most;
-}
-
 /* Passes until the loads no longer change. Returns whether they come to that. */
 static bool rub_find_loads(mb_view *m) {
     int32_t whose = 0;
     for (int pass = 0; pass < MB_RUB_PASSES; pass++) {
-        const double change = rub_pass(m, &whose), most = rub_largest(m);
-        if (isfinite(most) && change <= MB_RUB_TOLERANCE * most) return true;
+        const double change = rub_pass(m, &whose), most = mb_largest(m->rub.load, m->head[MB_RUBBINGS]);
+        if (!isfinite(most)) break;
+        if (change <= MB_RUB_TOLERANCE * most) return true;
     }
     m->endless = whose;
     return false;

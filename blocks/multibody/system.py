@@ -135,9 +135,11 @@ class System(JointMethods, ForceMethods):
     def kutzbach(self) -> int:
         """Return 6 (in a plane 3) for each body, less one for each row of joints and drivers.
 
-        It is the number of degrees of freedom if no equation is redundant [V 1.11].
+        It is the number of degrees of freedom if no equation is redundant [V 1.11]. A bearing that
+        a constraint holds has two rows.
         """
         rows = sum(len(joint.rows) for joint in self.joints) + len(self.drivers)
+        rows += 2 * sum(isinstance(item, Bearing) and item.held for item in self.elements)
         return (3 if self.planar else 6) * len(self.bodies) - rows
 
     @teach_keywords

@@ -237,10 +237,10 @@ int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, doubl
     char name[MB_NAME_SIZE];
     force_name(m, number, name);
     const bl_film_bearing bearing = mb_bearing_read(m, m->forces + number * MB_FORCE_FIELDS);
-    if (!bl_film_sound(&bearing))
-        return bl_refuse(b, "the dimensions of `%s` make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity %.4g Pa s,"
-                         " film_limit %.4g m. All are positive, and the limit is below the clearance.", name, bearing.radius,
-                         bearing.length, bearing.clearance, bearing.viscosity, bearing.film_limit);
+    if (!bl_film_sound(&bearing)) {
+        bl_say(b, "the dimensions of `%s` ", name);
+        return bl_film_refuse(b, &bearing);
+    }
     return bl_refuse(b, "the film of `%s` is thinner than its `film_limit`, %.4g m, at t = %.9g s. Give contact=Contact(…) to go on with"
                      " a contact law, or more clearance, speed or viscosity.", name, bearing.film_limit, t);
 }
@@ -306,8 +306,8 @@ int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double
     const double *flags = m->implicit.flags;
     if (m->torn >= 0) return mb_refuse_bearing(b, m, m->torn, t + h);
     if (m->endless >= 0) return mb_refuse_rubbing(b, m, m->endless, t + h);
-    bl_say(b, "the implicit step of %.3g s from t = %.9g s does not converge, nor do its two halves: after %.0f iterations"
-           " accelerations still change by %.2g", h, t, flags[MB_IMPLICIT_ITERATIONS], flags[MB_IMPLICIT_RESIDUAL]);
+    bl_say(b, "the implicit step of %.3g s from t = %.9g s does not converge, nor do parts of it down to %.2g s: after %.0f iterations"
+           " accelerations still change by %.2g", h, t, h * MB_SMALLEST_PART, flags[MB_IMPLICIT_ITERATIONS], flags[MB_IMPLICIT_RESIDUAL]);
     mb_told open[MB_TOLD_JOINTS];
     mb_kinematics(m, t + h, q, v);
     find_open(m, m->phi, open);

@@ -3,6 +3,7 @@
 #define BIELLA_VECTOR_H
 
 #include <math.h>
+#include <stdint.h>
 
 static inline double mb_dot(const double *a, const double *b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -116,6 +117,15 @@ static inline void mb_turn_quaternion(double *e, const double *w) {
     };
     for (int k = 0; k < 4; k++) e[k] = r[k];
     mb_normalise_quaternion(e);
+}
+
+/* The larger of two sizes; NaN if either is: once it is, it stays so. */
+static inline double mb_larger(double most, double size) { return size <= most || isnan(most) ? most : size; }
+/* The largest size of some values; NaN if any is. */
+static inline double mb_largest(const double *values, int32_t count) {
+    double most = 0.0;
+    for (int32_t k = 0; k < count; k++) most = mb_larger(most, fabs(values[k]));
+    return most;
 }
 
 #endif

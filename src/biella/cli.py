@@ -300,7 +300,11 @@ def _write(result: Any, path: Path) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    print(load_diagram(options.file).compile().report())
+    from .scheduler.ringing import TICKS, warn_of_ringing
+
+    plan = load_diagram(options.file).compile()
+    warn_of_ringing(plan, TICKS)
+    print(plan.report())
 
 
 def _draw(options: argparse.Namespace) -> None:

@@ -139,6 +139,8 @@ def test_threshold_of_a_light_load_is_ocvirks_limit():
         (lambda b: b.threshold_speed(1e-9, 10.0, (10.0, 100.0)), "is stable at all speeds"),
         (lambda b: b.threshold_speed(1e9, 10.0, (10.0, 100.0)), "is unstable at all speeds"),
         (lambda b: b.threshold_speed(1.0, 1e9, (10.0, 100.0)), "does not carry the load"),
+        (lambda b: b.threshold_speed(1.0, 10.0, (0.0, 100.0)), "`between` is two speeds"),
+        (lambda b: b.threshold_speed(1.0, 10.0, 100.0), "`between` is two speeds"),
     ],
 )
 def test_what_has_no_answer_says_so(call, message):

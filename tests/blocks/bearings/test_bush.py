@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import nnls
 
 from biella.blocks.bearings import Contact, FiniteBearing, lobes
-from biella.errors import DiagramError
+from biella.blocks.bearings.analysis import open_film
+from biella.errors import BlockError, DiagramError
 
 from .cells import MU, C, R, assemble
 
@@ -39,10 +40,28 @@ def test_a_round_bush_elsewhere_is_a_journal_elsewhere(ask, shape, cavitation):
     found = ask(FiniteBearing(R, L, C, MU, bush=shape, **options), place, velocity, OMEGA)
     for name in ("force", "moment", "side_flow", "supply_flow", "pressure", "film"):
         size = np.abs(plain[name]).max()
-        # The thinnest place is looked for in the middles of columns.
+        # The thinnest place is looked for in the middles of columns and between them.
         tolerance = 2e-3 if name == "film" else 1e-11
         np.testing.assert_allclose(found[name], plain[name], atol=tolerance * size)
     np.testing.assert_allclose(found["torque"], plain["torque"], rtol=1e-3)
+
+
+@pytest.mark.parametrize("eccentricity", [0.985, 1.02])
+def test_a_bush_is_as_near_between_columns_as_in_their_middles(ask, eccentricity):
+    """Of few cells: a round one by a map is the round one, also where it is nearest."""
+    place = [eccentricity * C, 0.0]  # between the last column and the first
+    options = {"cells": (16, 4), "contact": Contact(stiffness=1e8, friction=0.0)}
+    plain = ask(FiniteBearing(R, L, C, MU, **options), place, speed=OMEGA)
+    found = ask(FiniteBearing(R, L, C, MU, bush=np.zeros(4), **options), place, speed=OMEGA)
+    for name in ("force", "film", "pressure", "thin_film"):
+        np.testing.assert_allclose(found[name], plain[name], rtol=1e-9)
+
+
+def test_a_bush_that_lost_its_clearance_says_so():
+    with open_film(FiniteBearing(R, L, C, MU, bush=lambda theta, z: -0.5 * C + 0 * theta)) as film:
+        film.instance.set("bearing.clearance", 0.4 * C)
+        with pytest.raises(BlockError, match=r"its bush.* leaves a journal.*more clearance"):
+            film.instance.evaluate()
 
 
 def test_an_array_is_what_it_samples(ask):

@@ -126,6 +126,25 @@ def test_contact_damps_and_rubs(ask):
 
 
 @EVERY_MODEL
+@pytest.mark.parametrize("rule", ["shear", "none"])
+def test_axes_do_not_matter_below_the_limit(ask, model, rule):
+    """Nor does the heat: what shaft and centre put in, less what the spring keeps, is lost."""
+    k, bush, frame = 1e8, 80.0, 200.0
+    contact = Contact(stiffness=k, damping=5.0, friction=0.2, slip_speed=1.0)
+    bearing = model(*SIZE, film_limit=0.05 * C, contact=contact, friction=rule)
+    e, v = np.array([0.6 * C, 0.9 * C]), np.array([3e-3, -1e-3])
+    first = ask(bearing, e, v, OMEGA, bush)
+    other = ask(bearing, e, v - frame * np.array([-e[1], e[0]]), OMEGA - frame, bush - frame)
+    for name in ("force", "moment", "torque", "pressure", "power_loss"):
+        np.testing.assert_allclose(other[name], first[name], rtol=1e-9)
+    (fx, fy), torque = first["force"], first["torque"][0]
+    bush_torque = -torque - (e[0] * fy - e[1] * fx)
+    put_in = -fx * v[0] - fy * v[1] - torque * OMEGA - bush_torque * bush
+    kept = k * (np.hypot(*e) - 0.95 * C) * (e @ v) / np.hypot(*e)
+    assert first["power_loss"][0] == pytest.approx(put_in - kept, rel=1e-9)
+
+
+@EVERY_MODEL
 @pytest.mark.parametrize("eccentricity", [0.991, 1.0, 1.5])
 def test_without_contact_a_thin_film_stops_the_run(ask, model, eccentricity):
     with pytest.raises(BlockError, match=r"m thick, thinner than `film_limit`.*contact=Contact"):
@@ -162,6 +181,20 @@ def test_dimension_set_to_nothing_stops_the_run(model, name):
             film.instance.evaluate()
 
 
+def test_number_of_a_contact_set_to_nonsense_is_named():
+    with open_film(ShortBearing(*SIZE)) as film:
+        film.instance.set("bearing.contact_damping", -2.0)
+        with pytest.raises(BlockError, match=r"make no bearing: .*contact_damping -2 s/m"):
+            film.instance.evaluate()
+
+
+@pytest.mark.parametrize("length", ["30 mm", None])
+@pytest.mark.parametrize("options", [{"grooves": [(0.0, 0.1)]}, {"bush": [0.0, 0.0, 0.0]}])
+def test_bad_dimensions_of_a_finite_film_are_told_before_anything_else(length, options):
+    with pytest.raises(DiagramError, match="`length` of FiniteBearing must be positive, in m"):
+        FiniteBearing(R, length, C, MU, **options)
+
+
 @EVERY_MODEL
 @pytest.mark.parametrize(
     ("change", "message"),
@@ -178,7 +211,11 @@ def test_dimension_set_to_nothing_stops_the_run(model, name):
         ({"friction": "dry"}, "`friction` of .* is one of 'none', 'shear'.*got 'dry'"),
         ({"contact": Contact(stiffness=-1.0)}, "`stiffness` of a Contact"),
         ({"contact": Contact(slip_speed=0.0)}, "`slip_speed` of a Contact"),
+        ({"contact": Contact(slip_speed=np.inf)}, "`slip_speed` of a Contact"),
         ({"contact": Contact(friction=np.nan)}, "`friction` of a Contact"),
+        ({"contact": Contact(stiffness="hard")}, "`stiffness` of a Contact.*got 'hard'"),
+        ({"contact": 1e8}, r"`contact` of \w+ is a Contact\(…\).*got 1"),
+        ({"film_limit": "thin"}, "`film_limit`.*got 'thin'"),
     ],
 )
 def test_bad_dimensions_are_refused(model, change, message):

@@ -150,6 +150,8 @@ def test_oil_too_cold_for_its_law_stops_the_run():
         (lambda: OilTemperature(0.03, heat_capacity=1.0), "is a Vogel"),
         (lambda: OilTemperature(VG46, heat_capacity=0.0), "positive `heat_capacity`"),
         (lambda: OilTemperature(VG46, heat_capacity=1.0, conductance=-1.0), "not negative"),
+        (lambda: OilTemperature(VG46, heat_capacity=1.0, supply_temperature=-9.0), "not negative"),
+        (lambda: OilTemperature(VG46, heat_capacity="much"), "positive `heat_capacity`"),
     ],
 )
 def test_bad_oil_is_refused(make, message):

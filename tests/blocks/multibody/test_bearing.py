@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import simpson
 from scipy.spatial.transform import Rotation
@@ -159,6 +159,8 @@ def test_the_wrench_is_that_of_the_block_and_its_opposite(given, model):
     (v_j, w_j), (v_b, w_b) = ([R.T @ x for x in given[name]] for name in ("journal", "bush"))
     carried = w_b * [1, 1, 0]
     places, rates, points = [], [], []
+    # A long film's force jumps where the journal is in the middle, so that rounding decides there.
+    assume(model is not LongBearing or np.hypot(*given["offset"][:2]) > 1e-2 * CLEARANCE)
     for z in (-length / 2, length / 2) if film.ends == 2 else (0.0,):
         point = given["offset"] + line * (z - given["offset"][2]) / line[2]
         rate = v_j + np.cross(w_j, point - given["offset"]) - v_b - np.cross(carried, point)

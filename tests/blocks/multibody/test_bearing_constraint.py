@@ -14,6 +14,7 @@ from biella import BiellaError, BiellaWarning, BlockError, Diagram, DiagramError
 from biella.blocks import LongBearing, ShortBearing
 from biella.blocks.bearings import Contact
 from biella.blocks.multibody import Input, Linear, System
+from biella.blocks.multibody.mechanisms import crank_pin
 from biella.errors import PlanError
 from biella.scheduler.engine import Instance
 from biella.scheduler.plan import Plan, write_sections
@@ -109,6 +110,27 @@ def test_a_journal_that_stands_lies_in_contact():
     assert film[-1] == pytest.approx(limit - depth)
     assert thin.all()
     np.testing.assert_allclose(force[-1], [0, MASS * GRAVITY, 0], rtol=1e-6, atol=1e-6)
+
+
+def test_the_report_counts_a_bearing_that_is_held_as_the_hinge_that_it_nearly_is():
+    s = disc_in_bush(steady(), 300.0)
+    told = s.report()
+    assert (s.kutzbach, told.kutzbach, told.freedom, told.rows, told.redundant) == (1, 1, 1, 2, 0)
+    held, ideal = (crank_pin(how) for how in ("constraint", "ideal"))
+    assert held.kutzbach == ideal.kutzbach
+    for what in ("joints", "freedom", "rows", "rank", "redundant", "unique"):
+        assert getattr(held.report(), what) == getattr(ideal.report(), what)
+
+
+def test_a_second_bearing_that_is_held_is_redundant_and_named():
+    s = disc_in_bush(steady(), 300.0)
+    s.bearing(
+        "second", s["disc"].marker("beside", (0.1, 0.0)), s.ground.marker("other", (0.1, 0.0)),
+        steady(), coupling="constraint",
+    )  # fmt: skip
+    told = s.report()
+    assert (s.kutzbach, told.freedom, told.redundant) == (-1, 0, 1)
+    assert set(told.not_unique) == {"film", "second"}
 
 
 def test_a_weak_film_shares_its_load_with_the_contact():

@@ -636,6 +636,9 @@ restitutions = st.floats(0.0, 1.0)
     st.floats(-8.0, 8.0),
     st.floats(0.0, 1.0),
 )
+@example(  # forty impacts are not enough, and stopping one pin pushes the other into its wall
+    e=(0.125, 0.03125), tangential=(0.0, 0.0), velocity=(0.0, -1.0), spin=0.0, friction=0.0
+)
 def test_pins_that_meet_at_once_part_and_lose_energy(e, tangential, velocity, spin, friction):
     contacts = [
         RigidContact(restitution=a, tangential_restitution=b, friction=friction)

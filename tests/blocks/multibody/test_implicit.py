@@ -234,8 +234,8 @@ def test_a_step_that_does_not_converge_is_taken_in_halves():
 
 
 def test_a_step_that_does_not_converge_stops_the_run():
-    """Several turns of the crank in one step, in which it cannot find its way."""
-    with pytest.raises(BlockError, match=r"`plant`.*0.5 s from t = 0 s does not converge"):
+    """Many turns of the crank in one step, in which it cannot find its way."""
+    with pytest.raises(BlockError, match=r"`plant`.*0.5 s from t = .* s does not converge, nor do"):
         run(slider_crank(drive="as listed"), 50.0, ["closure"], 0.5)
 
 

@@ -1,7 +1,8 @@
-/* Dense linear algebra for loops and implicit steps. */
+#include "blocks/matrix.h"
+
 #include <math.h>
 
-#include "scheduler/engine.h"
+#include "blocks/kernel.h"
 
 int bl_lu_factor(double *a, double *pivots, int64_t n) {
     for (int64_t k = 0; k < n; k++) {

@@ -247,8 +247,8 @@ static double instrument_read(const bl_block *b, int32_t k, const channel_state 
     const double resolution = instrument_number(b, CHANNEL_RESOLUTION, k);
     double v = f + instrument_number(b, CHANNEL_OFFSET, k) + c->walk;
     v += instrument_number(b, CHANNEL_DRIFT, k) * (t - b->z[KEPT_START]);
-    v = instrument_clip(v, instrument_number(b, CHANNEL_LOWER, k), instrument_number(b, CHANNEL_UPPER, k));
-    return resolution > 0.0 ? resolution * round(v / resolution) : v;
+    if (resolution > 0.0) v = resolution * round(v / resolution);
+    return instrument_clip(v, instrument_number(b, CHANNEL_LOWER, k), instrument_number(b, CHANNEL_UPPER, k));
 }
 
 static int instrument_fault(const bl_block *b, int32_t port, int32_t k) {

@@ -83,8 +83,10 @@ static int proximity_check(const bl_block *b) {
 }
 /* How far the surface stands out at an angle on the shaft, by straight lines between evenly spaced places. */
 static double proximity_runout(const double *map, int32_t points, double angle) {
-    const double turns = angle / 6.283185307179586, place = (turns - floor(turns)) * points;
-    const int32_t before = place >= 0.0 && place < (double)points ? (int32_t)place : 0;
+    const double turns = angle / 6.283185307179586;
+    double place = (turns - floor(turns)) * points;
+    if (place >= (double)points) place = 0.0; /* a hair before a whole turn is rounded to it */
+    const int32_t before = place >= 0.0 ? (int32_t)place : 0;
     const double next = map[before + 1 < points ? before + 1 : 0];
     return map[before] + (place - before) * (next - map[before]);
 }

@@ -118,8 +118,8 @@ def test_without_an_event_the_reason_is_told() -> None:
         (lambda: Trigger(1.0, "enter"), "a pair"),
         (lambda: Trigger([1.0, 2.0]), "one number"),
         (lambda: Trigger(1.0, hysteresis=-0.1), "0 or more"),
-        (lambda: Trigger(1.0, pre=-1), "from 0, got -1"),
-        (lambda: Trigger(1.0, post=0), "from 1, got 0"),
+        (lambda: Trigger(1.0, pre=-1), "from 0 to 10000000, got -1"),
+        (lambda: Trigger(1.0, post=0), "from 1 to 10000000, got 0"),
         (lambda: run(Trigger(1.0, source=2)), "source 2 is not among the 1 elements"),
     ],
 )

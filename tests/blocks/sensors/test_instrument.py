@@ -265,6 +265,12 @@ def test_saturation_and_resolution(measure: Any) -> None:
     assert error.std() == pytest.approx(0.05 / math.sqrt(12), rel=0.01)
 
 
+def test_rounding_does_not_lead_beyond_the_limits(measure: Any) -> None:
+    u = np.linspace(-30.0, 30.0, 301)
+    y = measure(Sensor(Instrument(limits=(-6.0, 10.0), resolution=4.0)), u=u)["y"]
+    assert np.unique(y).tolist() == [-6.0, -4.0, 0.0, 4.0, 8.0, 10.0]
+
+
 # Latency
 
 

@@ -102,9 +102,8 @@ def run_paced(
     info = {"diagram": plan.name, "step": plan.step, "solver": plan.solver, "plan_hash": plan.hash}
     recorder = MemoryRecorder([port.signal for port in ports], plan.aliases, info)
     recorder.append(rows[: table.rows])
-    result = recorder.close()
-    result.captures = captures
-    return PacedRun(result, lateness[:done], execution[:done], overruns)
+    recorder.captures = captures
+    return PacedRun(recorder.close(), lateness[:done], execution[:done], overruns)
 
 
 def _tie(plan: Plan, loopback: Mapping[str, str]) -> tuple[list[PortInfo], list[PortInfo]]:

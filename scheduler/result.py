@@ -325,7 +325,8 @@ class Result(Mapping[str, Array]):
         name
             A signal, or one element of a vector.
         angle, speed
-            Signal with the shaft's angle (it may jump by a turn) or with its speed; one of them.
+            Signal with the shaft's angle or with its speed; one of them. An angle that jumps by whole
+            turns needs two samples a turn.
         highest
             Order up to which to go.
         turns

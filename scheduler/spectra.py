@@ -410,23 +410,18 @@ def _angle(result: Result, speed: str | None, angle: str | None) -> tuple[Array,
     values = values * _factor(_unit(result, name), "rad" if angle is not None else "rad/s", name)
     t = result.t
     if angle is not None:
-        return t, _unwrap(values, name)
+        return t, _unwrap(values)
     steps = 0.5 * (values[1:] + values[:-1]) * np.diff(t)
     return t, np.concatenate([[0.0], np.cumsum(steps)])
 
 
-def _unwrap(angle: Array, name: str) -> Array:
-    """Return an angle without its jumps by whole turns."""
+def _unwrap(angle: Array) -> Array:
+    """Return an angle without its jumps by whole turns.
+
+    One that never turns back has none, however far it goes from one sample to the next.
+    """
     steps = np.diff(angle)
-    if np.median(np.abs(steps)) <= np.pi:
-        return np.unwrap(angle)
-    # More than half a turn between samples: that is what it did, or nobody knows.
-    if (steps > 0).all() or (steps < 0).all():
-        return angle
-    raise ResultError(
-        f"`{name}` jumps, and turns by more than half a turn from one recorded time to the next: "
-        f"record it more often, or give the shaft's `speed`."
-    )
+    return angle if (steps >= 0).all() or (steps <= 0).all() else np.unwrap(angle)
 
 
 def _factor(unit: str | None, wanted: str, name: str) -> float:

@@ -143,7 +143,8 @@ static double adc_sample(const bl_block *b, const adc_history *h, int32_t k) {
     double age = (double)b->i[ADC_LATENCY] - (double)k * skew / b->dt;
     if (fabs(age - round(age)) < 1e-7) age = round(age);
     if (jitter > 0.0) {
-        const double w = bl_noise_normal(b->p[CONVERTER_SEED], k, bl_noise_sample(b->z[ADC_SCANS]));
+        const uint64_t channels = (uint64_t)(b->i_count - ADC_CHANNELS), scan = bl_noise_sample(b->z[ADC_SCANS]);
+        const double w = bl_noise_fast_normal(bl_noise_stream(b->p[CONVERTER_SEED]), scan * channels + (uint64_t)k);
         age -= converter_clip(jitter / b->dt * w, -1.0, 1.0);
     }
     return adc_input_between(h, channel, age);

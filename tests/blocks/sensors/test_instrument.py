@@ -19,6 +19,13 @@ pytestmark = pytest.mark.engine
 
 RATE = 10e3
 STEP = 1 / RATE
+GOLDEN = [
+    "0x1.c945f1aa790a7p-4",
+    "0x1.8f2d69461938dp-1",
+    "-0x1.b5601cae7acbep+0",
+    "-0x1.649c2f479a71fp-3",
+]
+GOLDEN_TAIL = ["0x1.2201895fd7342p+2", "-0x1.2a3013eabb4b2p+2"]
 
 
 def low_pass(bandwidth: float, order: int, damping: float = math.sqrt(0.5)) -> Any:
@@ -250,6 +257,46 @@ def test_hysteresis_does_not_depend_on_the_rate_and_spares_small_cycles(measure:
     small = 0.2 * sweep(1.0)
     y = measure(Sensor(sensor), u=small)["y"]
     assert y == pytest.approx(small * (1 - 0.5 * 0.01 * 4), abs=1e-15)  # a line through both ways
+
+
+@pytest.fixture(scope="module")
+def white() -> Any:
+    """Noise of deviation 1 in 64 channels: without a low-pass, density² / (2 step)."""
+    d = Diagram(step=1e-3)
+    sensor = d.add(Sensor(Instrument(noise=math.sqrt(2e-3)), channels=64, seed=9), name="sensor")
+    d.connect(d.add(Constant(np.zeros(64))), sensor["u"])
+    return simulate(d, 30.0, record=["sensor"])["sensor"]
+
+
+def test_noise_is_normal_out_to_its_tails(white: Any) -> None:
+    # Two million samples by layers under the bell: all bins from -5 to 5, and what is beyond.
+    w = white.ravel()
+    edges = np.concatenate([[-np.inf], np.linspace(-5, 5, 401), [np.inf]])
+    expected = np.diff(scipy.stats.norm.cdf(edges)) * w.size
+    counted, _ = np.histogram(w, edges)
+    few = expected < 5
+    off = (counted - expected)[~few] ** 2 / expected[~few]
+    assert 0.001 < scipy.stats.chi2.sf(off.sum(), (~few).sum()) < 0.999
+    assert abs(counted[few].sum() - expected[few].sum()) < 5 * math.sqrt(expected[few].sum())
+    # Beyond the last layer, 3.2137, another way of drawing begins: nothing is missing around there.
+    beyond = np.abs(w[np.abs(w) > 3.1])
+    tail = scipy.stats.truncnorm(3.1, np.inf)
+    assert scipy.stats.kstest(beyond, tail.cdf).pvalue > 0.01
+    assert abs((w**4).mean() - 3) < 5 * math.sqrt(96 / w.size)
+
+
+def test_channels_and_samples_are_independent(white: Any) -> None:
+    n = len(white)
+    assert np.abs(np.corrcoef(white.T) - np.eye(64)).max() < 5 / math.sqrt(n)
+    for lag in (1, 2, 3):
+        assert abs((white[lag:] * white[:-lag]).mean()) < 5 / math.sqrt(white.size)
+        assert abs((white[:, lag:] * white[:, :-lag]).mean()) < 5 / math.sqrt(white.size)
+
+
+def test_noise_has_the_same_bits_everywhere(white: Any) -> None:
+    assert [float(v).hex() for v in (*white[0, :2], *white[-1, :2])] == GOLDEN
+    tail = white[np.abs(white) > 4.5][:2]
+    assert [float(v).hex() for v in tail] == GOLDEN_TAIL
 
 
 def test_saturation_and_resolution(measure: Any) -> None:

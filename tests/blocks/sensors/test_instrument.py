@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import replace
 from typing import Any
@@ -19,13 +20,7 @@ pytestmark = pytest.mark.engine
 
 RATE = 10e3
 STEP = 1 / RATE
-GOLDEN = [
-    "0x1.c945f1aa790a7p-4",
-    "0x1.8f2d69461938dp-1",
-    "-0x1.b5601cae7acbep+0",
-    "-0x1.649c2f479a71fp-3",
-]
-GOLDEN_TAIL = ["0x1.2201895fd7342p+2", "-0x1.2a3013eabb4b2p+2"]
+GOLDEN = "a3567273525d2894"
 
 
 def low_pass(bandwidth: float, order: int, damping: float = math.sqrt(0.5)) -> Any:
@@ -278,6 +273,9 @@ def test_noise_is_normal_out_to_its_tails(white: Any) -> None:
     off = (counted - expected)[~few] ** 2 / expected[~few]
     assert 0.001 < scipy.stats.chi2.sf(off.sum(), (~few).sum()) < 0.999
     assert abs(counted[few].sum() - expected[few].sum()) < 5 * math.sqrt(expected[few].sum())
+    # Within wide bins, of a fifth of a deviation, the layers' corners show more.
+    wide = counted[1:-1].reshape(-1, 8).sum(axis=1), expected[1:-1].reshape(-1, 8).sum(axis=1)
+    assert np.abs((wide[0] - wide[1]) / np.sqrt(wide[1])).max() < 4
     # Beyond the last layer, 3.2137, another way of drawing begins: nothing is missing around there.
     beyond = np.abs(w[np.abs(w) > 3.1])
     tail = scipy.stats.truncnorm(3.1, np.inf)
@@ -294,9 +292,8 @@ def test_channels_and_samples_are_independent(white: Any) -> None:
 
 
 def test_noise_has_the_same_bits_everywhere(white: Any) -> None:
-    assert [float(v).hex() for v in (*white[0, :2], *white[-1, :2])] == GOLDEN
-    tail = white[np.abs(white) > 4.5][:2]
-    assert [float(v).hex() for v in tail] == GOLDEN_TAIL
+    # Two million of them, by all ways of drawing.
+    assert hashlib.sha256(white.astype("<f8").tobytes()).hexdigest()[:16] == GOLDEN
 
 
 def test_saturation_and_resolution(measure: Any) -> None:

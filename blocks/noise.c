@@ -75,17 +75,80 @@ static double noise_quantile(double p) {
     return q < 0.0 ? -v : v;
 }
 
-double bl_noise_uniform(double seed, int32_t stream, uint64_t sample) {
+/* Each stream has a place of its own, by chance far from all others, on one cycle of 2^64. */
+static uint64_t noise_start(double seed, uint64_t stream) {
     uint64_t key;
     memcpy(&key, &seed, sizeof key);
-    /* Each stream has a place of its own, by chance far from all others, on one cycle of 2^64. */
-    const uint64_t first = noise_mix(key + ((uint64_t)stream + 1) * 0xd1342543de82ef95u);
-    const uint64_t bits = noise_mix(first + sample * NOISE_STRIDE);
-    /* The middles of 2^52 equal parts of (0, 1): exact. */
-    return ((double)(bits >> 12) + 0.5) * 0x1p-52;
+    return noise_mix(key + stream * 0xd1342543de82ef95u);
+}
+/* The middles of 2^52 equal parts of (0, 1): exact. */
+static double noise_part(uint64_t bits) { return ((double)(int64_t)(bits >> 12) + 0.5) * 0x1p-52; }
+
+double bl_noise_uniform(double seed, int32_t stream, uint64_t sample) {
+    return noise_part(noise_mix(noise_start(seed, (uint64_t)stream + 1) + sample * NOISE_STRIDE));
 }
 double bl_noise_normal(double seed, int32_t stream, uint64_t sample) {
     return noise_quantile(bl_noise_uniform(seed, stream, sample));
+}
+
+/* The half bell exp(-x²/2) under 64 layers of equal area (Marsaglia and Tsang's ziggurat): layer n reaches to edge n, and
+   all below edge n + 1 lies under the bell. Layer 0 is the lowest; its edge is that of a box of the same area, since it
+   goes on as the tail beyond edge 1. */
+enum { NOISE_LAYERS = 64, NOISE_TRIES = 64 };
+static const double NOISE_EDGES[NOISE_LAYERS + 1] = {
+    3.500818427736488, 3.2136576271588955, 2.9755475488121643, 2.821441733766938, 2.7048984408762364, 2.609896494884204,
+    2.528938180557692, 2.4578883927994295, 2.394215238455948, 2.336251173784331, 2.282836995477057, 2.2331325511090476,
+    2.1865083181739333, 2.1424795678022335, 2.1006644566838553, 2.060756291274434, 2.02250456055679, 1.9857015973505134,
+    1.9501729679923048, 1.9157703997057933, 1.882366476612453, 1.8498505942678827, 1.8181258262770668, 1.7871064626699489,
+    1.7567160501140566, 1.7268858116894918, 1.697553356790851, 1.6686616147182944, 1.6401579418516608, 1.6119933640360702,
+    1.5841219243153435, 1.5565001123514337, 1.5290863563890633, 1.5018405618916262, 1.4747236832774089, 1.4476973167176224,
+    1.420723302840745, 1.393763328484905, 1.3667785163646915, 1.3397289906342562, 1.31257340474236, 1.2852684155251939,
+    1.2577680839133578, 1.2300231775504378, 1.2019803434433676, 1.1735811085966903, 1.1447606520554612, 1.1154462707628698,
+    1.0855554307417705, 1.054993248831086, 1.0236491793760774, 0.9913925691509777, 0.9580665645007569, 0.923479555960604,
+    0.8873928291306683, 0.8495021583784232, 0.8094093099681398, 0.7665758506149639, 0.720243901405765, 0.6692899939257193,
+    0.61192851624031, 0.5450240001130748, 0.4621373410386326, 0.34553857472350036, 0.0};
+
+/* exp v for 0 <= v < 0.74, the most between two edges, to 1e-10: Taylor's series. */
+static double noise_exp(double v) {
+    static const double inverse[] = {1.0 / 11, 1.0 / 10, 1.0 / 9, 1.0 / 8, 1.0 / 7, 1.0 / 6,
+                                     1.0 / 5,  1.0 / 4,  1.0 / 3, 1.0 / 2, 1.0};
+    double sum = 1.0;
+    for (int k = 0; k < 11; k++) sum = 1.0 + sum * (v * inverse[k]);
+    return sum;
+}
+/* What lies beyond edge 1, by Marsaglia's way: an exponential variable, cut to the bell. */
+static double noise_tail(uint64_t bits) {
+    const double edge = NOISE_EDGES[1];
+    double beyond = 0.0;
+    for (int n = 0; n < NOISE_TRIES; n++) {
+        bits = noise_mix(bits + NOISE_STRIDE);
+        beyond = -noise_log(noise_part(bits)) / edge;
+        bits = noise_mix(bits + NOISE_STRIDE);
+        if (-2.0 * noise_log(noise_part(bits)) > beyond * beyond) break;
+    }
+    return edge + beyond;
+}
+uint64_t bl_noise_stream(double seed) { return noise_start(seed, 0); }
+double bl_noise_step(uint64_t stream, uint64_t number) {
+    return (noise_part(noise_mix(stream + number * NOISE_STRIDE)) - 0.5) * 3.4641016151377545871;
+}
+double bl_noise_fast_normal(uint64_t stream, uint64_t number) {
+    uint64_t bits = noise_mix(stream + number * NOISE_STRIDE);
+    double x = 0.0;
+    for (int n = 0; n < NOISE_TRIES; n++, bits = noise_mix(bits + NOISE_STRIDE)) {
+        /* Six bits choose the layer, one the sign, 52 others the place in it. */
+        const int layer = (int)(bits & (NOISE_LAYERS - 1));
+        const double outer = NOISE_EDGES[layer], inner = NOISE_EDGES[layer + 1];
+        const double sign = 1.0 - 2.0 * (double)(int)(bits / NOISE_LAYERS % 2);
+        x = noise_part(bits) * outer;
+        if (x < inner) return sign * x;
+        if (layer == 0) return sign * noise_tail(bits);
+        /* Under the bell by a height at random between those of both edges, as parts of that of the outer one. */
+        bits = noise_mix(bits + NOISE_STRIDE);
+        const double top = noise_exp(0.5 * (outer * outer - inner * inner));
+        if (1.0 + noise_part(bits) * (top - 1.0) < noise_exp(0.5 * (outer * outer - x * x))) return sign * x;
+    }
+    return x;
 }
 
 /* Noise. p: seed, then std or density, then mean, both for all elements or for each.

@@ -117,7 +117,7 @@ def parameter(
     """Make a `Parameter`, with an error that names it if `value` is no array of numbers."""
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DiagramError(f"parameter `{name}` wants numbers, got {value!r}.") from None
     if finite and not np.isfinite(array).all():
         raise DiagramError(f"parameter `{name}` must be finite, got {value!r}.")
@@ -127,6 +127,14 @@ def parameter(
     array.setflags(write=False)
     known = parse_unit(unit) if isinstance(unit, str) else unit
     return Parameter(name, array, known, doc, tunable, hidden)
+
+
+def number(name: str, value: Any, *, finite: bool = False) -> float:
+    """Return one number, with an error that names it if `value` is none."""
+    made = parameter(name, value, finite=finite).value
+    if made.ndim:
+        raise DiagramError(f"`{name}` is one number, got {value!r}.")
+    return float(made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,15 +171,17 @@ SAMPLED = Rate("sampled")
 
 def periodic(period: float | None, offset: float = 0.0, otherwise: Rate = INHERITED) -> Rate:
     """Return the rate of a block whose user gave `period` seconds, or `otherwise` if none."""
+    offset = number("offset", offset)
     if period is None:
         if offset:
             raise DiagramError(f"an offset of {offset:g} s needs a period.")
         return otherwise
+    period = number("period", period)
     if not (np.isfinite(period) and period > 0):
         raise DiagramError(f"a period must be positive seconds, got {period!r}.")
     if not 0 <= offset < period:
         raise DiagramError(f"an offset must be in [0, {period:g}) s, got {offset!r}.")
-    return Rate("periodic", float(period), float(offset))
+    return Rate("periodic", period, offset)
 
 
 def main_output(names: Sequence[str]) -> str | None:

@@ -137,7 +137,6 @@ def format_unit(unit: Unit) -> str:
         return unit.name
 
 
-@lru_cache(maxsize=4096)
 def parse_unit(text: str) -> Unit:
     """Read a unit such as ``rad/s``, ``N·m``, ``kg m^2``, ``W/(m2.K)``, ``s^-1``, ``%`` or ``1``.
 
@@ -150,6 +149,13 @@ def parse_unit(text: str) -> Unit:
     UnitError
         With the place of the mistake and the nearest known names.
     """
+    if not isinstance(text, str):
+        raise UnitError(f"a unit is a text, such as 'rad/s', got {text!r}.")
+    return _read_unit(text)
+
+
+@lru_cache(maxsize=4096)
+def _read_unit(text: str) -> Unit:
     return _unit_of(_parse_terms(text), text.strip())
 
 

@@ -72,12 +72,21 @@ def require_positive(item: Parameter) -> None:
         raise DiagramError(f"`{item.name}` must be positive, got {item.value.tolist()}.")
 
 
-def require_one_positive(name: str, value: Any) -> float:
+def require_one_positive(name: str, value: Any, unit: str = "") -> float:
     """Return a number above zero, or raise a `DiagramError`."""
     made = parameter(name, value).value
     if made.ndim or not made > 0:
-        raise DiagramError(f"`{name}` is one positive number, got {value!r}.")
+        what = f"one positive number, in {unit}" if unit else "one positive number"
+        raise DiagramError(f"`{name}` is {what}; got {value!r}.")
     return float(made)
+
+
+def require_whole(name: str, value: Any, least: int, most: int) -> int:
+    """Return a whole number from `least` to `most`, or raise a `DiagramError`."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not least <= value <= most:
+        raise DiagramError(f"`{name}` is a whole number from {least} to {most}, got {value!r}.")
+    return int(value)
 
 
 def require_rising(name: str, item: Parameter) -> None:
@@ -98,6 +107,6 @@ def require_rising(name: str, item: Parameter) -> None:
 
 def require_choice(what: str, given: str, valid: Sequence[str]) -> int:
     """Return the position of `given` in `valid`, or raise a `DiagramError` that lists them."""
-    if given not in valid:
+    if not isinstance(given, str) or given not in valid:
         raise DiagramError(f"{what} is one of {', '.join(map(repr, valid))}; got {given!r}.")
     return list(valid).index(given)

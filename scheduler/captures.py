@@ -2,34 +2,79 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..blocks.daq.trigger import MEMORY, Trigger
+from .columns import Array, Capture
 from .signals import ResultError, Signal
 
 if TYPE_CHECKING:
     from .engine import Instance
+    from .plan import Plan
     from .result import Result
 
 _FILLING, _READY = 1, 2
 
 
-def read_captures(instance: Instance) -> dict[str, Result | str]:
+Captures = dict[str, "Result | str"]
+"""Of each Trigger what it has captured, or why it has nothing."""
+
+
+def declare_captures(plan: Plan) -> list[Signal]:
+    """Return the Triggers of a plan, as signals with the width and unit of what they capture."""
+    return [
+        Signal(block.path, block.inputs[0].width, block.inputs[0].unit)
+        for block in (plan.blocks[number] for number in _find_triggers(plan))
+    ]
+
+
+def read_captures(instance: Instance) -> Captures:
     """Return for each Trigger of a run its record, or why it has none."""
     plan = instance.plan
-    kernels = plan.sections["KERN"].split(b"\0")
+    return {plan.blocks[number].path: _read(instance, number) for number in _find_triggers(plan)}
+
+
+def pack_captures(captures: Captures) -> list[Capture]:
+    """Return records as a file has them."""
+    packed: list[Capture] = []
+    for path, found in captures.items():
+        if isinstance(found, str):
+            packed.append((Signal(path), np.empty((0, 2)), found))
+            continue
+        signal = found.signals["u"]
+        rows = np.column_stack([found.t, found["u"]])
+        packed.append((Signal(path, signal.width, signal.unit), rows, found.info))
+    return packed
+
+
+def unpack_captures(packed: list[Capture]) -> Captures:
+    """Return records from what a file has."""
     return {
-        plan.blocks[number].path: _read(instance, number)
-        for number, record in enumerate(plan.block_records)
-        if kernels[record["kernel"]] == Trigger.kernel.encode()
+        signal.path: about
+        if isinstance(about, str)
+        else _make_record(rows[:, 0], rows[:, 1:], signal.unit, about)
+        for signal, rows, about in packed
     }
 
 
-def _read(instance: Instance, number: int) -> Result | str:
+def _find_triggers(plan: Plan) -> list[int]:
+    kernels = plan.sections["KERN"].split(b"\0")
+    return [
+        number
+        for number, record in enumerate(plan.block_records)
+        if kernels[record["kernel"]] == Trigger.kernel.encode()
+    ]
+
+
+def _make_record(t: Array, samples: Array, unit: str | None, about: Any) -> Result:
     from .result import Result
 
+    return Result.from_arrays(t, {Signal("u", samples.shape[1], unit): samples}, info=about)
+
+
+def _read(instance: Instance, number: int) -> Result | str:
     plan = instance.plan
     block, place = plan.blocks[number], plan.block_records[number]
     kept = instance.memory[place["z_first"] : place["z_first"] + place["z_count"]]
@@ -43,21 +88,15 @@ def _read(instance: Instance, number: int) -> Result | str:
     rates = np.frombuffer(plan.sections["RATE"], dtype="<i8").reshape(-1, 2)
     period = max(int(rates[place["rate"], 0]), 1) * plan.step
     t = newest - period * np.arange(count - 1, -1, -1)
-    return Result.from_arrays(
-        t,
-        {Signal("u", port.width, port.unit): samples},
-        info={"diagram": f"{plan.name}: {block.path}", "step": period, "trigger_time": float(time)},
-    )
+    about = {"diagram": f"{plan.name}: {block.path}", "step": period, "trigger_time": float(time)}
+    return _make_record(t, samples, port.unit, about)
 
 
-def find_capture(captures: dict[str, Result | str], name: str) -> Result:
+def find_capture(captures: Captures, name: str) -> Result:
     """Return the record of a Trigger, or raise an error that says what there is."""
     if name not in captures:
         there = ", ".join(captures) or "none"
-        raise ResultError(
-            f"there is no Trigger `{name}` in this run. Triggers: {there}. Records are kept with "
-            f"the result that `simulate` returns, not in its files: save one by itself."
-        )
+        raise ResultError(f"there is no Trigger `{name}` in this run. Triggers: {there}.")
     found = captures[name]
     if isinstance(found, str):
         raise ResultError(f"`{name}` has no record: {found}.")

@@ -1,11 +1,12 @@
 """Where the numbers of a result are: in memory, or in an HDF5 file that is read when asked.
 
 The HDF5 layout, version 1: datasets ``time`` (n,) and ``signals/<path>`` (n,) or (n, width) with
-the attributes ``path, index, width, unit, kind, sampled``; ``about``, a JSON text with ``info`` and
-``aliases``; ``rows``, how many rows count; ``complete``, whether the file was closed in order. The
-last three have a fixed place in the file, so that they can be rewritten on a full disk. The root
-carries ``biella_result`` (the version) and ``recording`` (a random name, by which a file that was
-replaced under an open result is noticed).
+the attributes ``path, index, width, unit, kind, sampled``; ``captures/<path>`` (k, 1 + width) with
+the same ones, time and samples that a Trigger captured; ``about``, a JSON text with ``info``,
+``aliases`` and what is known of the ``captures``; ``rows``, how many rows count; ``complete``,
+whether the file was closed in order. The last three have a fixed place in the file, so that they
+can be rewritten on a full disk. The root carries ``biella_result`` (the version) and ``recording``
+(a random name, by which a file that was replaced under an open result is noticed).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import secrets
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     import h5py
 
 Array = NDArray[np.float64]
+Capture = tuple[Signal, Array, object]
+"""Of a Trigger: its signal, rows of time and samples, and what is known of them, or why there are
+none."""
 
 FORMAT_VERSION = 1
 UNFINISHED = "the recording was never closed: the process ended before"
@@ -40,6 +44,7 @@ LIBVER = ("v110", "v110")
 _CHUNK_ELEMENTS = 1 << 17
 _COPIED_ROWS = 1 << 17
 _ABOUT_SPARE = 1 << 14
+_ABOUT_CAPTURE = 1 << 10
 _RESERVED_BYTES = 1 << 18
 _INDEX_BYTES = 1 << 14
 
@@ -106,12 +111,7 @@ class Hdf5Columns(AbstractColumns):
         whole = rows == slice(None)
         if whole and (held := self._held.get(dataset)) is not None:
             return np.asarray(held)
-        with open_result_file(self.path) as file:
-            if file.attrs["recording"] != self.recording:
-                raise ResultError(
-                    f"`{self.path}` was replaced by another recording since this result was "
-                    "opened. Open it again with Result.from_hdf5, or record to another file."
-                )
+        with self._open() as file:
             start, stop, _ = rows.indices(self.length)
             array: Array = file[dataset][start:stop]
         array.flags.writeable = False
@@ -119,11 +119,33 @@ class Hdf5Columns(AbstractColumns):
             self._held[dataset] = array
         return array
 
+    def read_captures(self) -> list[Capture]:
+        """Return for each Trigger its signal, time and samples, and what is known of them."""
+        with self._open() as file:
+            known = json.loads(file["about"][()]).get("captures", {})
+            datasets = list(file["captures"].values()) if "captures" in file else []
+            datasets.sort(key=lambda dataset: int(dataset.attrs["index"]))
+            found = []
+            for dataset in datasets:
+                signal = _read_signal(dataset)
+                found.append((signal, dataset[:], known.get(signal.path, UNFINISHED)))
+        return found
 
-def dataset_name(path: str) -> str:
+    def _open(self) -> h5py.File:
+        file = open_result_file(self.path)
+        if file.attrs["recording"] != self.recording:
+            file.close()
+            raise ResultError(
+                f"`{self.path}` was replaced by another recording since this result was "
+                "opened. Open it again with Result.from_hdf5, or record to another file."
+            )
+        return file
+
+
+def dataset_name(path: str, group: str = "signals") -> str:
     """Return where a signal is in the file: a slash would make a group, a lone dot is one."""
     name = path.replace("%", "%25").replace("/", "%2F")
-    return "signals/" + ("%2E" if name == "." else name)
+    return f"{group}/" + ("%2E" if name == "." else name)
 
 
 def open_result_file(path: Path) -> h5py.File:
@@ -151,18 +173,21 @@ def create_result_file(
     signals: SignalTable,
     info: Mapping[str, object],
     *,
+    captures: Sequence[Signal] = (),
     recording: str | None = None,
     chunk_rows: int = 16384,
 ) -> h5py.File:
-    """Create a file with an empty, extendable dataset for time and for each signal."""
+    """Create a file with an empty, extendable dataset for time, each signal and each Trigger."""
     import h5py
 
     about = _about(info, signals.aliases)
-    spare = len(about) + _ABOUT_SPARE
+    spare = len(about) + _ABOUT_SPARE + _ABOUT_CAPTURE * len(captures)
     # See that there is room for an empty file, before HDF5 starts one that it cannot finish.
     path.touch()
     try:
-        claim_space(path, 0, _RESERVED_BYTES + _INDEX_BYTES * (1 + len(signals)) + spare)
+        claim_space(
+            path, 0, _RESERVED_BYTES + _INDEX_BYTES * (1 + len(signals) + len(captures)) + spare
+        )
     except OSError:
         path.unlink()
         raise
@@ -185,9 +210,8 @@ def create_result_file(
             dtype="<f8",
         )
 
-    create("time", 1).attrs["unit"] = "s"
-    for index, signal in enumerate(signals.values()):
-        attributes = create(dataset_name(signal.path), signal.width).attrs
+    def describe(dataset: h5py.Dataset, index: int, signal: Signal) -> None:
+        attributes = dataset.attrs
         attributes["path"] = signal.path
         attributes["index"] = index
         attributes["width"] = signal.width
@@ -195,6 +219,12 @@ def create_result_file(
         attributes["sampled"] = signal.sampled
         if signal.unit is not None:
             attributes["unit"] = signal.unit
+
+    create("time", 1).attrs["unit"] = "s"
+    for index, signal in enumerate(signals.values()):
+        describe(create(dataset_name(signal.path), signal.width), index, signal)
+    for index, signal in enumerate(captures):
+        describe(create(dataset_name(signal.path, "captures"), 1 + signal.width), index, signal)
     file.create_dataset("about", data=np.array(about, dtype=f"S{spare}"))
     file.create_dataset("rows", data=np.int64(0))
     file.create_dataset("complete", data=np.int8(0))
@@ -213,6 +243,18 @@ def reserve_rows(file: h5py.File, start: int, end: int) -> None:
     claim_space(Path(file.filename), file.id.get_filesize(), growth)
 
 
+def write_captures(file: h5py.File, captures: Sequence[Capture]) -> None:
+    """Write time and samples of what Triggers captured, or raise OSError."""
+    for signal, rows, _ in captures:
+        dataset = file[dataset_name(signal.path, "captures")]
+        chunks = -(-len(rows) // dataset.chunks[0])
+        size = 8 * chunks * dataset.chunks[0] * dataset.shape[1]
+        claim_space(Path(file.filename), file.id.get_filesize(), _RESERVED_BYTES + size)
+        dataset.resize(len(rows), axis=0)
+        if len(rows):
+            dataset[:] = rows
+
+
 def release_unused(path: Path) -> None:
     """Give back what was claimed beyond the end that a closed file declares."""
     with path.open("rb+") as file:
@@ -221,18 +263,28 @@ def release_unused(path: Path) -> None:
         file.truncate(int.from_bytes(file.read(8), "little"))
 
 
-def write_about(file: h5py.File, info: Mapping[str, object], aliases: Mapping[str, str]) -> None:
+def write_about(
+    file: h5py.File,
+    info: Mapping[str, object],
+    aliases: Mapping[str, str],
+    captures: Sequence[Capture] = (),
+) -> None:
     """Rewrite the description of the run in its place; what does not fit there is left out."""
     capacity = file["about"].dtype.itemsize
-    text = _about(info, aliases)
+    text = _about(info, aliases, captures)
     if len(text) > capacity:
-        text = _about({key: value for key, value in info.items() if len(str(value)) < 200}, aliases)
+        short = {key: value for key, value in info.items() if len(str(value)) < 200}
+        text = _about(short, aliases, captures)
     if len(text) <= capacity:
         file["about"][()] = text
 
 
-def _about(info: Mapping[str, object], aliases: Mapping[str, str]) -> bytes:
-    return json.dumps({"info": dict(info), "aliases": dict(aliases)}, default=_plain).encode()
+def _about(
+    info: Mapping[str, object], aliases: Mapping[str, str], captures: Sequence[Capture] = ()
+) -> bytes:
+    known = {signal.path: about for signal, _, about in captures}
+    about = {"info": dict(info), "aliases": dict(aliases), "captures": known}
+    return json.dumps(about, default=_plain).encode()
 
 
 def _plain(value: object) -> object:
@@ -249,16 +301,7 @@ def read_result_file(path: Path) -> tuple[Hdf5Columns, SignalTable, dict[str, ob
         found = []
         length = int(file["rows"][()])
         for dataset in file["signals"].values() if "signals" in file else ():
-            about = dict(dataset.attrs)
-            unit = about.get("unit")
-            signal = Signal(
-                str(about["path"]),
-                int(about["width"]),
-                None if unit is None else str(unit),
-                str(about["kind"]),  # type: ignore[arg-type]
-                bool(about["sampled"]),
-            )
-            found.append((int(about["index"]), signal))
+            found.append((int(dataset.attrs["index"]), _read_signal(dataset)))
         text = json.loads(file["about"][()])
         info: dict[str, object] = text["info"]
         if not file["complete"][()]:
@@ -266,6 +309,18 @@ def read_result_file(path: Path) -> tuple[Hdf5Columns, SignalTable, dict[str, ob
         columns = Hdf5Columns(path, str(file.attrs["recording"]), length)
     found.sort(key=lambda pair: pair[0])
     return columns, SignalTable((signal for _, signal in found), text["aliases"]), info
+
+
+def _read_signal(dataset: h5py.Dataset) -> Signal:
+    about = dict(dataset.attrs)
+    unit = about.get("unit")
+    return Signal(
+        str(about["path"]),
+        int(about["width"]),
+        None if unit is None else str(unit),
+        str(about["kind"]),  # type: ignore[arg-type]
+        bool(about["sampled"]),
+    )
 
 
 def _copy(read: Callable[[slice], Array], dataset: h5py.Dataset, length: int) -> None:
@@ -276,7 +331,11 @@ def _copy(read: Callable[[slice], Array], dataset: h5py.Dataset, length: int) ->
 
 
 def write_result_file(
-    path: Path, columns: AbstractColumns, signals: SignalTable, info: Mapping[str, object]
+    path: Path,
+    columns: AbstractColumns,
+    signals: SignalTable,
+    info: Mapping[str, object],
+    captures: Sequence[Capture] = (),
 ) -> None:
     """Write a result as an HDF5 file, whole or not at all."""
     recording = None
@@ -285,13 +344,20 @@ def write_result_file(
     chunk_rows = max(1, min(columns.length, 16384))
     with replacing(path) as temporary:
         file = create_result_file(
-            temporary, signals, info, recording=recording, chunk_rows=chunk_rows
+            temporary,
+            signals,
+            info,
+            captures=[signal for signal, _, _ in captures],
+            recording=recording,
+            chunk_rows=chunk_rows,
         )
         with file:
             reserve_rows(file, 0, columns.length)
             _copy(columns.time, file["time"], columns.length)
             for signal in signals:
                 _copy(partial(columns.read, signal), file[dataset_name(signal)], columns.length)
+            write_captures(file, captures)
+            write_about(file, info, signals.aliases, captures)
             file["rows"][()] = columns.length
             file["complete"][()] = 1
         release_unused(temporary)

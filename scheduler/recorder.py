@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,7 +17,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .captures import Captures, pack_captures
 from .columns import (
+    Capture,
     Hdf5Columns,
     MemoryColumns,
     create_result_file,
@@ -25,6 +27,7 @@ from .columns import (
     release_unused,
     reserve_rows,
     write_about,
+    write_captures,
 )
 from .files import explain
 from .result import Result
@@ -63,6 +66,8 @@ class AbstractRecorder(ABC):
     ) -> None:
         self.signals = SignalTable(signals, aliases)
         self.info: dict[str, object] = dict(info or {})
+        self.captures: Captures = {}
+        """What Triggers have captured; may be set until the recorder is closed."""
         self.row_width = 1 + self.signals.total_width
         self._result: Result | None = None
 
@@ -131,7 +136,12 @@ class MemoryRecorder(AbstractRecorder):
             chunk = self._chunks.pop()
             table[:, end - len(chunk) : end] = chunk.T
             end -= len(chunk)
-        return Result(MemoryColumns(table, self.signals), self.signals, info=self.info)
+        return Result(
+            MemoryColumns(table, self.signals),
+            self.signals,
+            info=self.info,
+            captures=self.captures,
+        )
 
 
 class Hdf5Recorder(AbstractRecorder):
@@ -142,7 +152,8 @@ class Hdf5Recorder(AbstractRecorder):
     on, and after the process was killed; at most the last second is missing then. Other HDF5
     tools may want ``h5clear -s`` on a file that was left by a kill.
 
-    An earlier file at `path` is replaced.
+    An earlier file at `path` is replaced. What the Triggers named in `captures` have captured is
+    written at the end.
 
     Raises
     ------
@@ -157,6 +168,7 @@ class Hdf5Recorder(AbstractRecorder):
         signals: Iterable[Signal],
         aliases: Mapping[str, str] | None = None,
         info: Mapping[str, object] | None = None,
+        captures: Sequence[Signal] = (),
     ) -> None:
         super().__init__(signals, aliases, info)
         self.path = Path(path)
@@ -172,7 +184,7 @@ class Hdf5Recorder(AbstractRecorder):
             # A new file, not the old one cut to nothing: somebody may still be reading that.
             self.path.unlink(missing_ok=True)
             self._file = create_result_file(
-                self.path, self.signals, self.info, chunk_rows=chunk_rows
+                self.path, self.signals, self.info, captures=captures, chunk_rows=chunk_rows
             )
             self._file.swmr_mode = True
         except (OSError, RuntimeError) as error:
@@ -230,6 +242,17 @@ class Hdf5Recorder(AbstractRecorder):
         self._filled = 0
         self._flushed_at = time.monotonic()
 
+    def _write_captures(self, captures: list[Capture]) -> None:
+        try:
+            write_captures(self._file, captures)
+            self._file.flush()
+        except (OSError, RuntimeError) as error:
+            self._failure = ResultError(
+                f"{explain(error, self.path)} What triggers captured is in the result, not in the "
+                f"file."
+            )
+            raise self._failure from error
+
     def _what_was_kept(self) -> str:
         kept = f"{self._written} rows, to t = {self._last_time:g} s, are kept in the file."
         return (
@@ -239,19 +262,25 @@ class Hdf5Recorder(AbstractRecorder):
 
     def _close(self) -> Result:
         raised_before = self._failure is not None
+        captures = pack_captures(self.captures)
         with contextlib.suppress(ResultError):
             self.flush()
+            self._write_captures(captures)
         if self._failure is not None:
             self.info["stopped"] = str(self._failure)
+            captures = []
         # Both go to their old places in the file, so a full disk does not matter.
-        write_about(self._file, self.info, self.signals.aliases)
+        write_about(self._file, self.info, self.signals.aliases, captures)
         self._file["complete"][()] = 1
         self._datasets.clear()
         self._file.close()
         release_unused(self.path)
         self._block = np.empty((self.row_width, 0))
         self._result = Result(
-            Hdf5Columns(self.path, self._recording, self._written), self.signals, info=self.info
+            Hdf5Columns(self.path, self._recording, self._written),
+            self.signals,
+            info=self.info,
+            captures=self.captures,
         )
         if self._failure is not None and not raised_before:
             raise self._failure

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .captures import find_capture
-from .columns import AbstractColumns, MemoryColumns, read_result_file, write_result_file
+from .captures import Captures, find_capture, pack_captures, unpack_captures
+from .columns import (
+    AbstractColumns,
+    Hdf5Columns,
+    MemoryColumns,
+    read_result_file,
+    write_result_file,
+)
 from .comparison import Comparison, compare_results
 from .coupling_report import CouplingReport, report_couplings
 from .files import replacing
@@ -63,14 +69,14 @@ class Result(Mapping[str, Array]):
         signals: SignalTable,
         *,
         info: Mapping[str, object] | None = None,
+        captures: Captures | None = None,
     ) -> None:
         self._columns = columns
         self.signals = signals
         self.info: dict[str, object] = dict(info or {})
         self.checkpoint: bytes | None = None
         """The engine's state at the end, from which another run may go on."""
-        self.captures: dict[str, Result | str] = {}
-        """What each Trigger has captured, or why it has nothing."""
+        self._captures = captures
 
     @classmethod
     def from_arrays(
@@ -117,6 +123,14 @@ class Result(Mapping[str, Array]):
     def t(self) -> Array:
         """Times in s, shape (n,)."""
         return self._columns.time()
+
+    @property
+    def captures(self) -> Captures:
+        """What each Trigger has captured, or why it has nothing."""
+        if self._captures is None:
+            kept = self._columns.read_captures() if isinstance(self._columns, Hdf5Columns) else []
+            self._captures = unpack_captures(kept)
+        return self._captures
 
     @property
     def scopes(self) -> list[ScopeView]:
@@ -256,7 +270,7 @@ class Result(Mapping[str, Array]):
     def waterfall(
         self,
         name: str,
-        *,
+        *shaft: str,
         speed: str | None = None,
         angle: str | None = None,
         resolution: float | None = None,
@@ -280,8 +294,9 @@ class Result(Mapping[str, Array]):
         period, start, stop
             As of `psd`.
         """
-        from .spectra import compute_waterfall
+        from .spectra import compute_waterfall, require_named
 
+        require_named(self, f"waterfall({name!r}", shaft)
         return compute_waterfall(
             self, name, speed, angle, period, resolution, overlap, start=start, stop=stop
         )
@@ -289,7 +304,7 @@ class Result(Mapping[str, Array]):
     def orders(
         self,
         name: str,
-        *,
+        *shaft: str,
         angle: str | None = None,
         speed: str | None = None,
         highest: float = 10.0,
@@ -310,7 +325,8 @@ class Result(Mapping[str, Array]):
         name
             A signal, or one element of a vector.
         angle, speed
-            Signal with the shaft's angle (it may jump by a turn) or with its speed; one of them.
+            Signal with the shaft's angle or with its speed; one of them. An angle that jumps by whole
+            turns needs two samples a turn.
         highest
             Order up to which to go.
         turns
@@ -320,8 +336,9 @@ class Result(Mapping[str, Array]):
         period, start, stop
             As of `psd`.
         """
-        from .spectra import compute_orders
+        from .spectra import compute_orders, require_named
 
+        require_named(self, f"orders({name!r}", shaft)
         return compute_orders(
             self, name, speed, angle, highest, turns, overlap, period, start=start, stop=stop
         )
@@ -330,7 +347,7 @@ class Result(Mapping[str, Array]):
         self,
         x: str,
         y: str,
-        *,
+        *shaft: str,
         angle: str | None = None,
         speed: str | None = None,
         period: float | None = None,
@@ -348,8 +365,9 @@ class Result(Mapping[str, Array]):
         period, start, stop
             As of `psd`.
         """
-        from .spectra import compute_orbit
+        from .spectra import compute_orbit, require_named
 
+        require_named(self, f"orbit({x!r}, {y!r}", shaft)
         return compute_orbit(self, x, y, speed, angle, period, start=start, stop=stop)
 
     def to_csv(self, path: str | Path) -> None:
@@ -378,7 +396,9 @@ class Result(Mapping[str, Array]):
 
     def to_hdf5(self, path: str | Path) -> None:
         """Write an HDF5 file that `from_hdf5` reads back without loss. Whole or not at all."""
-        write_result_file(Path(path), self._columns, self.signals, self.info)
+        write_result_file(
+            Path(path), self._columns, self.signals, self.info, pack_captures(self.captures)
+        )
 
     def to_mdf4(self, path: str | Path) -> None:
         """Write an MDF4 file (ASAM MDF 4.10), as measurement tools read it. Whole or not at all.

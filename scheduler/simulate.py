@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..errors import BiellaError, BlockError, name_list, suggest
-from .captures import read_captures
+from .captures import declare_captures, read_captures
 from .coupling_report import read_couplings, warn_of_failures
 from .diagram import Diagram
 from .engine import REMARK_RUN, REMARK_START, Instance, Record
@@ -192,7 +192,7 @@ def _make_recorder(
         ],
     }
     if out is not None:
-        return Hdf5Recorder(out, signals, plan.aliases, info)
+        return Hdf5Recorder(out, signals, plan.aliases, info, declare_captures(plan))
     size = 8 * rows * (1 + sum(port.width for port in ports))
     if size > _LARGEST_IN_MEMORY:
         raise BiellaError(
@@ -242,6 +242,7 @@ def _run(
         except (BlockError, KeyboardInterrupt) as error:
             failure = error
         _drain(recorder, record, rows)
+        recorder.captures = read_captures(instance)
         recorder.info["wall_time"] = time.perf_counter() - began
         recorder.info["ticks"] = instance.tick - first
         if instance.plan.couplings:
@@ -253,7 +254,6 @@ def _run(
         elif failure is not None:
             recorder.info["stopped"] = str(failure)
     result = recorder.close()
-    result.captures = read_captures(instance)
     if failure is None or isinstance(failure, KeyboardInterrupt):
         result.checkpoint = instance.checkpoint()
     if isinstance(failure, BlockError):

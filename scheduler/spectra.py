@@ -216,6 +216,19 @@ class Orbit:
         return plot_orbit(self, clearance, axes, path, label)
 
 
+def require_named(result: Result, call: str, shaft: tuple[str, ...]) -> None:
+    """Refuse a shaft of which it is not said whether it is an angle or a speed."""
+    if not shaft:
+        return
+    unit = _unit(result, shaft[0])
+    is_angle = unit is not None and parse_unit(unit).exponents == parse_unit("rad").exponents
+    way = "angle" if is_angle else "speed"
+    raise ResultError(
+        f"say what `{shaft[0]}` is of the shaft, its `angle` or its `speed`: "
+        f"{call}, {way}={shaft[0]!r})."
+    )
+
+
 def compute_psd(
     result: Result, name: str, period: float | None, resolution: float | None, **part: Any
 ) -> Spectrum:
@@ -258,6 +271,8 @@ def compute_waterfall(
         ticks, theta = _angle(result, speed, angle)
         speeds = np.interp(times, ticks, np.abs(np.gradient(theta, ticks)))
     amplitudes = 2 * np.abs(spectra)
+    if length % 2 == 0:  # half the sample rate is its own mirror image
+        amplitudes[-1] /= 2
     return Waterfall(name, _unit(result, name), frequencies, times, amplitudes, speeds)
 
 
@@ -395,9 +410,18 @@ def _angle(result: Result, speed: str | None, angle: str | None) -> tuple[Array,
     values = values * _factor(_unit(result, name), "rad" if angle is not None else "rad/s", name)
     t = result.t
     if angle is not None:
-        return t, np.unwrap(values)
+        return t, _unwrap(values)
     steps = 0.5 * (values[1:] + values[:-1]) * np.diff(t)
     return t, np.concatenate([[0.0], np.cumsum(steps)])
+
+
+def _unwrap(angle: Array) -> Array:
+    """Return an angle without its jumps by whole turns.
+
+    One that never turns back has none, however far it goes from one sample to the next.
+    """
+    steps = np.diff(angle)
+    return angle if (steps >= 0).all() or (steps <= 0).all() else np.unwrap(angle)
 
 
 def _factor(unit: str | None, wanted: str, name: str) -> float:

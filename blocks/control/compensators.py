@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..linear import AbstractStateSpace
-from ..ports import CONTINUOUS, parameter, periodic
+from ..ports import CONTINUOUS, number, periodic
 from ..realisation import Realisation, realise, scale
 from ..vectors import require_one_positive
 
@@ -29,14 +29,13 @@ class AbstractCompensator(AbstractStateSpace):
         period: float | None,
         offset: float,
     ) -> None:
+        rate = periodic(period, offset, CONTINUOUS)
         if period is None:
-            if offset:
-                raise DiagramError(f"an offset of {offset:g} s needs a period.")
             system = realise(np.array(num), np.array(den))
         else:
-            system = _sample(np.array(num), np.array(den), exact, period)
+            system = _sample(np.array(num), np.array(den), exact, rate.period)
             self.kernel = "discrete_state_space"  # type: ignore[misc]
-        super().__init__(scale(system), 0.0, periodic(period, offset, CONTINUOUS), unit, False)
+        super().__init__(scale(system), 0.0, rate, unit, False)
 
 
 class LeadLag(AbstractCompensator):
@@ -68,7 +67,7 @@ class LeadLag(AbstractCompensator):
         offset: float = 0.0,
     ) -> None:
         zero, pole = require_one_positive("zero", zero), require_one_positive("pole", pole)
-        factor = float(parameter("gain", gain).value)
+        factor = number("gain", gain, finite=True)
         middle = float(np.sqrt(zero * pole))
         super().__init__(
             [factor / zero, factor], [1.0 / pole, 1.0], middle,
@@ -81,6 +80,7 @@ class LeadLag(AbstractCompensator):
 
         A positive phase leads, a negative one lags; the more, the larger pole / zero: 3 for 30°.
         """
+        phase, gain = number("phase", phase), number("gain", gain, finite=True)
         if not abs(phase) < 0.5 * np.pi:
             raise DiagramError(
                 f"`phase` of one LeadLag is between -π/2 and π/2 rad, got {phase!r}. Put two in "
@@ -122,8 +122,9 @@ class Notch(AbstractCompensator):
     ) -> None:
         middle = 2 * np.pi * require_one_positive("frequency", frequency)
         width = 2 * np.pi * require_one_positive("bandwidth", bandwidth)
-        if not 0 <= float(parameter("depth", depth).value) < 1:
-            raise DiagramError(f"`depth` of a Notch is a gain from 0 to 1, got {depth!r}.")
+        depth = number("depth", depth)
+        if not 0 <= depth < 1:
+            raise DiagramError(f"`depth` of a Notch is a gain from 0 to below 1, got {depth!r}.")
         super().__init__(
             [1.0, depth * width, middle**2], [1.0, width, middle**2], middle,
             unit=unit, period=period, offset=offset,

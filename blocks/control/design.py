@@ -231,11 +231,7 @@ def _estimate(name: str, given: tuple[Any, ...], G: Any, sampled: bool) -> Estim
             f"{name} wants a square A and a C with as many columns; got shapes {a.shape} and "
             f"{c.shape}."
         )
-    g = np.eye(len(a)) if G is None else parameter("G", G).value
-    g = g.reshape(-1, 1) if g.ndim < 2 else g
-    if g.ndim != 2 or len(g) != len(a):
-        raise DiagramError(f"G needs {len(a)} rows, as many as A, got shape {g.shape}.")
-    driven = g @ check_weight("Q", Q, g.shape[1], False) @ g.T
+    driven = drive(Q, G, len(a))
     r = check_weight("R", R, len(c), True)
 
     def explain() -> None:
@@ -311,6 +307,16 @@ def check_weight(name: str, value: Any, size: int, positive: bool = False) -> Ar
         raise DiagramError(f"{name} must be symmetric.")
     made = 0.5 * (made + made.T)
     _require_positive(name, made, positive)
+    return made
+
+
+def drive(Q: Any, G: Any, states: int) -> Array:
+    """Return G Q Gᵀ: what noise of covariance Q does to the states. G is the identity if None."""
+    g = np.eye(states) if G is None else parameter("G", G).value
+    g = g.reshape(-1, 1) if g.ndim < 2 else g
+    if g.ndim != 2 or len(g) != states:
+        raise DiagramError(f"G needs {states} rows, as many as A, got shape {g.shape}.")
+    made: Array = g @ check_weight("Q", Q, g.shape[1]) @ g.T
     return made
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..block import NativeBlock
-from ..ports import INHERITED, SAMPLED, Parameter, Port, parameter, periodic
+from ..ports import INHERITED, SAMPLED, Parameter, Port, number, parameter, periodic
 
 
 class StateFeedback(NativeBlock):
@@ -81,6 +81,7 @@ class StateFeedback(NativeBlock):
                 parameter("Ki", integral, doc="gain of the integral", tunable=False),
                 parameter("inverse", np.linalg.pinv(integral), tunable=False, hidden=True),
             ]
+        tracking_time = number("tracking_time", tracking_time)
         if not tracking_time >= 0:
             raise DiagramError(
                 f"`tracking_time` is a time in seconds, 0 or positive, got {tracking_time!r}."
@@ -112,7 +113,10 @@ def _rows(name: str, value: Any, rows: int | None) -> Any:
 
 
 def _limits(limits: Any, outputs: int, unit: str | None) -> list[Parameter]:
-    lower, upper = (-np.inf, np.inf) if limits is None else limits
+    try:
+        lower, upper = (-np.inf, np.inf) if limits is None else limits
+    except (TypeError, ValueError):
+        raise DiagramError(f"`limits` are (lower, upper), got {limits!r}.") from None
     made = []
     for name, value in (("lower", lower), ("upper", upper)):
         given = parameter(name, value, finite=False).value

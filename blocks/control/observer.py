@@ -11,7 +11,7 @@ from ..block import NativeBlock
 from ..ports import CONTINUOUS, SAMPLED, Parameter, Port, parameter, periodic
 from ..realisation import Realisation, check_matrices
 from ..vectors import require_choice
-from .design import check_weight, dlqe, lqe
+from .design import check_weight, dlqe, drive, lqe
 
 _FORMS = ("prediction", "update")
 
@@ -153,9 +153,8 @@ def _varying(system: Realisation, Q: Any, R: Any, G: Any, covariance: Any) -> li
     from scipy.linalg import solve_triangular
 
     states, measured = len(system.A), len(system.C)
-    g = np.eye(states) if G is None else parameter("G", G).value.reshape(states, -1)
-    driven = g @ check_weight("Q", Q, g.shape[1]) @ g.T
-    root = np.linalg.cholesky(check_weight("R", R, measured))
+    driven = drive(Q, G, states)
+    root = np.linalg.cholesky(check_weight("R", R, measured, positive=True))
     white = solve_triangular(root, np.eye(measured), lower=True)
     return [
         _fixed("white", white, "", hidden=True),

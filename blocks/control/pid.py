@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..block import NativeBlock
-from ..ports import SAMPLED, Parameter, Port, Same, parameter, periodic
+from ..ports import SAMPLED, Parameter, Port, Same, number, parameter, periodic
 from ..units import Unit, parse_unit
 from ..vectors import require_choice
 
@@ -106,11 +106,18 @@ class PID(NativeBlock):
         gains = _standard(k, ti, td, per) if standard else _parallel(kp, ki, kd, per)
         integral, derivative = _times(standard, *(float(g.value) for g in gains))
         tustin = require_choice("method", method, _METHODS)
-        if filter_time is None:
-            filter_time = _default_filter(derivative)
-        _check_filter(filter_time, derivative, bool(tustin), period)
-        if tracking_time is None:
-            tracking_time = _default_tracking(integral, derivative)
+        filter_time = (
+            _default_filter(derivative)
+            if filter_time is None
+            else number("filter_time", filter_time)
+        )
+        rate = periodic(period, offset, SAMPLED)
+        _check_filter(filter_time, derivative, bool(tustin), rate.period)
+        tracking_time = (
+            _default_tracking(integral, derivative)
+            if tracking_time is None
+            else number("tracking_time", tracking_time)
+        )
         if not tracking_time >= 0:
             raise DiagramError(
                 f"`tracking_time` is a time in seconds, 0 or positive, got {tracking_time!r}."
@@ -159,7 +166,7 @@ class PID(NativeBlock):
                     "initial", initial, unit=of_output, doc="term I at the start", tunable=False
                 ),
             ],
-            rate=periodic(period, offset, SAMPLED),
+            rate=rate,
             feedthrough=[
                 *(
                     (output, name)
@@ -208,16 +215,17 @@ def _parallel(
 def _standard(
     k: float | None, ti: float | None, td: float | None, per: Unit | None
 ) -> list[Parameter]:
-    if ti is not None and not ti > 0:
+    ti, td = np.inf if ti is None else number("ti", ti), number("td", 0.0 if td is None else td)
+    if not ti > 0:
         raise DiagramError(
             f"`ti` must be positive seconds, got {ti!r}; leave it out for no integral action."
         )
-    if td is not None and not td >= 0:
+    if not td >= 0:
         raise DiagramError(f"`td` is a time in seconds, 0 or positive, got {td!r}.")
     return [
         _gain("k", k, per, "gain"),
-        _number("ti", np.inf if ti is None else ti, "s", "integral time"),
-        _gain("td", td or 0.0, parse_unit("s"), "derivative time"),
+        _number("ti", ti, "s", "integral time"),
+        _gain("td", td, parse_unit("s"), "derivative time"),
     ]
 
 
@@ -260,20 +268,20 @@ def _default_tracking(integral: float, derivative: float) -> float:
     return float(np.sqrt(integral * derivative)) if derivative > 0 else integral
 
 
-def _check_filter(tf: float, derivative: float, tustin: bool, period: float | None) -> None:
+def _check_filter(tf: float, derivative: float, tustin: bool, period: float) -> None:
     if not (np.isfinite(tf) and tf >= 0):
         raise DiagramError(f"`filter_time` is a time in seconds, 0 or positive, got {tf!r}.")
-    if tustin and derivative != 0 and tf < 0.5 * (period or 0.0):
+    if tustin and derivative != 0 and tf < 0.5 * period:
         raise DiagramError(
             f"a derivative by Tustin's method rings if its filter_time, {tf:g} s, is below half "
-            f"the period, {0.5 * (period or 0.0):g} s: take a longer one, or method='backward'."
+            f"the period, {0.5 * period:g} s: take a longer one, or method='backward'."
         )
 
 
 def _pair(name: str, given: Any, default: tuple[float, float]) -> tuple[float, float]:
     if given is None:
         return default
-    if not isinstance(given, Sequence | np.ndarray) or len(given) != 2:
+    if not isinstance(given, Sequence | np.ndarray) or np.shape(given)[:1] != (2,):
         raise DiagramError(f"`{name}` is a pair of numbers, got {given!r}.")
     first, second = (_number(name, value, None, name).value for value in given)
     return float(first), float(second)

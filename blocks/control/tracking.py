@@ -11,9 +11,12 @@ from ...errors import DiagramError
 from ..block import NativeBlock
 from ..ports import CONTINUOUS, Port, parameter, periodic
 from ..realisation import check_matrices
+from ..vectors import require_whole
 from .design import check_weight
 
 Array = npt.NDArray[np.float64]
+
+_MOST_POINTS = 1_000_000
 
 
 class LQTracking(NativeBlock):
@@ -84,8 +87,7 @@ class LQTracking(NativeBlock):
             )
         given = np.atleast_1d(parameter("times", times).value)
         if period is None:
-            if points < 2:
-                raise DiagramError(f"`points` is a number of at least 2, got {points!r}.")
+            points = require_whole("points", points, 2, _MOST_POINTS)
             if given.shape != (len(z),) or not (np.diff(given) > 0).all():
                 raise DiagramError(
                     f"`times` are {len(z)} rising numbers, one for each row of the reference; got "

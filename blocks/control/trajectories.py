@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import DiagramError, name_list, suggest
 from ..block import NativeBlock
-from ..ports import CONTINUOUS, INHERITED, SAMPLED, Port, parameter, periodic
+from ..ports import CONTINUOUS, INHERITED, SAMPLED, Port, number, parameter, periodic
 from ..units import parse_unit
 from ..vectors import require_one_positive
 from .segments import LAWS, Array, make_s_curve, make_trapezoid, stretch
@@ -294,7 +294,9 @@ class Cam(NativeBlock):
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
-        rows, begin, base = [], 0.0, float(before)
+        rows, begin, base = [], 0.0, number("before", before, finite=True)
+        if not isinstance(segments, Sequence):
+            raise DiagramError(f"`segments` of a Cam is a list of them, got {segments!r}.")
         for segment in segments:
             law, angle, lift = _segment(segment)
             rows.append(stretch(_law(law), angle, lift, begin, base))
@@ -315,9 +317,7 @@ class Cam(NativeBlock):
                 Port("speed", unit="rad/s", default=0.0, doc="of the shaft"),
                 Port("angular_acceleration", unit="rad/s2", default=0.0, doc="of the shaft"),
             ],
-            outputs=[
-                Port(f"{port.name}", unit=port.unit, doc=port.doc) for port in _outputs(unit, True)
-            ],
+            outputs=_outputs(unit, True),
             parameters=[
                 parameter("rise", rise, unit=unit, doc="how far a whole turn goes", tunable=False),
                 parameter("segments", np.vstack(rows), tunable=False, hidden=True),
@@ -351,16 +351,16 @@ def _outputs(unit: str | None, jerk: bool) -> list[Port]:
 
 
 def _distance(before: float, to: float) -> float:
-    start, end = (float(parameter(name, v).value) for name, v in (("before", before), ("to", to)))
+    start, end = number("before", before, finite=True), number("to", to, finite=True)
     if start == end:
         raise DiagramError(f"a motion goes from `before` to another place, got {end:g} for both.")
     return end - start
 
 
 def _law(name: Any) -> Array:
-    if name == "dwell":
+    if isinstance(name, str) and name == "dwell":
         return stretch(LAWS["3-4-5"](), 1.0, 0.0)
-    if name not in LAWS:
+    if not isinstance(name, str) or name not in LAWS:
         raise DiagramError(
             f"there is no law {name!r}.{suggest(str(name), LAWS)} Laws: {name_list(LAWS)}."
         )
@@ -368,9 +368,12 @@ def _law(name: Any) -> Array:
 
 
 def _segment(given: Any) -> tuple[str, float, float]:
-    if not isinstance(given, Sequence) or len(given) != (2 if given and given[0] == "dwell" else 3):
+    stands = (
+        isinstance(given, Sequence) and given and isinstance(given[0], str) and given[0] == "dwell"
+    )
+    if not isinstance(given, Sequence) or len(given) != (2 if stands else 3):
         raise DiagramError(
             f"a segment of a Cam is (law, angle, lift) or ('dwell', angle), got {given!r}."
         )
     angle = require_one_positive("angle", given[1])
-    return given[0], angle, 0.0 if len(given) == 2 else float(parameter("lift", given[2]).value)
+    return given[0], angle, 0.0 if len(given) == 2 else number("lift", given[2], finite=True)

@@ -43,7 +43,25 @@ static double converter_deviation(const converter *a, double c) {
         deviation += dnl * (bl_noise_uniform(a->p[CONVERTER_SEED], INT32_MAX, (uint64_t)c) - 0.5);
     return deviation;
 }
-/* The last code whose transition, c - 1/2 + deviation, v has passed. */
+/* Whether the last transition, c - 1/2 + deviation, that `place` has passed is that into code c. */
+static int converter_is_at(const converter *a, double c, double place) {
+    return (c <= 0.0 || place >= c - 0.5 + converter_deviation(a, c)) &&
+           (c >= a->codes - 1.0 || place < c + 0.5 + converter_deviation(a, c + 1.0));
+}
+/* The code at a place; transitions rise, so halving finds it where a guess and its neighbours fail: a steep INL. */
+static double converter_search(const converter *a, double guess, double place) {
+    const double last = a->codes - 1.0;
+    for (double c = fmax(guess - 1.0, 0.0); c <= fmin(guess + 1.0, last); c += 1.0)
+        if (converter_is_at(a, c, place)) return c;
+    double low = 0.0, above = a->codes; /* the transition into `low` is passed, that into `above` is not */
+    while (above - low > 1.0) {
+        const double middle = floor(0.5 * (low + above));
+        if (place >= middle - 0.5 + converter_deviation(a, middle)) low = middle;
+        else above = middle;
+    }
+    return low;
+}
+/* The code for v, and whether it is beyond the range. */
 static double converter_code(const converter *a, double v, double *over) {
     const double volts = v * (1.0 + a->p[CONVERTER_GAIN]) + a->p[CONVERTER_OFFSET];
     const double place = (volts - a->lower) / a->q, last = a->codes - 1.0;
@@ -51,10 +69,7 @@ static double converter_code(const converter *a, double v, double *over) {
     double c = converter_clip(floor(place + 0.5), 0.0, last);
     if (!a->bent) return c;
     c = converter_clip(floor(place + 0.5 - converter_deviation(a, c)), 0.0, last);
-    /* The deviation changes by less than one from a code to the next, so the code is this one or a neighbour. */
-    for (int n = 0; n < 2 && c < last && place >= c + 0.5 + converter_deviation(a, c + 1.0); n++) c += 1.0;
-    for (int n = 0; n < 2 && c > 0.0 && place < c - 0.5 + converter_deviation(a, c); n++) c -= 1.0;
-    return c;
+    return converter_is_at(a, c, place) ? c : converter_search(a, c, place);
 }
 
 /* ADC, ScanList: at the end of each scan, y, code and over of all channels. Channel k was sampled at
@@ -128,7 +143,8 @@ static double adc_sample(const bl_block *b, const adc_history *h, int32_t k) {
     double age = (double)b->i[ADC_LATENCY] - (double)k * skew / b->dt;
     if (fabs(age - round(age)) < 1e-7) age = round(age);
     if (jitter > 0.0) {
-        const double w = bl_noise_normal(b->p[CONVERTER_SEED], k, bl_noise_sample(b->z[ADC_SCANS]));
+        const uint64_t channels = (uint64_t)(b->i_count - ADC_CHANNELS), scan = bl_noise_sample(b->z[ADC_SCANS]);
+        const double w = bl_noise_fast_normal(bl_noise_stream(b->p[CONVERTER_SEED]), scan * channels + (uint64_t)k);
         age -= converter_clip(jitter / b->dt * w, -1.0, 1.0);
     }
     return adc_input_between(h, channel, age);

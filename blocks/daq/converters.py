@@ -10,11 +10,12 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..block import NativeBlock
-from ..ports import SAMPLED, Parameter, Port, Rate, Width, Widths, parameter, periodic
+from ..ports import SAMPLED, Parameter, Port, Rate, Width, Widths, number, parameter, periodic
+from ..vectors import require_whole
 
 _MOST_BITS = 32
 _HISTORY = 4  # rows that the cubic between ticks takes
-_MOST_ROWS = 1_000_000
+_MOST_ROWS = _MOST_INPUTS = 1_000_000
 
 
 class AbstractADC(NativeBlock):
@@ -39,11 +40,20 @@ class AbstractADC(NativeBlock):
     ) -> None:
         timing = [
             parameter("skew", skew, unit="s", doc="from channel to channel", tunable=False),
-            parameter("jitter", jitter, unit="s", doc="standard deviation of sampling times"),
+            parameter(
+                "jitter",
+                jitter,
+                unit="s",
+                doc="standard deviation of sampling times",
+                # Without any there is no memory of the ticks before, from which to take samples.
+                tunable=number("jitter", jitter) > 0 or number("skew", skew) > 0,
+            ),
         ]
         for item in timing:
             if item.value.ndim or item.value < 0:
-                raise DiagramError(f"`{item.name}` is a time of 0 s or more, got {item.value}.")
+                raise DiagramError(
+                    f"`{item.name}` is a time of 0 s or more, got {item.value.tolist()}."
+                )
         between = skew > 0 or jitter > 0
         if between and period is None:
             raise DiagramError(
@@ -224,7 +234,9 @@ class ScanList(AbstractADC):
         offset: float = 0.0,
     ) -> None:
         order = _channels(channels)
-        width = max(order) + 1 if inputs is None else inputs
+        width = (
+            max(order) + 1 if inputs is None else require_whole("inputs", inputs, 1, _MOST_INPUTS)
+        )
         if width <= max(order):
             raise DiagramError(
                 f"channel {max(order)} is not among {width} inputs, which are 0 to {width - 1}."
@@ -300,7 +312,7 @@ class DAC(NativeBlock):
                 Port("code", "n", "count", kind="integer", doc="from 0 to 2^bits - 1"),
             ],
             parameters=characteristic,
-            integers=[bits, characteristic[-1].value.size, int(from_code)],
+            integers=[bits, characteristic[-1].value.size, int(bool(from_code))],
             rate=periodic(period, offset, SAMPLED),
         )
 
@@ -316,20 +328,15 @@ def _characteristic(
     unit: str,
 ) -> list[Parameter]:
     """Return the parameters of a converter in the order of the kernel, each checked."""
-    if (
-        not isinstance(bits, int | np.integer)
-        or isinstance(bits, bool)
-        or not (1 <= bits <= _MOST_BITS)
-    ):
-        raise DiagramError(f"`bits` is a whole number from 1 to {_MOST_BITS}, got {bits!r}.")
+    bits = require_whole("bits", bits, 1, _MOST_BITS)
     ends = parameter("range", range).value
     if ends.shape != (2,) or not ends[0] < ends[1]:
         raise DiagramError(
             f"`range` is a pair (lower, upper) with lower < upper, such as (-10, 10); "
             f"got {range!r}."
         )
-    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**53:
-        raise DiagramError(f"`seed` is a whole number from 0 to 2^53, got {seed!r}.")
+    require_whole("seed", seed, 0, 2**53 - 1)
+    dnl = number("dnl", dnl)
     errors = [
         parameter("gain_error", gain_error, doc="fraction"),
         parameter("offset_error", offset_error, unit=unit, doc="added after the gain"),
@@ -374,10 +381,10 @@ def _make_inl(inl: Any, bits: int) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 def _channels(channels: int | Sequence[int]) -> list[int]:
     order: list[Any] = []
-    if isinstance(channels, Sequence | np.ndarray):
-        order = list(channels)
+    if isinstance(channels, Sequence) or np.ndim(channels) == 1:
+        order = list(channels)  # type: ignore[arg-type]
     elif isinstance(channels, int | np.integer) and not isinstance(channels, bool):
-        order = list(range(channels))
+        order = list(range(require_whole("channels", channels, 1, _MOST_INPUTS)))
     whole = all(isinstance(c, int | np.integer) and not isinstance(c, bool) for c in order)
     if not order or not whole or min(order) < 0:
         raise DiagramError(

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from ...errors import DiagramError
 from ..block import NativeBlock
-from ..ports import CONTINUOUS, SAMPLED, Port, Rate, Same, parameter, periodic
+from ..ports import CONTINUOUS, SAMPLED, Port, Rate, Same, number, parameter, periodic
 from ..realisation import pair_roots, realise, scale
-from ..vectors import require_choice
+from ..vectors import require_choice, require_one_positive, require_whole
 
 _SECTION = 9
 _MOST_ORDER = 20
@@ -147,7 +147,7 @@ class Decimator(NativeBlock):
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
-        factor = _whole("factor", factor, 2, _MOST_TAPS // 20)
+        factor = require_whole("factor", factor, 2, _MOST_TAPS // 20)
         coefficients = parameter(
             "coefficients",
             _decimation_filter(factor, filter, taps, cutoff, stages),
@@ -170,9 +170,9 @@ def _design(
 ) -> tuple[npt.NDArray[np.complex128], npt.NDArray[np.complex128], float]:
     from scipy import signal
 
-    order = _whole("order", order, 1, _MOST_ORDER)
-    if not (np.isfinite(cutoff) and cutoff > 0):
-        raise DiagramError(f"`cutoff` is a frequency above 0 Hz, got {cutoff!r}.")
+    order = require_whole("order", order, 1, _MOST_ORDER)
+    cutoff = require_one_positive("cutoff", cutoff, "Hz")
+    ripple, attenuation = number("ripple", ripple), number("attenuation", attenuation)
     designs = ("butterworth", "bessel", "chebyshev", "chebyshev2", "elliptic")
     kind = require_choice("design", design, designs)
     if design in ("chebyshev", "elliptic") and not 0 < ripple < np.inf:
@@ -244,21 +244,15 @@ def _decimation_filter(
     if filter == "none":
         return [1.0]
     if filter == "cic":
-        stages = _whole("stages", stages, 1, 8)
+        stages = require_whole("stages", stages, 1, 8)
         response = np.ones(1)
         for _ in range(stages):
             response = np.convolve(response, np.full(factor, 1.0 / factor))
         return response
-    count = 20 * factor + 1 if taps is None else _whole("taps", taps, 1, _MOST_TAPS)
+    count = 20 * factor + 1 if taps is None else require_whole("taps", taps, 1, _MOST_TAPS)
+    cutoff = number("cutoff", cutoff)
     if not 0 < cutoff <= 1:
         raise DiagramError(
             f"`cutoff` is a part of the new Nyquist frequency, above 0 and up to 1, got {cutoff!r}."
         )
     return signal.firwin(count, cutoff / factor)
-
-
-def _whole(name: str, value: Any, least: int, most: int) -> int:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not least <= value <= most:
-        raise DiagramError(f"`{name}` is a whole number from {least} to {most}, got {value!r}.")
-    return int(value)

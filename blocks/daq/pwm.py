@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...errors import DiagramError
 from ..block import NativeBlock
 from ..ports import EVERY_TICK, Port, Widths, parameter
-from ..vectors import require_choice
+from ..vectors import require_choice, require_one_positive, require_whole
+
+_MOST_COUNTS = 2**53
 
 
 class PWMOutput(NativeBlock):
@@ -51,10 +51,9 @@ class PWMOutput(NativeBlock):
     ) -> None:
         _check_levels(low, high)
         carrier = parameter("frequency", frequency, unit="Hz", doc="of the carrier", tunable=False)
-        if carrier.value.ndim or not carrier.value > 0:
-            raise DiagramError(f"`frequency` is above 0 Hz, got {frequency!r}.")
-        if counts is not None and not (isinstance(counts, int | np.integer) and counts >= 1):
-            raise DiagramError(f"`counts` is a whole number from 1, got {counts!r}.")
+        frequency = require_one_positive("frequency", frequency, "Hz")
+        if counts is not None:
+            require_whole("counts", counts, 1, _MOST_COUNTS)
         modes = [
             1 - require_choice("edges", edges, ("mean", "tick")),
             require_choice("align", align, ("edge", "centre")),
@@ -121,10 +120,8 @@ class PWMInput(NativeBlock):
         unit: str = "V",
     ) -> None:
         _check_levels(low, high)
-        if clock is not None and not 0 < clock < np.inf:
-            raise DiagramError(f"`clock` is a frequency above 0 Hz, got {clock!r}.")
-        if not 0 < timeout < np.inf:
-            raise DiagramError(f"`timeout` is a time above 0 s, got {timeout!r}.")
+        clock = None if clock is None else require_one_positive("clock", clock, "Hz")
+        timeout = require_one_positive("timeout", timeout, "s")
         super().__init__(
             inputs=[Port("u", 1, unit)],
             outputs=[

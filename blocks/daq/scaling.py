@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..block import NativeBlock
-from ..ports import Port, parameter, periodic
+from ..ports import Port, number, parameter, periodic
 from ..vectors import require_choice, require_rising
 
 _BEYOND = ("hold", "linear", "error")
@@ -63,7 +63,9 @@ class Scaling(NativeBlock):
                 "Scaling takes a `sensitivity`, or a table of `readings` and `values`."
             )
         if sensitivity is not None:
-            if not np.isfinite(sensitivity) or sensitivity == 0:
+            sensitivity = number("sensitivity", sensitivity, finite=True)
+            zero = number("zero", zero, finite=True)
+            if sensitivity == 0:
                 raise DiagramError(f"`sensitivity` is a number other than 0, got {sensitivity!r}.")
             readings, values = [0.0, 1.0], [zero, zero + sensitivity]
         x, y = parameter("readings", readings).value, parameter("values", values).value

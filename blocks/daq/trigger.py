@@ -8,8 +8,8 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..block import NativeBlock
-from ..ports import SAMPLED, Port, parameter, periodic
-from ..vectors import require_choice
+from ..ports import SAMPLED, Port, number, parameter, periodic
+from ..vectors import require_choice, require_whole
 
 EVENTS = ("above", "below", "rising", "falling", "leave", "enter")
 _WINDOWS = ("leave", "enter")
@@ -78,13 +78,11 @@ class Trigger(NativeBlock):
         elif values.ndim:
             raise DiagramError(f"the level of event {event!r} is one number, got {level!r}.")
         else:
-            first, second = float(values), hysteresis
-            if not 0 <= hysteresis < np.inf:
+            first, second = float(values), number("hysteresis", hysteresis)
+            if not 0 <= second < np.inf:
                 raise DiagramError(f"`hysteresis` is 0 or more, got {hysteresis!r}.")
-        for name, number, least in (("pre", pre, 0), ("post", post, 1), ("source", source, 0)):
-            whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-            if not whole or not least <= number <= _MOST_SAMPLES:
-                raise DiagramError(f"`{name}` is a whole number from {least}, got {number!r}.")
+        for name, count, least in (("pre", pre, 0), ("post", post, 1), ("source", source, 0)):
+            require_whole(name, count, least, _MOST_SAMPLES)
 
         def integers(widths: Any) -> list[int]:
             if source >= widths["n"]:

@@ -4,6 +4,7 @@
 #include "blocks/kernel.h"
 #include "blocks/noise.h"
 #include "blocks/ring.h"
+#include "blocks/rounding.h"
 
 static const double ENCODER_TURN = 6.283185307179586;
 static const double ENCODER_NEVER = -1e300; /* when there was no edge yet */
@@ -79,23 +80,16 @@ static int encoder_init(bl_block *b, double t) {
     return BL_OK;
 }
 
-/* floor without a call; above 2^52 there is nothing behind the point. */
-static double encoder_floor(double v) {
-    if (!(fabs(v) < 0x1p52)) return v;
-    const double whole = (double)(int64_t)v;
-    return whole > v ? whole - 1.0 : whole;
-}
-
 /* Where edge number `edge` is, in counts: off by chance, the same in each turn. */
 static double encoder_edge_at(const bl_block *b, double edge) {
     const double error = b->p[ENCODER_EDGE_ERROR], around = (double)b->i[ENCODER_COUNTS];
     if (!(error > 0.0)) return edge;
-    const uint64_t number = bl_noise_sample(edge - around * encoder_floor(edge / around));
+    const uint64_t number = bl_noise_sample(edge - around * bl_floor(edge / around));
     return edge + error * (2.0 * bl_noise_uniform(b->p[ENCODER_SEED], 0, number) - 1.0);
 }
 /* The last edge at or below a phase. */
 static double encoder_place(const bl_block *b, double phase) {
-    const double below = encoder_floor(phase), part = phase - below, error = b->p[ENCODER_EDGE_ERROR];
+    const double below = bl_floor(phase), part = phase - below, error = b->p[ENCODER_EDGE_ERROR];
     if (part < error && phase < encoder_edge_at(b, below)) return below - 1.0;
     if (part >= 1.0 - error && phase >= encoder_edge_at(b, below + 1.0)) return below + 1.0;
     return below;
@@ -111,7 +105,7 @@ static double encoder_phase(const bl_block *b) {
 static double encoder_time(const bl_block *b, const encoder_state *old, double phase, double edge, double t) {
     const double part = (phase - encoder_edge_at(b, edge)) / (phase - old->phase);
     const double time = t - b->dt * (part > 0.0 ? part < 1.0 ? part : 1.0 : 0.0);
-    return b->p[ENCODER_CLOCK] > 0.0 ? encoder_floor(time * b->p[ENCODER_CLOCK]) / b->p[ENCODER_CLOCK] : time;
+    return b->p[ENCODER_CLOCK] > 0.0 ? bl_floor(time * b->p[ENCODER_CLOCK]) / b->p[ENCODER_CLOCK] : time;
 }
 
 /* Counts what passed since the last sample, and times the edges that the method needs. */
@@ -162,10 +156,10 @@ static encoder_state encoder_next(const bl_block *b, double t) {
 static void encoder_tell(const bl_block *b, const encoder_state *s, double out[ENCODER_OUTPUTS]) {
     const encoder_state *old = (const encoder_state *)b->z;
     const double counts = (double)b->i[ENCODER_COUNTS], decoding = (double)b->i[ENCODER_DECODING];
-    const double quarter = decoding == 4.0 ? s->place : encoder_floor(s->phase * (4.0 / decoding));
-    const double of_four = quarter - 4.0 * encoder_floor(quarter * 0.25), turn = encoder_floor(s->place / counts);
+    const double quarter = decoding == 4.0 ? s->place : bl_floor(s->phase * (4.0 / decoding));
+    const double of_four = quarter - 4.0 * bl_floor(quarter * 0.25), turn = bl_floor(s->place / counts);
     const int plugged = b->u[1][0] == 0.0, moved = old->started != 0.0 && old->place != s->place;
-    const int on_index = s->place == turn * counts || (moved && turn != encoder_floor(old->place / counts));
+    const int on_index = s->place == turn * counts || (moved && turn != bl_floor(old->place / counts));
     out[OUT_COUNTS] = s->counter;
     out[OUT_ANGLE] = s->counter * (ENCODER_TURN / counts) + b->p[ENCODER_OFFSET];
     out[OUT_SPEED] = s->speed;

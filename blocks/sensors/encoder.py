@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import DiagramError
 from ..block import NativeBlock
 from ..delay import check_samples
-from ..ports import SAMPLED, Parameter, Port, Widths, parameter, periodic
+from ..ports import SAMPLED, Parameter, Port, Widths, number, parameter, periodic
 from ..vectors import require_choice
 from .instrument import check_seed
 
@@ -95,6 +95,7 @@ class Encoder(NativeBlock):
         _check_counts(counts, decoding)
         by = require_choice("`method` of an Encoder", method, METHODS)
         window = check_samples("`window` of an Encoder", window)
+        latency, edge_error = number("latency", latency), number("edge_error", edge_error)
         if not (math.isfinite(latency) and latency >= 0):
             raise DiagramError(f"`latency` of an Encoder is 0 or above, in s; got {latency!r}.")
         if not 0 <= edge_error <= _LARGEST_EDGE_ERROR:
@@ -144,7 +145,7 @@ class Encoder(NativeBlock):
 
 
 def _check_counts(counts: Any, decoding: Any) -> None:
-    if decoding not in (1, 2, 4):
+    if not isinstance(decoding, int | np.integer) or decoding not in (1, 2, 4):
         raise DiagramError(
             f"`decoding` of an Encoder is 1, 2 or 4 counts of a line, got {decoding!r}."
         )
@@ -178,9 +179,9 @@ def _make_parameters(
 
 
 def _positive(name: str, value: float | None, none: float, unit: str, doc: str) -> Parameter:
-    if value is not None and not value > 0:
+    given = none if value is None else number(name, value)
+    if value is not None and not given > 0:
         raise DiagramError(f"`{name}` of an Encoder is above 0, in {unit}; got {value!r}.")
-    given = none if value is None else value
     return parameter(name, given, unit=unit, doc=doc, finite=False, tunable=False)
 
 

@@ -5,6 +5,7 @@
 
 #include "blocks/noise.h"
 #include "blocks/ring.h"
+#include "blocks/rounding.h"
 #include "blocks/table.h"
 
 enum { /* z: these, then a channel_state for each channel, then the samples on their way */
@@ -180,9 +181,10 @@ static covariance instrument_design(const bl_block *b, int32_t k, channel_state 
     return instrument_innovate(c, added, lasting);
 }
 
-/* Noise of this instrument: three independent sequences for each channel, of which the second is for the start. */
-static double instrument_draw(const bl_block *b, int32_t k, int32_t sequence, double sample) {
-    return bl_noise_normal(b->p[INSTRUMENT_SEED], 3 * k + sequence, bl_noise_sample(sample));
+/* Each sample has so many random numbers for each channel. */
+enum { DRAW_NOISE, DRAW_WALK, DRAWS };
+static uint64_t instrument_draw(const bl_block *b, double sample, int32_t k, int what) {
+    return (bl_noise_sample(sample) * (uint64_t)b->y_width[0] + (uint64_t)k) * DRAWS + (uint64_t)what;
 }
 
 /* One sample. */
@@ -190,32 +192,31 @@ static double instrument_draw(const bl_block *b, int32_t k, int32_t sequence, do
 static double instrument_clip(double v, double low, double high) { return v > high ? high : v < low ? low : v; }
 
 static double instrument_slack(const bl_block *b, int32_t k, const channel_state *c, double q) {
-    if (b->z[KEPT_STARTED] == 0.0) return 0.0;
+    if (b->z[KEPT_STARTED] == 0.0 || instrument_number(b, CHANNEL_HYSTERESIS, k) == 0.0) return 0.0;
     return instrument_clip(c->slack + 4.0 * (q - c->last_q) / instrument_number(b, CHANNEL_FULL_SCALE, k), -1.0, 1.0);
 }
 
 /* The deviation from a straight line at part s of full scale; of a table that ends before, that of its end. */
-static double instrument_deviation(const bl_block *b, double s) {
-    const double *curve = instrument_curve(b);
-    const int32_t n = b->i[INSTRUMENT_CURVE];
-    if (!b->i[INSTRUMENT_TABLE]) {
-        double sum = 0.0;
-        for (int32_t j = 0; j < n; j++) sum = sum * s + curve[j];
-        return sum;
-    }
+static double instrument_tabled(const double *curve, int32_t n, double s) {
     const double *values = curve + n;
     const int32_t j = bl_table_find(curve, n, s);
     const double span = curve[j + 1] - curve[j];
     const double part = span > 0.0 ? instrument_clip((s - curve[j]) / span, 0.0, 1.0) : 0.0;
     return values[j] + part * (values[j + 1] - values[j]);
 }
+static inline double instrument_deviation(const bl_block *b, double s) {
+    const double *curve = instrument_curve(b);
+    const int32_t n = b->i[INSTRUMENT_CURVE];
+    if (b->i[INSTRUMENT_TABLE]) return instrument_tabled(curve, n, s);
+    double sum = 0.0;
+    for (int32_t j = 0; j < n; j++) sum = sum * s + curve[j];
+    return sum;
+}
 
 /* What goes into the low-pass. */
-static double instrument_feel(const bl_block *b, int32_t k, const channel_state *c, double q) {
+static inline double instrument_feel(const bl_block *b, int32_t k, double q, double slack) {
     const double full_scale = instrument_number(b, CHANNEL_FULL_SCALE, k);
-    const double hysteresis = instrument_number(b, CHANNEL_HYSTERESIS, k);
-    double v = q;
-    if (hysteresis != 0.0) v -= 0.5 * hysteresis * full_scale * instrument_slack(b, k, c, q);
+    double v = q - 0.5 * instrument_number(b, CHANNEL_HYSTERESIS, k) * full_scale * slack;
     if (b->i[INSTRUMENT_CURVE] > 0) v += full_scale * instrument_deviation(b, v / full_scale);
     return instrument_number(b, CHANNEL_GAIN, k) * v;
 }
@@ -228,40 +229,49 @@ static double instrument_filter(const bl_block *b, int32_t k, const channel_stat
     return x[0] + instrument_number(b, CHANNEL_NOISE, k) * c->spread * c->w;
 }
 
-/* x of channel k one latency ago, by a straight line between two samples. */
-static double instrument_delayed(const bl_block *b, int32_t k) {
+/* Where in the ring the samples of one latency ago are: a part of the way from `later` to `sooner`. */
+typedef struct {
+    const double *later, *sooner;
+    double part;
+} instrument_past;
+
+static instrument_past instrument_look_back(const bl_block *b) {
     const int32_t n = b->y_width[0], room = b->i[INSTRUMENT_ROOM];
-    const double *ring = instrument_ring(b);
     double back = b->p[INSTRUMENT_LATENCY] / b->dt - 1.0; /* from the newest sample kept */
-    if (fabs(back - round(back)) < 1e-7) back = round(back);
+    const double nearest = bl_round(back);
+    if (fabs(back - nearest) < 1e-7) back = nearest;
     back = back > 0.0 ? back : 0.0;
     if (!(back <= (double)(room - 1))) back = (double)(room - 1);
     const int32_t whole = (int32_t)back;
-    const double part = back - (double)whole;
-    const int32_t later = bl_ring_back(b->z[KEPT_NEWEST], room, whole);
-    const int32_t sooner = later > 0 ? later - 1 : room - 1;
-    return (1.0 - part) * ring[later * n + k] + (part > 0.0 ? part * ring[sooner * n + k] : 0.0);
+    const int32_t later = bl_ring_back(b->z[KEPT_NEWEST], room, whole), sooner = later > 0 ? later - 1 : room - 1;
+    return (instrument_past){instrument_ring(b) + later * n, instrument_ring(b) + sooner * n, back - (double)whole};
+}
+/* x of channel k one latency ago, by a straight line between two samples. */
+static double instrument_recall(const instrument_past *past, int32_t k) {
+    return (1.0 - past->part) * past->later[k] + (past->part > 0.0 ? past->part * past->sooner[k] : 0.0);
 }
 
-static double instrument_read(const bl_block *b, int32_t k, const channel_state *c, double f, double t) {
+static inline double instrument_read(const bl_block *b, int32_t k, const channel_state *c, double f, double t) {
     const double resolution = instrument_number(b, CHANNEL_RESOLUTION, k);
     double v = f + instrument_number(b, CHANNEL_OFFSET, k) + c->walk;
     v += instrument_number(b, CHANNEL_DRIFT, k) * (t - b->z[KEPT_START]);
-    v = instrument_clip(v, instrument_number(b, CHANNEL_LOWER, k), instrument_number(b, CHANNEL_UPPER, k));
-    return resolution > 0.0 ? resolution * round(v / resolution) : v;
+    if (resolution > 0.0) v = resolution * bl_round(v / resolution);
+    return instrument_clip(v, instrument_number(b, CHANNEL_LOWER, k), instrument_number(b, CHANNEL_UPPER, k));
 }
 
 static int instrument_fault(const bl_block *b, int32_t port, int32_t k) {
     return b->u[port][b->u_width[port] > 1 ? k : 0] != 0.0;
 }
-static double instrument_value(const bl_block *b, int32_t k, const channel_state *c, double t) {
+static double instrument_value(const bl_block *b, int32_t k, const instrument_past *past, double t) {
+    const channel_state *c = instrument_channel(b, k);
     if (instrument_fault(b, b->u_count - 1, k))
         return b->i[INSTRUMENT_STUCK_HOLDS] ? c->last_y : instrument_number(b, CHANNEL_STUCK, k);
     if (instrument_fault(b, b->u_count - 2, k))
         return b->i[INSTRUMENT_DROPOUT_HOLDS] ? c->last_y : instrument_number(b, CHANNEL_DROPOUT, k);
-    if (b->i[INSTRUMENT_ROOM]) return instrument_read(b, k, c, instrument_delayed(b, k), t);
+    if (b->i[INSTRUMENT_ROOM]) return instrument_read(b, k, c, instrument_recall(past, k), t);
+    const double q = b->w[k], v = instrument_feel(b, k, q, instrument_slack(b, k, c, q));
     double x[2];
-    return instrument_read(b, k, c, instrument_filter(b, k, c, instrument_feel(b, k, c, b->w[k]), x), t);
+    return instrument_read(b, k, c, instrument_filter(b, k, c, v, x), t);
 }
 
 /* Both states have been noisy for long. */
@@ -269,10 +279,13 @@ static void instrument_stir(const bl_block *b, int32_t k, channel_state *c, cova
     const double noise = instrument_number(b, CHANNEL_NOISE, k);
     if (noise == 0.0) return;
     const double first = sqrt(fmax(states.first, 0.0)), with_first = first > 0.0 ? states.shared / first : 0.0;
-    const double w0 = instrument_draw(b, k, 1, 0.0), w1 = instrument_draw(b, k, 1, 1.0);
+    /* A stream of its own, which the samples do not share. */
+    const uint64_t before = ~bl_noise_stream(b->p[INSTRUMENT_SEED]);
+    const double w0 = bl_noise_fast_normal(before, instrument_draw(b, 0.0, k, 0));
+    const double w1 = bl_noise_fast_normal(before, instrument_draw(b, 0.0, k, 1));
     c->ahead[0] = noise * first * w0;
     c->ahead[1] = noise * (with_first * w0 + sqrt(fmax(states.second - with_first * with_first, 0.0)) * w1);
-    c->w = instrument_draw(b, k, 0, 0.0);
+    c->w = bl_noise_fast_normal(~before, instrument_draw(b, 0.0, k, DRAW_NOISE));
 }
 
 int bl_instrument_init(bl_block *b, double t) {
@@ -287,28 +300,30 @@ int bl_instrument_init(bl_block *b, double t) {
 }
 
 void bl_instrument_output(bl_block *b, double t) {
-    for (int32_t k = 0; k < b->y_width[0]; k++)
-        b->y[0][k] = instrument_value(b, k, instrument_channel(b, k), t);
+    instrument_past past = {0, 0, 0.0};
+    if (b->i[INSTRUMENT_ROOM]) past = instrument_look_back(b);
+    for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = instrument_value(b, k, &past, t);
 }
 
 void bl_instrument_update(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->y_width[0], room = b->i[INSTRUMENT_ROOM];
-    const double next = b->z[KEPT_SAMPLE] + 1.0;
+    const double next = b->z[KEPT_SAMPLE] + 1.0, root = sqrt(b->dt);
     const int32_t place = room ? bl_ring_next(b->z[KEPT_NEWEST], room) : 0;
+    const uint64_t stream = bl_noise_stream(b->p[INSTRUMENT_SEED]);
     for (int32_t k = 0; k < n; k++) {
         channel_state *c = instrument_channel(b, k);
         const double noise = instrument_number(b, CHANNEL_NOISE, k), walk = instrument_number(b, CHANNEL_WALK, k);
-        const double q = b->w[k], v = instrument_feel(b, k, c, q);
+        const double q = b->w[k], slack = instrument_slack(b, k, c, q), v = instrument_feel(b, k, q, slack);
         double x[2];
         const double f = instrument_filter(b, k, c, v, x);
         c->last_y = b->y[0][k]; /* of this sample: outputs come before updates */
-        c->slack = instrument_slack(b, k, c, q);
+        c->slack = slack;
         c->last_q = q;
         for (int r = 0; r < 2; r++)
             c->ahead[r] = c->a[r][0] * x[0] + c->a[r][1] * x[1] + c->b[r] * v + noise * c->pull[r] * c->w;
-        if (noise != 0.0) c->w = instrument_draw(b, k, 0, next);
-        if (walk != 0.0) c->walk += walk * sqrt(b->dt) * instrument_draw(b, k, 2, next);
+        if (noise != 0.0) c->w = bl_noise_fast_normal(stream, instrument_draw(b, next, k, DRAW_NOISE));
+        if (walk != 0.0) c->walk += walk * root * bl_noise_step(stream, instrument_draw(b, next, k, DRAW_WALK));
         if (room) instrument_ring(b)[place * n + k] = f;
     }
     if (room) b->z[KEPT_NEWEST] = (double)place;

@@ -6,7 +6,7 @@
  *   nonlinearity  c = h + full_scale curve(h / full_scale)
  *   bandwidth     dx/dt = A x + B (gain c + noise), a low-pass of order 1 or 2, or none
  *   latency       f(t) = x(t - latency)
- *   output        v = f + offset + drift (t - start) + walk, cut to the limits, rounded to the resolution
+ *   output        v = f + offset + drift (t - start) + walk, rounded to the resolution, cut to the limits
  *   faults        y = v, or what is given for them, or the last y
  *
  * The low-pass is exact for an input that is straight between samples and for noise that is white in

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from ...errors import DiagramError
 from ..block import NativeBlock
-from ..ports import SAMPLED, Parameter, Port, Widths, parameter, periodic
+from ..ports import SAMPLED, Parameter, Port, Widths, number, parameter, periodic
 from ..units import Unit, parse_unit
-from ..vectors import require_choice, require_rising
+from ..vectors import require_choice, require_rising, require_whole
 
 Array = npt.NDArray[np.float64]
 
@@ -87,6 +87,7 @@ class Instrument:
 
     def __post_init__(self) -> None:
         _require("gain", self.gain, lambda v: v != 0.0, "a number other than 0")
+        object.__setattr__(self, "latency", number("latency", self.latency))
         for name in ("hysteresis", "noise", "random_walk", "resolution", "latency"):
             _require(name, getattr(self, name), lambda v: v >= 0.0, "0 or above")
         for name in ("offset", "drift"):
@@ -154,7 +155,7 @@ def _check_limits(limits: Any) -> None:
 
 def read_unit(unit: str | Unit | None) -> Unit | None:
     """Return a unit from its name."""
-    return parse_unit(unit) if isinstance(unit, str) else unit
+    return unit if unit is None or isinstance(unit, Unit) else parse_unit(unit)
 
 
 class AbstractSensor(NativeBlock):
@@ -241,9 +242,8 @@ def _check_instrument(sensor: str, instrument: Instrument | None) -> Instrument:
 
 def check_seed(seed: int) -> Parameter:
     """Return the parameter ``seed``."""
-    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**53:
-        raise DiagramError(f"`seed` is a whole number from 0 to 2^53, got {seed!r}.")
-    return parameter("seed", seed, doc="chooses the noise", tunable=False)
+    whole = require_whole("seed", seed, 0, 2**53 - 1)
+    return parameter("seed", whole, doc="chooses the noise", tunable=False)
 
 
 def _room(chain: Instrument, widths: Widths) -> int:
@@ -276,7 +276,7 @@ def _make_numbers(
         name: str, value: Any, doc: str, unit: Unit | None = None, *, tunable: bool = True
     ) -> Parameter:
         # One that is not in use has a number too, which nobody sees.
-        given = np.asarray(1.0 if value is None else value, dtype=np.float64)
+        given = parameter(name, 1.0 if value is None else value, finite=False).value
         if given.ndim and given.shape != (channels,):
             raise DiagramError(
                 f"`{name}` has {given.size} values, but there are {channels} channels: give one "

@@ -7,7 +7,7 @@
 typedef void (*sensor_feeling)(const bl_block *b);
 
 static int sensor_run_output(bl_block *b, double t, sensor_feeling feel) {
-    feel(b);
+    if (!b->i[INSTRUMENT_ROOM]) feel(b); /* with a latency what is felt now leaves later */
     bl_instrument_output(b, t);
     return BL_OK;
 }
@@ -31,18 +31,23 @@ static int sensor_check(const bl_block *b) {
     if ((mixed != 0 && mixed != 1) || m > INT32_MAX || (!mixed && m != n)) return 0;
     return bl_instrument_fits(b, 1, mixed * (n * m));
 }
-static void sensor_feel(const bl_block *b) {
-    const int32_t mixed = b->i[INSTRUMENT_INTEGERS], n = b->y_width[0];
-    const int32_t columns = mixed ? (int32_t)sensor_input_width(b) : 1;
+static void sensor_feel_mixed(const bl_block *b) {
+    const int32_t n = b->y_width[0], columns = (int32_t)sensor_input_width(b);
     const double *matrix = bl_instrument_own(b);
-    for (int32_t k = 0; mixed && k < n; k++) b->w[k] = 0.0;
+    for (int32_t k = 0; k < n; k++) b->w[k] = 0.0;
     int32_t column = 0;
     for (int32_t port = 0; port < b->u_count - 2; port++)
-        for (int32_t j = 0; j < b->u_width[port]; j++, column++) {
-            const double u = b->u[port][j];
-            if (!mixed) b->w[column] = u;
-            for (int32_t k = 0; mixed && k < n; k++) b->w[k] += matrix[k * columns + column] * u;
-        }
+        for (int32_t j = 0; j < b->u_width[port]; j++, column++)
+            for (int32_t k = 0; k < n; k++) b->w[k] += matrix[k * columns + column] * b->u[port][j];
+}
+static void sensor_feel(const bl_block *b) {
+    if (b->i[INSTRUMENT_INTEGERS]) {
+        sensor_feel_mixed(b);
+        return;
+    }
+    double *w = b->w;
+    for (int32_t port = 0; port < b->u_count - 2; port++)
+        for (int32_t j = 0; j < b->u_width[port]; j++) *w++ = b->u[port][j];
 }
 static int sensor_output(bl_block *b, double t) { return sensor_run_output(b, t, sensor_feel); }
 static int sensor_update(bl_block *b, double t) { return sensor_run_update(b, t, sensor_feel); }
@@ -83,8 +88,10 @@ static int proximity_check(const bl_block *b) {
 }
 /* How far the surface stands out at an angle on the shaft, by straight lines between evenly spaced places. */
 static double proximity_runout(const double *map, int32_t points, double angle) {
-    const double turns = angle / 6.283185307179586, place = (turns - floor(turns)) * points;
-    const int32_t before = place >= 0.0 && place < (double)points ? (int32_t)place : 0;
+    const double turns = angle / 6.283185307179586;
+    double place = (turns - floor(turns)) * points;
+    if (place >= (double)points) place = 0.0; /* a hair before a whole turn is rounded to it */
+    const int32_t before = place >= 0.0 ? (int32_t)place : 0;
     const double next = map[before + 1 < points ? before + 1 : 0];
     return map[before] + (place - before) * (next - map[before]);
 }

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from ...errors import DiagramError
 from ..multibody.rotations import rotation_about
-from ..ports import Port, parameter
+from ..ports import Port, number, parameter
 from ..units import parse_unit
+from ..vectors import require_whole
 from .instrument import AbstractSensor, Array, Instrument, read_unit
 
 _MOST_CHANNELS = 64
@@ -47,7 +48,7 @@ class Sensor(AbstractSensor):
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
-        _check_channels("channels", channels, 1)
+        require_whole("channels", channels, 1, _MOST_CHANNELS)
         super().__init__(
             instrument,
             [Port("u", channels, unit=measures, doc="what is measured")],
@@ -129,15 +130,15 @@ class LoadCell(AbstractSensor):
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
-        for name, number in (("forces", forces), ("torques", torques)):
-            _check_channels(name, number, 0)
+        for name, count in (("forces", forces), ("torques", torques)):
+            require_whole(name, count, 0, _MOST_CHANNELS)
         channels = forces + torques
         if channels == 0:
             raise DiagramError("a LoadCell has at least one force or torque.")
         kinds = [
-            Port(name, number, unit=unit, doc=f"{name} on the cell")
-            for name, number, unit in (("force", forces, "N"), ("torque", torques, "N.m"))
-            if number
+            Port(name, count, unit=unit, doc=f"{name} on the cell")
+            for name, count, unit in (("force", forces, "N"), ("torque", torques, "N.m"))
+            if count
         ]
         mixed = len(kinds) > 1
         mixing = []
@@ -273,6 +274,7 @@ class ProximityPair(AbstractSensor):
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
+        gap, radius = number("gap", gap), number("radius", radius)
         for name, value in (("gap", gap), ("radius", radius)):
             if not value > 0:
                 raise DiagramError(f"`{name}` of a ProximityPair is above 0, in m; got {value!r}.")
@@ -322,13 +324,6 @@ class ProximityPair(AbstractSensor):
         gaps = (np.asarray(y, dtype=np.float64) - self.instrument.offset) / self.instrument.gain
         found: Array = np.linalg.solve(self._directions, (self._gap - gaps).T).T
         return found
-
-
-def _check_channels(name: str, number: int, least: int) -> None:
-    if not isinstance(number, int | np.integer) or not least <= number <= _MOST_CHANNELS:
-        raise DiagramError(
-            f"`{name}` is a whole number from {least} to {_MOST_CHANNELS}, got {number!r}."
-        )
 
 
 def _check_crosstalk(crosstalk: Any, channels: int) -> Array:

@@ -224,3 +224,31 @@ class TestMdf4:
         with pytest.raises(ResultError, match=r"pip install 'biella\[mdf\]'"):
             self.result().to_mdf4(tmp_path / "run.mf4")
         assert list(tmp_path.iterdir()) == []
+
+
+class TestShaft:
+    def test_that_is_not_named_is_told_how(self) -> None:
+        result = run_up()
+        with pytest.raises(
+            ResultError, match=r"say what `speed` is .*orders\('x', speed='speed'\)"
+        ):
+            result.orders("x", "speed")
+        with pytest.raises(ResultError, match=r"waterfall\('x', angle='angle'\)"):
+            result.waterfall("x", "angle")
+        with pytest.raises(ResultError, match=r"orbit\('x', 'y', angle='angle'\)"):
+            result.orbit("x", "y", "angle")
+
+    def test_that_turns_far_between_samples_is_not_unwrapped(self) -> None:
+        # 5 rad a sample, recorded without jumps: it is taken as it is.
+        t = np.arange(2000) * 1e-2
+        x = np.cos(500.0 * t * 0.01)
+        result = Result.from_arrays(t, {"x": x, "angle": 500.0 * t}, units={"angle": "rad"})
+        orders = result.orders("x", angle="angle", highest=0.1, turns=100)
+        assert orders.speeds == pytest.approx(500.0)
+        assert np.abs(orders.track(0.01)) == pytest.approx(1.0, rel=1e-3)
+
+    def test_amplitude_at_half_the_sample_rate(self) -> None:
+        t = np.arange(4000) * 1e-3
+        result = Result.from_arrays(t, {"x": 3.0 * (-1.0) ** np.arange(4000)})
+        waterfall = result.waterfall("x", resolution=10.0)
+        assert waterfall.amplitudes[-1] == pytest.approx(3.0)

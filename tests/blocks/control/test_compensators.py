@@ -65,10 +65,10 @@ def test_they_can_be_linearised(period):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: LeadLag(-1, 2), "`zero` is one positive number, got -1"),
+        (lambda: LeadLag(-1, 2), "`zero` is one positive number; got -1"),
         (lambda: LeadLag.at(5.0, 2.0), "between -π/2 and π/2 rad"),
         (lambda: Notch(20, -1), "`bandwidth` is one positive number"),
-        (lambda: Notch(20, 1, 2), "a gain from 0 to 1"),
+        (lambda: Notch(20, 1, 2), "a gain from 0 to below 1"),
         (lambda: Notch(600, 1, period=1e-3), "600 Hz is not below half the sample rate, 500 Hz"),
         (lambda: Notch(20, 1, offset=0.1), "needs a period"),
     ],

@@ -181,6 +181,8 @@ def test_filter_of_a_linearised_diagram_beats_the_sensor():
         ({"initial": [1, 2]}, "`initial` is a number or 3 numbers"),
         ({"covariance": 1.0, "continuous": True}, "a varying gain is sampled"),
         ({"continuous": True, "period": 0.1}, "has no period"),
+        ({"covariance": 1.0, "R": 0.0}, "R must be positive definite"),
+        ({"covariance": 1.0, "G": [1.0, 2.0]}, "G needs 3 rows"),
         ({"covariance": [1, 2]}, "covariance has 2 values on its diagonal, wants 3"),
     ],
 )

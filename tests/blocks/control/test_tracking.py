@@ -169,7 +169,7 @@ def test_cubics_between_points_are_of_fourth_order(points):
         ({"times": [0, 1]}, "`times` are 3 rising numbers"),
         ({"R": 0.0}, "R must be positive definite"),
         ({"Q": -1.0}, "Q must not be negative"),
-        ({"points": 1}, "`points` is a number of at least 2"),
+        ({"points": 1}, "`points` is a whole number from 2"),
         ({"period": 0.1}, "the time of the first row alone"),
     ],
 )

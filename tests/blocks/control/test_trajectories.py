@@ -231,8 +231,8 @@ def test_cam_of_an_accelerating_shaft():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Trapezoid(1, -1, 1), "`velocity` is one positive number, got -1"),
-        (lambda: SCurve(1, 1, 1, 0), "`jerk` is one positive number, got 0"),
+        (lambda: Trapezoid(1, -1, 1), "`velocity` is one positive number; got -1"),
+        (lambda: SCurve(1, 1, 1, 0), "`jerk` is one positive number; got 0"),
         (lambda: CamLaw("cycloidal", 1, 0), "`duration` is one positive number"),
         (lambda: CamLaw("cycloid", 1, 1), "no law 'cycloid'. Did you mean `cycloidal`"),
         (lambda: MinimumJerk(0, 1), "got 0 for both"),

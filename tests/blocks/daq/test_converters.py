@@ -68,6 +68,24 @@ STEP, TICKS = 1e-5, 1 << 15
 TONE = 1021 / (TICKS * STEP)  # a prime number of periods: every sample has a phase of its own
 
 
+@pytest.mark.parametrize(
+    "inl",
+    [[0.0, 100.0, 0.0], [0.0, -100.0, 0.0], 60.0, [0.0, 30.0, -30.0, 0.0], [-50.0, 60.0]],
+    ids=str,
+)
+def test_codes_change_where_inl_says(inl: Any) -> None:
+    # Steeper than any real converter, up to 0.8 a code: transition c is at c - 1/2 + inl(c).
+    codes = np.arange(256)
+    given = np.linspace(0, 255, 257)
+    curve = 4 * inl * (given / 255) * (1 - given / 255) if np.ndim(inl) == 0 else np.array(inl)
+    places = np.interp(codes, np.linspace(0, 255, len(curve)), curve)
+    transitions = codes - 0.5 + places
+    result = run(Ramp(20.0, before=-10.0, unit="V"), ADC(8, inl=inl), 1e-4, 10001)
+    passed = np.searchsorted(transitions, 256 * result.t, side="right") - 1
+    off = np.abs(result["block.code"] - np.clip(passed, 0, 255))
+    assert off.max() <= 1 and off.mean() < 1e-3  # on a transition, to rounding
+
+
 @pytest.mark.parametrize("bits", [6, 8, 10, 12, 16, 20])
 def test_effective_bits_are_the_bits(bits: int) -> None:
     # A full-scale sine through an ideal quantiser: SNR = 6.02 bits + 1.76 dB. Harmonics of few bits

@@ -184,7 +184,7 @@ def test_blocks_behind_run_at_the_lower_rate() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: AntiAliasFilter(-100.0), "above 0 Hz, got -100"),
+        (lambda: AntiAliasFilter(-100.0), "positive number, in Hz; got -100"),
         (lambda: AntiAliasFilter(100.0, 0), "whole number from 1 to 20, got 0"),
         (lambda: AntiAliasFilter(100.0, design="brick"), "one of 'butterworth', 'bessel'"),
         (lambda: AntiAliasFilter(100.0, design="chebyshev", ripple=0), "above 0 dB"),

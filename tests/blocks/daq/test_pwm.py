@@ -117,11 +117,11 @@ def test_sensitivity_has_units() -> None:
         (lambda: Scaling(readings=[1, 0], values=[0, 1]), "must rise"),
         (lambda: Scaling(readings=[0, 1], values=[0, 1, 2]), "got 2 and 3"),
         (lambda: Scaling(readings=[0, 1, 2], values=[0, 2, 1], inverse=True), "turn back"),
-        (lambda: PWMOutput(0.0), "above 0 Hz"),
+        (lambda: PWMOutput(0.0), "positive number, in Hz"),
         (lambda: PWMOutput(1.0, low=1.0, high=0.0), "`low` must be below `high`"),
         (lambda: PWMOutput(1.0, counts=0), "whole number from 1"),
-        (lambda: PWMInput(clock=-1.0), "above 0 Hz"),
-        (lambda: PWMInput(timeout=0.0), "above 0 s"),
+        (lambda: PWMInput(clock=-1.0), "positive number, in Hz"),
+        (lambda: PWMInput(timeout=0.0), "positive number, in s;"),
     ],
 )
 def test_wrong_parameters_say_what_is_possible(make: Any, message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.engine
 
 RATE = 10e3
 STEP = 1 / RATE
+GOLDEN = "a3567273525d2894"
 
 
 def low_pass(bandwidth: float, order: int, damping: float = math.sqrt(0.5)) -> Any:
@@ -252,6 +254,48 @@ def test_hysteresis_does_not_depend_on_the_rate_and_spares_small_cycles(measure:
     assert y == pytest.approx(small * (1 - 0.5 * 0.01 * 4), abs=1e-15)  # a line through both ways
 
 
+@pytest.fixture(scope="module")
+def white() -> Any:
+    """Noise of deviation 1 in 64 channels: without a low-pass, density² / (2 step)."""
+    d = Diagram(step=1e-3)
+    sensor = d.add(Sensor(Instrument(noise=math.sqrt(2e-3)), channels=64, seed=9), name="sensor")
+    d.connect(d.add(Constant(np.zeros(64))), sensor["u"])
+    return simulate(d, 30.0, record=["sensor"])["sensor"]
+
+
+def test_noise_is_normal_out_to_its_tails(white: Any) -> None:
+    # Two million samples by layers under the bell: all bins from -5 to 5, and what is beyond.
+    w = white.ravel()
+    edges = np.concatenate([[-np.inf], np.linspace(-5, 5, 401), [np.inf]])
+    expected = np.diff(scipy.stats.norm.cdf(edges)) * w.size
+    counted, _ = np.histogram(w, edges)
+    few = expected < 5
+    off = (counted - expected)[~few] ** 2 / expected[~few]
+    assert 0.001 < scipy.stats.chi2.sf(off.sum(), (~few).sum()) < 0.999
+    assert abs(counted[few].sum() - expected[few].sum()) < 5 * math.sqrt(expected[few].sum())
+    # Within wide bins, of a fifth of a deviation, the layers' corners show more.
+    wide = counted[1:-1].reshape(-1, 8).sum(axis=1), expected[1:-1].reshape(-1, 8).sum(axis=1)
+    assert np.abs((wide[0] - wide[1]) / np.sqrt(wide[1])).max() < 4
+    # Beyond the last layer, 3.2137, another way of drawing begins: nothing is missing around there.
+    beyond = np.abs(w[np.abs(w) > 3.1])
+    tail = scipy.stats.truncnorm(3.1, np.inf)
+    assert scipy.stats.kstest(beyond, tail.cdf).pvalue > 0.01
+    assert abs((w**4).mean() - 3) < 5 * math.sqrt(96 / w.size)
+
+
+def test_channels_and_samples_are_independent(white: Any) -> None:
+    n = len(white)
+    assert np.abs(np.corrcoef(white.T) - np.eye(64)).max() < 5 / math.sqrt(n)
+    for lag in (1, 2, 3):
+        assert abs((white[lag:] * white[:-lag]).mean()) < 5 / math.sqrt(white.size)
+        assert abs((white[:, lag:] * white[:, :-lag]).mean()) < 5 / math.sqrt(white.size)
+
+
+def test_noise_has_the_same_bits_everywhere(white: Any) -> None:
+    # Two million of them, by all ways of drawing.
+    assert hashlib.sha256(white.astype("<f8").tobytes()).hexdigest()[:16] == GOLDEN
+
+
 def test_saturation_and_resolution(measure: Any) -> None:
     u = np.linspace(-3.0, 3.0, 5001)
     sensor = Instrument(gain=2.0, limits=(-4.0, 5.0), resolution=0.05)
@@ -263,6 +307,12 @@ def test_saturation_and_resolution(measure: Any) -> None:
     error = (y - 2 * u)[inside]
     assert np.abs(error).max() <= 0.025 + 1e-12
     assert error.std() == pytest.approx(0.05 / math.sqrt(12), rel=0.01)
+
+
+def test_rounding_does_not_lead_beyond_the_limits(measure: Any) -> None:
+    u = np.linspace(-30.0, 30.0, 301)
+    y = measure(Sensor(Instrument(limits=(-6.0, 10.0), resolution=4.0)), u=u)["y"]
+    assert np.unique(y).tolist() == [-6.0, -4.0, 0.0, 4.0, 8.0, 10.0]
 
 
 # Latency

@@ -206,6 +206,15 @@ def test_runout_turns_with_the_shaft(measure: Any) -> None:
     assert 1e-3 - y[:, 1] == pytest.approx(runout[(back + points // 4) % points], abs=1e-12)
 
 
+def test_runout_is_continuous_where_a_turn_begins(measure: Any) -> None:
+    # A hair beyond its place a probe sees the end of the map, which joins its beginning.
+    runout = [1e-6, 2e-6, 3e-6, 4e-6]
+    pair = ProximityPair(None, places=[math.pi / 4, 3 * math.pi / 4], runout=runout)
+    angles = [math.pi / 4, np.nextafter(math.pi / 4, 1.0), np.nextafter(math.pi / 4, 0.0)]
+    y = measure(pair, position=np.zeros((3, 2)), angle=np.array(angles))["y"]
+    assert y[:, 0] == pytest.approx(1e-3 - 1e-6, abs=1e-15)
+
+
 def test_faults_of_one_probe(measure: Any) -> None:
     pair = ProximityPair(Instrument(dropout_value=0.0), faults="each")
     y = measure(pair, position=np.zeros((3, 2)), dropout=[[0, 0], [0, 1], [0, 0]])["y"]

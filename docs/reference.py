@@ -272,8 +272,18 @@ def signature_of(function: Any, path: str) -> str:
         for name, item in found.parameters.items()
         if name != "self"
     ]
-    text = str(found.replace(parameters=given, return_annotation=inspect.Signature.empty))
-    return f"{path}{text}"
+    call = found.replace(parameters=given, return_annotation=inspect.Signature.empty)
+    if len(f"{path}{call}") <= 90:
+        return f"{path}{call}"
+    lines = [f"{path}("]
+    keywords = False
+    for item in given:
+        if item.kind is inspect.Parameter.KEYWORD_ONLY and not keywords:
+            keywords = True
+            if not any(other.kind is inspect.Parameter.VAR_POSITIONAL for other in given):
+                lines.append("    *,")
+        lines.append(f"    {item},")
+    return "\n".join([*lines, ")"])
 
 
 def definition_table(title: str, section: str) -> list[str]:

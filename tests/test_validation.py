@@ -59,4 +59,4 @@ def test_a_wrong_number_is_not_met():
     assert (
         validation.statement("n", "somebody", "stays", "goes", False).verdict == validation.MISSED
     )
-    assert [validation.below(x) for x in (0.0, 3e-13, 6e-13)] == ["0", "< 1e-12", "< 1e-11"]
+    assert [validation.below(x) for x in (0.0, 3e-13, 6e-13)] == ["< 1e-16", "< 1e-12", "< 1e-11"]

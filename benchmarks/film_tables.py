@@ -19,7 +19,7 @@ from rich.table import Table
 
 from biella.blocks import FiniteBearing, LongBearing, ShortBearing
 from biella.blocks.bearings import AbstractBearing
-from biella.blocks.bearings.analysis import open_film
+from biella.blocks.bearings.analysis import Coefficients, open_film
 
 Array = npt.NDArray[np.float64]
 
@@ -135,11 +135,11 @@ def compare_limits() -> tuple[Table, Array]:
     return table, np.array(ratios)
 
 
-def compare_raimondi_boyd() -> Table:
-    """Film from p = 0 at the thickest place, Reynolds' condition where it ends."""
-    table = Table(title="L/D = 1, Raimondi and Boyd", title_justify="left")
-    for name in ("ε", "S", "ours", "off", "(R/c) f", "ours", "off"):
-        table.add_column(name, justify="right")
+def measure_raimondi_boyd() -> dict[float, tuple[float, float]]:
+    """Give S and (R/c) f by eccentricity.
+
+    The film starts from p = 0 at the thickest place; Reynolds' condition holds where it ends.
+    """
     around = 256
     angle = np.pi / around  # the thickest place is the middle of a column
     length = 2 * RADIUS
@@ -151,9 +151,20 @@ def compare_raimondi_boyd() -> Table:
         cells=(around, 64),
         grooves=[(angle + np.pi, 0.0)],
     )
-    for n, (S, friction) in RAIMONDI_BOYD.items():
+    found = {}
+    for n in RAIMONDI_BOYD:
         load, torque = carried(bearing, n, angle)
-        ours, rubbed = sommerfeld(load, length), -torque / (load * CLEARANCE)
+        found[n] = sommerfeld(load, length), -torque / (load * CLEARANCE)
+    return found
+
+
+def compare_raimondi_boyd() -> Table:
+    """Beside the published table."""
+    table = Table(title="L/D = 1, Raimondi and Boyd", title_justify="left")
+    for name in ("ε", "S", "ours", "off", "(R/c) f", "ours", "off"):
+        table.add_column(name, justify="right")
+    for n, (ours, rubbed) in measure_raimondi_boyd().items():
+        S, friction = RAIMONDI_BOYD[n]
         table.add_row(
             f"{n}",
             f"{S}",
@@ -166,8 +177,20 @@ def compare_raimondi_boyd() -> Table:
     return table
 
 
+def measure_someya() -> dict[float, Coefficients]:
+    """Give the film at each published S, by the published eccentricity.
+
+    Two axial grooves lie across the load; their arc is not stated: 10° here.
+    """
+    length = RADIUS
+    grooves = [(side, np.radians(10)) for side in (np.pi / 2, -np.pi / 2)]
+    bearing = FiniteBearing(RADIUS, length, CLEARANCE, VISCOSITY, cells=(360, 32), grooves=grooves)
+    # S and W change places in their formula.
+    return {n: bearing.coefficients(sommerfeld(S, length), SPEED) for n, (S, *_) in SOMEYA.items()}
+
+
 def compare_someya() -> Table:
-    """Two axial grooves across the load; their arc is not stated: 10° here."""
+    """Beside the published table."""
     table = Table(
         title="L/D = 0.5, Someya; off as a part of the largest entry", title_justify="left"
     )
@@ -175,11 +198,8 @@ def compare_someya() -> Table:
         table.add_column(name, justify="right")
     for name in ("Kxx", "Kxy", "Kyx", "Kyy", "Cxx", "Cxy", "Cyx", "Cyy"):
         table.add_column(name, justify="right")
-    length = RADIUS
-    grooves = [(side, np.radians(10)) for side in (np.pi / 2, -np.pi / 2)]
-    bearing = FiniteBearing(RADIUS, length, CLEARANCE, VISCOSITY, cells=(360, 32), grooves=grooves)
-    for n, (S, phi, stiffness, damping) in SOMEYA.items():
-        found = bearing.coefficients(sommerfeld(S, length), SPEED)  # S and W change places
+    for n, found in measure_someya().items():
+        _, phi, stiffness, damping = SOMEYA[n]
         at = found.equilibrium
         off = [
             (ours.ravel() - theirs) / max(theirs)

@@ -24,18 +24,19 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import biella.blocks
-from biella import Diagram, Fmu, Subsystem, System, linearize, simulate
+from biella import Diagram, Fmu, Subsystem, System, linearize, simulate, sweep
 from biella.blocks import Expression, Mux, NativeBlock, Port, PythonBlock, python_block
 from biella.blocks.multibody import Body
 from biella.blocks.ports import Derived, Same
 from biella.scheduler.plan import Plan
 from biella.scheduler.plotting import COLOURS, STYLE
 from biella.scheduler.result import Result
+from biella.scheduler.sweep import Sweep
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures" / "reference"
 TICKS = 200
-PYTHON: list[Any] = [Diagram, simulate, Result, Subsystem, linearize, Plan]
+PYTHON: list[Any] = [Diagram, simulate, Result, sweep, Sweep, Subsystem, linearize, Plan]
 PYTHON += [System, Body, Fmu, Port, PythonBlock, python_block]
 """What docs/reference/python.md describes, in this order."""
 CONTRACT = DOCS.parent / "tests" / "blocks" / "test_contract.py"
@@ -272,8 +273,18 @@ def signature_of(function: Any, path: str) -> str:
         for name, item in found.parameters.items()
         if name != "self"
     ]
-    text = str(found.replace(parameters=given, return_annotation=inspect.Signature.empty))
-    return f"{path}{text}"
+    call = found.replace(parameters=given, return_annotation=inspect.Signature.empty)
+    if len(f"{path}{call}") <= 90:
+        return f"{path}{call}"
+    lines = [f"{path}("]
+    keywords = False
+    for item in given:
+        if item.kind is inspect.Parameter.KEYWORD_ONLY and not keywords:
+            keywords = True
+            if not any(other.kind is inspect.Parameter.VAR_POSITIONAL for other in given):
+                lines.append("    *,")
+        lines.append(f"    {item},")
+    return "\n".join([*lines, ")"])
 
 
 def definition_table(title: str, section: str) -> list[str]:

@@ -32,6 +32,11 @@ static bool has_restarted(const bl_link *l, const bl_device *d, const bl_frame_h
     return (silent || l->restarted) && is_newer(head->echo, l->echo) && !is_newer(head->echo, d->last_sent);
 }
 
+/* Nobody forgets what he has heard: an older echo is that of an older frame, also where the sequence began anew since. */
+static bool is_late(const bl_link *l, const bl_frame_head *head) {
+    return l->echo != 0 && head->echo != 0 && is_newer(l->echo, head->echo);
+}
+
 int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, int64_t now) {
     bl_frame_head head;
     double values[BL_FRAME_VALUES];
@@ -45,7 +50,7 @@ int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, in
         return 0;
     }
     const bool continues = l->heard && is_newer(head.sequence, l->sequence);
-    if (l->heard && !continues && !has_restarted(l, d, &head, now)) {
+    if (l->heard && (is_late(l, &head) || (!continues && !has_restarted(l, d, &head, now)))) {
         d->counts.stale++;
         return 0;
     }
@@ -103,7 +108,8 @@ size_t bl_link_write(const bl_link *l, const bl_device *d, uint32_t sequence, in
     return bl_frame_write(&head, values, d->out_count, bytes);
 }
 
-size_t bl_link_write_hello(bl_link *l, const bl_device *d, uint8_t *bytes) {
+size_t bl_link_write_hello(bl_link *l, bl_device *d, uint8_t *bytes) {
     l->stranger = false;
+    if (l->heard) d->last_sent++; /* an echo that was not there before: see has_restarted */
     return bl_link_write(l, d, d->last_sent, BL_SEND_SAFE, d->safe, bytes);
 }

@@ -30,7 +30,7 @@ int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, in
 int bl_link_feed(bl_link *l, bl_stream *s, bl_device *d, const uint8_t *bytes, size_t size, int64_t now);
 /* Writes frame `sequence` with `values` and flags of BL_SEND_; its size, or 0 if a value does not fit. */
 size_t bl_link_write(const bl_link *l, const bl_device *d, uint32_t sequence, int flags, const double *values, uint8_t *bytes);
-/* Tells the device our session, at a time when no tick does: safe values, and no new sequence. */
-size_t bl_link_write_hello(bl_link *l, const bl_device *d, uint8_t *bytes);
+/* Tells a device that has restarted, or not heard us yet, our session at a time when no tick does: safe values. */
+size_t bl_link_write_hello(bl_link *l, bl_device *d, uint8_t *bytes);
 
 #endif

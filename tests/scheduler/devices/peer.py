@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import errno
+import fcntl
 import os
 import select
 import socket
 import struct
 import termios
+import time
 import tty
 import zlib
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 FLOAT64, SAFE, TRIPPED = 1, 2, 4
@@ -100,89 +102,116 @@ class Peer:
 
     def frame(self, *values: float, flags: int = 0) -> bytes:
         """Return the next frame."""
-        self.sent += 1
+        self.sent = (self.sent + 1) % 2**32
         return bytes(Frame(values, self.session, self.sent, self.echo, flags))
 
 
 class SerialEnd:
-    """The other end of a serial line: the master of a pty, whose slave has a name that stays."""
+    """The other end of a serial line: the master of a pty, whose slave has a name that stays.
+
+    Bytes take a moment from one end to the other, so both `write` and `frames` see that they came.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "ttyTest"
-        self.master = -1
-        self.rest = b""
         self.plug_in()
 
     def plug_in(self) -> None:
-        self.master, slave = os.openpty()
-        tty.setraw(slave)
+        self.master, self.slave = os.openpty()
+        tty.setraw(self.slave)
         os.set_blocking(self.master, False)
         fresh = self.path.with_suffix(".new")
-        fresh.symlink_to(os.ttyname(slave))
+        fresh.symlink_to(os.ttyname(self.slave))
         fresh.rename(self.path)
-        os.close(slave)
         self.rest = b""
 
     def pull_out(self) -> None:
         os.close(self.master)
-        self.master = -1
+        os.close(self.slave)
+        self.master = self.slave = -1
 
     def write(self, data: bytes) -> None:
-        """Write all; what the line has taken can be read at the other end at once."""
-        while data:
-            try:
-                data = data[os.write(self.master, data) :]
-            except BlockingIOError:
-                select.select([], [self.master], [], 1.0)
+        waiting = self._waiting()
+        assert waiting + len(data) < 4096, "more than the line holds"
+        assert os.write(self.master, data) == len(data)
+        wait_for(lambda: self._waiting() == waiting + len(data))
+
+    def _waiting(self) -> int:
+        count = array("i", [0])
+        fcntl.ioctl(self.slave, termios.FIONREAD, count)
+        return count[0]
 
     def read(self) -> bytes:
         """Return all that has come."""
         data = b""
-        while True:
-            try:
-                data += os.read(self.master, 65536)
-            except BlockingIOError:
-                return data
-            except OSError as error:  # no slave is open
-                if error.errno == errno.EIO:
-                    return data
-                raise
+        while select.select([self.master], [], [], 0)[0]:
+            data += os.read(self.master, 65536)
+        return data
 
-    def frames(self) -> list[bytes]:
-        """Return the whole frames that have come."""
-        *whole, self.rest = (self.rest + self.read()).split(b"\0")
-        return [unstuff(piece) for piece in whole if piece]
+    def read_until(self, end: bytes, count: int = 1) -> list[bytes]:
+        """Return as many messages as have come, at least `count`."""
+        messages: list[bytes] = []
+
+        def enough() -> bool:
+            *whole, self.rest = (self.rest + self.read()).split(end)
+            messages.extend(piece for piece in whole if piece)
+            return len(messages) >= count
+
+        wait_for(enough)
+        return messages
+
+    def write_frame(self, *frames: bytes) -> None:
+        self.write(b"".join(stuff(frame) + b"\0" for frame in frames))
+
+    def frames(self, count: int = 1) -> list[bytes]:
+        """Return the whole frames that have come, at least `count`."""
+        return [unstuff(piece) for piece in self.read_until(b"\0", count)]
+
+    @property
+    def speeds(self) -> tuple[int, int]:
+        """Of the slave, in and out, as Linux keeps them: struct termios2."""
+        line = fcntl.ioctl(self.slave, 0x802C542A, bytes(44))
+        return struct.unpack_from("<II", line, 36)
 
     def close(self) -> None:
         if self.master >= 0:
             self.pull_out()
 
-    @property
-    def baud(self) -> int:
-        return termios.tcgetattr(self.master)[4]
-
 
 class UdpEnd:
-    """The other end of a UDP device."""
+    """The other end of a UDP device. On loopback a datagram has come when it is sent."""
 
     def __init__(self, family: int = socket.AF_INET) -> None:
         self.socket = socket.socket(family, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1" if family == socket.AF_INET else "::1", 0))
+        self.host = "127.0.0.1" if family == socket.AF_INET else "::1"
+        self.socket.bind((self.host, 0))
         self.port: int = self.socket.getsockname()[1]
-        self.to: tuple[str, int] | None = None
+        self.to = 0
 
-    def write(self, data: bytes) -> None:
-        assert self.to is not None
-        self.socket.sendto(data, self.to)
+    def write_frame(self, *frames: bytes) -> None:
+        for frame in frames:
+            self.socket.sendto(frame, (self.host, self.to))
 
-    def frames(self) -> list[bytes]:
-        """Return the datagrams that have come."""
-        got = []
-        while select.select([self.socket], [], [], 0)[0]:
-            data, sender = self.socket.recvfrom(65536)
-            self.to = self.to or sender
-            got.append(data)
+    def frames(self, count: int = 1) -> list[bytes]:
+        """Return the datagrams that have come, at least `count`."""
+        got: list[bytes] = []
+
+        def enough() -> bool:
+            while select.select([self.socket], [], [], 0)[0]:
+                got.append(self.socket.recv(65536))
+            return len(got) >= count
+
+        wait_for(enough)
         return got
 
     def close(self) -> None:
         self.socket.close()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Return when `condition` holds: at once, or as soon as the kernel has done its part."""
+    for _ in range(20000):
+        if condition():
+            return
+        time.sleep(0.001)
+    raise TimeoutError

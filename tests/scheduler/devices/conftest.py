@@ -1,0 +1,60 @@
+"""Devices opened on real lines, with the tests' own peer at the other end."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from biella.scheduler.engine import library
+
+from .native import Device, engine
+from .peer import Peer, SerialEnd, UdpEnd
+
+Opened = tuple[Device, Any, Peer]
+
+
+def open_serial(end: SerialEnd | str, ins: int, outs: int, *, flags: int = 0, text: bool = False,
+                baud: int = 115200) -> tuple[int | None, str]:  # fmt: skip
+    """Return a device's handle, or the message why there is none."""
+    message = ctypes.create_string_buffer(300)
+    path = end if isinstance(end, str) else str(end.path)
+    opener = engine().bl_text_open if text else engine().bl_serial_open
+    handle = opener(b"board", path.encode(), baud, ins, outs, flags, message, 300)
+    return handle, message.value.decode()
+
+
+def open_udp(end: UdpEnd | None, ins: int, outs: int, *, flags: int = 0, host: str | None = None,
+             port: int | None = None, bind: str = "", bind_port: int = 0
+             ) -> tuple[int | None, str]:  # fmt: skip
+    """Return a device's handle, or the message why there is none."""
+    message = ctypes.create_string_buffer(300)
+    host = host if host is not None else end.host if end else ""
+    port = port if port is not None else end.port if end else 0
+    handle = engine().bl_udp_open(
+        b"board", host.encode(), port, bind.encode(), bind_port, ins, outs, flags, message, 300
+    )
+    if handle and end:
+        end.to = engine().bl_udp_bound_port(handle)
+    return handle, message.value.decode()
+
+
+@pytest.fixture(params=["serial", "udp"])
+def connect(request, tmp_path) -> Iterator[Callable[..., Opened]]:
+    """A function that opens a device with so many values in and out, over each kind of line."""
+    assert library()
+    with ExitStack() as stack:
+
+        def opened(ins=1, outs=1, *, flags=0, **options) -> Opened:
+            end = SerialEnd(tmp_path) if request.param == "serial" else UdpEnd()
+            stack.callback(end.close)
+            open_line = open_serial if request.param == "serial" else open_udp
+            counts = [n if isinstance(n, int) else len(n) for n in (ins, outs)]
+            handle, message = open_line(end, *counts, flags=flags)
+            assert handle, message
+            return stack.enter_context(Device(handle, ins, outs, **options)), end, Peer()
+
+        yield opened

@@ -2,6 +2,7 @@
 #include "scheduler/devices/device.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +68,7 @@ static int check_channel(bl_device *d, const bl_channel *c) {
     if (!(c->low <= c->high)) return refuse_channel(d, c, "the lower limit must not be above the upper one");
     if (!(c->safe >= c->low && c->safe <= c->high) || !isfinite(c->safe))
         return refuse_channel(d, c, "the safe value must be finite and lie within the limits");
-    if (!isfinite(to_raw(c, c->safe))) return refuse_channel(d, c, "the safe value cannot be scaled");
+    if (!(fabs(to_raw(c, c->safe)) <= (double)FLT_MAX)) return refuse_channel(d, c, "the safe value, scaled, does not fit the wire");
     if (c->slot < -1) return refuse_channel(d, c, "it is tied to no value");
     return BL_OK;
 }
@@ -257,6 +258,11 @@ static int refuse_largest(bl_device *d) {
     return refuse_value(d, c, to_value(c, d->sending[largest]));
 }
 
+static void send_safe_values(bl_device *d, int64_t tick, int flags) {
+    if (d->out_count) memcpy(d->sending, d->safe, (size_t)d->out_count * sizeof *d->safe);
+    if (d->driver->send) send_frame(d, tick, flags);
+}
+
 int bl_device_give(bl_device *d, int64_t tick, const double *values) {
     for (int32_t k = 0; k < d->out_count; k++) {
         const bl_channel *c = &d->outs[k];
@@ -267,13 +273,16 @@ int bl_device_give(bl_device *d, int64_t tick, const double *values) {
         d->sending[k] = to_raw(c, value);
         if (!isfinite(d->sending[k])) return refuse_value(d, c, value);
     }
+    if (d->lost) {
+        send_safe_values(d, tick, BL_SEND_SAFE | BL_SEND_TRIPPED);
+        return BL_OK;
+    }
     if (d->driver->send && send_frame(d, tick, 0) == -ERANGE) return refuse_largest(d);
     return d->gone ? judge_loss(d) : BL_OK;
 }
 
 void bl_device_make_safe(bl_device *d, int64_t tick) {
-    if (d->out_count) memcpy(d->sending, d->safe, (size_t)d->out_count * sizeof *d->safe);
-    if (d->driver->send) send_frame(d, tick, BL_SEND_SAFE);
+    send_safe_values(d, tick, BL_SEND_SAFE | (d->lost ? BL_SEND_TRIPPED : 0));
 }
 
 void bl_device_get_counts(const bl_device *d, bl_device_counts *counts) { *counts = d->counts; }

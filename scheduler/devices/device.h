@@ -22,7 +22,7 @@ typedef struct {
 } bl_channel;
 
 enum { BL_LOSS_STOP, BL_LOSS_HOLD, BL_LOSS_SAFE };
-enum { BL_SEND_SAFE = 1 };
+enum { BL_SEND_SAFE = 1, BL_SEND_TRIPPED = 2 }; /* these are safe values; since the device was not heard in time */
 
 typedef struct bl_device bl_device;
 
@@ -35,7 +35,7 @@ typedef struct {
     /* Sends d->sending as frame `sequence`; flags of BL_SEND_. 0, or an errno with its sign changed; -EAGAIN: the line is full, the frame
        is dropped and counted; -ERANGE: a value does not fit the wire. Any other: the device is gone. */
     int (*send)(bl_device *d, uint32_t sequence, int flags);
-    /* Waits until something may have arrived, or until `deadline`. Only for a device that paces a run; may be NULL. */
+    /* Waits until something may have arrived (1), or until `deadline` (0). Only for a device that paces a run; may be NULL. */
     int (*wait)(bl_device *d, int64_t deadline);
     /* Called at every tick while the device is gone: 0 if it is there again. May not wait; may be NULL. */
     int (*reopen)(bl_device *d);
@@ -91,7 +91,7 @@ BL_API void bl_device_set_slots(bl_device *d, int64_t age_slot, int64_t alive_sl
    or BL_ERROR_BLOCK with d->why if the run must end. */
 typedef void (*bl_enter)(void *context, int64_t slot, double value);
 BL_API int bl_device_take(bl_device *d, int64_t tick, int64_t now, bl_enter enter, void *context);
-/* Gives the values of the tick; BL_ERROR_BLOCK with d->why if one is not finite, or is beyond its limits, and the run must end: then
+/* Gives the values of the tick, or the safe ones while the device is lost; BL_ERROR_BLOCK with d->why if one is not finite, or is beyond its limits, and the run must end: then
    nothing was sent. */
 BL_API int bl_device_give(bl_device *d, int64_t tick, const double *values);
 /* Sends the safe values. Called by the paced thread as the first thing when a run ends, more than once; each is a frame of its own. */

@@ -71,9 +71,8 @@ def draw_ticks(timing: Mapping[str, Any], period: float, path: Path) -> None:
         if values.size:
             edges = np.geomspace(0.5 * values.min(), 2.0 * values.max(), 80)
             median = np.median(values)
-            ax.hist(
-                values, edges, color=colour, alpha=0.6, label=f"{label} (median {median:.0f} µs)"
-            )
+            text = f"{label} (median {median:.0f} µs)"
+            ax.hist(values, edges.tolist(), color=colour, alpha=0.6, label=text)
     ax.axvline(1e6 * period, color="k", lw=1, ls=":", label=f"period, {1e6 * period:.0f} µs")
     ax.set(xscale="log", yscale="log", xlabel="µs", ylabel="ticks", title="ticks of the paced run")
     ax.grid(alpha=0.3)

@@ -1,77 +1,70 @@
-"""A run with devices, tick by tick: what the paced loop does, without its clock."""
+"""Devices on real lines, with the tests' own peer at the other end; runs tick by tick."""
 
 from __future__ import annotations
 
-import contextlib
-from ctypes import CFUNCTYPE, POINTER, c_double, c_int, c_int64, c_void_p
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
-from biella.scheduler.devices.native import device_library
-from biella.scheduler.engine import OK, Instance
+from biella.scheduler.engine import library
 
-_Enter = CFUNCTYPE(None, c_void_p, c_int64, c_double)
+from .native import Device, engine
+from .peer import Peer, SerialEnd, UdpEnd
+from .ticks import RunEnded, Ticks
 
-
-class Ticks:
-    """Ticks of an open binding, at times of our choice (ns)."""
-
-    def __init__(self, bound, step_ns=1_000_000):
-        self.bound, self.step_ns = bound, step_ns
-        self.lib = device_library()
-        self.lib.bl_device_take.restype = c_int
-        self.lib.bl_device_take.argtypes = [c_void_p, c_int64, c_int64, _Enter, c_void_p]
-        self.lib.bl_device_give.restype = c_int
-        self.lib.bl_device_give.argtypes = [c_void_p, c_int64, POINTER(c_double)]
-        self.lib.bl_device_make_safe.restype = None
-        self.lib.bl_device_make_safe.argtypes = [c_void_p, c_int64]
-        self.instance = Instance(bound.plan)
-        self.instance.initialise()
-        self.enter = _Enter(self._write)
-        self.tick = 0
-
-    def _write(self, _, slot, value):
-        self.instance.values[slot] = value
-
-    def advance(self, count=1, now=None, signals=()):
-        """Run ticks; return the values of `signals` at each."""
-        rows = []
-        for _ in range(count):
-            at = self.tick * self.step_ns if now is None else now()
-            statuses = [
-                self.lib.bl_device_take(device.handle, self.tick, at, self.enter, None)
-                for device in self.bound.devices
-            ]
-            self.instance.touch()
-            self.instance.evaluate()
-            rows.append([self.instance.get(path) for path in signals])
-            pointer = self.instance.values.ctypes.data_as(POINTER(c_double))
-            statuses += [
-                self.lib.bl_device_give(device.handle, self.tick, pointer)
-                for device in self.bound.devices
-            ]
-            if any(status != OK for status in statuses):
-                raise RunEnded([device.why for device in self.bound.devices if device.why])
-            self.instance.run(1)
-            self.tick += 1
-        return rows
-
-    def make_safe(self):
-        for device in self.bound.devices:
-            self.lib.bl_device_make_safe(device.handle, self.tick)
-
-    def close(self):
-        self.instance.close()
+Opened = tuple[Device, Any, Peer]
 
 
-class RunEnded(Exception):
-    pass
+def open_serial(end: SerialEnd | str, ins: int, outs: int, *, flags: int = 0, text: bool = False,
+                baud: int = 115200) -> tuple[int | None, str]:  # fmt: skip
+    """Return a device's handle, or the message why there is none."""
+    message = ctypes.create_string_buffer(300)
+    path = end if isinstance(end, str) else str(end.path)
+    opener = engine().bl_text_open if text else engine().bl_serial_open
+    handle = opener(b"board", path.encode(), baud, ins, outs, flags, message, 300)
+    return handle, message.value.decode()
+
+
+def open_udp(end: UdpEnd | None, ins: int, outs: int, *, flags: int = 0, host: str | None = None,
+             port: int | None = None, bind: str = "", bind_port: int = 0
+             ) -> tuple[int | None, str]:  # fmt: skip
+    """Return a device's handle, or the message why there is none."""
+    message = ctypes.create_string_buffer(300)
+    host = host if host is not None else end.host if end else ""
+    port = port if port is not None else end.port if end else 0
+    handle = engine().bl_udp_open(
+        b"board", host.encode(), port, bind.encode(), bind_port, ins, outs, flags, message, 300
+    )
+    if handle and end:
+        end.to = engine().bl_udp_bound_port(handle)
+    return handle, message.value.decode()
+
+
+@pytest.fixture(params=["serial", "udp"])
+def connect(request, tmp_path) -> Iterator[Callable[..., Opened]]:
+    """A function that opens a device with so many values in and out, over each kind of line."""
+    assert library()
+    with ExitStack() as stack:
+
+        def opened(ins=1, outs=1, *, flags=0, **options) -> Opened:
+            end = SerialEnd(tmp_path) if request.param == "serial" else UdpEnd()
+            stack.callback(end.close)
+            open_line = open_serial if request.param == "serial" else open_udp
+            counts = [n if isinstance(n, int) else len(n) for n in (ins, outs)]
+            handle, message = open_line(end, *counts, flags=flags)
+            assert handle, message
+            return stack.enter_context(Device(handle, ins, outs, **options)), end, Peer()
+
+        yield opened
 
 
 @pytest.fixture
-def ticks():
+def ticks() -> Iterator[Any]:
     """Make `Ticks` of an open binding; all is closed after the test."""
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
 
         def make(bound, **options):
             stack.enter_context(bound)

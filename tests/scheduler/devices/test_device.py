@@ -288,7 +288,7 @@ def test_trips_of_the_devices_watchdog_are_counted_once_each():
         ({"limits": (math.nan, 1.0)}, "lower limit must not be above the upper one"),
         ({"safe": 5.0, "limits": (0.0, 1.0)}, "safe value must be finite and lie within"),
         ({"safe": math.nan}, "safe value must be finite"),
-        ({"safe": 1e300, "scale": 1e-300}, "safe value cannot be scaled"),
+        ({"safe": 1e30, "scale": 1e-30}, "safe value, scaled, does not fit the wire"),
         ({"slot": -2}, "tied to no value"),
     ],
 )

@@ -1,0 +1,36 @@
+/* Our end of a conversation in frames: which of those that come are new, and what is said back. */
+#ifndef BIELLA_LINK_H
+#define BIELLA_LINK_H
+
+#include "scheduler/devices/device.h"
+#include "scheduler/devices/frame.h"
+
+typedef struct {
+    uint16_t session;        /* ours, for as long as the device is open */
+    uint8_t flags;           /* BL_FRAME_DOUBLE, or 0 */
+    bool heard;              /* it has answered in our session */
+    bool stranger;           /* it has spoken in another one, and is to be told ours */
+    bool restarted;          /* and so since its newest frame */
+    uint32_t sequence, echo; /* of the newest frame; an echo of 0 says nothing */
+    int64_t time;            /* when that came */
+} bl_link;
+
+/* Bytes between two zeros, not yet undone. */
+typedef struct {
+    uint8_t bytes[BL_FRAME_STUFFED];
+    size_t length;
+    bool spoilt;  /* longer than any frame */
+    bool begun;   /* a zero was seen: before it, part of a frame is no fault */
+} bl_stream;
+
+int bl_link_init(bl_link *l, int32_t flags); /* draws a session; 0, or an errno with its sign changed */
+/* Takes one frame into d (received, sequence, echo, tripped): 1; or refuses and counts it: 0. */
+int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, int64_t now);
+/* Takes bytes of a serial line; how many frames were accepted. */
+int bl_link_feed(bl_link *l, bl_stream *s, bl_device *d, const uint8_t *bytes, size_t size, int64_t now);
+/* Writes frame `sequence` with `values` and flags of BL_SEND_; its size, or 0 if a value does not fit. */
+size_t bl_link_write(const bl_link *l, const bl_device *d, uint32_t sequence, int flags, const double *values, uint8_t *bytes);
+/* Tells a device that has restarted, or not heard us yet, our session at a time when no tick does: safe values. */
+size_t bl_link_write_hello(bl_link *l, bl_device *d, uint8_t *bytes);
+
+#endif

@@ -1,0 +1,211 @@
+/* The same frames as on a serial port, each a datagram. Only one peer is heard: the one that was named, or the first that sent a
+ * valid frame. */
+#include "scheduler/devices/drivers.h"
+
+#if !defined(_WIN32)
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "scheduler/clock.h"
+#include "scheduler/devices/link.h"
+
+enum { UDP_DATAGRAMS = 256 }; /* of a tick, at most: a flood does not stop the run */
+
+typedef struct {
+    int fd;
+    bl_link link;
+    struct sockaddr_storage peer; /* family AF_UNSPEC: not known yet */
+} udp_state;
+
+static bool is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b) {
+    if (a->ss_family != b->ss_family) return false;
+    if (a->ss_family == AF_INET) {
+        const struct sockaddr_in *x = (const void *)a, *y = (const void *)b;
+        return x->sin_port == y->sin_port && x->sin_addr.s_addr == y->sin_addr.s_addr;
+    }
+    const struct sockaddr_in6 *x = (const void *)a, *y = (const void *)b;
+    return x->sin6_port == y->sin6_port && memcmp(&x->sin6_addr, &y->sin6_addr, sizeof x->sin6_addr) == 0;
+}
+
+static bool is_loopback(const struct sockaddr *a) {
+    if (a->sa_family == AF_INET) return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
+    return a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
+}
+
+/* From now on the kernel keeps all others away; those that it has let in already are refused one by one. */
+static int pin(udp_state *s, const struct sockaddr *peer, socklen_t length) {
+    memcpy(&s->peer, peer, length);
+    return connect(s->fd, peer, length) == 0 ? 0 : -errno;
+}
+
+static int udp_put(udp_state *s, const uint8_t *frame, size_t size) {
+    if (size == 0) return -ERANGE;
+    if (s->peer.ss_family == AF_UNSPEC) return -EAGAIN;
+    /* An error may be that of an earlier datagram, which nobody was there to take; it is told once. */
+    for (int tries = 0; tries < 2; tries++)
+        if (send(s->fd, frame, size, 0) >= 0) return 0;
+    return errno == EBADF || errno == ENOTSOCK ? -errno : -EAGAIN;
+}
+
+static int udp_send(bl_device *d, uint32_t sequence, int flags) {
+    udp_state *s = d->state;
+    uint8_t frame[BL_FRAME_SIZE];
+    return udp_put(s, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame));
+}
+
+static int udp_greet(bl_device *d) {
+    udp_state *s = d->state;
+    uint8_t frame[BL_FRAME_SIZE];
+    return udp_put(s, frame, bl_link_write_hello(&s->link, d, frame));
+}
+
+static int take_datagram(bl_device *d, const uint8_t *bytes, size_t size, const struct sockaddr_storage *from, socklen_t length,
+                         int64_t now) {
+    udp_state *s = d->state;
+    if (s->peer.ss_family != AF_UNSPEC && !is_same(&s->peer, from)) {
+        d->counts.stale++;
+        return 0;
+    }
+    const int64_t corrupt = d->counts.corrupt;
+    const int accepted = bl_link_take(&s->link, d, bytes, size, now);
+    if (s->peer.ss_family == AF_UNSPEC && d->counts.corrupt == corrupt) (void)pin(s, (const struct sockaddr *)from, length);
+    return accepted;
+}
+
+static int udp_receive(bl_device *d, int64_t now) {
+    udp_state *s = d->state;
+    uint8_t bytes[BL_FRAME_SIZE + 1]; /* what fills it is too long */
+    int accepted = 0;
+    for (int k = 0; k < UDP_DATAGRAMS; k++) {
+        struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
+        socklen_t length = sizeof from;
+        const ssize_t got = recvfrom(s->fd, bytes, sizeof bytes, 0, (struct sockaddr *)&from, &length);
+        if (got >= 0) accepted += take_datagram(d, bytes, (size_t)got, &from, length, now);
+        else if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+        else if (errno == EBADF || errno == ENOTSOCK) return -errno;
+    }
+    if (s->link.stranger) (void)udp_greet(d);
+    return accepted;
+}
+
+static int udp_wait(bl_device *d, int64_t deadline) {
+    udp_state *s = d->state;
+    struct pollfd line = {.fd = s->fd, .events = POLLIN};
+    if (!s->link.heard) (void)udp_greet(d);
+    const int64_t left = deadline - bl_clock_now();
+    if (left <= 0) return poll(&line, 1, 0) > 0;
+#if defined(__linux__)
+    const struct timespec most = {.tv_sec = (time_t)(left / 1000000000), .tv_nsec = (long)(left % 1000000000)};
+    return ppoll(&line, 1, &most, NULL) > 0;
+#else
+    return poll(&line, 1, (int)(left / 1000000 + 1)) > 0;
+#endif
+}
+
+static void udp_close(bl_device *d) {
+    udp_state *s = d->state;
+    if (s->fd >= 0) close(s->fd);
+    free(s);
+}
+
+static const bl_driver UDP = {"udp", udp_receive, udp_send, udp_wait, NULL, udp_close};
+
+/* A list of addresses for freeaddrinfo, or NULL with the reason in `message`. */
+static struct addrinfo *find_address(const char *host, int32_t port, int family, int flags, char *message, size_t message_size) {
+    const struct addrinfo wanted = {.ai_family = family, .ai_socktype = SOCK_DGRAM, .ai_flags = flags | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    char service[16];
+    snprintf(service, sizeof service, "%d", (int)port);
+    const int error = getaddrinfo(host, service, &wanted, &found);
+    if (error == 0) return found;
+    snprintf(message, message_size, "address %s: %s", host ? host : "of loopback", gai_strerror(error));
+    return NULL;
+}
+
+static bool open_socket(udp_state *s, const struct addrinfo *own, const struct addrinfo *peer, char *message, size_t message_size) {
+    s->fd = socket(own->ai_family, SOCK_DGRAM, 0);
+    if (s->fd < 0 || fcntl(s->fd, F_SETFL, O_NONBLOCK) != 0 || fcntl(s->fd, F_SETFD, FD_CLOEXEC) != 0) {
+        snprintf(message, message_size, "no socket: %s", strerror(errno));
+        return false;
+    }
+    if (bind(s->fd, own->ai_addr, own->ai_addrlen) != 0) {
+        snprintf(message, message_size, "the address to bind cannot be had: %s%s", strerror(errno),
+                 errno == EADDRINUSE      ? "; another program has it, choose another bind_port"
+                 : errno == EADDRNOTAVAIL ? "; bind takes an address of this machine"
+                                          : "");
+        return false;
+    }
+    const int error = peer ? pin(s, peer->ai_addr, peer->ai_addrlen) : 0;
+    if (error) snprintf(message, message_size, "the device cannot be reached from there: %s", strerror(-error));
+    return error == 0;
+}
+
+/* Finds both addresses and opens. Unless told, we listen to this machine only. */
+static bool set_up(udp_state *s, const char *host, int32_t port, const char *bind_to, int32_t bind_port, char *message, size_t message_size) {
+    struct addrinfo *peer = host ? find_address(host, port, AF_UNSPEC, 0, message, message_size) : NULL;
+    bool done = false;
+    if (host && !peer) return false;
+    if (peer && !bind_to && !is_loopback(peer->ai_addr)) {
+        snprintf(message, message_size,
+                 "%s is another machine: give `bind`, the address of ours by which it is reached (0.0.0.0 or :: for all of them)", host);
+    } else {
+        struct addrinfo *own = find_address(bind_to, bind_port, peer ? peer->ai_family : bind_to ? AF_UNSPEC : AF_INET,
+                                            bind_to ? AI_PASSIVE : 0, message, message_size);
+        done = own && open_socket(s, own, peer, message, message_size);
+        if (own) freeaddrinfo(own);
+    }
+    if (peer) freeaddrinfo(peer);
+    return done;
+}
+
+bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port, int32_t in_count,
+                       int32_t out_count, int32_t flags, char *message, size_t message_size) {
+    char reason[200] = "no memory";
+    host = host && *host ? host : NULL;
+    bind = bind && *bind ? bind : NULL;
+    udp_state *s = NULL;
+    bl_device *d = NULL;
+    if (in_count < 0 || in_count > BL_FRAME_VALUES || out_count < 0 || out_count > BL_FRAME_VALUES)
+        snprintf(reason, sizeof reason, "a frame has 0 to %d values", BL_FRAME_VALUES);
+    else if ((host && port < 1) || port < 0 || port > 65535 || bind_port < 0 || bind_port > 65535)
+        snprintf(reason, sizeof reason, "a port is a number from 1 to 65535");
+    else if (!host && bind_port == 0)
+        snprintf(reason, sizeof reason, "give the host of the device, or the bind_port at which it finds us");
+    else
+        s = calloc(1, sizeof *s);
+    if (s) {
+        s->fd = -1;
+        s->peer.ss_family = AF_UNSPEC;
+        d = bl_device_open(&UDP, s, name, in_count, out_count);
+        if (!d) free(s);
+    }
+    if (d) {
+        if (bl_link_init(&s->link, flags & BL_WIRE_DOUBLE ? BL_FRAME_DOUBLE : 0) != 0)
+            snprintf(reason, sizeof reason, "no random session can be drawn");
+        else if (set_up(s, host, port, bind, bind_port, reason, sizeof reason))
+            return d;
+        bl_device_close(d);
+    }
+    snprintf(message, message_size, "device `%s`: %s", name, reason);
+    return NULL;
+}
+
+int32_t bl_udp_bound_port(const bl_device *d) {
+    const udp_state *s = d->state;
+    struct sockaddr_storage own;
+    socklen_t length = sizeof own;
+    if (d->driver != &UDP || getsockname(s->fd, (struct sockaddr *)&own, &length) != 0) return 0;
+    return ntohs(own.ss_family == AF_INET ? ((const struct sockaddr_in *)(const void *)&own)->sin_port
+                                          : ((const struct sockaddr_in6 *)(const void *)&own)->sin6_port);
+}
+
+#endif

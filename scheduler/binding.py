@@ -15,6 +15,7 @@ from typing import Any, Self
 from ..blocks.outside import RECEIVED
 from ..errors import BindingError
 from .binding_check import Check, Tie, check_binding
+from .binding_report import list_ties
 from .devices.native import Device, Surroundings
 from .diagram import Diagram
 from .plan import Plan
@@ -44,6 +45,15 @@ class OpenBinding:
         self.devices = devices
         self.run: dict[str, Any] = dict(check.binding.run)
         atexit.register(self.close)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what is bound to what, as plain data for a log."""
+        file = self.check.binding.file
+        return {
+            "file": str(file) if file else None,
+            "devices": {device.name: device.describe() for device in self.devices},
+            "ties": list_ties(self.check),
+        }
 
     def close(self) -> None:
         """Close all devices; those with drivers in Python are made safe before."""

@@ -21,9 +21,9 @@ from .plan import Plan
 from .rig import Binding, BlockEntry, Channel, DeviceEntry, SignalEntry, read_binding
 
 STATUS = (
-    Port("age", doc="ticks since the newest frame"),
+    Port("age", kind="integer", doc="ticks since the newest frame"),
     Port("alive", kind="boolean", doc="whether it has been heard from within its timeout"),
-    Port("delay", doc="ticks from a value sent to the answer that knows it"),
+    Port("delay", kind="integer", doc="ticks from a value sent to the answer that knows it"),
 )
 """The signals that every device has."""
 

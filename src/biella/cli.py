@@ -131,6 +131,18 @@ def _parser() -> argparse.ArgumentParser:
         help="put the C sources into the FMU (default: yes)",
     )
     export.add_argument("--step", type=float, help="base step in s, for a file with system()")
+    bind = command(
+        "bind",
+        _bind,
+        "check which blocks and signals of a diagram are real",
+        "biella bind crank.py rig.toml --check; biella bind crank.py rig.toml --template pid",
+    )
+    bind.add_argument("rig", type=Path, nargs="?", help="the binding, such as rig.toml")
+    bind.add_argument("--check", action="store_true", help="report every problem (the default)")
+    bind.add_argument(
+        "--template", metavar="BLOCK", help="write a binding to start from, in which BLOCK is real"
+    )
+    bind.add_argument("--json", action="store_true", help="print what was found as JSON")
     _add_fmu_commands(commands)
     doctor.add_command(commands)
     formulations = commands.add_parser(
@@ -343,6 +355,48 @@ def _export(options: argparse.Namespace) -> None:
     if isinstance(model, Diagram) and not model.outports and not options.output_signal:
         _complain("this FMU has no outputs: declare them with d.output(…), or --output-signal")
     print(f"wrote {target}")
+
+
+def _bind(options: argparse.Namespace) -> None:
+    from .scheduler.binding_report import write_template
+
+    if options.template is not None:
+        text = write_template(load_diagram(options.file), options.template)
+        if options.rig is None:
+            print(text, end="")
+            return
+        if options.rig.exists():
+            raise BiellaError(f"`{options.rig}` is there already: name another file.")
+        options.rig.write_text(text, encoding="utf-8")
+        print(f"wrote {options.rig}")
+    elif options.rig is None:
+        raise BiellaError("say which binding to check, such as rig.toml, or --template BLOCK.")
+    else:
+        _check_rig(options)
+
+
+def _check_rig(options: argparse.Namespace) -> None:
+    import json
+
+    from rich.console import Console
+
+    from .errors import BindingError
+    from .scheduler.binding import check_binding
+    from .scheduler.binding_report import list_ties, tabulate
+
+    found = check_binding(load_diagram(options.file), options.rig)
+    if options.json:
+        told = {"problems": found.problems, "remarks": found.remarks, "ties": list_ties(found)}
+        print(json.dumps(told, ensure_ascii=False, indent=2))
+    if found.problems:
+        raise BindingError(found.problems, str(options.rig))
+    if options.json:
+        return
+    console = Console()
+    if not console.is_terminal:
+        console.width = 140  # a file or a pipe has room for whole lines
+    console.print(tabulate(found))
+    print(f"no problems in {options.rig}")
 
 
 def _info(options: argparse.Namespace) -> None:

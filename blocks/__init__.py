@@ -51,7 +51,7 @@ from .math import Abs, Convert, Divide, Gain, MinMax, Polynomial, Product, Sign,
 from .multibody.pendulum import Pendulum
 from .noise import Noise
 from .nonlinear import Backlash, DeadZone, Quantizer, RateLimiter, Relay, Saturation
-from .outside import Outside
+from .outside import Outside, RealTime
 from .playback import Playback
 from .ports import Parameter, Port
 from .python import PythonBlock, python_block
@@ -136,6 +136,7 @@ __all__ = [
     "Quantizer",
     "Ramp",
     "RateLimiter",
+    "RealTime",
     "Record",
     "Relay",
     "SCurve",

@@ -53,6 +53,27 @@ class Outside(NativeBlock):
         )
 
 
+class RealTime(Outside):
+    """How a paced run keeps up with its clock, as signals; offline they are all 0.
+
+    Every paced run has one, named ``realtime``, unless the diagram has one itself.
+
+    Outputs: ``lateness`` of this tick and ``execution`` time of the last one in s, ``overruns`` so
+    far, ``age`` in ticks of the oldest data of a device, number of devices ``lost``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            outputs=[
+                Port("lateness", unit="s", doc="from the deadline to the start of this tick"),
+                Port("execution", unit="s", doc="that the last tick took"),
+                Port("overruns", kind="integer", doc="ticks that ended after the next deadline"),
+                Port("age", kind="integer", doc="of the oldest data of a device, in ticks"),
+                Port("lost", kind="integer", doc="devices that are silent or gone"),
+            ]
+        )
+
+
 def _first_values(outputs: Sequence[Port], start: Mapping[str, Any]) -> list[float]:
     names = [port.name for port in outputs]
     for name in start:

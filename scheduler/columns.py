@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .files import claim_space, replacing
+from .log import RunLog, create_log, read_log, write_log
 from .signals import ResultError, Signal, SignalTable
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ _CHUNK_ELEMENTS = 1 << 17
 _COPIED_ROWS = 1 << 17
 _ABOUT_SPARE = 1 << 14
 _ABOUT_CAPTURE = 1 << 10
+_REPORT_SPARE = 1 << 18
 _RESERVED_BYTES = 1 << 18
 _INDEX_BYTES = 1 << 14
 
@@ -176,18 +178,22 @@ def create_result_file(
     captures: Sequence[Signal] = (),
     recording: str | None = None,
     chunk_rows: int = 16384,
+    plan: bytes | None = None,
 ) -> h5py.File:
-    """Create a file with an empty, extendable dataset for time, each signal and each Trigger."""
+    """Create a file with an empty, extendable dataset for time, each signal and each Trigger.
+
+    With a `plan` there is room for the log of a paced run, and for what it has to report.
+    """
     import h5py
 
     about = _about(info, signals.aliases)
-    spare = len(about) + _ABOUT_SPARE + _ABOUT_CAPTURE * len(captures)
+    spare = len(about) + _ABOUT_CAPTURE * len(captures)
+    spare += _ABOUT_SPARE if plan is None else _REPORT_SPARE
     # See that there is room for an empty file, before HDF5 starts one that it cannot finish.
     path.touch()
     try:
-        claim_space(
-            path, 0, _RESERVED_BYTES + _INDEX_BYTES * (1 + len(signals) + len(captures)) + spare
-        )
+        head = _RESERVED_BYTES + spare + len(plan or b"")
+        claim_space(path, 0, head + _INDEX_BYTES * (1 + len(signals) + len(captures)))
     except OSError:
         path.unlink()
         raise
@@ -228,6 +234,8 @@ def create_result_file(
     file.create_dataset("about", data=np.array(about, dtype=f"S{spare}"))
     file.create_dataset("rows", data=np.int64(0))
     file.create_dataset("complete", data=np.int8(0))
+    if plan is not None:
+        create_log(file, plan)
     return file
 
 
@@ -292,7 +300,9 @@ def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else str(value)
 
 
-def read_result_file(path: Path) -> tuple[Hdf5Columns, SignalTable, dict[str, object]]:
+def read_result_file(
+    path: Path,
+) -> tuple[Hdf5Columns, SignalTable, dict[str, object], RunLog | None]:
     """Read what a file holds, without the numbers.
 
     After a kill the datasets may be longer than the rows that were written in all of them.
@@ -307,8 +317,9 @@ def read_result_file(path: Path) -> tuple[Hdf5Columns, SignalTable, dict[str, ob
         if not file["complete"][()]:
             info["stopped"] = UNFINISHED
         columns = Hdf5Columns(path, str(file.attrs["recording"]), length)
+        log = read_log(file, path)
     found.sort(key=lambda pair: pair[0])
-    return columns, SignalTable((signal for _, signal in found), text["aliases"]), info
+    return columns, SignalTable((signal for _, signal in found), text["aliases"]), info, log
 
 
 def _read_signal(dataset: h5py.Dataset) -> Signal:
@@ -336,6 +347,7 @@ def write_result_file(
     signals: SignalTable,
     info: Mapping[str, object],
     captures: Sequence[Capture] = (),
+    log: RunLog | None = None,
 ) -> None:
     """Write a result as an HDF5 file, whole or not at all."""
     recording = None
@@ -356,6 +368,8 @@ def write_result_file(
             _copy(columns.time, file["time"], columns.length)
             for signal in signals:
                 _copy(partial(columns.read, signal), file[dataset_name(signal)], columns.length)
+            if log is not None:
+                write_log(file, log)
             write_captures(file, captures)
             write_about(file, info, signals.aliases, captures)
             file["rows"][()] = columns.length

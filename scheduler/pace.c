@@ -64,12 +64,21 @@ static void note_gap(bl_course *c, int32_t kind, int64_t first, int64_t last) {
     p->gap_count++;
 }
 
+/* Without deadlines there is time to wait for whoever reads. */
+static bool push(const bl_course *c, bl_pipe *pipe, const void *record) {
+    while (!bl_pipe_push(pipe, record, 1)) {
+        if (c->p->clock != BL_CLOCK_FREE || atomic_load_explicit(&c->p->cancel, memory_order_relaxed)) return false;
+        bl_clock_sleep_until(bl_clock_now() + 100000);
+    }
+    return true;
+}
+
 /* --- The gate --- */
 
 static void write_journal(bl_course *c, int64_t slot, double value, int32_t kind, int32_t from) {
     if (!c->p->journal) return;
     const bl_entry entry = {c->e->tick, slot, value, kind, from};
-    if (bl_pipe_push(c->p->journal, &entry, 1)) return;
+    if (push(c, c->p->journal, &entry)) return;
     c->p->entries_lost++;
     note_gap(c, BL_GAP_JOURNAL, c->e->tick, c->e->tick);
 }
@@ -307,7 +316,7 @@ static void push_row(bl_course *c) {
     c->row_tick = e->tick;
     p->row[0] = (double)e->tick;
     for (int64_t i = 0; i < p->pick_count; i++) p->row[1 + i] = e->values[p->pick[i]];
-    if (bl_pipe_push(p->rows, p->row, 1)) return;
+    if (push(c, p->rows, p->row)) return;
     p->rows_lost++;
     note_gap(c, BL_GAP_ROWS, e->tick, e->tick);
 }

@@ -19,6 +19,7 @@ CLOCK_WALL, CLOCK_DEVICE, CLOCK_FREE, CLOCK_SCRIPT = range(4)
 OVERRUN_POLICIES = ("stop", "skip", "catch_up", "slip")
 TIMING_SIGNALS = ("lateness", "execution", "overruns", "age", "lost")
 END_NONE, END_TIME, END_CANCEL, END_STOP, END_OVERRUN, END_DEVICE, END_ERROR = range(7)
+END_NAMES = ("none", "time", "cancel", "stop", "overrun", "device", "error")
 GAP_KINDS = ("frames", "rows", "journal")
 ENTER_SET, ENTER_OVERRIDE, ENTER_RELEASE = range(3)
 FROM_LIVE, FROM_TIMING, FROM_WORKER = -1, -2, -3

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,9 @@ class AbstractRecorder(ABC):
 
     @abstractmethod
     def _close(self) -> Result: ...
+
+    def _drop(self, rows: Rows) -> None:
+        raise AssertionError("rows are dropped only by recorders that survive a lack of room")
 
     def append(self, rows: Rows) -> None:
         """Take rows of shape (k, 1 + total width); they are copied.
@@ -169,6 +172,8 @@ class Hdf5Recorder(AbstractRecorder):
         aliases: Mapping[str, str] | None = None,
         info: Mapping[str, object] | None = None,
         captures: Sequence[Signal] = (),
+        *,
+        plan: bytes | None = None,
     ) -> None:
         super().__init__(signals, aliases, info)
         self.path = Path(path)
@@ -184,7 +189,12 @@ class Hdf5Recorder(AbstractRecorder):
             # A new file, not the old one cut to nothing: somebody may still be reading that.
             self.path.unlink(missing_ok=True)
             self._file = create_result_file(
-                self.path, self.signals, self.info, captures=captures, chunk_rows=chunk_rows
+                self.path,
+                self.signals,
+                self.info,
+                captures=captures,
+                chunk_rows=chunk_rows,
+                plan=plan,
             )
             self._file.swmr_mode = True
         except (OSError, RuntimeError) as error:
@@ -205,6 +215,9 @@ class Hdf5Recorder(AbstractRecorder):
         start = 0
         while start < len(rows):
             count = min(capacity - self._filled, len(rows) - start)
+            if count == 0:  # there was no room for the block
+                self._drop(rows[start:])
+                break
             filled = slice(self._filled, self._filled + count)
             self._block[:, filled] = rows[start : start + count].T
             self._filled += count
@@ -227,6 +240,10 @@ class Hdf5Recorder(AbstractRecorder):
         count, end = self._filled, self._written + self._filled
         try:
             reserve_rows(self._file, self._written, end)
+        except OSError as error:
+            self._lack_room(error)
+            return
+        try:
             for dataset, place in self._datasets:
                 dataset.resize(end, axis=0)
                 block = self._block[place, :count]
@@ -235,8 +252,7 @@ class Hdf5Recorder(AbstractRecorder):
             self._file["rows"][()] = end
             self._file.flush()
         except (OSError, RuntimeError) as error:
-            self._failure = ResultError(f"{explain(error, self.path)} {self._what_was_kept()}")
-            raise self._failure from error
+            self._give_up(error)
         self._last_time = float(self._block[0, count - 1])
         self._written = end
         self._filled = 0
@@ -252,6 +268,14 @@ class Hdf5Recorder(AbstractRecorder):
                 f"file."
             )
             raise self._failure from error
+
+    def _lack_room(self, error: OSError) -> None:
+        """Take note that the gathered rows cannot be written now: nothing was touched yet."""
+        self._give_up(error)
+
+    def _give_up(self, error: OSError | RuntimeError) -> NoReturn:
+        self._failure = ResultError(f"{explain(error, self.path)} {self._what_was_kept()}")
+        raise self._failure from error
 
     def _what_was_kept(self) -> str:
         kept = f"{self._written} rows, to t = {self._last_time:g} s, are kept in the file."

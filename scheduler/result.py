@@ -23,6 +23,8 @@ from .columns import (
 from .comparison import Comparison, compare_results
 from .coupling_report import CouplingReport, report_couplings
 from .files import replacing
+from .log import RunLog
+from .realtime_report import RealtimeReport
 from .signals import ResultError, Signal, SignalTable
 
 if TYPE_CHECKING:
@@ -77,6 +79,8 @@ class Result(Mapping[str, Array]):
         self.checkpoint: bytes | None = None
         """The engine's state at the end, from which another run may go on."""
         self._captures = captures
+        self.log: RunLog | None = None
+        """What entered a paced run from outside: `biella.replay` runs it again."""
 
     @classmethod
     def from_arrays(
@@ -116,8 +120,10 @@ class Result(Mapping[str, Array]):
         Signals are read from the file when asked for. A file that was never closed says so in
         ``info["stopped"]``.
         """
-        columns, signals, info = read_result_file(Path(path))
-        return cls(columns, signals, info=info)
+        columns, signals, info, log = read_result_file(Path(path))
+        result = cls(columns, signals, info=info)
+        result.log = log
+        return result
 
     @cached_property
     def t(self) -> Array:
@@ -151,6 +157,16 @@ class Result(Mapping[str, Array]):
         solver: Any = self.info.get("solver", "")
         together: Any = self.info.get("together", [])
         return report_couplings(couplings, step, tolerance, solver, together)
+
+    def realtime_report(self) -> RealtimeReport:
+        """Tell how a paced run kept time: lateness, execution, overruns, blocks, devices.
+
+        Printed it is a table; its figures are ``info["realtime"]``.
+        """
+        info: Any = self.info.get("realtime")
+        if info is None:
+            raise ResultError("this result is not of a paced run: use `biella.start`.")
+        return RealtimeReport(info, str(self.info.get("diagram", "")))
 
     def capture(self, name: str) -> Result:
         """Return what a Trigger block has captured: the signal ``u`` around its event.
@@ -396,9 +412,8 @@ class Result(Mapping[str, Array]):
 
     def to_hdf5(self, path: str | Path) -> None:
         """Write an HDF5 file that `from_hdf5` reads back without loss. Whole or not at all."""
-        write_result_file(
-            Path(path), self._columns, self.signals, self.info, pack_captures(self.captures)
-        )
+        captures = pack_captures(self.captures)
+        write_result_file(Path(path), self._columns, self.signals, self.info, captures, self.log)
 
     def to_mdf4(self, path: str | Path) -> None:
         """Write an MDF4 file (ASAM MDF 4.10), as measurement tools read it. Whole or not at all.

@@ -174,11 +174,9 @@ def _plan_of(
     return diagram
 
 
-def _make_recorder(
-    plan: Plan, ports: list[PortInfo], rows: int, out: str | Path | None
-) -> AbstractRecorder:
-    signals = [port.signal for port in ports]
-    info: dict[str, object] = {
+def describe_run(plan: Plan) -> dict[str, object]:
+    """Return what a result says about its run, before there is a result."""
+    return {
         "diagram": plan.name,
         "step": plan.step,
         "solver": plan.solver,
@@ -191,6 +189,13 @@ def _make_recorder(
             if record["x_count"]
         ],
     }
+
+
+def _make_recorder(
+    plan: Plan, ports: list[PortInfo], rows: int, out: str | Path | None
+) -> AbstractRecorder:
+    signals = [port.signal for port in ports]
+    info = describe_run(plan)
     if out is not None:
         return Hdf5Recorder(out, signals, plan.aliases, info, declare_captures(plan))
     size = 8 * rows * (1 + sum(port.width for port in ports))

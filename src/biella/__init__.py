@@ -7,6 +7,7 @@ from .errors import BiellaError, BiellaWarning, BlockError, DiagramError
 from .scheduler.diagram import Diagram
 from .scheduler.linearize import linearize
 from .scheduler.plan import Plan
+from .scheduler.realtime import start
 from .scheduler.simulate import simulate
 from .scheduler.subsystem import Subsystem
 from .scheduler.sweep import sweep
@@ -28,6 +29,7 @@ __all__ = [
     "System",
     "linearize",
     "simulate",
+    "start",
     "sweep",
 ]
 

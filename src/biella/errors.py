@@ -60,7 +60,15 @@ class FmuError(BiellaError):
 
 
 class DeviceError(BiellaError):
-    """A device that is missing, silent or says something that cannot be understood."""
+    """A device that is missing, silent or says something that cannot be understood.
+
+    Attributes
+    ----------
+    result
+        If it ended a run: what was recorded until then.
+    """
+
+    result: object | None = None
 
 
 class BindingError(DeviceError):
@@ -84,7 +92,15 @@ class BindingError(DeviceError):
 
 
 class OverrunError(BiellaError):
-    """A paced run that missed more deadlines than it may."""
+    """A paced run that missed more deadlines than it may.
+
+    Attributes
+    ----------
+    result
+        What was recorded until then.
+    """
+
+    result: object | None = None
 
 
 def suggest(name: str, valid: Iterable[str]) -> str:

@@ -35,6 +35,8 @@ from biella.scheduler.pace import (
     Probe,
 )
 
+pytestmark = pytest.mark.engine
+
 PERIOD = 1_000_000  # ns of a step of 1 ms
 
 
@@ -191,6 +193,21 @@ def test_a_bad_pace_is_refused():
             assert pace.end == END_ERROR and pace.why
 
 
+def test_without_deadlines_nothing_is_lost_where_the_reader_is_slow():
+    pace = Pace()
+    pace.clock = CLOCK_FREE
+    with Instance(counter().compile()) as instance, Pipe(np.dtype((np.float64, 2)), 4) as rows:
+        instance.initialise()
+        pace.record(rows, [instance.plan.find_signal("total").slot], 1)
+        runner = threading.Thread(target=pace.run, args=(instance, 100))
+        runner.start()
+        got = []
+        while len(got) < 101:
+            got += rows.pull()[:, 1].tolist()
+        runner.join()
+        assert got == list(range(101)) and pace.rows_lost == 0
+
+
 # --- histograms and pipes ---
 
 
@@ -251,7 +268,7 @@ def run_gate(d, ticks, commands=(), journal=None, record=("total",), capacity=10
     plan = d.compile() if isinstance(d, Diagram) else d
     slots = [plan.find_signal(path).slot for path in record]
     pace = Pace()
-    pace.clock = CLOCK_FREE
+    pace.script([0], [0])
     with (
         Instance(plan) as instance,
         Probe(instance, profile=False),

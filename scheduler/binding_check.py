@@ -145,7 +145,7 @@ class _Checker:
                 "a block of the diagram has this name, and the device's signals "
                 f"({name}.age, …) would have it too: rename the device.",
             )
-        broken = f"[devices.{name}]"
+        broken = (f"[devices.{name}]", f"[devices.{name}.")
         if entry.driver is None or any(p.startswith(broken) for p in self.binding.problems):
             return  # a driver is only asked about what can be read
         around = Surroundings(self.binding.folder, self.plan.step, self.plan.start_time)

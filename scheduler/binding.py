@@ -93,12 +93,9 @@ def open_binding(
         If a device cannot be opened; then those that were have been closed again.
     """
     check = check_binding(diagram, binding, **compile_options)
-    if check.problems:
+    plan = check.plan
+    if plan is None:
         raise BindingError(check.problems, check.binding.name)
-    options = dict(compile_options)
-    for key in ("replace", "extra", "reroute"):
-        options[key] = {**(options.get(key) or {}), **getattr(check, key)}
-    plan = diagram.compile(**options)
     devices: list[Device] = []
     around = Surroundings(check.binding.folder, plan.step, plan.start_time)
     try:

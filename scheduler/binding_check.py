@@ -70,6 +70,8 @@ class Check:
         What is bound to what.
     fmus
         Blocks that an FMU stands for, and its file.
+    plan
+        The diagram with stand-ins for what is real; None if there are problems.
     """
 
     binding: Binding
@@ -80,6 +82,7 @@ class Check:
     replace: dict[str, AbstractBlock] = field(default_factory=dict)
     extra: dict[str, AbstractBlock] = field(default_factory=dict)
     reroute: dict[str, tuple[str, str]] = field(default_factory=dict)
+    plan: Plan | None = None
 
 
 def check_binding(
@@ -88,7 +91,7 @@ def check_binding(
     """Compare a binding with a diagram; nothing is opened.
 
     The diagram is compiled as it would be simulated: that gives the width, the unit and the kind of
-    every port.
+    every port. If all is well it is compiled once more as it is bound.
 
     Raises
     ------
@@ -98,7 +101,8 @@ def check_binding(
     if not isinstance(binding, Binding):
         binding = read_binding(binding)
     check = Check(binding, list(binding.problems))
-    plain = {k: v for k, v in compile_options.items() if k not in ("replace", "extra", "reroute")}
+    changes = ("replace", "extra", "reroute")
+    plain = {k: v for k, v in compile_options.items() if k not in changes}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BiellaWarning)  # they come again with the real plan
@@ -107,6 +111,14 @@ def check_binding(
         check.problems += [f"the diagram itself: {text}" for text in error.problems]
         return check
     _Checker(diagram, plan, check).check()
+    if check.problems:
+        return check
+    for key in changes:
+        plain[key] = {**(compile_options.get(key) or {}), **getattr(check, key)}
+    try:
+        check.plan = diagram.compile(**plain)
+    except DiagramError as error:
+        check.problems += [f"the diagram as it is bound: {text}" for text in error.problems]
     return check
 
 
@@ -121,6 +133,7 @@ class _Checker:
         """Elements of channels, as (device, side, name), and the port that has them."""
         self.taken: dict[str, list[Port]] = {}
         """Outputs that devices take over, as ports of the stand-ins beside the diagram."""
+        self.named = _list_named(self.binding)
 
     def say(self, table: str, key: str, text: str) -> None:
         self.found.problems.append(f"{f'[{table}] {key}'.rstrip()}: {text}")
@@ -145,7 +158,7 @@ class _Checker:
                 "a block of the diagram has this name, and the device's signals "
                 f"({name}.age, …) would have it too: rename the device.",
             )
-        broken = f"[devices.{name}]"
+        broken = (f"[devices.{name}]", f"[devices.{name}.")
         if entry.driver is None or any(p.startswith(broken) for p in self.binding.problems):
             return  # a driver is only asked about what can be read
         around = Surroundings(self.binding.folder, self.plan.step, self.plan.start_time)
@@ -455,7 +468,7 @@ class _Checker:
 
     def _check_use(self, entry: DeviceEntry) -> None:
         where = f"devices.{entry.name}"
-        if not any(device == entry.name for device, _, _ in self.used):
+        if entry.name not in self.named:
             self.say(
                 where, "", "nothing uses it: name it in [blocks.…] or [signals], or remove it."
             )
@@ -467,6 +480,8 @@ class _Checker:
                     for name in channel.element_names
                     if (entry.name, side, name) not in self.used
                 ]
+                named = self.named[entry.name]
+                free = [name for name in free if not {name, channel.name} & named]
                 if not free or channel.unused:
                     continue
                 if side == "outputs":
@@ -489,6 +504,21 @@ class _Checker:
             if tie.port in self.found.reroute and tie.device == entry.name and tie.incoming
         }
         self.found.extra[entry.name] = Outside(outputs=[*STATUS, *ports], start=starts)
+
+
+def _list_named(binding: Binding) -> dict[str, set[str]]:
+    """Return the devices that anything names, and what is named of each, rightly or not."""
+    named: dict[str, set[str]] = {}
+    for block in binding.blocks.values():
+        if block.device is not None:
+            channels = [*block.inputs.values(), *block.outputs.values()]
+            named.setdefault(block.device, set()).update(*channels)
+    for signal in binding.signals.values():
+        named.setdefault(signal.device, set()).update(signal.channels)
+    clock, _, pacer = str(binding.run.get("clock")).partition(":")
+    if clock == "device":
+        named.setdefault(pacer, set())
+    return named
 
 
 def _element_of(name: str) -> tuple[str, int | None]:

@@ -266,6 +266,8 @@ class _Reader:
                 self.say("run", "clock", f"is `wall`, `free` or `device:NAME`, not {show(clock)}.")
             elif name not in devices:
                 self.say("run", "clock", _unknown("device", name, devices))
+            elif (driver := devices[name].driver) is not None and not driver.paces:
+                self.say("run", "clock", f"`{name}` cannot be a clock: it is a {driver.name}.")
         return {key: value for key, value in values.items() if key in given and value is not None}
 
     def _device(self, name: str, table: Mapping[str, Any]) -> DeviceEntry:

@@ -1,10 +1,10 @@
 """Every code block of the README and of docs/ runs.
 
 The blocks of a page run one after the other, as in a notebook, in an empty folder that has a link
-to the examples. A Python block whose first line is ``# name.py`` is also written to that file. Of
-shell blocks, commands of biella are run. A block that is left out says so, and why, in its first
-line: ``# not run by the tests: …``. What a page takes for granted, such as somebody's FMU, is made
-by a function here.
+to the examples. A Python block whose first line is ``# name.py`` is also written to that file, and
+a TOML block that begins with ``# name.toml`` to that one. Of shell blocks, commands of biella are
+run. A block that is left out says so, and why, in its first line: ``# not run by the tests: …``.
+What a page takes for granted, such as somebody's FMU, is made by a function here.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import sys
+import types
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -87,7 +89,15 @@ def prepare_mechanisms() -> None:
     shutil.copy(ROOT / "tests" / "blocks" / "multibody" / "arm.urdf", "arm.urdf")
 
 
+def prepare_devices() -> None:
+    """Put the package of a vendor beside ours; tests/scheduler/devices has one that works."""
+    vendor = types.ModuleType("acme_daq")
+    vendor.Card = object  # type: ignore[attr-defined]
+    sys.modules["acme_daq"] = vendor
+
+
 PREPARE = {
+    "docs/devices.md": prepare_devices,
     "docs/howto/use_fmu.md": prepare_import,
     "docs/fmu_import.md": prepare_import,
     "docs/co_simulation.md": prepare_couplings,
@@ -124,6 +134,8 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
             run_python(code, names, page, line)
         elif language == "sh":
             run_shell(code)
+        elif match := re.match(r"# (\w+\.toml)\n", code):
+            Path(match[1]).write_text(code)
     plt.close("all")
 
 

@@ -166,7 +166,7 @@ class DriverDevice(Device):
             super().close()
             return
         # The thread may still use the engine's device, so that one stays as it is.
-        self.handle = None
+        self._let_go()
         last = threading.Thread(target=self._make_safe, daemon=True)
         last.start()
         last.join(_PATIENCE)

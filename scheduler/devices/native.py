@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ...errors import DeviceError
 from ..engine import OK, library, library_path
-from .options import Option
+from .options import Option, show
 from .recording import read_recording
 
 if TYPE_CHECKING:
@@ -149,6 +149,8 @@ class Device:
         self.name = entry.name
         self.entry = entry
         self.handle: int | None = handle
+        self._counts: dict[str, int] = {}
+        self._why = ""
 
     def tie(
         self,
@@ -177,27 +179,36 @@ class Device:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What has happened since it was opened."""
-        counts = _Counts()
-        device_library().bl_device_get_counts(self.handle, byref(counts))
-        return {item[0]: int(getattr(counts, item[0])) for item in counts._fields_}
+        """What has happened since it was opened, also when it is closed."""
+        if self.handle:
+            counts = _Counts()
+            device_library().bl_device_get_counts(self.handle, byref(counts))
+            self._counts = {item[0]: int(getattr(counts, item[0])) for item in counts._fields_}
+        return self._counts
 
     @property
     def why(self) -> str:
-        """Why it was lost or ended the run."""
-        text: bytes = device_library().bl_device_why(self.handle)
-        return text.decode(errors="replace")
+        """Why it was lost or ended the run, also when it is closed."""
+        if self.handle:
+            text: bytes = device_library().bl_device_why(self.handle)
+            self._why = text.decode(errors="replace")
+        return self._why
+
+    def _let_go(self) -> int | None:
+        """Give up the handle; what it would have told is kept."""
+        _ = self.counts, self.why
+        handle, self.handle = self.handle, None
+        return handle
 
     def describe(self) -> str:
         """Return one line for people."""
         kind = self.entry.driver.name if self.entry.driver else "?"
-        given = (f"{k}={v}" for k, v in self.entry.options.items() if v not in (None, "", {}))
+        given = (f"{k}={show(v)}" for k, v in self.entry.options.items() if v is not None)
         return f"{self.name}: {', '.join([kind, *given])}"
 
     def close(self) -> None:
         """End it; the engine must no longer use it."""
-        handle, self.handle = self.handle, None
-        if handle:
+        if handle := self._let_go():
             device_library().bl_device_close(handle)
 
 
@@ -249,7 +260,7 @@ LOOPBACK_OPTIONS = {
     "seed": Option("whole", "of jitter, loss and noise", default=0, low=0, high=2**53),
 }
 REPLAY_OPTIONS = {
-    "file": Option("text", "a recording: .csv, or .h5 that a run wrote", required=True),
+    "file": Option("recording", "a .csv file, or .h5 that a run wrote", required=True),
     "end": Option("text", "after the last row", default="hold", choices=("hold", "lost", "repeat")),
 }
 REPLAY_CHANNEL_OPTIONS = {
@@ -322,8 +333,10 @@ def open_replay(entry: DeviceEntry, around: Surroundings) -> Device:
 def _read_rows(
     entry: DeviceEntry, around: Surroundings
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    signals = [(c.options.get("signal") or c.name, c.width) for c in entry.inputs.values()]
-    return read_recording(around.folder / entry.options["file"], signals, around.step, around.start)
+    source = entry.options["file"]
+    if isinstance(source, str):
+        source = around.folder / source
+    return read_recording(source, list(entry.inputs.values()), around.step, around.start)
 
 
 def _opened(entry: DeviceEntry, handle: int | None) -> int:

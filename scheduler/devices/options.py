@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...errors import name_list, suggest
+from ..result import Result
 
 Say = Callable[[str, str], None]
 """Called with a key and what is wrong with its value."""
@@ -19,6 +20,7 @@ _WANTED = {
     "flag": "true or false",
     "texts": "a list of texts",
     "table": "a table",
+    "recording": "the name of a file",
 }
 
 
@@ -29,7 +31,8 @@ class Option:
     Parameters
     ----------
     kind
-        ``"number"``, ``"whole"``, ``"text"``, ``"flag"``, ``"texts"`` or ``"table"``.
+        ``"number"``, ``"whole"``, ``"text"``, ``"flag"``, ``"texts"``, ``"table"`` or
+        ``"recording"``: a file, or in Python a `Result`.
     doc
         One line, for people.
     default
@@ -42,7 +45,7 @@ class Option:
         Of a text.
     """
 
-    kind: Literal["number", "whole", "text", "flag", "texts", "table"]
+    kind: Literal["number", "whole", "text", "flag", "texts", "table", "recording"]
     doc: str = ""
     default: Any = None
     required: bool = False
@@ -73,6 +76,8 @@ class Option:
             return isinstance(value, int) and not isinstance(value, bool)
         if self.kind == "texts":
             return isinstance(value, list) and all(isinstance(item, str) for item in value)
+        if self.kind == "recording":
+            return isinstance(value, str | Result)
         return isinstance(value, {"text": str, "flag": bool, "table": dict}[self.kind])
 
     def _range(self) -> str:
@@ -116,6 +121,8 @@ def show(value: Any, limit: int = 60) -> str:
     """Return a value of a TOML file for a message."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Result):
+        return "a Result"
     try:
         text = repr(value)
     except ValueError:  # whole numbers of thousands of digits

@@ -32,6 +32,8 @@ class DriverKind:
         The keys that a device of it, and each of its channels, may have.
     timeout
         Seconds of silence until a loss, if the binding does not say; 0: never.
+    paces
+        Whether a run can be paced by its frames.
     open, check
         Gives the device; gives what is wrong with an entry, as (key, text).
     """
@@ -43,6 +45,7 @@ class DriverKind:
     check: Check = field(default=lambda entry, around: [])
     channel_options: Mapping[str, Option] = field(default_factory=dict)
     timeout: float = 0.0
+    paces: bool = True
 
 
 def _native_kinds() -> dict[str, DriverKind]:
@@ -65,10 +68,11 @@ def _native_kinds() -> dict[str, DriverKind]:
         DriverKind(
             "loopback", "gives back what it gets", native.LOOPBACK_OPTIONS,
             native.open_loopback, lambda entry, around: native.check_loopback(entry),
+            paces=False,
         ),
         DriverKind(
             "replay", "a recording", native.REPLAY_OPTIONS, native.open_replay,
-            native.check_replay, native.REPLAY_CHANNEL_OPTIONS,
+            native.check_replay, native.REPLAY_CHANNEL_OPTIONS, paces=False,
         ),
     ]  # fmt: skip
     return {kind.name: kind for kind in kinds}

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biella import Diagram, Subsystem
-from biella.blocks import PID, Constant, Gain, Integrator, Mux, Step
+from biella.blocks import PID, Compare, Constant, Gain, Integrator, Mux, Step
 from biella.errors import BiellaError, BindingError
+from biella.scheduler.bindable import list_blocks
 from biella.scheduler.binding import check_binding, open_binding, read_binding
+from biella.scheduler.binding_report import write_template
 
 pytestmark = pytest.mark.engine
 
@@ -123,6 +125,10 @@ PROBLEMS = {
     "a clock of an unknown device": (
         'clock = "wall"', 'clock = "device:bord"',
         "[run] clock: there is no device `bord`. Did you mean `board`? Devices: board.",
+    ),
+    "a clock that is none": (
+        'clock = "wall"', 'clock = "device:board"',
+        "[run] clock: `board` cannot be a clock: it is a loopback.",
     ),
     "no driver": ('driver = "loopback"', "", "[devices.board] driver: is missing"),
     "an unknown driver": (
@@ -288,9 +294,9 @@ def test_all_problems_are_reported_together_and_no_device_is_opened(tmp_path):
     path = tmp_path / "rig.toml"
     text = GOOD.replace("[-40, 40]", "[40, -40]").replace("measurement =", "measure =")
     path.write_text(text.replace('overrun = "skip"', 'overrun = "jump"'))
-    with pytest.raises(BindingError, match=r"(?s)^4 problems in .*rig.toml:\n  1\. \[dev") as e:
+    with pytest.raises(BindingError, match=r"(?s)^3 problems in .*rig.toml:\n  1\. \[dev") as e:
         open_binding(diagram(), path)
-    assert len(e.value.problems) == 4
+    assert len(e.value.problems) == 3
 
 
 def test_bad_toml_is_told_with_its_line(check):
@@ -359,6 +365,15 @@ def test_vectors_take_channels_one_by_one_or_an_array(check):
         found = check(f"{base}\n[signals]\npair = {channels}")
         assert found.problems == []
         assert found.ties[-1].names == ["both[0]", "both[1]"]
+    half = base.replace(
+        "outputs.aux]\nsafe = 0\nunused = true", "outputs.aux]\nsafe = 0\nwidth = 2"
+    )
+    half = half.replace("[blocks.pid]", "[devices.board.inputs.more]\n[blocks.pid]")
+    found = check(f'{half}\n[signals]\npair = "board.both"\nspeed = "board.aux[1]"')
+    assert found.problems == [
+        "[devices.board.outputs.aux]: nothing is sent on aux[0]. Bind it, or say unused = true: "
+        "then it always has its safe value."
+    ]
     found = check(f'{base}\n[signals]\npair = ["board.both[0]", "board.both[2]"]')
     assert found.problems == [
         "[signals] pair: channel `board.both` has 2 values: there is no `both[2]`."
@@ -444,3 +459,82 @@ def test_a_good_binding_with_anything_in_one_place_never_crashes(data):
 
 
 _DIAGRAM = diagram()
+
+
+def nested():
+    """Subsystems of every kind, two deep, with outputs that only pass an input on."""
+
+    def part(**kind):
+        inner = Diagram("inner")
+        u = inner.input("u", unit="m")
+        g = inner.add(Gain(2.0), name="g")
+        inner.connect(u, g)
+        inner.output("y", g)
+        inner.output("through", u)
+        return Subsystem(inner, **kind)
+
+    middle = Diagram("middle")
+    u = middle.input("u")
+    one = middle.add(Constant(1.0), name="one")
+    on = middle.add(Compare(">", 0.5), name="on")
+    middle.connect(one, on)
+    for name, kind, control in (
+        ("plain", {}, None),
+        ("enabled", {"enable": True}, on),
+        ("restarted", {"reset": "rising"}, one),
+        ("triggered", {"trigger": "rising"}, one),
+    ):
+        sub = middle.add(part(**kind), name=name)
+        middle.connect(u, sub["u"])
+        if control is not None:
+            middle.connect(control, sub[sub.control])
+        for port in ("y", "through"):
+            middle.output(f"{name}_{port}", sub[port])
+    d = Diagram("nested", step=1e-2)
+    source = d.add(Constant(1.0, unit="m"), name="source")
+    outer = d.add(Subsystem(middle), name="outer")
+    d.connect(source, outer)
+    for port in outer.output_index:
+        d.connect(outer[port], d.add(Gain(1.0), name=f"from_{port}"))
+    return d
+
+
+def test_every_block_and_subsystem_of_any_depth_can_be_a_device(tmp_path):
+    d = nested()
+    blocks = dict(list_blocks(d, d.compile()))
+    assert len(blocks) == 20
+    for path, ports in blocks.items():
+        (tmp_path / "rig.toml").write_text(write_template(d, path))
+        found = check_binding(d, tmp_path / "rig.toml")
+        assert found.problems == []
+        plan = d.compile(replace=found.replace, extra=found.extra)
+        for port in ports.outputs:
+            assert plan.signals[f"{path}.{port.name}"].unit == (port.unit and str(port.unit))
+
+
+def test_every_signal_can_come_from_a_device_and_keeps_its_names():
+    d = nested()
+    plan = d.compile()
+    for path, info in plan.signals.items():
+        channel = {"width": info.width, "safe": 3.0}
+        rig = {
+            "devices": {"b": {"driver": "udp", "bind_port": 5000, "inputs": {"a": channel}}},
+            "signals": {path: "b.a"},
+        }
+        found = check_binding(d, rig)
+        assert found.problems == []
+        bound = d.compile(extra=found.extra, reroute=found.reroute)
+        assert set(bound.signals) == {
+            *plan.signals, f"{path}_simulated", "b.age", "b.alive", "b.delay",
+        }  # fmt: skip
+        assert bound.aliases.items() >= plan.aliases.items()
+        with bound.start() as run:
+            assert run.get(path) == 3.0
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read_or_refused(tmp_path_factory, text):
+    path = tmp_path_factory.getbasetemp() / "any.toml"
+    path.write_bytes(text.encode(errors="surrogatepass"))
+    with contextlib.suppress(BiellaError):
+        check_binding(_DIAGRAM, path)

@@ -8,7 +8,7 @@ import pytest
 from biella import Diagram, Subsystem, simulate
 from biella.blocks import Constant, Gain, Integrator, Mux
 from biella.errors import DeviceError
-from biella.scheduler.binding import open_binding
+from biella.scheduler.binding import check_binding, open_binding
 from biella.scheduler.result import Result
 
 pytestmark = pytest.mark.engine
@@ -256,7 +256,7 @@ def replayed(ticks, file, count, step=1e-3, **options):
     channel = {"signal": "pull"} if options.pop("renamed", False) else {}
     rig = {
         "devices": {"r": {
-            "driver": "replay", "file": str(file), "inputs": {"force": channel}, **options,
+            "driver": "replay", "file": file, "inputs": {"force": channel}, **options,
         }},
         "signals": {"force": "r.force"},
     }  # fmt: skip
@@ -274,7 +274,7 @@ def recording(path, times, values, name="force"):
 def test_a_recording_is_played_tick_by_tick(ticks, tmp_path, suffix):
     values = np.sin(np.arange(50.0))
     file = recording(tmp_path / f"log{suffix}", np.arange(50) * 1e-3, values)
-    force, age, alive = replayed(ticks, file, 60)
+    force, age, alive = replayed(ticks, str(file), 60)
     np.testing.assert_array_equal(force[:50], values)
     assert (force[50:] == values[-1]).all()
     assert (age == 0).all()
@@ -283,31 +283,80 @@ def test_a_recording_is_played_tick_by_tick(ticks, tmp_path, suffix):
 
 def test_a_slower_recording_is_held_and_grows_old(ticks, tmp_path):
     file = recording(tmp_path / "log.csv", np.arange(4) * 3e-3, [1.0, 2.0, 3.0, 4.0], "pull")
-    force, age, _ = replayed(ticks, file, 9, renamed=True)
+    force, age, _ = replayed(ticks, str(file), 9, renamed=True)
     np.testing.assert_array_equal(force, [1, 1, 1, 2, 2, 2, 3, 3, 3])
     np.testing.assert_array_equal(age, [0, 1, 2] * 3)
 
 
 def test_a_faster_recording_gives_the_newest(ticks, tmp_path):
     file = recording(tmp_path / "log.csv", np.arange(12) * 0.5e-3, np.arange(12.0))
-    force, _, _ = replayed(ticks, file, 5)
+    force, _, _ = replayed(ticks, str(file), 5)
     np.testing.assert_array_equal(force, [0, 2, 4, 6, 8])
 
 
 def test_the_end_of_a_recording_may_be_a_loss_or_a_new_start(ticks, tmp_path):
     file = recording(tmp_path / "log.csv", np.arange(3) * 1e-3, [1.0, 2.0, 3.0])
-    force, _, _ = replayed(ticks, file, 8, end="repeat")
+    force, _, _ = replayed(ticks, str(file), 8, end="repeat")
     np.testing.assert_array_equal(force, [1, 2, 3, 1, 2, 3, 1, 2])
-    force, _, alive = replayed(ticks, file, 5, end="lost", on_loss="hold")
+    force, _, alive = replayed(ticks, str(file), 5, end="lost", on_loss="hold")
     np.testing.assert_array_equal(force, [1, 2, 3, 3, 3])
     np.testing.assert_array_equal(alive, [1, 1, 1, 0, 0])
     with pytest.raises(ticks.ended, match="device `r` is gone: the recording is over"):
-        replayed(ticks, file, 5, end="lost")
+        replayed(ticks, str(file), 5, end="lost")
 
 
 def test_a_recording_that_does_not_fit_is_a_problem_of_the_binding(ticks, tmp_path):
     file = recording(tmp_path / "log.csv", [0.0, 1.0], [1.0, 2.0], "pull")
     with pytest.raises(DeviceError, match=r"\[devices.r\] file: .*has no signal `force`.*pull"):
-        replayed(ticks, file, 1)
+        replayed(ticks, str(file), 1)
     with pytest.raises(DeviceError, match=r"\[devices.r\] file: .*there is no file"):
-        replayed(ticks, tmp_path / "none.csv", 1)
+        replayed(ticks, str(tmp_path / "none.csv"), 1)
+
+
+def forces():
+    times, values = np.arange(4) * 1e-3, np.arange(4.0)
+    return Result.from_arrays(times, {"force": values}, units={"force": "kN"})
+
+
+def test_the_result_of_a_run_is_played(ticks):
+    result = forces()
+    force, _, _ = replayed(ticks, result, 4)
+    np.testing.assert_array_equal(force, [0, 1, 2, 3])
+
+
+def test_a_recording_in_another_unit_is_refused_unless_it_is_scaled():
+    result = forces()
+    d = Diagram("played", step=1e-3)
+    d.add(Constant(0.0, unit="N"), name="force")
+    channel = {"unit": "N"}
+    rig = {
+        "devices": {"r": {"driver": "replay", "file": result, "inputs": {"force": channel}}},
+        "signals": {"force": "r.force"},
+    }
+    assert check_binding(d, rig).problems == [
+        "[devices.r] file: `force` of the result is in kN, but its channel in N: say so with unit "
+        "and scale."
+    ]
+    channel["scale"] = 1000.0
+    assert check_binding(d, rig).problems == []
+
+
+def test_a_closed_device_still_tells_what_happened(ticks):
+    rig = {"devices": {"b": device({"y": {}}, {"u": {}})}, "blocks": {"k": {"device": "b"}}}
+    bound = open_binding(loop(), rig)
+    ticks(bound).advance(3)
+    bound.close()
+    bound.close()
+    assert bound.devices[0].counts["frames"] == 2
+    assert bound.devices[0].why == ""
+
+
+def test_what_only_the_bound_diagram_has_wrong_is_a_problem_too(tmp_path):
+    inner = Diagram("inner", step=1e-3)
+    g = inner.add(Gain(-2.0), name="g")
+    inner.connect(inner.input("u"), g)
+    inner.output("y", g)
+    inner.export_fmu(tmp_path / "gain.fmu", sources=False)
+    (tmp_path / "rig.toml").write_text('[blocks.k]\nfmu = "gain.fmu"\nperiod = 0.0015')
+    (problem,) = check_binding(loop(), tmp_path / "rig.toml").problems
+    assert problem.startswith("the diagram as it is bound: the period of `k`, 0.0015 s, is not a")

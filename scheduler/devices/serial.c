@@ -54,7 +54,7 @@ static int serial_receive(bl_device *d, int64_t now) {
 
 static int serial_wait(bl_device *d, int64_t deadline) {
     serial_state *s = d->state;
-    if (!s->link.heard) (void)serial_greet(d);
+    if (!s->link.heard || d->lost) (void)serial_greet(d); /* it may speak only when spoken to */
     return bl_port_wait(s->port, deadline);
 }
 

@@ -100,7 +100,7 @@ static int udp_receive(bl_device *d, int64_t now) {
 static int udp_wait(bl_device *d, int64_t deadline) {
     udp_state *s = d->state;
     struct pollfd line = {.fd = s->fd, .events = POLLIN};
-    if (!s->link.heard) (void)udp_greet(d);
+    if (!s->link.heard || d->lost) (void)udp_greet(d); /* it may speak only when spoken to */
     const int64_t left = deadline - bl_clock_now();
     if (left <= 0) return poll(&line, 1, 0) > 0;
 #if defined(__linux__)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import random
 import re
+import struct
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -720,6 +722,35 @@ def write_script(calls: Calls) -> bytes:
     return b"".join(bytes([CALLS * instance + call, *rest]) for call, instance, *rest in calls)
 
 
+def write_wire_seeds() -> Iterator[tuple[str, bytes]]:
+    """Yield conversations of a device with its host, as fuzz_wire.c reads them."""
+
+    def frame(sequence: int, *values: float, session: int = 0x1234, flags: int = 0) -> bytes:
+        head = struct.pack("<BBBBHHII", 0xB1, flags, len(values), 0, session, 0, sequence, 1)
+        body = head + struct.pack(f"<{len(values)}{'fd'[flags & 1]}", *values)
+        return body + struct.pack("<I", zlib.crc32(body))
+
+    def stuff(data: bytes) -> bytes:  # short ones only: no block is full
+        return b"".join(bytes([len(part) + 1]) + part for part in data.split(b"\0")) + b"\0"
+
+    def pieces(mode: int, values: int, options: int, *reads: bytes) -> bytes:
+        head = bytes([mode, values, options])
+        return head + b"".join(struct.pack("<BH", 10, len(read)) + read for read in reads)
+
+    frames = [frame(k, 1.5, -2.0) for k in (1, 2, 5, 3, 6)]
+    wide = [frame(k, 0.1, 1e300, 1e-300, flags=1) for k in (7, 8)]
+    restart = [frames[0], frame(1, 0.0, 0.0, session=0), frame(2, 3.0, 4.0)]
+    stream = b"".join(map(stuff, frames))
+    yield "datagrams", pieces(0, 2, 1, *frames)
+    yield "doubles", pieces(0, 3, 5, *wide)
+    yield "restart", pieces(0, 2, 1, *restart)
+    yield "sensor", pieces(0, 1, 8, *(frame(k, 2.0, session=0) for k in (1, 2)))
+    yield "stream", pieces(1, 2, 1, stream[:20], stream[20:90], stream[90:])
+    yield "stream-doubles", pieces(1, 3, 5, b"noise\0" + b"".join(map(stuff, wide)))
+    yield "lines", pieces(2, 2, 1, b"rest of one\n1,2\n3 -4.5e-3\r\n5,", b"6\n")
+    yield "checksums", pieces(2, 2, 3, b"1,2*2F\n1,2*00\n1,2\n+.5\t1e5*4B\n")
+
+
 def find_kernels() -> set[str]:
     """Return the names of all kernels, as the sources of the blocks declare them."""
     sources = (HERE.parents[1] / "blocks").rglob("*.c")
@@ -727,12 +758,13 @@ def find_kernels() -> set[str]:
 
 
 def main() -> None:
-    """Write the seeds of both targets, and the plans that fuzz_fmi2.c instantiates."""
+    """Write the seeds of all targets, and the plans that fuzz_fmi2.c instantiates."""
     files = {
         f"corpus/plan/seed-{name.replace(' ', '-')}": with_script(diagram.compile(), name)
         for name, diagram in diagrams()
     }
     files |= {f"corpus/fmi2/seed-{name}": write_script(calls) for name, calls in scripts()}
+    files |= {f"corpus/wire/seed-{name}": content for name, content in write_wire_seeds()}
     files["plans/boundary/plan.bin"] = boundary().compile().data
     files["plans/guards/plan.bin"] = guards("held", "reset").compile().data
     files["plans/moving/plan.bin"] = moving().compile().data

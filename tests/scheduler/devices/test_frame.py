@@ -3,6 +3,7 @@
 import ctypes
 import math
 import random
+import re
 import struct
 import tomllib
 import zlib
@@ -96,6 +97,14 @@ def test_fixed_bytes_that_nobody_takes(name):
     assert read(data, 2) is None
     right = zlib.crc32(data[:-4]).to_bytes(4, "little") == data[-4:]
     assert right == (name != "crc")
+
+
+def test_the_page_shows_the_example():
+    page = (Path(__file__).parents[3] / "docs" / "frame.md").read_text()
+    data = bytes.fromhex(FRAMES["example"]["bytes"])
+    rows = re.findall(r"^\| ((?:`[0-9a-f ]+` ?)+)\|", page, re.MULTILINE)
+    assert bytes.fromhex("".join(rows).replace("`", "")) == data
+    assert stuff(data).hex(" ") + " 00\n" in page
 
 
 finite = st.floats(width=32, allow_nan=False, allow_infinity=False)

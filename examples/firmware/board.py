@@ -16,17 +16,15 @@ On Debian: apt-get install gcc-avr avr-libc libsimavr-dev qemu-system-misc
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-AVR = ["avr-gcc", "-mmcu=atmega328p", "-DF_CPU=16000000UL", "-std=c99", "-Os"]
+AVR = ["avr-gcc", "-mmcu=atmega328p", "-DF_CPU=16000000UL", "-std=c99", "-O2"]
 CC = os.environ.get("CC", "cc")
 STRICT = ["-Wall", "-Wextra", "-Werror"]
 QEMU = ["qemu-system-avr", "-M", "uno", "-nographic", "-monitor", "null", "-serial", "pty", "-bios"]
@@ -82,13 +80,14 @@ class Board:
             emulator = Path(folder) / "emulator"
             _compile(CC, "-O2", *STRICT, "-o", emulator, HERE / "emulator.c", "-lsimavr")
             command = [emulator, firmware]
+        if shutil.which("setpriv"):  # an emulator must not outlive a test that was killed
+            command = ["setpriv", "--pdeathsig", "KILL", *command]
         self.process = subprocess.Popen(
             list(map(str, command)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "UDP": "0"} if udp else None,
-            preexec_fn=_end_with_parent if sys.platform == "linux" else None,
         )
         self.port = self._read_port(r"^(\d+)$" if udp else r"(/dev/[\w/]+)")
 
@@ -118,11 +117,6 @@ class Board:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _end_with_parent() -> None:
-    """An emulator must not outlive a test that was killed."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _links_simavr() -> bool:

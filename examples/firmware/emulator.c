@@ -2,8 +2,9 @@
  *
  *   cc -O2 -o emulator emulator.c -lsimavr && ./emulator pid_uno.elf
  *
- * It prints the path of the terminal, and the numbers of bytes and cycles when it is asked to end (SIGTERM). The board's time is
- * held to the wall clock; where this machine is too slow or stalls, the board's time stands still: it never hurries after. */
+ * It prints the path of the terminal and, when it is asked to end (SIGTERM), the numbers of bytes and cycles, and the longest time
+ * in us from a byte that came in to the next that went out: how long an answer takes. The board's time is held to the wall clock;
+ * where this machine is too slow or stalls, the board's time stands still: it never hurries after. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -18,8 +19,9 @@
 #include <simavr/avr_uart.h>
 #include <simavr/sim_avr.h>
 #include <simavr/sim_elf.h>
+#include <simavr/sim_interrupts.h>
 
-enum { CYCLES_PER_US = 16, LOOK_EVERY = 20 * CYCLES_PER_US, LAG_US = 2000 };
+enum { RECEIVE_INTERRUPT = 18, CYCLES_PER_US = 16, LOOK_EVERY = 20 * CYCLES_PER_US, LAG_US = 2000 };
 
 static volatile sig_atomic_t is_over;
 
@@ -30,6 +32,7 @@ typedef struct {
     uint8_t waiting[256]; /* bytes read from the line that the chip has no room for yet */
     ssize_t count, next;
     long received, sent, dropped;
+    avr_cycle_count_t received_at, answer; /* of the byte that has not been answered, 0: none; the longest so far */
     double origin; /* wall clock minus the board's, in us */
 } emulator;
 
@@ -54,9 +57,18 @@ static int nobody_listens(const emulator *e) {
 static void take_byte(avr_irq_t *irq, uint32_t value, void *context) {
     emulator *e = context;
     const uint8_t byte = (uint8_t)value;
+    const avr_cycle_count_t passed = e->received_at ? e->avr->cycle - e->received_at : 0;
     (void)irq;
+    if (passed > e->answer) e->answer = passed;
+    e->received_at = 0;
     if (!nobody_listens(e) && write(e->line, &byte, 1) == 1) e->sent++;
     else e->dropped++; /* as on a cable that leads nowhere */
+}
+
+static void note_receipt(avr_irq_t *irq, uint32_t is_running, void *context) {
+    emulator *e = context;
+    (void)irq;
+    if (is_running) e->received_at = e->avr->cycle;
 }
 
 static void set_full(avr_irq_t *irq, uint32_t value, void *context) {
@@ -128,6 +140,7 @@ static void connect_serial(emulator *e) {
     avr_irq_register_notify(e->serial + UART_IRQ_OUTPUT, take_byte, e);
     avr_irq_register_notify(e->serial + UART_IRQ_OUT_XOFF, set_full, e);
     avr_irq_register_notify(e->serial + UART_IRQ_OUT_XON, set_free, e);
+    avr_irq_register_notify(avr_get_interrupt_irq(e->avr, RECEIVE_INTERRUPT) + AVR_INT_IRQ_RUNNING, note_receipt, e);
     avr_cycle_timer_register(e->avr, LOOK_EVERY, look, e);
 }
 
@@ -146,7 +159,7 @@ int main(int count, char **arguments) {
     board.origin = now_us();
     int state = cpu_Running;
     while (!is_over && state != cpu_Done && state != cpu_Crashed) state = avr_run(board.avr);
-    printf("received %ld sent %ld dropped %ld cycles %llu\n", board.received, board.sent, board.dropped,
-           (unsigned long long)board.avr->cycle);
+    printf("received %ld sent %ld dropped %ld cycles %llu answer %llu\n", board.received, board.sent, board.dropped,
+           (unsigned long long)board.avr->cycle, (unsigned long long)board.answer / CYCLES_PER_US);
     return state == cpu_Crashed;
 }

@@ -1,9 +1,12 @@
 /* A speed controller on an Arduino Uno (ATmega328P, 16 MHz) or any board with that chip, and on a PC for tests.
  *
- *   avr-gcc -mmcu=atmega328p -DF_CPU=16000000UL -std=c99 -Os -Wall -Wextra -Werror -o pid_uno.elf pid_uno.c
- *   qemu-system-avr -M uno -bios pid_uno.elf -nographic -serial pty -monitor null      emulated, or, on a real board:
+ *   avr-gcc -mmcu=atmega328p -DF_CPU=16000000UL -std=c99 -O2 -Wall -Wextra -Werror -o pid_uno.elf pid_uno.c
+ *   qemu-system-avr -M uno -bios pid_uno.elf -nographic -serial pty -monitor null      (with -DNO_SLEEP), or board.py
  *   avr-objcopy -O ihex pid_uno.elf pid_uno.hex && avrdude -p m328p -c arduino -P /dev/ttyACM0 -U flash:w:pid_uno.hex
  *   cc -DHOST -o pid_host pid_uno.c                                                     as a process: see host.h
+ *
+ * At 1 Mbaud a frame comes in within 0.30 ms, the answer begins 0.28 ms later (0.57 ms with -Os, which saves 1 kB of flash)
+ * and takes 0.26 ms: 1 kHz. A USB adapter adds its own latency.
  *
  * A frame from the host holds the measurement and the reference; each is answered at once by one with the torque, so that
  * a run paced by this device has one tick of delay in the loop, on any line and at any speed of the board.

@@ -8,6 +8,7 @@ import random
 import shutil
 import struct
 import subprocess
+import tomllib
 import zlib
 from pathlib import Path
 
@@ -20,6 +21,8 @@ CC = os.environ.get("CC", "cc")
 pytestmark = pytest.mark.skipif(not shutil.which(CC), reason="needs a C compiler")
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
 SANITIZED = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+COMMON = tomllib.loads((ROOT / "tests" / "scheduler" / "devices" / "frames.toml").read_text())
 
 # From the description of the frame, byte by byte; CRCs by zlib. No value here comes from our C.
 GOLDEN = {
@@ -128,6 +131,35 @@ def test_golden_frames_are_taken(probe, frame):
     assert state.values == frame.values and state.flags == frame.flags
     probe.ask("new 100")
     assert probe.tell(f"datagram {frame.pack().hex()}").values == frame.values
+
+
+def read_hex(text: str) -> bytes:
+    return bytes.fromhex("".join(text.split()))
+
+
+@pytest.mark.parametrize("name", [name for name in COMMON["frames"] if name != "empty"])
+def test_it_reads_the_frames_that_all_implementations_read(tmp_path, name):
+    """`empty` is one of a device, with session 0: see below."""
+    frame = COMMON["frames"][name]
+    values = (frame["values"] * frame["count"])[: frame["count"]]
+    program = compile_probe(tmp_path, frame["count"], 0, "-DBIELLA_DOUBLE=1")
+    for probe in start(program):
+        stuffed, plain = (read_hex(frame[key]).hex() for key in ("stuffed", "bytes"))
+        for command in (f"feed {stuffed}00", f"datagram {plain}"):
+            probe.ask("new 100")
+            state = probe.tell(command)
+            assert state.accepted == 1 and list(state.values) == values
+            found = state.session, state.sequence, state.flags
+            assert found == (frame["session"], frame["sequence"], frame["flags"])
+
+
+def test_it_refuses_the_frames_that_all_implementations_refuse(probe):
+    refused = {name: read_hex(text) for name, text in COMMON["refused"].items()}
+    fine = refused.pop("fine")
+    for data in (*refused.values(), read_hex(COMMON["frames"]["empty"]["bytes"])):
+        assert probe.tell(f"datagram {data.hex()}").accepted == 0
+        assert probe.feed(cobs(data) + b"\0").accepted == 0
+    assert probe.tell(f"datagram {fine.hex()}").accepted == 1
 
 
 def test_what_it_sends(probe, request):

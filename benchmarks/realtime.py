@@ -6,9 +6,8 @@ All wake a thousand times a second: a diagram of ours in the paced loop of the e
 around `clock_nanosleep` (`realtime_c.c`), and cyclictest of rt-tests (Debian: `apt install
 rt-tests`). They take turns of half a second on one and the same processor, first as ordinary
 threads, then with SCHED_FIFO, locked memory and full power if these are granted; ours also as an
-ordinary thread with exact timers, which everybody may have. Medians are judged. Tails are printed
-beside each other and never judged: what a shared machine does in its worst millisecond says nothing
-of the three.
+ordinary thread with exact timers, which everybody may have. Medians are judged. Tails are printed beside each other and never judged: what a shared machine does in its
+worst millisecond says nothing of the three.
 
 The second table is the time of a tick of a whole diagram, paced at 1 kHz, so with caches as cold as
 they are in real time: a slider-crank as FMU, a journal bearing and ten blocks.
@@ -51,8 +50,6 @@ except ModuleNotFoundError as error:
         raise
     sys.exit("biella is not installed in this environment: run `pip install .` first.")
 
-from biella.scheduler.realtime import run_paced
-
 from biella.blocks import (
     ADC,
     PID,
@@ -71,6 +68,7 @@ from biella.blocks.sensors import presets
 from biella.fmu.importer import Fmu
 from biella.scheduler.machine import choose_processor
 from biella.scheduler.privileges import Privileges, hold
+from biella.scheduler.realtime import run_paced
 from biella.scheduler.wakeups import summarise
 
 Nanoseconds = npt.NDArray[np.int64]

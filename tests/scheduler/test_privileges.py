@@ -87,6 +87,18 @@ def test_everything_is_given_back():
     assert (held[5] > before[5]) == granted["full power"]
 
 
+@pytest.mark.parametrize(
+    "one", [{}, {"full_power": True}, {"lock_memory": True}, {"cpu": 0}, {"priority": 1}]
+)
+def test_each_is_given_back_by_itself(one):
+    """A change of priority, for one, sets the timers to their default on the way."""
+    before = state_of_thread()
+    with hold(Privileges(**one)) as grants:
+        changed = state_of_thread() != before
+    assert changed and grants[0].granted
+    assert state_of_thread() == before
+
+
 def test_what_is_not_asked_for_stays_as_it_is():
     before = state_of_thread()
     with hold(Privileges(exact_timers=False)) as grants:

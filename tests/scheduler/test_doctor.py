@@ -141,6 +141,9 @@ def test_quantiles_are_measured_values():
         "p99.9": 999.0,
         "max": 1000.0,
     }
+    # Of few, a far quantile is the worst.
+    few = {"min": 1.0, "median": 5.0, "p99": 10.0, "p99.9": 10.0, "max": 10.0}
+    assert summarise(np.arange(1, 11) * 1000) == few
     assert summarise(np.array([7000])) == dict.fromkeys(QUANTILES, 7.0)
 
 

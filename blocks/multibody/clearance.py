@@ -314,8 +314,8 @@ class ClearanceRevolute:
         if self.rigid:
             raise DiagramError(
                 f"{owner} has a RigidContact, which knows round holes only: take a compliant "
-                f"contact such as HuntCrossley for a hole that wears, or leave `wear` out and judge "
-                f"it by contact_statistics."
+                f"contact such as HuntCrossley for a hole that wears, or leave `wear` out and look "
+                f"at contact_statistics."
             )
 
     @property

@@ -6,6 +6,7 @@ from .clearance import (
     HuntCrossley,
     LankaraniNikravesh,
     RigidContact,
+    Wear,
     hertz_stiffness,
 )
 from .contact_statistics import ContactStatistics, contact_statistics
@@ -52,6 +53,7 @@ __all__ = [
     "System",
     "Table",
     "TorsionalSpring",
+    "Wear",
     "contact_statistics",
     "hertz_stiffness",
 ]

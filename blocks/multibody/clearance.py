@@ -158,6 +158,45 @@ class RigidContact:
         _check(owner, "friction", self.friction, 0.0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Wear:
+    """Archard's wear of the hole: it loses coefficient N |slip| / hardness, in m³/s.
+
+    The depth is kept at equal angles of the hole, and the pin, which stays round, touches the hole
+    as it is: the gap, the direction of the contact and so all forces follow. Contacts are about two
+    sections wide, and their pressure is shared among these.
+
+    What is worn in a second is little. Wear changes in proportion to the coefficient: multiply it
+    to see many hours in a few turns, by no more than leaves the depth small from turn to turn.
+
+    Parameters
+    ----------
+    coefficient
+        Archard's k, without a unit: 1e-7 for well lubricated steel, 1e-4 for dry one.
+    hardness
+        Of the softer surface, in Pa: 2e9 for steel.
+    length
+        Of the pin in its hole, in m.
+    sections
+        Into how many the hole is divided, 36 to 3600.
+    """
+
+    coefficient: float
+    hardness: float
+    length: float
+    sections: int = 180
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no wear."""
+        _check("Wear", "coefficient", self.coefficient, 0.0)
+        _check_positive("Wear", "hardness", self.hardness, "Pa")
+        _check_positive("Wear", "length", self.length, "m")
+        if not isinstance(self.sections, int) or not 36 <= self.sections <= 3600:
+            raise DiagramError(
+                f"`sections` of Wear is a whole number from 36 to 3600, got {self.sections!r}."
+            )
+
+
 ContactLaw = HuntCrossley | LankaraniNikravesh | RigidContact
 CompliantContact = HuntCrossley | LankaraniNikravesh
 
@@ -250,6 +289,7 @@ class ClearanceRevolute:
     clearance: float
     pin_radius: float
     contact: ContactLaw
+    wear: Wear | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no pin in a hole."""
@@ -263,6 +303,19 @@ class ClearanceRevolute:
             raise DiagramError(
                 f"`contact` of {owner} is a HuntCrossley, a LankaraniNikravesh or a RigidContact, "
                 f"such as HuntCrossley(stiffness=1e9); got {self.contact!r}."
+            )
+        if self.wear is None:
+            return
+        if not isinstance(self.wear, Wear):
+            raise DiagramError(
+                f"`wear` of {owner} is a Wear(coefficient=…, hardness=…, length=…) or None, got "
+                f"{self.wear!r}."
+            )
+        if self.rigid:
+            raise DiagramError(
+                f"{owner} has a RigidContact, which knows round holes only: take a compliant "
+                f"contact such as HuntCrossley for a hole that wears, or leave `wear` out and look "
+                f"at contact_statistics."
             )
 
     @property
@@ -288,6 +341,13 @@ class ClearanceRevolute:
             unit, doc = _NUMBERS[what]
             value = getattr(self.contact, what)
             yield parameter(f"{self.name}.{what}", value, unit=unit, doc=doc)
+        if self.wear is not None:
+            for what, value, unit, doc in (
+                ("wear_coefficient", self.wear.coefficient, None, "Archard's"),
+                ("hardness", self.wear.hardness, "Pa", "of the softer surface"),
+                ("length", self.wear.length, "m", "of the pin in its hole"),
+            ):
+                yield parameter(f"{self.name}.{what}", value, unit=unit, doc=doc)
 
     def stiffness_at(self, depth: float) -> float:
         """Return dN/dδ at a depth in m, of a compliant contact."""
@@ -321,6 +381,12 @@ RIGID_OUTPUTS: dict[str, tuple[int, str | None, str]] = {
     "sliding_work": (1, "J", "integral of normal force times |slip| since the start"),
 }
 """What a rigid contact shows besides: counted in the engine, so that nothing between is missed."""
+
+WEAR_OUTPUTS: dict[str, tuple[int, str | None, str]] = {
+    "wear": (0, "m", "depth of each section of the hole, from angle 0 of its marker on"),
+    "worn_volume": (1, "m3", "of the hole since the start"),
+}
+"""What a hole that wears shows besides; the first has as many values as it has sections."""
 
 FOLLOWS_INPUTS = ("force", "normal_force", "contact")
 """Outputs that in a rigid contact follow forces without delay."""

@@ -9,7 +9,7 @@ import numpy as np
 from ...errors import DiagramError
 from ..bearings import AbstractBearing, FiniteBearing, ShortBearing
 from .bodies import Marker
-from .clearance import ClearanceRevolute, ContactLaw
+from .clearance import ClearanceRevolute, ContactLaw, Wear
 from .forces import (
     Bearing,
     Bushing,
@@ -288,6 +288,7 @@ class ForceMethods(Parts):
         clearance: float,
         pin_radius: float,
         contact: ContactLaw,
+        wear: Wear | None = None,
     ) -> ClearanceRevolute:
         """Add a revolute with play between two markers of a planar system; see `clearance`.
 
@@ -307,6 +308,9 @@ class ForceMethods(Parts):
             In m; it matters for the slip of the surfaces, and so for friction and wear.
         contact
             How they press: `HuntCrossley`, `LankaraniNikravesh` or `RigidContact`.
+        wear
+            How the hole wears, for compliant contacts: a `Wear`. Its outputs are then also
+            ``name.wear``, the depth of each section, and ``worn_volume``.
         """
         self._check_name(name)
         self._check_ends(name, pin, hole)
@@ -317,7 +321,7 @@ class ForceMethods(Parts):
             )
         play = [read_number(f"`clearance` of `{name}`", clearance)]
         play.append(read_number(f"`pin_radius` of `{name}`", pin_radius))
-        return self._add(ClearanceRevolute(name, pin, hole, play[0], play[1], contact))
+        return self._add(ClearanceRevolute(name, pin, hole, play[0], play[1], contact, wear))
 
     @teach_keywords
     def friction(

@@ -93,6 +93,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->turns = take(z, memory, head[MB_MEASURES]);
     m->told = take(z, memory, MB_TOLD_SIZE);
     m->contacts = take(z, memory, (int64_t)head[MB_CONTACTS] * MB_CONTACT_MEMORY);
+    m->wear = take(z, memory, mb_wear_memory(m->forces, head[MB_FORCES]));
     m->rigid = (mb_rigid *)(void *)take(w, scratch, head[MB_CONTACTS] * (int64_t)(sizeof(mb_rigid) / sizeof(double)));
     const int64_t rigid = m->rigid_count;
     m->rubbing = take(w, scratch, rigid > 0 ? (1 + rigid) * (nv + rows + rigid) : 0);
@@ -321,7 +322,8 @@ static int multibody_check(const bl_block *b) {
             const bool film = type == MB_OUT_BEARING;
             if (!mb_in_range(index, 0, forces) || !mb_in_range(what, 0, film ? MB_FILM_QUANTITIES : MB_CONTACT_QUANTITIES) ||
                 b->i[head[MB_AT_FORCES] + index * MB_FORCE_FIELDS + MB_FORCE_TYPE] != (film ? MB_BEARING : MB_CONTACT) ||
-                b->y_width[k] != (film ? mb_bearing_width(what) : mb_contact_width(what)))
+                b->y_width[k] != (film ? mb_bearing_width(what)
+                                       : mb_contact_width(b->i + head[MB_AT_FORCES] + index * MB_FORCE_FIELDS, what)))
                 return 0;
             continue;
         }
@@ -382,6 +384,7 @@ static int multibody_init(bl_block *b, double t) {
     }
     if (!mb_carry_bearings(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
     mb_keep_turns(&m, t, q);
+    for (int32_t n = 0; n < m.head[MB_FORCES]; n++) mb_wear_start(&m, m.forces + n * MB_FORCE_FIELDS, t);
     mb_keep_contacts(&m, t, q, v);
     const int32_t outside = mb_rigid_start(&m, t, q, v);
     if (outside >= 0) return mb_refuse_outside(b, &m, outside, t);

@@ -45,7 +45,8 @@ enum { MB_LENGTH, MB_ANGLE };
    components of a load; stiffness, damping and actuator of a spring. P: other numbers. EXTRA: axes of a load, components of a spring, the measured
    angle of a planar bushing; for a coordinate its sign in the tree, ±2 where the tree is a quarter turn ahead.
    A bearing: journal I, bush J, LAW its model, EXTRA its options, P nine numbers.
-   A contact: pin I, hole J, LAW one of MB_CONTACT_…, EXTRA its number among the contacts, P what contact.c says. Rubbing: LAW its record. */
+   A contact: pin I, hole J, LAW one of MB_CONTACT_… and above MB_CONTACT_WEAR_SHIFT how many sections of its hole wear, EXTRA its number
+   among the contacts, P MB_PLAY_… and then MB_WEAR_…. Rubbing: LAW its record. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
 enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_BEARING, MB_CONTACT, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_RUBBING, MB_FORCE_TYPES };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
@@ -72,11 +73,14 @@ enum { MB_CARRIED_ROUNDS, MB_CARRIED_FAILURES, MB_CARRIED_FIRST, MB_CARRIED_WORS
 enum { MB_CONTACT_HUNT_CROSSLEY, MB_CONTACT_LANKARANI_NIKRAVESH, MB_CONTACT_RIGID, MB_CONTACT_LAWS };
 enum { MB_CONTACT_OFFSET, MB_CONTACT_GAP, MB_CONTACT_FORCE, MB_CONTACT_NORMAL_FORCE, MB_CONTACT_ANGLE, MB_CONTACT_ANGLE_ON_PIN,
        MB_CONTACT_SLIP, MB_CONTACT_TOUCHES, MB_SHOWN_IMPACTS, MB_SHOWN_IMPULSE, MB_SHOWN_SLIDING, MB_SHOWN_SLIDING_WORK,
-       MB_CONTACT_QUANTITIES };
+       MB_SHOWN_WEAR, MB_SHOWN_WORN_VOLUME, MB_CONTACT_QUANTITIES };
 /* The numbers of a contact, from MB_FORCE_P on. */
 enum { MB_PLAY_CLEARANCE, MB_PLAY_PIN_RADIUS, MB_PLAY_FRICTION, MB_PLAY_SLIP_SPEED, MB_PLAY_STIFFNESS, MB_PLAY_EXPONENT, MB_PLAY_DAMPING,
        MB_PLAY_RESTITUTION = MB_PLAY_DAMPING, MB_PLAY_SLOWEST, MB_PLAY_RIGID_RESTITUTION = MB_PLAY_SLIP_SPEED,
        MB_PLAY_RIGID_TANGENTIAL };
+/* And after those of its law, if its hole wears. Sections are few enough for a map, and enough for a hole to be round. */
+enum { MB_WEAR_COEFFICIENT, MB_WEAR_HARDNESS, MB_WEAR_LENGTH, MB_WEAR_NUMBERS };
+enum { MB_CONTACT_WEAR_SHIFT = 4, MB_WEAR_FEWEST = 36, MB_WEAR_MOST = 3600 };
 /* When it began; of rigid ones how they touch, how often they were hit, the sum of impulses, how far they slid, ∫ N |slip| dt, and how often
    friction was left out. */
 enum { MB_CONTACT_BEGAN, MB_CONTACT_MODE, MB_CONTACT_IMPACTS, MB_CONTACT_IMPULSE, MB_CONTACT_SLIDING, MB_CONTACT_SLIDING_WORK,
@@ -216,6 +220,7 @@ typedef struct {
     double *turns;                                   /* of each measure, its value after the last step */
     double *told;                                    /* what mb_watch_step has seen */
     double *contacts;                                /* MB_CONTACT_MEMORY for each contact */
+    double *wear;                                    /* of holes that wear; see wear.c */
     double *rubbing;                                 /* what frictions do, and the equations for normal forces */
     mb_rigid *rigid;                                 /* one for each contact; only rigid ones have it */
     double *offset, *carried, *way;                  /* of each row, what a bearing adds to a point; see bearing_constraint.c */
@@ -330,11 +335,14 @@ double mb_difference(const mb_view *m);
 
 /* contact.c */
 /* Where the surfaces are nearest: place P on the pin, directions n outwards and t across, pin less hole; N and T as the pin feels them,
-   against n and t. `offset` is in axes of the hole, all else in those of the world. */
+   against n and t. `approach` is the rate of -gap, and `slope` what of it a motion along n makes: 1 in a round hole. `offset` is in axes of
+   the hole, all else in those of the world. */
 typedef struct {
-    double P[3], n[3], t[3], offset[3], gap, approach, slip, N, T;
+    double P[3], n[3], t[3], offset[3], gap, approach, slope, slip, N, T;
     bool touches;
 } mb_contact;
+/* How many numbers its law has. */
+int32_t mb_contact_numbers(const int32_t *force);
 bool mb_contact_check(const int32_t *force, int64_t p_count, int64_t number);
 bool mb_contact_sound(const mb_view *m, const int32_t *force);
 void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact *at);
@@ -343,9 +351,22 @@ void mb_add_contact(const mb_view *m, const int32_t *force, double t);
 double mb_contact_energy(const mb_view *m, const int32_t *force, double t);
 /* What friction and damping turn into heat, of a contact whose N and T are known. */
 double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact *at);
-int32_t mb_contact_width(int32_t what);
+int32_t mb_contact_width(const int32_t *force, int32_t what);
 void mb_contact_show(const mb_view *m, const int32_t *force, const mb_contact *at, int32_t what, double *y);
 void mb_keep_contacts(mb_view *m, double t, const double *q, const double *v);
+
+/* wear.c */
+/* Into how many sections a hole is divided that wears; 0 if it does not. */
+int32_t mb_wear_sections(const int32_t *force);
+int64_t mb_wear_memory(const int32_t *forces, int32_t count);
+/* Gap, its slope and the direction of the contact, for an offset of the pin in axes of the hole. */
+void mb_wear_see(const mb_view *m, const int32_t *force, const double *offset, double *gap, double *slope, double *n);
+void mb_wear_start(const mb_view *m, const int32_t *force, double t);
+/* Wears the hole by what N and slip did since it was last told. */
+void mb_wear_keep(const mb_view *m, const int32_t *force, double t, const mb_contact *at);
+/* The depth of each section, and the volume of them all. */
+void mb_wear_show(const mb_view *m, const int32_t *force, double *y);
+double mb_worn_volume(const mb_view *m, const int32_t *force);
 
 /* rigid.c */
 bool mb_rigid_check(const bl_block *b);

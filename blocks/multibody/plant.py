@@ -16,7 +16,7 @@ from ..bearings import LongBearing, ShortBearing, TiltedShortBearing
 from ..block import NativeBlock
 from ..ports import CONTINUOUS, EVERY_TICK, Kind, Parameter, Port, parameter
 from .bodies import Body, Marker
-from .clearance import FOLLOWS_INPUTS, RIGID_OUTPUTS, ClearanceRevolute
+from .clearance import FOLLOWS_INPUTS, RIGID_OUTPUTS, WEAR_OUTPUTS, ClearanceRevolute
 from .clearance import OUTPUTS as _OUT_CLEARANCE
 from .forces import (
     Bearing,
@@ -89,7 +89,7 @@ _OUT_FILM = {
     "thin_film": (1, None, "1 where the film is below its limit, else 0"),
 }
 _OUT_ROUNDS = {"rounds": (1, None, "of offset and multipliers in the last step")}
-_OUT_PLAY = _OUT_CLEARANCE | RIGID_OUTPUTS
+_OUT_PLAY = _OUT_CLEARANCE | RIGID_OUTPUTS | WEAR_OUTPUTS
 _TOUCHES = list(_OUT_PLAY).index("contact")
 _RIGID_FOLLOWS = {list(_OUT_PLAY).index(what) for what in FOLLOWS_INPUTS}
 _OUT_RUBBING, _OUT_POWER = 20, 21
@@ -283,7 +283,12 @@ def _rubbing_outputs(rubbing: Rubbing) -> list[str]:
 
 
 def _clearance_outputs(element: ClearanceRevolute) -> dict[str, tuple[int, str | None, str]]:
-    return _OUT_PLAY if element.rigid else _OUT_CLEARANCE
+    if element.rigid:
+        return _OUT_CLEARANCE | RIGID_OUTPUTS
+    if element.wear is None:
+        return _OUT_CLEARANCE
+    _, unit, doc = WEAR_OUTPUTS["wear"]
+    return _OUT_CLEARANCE | WEAR_OUTPUTS | {"wear": (element.wear.sections, unit, doc)}
 
 
 def _check_rigid_contacts(system: System, own: bool, implicit: bool) -> None:
@@ -494,6 +499,11 @@ class _Writer:
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
         memory += len(self._measures) + 10 + 7 * self._contacts + rows + 4
+        memory += sum(
+            element.wear.sections + 2
+            for element in self.system.elements
+            if isinstance(element, ClearanceRevolute) and element.wear
+        )
         articulated = 33 * links if rows == 0 else 0
         scratch = 4 + 64 * links + 17 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
         rigid = len(self._rigid_contacts())
@@ -727,7 +737,9 @@ class _Writer:
         i, j = self._marker(element.pin), self._marker(element.hole)
         number, self._contacts = self._contacts, self._contacts + 1
         place = self._place[f"{element.name}.clearance"]
-        return [_CONTACT, i, j, place, element.contact.law, number]
+        sections = element.wear.sections if element.wear else 0
+        # MB_CONTACT_WEAR_SHIFT
+        return [_CONTACT, i, j, place, element.contact.law + 16 * sections, number]
 
     def _rubbing(self, rubbing: Rubbing) -> list[int]:
         joint = rubbing.joint
@@ -856,9 +868,9 @@ class _Writer:
                     which = list(shown).index(what)
                     return _OUT_BEARING, number, which, width, unit, f"{doc}, in {owner}"
             if isinstance(element, ClearanceRevolute) and owner == element.name:
-                if what not in _clearance_outputs(element):
+                if what not in (known := _clearance_outputs(element)):
                     break
-                width, unit, doc = _OUT_PLAY[what]
+                width, unit, doc = known[what]
                 which = list(_OUT_PLAY).index(what)
                 return _OUT_CONTACT, number, which, width, unit, f"{doc}, in {owner}"
         rubbings = [item for item in self.system.elements if isinstance(item, Rubbing)]

@@ -207,7 +207,7 @@ int mb_refuse_contact(const bl_block *b, const mb_view *m, int32_t number) {
     force_name(m, number, name);
     return bl_refuse(b, "the numbers of `%s` make no contact. `clearance`, `pin_radius`, `stiffness`, `slip_speed` and `slowest_impact` are"
                      " positive, `friction` and `damping` not negative, `exponent` is at least 1, `restitution` between 0 and 1,"
-                     " `tangential_restitution` between -1 and 1.", name);
+                     " `tangential_restitution` between -1 and 1; of wear, `hardness` and `length` are positive, and `wear_coefficient` not negative.", name);
 }
 
 int mb_refuse_outside(const bl_block *b, const mb_view *m, int32_t number, double t) {

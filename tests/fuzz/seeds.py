@@ -39,7 +39,7 @@ from biella.blocks import (
 )
 from biella.blocks import math as arithmetic
 from biella.blocks.block import AbstractBlock, NativeBlock
-from biella.blocks.multibody import HuntCrossley, LankaraniNikravesh, RigidContact, mechanisms
+from biella.blocks.multibody import HuntCrossley, LankaraniNikravesh, RigidContact, Wear, mechanisms
 from biella.blocks.multibody.pendulum import Pendulum
 from biella.blocks.multibody.plant import Plant, list_outputs
 from biella.blocks.multibody.system import System
@@ -385,7 +385,10 @@ def loose() -> System:
     s.revolute("hinge", s.ground, rod, at=(2.0, 0.0))
     sizes = {"clearance": 0.5, "pin_radius": 1.0}
     hunt = HuntCrossley(stiffness=50.0, damping=0.5, friction=0.3)
-    s.clearance_revolute("play", ball.marker("a"), rod.marker("a"), contact=hunt, **sizes)
+    wear = Wear(coefficient=0.1, hardness=1.0, length=1.0, sections=36)
+    s.clearance_revolute(
+        "play", ball.marker("a"), rod.marker("a"), contact=hunt, wear=wear, **sizes
+    )
     law = LankaraniNikravesh(stiffness=50.0, restitution=0.5)
     s.clearance_revolute("play_b", ball.marker("b"), s.ground.marker("b"), contact=law, **sizes)
     return s

@@ -417,6 +417,15 @@ EXAMPLES: dict[str, list[Example]] = {
                 period=2e-3,
             )
         ),
+        Example(
+            lambda: b.PID(
+                [1.0, 3.0, 2.0],
+                [50.0, 10.0, 0.0],
+                [1e-3, 2e-3, 0.0],
+                schedule=[-1.0, 0.0, 2.0],
+                limits=(-4, 4),
+            )
+        ),
     ],
     "StateFeedback": [
         Example(lambda: b.StateFeedback([[1.0, 0.5, 0.1], [0.2, 1.0, 0.0]])),

@@ -99,4 +99,5 @@ def test_no_argument_of_other_forms_gives_a_bare_error() -> None:
     kalman = {**FINE["KalmanFilter"], "covariance": 1.0}
     check(biella.blocks.KalmanFilter, kalman)
     check(biella.blocks.Scaling, {"readings": [0.0, 1.0], "values": [0.0, 1.0]})
+    check(biella.blocks.PID, {"kp": [1, 2], "ki": 1.0, "kd": [0, 1], "schedule": [0, 1]})
     check(biella.blocks.PID, {"k": 1.0, "ti": 1.0, "td": 0.1, "method": "tustin", "period": 1e-3})

@@ -59,6 +59,7 @@ FEEDS: dict[str, dict[str, str | list[str]]] = {
     "PWMOutput": {"duty": "0.5 + 0.4*sin(25*t)"},
     "RateLimiter": {"u": "0 if t < 0.02 else 30"},
     "Pendulum": {"torque": "0"},
+    "RelayTuner": {"reference": "0", "measurement": "sin(90*t)", "start": "t >= 0.02"},
     "LQTracking": {"state": ["0.2*sin(200*t)", "0"]},
     "Selector": {"u": ["sin(30*t)", "cos(30*t)", "5*t"]},
 }

@@ -402,6 +402,10 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.PWMInput(edges="tick", clock=1e4, timeout=0.01)),
     ],
     # control
+    "RelayTuner": [
+        Example(lambda: b.RelayTuner(2.0, 0.1, cycles=1, tolerance=9.0)),
+        Example(lambda: b.RelayTuner(-1.0, 0.1, cycles=1, tolerance=9.0, rule="tyreus-luyben")),
+    ],
     "PID": [
         Example(lambda: b.PID(2.0, 300.0, 0.01, c=0.5, b=0.7, limits=(-4, 4), rate_limit=3000.0)),
         Example(
@@ -423,7 +427,8 @@ EXAMPLES: dict[str, list[Example]] = {
                 [50.0, 10.0, 0.0],
                 [1e-3, 2e-3, 0.0],
                 schedule=[-1.0, 0.0, 2.0],
-                limits=(-4, 4),
+                c=0.5,
+                limits=(-1, 1),
             )
         ),
     ],

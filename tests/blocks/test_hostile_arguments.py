@@ -19,6 +19,7 @@ pytestmark = pytest.mark.engine
 
 FINE: dict[str, dict[str, Any]] = {
     "PID": {"kp": 1.0, "ki": 1.0, "kd": 0.1},
+    "RelayTuner": {"amplitude": 1.0},
     "StateFeedback": {"K": [1.0, 2.0], "Ki": [1.0], "N": [1.0]},
     "KalmanFilter": {"A": np.eye(2) / 2, "B": [[1.0], [0.0]], "C": [[1.0, 0.0]], "Q": 1.0, "R": 1},
     "LQTracking": {

@@ -59,6 +59,7 @@ from .routing import Demux, Mux, Selector
 from .sensors import (
     Accelerometer,
     Encoder,
+    Gyroscope,
     Instrument,
     LoadCell,
     ProximityPair,
@@ -101,6 +102,7 @@ __all__ = [
     "FiniteBearing",
     "Function",
     "Gain",
+    "Gyroscope",
     "Instrument",
     "Integrator",
     "KalmanFilter",

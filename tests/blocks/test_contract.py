@@ -326,6 +326,10 @@ EXAMPLES: dict[str, list[Example]] = {
     "LoadCell": [
         Example(lambda: b.LoadCell(Instrument(gain=0.1, unit="V"), 2, 1, crosstalk=np.eye(3)))
     ],
+    "Gyroscope": [
+        Example(lambda: b.Gyroscope(misalignment=(0.1, 0, 0))),
+        Example(lambda: b.Gyroscope(presets.GYROSCOPE, axes=[0, 0, 1])),
+    ],
     "Accelerometer": [
         Example(lambda: b.Accelerometer(gravity=(0, 0, -9.81), misalignment=(0.1, 0, 0))),
         Example(lambda: b.Accelerometer(presets.ACCELEROMETER, axes=[1, 1, 0])),

@@ -38,6 +38,7 @@ FINE: dict[str, dict[str, Any]] = {
     "TorqueMeter": {},
     "LoadCell": {},
     "Accelerometer": {},
+    "Gyroscope": {},
     "ProximityPair": {},
     "ADC": {},
     "ScanList": {"channels": 2, "period": 1e-2},

@@ -44,6 +44,7 @@ from biella.blocks import (
     Pulse,
     PWMInput,
     PWMOutput,
+    RelayTuner,
     Scaling,
     ScanList,
     SCurve,
@@ -71,6 +72,8 @@ CASES: dict[str, Callable[[], AbstractBlock]] = {
     # controllers, observers, motions
     "PID": lambda: PID(2.0, 5.0, 0.1, limits=(-9, 9), rate_limit=1e4, period=STEP),
     "PID, standard form, Tustin": lambda: PID(k=2, ti=1, td=0.1, method="tustin", period=STEP),
+    "PID, scheduled": lambda: PID([2, 3], 5.0, 0.1, schedule=[-1, 1], period=STEP),
+    "relay auto-tuner": lambda: RelayTuner(1.0, 0.1, period=STEP),
     "state feedback, 4 states, integral": lambda: StateFeedback([1, 2, 3, 4], [5], period=STEP),
     "Kalman filter, 4 states": lambda: KalmanFilter(A, B, C, Q=1e-4, R=1e-2, period=STEP),
     "Kalman filter, 2 states, varying": lambda: KalmanFilter(

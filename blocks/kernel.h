@@ -139,6 +139,7 @@ extern const bl_kernel bl_kernels_feedback[];
 extern const bl_kernel bl_kernels_observer[];
 extern const bl_kernel bl_kernels_tracking[];
 extern const bl_kernel bl_kernels_trajectory[];
+extern const bl_kernel bl_kernels_tuner[];
 extern const bl_kernel bl_kernels_sensors[];
 extern const bl_kernel bl_kernels_encoder[];
 extern const bl_kernel bl_kernels_outside[];

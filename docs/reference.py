@@ -67,6 +67,8 @@ FEEDS: dict[str, dict[str, str | list[str]]] = {
     "PWMOutput": {"duty": "0.5 + 0.4*sin(25*t)"},
     "RateLimiter": {"u": "0 if t < 0.02 else 30"},
     "Pendulum": {"torque": "0"},
+    "RelayTuner": {"reference": "0", "measurement": "sin(90*t)", "start": "t >= 0.02"},
+    "LQTracking": {"state": ["0.2*sin(200*t)", "0"]},
     "Selector": {"u": ["sin(30*t)", "cos(30*t)", "5*t"]},
 }
 UNTIL = {
@@ -76,8 +78,11 @@ UNTIL = {
     "Pendulum": 5.0,
     "OilTemperature": 40.0,
 }
+UNTIL |= {"PWMOutput": 0.04}
 UNTIL |= dict.fromkeys(("CamLaw", "LQTracking", "MinimumJerk", "SCurve", "Trapezoid"), 0.05)
 """Seconds that a picture shows, where it is not a fifth of one."""
+SCALED = ("Cam", "CamLaw", "MinimumJerk", "SCurve", "Trapezoid")
+"""Blocks whose outputs have units of their own: each is drawn over its largest value."""
 STEPPED = ("continuous", "discrete", "linear", "delay", "filters", "compensators", "pid")
 """Families of blocks that are fed with a step rather than a sine."""
 
@@ -359,7 +364,9 @@ def draw(name: str, block: NativeBlock, low: float = -3.0, high: float = 3.0) ->
         columns = np.atleast_2d(result[f"block.{port.name}"].T)[:3]
         for k, y in enumerate(columns):
             label = port.name if len(columns) == 1 else f"{port.name}[{k}]"
-            if port is first or (
+            if name in SCALED:
+                lines[f"{label} / {np.abs(y).max():.3g}"] = y / (np.abs(y).max() or 1.0)
+            elif port is first or (
                 port.unit == first.unit and (port.unit is not None or port.kind == "boolean")
             ):
                 lines[label] = y
@@ -372,7 +379,9 @@ def draw(name: str, block: NativeBlock, low: float = -3.0, high: float = 3.0) ->
             # An input of quite another size would flatten what comes out.
             if 0.05 * scale < (np.ptp(u) or 1.0) < 20 * scale:
                 axes.plot(result.t, u, "--", color="#888888", lw=1, label=label)
-        style = "default" if block.outputs[0].kind == "real" else "steps-post"
+        # A sampled block changes at ticks, of which the picture has many, or few that count.
+        held = first.kind != "real" or block.rate.kind in ("every_tick", "periodic")
+        style = "steps-post" if held else "default"
         for k, (label, y) in enumerate(lines.items()):
             axes.plot(result.t, y, color=COLOURS[k % len(COLOURS)], label=label, ds=style)
         axes.set(xlabel="time [s]", xlim=(0, until))

@@ -66,13 +66,13 @@ def main() -> None:
     axes[0].plot(run.t, run["wanted"], "k:", label="wanted")
     for k, name, state in ((0, MEASURED[0], 0), (1, MEASURED[1], 1), (2, "hinge.speed", 3)):
         if k < 2:
-            axes[k].plot(run.t, run["measured"][:, k], ",", color="0.6", label="measured")
+            axes[k].plot(run.t, run["measured"][:, k], ".", color="0.6", ms=2, label="measured")
         axes[k].plot(run.t, run["filter.state"][:, state], lw=3, alpha=0.4, label="estimated")
         axes[k].plot(run.t, run[f"plant.{name}"], "C1", lw=1, label="true")
     axes[3].plot(run.t, run["motor"], lw=1, label=f"at most {FORCE:g}")
     for ax, label in zip(axes, ("cart, m", "rod, rad", "rod, rad/s", "motor, N"), strict=True):
         ax.set(ylabel=label, xlabel="t, s" if ax is axes[3] else "")
-        ax.legend(loc="upper left", bbox_to_anchor=(1, 1), markerscale=8)
+        ax.legend(loc="upper left", bbox_to_anchor=(1, 1), markerscale=3)
     figure.savefig("inverted_pendulum.png", dpi=120)
 
 

@@ -341,8 +341,8 @@ class Result(Mapping[str, Array]):
         name
             A signal, or one element of a vector.
         angle, speed
-            Signal with the shaft's angle or with its speed; one of them. An angle that jumps by whole
-            turns needs two samples a turn.
+            Signal with the shaft's angle or with its speed; one of them. An angle that jumps by
+            whole turns needs two samples a turn.
         highest
             Order up to which to go.
         turns

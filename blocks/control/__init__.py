@@ -7,6 +7,7 @@ from .observer import KalmanFilter
 from .pid import PID
 from .tracking import LQTracking
 from .trajectories import Cam, CamLaw, MinimumJerk, SCurve, Trapezoid
+from .tuner import RelayTuner
 
 __all__ = [
     "LQG",
@@ -20,6 +21,7 @@ __all__ = [
     "MinimumJerk",
     "Notch",
     "Regulator",
+    "RelayTuner",
     "SCurve",
     "StateFeedback",
     "Trapezoid",

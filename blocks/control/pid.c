@@ -9,12 +9,15 @@
  * not what they are. P has no memory; where its gains have changed, the difference goes into I.
  * Without integral action nothing is put into I: it would stay there for good.
  *
- * p: see the enum. i: form, method, anti-windup. */
+ * With a schedule the three gains come from lines between points of a table, at the place that a sixth input gives.
+ *
+ * p: see the enum, then the table: places, and the three gains at each. i: form, method, anti-windup, points. */
 #include "blocks/kernel.h"
+#include "blocks/table.h"
 
-enum { PID_REFERENCE, PID_MEASUREMENT, PID_AUTO, PID_MANUAL, PID_FEEDFORWARD, PID_INPUTS };
+enum { PID_REFERENCE, PID_MEASUREMENT, PID_AUTO, PID_MANUAL, PID_FEEDFORWARD, PID_INPUTS, PID_SCHEDULE = PID_INPUTS };
 enum { PID_U, PID_P, PID_I, PID_D, PID_SATURATED, PID_OUTPUTS };
-enum { PID_FORM, PID_METHOD, PID_WINDUP, PID_INTEGERS };
+enum { PID_FORM, PID_METHOD, PID_WINDUP, PID_POINTS, PID_INTEGERS };
 enum { PID_PARALLEL, PID_STANDARD };
 enum { PID_BACKWARD, PID_TUSTIN };
 enum { PID_WINDS_UP, PID_CLAMPING, PID_BACK_CALCULATION };
@@ -23,23 +26,38 @@ enum { PID_GAIN, PID_INTEGRAL, PID_DERIVATIVE, PID_FILTER_TIME, PID_WEIGHT_B, PI
 enum { PID_STARTED, PID_LAST_I, PID_LAST_D, PID_LAST_R, PID_LAST_Y, PID_LAST_U, PID_LAST_KP, PID_LAST_B,
        PID_MEMORY };
 
+enum { PID_GAINS = 3 };
 typedef struct {
     double kp, ki, kd;
 } pid_gains;
 
 static int pid_check(const bl_block *b) {
-    if (b->u_count != PID_INPUTS || b->y_count != PID_OUTPUTS || b->i_count != PID_INTEGERS ||
-        b->p_count != PID_PARAMETERS || b->z_count != PID_MEMORY)
-        return 0;
-    for (int32_t k = 0; k < PID_INPUTS; k++)
-        if (b->u_width[k] != 1 || b->y_width[k] != 1) return 0; /* as many outputs as inputs */
+    if (b->y_count != PID_OUTPUTS || b->i_count != PID_INTEGERS || b->z_count != PID_MEMORY) return 0;
+    const int64_t points = b->i[PID_POINTS];
+    if (points < 0 || points == 1 || (points > 0 && b->i[PID_FORM] != PID_PARALLEL) || b->u_count != PID_INPUTS + (points > 0)) return 0;
+    if (b->p_count != PID_PARAMETERS + (1 + PID_GAINS) * points) return 0;
+    for (int32_t k = 0; k < b->u_count; k++)
+        if (b->u_width[k] != 1) return 0;
+    for (int32_t k = 0; k < PID_OUTPUTS; k++)
+        if (b->y_width[k] != 1) return 0;
     return b->i[PID_FORM] >= PID_PARALLEL && b->i[PID_FORM] <= PID_STANDARD && b->i[PID_METHOD] >= PID_BACKWARD &&
            b->i[PID_METHOD] <= PID_TUSTIN && b->i[PID_WINDUP] >= PID_WINDS_UP &&
            b->i[PID_WINDUP] <= PID_BACK_CALCULATION;
 }
 
+/* Of a schedule: lines between its points, and beyond its ends what is there. */
+static pid_gains pid_read_schedule(const bl_block *b) {
+    const int32_t points = b->i[PID_POINTS];
+    const double *places = b->p + PID_PARAMETERS, *kp = places + points, *ki = kp + points, *kd = ki + points;
+    const double at = b->u[PID_SCHEDULE][0];
+    const int32_t n = bl_table_find(places, points, at);
+    const double part = (at - places[n]) / (places[n + 1] - places[n]);
+    const double s = !(part > 0.0) ? 0.0 : part < 1.0 ? part : 1.0;
+    return (pid_gains){kp[n] + s * (kp[n + 1] - kp[n]), ki[n] + s * (ki[n + 1] - ki[n]), kd[n] + s * (kd[n + 1] - kd[n])};
+}
 static pid_gains pid_read_gains(const bl_block *b) {
     const double k = b->p[PID_GAIN], integral = b->p[PID_INTEGRAL], derivative = b->p[PID_DERIVATIVE];
+    if (b->i[PID_POINTS] > 0) return pid_read_schedule(b);
     if (b->i[PID_FORM] == PID_PARALLEL) return (pid_gains){k, integral, derivative};
     return (pid_gains){k, k / integral, k * derivative};
 }
@@ -132,7 +150,7 @@ static int pid_update(bl_block *b, double t) {
     b->z[PID_LAST_R] = b->u[PID_REFERENCE][0];
     b->z[PID_LAST_Y] = b->u[PID_MEASUREMENT][0];
     b->z[PID_LAST_U] = b->y[PID_U][0];
-    b->z[PID_LAST_KP] = b->p[PID_GAIN]; /* in both forms */
+    b->z[PID_LAST_KP] = pid_read_gains(b).kp;
     b->z[PID_LAST_B] = b->p[PID_WEIGHT_B];
     return BL_OK;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal
 
@@ -12,10 +13,11 @@ from ...errors import DiagramError
 from ..block import NativeBlock
 from ..ports import SAMPLED, Parameter, Port, Same, number, parameter, periodic
 from ..units import Unit, parse_unit
-from ..vectors import require_choice
+from ..vectors import require_choice, require_rising
 
 _METHODS = ("backward", "tustin")
 _ANTI_WINDUP = ("none", "clamping", "back-calculation")
+_TERMS = ("proportional", "integral", "derivative")
 _MEMORY = 8
 _FILTER = 10.0
 """How much shorter than the derivative time the filter is, unless it is given."""
@@ -44,6 +46,10 @@ class PID(NativeBlock):
     changes at P goes into I. Without integral action (ki = 0) neither is done, because an integral
     term would keep it for ever: y then is what the law above says, at once.
 
+    With a `schedule` the gains are lists, one value for each of its places, and the input
+    ``schedule`` says where between them they are: on straight lines, and beyond the ends those of
+    the ends. Since they change without a bump, only how the output goes on depends on the place.
+
     Parameters
     ----------
     kp, ki, kd
@@ -51,8 +57,14 @@ class PID(NativeBlock):
     k, ti, td
         Standard form, instead: gain, and integral and derivative times in seconds; `ti` is infinite
         without integral action.
+    schedule
+        Places at which gains are given, rising: then kp, ki and kd are lists, or one number for all
+        of them.
+    schedule_unit
+        Of the input ``schedule``.
     filter_time
-        tf in seconds. By default a tenth of the derivative time kd / kp; 0 without one.
+        tf in seconds. By default a tenth of the derivative time kd / kp, with a schedule of the
+        longest; 0 without one.
     b, c
         Set-point weights.
     limits
@@ -94,8 +106,10 @@ class PID(NativeBlock):
         tracking_time: float | None = None,
         method: Literal["backward", "tustin"] = "backward",
         initial: float = 0.0,
+        schedule: Any = None,
         unit: str | None = None,
         input_unit: str | None = None,
+        schedule_unit: str | None = None,
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
@@ -103,8 +117,19 @@ class PID(NativeBlock):
         of_input = parse_unit(input_unit) if input_unit else None
         standard = _choose_form({"kp": kp, "ki": ki, "kd": kd}, {"k": k, "ti": ti, "td": td})
         per = of_output / of_input if of_output and of_input else None
-        gains = _standard(k, ti, td, per) if standard else _parallel(kp, ki, kd, per)
-        integral, derivative = _times(standard, *(float(g.value) for g in gains))
+        table = [] if schedule is None else _schedule(schedule, schedule_unit, kp, ki, kd, per)
+        if table and standard:
+            raise DiagramError("a schedule is of kp, ki and kd, not of the standard form.")
+        if table:
+            gains = [
+                replace(row, name=n, hidden=True, value=row.value[0])
+                for n, row in zip(("kp", "ki", "kd"), table[1:], strict=True)
+            ]
+            rows = list(zip(*(row.value.tolist() for row in table[1:]), strict=True))
+        else:
+            gains = _standard(k, ti, td, per) if standard else _parallel(kp, ki, kd, per)
+            rows = [tuple(float(g.value) for g in gains)]
+        integral, derivative = _longest([_times(standard, *row) for row in rows])
         tustin = require_choice("method", method, _METHODS)
         filter_time = (
             _default_filter(derivative)
@@ -142,6 +167,7 @@ class PID(NativeBlock):
                 Port("auto", kind="boolean", default=1.0, doc="false: y follows `manual`"),
                 Port("manual", unit=control, default=0.0, doc="y while not in automatic mode"),
                 Port("feedforward", unit=control, default=0.0, doc="added to the three terms"),
+                *([Port("schedule", unit=schedule_unit, doc="where gains are")] if table else []),
             ],
             outputs=[
                 Port("y", unit=control, doc="what goes to the actuator"),
@@ -165,6 +191,7 @@ class PID(NativeBlock):
                 parameter(
                     "initial", initial, unit=of_output, doc="term I at the start", tunable=False
                 ),
+                *table,
             ],
             rate=rate,
             feedthrough=[
@@ -177,12 +204,14 @@ class PID(NativeBlock):
                 ("proportional", "measurement"),
                 ("derivative", "reference"),
                 ("derivative", "measurement"),
+                *((output, "schedule") for output in (*_TERMS, "saturated", "y") if table),
             ],
             memory=_MEMORY,
             integers=[
                 int(standard),
                 tustin,
                 require_choice("anti_windup", anti_windup, _ANTI_WINDUP),
+                len(rows) if table else 0,
             ],
         )
 
@@ -199,6 +228,27 @@ def _choose_form(parallel: dict[str, float | None], standard: dict[str, float | 
     if given[1] and standard["k"] is None:
         raise DiagramError(f"PID in standard form wants k, beside {', '.join(given[1])}.")
     return bool(given[1])
+
+
+def _schedule(
+    places: Any, unit: str | None, kp: Any, ki: Any, kd: Any, per: Unit | None
+) -> list[Parameter]:
+    """Return the table: places, and each gain at them."""
+    made = [parameter("schedule_places", places, unit=unit, doc="of the schedule", tunable=False)]
+    require_rising("schedule", made[0])
+    count, second = made[0].value.size, parse_unit("s")
+    units = (per, per / second if per else None, per * second if per else None)
+    for name, gain, of_gain in zip(("kp", "ki", "kd"), (kp, ki, kd), units, strict=True):
+        given = parameter(name, 0.0 if gain is None else gain).value
+        if given.ndim > 1 or given.size not in (1, count):
+            raise DiagramError(
+                f"`{name}` has {given.size} values, the schedule {count} places: give one for each."
+            )
+        filled = np.broadcast_to(given, count)
+        made.append(
+            parameter(f"schedule_{name}", filled, unit=of_gain, doc=f"{name} at each place")
+        )
+    return made
 
 
 def _parallel(
@@ -251,6 +301,13 @@ def _times(standard: bool, first: float, second: float, third: float) -> tuple[f
     integral = np.inf if second == 0 else first / second if first else np.nan
     derivative = 0.0 if third == 0 else third / first if first else np.nan
     return abs(integral), abs(derivative)
+
+
+def _longest(times: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the longest integral time that there is, and the longest derivative time."""
+    integral, derivative = np.array(times).T
+    there = integral[np.isfinite(integral)]
+    return float(there.max()) if there.size else float(integral[0]), float(derivative.max())
 
 
 def _default_filter(derivative: float) -> float:

@@ -3,12 +3,13 @@
 from . import presets
 from .encoder import Encoder
 from .instrument import AbstractSensor, Instrument
-from .sensors import Accelerometer, LoadCell, ProximityPair, Sensor, TorqueMeter
+from .sensors import Accelerometer, Gyroscope, LoadCell, ProximityPair, Sensor, TorqueMeter
 
 __all__ = [
     "AbstractSensor",
     "Accelerometer",
     "Encoder",
+    "Gyroscope",
     "Instrument",
     "LoadCell",
     "ProximityPair",

@@ -6,6 +6,7 @@ of that class commonly have. Change a number with ``dataclasses.replace``.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .instrument import Instrument
@@ -67,6 +68,23 @@ ACCELEROMETER = Instrument(
     latency=1e-3,
 )
 """A micromachined accelerometer of ±16 g with 16 bits. Sample it at 1 ms or faster."""
+
+_DEGREE = math.pi / 180
+
+GYROSCOPE = Instrument(
+    unit="rad/s",
+    offset=0.5 * _DEGREE,
+    full_scale=500.0 * _DEGREE,
+    limits=(-500.0 * _DEGREE, 500.0 * _DEGREE),
+    resolution=1000.0 * _DEGREE / 2**16,
+    nonlinearity=1e-3,
+    bandwidth=100.0,
+    order=2,
+    noise=0.007 * _DEGREE,
+    random_walk=2e-4 * _DEGREE,
+    latency=1e-3,
+)
+"""A micromachined gyro of ±500 °/s with 16 bits: 0.3 °/√h. Sample it at 1 ms or faster."""
 
 PROXIMITY_PROBE = Instrument(
     gain=7870.0,  # V/m: 200 mV per thousandth of an inch

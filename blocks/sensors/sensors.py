@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ...errors import DiagramError
 from ..multibody.rotations import rotation_about
-from ..ports import Port, number, parameter
-from ..units import parse_unit
+from ..ports import Parameter, Port, number, parameter
+from ..units import Unit, parse_unit
 from ..vectors import require_whole
 from .instrument import AbstractSensor, Array, Instrument, read_unit
 
@@ -164,7 +164,47 @@ class LoadCell(AbstractSensor):
         )
 
 
-class Accelerometer(AbstractSensor):
+class AbstractInertialSensor(AbstractSensor):
+    """A sensor on a body: what its axes feel of a vector that is known in axes of the world.
+
+    q = (I + crosstalk) axes Mᵀ Rᵀ (vector - zero), R the rotation of the body, M the small one by
+    which the case is misaligned on it.
+    """
+
+    kernel = "accelerometer"
+
+    def __init__(
+        self,
+        instrument: Instrument | None,
+        vector: Port,
+        zero: Parameter,
+        axes: npt.ArrayLike | None,
+        misalignment: npt.ArrayLike,
+        crosstalk: npt.ArrayLike | None,
+        **options: Any,
+    ) -> None:
+        rows = _read_axes(np.eye(3) if axes is None else axes)
+        turn = _read_vector("misalignment", misalignment)
+        angle = float(np.linalg.norm(turn))
+        case = rotation_about(turn / angle, angle) if angle else np.eye(3)
+        mixing = np.eye(len(rows))
+        if crosstalk is not None:
+            mixing = mixing + _check_crosstalk(crosstalk, len(rows))
+        assert isinstance(vector.unit, Unit)
+        super().__init__(
+            instrument,
+            [vector, Port("rotation", 4, default=(1.0, 0.0, 0.0, 0.0), doc="Euler parameters")],
+            len(rows),
+            vector.unit,
+            own_parameters=[
+                zero,
+                parameter("sensitive", mixing @ rows @ case.T, doc="what each axis feels"),
+            ],
+            **options,
+        )
+
+
+class Accelerometer(AbstractInertialSensor):
     """An accelerometer on a body: what its axes feel of acceleration less gravity.
 
     q = (I + crosstalk) axes Mᵀ Rᵀ (a - g): a in axes of the world, R the rotation of the body, M
@@ -191,8 +231,6 @@ class Accelerometer(AbstractSensor):
         Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
-    kernel = "accelerometer"
-
     def __init__(
         self,
         instrument: Instrument | None = None,
@@ -206,30 +244,58 @@ class Accelerometer(AbstractSensor):
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
-        rows = _read_axes(np.eye(3) if axes is None else axes)
-        turn = _read_vector("misalignment", misalignment)
-        angle = float(np.linalg.norm(turn))
-        case = rotation_about(turn / angle, angle) if angle else np.eye(3)
-        mixing = np.eye(len(rows))
-        if crosstalk is not None:
-            mixing = mixing + _check_crosstalk(crosstalk, len(rows))
         super().__init__(
             instrument,
-            [
-                Port("acceleration", 3, unit="m/s2", doc="in axes of the world"),
-                Port("rotation", 4, default=(1.0, 0.0, 0.0, 0.0), doc="Euler parameters"),
-            ],
-            len(rows),
-            parse_unit("m/s2"),
-            seed=seed,
-            faults=faults,
-            own_parameters=[
-                parameter("gravity", _read_vector("gravity", gravity), unit="m/s2", doc="if felt"),
-                parameter("sensitive", mixing @ rows @ case.T, doc="what each axis feels"),
-            ],
-            period=period,
-            offset=offset,
-        )
+            Port("acceleration", 3, unit="m/s2", doc="in axes of the world"),
+            parameter("gravity", _read_vector("gravity", gravity), unit="m/s2", doc="if felt"),
+            axes, misalignment, crosstalk, seed=seed, faults=faults, period=period, offset=offset,
+        )  # fmt: skip
+
+
+class Gyroscope(AbstractInertialSensor):
+    """A rate gyro on a body: what its axes feel of the angular velocity.
+
+    q = (I + crosstalk) axes Mᵀ Rᵀ ω: ω in axes of the world, R the rotation of the body, M the
+    small one by which the case is misaligned on it. Its bias is the `offset` of the instrument,
+    which wanders by its `random_walk` K; with its one-sided density of `noise` D, the Allan
+    variance at rest is D² / (2 τ) + K² τ / 3: an angle random walk of D / √2 per √s.
+
+    Parameters
+    ----------
+    instrument
+        Gain, bandwidth, noise …: an `Instrument`, such as `presets.GYROSCOPE`; ideal if not given.
+    axes
+        Rows of directions in the case; x, y and z if not given. Their lengths do not count.
+    misalignment
+        Rotation vector of the case on the body, in rad.
+    crosstalk
+        Row i: the part of each other axis that axis i feels.
+    seed
+        Of its noise: two sensors with one seed have the same.
+    faults
+        Whether `dropout` and `stuck` are one signal for ``"all"`` axes, or one for ``"each"``.
+    period, offset
+        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
+    """
+
+    def __init__(
+        self,
+        instrument: Instrument | None = None,
+        axes: npt.ArrayLike | None = None,
+        *,
+        misalignment: npt.ArrayLike = (0.0, 0.0, 0.0),
+        crosstalk: npt.ArrayLike | None = None,
+        seed: int = 0,
+        faults: str = "all",
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        super().__init__(
+            instrument,
+            Port("angular_velocity", 3, unit="rad/s", doc="in axes of the world"),
+            parameter("still", np.zeros(3), hidden=True, tunable=False),
+            axes, misalignment, crosstalk, seed=seed, faults=faults, period=period, offset=offset,
+        )  # fmt: skip
 
 
 class ProximityPair(AbstractSensor):

@@ -335,6 +335,10 @@ EXAMPLES: dict[str, list[Example]] = {
     "LoadCell": [
         Example(lambda: b.LoadCell(Instrument(gain=0.1, unit="V"), 2, 1, crosstalk=np.eye(3)))
     ],
+    "Gyroscope": [
+        Example(lambda: b.Gyroscope(misalignment=(0.1, 0, 0))),
+        Example(lambda: b.Gyroscope(presets.GYROSCOPE, axes=[0, 0, 1])),
+    ],
     "Accelerometer": [
         Example(lambda: b.Accelerometer(gravity=(0, 0, -9.81), misalignment=(0.1, 0, 0))),
         Example(lambda: b.Accelerometer(presets.ACCELEROMETER, axes=[1, 1, 0])),
@@ -411,6 +415,10 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.PWMInput(edges="tick", clock=1e4, timeout=0.01)),
     ],
     # control
+    "RelayTuner": [
+        Example(lambda: b.RelayTuner(2.0, 0.1, cycles=1, tolerance=9.0)),
+        Example(lambda: b.RelayTuner(-1.0, 0.1, cycles=1, tolerance=9.0, rule="tyreus-luyben")),
+    ],
     "PID": [
         Example(lambda: b.PID(2.0, 300.0, 0.01, c=0.5, b=0.7, limits=(-4, 4), rate_limit=3000.0)),
         Example(
@@ -424,6 +432,16 @@ EXAMPLES: dict[str, list[Example]] = {
                 anti_windup="back-calculation",
                 method="tustin",
                 period=2e-3,
+            )
+        ),
+        Example(
+            lambda: b.PID(
+                [1.0, 3.0, 2.0],
+                [50.0, 10.0, 0.0],
+                [1e-3, 2e-3, 0.0],
+                schedule=[-1.0, 0.0, 2.0],
+                c=0.5,
+                limits=(-1, 1),
             )
         ),
     ],

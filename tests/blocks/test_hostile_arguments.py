@@ -19,6 +19,7 @@ pytestmark = pytest.mark.engine
 
 FINE: dict[str, dict[str, Any]] = {
     "PID": {"kp": 1.0, "ki": 1.0, "kd": 0.1},
+    "RelayTuner": {"amplitude": 1.0},
     "StateFeedback": {"K": [1.0, 2.0], "Ki": [1.0], "N": [1.0]},
     "KalmanFilter": {"A": np.eye(2) / 2, "B": [[1.0], [0.0]], "C": [[1.0, 0.0]], "Q": 1.0, "R": 1},
     "LQTracking": {
@@ -37,6 +38,7 @@ FINE: dict[str, dict[str, Any]] = {
     "TorqueMeter": {},
     "LoadCell": {},
     "Accelerometer": {},
+    "Gyroscope": {},
     "ProximityPair": {},
     "ADC": {},
     "ScanList": {"channels": 2, "period": 1e-2},
@@ -99,4 +101,5 @@ def test_no_argument_of_other_forms_gives_a_bare_error() -> None:
     kalman = {**FINE["KalmanFilter"], "covariance": 1.0}
     check(biella.blocks.KalmanFilter, kalman)
     check(biella.blocks.Scaling, {"readings": [0.0, 1.0], "values": [0.0, 1.0]})
+    check(biella.blocks.PID, {"kp": [1, 2], "ki": 1.0, "kd": [0, 1], "schedule": [0, 1]})
     check(biella.blocks.PID, {"k": 1.0, "ti": 1.0, "td": 0.1, "method": "tustin", "period": 1e-3})

@@ -317,6 +317,8 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "pwm centred": (1, lambda: daq.PWMOutput(300.0, edges="tick", align="centre")),
     "pwm input": (1, lambda: daq.PWMInput(clock=1e4, timeout=0.01)),
     "pid": (1, lambda: control.PID(2.0, 90.0, 0.01, limits=(-1, 1), rate_limit=90.0, period=1e-3)),
+    "pid schedule": (1, lambda: control.PID([1, 2], 90.0, 0.01, schedule=[-1, 1], period=1e-3)),
+    "relay tuner": (1, lambda: control.RelayTuner(1.0, 0.1, cycles=1, period=1e-3)),
     "pid tustin": (
         1,
         lambda: control.PID(

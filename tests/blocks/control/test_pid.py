@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from biella import BlockError, Diagram, DiagramError, simulate
-from biella.blocks import PID, Step, TransferFunction
+from biella.blocks import PID, Constant, Step, TransferFunction
 from biella.blocks.playback import Playback
 
 pytestmark = pytest.mark.engine
@@ -271,3 +271,74 @@ def test_wrong_values_set_in_a_run_stop_it(name, value, message):
     pid = PID(1.0, 1.0, limits=(-1.0, 1.0), period=T)
     with pytest.raises(BlockError, match=message):
         run(pid, 10, changes=[(5, name, value)], reference=1.0, measurement=0.0)
+
+
+PLACES, KP, KI, KD = [0.0, 1.0, 4.0], [2.0, 5.0, 1.0], [3.0, 0.5, 0.0], [0.1, 0.0, 0.4]
+
+
+def scheduled(**options):
+    return PID(KP, KI, KD, schedule=PLACES, filter_time=0.05, period=T, **options)
+
+
+def test_scheduled_gains_lie_on_lines_between_places():
+    place = np.linspace(-1.0, 6.0, 141)
+    ours = run(scheduled(), 141, schedule=place, reference=0.0, measurement=-0.5)
+    np.testing.assert_allclose(ours["proportional"], 0.5 * np.interp(place, PLACES, KP), rtol=1e-13)
+
+
+@pytest.mark.parametrize("place", [-1.0, 0.0, 0.4, 1.0, 2.5, 3.9])
+def test_at_one_place_it_is_the_controller_of_its_gains(place):
+    rng = np.random.default_rng(2)
+    signals = {"reference": rng.normal(size=200), "measurement": rng.normal(size=200)}
+    gains = [float(np.interp(place, PLACES, table)) for table in (KP, KI, KD)]
+    wanted = run(PID(*gains, filter_time=0.05, period=T), 200, **signals)
+    ours = run(scheduled(), 200, schedule=place, **signals)
+    for name, values in wanted.items():
+        np.testing.assert_allclose(ours[name], values, rtol=1e-12, atol=1e-13)
+
+
+def test_a_jump_of_the_schedule_has_no_bump():
+    place = np.r_[np.zeros(50), np.full(50, 0.9)]
+    ours = run(scheduled(b=0.7), 100, schedule=place, reference=1.0, measurement=0.4)
+    slope = np.interp(place[1:], PLACES, KI) * T * 0.6
+    np.testing.assert_allclose(np.diff(ours["y"]), slope, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("strength", [1.0, 2.0, 5.0, 10.0])
+def test_a_schedule_makes_a_plant_of_any_gain_answer_alike(strength):
+    """Gains that go as 1 / strength of the plant: one loop gain, so one step response."""
+
+    def step_response(pid, schedule):
+        d = Diagram("schedule", step=T)
+        names = {"pid": pid, "r": Step(0.0, 1.0), "g": Constant(strength)}
+        names |= {"plant": TransferFunction([strength], [1.0, 1.0])}
+        for name, block in names.items():
+            d.add(block, name=name)
+        d.connect("r", "pid.reference")
+        d.connect("plant", "pid.measurement")
+        d.connect("pid.y", "plant")
+        if schedule:
+            d.connect("g", "pid.schedule")
+        return simulate(d, 3.0)["plant"]
+
+    strengths = np.linspace(1.0, 10.0, 19)
+    pid = PID(3.0 / strengths, 6.0 / strengths, schedule=strengths, period=T)
+    wanted = step_response(PID(3.0 / strength, 6.0 / strength, period=T), False)
+    np.testing.assert_allclose(step_response(pid, True), wanted, rtol=0, atol=1e-12)
+    # All strengths have one loop, that of 3 and 6 at strength 1.
+    fixed = step_response(PID(3.0, 6.0, period=T), False)
+    assert (np.abs(fixed - wanted).max() > 0.1) == (strength > 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kp": [1, 2], "schedule": [0, 1, 2]}, "`kp` has 2 values, the schedule 3 places"),
+        ({"kp": [1, 2], "schedule": [1, 0]}, "`schedule` must rise"),
+        ({"k": 1.0, "schedule": [0, 1]}, "not of the standard form"),
+        ({"kp": [1, 2]}, "`kp` of a PID is one number"),
+    ],
+)
+def test_wrong_schedules_are_refused(arguments, message):
+    with pytest.raises(DiagramError, match=message):
+        PID(**arguments)

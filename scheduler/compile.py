@@ -162,7 +162,9 @@ def _compile(
         diagram, flat, ports, rates, order, couplings, step, solver, starts, estimate
     ).encode()
     stiff = _find_stiff(plan, flat)
-    return dataclasses.replace(plan, stiff=stiff) if stiff else plan, _find_remarks(flat, ports, solver)
+    return dataclasses.replace(plan, stiff=stiff) if stiff else plan, _find_remarks(
+        flat, ports, solver
+    )
 
 
 def _find_stiff(plan: Plan, flat: FlatDiagram) -> dict[str, tuple[str, str]]:

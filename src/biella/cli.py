@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .demo import command as demo
 from .errors import BiellaError, BlockError
 from .scheduler import doctor
 
@@ -145,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     bind.add_argument("--json", action="store_true", help="print what was found as JSON")
     _add_fmu_commands(commands)
     doctor.add_command(commands)
+    demo.add_command(commands)
     formulations = commands.add_parser(
         "formulations",
         help="compare the formulations of multibody dynamics on a mechanism",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -31,8 +29,8 @@ def draw_responses(simulated: Result, paced: Result, path: Path) -> None:
     for ax in axes:
         ax.axvline(LOAD_AT, color="0.6", lw=0.8)
         ax.grid(alpha=0.3)
-        ax.legend(loc="lower right", ncols=3)
-    speed.annotate("load", (LOAD_AT, 2.0), xytext=(4, 0), textcoords="offset points")
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False)
+    speed.annotate("load sets in", (LOAD_AT, 2.0), xytext=(4, 0), textcoords="offset points")
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
@@ -57,7 +55,7 @@ def draw_orbit(run: Result, path: Path) -> None:
     plt.close(figure)
 
 
-def draw_ticks(timing: Mapping[str, Any], period: float, path: Path) -> None:
+def draw_ticks(paced: Result, period: float, path: Path) -> None:
     """Draw how late ticks began and how long they took, on logarithmic axes."""
     import matplotlib.pyplot as plt
 
@@ -66,7 +64,7 @@ def draw_ticks(timing: Mapping[str, Any], period: float, path: Path) -> None:
         ("lateness", ORANGE, "late by"),
         ("execution", BLUE, "took"),
     ):
-        values = 1e6 * np.asarray(timing[name])
+        values = 1e6 * paced[f"realtime.{name}"][1:]
         values = values[values > 0]
         if values.size:
             edges = np.geomspace(0.5 * values.min(), 2.0 * values.max(), 80)

@@ -34,7 +34,7 @@ from ..fmu.importer import Fmu
 STEP = 1e-3  # s: 1 kHz
 CRANK, ROD = 0.05, 0.15  # m
 CLEARANCE = 80e-6  # m, of the crank pin
-RADIUS, LENGTH, VISCOSITY = 0.015, 0.015, 0.1  # m, m, Pa s
+RADIUS, LENGTH, VISCOSITY = 0.015, 0.015, 0.2  # m, m, Pa s
 ENCODER = presets.OPTICAL_ENCODER | {"method": "both", "window": 4}
 WANTED = 30.0  # rad/s
 LOAD = -2.0  # N m, from LOAD_AT on
@@ -61,6 +61,7 @@ def mechanism() -> System:
     s.prismatic("slide", s.ground, slider, at=(CRANK + ROD, 0.0), axis=(1, 0))
     s.friction("losses", main, viscous=0.02)
     bush, journal = crank.marker("pin", (CRANK, 0.0)), rod.marker("big", (-ROD / 2, 0.0))
+    rod.marker("middle")
     for name in ("motor", "load"):
         s.torque(name, main, Input())
     for side, marker in (("journal", journal), ("bush", bush)):

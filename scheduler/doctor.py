@@ -80,6 +80,12 @@ class Diagnosis:
         return list(dict.fromkeys(filter(None, found)))
 
     @property
+    def telling(self) -> list[str]:
+        """What everybody has, what needs no permission, and all together, with and without spin."""
+        measured = self.measured
+        return list(dict.fromkeys(v.name for v in (*measured[:2], *measured[-2:])))
+
+    @property
     def shares(self) -> dict[int, dict[str, float]]:
         """Share of missed deadlines by rate and variant."""
         from .wakeups import list_shares
@@ -249,14 +255,12 @@ def draw_histogram(variant: Variant) -> list[str]:
 
 
 def _rates_table(diagnosis: Diagnosis) -> Table:
-    measured = diagnosis.measured
-    # What everybody has, what needs no permission, and all together; the others are between these.
-    shown = list(dict.fromkeys(v.name for v in (*measured[:2], *measured[-2:])))
+    shown = diagnosis.telling
     title = (
         f"Missed deadlines if a tick computes for {diagnosis.load:.0%} of its period (<: none seen)"
     )
     table = _make_table(title, (), ("rate, Hz", "may be late by, µs", *shown))
-    counts = {v.name: v.lateness_ns.size for v in measured}
+    counts = {v.name: v.lateness_ns.size for v in diagnosis.measured}
     for rate, shares in diagnosis.shares.items():
         room = (1 - diagnosis.load) / rate * 1e6
         row = [write_share(shares[name], counts[name]) for name in shown]
@@ -275,7 +279,7 @@ def write_share(share: float, count: int) -> str:
 def conclude(diagnosis: Diagnosis) -> list[str]:
     """Return in sentences which rates hold, and how far that may be trusted."""
     lines = []
-    for variant in dict.fromkeys((diagnosis.measured[0].name, diagnosis.measured[-1].name)):
+    for variant in diagnosis.telling:
         shares = {rate: found[variant] for rate, found in diagnosis.shares.items()}
         clean = _highest(shares, 0.0)
         nearly = _highest(shares, 1e-3)

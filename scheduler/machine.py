@@ -102,9 +102,21 @@ def _look_at_kernel(root: Path) -> Iterator[Fact]:
         if virtual
         else "",
     )
+    stolen = _read_stolen(root)
+    if stolen is not None and virtual:
+        yield Fact("kernel", "time that the host took", f"{100 * stolen:.2g} % since the start")
     inside = find_container(root)
     if inside:
         yield Fact("kernel", "container", inside)
+
+
+def _read_stolen(root: Path) -> float | None:
+    """Return the share of time for which a processor had work and the host ran something else."""
+    first = read(root / "proc/stat").partition("\n")[0].split()
+    if len(first) < 9 or first[0] != "cpu":
+        return None
+    ticks = [int(word) for word in first[1:9]]
+    return ticks[-1] / max(1, sum(ticks))
 
 
 def _read_config(root: Path) -> str:

@@ -87,6 +87,7 @@ def test_what_is_in_the_way_is_said_with_what_to_do(tmp_path, monkeypatch):
             "proc/version": "Linux version 6.1 #1 SMP PREEMPT_DYNAMIC Debian",
             "proc/cpuinfo": "flags\t\t: fpu vme hypervisor\n",
             "proc/loadavg": "3.5 2 1 1/99 1234\n",
+            "proc/stat": "cpu  400 0 100 490 0 0 0 10 0 0\ncpu0 4 0 1 4 0 0 0 1 0 0\n",
             "proc/1/environ": "HOME=/\0container=lxc\0",
             "proc/sys/kernel/sched_rt_runtime_us": "-1\n",
             "sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet\n",
@@ -107,6 +108,7 @@ def test_what_is_in_the_way_is_said_with_what_to_do(tmp_path, monkeypatch):
     assert told["kernel", "preemption"] == "chosen at boot (PREEMPT_DYNAMIC)"
     assert told["kernel", "timer ticks"].startswith("unknown")
     assert told["kernel", "virtual machine"] == "QEMU"
+    assert told["kernel", "time that the host took"] == "1 % since the start"
     assert told["kernel", "container"] == "lxc"
     assert told["limits", "time for real-time threads"].startswith("all")
     assert told["processors", "frequency governor"] == "performance, powersave"

@@ -283,6 +283,11 @@ class LiveRun:
         return not self._over.is_set()
 
     @property
+    def until(self) -> float | None:
+        """End time in s; None if it runs until it is stopped."""
+        return None if self._ticks < 0 else self.plan.start_time + self._ticks * self.plan.step
+
+    @property
     def tick(self) -> int:
         """How many ticks are done."""
         return int(self._pace.done)
@@ -511,7 +516,7 @@ class LiveRun:
         until = self._options["until"]
         if until is None:
             return -1
-        ticks = int(round((until - self._instance.time) / self.plan.step))
+        ticks: int = round((until - self._instance.time) / self.plan.step)
         if ticks < 0:
             raise BiellaError(
                 f"the end, {until:g} s, lies before the start, {self._instance.time:g} s."

@@ -89,7 +89,8 @@ def find_differences(first: Result, second: Result) -> list[str]:
     return [
         path
         for path in first
-        if path not in second or first.read(path, rows).tobytes() != second.read(path, rows).tobytes()
+        if path not in second
+        or first.read(path, rows).tobytes() != second.read(path, rows).tobytes()
     ]
 
 
@@ -151,7 +152,7 @@ def describe_changes(before: Plan, now: Plan) -> Iterator[str]:
     yield from _parameter_changes(before, now)
     if [*before.inputs] != [*now.inputs]:
         yield f"its inputs were {name_list(before.inputs)} and are {name_list(now.inputs)}."
-    yield "or something that is not in this list, such as a table, a program or the order of blocks."
+    yield "or what is not in this list, such as a table, a program or the order of blocks."
 
 
 def _sources(plan: Plan) -> dict[int, str]:
@@ -187,4 +188,5 @@ def _parameter_changes(before: Plan, now: Plan) -> Iterator[str]:
 def _show(values: Any) -> str:
     if len(values) == 1:
         return f"{values[0]:.9g}"
-    return "[" + ", ".join(f"{value:.6g}" for value in values[:4]) + (", …]" if len(values) > 4 else "]")
+    shown = [f"{value:.6g}" for value in values[:4]] + ["…"] * (len(values) > 4)
+    return f"[{', '.join(shown)}]"

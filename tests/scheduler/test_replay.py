@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from biella import BiellaError, BlockError, Diagram, replay, simulate, start
 from biella.blocks import (
     PID,
+    Compare,
     Constant,
-    Delay,
     Expression,
     Gain,
     Integrator,
@@ -21,8 +21,6 @@ from biella.blocks import (
     RealTime,
     Sine,
     Stop,
-    Compare,
-    ZeroOrderHold,
 )
 from biella.scheduler.engine import Instance
 from biella.scheduler.pace import (

@@ -24,19 +24,22 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import biella.blocks
-from biella import Diagram, Fmu, Subsystem, System, linearize, simulate, sweep
+from biella import Diagram, Fmu, Subsystem, System, linearize, replay, simulate, start, sweep
 from biella.blocks import Expression, Mux, NativeBlock, Port, PythonBlock, python_block
 from biella.blocks.multibody import Body
 from biella.blocks.ports import Derived, Same
 from biella.scheduler.plan import Plan
 from biella.scheduler.plotting import COLOURS, STYLE
+from biella.scheduler.realtime import LiveRun
 from biella.scheduler.result import Result
 from biella.scheduler.sweep import Sweep
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures" / "reference"
 TICKS = 200
-PYTHON: list[Any] = [Diagram, simulate, Result, sweep, Sweep, Subsystem, linearize, Plan]
+PYTHON: list[Any] = [
+    Diagram, simulate, Result, start, LiveRun, replay, sweep, Sweep, Subsystem, linearize, Plan
+]  # fmt: skip
 PYTHON += [System, Body, Fmu, Port, PythonBlock, python_block]
 """What docs/reference/python.md describes, in this order."""
 CONTRACT = DOCS.parent / "tests" / "blocks" / "test_contract.py"

@@ -50,7 +50,8 @@ class OpenBinding:
         """Return what is bound to what, as plain data for a log."""
         file = self.check.binding.file
         return {
-            "file": str(file) if file else None,
+            "file": str(file.resolve()) if file else None,
+            "table": dict(self.check.binding.table),
             "devices": {device.name: device.describe() for device in self.devices},
             "ties": list_ties(self.check),
         }

@@ -1,4 +1,4 @@
-"""Recorders of paced runs: they take the journal too, and whatever happens to them, the run goes on.
+"""Recorders of paced runs: they take the journal, too, and no trouble of theirs ends a run.
 
 Where there is no room, on the disk or in memory, what comes is dropped and its times are noted;
 recording goes on as soon as there is room again. The journal is kept as long as possible, because a

@@ -189,13 +189,6 @@ static bool is_interrupted(const bl_course *c) {
     return atomic_load_explicit(&c->p->cancel, memory_order_relaxed) || atomic_load_explicit(&c->p->pause, memory_order_relaxed);
 }
 
-static int64_t sleep_awake(int64_t deadline, int64_t spin) {
-    bl_clock_sleep_until(deadline - spin);
-    int64_t now = bl_clock_now();
-    while (now < deadline) now = bl_clock_now();
-    return now;
-}
-
 /* False if something else came first. */
 static bool wait_for_deadline(bl_course *c) {
     const bl_pace *p = c->p;
@@ -209,7 +202,7 @@ static bool wait_for_deadline(bl_course *c) {
             if (is_interrupted(c)) return false;
             bl_clock_sleep_until(now + PATIENCE / 2);
         }
-        c->time = sleep_awake(deadline, p->spin);
+        c->time = bl_clock_wait_until(deadline, p->spin);
     }
     c->lateness = c->time - deadline;
     return true;

@@ -70,7 +70,7 @@ _PIPE_SECONDS = 10.0
 _DRAIN_SECONDS = 0.02
 _SWITCH_SECONDS = 5e-4
 
-_OPTIONS: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {
     "until": None,
     "clock": "wall",
     "factor": 1.0,
@@ -170,7 +170,7 @@ def start(
         said = binding.run if binding is not None else {}
         options = {
             name: given[name] if given[name] is not None else said.get(name, default)
-            for name, default in _OPTIONS.items()
+            for name, default in OPTIONS.items()
         }
         run = LiveRun(
             plan,
@@ -281,6 +281,11 @@ class LiveRun:
     def running(self) -> bool:
         """Whether it still goes on, if only paused."""
         return not self._over.is_set()
+
+    @property
+    def until(self) -> float | None:
+        """End time in s; None if it runs until it is stopped."""
+        return None if self._ticks < 0 else self.plan.start_time + self._ticks * self.plan.step
 
     @property
     def tick(self) -> int:
@@ -482,7 +487,7 @@ class LiveRun:
                 slot = self.plan.parameters[f"{block.path}.{RECEIVED}"].slot
                 for number in range(len(TIMING_SIGNALS)):
                     pace.timing[number] = slot + number
-        pace.use_devices([device.handle for device in self._devices.values()])
+        pace.use_devices([device.handle or 0 for device in self._devices.values()])
         return pace
 
     def _set_first(self, parameters: Mapping[str, Any], journal: Journal | None) -> Journal:
@@ -496,8 +501,8 @@ class LiveRun:
             early = journal[journal["tick"] < 0]
             instance.values[early["slot"]] = early["value"]
             instance.touch()
-            for slot in self._pace_timing():  # the journal tells them
-                self._pace.timing[slot] = -1
+            for number in range(len(TIMING_SIGNALS)):  # the journal tells them
+                self._pace.timing[number] = -1
         instance.initialise()
         instance.warn(REMARK_START, stacklevel=4)
         self._first_values = instance.values[: self._parameter_count].copy()
@@ -507,14 +512,11 @@ class LiveRun:
         entries["value"] = self._first_values[changed]
         return entries
 
-    def _pace_timing(self) -> range:
-        return range(len(TIMING_SIGNALS))
-
     def _count_ticks(self) -> int:
         until = self._options["until"]
         if until is None:
             return -1
-        ticks = round((until - self._instance.time) / self.plan.step)
+        ticks: int = round((until - self._instance.time) / self.plan.step)
         if ticks < 0:
             raise BiellaError(
                 f"the end, {until:g} s, lies before the start, {self._instance.time:g} s."
@@ -675,7 +677,7 @@ class LiveRun:
         over = self._over.is_set()
         blocks = {path: times.summary() for path, times in self._probe.times().items()}
         return {
-            **{name: options[name] for name in ("clock", "factor", "overrun", "grace")},
+            **{name: options[name] for name in ("clock", "factor", "every", "overrun", "grace")},
             "tolerated": options["tolerated"],
             "tolerated_in_a_row": options["tolerated_in_a_row"],
             "ticks": int(pace.done),

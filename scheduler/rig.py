@@ -154,6 +154,8 @@ class Binding:
     blocks: Mapping[str, BlockEntry] = field(default_factory=dict)
     signals: Mapping[str, SignalEntry] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    table: Mapping[str, Any] = field(default_factory=dict)
+    """All of it, as it was read."""
 
     @property
     def name(self) -> str:
@@ -166,8 +168,13 @@ class Binding:
         return self.file.parent if self.file else Path()
 
 
-def read_binding(source: str | Path | Mapping[str, Any]) -> Binding:
+def read_binding(source: str | Path | Mapping[str, Any], file: Path | None = None) -> Binding:
     """Read a file, or a table that is already there as Python's dictionaries.
+
+    Parameters
+    ----------
+    file
+        Where a table was read from.
 
     Raises
     ------
@@ -175,7 +182,7 @@ def read_binding(source: str | Path | Mapping[str, Any]) -> Binding:
         If the file cannot be read, or is no TOML. What else is wrong is in `Binding.problems`.
     """
     if isinstance(source, Mapping):
-        return _Reader(None).read(source)
+        return _Reader(file).read(source)
     path = Path(source)
     try:
         text = path.read_text(encoding="utf-8")
@@ -226,7 +233,7 @@ class _Reader:
         blocks = self._blocks(table)
         signals = self._signals(table, devices)
         run = self._run(table, devices)
-        return Binding(self.file, run, devices, blocks, signals, tuple(self.problems))
+        return Binding(self.file, run, devices, blocks, signals, tuple(self.problems), table)
 
     def _table(self, table: Mapping[str, Any], key: str, where: str = "") -> Mapping[str, Any]:
         found = table.get(key, {})

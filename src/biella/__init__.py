@@ -8,6 +8,7 @@ from .scheduler.diagram import Diagram
 from .scheduler.linearize import linearize
 from .scheduler.plan import Plan
 from .scheduler.realtime import start
+from .scheduler.replay import replay
 from .scheduler.simulate import simulate
 from .scheduler.subsystem import Subsystem
 from .scheduler.sweep import sweep
@@ -28,6 +29,7 @@ __all__ = [
     "Subsystem",
     "System",
     "linearize",
+    "replay",
     "simulate",
     "start",
     "sweep",

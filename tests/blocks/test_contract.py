@@ -156,6 +156,7 @@ EXAMPLES: dict[str, list[Example]] = {
             )
         )
     ],
+    "RealTime": [Example(b.RealTime)],
     "Playback": [
         Example(lambda: b.Playback([0, 0.01, 0.02], [1, 2, 0])),
         Example(

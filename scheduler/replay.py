@@ -1,0 +1,192 @@
+"""`replay`: run again what was recorded, with no device present, to the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BiellaError, name_list
+from .diagram import Diagram
+from .plan import BlockInfo, Plan
+from .realtime import OPTIONS, LiveRun, timing_block
+from .result import Result
+from .signals import ResultError
+
+_SHOWN = 8
+_FOREIGN_KERNELS = (b"python", b"fmu2")
+
+
+def replay(
+    log: Result | str | Path,
+    diagram: Diagram | Plan | None = None,
+    *,
+    record: Sequence[str] | None = None,
+    every: int | None = None,
+    out: str | Path | None = None,
+) -> Result:
+    """Run a paced run again from its log: every signal comes out the same, bit for bit.
+
+    What came from devices, how late ticks were, what was changed by hand: all enters at the same
+    ticks again. So also signals that were not recorded can be looked at afterwards.
+
+    Parameters
+    ----------
+    log
+        A result of `start`, or its HDF5 file, also one that a killed process has left.
+    diagram
+        The diagram that was run. Without Python blocks and FMUs it need not be given: then what is
+        in the log is run.
+    record, every
+        As of `simulate`; by default what the log has.
+    out
+        An HDF5 file to stream to.
+
+    Raises
+    ------
+    BiellaError
+        If the diagram is not the one that was run; it says what has changed.
+    """
+    if not isinstance(log, Result):
+        log = Result.from_hdf5(log)
+    if log.log is None:
+        raise ResultError(
+            "this result has no journal, so it cannot be replayed: only paced runs have one, see "
+            "`biella.start`."
+        )
+    plan = _find_plan(log, diagram)
+    report: dict[str, Any] = log.info.get("realtime") or {}  # type: ignore[assignment]
+    ticks = log.log.ticks
+    if ticks != report.get("ticks"):
+        ticks = max(0, ticks - 1)  # what the log does not end with may be there in part
+    elif report["end"] in ("stop", "error"):
+        ticks += 1  # the tick that ended the run
+    run = LiveRun(
+        plan,
+        {
+            **OPTIONS,
+            "clock": "free",
+            "record": list(log) if record is None else record,
+            "every": report.get("every", 1) if every is None else every,
+            "out": out,
+        },
+        compiled_with=log.info.get("compiled_with", {}),  # type: ignore[arg-type]
+        journal=log.log.journal,
+        ticks=ticks,
+    )
+    run._begin()
+    return run.wait()
+
+
+def find_differences(first: Result, second: Result) -> list[str]:
+    """Return the signals of `first` whose bits are not those of `second`, at common times."""
+    common = min(first.length, second.length)
+    rows = slice(0, common)
+    if not np.array_equal(first.t[rows], second.t[rows]):
+        return ["time"]
+    return [
+        path
+        for path in first
+        if path not in second
+        or first.read(path, rows).tobytes() != second.read(path, rows).tobytes()
+    ]
+
+
+def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
+    assert log.log is not None
+    recorded = Plan(log.log.plan, {})
+    if diagram is None:
+        kernels = recorded.sections["KERN"].split(b"\0")
+        used = {kernels[record["kernel"]] for record in recorded.block_records}
+        if any(kernel.startswith(_FOREIGN_KERNELS) for kernel in used):
+            raise BiellaError(
+                "the run has Python blocks or FMUs, which are not in the log: give its diagram."
+            )
+        return recorded
+    plan = diagram if isinstance(diagram, Plan) else _compile_again(diagram, log.info)
+    if plan.hash != recorded.hash:
+        changes = list(describe_changes(recorded, plan))
+        shown = "".join(f"\n  - {text}" for text in changes[:_SHOWN])
+        if len(changes) > _SHOWN:
+            shown += f"\n  … {len(changes) - _SHOWN} more"
+        raise BiellaError(
+            f"this is not the diagram that was run, so its log cannot be replayed:{shown}"
+        )
+    return plan
+
+
+def _compile_again(diagram: Diagram, info: dict[str, object]) -> Plan:
+    """Compile a diagram as for the run: with the same stand-ins, but no device."""
+    options: dict[str, Any] = {**info.get("compiled_with", {})}  # type: ignore[dict-item]
+    options["extra"] = timing_block(diagram)
+    bound: Any = info.get("binding")
+    if bound:
+        from .binding_check import check_binding
+        from .rig import read_binding
+
+        file = Path(bound["file"]) if bound["file"] else None
+        check = check_binding(diagram, read_binding(bound["table"], file), **options)
+        for key in ("replace", "extra", "reroute"):
+            options[key] = {**options.get(key, {}), **getattr(check, key)}
+    return diagram.compile(**options)
+
+
+def describe_changes(before: Plan, now: Plan) -> Iterator[str]:
+    """Say in which ways a plan differs from another one, one sentence each."""
+    for name in ("name", "step", "start_time", "solver"):
+        old, new = getattr(before, name), getattr(now, name)
+        if old != new:
+            yield f"its {name.replace('_', ' ')} was {old!r} and is {new!r}."
+    olds = {block.path: block for block in before.blocks}
+    news = {block.path: block for block in now.blocks}
+    if gone := [path for path in olds if path not in news]:
+        yield f"blocks that are no longer there: {name_list(gone)}."
+    if added := [path for path in news if path not in olds]:
+        yield f"blocks that are new: {name_list(added)}."
+    sources_before, sources_now = _sources(before), _sources(now)
+    for path, old in olds.items():
+        if path in news:
+            yield from _block_changes(old, news[path], sources_before, sources_now)
+    yield from _parameter_changes(before, now)
+    if [*before.inputs] != [*now.inputs]:
+        yield f"its inputs were {name_list(before.inputs)} and are {name_list(now.inputs)}."
+    yield "or what is not in this list, such as a table, a program or the order of blocks."
+
+
+def _sources(plan: Plan) -> dict[int, str]:
+    return {port.slot: path for path, port in plan.signals.items()}
+
+
+def _block_changes(
+    old: BlockInfo, new: BlockInfo, sources_before: dict[int, str], sources_now: dict[int, str]
+) -> Iterator[str]:
+    if old.type != new.type:
+        yield f"`{old.path}` was {old.type} and is {new.type}."
+        return
+    if old.rate != new.rate:
+        yield f"`{old.path}` ran {old.rate} and runs {new.rate}."
+    for one, other in zip(old.inputs, new.inputs, strict=False):
+        was, now = sources_before.get(one.slot), sources_now.get(other.slot)
+        if was != now:
+            yield f"`{one.path}` was connected to {was or 'nothing'} and is to {now or 'nothing'}."
+
+
+def _parameter_changes(before: Plan, now: Plan) -> Iterator[str]:
+    values = [np.frombuffer(plan.sections["PARA"], dtype="<f8") for plan in (before, now)]
+    for path, old in before.parameters.items():
+        new = now.parameters.get(path)
+        if new is None:
+            continue
+        was = values[0][old.slot : old.slot + old.size]
+        is_ = values[1][new.slot : new.slot + new.size]
+        if was.tobytes() != is_.tobytes():
+            yield f"`{path}` was {_show(was)} and is {_show(is_)}."
+
+
+def _show(values: Any) -> str:
+    if len(values) == 1:
+        return f"{values[0]:.9g}"
+    shown = [f"{value:.6g}" for value in values[:4]] + ["…"] * (len(values) > 4)
+    return f"[{', '.join(shown)}]"

@@ -1,0 +1,241 @@
+"""Record and replay: whatever entered from outside, every signal comes out the same, to the bit."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from biella import BiellaError, BlockError, Diagram, replay, simulate, start
+from biella.blocks import (
+    PID,
+    Compare,
+    Constant,
+    Expression,
+    Gain,
+    Integrator,
+    Noise,
+    Port,
+    PythonBlock,
+    RealTime,
+    Sine,
+    Stop,
+)
+from biella.scheduler.engine import Instance
+from biella.scheduler.pace import (
+    ENTER_OVERRIDE,
+    ENTER_RELEASE,
+    ENTER_SET,
+    ENTRY,
+    FROM_LIVE,
+    Pace,
+    Pipe,
+    Probe,
+)
+from biella.scheduler.replay import find_differences
+from biella.scheduler.result import Result
+from biella.scheduler.signals import ResultError
+
+pytestmark = pytest.mark.engine
+
+
+def loop(kp=2.0, extra=False):
+    """Continuous, sampled and constant blocks, noise, and lateness that acts on the plant."""
+    d = Diagram("loop", step=1e-3)
+    timing = d.add(RealTime(), name="timing")
+    reference = d.add(Sine(frequency=2.0), name="ref")
+    noise = d.add(Noise(density=1e-6, period=2e-3), name="noise")
+    pid = d.add(PID(kp=kp, ki=8.0, period=2e-3), name="pid")
+    plant = d.add(Integrator(0.0), name="plant")
+    bias = d.add(Constant(0.1), name="bias")
+    mixed = d.add(Expression("u + a + 100 * late + b", inputs=["u", "a", "late", "b"]), name="mix")
+    d.connect(reference, pid["reference"])
+    d.connect(plant, pid["measurement"])
+    d.connect(pid, mixed["u"])
+    d.connect(noise, mixed["a"])
+    d.connect(timing["lateness"], mixed["late"])
+    d.connect(bias, mixed["b"])
+    d.connect(mixed, plant)
+    if extra:
+        d.connect(d["plant"], d.add(Gain(1.0), name="extra"))
+    return d
+
+
+def check_bits(result, again):
+    assert again.length == result.length
+    assert set(again) >= set(result)
+    assert find_differences(result, again) == []
+
+
+def test_a_run_is_replayed_from_memory_and_from_its_files(tmp_path):
+    with start(loop(), out=tmp_path / "log.h5", parameters={"bias.value": 0.3}) as run:
+        for k in range(1, 20):
+            run["pid.kp"] = 2.0 + 0.1 * k
+            time.sleep(2e-3)
+        run.override("plant", 0.2)
+        time.sleep(0.02)
+        run.release("plant")
+        time.sleep(0.02)
+        result = run.stop()
+    assert result["timing.lateness"].max() > 0.0
+    check_bits(result, replay(tmp_path / "log.h5", loop()))
+    check_bits(result, replay(tmp_path / "log.h5"))  # what is in the log will do
+    result.to_hdf5(tmp_path / "copy.h5")
+    check_bits(result, replay(tmp_path / "copy.h5", loop()))
+    in_memory = start(loop(), 0.05).wait()
+    check_bits(in_memory, replay(in_memory, loop()))
+    in_memory.to_hdf5(tmp_path / "memory.h5")
+    again = replay(tmp_path / "memory.h5", loop(), out=tmp_path / "again.h5")
+    check_bits(in_memory, again)
+    # A replay has a journal too, and is replayed in turn.
+    check_bits(in_memory, replay(tmp_path / "again.h5", loop()))
+
+
+def test_a_replay_shows_what_was_not_recorded():
+    result = start(loop(), 0.05, record=["plant"], every=5).wait()
+    assert list(result) == ["plant.y"] and result.length == 11
+    check_bits(result, replay(result, loop()))
+    whole = replay(result, loop(), record=["*"], every=1)
+    assert whole.length == 51 and len(whole) > 5
+    assert whole["plant"][::5].tobytes() == result["plant"].tobytes()
+
+
+def test_without_its_journal_the_bits_would_differ():
+    """What the test above leans on: lateness and changes do matter."""
+    with start(loop(), 0.2) as run:
+        time.sleep(0.05)
+        run["pid.kp"] = 7.0
+        result = run.wait()
+    assert "plant.y" in find_differences(result, simulate(loop(), 0.2))
+
+
+changes = st.lists(
+    st.tuples(
+        st.integers(0, 40),
+        st.sampled_from(["pid.kp", "bias.value", "mix", "plant", "pid"]),
+        st.floats(-5.0, 5.0),
+        st.booleans(),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=40)
+@given(changes)
+def test_random_changes_are_replayed(items):
+    """At given ticks, on a clock that is a script: parameters are set, signals overridden."""
+    plan = loop().compile()
+    entries = []
+    for tick, path, value, releases in sorted(items, key=lambda item: item[0]):
+        if path in plan.parameters:
+            entries.append((tick, plan.parameters[path].slot, value, ENTER_SET, FROM_LIVE))
+        else:
+            kind = ENTER_RELEASE if releases else ENTER_OVERRIDE
+            entries.append((tick, plan.find_signal(path).slot, value, kind, FROM_LIVE))
+    first, journal = run_entries(plan, np.array(entries, dtype=ENTRY), replayed=False)
+    second, _ = run_entries(plan, journal, replayed=True)
+    assert first.tobytes() == second.tobytes()
+
+
+def run_entries(plan, entries, *, replayed):
+    """Run 40 ticks with `entries` as commands, or as what is replayed; return rows and journal."""
+    pace = Pace()
+    pace.script(list(range(0, 40_000, 1000)), [5000] * 40)
+    slots = [port.slot + k for port in plan.signals.values() for k in range(port.width)]
+    first = plan.parameters["timing.received"].slot
+    with (
+        Instance(plan) as instance,
+        Probe(instance, profile=False),
+        Pipe(ENTRY, 100) as commands,
+        Pipe(ENTRY, 1000) as journal,
+        Pipe(np.dtype((np.float64, 1 + len(slots))), 100) as rows,
+    ):
+        instance.initialise()
+        if replayed:
+            pace.replay_from(entries)
+        else:
+            assert commands.push(entries) or not len(entries)
+            pace.commands = commands.handle
+            for k in range(5):
+                pace.timing[k] = first + k
+        pace.journal = journal.handle
+        pace.record(rows, slots, 1)
+        assert pace.run(instance, 40) == 0
+        return rows.pull(), journal.pull()
+
+
+class Memory(PythonBlock):
+    """A Python block with a state."""
+
+    def __init__(self):
+        super().__init__(inputs=[Port("u")], outputs=[Port("y")], state=[0.0], period=1e-3)
+
+    def output(self, t, x, u):
+        return x[0]
+
+    def update(self, t, x, u):
+        return [0.9 * x[0] + u]
+
+
+def with_python():
+    d = loop()
+    d.connect(d["plant"], d.add(Memory(), name="memory"))
+    return d
+
+
+def test_python_blocks_run_again_and_must_be_given():
+    result = start(with_python(), 0.05).wait()
+    check_bits(result, replay(result, with_python()))
+    with pytest.raises(BiellaError, match="has Python blocks or FMUs, which are not in the log"):
+        replay(result)
+
+
+def test_runs_that_ended_early_end_so_again():
+    d = loop()
+    d.connect(d["plant"], d.add(Compare(">", 0.02), name="far"))
+    d.connect(d["far"], d.add(Stop("far enough"), name="stop"))
+    result = start(d, 5.0).wait()
+    again = replay(result, d)
+    check_bits(result, again)
+    assert again.info["stopped"] == result.info["stopped"]
+
+    d = Diagram("nan", step=1e-3)
+    d.add(Expression("sqrt(1 - t * 100)"), name="root")
+    with pytest.raises(BlockError) as caught:
+        start(d, 1.0).wait()
+    with pytest.raises(BlockError, match="`root`") as again:
+        replay(caught.value.result, d)
+    check_bits(caught.value.result, again.value.result)
+
+
+def test_a_diagram_that_has_changed_is_named_with_what_has_changed():
+    result = start(loop(), 0.02).wait()
+    with pytest.raises(BiellaError, match="not the diagram that was run") as caught:
+        replay(result, loop(kp=3.0))
+    assert "`pid.kp` was 2 and is 3." in str(caught.value)
+    with pytest.raises(BiellaError, match="blocks that are new: extra"):
+        replay(result, loop(extra=True))
+    with pytest.raises(BiellaError, match="blocks that are no longer there: timing, ref"):
+        other = Diagram("loop", step=1e-3)
+        other.add(Constant(1.0), name="bias")
+        replay(result, other)
+    with pytest.raises(ResultError, match="has no journal"):
+        replay(simulate(loop(), 0.01), loop())
+
+
+def test_a_step_that_was_given_to_the_run_is_that_of_the_replay():
+    result = start(loop(), 0.05, step=5e-4).wait()
+    assert result.length == 101
+    check_bits(result, replay(result, loop()))
+
+
+def test_a_log_that_is_not_closed_is_replayed_as_far_as_it_goes(tmp_path):
+    with start(loop(), out=tmp_path / "log.h5") as run:
+        while run.tick < 1200:
+            time.sleep(0.01)
+        log = Result.from_hdf5(tmp_path / "log.h5")
+        assert 100 < log.log.ticks <= run.tick
+        again = replay(log, loop())
+        assert abs(again.length - log.length) < 500
+        assert find_differences(log, again) == []

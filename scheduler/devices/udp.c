@@ -18,7 +18,7 @@
 #include "scheduler/clock.h"
 #include "scheduler/devices/link.h"
 
-enum { UDP_DATAGRAMS = 256 }; /* of a tick, at most: a flood does not stop the run */
+enum { UDP_DATAGRAMS = 128 }; /* of a tick, at most: a flood does not stop the run */
 
 typedef struct {
     int fd;

@@ -205,6 +205,10 @@ class Device:
         self.tick += 1
         return self.status
 
+    def wait(self, deadline: int) -> int:
+        """Wait as the paced thread does for a device that is its clock."""
+        return Driver.from_address(self.state.driver).wait(byref(self.state), deadline)
+
     def make_safe(self) -> None:
         self.library.bl_device_make_safe(self.handle, self.tick)
 

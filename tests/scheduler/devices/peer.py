@@ -10,7 +10,6 @@ import socket
 import struct
 import termios
 import time
-import tty
 import zlib
 from array import array
 from collections.abc import Callable, Sequence
@@ -109,6 +108,8 @@ class Peer:
 class SerialEnd:
     """The other end of a serial line: the master of a pty, whose slave has a name that stays.
 
+    It is a terminal that echoes and edits lines until somebody makes it raw.
+
     Bytes take a moment from one end to the other, so both `write` and `frames` see that they came.
     """
 
@@ -118,7 +119,6 @@ class SerialEnd:
 
     def plug_in(self) -> None:
         self.master, self.slave = os.openpty()
-        tty.setraw(self.slave)
         os.set_blocking(self.master, False)
         fresh = self.path.with_suffix(".new")
         fresh.symlink_to(os.ttyname(self.slave))

@@ -149,6 +149,9 @@ def test_delay_is_right_where_sequences_wrap_and_after_frames_without_a_tick():
         device.take(0)
         assert [sequence for sequence, _, _ in script.sent[4:]] == [3, 4, 5]
         assert device.entered[DELAY] == 1
+        script.frames, script.echo = [(0.0,)], 2  # from before the frames without a tick
+        device.take(0)
+        assert DELAY not in device.entered
 
 
 def test_silence_becomes_loss_after_the_timeout():

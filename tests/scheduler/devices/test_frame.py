@@ -157,6 +157,11 @@ def test_stuffing_at_the_edges_of_blocks(size):
             assert unstuff(stuffed, size - 1) == b""  # no room
 
 
+def test_a_zero_within_a_block_is_no_stuffing():
+    assert unstuff(b"\3\1\2") == b"\1\2"
+    assert unstuff(b"\3\1\0") == unstuff(b"\3\0\2") == unstuff(b"\0") == b""
+
+
 @given(st.binary(max_size=400))
 def test_unstuffing_anything(data):
     try:

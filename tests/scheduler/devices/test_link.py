@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+import time
 
 import pytest
 
@@ -161,6 +162,39 @@ def test_a_device_that_restarts_while_it_paces_the_run(connect):
     assert device.entered[DELAY] == 1
 
 
+def test_a_lower_number_alone_is_no_restart(connect):
+    device, end, peer = connect(timeout=10 * MS, on_loss=HOLD)
+    meet(device, end, peer, 0.0)
+    peer.sent = 50
+    end.write_frame(peer.frame(1.0))
+    device.take(MS)
+    device.give(0.0)
+    peer.hear(end.frames()[-1])
+    peer.sent = 0
+    end.write_frame(peer.frame(2.0))  # knows more than before, but was neither silent nor new
+    assert device.take(2 * MS) == {}
+    future = bytes(Frame((3.0,), peer.session, 2, 1000))  # knows what was never said
+    end.write_frame(future)
+    assert device.take(100 * MS) == {}
+    end.write_frame(peer.frame(4.0))
+    assert device.take(101 * MS) == {0: 4.0}
+
+
+def test_frames_between_two_lives_of_a_device_are_not_missed(connect):
+    device, end, peer = connect()
+    meet(device, end, peer, 0.0)
+    end.write_frame(peer.frame(1.0))
+    device.take(1)
+    end.write_frame(bytes(Frame((0.0,), 0, 1000)))
+    device.take(2)
+    for data in end.frames(1):
+        peer.hear(data)
+    peer.sent = 1000
+    end.write_frame(peer.frame(2.0))
+    assert device.take(3) == {0: 2.0}
+    assert "missed" not in device.counts
+
+
 def test_after_silence_old_frames_stay_out_and_a_restarted_device_comes_in(connect):
     device, end, peer = connect(timeout=10 * MS, on_loss=HOLD)
     meet(device, end, peer, 0.0)
@@ -214,6 +248,27 @@ def test_safe_values_are_frames_of_their_own(connect):
     assert [(f.sequence, f.flags, f.values) for f in frames] == [
         (k, SAFE, (0.0,)) for k in (2, 3, 4)
     ]
+
+
+def test_a_device_that_speaks_only_when_spoken_to_is_spoken_to(connect):
+    """What a run does that is paced by a device: it waits before its first tick."""
+    device, end, peer = connect(timeout=10 * MS, on_loss=HOLD)
+    assert device.wait(0) == 0
+    hello = peer.hear(end.frames()[0])
+    assert (hello.flags, hello.sequence) == (SAFE, 0)
+    end.write_frame(peer.frame(1.0))
+    assert device.wait(time.monotonic_ns() + 10**10) == 1
+    assert device.take(MS) == {0: 1.0}
+    device.give(5.0)
+    end.frames()  # which the device does not get
+    assert device.wait(time.monotonic_ns() + MS) == 0
+    assert end.frames(0) == []  # heard not long ago
+    device.take(20 * MS)
+    assert device.wait(0) == 0
+    hello = peer.hear(end.frames()[0])
+    assert (hello.flags, hello.sequence) == (SAFE, 2)
+    end.write_frame(peer.frame(2.0))
+    assert device.take(21 * MS) == {0: 2.0}
 
 
 def test_what_does_not_fit_float32_ends_the_run(connect):

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import termios
+import tty
 
 import pytest
 
@@ -73,7 +74,11 @@ def test_garbage_before_between_and_without_end(line):
     assert device.take(3) == {}
     end.write_frame(peer.frame(4.0))
     assert device.take(4) == {0: 4.0}
-    assert device.counts == {"frames": 3, "sent": 1, "corrupt": 2, "missed": 1}
+    end.write(b"\x37" * 3000)
+    device.take(5)
+    end.write_frame(peer.frame(5.0))  # no zero between it and the noise
+    assert device.take(5) == {}
+    assert device.counts == {"frames": 3, "sent": 1, "corrupt": 3, "missed": 1}
 
 
 def test_a_line_joined_in_the_middle_of_a_frame_is_no_fault(end):
@@ -85,6 +90,7 @@ def test_a_line_joined_in_the_middle_of_a_frame_is_no_fault(end):
 
 
 def test_what_came_before_opening_is_not_data(end):
+    tty.setraw(end.slave)
     end.write_frame(bytes(Frame((1.0,))))
     handle, _ = open_serial(end, 1, 0)
     with Device(handle, 1, 0) as device:
@@ -172,6 +178,8 @@ def test_a_device_that_is_unplugged_comes_back(line):
     device, end, peer = line
     end.write_frame(peer.frame(1.0))
     assert device.take(0) == {0: 1.0}
+    end.write(b"\x09half a")
+    device.take(0)
     end.pull_out()
     device.take(1)
     assert device.values[ALIVE] == 0
@@ -194,7 +202,8 @@ def test_a_device_that_is_unplugged_comes_back(line):
     again.hear(end.frames()[-1])
     end.write_frame(again.frame(2.0))
     assert device.take(5) == {0: 2.0}
-    assert device.counts["losses"] == device.counts["returns"] == 1
+    assert device.counts["losses"] == device.counts["returns"] == device.counts["stale"] == 1
+    assert "corrupt" not in device.counts  # the half frame from before is forgotten
 
 
 def test_closing_while_unplugged(line):

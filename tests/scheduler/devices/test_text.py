@@ -201,7 +201,7 @@ def test_a_text_device_that_is_unplugged_comes_back(end):
         wait_for(is_back)
         end.write(b"4\n5,6\n")  # the half line from before is forgotten
         assert device.take(3) == {0: 5.0, 1: 6.0}
-        assert device.status == OK
+        assert device.status == OK and device.counts["frames"] == 2
 
 
 @pytest.mark.parametrize("seed", range(3))

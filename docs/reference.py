@@ -62,6 +62,7 @@ FEEDS: dict[str, dict[str, str | list[str]]] = {
     },
     "Latch": {"reset": "sin(73*t) > 0.5"},
     "PID": {"measurement": "0"},
+    "Tachometer": {"u": "sin(300*t + 1500*t*t)"},
     "Trigger": {"u": "sin(40*t)", "arm": "t >= 0"},
     "PWMInput": {"u": "3 if t - 0.02*floor(t/0.02) < 0.02*(0.2 + 2*t) else 0"},
     "PWMOutput": {"duty": "0.5 + 0.4*sin(25*t)"},

@@ -60,6 +60,7 @@ FEEDS: dict[str, dict[str, str | list[str]]] = {
         "supply_temperature": "313.15",
         "ambient_temperature": "293.15",
     },
+    "Cam": {"angle": "31.4159*t", "speed": "31.4159"},
     "Latch": {"reset": "sin(73*t) > 0.5"},
     "PID": {"measurement": "0"},
     "Tachometer": {"u": "sin(300*t + 1500*t*t)"},
@@ -378,7 +379,7 @@ def draw(name: str, block: NativeBlock, low: float = -3.0, high: float = 3.0) ->
         for label, source in inputs:
             u = np.atleast_2d(result[source].T)[0]
             # An input of quite another size would flatten what comes out.
-            if 0.05 * scale < (np.ptp(u) or 1.0) < 20 * scale:
+            if name not in SCALED and 0.05 * scale < (np.ptp(u) or 1.0) < 20 * scale:
                 axes.plot(result.t, u, "--", color="#888888", lw=1, label=label)
         # A sampled block changes at ticks, of which the picture has many, or few that count.
         held = first.kind != "real" or block.rate.kind in ("every_tick", "periodic")

@@ -22,9 +22,9 @@ class Tachometer(NativeBlock):
         speed = 2π frequency / pulses
 
     While no edge comes, the frequency is at most what it would be if one came now, and 0 after
-    `timeout`. Outputs tell of the samples before the present one. Pulses need two samples each, one on either side:
-    beyond half the sample rate they are lost. A square wave, whose edges jump between two samples,
-    is timed to within a sample.
+    `timeout`. Outputs tell of the samples before the present one. Pulses need two samples each, one
+    on either side of the level: beyond half the sample rate they are lost. A square wave, whose
+    edges jump between two samples, is timed to within a sample.
 
     Parameters
     ----------

@@ -32,6 +32,7 @@ from .daq import (
     PWMOutput,
     Scaling,
     ScanList,
+    Tachometer,
     Trigger,
 )
 from .delay import Delay, TransportDelay
@@ -160,6 +161,7 @@ __all__ = [
     "Stop",
     "Sum",
     "Switch",
+    "Tachometer",
     "Terminator",
     "TiltedShortBearing",
     "Time",

@@ -134,6 +134,7 @@ extern const bl_kernel bl_kernels_converter[];
 extern const bl_kernel bl_kernels_filter[];
 extern const bl_kernel bl_kernels_trigger[];
 extern const bl_kernel bl_kernels_pwm[];
+extern const bl_kernel bl_kernels_counter[];
 extern const bl_kernel bl_kernels_pid[];
 extern const bl_kernel bl_kernels_feedback[];
 extern const bl_kernel bl_kernels_observer[];

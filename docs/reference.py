@@ -63,8 +63,10 @@ FEEDS: dict[str, dict[str, str | list[str]]] = {
         "supply_temperature": "313.15",
         "ambient_temperature": "293.15",
     },
+    "Cam": {"angle": "31.4159*t", "speed": "31.4159"},
     "Latch": {"reset": "sin(73*t) > 0.5"},
     "PID": {"measurement": "0"},
+    "Tachometer": {"u": "sin(300*t + 1500*t*t)"},
     "Trigger": {"u": "sin(40*t)", "arm": "t >= 0"},
     "PWMInput": {"u": "3 if t - 0.02*floor(t/0.02) < 0.02*(0.2 + 2*t) else 0"},
     "PWMOutput": {"duty": "0.5 + 0.4*sin(25*t)"},
@@ -380,7 +382,7 @@ def draw(name: str, block: NativeBlock, low: float = -3.0, high: float = 3.0) ->
         for label, source in inputs:
             u = np.atleast_2d(result[source].T)[0]
             # An input of quite another size would flatten what comes out.
-            if 0.05 * scale < (np.ptp(u) or 1.0) < 20 * scale:
+            if name not in SCALED and 0.05 * scale < (np.ptp(u) or 1.0) < 20 * scale:
                 axes.plot(result.t, u, "--", color="#888888", lw=1, label=label)
         # A sampled block changes at ticks, of which the picture has many, or few that count.
         held = first.kind != "real" or block.rate.kind in ("every_tick", "periodic")

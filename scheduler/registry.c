@@ -10,6 +10,7 @@ static const bl_kernel *const TABLES[] = {
     bl_kernels_linear, bl_kernels_routing,
     bl_kernels_sinks,   bl_kernels_pendulum, bl_kernels_multibody,   bl_kernels_bearings,
     bl_kernels_oil,     bl_kernels_converter, bl_kernels_filter, bl_kernels_trigger, bl_kernels_pwm,
+    bl_kernels_counter,
     bl_kernels_pid, bl_kernels_feedback, bl_kernels_observer, bl_kernels_tracking, bl_kernels_trajectory, bl_kernels_tuner,
     bl_kernels_sensors, bl_kernels_encoder,
     bl_kernels_outside, bl_kernels_python, bl_kernels_fmu,

@@ -1,6 +1,7 @@
 """Data acquisition: what stands between a sensor's volts and a computer's numbers."""
 
 from .converters import ADC, DAC, ScanList
+from .counter import Tachometer
 from .filters import AntiAliasFilter, Decimator
 from .pwm import PWMInput, PWMOutput
 from .scaling import Scaling
@@ -15,5 +16,6 @@ __all__ = [
     "PWMOutput",
     "Scaling",
     "ScanList",
+    "Tachometer",
     "Trigger",
 ]

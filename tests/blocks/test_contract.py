@@ -399,6 +399,10 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.Decimator(3, taps=7)),
         Example(lambda: b.Decimator(2, "none", period=2e-3)),
     ],
+    "Tachometer": [
+        Example(lambda: b.Tachometer(2, 0.5, hysteresis=0.2)),
+        Example(lambda: b.Tachometer(60, average=3, clock=1e4, timeout=0.01)),
+    ],
     "Trigger": [
         Example(lambda: b.Trigger(0.5, pre=4, post=6, hysteresis=0.2)),
         Example(lambda: b.Trigger((-1.0, 1.0), "enter", pre=0, post=3, source=1)),

@@ -45,6 +45,7 @@ FINE: dict[str, dict[str, Any]] = {
     "DAC": {},
     "AntiAliasFilter": {"cutoff": 10.0},
     "Decimator": {"factor": 4},
+    "Tachometer": {"pulses": 60},
     "Trigger": {"level": 1.0},
     "Scaling": {"sensitivity": 2.0},
     "PWMOutput": {"frequency": 100.0},

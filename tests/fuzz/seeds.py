@@ -311,6 +311,7 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "anti-alias filter": (2, lambda: daq.AntiAliasFilter(50.0, 3)),
     "elliptic filter": (1, lambda: daq.AntiAliasFilter(50.0, 4, design="elliptic")),
     "decimator": (2, lambda: daq.Decimator(2, taps=3)),
+    "tachometer": (1, lambda: daq.Tachometer(2, 0.1, average=2, clock=1e5, period=1e-3)),
     "trigger": (1, lambda: daq.Trigger(0.1, pre=1, post=2, hysteresis=0.01)),
     "window": (1, lambda: daq.Trigger((-0.5, 0.5), "enter", pre=0, post=2)),
     "pwm": (2, lambda: daq.PWMOutput(300.0, counts=10)),

@@ -67,6 +67,12 @@ static double wear_depth(const double *offset, double clearance, const double *m
     return offset[0] * a->c + offset[1] * a->s - clearance - map[k];
 }
 
+/* s but for its sum; what is rounding beside the deepest section is none. */
+static double wear_part(double depth, const wear_shares *shares) {
+    const double less = (depth - shares->deepest) / shares->tau;
+    return less > -40.0 ? exp(less) : 0.0;
+}
+
 static wear_shares wear_share(const double *offset, double clearance, const double *map, int32_t sections) {
     const double step = 2.0 * WEAR_PI / sections;
     wear_shares shares = {.deepest = -INFINITY, .tau = clearance * step * step};
@@ -74,7 +80,7 @@ static wear_shares wear_share(const double *offset, double clearance, const doub
     for (int32_t k = 0; k < sections; k++, wear_next(&a)) shares.deepest = fmax(shares.deepest, wear_depth(offset, clearance, map, &a, k));
     a = wear_first(sections);
     for (int32_t k = 0; k < sections; k++, wear_next(&a)) {
-        const double part = exp((wear_depth(offset, clearance, map, &a, k) - shares.deepest) / shares.tau);
+        const double part = wear_part(wear_depth(offset, clearance, map, &a, k), &shares);
         shares.sum += part;
         shares.x += part * a.c;
         shares.y += part * a.s;
@@ -116,7 +122,7 @@ void mb_wear_keep(const mb_view *m, const int32_t *force, double t, const mb_con
     const double depth = volume / wear_area(m, force) / shares.sum;
     wear_angle a = wear_first(sections);
     for (int32_t k = 0; k < sections; k++, wear_next(&a))
-        map[k] += depth * exp((wear_depth(at->offset, p[MB_PLAY_CLEARANCE], map, &a, k) - shares.deepest) / shares.tau);
+        map[k] += depth * wear_part(wear_depth(at->offset, p[MB_PLAY_CLEARANCE], map, &a, k), &shares);
 }
 
 void mb_wear_show(const mb_view *m, const int32_t *force, double *y) {

@@ -58,6 +58,7 @@ from .plan import Plan, PortInfo, read_value
 from .realtime_report import RealtimeReport
 from .result import Result
 from .simulate import choose_signals, describe_run
+from .watch import Page
 
 if TYPE_CHECKING:
     from .binding import Binding, OpenBinding
@@ -69,6 +70,7 @@ _PIPE_BYTES = 64 << 20
 _PIPE_SECONDS = 10.0
 _DRAIN_SECONDS = 0.02
 _SWITCH_SECONDS = 5e-4
+_SHOW_SECONDS = 0.1
 
 OPTIONS: dict[str, Any] = {
     "until": None,
@@ -258,6 +260,8 @@ class LiveRun:
         self._waiting = False
         self._last_frame: npt.NDArray[np.float64] | None = None
         self._closed = False
+        self._page: Page | None = None
+        self._shown_at = 0.0
         self._outer = ExitStack()
 
         ports = choose_signals(plan, self._options["record"])
@@ -598,14 +602,18 @@ class LiveRun:
 
     def _write(self) -> None:
         try:
+            self._page = _open_page(self.plan, self._parameter_count)
             while not self._over.wait(_DRAIN_SECONDS):
                 self._drain()
+                self._show()
             self._drain()
             self._finish()
         except BaseException as error:
             self._failure = self._failure or error
         finally:
             try:
+                if self._page is not None:
+                    self._page.close()
                 self._last_frame = self._mailbox.take()
                 with self._lock:
                     self._closed = True
@@ -624,6 +632,16 @@ class LiveRun:
             rows[:, 0] = self.plan.start_time + rows[:, 0] * self.plan.step
             self._recorder.take(rows)
         self._recorder.append_journal(self._journal.pull(), ticks)
+
+    def _show(self) -> None:
+        """Let others watch, ten times a second."""
+        now = time.monotonic()
+        if self._page is None or now < self._shown_at + _SHOW_SECONDS:
+            return
+        self._shown_at = now
+        frame = self._mailbox.take()
+        if frame is not None:
+            self._page.write(frame)
 
     def _finish(self) -> None:
         """Make the result of what was recorded."""
@@ -733,6 +751,14 @@ class LiveRun:
         assert self._failure is not None
         self._told = True
         raise self._failure
+
+
+def _open_page(plan: Plan, parameter_count: int) -> Page | None:
+    """Make a page to watch the run by; where none can be had, the run goes on without."""
+    try:
+        return Page(plan, parameter_count)
+    except (OSError, BiellaError):
+        return None
 
 
 @contextlib.contextmanager

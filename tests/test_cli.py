@@ -164,3 +164,21 @@ def test_ctrl_c_ends_between_ticks_and_the_file_is_complete(tmp_path):
     result = Result.from_hdf5(out)
     assert result.length > 5
     assert list(result["slow"]) == list(result.t)
+
+
+def test_a_run_in_real_time_is_reported_logged_and_replayed(loop, tmp_path, capsys):
+    log = str(tmp_path / "log.h5")
+    arguments = ["run", str(loop), "--realtime", "--until", "0.05", "--log", log, "--profile"]
+    assert cli.main([*arguments, "--set", "k.k=2.5"]) == 0
+    printed = capsys.readouterr().out
+    assert "ticks on the wall clock; it ended: the end was reached." in printed
+    assert "p99.9" in printed and "share" in printed and f"wrote {log}" in printed
+    table, picture = tmp_path / "again.csv", tmp_path / "again.png"
+    outputs = ["--out", str(table), "--plot", str(picture)]
+    assert cli.main(["run", str(loop), "--replay", log, *outputs]) == 0
+    assert f"signals are those of {log}, bit for bit" in capsys.readouterr().out
+    assert table.is_file() and picture.is_file()
+    assert cli.main(["run", str(loop), "--replay", str(tmp_path / "no.h5")]) == 1
+    assert "There is no file" in capsys.readouterr().err
+    assert cli.main([*arguments, "--out", str(tmp_path / "other.h5")]) == 1
+    assert "--log and --out name two HDF5 files" in capsys.readouterr().err

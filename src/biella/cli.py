@@ -13,7 +13,7 @@ from typing import Any
 
 from .demo import command as demo
 from .errors import BiellaError, BlockError, DeviceError, OverrunError
-from .scheduler import doctor
+from .scheduler import doctor, watch
 
 EXIT_OK, EXIT_ERROR, EXIT_USAGE = 0, 1, 2
 
@@ -150,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     bind.add_argument("--json", action="store_true", help="print what was found as JSON")
     _add_fmu_commands(commands)
     doctor.add_command(commands)
+    watch.add_command(commands)
     demo.add_command(commands)
     formulations = commands.add_parser(
         "formulations",

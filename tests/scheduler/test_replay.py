@@ -239,3 +239,71 @@ def test_a_log_that_is_not_closed_is_replayed_as_far_as_it_goes(tmp_path):
         again = replay(log, loop())
         assert abs(again.length - log.length) < 500
         assert find_differences(log, again) == []
+
+
+# --- bound runs ---
+
+RIG = """
+[run]
+overrun = "catch_up"
+[devices.stage]
+driver = "loopback"
+delay = 2
+jitter = 2
+loss = 0.1
+noise = 0.01
+seed = 7
+timeout = 5.0
+[devices.stage.inputs.back]
+limits = [-50, 50]
+[devices.stage.outputs.out]
+limits = [-50, 50]
+safe = 0
+[blocks.mix]
+device = "stage"
+inputs = { u = "out" }
+outputs = { y = "back" }
+"""
+
+
+def bound():
+    """A loop whose power stage, `mix`, is a device."""
+    d = Diagram("bound", step=1e-3)
+    reference = d.add(Sine(frequency=2.0), name="ref")
+    pid = d.add(PID(kp=2.0, ki=8.0, period=2e-3), name="pid")
+    plant = d.add(Integrator(0.0), name="plant")
+    mix = d.add(Gain(1.0), name="mix")
+    d.connect(reference, pid["reference"])
+    d.connect(plant, pid["measurement"])
+    d.connect(pid, mix)
+    d.connect(mix, plant)
+    return d
+
+
+def test_a_run_with_a_device_is_replayed_without_it(tmp_path):
+    (tmp_path / "rig.toml").write_text(RIG)
+    result = start(bound(), 0.3, bind=tmp_path / "rig.toml", out=tmp_path / "log.h5").wait()
+    report = result.info["realtime"]
+    assert report["devices"]["stage"]["frames"] > 200
+    assert len(set(result["stage.age"])) > 1 and result["stage.delay"].max() >= 3
+    assert result.info["realtime"]["overrun"] == "catch_up"
+    assert "plant.y" in find_differences(result, simulate(bound(), 0.3))  # the device matters
+    (tmp_path / "rig.toml").unlink()
+    check_bits(result, replay(tmp_path / "log.h5", bound()))
+    check_bits(result, replay(tmp_path / "log.h5"))
+    changed = bound()
+    changed.add(Constant(1.0), name="more")
+    with pytest.raises(BiellaError, match="blocks that are new: more"):
+        replay(tmp_path / "log.h5", changed)
+
+
+def test_all_ways_of_running_give_the_same_signals(tmp_path):
+    """Simulated, paced, bound and replayed: one schema, besides what a device says of itself."""
+    (tmp_path / "rig.toml").write_text(RIG)
+    paced = start(bound(), 0.05).wait()
+    with_device = start(bound(), 0.05, bind=tmp_path / "rig.toml").wait()
+    replayed = replay(with_device, bound())
+    own = {"stage.age", "stage.alive", "stage.delay"}
+    assert set(with_device) - own == set(paced) and set(replayed) == set(with_device)
+    assert {p for p in paced if not p.startswith("realtime.")} == set(simulate(bound(), 0.01))
+    assert {p: paced.units[p] for p in paced} == {p: with_device.units[p] for p in paced}

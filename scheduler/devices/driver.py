@@ -244,7 +244,7 @@ class DriverDevice(Device):
         """Open a lost driver again, as often as it takes; False if the run ends before."""
         while self.driver.retry is not None and not self._ending.wait(self.driver.retry):
             if self._open():
-                self._lib.bl_mailbox_device_return(self.handle)
+                self._lib.bl_mailbox_device_return(self._device)
                 return True
         return False
 

@@ -130,6 +130,16 @@ PROBLEMS = {
         'clock = "wall"', 'clock = "device:board"',
         "[run] clock: `board` cannot be a clock: it is a loopback.",
     ),
+    "channels that are no table": (
+        'on_loss = "stop"\n',
+        'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\ninputs = 3\n',
+        "[devices.other] inputs: wants a table, got 3.",
+    ),
+    "a device without channels": (
+        'on_loss = "stop"\n', 'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\n',
+        "[devices.other]: has no channels: give it [devices.other.inputs.…] or "
+        "[devices.other.outputs.…].",
+    ),
     "no driver": ('driver = "loopback"', "", "[devices.board] driver: is missing"),
     "an unknown driver": (
         'driver = "loopback"', 'driver = "loopbak"',
@@ -287,7 +297,7 @@ def test_every_problem_has_its_message(check, name):
     old, new, message = PROBLEMS[name]
     assert old in GOOD
     problems = check(GOOD.replace(old, new)).problems
-    assert any(problem.startswith(message) for problem in problems), problems
+    assert sum(problem.startswith(message) for problem in problems) == 1, problems
 
 
 def test_all_problems_are_reported_together_and_no_device_is_opened(tmp_path):

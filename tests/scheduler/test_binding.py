@@ -172,6 +172,16 @@ PROBLEMS = {
         "[devices.ref]: a block of the diagram has this name, and the device's signals (ref.age, "
         "…) would have it too: rename the device.",
     ),
+    "a device with a name of the run": (
+        "board", "realtime",
+        "[devices.realtime]: a run has signals of this name itself: rename it.",
+    ),
+    "more values than a device has": (
+        "[devices.board.inputs.spare]", "\n".join(
+            f"[devices.board.inputs.spare{n}]\nwidth = 255" for n in range(17)
+        ),
+        "[devices.board] inputs: are 4336 values, but a device has at most 4096.",
+    ),
     "an unknown option of a channel": (
         "limits = [-40, 40]", "limit = [-40, 40]",
         "[devices.board.inputs.torque] limit: is no option of a channel. Did you mean `limits`?",

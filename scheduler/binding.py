@@ -17,8 +17,10 @@ from ..errors import BindingError
 from .binding_check import Check, Tie, check_binding
 from .binding_report import list_ties
 from .devices.native import Device, Surroundings
+from .devices.options import show
 from .diagram import Diagram
 from .plan import Plan
+from .result import Result
 from .rig import Binding, read_binding
 
 __all__ = ["Binding", "Check", "OpenBinding", "check_binding", "open_binding", "read_binding"]
@@ -51,7 +53,7 @@ class OpenBinding:
         file = self.check.binding.file
         return {
             "file": str(file.resolve()) if file else None,
-            "table": dict(self.check.binding.table),
+            "table": _plain(self.check.binding.table),
             "devices": {device.name: device.describe() for device in self.devices},
             "ties": list_ties(self.check),
         }
@@ -108,6 +110,13 @@ def open_binding(
         _close_all(devices)
         raise
     return OpenBinding(check, plan, devices)
+
+
+def _plain(item: Any) -> Any:
+    """Return what a file can hold: in Python, a recording may be a result itself."""
+    if isinstance(item, Result):
+        return show(item)
+    return {key: _plain(inner) for key, inner in item.items()} if isinstance(item, dict) else item
 
 
 def _close_all(devices: list[Device]) -> None:

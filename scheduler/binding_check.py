@@ -15,7 +15,7 @@ from ..blocks.ports import Port
 from ..blocks.units import Unit, conversion, equivalent, same_dimension
 from ..errors import BiellaError, BiellaWarning, DiagramError, name_list, suggest
 from .bindable import BlockPorts, list_blocks, port_of
-from .devices.native import Surroundings
+from .devices.native import MOST_VALUES, Surroundings, count_values
 from .diagram import Diagram
 from .plan import Plan
 from .rig import Binding, BlockEntry, Channel, DeviceEntry, SignalEntry, read_binding
@@ -27,6 +27,7 @@ STATUS = (
 )
 """The signals that every device has."""
 
+_RESERVED = ("realtime", "coupling")
 _ELEMENT = re.compile(r"(.+)\[(\d+)\]\Z", re.S)
 
 
@@ -110,7 +111,7 @@ def check_binding(
     except DiagramError as error:
         check.problems += [f"the diagram itself: {text}" for text in error.problems]
         return check
-    _Checker(diagram, plan, check).check()
+    _Checker(diagram, plan, check, compile_options.get("extra") or {}).check()
     if check.problems:
         return check
     for key in changes:
@@ -125,8 +126,11 @@ def check_binding(
 class _Checker:
     """Goes through a binding and adds to a `Check`."""
 
-    def __init__(self, diagram: Diagram, plan: Plan, check: Check) -> None:
-        self.diagram, self.plan, self.found = diagram, plan, check
+    def __init__(
+        self, diagram: Diagram, plan: Plan, check: Check, extra: Mapping[str, AbstractBlock]
+    ) -> None:
+        self.plan, self.found = plan, check
+        self.reserved = {*_RESERVED, *extra}
         self.binding = check.binding
         self.blocks = dict(list_blocks(diagram, plan))
         self.used: dict[tuple[str, str, str], str] = {}
@@ -158,6 +162,13 @@ class _Checker:
                 "a block of the diagram has this name, and the device's signals "
                 f"({name}.age, …) would have it too: rename the device.",
             )
+        if name in self.reserved:
+            self.say(f"devices.{name}", "", "a run has signals of this name itself: rename it.")
+        for side in ("inputs", "outputs"):
+            if (count := count_values(getattr(entry, side))) > MOST_VALUES:
+                text = f"are {count} values, but a device has at most {MOST_VALUES}."
+                self.say(f"devices.{name}", side, text)
+                return
         broken = (f"[devices.{name}]", f"[devices.{name}.")
         if entry.driver is None or any(p.startswith(broken) for p in self.binding.problems):
             return  # a driver is only asked about what can be read

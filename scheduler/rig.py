@@ -298,15 +298,16 @@ class _Reader:
         if timeout is not None and timeout <= 0:
             say("timeout", f"must be positive seconds, got {timeout:g}.")
             timeout = None
-        if timeout is None:
-            timeout = kind.timeout if kind is not None else 0.0
         channels = {}
         for side in ("inputs", "outputs"):
             needs_safe = side == "outputs" or values["on_loss"] == "safe"
+            given = {side: values[side] or {}}
             channels[side] = {
                 key: self._channel(f"{where}.{side}.{key}", key, content, kind, needs_safe)
-                for key, content in self._tables(own, side, where)
+                for key, content in self._tables(given, side, where)
             }
+        if timeout is None:  # a device that only listens may well be silent
+            timeout = kind.timeout if kind is not None and channels["inputs"] else 0.0
         if not channels["inputs"] and not channels["outputs"]:
             say("", f"has no channels: give it [{where}.inputs.…] or [{where}.outputs.…].")
         return DeviceEntry(

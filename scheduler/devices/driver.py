@@ -82,7 +82,8 @@ class Driver:
     channel_options: ClassVar[Mapping[str, Option]] = {}
     """The keys that each of its channels may have."""
     timeout: ClassVar[float] = 0.5
-    """Seconds without new values until it counts as lost, unless the binding says otherwise."""
+    """Seconds without new values until it counts as lost, unless the binding says otherwise or it
+    has no inputs; and seconds without new outputs until these are made safe."""
     poll: ClassVar[float] = 1e-3
     """Seconds between two calls of `read` while no outputs come."""
     retry: ClassVar[float | None] = 1.0
@@ -141,6 +142,7 @@ class DriverDevice(Device):
         self._ready, self._ending = threading.Event(), threading.Event()
         self._failure: BaseException | None = None
         self._is_open = False
+        self._watchdog = entry.timeout or driver.timeout
         self._heard = 0.0  # when outputs came last; 0: not yet, or already answered by safe values
         self._thread = threading.Thread(
             target=self._work, name=f"biella driver {entry.name}", daemon=True
@@ -218,7 +220,7 @@ class DriverDevice(Device):
             else:
                 driver.write(values)
                 self._heard = time.monotonic()
-        elif self._heard and 0 < self.entry.timeout < time.monotonic() - self._heard:
+        elif self._heard and time.monotonic() - self._heard > self._watchdog:
             driver.safe(self._safe)
             self._heard = 0.0
         read = driver.read()
@@ -244,7 +246,7 @@ class DriverDevice(Device):
         """Open a lost driver again, as often as it takes; False if the run ends before."""
         while self.driver.retry is not None and not self._ending.wait(self.driver.retry):
             if self._open():
-                self._lib.bl_mailbox_device_return(self.handle)
+                self._lib.bl_mailbox_device_return(self._device)
                 return True
         return False
 

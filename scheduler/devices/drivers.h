@@ -25,7 +25,7 @@ BL_API bl_device *bl_udp_open(const char *name, const char *host, int32_t port, 
 BL_API int32_t bl_udp_bound_port(const bl_device *d);
 
 /* loopback.c: what goes out on channel i comes in on channel i. NULL if an option makes no sense, or without memory. */
-enum { BL_LOOPBACK_LONGEST = 1000000 };
+enum { BL_LOOPBACK_LONGEST = 10000 }; /* ticks: each receive looks at all frames under way */
 typedef struct {
     int32_t delay;  /* ticks, at least 1 */
     int32_t jitter; /* up to so many more, drawn for each frame: later ones may overtake */

@@ -37,6 +37,8 @@ ON_LOSS = {"stop": 0, "hold": 1, "safe": 2}
 _DOUBLE, _CHECKSUM = 1, 2
 _AT_END = {"hold": 0, "lost": 1, "repeat": 2}
 _LONGEST_FRAME = 255
+MOST_VALUES = 4096
+"""In each direction, of any device: BL_MAX_CHANNELS."""
 _MESSAGE_SIZE = 512
 
 
@@ -253,8 +255,8 @@ UDP_OPTIONS = {
     "double": SERIAL_OPTIONS["double"],
 }
 LOOPBACK_OPTIONS = {
-    "delay": Option("whole", "ticks until a frame comes back", default=1, low=1, high=1_000_000),
-    "jitter": Option("whole", "up to so many ticks more", default=0, low=0, high=1_000_000),
+    "delay": Option("whole", "ticks until a frame comes back", default=1, low=1, high=10_000),
+    "jitter": Option("whole", "up to so many ticks more", default=0, low=0, high=10_000),
     "loss": Option("number", "part of the frames that is lost", default=0.0, low=0, high=1),
     "noise": Option("number", "standard deviation, in raw units", default=0.0, low=0, high=1e300),
     "seed": Option("whole", "of jitter, loss and noise", default=0, low=0, high=2**53),

@@ -130,6 +130,16 @@ PROBLEMS = {
         'clock = "wall"', 'clock = "device:board"',
         "[run] clock: `board` cannot be a clock: it is a loopback.",
     ),
+    "channels that are no table": (
+        'on_loss = "stop"\n',
+        'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\ninputs = 3\n',
+        "[devices.other] inputs: wants a table, got 3.",
+    ),
+    "a device without channels": (
+        'on_loss = "stop"\n', 'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\n',
+        "[devices.other]: has no channels: give it [devices.other.inputs.…] or "
+        "[devices.other.outputs.…].",
+    ),
     "no driver": ('driver = "loopback"', "", "[devices.board] driver: is missing"),
     "an unknown driver": (
         'driver = "loopback"', 'driver = "loopbak"',
@@ -161,6 +171,16 @@ PROBLEMS = {
         "board", "ref",
         "[devices.ref]: a block of the diagram has this name, and the device's signals (ref.age, "
         "…) would have it too: rename the device.",
+    ),
+    "a device with a name of the run": (
+        "board", "realtime",
+        "[devices.realtime]: a run has signals of this name itself: rename it.",
+    ),
+    "more values than a device has": (
+        "[devices.board.inputs.spare]", "\n".join(
+            f"[devices.board.inputs.spare{n}]\nwidth = 255" for n in range(17)
+        ),
+        "[devices.board] inputs: are 4336 values, but a device has at most 4096.",
     ),
     "an unknown option of a channel": (
         "limits = [-40, 40]", "limit = [-40, 40]",
@@ -287,7 +307,7 @@ def test_every_problem_has_its_message(check, name):
     old, new, message = PROBLEMS[name]
     assert old in GOOD
     problems = check(GOOD.replace(old, new)).problems
-    assert any(problem.startswith(message) for problem in problems), problems
+    assert sum(problem.startswith(message) for problem in problems) == 1, problems
 
 
 def test_all_problems_are_reported_together_and_no_device_is_opened(tmp_path):
@@ -467,7 +487,7 @@ def nested():
     def part(**kind):
         inner = Diagram("inner")
         u = inner.input("u", unit="m")
-        g = inner.add(Gain(2.0), name="g")
+        g = inner.add(Gain(2.0, unit="m"), name="g")
         inner.connect(u, g)
         inner.output("y", g)
         inner.output("through", u)
@@ -495,7 +515,7 @@ def nested():
     outer = d.add(Subsystem(middle), name="outer")
     d.connect(source, outer)
     for port in outer.output_index:
-        d.connect(outer[port], d.add(Gain(1.0), name=f"from_{port}"))
+        d.connect(outer[port], d.add(Gain(1.0, unit="m"), name=f"from_{port}"))
     return d
 
 
@@ -509,7 +529,8 @@ def test_every_block_and_subsystem_of_any_depth_can_be_a_device(tmp_path):
         assert found.problems == []
         plan = d.compile(replace=found.replace, extra=found.extra)
         for port in ports.outputs:
-            assert plan.signals[f"{path}.{port.name}"].unit == (port.unit and str(port.unit))
+            unit = plan.signals[f"{path}.{port.name}"].unit
+            assert unit == (None if path in ("outer.one", "outer.on") else "m")
 
 
 def test_every_signal_can_come_from_a_device_and_keeps_its_names():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import can
@@ -178,3 +179,13 @@ def test_a_file_that_is_no_dbc(rig, tmp_path):
     (tmp_path / "drive.dbc").write_text("BO_ what")
     (problem,) = check_binding(diagram(), rig).problems
     assert "cannot be read as a DBC file" in problem
+
+
+@pytest.mark.parametrize("name", ["can", "cantools"])
+def test_without_its_packages_it_says_how_to_install_them(rig, name, monkeypatch):
+    monkeypatch.setitem(sys.modules, name, None)
+    (problem,) = check_binding(diagram(), rig).problems
+    assert problem == (
+        f"[devices.drive]: the driver `can` needs the package of `{name}`: "
+        "pip install 'biella[can]'"
+    )

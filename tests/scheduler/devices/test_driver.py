@@ -160,6 +160,32 @@ def test_a_run_that_falls_silent_makes_the_outputs_safe(ticks, install):
     until(lambda: card.value > 1.9, "the next write")
 
 
+class Valve(Driver):
+    """A card that has outputs only."""
+
+    poll = 1e-4
+    timeout = 0.05
+    log: list = []  # noqa: RUF012
+
+    def write(self, values):
+        Valve.log.append(tuple(values))
+
+    def safe(self, values):
+        Valve.log.append(("safe", *values))
+
+
+def test_a_card_without_inputs_is_never_lost_and_still_watches_the_run(ticks, install):
+    install(Valve)
+    Valve.log.clear()
+    table = {
+        "devices": {"v": {"driver": "card", "outputs": {"u": {"safe": 0.25}}}},
+        "signals": {"x": "v.u"},
+    }
+    run = ticks(open_binding(loop(), table))
+    run.advance(2000)  # of 1 ms each
+    until(lambda: ("safe", 0.25) in Valve.log, "the watchdog")
+
+
 class Failing(Card):
     broken = threading.Event()
 

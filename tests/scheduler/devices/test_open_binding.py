@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from biella import Diagram, Subsystem, simulate
-from biella.blocks import Constant, Gain, Integrator, Mux
+from biella.blocks import Compare, Constant, Gain, Integrator, Mux
 from biella.errors import DeviceError
 from biella.scheduler.binding import check_binding, open_binding
 from biella.scheduler.result import Result
@@ -118,6 +118,51 @@ def test_vectors_go_both_ways(ticks):
     run = ticks(open_binding(d, rig))
     rows = run.advance(2, signals=["g"])
     np.testing.assert_array_equal(rows, [[[8.0, 9.0]], [[2.0, 1.0]]])
+
+
+def test_outputs_of_other_widths_stand_one_after_the_other(ticks):
+    inner = Diagram("inner")
+    u = inner.input("u", width=2)
+    pair = inner.add(Gain(1.0), name="pair")
+    one = inner.add(Constant(1.0), name="one")
+    inner.connect(u, pair)
+    inner.output("pair", pair)
+    inner.output("one", one)
+    d = Diagram("outer", step=1e-3)
+    both = d.add(Constant([5.0, 6.0]), name="both")
+    sub = d.add(Subsystem(inner), name="sub")
+    d.connect(both, sub)
+    d.connect(sub["pair"], d.add(Gain(1.0), name="first"))
+    d.connect(sub["one"], d.add(Gain(1.0), name="second"))
+    rig = {
+        "devices": {"v": device({"one": {}, "pair": {"width": 2}}, {"u": {"width": 2}, "x": {}})},
+        "blocks": {"sub": {"device": "v"}},
+    }
+    rig["devices"]["v"]["outputs"]["x"] |= {"unused": True, "safe": 7}
+    (row,) = ticks(open_binding(d, rig)).advance(2, signals=["first", "second"])[1:]
+    np.testing.assert_array_equal(row[0], [6.0, 7.0])
+    assert row[1] == 5.0
+
+
+def test_a_device_can_switch_a_subsystem(ticks):
+    inner = Diagram("inner")
+    g = inner.add(Gain(1.0), name="g")
+    inner.connect(inner.input("u"), g)
+    inner.output("y", g)
+    d = Diagram("outer", step=1e-3)
+    one = d.add(Constant(1.0), name="one")
+    on = d.add(Compare(">", 0.5), name="on")
+    sub = d.add(Subsystem(inner, enable=True), name="sub")
+    out = d.add(Gain(1.0), name="out")
+    d.connect(one, on, sub["u"])
+    d.connect(on, sub["enable"])
+    d.connect(sub, out)
+    rig = {
+        "devices": {"b": device({"on": {}}, {"one": {}})},
+        "signals": {"on": "b.on", "one": "b.one"},
+    }
+    # Off until the device says 1, though the simulated switch is on.
+    assert ticks(open_binding(d, rig)).advance(2, signals=["out"]) == [[0.0], [1.0]]
 
 
 def test_limits_end_the_run_unless_they_saturate(ticks):

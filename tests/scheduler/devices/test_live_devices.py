@@ -1,0 +1,174 @@
+"""Whole paced runs with devices of a binding: what happens, what is told, what is left behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from biella import Diagram, simulate, start
+from biella.blocks import Gain, Integrator
+from biella.errors import DeviceError
+from biella.scheduler.devices import Driver, registry
+from biella.scheduler.replay import find_differences, replay
+
+pytestmark = pytest.mark.engine
+
+
+def loop():
+    d = Diagram("loop", step=1e-3)
+    x = d.add(Integrator(1.0), name="x")
+    k = d.add(Gain(-2.0), name="k")
+    d.connect(x, k)
+    d.connect(k, x)
+    return d
+
+
+def rig(**options):
+    return {
+        "devices": {"c": {"inputs": {"y": {}}, "outputs": {"u": {"safe": 0.25}}, **options}},
+        "blocks": {"k": {"device": "c"}},
+    }
+
+
+class Card(Driver):
+    """A card that gives minus its output; its log is kept for the test."""
+
+    answers_at_once = True
+    poll = 1e-4
+    made: list = []  # noqa: RUF012
+
+    def __init__(self, setup):
+        super().__init__(setup)
+        self.value, self.reads, self.log = 0.0, 0, []
+        Card.made.append(self)
+
+    def read(self):
+        self.reads += 1
+        return [-self.value]
+
+    def write(self, values):
+        (self.value,) = values
+
+    def safe(self, values):
+        (self.value,) = values
+        self.log.append(("safe", *values))
+
+    def close(self):
+        self.log.append("close")
+
+
+@pytest.fixture
+def install(monkeypatch):
+    def make(driver):
+        Card.made.clear()
+        monkeypatch.setitem(registry._PYTHON, "card", lambda: driver)
+
+    return make
+
+
+def test_a_run_through_a_loopback_is_the_difference_equation():
+    """x' is -x of one tick before, and 0 at the first: exact on the free clock."""
+    table = rig(driver="loopback")
+    table["devices"]["c"]["inputs"]["y"]["scale"] = -1.0
+    run = start(loop(), until=0.5, bind=table, clock="free")
+    result = run.wait()
+    x = [1.0, 1.0]
+    while len(x) < len(result.t):
+        x.append(x[-1] - 1e-3 * x[-2])
+    np.testing.assert_allclose(result["x"], x[: len(result.t)], rtol=1e-13)
+    assert (result["c.delay"][1:] == 1).all()
+    assert result.info["binding"]["ties"][1]["channel"] == "c.y"
+    assert result.info["realtime"]["devices"]["c"]["frames"] == len(result.t) - 2
+
+
+def test_a_run_with_a_driver_in_python_ends_safe(install):
+    install(Card)
+    with start(loop(), bind=rig(driver="card")) as run:
+        end = time.monotonic() + 20.0
+        while not run.latest("c.alive") or run.latest("x") > 0.99:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        result = run.stop()
+    (card,) = Card.made
+    assert card.log[0] == ("safe", 0.25)
+    assert card.log[-1] == "close"
+    assert card.value == 0.25
+    alive = result["c.alive"] == 1
+    assert (np.diff(result["x"])[alive[:-1]] <= 0).all()
+
+
+class Failing(Card):
+    def read(self):
+        if self.reads > 50:
+            raise OSError("the cable is off")
+        return super().read()
+
+
+def test_an_exception_of_a_driver_ends_the_run_with_its_text(install):
+    install(Failing)
+    run = start(loop(), bind=rig(driver="card"))
+    with pytest.raises(DeviceError, match="device `c` is gone: OSError: the cable is off") as error:
+        run.wait()
+    assert len(error.value.result.t) > 1
+    assert Card.made[0].log[-2:] == [("safe", 0.25), "close"]
+
+
+class Slow(Card):
+    """Sometimes longer than its timeout: lost, and back."""
+
+    def read(self):
+        if self.reads % 40 == 39:
+            self.reads += 1
+            threading.Event().wait(0.06)
+        return super().read()
+
+
+def test_a_slow_driver_is_lost_and_comes_back_and_no_tick_waits(install):
+    install(Slow)
+    table = rig(driver="card", timeout=0.02, on_loss="safe")
+    table["devices"]["c"]["inputs"]["y"]["safe"] = 0.5
+    run = start(loop(), bind=table, until=2.0)
+    result = run.wait()
+    devices = result.info["realtime"]["devices"]["c"]
+    assert devices["losses"] >= 1
+    assert devices["returns"] >= 1
+    lost = result["c.age"] > 25
+    assert lost.any()
+    assert (result["k"][lost] == 0.5).all()
+    # The ticks went on while it was silent: each has a row.
+    assert len(result.t) + result.info["realtime"]["skipped"] >= 1999
+
+
+def test_a_run_with_a_driver_in_python_is_repeated_bit_for_bit(install, tmp_path):
+    install(Card)
+    first = start(loop(), bind=rig(driver="card"), until=0.3, out=tmp_path / "log.h5").wait()
+    assert find_differences(first, replay(tmp_path / "log.h5")) == []
+
+
+def test_a_result_is_played_again_as_a_device_and_that_run_is_kept(tmp_path):
+    first = simulate(loop(), until=0.05)
+    table = rig(driver="replay", file=first)
+    table["devices"]["c"]["inputs"]["y"]["signal"] = "k"
+    again = start(loop(), until=0.05, bind=table, clock="free", out=tmp_path / "log.h5").wait()
+    # The last row is where the run ended: nothing came in any more.
+    np.testing.assert_array_equal(again["k"][:-1], first["k"][:-1])
+    assert again.info["binding"]["table"]["devices"]["c"]["file"] == "a Result"
+    kept = replay(tmp_path / "log.h5")
+    assert find_differences(again, kept) == []
+
+
+def test_a_block_that_is_an_fmu_runs_against_a_clock_and_again(tmp_path):
+    inner = Diagram("inner", step=1e-3)
+    g = inner.add(Gain(-4.0), name="g")
+    inner.connect(inner.input("u"), g)
+    inner.output("y", g)
+    inner.export_fmu(tmp_path / "gain.fmu", sources=False)
+    (tmp_path / "rig.toml").write_text('[run]\nclock = "free"\n[blocks.k]\nfmu = "gain.fmu"\n')
+    run = start(loop(), until=0.1, bind=tmp_path / "rig.toml", out=tmp_path / "log.h5")
+    first = run.wait()
+    # The FMU holds its input through a step.
+    np.testing.assert_allclose(first["x"], (1 - 4e-3) ** np.arange(101), rtol=1e-12)
+    assert find_differences(first, replay(tmp_path / "log.h5", loop())) == []

@@ -108,11 +108,10 @@ static inline uint8_t biella_is_safe(const biella_device *d) {
 
 /* Call it with the milliseconds since the last call. Gives 1 when the watchdog trips just now. */
 static inline uint8_t biella_elapsed(biella_device *d, uint8_t milliseconds) {
-    if (d->session == 0) return 0;
-    d->silence = (uint16_t)(d->silence > 0xFFFFu - milliseconds ? 0xFFFFu : (uint16_t)(d->silence + milliseconds));
-    if (d->tripped || d->silence < d->timeout) return 0;
-    d->tripped = 1;
-    return 1;
+    if (d->session == 0 || d->tripped) return 0;
+    d->tripped = d->timeout - d->silence <= milliseconds;
+    d->silence = (uint16_t)(d->silence + milliseconds);
+    return d->tripped;
 }
 
 /* CRC-32, reflected, of one more byte. */

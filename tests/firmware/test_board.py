@@ -205,18 +205,24 @@ def test_it_answers_within_a_tick_of_1_khz(tmp_path):
     assert answer > 100 and 10 * len(asked.encode()) + answer + 10 * len(heard.encode()) < 1000
 
 
-def test_the_watchdog_is_of_the_boards_own_clock(tmp_path):
-    """100 ms are at least 1.6 million cycles from the answer to the cry for help."""
+def test_the_watchdog_trips_in_time_by_the_boards_own_clock(tmp_path):
+    """A good frame and then zeros, which are no frames and end 1.3 ms after it: the board is silent
+    from its answer until, 100 ms after the good frame, it says that it has tripped."""
     if missing := find_missing("simavr"):
         pytest.skip(f"this machine lacks {missing}")
-    with Board(tmp_path, "simavr") as board:
+    with Board(tmp_path, "simavr", TIMEOUT=100) as board:
         with Line(board.port) as line:
             meet(line)
-            answered = answer_to(line, Frame((0.0, 1.0), 1))
+            line.send(Frame((0.0, 1.0), 1).encode() + bytes(130))
+            while (answered := line.receive()).echo != 1:
+                pass
             tripped = line.receive()
         said = board.close()
-    assert tripped.flags == SAFE | TRIPPED and tripped.sequence == answered.sequence + 1
-    assert int(dict(re.findall(r"(\w+) (\d+)", said))["cycles"]) > 1_600_000
+    assert answered.flags == 0 and answered.values[0] > 0
+    assert (tripped.flags, tripped.values) == (SAFE | TRIPPED, (0.0,))
+    assert tripped.sequence == answered.sequence + 1
+    silence = int(dict(re.findall(r"(\w+) (\d+)", said))["answer"])
+    assert 97_500 < silence < 100_500, "us, from the last zero"
 
 
 def test_udp_of_the_process(tmp_path):

@@ -169,7 +169,7 @@ def test_a_killed_host_leaves_it_safe_and_it_says_so_when_asked_again(kind, tmp_
             assert host.wait() == -signal.SIGKILL
             host.stdout.close()
             while not (heard := receive_sound(line)).flags & TRIPPED:
-                assert heard.values[0] > 0
+                assert heard.values[0] > 0 or heard.session == 0, "an answer, or an old hello"
             assert (heard.session, heard.flags, heard.values) == (77, SAFE | TRIPPED, (0.0,))
         with Line(board.port) as line:  # a new host, which only asks
             heard = answer_to(line, Frame((0.0, 3.0), 1, session=78, flags=SAFE))

@@ -70,6 +70,12 @@ typedef float biella_real;
 /* Room for what biella_encode() writes: a code for every 254 bytes or part of them, and the 0 at the end. */
 #define BIELLA_WIRE_SIZE (BIELLA_SENT_SIZE + BIELLA_SENT_SIZE / 254u + 2u)
 
+#if BIELLA_RECEIVES <= 29 /* 20 + 8 bytes for each are less than 256 */
+typedef uint8_t biella_length;
+#else
+typedef uint16_t biella_length;
+#endif
+
 typedef struct {
     biella_real values[BIELLA_RECEIVES ? BIELLA_RECEIVES : 1]; /* of the newest frame from the host */
     uint32_t sequence;                                         /* of that frame */
@@ -81,7 +87,7 @@ typedef struct {
     uint8_t tripped;                                           /* silence has exceeded timeout */
     /* What has been received of a frame so far. */
     uint8_t bytes[BIELLA_RECEIVED_SIZE];
-    uint16_t length;
+    biella_length length;
     uint32_t crc;
     uint8_t left, full, spoilt; /* COBS: bytes left of this block; whether a zero follows it; frame of no use */
 } biella_device;
@@ -108,11 +114,10 @@ static inline uint8_t biella_is_safe(const biella_device *d) {
 
 /* Call it with the milliseconds since the last call. Gives 1 when the watchdog trips just now. */
 static inline uint8_t biella_elapsed(biella_device *d, uint8_t milliseconds) {
-    if (d->session == 0) return 0;
-    d->silence = (uint16_t)(d->silence > 0xFFFFu - milliseconds ? 0xFFFFu : (uint16_t)(d->silence + milliseconds));
-    if (d->tripped || d->silence < d->timeout) return 0;
-    d->tripped = 1;
-    return 1;
+    if (d->session == 0 || d->tripped) return 0;
+    d->tripped = d->timeout - d->silence <= milliseconds;
+    d->silence = (uint16_t)(d->silence + milliseconds);
+    return d->tripped;
 }
 
 /* CRC-32, reflected, of one more byte. */

@@ -10,18 +10,15 @@
 #ifndef BAUD
 #define BAUD 1000000UL
 #endif
-#define RING 64u /* a power of 2, and more than a frame of the host */
-
-static volatile uint8_t ring[RING], ring_head;
+static volatile uint8_t ring[256], ring_head; /* indices wrap by themselves; holds what comes while an answer leaves */
 static uint8_t ring_tail;
 static volatile uint8_t ticks;
 static uint8_t ticks_seen;
 
 ISR(USART_RX_vect) {
-    const uint8_t byte = UDR0, next = (uint8_t)((ring_head + 1u) % RING);
-    if (next == ring_tail) return; /* full: the frame will be refused by its CRC */
-    ring[ring_head] = byte;
-    ring_head = next;
+    const uint8_t head = ring_head, byte = UDR0;
+    ring[head] = byte; /* if it is full, all of it is lost, and frames that lack bytes will be refused by their CRC */
+    ring_head = (uint8_t)(head + 1u);
 }
 
 ISR(TIMER1_COMPA_vect) {
@@ -45,8 +42,7 @@ static void board_start(void) {
 /* Takes bytes until a frame is complete: 1; or none is left: 0. */
 static uint8_t board_receive(biella_device *d) {
     while (ring_tail != ring_head) {
-        const uint8_t byte = ring[ring_tail];
-        ring_tail = (uint8_t)((ring_tail + 1u) % RING);
+        const uint8_t byte = ring[ring_tail++];
         if (biella_feed(d, byte)) return 1;
     }
     return 0;

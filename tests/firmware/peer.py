@@ -84,12 +84,13 @@ class Line:
             data = data[os.write(self.fd, data) :]
 
     def receive(self, patience: float = 60.0) -> Frame:
-        """The next frame; the first may have lost its beginning and is passed over then."""
+        """The next frame."""
         until = time.monotonic() + patience
+        self._bytes = self._bytes.lstrip(b"\0")
         while b"\0" not in self._bytes:
             ready, _, _ = select.select([self.fd], [], [], max(0.0, until - time.monotonic()))
             if not ready:
                 raise TimeoutError(f"no frame within {patience} s; so far {self._bytes.hex()}")
-            self._bytes += os.read(self.fd, 4096)
+            self._bytes = (self._bytes + os.read(self.fd, 4096)).lstrip(b"\0")
         coded, _, self._bytes = self._bytes.partition(b"\0")
         return unpack(uncobs(coded))

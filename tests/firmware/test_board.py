@@ -169,7 +169,7 @@ def test_a_killed_host_leaves_it_safe_and_it_says_so_when_asked_again(kind, tmp_
             assert host.wait() == -signal.SIGKILL
             host.stdout.close()
             while not (heard := receive_sound(line)).flags & TRIPPED:
-                assert heard.values[0] > 0
+                assert heard.values[0] > 0 or heard.session == 0, "an answer, or an old hello"
             assert (heard.session, heard.flags, heard.values) == (77, SAFE | TRIPPED, (0.0,))
         with Line(board.port) as line:  # a new host, which only asks
             heard = answer_to(line, Frame((0.0, 3.0), 1, session=78, flags=SAFE))
@@ -205,18 +205,38 @@ def test_it_answers_within_a_tick_of_1_khz(tmp_path):
     assert answer > 100 and 10 * len(asked.encode()) + answer + 10 * len(heard.encode()) < 1000
 
 
-def test_the_watchdog_is_of_the_boards_own_clock(tmp_path):
-    """100 ms are at least 1.6 million cycles from the answer to the cry for help."""
+def test_it_keeps_up_with_a_line_that_is_never_idle(tmp_path):
+    """A host that could not be heard for a while has left frames: 24 old ones before a new one."""
     if missing := find_missing("simavr"):
         pytest.skip(f"this machine lacks {missing}")
-    with Board(tmp_path, "simavr") as board:
+    with Board(tmp_path, "simavr", TIMEOUT=LONG) as board:
         with Line(board.port) as line:
             meet(line)
-            answered = answer_to(line, Frame((0.0, 1.0), 1))
+            answer_to(line, Frame((0.0, 1.0), 1))
+            line.send(24 * Frame((0.0, 1.0), 1).encode())
+            answer_to(line, Frame((0.0, 1.0), 2))
+        said = board.close()
+    assert int(dict(re.findall(r"(\w+) (\d+)", said))["answer"]) < 400, "us: no queue has built up"
+
+
+def test_the_watchdog_trips_in_time_by_the_boards_own_clock(tmp_path):
+    """A good frame and then zeros, which are no frames and end 1.3 ms after it: the board is silent
+    from its answer until, 100 ms after the good frame, it says that it has tripped."""
+    if missing := find_missing("simavr"):
+        pytest.skip(f"this machine lacks {missing}")
+    with Board(tmp_path, "simavr", TIMEOUT=100) as board:
+        with Line(board.port) as line:
+            meet(line)
+            line.send(Frame((0.0, 1.0), 1).encode() + bytes(130))
+            while (answered := line.receive()).echo != 1:
+                pass
             tripped = line.receive()
         said = board.close()
-    assert tripped.flags == SAFE | TRIPPED and tripped.sequence == answered.sequence + 1
-    assert int(dict(re.findall(r"(\w+) (\d+)", said))["cycles"]) > 1_600_000
+    assert answered.flags == 0 and answered.values[0] > 0
+    assert (tripped.flags, tripped.values) == (SAFE | TRIPPED, (0.0,))
+    assert tripped.sequence == answered.sequence + 1
+    silence = int(dict(re.findall(r"(\w+) (\d+)", said))["answer"])
+    assert 97_500 < silence < 100_500, "us, from the last zero"
 
 
 def test_udp_of_the_process(tmp_path):
@@ -248,7 +268,7 @@ def test_it_fits_into_a_small_chip(tmp_path):
         sizes = subprocess.run(["avr-size", firmware], capture_output=True, text=True, check=True)
         text, data, bss = map(int, sizes.stdout.splitlines()[1].split()[:3])
         print(sizes.stdout)
-        assert data + bss < 200 and text < flash
+        assert data + bss < 400 and text < flash
 
 
 def test_double_is_refused_where_it_is_short(tmp_path):

@@ -176,7 +176,8 @@ def test_frames_of_any_length_go_through_cobs(programs):
     for name, count in (("long", 255), ("empty", 0)):
         for probe in start(programs[name]):
             for _ in range(20):
-                values = tuple(random.choice([0.0, 1.0, random.gauss(0, 1)]) for _ in range(count))
+                kinds = random.choice([[0.0, 1.0], [random.random()], [0.0, random.random()]])
+                values = tuple(random.choice(kinds) for _ in range(count))
                 wide = FLOAT64 if count else 0
                 probe.ask("new 100")
                 state = probe.feed(Frame(values, 7, flags=wide))
@@ -308,6 +309,17 @@ def test_the_watchdog(probe, request):
     for _ in range(300):  # a silence longer than its counter
         probe.tell("elapsed 255")
     assert told() == (0x1234, SAFE | TRIPPED)
+
+
+def test_every_frame_feeds_the_watchdog_and_time_runs_only_between_them(probe):
+    for k in range(1, 9):
+        assert probe.feed(Frame((1.0, 2.0), k)).accepted
+        assert not probe.tell("elapsed 99").tripped
+    assert probe.tell("elapsed 1").tripped
+    probe.ask("new 65535")
+    probe.feed(Frame((1.0, 2.0), 1))
+    trips = [probe.tell("elapsed 254").accepted for _ in range(260)]
+    assert trips.index(1) == math.ceil(65535 / 254) - 1 and sum(trips) == 1
 
 
 def test_a_host_that_has_lost_us_is_still_a_host(probe):

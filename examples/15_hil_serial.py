@@ -1,0 +1,80 @@
+"""Hardware in the loop: the speed of a slider-crank under a controller that runs on a board.
+
+The diagram is one: a crank, and a PID whose torque comes one tick late, as that of a board does. As
+it is, all is simulated. With a binding, the controller is what answers on a serial line: here an
+emulated ATmega328P with `firmware/pid_uno.c`, and the same C as a process. Each answer is a tick.
+"""
+
+import tempfile
+
+import matplotlib.pyplot as plt
+import numpy as np
+from firmware.board import Board, find_missing
+
+from biella import Diagram, Subsystem, simulate, start
+from biella.blocks import PID, Step, UnitDelay
+from biella.blocks.multibody.mechanisms import slider_crank
+
+STEP, UNTIL, LIMITS = 1e-3, 3.0, (-300.0, 300.0)  # s, s, N m
+GAINS = {"kp": 600.0, "ki": 6000.0, "kd": 0.0, "filter_time": 0.0, "b": 1.0, "c": 0.0}
+
+
+def controller() -> Subsystem:
+    d = Diagram("controller")
+    pid = d.add(PID(**GAINS, limits=LIMITS, unit="N.m", period=STEP), name="pid")
+    late = d.add(UnitDelay(period=STEP), name="late")
+    for name, port in (("speed", "measurement"), ("reference", "reference")):
+        d.connect(d.input(name, unit="rad/s"), pid[port])
+    d.connect(pid, late)
+    d.output("torque", late)
+    return Subsystem(d)
+
+
+def diagram() -> Diagram:
+    d = Diagram("crank with a board", step=STEP)
+    plant = d.add(slider_crank(planar=True).block(["motor.torque"], ["main.speed"]), name="plant")
+    board = d.add(controller(), name="controller")
+    d.connect(d.add(Step(at=0.5, to=6.0, unit="rad/s"), name="reference"), board["reference"])
+    d.connect(plant["main.speed"], board["speed"])
+    d.connect(board["torque"], plant["motor.torque"])
+    d.output("speed", plant["main.speed"])
+    d.output("torque", board["torque"])
+    return d
+
+
+def rig(port: str) -> dict[str, object]:
+    """What a file rig.toml says; a real Uno is /dev/ttyACM0."""
+    rate, torque = {"unit": "rad/s", "safe": 0.0}, {"unit": "N.m", "limits": list(LIMITS)}
+    lines = {"inputs": {"torque": torque}, "outputs": {"speed": rate, "reference": rate}}
+    board = {"driver": "serial", "port": port, "baud": 1_000_000, "timeout": 10.0, **lines}
+    return {"devices": {"board": board}, "blocks": {"controller": {"device": "board"}}}
+
+
+def make_board(folder: str, kind: str, timeout: int = 5000) -> Board:
+    """Its watchdog trips after `timeout` ms: long, since this machine may stall."""
+    gains = ",".join(f"{number!r}f" for number in (*GAINS.values(), *LIMITS, STEP))
+    return Board(folder, kind, GAINS=gains, TIMEOUT=timeout)
+
+
+def main() -> None:
+    runs = {"simulated": simulate(diagram(), UNTIL)}
+    for kind, label in (("process", "its C as a process"), ("simavr", "emulated ATmega328P")):
+        if missing := find_missing(kind):
+            print(f"Left out: {label}, which needs {missing}.")
+            continue
+        with tempfile.TemporaryDirectory() as folder, make_board(folder, kind) as board:
+            runs[label] = start(diagram(), UNTIL, clock="device:board", bind=rig(board.port)).wait()
+    figure, axes = plt.subplots(3, sharex=True, figsize=(8, 7), layout="constrained")
+    for width, (label, run) in zip((6, 3, 1), runs.items(), strict=False):
+        difference = np.abs(run["speed"] - runs["simulated"]["speed"])
+        print(f"{label}: at most {difference.max():.1e} rad/s from the simulated speed")
+        for ax, values in zip(axes, (run["speed"], run["torque"], difference), strict=True):
+            ax.plot(run.t, values, lw=width, label=label)
+    for ax, label in zip(axes, ("speed, rad/s", "torque, N m", "difference, rad/s"), strict=True):
+        ax.set_ylabel(label)
+    axes[0].legend(loc="lower right")
+    figure.savefig("hil_serial.png", dpi=120)
+
+
+if __name__ == "__main__":
+    main()

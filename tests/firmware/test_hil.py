@@ -1,0 +1,119 @@
+"""Hardware in the loop: examples/15_hil_serial.py through the serial driver, paced by the board."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from peer import SAFE, TRIPPED, Frame, Line
+
+from biella import simulate, start
+
+pytestmark = pytest.mark.engine
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def example():
+    sys.path.insert(0, str(EXAMPLES))
+    spec = importlib.util.spec_from_file_location("hil_serial", EXAMPLES / "15_hil_serial.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    sys.path.remove(str(EXAMPLES))
+
+
+def run(example, board, until):
+    """As the example does it."""
+    bind = example.rig(board.port)
+    return start(example.diagram(), until, clock="device:board", bind=bind).wait()
+
+
+@pytest.fixture(scope="module")
+def simulated(example):
+    return simulate(example.diagram(), example.UNTIL)
+
+
+def test_the_board_is_the_native_pid_one_tick_late(example, simulated, kind, tmp_path):
+    """The measurement is rounded to float32, by half a step of it; so is each term of the PID, by
+    less in speed, since kp = 600. The loop damps what was added before: 4 half steps in all."""
+    with example.make_board(str(tmp_path), kind, timeout=60_000) as board:
+        result = run(example, board, example.UNTIL)
+    report = result.info["realtime"]
+    assert result.info["stopped"] is None and not report["gaps"]
+    counts = report["devices"]["board"]
+    assert counts["corrupt"] == counts["missed"] == counts["trips"] == counts["losses"] == 0
+    assert np.array_equal(result.t, simulated.t)
+
+    room = 4 * 0.5 * np.spacing(np.float32(np.abs(simulated["speed"]).max()))
+    assert np.abs(result["speed"] - simulated["speed"]).max() < room
+    # The last row is of the instant at which the run ends, where nobody waits for another frame.
+    differences = np.abs(result["torque"] - simulated["torque"])[:-1]
+    assert differences.max() < room * example.GAINS["kp"]
+    assert simulated["torque"].max() == result["torque"].max() == example.LIMITS[1]
+    assert (result["board.delay"][1:] == 1).all()
+    # A loop that is a tick faster, or slower, is seen.
+    for n in (-1, 1):
+        assert np.abs(np.roll(result["torque"], n) - simulated["torque"])[9:-9].max() > 1.0
+
+
+def test_emulated_chip_and_process_are_the_same_to_the_bit(example, tmp_path):
+    from board import find_missing
+
+    if missing := find_missing("simavr"):
+        pytest.skip(f"this machine lacks {missing}")
+    results = []
+    for kind in ("simavr", "process"):
+        with example.make_board(str(tmp_path), kind, timeout=60_000) as board:
+            results.append(run(example, board, 1.0))
+    for name in ("speed", "torque"):
+        assert np.array_equal(results[0][name], results[1][name])
+
+
+def test_a_run_that_ends_leaves_the_board_safe_for_the_next(example, kind, tmp_path):
+    """With a watchdog of a minute, a board lets another session in only if it was told *safe*."""
+    with example.make_board(str(tmp_path), kind, timeout=60_000) as board:
+        first, second = (run(example, board, 0.6) for _ in range(2))
+        assert np.array_equal(first["torque"], second["torque"]), "and the controller was reset"
+        assert first["torque"].max() == example.LIMITS[1]
+
+
+LIVE = """
+import importlib.util, sys, time
+sys.path.insert(0, sys.argv[1])
+spec = importlib.util.spec_from_file_location("hil", sys.argv[1] + "/15_hil_serial.py")
+example = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(example)
+from biella import start
+live = start(example.diagram(), clock="device:board", bind=example.rig(sys.argv[2]))
+while live.tick < 600:
+    time.sleep(1e-3)
+print(live.latest("torque"), flush=True)
+live.wait()
+"""
+
+
+def test_a_run_that_is_killed_leaves_the_board_safe(example, kind, tmp_path):
+    with example.make_board(str(tmp_path), kind, timeout=1000) as board:
+        command = [sys.executable, "-c", LIVE, str(EXAMPLES), board.port]
+        host = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert float(host.stdout.readline()) > 10, "N m: it drives"
+        os.kill(host.pid, signal.SIGKILL)
+        assert host.wait() == -signal.SIGKILL
+        host.stdout.close()
+        with Line(board.port) as line:
+            while not (heard := line.receive()).flags & TRIPPED:
+                pass
+            assert (heard.flags, heard.values) == (SAFE | TRIPPED, (0.0,))
+            line.send(Frame((0.0, 0.0), 1, session=heard.session ^ 1 or 2, flags=SAFE).encode())
+            while (answer := line.receive()).echo != 1:
+                pass
+            assert (answer.flags, answer.values) == (SAFE | TRIPPED, (0.0,))
+        again = run(example, board, 0.6)
+        assert again["torque"].max() == example.LIMITS[1]

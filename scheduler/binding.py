@@ -14,8 +14,9 @@ from typing import Any, Self
 
 from ..blocks.outside import RECEIVED
 from ..errors import BindingError
-from .binding_check import Check, Tie, check_binding
+from .binding_check import Check, check_binding
 from .binding_report import list_ties
+from .binding_ties import Tie
 from .devices.native import Device, Surroundings
 from .devices.options import show
 from .diagram import Diagram

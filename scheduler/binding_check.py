@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,13 +11,14 @@ from typing import Any
 from ..blocks.block import AbstractBlock
 from ..blocks.outside import Outside
 from ..blocks.ports import Port
-from ..blocks.units import Unit, conversion, equivalent, same_dimension
+from ..blocks.units import Unit, equivalent
 from ..errors import BiellaError, BiellaWarning, DiagramError, name_list, suggest
 from .bindable import BlockPorts, list_blocks, port_of
+from .binding_ties import Tie, Ties, element_of, start_of
 from .devices.native import MOST_VALUES, Surroundings, count_values
 from .diagram import Diagram
 from .plan import Plan
-from .rig import Binding, BlockEntry, Channel, DeviceEntry, SignalEntry, read_binding
+from .rig import Binding, BlockEntry, DeviceEntry, SignalEntry, read_binding
 
 STATUS = (
     Port("age", kind="integer", doc="ticks since the newest frame"),
@@ -28,33 +28,6 @@ STATUS = (
 """The signals that every device has."""
 
 _RESERVED = ("realtime", "coupling")
-_ELEMENT = re.compile(r"(.+)\[(\d+)\]\Z", re.S)
-
-
-@dataclass(frozen=True, slots=True)
-class Tie:
-    """A port and the channel, or the elements of channels, that it is tied to.
-
-    Attributes
-    ----------
-    port
-        Its path, such as ``pid.u``.
-    incoming
-        Whether values come from the device.
-    elements
-        A channel and the number of its element, for each value of the port.
-    """
-
-    port: str
-    device: str
-    incoming: bool
-    elements: tuple[tuple[Channel, int], ...]
-    unit: str | None
-
-    @property
-    def names(self) -> list[str]:
-        """The elements' names on the wire."""
-        return [channel.element_names[k] for channel, k in self.elements]
 
 
 @dataclass(slots=True)
@@ -133,8 +106,7 @@ class _Checker:
         self.reserved = {*_RESERVED, *extra}
         self.binding = check.binding
         self.blocks = dict(list_blocks(diagram, plan))
-        self.used: dict[tuple[str, str, str], str] = {}
-        """Elements of channels, as (device, side, name), and the port that has them."""
+        self.ties = Ties(self.say)
         self.taken: dict[str, list[Port]] = {}
         """Outputs that devices take over, as ports of the stand-ins beside the diagram."""
         self.named = _list_named(self.binding)
@@ -152,6 +124,7 @@ class _Checker:
         for entry in self.binding.devices.values():
             self._check_use(entry)
             self._add_status(entry)
+        self.found.ties += self.ties.ties
 
     def _check_driver(self, entry: DeviceEntry) -> None:
         name = entry.name
@@ -231,7 +204,7 @@ class _Checker:
             for port in own.values():
                 names = given.get(port.name, (port.name,) if port.name in channels else ())
                 if names:
-                    self._tie(
+                    self.ties.tie(
                         port, f"{entry.path}.{port.name}", device, incoming, names, where, side
                     )
                 elif incoming and port.name in ports.read:
@@ -245,9 +218,9 @@ class _Checker:
                         f"[{where}]: input `{port.name}` goes to no channel of `{device.name}`."
                     )
         starts = {
-            port.name: [_start_of(c, k) for c, k in tie.elements]
+            port.name: [start_of(c, k) for c, k in tie.elements]
             for port in ports.outputs
-            for tie in self.found.ties
+            for tie in self.ties.ties
             if tie.port == f"{entry.path}.{port.name}" and tie.incoming
         }
         try:
@@ -311,7 +284,7 @@ class _Checker:
         device = self._find_device(entry.device, "signals", entry.path)
         if device is None:
             return
-        names = [_element_of(name)[0] for name in entry.channels]
+        names = [element_of(name)[0] for name in entry.channels]
         comes = [name in device.inputs for name in names]
         goes = [name in device.outputs for name in names]
         if all(comes) and all(goes):
@@ -330,7 +303,7 @@ class _Checker:
         if incoming:
             self._take_over(port, path, device, entry)
         else:
-            self._tie(port, path, device, False, entry.channels, "signals", entry.path)
+            self.ties.tie(port, path, device, False, entry.channels, "signals", entry.path)
 
     def _unknown_signal(self, entry: SignalEntry) -> None:
         names = [*self.plan.signals, *self.plan.aliases]
@@ -352,128 +325,17 @@ class _Checker:
                 )  # fmt: skip
                 return
         if path in self.found.reroute or any(
-            tie.port == path and tie.incoming for tie in self.found.ties
+            tie.port == path and tie.incoming for tie in self.ties.ties
         ):
             self.say("signals", entry.path, f"`{path}` comes from a device already.")
             return
         if path not in self.plan.inputs and path.startswith("coupling."):
             self.say("signals", entry.path, f"`{path}` is what a coupling tells, and stays so.")
             return
-        tie = self._tie(port, path, device, True, entry.channels, "signals", entry.path)
+        tie = self.ties.tie(port, path, device, True, entry.channels, "signals", entry.path)
         if tie is not None and path not in self.plan.inputs:
             self.found.reroute[path] = (device.name, path)
             self.taken.setdefault(device.name, []).append(port)
-
-    # Ports and channels.
-
-    def _tie(
-        self,
-        port: Port,
-        path: str,
-        device: DeviceEntry,
-        incoming: bool,
-        names: tuple[str, ...],
-        where: str,
-        key: str,
-    ) -> Tie | None:
-        """Tie a port to channels, or say why not."""
-        elements = self._find_elements(device, incoming, names, where, key)
-        if elements is None:
-            return None
-        if len(elements) != port.width:
-            self.say(
-                where, key,
-                f"`{path}` has {_count(port.width)}, but {name_list(names)} of `{device.name}` "
-                f"{'is' if len(names) == 1 else 'are'} {_count(len(elements))}. A vector takes as "
-                f'many channels, ["a", "b", …], or one with width = {port.width}.',
-            )  # fmt: skip
-            return None
-        good = True
-        side = "inputs" if incoming else "outputs"
-        for channel, k in elements:
-            name = channel.element_names[k]
-            before = self.used.setdefault((device.name, side, name), path)
-            if before != path or sum(e == (channel, k) for e in elements) > 1:
-                good = False
-                self.say(
-                    where, key, f"channel `{device.name}.{name}` is used twice: by `{before}` and "
-                    f"by `{path}`.",
-                )  # fmt: skip
-                break
-        for channel in {channel.name: channel for channel, _ in elements}.values():
-            if channel.unused:
-                self.say(
-                    where, key, f"channel `{device.name}.{channel.name}` is said to be unused."
-                )
-            good &= self._check_unit(port, path, device, side, channel, where, key)
-        if not good:
-            return None
-        unit = str(port.unit) if isinstance(port.unit, Unit) else None
-        tie = Tie(path, device.name, incoming, tuple(elements), unit)
-        self.found.ties.append(tie)
-        return tie
-
-    def _find_elements(
-        self, device: DeviceEntry, incoming: bool, names: tuple[str, ...], where: str, key: str
-    ) -> list[tuple[Channel, int]] | None:
-        channels = device.inputs if incoming else device.outputs
-        others = device.outputs if incoming else device.inputs
-        elements: list[tuple[Channel, int]] = []
-        for name in names:
-            base, index = _element_of(name) if name not in channels else (name, None)
-            channel = channels.get(base)
-            if channel is None:
-                direction = "from" if incoming else "to"
-                hint = suggest(name, channels)
-                if base in others:
-                    hint = (
-                        f" It goes {'to' if incoming else 'from'} the device, not {direction} it."
-                    )
-                self.say(
-                    where, key,
-                    f"there is no channel `{name}` {direction} `{device.name}`.{hint} "
-                    f"Channels {direction} it: {name_list(channels)}.",
-                )  # fmt: skip
-                return None
-            if index is not None and index >= channel.width:
-                self.say(
-                    where, key, f"channel `{device.name}.{base}` has {_count(channel.width)}: "
-                    f"there is no `{name}`.",
-                )  # fmt: skip
-                return None
-            elements += [(channel, k) for k in (range(channel.width) if index is None else [index])]
-        return elements
-
-    def _check_unit(
-        self,
-        port: Port,
-        path: str,
-        device: DeviceEntry,
-        side: str,
-        channel: Channel,
-        where: str,
-        key: str,
-    ) -> bool:
-        wanted, given = port.unit, channel.unit
-        if not isinstance(wanted, Unit) or given is None or equivalent(wanted, given):
-            return True
-        name = f"{device.name}.{channel.name}"
-        if same_dimension(wanted, given):
-            self.say(
-                where, key,
-                f"`{path}` is in {wanted}, but channel `{name}` is in {given}: same dimension, "
-                f"another scale. In [devices.{device.name}.{side}.{channel.name}] write "
-                f"{_converted(channel, given, wanted)}.",
-            )  # fmt: skip
-        else:
-            fitting = [
-                other.name
-                for other in getattr(device, side).values()
-                if other.unit is not None and equivalent(other.unit, wanted)
-            ]
-            did = f" Did you mean {' or '.join(f'`{n}`' for n in fitting)}?" if fitting else ""
-            self.say(where, key, f"`{path}` is in {wanted}, but channel `{name}` in {given}.{did}")
-        return False
 
     # Devices as a whole.
 
@@ -489,7 +351,7 @@ class _Checker:
                 free = [
                     name
                     for name in channel.element_names
-                    if (entry.name, side, name) not in self.used
+                    if (entry.name, side, name) not in self.ties.used
                 ]
                 named = self.named[entry.name]
                 free = [name for name in free if not {name, channel.name} & named]
@@ -510,8 +372,8 @@ class _Checker:
         """Put a source beside the diagram that shows how the device is, and what it takes over."""
         ports = self.taken.get(entry.name, [])
         starts = {
-            tie.port: [_start_of(c, k) for c, k in tie.elements]
-            for tie in self.found.ties
+            tie.port: [start_of(c, k) for c, k in tie.elements]
+            for tie in self.ties.ties
             if tie.port in self.found.reroute and tie.device == entry.name and tie.incoming
         }
         self.found.extra[entry.name] = Outside(outputs=[*STATUS, *ports], start=starts)
@@ -530,36 +392,3 @@ def _list_named(binding: Binding) -> dict[str, set[str]]:
     if clock == "device":
         named.setdefault(pacer, set())
     return named
-
-
-def _element_of(name: str) -> tuple[str, int | None]:
-    """Split ``force[1]`` into the channel and the number of an element."""
-    found = _ELEMENT.match(name)
-    return (found[1], int(found[2])) if found and len(found[2]) < 9 else (name, None)
-
-
-def _start_of(channel: Channel, k: int) -> float:
-    """Return the value until the first frame: the safe one, else the nearest to 0."""
-    return channel.safe[k] if channel.safe else min(max(0.0, channel.low), channel.high)
-
-
-def _converted(channel: Channel, given: Unit, wanted: Unit) -> str:
-    """Return what a channel's table would say in another unit."""
-    gain, offset = conversion(given, wanted)
-
-    def convert(value: float) -> str:
-        return f"{gain * value + offset:.12g}"
-
-    parts = [f'unit = "{wanted}"', f"scale = {gain * channel.scale:.12g}"]
-    if channel.offset or offset:
-        parts.append(f"offset = {convert(channel.offset)}")
-    if (channel.low, channel.high) != (-float("inf"), float("inf")):
-        parts.append(f"limits = [{convert(channel.low)}, {convert(channel.high)}]")
-    if channel.safe is not None:
-        values = [convert(value) for value in channel.safe]
-        parts.append(f"safe = {values[0] if len(values) == 1 else '[' + ', '.join(values) + ']'}")
-    return ", ".join(parts)
-
-
-def _count(width: object) -> str:
-    return "1 value" if width == 1 else f"{width} values"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..blocks.units import Unit
 from ..errors import DiagramError, name_list, suggest
 from .bindable import list_blocks
-from .binding_check import Check, Tie
+from .binding_check import Check
+from .binding_ties import Tie
 from .diagram import Diagram
 
 if TYPE_CHECKING:

@@ -360,6 +360,10 @@ class LiveRun:
                 return values
             first: npt.NDArray[np.float64] = self._first_values[port.slot : port.slot + port.width]
         else:
+            if not any(port in block.outputs for block in self.plan.blocks):
+                raise BiellaError(
+                    f"`{port.path}` tells of a coupling, and is recorded, but not shown live."
+                )
             place = 1 + port.slot - self._parameter_count
             first = frame[place : place + port.width]
         return float(first[0]) if port.width == 1 else first.copy()
@@ -610,7 +614,9 @@ class LiveRun:
             self._finish()
         except BaseException as error:
             self._failure = self._failure or error
+            self._end(f"the recorder failed: {error}")
         finally:
+            self._over.wait()  # the loop works on what is closed here
             try:
                 if self._page is not None:
                     self._page.close()

@@ -59,10 +59,11 @@ class Page:
     """The page of a live run: the writer's side."""
 
     def __init__(self, plan: Plan, parameter_count: int) -> None:
-        signals = [
-            [port.path, port.slot - parameter_count, port.width, port.unit]
-            for path, port in plan.signals.items()
-            if path not in plan.inputs
+        # What couplings tell is no signal of a block, and lies elsewhere.
+        signals: list[tuple[str, int, int, str | None]] = [
+            (port.path, port.slot - parameter_count, port.width, port.unit)
+            for block in plan.blocks
+            for port in block.outputs
         ]
         about = {"name": plan.name, "pid": os.getpid(), "step": plan.step, "signals": signals}
         text = json.dumps(about).encode()

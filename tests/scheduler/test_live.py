@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from biella import BiellaError, BlockError, Diagram, simulate, start
+from biella import BiellaError, BlockError, Diagram, Fmu, simulate, start
 from biella.blocks import (
     PID,
     Compare,
@@ -638,3 +638,39 @@ def test_a_run_on_a_full_disk_goes_on(tmp_path):
     assert int(full) - 600 < gap["first"] and gap["last"] < int(free) + 600
     assert int(entries_lost) == 0 and len(log.log.journal) > 2 * int(ticks) - 10
     assert "larger than the system allows" in trouble or "full" in trouble
+
+
+def test_a_recorder_that_fails_ends_the_run_before_anything_is_closed(monkeypatch):
+    """The loop works on the pipes: closed under it, they would be freed memory."""
+    d = Diagram("d", step=1e-3)
+    d.add(Constant(1.0), name="c")
+    run = start(d, clock="wall")
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("no more paper")
+
+    monkeypatch.setattr(run._recorder, "append_journal", fail)
+    with pytest.raises(RuntimeError, match="no more paper"):
+        run.wait(30)
+    assert not run.running
+
+
+def test_what_couplings_tell_does_not_disturb_who_watches(tmp_path):
+    """Their signals lie beyond those of blocks."""
+    inner = Diagram("plant", step=1e-3)
+    x = inner.add(Integrator(1.0), name="x")
+    inner.connect(inner.input("u"), x)
+    inner.output("y", x)
+    inner.export_fmu(tmp_path / "plant.fmu")
+    d = Diagram("loop", step=1e-3)
+    plant = d.add(Fmu(tmp_path / "plant.fmu"), name="plant")
+    k = d.add(Gain(-1.0), name="k")
+    d.connect(plant["y"], k)
+    d.connect(k, plant["u"])
+    d.couple(plant, method="newton")
+    plan = d.compile()
+    told = next(path for path in plan.signals if path.startswith("coupling."))
+    with start(d, until=0.3) as run:
+        with pytest.raises(BiellaError, match="tells of a coupling"):
+            run.latest(told)
+        run.wait()

@@ -26,8 +26,8 @@ from ..blocks.foreign import EndOfRun
 from ..errors import BiellaError, FmuError
 from ..scheduler.engine import Instance
 from .archive import sweep
-from .called import AbstractCalledFmu, Values
 from .importer import Options
+from .in_python import AbstractCalledFmu, Values
 from .interface import Description, Interface
 
 REQUEST = struct.Struct("<cddq")

@@ -12,8 +12,8 @@ from typing import Any
 from ..errors import BiellaError, FmuError
 from ..scheduler.engine import Instance
 from .archive import Folder
-from .called import AbstractCalledFmu, Values
 from .importer import Options
+from .in_python import AbstractCalledFmu, Values
 from .interface import BOOLEAN, INTEGER, REAL, Description, Group, Interface
 
 _LARGEST_EVENTS = 1000  # at one instant

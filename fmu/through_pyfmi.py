@@ -7,8 +7,8 @@ from typing import Any
 
 from ..errors import BiellaError, FmuError
 from ..scheduler.engine import Instance
-from .called import AbstractCalledFmu, Values
 from .importer import Options
+from .in_python import AbstractCalledFmu, Values
 from .interface import Description, Group, Interface
 
 _WARNING = 1

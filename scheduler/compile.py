@@ -17,11 +17,11 @@ from ..blocks.python import PythonBlock
 from ..blocks.units import Unit
 from ..errors import BiellaWarning, DiagramError, name_list, suggest
 from .coupling import find_couplings
+from .coupling_options import Coupling
 from .describe import name_cycle
 from .diagram import SOLVERS, Diagram, check_step
 from .encode import Encoder
 from .flatten import FlatBlock, FlatDiagram, FlatInput, Source, flatten
-from .methods import Coupling
 from .order import order_outputs
 from .plan import Plan
 from .rates import resolve_rates

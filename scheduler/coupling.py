@@ -19,8 +19,8 @@ import networkx as nx
 from ..blocks.block import NativeBlock, size_of
 from ..blocks.python import PythonBlock
 from ..errors import DiagramError, name_list
+from .coupling_options import Coupling, CouplingWarning
 from .flatten import FlatDiagram, Source
-from .methods import Coupling, CouplingWarning
 from .order import Order, find_minor_blocks
 from .rates import CONSTANT, EVERY_TICK, Ticks
 from .resolve import ResolvedPorts

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .methods import ITERATED, CouplingWarning
+from .coupling_options import ITERATED, CouplingWarning
 
 if TYPE_CHECKING:
     from .engine import Instance

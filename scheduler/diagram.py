@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..blocks.block import AbstractBlock
 from ..blocks.ports import CONTINUOUS, Kind, Port, PortRef, main_output
 from ..errors import DiagramError, name_list, suggest
-from .methods import Coupling
+from .coupling_options import Coupling
 
 if TYPE_CHECKING:
     from .plan import Plan

@@ -18,11 +18,11 @@ from ..blocks.ports import Widths
 from ..blocks.python import PythonBlock
 from ..errors import DiagramError
 from .coupling import Component
+from .coupling_options import METHODS
 from .coupling_report import ARRAY_COUNT, HEAD_SIZE
 from .describe import Describer
 from .diagram import SOLVERS, Diagram
 from .flatten import FlatBlock, FlatDiagram, Source
-from .methods import METHODS
 from .order import Order, find_minor_blocks
 from .plan import Plan, write_sections
 from .rates import CONSTANT, CONTINUOUS, Ticks

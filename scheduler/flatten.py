@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from ..blocks.block import AbstractBlock
 from ..blocks.ports import Port, PortRef
 from ..errors import DiagramError, name_list, suggest
+from .coupling_options import Coupling
 from .diagram import Diagram, Inport
-from .methods import Coupling
 from .subsystem import HeldOutput, Subsystem
 
 

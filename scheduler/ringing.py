@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BiellaError, BiellaWarning
+from .coupling_options import ITERATED
 from .engine import Instance
-from .methods import ITERATED
 from .plan import Plan
 
 _NUDGE = 1e-8

@@ -5,7 +5,7 @@
  *   d2        Φ = u_i · d,   d = P_j - P_i
  *   distance  Φ = |d| - L
  *   driver    Φ = q - f(t)                       a joint coordinate that follows a law, in the tree or measured between markers
- *   touch, slip                                  of a rigid contact: rigid.c
+ *   touch, slip                                  of a rigid contact: rigid_contact.c
  *
  * The first four are the base constraints of Vita's thesis (eqs. 1.12, 1.13, 1.29, 1.32), the distance taken as a length instead of
  * a square so that its row has the scale of the others. */

@@ -118,7 +118,7 @@ static void contact_force(const mb_contact *at, double *F) {
 void mb_add_contact(const mb_view *m, const int32_t *force, double t) {
     mb_contact at;
     double F[3];
-    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return; /* a constraint: rigid.c */
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return; /* a constraint: rigid_contact.c */
     mb_contact_see(m, force, t, &at);
     mb_contact_press(m, force, &at);
     if (at.N == 0.0) return;

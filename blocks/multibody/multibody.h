@@ -368,7 +368,7 @@ void mb_wear_keep(const mb_view *m, const int32_t *force, double t, const mb_con
 void mb_wear_show(const mb_view *m, const int32_t *force, double *y);
 double mb_worn_volume(const mb_view *m, const int32_t *force);
 
-/* rigid.c */
+/* rigid_contact.c */
 bool mb_rigid_check(const bl_block *b);
 /* The number of the first of its two rows, and what belongs to a row. */
 int32_t mb_rigid_row(const mb_view *m, int32_t number);

@@ -21,7 +21,7 @@ from biella.blocks.multibody import Input, System
 from biella.blocks.ports import periodic
 from biella.blocks.python import python_block
 from biella.errors import BiellaError, BlockError, DiagramError
-from biella.scheduler.methods import CouplingWarning
+from biella.scheduler.coupling_options import CouplingWarning
 
 pytestmark = pytest.mark.engine
 

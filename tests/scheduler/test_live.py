@@ -467,6 +467,7 @@ class FakeBinding:
 
     def __init__(self, plan, device, run):
         self.plan, self.run, self.closed = plan, run, False
+        self.check = SimpleNamespace(replace={})
         self.devices = [SimpleNamespace(name="board", handle=device.handle, counts={"frames": 3})]
 
     def describe(self):

@@ -748,8 +748,9 @@ class LiveRun:
 
     def _fail(self, path: str, error: BaseException) -> None:
         """End the run, because a worker cannot go on."""
+        kind, when = type(error).__name__, f"at t = {self.time:.9g} s"
         failure = BlockError(
-            f"`{path}` raised {type(error).__name__} in its worker at t = {self.time:.9g} s: {error}.",
+            f"`{path}` raised {kind} in its worker {when}: {error}.",
             path=path,
             time=self.time,
             tick=self.tick,

@@ -59,15 +59,12 @@ class Page:
     """The page of a live run: the writer's side."""
 
     def __init__(self, plan: Plan, parameter_count: int) -> None:
-        signals = [
-            [port.path, port.slot - parameter_count, port.width, port.unit]
-            for path, port in plan.signals.items()
-            if path not in plan.inputs
-        ]
+        ports = [port for path, port in plan.signals.items() if path not in plan.inputs]
+        signals = [[p.path, p.slot - parameter_count, p.width, p.unit] for p in ports]
         about = {"name": plan.name, "pid": os.getpid(), "step": plan.step, "signals": signals}
         text = json.dumps(about).encode()
         text += b" " * (-len(text) % 8)
-        count = len(_FIRST) + max((item[1] + item[2] for item in signals), default=0)
+        count = len(_FIRST) + max((p.slot - parameter_count + p.width for p in ports), default=0)
         self.path = runtime_folder() / f"{os.getpid()}-{secrets.token_hex(4)}{_SUFFIX}"
         size = _HEAD.size + len(text) + 8 * count
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,4 +1,4 @@
-"""Workers of live runs: each computes an `Asynchronous` block at its own rate, in its own thread."""
+"""Workers of live runs: each computes an `Asynchronous` block at its rate, in its own thread."""
 
 from __future__ import annotations
 

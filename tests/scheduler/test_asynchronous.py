@@ -122,13 +122,13 @@ def test_no_tick_waits_for_a_slow_worker():
 
 
 def test_a_worker_that_fails_ends_the_run():
-    with pytest.raises(BlockError, match="`planner` raised ValueError in its worker .*: no plan"):
+    with pytest.raises(BlockError, match=r"`planner` raised ValueError in its worker .*: no plan"):
         start(loop(Broken()), 10.0).wait()
     with pytest.raises(BlockError, match="`planner`") as caught, start(loop(Broken())) as run:
         run.wait()
     assert caught.value.path == "planner" and isinstance(caught.value.__cause__, ValueError)
     assert "no plan" in run.result.info["stopped"]
-    with pytest.raises(BlockError, match="`planner` .*raised ValueError"):
+    with pytest.raises(BlockError, match=r"`planner` .*raised ValueError"):
         simulate(loop(Broken()), 0.1)
 
 

@@ -1,5 +1,6 @@
 """What a diagram is made of."""
 
+from .asynchronous import Asynchronous
 from .bearings import (
     FiniteBearing,
     LongBearing,
@@ -81,6 +82,7 @@ __all__ = [
     "Accelerometer",
     "AntiAliasFilter",
     "Assertion",
+    "Asynchronous",
     "Backlash",
     "Cam",
     "CamLaw",

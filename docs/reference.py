@@ -25,7 +25,15 @@ from PIL import Image
 
 import biella.blocks
 from biella import Diagram, Fmu, Subsystem, System, linearize, replay, simulate, start, sweep
-from biella.blocks import Expression, Mux, NativeBlock, Port, PythonBlock, python_block
+from biella.blocks import (
+    Asynchronous,
+    Expression,
+    Mux,
+    NativeBlock,
+    Port,
+    PythonBlock,
+    python_block,
+)
 from biella.blocks.multibody import Body
 from biella.blocks.ports import Derived, Same
 from biella.scheduler.plan import Plan
@@ -40,7 +48,7 @@ TICKS = 200
 PYTHON: list[Any] = [
     Diagram, simulate, Result, start, LiveRun, replay, sweep, Sweep, Subsystem, linearize, Plan
 ]  # fmt: skip
-PYTHON += [System, Body, Fmu, Port, PythonBlock, python_block]
+PYTHON += [System, Body, Fmu, Port, PythonBlock, python_block, Asynchronous]
 """What docs/reference/python.md describes, in this order."""
 CONTRACT = DOCS.parent / "tests" / "blocks" / "test_contract.py"
 

@@ -168,6 +168,8 @@ static void tell_timing(bl_course *c) {
         if (own > age) age = own;
         lost += !d->alive;
     }
+    for (int64_t k = 0; k < p->age_count; k++)
+        set_value(c, p->ages[2 * k], bl_time(c->e) - c->e->values[p->ages[2 * k + 1]], BL_FROM_WORKER);
     const bool keeps_time = p->clock != BL_CLOCK_FREE; /* otherwise a run that is repeated is the same */
     set_timing(c, BL_TIMING_LATENESS, keeps_time ? 1e-9 * (double)c->lateness : 0.0);
     set_timing(c, BL_TIMING_EXECUTION, keeps_time ? 1e-9 * (double)c->execution : 0.0);
@@ -393,6 +395,9 @@ static int check_pace(bl_engine *e, const bl_pace *p) {
         const int status = bl_check_record(e, &record);
         if (status != BL_OK) return status;
     }
+    for (int64_t k = 0; k < 2 * p->age_count; k++)
+        if (p->ages[k] < 0 || p->ages[k] >= e->layout.parameters)
+            return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the age of a result is tied to no value");
     if (!(p->factor > 0.0)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "a pace needs a positive factor");
     if (p->clock < BL_CLOCK_WALL || p->clock > BL_CLOCK_SCRIPT) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "there is no clock %d", p->clock);
     if (p->clock == BL_CLOCK_DEVICE && (p->pacer < 0 || p->pacer >= p->device_count))

@@ -104,6 +104,8 @@ class Pace(ctypes.Structure):
         ("latest", c_void_p),
         ("frame", POINTER(c_double)),
         ("timing", c_int64 * len(TIMING_SIGNALS)),
+        ("ages", POINTER(c_int64)),
+        ("age_count", c_int64),
         ("cancel", c_int),
         ("pause", c_int),
         ("end", c_int32),
@@ -171,6 +173,11 @@ class Pace(ctypes.Structure):
         self._kept["latest"] = mailbox
         self.latest = mailbox.handle
         self.frame = self._point("frame", np.zeros(mailbox.count), np.float64, c_double)
+
+    def tell_ages(self, slots: Sequence[tuple[int, int]]) -> None:
+        """Tell at every tick how old results are: where to, and where the time of each is."""
+        self.ages = self._point("ages", np.array(slots).ravel(), np.int64, c_int64)
+        self.age_count = len(slots)
 
     def replay_from(self, journal: Journal) -> None:
         """Enter what a journal says, at its ticks."""

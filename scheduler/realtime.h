@@ -105,6 +105,8 @@ typedef struct {
     bl_mailbox *latest;         /* the tick and then all signals */
     double *frame;              /* room for them */
     int64_t timing[BL_TIMINGS]; /* parameters; -1: none */
+    const int64_t *ages;        /* of each worker's result: the parameter that tells its age, and the one with the time of its inputs, s */
+    int64_t age_count;
     atomic_int cancel, pause;   /* flags, set from outside: end, stand still */
 
     /* What has happened. */

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 import numpy.typing as npt
 
+from ..blocks.asynchronous import Asynchronous
+from ..blocks.block import AbstractBlock
 from ..blocks.outside import RECEIVED, RealTime
 from ..errors import BiellaError, BlockError, DeviceError, OverrunError, name_list, suggest
 from .captures import declare_captures, read_captures
@@ -46,6 +48,7 @@ from .pace import (
     ENTER_SET,
     ENTRY,
     FROM_LIVE,
+    FROM_WORKER,
     OVERRUN_POLICIES,
     TIMING_SIGNALS,
     Journal,
@@ -59,6 +62,7 @@ from .realtime_report import RealtimeReport
 from .result import Result
 from .simulate import choose_signals, describe_run
 from .watch import Page
+from .worker import Worker, find_slow_blocks, stand_in
 
 if TYPE_CHECKING:
     from .binding import Binding, OpenBinding
@@ -183,6 +187,7 @@ def start(
             privileges=privileges,
             profile=profile,
             compiled_with={key: value for key, value in compile_options.items() if value},
+            slow=_choose_slow(diagram, binding),
         )
         run._keep(stack.pop_all())
     run._begin()
@@ -200,7 +205,7 @@ def _prepare(
         return diagram, None
     if not isinstance(diagram, Diagram):
         raise BiellaError(f"start wants a Diagram or a Plan, got {diagram!r}.")
-    options = {**options, "extra": timing_block(diagram)}
+    options = {**options, **stand_ins(diagram)}
     if bind is None:
         return diagram.compile(**options), None
     from .binding import open_binding
@@ -209,11 +214,22 @@ def _prepare(
     return binding.plan, binding
 
 
-def timing_block(diagram: Diagram) -> dict[str, RealTime]:
-    """Return the block that a paced run adds to a diagram, unless it has one."""
-    if any(isinstance(item.block, RealTime) for item in flatten(diagram).blocks):
+def _choose_slow(diagram: Diagram | Plan, binding: OpenBinding | None) -> dict[str, Asynchronous]:
+    """Return the blocks that workers compute: those that are no devices."""
+    if isinstance(diagram, Plan):
         return {}
-    return {TIMING_NAME: RealTime()}
+    real = binding.check.replace if binding is not None else {}
+    return {path: block for path, block in find_slow_blocks(diagram).items() if path not in real}
+
+
+def stand_ins(diagram: Diagram) -> dict[str, dict[str, AbstractBlock]]:
+    """Return what a paced run adds to a diagram and has in place of its blocks, for `compile`."""
+    blocks = [item.block for item in flatten(diagram).blocks]
+    timed = any(isinstance(block, RealTime) for block in blocks)
+    return {
+        "extra": {} if timed else {TIMING_NAME: RealTime()},
+        "replace": {path: stand_in(block) for path, block in find_slow_blocks(diagram).items()},
+    }
 
 
 class LiveRun:
@@ -241,6 +257,7 @@ class LiveRun:
         compiled_with: Mapping[str, Any] | None = None,
         journal: Journal | None = None,
         ticks: int | None = None,
+        slow: Mapping[str, Asynchronous] | None = None,
     ) -> None:
         self.plan = plan
         self._options = dict(options)
@@ -276,6 +293,8 @@ class LiveRun:
             self._probe = stack.enter_context(Probe(self._instance, profile=profile))
             self._open_pipes(stack, ports, journal)
             self._stack = stack.pop_all()
+        self._workers = [Worker(self, path, block) for path, block in (slow or {}).items()]
+        self._pace.tell_ages([(worker.age_slot, worker.since_slot) for worker in self._workers])
         self._loop = threading.Thread(target=self._run_loop, name="biella loop", daemon=True)
         self._writer = threading.Thread(target=self._write, name="biella recorder", daemon=True)
 
@@ -573,6 +592,8 @@ class LiveRun:
         self._began = time.perf_counter()
         self._loop.start()
         self._writer.start()
+        for worker in self._workers:
+            worker.start()
 
     def _outside(self) -> dict[str, str]:
         """Blocks that stand for what is outside, and a signal of each."""
@@ -671,6 +692,8 @@ class LiveRun:
             failure = OverrunError(f"the run was ended at t = {self.time:.9g} s: {self._pace.why}.")
         elif self._pace.end == END_DEVICE:
             failure = DeviceError(f"the run was ended at t = {self.time:.9g} s: {self._pace.why}.")
+        elif isinstance(self._failure, BlockError):
+            failure = self._failure  # of a worker
         elif self._status < 0:
             try:
                 self._instance.check(self._status)
@@ -720,21 +743,52 @@ class LiveRun:
             "recorder": self._recorder.trouble,
             "blocks": blocks,
             "devices": {name: dict(device.counts) for name, device in self._devices.items()},
+            "workers": {
+                worker.path: {"results": worker.count, "skipped": worker.skipped}
+                for worker in self._workers
+            },
             "privileges": [[grant.granted, str(grant)] for grant in self._grants],
         }
 
     # --- between the threads ---
 
-    def _command(self, kind: int, slots: range, values: npt.ArrayLike) -> None:
+    def _fail(self, path: str, error: BaseException) -> None:
+        """End the run, because a worker cannot go on."""
+        kind, when = type(error).__name__, f"at t = {self.time:.9g} s"
+        failure = BlockError(
+            f"`{path}` raised {kind} in its worker {when}: {error}.",
+            path=path,
+            time=self.time,
+            tick=self.tick,
+        )
+        failure.__cause__ = error
+        if self._failure is None:
+            self._failure = failure
+        self._end(str(failure).rstrip("."))
+
+    def _enter(self, slots: range, values: npt.ArrayLike) -> None:
+        """Hand over the result of a worker."""
+        with contextlib.suppress(BiellaError):  # the run may be over
+            self._command(ENTER_SET, slots, values, FROM_WORKER)
+
+    def _input_values(self, slot: int, width: int) -> Any:
+        for path, port in self.plan.inputs.items():
+            if port.slot == slot and path in self._known:
+                return np.atleast_1d(self._known[path])
+        return self._first_values[slot : slot + width]
+
+    def _command(
+        self, kind: int, slots: range, values: npt.ArrayLike, origin: int = FROM_LIVE
+    ) -> None:
         if not self.running:
             raise BiellaError(
                 f"the run is over: {self._pace.why}. Nothing can be changed any more."
             )
         entries = np.zeros(len(slots), dtype=ENTRY)
         entries["slot"], entries["value"] = list(slots), values
-        entries["kind"], entries["from"] = kind, FROM_LIVE
+        entries["kind"], entries["from"] = kind, origin
         with self._lock:
-            while not self._commands.push(entries):
+            while not self._closed and not self._commands.push(entries):
                 if self._over.wait(self.plan.step):
                     return
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import BiellaError, name_list
 from .diagram import Diagram
 from .plan import BlockInfo, Plan
-from .realtime import OPTIONS, LiveRun, timing_block
+from .realtime import OPTIONS, LiveRun, stand_ins
 from .result import Result
 from .signals import ResultError
 
@@ -120,7 +120,7 @@ def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
 def _compile_again(diagram: Diagram, info: dict[str, object]) -> Plan:
     """Compile a diagram as for the run: with the same stand-ins, but no device."""
     options: dict[str, Any] = {**info.get("compiled_with", {})}  # type: ignore[dict-item]
-    options["extra"] = timing_block(diagram)
+    options |= stand_ins(diagram)
     bound: Any = info.get("binding")
     if bound:
         from .binding_check import check_binding

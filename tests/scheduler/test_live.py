@@ -409,11 +409,13 @@ def test_ctrl_c_ends_a_run_and_gives_its_result():
 @pytest.mark.parametrize("waits", [True, False])
 def test_sigterm_ends_a_run_safely(waits, tmp_path):
     process = in_a_process(f"""
-        import test_live, time
+        import test_live, threading, time
         from biella import start
         run = start(test_live.loop(), out={str(tmp_path / "log.h5")!r})
         run.latest("plant")
-        print("goes", flush=True)
+        ready = lambda: run._waiting or not {waits}
+        tell = lambda: (test_live.wait_until(ready), print("goes", flush=True))
+        threading.Thread(target=tell).start()
         if {waits}:
             print(run.wait().info["stopped"])
         else:
@@ -467,6 +469,7 @@ class FakeBinding:
 
     def __init__(self, plan, device, run):
         self.plan, self.run, self.closed = plan, run, False
+        self.check = SimpleNamespace(replace={})
         self.devices = [SimpleNamespace(name="board", handle=device.handle, counts={"frames": 3})]
 
     def describe(self):

@@ -120,14 +120,8 @@ def test_what_killed_processes_left_is_removed_and_what_is_no_page_is_not_read(f
     good = Page(loop().compile(), 0)
     good.write(np.zeros(good._count))
     whole = good.path.read_bytes()
-    for content in (
-        b"",
-        b"anything",
-        whole[:40],
-        whole[:-8],
-        b"x" + whole[1:],
-        whole[:32] + b"}" * 99,
-    ):
+    broken = whole[:32] + b"}" * 99
+    for content in (b"", b"anything", whole[:40], whole[:-8], b"x" + whole[1:], broken):
         own.write_bytes(content)
         assert read_page(own) is None
     assert read_page(good.path) is not None

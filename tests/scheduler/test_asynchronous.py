@@ -1,0 +1,178 @@
+"""Slow blocks: offline one period late, paced by a worker that no tick waits for."""
+
+import time
+
+import numpy as np
+import pytest
+
+from biella import BlockError, Diagram, DiagramError, replay, simulate, start
+from biella.blocks import (
+    Asynchronous,
+    Gain,
+    Integrator,
+    Port,
+    PythonBlock,
+    Sine,
+    UnitDelay,
+    python_block,
+)
+from biella.scheduler.replay import find_differences
+
+pytestmark = pytest.mark.engine
+
+PERIOD = 1e-2
+
+
+class Planner(PythonBlock):
+    """Gives a gain of its input and the mean of all inputs so far, and takes its time."""
+
+    def __init__(self, seconds=0.0, **options):
+        super().__init__(
+            inputs=[Port("u")],
+            outputs=[Port("y"), Port("means", 2)],
+            state=[0.0, 0.0],
+            **options,
+        )
+        self.seconds = seconds
+
+    def output(self, t, x, u):
+        time.sleep(self.seconds)
+        if self.seconds < 0.0 and t > 0.03:
+            raise ValueError("no plan")
+        return -2.0 * u, [x[0], x[1]]
+
+    def update(self, t, x, u):
+        n = x[1] + 1.0
+        return [x[0] + (u - x[0]) / n, n]
+
+
+class Broken(Planner):
+    def output(self, t, x, u):
+        if t > 0.03:
+            raise ValueError("no plan")
+        return super().output(t, x, u)
+
+
+def loop(planner):
+    d = Diagram("slow", step=1e-3)
+    reference = d.add(Sine(frequency=3.0), name="ref")
+    plan = d.add(Asynchronous(planner, period=PERIOD), name="planner")
+    plant = d.add(Integrator(0.0), name="plant")
+    old = d.add(Gain(1.0), name="old")
+    d.connect(reference, plan)
+    d.connect(plan["y"], plant)
+    d.connect(plan["age"], old)
+    return d
+
+
+def test_offline_a_result_comes_one_period_after_its_inputs():
+    result = simulate(loop(Planner()), 0.5)
+    d = Diagram("by hand", step=1e-3)
+    reference = d.add(Sine(frequency=3.0), name="ref")
+    planner = d.add(Planner(period=PERIOD), name="planner")
+    d.connect(reference, planner)
+    for name, width in (("y", 1), ("means", 2)):
+        d.connect(planner[name], d.add(UnitDelay([0.0] * width, period=PERIOD), name=name))
+    plant = d.add(Integrator(0.0), name="plant")
+    d.connect(d["y"], plant)
+    expected = simulate(d, 0.5)
+    assert np.array_equal(result["planner.y"], expected["y"])
+    assert np.array_equal(result["planner.means"], expected["means"])
+    assert np.array_equal(result["plant"], expected["plant"])
+    assert result["planner.y"].any()
+    hits = slice(10, None, 10)
+    np.testing.assert_allclose(result["planner.age"][hits], PERIOD, atol=1e-12)
+    np.testing.assert_allclose(result["planner.since"][hits], result.t[hits] - PERIOD, atol=1e-12)
+
+
+def test_a_checkpoint_holds_its_state():
+    whole = simulate(loop(Planner()), 0.2)
+    first = simulate(loop(Planner()), 0.083)
+    rest = simulate(loop(Planner()), 0.2, checkpoint=first.checkpoint)
+    assert np.array_equal(rest["planner.means"], whole["planner.means"][83:])
+
+
+def test_paced_a_worker_computes_and_the_run_is_replayed():
+    result = start(loop(Planner()), 0.4, overrun="catch_up").wait()
+    worker = result.info["realtime"]["workers"]["planner"]
+    assert worker["results"] >= 2
+    y, since = result["planner.y"][:-1], result["planner.since"][:-1]
+    known = y != 0.0
+    # Each result is that of the inputs at the time it names.
+    ticks = np.rint(since[known] / 1e-3).astype(int)
+    assert np.array_equal(y[known], -2.0 * result["ref"][ticks])
+    age = result["planner.age"][:-1]
+    np.testing.assert_allclose(age, result.t[:-1] - since, atol=1e-12)
+    assert np.array_equal(result["old"][:-1], age)
+    # The worker has counted its results: one more with each.
+    count = result["planner.means"][:, 1]
+    assert set(np.diff(count)) <= {0.0, 1.0, 2.0, 3.0} and count[-1] >= 1
+    again = replay(result, loop(Planner()))
+    assert find_differences(result, again) == [] and again.length == result.length
+    # The plan of the log has no Python in it: nobody computes anything again.
+    assert find_differences(result, replay(result)) == []
+
+
+def test_no_tick_waits_for_a_slow_worker():
+    result = start(loop(Planner(seconds=0.05)), 0.4, overrun="catch_up").wait()
+    worker = result.info["realtime"]["workers"]["planner"]
+    assert result.info["ticks"] == 400
+    assert 1 <= worker["results"] <= 9 and worker["skipped"] >= worker["results"]
+    assert result["planner.age"].max() >= 0.05
+
+
+def test_a_worker_that_fails_ends_the_run():
+    with pytest.raises(BlockError, match=r"`planner` raised ValueError in its worker .*: no plan"):
+        start(loop(Broken()), 10.0).wait()
+    with pytest.raises(BlockError, match="`planner`") as caught, start(loop(Broken())) as run:
+        run.wait()
+    assert caught.value.path == "planner" and isinstance(caught.value.__cause__, ValueError)
+    assert "no plan" in run.result.info["stopped"]
+    with pytest.raises(BlockError, match=r"`planner` .*raised ValueError"):
+        simulate(loop(Broken()), 0.1)
+
+
+def test_it_reads_inputs_of_the_diagram_too():
+    d = Diagram("inputs", step=1e-3)
+
+    @python_block(outputs=[Port("y")], inputs=[Port("u"), Port("v", 2)])
+    def total(u, v):
+        return u + v.sum()
+
+    slow = d.add(Asynchronous(total(), period=2e-3), name="slow")
+    d.connect(d.input("u", default=1.0), slow["u"])
+    d.connect(d.input("v", width=2, default=2.0), slow["v"])
+    with start(d) as run:
+        while run.latest("slow.y") != 5.0:
+            time.sleep(1e-3)
+        run["v"] = [10.0, 20.0]
+        while run.latest("slow.y") != 31.0:
+            time.sleep(1e-3)
+
+
+def test_what_cannot_wait_is_refused():
+    class Lag(PythonBlock):
+        def __init__(self):
+            super().__init__(inputs=["u"], outputs=["y"], state=[0.0], feedthrough=False)
+
+        def output(self, t, x, u):
+            return x[0]
+
+        def derivative(self, t, x, u):
+            return u - x[0]
+
+    class Old(PythonBlock):
+        def __init__(self, port):
+            super().__init__(inputs=[Port("u")], outputs=[port], period=1.0)
+
+        def output(self, t, x, u):
+            return u
+
+    with pytest.raises(DiagramError, match="wants a Python block, got Gain"):
+        Asynchronous(Gain(1.0), period=1.0)
+    with pytest.raises(DiagramError, match="has continuous states"):
+        Asynchronous(Lag(), period=1.0)
+    with pytest.raises(DiagramError, match="has an output `age`"):
+        Asynchronous(Old(Port("age")), period=1.0)
+    with pytest.raises(DiagramError, match="ports of fixed width, unlike `y`"):
+        Asynchronous(Old(Port("y", "n")), period=1.0)

@@ -71,7 +71,7 @@ def main() -> None:
         for ax, values in zip(axes, (run["speed"], run["torque"], difference), strict=True):
             ax.plot(run.t, values, lw=width, label=label)
     for ax, label in zip(axes, ("speed, rad/s", "torque, N m", "difference, rad/s"), strict=True):
-        ax.set_ylabel(label)
+        ax.set(ylabel=label, xlabel="t, s" if ax is axes[2] else "")
     axes[0].legend(loc="lower right")
     figure.savefig("hil_serial.png", dpi=120)
 

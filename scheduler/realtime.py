@@ -842,6 +842,9 @@ _live: set[LiveRun] = set()
 def _watch(run: LiveRun) -> None:
     """See to it that the run ends safely with the process, also by SIGTERM."""
     _live.add(run)
+    # Last in, first out: runs end before their devices are closed, which are registered, too.
+    atexit.unregister(_on_exit)
+    atexit.register(_on_exit)
     if threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -859,7 +862,6 @@ def _end_all(why: str) -> list[LiveRun]:
     return runs
 
 
-@atexit.register
 def _on_exit() -> None:
     for run in _end_all("ended with the process"):
         run._settled.wait()

@@ -56,7 +56,7 @@ int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, in
     }
     if (continues && !l->restarted) d->counts.missed += head.sequence - l->sequence - 1;
     l->heard = true;
-    l->restarted = false;
+    l->restarted = l->stranger = false; /* it knows our session by now, whatever it said before */
     l->sequence = head.sequence;
     l->echo = head.echo;
     l->time = now;
@@ -110,6 +110,9 @@ size_t bl_link_write(const bl_link *l, const bl_device *d, uint32_t sequence, in
 
 size_t bl_link_write_hello(bl_link *l, bl_device *d, uint8_t *bytes) {
     l->stranger = false;
-    if (l->heard) d->last_sent++; /* an echo that was not there before: see has_restarted */
+    if (l->heard) { /* an echo that was not there before: see has_restarted; and no tick's frame may have this number, too */
+        d->last_sent++;
+        d->has_sent = true;
+    }
     return bl_link_write(l, d, d->last_sent, BL_SEND_SAFE, d->safe, bytes);
 }

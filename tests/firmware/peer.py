@@ -66,10 +66,10 @@ def uncobs(coded: bytes) -> bytes:
 
 
 class Line:
-    """A serial port, or a pseudo-terminal, opened raw."""
+    """A serial port, by its path or its open file, made raw."""
 
-    def __init__(self, port: str) -> None:
-        self.fd = os.open(port, os.O_RDWR | os.O_NOCTTY)
+    def __init__(self, port: str | int) -> None:
+        self.fd = port if isinstance(port, int) else os.open(port, os.O_RDWR | os.O_NOCTTY)
         tty.setraw(self.fd)
         self._bytes = b""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -117,3 +118,57 @@ def test_a_run_that_is_killed_leaves_the_board_safe(example, kind, tmp_path):
             assert (answer.flags, answer.values) == (SAFE | TRIPPED, (0.0,))
         again = run(example, board, 0.6)
         assert again["torque"].max() == example.LIMITS[1]
+
+
+@pytest.fixture
+def line():
+    """The device's end of a serial line; `port` is the other."""
+    master, slave = pty.openpty()
+    with Line(master) as line:
+        line.port = os.ttyname(slave)
+        yield line
+    os.close(slave)
+
+
+def test_a_device_that_says_hello_and_answers_at_once_loses_no_tick(example, line):
+    """It is greeted, and speaks in our session right after it has said that it knew none: the
+    values of the first tick follow, with a number that no greeting has had."""
+    live = start(example.diagram(), 2e-3, clock="device:board", bind=example.rig(line.port))
+    greeting = line.receive()
+    assert greeting.flags == SAFE
+    hello = Frame((0.0,), 1, session=0, flags=SAFE).encode()
+    answer = Frame((0.0,), 2, greeting.sequence, greeting.session, SAFE)
+    line.send(hello + answer.encode())
+    while (first := line.receive()).echo == 0:
+        assert first.sequence == greeting.sequence, "another greeting that was on its way"
+    assert (first.flags, first.sequence) == (0, greeting.sequence + 1)
+    line.send(Frame((1.5,), 3, first.sequence, greeting.session).encode())
+    assert line.receive().sequence == first.sequence + 1
+    result = live.wait()
+    assert list(result["torque"][:2]) == [0.0, 1.5] and result["board.delay"][1] == 1
+
+
+LEFT = """
+import importlib.util, os, sys, time
+sys.path.insert(0, sys.argv[1])
+spec = importlib.util.spec_from_file_location("hil", sys.argv[1] + "/15_hil_serial.py")
+example = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(example)
+from biella import start
+live = start(example.diagram(), clock=sys.argv[3], bind=example.rig(sys.argv[2]))
+while live.tick < 5:
+    time.sleep(1e-3)
+raise SystemExit(3)
+"""
+
+
+@pytest.mark.parametrize("clock", ["wall", "device:board"])
+def test_a_process_that_ends_with_a_run_under_way_ends_it_safely(example, clock, line):
+    command = [sys.executable, "-c", LEFT, str(EXAMPLES), line.port, clock]
+    host = subprocess.Popen(command)
+    last, sent = line.receive(), 0
+    while sent < 8 or last.flags != SAFE:
+        sent += 1
+        line.send(Frame((1.0,), sent, last.sequence, last.session).encode())
+        last = line.receive()
+    assert host.wait() == 3, "no crash"

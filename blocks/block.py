@@ -34,6 +34,8 @@ class AbstractBlock:
     """Whether such a step follows inputs that change within it; if not, it gets their mean."""
     can_roll_back: bool = True
     """Whether it can go back to the start of such a step."""
+    takes_any_step: bool = True
+    """Whether such a step may be shorter than the one before."""
     to_roll_back: str = ""
     """If it cannot: with what argument it could; empty if with none."""
     stiff: ClassVar[tuple[str, str] | None] = None

@@ -38,7 +38,8 @@ typedef enum {
     BL_ERROR_LOOP = -6,      /* an algebraic loop did not converge */
     BL_ERROR_SOLVER = -7,    /* an implicit step did not converge */
     BL_ERROR_BLOCK = -8,     /* a block refused to go on: an Assertion, a Python exception */
-    BL_ERROR_ARGUMENT = -9
+    BL_ERROR_ARGUMENT = -9,
+    BL_ERROR_INTERRUPT = -10 /* the host wants the run to end: nothing is tried again */
 } bl_status;
 
 typedef struct bl_block bl_block;

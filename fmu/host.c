@@ -52,6 +52,7 @@ typedef struct {
     fmi2FMUstate state;
     bl_host_mode mode;
     int32_t slope_order;
+    unsigned message_count;
 } bl_fmu_slot;
 
 typedef struct {
@@ -749,6 +750,7 @@ static int put_back_state(bl_fmu_host *f, const bl_fmu_slot *slot) {
 static int host_save(bl_block *b, int slot) {
     bl_fmu_host *f = b->foreign;
     if (!is_running(f) || slot < 0 || slot >= BL_SLOTS) return BL_ERROR_BLOCK;
+    f->slots[slot].message_count = atomic_load(&f->message_count);
     return keep_state(f, &f->slots[slot]);
 }
 
@@ -756,7 +758,12 @@ static int host_restore(bl_block *b, int slot) {
     bl_fmu_host *f = b->foreign;
     if (!f || !f->component || slot < 0 || slot >= BL_SLOTS || !f->slots[slot].state || f->mode == HOST_DEAD)
         return BL_ERROR_BLOCK;
-    return put_back_state(f, &f->slots[slot]);
+    const int status = put_back_state(f, &f->slots[slot]);
+    if (status == BL_OK && f->reason[0]) { /* a step that has failed is taken back: and so is what was said of it */
+        f->reason[0] = '\0';
+        atomic_store(&f->message_count, f->slots[slot].message_count);
+    }
+    return status;
 }
 
 /* A state as bytes: this head, then what the FMU makes of it, or nothing if it is behind a ticket. */
@@ -797,7 +804,7 @@ static int save_behind_ticket(bl_fmu_host *f, bl_fmu_state_head *head) {
     bl_fmu_slot *more = realloc(f->kept, (size_t)(f->kept_count + 1) * sizeof *more);
     if (!more) return BL_ERROR_MEMORY;
     f->kept = more;
-    f->kept[f->kept_count] = (bl_fmu_slot){NULL, HOST_NONE, 0};
+    f->kept[f->kept_count] = (bl_fmu_slot){NULL, HOST_NONE, 0, 0};
     head->run = f->run;
     head->ticket = f->kept_count++;
     return keep_state(f, &f->kept[head->ticket]);

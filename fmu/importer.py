@@ -182,6 +182,7 @@ class EngineFmu(NativeBlock, ForeignBlock):
         self.foreign_name = f"the FMU `{description.archive.path.name}`"
         flags = description.model.coSimulation
         self.can_roll_back = bool(flags.canGetAndSetFMUstate)
+        self.takes_any_step = bool(flags.canHandleVariableCommunicationStepSize)
         self.can_serialise = self.can_roll_back and bool(flags.canSerializeFMUstate)
         # One that cannot interpolate follows them in as many steps as it takes.
         self.takes_slopes = bool(flags.canInterpolateInputs) or options.substeps > 1

@@ -14,15 +14,18 @@
  * at t + dt in Gauss-Seidel, and the mean of both if iterated, which is of second order. A member that cannot follow its
  * inputs gets their mean over the step.
  *
- * The continuous states of the diagram can be a member too: the solver advances them, minor steps follow the inputs. */
+ * The continuous states of the diagram can be a member too: the solver advances them, minor steps follow the inputs.
+ *
+ * An iteration that does not converge, or in which something refuses its inputs, is tried again in halves of the step, and in
+ * halves of these, each a step of its own. To the next step it then looks like one that was taken as a whole. */
 #include <math.h>
 #include <string.h>
 
 #include "blocks/matrix.h"
 #include "scheduler/engine.h"
 
-/* What a member's state is kept for. */
-enum { KEEP_STEP, KEEP_ESTIMATE, KEEP_COUNT };
+_Static_assert((int)BL_KEEP_COUNT <= (int)BL_SLOTS, "a member outside the engine has a slot for each use");
+
 static const double NUDGE = 1e-5;          /* of an unknown, relative to its value */
 static const double SMALLEST_SCALE = 1e-4; /* of a signal, in its unit: what is below converges absolutely */
 static const double SLOW = 0.3;            /* Newton: a residual that shrinks less asks for a new Jacobian */
@@ -32,9 +35,12 @@ int64_t bl_coupling_scratch(int32_t method, int32_t unknowns) {
     return method == BL_NEWTON ? n * n + 7 * n : 3 * n;
 }
 
+/* What it remembers but for the inverse Jacobian. */
+int64_t bl_coupling_history(int32_t elements) { return BL_COUPLING_HEAD + BL_COUPLED_ARRAYS * (int64_t)elements; }
+
 int64_t bl_coupling_memory(int32_t method, int32_t elements, int32_t unknowns) {
     const int64_t n = method == BL_NEWTON ? unknowns : 0;
-    return BL_COUPLING_HEAD + BL_COUPLED_ARRAYS * (int64_t)elements + n * n;
+    return bl_coupling_history(elements) + n * n;
 }
 
 static double *array_of(const bl_coupling *c, int which) {
@@ -61,7 +67,7 @@ static int move_member(bl_engine *e, bl_member *m, int use, bool back) {
     int (*const outside)(bl_block *, int) = back ? e->kernels[b->index]->restore : e->kernels[b->index]->save;
     const int status = outside ? outside(b, use) : BL_OK;
     if (status == BL_OK) return BL_OK;
-    return bl_fail(e, status, b->index, "the block cannot %s its state", back ? "restore" : "save");
+    return bl_fail(e, BL_ERROR_STATE, b->index, "the block cannot %s its state", back ? "restore" : "save");
 }
 
 static int move_members(bl_engine *e, bl_coupling *c, int use, bool back) {
@@ -187,7 +193,7 @@ static int sweep(bl_engine *e, bl_coupling *c, int method, int order, double t, 
         if (status != BL_OK) return status;
     }
     for (int32_t j = 0; j < c->member_count; j++) {
-        int status = again ? move_member(e, &c->members[j], KEEP_STEP, true) : BL_OK;
+        int status = again ? move_member(e, &c->members[j], BL_KEEP_STEP, true) : BL_OK;
         if (status != BL_OK) return status;
         set_inputs(c, j, method, order, dt);
         status = advance_member(e, c, &c->members[j], order, t, dt);
@@ -385,56 +391,21 @@ static void refine_history(bl_coupling *c, double dt) {
     m[BL_COUPLING_HISTORY] = fmin(known + 1.0, 2.0);
 }
 
-/* One step of a coupling; `start` holds the signals at t. */
-static int step_coupling(bl_engine *e, bl_coupling *c, double t, double dt) {
-    double *m = c->memory, size = 0.0;
-    int method = c->method, order = c->hold, status;
-    /* A quadratic has no past yet: a first step held constant would cost an order, so it is iterated. */
-    if (order == 2 && m[BL_COUPLING_HISTORY] == 0.0 && c->rolls_back && method < BL_FIXED_POINT)
-        method = BL_FIXED_POINT;
-    const bool iterated = method >= BL_FIXED_POINT && c->unknown_count > 0;
-    m[BL_COUPLING_ITERATIONS] = 0.0;
-    if (iterated) {
-        for (int64_t k = 0; k < c->element_count; k++) {
-            const bl_course course = extrapolate(c, k, 2);
-            c->guess[k] = course.value + (course.first + 0.5 * course.second * dt) * dt;
-        }
-        status = move_members(e, c, KEEP_STEP, false);
-        if (status != BL_OK) return status;
+static void take_start(const bl_engine *e, const bl_coupling *c, const double *signals) {
+    for (int32_t s = 0; s < c->signal_count; s++) {
+        const bl_coupled_signal *signal = &c->signals[s];
+        memcpy(c->start + signal->at, signals + (signal->now - e->signals), (size_t)signal->width * sizeof(double));
     }
-    if (!iterated)
-        status = sweep(e, c, method, order, t, dt, false);
-    else if (method == BL_NEWTON)
-        status = iterate_newton(e, c, order, t, dt, &size);
-    else
-        status = iterate_fixed_point(e, c, order, t, dt, &size);
-    if (status != BL_OK) return status;
-    keep_history(c, dt);
-    m[BL_COUPLING_RESIDUAL] = size;
-    m[BL_COUPLING_STEPS] += 1.0;
-    m[BL_COUPLING_SWEEPS] += m[BL_COUPLING_ITERATIONS];
-    if (size <= c->tolerance) return BL_OK;
-    m[BL_COUPLING_FAILURES] += 1.0;
-    if (!c->strict) return BL_OK;
-    const bl_block *first = c->members[0].block ? c->members[0].block : c->members[c->member_count > 1].block;
-    return bl_fail(e, BL_ERROR_SOLVER, first ? first->index : -1,
-                   "the coupled step from t = %.9g did not converge: after %d iterations its residual is %.3g", t,
-                   (int)m[BL_COUPLING_ITERATIONS], size);
 }
 
 /* All couplings start from the same signals, before the first of them moves any. */
 static void take_starts(const bl_engine *e, const double *signals) {
-    for (int32_t n = 0; n < e->coupling_count; n++) {
-        const bl_coupling *c = &e->couplings[n];
-        for (int32_t s = 0; s < c->signal_count; s++) {
-            const bl_coupled_signal *signal = &c->signals[s];
-            memcpy(c->start + signal->at, signals + (signal->now - e->signals), (size_t)signal->width * sizeof(double));
-        }
-    }
+    for (int32_t n = 0; n < e->coupling_count; n++) take_start(e, &e->couplings[n], signals);
 }
 
-/* The power that passes between two members: what each of them sees at its end, and the difference. */
-static void measure_bonds(const bl_coupling *c, double dt) {
+/* The power that passes between two members: what each of them sees at its end, and the difference. It is the mean over a step, of
+   which this part has a size, after others have been done. */
+static void measure_bonds(const bl_coupling *c, double dt, double done, double size) {
     static const double weights[3] = {1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0};
     for (int32_t n = 0; n < c->bond_count; n++) {
         const bl_bond *bond = &c->bonds[n];
@@ -450,10 +421,122 @@ static void measure_bonds(const bl_coupling *c, double dt) {
                 const double true_flow = (1.0 - part) * c->start[flow->at + i] + part * flow->now[i];
                 power += weights[at] * (given_effort * true_flow - true_effort * given_flow);
             }
-        bond->memory[BL_BOND_POWER] = power;
-        bond->memory[BL_BOND_ENERGY] += power * dt;
-        bond->memory[BL_BOND_TOTAL] += fabs(power) * dt;
+        bond->memory[BL_BOND_POWER] = done > 0.0 ? bond->memory[BL_BOND_POWER] + size * power : size * power;
     }
+}
+
+static void add_up_bonds(const bl_coupling *c, double dt) {
+    for (int32_t n = 0; n < c->bond_count; n++) {
+        double *memory = c->bonds[n].memory;
+        memory[BL_BOND_ENERGY] += memory[BL_BOND_POWER] * dt;
+        memory[BL_BOND_TOTAL] += fabs(memory[BL_BOND_POWER]) * dt;
+    }
+}
+
+/* The step, or a part of it, from `start` at t; what is left of the residual is for the caller to judge. */
+static int try_step(bl_engine *e, bl_coupling *c, int method, double t, double dt, double *residual) {
+    *residual = 0.0;
+    if (method < BL_FIXED_POINT || c->unknown_count == 0) return sweep(e, c, method, c->hold, t, dt, false);
+    for (int64_t k = 0; k < c->element_count; k++) {
+        const bl_course course = extrapolate(c, k, 2);
+        c->guess[k] = course.value + (course.first + 0.5 * course.second * dt) * dt;
+    }
+    const int status = move_members(e, c, BL_KEEP_STEP, false);
+    if (status != BL_OK) return status;
+    return method == BL_NEWTON ? iterate_newton(e, c, c->hold, t, dt, residual)
+                               : iterate_fixed_point(e, c, c->hold, t, dt, residual);
+}
+
+/* Whether what failed may be happy with other inputs, of another step. */
+static bool is_refusal(int status) {
+    return status == BL_ERROR_BLOCK || status == BL_ERROR_SOLVER || status == BL_ERROR_LOOP || status == BL_ERROR_NOT_FINITE;
+}
+
+/* History and start of the whole step: it goes on from there as if the step had not been shortened. */
+static void copy_whole(const bl_coupling *c, bool back) {
+    double *m = c->memory;
+    const double iterations = m[BL_COUPLING_ITERATIONS], has_jacobian = m[BL_COUPLING_HAS_JACOBIAN];
+    double *kept = copy_part(c->whole, m, bl_coupling_history(c->element_count), back);
+    (void)copy_part(kept, c->start, c->element_count, back);
+    m[BL_COUPLING_ITERATIONS] = iterations;
+    m[BL_COUPLING_HAS_JACOBIAN] = has_jacobian;
+}
+
+/* Sizes are binary fractions of the step, each part at a multiple of its own, so that they grow again after what was hard and end with
+   the step. A Jacobian is good for one size. Says how many parts it took; 0 if the smallest was not small enough. */
+static int take_parts(bl_engine *e, bl_coupling *c, int method, double size, double t, double dt, double *residual, int *parts) {
+    double done = 0.0, largest = 0.0;
+    int count = 0;
+    while (done < 1.0) {
+        int status = try_step(e, c, method, t + done * dt, size * dt, residual);
+        if (status != BL_OK && !is_refusal(status)) return status;
+        if (status == BL_OK && *residual <= c->tolerance) {
+            measure_bonds(c, size * dt, done, size);
+            keep_history(c, size * dt);
+            take_start(e, c, e->signals);
+            largest = fmax(largest, *residual);
+            count++;
+            done += size;
+            if (done == 1.0 || fmod(done, 2.0 * size) != 0.0) continue;
+            size *= 2.0;
+        } else {
+            if (size <= c->smallest) return BL_OK;
+            status = move_members(e, c, BL_KEEP_STEP, true);
+            if (status != BL_OK) return status;
+            size *= 0.5;
+        }
+        c->memory[BL_COUPLING_HAS_JACOBIAN] = 0.0;
+    }
+    *residual = largest;
+    *parts = count;
+    return BL_OK;
+}
+
+/* After a step has failed: with a new Jacobian if its own was old, else in parts. If these fail too, as a whole after all. */
+static int repeat_step(bl_engine *e, bl_coupling *c, int method, bool had_jacobian, double t, double dt, double *residual) {
+    double *m = c->memory;
+    int parts = 0, status = move_members(e, c, BL_KEEP_STEP, true);
+    if (status == BL_OK) status = move_members(e, c, BL_KEEP_WHOLE, false);
+    if (status != BL_OK) return status;
+    copy_whole(c, false);
+    m[BL_COUPLING_HAS_JACOBIAN] = 0.0;
+    status = take_parts(e, c, method, had_jacobian ? 1.0 : 0.5, t, dt, residual, &parts);
+    if (status != BL_OK) return status;
+    copy_whole(c, true);
+    if (parts != 1) m[BL_COUPLING_HAS_JACOBIAN] = 0.0;
+    if (parts > 1) m[BL_COUPLING_SHORTENED] += 1.0;
+    if (parts == 0) status = move_members(e, c, BL_KEEP_WHOLE, true);
+    return parts == 0 && status == BL_OK ? try_step(e, c, method, t, dt, residual) : status;
+}
+
+/* One step of a coupling; `start` holds the signals at t. */
+static int step_coupling(bl_engine *e, bl_coupling *c, double t, double dt) {
+    double *m = c->memory, residual = 0.0;
+    int method = c->method;
+    /* A quadratic has no past yet: a first step held constant would cost an order, so it is iterated. */
+    if (c->hold == 2 && m[BL_COUPLING_HISTORY] == 0.0 && c->rolls_back && method < BL_FIXED_POINT) method = BL_FIXED_POINT;
+    const bool had_jacobian = method == BL_NEWTON && m[BL_COUPLING_HAS_JACOBIAN] != 0.0;
+    const bool may_repeat = method >= BL_FIXED_POINT && c->unknown_count > 0 && c->smallest < 1.0;
+    const double shortened = m[BL_COUPLING_SHORTENED];
+    m[BL_COUPLING_ITERATIONS] = 0.0;
+    int status = try_step(e, c, method, t, dt, &residual);
+    if (may_repeat && (status == BL_OK ? !(residual <= c->tolerance) : is_refusal(status))) {
+        status = repeat_step(e, c, method, had_jacobian, t, dt, &residual);
+        if (status == BL_OK) bl_forget_failure(e);
+    }
+    if (status != BL_OK) return status;
+    if (m[BL_COUPLING_SHORTENED] == shortened) measure_bonds(c, dt, 0.0, 1.0);
+    keep_history(c, dt);
+    m[BL_COUPLING_RESIDUAL] = residual;
+    m[BL_COUPLING_STEPS] += 1.0;
+    m[BL_COUPLING_SWEEPS] += m[BL_COUPLING_ITERATIONS];
+    if (residual <= c->tolerance) return BL_OK;
+    m[BL_COUPLING_FAILURES] += 1.0;
+    if (!c->strict) return BL_OK;
+    const bl_block *first = c->members[0].block ? c->members[0].block : c->members[c->member_count > 1].block;
+    return bl_fail(e, BL_ERROR_SOLVER, first ? first->index : -1,
+                   "the coupled step from t = %.9g did not converge%s: after %d iterations its residual is %.3g", t,
+                   c->smallest < 1.0 ? ", nor did small parts of it" : "", (int)m[BL_COUPLING_ITERATIONS], residual);
 }
 
 /* Members with a longer period go to its end at once; the others take the part h of a tick that is asked for. */
@@ -481,7 +564,7 @@ static int try_parts(bl_engine *e, double t, double h, int parts) {
         if (!bl_is_hit(e, c->rate)) continue;
         memcpy(parts == 2 ? c->halves : c->quarters, c->start, (size_t)c->element_count * sizeof(double));
         memcpy(c->memory, c->kept_memory, (size_t)c->memory_count * sizeof(double));
-        status = move_members(e, c, KEEP_ESTIMATE, true);
+        status = move_members(e, c, BL_KEEP_ESTIMATE, true);
         if (status != BL_OK) return status;
     }
     memcpy(e->signals, e->coupling_signals, (size_t)e->layout.signals * sizeof(double));
@@ -494,7 +577,7 @@ static int prepare_estimate(bl_engine *e, double t, double h) {
         bl_coupling *c = &e->couplings[n];
         if (!bl_is_hit(e, c->rate)) continue;
         memcpy(c->kept_memory, c->memory, (size_t)c->memory_count * sizeof(double));
-        const int status = move_members(e, c, KEEP_ESTIMATE, false);
+        const int status = move_members(e, c, BL_KEEP_ESTIMATE, false);
         if (status != BL_OK) return status;
     }
     const int status = try_parts(e, t, h, 4);
@@ -551,7 +634,7 @@ int bl_coupling_advance(bl_engine *e, double t, double h) {
         status = step_coupling(e, c, t, dt);
         if (status != BL_OK) break;
         if (estimate) finish_estimate(c);
-        measure_bonds(c, dt);
+        add_up_bonds(c, dt);
     }
     /* What is not due at the next tick holds what it gave at this one. */
     memcpy(e->signals, e->coupling_signals, (size_t)e->layout.signals * sizeof(double));

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import Any
 
@@ -74,7 +74,14 @@ class Component:
     """The blocks whose outputs lead to the signals."""
     rolls_back: bool
     period: int
+    takes_any_step: bool = True
     bonds: list[CoupledBond] = field(default_factory=list)
+
+    @property
+    def halvings(self) -> int:
+        """How often a step that fails may be halved."""
+        fits = self.how.is_iterated and self.rolls_back and self.takes_any_step
+        return self.how.halvings if fits else 0
 
     @property
     def element_count(self) -> int:
@@ -324,6 +331,7 @@ class _Search:
             member = Member(node, block is None or block.takes_slopes)
             component.members.append(member)
             component.rolls_back &= block is None or block.can_roll_back
+            component.takes_any_step &= block is None or block.takes_any_step
             for port, source, depends, calls in read[node]:
                 if source not in numbers:
                     numbers[source] = len(numbers)
@@ -368,9 +376,7 @@ class _Search:
                 CouplingWarning,
                 stacklevel=8,
             )
-            component.how = Coupling(
-                "gauss-seidel", how.hold, how.tolerance, how.iterations, how.failure
-            )
+            component.how = replace(how, method="gauss-seidel")
         elif how.method == "newton" and component.unknown_count > _LARGEST_UNKNOWNS:
             names = name_list(f"`{self.name(member.node)}`" for member in component.members)
             problems.append(

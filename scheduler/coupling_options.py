@@ -23,6 +23,7 @@ class Coupling:
     tolerance: float = 1e-8
     iterations: int = 25
     failure: str = "warn"
+    halvings: int = 6
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -36,6 +37,8 @@ class Coupling:
             raise DiagramError(f"a tolerance is between 0 and 1, not {self.tolerance!r}.")
         if not (isinstance(self.iterations, int) and 1 <= self.iterations <= 1000):
             raise DiagramError(f"iterations are between 1 and 1000, not {self.iterations!r}.")
+        if not (isinstance(self.halvings, int) and 0 <= self.halvings <= 10):
+            raise DiagramError(f"halvings are between 0 and 10, not {self.halvings!r}.")
         if self.failure not in ("warn", "error"):
             raise DiagramError(f"failure is 'warn' or 'error', not {self.failure!r}.")
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from .engine import Instance
 
 # The head of a coupling's memory and the arrays that follow it, as in engine.h.
-HEAD = {"iterations": 4, "residual": 5, "failures": 6, "steps": 7, "sweeps": 8, "estimates": 10}
-HEAD_SIZE = 11
+HEAD = {"iterations": 4, "residual": 5, "failures": 6, "steps": 7, "sweeps": 8, "estimates": 10, "shortened": 11}
+HEAD_SIZE = 12
 ARRAYS = {"scale": 3, "error": 4, "error_sum": 5, "halved": 6, "quartered": 7}
 ARRAY_COUNT = 8
 BOND = {"power": 0, "energy": 1, "total": 2}
@@ -141,6 +141,8 @@ class CouplingReport:
                     f", {item['sweeps'] / item['steps']:.2f} iterations each, "
                     f"{item['failures']:.0f} not converged to {item['tolerance']:g}"
                 )
+                if item["shortened"]:
+                    lines[-1] += f", {item['shortened']:.0f} taken in parts"
             for bond in item["bonds"]:
                 lines.append(
                     f"  power bond {bond['name']} ({bond['effort']} · {bond['flow']}): "

@@ -102,6 +102,7 @@ class Describer:
                 ("iterations", "sweeps over the members in the last step"),
                 ("residual", "what was left of it, relative"),
                 ("failures", "steps that did not converge"),
+                ("shortened", "steps that converged in parts only"),
             ):
                 show(f"{name}.{what}", slot + HEAD[what], 1, None, doc)
         signals, at = [], 0

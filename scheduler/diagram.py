@@ -186,6 +186,7 @@ class Diagram:
         tolerance: float | None = None,
         iterations: int | None = None,
         failure: str | None = None,
+        halvings: int | None = None,
     ) -> None:
         """Say how blocks with steps of their own are coupled within a step.
 
@@ -209,6 +210,9 @@ class Diagram:
             At the most, for each step.
         failure
             ``"warn"`` after a run, or end it with an ``"error"``, if that does not suffice.
+        halvings
+            How often a step that does not converge, or that a block refuses, may be halved; 0
+            bounds the time of a tick.
         """
         said: dict[str, Any] = {
             "method": method,
@@ -216,6 +220,7 @@ class Diagram:
             "tolerance": tolerance,
             "iterations": iterations,
             "failure": failure,
+            "halvings": halvings,
         }
         given = {name: value for name, value in said.items() if value is not None}
         how = replace(self.coupling, **given)

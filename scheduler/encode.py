@@ -317,8 +317,8 @@ class Encoder:
             how, program = coupling.how, self._coupling_program(coupling)
             records.append([
                 METHODS.index(how.method), how.hold, how.iterations, int(how.failure == "error"),
-                int(coupling.rolls_back), len(members), len(coupling.members), len(signals),
-                len(coupling.signals), len(entries), len(program), len(bonds),
+                int(coupling.rolls_back), coupling.halvings, len(members), len(coupling.members),
+                len(signals), len(coupling.signals), len(entries), len(program), len(bonds),
                 len(coupling.bonds), self.coupling_memory[n],
             ])  # fmt: skip
             for member in coupling.members:

@@ -41,6 +41,11 @@ int bl_fail_block(bl_engine *e, int status, const bl_block *b, const char *what)
     return bl_fail(e, status, b->index, "%s", *said ? said : *note ? note : status == BL_STOP ? "" : what);
 }
 
+void bl_forget_failure(bl_engine *e) {
+    e->message[0] = '\0';
+    e->failed_block = -1;
+}
+
 static double time_of(const bl_engine *e, int64_t tick) { return e->start + (double)tick * e->step; }
 
 /* Before its first hit a block holds what it gave at the first tick, so there everything is due. */

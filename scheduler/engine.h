@@ -88,13 +88,16 @@ typedef struct {
     double *value, *first, *second;
 } bl_coupled_port;
 
+/* What the states of members are kept for: iterating, estimating errors, and shortening a step. */
+enum { BL_KEEP_STEP, BL_KEEP_ESTIMATE, BL_KEEP_WHOLE, BL_KEEP_COUNT };
+
 typedef struct {
     bl_block *block; /* NULL: the continuous states of the diagram, which the solver advances */
     bool slopes;     /* whether it follows inputs within a step */
     bl_coupled_port *ports;
     int32_t port_count;
     const double **u, **u1, **u2; /* for each port of the block */
-    double *kept;                 /* its state, once for each use: see coupling.c */
+    double *kept;                 /* its state, BL_KEEP_COUNT times */
     int64_t state_count;
 } bl_member;
 
@@ -108,7 +111,7 @@ enum { BL_BOND_POWER, BL_BOND_ENERGY, BL_BOND_TOTAL, BL_BOND_MEMORY };
 /* What a coupling remembers: this head, then BL_COUPLED_ARRAYS arrays over its elements, then the inverse Jacobian. */
 enum { BL_COUPLING_HISTORY, BL_COUPLING_SPAN, BL_COUPLING_SPAN_BEFORE, BL_COUPLING_SPAN_OLDEST, BL_COUPLING_ITERATIONS, BL_COUPLING_RESIDUAL,
        BL_COUPLING_FAILURES, BL_COUPLING_STEPS, BL_COUPLING_SWEEPS, BL_COUPLING_HAS_JACOBIAN, BL_COUPLING_ESTIMATES,
-       BL_COUPLING_HEAD };
+       BL_COUPLING_SHORTENED, BL_COUPLING_HEAD };
 enum { BL_COUPLED_SLOPE, BL_COUPLED_SLOPE_BEFORE, BL_COUPLED_SLOPE_OLDEST, BL_COUPLED_SCALE, BL_COUPLED_ERROR, BL_COUPLED_ERROR_SUM,
        BL_COUPLED_HALVED, BL_COUPLED_QUARTERED, BL_COUPLED_ARRAYS };
 
@@ -117,6 +120,7 @@ typedef struct {
     bool strict;    /* whether it is an error if the iteration does not converge */
     bool rolls_back;
     double tolerance;
+    double smallest; /* part of a step that is tried if the whole does not converge; 1: no part is */
     int32_t rate;
     int64_t period; /* in ticks */
     bl_member *members;
@@ -126,7 +130,8 @@ typedef struct {
     bl_program program; /* computes the signals from the members' outputs */
     double *memory;
     int64_t memory_count;
-    double *kept_memory;
+    double *kept_memory; /* during an estimate */
+    double *whole; /* history and start of a step that is taken in parts */
     double *start, *guess, *scale, *halves, *quarters; /* element_count each */
     double *work; /* of the iteration: bl_coupling_scratch values */
 } bl_coupling;
@@ -227,6 +232,8 @@ int bl_evaluate_held(bl_engine *e, double t);
 int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...) BL_FORMAT(4);
 /* A block stops the run: its note and what it said are why; `what` if there is neither. */
 int bl_fail_block(bl_engine *e, int status, const bl_block *b, const char *what);
+/* When what failed has been tried again and has not. */
+void bl_forget_failure(bl_engine *e);
 /* loop.c: solves a loop among the calls that are due. */
 int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor);
 int64_t bl_loop_scratch_size(int32_t tears);
@@ -238,6 +245,7 @@ int bl_coupling_advance(bl_engine *e, double t, double h);
 /* Sets the inputs of the continuous states to what they are at t. */
 void bl_coupling_follow(const bl_engine *e, double t);
 int64_t bl_coupling_scratch(int32_t method, int32_t unknowns);
+int64_t bl_coupling_history(int32_t elements);
 int64_t bl_coupling_memory(int32_t method, int32_t elements, int32_t unknowns);
 /* guard.c */
 void bl_guard_init(bl_guard *g);

@@ -23,6 +23,7 @@ from .plan import Plan, read_value
 
 OK, STOP = 0, 1
 ERROR_STATE, ERROR_NOT_FINITE, ERROR_LOOP, ERROR_SOLVER, ERROR_BLOCK = -4, -5, -6, -7, -8
+_ERROR_INTERRUPT = -10
 REMARK_START, REMARK_RUN = 0, 1
 _OP_INIT, _OP_OUTPUT, _OP_DERIVATIVE, _OP_UPDATE, _OP_ADVANCE = range(5)
 _NO_STATE = b"no state: "  # begins what stands for the state of a run that cannot be saved
@@ -132,7 +133,7 @@ class Instance:
         self.values: Array = np.ctypeslib.as_array(
             self.library.bl_values(self.handle), shape=(layout.total,)
         )
-        self._exception: BaseException | None = None
+        self._raised: tuple[int, BaseException] | None = None
         self._failed_inputs = ""
         self._end = ""
         self.foreign: dict[int, Attachment] = {}
@@ -327,10 +328,12 @@ class Instance:
             )
         path = self.plan.blocks[number].path if 0 <= number < len(self.plan.blocks) else ""
         named = f"`{path}` ({self.plan.blocks[number].type})" if path else "the engine"
-        if self._exception is not None:
-            cause, self._exception = self._exception, None
-            if isinstance(cause, KeyboardInterrupt):
-                raise cause
+        raised, self._raised = self._raised, None
+        if status == _ERROR_INTERRUPT and raised is not None:
+            raise raised[1]
+        # What a block raised before may have been tried again, and have gone well.
+        if status == ERROR_BLOCK and raised is not None and number in (raised[0], -1):
+            cause = raised[1]
             raise BlockError(
                 f"{named} raised {type(cause).__name__} {when}: {cause}. "
                 f"Inputs: {self._failed_inputs or 'none'}.",
@@ -387,9 +390,9 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
             instance._end = str(end)
             return STOP
         except BaseException as error:
-            instance._exception = error
+            instance._raised = number, error
             instance._failed_inputs = instance._show_inputs(number)
-            return ERROR_BLOCK
+            return _ERROR_INTERRUPT if isinstance(error, KeyboardInterrupt) else ERROR_BLOCK
         return OK
 
     return HostCall(call)

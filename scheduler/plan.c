@@ -5,6 +5,7 @@
  *   sections  8-byte aligned, little-endian
  *
  * scheduler/plan.py writes the same layout; the two files change together. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ static const char MAGIC[8] = {'b', 'i', 'e', 'l', 'l', 'a', 'P', '\n'};
 static const int64_t LARGEST_VALUES = 1LL << 27; /* doubles in one engine: 1 GiB */
 static const int64_t LARGEST_IMPLICIT = 4096;    /* states, for a dense Jacobian */
 static const int32_t LARGEST_TEARS = 2048;
+static const int32_t LARGEST_HALVINGS = 10;      /* of a coupled step */
 static const int32_t LARGEST_UNKNOWNS = 512;     /* of one coupling, for a dense Jacobian */
 
 /* Integers of one record in each table. */
@@ -35,7 +37,7 @@ enum { BLOCK_KERNEL, BLOCK_RATE, BLOCK_GUARD, BLOCK_U, BLOCK_U_COUNT, BLOCK_Y, B
 enum { GUARD_KIND, GUARD_EDGE, GUARD_RESETS, GUARD_PARENT, GUARD_CONTROL, GUARD_BLOCK, GUARD_BLOCK_COUNT,
        GUARD_X, GUARD_X_COUNT, GUARD_Z, GUARD_Z_COUNT, GUARD_MEMORY, GUARD_FIELDS };
 enum { LOOP_BODY, LOOP_BODY_COUNT, LOOP_TEAR, LOOP_TEAR_COUNT, LOOP_START, LOOP_FIELDS };
-enum { COUPLING_METHOD, COUPLING_HOLD, COUPLING_ITERATIONS, COUPLING_STRICT, COUPLING_ROLLS_BACK, COUPLING_MEMBER,
+enum { COUPLING_METHOD, COUPLING_HOLD, COUPLING_ITERATIONS, COUPLING_STRICT, COUPLING_ROLLS_BACK, COUPLING_HALVINGS, COUPLING_MEMBER,
        COUPLING_MEMBER_COUNT, COUPLING_SIGNAL, COUPLING_SIGNAL_COUNT, COUPLING_ENTRY, COUPLING_ENTRY_COUNT, COUPLING_BOND,
        COUPLING_BOND_COUNT, COUPLING_MEMORY, COUPLING_FIELDS };
 enum { MEMBER_BLOCK, MEMBER_SLOPES, MEMBER_INPUT, MEMBER_INPUT_COUNT, MEMBER_FIELDS };
@@ -622,7 +624,7 @@ static int load_member(bl_loader *l, bl_coupling_tables *tables, bl_coupling *c,
     }
     REQUIRE(c->period == period && (period == 1 || c->rate == rate), "members of a coupling have different periods");
     m->slopes = number == -1 || record[MEMBER_SLOPES] != 0;
-    return take_room(l, tables, 2 * m->state_count, &m->kept);
+    return take_room(l, tables, BL_KEEP_COUNT * m->state_count, &m->kept);
 }
 
 static int load_bonds(bl_loader *l, bl_coupling *c, const int32_t *records) {
@@ -657,6 +659,8 @@ static int load_coupling(bl_loader *l, bl_coupling_tables *tables, const int32_t
     REQUIRE(c->method >= 0 && c->method < BL_COUPLING_METHODS && c->hold >= 0 && c->hold <= 2 && c->iterations >= 1 &&
                 c->iterations <= 1000,
             "a coupling has no method");
+    REQUIRE(record[COUPLING_HALVINGS] >= 0 && record[COUPLING_HALVINGS] <= LARGEST_HALVINGS, "a coupling halves too often");
+    c->smallest = ldexp(1.0, -record[COUPLING_HALVINGS]);
     REQUIRE(c->member_count >= 1 && fits(record[COUPLING_MEMBER], c->member_count, tables->member_count), "a coupling has no members");
     REQUIRE(fits(record[COUPLING_SIGNAL], c->signal_count, tables->signal_count), "a coupling's signals do not exist");
     REQUIRE(fits(record[COUPLING_ENTRY], record[COUPLING_ENTRY_COUNT], tables->entry_count), "a coupling's program does not exist");
@@ -685,6 +689,7 @@ static int load_coupling(bl_loader *l, bl_coupling_tables *tables, const int32_t
     c->scale = c->guess + n;
     c->halves = c->scale + n;
     c->quarters = c->halves + n;
+    TRY(take_room(l, tables, bl_coupling_history(c->element_count) + n, &c->whole));
     return take_room(l, tables, bl_coupling_scratch(c->method, c->unknown_count), &c->work);
 }
 

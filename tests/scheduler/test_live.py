@@ -226,6 +226,22 @@ def test_an_override_holds_everywhere_and_ends_with_its_release():
     np.testing.assert_allclose(slopes[untouched], result["held"][:-1][untouched], atol=1e-6)
 
 
+def test_an_override_holds_in_minor_steps():
+    """Zero in place of a continuous block: what integrates it stands still, to the bit."""
+    d = Diagram("minor", step=1e-2)
+    rate = d.add(Gain(3.0), name="rate")
+    total = d.add(Integrator(0.0), name="total")
+    d.connect(d.add(Sine(frequency=5.0), name="ref"), rate)
+    d.connect(rate, total)
+    with start(d, clock="free", until=1e6) as run:
+        run.override("rate", 0.0)
+        wait_until(lambda: run.latest("rate") == 0.0)
+        before = run.latest("total")
+        tick = run.tick
+        wait_until(lambda: run.tick > tick + 100)
+        assert run.latest("total") == before
+
+
 def test_an_override_holds_in_a_subsystem_that_is_off():
     inner = Diagram("inner", step=1e-3)
     u = inner.input("u", default=1.0)
@@ -240,10 +256,12 @@ def test_an_override_holds_in_a_subsystem_that_is_off():
     d.connect(sub["y"], copy)
     with start(d) as run:
         run.override("sub.y", 7.0)
+        run.override("sub.twice", 5.0)
         wait_until(lambda: run.latest("copy") == 7.0)
+        wait_until(lambda: run.latest("sub.twice") == 5.0)
         tick = run.tick
         wait_until(lambda: run.tick > tick + 5)
-        assert run.latest("copy") == 7.0
+        assert run.latest("copy") == 7.0 and run.latest("sub.twice") == 5.0
 
 
 def test_an_override_holds_in_an_algebraic_loop():

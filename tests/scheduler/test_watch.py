@@ -111,6 +111,17 @@ def test_readers_never_see_half_a_page():
     page.close()
 
 
+def test_a_page_that_is_being_written_is_not_read():
+    page = Page(loop().compile(), 0)
+    assert read_page(page.path) is None  # nothing yet
+    page.write(np.ones(page._count))
+    page._count_up()  # as within a write
+    assert read_page(page.path) is None
+    page._count_up()
+    assert read_page(page.path) is not None
+    page.close()
+
+
 def test_what_killed_processes_left_is_removed_and_what_is_no_page_is_not_read(folder):
     runtime_folder()
     done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], stdout=-1)

@@ -32,7 +32,7 @@ typedef struct {
     int64_t row_tick;        /* of the last row */
     bl_device *pacer;        /* NULL, unless a device is the clock */
     bool in_step;            /* whether the sequence of its last frame is known */
-    uint32_t sequence;
+    uint32_t sequence, life;
     int64_t held;            /* ticks to run before the one that its newest frame belongs to */
     bl_entry kept[KEPT_ENTRIES]; /* what that frame says */
     int64_t kept_count, kept_for; /* how many, and the tick; -1: none */
@@ -225,8 +225,9 @@ static bool wait_for_frame(bl_course *c) {
             continue;
         }
         const uint32_t jump = d->sequence - c->sequence;
-        c->held = c->in_step && jump >= 1 && jump <= LARGEST_JUMP ? (int64_t)jump - 1 : 0;
+        c->held = c->in_step && c->life == d->lives && jump >= 1 && jump <= LARGEST_JUMP ? (int64_t)jump - 1 : 0;
         c->sequence = d->sequence;
+        c->life = d->lives;
         c->in_step = true;
         c->kept_for = c->e->tick + c->held;
         if (c->held > 0) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import BiellaError, name_list
 from .diagram import Diagram
+from .pace import ENTER_SET, Journal
 from .plan import BlockInfo, Plan
 from .realtime import OPTIONS, LiveRun, stand_ins
 from .result import Result
@@ -23,6 +24,7 @@ def replay(
     log: Result | str | Path,
     diagram: Diagram | Plan | None = None,
     *,
+    parameters: Mapping[str, Any] | None = None,
     record: Sequence[str] | None = None,
     every: int | None = None,
     out: str | Path | None = None,
@@ -39,6 +41,10 @@ def replay(
     diagram
         The diagram that was run. Without Python blocks and FMUs it need not be given: then what is
         in the log is run.
+    parameters
+        What if? Values in place of those of the run, from its start to its end: changes of them
+        that were recorded are left out. All else that came from outside stays as it was, also what
+        a device said that would have heard something else.
     record, every
         As of `simulate`; by default what the log has.
     out
@@ -72,12 +78,20 @@ def replay(
             "every": report.get("every", 1) if every is None else every,
             "out": out,
         },
+        parameters=parameters,
         compiled_with=log.info.get("compiled_with", {}),  # type: ignore[arg-type]
-        journal=log.log.journal,
+        journal=_leave_out(log.log.journal, plan, parameters or {}),
         ticks=ticks,
     )
     run._begin()
     return run.wait()
+
+
+def _leave_out(journal: Journal, plan: Plan, parameters: Mapping[str, Any]) -> Journal:
+    """Return a journal without changes of these parameters."""
+    places = [plan.parameters[path] for path in parameters if path in plan.parameters]
+    slots = [place.slot + k for place in places for k in range(place.size)]
+    return journal[~((journal["kind"] == ENTER_SET) & np.isin(journal["slot"], slots))]
 
 
 def find_differences(first: Result, second: Result) -> list[str]:

@@ -185,7 +185,7 @@ static int judge_loss(const bl_device *d) { return d->lost && d->on_loss == BL_L
 
 static void judge_silence(bl_device *d, int64_t now) {
     const int64_t silence = now - (d->last_time >= 0 ? d->last_time : d->first_time);
-    if (d->lost || d->timeout == 0 || silence <= d->timeout) return;
+    if (d->lost || d->timeout == 0 || silence <= d->timeout || (d->answers && d->last_time < 0)) return;
     lose(d);
     snprintf(d->why, sizeof d->why, "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; refused so far: %lld corrupt, %lld stale)",
              d->name, d->last_time >= 0 ? "for" : "since the start,", (double)silence * 1e-9, (double)d->timeout * 1e-9,
@@ -273,8 +273,8 @@ int bl_device_give(bl_device *d, int64_t tick, const double *values) {
         d->sending[k] = to_raw(c, value);
         if (!isfinite(d->sending[k])) return refuse_value(d, c, value);
     }
-    if (d->lost) {
-        send_safe_values(d, tick, BL_SEND_SAFE | BL_SEND_TRIPPED);
+    if (d->lost || d->told_safe) {
+        bl_device_make_safe(d, tick);
         return BL_OK;
     }
     if (d->driver->send && send_frame(d, tick, 0) == -ERANGE) return refuse_largest(d);

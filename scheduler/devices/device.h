@@ -62,6 +62,9 @@ struct bl_device {
     double *safe;                /* raw safe values of outs */
     uint32_t sequence, echo;     /* of the frame received last */
     bool tripped;                /* the device says that its watchdog has tripped */
+    bool answers;                /* we are the device, and the other side is the host: nobody is missed before its first frame */
+    bool told_safe;              /* by the host, which has sent safe values: ours are too, until it sends others */
+    uint32_t lives;              /* how often its sequence has begun anew */
     int64_t timeout;             /* ns without a frame until it counts as lost; 0: never */
     int32_t on_loss;
     int64_t age_slot, alive_slot, delay_slot; /* parameters for `age` (ticks), `alive` (0, 1), `delay` (ticks); -1: none */

@@ -1,14 +1,18 @@
 #include "scheduler/devices/link.h"
 
+#include "scheduler/devices/drivers.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { LINK_SILENCE = 1000000000 }; /* ns, for devices without a timeout */
 
-int bl_link_init(bl_link *l, int32_t flags) {
+int bl_link_init(bl_link *l, bl_device *d, int32_t flags) {
     memset(l, 0, sizeof *l);
-    l->flags = flags & BL_FRAME_DOUBLE;
+    l->flags = flags & BL_WIRE_DOUBLE ? BL_FRAME_DOUBLE : 0;
+    d->answers = d->told_safe = flags & BL_WIRE_ANSWERS;
+    if (d->answers) return 0;
     FILE *random = fopen("/dev/urandom", "rb");
     if (!random) return -errno;
     for (int tries = 0; l->session == 0 && tries < 100; tries++)
@@ -37,6 +41,23 @@ static bool is_late(const bl_link *l, const bl_frame_head *head) {
     return l->echo != 0 && head->echo != 0 && is_newer(l->echo, head->echo);
 }
 
+bool bl_link_is_free(const bl_link *l, const bl_device *d) { return l->session == 0 || d->lost || d->told_safe; }
+
+/* A frame of a host: the next one of ours, or any of another that may come. */
+static bool is_from_host(const bl_link *l, const bl_device *d, const bl_frame_head *head) {
+    if (head->session == l->session) return l->heard && is_newer(head->sequence, l->sequence);
+    return head->session != 0 && bl_link_is_free(l, d);
+}
+
+static bool is_from_device(bl_link *l, const bl_device *d, const bl_frame_head *head, int64_t now) {
+    if (!is_ours(l, d, head->session)) {
+        l->stranger = l->restarted = true;
+        return false;
+    }
+    if (!l->heard) return true;
+    return !is_late(l, head) && (is_newer(head->sequence, l->sequence) || has_restarted(l, d, head, now));
+}
+
 int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, int64_t now) {
     bl_frame_head head;
     double values[BL_FRAME_VALUES];
@@ -44,19 +65,20 @@ int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, in
         d->counts.corrupt++;
         return 0;
     }
-    if (!is_ours(l, d, head.session)) {
-        l->stranger = l->restarted = true;
+    if (d->answers ? !is_from_host(l, d, &head) : !is_from_device(l, d, &head, now)) {
         d->counts.stale++;
         return 0;
     }
-    const bool continues = l->heard && is_newer(head.sequence, l->sequence);
-    if (l->heard && (is_late(l, &head) || (!continues && !has_restarted(l, d, &head, now)))) {
-        d->counts.stale++;
-        return 0;
-    }
-    if (continues && !l->restarted) d->counts.missed += head.sequence - l->sequence - 1;
+    const bool same_host = !d->answers || head.session == l->session;
+    const bool continues = l->heard && same_host && is_newer(head.sequence, l->sequence);
+    if (!continues) d->lives++;
+    else if (!l->restarted) d->counts.missed += head.sequence - l->sequence - 1;
     l->heard = true;
     l->restarted = l->stranger = false; /* it knows our session by now, whatever it said before */
+    if (d->answers) {
+        l->session = head.session;
+        d->told_safe = head.flags & BL_FRAME_SAFE;
+    }
     l->sequence = head.sequence;
     l->echo = head.echo;
     l->time = now;
@@ -110,9 +132,9 @@ size_t bl_link_write(const bl_link *l, const bl_device *d, uint32_t sequence, in
 
 size_t bl_link_write_hello(bl_link *l, bl_device *d, uint8_t *bytes) {
     l->stranger = false;
-    if (l->heard) { /* an echo that was not there before: see has_restarted; and no tick's frame may have this number, too */
+    if (l->heard || d->answers) { /* an echo that was not there before: see has_restarted; and no other frame may have this number */
         d->last_sent++;
         d->has_sent = true;
     }
-    return bl_link_write(l, d, d->last_sent, BL_SEND_SAFE, d->safe, bytes);
+    return bl_link_write(l, d, d->last_sent, BL_SEND_SAFE | (d->answers && d->lost ? BL_SEND_TRIPPED : 0), d->safe, bytes);
 }

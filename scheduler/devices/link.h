@@ -6,7 +6,7 @@
 #include "scheduler/devices/frame.h"
 
 typedef struct {
-    uint16_t session;        /* ours, for as long as the device is open */
+    uint16_t session;        /* ours, for as long as the device is open; of one that answers, the host's, and 0 before it has come */
     uint8_t flags;           /* BL_FRAME_DOUBLE, or 0 */
     bool heard;              /* it has answered in our session */
     bool stranger;           /* it has spoken in another one, and is to be told ours */
@@ -23,14 +23,18 @@ typedef struct {
     bool begun;   /* a zero was seen: before it, part of a frame is no fault */
 } bl_stream;
 
-int bl_link_init(bl_link *l, int32_t flags); /* draws a session; 0, or an errno with its sign changed */
+/* A link of that device, with flags of BL_WIRE_; draws a session. 0, or an errno with its sign changed. */
+int bl_link_init(bl_link *l, bl_device *d, int32_t flags);
+/* Of one that answers: whether another host may come, since there is none or it is gone or has ended. */
+bool bl_link_is_free(const bl_link *l, const bl_device *d);
 /* Takes one frame into d (received, sequence, echo, tripped): 1; or refuses and counts it: 0. */
 int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, int64_t now);
 /* Takes bytes of a serial line; how many frames were accepted. */
 int bl_link_feed(bl_link *l, bl_stream *s, bl_device *d, const uint8_t *bytes, size_t size, int64_t now);
 /* Writes frame `sequence` with `values` and flags of BL_SEND_; its size, or 0 if a value does not fit. */
 size_t bl_link_write(const bl_link *l, const bl_device *d, uint32_t sequence, int flags, const double *values, uint8_t *bytes);
-/* Tells a device that has restarted, or not heard us yet, our session at a time when no tick does: safe values. */
+/* Speaks at a time when no tick does, with safe values: tells a device that has restarted, or not heard us yet, our session; tells a
+   host that we are there. */
 size_t bl_link_write_hello(bl_link *l, bl_device *d, uint8_t *bytes);
 
 #endif

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..rig import Channel, DeviceEntry
 
 ON_LOSS = {"stop": 0, "hold": 1, "safe": 2}
-_DOUBLE, _CHECKSUM = 1, 2
+_DOUBLE, _CHECKSUM, _ANSWERS = 1, 2, 4
 _AT_END = {"hold": 0, "lost": 1, "repeat": 2}
 _LONGEST_FRAME = 255
 MOST_VALUES = 4096
@@ -240,6 +240,7 @@ SERIAL_OPTIONS = {
     "port": Option("text", "the serial port, such as /dev/ttyACM0 or COM3", required=True),
     "baud": Option("whole", "bits in a second", default=115200, low=50, high=100_000_000),
     "double": Option("flag", "values go out as float64 rather than float32", default=False),
+    "role": Option("text", "whether we are host or device", "host", choices=("host", "device")),
 }
 TEXT_OPTIONS = {
     "port": SERIAL_OPTIONS["port"],
@@ -253,6 +254,7 @@ UDP_OPTIONS = {
     "bind": Option("text", "our own address; loopback if not given", default=""),
     "bind_port": Option("whole", "our own port; any if not given", default=0, low=0, high=65535),
     "double": SERIAL_OPTIONS["double"],
+    "role": SERIAL_OPTIONS["role"],
 }
 LOOPBACK_OPTIONS = {
     "delay": Option("whole", "ticks until a frame comes back", default=1, low=1, high=10_000),
@@ -293,7 +295,9 @@ def open_udp(entry: DeviceEntry, around: Surroundings) -> Device:
 
 
 def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
-    flags = _DOUBLE * entry.options["double"] + _CHECKSUM * entry.options.get("checksum", False)
+    o = entry.options
+    flags = _DOUBLE * o["double"] + _CHECKSUM * o.get("checksum", False)
+    flags += _ANSWERS * (o.get("role") == "device")
     message = ctypes.create_string_buffer(_MESSAGE_SIZE)
     opener = getattr(device_library(), function)
     opener.restype = c_void_p
@@ -362,7 +366,9 @@ def check_udp(entry: DeviceEntry) -> list[tuple[str, str]]:
     if entry.options["host"] and not entry.options["port"]:
         wrong.append(("port", "is missing: the device's port at its host."))
     if not entry.options["host"] and not entry.options["bind_port"]:
-        wrong.append(("bind_port", "is missing: without a host, a device must know where to send."))
+        wrong.append(
+            ("bind_port", "is missing: without a host, the other side must know where to send.")
+        )
     return wrong
 
 

@@ -88,7 +88,7 @@ bl_device *bl_serial_open(const char *name, const char *port, int32_t baud, int3
         free(s);
         return NULL;
     }
-    const int error = bl_link_init(&s->link, flags & BL_WIRE_DOUBLE ? BL_FRAME_DOUBLE : 0);
+    const int error = bl_link_init(&s->link, d, flags);
     if (error) snprintf(message, message_size, "device `%s`: no random session: %s", name, strerror(-error));
     else s->port = bl_port_open(port, baud, 0, message, message_size);
     if (s->port) return d;

@@ -1,5 +1,5 @@
 /* The same frames as on a serial port, each a datagram. Only one peer is heard: the one that was named, or the first that sent a
- * valid frame. */
+ * valid frame. Where we are the device, another host may come when the last one is gone. */
 #include "scheduler/devices/drivers.h"
 
 #if !defined(_WIN32)
@@ -24,6 +24,8 @@ typedef struct {
     int fd;
     bl_link link;
     struct sockaddr_storage peer; /* family AF_UNSPEC: not known yet */
+    socklen_t peer_length;
+    bool pinned; /* the kernel knows, too */
 } udp_state;
 
 static bool is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b) {
@@ -44,7 +46,9 @@ static bool is_loopback(const struct sockaddr *a) {
 /* From now on the kernel keeps all others away; those that it has let in already are refused one by one. */
 static int pin(udp_state *s, const struct sockaddr *peer, socklen_t length) {
     memcpy(&s->peer, peer, length);
-    return connect(s->fd, peer, length) == 0 ? 0 : -errno;
+    s->peer_length = length;
+    s->pinned = connect(s->fd, peer, length) == 0;
+    return s->pinned ? 0 : -errno;
 }
 
 static int udp_put(udp_state *s, const uint8_t *frame, size_t size) {
@@ -52,7 +56,9 @@ static int udp_put(udp_state *s, const uint8_t *frame, size_t size) {
     if (s->peer.ss_family == AF_UNSPEC) return -EAGAIN;
     /* An error may be that of an earlier datagram, which nobody was there to take; it is told once. */
     for (int tries = 0; tries < 2; tries++)
-        if (send(s->fd, frame, size, 0) >= 0) return 0;
+        if (s->pinned ? send(s->fd, frame, size, 0) >= 0
+                      : sendto(s->fd, frame, size, 0, (const struct sockaddr *)&s->peer, s->peer_length) >= 0)
+            return 0;
     return errno == EBADF || errno == ENOTSOCK ? -errno : -EAGAIN;
 }
 
@@ -71,13 +77,19 @@ static int udp_greet(bl_device *d) {
 static int take_datagram(bl_device *d, const uint8_t *bytes, size_t size, const struct sockaddr_storage *from, socklen_t length,
                          int64_t now) {
     udp_state *s = d->state;
-    if (s->peer.ss_family != AF_UNSPEC && !is_same(&s->peer, from)) {
+    const bool known = s->peer.ss_family != AF_UNSPEC, comes_and_goes = d->answers && !s->pinned;
+    if (known && !is_same(&s->peer, from) && !(comes_and_goes && bl_link_is_free(&s->link, d))) {
         d->counts.stale++;
         return 0;
     }
     const int64_t corrupt = d->counts.corrupt;
     const int accepted = bl_link_take(&s->link, d, bytes, size, now);
-    if (s->peer.ss_family == AF_UNSPEC && d->counts.corrupt == corrupt) (void)pin(s, (const struct sockaddr *)from, length);
+    if (comes_and_goes && accepted) {
+        s->peer = *from;
+        s->peer_length = length;
+    } else if (!comes_and_goes && !known && d->counts.corrupt == corrupt) {
+        (void)pin(s, (const struct sockaddr *)from, length);
+    }
     return accepted;
 }
 
@@ -189,7 +201,7 @@ bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const c
         if (!d) free(s);
     }
     if (d) {
-        if (bl_link_init(&s->link, flags & BL_WIRE_DOUBLE ? BL_FRAME_DOUBLE : 0) != 0)
+        if (bl_link_init(&s->link, d, flags) != 0)
             snprintf(reason, sizeof reason, "no random session can be drawn");
         else if (set_up(s, host, port, bind, bind_port, reason, sizeof reason))
             return d;

@@ -386,8 +386,16 @@ def _replay(options: argparse.Namespace, diagram: Any, stream: Path | None) -> A
     from .scheduler.result import Result
 
     log = Result.from_hdf5(options.replay)
-    result = replay(log, diagram, record=options.record, every=options.every, out=stream)
-    if options.record or options.every:
+    parameters = dict(_assignment(text) for text in options.set)
+    result = replay(
+        log,
+        diagram,
+        parameters=parameters,
+        record=options.record,
+        every=options.every,
+        out=stream,
+    )
+    if parameters or options.record or options.every:
         return result
     different = find_differences(log, result)
     if different:

@@ -29,8 +29,21 @@ static void check(int holds) {
 }
 
 /* A frame is taken if it is of our session and newer, or the device may have restarted. */
+static void check_device(const bl_device *d, const bl_link *before, const bl_frame_head *head, int64_t now) {
+    check(head->session == SESSION || (head->session == 0 && d->out_count == 0));
+    const int newer = head->sequence - before->sequence - 1 < INT32_MAX;
+    check(!before->heard || newer || before->restarted || now - before->time > TIMEOUT);
+}
+
+/* A host is heard if it is the one that we have, and newer, or we have none; never without a session. */
+static void check_host(const wire *w, const bl_link *before, const bl_frame_head *head, int was_free) {
+    check(head->session != 0 && w->link.session == head->session);
+    check(head->session == before->session ? head->sequence - before->sequence - 1 < INT32_MAX : was_free);
+}
+
 static int take_one(wire *w, bl_device *d, int64_t now) {
     const bl_link before = w->link;
+    const int was_free = bl_link_is_free(&w->link, d);
     const int64_t refused = d->counts.corrupt + d->counts.stale;
     const int accepted = bl_link_take(&w->link, d, w->bytes, w->size, now);
     check(accepted + (d->counts.corrupt + d->counts.stale - refused) == 1);
@@ -39,9 +52,8 @@ static int take_one(wire *w, bl_device *d, int64_t now) {
     double values[BL_FRAME_VALUES];
     uint8_t again[BL_FRAME_SIZE];
     check(bl_frame_read(w->bytes, w->size, d->in_count, &head, values));
-    check(head.session == SESSION || (head.session == 0 && d->out_count == 0));
-    const int newer = head.sequence - before.sequence - 1 < INT32_MAX;
-    check(!before.heard || newer || before.restarted || now - before.time > TIMEOUT);
+    if (d->answers) check_host(w, &before, &head, was_free);
+    else check_device(d, &before, &head, now);
     /* Writing what was read gives the same bytes, but for the CRC, which is not looked at here. */
     check(bl_frame_write(&head, values, d->in_count, again) == w->size && memcmp(again, w->bytes, w->size - 4) == 0);
     return 1;
@@ -58,7 +70,7 @@ static int wire_send(bl_device *d, uint32_t sequence, int flags) {
     wire *w = d->state;
     uint8_t frame[BL_FRAME_SIZE], stuffed[BL_FRAME_STUFFED], back[BL_FRAME_SIZE];
     char line[BL_TEXT_ROOM];
-    if (w->link.stranger) check(bl_link_write_hello(&w->link, d, frame) > 0);
+    if (w->link.stranger || (d->answers && d->lost)) check(bl_link_write_hello(&w->link, d, frame) > 0);
     const size_t size = bl_link_write(&w->link, d, sequence, flags, d->sending, frame);
     const size_t length = bl_stuff(frame, size, stuffed);
     check(memchr(stuffed, 0, length) == NULL);
@@ -98,7 +110,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     w->mode = data[0] % MODES;
     w->checksum = data[2] >> 1 & 1;
-    w->link.session = SESSION;
+    d->answers = d->told_safe = data[2] >> 4 & 1;
+    w->link.session = d->answers ? 0 : SESSION;
     int64_t now = 0, tick = 0;
     for (size_t at = 3; at + PIECE_HEAD <= size; tick++) {
         size_t length = (size_t)data[at + 1] | (size_t)data[at + 2] << 8;

@@ -751,6 +751,13 @@ def write_wire_seeds() -> Iterator[tuple[str, bytes]]:
     yield "doubles", pieces(0, 3, 5, *wide)
     yield "restart", pieces(0, 2, 1, *restart)
     yield "sensor", pieces(0, 1, 8, *(frame(k, 2.0, session=0) for k in (1, 2)))
+    hosts = [
+        *frames[:2],
+        frame(3, 0.0, 0.0, flags=2),
+        frame(9, 5.0, 6.0, session=7),
+        frame(4, 1, 1),
+    ]
+    yield "hosts", pieces(0, 2, 17, *hosts)
     yield "stream", pieces(1, 2, 1, stream[:20], stream[20:90], stream[90:])
     yield "stream-doubles", pieces(1, 3, 5, b"noise\0" + b"".join(map(stuff, wide)))
     yield "lines", pieces(2, 2, 1, b"rest of one\n1,2\n3 -4.5e-3\r\n5,", b"6\n")

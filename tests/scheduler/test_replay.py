@@ -110,6 +110,25 @@ def test_without_its_journal_the_bits_would_differ():
     assert "plant.y" in find_differences(result, simulate(loop(), 0.2))
 
 
+def test_what_if_a_parameter_had_been_another():
+    """All else that was recorded enters as before: how late ticks were, and other changes."""
+    with start(loop(), 0.3) as run:
+        run["pid.kp"] = 7.0
+        run["bias.value"] = 0.4
+        result = run.wait()
+    other = replay(result, loop(), parameters={"pid.kp": 4.0})
+    assert "plant.y" in find_differences(result, other)
+    changed = np.flatnonzero(np.diff(result["bias"])) + 1
+    assert np.array_equal(np.flatnonzero(np.diff(other["bias"])) + 1, changed)
+    journal = other.log.journal
+    kp = loop().compile(extra={}).parameters["pid.kp"].slot
+    assert [float(e["value"]) for e in journal[journal["slot"] == kp]] == [4.0]
+    check_bits(other, replay(other, loop()))
+    check_bits(result, replay(result, loop(), parameters={}))
+    with pytest.raises(BiellaError, match="kq"):
+        replay(result, loop(), parameters={"pid.kq": 4.0})
+
+
 changes = st.lists(
     st.tuples(
         st.integers(0, 40),

@@ -27,7 +27,7 @@ from biella.scheduler.engine import library
 OK, ERROR_BLOCK, ERROR_ARGUMENT = 0, -8, -9
 STOP, HOLD, SAFE = range(3)
 SEND_SAFE = 1
-DOUBLE, CHECKSUM = 1, 2
+DOUBLE, CHECKSUM, ANSWERS = 1, 2, 4
 MS = 1_000_000
 AGE, ALIVE, DELAY = 1000, 1001, 1002
 

@@ -1,0 +1,198 @@
+"""A plant's FMU and its controller in two processes on UDP, with a bad network between them.
+
+Both ends are ``biella run`` on the diagram of example 16, with the bindings of that example. Where
+this machine lets us, each end also runs in a network namespace of its own, and only the relay joins
+the two. Numbers are of frames and of ticks.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from biella import replay, simulate
+from biella.blocks.multibody.mechanisms import slider_crank
+from biella.scheduler.devices.relay import Faults, Relay, _open_socket
+from biella.scheduler.replay import find_differences
+from biella.scheduler.result import Result
+
+from .peer import wait_for
+from .test_answering import free_port
+
+pytestmark = pytest.mark.engine
+EXAMPLE = Path(__file__).parents[3] / "examples" / "16_udp_two_processes.py"
+LOOP = runpy.run_path(str(EXAMPLE))
+UNTIL, SLOWER = 0.6, 0.2  # a tick takes 5 ms: stalls of a busy machine are a few of them
+SPEED, TORQUE = "plant.main.speed", "pid.y"
+CLONE_NEWNET = 0x40000000
+BAD = Faults(delay=0.04, jitter=0.01, drop=0.2, duplicate=0.1, reorder=0.1, corrupt=0.05)
+
+
+def enter_namespace(path: str) -> None:
+    """Let this thread open its sockets in another network."""
+    with open(path) as namespace:
+        if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "setns")
+
+
+@contextmanager
+def inside(namespace: str) -> Iterator[None]:
+    """Be in a network of that name; the empty one is ours."""
+    if not namespace:
+        yield
+        return
+    with open("/proc/thread-self/ns/net") as ours:
+        enter_namespace(f"/run/netns/{namespace}")
+        try:
+            yield
+        finally:
+            enter_namespace(f"/proc/self/fd/{ours.fileno()}")
+
+
+@contextmanager
+def make_namespaces(*names: str) -> Iterator[None]:
+    """Networks without any line; each has a loopback of its own."""
+    made = []
+    try:
+        for name in names:
+            subprocess.run(["ip", "netns", "add", name], check=True, capture_output=True)
+            made.append(name)
+            up = ["ip", "-n", name, "link", "set", "lo", "up"]
+            subprocess.run(up, check=True, capture_output=True)
+        yield
+    finally:
+        for name in made:
+            subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+def can_have_namespaces() -> bool:
+    if not (shutil.which("ip") and shutil.which("nsenter")):
+        return False
+    try:
+        with make_namespaces(f"bl{os.getpid()}"), inside(f"bl{os.getpid()}"):
+            return True
+    except (OSError, subprocess.CalledProcessError):
+        return False
+
+
+@pytest.fixture(params=["loopback", *(["namespaces"] if can_have_namespaces() else [])])
+def places(request) -> Iterator[tuple[str, str]]:
+    """The networks of the plant and of the controller: ours, or two that only the relay joins."""
+    if request.param == "loopback":
+        yield "", ""
+        return
+    names = f"blp{os.getpid()}", f"blc{os.getpid()}"
+    with make_namespaces(*names):
+        yield names
+
+
+def command(namespace: str, folder: Path, end: str, port: int, *options: str) -> list[str]:
+    """Write an end's binding, with another port than the example's; return what runs it."""
+    rig = (LOOP["RIGS"] / f"{end}_end.toml").read_text().replace("5001", str(port))
+    (folder / f"{end}.toml").write_text(rig)
+    files = ["--bind", str(folder / f"{end}.toml"), "--log", str(folder / f"{end}.h5")]
+    python = [sys.executable, "-W", "error", "-m", "biella", "run", str(EXAMPLE)]
+    enter = ["nsenter", f"--net=/run/netns/{namespace}"] if namespace else []
+    return [*enter, *python, *files, *options]
+
+
+def open_relay(places: tuple[str, str], port: int, faults: Faults) -> Relay:
+    """A relay with one leg in each network."""
+    with inside(places[0]):
+        relay = Relay(("127.0.0.1", port), seed=1, faults=faults)
+    if places[1]:
+        relay._back.close()
+        with inside(places[1]):
+            relay._back = _open_socket(("127.0.0.1", port), bind=False)
+    return relay
+
+
+def run_loop(places, folder: Path, faults: Faults) -> tuple[Result, Result, dict]:
+    """Run both ends; return the plant's log, the controller's, and what the relay has counted."""
+    slider_crank(planar=True).export_fmu(
+        folder / "crank.fmu", outputs=LOOP["PORTS"][1], step=LOOP["STEP"]
+    )
+    port = free_port()
+    controller = subprocess.Popen(
+        command(places[1], folder, "controller", port),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        assert b"running" in controller.stderr.readline()
+        with open_relay(places, port, faults) as relay:
+            paced = ["--realtime", "--until", str(UNTIL), "--factor", str(SLOWER)]
+            plant = command(places[0], folder, "plant", relay.port, *paced)
+            subprocess.run(plant, check=True, capture_output=True)
+            wait_for(lambda: all(n["passed"] >= expected(n) for n in relay.counts.values()))
+            counts = relay.counts
+    finally:
+        controller.terminate()
+        said = controller.communicate()[1]
+    assert controller.returncode == 0, said
+    logs = [Result.from_hdf5(folder / f"{end}.h5") for end in ("plant", "controller")]
+    return logs[0], logs[1], counts
+
+
+def expected(lane: dict[str, int]) -> int:
+    """How many datagrams leave a relay, but for one that waits for the next."""
+    return lane["arrived"] - lane.get("dropped", 0) - (1 if "reordered" in lane else 0)
+
+
+def counts_of(result: Result, device: str) -> dict[str, int]:
+    return result.info["realtime"]["devices"][device]
+
+
+def test_the_loop_closes_through_a_bad_network(places, tmp_path):
+    plant, controller, relayed = run_loop(places, tmp_path, BAD)
+    ticks = round(UNTIL / LOOP["STEP"])
+    bench, answer = counts_of(controller, "bench"), counts_of(plant, "controller")
+    assert plant.info["realtime"]["ticks"] == ticks
+
+    # Nothing is lost but by the relay, and each frame is taken or refused.
+    to_device, to_host = relayed["to device"], relayed["to host"]
+    assert to_device["arrived"] == answer["sent"] >= ticks
+    assert to_device["dropped"] > 0.1 * ticks and to_host["dropped"] > 0
+    for counts, lane in ((bench, to_device), (answer, to_host)):
+        taken = counts["frames"] + counts["stale"] + counts["corrupt"]
+        assert lane["passed"] - 40 <= taken <= lane["passed"]  # the last may have come too late
+        assert 0 < counts["corrupt"] <= 2 * lane["corrupted"]  # which may come twice
+        assert counts["frames"] > 0.4 * lane["arrived"] and counts["losses"] == 0
+
+    # A tick of the controller is one of the plant, from the first frame on: gaps are made up for.
+    fresh = np.flatnonzero(controller["bench.age"] == 0)
+    fresh = fresh[fresh < ticks - 50]
+    heard, said = controller[SPEED][fresh], plant[SPEED]
+    (first,) = (k for k in range(50) if np.array_equal(heard, said[fresh + k]))
+    assert -20 <= controller.info["realtime"]["ticks"] + first - answer["sent"] <= 0
+
+    # Values are those of the other end, to the bit.
+    assert set(plant[TORQUE]) <= set(controller[TORQUE]) | {0.0}
+    assert len(set(plant[TORQUE])) > 50
+
+    # Each end can be run again without the other.
+    assert find_differences(controller, replay(controller)) == []
+    assert find_differences(plant, replay(plant, LOOP["diagram"]())) == []
+
+
+def test_delay_and_loss_cost_control_quality(tmp_path):
+    ideal = simulate(LOOP["diagram"](), UNTIL, progress=False)
+    off, delay = [], []
+    for name, faults in (("good", Faults()), ("bad", BAD)):
+        (tmp_path / name).mkdir()
+        plant, _, _ = run_loop(("", ""), tmp_path / name, faults)
+        off.append(np.std(plant[SPEED] - ideal[SPEED]))
+        delay.append(np.median(plant["controller.delay"][50:]))
+    assert delay[1] >= 16 > delay[0] >= 1, "2 · 40 ms of 5 ms each"
+    assert off[1] > 1.0 and off[1] > 2.0 * off[0]
+    print(f"rms of what differs from the loop in one process: {off} rad/s; delays: {delay} ticks")

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from .engine import Instance
 
 # The head of a coupling's memory and the arrays that follow it, as in engine.h.
-HEAD = {"iterations": 4, "residual": 5, "failures": 6, "steps": 7, "sweeps": 8, "estimates": 10, "shortened": 11}
+HEAD = {
+    "iterations": 4,
+    "residual": 5,
+    "failures": 6,
+    "steps": 7,
+    "sweeps": 8,
+    "estimates": 10,
+    "shortened": 11,
+}
 HEAD_SIZE = 12
 ARRAYS = {"scale": 3, "error": 4, "error_sum": 5, "halved": 6, "quartered": 7}
 ARRAY_COUNT = 8

@@ -263,6 +263,7 @@ import grp, os, resource, sys
 from biella import cli
 from biella.scheduler import machine, wakeups
 wakeups.library()
+machine.examine()
 resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
 resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
 if os.geteuid() == 0:

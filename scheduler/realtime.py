@@ -762,9 +762,9 @@ class LiveRun:
             tick=self.tick,
         )
         failure.__cause__ = error
-        if self._failure is None:
-            self._failure = failure
-        self._end(str(failure).rstrip("."))
+        if self.running:  # otherwise it came too late to matter
+            self._failure = self._failure or failure
+            self._end(str(failure).rstrip("."))
 
     def _enter(self, slots: range, values: npt.ArrayLike) -> None:
         """Hand over the result of a worker."""

@@ -40,8 +40,37 @@ _STEPS = 500  # of a run whose FMU suggests none
 def describe_fmu(path: Path, everything: bool = False) -> Lines:
     """Return tables of what an FMU says about itself."""
     description = read_description(read_archive(path), validate=False)
-    model, archive = description.model, description.archive
     head = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in _facts(description).items():
+        if value:
+            head.add_row(name, escape(str(value)))
+    return Lines(head, *_variable_tables(description, everything))
+
+
+def list_fmu(path: Path, everything: bool = False) -> dict[str, Any]:
+    """Return the same as plain data."""
+    description = read_description(read_archive(path), validate=False)
+    shown = ("input", "output", "parameter")
+    return {
+        **_facts(description),
+        "variables": [
+            {
+                "name": scalar.name,
+                "causality": scalar.causality,
+                "variability": scalar.variability,
+                "type": scalar.fmi_type,
+                "start": scalar.start,
+                "unit": None if scalar.unit is None else str(scalar.unit),
+                "description": scalar.doc,
+            }
+            for scalar in description.scalars.values()
+            if everything or scalar.causality in shown
+        ],
+    }
+
+
+def _facts(description: Description) -> dict[str, Any]:
+    model, archive = description.model, description.archive
     kinds = [
         name
         for name, there in (
@@ -53,34 +82,28 @@ def describe_fmu(path: Path, everything: bool = False) -> Lines:
     ]
     there = platform_folder() in archive.platforms
     platforms = ", ".join(archive.platforms) or "none"
+    facts: dict[str, Any] = {
+        "file": f"{archive.path} ({archive.path.stat().st_size / 1e6:.2f} MB)",
+        "model": model.modelName,
+        "description": model.description,
+        "FMI": f"{description.version}, {' and '.join(kinds)}",
+        "made by": model.generationTool,
+        "made at": model.generationDateAndTime,
+        "author": model.author,
+        "GUID": model.guid,
+        "platforms": platforms + ("" if there else f" (this one, {platform_folder()}, is missing)"),
+        "states": model.numberOfContinuousStates or None,
+    }
     experiment = model.defaultExperiment
-    rows: list[tuple[str, Any]] = [
-        ("file", f"{archive.path} ({archive.path.stat().st_size / 1e6:.2f} MB)"),
-        ("model", model.modelName),
-        ("description", model.description),
-        ("FMI", f"{description.version}, {' and '.join(kinds)}"),
-        ("made by", model.generationTool),
-        ("made at", model.generationDateAndTime),
-        ("author", model.author),
-        ("GUID", model.guid),
-        (
-            "platforms",
-            platforms + ("" if there else f" (this one, {platform_folder()}, is missing)"),
-        ),
-        ("states", model.numberOfContinuousStates or None),
-    ]
     if experiment is not None:
         named = (("start", "startTime"), ("stop", "stopTime"), ("step", "stepSize"))
         shown = [f"{n} {getattr(experiment, a)} s" for n, a in named if getattr(experiment, a)]
-        rows.append(("experiment", ", ".join(shown)))
+        facts["experiment"] = ", ".join(shown)
     interface = model.coSimulation or model.modelExchange
     if interface is not None:
         able = [name for name in _CAPABILITIES if getattr(interface, name, False)]
-        rows.append(("flags", ", ".join(able) or "none"))
-    for name, value in rows:
-        if value:
-            head.add_row(name, escape(str(value)))
-    return Lines(head, *_variable_tables(description, everything))
+        facts["flags"] = ", ".join(able) or "none"
+    return facts
 
 
 def _variable_tables(description: Description, everything: bool) -> list[Table]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +17,7 @@ from biella import cli
 from biella.scheduler.result import Result
 
 pytestmark = pytest.mark.engine
+ROOT = Path(__file__).parents[1]
 
 LOOP = """
 from biella import Diagram
@@ -182,3 +187,54 @@ def test_a_run_in_real_time_is_reported_logged_and_replayed(loop, tmp_path, caps
     assert "There is no file" in capsys.readouterr().err
     assert cli.main([*arguments, "--out", str(tmp_path / "other.h5")]) == 1
     assert "--log and --out name two HDF5 files" in capsys.readouterr().err
+
+
+def test_every_command_is_in_its_page_with_an_example():
+    page = (ROOT / "docs" / "command_line.md").read_text()
+    (commands,) = (
+        action.choices for action in cli._parser()._actions if isinstance(action.choices, dict)
+    )
+    listed = re.findall(r"^\| `(\w+)` \|", page.partition("## In scripts")[0], re.M)
+    assert sorted(listed) == sorted(commands)
+    for name, parser in commands.items():
+        assert parser.epilog.startswith(f"example: biella {name}"), name
+
+
+def test_json_is_all_that_is_printed(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    example = str(ROOT / "examples" / "01_first_loop.py")
+
+    def told(*arguments: str) -> Any:
+        assert cli.main(list(arguments)) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert "speed.y" in told("run", example, "--json", "--out", "run.csv", "--plot")["signals"]
+    check = told("check", example, "--json")
+    assert check["step"] == 1e-3 and "speed" in [block["path"] for block in check["blocks"]]
+    assert cli.main(["export", example, "-o", "loop.fmu", "--output-signal", "speed"]) == 0
+    capsys.readouterr()
+    info = told("info", "loop.fmu", "--json")
+    assert "speed" in [item["name"] for item in info["variables"]]
+    assert told("validate", "loop.fmu", "--json")["problems"] == []
+    run = told("simulate", "loop.fmu", "--until", "0.5", "--json", "--out", "fmu.csv")
+    assert run["end"] == pytest.approx(0.5) and Path("fmu.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import nowhere\n", "line 1: ModuleNotFoundError: No module named 'nowhere'"),
+        ("def diagram():\n    return 1 / 0\n", "line 2: ZeroDivisionError: division by zero"),
+        (
+            "from biella.blocks import PID\ndef diagram():\n    PID(kpp=1.0)\n",
+            "line 3: TypeError: PID.__init__() got an unexpected keyword argument 'kpp'",
+        ),
+        ("def diagram(:\n", "line 1: invalid syntax"),
+    ],
+)
+def test_a_mistake_in_the_users_own_file_is_told_with_its_line(tmp_path, capsys, text, message):
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    assert cli.main(["check", str(file)]) == 1
+    said = capsys.readouterr().err
+    assert f"mine.py`, {message}" in said and "Traceback" not in said

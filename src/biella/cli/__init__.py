@@ -1,0 +1,79 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..demo import command as demo
+from ..errors import BiellaError, BlockError
+from ..scheduler import doctor, watch
+from . import diagrams, fmus, mechanisms, run
+from .load import load_diagram
+from .shared import complain
+
+__all__ = ["load_diagram", "main"]
+
+EXIT_OK, EXIT_ERROR, EXIT_USAGE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code.
+
+    0 is success, 1 an error in what the user gave, 2 a command line that cannot be read.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            options.command(options)
+    except BiellaError as error:
+        if options.debug:
+            raise
+        complain(str(error))
+        if isinstance(error, BlockError) and error.__cause__ is not None:
+            _show_cause(error)
+        return EXIT_ERROR
+    except BrokenPipeError:
+        return EXIT_OK
+    return EXIT_OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="biella",
+        description="Mechanisms and block diagrams: run, check, draw, export, bind to hardware.",
+        epilog="exit codes: 0 success, 1 an error in what was given, 2 a command line that cannot "
+        "be read. example: biella demo",
+    )
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    demo.add_command(commands)
+    for module in (run, diagrams, fmus):
+        module.add_commands(commands)
+    doctor.add_command(commands)
+    watch.add_command(commands)
+    mechanisms.add_commands(commands)
+    return parser
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    complain(f"warning: {message}")
+
+
+def _show_cause(error: BlockError) -> None:
+    """Show the user's own traceback, without the frames of the engine."""
+    cause = error.__cause__
+    assert cause is not None
+    frames = [
+        frame
+        for frame in traceback.extract_tb(cause.__traceback__)
+        if "scheduler" not in Path(frame.filename).parts or "biella" not in frame.filename
+    ]
+    print("Traceback of the block:", file=sys.stderr)
+    print("".join(traceback.format_list(frames)), end="", file=sys.stderr)
+    print("".join(traceback.format_exception_only(cause)), end="", file=sys.stderr)

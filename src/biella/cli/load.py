@@ -1,0 +1,84 @@
+"""The user's own file: what it defines, and what is wrong with it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import BiellaError
+
+
+def load_diagram(path: Path) -> Any:
+    """Return what ``diagram()`` of a Python file gives."""
+    from ..scheduler.diagram import Diagram
+
+    make = getattr(_load_module(path), "diagram", None)
+    if make is None:
+        raise BiellaError(
+            f"`{path}` does not define diagram(): write a function of that name that returns a "
+            f"Diagram."
+        )
+    return _made("diagram", make, Diagram, path)
+
+
+def load_model(path: Path) -> Any:
+    """Return what ``diagram()`` of a Python file gives, else its ``system()``."""
+    from ..blocks.multibody import System
+    from ..scheduler.diagram import Diagram
+
+    module = _load_module(path)
+    for name, wanted in (("diagram", Diagram), ("system", System)):
+        if hasattr(module, name):
+            return _made(name, getattr(module, name), wanted, path)
+    raise BiellaError(
+        f"`{path}` defines neither diagram() nor system(): write a function of one of these names "
+        f"that returns a Diagram or a System."
+    )
+
+
+def _made(name: str, make: Any, wanted: type, path: Path) -> Any:
+    with _users_code(path):
+        made = make() if callable(make) else make
+    if not isinstance(made, wanted):
+        raise BiellaError(f"{name}() of `{path}` returned {made!r}, not a {wanted.__name__}.")
+    return made
+
+
+def _load_module(path: Path) -> Any:
+    if not path.is_file():
+        raise BiellaError(f"there is no file `{path}`.")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise BiellaError(f"`{path}` is not a Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent.resolve()))
+    try:
+        with _users_code(path):
+            spec.loader.exec_module(module)
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+@contextmanager
+def _users_code(path: Path) -> Iterator[None]:
+    """Turn what the user's file raises into a message with its line."""
+    try:
+        yield
+    except BiellaError:
+        raise
+    except SyntaxError as error:
+        where = Path(error.filename or path).name
+        raise BiellaError(f"`{where}`, line {error.lineno}: {error.msg}.") from error
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [f for f in frames if Path(f.filename).resolve() == path.resolve()]
+        line = f", line {own[-1].lineno}" if own else ""
+        raise BiellaError(
+            f"`{path}`{line}: {type(error).__name__}: {error}. The whole traceback: biella --debug."
+        ) from error

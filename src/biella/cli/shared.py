@@ -1,0 +1,114 @@
+"""What the commands have in common."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..errors import BiellaError
+
+FORMATS = (".csv", ".h5", ".hdf5", ".mf4")
+"""What results are written as."""
+
+
+def add_command(
+    commands: Any, name: str, function: Any, text: str, example: str, file: str = ""
+) -> argparse.ArgumentParser:
+    """Add a command that calls `function`, with an example; `file` says what file it is about."""
+    added: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=text,
+        description=text[0].upper() + text[1:] + ".",
+        epilog=f"example: {example}",
+    )
+    added.set_defaults(command=function)
+    if file:
+        added.add_argument("file", type=Path, help=file)
+    return added
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+
+
+def print_json(told: Any) -> None:
+    """Print plain data for a script."""
+    print(json.dumps(told, ensure_ascii=False, indent=2, default=str))
+
+
+def wide_console() -> Any:
+    """Return a console; a file or a pipe has room for whole lines."""
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        console.width = 140
+    return console
+
+
+def complain(text: str) -> None:
+    """Say something that is no result."""
+    print(f"biella: {text}", file=sys.stderr)
+
+
+def read_assignment(text: str, option: str = "--set", strings: bool = False) -> tuple[str, Any]:
+    """Return path and value of ``pid.kp=3``."""
+    path, separator, value = text.partition("=")
+    if not separator or not path.strip():
+        raise BiellaError(f"{option} wants PATH=VALUE, such as pid.kp=3, got `{text}`.")
+    try:
+        return path.strip(), ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError):
+        if strings:
+            return path.strip(), value
+        raise BiellaError(f"{option} {path}: `{value}` is no number or list of numbers.") from None
+
+
+def require_format(option: str, path: Path | None) -> str:
+    """Return the extension of a result's file, in small letters; "" without one."""
+    suffix = path.suffix.lower() if path else ""
+    if path and suffix not in FORMATS:
+        raise BiellaError(f"{option} writes .csv, .mf4 or .h5, not `{path}`.")
+    if suffix == ".mf4":
+        from ..scheduler.mdf import load_asammdf
+
+        load_asammdf()  # rather than find after the run that it is not there
+    return suffix
+
+
+def write_result(result: Any, path: Path) -> None:
+    """Write a result in the format that the extension names."""
+    writers = {".csv": result.to_csv, ".mf4": result.to_mdf4}
+    writers.get(path.suffix.lower(), result.to_hdf5)(path)
+
+
+def tell_result(result: Any, as_json: bool) -> None:
+    """Print what a run gave: a table, or for a script the last, least and largest values."""
+    if not as_json:
+        print(result)
+        if result.info.get("stopped"):
+            print(f"stopped: {result.info['stopped']}")
+        return
+    signals = {}
+    for path in result.paths:
+        values = result[path]
+        ends = {"last": values[-1], "least": values.min(0), "most": values.max(0)}
+        signals[path] = {
+            "unit": result.units[path],
+            **{name: value.tolist() for name, value in ends.items() if len(values)},
+        }
+    times = {"start": float(result.t[0]), "end": float(result.t[-1])} if result.length else {}
+    info = {key: result.info.get(key) for key in ("diagram", "step", "solver", "ticks", "stopped")}
+    print_json({**info, **times, "times": result.length, "signals": signals})
+
+
+def plot_result(result: Any, target: Path, otherwise: Path, *signals: str) -> Path:
+    """Draw a result to `target`, or to `otherwise` if none was named."""
+    path = otherwise if str(target) == "-" else target
+    result.plot(*signals, path=path)
+    return path

@@ -91,7 +91,8 @@ def _leave_out(journal: Journal, plan: Plan, parameters: Mapping[str, Any]) -> J
     """Return a journal without changes of these parameters."""
     places = [plan.parameters[path] for path in parameters if path in plan.parameters]
     slots = [place.slot + k for place in places for k in range(place.size)]
-    return journal[~((journal["kind"] == ENTER_SET) & np.isin(journal["slot"], slots))]
+    kept: Journal = journal[~((journal["kind"] == ENTER_SET) & np.isin(journal["slot"], slots))]
+    return kept
 
 
 def find_differences(first: Result, second: Result) -> list[str]:

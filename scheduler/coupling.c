@@ -536,7 +536,7 @@ static int step_coupling(bl_engine *e, bl_coupling *c, double t, double dt) {
     const bl_block *first = c->members[0].block ? c->members[0].block : c->members[c->member_count > 1].block;
     return bl_fail(e, BL_ERROR_SOLVER, first ? first->index : -1,
                    "the coupled step from t = %.9g did not converge%s: after %d iterations its residual is %.3g", t,
-                   c->smallest < 1.0 ? ", nor did small parts of it" : "", (int)m[BL_COUPLING_ITERATIONS], residual);
+                   may_repeat ? ", nor did parts of it" : "", (int)m[BL_COUPLING_ITERATIONS], residual);
 }
 
 /* Members with a longer period go to its end at once; the others take the part h of a tick that is asked for. */

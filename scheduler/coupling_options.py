@@ -23,7 +23,7 @@ class Coupling:
     tolerance: float = 1e-8
     iterations: int = 25
     failure: str = "warn"
-    halvings: int = 6
+    halvings: int = 10
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:

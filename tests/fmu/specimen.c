@@ -11,7 +11,7 @@
 enum { OK, WARNING, DISCARD, ERROR, FATAL, PENDING };
 enum { U, Y, N, M, B, C, X, K, TROUBLE, AT, DIARY, W0, W1, S, Q, VARIABLES };
 enum { NONE, GIVE_ERROR, GIVE_DISCARD, TERMINATED, GIVE_FATAL, SEGFAULT, HANG, EXIT, ABORT, CHATTER, GET_ERROR,
-       GIVE_PENDING };
+       GIVE_PENDING, TOO_LONG };
 
 typedef void (*logger)(void *, const char *, int, const char *, const char *, ...);
 typedef struct {
@@ -206,7 +206,9 @@ API int fmi2DoStep(void *c, double t, double h, int no_return) {
         i->call->log(i->call->environment, i->name, ERROR, "error", "step from %g, but it is %g", t, i->v.t);
         return ERROR;
     }
-    if (i->v.trouble && t >= i->v.at - 1e-9) {
+    if (i->v.trouble == TOO_LONG) {
+        if (h > i->v.at) return i->call->log(i->call->environment, i->name, DISCARD, "step", "%g s are too long", h), DISCARD;
+    } else if (i->v.trouble && t >= i->v.at - 1e-9) {
         const int status = misbehave(i);
         if (status != OK) return status;
     }

@@ -25,6 +25,7 @@ TROUBLE = {
     "chatter": 9,
     "get_error": 10,
     "pending": 11,
+    "too_long": 12,
 }
 VARIABLES = """
 <ScalarVariable name="u" valueReference="0" causality="input" description="drives x">

@@ -17,6 +17,7 @@ from specimen import STATES, TROUBLE, description, make_specimen
 
 from biella import BlockError, Diagram, DiagramError, Fmu, simulate
 from biella.blocks import Constant, Convert, Expression, Gain, Integrator, Mux, Sine, Sum
+from biella.demo import rig
 from biella.scheduler.coupling_options import CouplingWarning
 
 pytestmark = pytest.mark.engine
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.engine
 METHODS = bench.METHODS
 MASSES = ["displacement", "force"]
 INTERPOLATES = f'{STATES} canInterpolateInputs="true"'
+ANY_STEP = f'{INTERPOLATES} canHandleVariableCommunicationStepSize="true"'
 
 
 @pytest.fixture(autouse=True)
@@ -332,6 +334,40 @@ def test_an_fmu_that_fails_within_a_coupled_step(tmp_path, specimen, trouble, me
     ends = {"error": ["free"], "get_error": ["free"], "discard": ["terminate", "free"], "fatal": []}
     lives = diaries[1].read_text().split()
     assert lives[lives.index("exit") + 1 :] == ends[trouble]
+
+
+@pytest.mark.parametrize("method", ["fixed-point", "newton"])
+def test_a_step_that_an_fmu_discards_is_taken_in_parts(tmp_path, method):
+    """It takes no steps above 3 ms, so that 10 ms are four quarters; what it said is forgotten."""
+    limits = {"parameters": {"trouble": TROUBLE["too_long"], "at": 0.003}}
+    path = make_specimen(tmp_path / "any.fmu", xml=description(ANY_STEP))
+    with pair(path, limits).compile(coupling=method, hold=2).start() as instance:
+        instance.run(20)
+        assert instance.get("coupling.a+b.shortened") == 20
+        assert instance.get("b.s") == pytest.approx(np.sin(0.2), abs=1e-7)
+        assert instance.get("a.s") == pytest.approx(np.cos(0.2) - 1, abs=1e-7)
+        number = next(n for n, block in enumerate(instance.plan.blocks) if block.path == "b")
+        assert instance.library.bl_fmu_messages(instance.handle, number) == b""
+    fixed = make_specimen(tmp_path / "fixed.fmu", xml=description(INTERPOLATES))
+    with pytest.raises(BlockError, match=r"fmi2DoStep returned fmi2Discard.*0.01 s are too long"):
+        simulate(pair(fixed, limits), 0.2, coupling=method, hold=2)
+
+
+@pytest.mark.parametrize("wanted", [30.0, 40.0])
+def test_a_pin_in_thin_oil_does_not_end_the_run(tmp_path, monkeypatch, wanted):
+    """Iterates throw the journal far beyond its bush: the film refuses, or the mechanism inside the
+    FMU, with fmi2Error."""
+    monkeypatch.setattr(rig, "VISCOSITY", 0.1)
+    monkeypatch.setattr(rig, "WANTED", wanted)
+    d = rig.diagram(rig.export_plant(tmp_path / "crank.fmu"))
+    d.couplings.clear()
+    d.couple("plant", method="newton", hold=0, halvings=0)
+    with pytest.raises(BlockError, match=r"beyond its bush|returned fmi2Error"):
+        simulate(d, 0.7)
+    d.couplings.clear()
+    d.couple("plant", method="newton", hold=0, failure="error")
+    pin = simulate(d, 0.7)["crank_pin.journal_position"]
+    assert np.hypot(*pin.T).max() < rig.CLEARANCE
 
 
 def test_an_fmu_that_ends_the_run_within_an_iterated_step(tmp_path, specimen):

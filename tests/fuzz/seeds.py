@@ -671,6 +671,9 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
     yield "multibody rattling", plant(rattling(), True)
     for n, method in enumerate(("jacobi", "gauss-seidel", "fixed-point", "newton")):
         yield f"coupling {method}", couplings(method, 2 - n % 2)
+    hurried = couplings("fixed-point", 1)
+    hurried.couple(iterations=1, tolerance=1e-9)
+    yield "coupling in parts", hurried
 
 
 def with_script(plan: Plan, name: str) -> bytes:

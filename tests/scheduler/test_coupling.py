@@ -16,12 +16,13 @@ import pytest
 from scipy.linalg import expm
 
 from biella import Diagram, Subsystem, simulate
-from biella.blocks import Expression, Gain, Integrator, Sine, UnitDelay, ZeroOrderHold
+from biella.blocks import Assertion, Expression, Gain, Integrator, Sine, UnitDelay, ZeroOrderHold
 from biella.blocks.multibody import Input, System
 from biella.blocks.ports import periodic
 from biella.blocks.python import python_block
 from biella.errors import BiellaError, BlockError, DiagramError
 from biella.scheduler.coupling_options import CouplingWarning
+from biella.scheduler.coupling_report import read_couplings
 
 pytestmark = pytest.mark.engine
 
@@ -353,8 +354,180 @@ def test_too_few_iterations() -> None:
     assert run["coupling.b+a.failures"][-1] > 10
     assert run["coupling.b+a.residual"][5] > 1e-12
     d.couple(method="fixed-point", iterations=2, tolerance=1e-12, failure="error")
+    with pytest.raises(BlockError, match=r"did not converge, nor did parts of it: after 24"):
+        simulate(d, 1.0)
+    d.couple(halvings=0)
     with pytest.raises(BlockError, match=r"did not converge: after 2 iterations"):
         simulate(d, 1.0)
+
+
+# Steps taken in parts
+
+
+def hurried(step: float = 0.2, **options: Any) -> Diagram:
+    """Two iterations of a fixed point reach 1e-6 in parts of a step only."""
+    d = two_masses(step=step)
+    how = {"method": "fixed-point", "hold": 1, "iterations": 2, "tolerance": 1e-6}
+    d.couple(**(how | options))
+    return d
+
+
+def test_a_step_that_does_not_converge_is_taken_in_parts() -> None:
+    """And is as exact as these: of second order, with errors a hundred times smaller."""
+    with pytest.warns(CouplingWarning, match=r"did not converge .* in 20 of 20 steps"):
+        whole = error(hurried(halvings=0))
+    run = simulate(hurried(), END)
+    assert whole > 0.03
+    assert np.abs([run[p][-1] for p in STATES] - exact(END)).max() < 3e-4
+    assert run["coupling.b+a.failures"][-1] == 0
+    assert run["coupling.b+a.shortened"][-1] == 20
+    assert run["coupling.b+a.residual"].max() <= 1e-6
+    assert run.length == 21
+    assert "0 not converged to 1e-06, 20 taken in parts" in str(run.coupling_report())
+
+
+def test_if_the_smallest_part_fails_the_step_is_what_it_was() -> None:
+    runs = []
+    for halvings in (0, 2):
+        with pytest.warns(CouplingWarning, match=r"in 10 of 10 steps"):
+            d = hurried(0.1, tolerance=1e-13, halvings=halvings)
+            runs.append(simulate(d, 1.0))
+    for path in (*STATES, "coupling.b+a.residual"):
+        assert np.array_equal(runs[0][path], runs[1][path]), path
+    assert runs[1]["coupling.b+a.shortened"][-1] == 0
+
+
+def reluctant(limit: float) -> Any:
+    """A spring that refuses to be stretched by more."""
+
+    @python_block(outputs=["y"])
+    def pull(x1: float, v1: float, x2: float, v2: float) -> float:
+        if abs(x2 - x1) > limit:
+            raise ValueError("stretched too far")
+        return SPRING * (x2 - x1) + DAMPER * (v2 - v1)
+
+    return pull()
+
+
+def guarded(limit: float, method: str, **options: Any) -> Diagram:
+    d = Diagram("guarded", step=0.5)
+    plants = {"a": d.add(mass(0), "a"), "b": d.add(mass(1), "b")}
+    pull = d.add(reluctant(limit), "pull")
+    for state, port in zip(STATES, ("x1", "v1", "x2", "v2"), strict=True):
+        d.connect(state, pull[port])
+    for name, sign in (("a", 1.0), ("b", -1.0)):
+        side = d.add(Gain(sign, unit="N"), f"on_{name}")
+        d.connect(pull, side)
+        d.connect(side, plants[name]["push.force.x"])
+    d.couple(method=method, hold=1, **options)
+    return d
+
+
+@pytest.mark.parametrize("method", ["fixed-point", "newton"])
+def test_a_refused_iterate_is_not_the_end(method: str) -> None:
+    """The masses are never more than 0.15 m apart, but guesses over half a second are."""
+    apart = np.array([exact(t)[[0, 2]] for t in np.linspace(0, END, 400)])
+    assert np.abs(apart[:, 0] - apart[:, 1]).max() < 0.15
+    with pytest.raises(BlockError, match=r"`pull` .*raised ValueError.*stretched too far"):
+        simulate(guarded(0.25, method, halvings=0), END)
+    with guarded(0.25, method).compile().start() as instance:
+        instance.run(8)
+        assert instance.get("coupling.a+b.shortened") > 0
+        assert instance.get("coupling.a+b.failures") == 0
+        assert instance._message() == ""
+        found = np.array([instance.get(path) for path in STATES])
+    assert np.abs(found - exact(END)).max() < 0.8 * error(guarded(np.inf, method))
+    with pytest.raises(BlockError, match=r"`pull` .*raised ValueError at t = 0 s.*too far"):
+        simulate(guarded(0.01, method), END)
+
+
+def test_what_was_refused_is_not_what_fails_later() -> None:
+    d = guarded(0.25, "newton")
+    stop = d.add(Assertion("the time is up", period=0.5), "stop")
+    d.connect(d.add(Expression("t < 3", kind="boolean", period=0.5), "on"), stop)
+    with pytest.raises(BlockError, match=r"`stop` .*the time is up"):
+        simulate(d, END)
+
+
+def test_an_interrupt_is_not_tried_again() -> None:
+    calls = []
+
+    @python_block(outputs=["y"])
+    def impatient(x: float) -> float:
+        calls.append(x)
+        if len(calls) > 4:
+            raise KeyboardInterrupt
+        return -x
+
+    d = Diagram("impatient", step=0.1)
+    a = d.add(mass(0), "a")
+    block = d.add(impatient(), "impatient")
+    d.connect(a["slide.displacement"], block)
+    push = d.add(Gain(1.0, unit="N"), "push")
+    d.connect(block, push)
+    d.connect(push, a["push.force.x"])
+    d.couple(method="newton", hold=1)
+    with d.compile().start() as instance, pytest.raises(KeyboardInterrupt):
+        instance.run(10)
+    assert len(calls) == 5
+
+
+@pytest.mark.parametrize("make", [hurried, lambda: guarded(0.25, "newton")])
+def test_a_state_saved_between_shortened_steps_goes_on_with_the_same_bits(make: Any) -> None:
+    plan = make().compile(estimate_error=3)
+    with plan.start() as first, plan.start() as second:
+        first.run(5)
+        assert read_couplings(first)[0]["shortened"] > 0
+        second.restore(first.save())
+        for instance in (first, second):
+            instance.run(3)
+        assert first.save() == second.save()
+
+
+@pytest.mark.parametrize("make", [hurried, lambda: guarded(0.25, "newton")])
+def test_errors_of_shortened_steps_are_estimated(make: Any) -> None:
+    """The halves and quarters may be shortened as well, and nothing of it stays."""
+    plain, watched = (simulate(make(), END, estimate_error=n) for n in (0, 1))
+    assert all(np.array_equal(plain[path], watched[path]) for path in STATES)
+    before, report = plain.coupling_report(), watched.coupling_report()
+    for count in ("shortened", "sweeps", "failures"):
+        assert before.couplings[0][count] == report.couplings[0][count]
+    assert report.couplings[0]["shortened"] > 0
+    assert report.couplings[0]["estimates"] == report.couplings[0]["steps"] == watched.length - 1
+    assert all(np.isfinite(c.relative_error) for c in report.connections)
+
+
+def test_power_of_a_bond_over_the_parts_of_a_step() -> None:
+    """What is told to both ends agrees to the tolerance in each part, so no power is lost."""
+    d = bonded(0.1)
+    d.couple(method="fixed-point", hold=1, iterations=2, tolerance=1e-6)
+    run, held = simulate(d, 1.0), simulate(bonded(0.1), 1.0)
+    assert run["coupling.a+b.shortened"][-1] == 10
+    power = run["coupling.grip.power"]
+    assert np.abs(power[1:]).max() > 0
+    assert np.abs(power).max() < 1e-4 * np.abs(held["coupling.grip.power"]).max()
+    assert run["coupling.grip.energy"][-1] == pytest.approx(0.1 * power[1:].sum(), rel=1e-12)
+
+
+def test_a_block_that_takes_one_step_only_is_not_given_parts_of_it() -> None:
+    d = hurried(0.1)
+    d["a"].takes_any_step = False
+    with pytest.warns(CouplingWarning, match=r"in 10 of 10 steps"):
+        run = simulate(d, 1.0)
+    assert run["coupling.b+a.shortened"][-1] == 0
+
+
+@pytest.mark.parametrize("hold, stable", [(0, True), (1, True), (2, False)])
+def test_parabolas_are_not_for_stiff_couplings(hold: int, stable: bool) -> None:
+    """Iterated, they are the third-order Adams-Moulton formula, stable up to 6 time constants."""
+    for ratio in (5.8, 6.2):
+        d = Diagram("brake", step=0.01)
+        a = d.add(mass(0, substeps=8), "a")
+        brake = law(d, "brake", "-c*v1", {"a": a}, c=ratio * M[0] / 0.01)
+        d.connect(brake, a["push.force.x"])
+        d.couple(method="newton", hold=hold)
+        speed = np.abs(simulate(d, 3.0)["a.slide.speed"])
+        assert (speed[-1] < 0.1) == (stable or ratio < 6), ratio
 
 
 def test_newton_keeps_its_jacobian() -> None:
@@ -590,6 +763,7 @@ def test_mistakes() -> None:
         ({"tolerance": 0.0}, "between 0 and 1"),
         ({"iterations": 0}, "between 1 and 1000"),
         ({"failure": "ignore"}, "'warn' or 'error'"),
+        ({"halvings": 11}, "between 0 and 10"),
     ):
         with pytest.raises(DiagramError, match=message):
             d.couple(method="newton", **options)

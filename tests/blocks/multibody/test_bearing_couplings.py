@@ -213,6 +213,34 @@ def test_newton_comes_back_from_guesses_outside_the_bush():
     assert np.hypot(*path.T).max() < 1.0
 
 
+PARTED = {
+    # steps and their length, hold, mass, eccentricity and its angle at the start, load, what the
+    # plant does inside; and whether the step itself is too long, or only the Jacobian too old
+    "unconverged": (60, 5.9e-4, 0, 0.77, 0.056, 2.6, 570.0, OWN | {"substeps": 10}, True),
+    "refused": (60, 1.5e-3, 1, 6.9, 0.17, 5.2, 470.0, IMPLICIT, True),
+    "an old Jacobian": (200, 9.9e-5, 0, 0.044, 0.41, 0.51, 540.0, OWN | {"substeps": 10}, False),
+}
+
+
+@pytest.mark.parametrize("case", PARTED)
+def test_a_coupled_step_that_fails_is_repeated(case):
+    """Thrown at its bush, the journal comes to rest where the film carries the load."""
+    count, step, hold, mass, part, angle, load, block, shortens = PARTED[case]
+    start = part * np.array([np.cos(angle), np.sin(angle)])
+    d = wired(mass, step, nudge=start - start_of(mass, (0, 0)) / CLEARANCE, **block)
+    d.couple(d["plant"], method="newton", hold=hold, failure="error", halvings=0)
+    values = {"plant.load.force.y": -load}
+    with pytest.raises(BlockError, match=r"beyond its bush|did not converge: after"):
+        simulate(d, count * step, parameters=values)
+    d.couplings.clear()
+    d.couple(d["plant"], method="newton", hold=hold, failure="error")
+    run = simulate(d, count * step, parameters=values)
+    rest = film().equilibrium((0.0, -load - mass * GRAVITY), SPEED).position / CLEARANCE
+    np.testing.assert_allclose(path_of(run)[-1], rest, atol=5e-3)
+    assert np.hypot(*path_of(run).T).max() < 0.95
+    assert (run["coupling.plant.shortened"][-1] > 0) == shortens
+
+
 def test_the_report_says_what_is_in_force():
     told = str(simulate(wired(HEAVY, 2e-5), 1e-3).coupling_report())
     assert "plant: as one, with all that is computed in between, in minor steps of rk4" in told

@@ -70,7 +70,7 @@ def main() -> None:
             top.plot(run.t, run["plant.main.speed"], lw=1, label=label)
             bottom.plot(run.t[50:], run["controller.delay"][50:], ".", ms=3)
     top.set(ylabel="speed of the crank, rad/s", title="One loop in two processes")
-    top.legend(loc="lower right")
+    top.legend(loc="upper left")
     bottom.set(xlabel="t, s", ylabel="from value to answer, ticks")
     figure.savefig("two_processes.png", dpi=110)
 

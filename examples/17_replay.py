@@ -63,7 +63,7 @@ def main() -> None:
     axes[1].plot(result.t, result["load"], lw=0.8, label="load, by the cell; overridden once")
     axes[1].set(xlabel="t, s", ylabel="torque, N m")
     axes[0].legend(loc="lower right")
-    axes[1].legend(loc="upper right")
+    axes[1].legend(loc="upper left")
     figure.savefig("replay.png", dpi=110)
 
 

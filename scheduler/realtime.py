@@ -691,7 +691,10 @@ class LiveRun:
         if self._pace.end == END_OVERRUN:
             failure = OverrunError(f"the run was ended at t = {self.time:.9g} s: {self._pace.why}.")
         elif self._pace.end == END_DEVICE:
-            failure = DeviceError(f"the run was ended at t = {self.time:.9g} s: {self._pace.why}.")
+            failure = DeviceError(
+                f"the run was ended at t = {self.time:.9g} s: {self._pace.why}."
+                f"{self._advise_on_loss()}"
+            )
         elif isinstance(self._failure, BlockError):
             failure = self._failure  # of a worker
         elif self._status < 0:
@@ -702,6 +705,21 @@ class LiveRun:
         if failure is not None:
             failure.result = self._result  # type: ignore[attr-defined]
             self._failure = failure
+
+    def _advise_on_loss(self) -> str:
+        """Say what to look at where a device was never heard."""
+        counts = list(self._devices.values())[self._pace.lost_device].counts
+        if counts["frames"] or not counts["losses"]:
+            return ""
+        if counts["corrupt"]:
+            return (
+                " What came was no frame of its inputs: do the baud rate, and the number of "
+                "channels, agree with the device's?"
+            )
+        return (
+            " It was never heard: is it switched on, and at the address that the binding has? With "
+            "on_loss = 'hold' or 'safe' a run goes on and waits for it."
+        )
 
     def _stopped(self) -> str | None:
         end = self._pace.end

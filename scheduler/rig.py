@@ -188,7 +188,10 @@ def read_binding(source: str | Path | Mapping[str, Any], file: Path | None = Non
         text = path.read_text(encoding="utf-8")
         table = tomllib.loads(text)
     except OSError as error:
-        raise BindingError(f"cannot read `{path}`: {error.strerror}.") from error
+        advice = f" `biella bind … {path.name} --template BLOCK` writes one to start from."
+        raise BindingError(
+            f"cannot read `{path}`: {error.strerror}.{advice * (not path.exists())}"
+        ) from error
     except UnicodeDecodeError as error:
         raise BindingError(f"`{path}` is not UTF-8 text: {error.reason}.") from None
     except tomllib.TOMLDecodeError as error:
@@ -203,8 +206,30 @@ def _with_line(message: str, text: str) -> str:
     found = re.search(r"line (\d+)", message)
     lines = text.splitlines()
     if found and 0 < int(found[1]) <= len(lines):
-        return f"{message}: {show(lines[int(found[1]) - 1].strip())}."
+        line = lines[int(found[1]) - 1].strip()
+        return f"{message}: {show(line)}.{_advise(message, line)}"
     return f"{message}."
+
+
+def _advise(message: str, line: str) -> str:
+    """Say what is usually behind a complaint of the reader of TOML; or nothing."""
+    key, _, value = (part.strip() for part in line.partition("="))
+    if "twice" in message or "overwrite" in message:
+        return " It stands there before: make one of the two."
+    if "Unclosed" in message:
+        return " A bracket that was opened before this line is not closed."
+    if "Unescaped" in message or "Illegal character" in message:
+        return " Is a quote missing? In '…' every character stands for itself, also a backslash."
+    if re.fullmatch(r"[-+]?\d+,\d+", value):
+        return f" A decimal point is a point: {key} = {value.replace(',', '.')}"
+    if value in ("True", "False"):
+        return f" It is written small: {key} = {value.lower()}"
+    if "Invalid value" in message and re.match(r"[^\d\"'\[{+.-]", value):
+        plain = value.strip("“”„‘’«»")
+        return f' Text stands in quotes: {key} = "{plain}"'
+    if "Expected" in message:
+        return " A line is a [table], or one key = value."
+    return ""
 
 
 class _Reader:

@@ -309,6 +309,7 @@ def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
     )  # fmt: skip
     if not handle:
         text = message.value.decode(errors="replace").rstrip(".")
+        text = text.removeprefix(f"device `{entry.name}`: ")
         raise DeviceError(f"the device `{entry.name}` cannot be opened: {text}.")
     return Device(entry, handle)
 

@@ -139,7 +139,8 @@ static struct addrinfo *find_address(const char *host, int32_t port, int family,
     snprintf(service, sizeof service, "%d", (int)port);
     const int error = getaddrinfo(host, service, &wanted, &found);
     if (error == 0) return found;
-    snprintf(message, message_size, "address %s: %s", host ? host : "of loopback", gai_strerror(error));
+    snprintf(message, message_size, "address %s: %s; is it spelt as `ping` knows it? A number such as 192.168.1.20 needs no name service",
+             host ? host : "of loopback", gai_strerror(error));
     return NULL;
 }
 

@@ -559,3 +559,32 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
     path.write_bytes(text.encode(errors="surrogatepass"))
     with contextlib.suppress(BiellaError):
         check_binding(_DIAGRAM, path)
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("port = /dev/ttyACM0", 'Text stands in quotes: port = "/dev/ttyACM0"'),
+        ("driver = “udp”", 'Text stands in quotes: driver = "udp"'),
+        ("double = True", "It is written small: double = true"),
+        ("timeout = 0,05", "A decimal point is a point: timeout = 0.05"),
+        ("limits = [-40, 40", "A bracket that was opened before this line is not closed."),
+        ('on_loss = "stop', "Is a quote missing?"),
+        ("baud = 9600", "It stands there before: make one of the two."),
+        ("[devices.board]", "It stands there before: make one of the two."),
+        ("double", "A line is a [table], or one key = value."),
+    ],
+)
+def test_bad_toml_is_told_with_what_is_usually_behind_it(tmp_path, line, advice):
+    file = tmp_path / "rig.toml"
+    file.write_text(f"[devices.board]\nbaud = 115200\n{line}\nport = 'x'\n")
+    with pytest.raises(BindingError, match="is not TOML") as caught:
+        read_binding(file)
+    assert advice in str(caught.value)
+
+
+def test_a_binding_that_is_not_there(tmp_path):
+    with pytest.raises(BindingError, match=r"No such file.*rig.toml --template BLOCK` writes one"):
+        read_binding(tmp_path / "rig.toml")
+    with pytest.raises(BindingError, match=r"cannot read .*: Is a directory\.$"):
+        read_binding(tmp_path)

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from biella import Diagram
+from biella import Diagram, start
 from biella.blocks import Gain, Integrator
 from biella.errors import DeviceError
 from biella.scheduler.binding import open_binding
@@ -97,3 +97,23 @@ def test_a_port_that_is_not_there_is_told_and_other_devices_are_closed(tmp_path)
     table = rig(driver="serial", port=str(tmp_path / "none"))
     with pytest.raises(DeviceError, match=r"the device `board` cannot be opened: .*none"):
         open_binding(loop(), table)
+
+
+def test_a_device_that_never_speaks_is_told_with_what_to_look_at(udp):
+    table = rig(driver="udp", host=udp.host, port=udp.port)
+    with pytest.raises(
+        DeviceError, match=r"is lost.*It was never heard: is it switched on.*'hold'"
+    ):
+        start(loop(), bind=table).wait()
+    udp.to = free_port()
+    with start(loop(), bind=rig(driver="udp", bind_port=udp.to, timeout=0.5)) as run:
+        udp.write_frame(b"hello")
+        with pytest.raises(DeviceError, match=r"is lost.*What came was no frame of its inputs"):
+            run.wait()
+
+
+def test_a_host_that_nobody_knows_is_told_once():
+    with pytest.raises(DeviceError) as caught:
+        open_binding(loop(), rig(driver="udp", host="no.such.host.invalid", port=5000))
+    assert str(caught.value).startswith("the device `board` cannot be opened: address no.such.host")
+    assert "192.168.1.20 needs no name service" in str(caught.value)

@@ -1,6 +1,6 @@
 """The soak: a diagram at 1 kHz with three devices, and everything that can go wrong with them.
 
-    python benchmarks/soak.py [--minutes 10 | --seconds 60] [--seed 1] [--keep FOLDER]
+    python benchmarks/soak.py [--minutes 10 | --seconds 60] [--seed 1] [--keep FOLDER] [--limit]
 
 A UDP device behind a relay that loses 5 % of the frames and spoils, repeats and reorders others; a
 serial device on a pty with the like; a driver in Python. On top of that, in an order that the seed
@@ -104,12 +104,12 @@ class Child:
 class Disk:
     """Where the log goes, which can be full: a small file system, or a limit of the file's size."""
 
-    def __init__(self, folder: Path, seconds: float) -> None:
+    def __init__(self, folder: Path, seconds: float, limit: bool) -> None:
         self.folder = folder / "disk"
         self.folder.mkdir()
         self._ballast = self.folder / "ballast"
         size = int(seconds * _TMPFS_BYTES_PER_SECOND) + _TMPFS_SPARE
-        self.is_mounted = seconds <= _TMPFS_SECONDS and self._mount(size)
+        self.is_mounted = not limit and seconds <= _TMPFS_SECONDS and self._mount(size)
 
     def _mount(self, size: int) -> bool:
         command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", self.folder]
@@ -319,10 +319,10 @@ def kernel_drops(port: int) -> int:
     return 0
 
 
-def soak(folder: Path, seconds: float, seed: int) -> list[Judgement]:
+def soak(folder: Path, seconds: float, seed: int, limit: bool) -> list[Judgement]:
     """Run, do harm, and judge."""
     with ExitStack() as stack:
-        disk = Disk(folder, seconds)
+        disk = Disk(folder, seconds, limit)
         stack.callback(disk.close)
         try:
             told, done, memory = inflict(folder, disk, seconds, seed)
@@ -389,6 +389,11 @@ def main() -> int:
     parser.add_argument(
         "--keep", type=Path, help="leave all logs in this folder, which must be new"
     )
+    parser.add_argument(
+        "--limit",
+        action="store_true",
+        help="fill the disk by a limit of the file's size also where a small one can be mounted",
+    )
     options = parser.parse_args()
     if sys.platform != "linux":
         parser.exit(2, "The soak needs Linux: ptys, /proc and prlimit.\n")
@@ -398,7 +403,7 @@ def main() -> int:
             options.keep.mkdir(parents=True)
         folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         print(f"Soak of {seconds:g} s, seed {options.seed}", flush=True)
-        rows = soak(folder.resolve(), seconds, options.seed)
+        rows = soak(folder.resolve(), seconds, options.seed, options.limit)
     show(rows)
     failed = sum(not row.holds for row in rows)
     print(f"{len(rows)} judgements, {failed} failed; seed {options.seed}")

@@ -80,19 +80,14 @@ class Soaked:
         self.memory: list[tuple[float, int]] = about["memory"]
         run = json.loads((folder / "run.json").read_text())
         self.slots: dict[str, int] = run["slots"]
-        self.changes: list[tuple[int, str, float]] = json.loads(
-            (folder / "changes.json").read_text()
-        )
+        self.changes: list[tuple[int, str, float]] = [
+            json.loads(line) for line in (folder / "changes.txt").read_text().splitlines()
+        ]
         self.log = Result.from_hdf5(folder / "run.h5")
         self.report: Any = self.log.info["realtime"]
         self.whole = replay(self.log, out=folder / "replay.h5")
         names = ("net", "net_peer", "line", "card")
         self.wires = {name: np.fromfile(folder / f"{name}.wire", dtype=WIRE) for name in names}
-
-    @cached_property
-    def rows(self) -> dict[str, Array]:
-        """Return every signal at every tick."""
-        return {path: self.whole[path] for path in self.whole}
 
     @cached_property
     def logged(self) -> Array:

@@ -4,7 +4,7 @@
 
 Takes orders on its standard input: faults of the driver in Python (``stick``, ``free``, ``raise``,
 ``nan``), ``calm`` (no more changes), ``stop``. Leaves `run.h5` in DISK, and in FOLDER what its
-driver saw (`card.wire`), the changes it made (`changes.json`) and how it ended (`run.json`).
+driver saw (`card.wire`), the changes it made (`changes.txt`) and how it ended (`run.json`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SIGNALS = [
     *(f"{name}.{what}" for name in DEVICES for what in ("age", "alive", "delay")),
 ]  # fmt: skip
 # So small that a disk that is full for seconds makes a gap; otherwise it takes a minute.
-_BLOCK_ROWS, _CHUNK_BYTES = 1000, 1 << 16
+_BLOCK_ROWS, _CHUNK_BYTES = 1000, 1 << 18
 _CHANGE_SECONDS = 0.04
 
 
@@ -136,11 +136,11 @@ def install_driver(folder: Path) -> None:
 
 
 class Changes:
-    """Parameters and overrides that are changed while it runs, by seed; each is noted."""
+    """Parameters that are changed while it runs, by seed; each is noted in a file."""
 
-    def __init__(self, run: LiveRun, seed: int) -> None:
+    def __init__(self, run: LiveRun, seed: int, file: Path) -> None:
         self.run, self._draw = run, random.Random(seed)
-        self.made: list[tuple[int, str, float]] = []
+        self._file = file.open("w", buffering=1)
         self.is_over = threading.Event()
         self._thread = threading.Thread(target=self._go, daemon=True)
         self._thread.start()
@@ -151,11 +151,12 @@ class Changes:
             value = self._draw.uniform(0.5, 2.0) * (1 if path == "scaled.k" else -1)
             tick = self.run.tick
             self.run[path] = value
-            self.made.append((tick, path, value))
+            self._file.write(f"{json.dumps([tick, path, value])}\n")
 
     def end(self) -> None:
         self.is_over.set()
         self._thread.join()
+        self._file.close()
 
 
 def main() -> None:
@@ -171,7 +172,7 @@ def main() -> None:
         diagram(), bind=rig(folder / "tty", port), record=SIGNALS, out=disk / "run.h5",
         overrun="skip",
     )  # fmt: skip
-    changes = Changes(run, seed)
+    changes = Changes(run, seed, folder / "changes.txt")
     say("ready")
     while run.running:
         time.sleep(0.01)
@@ -189,7 +190,6 @@ def main() -> None:
             say(f"{order} {run.tick}")
     changes.end()
     result = run.wait()
-    (folder / "changes.json").write_text(json.dumps(changes.made))
     slots = {path: run.plan.parameters[path].slot for path in ("scaled.k", "decay.k")}
     told = {"info": dict(result.info), "slots": slots}
     (folder / "run.json").write_text(json.dumps(told, default=str))

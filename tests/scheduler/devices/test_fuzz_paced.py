@@ -1,4 +1,4 @@
-"""Hostile frames against a paced run that goes on: none becomes data, each is counted, none ends it.
+"""Hostile frames against a paced run: none becomes data, each is counted, none ends the run.
 
 Genuine values carry a mark; hostile ones do not, so that one that was taken shows in the log.
 """
@@ -22,7 +22,7 @@ from biella.scheduler.devices import registry
 from biella.scheduler.devices.driver import Driver
 from biella.scheduler.devices.registry import kind_of
 
-from .peer import FLOAT64, Frame, Peer, SerialEnd, UdpEnd, parse, sign, stuff, wait_for
+from .peer import FLOAT64, Peer, SerialEnd, UdpEnd, parse, sign, stuff, wait_for
 
 pytestmark = pytest.mark.engine
 
@@ -225,18 +225,26 @@ def test_frames_on_a_serial_line(batches, tmp_path):
         run = Run(stack, driver="serial", port=str(end.path), double=True)
         write_all(end, b"\0")
 
+        genuine = [b""]
+
         def send(data, kind=""):
             line = stuff(data)
-            if kind == "corrupt" and draw.random() < 0.3:  # spoilt on the line
-                line = draw.choice([
-                    lambda: line[: draw.randrange(1, len(line))],
-                    lambda: draw.randbytes(draw.randrange(1, 3000)),
-                    lambda: flipped(draw, line, None)[0],
-                ])()  # fmt: skip
+            if not kind:
+                genuine[0] = line
+            elif kind == "corrupt" and draw.random() < 0.3:
+                line = spoil_line(draw, genuine[0])
             write_all(end, line + b"\0")
             return sum(bool(piece) for piece in line.split(b"\0"))
 
         fuzz_frames(run, batches, send, end.frames)
+
+
+def spoil_line(draw, line):
+    """Return what noise on the line makes of a frame that is stuffed."""
+    kind = draw.randrange(3)
+    if kind == 0:
+        return line[: draw.randrange(1, len(line))]
+    return draw.randbytes(draw.randrange(1, 3000)) if kind == 1 else flipped(draw, line, None)[0]
 
 
 def write_all(end, data):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import BiellaError, name_list
 from .diagram import Diagram
@@ -17,6 +18,7 @@ from .result import Result
 from .signals import ResultError
 
 _SHOWN = 8
+Rows = npt.NDArray[np.intp]
 _FOREIGN_KERNELS = (b"python", b"fmu2")
 
 
@@ -96,16 +98,31 @@ def _leave_out(journal: Journal, plan: Plan, parameters: Mapping[str, Any]) -> J
 
 
 def find_differences(first: Result, second: Result) -> list[str]:
-    """Return the signals of `first` whose bits are not those of `second`, at common times."""
-    common = min(first.length, second.length)
-    rows = slice(0, common)
-    if not np.array_equal(first.t[rows], second.t[rows]):
+    """Return the signals of `first` whose bits are not those of `second`, at common times.
+
+    A log may have gaps and end before the other; any other time that only it has is a difference.
+    """
+    common, mine, theirs = np.intersect1d(first.t, second.t, True, return_indices=True)
+    if len(common) != np.count_nonzero(first.t <= second.t[-1]):
         return ["time"]
+    stretches = _stretches(mine, theirs)
     return [
         path
         for path in first
         if path not in second
-        or first.read(path, rows).tobytes() != second.read(path, rows).tobytes()
+        or any(
+            first.read(path, a).tobytes() != second.read(path, b).tobytes() for a, b in stretches
+        )
+    ]
+
+
+def _stretches(mine: Rows, theirs: Rows) -> list[tuple[slice, slice]]:
+    """Return rows that follow each other in both."""
+    breaks = np.flatnonzero((np.diff(mine) != 1) | (np.diff(theirs) != 1)) + 1
+    return [
+        (slice(int(a[0]), int(a[-1]) + 1), slice(int(b[0]), int(b[-1]) + 1))
+        for a, b in zip(np.split(mine, breaks), np.split(theirs, breaks), strict=True)
+        if len(a)
     ]
 
 

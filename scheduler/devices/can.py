@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -101,8 +102,11 @@ class CanDriver(Driver):
         if message.is_extended_id != known.is_extended_frame or len(message.data) < known.length:
             return False
         decoded = known.decode(bytes(message.data), decode_choices=False)
-        for number, name in at.items():
-            self._values[number] = float(decoded[name])
+        values = {number: float(decoded[name]) for number, name in at.items()}
+        if not all(map(math.isfinite, values.values())):
+            return False  # a signal that is a float may be NaN on the bus
+        for number, value in values.items():
+            self._values[number] = value
         self._came[message.arbitration_id] = time.monotonic()
         return True
 

@@ -232,6 +232,11 @@ int bl_port_reopen(bl_port *p) {
 
 int bl_port_read(bl_port *p, uint8_t *bytes, size_t room) {
     if (p->fd < 0) return -ENODEV;
+    /* Where nothing waits, Linux lets also a read that must not block wait until a worker of the kernel has brought what the hardware
+       has: for a second on a busy machine. So it is asked first. A port that has hung up refuses to tell. */
+    int waiting = 0;
+    if (ioctl(p->fd, FIONREAD, &waiting) != 0) return give_up(p, errno);
+    if (waiting == 0) return 0;
     for (;;) {
         const ssize_t got = read(p->fd, bytes, room);
         if (got > 0) return (int)got;

@@ -19,7 +19,7 @@ import socket
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -142,11 +142,16 @@ class Relay:
         Of all chances.
     faults
         Of both directions, or ``back`` for those from the device to the host.
+    watch
+        Called by the relay's thread for each datagram with its direction, what becomes of it
+        (``arrived``, ``cut``, ``passed``, ``refused`` by the system) and its bytes.
 
     Attributes
     ----------
     port
         Where the relay listens.
+    faults
+        Of each direction; may be set at any time, for datagrams that arrive from then on.
     is_cut
         While true nothing passes, as with a cable that is pulled out.
     """
@@ -159,9 +164,11 @@ class Relay:
         seed: int = 0,
         faults: Faults | None = None,
         back: Faults | None = None,
+        watch: Callable[[str, str, bytes], None] | None = None,
     ) -> None:
         faults = faults or Faults()
         self.is_cut = False
+        self._watch = watch
         self._lanes = {
             TO_DEVICE: Lane(faults, seed, TO_DEVICE),
             TO_HOST: Lane(back or faults, seed, TO_HOST),
@@ -192,6 +199,16 @@ class Relay:
         """What has happened so far, by direction."""
         return {name: dict(lane.counts) for name, lane in self._lanes.items()}
 
+    @property
+    def faults(self) -> dict[str, Faults]:
+        """What happens to datagrams, by direction."""
+        return {name: lane.faults for name, lane in self._lanes.items()}
+
+    @faults.setter
+    def faults(self, faults: Mapping[str, Faults]) -> None:
+        for name, kind in faults.items():
+            self._lanes[name].faults = kind
+
     def stop(self) -> None:
         """End `run`."""
         self._waker.send(b"x")
@@ -221,11 +238,12 @@ class Relay:
             if way == TO_DEVICE:
                 self._host = sender
             now = time.monotonic()
-            lane = self._lanes[way]
             if self.is_cut:
-                lane.counts["cut"] += 1
+                self._lanes[way].counts["cut"] += 1
+                self._tell(way, "cut", data)
             else:
-                self._enqueue(way, lane.take(data, now))
+                self._tell(way, "arrived", data)
+                self._enqueue(way, self._lanes[way].take(data, now))
 
     def _enqueue(self, way: str, items: list[tuple[float, bytes]]) -> None:
         for due, data in items:
@@ -238,13 +256,26 @@ class Relay:
             self._enqueue(way, lane.release(now))
         while self._queue and self._queue[0][0] <= now:
             _, _, way, data = heapq.heappop(self._queue)
-            # Nobody there, or no room: a network has no more to say about that.
-            with contextlib.suppress(OSError):
-                if way == TO_DEVICE:
-                    self._back.send(data)
-                elif self._host is not None:
-                    self._front.sendto(data, self._host)
-            self._lanes[way].counts["passed"] += 1
+            fate = "passed" if self._send(way, data) else "refused"
+            self._lanes[way].counts[fate] += 1
+            self._tell(way, fate, data)
+
+    def _send(self, way: str, data: bytes) -> bool:
+        """Return False if nobody is there, or no room: a network has no more to say about that."""
+        if way == TO_HOST and self._host is None:
+            return False
+        try:
+            if way == TO_DEVICE:
+                self._back.send(data)
+            else:
+                self._front.sendto(data, self._host)
+        except OSError:
+            return False
+        return True
+
+    def _tell(self, way: str, fate: str, data: bytes) -> None:
+        if self._watch is not None:
+            self._watch(way, fate, data)
 
 
 def _open_socket(address: Address, *, bind: bool) -> socket.socket:

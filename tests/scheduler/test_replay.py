@@ -22,6 +22,7 @@ from biella.blocks import (
     Sine,
     Stop,
 )
+from biella.scheduler.columns import MemoryColumns
 from biella.scheduler.engine import Instance
 from biella.scheduler.pace import (
     ENTER_OVERRIDE,
@@ -99,6 +100,26 @@ def test_a_replay_shows_what_was_not_recorded():
     whole = replay(result, loop(), record=["*"], every=1)
     assert whole.length == 51 and len(whole) > 5
     assert whole["plant"][::5].tobytes() == result["plant"].tobytes()
+
+
+def test_a_log_with_a_gap_is_compared_at_the_times_it_has():
+    result = start(loop(), 0.05, record=["plant", "noise"]).wait()
+    kept = np.r_[0:10, 25:51]
+    log = result_of(result, kept)
+    assert find_differences(log, result) == []
+    assert find_differences(log, result_of(result, np.r_[0:40])) == []  # it may end earlier
+    assert find_differences(log, result_of(result, np.r_[0:5, 8:51])) == ["time"]
+    assert find_differences(log, result_of(result, np.r_[0:51], changed=30)) == ["plant.y"]
+    assert find_differences(log, result_of(result, np.r_[0:51], changed=20)) == []  # in the gap
+
+
+def result_of(result, rows, changed=None):
+    """Return some rows of a result, with one bit changed."""
+    table = np.stack([result.t, *(result[path] for path in result)])
+    if changed is not None:
+        at = 1 + list(result).index("plant.y"), changed
+        table[at] = np.nextafter(table[at], 9.0)
+    return Result(MemoryColumns(table[:, rows], result.signals), result.signals)
 
 
 def test_without_its_journal_the_bits_would_differ():

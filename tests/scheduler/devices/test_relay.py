@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
 from itertools import pairwise
 
 import pytest
@@ -197,3 +198,28 @@ def test_from_the_shell():
         [*command, "--listen", "0", "--to", "1", "--drop", "2"], capture_output=True, text=True
     )
     assert wrong.returncode == 1 and "a probability, 0 to 1" in wrong.stderr
+
+
+def test_who_watches_sees_the_fate_of_each_datagram_and_may_change_it():
+    seen = []
+    host, device = UdpEnd(), UdpEnd()
+    place = ("127.0.0.1", device.port)
+    with closing(host), closing(device), Relay(place, watch=lambda *w: seen.append(w)) as relay:
+        host.to = relay.port
+        device.to = relay._back.getsockname()[1]
+        device.write_frame(b"early")  # no host has spoken yet
+        wait_for(lambda: bool(relay.counts[TO_HOST].get("refused")))
+        host.write_frame(b"one")
+        assert device.frames() == [b"one"]
+        relay.faults = {TO_DEVICE: Faults(drop=1.0)}
+        assert relay.faults == {TO_DEVICE: Faults(drop=1.0), TO_HOST: Faults()}
+        host.write_frame(b"two")
+        wait_for(lambda: bool(relay.counts[TO_DEVICE].get("dropped")))
+        relay.is_cut = True
+        host.write_frame(b"three")
+        wait_for(lambda: bool(relay.counts[TO_DEVICE].get("cut")))
+    assert seen == [
+        (TO_HOST, "arrived", b"early"), (TO_HOST, "refused", b"early"),
+        (TO_DEVICE, "arrived", b"one"), (TO_DEVICE, "passed", b"one"),
+        (TO_DEVICE, "arrived", b"two"), (TO_DEVICE, "cut", b"three"),
+    ]  # fmt: skip

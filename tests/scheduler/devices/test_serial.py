@@ -46,6 +46,23 @@ def test_a_frame_in_pieces(line):
     assert device.counts == {"frames": 1, "sent": 1}
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="counts calls of Linux")
+def test_a_silent_line_is_not_read(line):
+    """A read of an empty tty waits for a worker of the kernel, also one that must not block."""
+
+    def reads():
+        with open("/proc/self/io") as file:
+            return int(file.read().split("syscr:")[1].split()[0])
+
+    device, end, peer = line
+    before = reads()
+    for tick in range(1000):
+        device.take(tick)
+    assert reads() - before < 500
+    end.write_frame(peer.frame(2.5))
+    assert device.take(1001) == {0: 2.5}
+
+
 def test_the_end_of_one_read_is_the_start_of_the_next(line):
     device, end, peer = line
     stream = b"".join(stuff(peer.frame(float(k))) + b"\0" for k in range(60))

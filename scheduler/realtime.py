@@ -141,7 +141,9 @@ def start(
     spin
         Seconds before each deadline that are waited out awake, which keeps a processor busy.
     privileges
-        What to ask of the system so that ticks begin on time; see `biella.scheduler.privileges`.
+        What to ask of the system so that ticks begin on time: a `Privileges` of
+        `biella.scheduler.privileges`. If not given, on the wall clock, exact timers, which
+        everybody may have.
     profile
         Measure the time of each block.
 
@@ -616,12 +618,12 @@ class LiveRun:
 
     @contextlib.contextmanager
     def _privileged(self) -> Iterator[None]:
-        if self._privileges is None:
+        if self._privileges is None and self._pace.clock != CLOCK_WALL:
             yield
             return
-        from .privileges import hold
+        from .privileges import Privileges, hold
 
-        with hold(self._privileges) as grants:
+        with hold(self._privileges or Privileges()) as grants:
             self._grants = grants
             yield
 

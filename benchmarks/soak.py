@@ -227,6 +227,8 @@ class Soak:
 
     def kill(self, name: str) -> None:
         with self.harm("peer killed", name):
+            if name == "line":  # its pty goes with it, and the name may become somebody else's
+                (self.folder / "tty").unlink()
             self.peers[name].kill()
             self.last(0.5, 1.0)
             self._start_peer(name)

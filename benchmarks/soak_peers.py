@@ -213,6 +213,8 @@ class SerialLine:
         self.is_plugged = True
 
     def pull_out(self) -> None:
+        # The name goes first: the number of a pty that is closed may be somebody else's next.
+        self._path.unlink()
         os.close(self.master)
         os.close(self._slave)
         self.is_plugged = False
@@ -227,14 +229,15 @@ class SerialLine:
         *whole, self._rest = (self._rest + os.read(self.master, 65536)).split(b"\0")
         return [piece for piece in whole if piece]
 
-    def write(self, *messages: bytes) -> bool:
-        """Send whole messages, or none if the line is full."""
+    @property
+    def has_room(self) -> bool:
+        """Whether the line takes more, or is far behind."""
         self._push()
-        if len(self._pending) > _LINE:
-            return False
-        self._pending += b"".join(message + b"\0" for message in messages)
+        return len(self._pending) <= _LINE
+
+    def write(self, messages: Sequence[bytes]) -> None:
+        self._pending += b"".join(stuff(message) + b"\0" for message in messages)
         self._push()
-        return True
 
     def _push(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -295,14 +298,14 @@ def run_serial(folder: Path, life: int, seed: int) -> None:
             elif order in ("bad", "quiet"):
                 bad = order == "bad"
             say(json.dumps(counts) if order == "counts" else order)
-        if device.mute or not line.is_plugged:
+        if device.mute or not line.is_plugged or not line.has_room:
             continue
         frame = device.next_frame()
         past.append(frame)
         messages = faulty(frame, past, draw, counts) if bad else [frame]
-        if messages and line.write(*map(stuff, messages)):
-            for message in messages:
-                log.see(UP, message)
+        for message in messages:
+            log.see(UP, message)
+        line.write(messages)
 
 
 def main() -> None:

@@ -129,6 +129,7 @@ static void enter_kept(bl_course *c) {
 static void take_device(bl_course *c, int32_t number, bl_enter enter) {
     bl_device *d = c->p->devices[number];
     c->from = number;
+    bl_device_excuse(d, c->time);
     if (bl_device_take(d, c->e->tick, c->time, enter, c) == BL_OK) return;
     c->p->lost_device = number;
     finish(c, BL_END_DEVICE, "%s", d->why);

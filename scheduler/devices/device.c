@@ -178,6 +178,7 @@ static void note_frame(bl_device *d, int64_t tick, int64_t now) {
     d->lost = false;
     d->last_tick = tick;
     d->last_time = now;
+    d->excused = 0;
 }
 
 /* With BL_LOSS_STOP a loss ends the run, also at every further try. */
@@ -185,7 +186,7 @@ static int judge_loss(const bl_device *d) { return d->lost && d->on_loss == BL_L
 
 static void judge_silence(bl_device *d, int64_t now) {
     const int64_t silence = now - (d->last_time >= 0 ? d->last_time : d->first_time);
-    if (d->lost || d->timeout == 0 || silence <= d->timeout || (d->answers && d->last_time < 0)) return;
+    if (d->lost || d->timeout == 0 || silence - d->excused <= d->timeout || (d->answers && d->last_time < 0)) return;
     lose(d);
     snprintf(d->why, sizeof d->why, "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; refused so far: %lld corrupt, %lld stale)",
              d->name, d->last_time >= 0 ? "for" : "since the start,", (double)silence * 1e-9, (double)d->timeout * 1e-9,
@@ -197,6 +198,12 @@ static void enter_delay(const bl_device *d, int64_t tick, bl_enter enter, void *
     const uint32_t ticks = (uint32_t)tick + 1 + d->shift - d->echo;
     if (d->echo == 0 || !d->has_sent || d->last_sent - d->echo > INT32_MAX || d->echo - d->shift_from > INT32_MAX) return;
     enter(context, d->delay_slot, (double)ticks);
+}
+
+void bl_device_excuse(bl_device *d, int64_t now) {
+    const int64_t away = now - d->last_look;
+    if (d->first_time >= 0 && away > d->timeout) d->excused += away - d->timeout / 2;
+    d->last_look = now;
 }
 
 int bl_device_take(bl_device *d, int64_t tick, int64_t now, bl_enter enter, void *context) {

@@ -78,6 +78,7 @@ struct bl_device {
     bl_device_counts counts;
     char why[200];               /* why it was lost or ended the run */
     char words[112];             /* a driver that is gone leaves its reason here, where an errno does not tell */
+    int64_t last_look, excused;  /* see bl_device_excuse; ns since the newest frame that are no silence */
 };
 
 /* device.c */
@@ -93,6 +94,9 @@ BL_API void bl_device_set_slots(bl_device *d, int64_t age_slot, int64_t alive_sl
 /* Takes what has come; calls `enter(context, slot, value)` for every value that the tick gets from this device: always finite. BL_OK,
    or BL_ERROR_BLOCK with d->why if the run must end. */
 typedef void (*bl_enter)(void *context, int64_t slot, double value);
+/* Before each take of a paced run. A tick that took longer than the timeout is no silence of the device's, which may speak only when
+   spoken to: it counts as half of the timeout. */
+BL_API void bl_device_excuse(bl_device *d, int64_t now);
 BL_API int bl_device_take(bl_device *d, int64_t tick, int64_t now, bl_enter enter, void *context);
 /* Gives the values of the tick, or the safe ones while the device is lost; BL_ERROR_BLOCK with d->why if one is not finite, or is beyond its limits, and the run must end: then
    nothing was sent. */

@@ -496,13 +496,14 @@ def device_plan():
 RECORDED = ("board.y", "board.age", "double")
 
 
-def run_device(frames, ticks, *, clock="script", commands=(), **options):
+def run_device(frames, ticks, *, clock="script", commands=(), execution=(0,), **options):
     plan = device_plan()
     first = plan.parameters["board.received"].slot
     out = plan.find_signal("double").slot
     pace = Pace()
     if clock == "script":
-        pace.script([0], [0])
+        pace.script([0] * len(execution), list(execution))
+        pace.overrun = OVERRUN_POLICIES.index("skip")
     else:
         pace.clock, pace.pacer = CLOCK_DEVICE, 0
     slots = [plan.find_signal(path).slot for path in RECORDED]
@@ -539,6 +540,19 @@ def test_a_frame_is_used_at_the_tick_it_comes_for_and_answered_at_its_end():
     assert ticks == [(1, 2.0), (2, 4.0), (3, 4.0), (4, 8.0), (5, 8.0)]
     assert device.safe_sent == [-7.0] * 3
     assert replay_device(journal, 5).tobytes() == rows.tobytes()
+
+
+def test_a_long_tick_is_no_silence_of_the_device():
+    """Half of the timeout is left for an answer after it, but no more."""
+    options = {"timeout": 8 * PERIOD, "execution": [0, 900 * PERIOD, 0]}
+    answers = [(1, 1.0), (2, 2.0), None, None, None, None, (3, 3.0)]
+    pace, rows, *_ = run_device(answers, 7, **options)
+    assert pace.end == END_TIME and rows[-1, 1] == 3.0
+    pace, *_ = run_device(answers[:2], 20, **options)
+    assert pace.end == END_DEVICE and "no frame for 0.905 s" in pace.why
+    # Where no tick keeps up, a device that is silent is lost none the less.
+    pace, *_ = run_device(answers[:1], 20, timeout=8 * PERIOD, execution=[9 * PERIOD] * 20)
+    assert pace.end == END_DEVICE
 
 
 @pytest.mark.parametrize(

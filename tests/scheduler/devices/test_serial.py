@@ -281,7 +281,7 @@ def test_after_a_full_line_every_frame_is_whole(end):
 def test_a_device_that_never_stops_talking_does_not_stop_a_tick(line):
     device, end, _ = line
     for _ in range(20):
-        os.write(end.master, b"\x42" * 3000)
+        end.write(b"\x42" * 3000)
         assert device.take(0) == {}
 
 

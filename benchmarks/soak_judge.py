@@ -334,11 +334,14 @@ def judge_sent(s: Soaked, name: str) -> Iterator[Judgement]:
         stretch = is_safe[before[-1] + 1 if len(before) else 0 : after[0] if len(after) else None]
         unsafe += not stretch.any()
     yield none_of(f"{name}: frames not safe while it is lost", lost[ticks], len(ticks))
-    if name == "line":  # a line that is pulled out carries none, and may speak at once when back
-        mute = [done for done in s.done if done["device"] == name and done["kind"] == "peer silent"]
+    if name != "net":
+        # A line that is pulled out carries none, and may speak at once when it is back; a driver
+        # that is stuck hears nothing, and when it goes on, only what is newest then.
+        reached = {"line": ("peer silent",), "card": ("driver raises", "driver says NaN")}[name]
+        caused = [done for done in s.done if done["device"] == name and done["kind"] in reached]
         unsafe = sum(
             not (is_safe & (down["time"] > done["from"]) & (down["time"] < done["to"] + 0.1)).any()
-            for done in mute
+            for done in caused
         )
     yield equal(f"{name}: losses without safe values on the wire", 0, unsafe)
     last = len(is_safe) - (np.flatnonzero(~is_safe)[-1] + 1 if (~is_safe).any() else 0)

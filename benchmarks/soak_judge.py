@@ -335,9 +335,9 @@ def judge_sent(s: Soaked, name: str) -> Iterator[Judgement]:
         unsafe += not stretch.any()
     yield none_of(f"{name}: frames not safe while it is lost", lost[ticks], len(ticks))
     if name != "net":
-        # A line that is pulled out carries none, and may speak at once when it is back; a driver
-        # that is stuck hears nothing, and when it goes on, only what is newest then.
-        reached = {"line": ("peer silent",), "card": ("driver raises", "driver says NaN")}[name]
+        # A line that is pulled out carries none, and may speak at once when it is back. A driver
+        # whose thread had no time to run may hear only what is newest afterwards.
+        reached = {"peer silent"} if name == "line" else LOSSES
         caused = [done for done in s.done if done["device"] == name and done["kind"] in reached]
         unsafe = sum(
             not (is_safe & (down["time"] > done["from"]) & (down["time"] < done["to"] + 0.1)).any()

@@ -65,8 +65,8 @@ class Driver:
     3. Again and again, for each tick: `write` with the newest outputs, then `read`. While no
        outputs come, `read` is called every `poll` seconds.
     4. `safe` in place of `write` when a run ends for whatever reason, when the run has been silent
-       for longer than the device's timeout, when `read` or `write` has raised something, and
-       as the last thing before `close`.
+       for longer than the device's timeout, when `read` or `write` has raised something or has
+       taken longer than that timeout, and as the last thing before `close`.
     5. `close`, always, once `open` was called.
 
     An exception in `read` or `write` is the loss of the device, with its text as the reason. After
@@ -208,7 +208,7 @@ class DriverDevice(Device):
         return True
 
     def _exchange(self) -> None:
-        driver = self.driver
+        driver, began = self.driver, time.monotonic()
         wait = round(max(driver.poll, 1e-5) * 1e9)
         if self._lib.bl_mailbox_device_take(
             self._device, wait, self._outs, byref(self._sequence), byref(self._flags)
@@ -224,6 +224,10 @@ class DriverDevice(Device):
             driver.safe(self._safe)
             self._heard = 0.0
         read = driver.read()
+        if self._heard and 0 < self.entry.timeout < time.monotonic() - began:
+            # It was stuck, and lost: what was sent to it meanwhile, safe values, it has not heard.
+            driver.safe(self._safe)
+            self._heard = 0.0
         if read is not None:
             self._post(read)
 

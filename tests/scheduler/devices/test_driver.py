@@ -282,6 +282,34 @@ def test_a_driver_that_hangs_holds_up_nobody_and_is_made_safe_from_outside(ticks
     Stuck.hold.set()
 
 
+class StuckOnce(Card):
+    stuck = threading.Event()
+    hold = threading.Event()
+
+    def read(self):
+        if self.value and not StuckOnce.stuck.is_set():
+            StuckOnce.stuck.set()
+            StuckOnce.hold.wait()
+        return super().read()
+
+
+def test_a_driver_that_was_stuck_is_made_safe_before_it_counts_again(ticks, install):
+    """The safe values that were sent meanwhile it has not heard: only the newest wait for it."""
+    install(StuckOnce)
+    StuckOnce.stuck.clear()
+    StuckOnce.hold.clear()
+    bound = open_binding(loop(), rig(timeout=0.01, on_loss="hold"))
+    run = ticks(bound)
+    (card,) = Card.made
+    run.advance(1)
+    assert StuckOnce.stuck.wait(10.0)
+    time.sleep(0.03)
+    run.advance(1)  # values as usual wait for it
+    StuckOnce.hold.set()
+    until(lambda: run.advance(1, signals=["k"])[0][0] != 0.0, "an answer")
+    assert ("safe", 0.5) in card.story
+
+
 class Refusing(Card):
     def open(self):
         super().open()

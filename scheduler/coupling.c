@@ -434,7 +434,7 @@ static void add_up_bonds(const bl_coupling *c, double dt) {
 }
 
 /* The step, or a part of it, from `start` at t; what is left of the residual is for the caller to judge. */
-static int try_step(bl_engine *e, bl_coupling *c, int method, double t, double dt, double *residual) {
+static int try_coupled_step(bl_engine *e, bl_coupling *c, int method, double t, double dt, double *residual) {
     *residual = 0.0;
     if (method < BL_FIXED_POINT || c->unknown_count == 0) return sweep(e, c, method, c->hold, t, dt, false);
     for (int64_t k = 0; k < c->element_count; k++) {
@@ -468,7 +468,7 @@ static int take_parts(bl_engine *e, bl_coupling *c, int method, double size, dou
     double done = 0.0, largest = 0.0;
     int count = 0;
     while (done < 1.0) {
-        int status = try_step(e, c, method, t + done * dt, size * dt, residual);
+        int status = try_coupled_step(e, c, method, t + done * dt, size * dt, residual);
         if (status != BL_OK && !is_refusal(status)) return status;
         if (status == BL_OK && *residual <= c->tolerance) {
             measure_bonds(c, size * dt, done, size);
@@ -506,7 +506,7 @@ static int repeat_step(bl_engine *e, bl_coupling *c, int method, bool had_jacobi
     if (parts != 1) m[BL_COUPLING_HAS_JACOBIAN] = 0.0;
     if (parts > 1) m[BL_COUPLING_SHORTENED] += 1.0;
     if (parts == 0) status = move_members(e, c, BL_KEEP_WHOLE, true);
-    return parts == 0 && status == BL_OK ? try_step(e, c, method, t, dt, residual) : status;
+    return parts == 0 && status == BL_OK ? try_coupled_step(e, c, method, t, dt, residual) : status;
 }
 
 /* One step of a coupling; `start` holds the signals at t. */
@@ -519,7 +519,7 @@ static int step_coupling(bl_engine *e, bl_coupling *c, double t, double dt) {
     const bool may_repeat = method >= BL_FIXED_POINT && c->unknown_count > 0 && c->smallest < 1.0;
     const double shortened = m[BL_COUPLING_SHORTENED];
     m[BL_COUPLING_ITERATIONS] = 0.0;
-    int status = try_step(e, c, method, t, dt, &residual);
+    int status = try_coupled_step(e, c, method, t, dt, &residual);
     if (may_repeat && (status == BL_OK ? !(residual <= c->tolerance) : is_refusal(status))) {
         status = repeat_step(e, c, method, had_jacobian, t, dt, &residual);
         if (status == BL_OK) bl_forget_failure(e);

@@ -7,7 +7,7 @@
 #include "blocks/matrix.h"
 #include "scheduler/engine.h"
 
-enum { LOOP_ITERATIONS = 50, LARGEST_HALVINGS = 12 };
+enum { LOOP_ITERATIONS = 50, LOOP_HALVINGS = 12 };
 static const double GOAL = 1e-13;       /* relative; reached in one or two steps if the loop is linear */
 static const double ACCEPTABLE = 1e-9;  /* where rounding inside the loop stops progress before the goal */
 
@@ -75,13 +75,13 @@ int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor) {
 
         double fraction = 1.0, trial_size = 0.0;
         int halving = 0;
-        for (; halving < LARGEST_HALVINGS; halving++, fraction *= 0.5) {
+        for (; halving < LOOP_HALVINGS; halving++, fraction *= 0.5) {
             for (int64_t i = 0; i < n; i++) trial[i] = v[i] + fraction * step[i];
             status = evaluate(e, loop, t, minor, false, trial, trial_residual, &trial_size);
             if (status != BL_OK) return status;
             if (trial_size < size) break;
         }
-        if (halving == LARGEST_HALVINGS) break;
+        if (halving == LOOP_HALVINGS) break;
         memcpy(v, trial, (size_t)n * sizeof(double));
         memcpy(residual, trial_residual, (size_t)n * sizeof(double));
         size = trial_size;

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from board import AVR, HERE, STRICT, Board, find_missing
-from peer import FLOAT64, SAFE, TRIPPED, Frame, Line, cobs, unpack
+from board_peer import FLOAT64, SAFE, TRIPPED, Frame, Line, cobs, unpack
 
 from biella import Diagram, simulate
 from biella.blocks import PID, Playback
@@ -140,7 +140,7 @@ def test_damaged_and_old_frames_get_no_answer(kind, tmp_path):
 
 HOST = """
 import sys
-from peer import Frame, Line
+from board_peer import Frame, Line
 with Line(sys.argv[1]) as line:
     k = 0
     while True:

@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from peer import FLOAT64, SAFE, TRIPPED, Frame, cobs, uncobs, unpack
+from board_peer import FLOAT64, SAFE, TRIPPED, Frame, cobs, uncobs, unpack
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from peer import SAFE, TRIPPED, Frame, Line
+from board_peer import SAFE, TRIPPED, Frame, Line
 
 from biella import simulate, start
 

@@ -153,7 +153,7 @@ def require_fmpy(purpose: str) -> None:
         import fmpy  # noqa: F401
     except ImportError as error:
         raise FmuError(
-            f"to {purpose}, biella needs FMPy: install it with `pip install 'biella[fmi]'`."
+            f"to {purpose}, biella needs FMPy: install it with `pip install fmpy`."
         ) from error
 
 

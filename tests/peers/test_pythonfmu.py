@@ -1,6 +1,6 @@
 """FMUs that PythonFMU makes, run inside a Python process beside ours.
 
-pip install "biella[fmi]" pytest pythonfmu
+pip install biella pytest pythonfmu
 python -m pytest tests/peers/test_pythonfmu.py -m slow
 """
 

@@ -30,6 +30,7 @@ from biella.blocks import (
     Expression,
     Mux,
     NativeBlock,
+    Outside,
     Port,
     PythonBlock,
     python_block,
@@ -161,12 +162,17 @@ Ports and parameters are those of an example: some depend on the arguments. A pa
 """
 
 
+def is_drawn(block: NativeBlock) -> bool:
+    """Whether a picture shows anything: what comes from outside does not come here."""
+    return bool(block.outputs) and not isinstance(block, Outside)
+
+
 def describe(kind: type[NativeBlock], block: NativeBlock) -> str:
     """Return the section of one block."""
     text = inspect.cleandoc(kind.__doc__ or "")
     about, _, arguments = text.partition("Parameters\n----------\n")
     lines = [f"## {kind.__name__}\n", as_markdown(about)]
-    if block.outputs:
+    if is_drawn(block):
         name = kind.__name__
         lines.append(f"![{name}: what an example gives](../pictures/reference/{name}.png)\n")
     lines += argument_table(kind, arguments)
@@ -409,7 +415,7 @@ def main() -> None:
     for name in exported():
         example = examples[name][0]
         block = example.make()
-        if block.outputs:
+        if is_drawn(block):
             pictures[name] = draw(name, block, example.low, example.high)
     (DOCS / "reference").mkdir(exist_ok=True)
     for old in (DOCS / "reference").glob("*.md"):

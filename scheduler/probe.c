@@ -28,10 +28,11 @@ struct bl_probe {
     bl_histogram *times;
 };
 
-static bl_probe *probe_of(const bl_block *b) {
-    const bl_engine *e = (const bl_engine *)((uintptr_t)b->host - offsetof(bl_engine, host));
-    return e->probe;
+static const bl_engine *engine_of(const bl_block *b) {
+    return (const bl_engine *)((uintptr_t)b->host - offsetof(bl_engine, host));
 }
+
+static bl_probe *probe_of(const bl_block *b) { return engine_of(b)->probe; }
 
 static int64_t start_watch(const bl_probe *p) { return p->profile ? bl_clock_now() : 0; }
 
@@ -46,41 +47,25 @@ static void write_overrides(const bl_probe *p, const bl_block *b, double *values
         if (p->overrides[k].block == b->index) values[p->overrides[k].slot] = p->overrides[k].value;
 }
 
+static int run_timed(bl_block *b, double t, bl_operation run) {
+    bl_probe *p = probe_of(b);
+    const int64_t began = start_watch(p);
+    const int status = run(b, t);
+    stop_watch(p, b, began);
+    return status;
+}
+
 static int probed_output(bl_block *b, double t) {
-    bl_probe *p = probe_of(b);
-    const int64_t began = start_watch(p);
-    const int status = p->kernels[b->index]->output(b, t);
-    stop_watch(p, b, began);
-    if (p->override_counts[b->index]) {
-        const bl_engine *e = (const bl_engine *)((uintptr_t)b->host - offsetof(bl_engine, host));
-        write_overrides(p, b, e->values);
-    }
+    const bl_engine *e = engine_of(b);
+    const bl_probe *p = e->probe;
+    const int status = run_timed(b, t, p->kernels[b->index]->output);
+    if (p->override_counts[b->index]) write_overrides(p, b, e->values);
     return status;
 }
 
-static int probed_derivative(bl_block *b, double t) {
-    bl_probe *p = probe_of(b);
-    const int64_t began = start_watch(p);
-    const int status = p->kernels[b->index]->derivative(b, t);
-    stop_watch(p, b, began);
-    return status;
-}
-
-static int probed_update(bl_block *b, double t) {
-    bl_probe *p = probe_of(b);
-    const int64_t began = start_watch(p);
-    const int status = p->kernels[b->index]->update(b, t);
-    stop_watch(p, b, began);
-    return status;
-}
-
-static int probed_project(bl_block *b, double t) {
-    bl_probe *p = probe_of(b);
-    const int64_t began = start_watch(p);
-    const int status = p->kernels[b->index]->project(b, t);
-    stop_watch(p, b, began);
-    return status;
-}
+static int probed_derivative(bl_block *b, double t) { return run_timed(b, t, probe_of(b)->kernels[b->index]->derivative); }
+static int probed_update(bl_block *b, double t) { return run_timed(b, t, probe_of(b)->kernels[b->index]->update); }
+static int probed_project(bl_block *b, double t) { return run_timed(b, t, probe_of(b)->kernels[b->index]->project); }
 
 static int probed_advance(bl_block *b, double t, double dt) {
     bl_probe *p = probe_of(b);

@@ -60,6 +60,7 @@ from .pace import (
 from .plan import Plan, PortInfo, read_value
 from .realtime_report import RealtimeReport
 from .result import Result
+from .ringing import TICKS, warn_of_ringing
 from .simulate import choose_signals, describe_run
 from .watch import Page
 from .worker import Worker, find_slow_blocks, stand_in
@@ -289,6 +290,9 @@ class LiveRun:
             self._instance = stack.enter_context(Instance(plan))
             first = self._set_first(parameters or {}, journal)
             self._ticks = self._count_ticks() if ticks is None else ticks
+            if journal is None:
+                ahead = TICKS if self._ticks < 0 else self._ticks
+                warn_of_ringing(plan, ahead, parameters, stacklevel=4)
             self._recorder = self._make_recorder(ports, binding, compiled_with or {})
             stack.callback(self._recorder.close)
             self._recorder.append_journal(first, 0)
@@ -343,18 +347,9 @@ class LiveRun:
                 raise BiellaError(
                     f"`{path}` counts only when a run starts: give it to `start` in parameters=…"
                 )
-            slot, shape, size = parameter.slot, parameter.shape, parameter.size
-        elif path in plan.inputs:
-            port = plan.inputs[path]
-            slot, shape, size = port.slot, (port.width,), port.width
-        else:
-            names = [*plan.parameters, *plan.inputs]
-            raise BiellaError(
-                f"there is no parameter or input `{path}`.{suggest(path, names)} "
-                f"Parameters: {name_list(plan.parameters)}. Inputs: {name_list(plan.inputs)}."
-            )
-        values = read_value(path, value, shape, self._first_values[slot : slot + size])
-        self._command(ENTER_SET, range(slot, slot + size), values)
+        where, shape = plan.find_settable(path)
+        values = read_value(path, value, shape, self._first_values[where])
+        self._command(ENTER_SET, range(where.start, where.stop), values)
         self._known[path] = values.reshape(shape) if shape not in ((), (1,)) else float(values[0])
 
     def __getitem__(self, path: str) -> Any:
@@ -362,13 +357,9 @@ class LiveRun:
             known = self._known[path]
             return known.copy() if isinstance(known, np.ndarray) else known
         if path in self.plan.parameters:
-            parameter = self.plan.parameters[path]
-            values = self._first_values[parameter.slot : parameter.slot + parameter.size]
-            return (
-                float(values[0])
-                if parameter.shape == ()
-                else values.reshape(parameter.shape).copy()
-            )
+            where, shape = self.plan.find_settable(path)
+            values = self._first_values[where]
+            return float(values[0]) if shape == () else values.reshape(shape).copy()
         return self.latest(path)
 
     def latest(self, path: str) -> Any:

@@ -57,7 +57,7 @@ class ChannelRecord(ctypes.Structure):
     ]
 
 
-class _Counts(ctypes.Structure):
+class CountsRecord(ctypes.Structure):
     """Mirrors bl_device_counts."""
 
     _fields_ = [
@@ -94,7 +94,7 @@ def device_library() -> ctypes.CDLL:
         ),
         "bl_device_set_loss": (c_int, [device, c_int64, c_int32]),
         "bl_device_set_slots": (None, [device, c_int64, c_int64, c_int64]),
-        "bl_device_get_counts": (None, [device, POINTER(_Counts)]),
+        "bl_device_get_counts": (None, [device, POINTER(CountsRecord)]),
         "bl_device_why": (c_char_p, [device]),
         "bl_device_is_alive": (c_int, [device]),
         "bl_loopback_open": (device, [c_char_p, c_int32, POINTER(_LoopbackOptions)]),
@@ -183,7 +183,7 @@ class Device:
     def counts(self) -> dict[str, int]:
         """What has happened since it was opened, also when it is closed."""
         if self.handle:
-            counts = _Counts()
+            counts = CountsRecord()
             device_library().bl_device_get_counts(self.handle, byref(counts))
             self._counts = {item[0]: int(getattr(counts, item[0])) for item in counts._fields_}
         return self._counts

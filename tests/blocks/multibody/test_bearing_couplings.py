@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import root
 from scipy.spatial.transform import Rotation
 
-from biella import BiellaWarning, BlockError, Diagram, linearize, simulate
+from biella import BiellaWarning, BlockError, Diagram, linearize, simulate, start
 from biella.blocks import Demux, FiniteBearing, Selector, ShortBearing, TiltedShortBearing
 from biella.blocks.bearings.analysis import open_film
 from biella.blocks.multibody import Input, System
@@ -148,6 +148,12 @@ def test_an_exchange_that_rings_is_told_of(block, step):
         path = path_of(simulate(d, 0.02))
     rest = start_of(LIGHT, (0, 0)) / CLEARANCE
     assert np.linalg.norm(path[-1] - rest) > 0.02
+
+
+def test_a_paced_run_is_warned_of_as_well():
+    warned = pytest.warns(BiellaWarning, match=r"`film` .*too long for it: .*d\.couple\(plant")
+    with warned, pytest.raises(BlockError):
+        start(wired(LIGHT, 1e-3, **OWN), 0.1, clock="free").wait()
 
 
 @pytest.mark.parametrize("bearing", [None, FiniteBearing(*SIZE, cells=(16, 4))])

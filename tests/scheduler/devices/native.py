@@ -22,6 +22,8 @@ from ctypes import (
 )
 from typing import Any
 
+from biella.scheduler.devices.native import ChannelRecord as Channel
+from biella.scheduler.devices.native import CountsRecord as Counts
 from biella.scheduler.engine import library
 
 OK, ERROR_BLOCK, ERROR_ARGUMENT = 0, -8, -9
@@ -30,43 +32,6 @@ SEND_SAFE = 1
 DOUBLE, CHECKSUM, ANSWERS = 1, 2, 4
 MS = 1_000_000
 AGE, ALIVE, DELAY = 1000, 1001, 1002
-
-
-class Channel(ctypes.Structure):
-    """Mirrors bl_channel."""
-
-    _fields_ = [
-        ("name", c_char * 48),
-        ("slot", c_int64),
-        ("scale", c_double),
-        ("offset", c_double),
-        ("low", c_double),
-        ("high", c_double),
-        ("safe", c_double),
-        ("saturates", c_int32),
-    ]
-
-
-class Counts(ctypes.Structure):
-    """Mirrors bl_device_counts."""
-
-    _fields_ = [
-        (name, c_int64)
-        for name in (
-            [
-                "frames",
-                "sent",
-                "corrupt",
-                "stale",
-                "missed",
-                "dropped",
-                "losses",
-                "returns",
-                "violations",
-                "trips",
-            ]
-        )
-    ]
 
 
 class State(ctypes.Structure):

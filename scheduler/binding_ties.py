@@ -160,7 +160,12 @@ class Ties:
                 for other in getattr(device, side).values()
                 if other.unit is not None and equivalent(other.unit, wanted)
             ]
-            did = f" Did you mean {' or '.join(f'`{n}`' for n in fitting)}?" if fitting else ""
+            did = (
+                f" Did you mean {' or '.join(f'`{n}`' for n in fitting)}?"
+                if fitting
+                else f" If its scale makes {wanted} of what is on the wire, write unit = "
+                f'"{wanted}".'
+            )
             self.say(where, key, f"`{path}` is in {wanted}, but channel `{name}` in {given}.{did}")
         return False
 

@@ -139,12 +139,16 @@ def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
         return recorded
     plan = diagram if isinstance(diagram, Plan) else _compile_again(diagram, log.info)
     if plan.hash != recorded.hash:
-        changes = list(describe_changes(recorded, plan))
+        changes = list(describe_changes(recorded, plan)) or [
+            "it is something that has no name: a table, a program or the order of blocks."
+        ]
         shown = "".join(f"\n  - {text}" for text in changes[:_SHOWN])
         if len(changes) > _SHOWN:
             shown += f"\n  … {len(changes) - _SHOWN} more"
         raise BiellaError(
-            f"this is not the diagram that was run, so its log cannot be replayed:{shown}"
+            f"this is not the diagram that was run, so its log cannot be replayed:{shown}\n"
+            f"What other parameters would have done is asked of the diagram as it was: "
+            f"parameters={{…}}, or --set."
         )
     return plan
 
@@ -184,7 +188,6 @@ def describe_changes(before: Plan, now: Plan) -> Iterator[str]:
     yield from _parameter_changes(before, now)
     if [*before.inputs] != [*now.inputs]:
         yield f"its inputs were {name_list(before.inputs)} and are {name_list(now.inputs)}."
-    yield "or what is not in this list, such as a table, a program or the order of blocks."
 
 
 def _sources(plan: Plan) -> dict[int, str]:

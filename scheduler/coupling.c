@@ -28,7 +28,6 @@ _Static_assert((int)BL_KEEP_COUNT <= (int)BL_SLOTS, "a member outside the engine
 
 static const double NUDGE = 1e-5;          /* of an unknown, relative to its value */
 static const double SMALLEST_SCALE = 1e-4; /* of a signal, in its unit: what is below converges absolutely */
-static const double SLOW = 0.3;            /* Newton: a residual that shrinks less asks for a new Jacobian */
 
 int64_t bl_coupling_scratch(int32_t method, int32_t unknowns) {
     const int64_t n = unknowns;
@@ -343,7 +342,8 @@ static int iterate_newton(bl_engine *e, bl_coupling *c, int order, double t, dou
         if (isnan(*size)) break;
         for (int64_t i = 0; i < n; i++) before[i] = r[i] - before[i];
         correct_inverse(inverse, n, step, before, mapped, left);
-        if (*size > SLOW * size_before) *has = 0.0;
+        /* One that still converges is cheaper to correct than to make anew, with a sweep for each unknown. */
+        if (*size > size_before) *has = 0.0;
     }
     if (isnan(*size)) *has = 0.0;
     return BL_OK;

@@ -2,55 +2,90 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import DiagramError
+from .block import AbstractBlock
 from .ports import Port
 from .python import PythonBlock
+
+if TYPE_CHECKING:
+    from ..scheduler.diagram import Diagram
 
 Values = npt.NDArray[np.float64]
 
 
-class Asynchronous(PythonBlock):
-    """A Python block that takes its time: its results come later, and the run goes on meanwhile.
+def Asynchronous(what: AbstractBlock | Diagram, *, period: float) -> AbstractAsynchronous:
+    """Return a block that takes its time: its results come later, and the run goes on meanwhile.
 
     In a paced run a worker thread takes the newest inputs once in a period, computes, and hands the
     result over; it enters at the next tick, whenever that is. Offline a result comes exactly one
     period after its inputs, so that a run is the same every time.
 
-    Outputs: those of the block, zero until the first result; ``since``, the time in s at which the
-    inputs of the newest result were taken, and ``age``, how long that is ago.
+    Outputs: those of `what`; ``since``, the time in s at which the inputs of the newest result were
+    taken, and ``age``, how long that is ago.
+
+    A Python block computes its outputs from the inputs; they are zero until the first result. If
+    it is not done within a period, it skips what it has missed.
+
+    An FMU, any other block, or a whole diagram is a model with a time of its own. It goes one
+    period ahead, its inputs held, in steps of its own, and until the first result it shows how it
+    starts. It never skips: when it is behind, it takes its next periods without a pause. Its
+    parameters are those that it was made with.
 
     Parameters
     ----------
-    block
-        Any Python block without continuous states, with ports of fixed width.
+    what
+        A Python block without continuous states, an `Fmu`, another block, or a `Diagram`. Ports
+        have fixed widths.
     period
-        In s, how often it starts to compute; a worker that is not done by then skips.
+        In s, how often it starts to compute. The steps of a model fit into it: those of a diagram,
+        the period of an FMU; for a block without one it is a single step.
     """
+    if isinstance(what, PythonBlock) and not what.own_step:
+        return AsynchronousPython(what, period)
+    from ..scheduler.asynchronous_model import AsynchronousModel
 
-    def __init__(self, block: PythonBlock, *, period: float) -> None:
-        if not isinstance(block, PythonBlock):
-            raise DiagramError(f"Asynchronous wants a Python block, got {block!r}.")
-        if block.is_continuous:
-            raise DiagramError(f"{block!r} has continuous states, which cannot wait for a worker.")
-        taken = [port.name for port in block.outputs if port.name in ("since", "age")]
+    return AsynchronousModel(what, period)
+
+
+class Computation(Protocol):
+    """What a worker does in one run."""
+
+    skips: bool
+    """Whether it leaves out periods that it is too late for."""
+
+    def compute(self, t: float, inputs: Sequence[Values]) -> Values:
+        """Return the results for the inputs of time `t`, one port after the other."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+class AbstractAsynchronous(PythonBlock):
+    """A block that a worker computes; made by `Asynchronous`."""
+
+    def __init__(
+        self, inputs: Sequence[Port], outputs: Sequence[Port], period: float, state: Any = ()
+    ) -> None:
+        taken = [port.name for port in outputs if port.name in ("since", "age")]
         if taken:
-            raise DiagramError(f"{block!r} has an output `{taken[0]}`, as Asynchronous has.")
-        self.block = block
+            raise DiagramError(f"{self!r} has an output `{taken[0]}` of its own.")
         self.period = period
-        self.widths = [_width(port, block) for port in block.outputs]
-        for port in block.inputs:
-            _width(port, block)
-        # The block's state, its newest result, when that was begun; whether there is one.
-        state = np.concatenate([block.initial_state, np.zeros(sum(self.widths) + 1)])
+        self.widths = [self._width(port) for port in outputs]
+        for port in inputs:
+            self._width(port)
         super().__init__(
-            inputs=list(block.inputs),
+            inputs=inputs,
             outputs=[
-                *block.outputs,
+                *outputs,
                 Port("since", unit="s", doc="when the inputs of the newest result were taken"),
                 Port("age", unit="s", doc="how long that is ago"),
             ],
@@ -59,8 +94,45 @@ class Asynchronous(PythonBlock):
             feedthrough=False,
         )
 
+    @abstractmethod
+    def begin(self, start_time: float) -> Computation:
+        """Open it for a worker."""
+
+    def first_results(self, start_time: float) -> Values:
+        """Return what the outputs are before the first result."""
+        return np.zeros(sum(self.widths))
+
+    def _width(self, port: Port) -> int:
+        if not isinstance(port.width, int):
+            raise DiagramError(
+                f"{self!r} wants ports of fixed width, unlike `{port.name}`: declare that as "
+                f"Port({port.name!r}, width), or put what has it into a Diagram whose inputs have "
+                f"widths, and give that."
+            )
+        return port.width
+
+
+class AsynchronousPython(AbstractAsynchronous):
+    """A Python block that a worker computes; made by `Asynchronous`."""
+
+    def __init__(self, block: PythonBlock, period: float) -> None:
+        self.block = block
+        if block.is_continuous:
+            raise DiagramError(
+                f"{block!r} has continuous states, which cannot wait for a worker: put it into a "
+                f"Diagram and give that."
+            )
+        outputs = list(block.outputs)
+        widths = sum(port.width for port in outputs if isinstance(port.width, int))
+        # The block's state, its newest result, when that was begun.
+        state = np.concatenate([block.initial_state, np.zeros(widths + 1)])
+        super().__init__(block.inputs, outputs, period, state)
+
     def __repr__(self) -> str:
         return f"Asynchronous({self.block!r})"
+
+    def begin(self, start_time: float) -> Computation:
+        return PythonComputation(self)
 
     def compute(self, t: float, x: Values, u: Any) -> tuple[Values, Values]:
         """Return the block's outputs one after the other, and its next state."""
@@ -89,10 +161,20 @@ class Asynchronous(PythonBlock):
         return np.concatenate([state, results, [t]])
 
 
-def _width(port: Port, block: PythonBlock) -> int:
-    if not isinstance(port.width, int):
-        raise DiagramError(
-            f"Asynchronous wants ports of fixed width, unlike `{port.name}` of {block!r}: declare "
-            f"it as Port({port.name!r}, width)."
-        )
-    return port.width
+class PythonComputation:
+    """A Python block in a worker, with its state."""
+
+    skips = True
+
+    def __init__(self, slow: AsynchronousPython) -> None:
+        self.slow = slow
+        self.state = slow.block.initial_state.copy()
+
+    def compute(self, t: float, inputs: Sequence[Values]) -> Values:
+        read = [float(values[0]) if values.size == 1 else values for values in inputs]
+        u = read[0] if len(read) == 1 else tuple(read)
+        results, self.state = self.slow.compute(t, self.state, u)
+        return results
+
+    def close(self) -> None:
+        pass

@@ -38,7 +38,11 @@ class Attachment(Protocol):
 
 
 class Session(Attachment, Protocol):
-    """An attachment that runs the block in Python; the engine calls it back."""
+    """An attachment that runs the block in Python; the engine calls it back.
+
+    It also has ``advance(t, dt)``, to go from `t` to `t` + `dt` with the inputs held, if the block
+    takes steps of its own; else ``update(t)``, for what comes after the outputs of a tick.
+    """
 
     def start(self, t: float) -> None:
         """Begin a run at time `t` with the parameters as they are."""
@@ -46,10 +50,6 @@ class Session(Attachment, Protocol):
 
     def output(self, t: float) -> None:
         """Compute the outputs from the inputs that reach them at once."""
-        ...
-
-    def advance(self, t: float, dt: float) -> None:
-        """Go from `t` to `t` + `dt` with the inputs held."""
         ...
 
 

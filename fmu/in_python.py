@@ -14,6 +14,7 @@ from ..blocks.foreign import OUTSIDE, ForeignBlock
 from ..blocks.ports import EVERY_TICK, periodic
 from ..blocks.python import PythonBlock
 from ..scheduler.engine import Instance
+from ..scheduler.plan import slots_of
 from .importer import Options
 from .interface import Description, Interface
 
@@ -59,7 +60,7 @@ class Values:
         info, record = instance.plan.blocks[number], instance.plan.block_records[number]
         self._instance, self._number = instance, number
         self._input_count = sum(port.width for port in info.inputs)
-        self._y = _indices(info.outputs)
+        self._y = slots_of(info.outputs)
         count = sum(len(group.scalars) for group in block.interface.parameters)
         self._p = np.arange(int(record["p_first"]), int(record["p_first"]) + count)
         self._tunable = self._p[: block.interface.tunable]
@@ -85,7 +86,3 @@ class Values:
     def set_outputs(self, values: Any) -> None:
         """Write all outputs."""
         self._instance.values[self._y] = values
-
-
-def _indices(ports: Any) -> npt.NDArray[np.int64]:
-    return np.array([p.slot + k for p in ports for k in range(p.width)], dtype=np.int64)

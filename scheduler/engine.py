@@ -400,7 +400,8 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
 
 def _bind_session(session: Session) -> list[Any]:
     """List the operations of a block that runs elsewhere, by number."""
-    return [session.start, session.output, None, None, session.advance]
+    update, advance = (getattr(session, name, None) for name in ("update", "advance"))
+    return [session.start, session.output, None, update, advance]
 
 
 def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> list[Operation]:

@@ -14,7 +14,7 @@ from ..errors import BiellaError
 from .diagram import Diagram
 from .engine import Instance
 from .flatten import flatten
-from .plan import Plan, PortInfo
+from .plan import Plan, PortInfo, slots_of
 
 Array = npt.NDArray[np.float64]
 
@@ -80,7 +80,7 @@ def linearize(
                 f"the run ended at t = {instance.time:g} s, before the operating point at "
                 f"t = {at:g} s."
             )
-        in_slots, out_slots = _slots(chosen_inputs), _slots(chosen_outputs)
+        in_slots, out_slots = slots_of(chosen_inputs), slots_of(chosen_outputs)
         if period is None:
             return _continuous(instance, in_slots, out_slots)
         return _discrete(diagram, plan, instance, in_slots, out_slots, period)
@@ -270,7 +270,3 @@ def _choose(
     if not available:
         raise BiellaError(f"linearize wants {what}: name them, or declare them with d.input(…).")
     return [available[name] for name in names] if names else list(available.values())
-
-
-def _slots(ports: Sequence[PortInfo]) -> list[int]:
-    return [port.slot + k for port in ports for k in range(port.width)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +57,11 @@ class PortInfo:
     def signal(self) -> Signal:
         """The same, as a recorder wants it."""
         return Signal(self.path, self.width, self.unit, self.kind, self.sampled)
+
+
+def slots_of(ports: Iterable[PortInfo]) -> list[int]:
+    """Return where all values of ports lie, one port after the other."""
+    return [port.slot + k for port in ports for k in range(port.width)]
 
 
 @dataclass(frozen=True, slots=True)

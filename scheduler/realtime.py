@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..blocks.asynchronous import Asynchronous
+from ..blocks.asynchronous import AbstractAsynchronous
 from ..blocks.block import AbstractBlock
 from ..blocks.outside import RECEIVED, RealTime
 from ..errors import BiellaError, BlockError, DeviceError, OverrunError, name_list, suggest
@@ -57,7 +57,7 @@ from .pace import (
     Pipe,
     Probe,
 )
-from .plan import Plan, PortInfo, read_value
+from .plan import Plan, PortInfo, read_value, slots_of
 from .realtime_report import RealtimeReport
 from .result import Result
 from .ringing import TICKS, warn_of_ringing
@@ -217,7 +217,9 @@ def _prepare(
     return binding.plan, binding
 
 
-def _choose_slow(diagram: Diagram | Plan, binding: OpenBinding | None) -> dict[str, Asynchronous]:
+def _choose_slow(
+    diagram: Diagram | Plan, binding: OpenBinding | None
+) -> dict[str, AbstractAsynchronous]:
     """Return the blocks that workers compute: those that are no devices."""
     if isinstance(diagram, Plan):
         return {}
@@ -231,7 +233,10 @@ def stand_ins(diagram: Diagram) -> dict[str, dict[str, AbstractBlock]]:
     timed = any(isinstance(block, RealTime) for block in blocks)
     return {
         "extra": {} if timed else {TIMING_NAME: RealTime()},
-        "replace": {path: stand_in(block) for path, block in find_slow_blocks(diagram).items()},
+        "replace": {
+            path: stand_in(block, diagram.start)
+            for path, block in find_slow_blocks(diagram).items()
+        },
     }
 
 
@@ -260,7 +265,7 @@ class LiveRun:
         compiled_with: Mapping[str, Any] | None = None,
         journal: Journal | None = None,
         ticks: int | None = None,
-        slow: Mapping[str, Asynchronous] | None = None,
+        slow: Mapping[str, AbstractAsynchronous] | None = None,
     ) -> None:
         self.plan = plan
         self._options = dict(options)
@@ -298,8 +303,11 @@ class LiveRun:
             self._recorder.append_journal(first, 0)
             self._probe = stack.enter_context(Probe(self._instance, profile=profile))
             self._open_pipes(stack, ports, journal)
+            self._workers: list[Worker] = []
+            for path, block in (slow or {}).items():
+                self._workers.append(Worker(self, path, block))
+                stack.callback(self._workers[-1].close)
             self._stack = stack.pop_all()
-        self._workers = [Worker(self, path, block) for path, block in (slow or {}).items()]
         self._pace.tell_ages([(worker.age_slot, worker.since_slot) for worker in self._workers])
         self._loop = threading.Thread(target=self._run_loop, name="biella loop", daemon=True)
         self._writer = threading.Thread(target=self._write, name="biella recorder", daemon=True)
@@ -558,7 +566,7 @@ class LiveRun:
 
     def _open_pipes(self, stack: ExitStack, ports: list[PortInfo], journal: Journal | None) -> None:
         pace, every = self._pace, self._options["every"]
-        slots = [port.slot + k for port in ports for k in range(port.width)]
+        slots = slots_of(ports)
         row = np.dtype((np.float64, 1 + len(slots)))
         seconds = _PIPE_SECONDS * pace.factor / (self.plan.step * every)
         capacity = int(max(64, min(_PIPE_BYTES // row.itemsize, seconds)))
@@ -635,6 +643,8 @@ class LiveRun:
                 if self._page is not None:
                     self._page.close()
                 self._last_frame = self._mailbox.take()
+                for worker in self._workers:
+                    worker.wait()
                 with self._lock:
                     self._closed = True
                     self._stack.close()
@@ -755,7 +765,11 @@ class LiveRun:
             "blocks": blocks,
             "devices": {name: dict(device.counts) for name, device in self._devices.items()},
             "workers": {
-                worker.path: {"results": worker.count, "skipped": worker.skipped}
+                worker.path: {
+                    "results": worker.count,
+                    "skipped": worker.skipped,
+                    "behind": worker.behind,
+                }
                 for worker in self._workers
             },
             "privileges": [[grant.granted, str(grant)] for grant in self._grants],

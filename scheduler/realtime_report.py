@@ -100,10 +100,20 @@ class RealtimeReport:
         gaps = [f"{gap['of']} {gap['first']}–{gap['last']}" for gap in info["gaps"]]
         if gaps:
             lines.append("Missing, with first and last tick: " + _listed(gaps, len(gaps)))
+        lines += [_describe_worker(path, item) for path, item in info.get("workers", {}).items()]
         if info.get("recorder"):
             lines.append(f"Recorder: {info['recorder']}")
         lines += [f"{'granted' if ok else 'refused'}: {text}" for ok, text in info["privileges"]]
         return lines
+
+
+def _describe_worker(path: str, counts: Mapping[str, int]) -> str:
+    line = f"Worker `{path}`: {counts['results']} results"
+    if counts["skipped"]:
+        line += f", {counts['skipped']} periods skipped: it takes longer than one"
+    if counts.get("behind"):
+        line += f", at the end {counts['behind']} ticks behind"
+    return line + "."
 
 
 def _table(title: str, columns: tuple[str, ...] | list[str]) -> Table:

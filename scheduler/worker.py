@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..blocks.asynchronous import Asynchronous
+from ..blocks.asynchronous import AbstractAsynchronous, Values
 from ..blocks.block import AbstractBlock
+from ..blocks.foreign import EndOfRun
 from ..blocks.outside import RECEIVED, Outside
 from .diagram import Diagram
 from .flatten import flatten
@@ -16,16 +17,24 @@ from .flatten import flatten
 if TYPE_CHECKING:
     from .realtime import LiveRun
 
+_PATIENCE = 2.0  # s, for a worker to be done with what it is at
 
-def find_slow_blocks(diagram: Diagram) -> dict[str, Asynchronous]:
+
+def find_slow_blocks(diagram: Diagram) -> dict[str, AbstractAsynchronous]:
     """Return the asynchronous blocks of a diagram, by path."""
     blocks = flatten(diagram).blocks
-    return {item.path: item.block for item in blocks if isinstance(item.block, Asynchronous)}
+    return {
+        item.path: item.block for item in blocks if isinstance(item.block, AbstractAsynchronous)
+    }
 
 
-def stand_in(block: Asynchronous) -> AbstractBlock:
+def stand_in(block: AbstractAsynchronous, start_time: float) -> AbstractBlock:
     """Return what stands in a paced diagram for a block that a worker computes."""
-    return Outside(list(block.inputs), list(block.outputs))
+    results, start, place = block.first_results(start_time), {}, 0
+    for port, width in zip(block.outputs, block.widths, strict=False):
+        start[port.name] = results[place : place + width]
+        place += width
+    return Outside(list(block.inputs), list(block.outputs), start={**start, "since": start_time})
 
 
 class Worker:
@@ -35,13 +44,16 @@ class Worker:
     ----------
     count, skipped
         Results handed over, and periods that it was too slow for.
+    behind
+        How many ticks it is late with the period that it is in, if it does not skip.
     """
 
-    def __init__(self, run: LiveRun, path: str, block: Asynchronous) -> None:
+    def __init__(self, run: LiveRun, path: str, block: AbstractAsynchronous) -> None:
         self.count = 0
         self.skipped = 0
+        self.behind = 0
         self.path = path
-        self._run, self._block = run, block
+        self._run = run
         plan = run.plan
         (about,) = (item for item in plan.blocks if item.path == path)
         self._inputs = [(port.slot, port.width) for port in about.inputs]
@@ -50,21 +62,35 @@ class Worker:
         self._slots = range(first, first + width + 1)  # results, and since
         self.since_slot, self.age_slot = first + width, first + width + 1
         self._period = max(1, round(block.period / plan.step))  # in ticks
+        self._computation = block.begin(plan.start_time)
         self._thread = threading.Thread(target=self._work, name=f"biella {path}", daemon=True)
 
     def start(self) -> None:
         """Begin to work."""
         self._thread.start()
 
+    def wait(self) -> None:
+        """Wait a moment for it to end: it cannot be interrupted."""
+        if self._thread.ident is not None:
+            self._thread.join(_PATIENCE)
+
+    def close(self) -> None:
+        """Let go of what it computes with; if it has begun to work, it does so itself."""
+        if self._thread.ident is None:
+            self._computation.close()
+
     def _work(self) -> None:
         try:
             self._loop()
+        except EndOfRun as end:
+            self._run._end(f"`{self.path}` ended it: {end}")
         except BaseException as error:
             self._run._fail(self.path, error)
+        finally:
+            self._computation.close()
 
     def _loop(self) -> None:
-        run, block = self._run, self._block
-        state = block.block.initial_state.copy()
+        run, computation = self._run, self._computation
         due, pause = 0, min(run.plan.step, 1e-3)
         while run.running:
             frame = run._mailbox.take()
@@ -73,24 +99,31 @@ class Worker:
                 continue
             tick = int(frame[0])
             time = run.plan.start_time + tick * run.plan.step
-            results, state = block.compute(time, state, self._read(frame))
-            run._enter(self._slots, [*results, time])
+            run._enter(self._slots, [*computation.compute(time, self._read(frame)), time])
             self.count += 1
-            due = (tick // self._period + 1) * self._period
-            late = run.tick - due
-            if late > 0:  # those that have passed meanwhile
-                self.skipped += late // self._period
-                due = (run.tick // self._period) * self._period
+            due = self._next_due(due, tick)
 
-    def _read(self, frame: Any) -> Any:
-        """Return the inputs as a Python block wants them."""
+    def _next_due(self, due: int, begun: int) -> int:
+        """Return the tick from which on it is to compute again."""
+        if not self._computation.skips:
+            due += self._period
+            self.behind = max(0, self._run.tick - due)
+            return due
+        due = (begun // self._period + 1) * self._period
+        late = self._run.tick - due
+        if late <= 0:
+            return due
+        self.skipped += late // self._period  # those that have passed meanwhile
+        return self._run.tick // self._period * self._period
+
+    def _read(self, frame: Values) -> list[Values]:
+        """Return the inputs, port after port."""
         run = self._run
         read = []
         for slot, width in self._inputs:
             if slot < run._parameter_count:  # an input of the diagram
-                values = run._input_values(slot, width)
+                read.append(np.asarray(run._input_values(slot, width), dtype=np.float64))
             else:
                 place = 1 + slot - run._parameter_count
-                values = frame[place : place + width]
-            read.append(float(values[0]) if width == 1 else np.array(values))
-        return read[0] if len(read) == 1 else tuple(read)
+                read.append(frame[place : place + width].copy())
+        return read

@@ -24,7 +24,7 @@ from biella import Diagram, start
 from biella.blocks import Constant, Gain, Integrator, Mux, Sum, UnitDelay
 from biella.scheduler import recorder
 from biella.scheduler.devices import Driver
-from biella.scheduler.realtime import LiveRun
+from biella.scheduler.live import LiveRun
 
 STEP = 1e-3
 DEVICES = ("net", "line", "card")

@@ -37,9 +37,9 @@ from biella.blocks import (
 )
 from biella.blocks.multibody import Body
 from biella.blocks.ports import Derived, Same
+from biella.scheduler.live import LiveRun
 from biella.scheduler.plan import Plan
 from biella.scheduler.plotting import COLOURS, STYLE
-from biella.scheduler.realtime import LiveRun
 from biella.scheduler.result import Result
 from biella.scheduler.sweep import Sweep
 

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from ..errors import BiellaError, name_list
 from .diagram import Diagram
+from .live import LiveRun
 from .pace import ENTER_SET, Journal
 from .plan import BlockInfo, Plan
-from .realtime import OPTIONS, LiveRun, stand_ins
+from .realtime import OPTIONS, stand_ins
 from .result import Result
 from .signals import ResultError
 

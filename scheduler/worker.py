@@ -15,7 +15,7 @@ from .diagram import Diagram
 from .flatten import flatten
 
 if TYPE_CHECKING:
-    from .realtime import LiveRun
+    from .live import LiveRun
 
 _PATIENCE = 2.0  # s, for a worker to be done with what it is at
 

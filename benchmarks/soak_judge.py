@@ -414,10 +414,12 @@ def judge_datagrams(s: Soaked) -> Iterator[Judgement]:
     relay = s.told["relay"]["to host"]
     share = relay.get("dropped", 0) / relay["arrived"]
     yield Judgement("net: part of datagrams dropped", "≈ 5 %", f"{100 * share:.2f} %", share > 0.03)
-    for done in s.done:
-        if done["kind"] == "network slow":
-            worst = int(s.get("net.delay")[done["first"] : done["last"] + 1].max())
-            yield Judgement("net: delay while slow, ticks", "≥ 50", str(worst), worst >= 50)
+    delay = s.get("net.delay")
+    slow = [done for done in s.done if done["kind"] == "network slow"]
+    worst = [int(delay[done["first"] : done["last"] + 1].max()) for done in slow]
+    if worst:
+        text = f"{min(worst)} … {max(worst)} in {len(worst)} times"
+        yield Judgement("net: largest delay while slow, ticks", "≥ 50", text, min(worst) >= 50)
 
 
 def judge_line(s: Soaked) -> Iterator[Judgement]:

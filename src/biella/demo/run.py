@@ -86,7 +86,11 @@ def measure(simulated: Result, paced: Result) -> list[Row]:
             f"{timing['overruns']}",
             f"of {timing['ticks']} ticks, policy {timing['overrun']}",
         ),
-        ("closure of the joints", f"{simulated['plant.closure'].max():.1e} m", "largest"),
+        (
+            "closure of the joints",
+            f"{simulated['plant.closure'].max():.1e} m",
+            "largest; it is the film that closes the loop",
+        ),
         (
             "coupling error of a tick",
             f"{100 * coupling_error(simulated):.2g} %",

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import DiagramError
-from .block import AbstractBlock
 from .ports import Port
 from .python import PythonBlock
-
-if TYPE_CHECKING:
-    from ..scheduler.diagram import Diagram
 
 Values = npt.NDArray[np.float64]
 
 
-def Asynchronous(what: AbstractBlock | Diagram, *, period: float) -> AbstractAsynchronous:
+def Asynchronous(what: Any, *, period: float) -> AbstractAsynchronous:
     """Return a block that takes its time: its results come later, and the run goes on meanwhile.
 
     In a paced run a worker thread takes the newest inputs once in a period, computes, and hands the

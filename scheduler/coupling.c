@@ -28,6 +28,7 @@ _Static_assert((int)BL_KEEP_COUNT <= (int)BL_SLOTS, "a member outside the engine
 
 static const double NUDGE = 1e-5;          /* of an unknown, relative to its value */
 static const double SMALLEST_SCALE = 1e-4; /* of a signal, in its unit: what is below converges absolutely */
+static const double SLOW = 0.09;           /* Newton: a residual that shrinks less in as many sweeps as a Jacobian costs asks for a new one */
 
 int64_t bl_coupling_scratch(int32_t method, int32_t unknowns) {
     const int64_t n = unknowns;
@@ -317,6 +318,7 @@ static int iterate_newton(bl_engine *e, bl_coupling *c, int order, double t, dou
     const int64_t n = c->unknown_count;
     double *r = c->work, *before = r + n, *step = before + n, *mapped = step + n, *left = mapped + n;
     double *inverse = array_of(c, BL_COUPLED_ARRAYS), *has = &c->memory[BL_COUPLING_HAS_JACOBIAN];
+    const double slow = pow(SLOW, 1.0 / (double)n); /* in one sweep; n > 0 */
     int status = sweep(e, c, BL_NEWTON, order, t, dt, false);
     if (status != BL_OK) return status;
     (void)set_scales(c);
@@ -342,8 +344,7 @@ static int iterate_newton(bl_engine *e, bl_coupling *c, int order, double t, dou
         if (isnan(*size)) break;
         for (int64_t i = 0; i < n; i++) before[i] = r[i] - before[i];
         correct_inverse(inverse, n, step, before, mapped, left);
-        /* One that still converges is cheaper to correct than to make anew, with a sweep for each unknown. */
-        if (*size > size_before) *has = 0.0;
+        if (*size > slow * size_before) *has = 0.0;
     }
     if (isnan(*size)) *has = 0.0;
     return BL_OK;

@@ -72,6 +72,8 @@ class Board:
         self, folder: Path | str, kind: str | None = None, udp: bool = False, **defines: object
     ) -> None:
         self.kind = kind or choose_kind()
+        if missing := find_missing(self.kind):
+            sys.exit(f"There is no {self.kind} board without {missing}: see the top of {__file__}.")
         firmware = build(self.kind, folder, **defines)
         command: list[object] = [firmware]
         if self.kind == "qemu":

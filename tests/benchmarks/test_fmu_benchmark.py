@@ -32,6 +32,7 @@ def expected_output(count):
 
 
 @pytest.mark.parametrize("count", [1, 2, 10, 100])
+@pytest.mark.usefixtures("c_compiler")
 def test_ours_and_the_bare_loop_run_the_ring(ring_fmu, folder, count):
     from fmu import build_loop, run_ours
     from ring import starts

@@ -13,6 +13,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.usefixtures("c_compiler")
 def test_ours_and_the_bare_loop_wake_as_often_and_never_early(tmp_path):
     from realtime import TURN, enter_bare, enter_ours
 

@@ -22,14 +22,13 @@ __attribute__((visibility("default"))) int decode(const char *location, char *pa
 
 
 @pytest.fixture(scope="module")
-def decode(tmp_path_factory):
+def decode(tmp_path_factory, c_compiler):
     """The static function itself, compiled with a hook around it."""
     folder = tmp_path_factory.mktemp("resources")
     source, library = folder / "hook.c", folder / "hook.so"
     source.write_text(HOOK)
-    compiler = build.find_compiler()
-    flags = [*compiler.compile_flags, f"-I{PACKAGE}", *compiler.link_flags]
-    subprocess.run([*compiler.command, str(source), "-o", str(library), *flags], check=True)
+    flags = [*c_compiler.compile_flags, f"-I{PACKAGE}", *c_compiler.link_flags]
+    subprocess.run([*c_compiler.command, str(source), "-o", str(library), *flags], check=True)
     function = ctypes.CDLL(str(library)).decode
 
     def call(location: str, room: int = 4096) -> str | None:

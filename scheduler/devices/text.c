@@ -106,7 +106,8 @@ static int end_of_line(bl_lines *s, bl_device *d, int checksum) {
     double values[BL_FRAME_VALUES];
     if (s->length > 0 && s->bytes[s->length - 1] == '\r') s->length--;
     if (s->length == 0 && !s->spoilt) return 0;
-    const int accepted = !s->spoilt && bl_text_read(s->bytes, s->length, d->in_count, checksum, values);
+    /* The rest of a line that was under way is a line, too, with other numbers in it: 3.5 of 113.5. */
+    const int accepted = s->begun && !s->spoilt && bl_text_read(s->bytes, s->length, d->in_count, checksum, values);
     if (accepted) {
         memcpy(d->received, values, (size_t)d->in_count * sizeof *values);
         d->sequence++;

@@ -11,7 +11,7 @@ typedef struct {
     char bytes[BL_TEXT_ROOM + 1];
     size_t length;
     bool spoilt; /* longer than any line */
-    bool begun;  /* an end of line was seen: before it, part of a line is no fault */
+    bool begun;  /* an end of line was seen: what comes before it may be part of a line, so is neither data nor a fault */
 } bl_lines;
 
 /* Reads a line (without its end) of just `count` numbers, with a checksum if it has one, or must have: 1, else 0 with nothing

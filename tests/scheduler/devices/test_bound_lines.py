@@ -86,7 +86,7 @@ def test_lines_of_text_go_both_ways(ticks, serial):
     run = ticks(open_binding(loop(), rig(driver="text", port=str(serial.path), checksum=True)))
     run.advance(1)
     assert serial.read_until(b"\n")[0].startswith(b"12*")
-    serial.write(b"7*37\n")
+    serial.write(b"\n7*37\n")  # the end of the line that was under way, and a whole one
     assert run.advance(1, signals=["k"]) == [[3.5]]
     serial.write(b"8\n")  # without the checksum that is wanted
     assert run.advance(1, signals=["k"]) == [[3.5]]

@@ -132,9 +132,11 @@ def end(tmp_path):
     end.close()
 
 
-def opened(end, ins=2, outs=1, flags=0, **options):
+def opened(end, ins=2, outs=1, flags=0, before=b"\n", **options):
+    """Open a device, which then hears the end of the line that was under way."""
     handle, message = open_serial(end, ins, outs, flags=flags, text=True)
     assert handle, message
+    end.write(before)
     return Device(handle, ins, outs, on_loss=HOLD, **options)
 
 
@@ -151,12 +153,29 @@ def test_lines_both_ways(end):
         assert end.read_until(b"\n") == [summed("0.10000000000000001").encode()]
         end.write(b"1,2\n" + b"3,4\n" + summed("5,6").encode() + b"\n")
         assert device.take(0) == {0: 5.0, 1: 6.0}
-        assert device.counts == {"frames": 1, "sent": 1, "corrupt": 1}  # the first is no fault
+        assert device.counts == {"frames": 1, "sent": 1, "corrupt": 2}
+
+
+@pytest.mark.parametrize("flags", [0, CHECKSUM])
+def test_the_end_of_a_line_that_was_under_way_is_no_data(end, flags):
+    """What is left of 113.5,-4 may look like a line, with its checksum too: "11" adds nothing."""
+    line = (summed if flags else str)("113.5,-4").encode() + b"\r\n"
+    with opened(end, flags=flags, before=line[2:]) as device:
+        assert device.take(0) == {} and device.counts == {}
+        end.write(line)
+        assert device.take(1) == {0: 113.5, 1: -4.0}
+        end.pull_out()
+        device.take(2)
+        end.plug_in()
+        wait_for(lambda: device.take(3) or device.give(1.0) or device.counts.get("sent", 0))
+        end.write(line[2:])
+        assert device.take(4) == {} and device.counts["frames"] == 1
+        end.write(line)
+        assert device.take(5) == {0: 113.5, 1: -4.0}
 
 
 def test_lines_in_pieces_garbage_and_several_at_once(end):
-    with opened(end) as device:
-        end.write(b"half a line, as one joins in\n")
+    with opened(end, before=b"half a line, as one joins in\n") as device:
         assert device.take(0) == {} and device.counts == {}
         for piece in (b"1", b"2,", b"3", b"\n4,5\n6,7\n8"):
             assert device.take(0) == {}

@@ -104,12 +104,19 @@ static int end_run(bl_device *d, const bl_channel *c, double value, double limit
     return BL_ERROR_BLOCK;
 }
 
+/* What float32 cannot tell from a limit is at it: a board that saturates at 0.3 sends 0.30000001. */
+static bool is_at(const bl_channel *c, double value, double limit) {
+    return fabs(to_raw(c, value) - to_raw(c, limit)) <= (double)FLT_EPSILON * fabs(to_raw(c, limit));
+}
+
 /* Holds a finite value to the limits of its channel. */
 static int hold_to_limits(bl_device *d, const bl_channel *c, double *value, const char *direction) {
     if (*value >= c->low && *value <= c->high) return BL_OK;
     const double limit = *value < c->low ? c->low : c->high;
-    d->counts.violations++;
-    if (!c->saturates) return end_run(d, c, *value, limit, direction);
+    if (!is_at(c, *value, limit)) {
+        d->counts.violations++;
+        if (!c->saturates) return end_run(d, c, *value, limit, direction);
+    }
     *value = limit;
     return BL_OK;
 }

@@ -3,6 +3,7 @@
 import errno
 import math
 
+import numpy as np
 import pytest
 
 from .native import (
@@ -97,6 +98,28 @@ def test_at_its_limits_a_value_is_fine():
             script.frames = [(value,)]
             assert device.take(0) == {0: value}
         assert device.counts == {"frames": 2}
+
+
+@pytest.mark.parametrize("scale, offset", [(1.0, 0.0), (-0.01, 0.5)])
+def test_what_float32_makes_of_a_limit_is_the_limit(scale, offset):
+    """A board that saturates at 0.3 sends 0.30000001; what is really beyond still ends the run."""
+    limits = (-0.3, 0.3)
+    torque = channel("torque", 0, limits=limits, scale=scale, offset=offset)
+    script, device = make([torque], [torque])
+    with device:
+        for limit in limits:
+            raw = np.float32((limit - offset) / scale)
+            nearest = [raw, np.nextafter(raw, np.float32(np.inf)), np.nextafter(raw, -raw)]
+            beyond = [float(r) for r in nearest if abs(scale * float(r) + offset) > 0.3]
+            script.frames = [(min(beyond, key=lambda r: abs(scale * r + offset)),)]
+            assert device.take(0) == {0: limit}
+            assert device.status == OK
+            assert device.give(limit * (1 + 1e-12)) == OK
+            assert script.sent[-1][2] == [(limit - offset) / scale]
+        assert "violations" not in device.counts
+        script.frames = [((0.300001 - offset) / scale,)]
+        assert device.take(0) == {}
+        assert device.status == ERROR_BLOCK
 
 
 def test_age_counts_ticks_since_the_newest_frame():

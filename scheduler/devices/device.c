@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LONGEST_DELAY = 1 << 30 }; /* in ticks; of sequences that are further apart nobody knows which is the older one */
+
 static const char *name_errno(int error) {
     switch (error) {
     case EIO: return "it was unplugged, or its other end closed (EIO)";
@@ -233,7 +235,10 @@ int bl_device_take(bl_device *d, int64_t tick, int64_t now, bl_enter enter, void
 /* Later than all that was sent: the other side drops what is not. */
 static uint32_t next_sequence(bl_device *d, int64_t tick) {
     const uint32_t wanted = (uint32_t)tick + 1 + d->shift, next = d->last_sent + 1;
-    if (!d->has_sent || wanted - next <= INT32_MAX) return wanted;
+    if (!d->has_sent || wanted - next <= INT32_MAX) {
+        if (wanted - d->shift_from > LONGEST_DELAY) d->shift_from = wanted - LONGEST_DELAY;
+        return wanted;
+    }
     d->shift += next - wanted;
     d->shift_from = next;
     return next;

@@ -177,6 +177,20 @@ def test_delay_is_right_where_sequences_wrap_and_after_frames_without_a_tick():
         assert DELAY not in device.entered
 
 
+def test_delay_goes_on_after_25_days_at_1_khz():
+    """Half of all sequence numbers: 2^31 ms."""
+    script, device = make(1, 1)
+    script.echo = None
+    with device:
+        device.tick = 2**31 - 4
+        for _ in range(8):
+            script.frames = [(0.0,)]
+            device.take(0)
+            assert device.entered.get(DELAY) == (1 if script.sent else None)
+            device.give(1.0)
+        assert script.sent[-1][0] > 2**31
+
+
 def test_silence_becomes_loss_after_the_timeout():
     script, device = make(timeout=50 * MS)
     with device:

@@ -326,7 +326,7 @@ static void post_latest(const bl_course *c) {
 }
 
 static void give_to_devices(bl_course *c) {
-    for (int32_t k = 0; k < c->p->device_count; k++) {
+    for (int32_t k = 0; k < c->p->device_count && c->p->end == BL_END_NONE; k++) {
         bl_device *d = c->p->devices[k];
         if (bl_device_give(d, c->e->tick, c->e->values) == BL_OK) continue;
         c->p->lost_device = k;

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from biella import Diagram, simulate, start
-from biella.blocks import Gain, Integrator
+from biella.blocks import Constant, Gain, Integrator
 from biella.errors import DeviceError
 from biella.scheduler.devices import Driver, registry
 from biella.scheduler.replay import find_differences, replay
@@ -98,6 +98,22 @@ def test_a_run_with_a_driver_in_python_ends_safe(install):
     assert card.value == 0.25
     alive = result["c.alive"] == 1
     assert (np.diff(result["x"])[alive[:-1]] <= 0).all()
+
+
+def test_once_a_value_ends_the_run_no_other_device_gets_more_than_its_safe_values():
+    d = Diagram("two", step=1e-3)
+    d.add(Constant(5.0), name="level")
+    out = {"u": {"safe": 0.0, "limits": [-9, 9]}}
+    devices = {
+        name: {"driver": "loopback", "inputs": {"y": {}}, "outputs": out} for name in ("a", "b")
+    }
+    devices["a"]["outputs"] = {"u": {"safe": 0.0, "limits": [-1, 1]}}
+    signals = {"level": "a.u", "level.y": "b.u"}
+    run = start(d, until=1.0, clock="free", bind={"devices": devices, "signals": signals})
+    with pytest.raises(DeviceError, match="`a`, channel `u` .to it.: 5 is beyond its limit 1"):
+        run.wait()
+    counts = run.result.info["realtime"]["devices"]
+    assert [counts[name]["sent"] for name in ("a", "b")] == [3, 3]
 
 
 class Failing(Card):

@@ -117,10 +117,13 @@ static int udp_wait(bl_device *d, int64_t deadline) {
     if (left <= 0) return poll(&line, 1, 0) > 0;
 #if defined(__linux__)
     const struct timespec most = {.tv_sec = (time_t)(left / 1000000000), .tv_nsec = (long)(left % 1000000000)};
-    return ppoll(&line, 1, &most, NULL) > 0;
+    const int ready = ppoll(&line, 1, &most, NULL);
 #else
-    return poll(&line, 1, (int)(left / 1000000 + 1)) > 0;
+    const int ready = poll(&line, 1, (int)(left / 1000000 + 1));
 #endif
+    /* Where nobody is, that is told at once: no reason to greet again before the time. */
+    if (ready > 0 && !(line.revents & POLLIN)) bl_clock_sleep_until(deadline);
+    return ready > 0;
 }
 
 static void udp_close(bl_device *d) {

@@ -2,6 +2,7 @@
 
 import random
 import socket
+import time
 
 import pytest
 
@@ -127,6 +128,20 @@ def test_nobody_there_is_silence_and_not_an_error(end):
         end.write_frame(peer.frame(7.0))
         assert device.take(300 * MS) == {0: 7.0}
         assert device.counts["losses"] == 1
+
+
+def test_nobody_there_is_no_reason_to_wake_up(end):
+    """Each greeting is refused at once: a run that is paced by it must not greet without a pause."""
+    port = end.port
+    end.close()
+    handle, message = open_udp(None, 1, 1, host=end.host, port=port)
+    assert handle, message
+    with Device(handle, 1, 1) as device:
+        for _ in range(20):
+            deadline = time.monotonic_ns() + 5 * MS
+            device.wait(deadline)
+            assert time.monotonic_ns() >= deadline
+            assert device.take(time.monotonic_ns()) == {}
 
 
 def test_a_flood_does_not_stop_a_tick(end):

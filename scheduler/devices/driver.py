@@ -250,9 +250,16 @@ class DriverDevice(Device):
         """Open a lost driver again, as often as it takes; False if the run ends before."""
         while self.driver.retry is not None and not self._ending.wait(self.driver.retry):
             if self._open():
+                self._forget()
                 self._lib.bl_mailbox_device_return(self._device)
                 return True
         return False
+
+    def _forget(self) -> None:
+        """Leave out what was given before the loss, and never written."""
+        self._lib.bl_mailbox_device_take(
+            self._device, 0, self._outs, byref(c_uint32()), byref(c_int32())
+        )
 
     def _make_safe(self) -> None:
         with contextlib.suppress(BaseException):

@@ -26,10 +26,17 @@ typedef struct {
     int last_why;
 } mailbox_device;
 
+/* As m->gone. What came before a loss is old by the time of the return: it is let go. */
+static int mailbox_device_look(mailbox_device *m) {
+    const int gone = atomic_load(&m->gone);
+    if (gone) m->taken_number = bl_mailbox_take(m->in, m->taken);
+    return gone;
+}
+
 static int mailbox_device_receive(bl_device *d, int64_t now) {
     (void)now;
     mailbox_device *m = d->state;
-    const int gone = atomic_load(&m->gone);
+    const int gone = mailbox_device_look(m);
     if (gone) {
         snprintf(d->words, sizeof d->words, "%s", m->why[gone - 1]);
         return -EIO;
@@ -66,8 +73,7 @@ static int mailbox_device_wait(bl_device *d, int64_t deadline) {
 }
 
 static int mailbox_device_reopen(bl_device *d) {
-    mailbox_device *m = d->state;
-    return atomic_load(&m->gone) ? -EIO : 0;
+    return mailbox_device_look(d->state) ? -EIO : 0;
 }
 
 static void mailbox_device_free(mailbox_device *m) {

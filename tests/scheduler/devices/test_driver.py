@@ -229,6 +229,58 @@ def test_a_lost_driver_is_opened_again(ticks, install):
     assert counts["returns"] >= 1
 
 
+class FailingLate(Card):
+    """Fails while it reads, after the engine has given it more."""
+
+    reading, hold = threading.Event(), threading.Event()
+
+    def read(self):
+        if self.value and not FailingLate.hold.is_set():
+            FailingLate.reading.set()
+            FailingLate.hold.wait()
+            raise OSError("the cable is off")
+        return super().read()
+
+
+def test_what_was_given_before_a_loss_is_not_written_after_the_return(ticks, install):
+    install(FailingLate)
+    FailingLate.reading.clear()
+    FailingLate.hold.clear()
+    run = ticks(open_binding(loop(), rig(on_loss="hold", timeout=10.0)))
+    (card,) = Card.made
+    run.advance(1)
+    assert FailingLate.reading.wait(10.0)
+    run.advance(1)
+    FailingLate.hold.set()
+
+    def calls_since_the_return():
+        starts = [n for n, call in enumerate(card.calls) if call == ("start",)]
+        return card.calls[starts[1] + 1 :] if len(starts) > 1 else []
+
+    until(calls_since_the_return, "the return")
+    assert calls_since_the_return()[0] == ("read",)
+
+
+def test_what_came_before_a_loss_is_no_data_after_the_return(ticks, install):
+    """A frame that nobody took in time would otherwise make the device alive, with old values."""
+    install(Card)
+    bound = open_binding(loop(), rig(on_loss="hold"))
+    device = bound.devices[0]
+    run = ticks(bound)
+    device._ending.set()  # the test is the driver's thread from now on
+    device._thread.join()
+    run.advance(1)
+    frames = device.counts["frames"]
+    device._post([7.0])
+    device._lib.bl_mailbox_device_fail(device.handle, b"the cable is off")
+    assert run.advance(1, signals=["c.alive"]) == [[0.0]]
+    device._lib.bl_mailbox_device_return(device.handle)
+    assert run.advance(2, signals=["c.alive"]) == [[0.0], [0.0]]
+    assert device.counts["frames"] == frames
+    device._post([8.0])
+    assert run.advance(1, signals=["c.alive", "k"]) == [[1.0, 4.0]]
+
+
 class NotFinite(Card):
     def read(self):
         return [float("nan")]

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -204,19 +205,12 @@ class LiveRun:
         """Return the newest value of any signal, recorded or not: a number, or an array."""
         port = self.plan.find_signal(path)
         frame = self._newest_frame()
-        if port.path in self.plan.inputs:
-            values = self._known.get(port.path)
-            if values is not None:
-                return values
-            first: npt.NDArray[np.float64] = self._first_values[port.slot : port.slot + port.width]
-        else:
-            if not any(port in block.outputs for block in self.plan.blocks):
-                raise BiellaError(
-                    f"`{port.path}` tells of a coupling, and is recorded, but not shown live."
-                )
-            place = 1 + port.slot - self._parameter_count
-            first = frame[place : place + port.width]
-        return float(first[0]) if port.width == 1 else first.copy()
+        if not self._gives(port) and port.path not in self.plan.inputs:
+            raise BiellaError(
+                f"`{port.path}` tells of a coupling, and is recorded, but not shown live."
+            )
+        values = self._values_in(frame, port.slot, port.width)
+        return float(values[0]) if port.width == 1 else values
 
     def override(self, path: str, value: Any) -> None:
         """Let a signal have `value` from the next tick on, whatever its block gives."""
@@ -224,7 +218,7 @@ class LiveRun:
         if port.path in self.plan.inputs:
             self[port.path] = value
             return
-        if not any(port in block.outputs for block in self.plan.blocks):
+        if not self._gives(port):
             raise BiellaError(f"`{port.path}` is the output of no block, and stays as it is.")
         values = np.broadcast_to(np.asarray(value, dtype=np.float64), (port.width,))
         if not np.isfinite(values).all():
@@ -408,9 +402,10 @@ class LiveRun:
         self._journal = Pipe(ENTRY, _JOURNAL_ENTRIES)
         stack.callback(self._journal.close)
         pace.commands, pace.journal = self._commands.handle, self._journal.handle
-        self._mailbox = Mailbox(1 + int(self._instance.layout.signals))
+        layout = self._instance.layout
+        self._mailbox = Mailbox(1 + layout.parameters + layout.signals - self._frame_first)
         stack.callback(self._mailbox.close)
-        pace.post_latest(self._mailbox)
+        pace.post_latest(self._mailbox, self._frame_first)
         if journal is not None:
             pace.replay_from(journal[journal["tick"] >= 0])
 
@@ -458,7 +453,7 @@ class LiveRun:
 
     def _write(self) -> None:
         try:
-            self._page = _open_page(self.plan, self._parameter_count)
+            self._page = _open_page(self.plan, self._frame_first)
             while not self._over.wait(_DRAIN_SECONDS):
                 self._drain()
                 self._show()
@@ -626,12 +621,6 @@ class LiveRun:
         with contextlib.suppress(BiellaError):  # the run may be over
             self._command(ENTER_SET, slots, values, FROM_WORKER)
 
-    def _input_values(self, slot: int, width: int) -> Any:
-        for path, port in self.plan.inputs.items():
-            if port.slot == slot and path in self._known:
-                return np.atleast_1d(self._known[path])
-        return self._first_values[slot : slot + width]
-
     def _command(
         self, kind: int, slots: range, values: npt.ArrayLike, origin: int = FROM_LIVE
     ) -> None:
@@ -646,6 +635,24 @@ class LiveRun:
             while not self._closed and not self._commands.push(entries):
                 if self._over.wait(self.plan.step):
                     return
+
+    @cached_property
+    def _frame_first(self) -> int:
+        """The slot with which frames begin: inputs of the diagram and defaults precede signals."""
+        plan = self.plan
+        read = [port.slot for block in plan.blocks for port in block.inputs]
+        read += [port.slot for port in plan.inputs.values()]
+        return min([*read, self._parameter_count])
+
+    def _gives(self, port: PortInfo) -> bool:
+        """Tell whether a block has this output."""
+        return any(port in block.outputs for block in self.plan.blocks)
+
+    def _values_in(
+        self, frame: npt.NDArray[np.float64], slot: int, width: int
+    ) -> npt.NDArray[np.float64]:
+        place = 1 + slot - self._frame_first
+        return frame[place : place + width].copy()
 
     def _newest_frame(self) -> npt.NDArray[np.float64]:
         while (frame := self._mailbox.take()) is None:
@@ -668,10 +675,10 @@ class LiveRun:
         raise self._failure
 
 
-def _open_page(plan: Plan, parameter_count: int) -> Page | None:
+def _open_page(plan: Plan, first: int) -> Page | None:
     """Make a page to watch the run by; where none can be had, the run goes on without."""
     try:
-        return Page(plan, parameter_count)
+        return Page(plan, first)
     except (OSError, BiellaError):
         return None
 

@@ -320,8 +320,9 @@ static void push_row(bl_course *c) {
 
 static void post_latest(const bl_course *c) {
     if (!c->p->latest) return;
+    const int64_t first = c->p->latest_first, end = c->e->layout.parameters + c->e->layout.signals;
     c->p->frame[0] = (double)c->e->tick;
-    memcpy(c->p->frame + 1, c->e->signals, (size_t)c->e->layout.signals * sizeof(double));
+    memcpy(c->p->frame + 1, c->e->values + first, (size_t)(end - first) * sizeof(double));
     bl_mailbox_post(c->p->latest, c->p->frame);
 }
 
@@ -400,6 +401,8 @@ static int check_pace(bl_engine *e, const bl_pace *p) {
     for (int64_t k = 0; k < 2 * p->age_count; k++)
         if (p->ages[k] < 0 || p->ages[k] >= e->layout.parameters)
             return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the age of a result is tied to no value");
+    if (p->latest_first < 0 || p->latest_first > e->layout.parameters)
+        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the newest values begin at no value");
     if (!(p->factor > 0.0)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "a pace needs a positive factor");
     if (p->clock < BL_CLOCK_WALL || p->clock > BL_CLOCK_SCRIPT) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "there is no clock %d", p->clock);
     if (p->clock == BL_CLOCK_DEVICE && (p->pacer < 0 || p->pacer >= p->device_count))

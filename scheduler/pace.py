@@ -102,6 +102,7 @@ class Pace(ctypes.Structure):
         ("replay", c_void_p),
         ("replay_count", c_int64),
         ("latest", c_void_p),
+        ("latest_first", c_int64),
         ("frame", POINTER(c_double)),
         ("timing", c_int64 * len(TIMING_SIGNALS)),
         ("ages", POINTER(c_int64)),
@@ -168,10 +169,13 @@ class Pace(ctypes.Structure):
         self.pick_count, self.every = len(slots), every
         self.row = self._point("row", np.zeros(1 + len(slots)), np.float64, c_double)
 
-    def post_latest(self, mailbox: Mailbox) -> None:
-        """Leave the newest signals in `mailbox` at every tick."""
+    def post_latest(self, mailbox: Mailbox, first: int) -> None:
+        """Leave the tick and the newest values in `mailbox`, from slot `first` to the last signal.
+
+        That is done at every tick.
+        """
         self._kept["latest"] = mailbox
-        self.latest = mailbox.handle
+        self.latest, self.latest_first = mailbox.handle, first
         self.frame = self._point("frame", np.zeros(mailbox.count), np.float64, c_double)
 
     def tell_ages(self, slots: Sequence[tuple[int, int]]) -> None:

@@ -102,7 +102,8 @@ typedef struct {
     double *row;                /* room for 1 + pick_count values */
     const bl_entry *replay;     /* in the order of ticks */
     int64_t replay_count;
-    bl_mailbox *latest;         /* the tick and then all signals */
+    bl_mailbox *latest;         /* the tick, then all values from slot `latest_first` on, up to the last signal */
+    int64_t latest_first;       /* of a parameter, or the first signal */
     double *frame;              /* room for them */
     int64_t timing[BL_TIMINGS]; /* parameters; -1: none */
     const int64_t *ages;        /* of each worker's result: the parameter that tells its age, and the one with the time of its inputs, s */

@@ -56,12 +56,18 @@ def runtime_folder() -> Path:
 
 
 class Page:
-    """The page of a live run: the writer's side."""
+    """The page of a live run: the writer's side.
 
-    def __init__(self, plan: Plan, parameter_count: int) -> None:
+    Parameters
+    ----------
+    first
+        The slot of the first value in frames.
+    """
+
+    def __init__(self, plan: Plan, first: int) -> None:
         # What couplings tell is no signal of a block, and lies elsewhere.
         signals: list[tuple[str, int, int, str | None]] = [
-            (port.path, port.slot - parameter_count, port.width, port.unit)
+            (port.path, port.slot - first, port.width, port.unit)
             for block in plan.blocks
             for port in block.outputs
         ]
@@ -84,7 +90,7 @@ class Page:
         _HEAD.pack_into(self._map, 0, MAGIC, 0, len(text), count)
 
     def write(self, frame: npt.NDArray[np.float64]) -> None:
-        """Write a frame: the tick and then all signals."""
+        """Write a frame: the tick and then all values."""
         values = np.concatenate([[frame[0], time.time()], frame[1 : 1 + self._count - len(_FIRST)]])
         self._count_up()
         self._map[self._place : self._place + 8 * self._count] = values.tobytes()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..blocks.asynchronous import AbstractAsynchronous, Values
 from ..blocks.block import AbstractBlock
 from ..blocks.foreign import EndOfRun
@@ -118,12 +116,4 @@ class Worker:
 
     def _read(self, frame: Values) -> list[Values]:
         """Return the inputs, port after port."""
-        run = self._run
-        read = []
-        for slot, width in self._inputs:
-            if slot < run._parameter_count:  # an input of the diagram
-                read.append(np.asarray(run._input_values(slot, width), dtype=np.float64))
-            else:
-                place = 1 + slot - run._parameter_count
-                read.append(frame[place : place + width].copy())
-        return read
+        return [self._run._values_in(frame, slot, width) for slot, width in self._inputs]

@@ -9,6 +9,7 @@ from biella import BlockError, Diagram, DiagramError, replay, simulate, start
 from biella.blocks import (
     Asynchronous,
     Compare,
+    Constant,
     Gain,
     Integrator,
     Port,
@@ -153,6 +154,25 @@ def test_it_reads_inputs_of_the_diagram_too():
         run["v"] = [10.0, 20.0]
         while run.latest("slow.y") != 31.0:
             time.sleep(1e-3)
+
+
+def test_it_reads_inputs_of_the_diagram_that_come_from_a_device():
+    d = Diagram("inputs", step=1e-3)
+    d.add(Constant(3.0), name="level")
+    slow = d.add(Asynchronous(double(), period=2e-3), name="slow")
+    d.connect(d.input("u", default=1.0), slow)
+    loopback = {"driver": "loopback", "inputs": {"y": {}}, "outputs": {"u": {"safe": 0.0}}}
+    rig = {"devices": {"c": loopback}, "signals": {"level": "c.u", "u": "c.y"}}
+    with start(d, until=5.0, bind=rig) as run:
+        while run.running and run.latest("slow.y") != 6.0:
+            time.sleep(1e-3)
+        assert run.latest("slow.y") == 6.0
+        assert run.latest("u") == 3.0
+
+
+@python_block(inputs=[Port("u")], outputs=[Port("y")])
+def double(u):
+    return 2.0 * u
 
 
 def lag(name="lag", stop=None):

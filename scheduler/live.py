@@ -397,7 +397,8 @@ class LiveRun:
         self._rows = Pipe(row, capacity)
         stack.callback(self._rows.close)
         pace.record(self._rows, slots, every)
-        self._commands = Pipe(ENTRY, _COMMANDS)
+        longest = max(self._instance.layout.parameters, self._instance.layout.signals)
+        self._commands = Pipe(ENTRY, max(_COMMANDS, longest))  # a change goes in as a whole
         stack.callback(self._commands.close)
         self._journal = Pipe(ENTRY, _JOURNAL_ENTRIES)
         stack.callback(self._journal.close)

@@ -171,6 +171,15 @@ def test_vectors_change_as_a_whole():
     assert result["c"][-1].tolist() == [29, -29]
 
 
+def test_a_vector_may_be_longer_than_the_pipe_of_changes_usually_is():
+    d = Diagram("long", step=1e-3)
+    d.add(Constant(np.zeros(5000)), name="c")
+    with start(d, until=5.0, record=[]) as run:
+        run["c.value"] = np.ones(5000)
+        wait_until(lambda: not run.running or run.latest("c")[-1] == 1.0)
+        assert run.latest("c")[-1] == 1.0
+
+
 def test_what_cannot_be_changed_says_so():
     d = loop()
     d.add(UnitDelay(), name="delay")

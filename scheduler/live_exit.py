@@ -15,16 +15,24 @@ if TYPE_CHECKING:
 _live: set[LiveRun] = set()
 
 
+_SIGNALS = [
+    getattr(signal, name)
+    for name in ("SIGTERM", "SIGHUP")  # the latter: its terminal is closed, or out of reach
+    if hasattr(signal, name)
+]
+
+
 def watch(run: LiveRun) -> None:
-    """See to it that the run ends safely with the process, also by SIGTERM."""
+    """See to it that the run ends safely with the process, also by a signal."""
     _live.add(run)
     # Last in, first out: runs end before their devices are closed, which are registered, too.
     atexit.unregister(_on_exit)
     atexit.register(_on_exit)
     if threading.current_thread() is not threading.main_thread():
         return
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _on_sigterm)
+    for number in _SIGNALS:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _on_signal)
 
 
 def forget(run: LiveRun) -> None:
@@ -44,14 +52,16 @@ def _on_exit() -> None:
         run._settled.wait()
 
 
-def _on_sigterm(number: int, frame: FrameType | None) -> None:
-    """End all runs. Who waits for one gets its result; a process that waits for none ends."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    runs = _end_all("ended by SIGTERM")
+def _on_signal(number: int, frame: FrameType | None) -> None:
+    """End all runs. Who waits for one gets its result; a process that waits for none ends.
+
+    Runs are not waited for here but at the exit: what was interrupted may have a lock that they
+    need.
+    """
+    signal.signal(number, signal.SIG_DFL)
+    runs = _end_all(f"ended by {signal.Signals(number).name}")
     if any(run._waiting for run in runs):
         return
-    for run in runs:
-        run._settled.wait()
     if runs:
         raise SystemExit(128 + number)
     os.kill(os.getpid(), number)

@@ -434,7 +434,9 @@ def test_ctrl_c_ends_a_run_and_gives_its_result():
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_sigterm_ends_a_run_safely(waits, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_run_safely(number, waits, tmp_path):
+    """SIGHUP is a terminal that is closed, or a connection to it that is lost."""
     process = in_a_process(f"""
         import test_live, threading, time
         from biella import start
@@ -449,10 +451,32 @@ def test_sigterm_ends_a_run_safely(waits, tmp_path):
             time.sleep(100)
     """)
     assert process.stdout.readline() == "goes\n"
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     out, errors = process.communicate()
-    assert process.returncode == (0 if waits else 128 + signal.SIGTERM), errors
-    assert out.startswith("ended by SIGTERM") == waits
+    assert process.returncode == (0 if waits else 128 + number), errors
+    assert out.startswith(f"ended by {number.name}") == waits
+    log = Result.from_hdf5(tmp_path / "log.h5")
+    assert log.info["stopped"].startswith(f"ended by {number.name} at t = ")
+
+
+def test_sigterm_ends_a_program_that_is_just_changing_or_reporting(tmp_path):
+    """Both hold a lock for a moment, which the end of the run needs, too."""
+    process = in_a_process(f"""
+        import test_live, time
+        from biella import start
+        run = start(test_live.loop(), out={str(tmp_path / "log.h5")!r})
+        run.latest("plant")
+        with run._lock:
+            print("goes", flush=True)
+            time.sleep(100)
+    """)
+    assert process.stdout.readline() == "goes\n"
+    process.send_signal(signal.SIGTERM)
+    try:
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 128 + signal.SIGTERM, errors
     log = Result.from_hdf5(tmp_path / "log.h5")
     assert log.info["stopped"].startswith("ended by SIGTERM at t = ")
 

@@ -417,10 +417,23 @@ class LiveRun:
     def _begin(self) -> None:
         live_exit.watch(self)
         self._began = time.perf_counter()
-        self._loop.start()
-        self._writer.start()
-        for worker in self._workers:
-            worker.start()
+        try:
+            self._writer.start()
+            self._loop.start()
+            for worker in self._workers:
+                worker.start()
+        except BaseException:
+            self._give_up()
+            raise
+
+    def _give_up(self) -> None:
+        """End what has begun in part: nobody will ever have it in hand."""
+        self._end("it could not be started")
+        if not _has_begun(self._loop):
+            self._over.set()
+        if not _has_begun(self._writer):
+            self._write()
+        self._settled.wait()
 
     def _outside(self) -> dict[str, str]:
         """Blocks that stand for what is outside, and a signal of each."""
@@ -682,6 +695,15 @@ def _open_page(plan: Plan, first: int) -> Page | None:
         return Page(plan, first)
     except (OSError, BiellaError):
         return None
+
+
+def _has_begun(thread: threading.Thread) -> bool:
+    """Tell whether a thread runs or has run, also where Ctrl-C came just when it was to start."""
+    for _ in range(100):
+        if thread.ident is not None:
+            return True
+        time.sleep(1e-3)
+    return False
 
 
 @contextlib.contextmanager

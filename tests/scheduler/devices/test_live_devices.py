@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from biella import Diagram, simulate, start
-from biella.blocks import Constant, Gain, Integrator
+from biella.blocks import Asynchronous, Constant, Gain, Integrator, Port, python_block
 from biella.errors import DeviceError
+from biella.scheduler import live_exit
 from biella.scheduler.devices import Driver, registry
 from biella.scheduler.replay import find_differences, replay
 
@@ -114,6 +115,34 @@ def test_once_a_value_ends_the_run_no_other_device_gets_more_than_its_safe_value
         run.wait()
     counts = run.result.info["realtime"]["devices"]
     assert [counts[name]["sent"] for name in ("a", "b")] == [3, 3]
+
+
+@python_block(inputs=[Port("u")], outputs=[Port("y")])
+def same(u):
+    return u
+
+
+@pytest.mark.parametrize("which", ["biella loop", "biella recorder", "biella slow"])
+def test_a_run_that_cannot_get_its_threads_ends_safe_before_it_is_told(install, monkeypatch, which):
+    """Nobody has it in hand then: it would go on, and move what it is bound to."""
+    install(Card)
+    d = loop()
+    slow = d.add(Asynchronous(same(), period=1e-2), name="slow")
+    d.connect(d["x"], slow)
+    begin = threading.Thread.start
+
+    def refuse(thread):
+        if thread.name == which:
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        start(d, bind=rig(driver="card"))
+    assert not live_exit._live
+    (card,) = Card.made
+    assert card.log[-2:] == [("safe", 0.25), "close"]
+    assert not [t.name for t in threading.enumerate() if t.name.startswith("biella")]
 
 
 class Failing(Card):

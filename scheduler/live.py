@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from .binding import OpenBinding
 
 _COMMANDS = 4096
+_OVERRIDES = 1024  # values, as in probe.c
 _JOURNAL_ENTRIES = 1 << 17
 _PIPE_BYTES = 64 << 20
 _PIPE_SECONDS = 10.0
@@ -101,6 +102,9 @@ class LiveRun:
         self.plan = plan
         self._options = dict(options)
         self._devices = {device.name: device for device in binding.devices} if binding else {}
+        self._fed = {
+            tie.port: tie.device for tie in (binding.check.ties if binding else ()) if tie.incoming
+        }
         self._privileges = privileges
         self._grants: list[Any] = []
         self._known: dict[str, Any] = {}  # what was set, by path
@@ -186,6 +190,11 @@ class LiveRun:
                 raise BiellaError(
                     f"`{path}` counts only when a run starts: give it to `start` in parameters=…"
                 )
+        if path in self._fed:
+            raise BiellaError(
+                f"`{path}` comes from the device `{self._fed[path]}`, whose next frame would set "
+                f"it again: override the output of a block behind it instead."
+            )
         where, shape = plan.find_settable(path)
         values = read_value(path, value, shape, self._first_values[where])
         self._command(ENTER_SET, range(where.start, where.stop), values)
@@ -223,6 +232,12 @@ class LiveRun:
         values = np.broadcast_to(np.asarray(value, dtype=np.float64), (port.width,))
         if not np.isfinite(values).all():
             raise BiellaError(f"`{path}` must be finite, got {value!r}.")
+        total = sum(other.width for other in {**self._overridden, port.path: port}.values())
+        if total > _OVERRIDES:
+            raise BiellaError(
+                f"with `{path}` {total} values would be overridden, but {_OVERRIDES} can be: "
+                f"release some first. Overridden: {name_list(self._overridden)}."
+            )
         self._command(ENTER_OVERRIDE, range(port.slot, port.slot + port.width), values)
         self._overridden[port.path] = port
 

@@ -180,6 +180,20 @@ def test_a_vector_may_be_longer_than_the_pipe_of_changes_usually_is():
         assert run.latest("c")[-1] == 1.0
 
 
+def test_more_overrides_than_there_can_be_say_so():
+    d = Diagram("long", step=1e-3)
+    d.connect(d.add(Constant(np.zeros(600)), name="c"), d.add(Gain(1.0), name="g"))
+    with start(d, record=[]) as run:
+        run.override("c", 1.0)
+        run.override("c", 2.0)
+        with pytest.raises(BiellaError, match="with `g` 1200 values .* 1024 can be: release .*: c"):
+            run.override("g", 1.0)
+        run.release("c")
+        run.override("g", 3.0)
+        wait_until(lambda: run.latest("g")[-1] == 3.0)
+        assert not run.stop().info["realtime"]["entries_refused"]
+
+
 def test_what_cannot_be_changed_says_so():
     d = loop()
     d.add(UnitDelay(), name="delay")
@@ -520,7 +534,7 @@ class FakeBinding:
 
     def __init__(self, plan, device, run):
         self.plan, self.run, self.closed = plan, run, False
-        self.check = SimpleNamespace(replace={})
+        self.check = SimpleNamespace(replace={}, ties=[])
         self.devices = [SimpleNamespace(name="board", handle=device.handle, counts={"frames": 3})]
 
     def describe(self):

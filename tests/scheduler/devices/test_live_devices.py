@@ -10,7 +10,7 @@ import pytest
 
 from biella import Diagram, simulate, start
 from biella.blocks import Asynchronous, Constant, Gain, Integrator, Port, python_block
-from biella.errors import DeviceError
+from biella.errors import BiellaError, DeviceError
 from biella.scheduler import live_exit
 from biella.scheduler.devices import Driver, registry
 from biella.scheduler.replay import find_differences, replay
@@ -115,6 +115,18 @@ def test_once_a_value_ends_the_run_no_other_device_gets_more_than_its_safe_value
         run.wait()
     counts = run.result.info["realtime"]["devices"]
     assert [counts[name]["sent"] for name in ("a", "b")] == [3, 3]
+
+
+def test_an_input_that_a_device_feeds_cannot_be_set_by_hand_too():
+    """Its next frame would undo it at once, without a word."""
+    d = Diagram("fed", step=1e-3)
+    d.connect(d.input("u", default=1.0), d.add(Gain(2.0), name="g"))
+    d.add(Constant(3.0), name="level")
+    table = rig(driver="loopback") | {"blocks": {}, "signals": {"level": "c.u", "u": "c.y"}}
+    with start(d, bind=table) as run:
+        for change in (run.override, run.__setitem__):
+            with pytest.raises(BiellaError, match="`u` comes from the device `c`.*behind it"):
+                change("u", 0.0)
 
 
 @python_block(inputs=[Port("u")], outputs=[Port("y")])

@@ -186,7 +186,7 @@ def test_more_overrides_than_there_can_be_say_so():
     with start(d, record=[]) as run:
         run.override("c", 1.0)
         run.override("c", 2.0)
-        with pytest.raises(BiellaError, match="with `g` 1200 values .* 1024 can be: release .*: c"):
+        with pytest.raises(BiellaError, match=r"with `g` 1200 values .* 1024 can be: .*: c"):
             run.override("g", 1.0)
         run.release("c")
         run.override("g", 3.0)

@@ -111,7 +111,7 @@ def test_once_a_value_ends_the_run_no_other_device_gets_more_than_its_safe_value
     devices["a"]["outputs"] = {"u": {"safe": 0.0, "limits": [-1, 1]}}
     signals = {"level": "a.u", "level.y": "b.u"}
     run = start(d, until=1.0, clock="free", bind={"devices": devices, "signals": signals})
-    with pytest.raises(DeviceError, match="`a`, channel `u` .to it.: 5 is beyond its limit 1"):
+    with pytest.raises(DeviceError, match=r"`a`, channel `u` \(to it\): 5 is beyond its limit 1"):
         run.wait()
     counts = run.result.info["realtime"]["devices"]
     assert [counts[name]["sent"] for name in ("a", "b")] == [3, 3]
@@ -125,7 +125,7 @@ def test_an_input_that_a_device_feeds_cannot_be_set_by_hand_too():
     table = rig(driver="loopback") | {"blocks": {}, "signals": {"level": "c.u", "u": "c.y"}}
     with start(d, bind=table) as run:
         for change in (run.override, run.__setitem__):
-            with pytest.raises(BiellaError, match="`u` comes from the device `c`.*behind it"):
+            with pytest.raises(BiellaError, match=r"`u` comes from the device `c`.*behind it"):
                 change("u", 0.0)
 
 

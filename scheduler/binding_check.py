@@ -117,6 +117,7 @@ class _Checker:
     def check(self) -> None:
         for entry in self.binding.devices.values():
             self._check_driver(entry)
+        self._check_lines()
         for block in self.binding.blocks.values():
             self._check_block(block)
         for signal in self.binding.signals.values():
@@ -152,6 +153,22 @@ class _Checker:
             found = [("", f"the driver `{entry.driver.name}` cannot be asked: {error}")]
         for key, text in found:
             self.say(f"devices.{name}", key, text)
+
+    def _check_lines(self) -> None:
+        """A serial port is one device; and nobody can be late within a tick."""
+        owners: dict[object, str] = {}
+        period = self.plan.step / self.binding.run.get("factor", 1.0)
+        for name, entry in self.binding.devices.items():
+            if entry.driver is not None and entry.driver.name in ("serial", "text"):
+                port = entry.options["port"]
+                if port is not None and (owner := owners.setdefault(port, name)) != name:
+                    text = f"is that of `{owner}` already: give one device all of its channels."
+                    self.say(f"devices.{name}", "port", text)
+            if 0 < entry.timeout < period:
+                self.found.remarks.append(
+                    f"[devices.{name}] timeout: {entry.timeout:g} s are less than a tick, "
+                    f"{period:g} s: it is lost after a few ticks without a frame."
+                )
 
     # Blocks.
 

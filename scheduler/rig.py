@@ -37,6 +37,7 @@ RUN_OPTIONS: dict[str, Option] = {
 """What ``[run]`` may say."""
 
 _TOP = ("run", "devices", "blocks", "signals")
+_SHORTEST_TIMEOUT = 1e-6  # s: less would be rounded to none
 _DEVICE_OPTIONS = {
     "driver": Option("text", "the name of a driver", required=True),
     "timeout": Option("number", "seconds without a frame until it counts as lost"),
@@ -214,6 +215,7 @@ def _with_line(message: str, text: str) -> str:
 def _advise(message: str, line: str) -> str:
     """Say what is usually behind a complaint of the reader of TOML; or nothing."""
     key, _, value = (part.strip() for part in line.partition("="))
+    value = value.partition("#")[0].rstrip()
     if "twice" in message or "overwrite" in message:
         return " It stands there before: make one of the two."
     if "Unclosed" in message:
@@ -309,6 +311,11 @@ class _Reader:
             self.say(where, key, text)
 
         own = {key: value for key, value in table.items() if key in _DEVICE_OPTIONS}
+        for side in ("inputs", "outputs"):
+            if isinstance(own.get(side), list):
+                names = [name for name in own.pop(side) if isinstance(name, str)] or ["NAME"]
+                tables = ", ".join(f"[{where}.{side}.{name}]" for name in names)
+                say(side, f"are tables, one for each channel, in their order: {tables}.")
         values = read_options(own, _DEVICE_OPTIONS, say)
         kind = None
         if values["driver"] is not None:
@@ -320,8 +327,8 @@ class _Reader:
         if kind is not None:
             options = read_options(rest, kind.options, say, f" of the driver `{kind.name}`")
         timeout = values["timeout"]
-        if timeout is not None and timeout <= 0:
-            say("timeout", f"must be positive seconds, got {timeout:g}.")
+        if timeout is not None and timeout < _SHORTEST_TIMEOUT:
+            say("timeout", f"must be seconds, {_SHORTEST_TIMEOUT:g} or more, got {timeout:g}.")
             timeout = None
         channels = {}
         for side in ("inputs", "outputs"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import ipaddress
 from collections.abc import Mapping, Sequence
 from ctypes import (
     POINTER,
@@ -364,13 +365,33 @@ def check_frame(entry: DeviceEntry) -> list[tuple[str, str]]:
 def check_udp(entry: DeviceEntry) -> list[tuple[str, str]]:
     """Return what is wrong with a socket."""
     wrong = check_frame(entry)
-    if entry.options["host"] and not entry.options["port"]:
+    host, port = entry.options["host"], entry.options["port"]
+    name, colon, number = host.partition(":")
+    if colon and number.isdecimal():  # an IPv6 address has more than one
+        wrong.append(("host", f'has no port in it: write host = "{name}" and port = {number}.'))
+    elif host and not port:
         wrong.append(("port", "is missing: the device's port at its host."))
-    if not entry.options["host"] and not entry.options["bind_port"]:
+    elif host and not entry.options["bind"] and _is_elsewhere(host):
+        wrong.append(
+            (
+                "bind",
+                f"is missing: {host} is another machine. Give the address of this one by which it "
+                f"is reached, or 0.0.0.0 (:: for IPv6) for all that it has.",
+            )
+        )
+    if not host and not entry.options["bind_port"]:
         wrong.append(
             ("bind_port", "is missing: without a host, the other side must know where to send.")
         )
     return wrong
+
+
+def _is_elsewhere(host: str) -> bool:
+    """Tell whether it is a number of another machine; names are looked up when it is opened."""
+    try:
+        return not ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
 
 
 def check_loopback(entry: DeviceEntry) -> list[tuple[str, str]]:

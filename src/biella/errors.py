@@ -105,10 +105,11 @@ class OverrunError(BiellaError):
 
 def suggest(name: str, valid: Iterable[str]) -> str:
     """Return `` Did you mean …?`` for a name close to `name`, else an empty string."""
-    close = get_close_matches(name, list(dict.fromkeys(valid)), n=2, cutoff=0.6)
+    known = {each.casefold(): each for each in reversed(list(valid))}
+    close = get_close_matches(name.casefold(), list(reversed(known)), n=2, cutoff=0.6)
     if not close:
         return ""
-    return " Did you mean " + " or ".join(f"`{match}`" for match in close) + "?"
+    return " Did you mean " + " or ".join(f"`{known[match]}`" for match in close) + "?"
 
 
 def name_list(names: Iterable[str], limit: int = 12) -> str:

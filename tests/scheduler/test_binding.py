@@ -92,6 +92,15 @@ def test_a_good_binding_has_no_problems(check):
     assert found.remarks == ["[devices.board.inputs.spare]: nobody takes spare."]
 
 
+def test_a_timeout_that_is_shorter_than_a_tick_is_odd(check):
+    with_factor = GOOD.replace("[run]", "[run]\nfactor = 10.0")
+    for text, timeout, told in [(GOOD, 5e-4, True), (with_factor, 5e-4, False)]:
+        found = check(text.replace('on_loss = "stop"', f'on_loss = "stop"\ntimeout = {timeout}'))
+        assert found.problems == []
+        words = "[devices.board] timeout: 0.0005 s are less than a tick, 0.001 s: it is lost after"
+        assert any(remark.startswith(words) for remark in found.remarks) == told
+
+
 def test_ports_and_channels_of_one_name_need_not_be_named(check):
     text = GOOD.replace('inputs = { measurement = "speed", reference = "reference" }', "")
     found = check(text.replace("outputs.speed]", "outputs.measurement]"))
@@ -135,6 +144,34 @@ PROBLEMS = {
         'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\ninputs = 3\n',
         "[devices.other] inputs: wants a table, got 3.",
     ),
+    "channels that are a list": (
+        'on_loss = "stop"\n',
+        'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\ninputs = ["a", "b"]\n',
+        "[devices.other] inputs: are tables, one for each channel, in their order: "
+        "[devices.other.inputs.a], [devices.other.inputs.b].",
+    ),
+    "a timeout that would be rounded to none": (
+        'on_loss = "stop"\n', 'on_loss = "stop"\ntimeout = 1e-10\n',
+        "[devices.board] timeout: must be seconds, 1e-06 or more, got 1e-10.",
+    ),
+    "a host with its port": (
+        'driver = "loopback"', 'driver = "udp"\nhost = "192.168.1.20:5000"\nport = 5000',
+        '[devices.board] host: has no port in it: write host = "192.168.1.20" and port = 5000.',
+    ),
+    "a host that is elsewhere": (
+        'driver = "loopback"', 'driver = "udp"\nhost = "192.168.1.20"\nport = 5000',
+        "[devices.board] bind: is missing: 192.168.1.20 is another machine. Give the address",
+    ),
+    "a port that is another device's": (
+        'driver = "loopback"',
+        'driver = "serial"\nport = "/dev/ttyX"\n[devices.other]\ndriver = "text"\n'
+        'port = "/dev/ttyX"\n[devices.other.inputs.a]\n[devices.board.inputs.b]',
+        "[devices.other] port: is that of `board` already: give one device all of its channels.",
+    ),
+    "a block in other letters": (
+        "[blocks.pid]", "[blocks.PID]",
+        "[blocks.PID]: there is no block `PID`. Did you mean `pid`",
+    ),
     "a device without channels": (
         'on_loss = "stop"\n', 'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\n',
         "[devices.other]: has no channels: give it [devices.other.inputs.…] or "
@@ -165,7 +202,7 @@ PROBLEMS = {
     ),
     "a timeout of zero": (
         'on_loss = "stop"', "timeout = 0",
-        "[devices.board] timeout: must be positive seconds, got 0.",
+        "[devices.board] timeout: must be seconds, 1e-06 or more, got 0.",
     ),
     "a device with the name of a block": (
         "board", "ref",
@@ -568,6 +605,7 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
         ("driver = “udp”", 'Text stands in quotes: driver = "udp"'),
         ("double = True", "It is written small: double = true"),
         ("timeout = 0,05", "A decimal point is a point: timeout = 0.05"),
+        ("timeout = 0,05  # s", "A decimal point is a point: timeout = 0.05"),
         ("limits = [-40, 40", "A bracket that was opened before this line is not closed."),
         ('on_loss = "stop', "Is a quote missing?"),
         ("baud = 9600", "It stands there before: make one of the two."),

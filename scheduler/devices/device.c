@@ -163,8 +163,20 @@ static void lose_for_good(bl_device *d, int error) {
     d->words[0] = '\0';
 }
 
+static void find_again(bl_device *d) {
+    if (d->lost) d->counts.returns++;
+    d->lost = false;
+}
+
+/* Of one that only listens nothing is heard, also when it is there again. */
+static void reopen(bl_device *d) {
+    if (!d->driver->reopen || d->driver->reopen(d) != 0) return;
+    d->gone = false;
+    if (d->in_count == 0 && d->timeout == 0) find_again(d);
+}
+
 static int receive(bl_device *d, int64_t now) {
-    if (d->gone && d->driver->reopen && d->driver->reopen(d) == 0) d->gone = false;
+    if (d->gone) reopen(d);
     if (d->gone) return 0;
     const bool was_tripped = d->tripped;
     const int accepted = d->driver->receive(d, now);
@@ -182,9 +194,8 @@ static int receive(bl_device *d, int64_t now) {
 }
 
 static void note_frame(bl_device *d, int64_t tick, int64_t now) {
-    if (d->lost) d->counts.returns++;
+    find_again(d);
     d->alive = true;
-    d->lost = false;
     d->last_tick = tick;
     d->last_time = now;
     d->excused = 0;

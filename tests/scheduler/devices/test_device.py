@@ -276,6 +276,25 @@ def test_a_device_found_gone_when_sending(on_loss, status):
         assert device.counts == {"dropped": 1, "losses": 1}
 
 
+def test_a_device_that_only_listens_is_back_as_soon_as_its_line_is():
+    """Nothing is ever heard of it; where a heartbeat is expected, that has to come first."""
+    for timeout, values in [(0, [5.0]), (50 * MS, [0.0])]:
+        script, device = make(0, 1, timeout=timeout, on_loss=HOLD)
+        with device:
+            device.take(0)
+            device.give(4.0)
+            script.send_error = errno.EIO
+            device.give(4.0)
+            assert "is gone" in device.why and device.counts["losses"] == 1
+            device.take(MS)
+            device.give(4.0)
+            script.send_error, script.back = 0, True
+            device.take(2 * MS)
+            device.give(5.0)
+            assert script.sent[-1][2] == values
+            assert device.counts.get("returns", 0) == (timeout == 0)
+
+
 def test_a_full_line_drops_the_frame_and_the_run_goes_on():
     script, device = make(0, 1, on_loss=STOP)
     with device:

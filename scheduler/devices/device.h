@@ -98,8 +98,8 @@ typedef void (*bl_enter)(void *context, int64_t slot, double value);
    spoken to: it counts as half of the timeout. */
 BL_API void bl_device_excuse(bl_device *d, int64_t now);
 BL_API int bl_device_take(bl_device *d, int64_t tick, int64_t now, bl_enter enter, void *context);
-/* Gives the values of the tick, or the safe ones while the device is lost; BL_ERROR_BLOCK with d->why if one is not finite, or is beyond its limits, and the run must end: then
-   nothing was sent. */
+/* Gives the values of the tick, or the safe ones while the device is lost; BL_ERROR_BLOCK with d->why if one is not finite, or is
+   beyond its limits, and the run must end: then nothing was sent. */
 BL_API int bl_device_give(bl_device *d, int64_t tick, const double *values);
 /* Sends the safe values. Called by the paced thread as the first thing when a run ends, more than once; each is a frame of its own. */
 BL_API void bl_device_make_safe(bl_device *d, int64_t tick);

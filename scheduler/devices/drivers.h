@@ -8,8 +8,8 @@
 
 enum {
     BL_WIRE_DOUBLE = 1,   /* values go out as float64, in text with 17 digits; without it float32, and 9 digits. Both are understood */
-    BL_WIRE_ANSWERS = 4,  /* frames: we are the device, and the other side is the host, whose session we take */
     BL_WIRE_CHECKSUM = 2, /* text: lines without a checksum are refused. Ours always have one with it, never without */
+    BL_WIRE_ANSWERS = 4,  /* frames: we are the device, and the other side is the host, whose session we take */
 };
 
 /* serial.c: binary frames (docs/frame.md) on a serial port, any `baud`. At most 255 values each way. */

@@ -690,6 +690,8 @@ class LiveRun:
                 break
         frame = self._last_frame if frame is None else frame
         if frame is None:
+            if self._failure is not None:
+                self._raise()
             raise BiellaError(f"the run was over before its first tick: {self._pace.why}.")
         return frame
 

@@ -27,6 +27,7 @@ from biella.blocks import (
     Stop,
     UnitDelay,
     ZeroOrderHold,
+    python_block,
 )
 from biella.errors import DeviceError, OverrunError
 from biella.scheduler.log_recorder import Hdf5LogRecorder, MemoryLogRecorder
@@ -321,6 +322,18 @@ def test_pause_and_resume():
 def test_before_the_first_tick_latest_waits_for_it():
     with start(loop(step=0.05)) as run:
         assert isinstance(run.latest("plant"), float)
+
+
+def test_latest_of_a_run_that_failed_at_its_first_tick_says_why():
+    d = Diagram("d", step=1e-3)
+
+    @python_block(outputs=[Port("y")])
+    def broken():
+        raise RuntimeError("no licence")
+
+    d.add(broken(), name="broken")
+    with pytest.raises(BlockError, match="`broken`.*no licence"), start(d) as run:
+        run.latest("broken")
 
 
 def test_a_report_of_a_run_that_goes_on_and_of_one_that_is_over():

@@ -141,7 +141,6 @@ class DriverDevice(Device):
         self._sequence, self._flags = c_uint32(), c_int32()
         self._ready, self._ending = threading.Event(), threading.Event()
         self._failure: BaseException | None = None
-        self._is_open = False
         self._watchdog = entry.timeout or driver.timeout
         self._heard = 0.0  # when outputs came last; 0: not yet, or already answered by safe values
         self._thread = threading.Thread(
@@ -197,7 +196,6 @@ class DriverDevice(Device):
         self._shut()
 
     def _open(self) -> bool:
-        self._is_open = True
         try:
             self.driver.open()
             self.driver.start()
@@ -266,7 +264,6 @@ class DriverDevice(Device):
             self.driver.safe(self._safe)
 
     def _shut(self) -> None:
-        self._is_open = False
         with contextlib.suppress(BaseException):
             self.driver.close()
 

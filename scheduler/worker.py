@@ -41,7 +41,7 @@ class Worker:
     Attributes
     ----------
     count, skipped
-        Results handed over, and periods that it was too slow for.
+        Results computed, and periods that it was too slow for.
     behind
         How many ticks it is late with the period that it is in, if it does not skip.
     """
@@ -97,8 +97,9 @@ class Worker:
                 continue
             tick = int(frame[0])
             time = run.plan.start_time + tick * run.plan.step
-            run._enter(self._slots, [*computation.compute(time, self._read(frame)), time])
-            self.count += 1
+            results = computation.compute(time, self._read(frame))
+            self.count += 1  # before it enters: no run has more results than are counted
+            run._enter(self._slots, [*results, time])
             due = self._next_due(due, tick)
 
     def _next_due(self, due: int, begun: int) -> int:

@@ -332,7 +332,7 @@ def test_latest_of_a_run_that_failed_at_its_first_tick_says_why():
         raise RuntimeError("no licence")
 
     d.add(broken(), name="broken")
-    with pytest.raises(BlockError, match="`broken`.*no licence"), start(d) as run:
+    with pytest.raises(BlockError, match=r"`broken`.*no licence"), start(d) as run:
         run.latest("broken")
 
 

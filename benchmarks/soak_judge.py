@@ -449,8 +449,9 @@ def _count_unread(wire: Array, cuts: list[dict[str, Any]]) -> int:
 
 
 def judge_card(s: Soaked) -> Iterator[Judgement]:
-    """Of what the driver has read, all came, up to the last tick."""
+    """Of what the driver has read, all came, up to the last tick; some too late before a loss."""
     wire, counts = s.wires["card"], s.report["devices"]["card"]
     up = wire[wire["way"] == UP]
     after = np.count_nonzero(up["time"] > s.deadlines[-1] - 5 * STEP)
-    yield between("card: frames", len(up) - after, len(up), counts["frames"])
+    known = counts["frames"] + counts["stale"]
+    yield between("card: frames accounted for", len(up) - after, len(up), known)

@@ -27,16 +27,20 @@ typedef struct {
 } mailbox_device;
 
 /* As m->gone. What came before a loss is old by the time of the return: it is let go. */
-static int mailbox_device_look(mailbox_device *m) {
+static int mailbox_device_look(bl_device *d) {
+    mailbox_device *m = d->state;
     const int gone = atomic_load(&m->gone);
-    if (gone) m->taken_number = bl_mailbox_take(m->in, m->taken);
+    if (!gone) return 0;
+    const int64_t number = bl_mailbox_take(m->in, m->taken);
+    d->counts.stale += number - m->taken_number;
+    m->taken_number = number;
     return gone;
 }
 
 static int mailbox_device_receive(bl_device *d, int64_t now) {
     (void)now;
     mailbox_device *m = d->state;
-    const int gone = mailbox_device_look(m);
+    const int gone = mailbox_device_look(d);
     if (gone) {
         snprintf(d->words, sizeof d->words, "%s", m->why[gone - 1]);
         return -EIO;
@@ -73,7 +77,7 @@ static int mailbox_device_wait(bl_device *d, int64_t deadline) {
 }
 
 static int mailbox_device_reopen(bl_device *d) {
-    return mailbox_device_look(d->state) ? -EIO : 0;
+    return mailbox_device_look(d) ? -EIO : 0;
 }
 
 static void mailbox_device_free(mailbox_device *m) {

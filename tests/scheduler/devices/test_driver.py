@@ -276,7 +276,7 @@ def test_what_came_before_a_loss_is_no_data_after_the_return(ticks, install):
     assert run.advance(1, signals=["c.alive"]) == [[0.0]]
     device._lib.bl_mailbox_device_return(device.handle)
     assert run.advance(2, signals=["c.alive"]) == [[0.0], [0.0]]
-    assert device.counts["frames"] == frames
+    assert device.counts["frames"] == frames and device.counts["stale"] == 1
     device._post([8.0])
     assert run.advance(1, signals=["c.alive", "k"]) == [[1.0, 4.0]]
 

@@ -84,8 +84,14 @@ def _can() -> type[Driver]:
     return CanDriver
 
 
+def _modbus() -> type[Driver]:
+    from .modbus import ModbusDriver
+
+    return ModbusDriver
+
+
 _NATIVE = _native_kinds()
-_PYTHON: dict[str, Callable[[], type[Driver]]] = {"can": _can}
+_PYTHON: dict[str, Callable[[], type[Driver]]] = {"can": _can, "modbus": _modbus}
 
 
 def list_drivers() -> list[str]:

@@ -229,6 +229,33 @@ def test_a_lost_driver_is_opened_again(ticks, install):
     assert counts["returns"] >= 1
 
 
+class Interrupted(Card):
+    """Is lost while outputs are on their way to it."""
+
+    reading, given = threading.Event(), threading.Event()
+
+    def read(self):
+        if not Interrupted.given.is_set():
+            Interrupted.reading.set()
+            Interrupted.given.wait()
+            raise OSError("the cable is off")
+        return super().read()
+
+
+def test_a_driver_that_is_back_is_made_safe_and_not_told_what_is_past(ticks, install):
+    install(Interrupted)
+    Interrupted.reading.clear()
+    Interrupted.given.clear()
+    run = ticks(open_binding(loop(), rig(on_loss="hold")))
+    (card,) = Card.made
+    assert Interrupted.reading.wait(10.0)
+    run.advance(3)
+    Interrupted.given.set()
+    until(lambda: card.story.count(("open",)) == 2 and card.calls[-1] == ("read",), "the return")
+    again = card.calls[len(card.calls) - 1 - card.calls[::-1].index(("open",)) :]
+    assert again == [("open",), ("start",), ("safe", 0.5), ("read",)]
+
+
 class NotFinite(Card):
     def read(self):
         return [float("nan")]

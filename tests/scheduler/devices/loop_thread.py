@@ -1,0 +1,35 @@
+"""A thread with an event loop: where servers live that drivers are tested against."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any
+
+
+class LoopThread:
+    """Runs coroutines in a thread of its own; a context manager."""
+
+    def __enter__(self) -> LoopThread:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self._thread.start()
+        return self
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Return what a coroutine gives."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60.0)
+
+    def __exit__(self, *error: object) -> None:
+        self.run(self._end_tasks())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+    async def _end_tasks(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0)  # transports that were closed say so to their protocols

@@ -75,7 +75,6 @@ class ModbusDriver(Driver):
         "type": Option("text", "what stands there", choices=tuple(TYPES)),
         "word_order": Option("text", "if it is not the device's", choices=ORDERS),
     }
-    timeout: ClassVar[float] = 1.0
 
     @classmethod
     def check(cls, setup: Setup) -> list[str]:

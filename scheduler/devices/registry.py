@@ -90,8 +90,14 @@ def _modbus() -> type[Driver]:
     return ModbusDriver
 
 
+def _opcua() -> type[Driver]:
+    from .opcua import OpcuaDriver
+
+    return OpcuaDriver
+
+
 _NATIVE = _native_kinds()
-_PYTHON: dict[str, Callable[[], type[Driver]]] = {"can": _can, "modbus": _modbus}
+_PYTHON: dict[str, Callable[[], type[Driver]]] = {"can": _can, "modbus": _modbus, "opcua": _opcua}
 
 
 def list_drivers() -> list[str]:

@@ -36,8 +36,6 @@ from pymodbus.constants import ExcCodes
 from pymodbus.server import ModbusSerialServer, ModbusTcpServer
 from pymodbus.simulator import DataType, SimData, SimDevice
 
-pytestmark = pytest.mark.engine
-
 READ, WRITE = (1, 2, 3, 4), (5, 6, 15, 16)
 UNIT = 7
 

@@ -134,7 +134,7 @@ def test_entry_points_that_are_no_drivers(package):
     assert why == "`absent` (not_there:Driver) cannot be loaded: No module named 'not_there'."
 
 
-SECTIONS = {"can": "CAN", "modbus": "Modbus"}
+SECTIONS = {"can": "CAN", "modbus": "Modbus", "opcua": "OPC UA"}
 
 
 def test_the_page_names_every_driver_and_option():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import DeviceError
-from .driver import Driver, Setup, load_package
+from .asking import AbstractAskingDriver, check_finite
+from .driver import Setup, load_package
 from .modbus_registers import (
     BITS,
     KINDS,
@@ -50,7 +49,7 @@ _REFUSALS = {
 }
 
 
-class ModbusDriver(Driver):
+class ModbusDriver(AbstractAskingDriver):
     """Registers and coils of a Modbus device.
 
     Each channel is a register, or several that hold one number. Every `period` the newest outputs
@@ -67,7 +66,7 @@ class ModbusDriver(Driver):
         "stop_bits": Option("whole", "for RTU", default=1, low=1, high=2),
         "unit_id": Option("whole", "which device at the line or gateway", 1, low=0, high=255),
         "word_order": Option("text", "of numbers of several words", "big", choices=ORDERS),
-        "period": Option("number", "s from one exchange to the next", 0.01, low=0, high=3600),
+        **AbstractAskingDriver.options,
     }
     channel_options: ClassVar[Mapping[str, Option]] = {
         "kind": Option("text", f"one of {', '.join(KINDS)}", required=True, choices=KINDS),
@@ -90,9 +89,6 @@ class ModbusDriver(Driver):
         self._ins, self._outs = gather(ins, *_MOST_READ), gather(outs, *_MOST_WRITTEN)
         self._values = [0.0] * len(ins)
         self._unit = setup.options["unit_id"]
-        self._patience = setup.timeout if math.isfinite(setup.timeout) else self.timeout
-        self._told: Sequence[float] | None = None
-        self._due = 0.0
         self._errors: Any = None
         self._client: Any = None
 
@@ -101,33 +97,11 @@ class ModbusDriver(Driver):
         return find_range(type_of(channel))
 
     def open(self) -> None:
-        """Connect, and read all inputs once: a wrong unit or address is told before a run."""
-        self._told, self._due = None, 0.0
+        """Connect."""
         self._errors = load_package("modbus", "pymodbus.exceptions")
-        self._client = _make_client(self.setup.options, self._patience)
+        self._client = _make_client(self.setup.options, self.patience)
         if not self._client.connect():
             raise DeviceError(_explain_closed(self.setup.options))
-        self._ask()
-
-    def read(self) -> Sequence[float] | None:
-        """Do an exchange if it is time: write what is new, then read."""
-        now = time.monotonic()
-        if now < self._due:
-            return None
-        self._due = now + self.setup.options["period"]
-        if self._told is not None:
-            self._tell(self._told)
-            self._told = None
-        return self._ask() if self._ins else None
-
-    def write(self, values: Sequence[float]) -> None:
-        """Remember the outputs for the next exchange."""
-        self._told = list(values)
-
-    def safe(self, values: Sequence[float]) -> None:
-        """Write safe values at once."""
-        self._told = None
-        self._tell(values)
 
     def close(self) -> None:
         """Let go of the line."""
@@ -135,7 +109,8 @@ class ModbusDriver(Driver):
         if client is not None:
             client.close()
 
-    def _ask(self) -> list[float]:
+    def ask(self) -> list[float]:
+        """Read all inputs."""
         for span in self._ins:
             answer = self._request(f"read {span}", _READ[span.kind], span, count=span.count)
             words, wanted = answer.registers, span.count
@@ -145,11 +120,11 @@ class ModbusDriver(Driver):
                 raise DeviceError(f"asked for {span}, got {len(words)} values")
             span.decode(words, self._values)
             for register in span.registers:
-                if not math.isfinite(value := self._values[register.number]):
-                    raise DeviceError(f"channel `{register.name}` reads {value}, which is no data")
+                check_finite(register.name, self._values[register.number])
         return self._values
 
-    def _tell(self, values: Sequence[float]) -> None:
+    def tell(self, values: Sequence[float]) -> None:
+        """Write all outputs."""
         # All are encoded first, so that a number that does not fit keeps everything from going out.
         for span, words in [(span, span.encode(values)) for span in self._outs]:
             given: list[Any] = [bool(word) for word in words] if span.kind in BITS else [*words]
@@ -173,7 +148,7 @@ class ModbusDriver(Driver):
             raise DeviceError(f"the connection was closed ({what})") from None
         except errors.ModbusException:
             raise DeviceError(
-                f"unit {self._unit} gave no proper answer in {self._patience:g} s ({what})"
+                f"unit {self._unit} gave no proper answer in {self.patience:g} s ({what})"
             ) from None
         if answer.isError():
             code = answer.exception_code

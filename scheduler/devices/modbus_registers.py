@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ...errors import DeviceError
+from .asking import FLOAT32_RANGE, FLOAT64_RANGE, check_room, find_whole_range
 
 if TYPE_CHECKING:
     from ..rig import Channel
@@ -23,7 +23,6 @@ TYPES = {
 """Each with its letter of `struct`."""
 ORDERS = ("big", "little")
 LAST = 65535
-_LARGEST_FLOAT = struct.unpack(">f", b"\x7f\x7f\xff\xff")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +66,8 @@ class Register:
 
     def encode(self, value: float) -> list[int]:
         """Return the words, or the bit, that stand for a number; whole ones are rounded."""
-        low, high = find_range(self.type)
         number = value if self.type.startswith("float") else round(value)
-        if not low <= number <= high:
-            raise DeviceError(f"channel `{self.name}`: {value:g} does not fit {self.type}")
+        check_room(self.name, number, self.type, find_range(self.type))
         if self.type == "bit":
             return [int(number)]
         data = struct.pack(f">{TYPES[self.type]}", number)
@@ -114,12 +111,9 @@ def find_range(kind: str) -> tuple[float, float]:
     """Return the least and the greatest number of a type."""
     if kind == "bit":
         return 0.0, 1.0
-    if kind == "float64":
-        return -float("inf"), float("inf")
-    if kind == "float32":
-        return -_LARGEST_FLOAT, _LARGEST_FLOAT
-    bits = 8 * struct.calcsize(f">{TYPES[kind]}")
-    return (0.0, 2.0**bits - 1) if kind[0] == "u" else (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1)
+    if kind.startswith("float"):
+        return FLOAT32_RANGE if kind == "float32" else FLOAT64_RANGE
+    return find_whole_range(8 * struct.calcsize(f">{TYPES[kind]}"), signed=kind[0] != "u")
 
 
 def type_of(channel: Channel) -> str:

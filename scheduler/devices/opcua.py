@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import re
 import threading
-import time
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import DeviceError, name_list, suggest
-from .driver import Driver, Setup, load_package
+from .asking import (
+    FLOAT32_RANGE,
+    FLOAT64_RANGE,
+    AbstractAskingDriver,
+    check_finite,
+    check_room,
+    find_whole_range,
+)
+from .driver import Setup, load_package
 from .options import Option
 
 if TYPE_CHECKING:
@@ -25,12 +31,11 @@ _BITS = {
 }  # fmt: skip
 _UNSIGNED = ("Byte", "UInt16", "UInt32", "UInt64")
 _OPENING = 8.0  # s for all that is asked before a run begins; each answer has `timeout`
-_LARGEST_FLOAT = (2.0 - 2.0**-23) * 2.0**127
 NUMBERS = ("Boolean", *_BITS, "Float", "Double")
 """The types of OPC UA that are numbers."""
 
 
-class OpcuaDriver(Driver):
+class OpcuaDriver(AbstractAskingDriver):
     """Variables of an OPC UA server.
 
     Each channel is a variable, by its node id. Every `period` the newest outputs are written in one
@@ -42,7 +47,7 @@ class OpcuaDriver(Driver):
         "url": Option("text", "where the server is, as opc.tcp://host:4840/path", required=True),
         "user": Option("text", "who we are; without one, anonymous"),
         "password_env": Option("text", "the environment variable that has the password"),
-        "period": Option("number", "s from one exchange to the next", 0.01, low=0, high=3600),
+        **AbstractAskingDriver.options,
     }
     channel_options: ClassVar[Mapping[str, Option]] = {
         "node": Option("text", "its node id, as ns=2;s=Motor.Speed", required=True),
@@ -62,44 +67,29 @@ class OpcuaDriver(Driver):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self._patience = setup.timeout if math.isfinite(setup.timeout) else self.timeout
-        self._told: Sequence[float] | None = None
-        self._due = 0.0
         self._loop: _Loop | None = None
         self._client: Any = None
         self._ins: list[Any] = []
         self._outs: list[Any] = []
-        self._types: list[str] = []
+        self._types: dict[str, str] = {}
 
     def holds(self, channel: Channel) -> tuple[float, float]:
         """Return the range of the type that the variable has at the server."""
-        return _find_range(self._types[self.setup.outputs.index(channel)])
+        return _find_range(self._types[channel.name])
 
     def open(self) -> None:
-        """Connect, look at all variables, and read the inputs once."""
-        self._told, self._due = None, 0.0
+        """Connect, and look up all variables."""
         self._loop = _Loop(f"biella driver {self.setup.name}: events")
         self._run(self._connect(), _OPENING)
 
-    def read(self) -> Sequence[float] | None:
-        """Do an exchange if it is time: write what is new, then read."""
-        now = time.monotonic()
-        if now < self._due:
-            return None
-        self._due = now + self.setup.options["period"]
-        if self._told is not None:
-            self._run(self._tell(self._told))
-            self._told = None
-        return self._run(self._ask()) if self._ins else None
+    def ask(self) -> list[float]:
+        """Read all inputs."""
+        return self._run(self._ask())
 
-    def write(self, values: Sequence[float]) -> None:
-        """Remember the outputs for the next exchange."""
-        self._told = list(values)
-
-    def safe(self, values: Sequence[float]) -> None:
-        """Write safe values at once."""
-        self._told = None
-        self._run(self._tell(values))
+    def tell(self, values: Sequence[float]) -> None:
+        """Write all outputs."""
+        if self._outs:
+            self._run(self._tell(values))
 
     def close(self) -> None:
         """Leave the server."""
@@ -109,7 +99,7 @@ class OpcuaDriver(Driver):
             return
         try:
             if client is not None:
-                loop.run(_leave(client, self._patience), 2 * self._patience)
+                loop.run(_leave(client, self.patience), 2 * self.patience)
         finally:
             loop.close()
 
@@ -119,9 +109,9 @@ class OpcuaDriver(Driver):
             raise DeviceError("it is not open")
         ua = load_package("opcua", "asyncua").ua
         try:
-            return self._loop.run(work, patience or self._patience)
+            return self._loop.run(work, patience or self.patience)
         except TimeoutError:
-            raise DeviceError(f"no answer within {self._patience:g} s") from None
+            raise DeviceError(f"no answer within {self.patience:g} s") from None
         except ua.UaStatusCodeError as error:
             raise DeviceError(f"the server says {type(error).__name__}") from error
 
@@ -129,7 +119,7 @@ class OpcuaDriver(Driver):
 
     async def _connect(self) -> None:
         options, package = self.setup.options, load_package("opcua", "asyncua")
-        self._client = client = package.Client(options["url"], timeout=self._patience)
+        self._client = client = package.Client(options["url"], timeout=self.patience)
         if options["user"] is not None:
             client.set_user(options["user"])
             client.set_password(os.environ.get(options["password_env"] or "", ""))
@@ -143,11 +133,10 @@ class OpcuaDriver(Driver):
             ) from error
         self._ins = [await self._find_node(channel) for channel in self.setup.inputs]
         self._outs = [await self._find_node(channel) for channel in self.setup.outputs]
-        self._types = [
-            await self._find_type(channel, node)
+        self._types = {
+            channel.name: await self._find_type(channel, node)
             for channel, node in zip(self.setup.outputs, self._outs, strict=True)
-        ]
-        await self._ask()
+        }
 
     async def _find_node(self, channel: Channel) -> Any:
         """Return a variable that is there; a namespace may be given by its name."""
@@ -189,8 +178,6 @@ class OpcuaDriver(Driver):
         return str(kind.name)
 
     async def _ask(self) -> list[float]:
-        if not self._ins:
-            return []
         found = await self._client.read_attributes(self._ins)
         if len(found) != len(self._ins):
             raise DeviceError(f"asked for {len(self._ins)} values, got {len(found)}")
@@ -202,14 +189,13 @@ class OpcuaDriver(Driver):
 
     async def _tell(self, values: Sequence[float]) -> None:
         ua, rest, given = load_package("opcua", "asyncua").ua, list(values), []
-        for channel, kind in zip(self.setup.outputs, self._types, strict=True):
+        for channel in self.setup.outputs:
+            kind = self._types[channel.name]
             own = [_encode(channel, kind, value) for value in rest[: channel.width]]
             del rest[: channel.width]
             variant = ua.Variant(own if channel.width > 1 else own[0], ua.VariantType[kind])
             # Neither status nor time: there are servers that take the bare value only.
             given.append(ua.DataValue(variant, StatusCode=None))
-        if not given:
-            return
         statuses = await self._client.write_values(self._outs, given, raise_on_partial_error=False)
         for channel, status in zip(self.setup.outputs, statuses, strict=True):
             if not status.is_good():
@@ -267,8 +253,7 @@ def _decode(channel: Channel, data: Any) -> list[float]:
         raise DeviceError(f"{name} has {len(listed)} values, but its width is {channel.width}")
     numbers = [float(item) for item in listed]
     for number in numbers:
-        if not math.isfinite(number):
-            raise DeviceError(f"{name} reads {number}, which is no data")
+        check_finite(channel.name, number)
     return numbers
 
 
@@ -277,29 +262,23 @@ def _find_range(kind: str) -> tuple[float, float]:
     if kind == "Boolean":
         return 0.0, 1.0
     if kind in ("Float", "Double"):
-        most = _LARGEST_FLOAT if kind == "Float" else math.inf
-        return -most, most
-    bits = _BITS[kind] - (kind not in _UNSIGNED)
-    # The next double below 2^63 is not 2^63 - 1.
-    high = 2.0**bits - 1 if bits < 54 else math.nextafter(2.0**bits, 0.0)
-    return (0.0 if kind in _UNSIGNED else -(2.0**bits)), high
+        return FLOAT32_RANGE if kind == "Float" else FLOAT64_RANGE
+    return find_whole_range(_BITS[kind], signed=kind not in _UNSIGNED)
 
 
 def _encode(channel: Channel, kind: str, value: float) -> float | int | bool:
-    low, high = _find_range(kind)
     number = value if kind in ("Float", "Double") else round(value)
-    if not low <= number <= high:
-        raise DeviceError(f"channel `{channel.name}`: {value:g} does not fit {kind}")
+    check_room(channel.name, number, kind, _find_range(kind))
     return bool(number) if kind == "Boolean" else number
 
 
 def _check_server(options: Mapping[str, Any]) -> list[str]:
     problems, url, secret = [], options["url"], options["password_env"]
-    place = re.fullmatch(r"opc\.tcp://(.*@)?(\[[0-9a-fA-F:.]+\]|[^/:@]+):(\d{1,5})(/.*)?", url)
-    if place is None or int(place[3]) > 65535:
-        problems.append(f'url is "{url}", but wants opc.tcp://host:port; most servers have 4840.')
-    elif place[1]:
+    place = re.fullmatch(r"opc\.tcp://(\[[0-9a-fA-F:.]+\]|[^/:]+):(\d{1,5})(/.*)?", url)
+    if "@" in url:
         problems.append("url has a user in it, and would be in every log: say user = …")
+    elif place is None or int(place[2]) > 65535:
+        problems.append(f'url is "{url}", but wants opc.tcp://host:port; most servers have 4840.')
     if secret is not None and options["user"] is None:
         problems.append("password_env is given, but no user.")
     if secret is not None and secret not in os.environ:

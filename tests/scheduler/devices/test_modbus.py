@@ -308,6 +308,19 @@ def test_a_number_that_does_not_fit_ends_the_run_or_saturates(ticks, plc):
     wait_for(lambda: plc.read(3, 5, 1) == [32767])
 
 
+def test_a_period_is_kept_and_the_end_does_not_wait_for_it(ticks, plc):
+    plc.switch_on()
+    bound = open_binding(loop(), rig(plc.port, period=3600))
+    run = ticks(bound)
+    wait_for(lambda: run.advance(1) and len(plc.log) >= 2)
+    run.advance(1)
+    time.sleep(0.05)  # in which nothing is to happen
+    assert len([entry for entry in plc.log if entry[0] == 4]) == 2  # before the run, and in it
+    bound.close()
+    assert plc.log[-1][:2] == (16, 0)
+    assert plc.read(3, 0, 2) == words("f", 0.25)
+
+
 # Loss and return.
 
 

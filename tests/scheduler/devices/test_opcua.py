@@ -254,6 +254,14 @@ def test_a_number_that_does_not_fit_ends_the_run_or_saturates(ticks, plant):
         open_binding(d, table)
 
 
+@pytest.mark.parametrize(("name", "most"), [("int64", 2**63 - 2**10), ("uint64", 2**64 - 2**11)])
+def test_the_largest_double_that_fits_64_bits(ticks, plant, name, most):
+    out = {"node": node(name), "safe": 0.0, "saturate": True}
+    d, table = bench({"p": 1e30}, {}, {"p": out}, plant.url)
+    ticks(open_binding(d, table)).advance(1)
+    wait_for(lambda: plant.get(name) == most)
+
+
 def test_a_server_that_goes_and_comes_back(ticks, plant):
     table = rig(plant.url, on_loss="safe")
     table["devices"]["cell"]["inputs"]["y"]["safe"] = -0.125
@@ -427,7 +435,7 @@ def test_a_server_that_is_not_there_is_said_before_a_run(plant):
         ({"url": "opc.tcp://plc"},
          '[devices.cell]: url is "opc.tcp://plc", but wants opc.tcp://host:port; most servers have '
          "4840."),
-        ({"url": "opc.tcp://anna:secret@plc:4840"},
+        ({"url": "opc.tcp://anna:secret@plc"},
          "[devices.cell]: url has a user in it, and would be in every log: say user = …"),
         ({"password_env": "PATH"}, "[devices.cell]: password_env is given, but no user."),
         ({"user": "anna", "password_env": "NO_SUCH_VARIABLE"},

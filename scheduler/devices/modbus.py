@@ -49,6 +49,10 @@ _REFUSALS = {
 }
 
 
+class Refused(DeviceError):
+    """The device has answered, and will not."""
+
+
 class ModbusDriver(AbstractAskingDriver):
     """Registers and coils of a Modbus device.
 
@@ -124,17 +128,26 @@ class ModbusDriver(AbstractAskingDriver):
         return self._values
 
     def tell(self, values: Sequence[float]) -> None:
-        """Write all outputs."""
+        """Write all outputs, also those after one that is refused: they may be safe values."""
+        refused: Refused | None = None
         # All are encoded first, so that a number that does not fit keeps everything from going out.
         for span, words in [(span, span.encode(values)) for span in self._outs]:
-            given: list[Any] = [bool(word) for word in words] if span.kind in BITS else [*words]
-            what = f"write {span}"
-            if span.count == 1:
-                answer = self._request(what, _WRITE_ONE[span.kind], span, given[0])
-            else:
-                answer = self._request(what, _WRITE[span.kind], span, given)
-            if answer.address != span.address or (span.count > 1 and answer.count != span.count):
-                raise DeviceError(f"unit {self._unit} confirmed something else ({what})")
+            try:
+                self._write(span, words)
+            except Refused as error:
+                refused = refused or error
+        if refused is not None:
+            raise refused
+
+    def _write(self, span: Span, words: Sequence[int]) -> None:
+        given: list[Any] = [bool(word) for word in words] if span.kind in BITS else [*words]
+        what = f"write {span}"
+        if span.count == 1:
+            answer = self._request(what, _WRITE_ONE[span.kind], span, given[0])
+        else:
+            answer = self._request(what, _WRITE[span.kind], span, given)
+        if answer.address != span.address or (span.count > 1 and answer.count != span.count):
+            raise DeviceError(f"unit {self._unit} confirmed something else ({what})")
 
     def _request(
         self, what: str, function: tuple[str, int], span: Span, *values: Any, **more: Any
@@ -153,7 +166,7 @@ class ModbusDriver(AbstractAskingDriver):
         if answer.isError():
             code = answer.exception_code
             why = _REFUSALS.get(code, "it does not say why")
-            raise DeviceError(f"unit {self._unit} refuses to {what}, code {code}: {why}")
+            raise Refused(f"unit {self._unit} refuses to {what}, code {code}: {why}")
         if answer.function_code != number:
             raise DeviceError(f"unit {self._unit} answered something else ({what})")
         return answer

@@ -30,7 +30,8 @@ _BITS = {
     "Byte": 8, "UInt16": 16, "UInt32": 32, "UInt64": 64,
 }  # fmt: skip
 _UNSIGNED = ("Byte", "UInt16", "UInt32", "UInt64")
-_OPENING = 8.0  # s for all that is asked before a run begins; each answer has `timeout`
+_OPENING = 8.0  # s for all that is asked before a run begins
+_GREETING = 1.0  # s for each answer then, if `timeout` is not longer
 NUMBERS = ("Boolean", *_BITS, "Float", "Double")
 """The types of OPC UA that are numbers."""
 
@@ -119,7 +120,9 @@ class OpcuaDriver(AbstractAskingDriver):
 
     async def _connect(self) -> None:
         options, package = self.setup.options, load_package("opcua", "asyncua")
-        self._client = client = package.Client(options["url"], timeout=self.patience)
+        self._client = client = package.Client(
+            options["url"], timeout=max(self.patience, _GREETING)
+        )
         if options["user"] is not None:
             client.set_user(options["user"])
             client.set_password(os.environ.get(options["password_env"] or "", ""))

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from biella import Diagram, start
-from biella.blocks import Constant, Gain, Integrator
+from biella.blocks import Constant, Gain
 from biella.errors import DeviceError
 from biella.scheduler.binding import check_binding, open_binding
 from biella.scheduler.devices import Setup
@@ -25,8 +25,8 @@ from biella.scheduler.devices.modbus import ModbusDriver
 from biella.scheduler.devices.modbus_registers import Register, find_range
 from biella.scheduler.devices.native import Surroundings
 
-from .loop_thread import LoopThread
 from .peer import wait_for
+from .servers import LoopThread, advance_until, loop, start_patiently
 
 pytest.importorskip("pymodbus", reason="pymodbus is not installed")
 pytest.importorskip("serial", reason="pyserial is not installed")
@@ -128,15 +128,6 @@ def _impatient(monkeypatch):
     monkeypatch.setattr(ModbusDriver, "retry", 0.02)
 
 
-def loop():
-    d = Diagram("loop", step=1e-3)
-    x = d.add(Integrator(1.0), name="x")
-    k = d.add(Gain(-2.0), name="k")
-    d.connect(x, k)
-    d.connect(k, x)
-    return d
-
-
 def rig(port=502, **options):
     """Return the binding of `loop`: its gain is the server."""
     return {
@@ -160,17 +151,6 @@ def bench(signals, inputs, outputs, port=502, **options):
     del table["blocks"]
     table["signals"] = {name: f"plc.{name}" for name in signals}
     return d, table
-
-
-def advance_until(run, condition, signals):
-    rows = []
-
-    def met():
-        rows[:] = run.advance(1, signals=signals, now=time.monotonic_ns)
-        return condition(*rows[0])
-
-    wait_for(met)
-    return rows[0]
 
 
 # Closing a loop.
@@ -481,7 +461,7 @@ def hostile(lies, rounds, timeout):
         timeout=timeout, on_loss="hold",
     )  # fmt: skip
     try:
-        with start(d, bind=table) as run:
+        with start_patiently(d, table) as run:
             wait_for(lambda: run.latest("plc.alive") == 1)
             honest.clear()
             before = server.answered

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from biella import Diagram, start
-from biella.blocks import Constant, Gain, Integrator
+from biella.blocks import Constant, Gain
 from biella.errors import DeviceError
 from biella.scheduler.binding import check_binding, open_binding
 from biella.scheduler.devices.opcua import OpcuaDriver
 
-from .loop_thread import LoopThread
 from .peer import wait_for
+from .servers import LoopThread, advance_until, loop, start_patiently
 
 pytest.importorskip("asyncua", reason="asyncua is not installed")
 
@@ -144,15 +144,6 @@ def node(name):
     return f"nsu={URI};s={name}"
 
 
-def loop():
-    d = Diagram("loop", step=1e-3)
-    x = d.add(Integrator(1.0), name="x")
-    k = d.add(Gain(-2.0), name="k")
-    d.connect(x, k)
-    d.connect(k, x)
-    return d
-
-
 def rig(url="opc.tcp://127.0.0.1:4840", **options):
     """Return the binding of `loop`: its gain is the server."""
     return {
@@ -175,17 +166,6 @@ def bench(signals, inputs, outputs, url, **options):
     del table["blocks"]
     table["signals"] = {name: f"cell.{name}" for name in signals}
     return d, table
-
-
-def advance_until(run, condition, signals):
-    rows = []
-
-    def met():
-        rows[:] = run.advance(1, signals=signals, now=time.monotonic_ns)
-        return condition(*rows[0])
-
-    wait_for(met)
-    return rows[0]
 
 
 def test_a_loop_is_closed_through_the_server(plant):
@@ -372,7 +352,7 @@ def test_a_wrong_answer_is_never_data(plant, change):
         f"opc.tcp://127.0.0.1:{relay.port}", timeout=0.2, on_loss="hold",
     )  # fmt: skip
     try:
-        with start(d, bind=table) as run:
+        with start_patiently(d, table) as run:
             wait_for(lambda: run.latest("y") == 7.0)
             plant.put("y", 9.0, "Double")
             wait_for(lambda: run.latest("y") == 9.0)

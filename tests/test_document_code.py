@@ -91,6 +91,8 @@ def prepare_mechanisms() -> None:
 
 def prepare_devices() -> None:
     """Put the package of a vendor beside ours; tests/scheduler/devices has one that works."""
+    for name in ("pymodbus", "serial", "asyncua"):  # bindings of the page are checked with them
+        pytest.importorskip(name, reason=f"{name} is not installed")
     vendor = types.ModuleType("acme_daq")
     vendor.Card = object  # type: ignore[attr-defined]
     sys.modules["acme_daq"] = vendor

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...blocks.units import UnitError, equivalent, parse_unit
 from ...errors import DeviceError, name_list, suggest
-from .driver import Driver, Setup
+from .driver import Driver, Setup, load_package
 from .options import Option
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class CanDriver(Driver):
     def check(cls, setup: Setup) -> list[str]:
         """Compare the channels with the DBC file."""
         try:
-            _load("can")
+            load_package("can", "can")
             database = _read_dbc(setup.folder / setup.options["dbc"])
         except DeviceError as error:
             return [str(error)]
@@ -58,7 +58,7 @@ class CanDriver(Driver):
             problems += _check_signal(channel, signal)
         if not problems:
             try:
-                _encode(_group(database, setup.outputs), [_safe_of(c) for c in setup.outputs])
+                _encode(_group(database, setup.outputs), setup.safe)
             except DeviceError as error:
                 problems.append(f"the safe values do not fit the message: {error}")
         return problems
@@ -72,15 +72,18 @@ class CanDriver(Driver):
         }
         self._values = [0.0] * len(setup.inputs)
         self._came: dict[int, float] = {}
+        self._can: Any = None
         self._bus: Any = None
 
     def open(self) -> None:
         """Join the bus."""
-        can, options = _load("can"), self.setup.options
+        self._can, options = load_package("can", "can"), self.setup.options
         given = {key: options[key] for key in ("bitrate",) if options[key] is not None}
         if options["fd"]:
             given["fd"] = True
-        self._bus = can.Bus(interface=options["interface"], channel=options["channel"], **given)
+        self._bus = self._can.Bus(
+            interface=options["interface"], channel=options["channel"], **given
+        )
         self._came.clear()
 
     def read(self) -> Sequence[float] | None:
@@ -112,10 +115,9 @@ class CanDriver(Driver):
 
     def write(self, values: Sequence[float]) -> None:
         """Send every message that has an output."""
-        can = _load("can")
         for message, data in _encode(self._outs, values):
             self._bus.send(
-                can.Message(
+                self._can.Message(
                     arbitration_id=message.frame_id,
                     is_extended_id=message.is_extended_frame,
                     is_fd=self.setup.options["fd"],
@@ -131,22 +133,11 @@ class CanDriver(Driver):
             bus.shutdown()
 
 
-def _load(name: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise DeviceError(
-            f"the driver `can` needs the package of `{name}`: pip install 'biella[can]'"
-        ) from None
-
-
 def _read_dbc(path: Path) -> Any:
     if not path.is_file():
         raise DeviceError(f"there is no file `{path}`.")
     try:
-        return _load("cantools").database.load_file(path)
+        return load_package("can", "cantools").database.load_file(path)
     except DeviceError:
         raise
     except Exception as error:  # cantools raises many kinds
@@ -230,7 +221,3 @@ def _initial(signal: Any) -> float:
     low = 0.0 if signal.minimum is None else float(signal.minimum)
     high = 0.0 if signal.maximum is None else float(signal.maximum)
     return max(low, min(high, 0.0))
-
-
-def _safe_of(channel: Channel) -> float:
-    return channel.raw(channel.safe[0]) if channel.safe else 0.0

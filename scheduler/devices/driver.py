@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import logging
 import threading
 import time
 import warnings
 from collections.abc import Mapping, Sequence
 from ctypes import POINTER, byref, c_double, c_int32, c_uint32
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 _SAFE = 1
 _OPENING = 10.0  # s that a driver may take to open
 _PATIENCE = 2.0  # s that one may take to end, before it counts as stuck
+_QUIET = logging.NullHandler()
 
 
 class Setup:
@@ -53,6 +57,11 @@ class Setup:
         self.step = around.step
         self.timeout = entry.timeout or float("inf")
 
+    @property
+    def safe(self) -> tuple[float, ...]:
+        """The raw safe values of all outputs."""
+        return tuple(channel.raw(value) for channel in self.outputs for value in channel.safe or ())
+
 
 class Driver:
     """What a driver in Python is: a class with these methods, named as an entry point.
@@ -66,7 +75,8 @@ class Driver:
        outputs come, `read` is called every `poll` seconds.
     4. `safe` in place of `write` when a run ends for whatever reason, when the run has been silent
        for longer than the device's timeout, when `read` or `write` has raised something or has
-       taken longer than that timeout, and as the last thing before `close`.
+       taken longer than that timeout, when it is open again after that, and as the last thing
+       before `close`.
     5. `close`, always, once `open` was called.
 
     An exception in `read` or `write` is the loss of the device, with its text as the reason. After
@@ -98,6 +108,13 @@ class Driver:
     def check(cls, setup: Setup) -> list[str]:
         """Return what is wrong with a binding, before anything is opened."""
         return []
+
+    def holds(self, channel: Channel) -> tuple[float, float]:
+        """Return the least and the greatest raw value of an output that the wire has room for.
+
+        It is asked once the driver is open. Beyond them is as beyond the channel's limits.
+        """
+        return -float("inf"), float("inf")
 
     def open(self) -> None:
         """Take hold of the hardware."""
@@ -135,9 +152,7 @@ class DriverDevice(Device):
         self.driver = driver
         self._outs = (c_double * max(1, outs))()
         self._out_count = outs
-        self._safe = tuple(
-            channel.raw(value) for channel in entry.outputs.values() for value in channel.safe or ()
-        )
+        self._safe = Setup(entry, around).safe
         self._sequence, self._flags = c_uint32(), c_int32()
         self._ready, self._ending = threading.Event(), threading.Event()
         self._failure: BaseException | None = None
@@ -154,6 +169,18 @@ class DriverDevice(Device):
             raise DeviceError(
                 f"the device `{entry.name}` cannot be opened: {reason}."
             ) from self._failure
+
+    def tie(
+        self,
+        ins: Mapping[str, int],
+        outs: Mapping[str, int],
+        status: tuple[int, int, int] = (-1, -1, -1),
+    ) -> None:
+        """Say where values lie in the engine; see `Device.tie`."""
+        outputs = self.entry.outputs.items()
+        fitting = {name: _narrow(channel, self.driver) for name, channel in outputs}
+        self.entry = replace(self.entry, outputs=fitting)
+        super().tie(ins, outs, status)
 
     def close(self) -> None:
         """Have the outputs made safe, end the driver and its thread."""
@@ -247,11 +274,20 @@ class DriverDevice(Device):
     def _regain(self) -> bool:
         """Open a lost driver again, as often as it takes; False if the run ends before."""
         while self.driver.retry is not None and not self._ending.wait(self.driver.retry):
-            if self._open():
+            if self._open() and self._greet():
                 self._forget()
                 self._lib.bl_mailbox_device_return(self._device)
                 return True
         return False
+
+    def _greet(self) -> bool:
+        """Make a device safe that is back: it may have kept what it was told before the loss."""
+        try:
+            self.driver.safe(self._safe)
+        except BaseException:
+            self._shut()
+            return False
+        return True
 
     def _forget(self) -> None:
         """Leave out what was given before the loss, and never written."""
@@ -266,6 +302,25 @@ class DriverDevice(Device):
     def _shut(self) -> None:
         with contextlib.suppress(BaseException):
             self.driver.close()
+
+
+def load_package(driver: str, name: str) -> Any:
+    """Import what a driver needs, quietly; DeviceError with what to install if it is not there."""
+    try:
+        package = importlib.import_module(name)
+    except ImportError:
+        raise DeviceError(
+            f"the driver `{driver}` needs the package of `{name}`: pip install 'biella[{driver}]'"
+        ) from None
+    # What goes wrong is the reason of a loss; the package need not print it as well.
+    logging.getLogger(name.partition(".")[0]).addHandler(_QUIET)
+    return package
+
+
+def _narrow(channel: Channel, driver: Driver) -> Channel:
+    """Return an output with limits within what its driver can send."""
+    ends = [channel.scale * raw + channel.offset for raw in driver.holds(channel)]
+    return replace(channel, low=max(channel.low, min(ends)), high=min(channel.high, max(ends)))
 
 
 def _say(error: BaseException | None) -> str:

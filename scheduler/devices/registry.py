@@ -84,8 +84,20 @@ def _can() -> type[Driver]:
     return CanDriver
 
 
+def _modbus() -> type[Driver]:
+    from .modbus import ModbusDriver
+
+    return ModbusDriver
+
+
+def _opcua() -> type[Driver]:
+    from .opcua import OpcuaDriver
+
+    return OpcuaDriver
+
+
 _NATIVE = _native_kinds()
-_PYTHON: dict[str, Callable[[], type[Driver]]] = {"can": _can}
+_PYTHON: dict[str, Callable[[], type[Driver]]] = {"can": _can, "modbus": _modbus, "opcua": _opcua}
 
 
 def list_drivers() -> list[str]:

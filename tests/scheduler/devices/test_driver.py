@@ -229,36 +229,31 @@ def test_a_lost_driver_is_opened_again(ticks, install):
     assert counts["returns"] >= 1
 
 
-class FailingLate(Card):
-    """Fails while it reads, after the engine has given it more."""
+class Interrupted(Card):
+    """Is lost while outputs are on their way to it."""
 
-    reading, hold = threading.Event(), threading.Event()
+    reading, given = threading.Event(), threading.Event()
 
     def read(self):
-        if self.value and not FailingLate.hold.is_set():
-            FailingLate.reading.set()
-            FailingLate.hold.wait()
+        if not Interrupted.given.is_set():
+            Interrupted.reading.set()
+            Interrupted.given.wait()
             raise OSError("the cable is off")
         return super().read()
 
 
-def test_what_was_given_before_a_loss_is_not_written_after_the_return(ticks, install):
-    install(FailingLate)
-    FailingLate.reading.clear()
-    FailingLate.hold.clear()
-    run = ticks(open_binding(loop(), rig(on_loss="hold", timeout=10.0)))
+def test_a_driver_that_is_back_is_made_safe_and_not_told_what_is_past(ticks, install):
+    install(Interrupted)
+    Interrupted.reading.clear()
+    Interrupted.given.clear()
+    run = ticks(open_binding(loop(), rig(on_loss="hold")))
     (card,) = Card.made
-    run.advance(1)
-    assert FailingLate.reading.wait(10.0)
-    run.advance(1)
-    FailingLate.hold.set()
-
-    def calls_since_the_return():
-        starts = [n for n, call in enumerate(card.calls) if call == ("start",)]
-        return card.calls[starts[1] + 1 :] if len(starts) > 1 else []
-
-    until(calls_since_the_return, "the return")
-    assert calls_since_the_return()[0] == ("read",)
+    assert Interrupted.reading.wait(10.0)
+    run.advance(3)
+    Interrupted.given.set()
+    until(lambda: card.story.count(("open",)) == 2 and card.calls[-1] == ("read",), "the return")
+    again = card.calls[len(card.calls) - 1 - card.calls[::-1].index(("open",)) :]
+    assert again == [("open",), ("start",), ("safe", 0.5), ("read",)]
 
 
 def test_what_came_before_a_loss_is_no_data_after_the_return(ticks, install):

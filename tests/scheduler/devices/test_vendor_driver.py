@@ -134,11 +134,17 @@ def test_entry_points_that_are_no_drivers(package):
     assert why == "`absent` (not_there:Driver) cannot be loaded: No module named 'not_there'."
 
 
+SECTIONS = {"can": "CAN", "modbus": "Modbus", "opcua": "OPC UA"}
+
+
 def test_the_page_names_every_driver_and_option():
-    for name in ("serial", "text", "udp", "loopback", "replay", "can"):
+    for name in ("serial", "text", "udp", "loopback", "replay", *SECTIONS):
         kind, _ = find_driver(name)
         (line,) = re.findall(rf"^\| `{name}` \|.*$", PAGE, re.M)
-        text = PAGE[PAGE.index("### CAN") :] if name == "can" else line
+        text = line
+        if name in SECTIONS:
+            text = PAGE.partition(f"### {SECTIONS[name]}\n")[2].partition("\n## ")[0]
+            text = text.partition("\n### ")[0]
         for option in [*kind.options, *kind.channel_options]:
             assert f"`{option}`" in text, f"{option} of {name}"
         assert line.endswith(f"| {kind.timeout:g} s |" if kind.timeout else "| never |")

@@ -121,6 +121,11 @@ def test_draw_and_export(loop, tmp_path):
         (["run", "{loop}", "--set", "k.k=0,8"], "wants one number, got 2: (0, 8). Decimals have"),
         (["run", "{loop}", "--out", "nowhere/x.csv"], "there is no folder `nowhere`"),
         (["run", "{loop}", "--plot", "nowhere/x.png"], "there is no folder `nowhere`"),
+        (["run", "{loop}", "--until", "nan"], "the end of a run is a time in s, got nan"),
+        (["run", "{loop}", "--until", "inf"], "the end of a run is a time in s, got inf"),
+        (["run", "{loop}", "--realtime", "--until", "nan"], "the end of a run is a time in s"),
+        (["run", "{loop}", "--realtime", "--until", "1", "--spin", "-1"], "spin is a time in s"),
+        (["run", "{loop}", "--realtime", "--until", "1", "--grace", "-1"], "a number of ticks"),
         (["run", "."], "is a folder: name the Python file in it"),
         (
             ["bind", "{loop}", "nowhere/rig.toml", "--template", "k"],

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,8 @@ def test_the_speed_is_held_and_the_film_carries(folder):
 
 def test_what_the_page_says_to_type_works(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
+    Path("crank.fmu").unlink()
+    runpy.run_path("rig.py", run_name="__main__")
     page = Path("index.html").read_text()
     (typed,) = re.findall(r"<pre>(.*)</pre>", page, re.S)
     for line in typed.splitlines():

@@ -191,7 +191,9 @@ def test_a_run_in_real_time_is_reported_logged_and_replayed(loop, tmp_path, caps
     log = str(tmp_path / "log.h5")
     arguments = ["run", str(loop), "--realtime", "--until", "0.05", "--log", log, "--profile"]
     assert cli.main([*arguments, "--set", "k.k=2.5"]) == 0
-    printed = capsys.readouterr().out
+    said = capsys.readouterr()
+    printed = said.out
+    assert "running until t = 0.05 s, or Ctrl-C" in said.err
     assert "ticks on the wall clock; it ended: the end was reached." in printed
     assert "p99.9" in printed and "share" in printed and f"wrote {log}" in printed
     table, picture = tmp_path / "again.csv", tmp_path / "again.png"

@@ -159,8 +159,8 @@ def _pace(options: argparse.Namespace, diagram: Any, stream: Path | None) -> Any
         privileges=Privileges.everything() if options.privileges else None,
         profile=options.profile,
     )
-    if run.until is None:
-        complain("running until Ctrl-C")
+    end = "Ctrl-C" if run.until is None else f"t = {run.until:g} s, or Ctrl-C"
+    complain(f"running until {end}")
     try:
         return run.wait()
     finally:

@@ -101,6 +101,15 @@ SPELLINGS = {
     "day": "d",
 }
 
+WORDS = {
+    **{"newton": "N", "pascal": "Pa", "joule": "J", "watt": "W", "volt": "V", "ampere": "A"},
+    **{"metre": "m", "meter": "m", "millimetre": "mm", "millimeter": "mm", "litre": "L"},
+    **{"liter": "L", "kilogram": "kg", "gram": "g", "ton": "t", "second": "s", "minute": "min"},
+    **{"hour": "h", "hertz": "Hz", "radian": "rad", "degree": "deg", "revolution": "rev"},
+    **{"turn": "rev", "kelvin": "K", "celsius": "degC", "percent": "%", "tesla": "T"},
+}
+"""Units written out, which are not understood but can be suggested."""
+
 PREFIXES = {
     **{"Y": 1e24, "Z": 1e21, "E": 1e18, "P": 1e15, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3},
     **{"h": 1e2, "da": 1e1, "d": 1e-1, "c": 1e-2, "m": 1e-3, "u": 1e-6, "n": 1e-9},
@@ -126,7 +135,8 @@ def split_prefix(symbol: str) -> tuple[str, str] | None:
 
 def suggest(symbol: str) -> str:
     """Return the nearest names: a forgotten dot, another case, a slip of the finger."""
-    near: list[str] = []
+    word = symbol.lower()
+    near = [WORDS[name] for name in (word, word.removesuffix("s")) if name in WORDS]
     for cut in range(1, len(symbol)):
         if split_prefix(symbol[:cut]) and split_prefix(symbol[cut:]):
             near.append(f"{symbol[:cut]}.{symbol[cut:]}")

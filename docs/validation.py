@@ -638,7 +638,8 @@ SECTIONS = [
 INTRODUCTION = """\
 # Published cases beside ours
 
-Written by `python docs/validation.py`, which computes every figure under *ours* anew; do not edit.
+Written by `python docs/validation.py`, which computes every figure under *ours* anew, in half an
+hour (`--quick` prints what takes seconds); do not edit.
 Sources are Vita's and Oldani's theses on multibody dynamics, and what the sections name. *Met*
 compares numbers, with the tolerance that the section states; *as described* compares with words or
 figures without numbers; *not reproduced* says why.

@@ -59,14 +59,15 @@ def exact(t: float) -> np.ndarray:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     steps = 0.08 / 2 ** np.arange(6)
     figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
-    for method, colour in (("jacobi", "C3"), ("gauss-seidel", "C1"), ("newton", "C0")):
+    for method, colour in (("jacobi", "C2"), ("gauss-seidel", "C1"), ("newton", "C0")):
         for hold, marker in enumerate("os^"):
             runs = [simulate(diagram(h), 4.0, coupling=method, hold=hold) for h in steps]
             errors = [max(abs(exact(4.0) - [run[s][-1] for s in STATES])) for run in runs]
             axes.loglog(steps, errors, f"{marker}-", c=colour, label=f"{method}, hold {hold}")
-    axes.set(xlabel="step in s", ylabel="largest error of the states at 4 s", ylim=(1e-8, 10))
+    axes.set(xlabel="step, s", ylabel="largest error at 4 s, m or m/s", ylim=(1e-8, 10))
     axes.set_xticks(steps, [f"{h:g}" for h in steps])
     axes.minorticks_off()
     axes.legend()

@@ -58,7 +58,7 @@ def main() -> None:
     x, y, turning = "plant.left.offset[0]", "plant.left.offset[1]", "plant.disc.angular_velocity[2]"
     waterfall = run.waterfall(x, speed=turning, resolution=4.0, overlap=0.8)
     waterfall.plot(orders=(1, 0.5), highest=300.0, axes=left)
-    left.axvline(THRESHOLD * 30 / np.pi, color="c", ls=":", lw=1)
+    left.axvline(THRESHOLD * 30 / np.pi, color="w", ls=":", lw=1.5)
     left.set_title("offset along x; dotted: the threshold")
     for part in (0.9, 1.2):
         at = float(run.t[np.argmax(run[turning] > part * THRESHOLD)])

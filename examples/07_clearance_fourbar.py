@@ -50,6 +50,7 @@ def diagram(pin=HARD, motor=False) -> Diagram:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     ideal, hard, soft = (simulate(diagram(pin), 13 * TURN) for pin in ("ideal", HARD, SOFT))
     driven = simulate(diagram(HARD, motor=True), 13 * TURN)
     for name, run in (("rigid", hard), ("compliant", soft), ("rigid, with a motor", driven)):
@@ -59,17 +60,18 @@ def main() -> None:
     figure, (left, right, low) = plt.subplots(1, 3, figsize=(14, 4.4), layout="constrained")
     around = np.linspace(0, 2 * np.pi, 200)
     left.plot(np.cos(around), np.sin(around), "k", lw=1)
-    runs = {"ideal": (ideal, "k-"), "compliant": (soft, "C0-"), "rigid": (hard, "C1-")}
+    runs = {"ideal": (ideal, "k-"), "compliant": (soft, "C0-"), "rigid": (hard, "C2-")}
     for name, (run, style) in runs.items():
         turns, force = run.t / TURN, np.hypot(*run["plant.pin.force"][:, :2].T)
         right.plot(turns, force, style, lw=0.8, label=name)
         if run is not ideal:
             late = turns > 11
             left.plot(*(run["plant.pin.offset"][late] / PLAY).T, style, lw=0.7, label=name)
-    left.set(aspect="equal", title="pin in its hole, two turns, in clearances")
-    right.set(xlim=(11, 13), ylim=(0, 1500), xlabel="turn", title="force on the pin in N")
+    left.set(aspect="equal", title="pin in its hole, two turns")
+    left.set(xlabel="x / clearance", ylabel="y / clearance")
+    right.set(xlim=(11, 13), ylim=(0, 1500), xlabel="turn", ylabel="force on the pin, N")
     low.plot(driven.t / TURN, 100 * (driven["plant.main.speed"] / SPEED - 1), "C2", lw=0.8)
-    low.set(xlim=(11, 13), xlabel="turn", title="speed error in % of a motor with PI")
+    low.set(xlim=(11, 13), xlabel="turn", ylabel="speed error, %", title="a motor with PI")
     right.legend()
     figure.savefig("clearance_fourbar.png", dpi=110)
 

@@ -51,11 +51,12 @@ def wired() -> Diagram:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     ideal = simulate(diagram("ideal"), 12 * TURN)
     films = {"force": diagram(), "block": wired(), "constraint": diagram("constraint")}
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
     turn = round(TURN / STEP)
-    for (name, d), style in zip(films.items(), ("C0", "C1:", "C2--"), strict=True):
+    for (name, d), style in zip(films.items(), ("C0", "C2:", "C1--"), strict=True):
         run = simulate(d, 12 * TURN)
         away = (run["plant.rod.big.position"] - run["plant.crank.pin.position"]) / CLEARANCE
         orbit = (away[:, 0] + 1j * away[:, 1]) * np.exp(-1j * SPEED * run.t)  # axes of the crank

@@ -41,6 +41,7 @@ def diagram(inertia=PRINTED) -> Diagram:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     try:
         system(keep=False)
     except DiagramError as error:
@@ -49,14 +50,14 @@ def main() -> None:
     around = np.exp(1j * np.linspace(0, 2 * np.pi, 200))
     left.plot(around.real, around.imag, "k--", lw=1, label="an ideal shaft: radius e")
     right.plot(around.real, around.imag, "k", lw=1, label="clearance")
-    for inertia, styles in ((PRINTED, ("C0", "C1")), (POSSIBLE, ("C0:", "C1:"))):
+    for inertia, styles in ((PRINTED, ("C0", "C2")), (POSSIBLE, ("C0:", "C2:"))):
         run = simulate(diagram(inertia), 0.5)
         turn = slice(-round(2 * np.pi / SPEED / 1e-4), None)
         mass = run["plant.rotor.centre.position"][:, :2] / OFF
         radius = np.linalg.norm(mass[turn], axis=1)
         text = [f"I₃ = {inertia[2]} kg m²: mass on a circle of {radius.mean():.3f} e"]
         if inertia == PRINTED:
-            left.plot(*mass.T, "C2", lw=0.8, label="centre of mass")
+            left.plot(*mass.T, "C0", lw=0.8, label="centre of mass")
         for name, style in zip(ENDS, styles, strict=True):
             offset = run[f"plant.film {name}.offset"] / CLEARANCE
             radius = np.linalg.norm(offset[turn], axis=1)

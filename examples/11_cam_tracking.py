@@ -60,6 +60,7 @@ def diagram() -> Diagram:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     run = simulate(diagram(), UNTIL, record=["*"])
     figure, axes = plt.subplots(3, 1, sharex=True, figsize=(8, 7), layout="constrained")
     axes[0].plot(run.t, 1e3 * run["cam.position"], "k:", label="law")

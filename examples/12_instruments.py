@@ -57,6 +57,7 @@ def diagram(meter=METER, disc=COUNTED, bits=16) -> Diagram:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     signals = ("plant.main.speed", "encoder.speed", "motor.y")
     real = simulate(diagram(), 1.2, record=[*signals, "ref", "demand.y", "measured"])
     real.plot(["ref", *signals[1::-1]], ["demand.y", "measured", "motor.y"], path="crank_loop.png")

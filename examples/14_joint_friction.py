@@ -48,6 +48,7 @@ def diagram(coefficient: float = 0.1) -> Diagram:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
     for coefficient in COEFFICIENTS:
         run = simulate(diagram(coefficient), until=2 * np.pi / SPEED)
@@ -59,9 +60,9 @@ def main() -> None:
     for joint in (*DIAMETERS, "slide"):
         loss = run[f"plant.rub_{joint}.power_loss"]
         axes[2].plot(degrees, loss, label=joint.replace("_", " "))
-    axes[0].set(title="efficiency", ylim=(-0.02, 1.05))
-    axes[1].set(title="torque of the motor in N m")
-    axes[2].set(title=f"losses in W, f = {COEFFICIENTS[-1]:g}")
+    axes[0].set(ylabel="efficiency, –", ylim=(-0.02, 1.05))
+    axes[1].set(ylabel="torque of the motor, N m")
+    axes[2].set(ylabel="losses, W", title=f"f = {COEFFICIENTS[-1]:g}")
     for axis in axes:
         axis.set(xlabel="crank angle in degrees", xticks=range(0, 361, 90))
         axis.grid(alpha=0.3)

@@ -65,11 +65,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder, make_board(folder, kind) as board:
             runs[label] = start(diagram(), UNTIL, clock="device:board", bind=rig(board.port)).wait()
     figure, axes = plt.subplots(3, sharex=True, figsize=(8, 7), layout="constrained")
-    for width, (label, run) in zip((6, 3, 1), runs.items(), strict=False):
+    for (label, run), look in zip(runs.items(), (("C0", 6), ("C1", 3), ("k", 1)), strict=False):
         difference = np.abs(run["speed"] - runs["simulated"]["speed"])
         print(f"{label}: at most {difference.max():.1e} rad/s from the simulated speed")
         for ax, values in zip(axes, (run["speed"], run["torque"], difference), strict=True):
-            ax.plot(run.t, values, lw=width, label=label)
+            ax.plot(run.t, values, c=look[0], lw=look[1], label=label)
     for ax, label in zip(axes, ("speed, rad/s", "torque, N m", "difference, rad/s"), strict=True):
         ax.set(ylabel=label, xlabel="t, s" if ax is axes[2] else "")
     axes[0].legend(loc="lower right")

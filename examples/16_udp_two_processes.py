@@ -54,6 +54,7 @@ def start_controller(number: int, stack: ExitStack) -> tuple[subprocess.Popen, i
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     slider_crank(planar=True).export_fmu("crank.fmu", outputs=PORTS[1], step=STEP)
     ideal = simulate(diagram(), UNTIL)
     figure, (top, bottom) = plt.subplots(2, 1, sharex=True, figsize=(9, 6), layout="constrained")
@@ -67,8 +68,8 @@ def main() -> None:
                 run = start(diagram(), UNTIL, bind=write_rig("plant", k, relay.port)).wait()
             off = (run["plant.main.speed"] - ideal["plant.main.speed"]).std()
             print(f"{label}: {off:.2f} rad/s (rms) off the loop in one process; {relay.counts}")
-            top.plot(run.t, run["plant.main.speed"], lw=1, label=label)
-            bottom.plot(run.t[50:], run["controller.delay"][50:], ".", ms=3)
+            top.plot(run.t, run["plant.main.speed"], f"C{2 * k}", lw=1, label=label)
+            bottom.plot(run.t[50:], run["controller.delay"][50:], f"C{2 * k}.", ms=3)
     top.set(ylabel="speed of the crank, rad/s", title="One loop in two processes")
     top.legend(loc="upper left")
     bottom.set(xlabel="t, s", ylabel="from value to answer, ticks")

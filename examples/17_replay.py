@@ -39,6 +39,7 @@ def diagram() -> Diagram:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     with start(diagram(), 2.0, bind=RIG, out="motor.h5") as run:
         time.sleep(0.7)
         run["reference.value"] = 30.0
@@ -57,7 +58,7 @@ def main() -> None:
     axes[0].plot(result.t, result["reference"], "k:", lw=1, label="reference, turned by hand")
     axes[0].plot(result.t, result["speed"], lw=4, alpha=0.35, label="recorded")
     axes[0].plot(again.t, again["speed"], "k", lw=0.8, label="replayed: the same bits")
-    axes[0].plot(other.t, other["speed"], "C3", lw=1, label="what if kp = 1.6, ki = 16?")
+    axes[0].plot(other.t, other["speed"], "C2", lw=1, label="what if kp = 1.6, ki = 16?")
     axes[0].set(ylabel="speed, rad/s", title="One outside world, two controllers")
     axes[1].plot(result.t, result["waves"], "k:", lw=1, label="true load")
     axes[1].plot(result.t, result["load"], lw=0.8, label="load, by the cell; overridden once")

@@ -21,6 +21,7 @@ def diagram() -> Diagram:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     print(mcpherson().report())
     run = simulate(diagram(), until=3.0)
     print(f"largest closure error: {run['car.closure'].max():.1e} m")

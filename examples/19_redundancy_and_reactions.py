@@ -39,6 +39,7 @@ def diagram() -> Diagram:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     print(five_bar().report())
     print(four_bar().report())
     run = simulate(diagram(), until=4.0)

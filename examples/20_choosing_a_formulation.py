@@ -27,6 +27,7 @@ def diagram() -> Diagram:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     comparison = compare("slider-crank", steps=(STEP,), until=UNTIL, every=False)
     print(comparison)
     run = simulate(diagram(), until=UNTIL)

@@ -32,6 +32,7 @@ def diagram() -> Diagram:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     ours = simulate(diagram(), until=UNTIL)
     diagram().export_fmu("crank.fmu", inputs=["ref"])
     given = np.array([(0.0, 0.0), (0.5, 0.0), (0.5, -3.0), (UNTIL, -3.0)],
@@ -42,7 +43,7 @@ def main() -> None:
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(8, 5), layout="constrained")
     for ax, name, unit in ((axes[0], "speed", "rad/s"), (axes[1], "torque", "N m")):
         ax.plot(ours.t, ours[name], lw=4, alpha=0.4, label="biella")
-        ax.plot(theirs["time"], theirs[name], lw=1, color="C1", label="the FMU in FMPy")
+        ax.plot(theirs["time"], theirs[name], lw=1, color="C2", label="the FMU in FMPy")
         ax.set(ylabel=f"{name}, {unit}")
         ax.grid(alpha=0.3)
     axes[0].plot(ours.t, ours["ref"], "k:", label="wanted")

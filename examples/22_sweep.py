@@ -36,6 +36,7 @@ def overshoot(run) -> float:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     grid = sweep(diagram(), 1.5, {"pid.kp": KP, "pid.ki": KI}, overshoot, record=["speed"])
     rng = np.random.default_rng(1)
     motors = [

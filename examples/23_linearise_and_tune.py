@@ -57,6 +57,7 @@ def diagram() -> Diagram:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     print("poles of the arm alone:", np.round(np.linalg.eigvals(upright().A), 2))
     held = linearize(diagram(), ["push"], [ANGLE])
     print("poles with its controller:", np.round(np.linalg.eigvals(held.A), 2))
@@ -71,8 +72,7 @@ def main() -> None:
         right.plot(run.t, run[ANGLE] / push, colour, label=f"pushed by {push:g} N m")
     right.plot(run.t, linear, "k:", label="linear model")
     right.set(xlabel="t, s", ylabel="angle / push, rad/(N m)", title="the mechanism")
-    right.legend()
-    left.grid(alpha=0.3)
+    left.grid(alpha=0.3), right.legend()
     figure.savefig("tuned.png", dpi=120)
 
 

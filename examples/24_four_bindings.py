@@ -55,10 +55,11 @@ def run_all() -> dict:
 
 
 def main() -> None:
+    plt.style.use("seaborn-v0_8-colorblind")
     runs = run_all()
     simulated = runs["simulated"]["plant.main.speed"]
     figure, axes = plt.subplots(3, 1, sharex=True, figsize=(9, 8), layout="constrained")
-    looks = zip(("0.8", "C0", "C1", "k"), (7, 4, 2, 0.6), strict=True)
+    looks = zip(("0.8", "C0", "C2", "k"), (7, 4, 2, 0.6), strict=True)
     for (label, run), (color, width) in zip(runs.items(), looks, strict=True):
         off = np.abs(run["plant.main.speed"] - simulated)
         print(f"{label}: {len(run)} signals, speed within {off.max():.1e} rad/s of the simulated")

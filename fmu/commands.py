@@ -200,7 +200,8 @@ def simulate_fmu_file(
     first = start if start is not None else _time(experiment, "startTime", 0.0)
     last = stop if stop is not None else _time(experiment, "stopTime", first + 1.0)
     step = step or description.step_size or _round_step((last - first) / _STEPS)
-    name = re.sub(r"\W", "_", path.stem) or "fmu"
+    name = re.sub(r"[^A-Za-z0-9_]", "_", path.stem)
+    name = name if name[:1].isalpha() else f"fmu_{name}"
     diagram = Diagram(path.stem, step=step, start=first)
     block = Fmu(
         path,

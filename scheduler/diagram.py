@@ -306,8 +306,8 @@ class Diagram:
     def _claim_name(self, name: str, among: Mapping[str, object] | None = None) -> None:
         if not isinstance(name, str) or not NAME.match(name):
             raise DiagramError(
-                f"{name!r} cannot be a name: letters, digits, `_`, `-` and spaces, "
-                f"starting with a letter."
+                f"{name!r} cannot be a name: letters a to z, digits, `_`, `-` and "
+                f"spaces, starting with a letter."
             )
         if name in (self.blocks if among is None else among):
             raise DiagramError(f"the name `{name}` is taken in {self.name!r}.")

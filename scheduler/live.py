@@ -8,6 +8,7 @@ take effect at the start of a tick.
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import threading
 import time
@@ -55,7 +56,7 @@ from .plan import Plan, PortInfo, read_value, slots_of
 from .realtime_report import RealtimeReport
 from .result import Result
 from .ringing import TICKS, warn_of_ringing
-from .simulate import choose_signals, describe_run
+from .simulate import choose_signals, count_ticks, describe_run
 from .watch import Page
 from .worker import Worker
 
@@ -341,6 +342,10 @@ class LiveRun:
         pace.overrun = OVERRUN_POLICIES.index(options["overrun"])
         if not options["factor"] > 0.0:
             raise BiellaError(f"factor must be positive, got {options['factor']}.")
+        if not 0.0 <= spin < math.inf:
+            raise BiellaError(f"spin is a time in s before each deadline, got {spin}.")
+        if options["grace"] < 0:
+            raise BiellaError(f"grace is a number of ticks, got {options['grace']}.")
         pace.factor, pace.spin = options["factor"], round(1e9 * spin)
         pace.grace = options["grace"]
         if options["overrun"] == "stop" and options["tolerated_in_a_row"] is None:
@@ -383,12 +388,7 @@ class LiveRun:
         until = self._options["until"]
         if until is None:
             return -1
-        ticks: int = round((until - self._instance.time) / self.plan.step)
-        if ticks < 0:
-            raise BiellaError(
-                f"the end, {until:g} s, lies before the start, {self._instance.time:g} s."
-            )
-        return ticks
+        return count_ticks(until, self._instance.time, self.plan.step)
 
     def _make_recorder(
         self, ports: list[PortInfo], binding: OpenBinding | None, compiled_with: Mapping[str, Any]

@@ -343,7 +343,9 @@ def read_value(
     except (TypeError, ValueError):
         raise BiellaError(f"`{path}` wants numbers, got {value!r}.") from None
     if array.size != before.size:
-        raise BiellaError(f"`{path}` has {before.size} values of shape {shape}, got {array.size}.")
+        wanted = f"{before.size} numbers of shape {shape}" if shape else "one number"
+        comma = " Decimals have a point, not a comma." if isinstance(value, tuple) else ""
+        raise BiellaError(f"`{path}` wants {wanted}, got {array.size}: {value!r}.{comma}")
     if not np.isfinite(array).all() and np.isfinite(before).all():
         raise BiellaError(f"`{path}` must be finite, got {value!r}.")
     return array.ravel()

@@ -459,7 +459,7 @@ class Result(Mapping[str, Array]):
         """Return a headline, rows under `_SUMMARY_HEAD`, and a closing line."""
         name = self.info.get("diagram")
         headline = f"Result of {name!r}" if name else "Result"
-        headline += f": {len(self)} signals, {self.length} times"
+        headline += f": {len(self)} signal{'s' * (len(self) != 1)}, {self.length} times"
         if self.length:
             last = slice(self.length - 1, self.length)
             first_t, last_t = self._columns.time(slice(0, 1))[0], self._columns.time(last)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import signal
 import threading
 import time
@@ -105,15 +106,23 @@ def simulate(
             instance.restore(checkpoint)
             for path, value in (parameters or {}).items():
                 instance.set(path, value)
-        ticks = round((until - instance.time) / plan.step)
-        if ticks < 0:
-            raise BiellaError(f"the end, {until:g} s, lies before the start, {instance.time:g} s.")
+        ticks = count_ticks(until, instance.time, plan.step)
         if checkpoint is None:
             warn_of_ringing(plan, ticks, parameters)
         recorder = _make_recorder(plan, ports, ticks // every + 2, out)
         result = _run(instance, ticks, ports, recorder, every, progress)
         instance.warn(REMARK_RUN)
         return result
+
+
+def count_ticks(until: float, now: float, step: float) -> int:
+    """Return the whole number of ticks from `now` to `until`."""
+    if not math.isfinite(until):
+        raise BiellaError(f"the end of a run is a time in s, got {until}.")
+    ticks = round((until - now) / step)
+    if ticks < 0:
+        raise BiellaError(f"the end, {until:g} s, lies before the start, {now:g} s.")
+    return ticks
 
 
 def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:

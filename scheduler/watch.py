@@ -196,6 +196,11 @@ def choose_page(run: str | None) -> Path:
     if len(chosen) == 1:
         return chosen[0]
     there = name_list([f"{glance.pid} ({glance.name})" for _, glance in seen])
+    if not seen:
+        raise BiellaError(
+            "there is no live run of yours on this machine. Start one in another terminal: "
+            "biella run FILE --realtime."
+        )
     if not chosen:
         raise BiellaError(f"there is no such live run of yours on this machine. Runs: {there}.")
     raise BiellaError(f"say which run to watch, by its process. Runs: {there}.")

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Group
+from rich.table import Table
 
 from biella import cli
+from biella.cli.tables import print_tables
 from biella.scheduler.result import Result
 
 pytestmark = pytest.mark.engine
@@ -115,6 +118,19 @@ def test_draw_and_export(loop, tmp_path):
         (["run", "{loop}", "--set", "k.kk=3"], "no parameter or input `k.kk`"),
         (["run", "{loop}", "--set", "k.k"], "--set wants PATH=VALUE"),
         (["run", "{loop}", "--set", "k.k=three"], "is no number"),
+        (["run", "{loop}", "--set", "k.k=0,8"], "wants one number, got 2: (0, 8). Decimals have"),
+        (["run", "{loop}", "--out", "nowhere/x.csv"], "there is no folder `nowhere`"),
+        (["run", "{loop}", "--plot", "nowhere/x.png"], "there is no folder `nowhere`"),
+        (["run", "{loop}", "--until", "nan"], "the end of a run is a time in s, got nan"),
+        (["run", "{loop}", "--until", "inf"], "the end of a run is a time in s, got inf"),
+        (["run", "{loop}", "--realtime", "--until", "nan"], "the end of a run is a time in s"),
+        (["run", "{loop}", "--realtime", "--until", "1", "--spin", "-1"], "spin is a time in s"),
+        (["run", "{loop}", "--realtime", "--until", "1", "--grace", "-1"], "a number of ticks"),
+        (["run", "."], "is a folder: name the Python file in it"),
+        (
+            ["bind", "{loop}", "nowhere/rig.toml", "--template", "k"],
+            "cannot read or write `nowhere",
+        ),
         (["run", "{loop}", "--out", "x.txt"], "--out writes .csv, .mf4 or .h5"),
         (["run", "{loop}", "--solver", "rk9"], "unknown solver `rk9`"),
         (["run", "{loop}", "--record", "xx"], "no signal `xx`"),
@@ -175,7 +191,9 @@ def test_a_run_in_real_time_is_reported_logged_and_replayed(loop, tmp_path, caps
     log = str(tmp_path / "log.h5")
     arguments = ["run", str(loop), "--realtime", "--until", "0.05", "--log", log, "--profile"]
     assert cli.main([*arguments, "--set", "k.k=2.5"]) == 0
-    printed = capsys.readouterr().out
+    said = capsys.readouterr()
+    printed = said.out
+    assert "running until t = 0.05 s, or Ctrl-C" in said.err
     assert "ticks on the wall clock; it ended: the end was reached." in printed
     assert "p99.9" in printed and "share" in printed and f"wrote {log}" in printed
     table, picture = tmp_path / "again.csv", tmp_path / "again.png"
@@ -230,6 +248,11 @@ def test_json_is_all_that_is_printed(tmp_path, capsys, monkeypatch):
             "line 3: TypeError: PID.__init__() got an unexpected keyword argument 'kpp'",
         ),
         ("def diagram(:\n", "line 1: invalid syntax"),
+        ("from biella.blocks import Gian\n", "line 1: ImportError: cannot import name 'Gian'"),
+        (
+            "from biella.blocks import Gain\n\ndef diagram():\n    Gain(1.0, unit='Newton')\n",
+            "line 4: Unit `Newton`, at character 1: unknown unit `Newton`. Did you mean `N`?",
+        ),
     ],
 )
 def test_a_mistake_in_the_users_own_file_is_told_with_its_line(tmp_path, capsys, text, message):
@@ -238,3 +261,65 @@ def test_a_mistake_in_the_users_own_file_is_told_with_its_line(tmp_path, capsys,
     assert cli.main(["check", str(file)]) == 1
     said = capsys.readouterr().err
     assert f"mine.py`, {message}" in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("from biella.blocks import Gian", "Gain"),
+        ("import biella\nbiella.Diagram('x').ad(3)", "add"),
+        ("from biella.blocks import Gain\nGain(1.0, untis='m')", "unit"),
+    ],
+)
+def test_a_name_that_is_not_there_is_told_with_what_was_meant(tmp_path, capsys, text, meant):
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    assert run("check", file) == 1
+    assert f"Did you mean `{meant}`" in capsys.readouterr().err
+
+
+def test_what_is_written_without_a_name_goes_to_the_current_folder(loop, tmp_path, monkeypatch):
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert run("draw", loop) == 0 and run("export", loop) == 0
+    assert sorted(path.name for path in here.iterdir()) == ["loop.fmu", "loop.svg"]
+
+
+def test_an_fmu_may_be_called_as_its_owner_likes(loop, tmp_path, capsys):
+    for name in ("Motor für Prüfstand.fmu", "2.fmu", "ü.fmu"):
+        assert run("export", loop, "-o", tmp_path / name) == 0
+        assert run("simulate", tmp_path / name, "--until", 1) == 0, capsys.readouterr().err
+
+
+def test_without_a_command_help_is_shown(capsys):
+    assert run() == 2
+    assert "demo" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as left:
+        run("--version")
+    assert left.value.code == 0 and re.match(r"biella \d", capsys.readouterr().out)
+
+
+def test_ctrl_c_before_there_is_anything_to_show_is_no_traceback(loop, capsys, monkeypatch):
+    def interrupt(options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("biella.cli.diagrams.load_diagram", interrupt)
+    assert run("check", loop) == 130
+    assert capsys.readouterr().err == "biella: interrupted.\n"
+
+
+@pytest.mark.parametrize("columns", [50, 200])
+def test_tables_lose_nothing_in_a_narrow_terminal(columns, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    table = Table("name", "value", title="parameters", caption="that is all")
+    table.add_row("motor.inertia", "of the rotor, about [i]its axis[/i]")
+    table.add_row("a_name_that_is_rather_long", "a_word_that_is_long_too_and_has_no_space")
+    print_tables(Group(table, "below"))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= columns
+    shown = "\n".join(lines)
+    for text in ("parameters", "motor.inertia", "its axis", "that is all", "below"):
+        assert text in shown
+    assert "a_word_that_is_long_too_and_has_no_space" in shown and "…" not in shown

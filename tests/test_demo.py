@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,8 @@ def test_the_demo_writes_its_page_and_all_that_it_shows(demo):
     shown = set(re.findall(r'(?:src|href)="([^"]+)"', page))
     for name in shown:
         assert (folder / name).stat().st_size > 400, name
-    assert shown >= {"crank.fmu", "run.h5", "diagram.svg", "responses.png", "orbit.png"}
+    assert "`" not in page
+    assert shown >= {"crank.fmu", "rig.py", "run.h5", "diagram.svg", "responses.png", "orbit.png"}
     assert shown >= {"motion.gif", "ticks.png"}
     figures = {row["what"]: row["figure"] for row in told["table"]}
     assert set(figures) >= {"overruns", "coupling error of a tick", "closure of the joints"}
@@ -66,6 +68,24 @@ def test_the_speed_is_held_and_the_film_carries(folder):
     film = run["crank_pin.film.power_loss"][turns] / run["speed"][turns]
     given = run["motor"][turns] + rig.LOAD
     assert given.mean() == pytest.approx((friction + film).mean(), rel=0.05)
+
+
+def test_what_the_page_says_to_type_works(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    Path("crank.fmu").unlink()
+    runpy.run_path("rig.py", run_name="__main__")
+    page = Path("index.html").read_text()
+    (typed,) = re.findall(r"<pre>(.*)</pre>", page, re.S)
+    for line in typed.splitlines():
+        command, *arguments = line.partition("#")[0].split()
+        assert command == "biella" and cli.main(arguments) == 0, line
+    assert "bit for bit" in capsys.readouterr().out
+
+
+def test_a_short_demo_has_figures_too(tmp_path, capsys):
+    assert cli.main(["demo", str(tmp_path / "short"), "--seconds", "0.5"]) == 0
+    said = capsys.readouterr()
+    assert "nan" not in said.out and said.err == ""
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,10 @@ ROOT = DOCS.parent
 LINK = re.compile(r"\]\((?P<target>(?:\.\./)+[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 LANGUAGES = {".py": "python", ".c": "c", ".h": "c", ".toml": "toml", ".md": "markdown"}
 EXAMPLES = "examples.md"
+_INTRO = (
+    "Each is one task: a file with `diagram()`, which `biella run` takes, and `main()`, which "
+    "writes a picture to the current folder: `python examples/01_first_loop.py`.\n"
+)
 
 
 def outside(page: str, target: str) -> str | None:
@@ -73,7 +77,7 @@ def show(path: str) -> str:
 
 def list_examples() -> str:
     """Return the page of examples, each with the first sentence of its docstring."""
-    rows = ["# Examples\n", "Each is one task: a script with `main()`, and a picture.\n"]
+    rows = ["# Examples\n", _INTRO]
     rows += ["| example | |", "|---|---|"]
     for path in sorted((ROOT / "examples").glob("*.py")):
         about = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""

@@ -9,6 +9,7 @@ from .scheduler.linearize import linearize
 from .scheduler.plan import Plan
 from .scheduler.realtime import start
 from .scheduler.replay import replay
+from .scheduler.result import Result
 from .scheduler.simulate import simulate
 from .scheduler.subsystem import Subsystem
 from .scheduler.sweep import sweep
@@ -26,6 +27,7 @@ __all__ = [
     "DiagramError",
     "Fmu",
     "Plan",
+    "Result",
     "Subsystem",
     "System",
     "linearize",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,19 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("[0-9][0-9]_*.py
 
 def test_there_are_examples():
     assert EXAMPLES
+
+
+def test_the_list_of_examples_says_what_they_are_and_what_they_write():
+    text = (EXAMPLES[0].parent / "README.md").read_text()
+    rows = dict(re.findall(r"^\| \[\w+\]\((\w+\.py)\) \| (.*) \|$", text, re.M))
+    assert sorted(rows) == [path.name for path in EXAMPLES]
+    for path in EXAMPLES:
+        code = path.read_text()
+        about = ast.get_docstring(ast.parse(code)).partition("\n\n")[0]
+        sentence, _, written = rows[path.name].partition(" | ")
+        assert sentence == " ".join(about.split())
+        for name in re.findall(r"`([^`]+)`", written) or pytest.fail(path.name):
+            assert f'"{name}"' in code
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

@@ -63,7 +63,7 @@ def test_another_process_sees_the_latest_values(folder):
 
 def test_the_command_shows_a_table_and_explains_what_is_missing(capsys):
     assert cli.main(["watch", "--once"]) == 1
-    assert "no such live run of yours" in capsys.readouterr().err
+    assert "no live run of yours" in capsys.readouterr().err
     with start(loop()):
         first_page()
         assert cli.main(["watch", "--once", "--signal", "re*"]) == 0

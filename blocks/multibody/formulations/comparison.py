@@ -1,4 +1,4 @@
-"""Methods side by side: time, constraint error, stability and energy drift.
+"""Methods side by side: time, constraint error, stability and change of energy.
 
 For the slider-crank the figures of [O, Table 4.4] stand beside ours.
 """
@@ -107,6 +107,14 @@ PUBLISHED: dict[tuple[str, bool], _Cells] = {
 """By method and redundancy: by step, CPU time in s and largest error, or None where unstable."""
 
 
+_HEADINGS = ("method", "redundant", "step s", "CPU s", "largest |Φ|", "change of energy J")
+_LEGEND = (
+    "BMG: Baumgarte's stabilisation. ALF: augmented Lagrangian; PRJ: positions are projected on "
+    "the constraints after each step, PRJ 2: velocities too. |Φ|: how far the constraints are from "
+    "holding. Where something drives the mechanism its energy changes rightly."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One run: what it was, what came out, and what was published for it."""
@@ -131,9 +139,9 @@ class Comparison:
 
     def table(self) -> Table:
         """Return the table for a terminal."""
-        table = Table(title=self.title)
+        table = Table(title=self.title, caption=_LEGEND, caption_justify="left")
         published = any(line.published for line in self.lines)
-        for name in ("method", "redundant", "step s", "CPU s", "largest |Φ|", "energy drift J", ""):
+        for name in (*_HEADINGS, "outcome"):
             table.add_column(name, justify="right" if name.endswith(("s", "J", "|")) else "left")
         if published:
             table.add_column("published: CPU s, error", justify="right")

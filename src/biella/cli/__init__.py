@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from .. import __version__
 from ..demo import command as demo
 from ..errors import BiellaError, BlockError
 from ..scheduler import doctor, watch
@@ -18,15 +19,20 @@ from .shared import complain
 
 __all__ = ["load_diagram", "main"]
 
-EXIT_OK, EXIT_ERROR, EXIT_USAGE = 0, 1, 2
+EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code.
 
-    0 is success, 1 an error in what the user gave, 2 a command line that cannot be read.
+    0 is success, 1 an error in what the user gave, 2 a command line that cannot be read, 130 that
+    Ctrl-C came before there was anything to show.
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help(sys.stderr)
+        return EXIT_USAGE
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -40,6 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_ERROR
     except BrokenPipeError:
         return EXIT_OK
+    except OSError as error:
+        if options.debug or error.filename is None:
+            raise
+        complain(f"cannot read or write `{error.filename}`: {error.strerror}.")
+        return EXIT_ERROR
+    except KeyboardInterrupt:
+        if options.debug:
+            raise
+        complain("interrupted.")
+        return EXIT_INTERRUPTED
     return EXIT_OK
 
 
@@ -48,10 +64,12 @@ def _parser() -> argparse.ArgumentParser:
         prog="biella",
         description="Mechanisms and block diagrams: run, check, draw, export, bind to hardware.",
         epilog="exit codes: 0 success, 1 an error in what was given, 2 a command line that cannot "
-        "be read. example: biella demo",
+        "be read, 130 interrupted. example: biella demo",
     )
+    parser.add_argument("--version", action="version", version=f"biella {__version__}")
+    parser.set_defaults(command=None)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    commands = parser.add_subparsers(required=True, metavar="command")
+    commands = parser.add_subparsers(metavar="command")
     demo.add_command(commands)
     for module in (run, diagrams, fmus):
         module.add_commands(commands)

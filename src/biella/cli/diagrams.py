@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import BiellaError
 from .load import load_diagram, load_model
-from .shared import add_command, add_json, complain, print_json, read_assignment, wide_console
+from .shared import add_command, add_json, complain, print_json, read_assignment
 
 _FILE = "a Python file that defines diagram()"
 
@@ -32,7 +32,12 @@ def add_commands(commands: Any) -> None:
         "biella draw examples/01_first_loop.py -o loop.svg",
         _FILE,
     )
-    draw.add_argument("-o", "--output", type=Path, help="picture file (default: file.svg)")
+    draw.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        help="picture: .svg, .png or .pdf (default: name of the file, .svg)",
+    )
     export = add_command(
         commands,
         "export",
@@ -41,13 +46,17 @@ def add_commands(commands: Any) -> None:
         "biella export examples/01_first_loop.py -o loop.fmu --input ref",
         "a Python file that defines diagram() or system()",
     )
-    export.add_argument("-o", "--output", type=Path, help="FMU file (default: file.fmu)")
     export.add_argument(
-        "--input", action="append", default=[], help="source block that becomes an input"
+        "-o", "--output", type=Path, help="FMU file (default: name of the file, .fmu)"
     )
     export.add_argument(
-        "--output-signal", action="append", default=[], metavar="PATH", help="one more output"
-    )
+        "--input", action="append", default=[], metavar="BLOCK",
+        help="source block that becomes an input; may be repeated",
+    )  # fmt: skip
+    export.add_argument(
+        "--output-signal", action="append", default=[], metavar="PATH",
+        help="signal that becomes an output, besides d.output(…); may be repeated",
+    )  # fmt: skip
     export.add_argument(
         "--parameter",
         action="append",
@@ -122,7 +131,7 @@ def _describe(plan: Any) -> dict[str, Any]:
 
 
 def _draw(options: argparse.Namespace) -> None:
-    target = options.output or options.file.with_suffix(".svg")
+    target = options.output or Path(f"{options.file.stem}.svg")
     load_diagram(options.file).draw(target)
     print(f"wrote {target}")
 
@@ -131,7 +140,7 @@ def _export(options: argparse.Namespace) -> None:
     from ..fmu.platforms import list_uncompiled
     from ..scheduler.diagram import Diagram
 
-    target = options.output or options.file.with_suffix(".fmu")
+    target = options.output or Path(f"{options.file.stem}.fmu")
     model = load_model(options.file)
     chosen: dict[str, Any] = {
         "inputs": options.input or None,
@@ -190,5 +199,7 @@ def _check_rig(options: argparse.Namespace) -> None:
     if found.problems:
         raise BindingError(found.problems, str(options.rig))
     if not options.json:
-        wide_console().print(tabulate(found))
+        from .tables import print_tables
+
+        print_tables(tabulate(found))
         print(f"no problems in {options.rig}")

@@ -14,9 +14,9 @@ from .shared import (
     plot_result,
     print_json,
     read_assignment,
+    require_folder,
     require_format,
     tell_result,
-    wide_console,
     write_result,
 )
 
@@ -74,7 +74,10 @@ def add_commands(commands: Any) -> None:
         "--plot", type=Path, nargs="?", const=Path("-"),
         help="draw the outputs to a file (default: name of the FMU, .png)",
     )  # fmt: skip
-    run.add_argument("--backend", choices=("engine", "fmpy", "pyfmi"), default="engine")
+    run.add_argument(
+        "--backend", choices=("engine", "fmpy", "pyfmi"), default="engine",
+        help="what calls the FMU (default: engine; fmpy takes FMI 1.0, 3.0 and model exchange)",
+    )  # fmt: skip
     run.add_argument("--isolate", action="store_true", help="in a process of its own")
     run.add_argument("--timeout", type=float, help="with --isolate: seconds that a call may take")
     run.add_argument("--log", action="store_true", help="show the FMU's messages as they come")
@@ -87,7 +90,9 @@ def _info(options: argparse.Namespace) -> None:
     if options.json:
         print_json(list_fmu(options.file, options.all))
     else:
-        wide_console().print(describe_fmu(options.file, options.all))
+        from .tables import print_tables
+
+        print_tables(describe_fmu(options.file, options.all))
 
 
 def _validate(options: argparse.Namespace) -> None:
@@ -109,6 +114,7 @@ def _simulate(options: argparse.Namespace) -> None:
     from ..fmu.commands import simulate_fmu_file
 
     require_format("--out", options.output)
+    require_folder(options.plot)
     say = complain if options.json else print
 
     def write(result: Any) -> None:

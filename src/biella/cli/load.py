@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -10,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import BiellaError
+from .. import blocks
+from ..errors import BiellaError, suggest
 
 
 def load_diagram(path: Path) -> Any:
@@ -50,6 +53,8 @@ def _made(name: str, make: Any, wanted: type, path: Path) -> Any:
 
 
 def _load_module(path: Path) -> Any:
+    if path.is_dir():
+        raise BiellaError(f"`{path}` is a folder: name the Python file in it.")
     if not path.is_file():
         raise BiellaError(f"there is no file `{path}`.")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -70,15 +75,32 @@ def _users_code(path: Path) -> Iterator[None]:
     """Turn what the user's file raises into a message with its line."""
     try:
         yield
-    except BiellaError:
-        raise
     except SyntaxError as error:
         where = Path(error.filename or path).name
         raise BiellaError(f"`{where}`, line {error.lineno}: {error.msg}.") from error
+    except BiellaError as error:
+        raise BiellaError(f"{_place(error, path)}: {error}") from error
     except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [f for f in frames if Path(f.filename).resolve() == path.resolve()]
-        line = f", line {own[-1].lineno}" if own else ""
         raise BiellaError(
-            f"`{path}`{line}: {type(error).__name__}: {error}. The whole traceback: biella --debug."
+            f"{_place(error, path)}: {type(error).__name__}: {error}.{_hint(error)} "
+            f"The whole traceback: biella --debug."
         ) from error
+
+
+def _hint(error: Exception) -> str:
+    """Return what may have been meant by a name that is not there, such as that of a block."""
+    if isinstance(error, AttributeError) and error.name:
+        return suggest(error.name, dir(error.obj))
+    if isinstance(error, ImportError) and error.name in sys.modules:
+        wrong = re.search(r"cannot import name '(\w+)'", str(error))
+        return suggest(wrong[1], dir(sys.modules[error.name])) if wrong else ""
+    wrong = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    block = getattr(blocks, wrong[1], None) if wrong else None
+    return suggest(wrong[2], inspect.signature(block).parameters) if wrong and block else ""
+
+
+def _place(error: Exception, path: Path) -> str:
+    """Return the user's file, and its line if it is one of those that led to the error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if Path(f.filename).resolve() == path.resolve()]
+    return f"`{path}`, line {own[-1].lineno}" if own else f"`{path}`"

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 from typing import Any
 
-from .shared import add_command, add_json, print_json, wide_console
+from .shared import add_command, add_json, print_json
 
 
 def add_commands(commands: Any) -> None:
@@ -18,19 +18,23 @@ def add_commands(commands: Any) -> None:
         "compare the formulations of multibody dynamics on a mechanism",
         "biella formulations slider-crank --step 1e-2 --until 2",
     )
-    formulations.add_argument("mechanism", nargs="?", default="slider-crank")
+    formulations.add_argument(
+        "mechanism", nargs="?", default="slider-crank",
+        help="slider-crank (default), five-bar, mcpherson, pendulum-on-cart or four-bar",
+    )  # fmt: skip
     formulations.add_argument(
         "--step", type=float, action="append", help="step in s; may be repeated (default: 1e-2)"
     )
-    formulations.add_argument("--until", type=float, default=5.0, help="end time in s")
+    formulations.add_argument("--until", type=float, default=5.0, help="end time in s (default: 5)")
     formulations.add_argument(
-        "--every", action="store_true", help="every method, not the published"
+        "--every", action="store_true", help="every method, not only the published ones"
     )
     add_json(formulations)
 
 
 def _formulations(options: argparse.Namespace) -> None:
     from ..blocks.multibody.formulations import compare
+    from .tables import print_tables
 
     found = compare(
         options.mechanism,
@@ -41,4 +45,4 @@ def _formulations(options: argparse.Namespace) -> None:
     if options.json:
         print_json([dataclasses.asdict(line) for line in found.lines])
     else:
-        wide_console().print(found.table())
+        print_tables(found.table())

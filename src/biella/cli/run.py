@@ -14,6 +14,7 @@ from .shared import (
     complain,
     plot_result,
     read_assignment,
+    require_folder,
     require_format,
     tell_result,
     write_result,
@@ -87,6 +88,7 @@ def _add_realtime_options(run: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     suffix = require_format("--out", options.out)
+    require_folder(options.plot)
     diagram = load_diagram(options.file)
     stream = options.out if suffix in (".h5", ".hdf5") else None
     try:
@@ -157,8 +159,8 @@ def _pace(options: argparse.Namespace, diagram: Any, stream: Path | None) -> Any
         privileges=Privileges.everything() if options.privileges else None,
         profile=options.profile,
     )
-    if run.until is None:
-        complain("running until Ctrl-C")
+    end = "Ctrl-C" if run.until is None else f"t = {run.until:g} s, or Ctrl-C"
+    complain(f"running until {end}")
     try:
         return run.wait()
     finally:

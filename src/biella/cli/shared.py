@@ -41,16 +41,6 @@ def print_json(told: Any) -> None:
     print(json.dumps(told, ensure_ascii=False, indent=2, default=str))
 
 
-def wide_console() -> Any:
-    """Return a console; a file or a pipe has room for whole lines."""
-    from rich.console import Console
-
-    console = Console()
-    if not console.is_terminal:
-        console.width = 140
-    return console
-
-
 def complain(text: str) -> None:
     """Say something that is no result."""
     print(f"biella: {text}", file=sys.stderr)
@@ -74,11 +64,18 @@ def require_format(option: str, path: Path | None) -> str:
     suffix = path.suffix.lower() if path else ""
     if path and suffix not in FORMATS:
         raise BiellaError(f"{option} writes .csv, .mf4 or .h5, not `{path}`.")
+    require_folder(path)
     if suffix == ".mf4":
         from ..scheduler.mdf import load_asammdf
 
         load_asammdf()  # rather than find after the run that it is not there
     return suffix
+
+
+def require_folder(path: Path | None) -> None:
+    """Refuse a file in a folder that is not there, rather than after the run."""
+    if path is not None and not path.parent.is_dir():
+        raise BiellaError(f"cannot write `{path}`: there is no folder `{path.parent}`.")
 
 
 def write_result(result: Any, path: Path) -> None:
@@ -91,8 +88,6 @@ def tell_result(result: Any, as_json: bool) -> None:
     """Print what a run gave: a table, or for a script the last, least and largest values."""
     if not as_json:
         print(result)
-        if result.info.get("stopped"):
-            print(f"stopped: {result.info['stopped']}")
         return
     signals = {}
     for path in result.paths:

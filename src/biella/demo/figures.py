@@ -36,7 +36,7 @@ def draw_responses(simulated: Result, paced: Result, path: Path) -> None:
 
 
 def draw_orbit(run: Result, path: Path) -> None:
-    """Draw the path of the journal in its clearance, and the pressure of its film."""
+    """Draw the path of the journal in its clearance, and how thin its film is."""
     import matplotlib.pyplot as plt
 
     x, y = 1e6 * run["crank_pin.journal_position"].T
@@ -68,11 +68,15 @@ def draw_ticks(paced: Result, period: float, path: Path) -> None:
         values = values[values > 0]
         if values.size:
             edges = np.geomspace(0.5 * values.min(), 2.0 * values.max(), 80)
-            median = np.median(values)
-            text = f"{label} (median {median:.0f} µs)"
-            ax.hist(values, edges.tolist(), color=colour, alpha=0.6, label=text)
+            ax.hist(values, edges.tolist(), color=colour, alpha=0.6, label=label)
     ax.axvline(1e6 * period, color="k", lw=1, ls=":", label=f"period, {1e6 * period:.0f} µs")
-    ax.set(xscale="log", yscale="log", xlabel="µs", ylabel="ticks", title="ticks of the paced run")
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="time, µs",
+        ylabel="number of ticks",
+        title="ticks of the paced run",
+    )
     ax.grid(alpha=0.3)
     ax.legend()
     figure.savefig(path, dpi=120)

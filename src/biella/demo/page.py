@@ -15,7 +15,7 @@ img { max-width: 100%; background: white; border: 1px solid var(--line); border-
 table { border-collapse: collapse } td, th { padding: 0.25rem 1rem 0.25rem 0; text-align: left }
 td.number { text-align: right; font-variant-numeric: tabular-nums }
 tr { border-bottom: 1px solid var(--line) } code { background: var(--faint); padding: 0 0.2em }
-.note { opacity: 0.75 }
+.note { opacity: 0.75 } pre { background: var(--faint); padding: 0.6em; overflow-x: auto }
 """
 
 
@@ -39,8 +39,9 @@ def write_page(
     rows: Sequence[Row],
     pictures: Sequence[Picture],
     files: Sequence[tuple[str, str]],
+    commands: Sequence[tuple[str, str]],
 ) -> None:
-    """Write the page; `files` are names beside it and what they are."""
+    """Write the page; `files` are names beside it, `commands` run in its folder."""
     escape = html.escape
     table = "\n".join(
         f'<tr><td>{escape(name)}</td><td class="number">{escape(value)}</td>'
@@ -56,11 +57,13 @@ def write_page(
         f'<li><a href="{escape(name)}"><code>{escape(name)}</code></a>: {escape(text)}</li>'
         for name, text in files
     )
+    typed = "\n".join(f"{escape(line)}  # {escape(text)}" for line, text in commands)
     path.write_text(
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width">\n<title>{escape(title)}</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
         f"<p>{escape(intro)}</p>\n<table>\n{table}\n</table>\n{shown}\n"
-        f"<h2>Files</h2>\n<ul>\n{listed}\n</ul>\n</body>\n</html>\n",
+        f"<h2>Files</h2>\n<ul>\n{listed}\n</ul>\n"
+        f"<h2>Go on</h2>\n<p>In this folder:</p>\n<pre>{typed}</pre>\n</body>\n</html>\n",
         encoding="utf-8",
     )

@@ -3,14 +3,18 @@
 The mechanism leaves its crank pin open: what the film does to rod and crank are inputs. It is
 exported as an FMU; the diagram wires that FMU to the film, which is a block of its own, and to the
 instruments and the controller of a laboratory.
+
+The demo puts a copy of this file beside what it writes. Change it there: ``python rig.py`` exports
+the mechanism anew, ``biella run rig.py`` runs the diagram.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from .. import Diagram, Subsystem, System
-from ..blocks import (
+# As in any file of a user's, so that the copy works.
+from biella import Diagram, Fmu, Subsystem, System
+from biella.blocks import (
     ADC,
     DAC,
     PID,
@@ -26,11 +30,11 @@ from ..blocks import (
     TorqueMeter,
     UnitDelay,
 )
-from ..blocks.block import AbstractBlock
-from ..blocks.multibody import Input
-from ..blocks.sensors import presets
-from ..fmu.importer import Fmu
+from biella.blocks.block import AbstractBlock
+from biella.blocks.multibody import Input
+from biella.blocks.sensors import presets
 
+FMU = Path(__file__).with_name("crank.fmu")
 STEP = 1e-3  # s: 1 kHz
 CRANK, ROD = 0.05, 0.15  # m
 CLEARANCE = 80e-6  # m, of the crank pin
@@ -70,12 +74,12 @@ def mechanism() -> System:
     return s
 
 
-def export_plant(path: Path) -> Path:
+def export_plant(path: Path = FMU) -> Path:
     """Write the mechanism as an FMU."""
     return mechanism().export_fmu(path, outputs=OUTPUTS, step=STEP)
 
 
-def diagram(fmu: Path) -> Diagram:
+def diagram(fmu: Path = FMU) -> Diagram:
     """Return the loop around the FMU.
 
     ``amplifier`` is a delay of one tick here; on a rig it is the power stage between the converter
@@ -153,3 +157,7 @@ def _wire_crank_pin(d: Diagram, plant: AbstractBlock) -> None:
         for axis in ("x", "y"):
             d.connect(pin[f"{side}_{axis}"], plant[f"film_on_{side}.force.{axis}"])
         d.connect(pin[f"{side}_torque"], plant[f"drag_on_{side}.torque"])
+
+
+if __name__ == "__main__":
+    print(f"wrote {export_plant()}")

@@ -37,27 +37,38 @@ def run_demo(
     diagram = rig.diagram(fmu)
     diagram.draw(folder / "diagram.svg")
     say("running the diagram around it offline")
-    simulated = simulate(
-        diagram, seconds, record=["*"], estimate_error=_ESTIMATE_EVERY, progress=False
+    simulated = _whole(
+        simulate(diagram, seconds, record=["*"], estimate_error=_ESTIMATE_EVERY, progress=False)
     )
     say(f"running it again for {seconds:g} s against the clock, its power stage a loopback device")
-    (folder / "rig.toml").write_text(RIG.read_text())
+    for source in (RIG, Path(rig.__file__)):
+        (folder / source.name).write_text(source.read_text("utf-8"), "utf-8")
     with start(diagram, seconds, bind=RIG, record=["*"], out=folder / "run.h5") as run:
-        paced = run.wait()
+        paced = _whole(run.wait())
     say("drawing")
     figures.draw_responses(simulated, paced, folder / "responses.png")
     figures.draw_orbit(simulated, folder / "orbit.png")
     figures.draw_ticks(paced, rig.STEP, folder / "ticks.png")
     _draw_motion(simulated, folder / "motion.gif")
     rows = measure(simulated, paced)
-    write_page(folder / "index.html", "A crank on a rig", _INTRO, rows, _PICTURES, _FILES)
+    write_page(
+        folder / "index.html", "A crank on a rig", _INTRO, rows, _PICTURES, _FILES, _COMMANDS
+    )
     return rows
+
+
+def _whole(result: Result) -> Result:
+    """Return the result, unless Ctrl-C has ended its run: half a demo shows nothing."""
+    if "interrupted" in str(result.info.get("stopped") or ""):
+        raise KeyboardInterrupt
+    return result
 
 
 def measure(simulated: Result, paced: Result) -> list[Row]:
     """Return the table of the demo: what was measured, the figure, what it means."""
     timing: Any = paced.info["realtime"]
-    settled = (simulated.t > rig.LOAD_AT - 0.5) & (simulated.t < rig.LOAD_AT)
+    load = min(rig.LOAD_AT, simulated.t[-1])
+    settled = (simulated.t > load - 0.5) & (simulated.t < load)
     error = simulated["speed"][settled] - rig.WANTED
     # The last row is that of a tick that was reached but not run: its devices were not asked.
     same = min(simulated.length, paced.length) - 1
@@ -68,7 +79,7 @@ def measure(simulated: Result, paced: Result) -> list[Row]:
         (
             "speed error before the load",
             f"{error.mean():+.3f} rad/s",
-            f"mean; rms {error.std():.2f}",
+            f"mean; {error.std():.2f} rms around it, as the crank swings",
         ),
         ("paced against simulated", f"{apart:.2g} rad/s", "largest difference in speed"),
         (
@@ -84,12 +95,12 @@ def measure(simulated: Result, paced: Result) -> list[Row]:
         (
             "overruns",
             f"{timing['overruns']}",
-            f"of {timing['ticks']} ticks, policy {timing['overrun']}",
+            f"of {timing['ticks']} ticks ended after the next was due; policy {timing['overrun']}",
         ),
         (
             "closure of the joints",
-            f"{simulated['plant.closure'].max():.1e} m",
-            "largest; it is the film that closes the loop",
+            f"{simulated['plant.closure'].max():.2g} m",
+            "largest; it is the film that closes the loop, not a joint",
         ),
         (
             "coupling error of a tick",
@@ -127,7 +138,11 @@ _INTRO = (
     "and then at 1 kHz against the wall clock with a device in place of its power stage."
 )
 _PICTURES = (
-    Picture("diagram.svg", "The diagram", "Blocks of 1 ms; thick lines carry vectors."),
+    Picture(
+        "diagram.svg",
+        "The diagram",
+        "All blocks run every 1 ms; thick lines carry vectors. A click shows it in full size.",
+    ),
     Picture(
         "responses.png",
         "Speed and torque",
@@ -143,12 +158,19 @@ _PICTURES = (
     Picture(
         "ticks.png",
         "How ticks kept time",
-        "How late each began and how long it took. The tail is the machine's: `biella doctor` "
-        "tells more.",
+        "How late each began and how long it took. The tail is the machine's: biella doctor tells "
+        "more.",
     ),
 )
 _FILES = (
     ("crank.fmu", "the mechanism, for any tool that reads FMI 2.0"),
     ("rig.toml", "which block is a device"),
-    ("run.h5", "the paced run, with all that came from outside: biella run --replay takes it"),
+    ("rig.py", "mechanism and diagram, to be read and changed"),
+    ("run.h5", "the paced run, with all that came from outside"),
+)
+_COMMANDS = (
+    ("biella run rig.py --until 5 --set pid.kp=3 --record speed --plot", "with another gain"),
+    ("biella run rig.py --replay run.h5", "the paced run again, bit for bit"),
+    ("biella run rig.py --realtime --bind rig.toml --until 5", "against the clock"),
+    ("biella simulate crank.fmu --until 1 --plot", "the mechanism alone, falling"),
 )

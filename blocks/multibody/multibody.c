@@ -184,7 +184,7 @@ static int multibody_check(const bl_block *b) {
         return 0;
     int64_t named = 0, contacts = 0;
     for (int64_t k = 0; k < forces; k++) named += mb_has_name(b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
-    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + rubbings)) return 0;
+    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + rubbings + bodies)) return 0;
 
     const bool massive = rows > 0 || rubbings > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
     int64_t q_used = 0, v_used = 0, entries = 0;
@@ -363,6 +363,8 @@ static int multibody_init(bl_block *b, double t) {
     memset(b->z, 0, (size_t)b->z_count * sizeof(double));
     open_view(b, &m);
     mb_prepare(&m);
+    for (int32_t n = 0; n < m.body_count; n++)
+        if (!mb_body_sound(&m.body[n])) return mb_refuse_body(b, &m, n);
     for (int32_t n = 0; n < m.head[MB_FORCES]; n++) {
         const int32_t *force = m.forces + n * MB_FORCE_FIELDS;
         if (force[MB_FORCE_TYPE] == MB_CONTACT && !mb_contact_sound(&m, force)) return mb_refuse_contact(b, &m, n);

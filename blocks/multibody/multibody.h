@@ -248,6 +248,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch);
 
 /* tree.c */
 void mb_prepare(mb_view *m);
+bool mb_body_sound(const mb_body_data *body);
 void mb_pose_from_bodies(mb_view *m, double *q, double *v);
 void mb_positions(mb_view *m, const double *q);
 void mb_inertias(mb_view *m);
@@ -452,6 +453,7 @@ void mb_close_best(mb_view *m, double t, double *q, const double *v);
 /* Say why there is no going on, and return BL_ERROR_BLOCK. */
 int mb_refuse_assembly(bl_block *b, mb_view *m, double t, const double *q, const double *v);
 int mb_refuse_factor(bl_block *b, const mb_view *m, double t);
+int mb_refuse_body(const bl_block *b, const mb_view *m, int32_t number);
 int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, double t);
 int mb_refuse_contact(const bl_block *b, const mb_view *m, int32_t number);
 int mb_refuse_outside(const bl_block *b, const mb_view *m, int32_t number, double t);

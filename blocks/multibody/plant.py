@@ -519,7 +519,7 @@ class _Writer:
 
     def _names(self) -> list[int]:
         """Names for messages, as bytes: of joints by last links, closures, bearings and contacts,
-        friction.
+        friction, bodies.
         """
         texts = [""] * len(self.tree.links)
         for name, link in self.tree.tree_joints.items():
@@ -531,6 +531,7 @@ class _Writer:
         named = Bearing | ClearanceRevolute
         texts += [item.name for item in self.system.elements if isinstance(item, named)]
         texts += [item.name for item in self.system.elements if isinstance(item, Rubbing)]
+        texts += [body.name for body in self.system.bodies]
         return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
 
     def _close_parameters(self) -> None:

@@ -1,7 +1,7 @@
 /* What a mechanism says of itself: joints that will not close, velocities that its joints do not allow, steps too coarse for it.
  *
  * Joints have names only for this: one string for each link (that of the tree joint whose chain ends there, else empty),
- * then one for each closure; bearings and contacts follow, then friction from reactions. A tree joint is always closed, so it is closures that stay open. */
+ * then one for each closure; bearings and contacts follow, then friction from reactions, then bodies. A tree joint is always closed, so it is closures that stay open. */
 #include <string.h>
 
 #include "blocks/multibody/multibody.h"
@@ -245,13 +245,25 @@ int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, doubl
                      " a contact law, or more clearance, speed or viscosity.", name, bearing.film_limit, t);
 }
 
-/* Names of friction come last. */
+/* The first name after those of bearings and contacts, which is that of a friction. */
+static int32_t after_forces(const mb_view *m) {
+    int32_t named = 0;
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) named += mb_has_name(m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
+    return m->link_count + m->cut_count + named;
+}
+
+int mb_refuse_body(const bl_block *b, const mb_view *m, int32_t number) {
+    char name[MB_NAME_SIZE];
+    const mb_body_data *body = &m->body[number];
+    joint_name(m, after_forces(m) + m->head[MB_RUBBINGS] + number, name);
+    if (!(body->mass >= 0.0)) return bl_refuse(b, "body `%s` has mass %.6g kg: it must not be negative.", name, body->mass);
+    return bl_refuse(b, "body `%s` has a negative moment of inertia, about its centre of mass: no body has.", name);
+}
+
 int mb_refuse_rubbing(const bl_block *b, const mb_view *m, int32_t number, double t) {
     char name[MB_NAME_SIZE], joint[MB_NAME_SIZE];
     const int32_t *rubbing = m->rubbings + number * MB_RUB_FIELDS;
-    int32_t named = 0;
-    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) named += mb_has_name(m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
-    joint_name(m, m->link_count + m->cut_count + named + number, name);
+    joint_name(m, after_forces(m) + number, name);
     joint_name(m, rubbing[MB_RUB_REACTION], joint);
     if (!mb_rubbing_sound(m, number))
         return bl_refuse(b, "friction `%s` in joint `%s` has numbers that no bearing has: its coefficient is 0 or more, diameter, length and"

@@ -50,6 +50,20 @@ static void read_body(const mb_view *m, int32_t body, mb_body_data *out) {
         mb_copy(m->p + at[MB_AT_SPIN_OF], out->w);
 }
 
+/* As the description is held to, for numbers that were set later: a mass, and moments of inertia about every axis, that are not
+   negative but for rounding: of the tensor, made a little larger, all leading minors are positive. */
+bool mb_body_sound(const mb_body_data *body) {
+    const double *I = body->inertia;
+    double size = 0.0;
+    for (int k = 0; k < 9; k++) size = fmax(size, fabs(I[k]));
+    if (!(body->mass >= 0.0)) return false;
+    if (size == 0.0) return true;
+    const double a = I[0] + 1e-8 * size, b = I[4] + 1e-8 * size, c = I[8] + 1e-8 * size;
+    const double second = a * b - I[1] * I[1];
+    const double third = c * second - I[5] * (a * I[5] - I[1] * I[2]) - I[2] * (b * I[2] - I[1] * I[5]);
+    return a > 0.0 && second > 0.0 && third > 0.0;
+}
+
 /* Works out from the parameters all that stays constant during a run. */
 void mb_prepare(mb_view *m) {
     for (int32_t k = 0; k < m->body_count; k++) read_body(m, k, &m->body[k]);

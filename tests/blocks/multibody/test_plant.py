@@ -272,6 +272,33 @@ def test_masses_can_be_set_before_a_run():
     assert abs(light["plant.crank.position"][-1, 0] - heavy["plant.crank.position"][-1, 0]) > 1e-3
 
 
+@pytest.mark.parametrize(
+    ("planar", "what", "value", "message"),
+    [
+        (True, "rod.mass", -1.0, "body `rod` has mass -1 kg: it must not be negative"),
+        (False, "slider.mass", -0.5, "body `slider` has mass -0.5 kg: it must not be negative"),
+        (True, "rod.inertia", -1e-3, "body `rod` has a negative moment of inertia"),
+        (False, "rod.inertia", np.diag([1, 1, -1e-3]), "body `rod` has a negative moment"),
+        # All elements on the diagonal are positive; about one axis between them it is -1.
+        (False, "rod.inertia", [[1, 2, 0], [2, 1, 0], [0, 0, 1]], "body `rod` has a negative"),
+        (False, "rod.inertia", [[1, 0, 0], [0, 1, 2], [0, 2, 1]], "body `rod` has a negative"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+def test_masses_that_no_body_has_are_refused_when_set_later(planar, what, value, message, mode):
+    s = slider_crank(planar=planar)
+    with pytest.raises(BlockError, match=message):
+        run(s, 0.1, ["closure"], mode=mode, parameters={f"plant.{what}": value})
+
+
+def test_masses_at_the_edge_of_what_a_body_has_are_taken():
+    s = slider_crank(planar=False)
+    thin = np.diag([0.1, 0.1, 0.0])
+    turned = np.array([[0.6, 0.8, 0], [-0.8, 0.6, 0], [0, 0, 1]]) @ np.diag([0.1, 0.0, 0.1])
+    for inertia in (thin, turned @ np.array([[0.6, -0.8, 0], [0.8, 0.6, 0], [0, 0, 1]])):
+        run(s, 0.01, ["closure"], parameters={"plant.rod.inertia": inertia})
+
+
 def test_positions_that_cannot_be_assembled_stop_the_run():
     s = System("apart", gravity=(0, 0, 0))
     a = s.body("a", mass=1.0, inertia=0.1, position=(0, 0, 0))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..blocks.daq.trigger import MEMORY, Trigger
-from .columns import Array, Capture
+from .result_file import Array, Capture
 from .signals import ResultError, Signal
 
 if TYPE_CHECKING:

@@ -18,14 +18,14 @@ from ..blocks.units import Unit
 from ..errors import BiellaWarning, DiagramError, name_list, suggest
 from .coupling import find_couplings
 from .coupling_options import Coupling
-from .describe import name_cycle
 from .diagram import SOLVERS, Diagram, check_step
 from .encode import Encoder
 from .flatten import FlatBlock, FlatDiagram, FlatInput, Source, flatten
 from .order import order_outputs
 from .plan import Plan
+from .plan_description import name_cycle
+from .port_types import ResolvedPorts, resolve_ports
 from .rates import resolve_rates
-from .resolve import ResolvedPorts, resolve_ports
 
 
 def compile_diagram(

@@ -22,8 +22,8 @@ from ..errors import DiagramError, name_list
 from .coupling_options import Coupling, CouplingWarning
 from .flatten import FlatDiagram, Source
 from .order import Order, find_minor_blocks
+from .port_types import ResolvedPorts
 from .rates import CONSTANT, EVERY_TICK, Ticks
-from .resolve import ResolvedPorts
 
 STATES = -1
 """The node of the diagram's continuous states."""

@@ -20,13 +20,13 @@ from ..errors import DiagramError
 from .coupling import Component
 from .coupling_options import METHODS
 from .coupling_report import ARRAY_COUNT, HEAD_SIZE
-from .describe import Describer
 from .diagram import SOLVERS, Diagram
 from .flatten import FlatBlock, FlatDiagram, Source
 from .order import Order, find_minor_blocks
 from .plan import Plan, write_sections
+from .plan_description import Describer
+from .port_types import ResolvedPorts
 from .rates import CONSTANT, CONTINUOUS, Ticks
-from .resolve import ResolvedPorts
 
 _GUARD_KINDS = {"enable": 0, "trigger": 1, "reset": 2}
 _EDGES = {"rising": 0, "falling": 1, "either": 2, "level": 3}

@@ -85,7 +85,7 @@ def read_log(file: h5py.File, path: Path) -> RunLog | None:
 
 
 def _load_journal(path: Path) -> Journal:
-    from .columns import open_result_file
+    from .result_file import open_result_file
 
     with open_result_file(path) as file:
         group = file["log"]

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .captures import Captures, pack_captures
-from .columns import (
+from .files import explain
+from .result import Result
+from .result_file import (
     Capture,
     Hdf5Columns,
     MemoryColumns,
@@ -29,8 +31,6 @@ from .columns import (
     write_about,
     write_captures,
 )
-from .files import explain
-from .result import Result
 from .signals import ResultError, Signal, SignalTable
 
 Rows = NDArray[np.float64]

@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .captures import Captures, find_capture, pack_captures, unpack_captures
-from .columns import (
+from .comparison import Comparison, compare_results
+from .coupling_report import CouplingReport, report_couplings
+from .files import replacing
+from .log import RunLog
+from .realtime_report import RealtimeReport
+from .result_file import (
     AbstractColumns,
     Hdf5Columns,
     MemoryColumns,
     read_result_file,
     write_result_file,
 )
-from .comparison import Comparison, compare_results
-from .coupling_report import CouplingReport, report_couplings
-from .files import replacing
-from .log import RunLog
-from .realtime_report import RealtimeReport
 from .signals import ResultError, Signal, SignalTable
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from biella.blocks import (
     Sine,
     Stop,
 )
-from biella.scheduler.columns import MemoryColumns
 from biella.scheduler.engine import Instance
 from biella.scheduler.pace import (
     ENTER_OVERRIDE,
@@ -36,6 +35,7 @@ from biella.scheduler.pace import (
 )
 from biella.scheduler.replay import find_differences
 from biella.scheduler.result import Result
+from biella.scheduler.result_file import MemoryColumns
 from biella.scheduler.signals import ResultError
 
 pytestmark = pytest.mark.engine

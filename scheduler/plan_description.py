@@ -10,7 +10,7 @@ from ..blocks.units import Unit
 from .coupling import STATES, Component
 from .coupling_report import ARRAYS, BOND, HEAD, HEAD_SIZE
 from .flatten import FlatBlock, FlatDiagram, FlatInput, Source
-from .resolve import Carried
+from .port_types import Carried
 
 if TYPE_CHECKING:
     from .encode import Encoder

@@ -250,8 +250,9 @@ def main() -> None:
 def draw(drawn: dict[str, Lines], path: str) -> None:
     import matplotlib.pyplot as plt
 
+    plt.style.use("seaborn-v0_8-colorblind")
     figure, row = plt.subplots(1, len(drawn), figsize=(14, 4.6), layout="constrained")
-    colours = {"jacobi": "C3", "gauss-seidel": "C1", "newton": "C0"}
+    colours = {"jacobi": "C2", "gauss-seidel": "C1", "newton": "C0"}
     for axes, (name, lines) in zip(row, drawn.items(), strict=True):
         for (method, hold), (steps, errors) in lines.items():
             if method in colours:  # a fixed point ends where Newton does

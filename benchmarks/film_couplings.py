@@ -56,6 +56,7 @@ def draw(table: dict[float, list[float]], path: Path) -> None:
     """Draw the table, and orbits of `SHOWN`."""
     import matplotlib.pyplot as plt
 
+    plt.style.use("seaborn-v0_8-colorblind")
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
     for part, distances in table.items():
         left.loglog(np.array(RATES) / SPEED, distances, "o-", label=f"load varies by ±{part:.0%}")

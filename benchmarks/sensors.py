@@ -95,6 +95,7 @@ def measure_speeds(method: str, speeds: Any) -> Any:
 
 def draw(path: str) -> None:
     """Draw spectra, a loop and the errors of speeds."""
+    plt.style.use("seaborn-v0_8-colorblind")
     figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
     for n, (name, sheet) in enumerate(INSTRUMENTS.items()):
         f, density = measure_noise(sheet)

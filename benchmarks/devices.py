@@ -29,7 +29,7 @@ def build(folder: Path) -> Path:
     compiler = os.environ.get("CC") or shutil.which("cc")
     if compiler is None or sys.platform == "win32":
         sys.exit("This benchmark needs a C compiler and POSIX.")
-    drivers = ["device", "frame", "link", "port", "serial", "text", "udp"]
+    drivers = ["device", "frame", "link", "outbox", "port", "serial", "sockets", "text", "udp"]
     sources = [PACKAGE / "scheduler" / "devices" / f"{name}.c" for name in drivers]
     program = folder / "devices"
     here = Path(__file__).with_name("devices_c.c")

@@ -31,6 +31,12 @@ bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const c
     return refuse_driver(name, "UDP", message, message_size);
 }
 
+bl_device *bl_tcp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port, int32_t in_count,
+                       int32_t out_count, int32_t flags, char *message, size_t message_size) {
+    (void)host, (void)port, (void)bind, (void)bind_port, (void)in_count, (void)out_count, (void)flags;
+    return refuse_driver(name, "TCP", message, message_size);
+}
+
 int32_t bl_udp_bound_port(const bl_device *d) {
     (void)d;
     return 0;

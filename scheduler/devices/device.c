@@ -208,9 +208,12 @@ static void judge_silence(bl_device *d, int64_t now) {
     const int64_t silence = now - (d->last_time >= 0 ? d->last_time : d->first_time);
     if (d->lost || d->timeout == 0 || silence - d->excused <= d->timeout || (d->answers && d->last_time < 0)) return;
     lose(d);
-    snprintf(d->why, sizeof d->why, "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; refused so far: %lld corrupt, %lld stale)",
-             d->name, d->last_time >= 0 ? "for" : "since the start,", (double)silence * 1e-9, (double)d->timeout * 1e-9,
-             (long long)d->counts.corrupt, (long long)d->counts.stale);
+    const int length = snprintf(
+        d->why, sizeof d->why, "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; refused so far: %lld corrupt, %lld stale)", d->name,
+        d->last_time >= 0 ? "for" : "since the start,", (double)silence * 1e-9, (double)d->timeout * 1e-9, (long long)d->counts.corrupt,
+        (long long)d->counts.stale);
+    if (d->words[0] && length >= 0 && (size_t)length < sizeof d->why)
+        snprintf(d->why + length, sizeof d->why - (size_t)length, ": %s", d->words);
 }
 
 /* The echo tells the tick whose values the device has answered, unless frames without a tick came after them. */

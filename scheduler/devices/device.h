@@ -76,8 +76,8 @@ struct bl_device {
     uint32_t last_sent;          /* sequence; 0: nothing yet */
     uint32_t shift, shift_from;  /* sequence = tick + 1 + shift, from sequence shift_from on: frames without a tick shift all later ones */
     bl_device_counts counts;
-    char why[200];               /* why it was lost or ended the run */
-    char words[112];             /* a driver that is gone leaves its reason here, where an errno does not tell */
+    char why[256];               /* why it was lost or ended the run */
+    char words[128];             /* a driver leaves here why it is gone, where an errno does not tell, or why nothing can come yet */
     int64_t last_look, excused;  /* see bl_device_excuse; ns since the newest frame that are no silence */
 };
 

@@ -25,6 +25,11 @@ BL_API bl_device *bl_udp_open(const char *name, const char *host, int32_t port, 
 /* The port that a device of udp.c is bound to. */
 BL_API int32_t bl_udp_bound_port(const bl_device *d);
 
+/* tcp.c: the same frames on a connection. With `port` we connect to the device at `host`. With `bind_port` it connects to us: at `bind`,
+   NULL or "" is loopback; with a `host`, only from there. */
+BL_API bl_device *bl_tcp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port, int32_t in_count,
+                              int32_t out_count, int32_t flags, char *message, size_t message_size);
+
 /* loopback.c: what goes out on channel i comes in on channel i. NULL if an option makes no sense, or without memory. */
 enum { BL_LOOPBACK_LONGEST = 10000 }; /* ticks: each receive looks at all frames under way */
 typedef struct {

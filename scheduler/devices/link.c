@@ -130,6 +130,12 @@ size_t bl_link_write(const bl_link *l, const bl_device *d, uint32_t sequence, in
     return bl_frame_write(&head, values, d->out_count, bytes);
 }
 
+size_t bl_link_stuff(const uint8_t *frame, size_t size, uint8_t *stuffed) {
+    size = bl_stuff(frame, size, stuffed);
+    stuffed[size] = 0;
+    return size + 1;
+}
+
 size_t bl_link_write_hello(bl_link *l, bl_device *d, uint8_t *bytes) {
     l->stranger = false;
     if (l->heard || d->answers) { /* an echo that was not there before: see has_restarted; and no other frame may have this number */

@@ -29,10 +29,12 @@ int bl_link_init(bl_link *l, bl_device *d, int32_t flags);
 bool bl_link_is_free(const bl_link *l, const bl_device *d);
 /* Takes one frame into d (received, sequence, echo, tripped): 1; or refuses and counts it: 0. */
 int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, int64_t now);
-/* Takes bytes of a serial line; how many frames were accepted. */
+/* Takes bytes of a serial line or a connection; how many frames were accepted. */
 int bl_link_feed(bl_link *l, bl_stream *s, bl_device *d, const uint8_t *bytes, size_t size, int64_t now);
 /* Writes frame `sequence` with `values` and flags of BL_SEND_; its size, or 0 if a value does not fit. */
 size_t bl_link_write(const bl_link *l, const bl_device *d, uint32_t sequence, int flags, const double *values, uint8_t *bytes);
+/* The same frame for a line of bytes: stuffed, and a zero at its end. `stuffed` has room for BL_FRAME_STUFFED + 1; the size. */
+size_t bl_link_stuff(const uint8_t *frame, size_t size, uint8_t *stuffed);
 /* Speaks at a time when no tick does, with safe values: tells a device that has restarted, or not heard us yet, our session; tells a
    host that we are there. */
 size_t bl_link_write_hello(bl_link *l, bl_device *d, uint8_t *bytes);

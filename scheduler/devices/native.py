@@ -257,6 +257,14 @@ UDP_OPTIONS = {
     "double": SERIAL_OPTIONS["double"],
     "role": SERIAL_OPTIONS["role"],
 }
+TCP_OPTIONS = {
+    "host": Option("text", "the device's address; with bind_port, only it may connect", default=""),
+    "port": Option("whole", "the device's port, where we connect to it", 0, low=0, high=65535),
+    "bind": Option("text", "our own address; loopback if not given", default=""),
+    "bind_port": Option("whole", "our own port, where it connects to us", 0, low=0, high=65535),
+    "double": SERIAL_OPTIONS["double"],
+    "role": SERIAL_OPTIONS["role"],
+}
 LOOPBACK_OPTIONS = {
     "delay": Option("whole", "ticks until a frame comes back", default=1, low=1, high=10_000),
     "jitter": Option("whole", "up to so many ticks more", default=0, low=0, high=10_000),
@@ -289,10 +297,19 @@ def _open_line(function: str, entry: DeviceEntry) -> Device:
 
 
 def open_udp(entry: DeviceEntry, around: Surroundings) -> Device:
-    """Open a socket."""
+    """Open a socket for datagrams."""
+    return _open_socket("bl_udp_open", entry)
+
+
+def open_tcp(entry: DeviceEntry, around: Surroundings) -> Device:
+    """Begin to connect, or to listen for who connects."""
+    return _open_socket("bl_tcp_open", entry)
+
+
+def _open_socket(function: str, entry: DeviceEntry) -> Device:
     o = entry.options
     place = [o["host"].encode(), o["port"], o["bind"].encode(), o["bind_port"]]
-    return _open_wire("bl_udp_open", entry, place)
+    return _open_wire(function, entry, place)
 
 
 def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
@@ -365,25 +382,53 @@ def check_frame(entry: DeviceEntry) -> list[tuple[str, str]]:
 def check_udp(entry: DeviceEntry) -> list[tuple[str, str]]:
     """Return what is wrong with a socket."""
     wrong = check_frame(entry)
-    host, port = entry.options["host"], entry.options["port"]
-    name, colon, number = host.partition(":")
-    if colon and number.isdecimal():  # an IPv6 address has more than one
-        wrong.append(("host", f'has no port in it: write host = "{name}" and port = {number}.'))
-    elif host and not port:
+    host, port, bind_port = (entry.options[key] for key in ("host", "port", "bind_port"))
+    if host and not port and not _has_port(host):
         wrong.append(("port", "is missing: the device's port at its host."))
-    elif host and not entry.options["bind"] and _is_elsewhere(host):
-        wrong.append(
-            (
-                "bind",
-                f"is missing: {host} is another machine. Give the address of this one by which it "
-                f"is reached, or 0.0.0.0 (:: for IPv6) for all that it has.",
-            )
-        )
-    if not host and not entry.options["bind_port"]:
+    else:
+        wrong += _check_host(entry, binds=True)
+    if not host and not bind_port:
         wrong.append(
             ("bind_port", "is missing: without a host, the other side must know where to send.")
         )
     return wrong
+
+
+def check_tcp(entry: DeviceEntry) -> list[tuple[str, str]]:
+    """Return what is wrong with a connection."""
+    host, port, bind_port = (entry.options[key] for key in ("host", "port", "bind_port"))
+    wrong = [*check_frame(entry), *_check_host(entry, binds=bool(bind_port))]
+    if port and bind_port:
+        text = "is given beside port: either we connect to the device, or it to us."
+        wrong.append(("bind_port", text))
+    elif port and not host:
+        wrong.append(("host", "is missing: the device's address, where port is."))
+    elif not (port or bind_port or _has_port(host)):
+        text = "is missing: the device's, where we connect to it; or bind_port, ours, where it "
+        wrong.append(("port", text + "connects to us."))
+    if entry.options["bind"] and not bind_port:
+        wrong.append(("bind", "is for a device that connects to us, at bind_port."))
+    return wrong
+
+
+def _check_host(entry: DeviceEntry, *, binds: bool) -> list[tuple[str, str]]:
+    """Return what is wrong with an address; where we bind, other machines must find us."""
+    host = entry.options["host"]
+    if _has_port(host):
+        name, _, number = host.partition(":")
+        return [("host", f'has no port in it: write host = "{name}" and port = {number}.')]
+    if host and binds and not entry.options["bind"] and _is_elsewhere(host):
+        text = (
+            f"is missing: {host} is another machine. Give the address of this one by which it "
+            f"is reached, or 0.0.0.0 (:: for IPv6) for all that it has."
+        )
+        return [("bind", text)]
+    return []
+
+
+def _has_port(host: str) -> bool:
+    """Tell whether a port was written behind it; an IPv6 address has more than one colon."""
+    return host.partition(":")[2].isdecimal()
 
 
 def _is_elsewhere(host: str) -> bool:

@@ -23,6 +23,7 @@
 #endif
 
 #include "scheduler/clock.h"
+#include "scheduler/devices/outbox.h"
 
 enum { RETRY_MS = 100 };
 
@@ -32,8 +33,7 @@ struct bl_port {
     uint8_t delimiter;
     int fd;              /* -1: gone */
     bool cut;            /* a message may have gone out in part: the next begins with a delimiter */
-    uint8_t out[BL_PORT_ROOM + 1];
-    size_t out_from, out_to; /* the rest of the message that the line has not taken yet */
+    bl_outbox out;
 
     /* The thread that gets the port back: it is sent the descriptor to close, and leaves a new one. */
     pthread_t opener;
@@ -225,7 +225,7 @@ static int give_up(bl_port *p, int error) {
 int bl_port_reopen(bl_port *p) {
     if (p->fd >= 0) return 0;
     p->fd = atomic_exchange(&p->reopened, -1);
-    p->out_from = p->out_to = 0;
+    bl_outbox_clear(&p->out);
     p->cut = true;
     return p->fd >= 0 ? 0 : -ENODEV;
 }
@@ -246,18 +246,6 @@ int bl_port_read(bl_port *p, uint8_t *bytes, size_t room) {
     }
 }
 
-/* Writes what the line takes of the present message. */
-static int push_out(bl_port *p) {
-    while (p->out_from < p->out_to) {
-        const ssize_t put = write(p->fd, p->out + p->out_from, p->out_to - p->out_from);
-        if (put > 0) p->out_from += (size_t)put;
-        else if (put == 0 || errno == EAGAIN || errno == EWOULDBLOCK) return -EAGAIN;
-        else if (errno != EINTR) return give_up(p, errno);
-    }
-    p->out_from = p->out_to = 0;
-    return 0;
-}
-
 /* More than two messages in the line: what is sent now would be old when it arrives. */
 static bool is_behind(const bl_port *p, size_t size) {
     int waiting = 0;
@@ -265,26 +253,22 @@ static bool is_behind(const bl_port *p, size_t size) {
 }
 
 static int begin_message(bl_port *p, const uint8_t *bytes, size_t size) {
-    p->out_from = p->out_to = 0;
-    if (p->cut) p->out[p->out_to++] = p->delimiter;
-    memcpy(p->out + p->out_to, bytes, size);
-    p->out_to += size;
-    int status = push_out(p);
-    if (status == -EAGAIN && p->out_from > 0) status = 0; /* the rest goes out before the next */
+    const int status = bl_outbox_begin(&p->out, p->fd, write, p->cut ? p->delimiter : -1, bytes, size);
     if (status == 0) p->cut = false;
-    else p->out_from = p->out_to = 0;
     return status;
 }
 
 int bl_port_write(bl_port *p, const uint8_t *bytes, size_t size, bool urgent) {
     if (p->fd < 0) return -ENODEV;
-    if (size > BL_PORT_ROOM) return -EMSGSIZE;
-    int status = push_out(p);
+    if (size > BL_MESSAGE_ROOM) return -EMSGSIZE;
+    int status = bl_outbox_push(&p->out, p->fd, write);
     if (status == 0) status = is_behind(p, size) ? -EAGAIN : begin_message(p, bytes, size);
-    if (status != -EAGAIN || !urgent) return status;
-    discard(p->fd, false);
-    p->cut = true;
-    return begin_message(p, bytes, size);
+    if (status == -EAGAIN && urgent) {
+        discard(p->fd, false);
+        p->cut = true;
+        status = begin_message(p, bytes, size);
+    }
+    return status == 0 || status == -EAGAIN ? status : give_up(p, -status);
 }
 
 int bl_port_wait(bl_port *p, int64_t deadline) {
@@ -293,14 +277,7 @@ int bl_port_wait(bl_port *p, int64_t deadline) {
         return 0;
     }
     struct pollfd line = {.fd = p->fd, .events = POLLIN};
-    const int64_t left = deadline - bl_clock_now();
-    if (left <= 0) return poll(&line, 1, 0) > 0;
-#if defined(__linux__)
-    const struct timespec most = {.tv_sec = (time_t)(left / 1000000000), .tv_nsec = (long)(left % 1000000000)};
-    return ppoll(&line, 1, &most, NULL) > 0;
-#else
-    return poll(&line, 1, (int)(left / 1000000 + 1)) > 0;
-#endif
+    return bl_poll_until(&line, 1, deadline) > 0;
 }
 
 #else

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BL_PORT_ROOM = 8192 }; /* bytes of one message, at most */
-
 typedef struct bl_port bl_port;
 
 /* Raw, exclusive, empty, and what was in its buffers before is gone. NULL with the reason in `message`. Messages are separated by the

@@ -66,6 +66,10 @@ def _native_kinds() -> dict[str, DriverKind]:
             native.open_udp, lambda entry, around: native.check_udp(entry), timeout=0.1,
         ),
         DriverKind(
+            "tcp", "the same frames on a connection", native.TCP_OPTIONS,
+            native.open_tcp, lambda entry, around: native.check_tcp(entry), timeout=0.5,
+        ),
+        DriverKind(
             "loopback", "gives back what it gets", native.LOOPBACK_OPTIONS,
             native.open_loopback, lambda entry, around: native.check_loopback(entry),
             paces=False,

@@ -22,9 +22,7 @@ typedef struct {
 static int serial_put(serial_state *s, const uint8_t *frame, size_t size, bool urgent) {
     uint8_t stuffed[BL_FRAME_STUFFED + 1];
     if (size == 0) return -ERANGE;
-    size = bl_stuff(frame, size, stuffed);
-    stuffed[size++] = 0;
-    return bl_port_write(s->port, stuffed, size, urgent);
+    return bl_port_write(s->port, stuffed, bl_link_stuff(frame, size, stuffed), urgent);
 }
 
 static int serial_send(bl_device *d, uint32_t sequence, int flags) {

@@ -5,18 +5,15 @@
 #if !defined(_WIN32)
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "scheduler/clock.h"
 #include "scheduler/devices/link.h"
+#include "scheduler/devices/outbox.h"
+#include "scheduler/devices/sockets.h"
 
 enum { UDP_DATAGRAMS = 128 }; /* of a tick, at most: a flood does not stop the run */
 
@@ -28,20 +25,7 @@ typedef struct {
     bool pinned; /* the kernel knows, too */
 } udp_state;
 
-static bool is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b) {
-    if (a->ss_family != b->ss_family) return false;
-    if (a->ss_family == AF_INET) {
-        const struct sockaddr_in *x = (const void *)a, *y = (const void *)b;
-        return x->sin_port == y->sin_port && x->sin_addr.s_addr == y->sin_addr.s_addr;
-    }
-    const struct sockaddr_in6 *x = (const void *)a, *y = (const void *)b;
-    return x->sin6_port == y->sin6_port && memcmp(&x->sin6_addr, &y->sin6_addr, sizeof x->sin6_addr) == 0;
-}
-
-static bool is_loopback(const struct sockaddr *a) {
-    if (a->sa_family == AF_INET) return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
-    return a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
-}
+static bool is_same(const struct sockaddr *a, const struct sockaddr *b) { return bl_is_same_machine(a, b) && bl_port_of(a) == bl_port_of(b); }
 
 /* From now on the kernel keeps all others away; those that it has let in already are refused one by one. */
 static int pin(udp_state *s, const struct sockaddr *peer, socklen_t length) {
@@ -78,7 +62,7 @@ static int take_datagram(bl_device *d, const uint8_t *bytes, size_t size, const 
                          int64_t now) {
     udp_state *s = d->state;
     const bool known = s->peer.ss_family != AF_UNSPEC, comes_and_goes = d->answers && !s->pinned;
-    if (known && !is_same(&s->peer, from) && !(comes_and_goes && bl_link_is_free(&s->link, d))) {
+    if (known && !is_same((const struct sockaddr *)&s->peer, (const struct sockaddr *)from) && !(comes_and_goes && bl_link_is_free(&s->link, d))) {
         d->counts.stale++;
         return 0;
     }
@@ -113,14 +97,7 @@ static int udp_wait(bl_device *d, int64_t deadline) {
     udp_state *s = d->state;
     struct pollfd line = {.fd = s->fd, .events = POLLIN};
     if (!s->link.heard || d->lost) (void)udp_greet(d); /* it may speak only when spoken to */
-    const int64_t left = deadline - bl_clock_now();
-    if (left <= 0) return poll(&line, 1, 0) > 0;
-#if defined(__linux__)
-    const struct timespec most = {.tv_sec = (time_t)(left / 1000000000), .tv_nsec = (long)(left % 1000000000)};
-    const int ready = ppoll(&line, 1, &most, NULL);
-#else
-    const int ready = poll(&line, 1, (int)(left / 1000000 + 1));
-#endif
+    const int ready = bl_poll_until(&line, 1, deadline);
     /* Where nobody is, that is told at once: no reason to greet again before the time. */
     if (ready > 0 && !(line.revents & POLLIN)) bl_clock_sleep_until(deadline);
     return ready > 0;
@@ -134,51 +111,25 @@ static void udp_close(bl_device *d) {
 
 static const bl_driver UDP = {"udp", udp_receive, udp_send, udp_wait, NULL, udp_close};
 
-/* A list of addresses for freeaddrinfo, or NULL with the reason in `message`. */
-static struct addrinfo *find_address(const char *host, int32_t port, int family, int flags, char *message, size_t message_size) {
-    const struct addrinfo wanted = {.ai_family = family, .ai_socktype = SOCK_DGRAM, .ai_flags = flags | AI_NUMERICSERV};
-    struct addrinfo *found = NULL;
-    char service[16];
-    snprintf(service, sizeof service, "%d", (int)port);
-    const int error = getaddrinfo(host, service, &wanted, &found);
-    if (error == 0) return found;
-    snprintf(message, message_size, "address %s: %s; is it spelt as `ping` knows it? A number such as 192.168.1.20 needs no name service",
-             host ? host : "of loopback", gai_strerror(error));
-    return NULL;
-}
-
-static bool open_socket(udp_state *s, const struct addrinfo *own, const struct addrinfo *peer, char *message, size_t message_size) {
-    s->fd = socket(own->ai_family, SOCK_DGRAM, 0);
-    if (s->fd < 0 || fcntl(s->fd, F_SETFL, O_NONBLOCK) != 0 || fcntl(s->fd, F_SETFD, FD_CLOEXEC) != 0) {
+static bool open_datagrams(udp_state *s, const struct addrinfo *own, const struct addrinfo *peer, char *message, size_t message_size) {
+    s->fd = bl_open_socket(own->ai_family, SOCK_DGRAM);
+    if (s->fd < 0) {
         snprintf(message, message_size, "no socket: %s", strerror(errno));
         return false;
     }
-    if (bind(s->fd, own->ai_addr, own->ai_addrlen) != 0) {
-        snprintf(message, message_size, "the address to bind cannot be had: %s%s", strerror(errno),
-                 errno == EADDRINUSE      ? "; another program has it, choose another bind_port"
-                 : errno == EADDRNOTAVAIL ? "; bind takes an address of this machine"
-                                          : "");
-        return false;
-    }
+    if (!bl_bind_socket(s->fd, own, message, message_size)) return false;
     const int error = peer ? pin(s, peer->ai_addr, peer->ai_addrlen) : 0;
     if (error) snprintf(message, message_size, "the device cannot be reached from there: %s", strerror(-error));
     return error == 0;
 }
 
-/* Finds both addresses and opens. Unless told, we listen to this machine only. */
+/* Finds both addresses and opens. */
 static bool set_up(udp_state *s, const char *host, int32_t port, const char *bind_to, int32_t bind_port, char *message, size_t message_size) {
-    struct addrinfo *peer = host ? find_address(host, port, AF_UNSPEC, 0, message, message_size) : NULL;
-    bool done = false;
+    struct addrinfo *peer = host ? bl_find_address(host, port, SOCK_DGRAM, message, message_size) : NULL;
     if (host && !peer) return false;
-    if (peer && !bind_to && !is_loopback(peer->ai_addr)) {
-        snprintf(message, message_size,
-                 "%s is another machine: give `bind`, the address of ours by which it is reached (0.0.0.0 or :: for all of them)", host);
-    } else {
-        struct addrinfo *own = find_address(bind_to, bind_port, peer ? peer->ai_family : bind_to ? AF_UNSPEC : AF_INET,
-                                            bind_to ? AI_PASSIVE : 0, message, message_size);
-        done = own && open_socket(s, own, peer, message, message_size);
-        if (own) freeaddrinfo(own);
-    }
+    struct addrinfo *own = bl_find_own_address(bind_to, bind_port, SOCK_DGRAM, host, peer, message, message_size);
+    const bool done = own && open_datagrams(s, own, peer, message, message_size);
+    if (own) freeaddrinfo(own);
     if (peer) freeaddrinfo(peer);
     return done;
 }
@@ -220,8 +171,7 @@ int32_t bl_udp_bound_port(const bl_device *d) {
     struct sockaddr_storage own;
     socklen_t length = sizeof own;
     if (d->driver != &UDP || getsockname(s->fd, (struct sockaddr *)&own, &length) != 0) return 0;
-    return ntohs(own.ss_family == AF_INET ? ((const struct sockaddr_in *)(const void *)&own)->sin_port
-                                          : ((const struct sockaddr_in6 *)(const void *)&own)->sin6_port);
+    return bl_port_of((const struct sockaddr *)&own);
 }
 
 #endif

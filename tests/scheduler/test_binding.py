@@ -181,7 +181,7 @@ PROBLEMS = {
     "an unknown driver": (
         'driver = "loopback"', 'driver = "loopbak"',
         "[devices.board] driver: there is no driver `loopbak`. Did you mean `loopback`? Drivers: "
-        "serial, text, udp, loopback, replay, can",
+        "serial, text, udp, tcp, loopback, replay, can",
     ),
     "an unknown option of a driver": (
         'driver = "loopback"', 'driver = "loopback"\nbaud = 9600',

@@ -12,7 +12,7 @@ import pytest
 from biella.scheduler.engine import library
 
 from .native import Device, engine
-from .peer import Peer, SerialEnd, UdpEnd
+from .peer import Peer, SerialEnd, TcpEnd, UdpEnd, free_tcp_port
 from .ticks import RunEnded, Ticks
 
 Opened = tuple[Device, Any, Peer]
@@ -43,16 +43,51 @@ def open_udp(end: UdpEnd | None, ins: int, outs: int, *, flags: int = 0, host: s
     return handle, message.value.decode()
 
 
-@pytest.fixture(params=["serial", "udp"])
+def open_tcp(ins: int, outs: int, *, flags: int = 0, host: str = "", port: int = 0, bind: str = "",
+             bind_port: int = 0) -> tuple[int | None, str]:  # fmt: skip
+    """Return a device's handle, or the message why there is none."""
+    message = ctypes.create_string_buffer(300)
+    handle = engine().bl_tcp_open(
+        b"board", host.encode(), port, bind.encode(), bind_port, ins, outs, flags, message, 300
+    )
+    return handle, message.value.decode()
+
+
+def dial(end: TcpEnd, ins: int, outs: int, *, flags: int = 0) -> tuple[int | None, str]:
+    """Open a device that connects to `end`."""
+    handle, message = open_tcp(ins, outs, flags=flags, host=end.host, port=end.port)
+    if handle:
+        end.accept()
+    return handle, message
+
+
+def await_call(end: TcpEnd, ins: int, outs: int, *, flags: int = 0) -> tuple[int | None, str]:
+    """Open a device that `end` connects to."""
+    port = free_tcp_port(end.host)
+    handle, message = open_tcp(ins, outs, flags=flags, host=end.host, bind_port=port)
+    if handle:
+        end.connect(port)
+    return handle, message
+
+
+LINES: dict[str, tuple[Callable[[Any], Any], Callable[..., tuple[int | None, str]]]] = {
+    "serial": (SerialEnd, open_serial),
+    "udp": (lambda folder: UdpEnd(), open_udp),
+    "tcp": (lambda folder: TcpEnd(), dial),
+    "tcp, listening": (lambda folder: TcpEnd(), await_call),
+}
+
+
+@pytest.fixture(params=LINES)
 def connect(request, tmp_path) -> Iterator[Callable[..., Opened]]:
     """A function that opens a device with so many values in and out, over each kind of line."""
     assert library()
     with ExitStack() as stack:
 
         def opened(ins=1, outs=1, *, flags=0, **options) -> Opened:
-            end = SerialEnd(tmp_path) if request.param == "serial" else UdpEnd()
+            make_end, open_line = LINES[request.param]
+            end = make_end(tmp_path)
             stack.callback(end.close)
-            open_line = open_serial if request.param == "serial" else open_udp
             counts = [n if isinstance(n, int) else len(n) for n in (ins, outs)]
             handle, message = open_line(end, *counts, flags=flags)
             assert handle, message

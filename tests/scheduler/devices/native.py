@@ -80,6 +80,7 @@ def engine() -> Any:
     lib = library()
     message = [c_char_p, c_size_t]
     serial = [c_char_p, c_char_p, *[c_int32] * 4, *message]
+    network = [c_char_p, c_char_p, c_int32, c_char_p, c_int32, *[c_int32] * 3, *message]
     signatures: dict[str, tuple[Any, list[Any]]] = {
         "bl_device_open": (c_void_p, [POINTER(Driver), c_void_p, c_char_p, c_int32, c_int32]),
         "bl_device_close": (None, [c_void_p]),
@@ -94,10 +95,8 @@ def engine() -> Any:
         "bl_device_is_alive": (c_int, [c_void_p]),
         "bl_serial_open": (c_void_p, serial),
         "bl_text_open": (c_void_p, serial),
-        "bl_udp_open": (
-            c_void_p,
-            [c_char_p, c_char_p, c_int32, c_char_p, c_int32, *[c_int32] * 3, *message],
-        ),
+        "bl_udp_open": (c_void_p, network),
+        "bl_tcp_open": (c_void_p, network),
         "bl_udp_bound_port": (c_int32, [c_void_p]),
     }
     for name, (result, arguments) in signatures.items():

@@ -8,6 +8,7 @@ import os
 import select
 import socket
 import struct
+import sys
 import termios
 import time
 import zlib
@@ -105,7 +106,39 @@ class Peer:
         return bytes(Frame(values, self.session, self.sent, self.echo, flags))
 
 
-class SerialEnd:
+class StreamEnd:
+    """The other end of a line of bytes."""
+
+    rest = b""
+
+    def write(self, data: bytes) -> None:
+        raise NotImplementedError
+
+    def read(self) -> bytes:
+        """Return all that has come."""
+        raise NotImplementedError
+
+    def read_until(self, end: bytes, count: int = 1) -> list[bytes]:
+        """Return as many messages as have come, at least `count`."""
+        messages: list[bytes] = []
+
+        def enough() -> bool:
+            *whole, self.rest = (self.rest + self.read()).split(end)
+            messages.extend(piece for piece in whole if piece)
+            return len(messages) >= count
+
+        wait_for(enough)
+        return messages
+
+    def write_frame(self, *frames: bytes) -> None:
+        self.write(b"".join(stuff(frame) + b"\0" for frame in frames))
+
+    def frames(self, count: int = 1) -> list[bytes]:
+        """Return the whole frames that have come, at least `count`."""
+        return [unstuff(piece) for piece in self.read_until(b"\0", count)]
+
+
+class SerialEnd(StreamEnd):
     """The other end of a serial line: the master of a pty, whose slave has a name that stays.
 
     It is a terminal that echoes and edits lines until somebody makes it raw.
@@ -142,30 +175,10 @@ class SerialEnd:
         return count[0]
 
     def read(self) -> bytes:
-        """Return all that has come."""
         data = b""
         while select.select([self.master], [], [], 0)[0]:
             data += os.read(self.master, 65536)
         return data
-
-    def read_until(self, end: bytes, count: int = 1) -> list[bytes]:
-        """Return as many messages as have come, at least `count`."""
-        messages: list[bytes] = []
-
-        def enough() -> bool:
-            *whole, self.rest = (self.rest + self.read()).split(end)
-            messages.extend(piece for piece in whole if piece)
-            return len(messages) >= count
-
-        wait_for(enough)
-        return messages
-
-    def write_frame(self, *frames: bytes) -> None:
-        self.write(b"".join(stuff(frame) + b"\0" for frame in frames))
-
-    def frames(self, count: int = 1) -> list[bytes]:
-        """Return the whole frames that have come, at least `count`."""
-        return [unstuff(piece) for piece in self.read_until(b"\0", count)]
 
     @property
     def speeds(self) -> tuple[int, int]:
@@ -206,6 +219,82 @@ class UdpEnd:
 
     def close(self) -> None:
         self.socket.close()
+
+
+class TcpEnd(StreamEnd):
+    """The other end of a connection, whichever side begins it: `accept`, or `connect`.
+
+    On loopback bytes have come when they have left, so `write` sees that they have.
+    """
+
+    connection: socket.socket | None = None
+
+    def __init__(self, family: int = socket.AF_INET, receive_buffer: int = 0) -> None:
+        self.family = family
+        self.host = "127.0.0.1" if family == socket.AF_INET else "::1"
+        self.port = 0
+        self.receive_buffer = receive_buffer
+        self.listen()
+
+    def listen(self) -> None:
+        """Be there for who connects, always at the same port."""
+        self.listener = socket.socket(self.family, socket.SOCK_STREAM)
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if self.receive_buffer:
+            buffer = socket.SO_RCVBUF, self.receive_buffer
+            self.listener.setsockopt(socket.SOL_SOCKET, *buffer)
+        self.listener.bind((self.host, self.port))
+        self.listener.listen()
+        self.port = self.listener.getsockname()[1]
+
+    def accept(self) -> None:
+        wait_for(lambda: bool(select.select([self.listener], [], [], 0)[0]))
+        self._begin(self.listener.accept()[0])
+
+    def connect(self, port: int) -> None:
+        self._begin(socket.create_connection((self.host, port)))
+
+    def _begin(self, connection: socket.socket) -> None:
+        self.connection, self.rest, self.has_ended = connection, b"", False
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def write(self, data: bytes) -> None:
+        self.connection.sendall(data)
+        wait_for(lambda: self._count_unsent() == 0)
+
+    def _count_unsent(self) -> int:
+        count = array("i", [0])
+        if sys.platform == "linux":
+            fcntl.ioctl(self.connection, 0x894B, count)  # SIOCOUTQNSD
+        return count[0]
+
+    def read(self) -> bytes:
+        data = b""
+        while not self.has_ended and select.select([self.connection], [], [], 0)[0]:
+            try:
+                piece = self.connection.recv(65536)
+            except ConnectionError:
+                piece = b""
+            data += piece
+            self.has_ended = not piece
+        return data
+
+    def hang_up(self) -> None:
+        self.connection.close()
+        self.connection = None
+
+    def close(self) -> None:
+        self.listener.close()
+        if self.connection:
+            self.hang_up()
+
+
+def free_tcp_port(host: str = "127.0.0.1") -> int:
+    with socket.socket(
+        socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM
+    ) as trial:
+        trial.bind((host, 0))
+        return trial.getsockname()[1]
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -22,7 +22,18 @@ from biella.scheduler.devices import registry
 from biella.scheduler.devices.driver import Driver
 from biella.scheduler.devices.registry import kind_of
 
-from .peer import FLOAT64, Peer, SerialEnd, UdpEnd, parse, sign, stuff, wait_for
+from .peer import (
+    FLOAT64,
+    Peer,
+    SerialEnd,
+    TcpEnd,
+    UdpEnd,
+    free_tcp_port,
+    parse,
+    sign,
+    stuff,
+    wait_for,
+)
 
 pytestmark = pytest.mark.engine
 
@@ -218,25 +229,54 @@ def test_datagrams(batches):
 
 @pytest.mark.parametrize("batches", BATCHES)
 def test_frames_on_a_serial_line(batches, tmp_path):
-    draw = random.Random(8)
     with ExitStack() as stack:
         end = SerialEnd(tmp_path)
         stack.callback(end.close)
         run = Run(stack, driver="serial", port=str(end.path), double=True)
         write_all(end, b"\0")
+        fuzz_line(run, batches, lambda data: write_all(end, data), end.frames)
 
-        genuine = [b""]
 
-        def send(data, kind=""):
-            line = stuff(data)
-            if not kind:
-                genuine[0] = line
-            elif kind == "corrupt" and draw.random() < 0.3:
-                line = spoil_line(draw, genuine[0])
-            write_all(end, line + b"\0")
-            return sum(bool(piece) for piece in line.split(b"\0"))
+@pytest.mark.parametrize("batches", BATCHES)
+@pytest.mark.parametrize("connects", ["we", "it"])
+def test_frames_on_a_connection(batches, connects):
+    with ExitStack() as stack:
+        end = TcpEnd()
+        stack.callback(end.close)
+        place = {"host": end.host, "port": end.port}
+        if connects == "it":
+            place = {"bind_port": free_tcp_port()}
+        run = Run(stack, driver="tcp", double=True, **place)
+        if connects == "it":
+            end.connect(place["bind_port"])
+        else:
+            end.accept()
+        draw = random.Random(12)
 
-        fuzz_frames(run, batches, send, end.frames)
+        def send(data):
+            """In pieces of any size."""
+            while data:
+                cut = draw.choice([1, 7, 4096, len(data)])
+                end.connection.sendall(data[:cut])
+                data = data[cut:]
+
+        fuzz_line(run, batches, send, end.frames)
+
+
+def fuzz_line(run, batches, write, hear):
+    """Fuzz a line of bytes, where noise spoils what is stuffed, too."""
+    draw, genuine = random.Random(8), [b""]
+
+    def send(data, kind=""):
+        line = stuff(data)
+        if not kind:
+            genuine[0] = line
+        elif kind == "corrupt" and draw.random() < 0.3:
+            line = spoil_line(draw, genuine[0])
+        write(line + b"\0")
+        return sum(bool(piece) for piece in line.split(b"\0"))
+
+    fuzz_frames(run, batches, send, hear)
 
 
 def spoil_line(draw, line):

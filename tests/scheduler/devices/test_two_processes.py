@@ -1,4 +1,4 @@
-"""A plant's FMU and its controller in two processes on UDP, with a bad network between them.
+"""A plant's FMU and its controller in two processes on UDP, a bad network between them; and on TCP.
 
 Both ends are ``biella run`` on the diagram of example 16, with the bindings of that example. Where
 this machine lets us, each end also runs in a network namespace of its own, and only the relay joins
@@ -26,7 +26,7 @@ from biella.scheduler.devices.relay import Faults, Relay, _open_socket
 from biella.scheduler.replay import find_differences
 from biella.scheduler.result import Result
 
-from .peer import wait_for
+from .peer import free_tcp_port, wait_for
 from .test_answering import free_port
 
 pytestmark = pytest.mark.engine
@@ -96,9 +96,12 @@ def places(request) -> Iterator[tuple[str, str]]:
         yield names
 
 
-def command(namespace: str, folder: Path, end: str, port: int, *options: str) -> list[str]:
+def command(
+    namespace: str, folder: Path, end: str, port: int, *options: str, driver: str = "udp"
+) -> list[str]:
     """Write an end's binding, with another port than the example's; return what runs it."""
     rig = (LOOP["RIGS"] / f"{end}_end.toml").read_text().replace("5001", str(port))
+    rig = rig.replace('"udp"', f'"{driver}"')
     (folder / f"{end}.toml").write_text(rig)
     files = ["--bind", str(folder / f"{end}.toml"), "--log", str(folder / f"{end}.h5")]
     python = [sys.executable, "-W", "error", "-m", "biella", "run", str(EXAMPLE)]
@@ -117,31 +120,46 @@ def open_relay(places: tuple[str, str], port: int, faults: Faults) -> Relay:
     return relay
 
 
-def run_loop(places, folder: Path, faults: Faults) -> tuple[Result, Result, dict]:
-    """Run both ends; return the plant's log, the controller's, and what the relay has counted."""
-    slider_crank(planar=True).export_fmu(
-        folder / "crank.fmu", outputs=LOOP["PORTS"][1], step=LOOP["STEP"]
-    )
-    port = free_port()
+@contextmanager
+def controlling(place: str, folder: Path, port: int, driver: str = "udp") -> Iterator[None]:
+    """Have the controller's end run meanwhile."""
     controller = subprocess.Popen(
-        command(places[1], folder, "controller", port),
+        command(place, folder, "controller", port, driver=driver),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
     try:
         assert b"running" in controller.stderr.readline()
-        with open_relay(places, port, faults) as relay:
-            paced = ["--realtime", "--until", str(UNTIL), "--factor", str(SLOWER)]
-            plant = command(places[0], folder, "plant", relay.port, *paced)
-            subprocess.run(plant, check=True, capture_output=True)
-            wait_for(lambda: all(n["passed"] >= expected(n) for n in relay.counts.values()))
-            counts = relay.counts
+        yield
     finally:
         controller.terminate()
         said = controller.communicate()[1]
     assert controller.returncode == 0, said
-    logs = [Result.from_hdf5(folder / f"{end}.h5") for end in ("plant", "controller")]
-    return logs[0], logs[1], counts
+
+
+def run_plant(place: str, folder: Path, port: int, driver: str = "udp") -> None:
+    """Run the plant's end, as an FMU."""
+    slider_crank(planar=True).export_fmu(
+        folder / "crank.fmu", outputs=LOOP["PORTS"][1], step=LOOP["STEP"]
+    )
+    paced = ["--realtime", "--until", str(UNTIL), "--factor", str(SLOWER)]
+    plant = command(place, folder, "plant", port, *paced, driver=driver)
+    subprocess.run(plant, check=True, capture_output=True)
+
+
+def read_logs(folder: Path) -> list[Result]:
+    return [Result.from_hdf5(folder / f"{end}.h5") for end in ("plant", "controller")]
+
+
+def run_loop(places, folder: Path, faults: Faults) -> tuple[Result, Result, dict]:
+    """Run both ends; return the plant's log, the controller's, and what the relay has counted."""
+    port = free_port()
+    with controlling(places[1], folder, port), open_relay(places, port, faults) as relay:
+        run_plant(places[0], folder, relay.port)
+        wait_for(lambda: all(n["passed"] >= expected(n) for n in relay.counts.values()))
+        counts = relay.counts
+    plant, controller = read_logs(folder)
+    return plant, controller, counts
 
 
 def expected(lane: dict[str, int]) -> int:
@@ -181,6 +199,34 @@ def test_the_loop_closes_through_a_bad_network(places, tmp_path):
     assert len(set(plant[TORQUE])) > 50
 
     # Each end can be run again without the other.
+    assert find_differences(controller, replay(controller)) == []
+    assert find_differences(plant, replay(plant, LOOP["diagram"]())) == []
+
+
+def test_the_loop_closes_over_tcp(tmp_path):
+    """The same bindings with another driver: the controller listens, and the plant connects."""
+    port = free_tcp_port()
+    with controlling("", tmp_path, port, "tcp"):
+        run_plant("", tmp_path, port, "tcp")
+    plant, controller = read_logs(tmp_path)
+    ticks = round(UNTIL / LOOP["STEP"])
+    bench, answer = counts_of(controller, "bench"), counts_of(plant, "controller")
+    assert plant.info["realtime"]["ticks"] == ticks
+
+    # Nothing is lost on the way, but the last may come after the controller was told to end.
+    assert answer["sent"] >= ticks and answer["dropped"] == answer["losses"] == 0
+    greetings = answer["stale"]  # each is told the session, by a frame of its own
+    assert answer["sent"] - 40 <= bench["frames"] <= answer["sent"] + greetings
+    assert bench["missed"] == bench["stale"] == bench["corrupt"] == answer["corrupt"] == 0
+    assert answer["frames"] > 0.5 * ticks  # of frames that came at once, the newest is answered
+
+    # A tick of the controller is one of the plant, with its values to the bit, and so back.
+    fresh = np.flatnonzero(controller["bench.age"] == 0)
+    fresh = fresh[(fresh > 0) & (fresh < ticks - 50)]
+    heard, said = controller[SPEED][fresh], plant[SPEED]
+    assert sum(np.array_equal(heard, said[fresh + k]) for k in range(-1, 50)) == 1
+    assert set(plant[TORQUE]) <= set(controller[TORQUE]) | {0.0}
+    assert len(set(plant[TORQUE])) > 50
     assert find_differences(controller, replay(controller)) == []
     assert find_differences(plant, replay(plant, LOOP["diagram"]())) == []
 

@@ -138,7 +138,7 @@ SECTIONS = {"can": "CAN", "modbus": "Modbus", "opcua": "OPC UA"}
 
 
 def test_the_page_names_every_driver_and_option():
-    for name in ("serial", "text", "udp", "loopback", "replay", *SECTIONS):
+    for name in ("serial", "text", "udp", "tcp", "loopback", "replay", *SECTIONS):
         kind, _ = find_driver(name)
         (line,) = re.findall(rf"^\| `{name}` \|.*$", PAGE, re.M)
         text = line

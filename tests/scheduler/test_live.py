@@ -625,10 +625,10 @@ def test_a_full_disk_makes_a_gap_and_recording_goes_on_after_it(tmp_path, monkey
     def refuse(path, start, size):
         raise OSError(28, "No space left on device")
 
-    from biella.scheduler import columns, log
+    from biella.scheduler import log, result_file
 
     with monkeypatch.context() as full:
-        full.setattr(columns, "claim_space", refuse)
+        full.setattr(result_file, "claim_space", refuse)
         full.setattr(log, "claim_space", refuse)
         recorder.take(rows_of(10, 10 + capacity))  # fits the block
         recorder.append_journal(entries_of(10, 20), 20)
@@ -658,9 +658,9 @@ def test_a_disk_that_stays_full_keeps_what_was_written(tmp_path, monkeypatch):
     def refuse(path, start, size):
         raise OSError(28, "No space left on device")
 
-    from biella.scheduler import columns, log
+    from biella.scheduler import log, result_file
 
-    monkeypatch.setattr(columns, "claim_space", refuse)
+    monkeypatch.setattr(result_file, "claim_space", refuse)
     monkeypatch.setattr(log, "claim_space", refuse)
     recorder.take(rows_of(10, 30))
     recorder.append_journal(entries_of(0, 5), 5)

@@ -95,8 +95,8 @@ static void begin_connection(bl_device *d, int fd) {
 static void break_off(bl_device *d, int error) {
     tcp_state *s = d->state;
     const char *why = error == 0                                 ? "closed the connection"
-                      : error == ECONNRESET || error == EPIPE ? "broke the connection off; did its program end?"
-                      : error == ETIMEDOUT                       ? "takes nothing any more; is it switched on, and the cable in?"
+                      : error == ECONNRESET || error == EPIPE ? "broke the connection off, as when its program ends"
+                      : error == ETIMEDOUT                       ? "takes nothing any more: it may be off, or the cable out"
                                                                  : strerror(error);
     snprintf(d->words, sizeof d->words, "%s %s", s->place, why);
     hang_up(s);
@@ -115,8 +115,8 @@ static int own_up(tcp_state *s) {
 
 static void fail_attempt(bl_device *d, int error) {
     tcp_state *s = d->state;
-    const char *why = error == ECONNREFUSED ? "refuses the connection; does a program listen there?"
-                      : error == ETIMEDOUT  ? "does not answer; is it switched on, and the cable in?"
+    const char *why = error == ECONNREFUSED ? "refuses the connection: no program listens there"
+                      : error == ETIMEDOUT  ? "does not answer: it may be off, or the cable out"
                                             : strerror(error);
     snprintf(d->words, sizeof d->words, "%s %s", s->place, why);
     hang_up(s);

@@ -8,8 +8,7 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
-from biella import Diagram, start
-from biella.blocks import Gain, Integrator
+from biella import start
 from biella.errors import DeviceError
 
 from .peer import wait_for
@@ -40,16 +39,6 @@ class LoopThread:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
         await asyncio.sleep(0)  # transports that were closed say so to their protocols
-
-
-def loop():
-    """Return a diagram whose gain `k` is to be a server's."""
-    d = Diagram("loop", step=1e-3)
-    x = d.add(Integrator(1.0), name="x")
-    k = d.add(Gain(-2.0), name="k")
-    d.connect(x, k)
-    d.connect(k, x)
-    return d
 
 
 def advance_until(run, condition, signals):

@@ -7,12 +7,12 @@ import socket
 
 import pytest
 
-from biella import Diagram, start
-from biella.blocks import Gain, Integrator
+from biella import start
 from biella.errors import BindingError
 from biella.scheduler.binding import read_binding
 
 from .conftest import open_udp
+from .diagrams import loop
 from .native import ALIVE, ANSWERS, DELAY, HOLD, MS, OK, STOP, Device, channel, engine
 from .peer import SAFE, TRIPPED, Frame, Peer, UdpEnd, parse, wait_for
 from .test_link import spoil
@@ -197,15 +197,6 @@ def test_host_and_device_of_ours_talk_to_each_other():
             assert ours.values[0] == 0.0, "the device is safe, too"
 
 
-def loop() -> Diagram:
-    d = Diagram("loop", step=1e-3)
-    x = d.add(Integrator(3.0), name="x")
-    k = d.add(Gain(-2.0), name="k")
-    d.connect(x, k)
-    d.connect(k, x)
-    return d
-
-
 def rig(**options):
     channels = {"inputs": {"y": {}}, "outputs": {"u": {"safe": 0}}}
     device = {"driver": "udp", "role": "device", "timeout": 60.0, **channels, **options}
@@ -216,7 +207,7 @@ def test_a_new_host_is_a_new_count_of_ticks():
     """Its first number is no gap, though it is higher than the last one's."""
     end = UdpEnd()
     end.to = free_port()
-    with start(loop(), clock="device:plant", bind=rig(bind_port=end.to)) as run:
+    with start(loop(3.0), clock="device:plant", bind=rig(bind_port=end.to)) as run:
 
         def send(session, sequence, ticks, flags=0):
             end.write_frame(bytes(Frame((1.0,), session, sequence, 0, flags)))
@@ -237,4 +228,4 @@ def test_a_role_is_host_or_device_and_a_device_must_be_found():
     (problem,) = read_binding(rig(role="slave", bind_port=5000)).problems
     assert "role: is one of host, device, not 'slave'" in problem
     with pytest.raises(BindingError, match="bind_port: is missing"):
-        start(loop(), bind=rig())
+        start(loop(3.0), bind=rig())

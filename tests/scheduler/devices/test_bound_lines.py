@@ -6,23 +6,14 @@ import socket
 
 import pytest
 
-from biella import Diagram, start
-from biella.blocks import Gain, Integrator
+from biella import start
 from biella.errors import DeviceError
 from biella.scheduler.binding import open_binding
 
+from .diagrams import loop
 from .peer import SAFE, Peer, SerialEnd, UdpEnd, parse
 
 pytestmark = pytest.mark.engine
-
-
-def loop():
-    d = Diagram("loop", step=1e-3)
-    x = d.add(Integrator(3.0), name="x")
-    k = d.add(Gain(-2.0), name="k")
-    d.connect(x, k)
-    d.connect(k, x)
-    return d
 
 
 def rig(**options):
@@ -57,7 +48,7 @@ def udp():
 
 def exchange(ticks, end, table):
     peer = Peer()
-    run = ticks(open_binding(loop(), table))
+    run = ticks(open_binding(loop(3.0), table))
     run.advance(1)
     assert peer.hear(end.frames()[0]).values == (12.0,)
     end.write_frame(peer.frame(7.0))
@@ -83,7 +74,7 @@ def test_frames_go_both_ways_as_datagrams(ticks, udp):
 
 
 def test_lines_of_text_go_both_ways(ticks, serial):
-    run = ticks(open_binding(loop(), rig(driver="text", port=str(serial.path), checksum=True)))
+    run = ticks(open_binding(loop(3.0), rig(driver="text", port=str(serial.path), checksum=True)))
     run.advance(1)
     assert serial.read_until(b"\n")[0].startswith(b"12*")
     serial.write(b"\n7*37\n")  # the end of the line that was under way, and a whole one
@@ -96,7 +87,7 @@ def test_lines_of_text_go_both_ways(ticks, serial):
 def test_a_port_that_is_not_there_is_told_and_other_devices_are_closed(tmp_path):
     table = rig(driver="serial", port=str(tmp_path / "none"))
     with pytest.raises(DeviceError, match=r"the device `board` cannot be opened: .*none"):
-        open_binding(loop(), table)
+        open_binding(loop(3.0), table)
 
 
 def test_a_device_that_never_speaks_is_told_with_what_to_look_at(udp):
@@ -104,9 +95,9 @@ def test_a_device_that_never_speaks_is_told_with_what_to_look_at(udp):
     with pytest.raises(
         DeviceError, match=r"is lost.*It was never heard: is it switched on.*'hold'"
     ):
-        start(loop(), bind=table).wait()
+        start(loop(3.0), bind=table).wait()
     udp.to = free_port()
-    with start(loop(), bind=rig(driver="udp", bind_port=udp.to, timeout=0.5)) as run:
+    with start(loop(3.0), bind=rig(driver="udp", bind_port=udp.to, timeout=0.5)) as run:
         udp.write_frame(b"hello")
         with pytest.raises(DeviceError, match=r"is lost.*What came was no frame of its inputs"):
             run.wait()
@@ -114,6 +105,6 @@ def test_a_device_that_never_speaks_is_told_with_what_to_look_at(udp):
 
 def test_a_host_that_nobody_knows_is_told_once():
     with pytest.raises(DeviceError) as caught:
-        open_binding(loop(), rig(driver="udp", host="no.such.host.invalid", port=5000))
+        open_binding(loop(3.0), rig(driver="udp", host="no.such.host.invalid", port=5000))
     assert str(caught.value).startswith("the device `board` cannot be opened: address no.such.host")
     assert "192.168.1.20 needs no name service" in str(caught.value)

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from biella import Diagram
-from biella.blocks import Gain, Integrator
 from biella.errors import BiellaWarning, DeviceError
 from biella.scheduler.binding import check_binding, open_binding
 from biella.scheduler.devices import Driver, Option, registry
+
+from .diagrams import loop
 
 pytestmark = pytest.mark.engine
 
@@ -89,15 +89,6 @@ def install(monkeypatch):
         monkeypatch.setitem(registry._PYTHON, name, lambda: driver)
 
     return make
-
-
-def loop():
-    d = Diagram("loop", step=1e-3)
-    x = d.add(Integrator(1.0), name="x")
-    k = d.add(Gain(-2.0), name="k")
-    d.connect(x, k)
-    d.connect(k, x)
-    return d
 
 
 def rig(**options):

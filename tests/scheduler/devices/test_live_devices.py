@@ -9,22 +9,15 @@ import numpy as np
 import pytest
 
 from biella import Diagram, simulate, start
-from biella.blocks import Asynchronous, Constant, Gain, Integrator, Port, python_block
+from biella.blocks import Asynchronous, Constant, Gain, Port, python_block
 from biella.errors import BiellaError, DeviceError
 from biella.scheduler import live_exit
 from biella.scheduler.devices import Driver, registry
 from biella.scheduler.replay import find_differences, replay
 
+from .diagrams import loop
+
 pytestmark = pytest.mark.engine
-
-
-def loop():
-    d = Diagram("loop", step=1e-3)
-    x = d.add(Integrator(1.0), name="x")
-    k = d.add(Gain(-2.0), name="k")
-    d.connect(x, k)
-    d.connect(k, x)
-    return d
 
 
 def rig(**options):

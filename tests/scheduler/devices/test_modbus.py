@@ -25,8 +25,9 @@ from biella.scheduler.devices.modbus import ModbusDriver
 from biella.scheduler.devices.modbus_registers import Register, find_range
 from biella.scheduler.devices.native import Surroundings
 
+from .diagrams import loop
 from .peer import wait_for
-from .servers import LoopThread, advance_until, loop, start_patiently
+from .servers import LoopThread, advance_until, start_patiently
 
 pytest.importorskip("pymodbus", reason="pymodbus is not installed")
 pytest.importorskip("serial", reason="pyserial is not installed")

@@ -17,8 +17,9 @@ from biella.errors import DeviceError
 from biella.scheduler.binding import check_binding, open_binding
 from biella.scheduler.devices.opcua import OpcuaDriver
 
+from .diagrams import loop
 from .peer import wait_for
-from .servers import LoopThread, advance_until, loop, start_patiently
+from .servers import LoopThread, advance_until, start_patiently
 
 pytest.importorskip("asyncua", reason="asyncua is not installed")
 

@@ -11,6 +11,8 @@ from biella.errors import DeviceError
 from biella.scheduler.binding import check_binding, open_binding
 from biella.scheduler.result import Result
 
+from . import diagrams
+
 pytestmark = pytest.mark.engine
 
 
@@ -24,12 +26,8 @@ def device(ins, outs, **options):
 
 
 def loop():
-    d = Diagram("loop", step=1e-3)
-    x = d.add(Integrator(1.0), name="x")
-    k = d.add(Gain(-2.0), name="k")
-    d.connect(x, k)
-    d.connect(k, x)
-    d.output("rate", k)
+    d = diagrams.loop()
+    d.output("rate", d["k"])
     return d
 
 

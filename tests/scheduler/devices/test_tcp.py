@@ -15,12 +15,12 @@ from contextlib import ExitStack, suppress
 import numpy as np
 import pytest
 
-from biella import Diagram, start
-from biella.blocks import Gain, Integrator
+from biella import start
 from biella.errors import DeviceError
 from biella.scheduler.binding import check_binding, open_binding
 
 from .conftest import await_call, dial, open_tcp
+from .diagrams import loop
 from .native import ALIVE, ANSWERS, DOUBLE, HOLD, MS, OK, STOP, Device, channel
 from .peer import FLOAT64, SAFE, TRIPPED, Frame, Peer, TcpEnd, free_tcp_port, parse, stuff, wait_for
 from .test_two_processes import can_have_namespaces, make_namespaces
@@ -108,7 +108,7 @@ def test_a_device_that_is_not_there_yet_is_silent_and_is_found_when_it_comes(end
         assert device.counts["losses"] == 1
         assert device.why.startswith("device `board` is lost: no frame since the start, 0.011 s")
         assert device.why.endswith(
-            f": 127.0.0.1:{end.port} refuses the connection; does a program listen there?"
+            f": 127.0.0.1:{end.port} refuses the connection: no program listens there"
         )
         end.listen()
 
@@ -391,7 +391,7 @@ def test_a_connection_that_breaks_between_take_and_give(line):
     end.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     end.hang_up()  # reset
     assert device.give(1.0) == OK
-    assert device.why.endswith("broke the connection off; did its program end?")
+    assert device.why.endswith("broke the connection off, as when its program ends")
     assert device.counts["losses"] == 1 and device.counts["dropped"] == 1
 
 
@@ -700,15 +700,6 @@ def test_what_is_left_of_a_frame_goes_out_while_it_waits():
 # --- by a binding ---
 
 
-def loop():
-    d = Diagram("loop", step=1e-3)
-    x = d.add(Integrator(3.0), name="x")
-    k = d.add(Gain(-2.0), name="k")
-    d.connect(x, k)
-    d.connect(k, x)
-    return d
-
-
 def rig(**options):
     channels = {"inputs": {"y": {"scale": -2.0}}, "outputs": {"u": {"safe": -1}}}
     return {
@@ -720,7 +711,7 @@ def rig(**options):
 def test_a_peer_that_gives_back_what_it_gets_is_a_loopback(ticks, way):
     end = TcpEnd()
     place = {"port": end.port, "host": end.host} if way is dial else {"bind_port": free_tcp_port()}
-    run = ticks(open_binding(loop(), rig(double=True, **place)))
+    run = ticks(open_binding(loop(3.0), rig(double=True, **place)))
     end.accept() if way is dial else end.connect(place["bind_port"])
     peer, rows = Peer(), []
     for _ in range(300):
@@ -730,7 +721,7 @@ def test_a_peer_that_gives_back_what_it_gets_is_a_loopback(ticks, way):
         end.write_frame(peer.frame(*heard.values, flags=FLOAT64))
     table = rig()
     table["devices"]["board"] |= {"driver": "loopback"}
-    expected = ticks(open_binding(loop(), table))
+    expected = ticks(open_binding(loop(3.0), table))
     signals = ["x", "k", "board.age", "board.delay"]
     np.testing.assert_array_equal(rows, expected.advance(300, signals=signals))
     assert run.bound.devices[0].counts["frames"] == 299
@@ -742,7 +733,7 @@ def test_a_peer_that_gives_back_what_it_gets_is_a_loopback(ticks, way):
 
 def test_a_paced_run_ends_with_safe_values_on_the_wire(end, way):
     place = {"port": end.port, "host": end.host} if way is dial else {"bind_port": free_tcp_port()}
-    with start(loop(), bind=rig(**place)) as run:
+    with start(loop(3.0), bind=rig(**place)) as run:
         end.accept() if way is dial else end.connect(place["bind_port"])
         peer = Peer()
         wait_for(lambda: bool(peer.hear(end.frames()[-1])))
@@ -758,14 +749,14 @@ def test_a_device_that_is_never_there_is_told_with_what_to_look_at(end):
     end.listener.close()
     with pytest.raises(
         DeviceError,
-        match=r"is lost: no frame since the start.*:\d+ refuses the connection; does a program "
-        r"listen there\?.* It was never heard: .*on_loss = 'hold'",
+        match=r"is lost: no frame since the start.*:\d+ refuses the connection: no program "
+        r"listens there\. It was never heard: .*on_loss = 'hold'",
     ):
-        start(loop(), bind=rig(host=end.host, port=end.port, timeout=0.2)).wait()
+        start(loop(3.0), bind=rig(host=end.host, port=end.port, timeout=0.2)).wait()
 
 
 def test_a_run_whose_device_ends_is_told_why(end):
-    with start(loop(), bind=rig(host=end.host, port=end.port)) as run:
+    with start(loop(3.0), bind=rig(host=end.host, port=end.port)) as run:
         end.accept()
         peer = Peer()
         peer.hear(end.frames()[0])
@@ -796,7 +787,7 @@ def test_a_run_whose_device_ends_is_told_why(end):
     ],
 )
 def test_what_is_wrong_in_a_binding(options, problem):
-    problems = check_binding(loop(), rig(**options)).problems
+    problems = check_binding(loop(3.0), rig(**options)).problems
     assert any(f"[devices.board] {problem}" in line for line in problems), problems
 
 
@@ -806,7 +797,7 @@ def test_a_binding_in_order_has_no_problems():
         {"bind_port": 5000},
         {"bind_port": 5000, "bind": "0.0.0.0", "host": "192.168.1.20", "role": "device"},
     ):
-        assert check_binding(loop(), rig(**options)).problems == []
+        assert check_binding(loop(3.0), rig(**options)).problems == []
 
 
 @pytest.mark.parametrize(
@@ -839,7 +830,7 @@ def test_a_port_that_is_taken_and_frames_that_are_too_long(end):
 
 def test_a_host_that_nobody_knows_is_told():
     with pytest.raises(DeviceError, match=r"cannot be opened: address no\.such\.host\.invalid: "):
-        open_binding(loop(), rig(host="no.such.host.invalid", port=5000))
+        open_binding(loop(3.0), rig(host="no.such.host.invalid", port=5000))
 
 
 def test_host_and_device_of_ours_talk_to_each_other():

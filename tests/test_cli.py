@@ -269,6 +269,8 @@ def test_a_mistake_in_the_users_own_file_is_told_with_its_line(tmp_path, capsys,
         ("from biella.blocks import Gian", "Gain"),
         ("import biella\nbiella.Diagram('x').ad(3)", "add"),
         ("from biella.blocks import Gain\nGain(1.0, untis='m')", "unit"),
+        ("from biella.blocks import Asynchronous\nAsynchronous(None, perod=1.0)", "period"),
+        ("from biella import Fmu\nFmu('a.fmu', parmeters={})", "parameters"),
     ],
 )
 def test_a_name_that_is_not_there_is_told_with_what_was_meant(tmp_path, capsys, text, meant):

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import biella
+
 from .. import blocks
 from ..errors import BiellaError, suggest
 
@@ -94,9 +96,11 @@ def _hint(error: Exception) -> str:
     if isinstance(error, ImportError) and error.name in sys.modules:
         wrong = re.search(r"cannot import name '(\w+)'", str(error))
         return suggest(wrong[1], dir(sys.modules[error.name])) if wrong else ""
-    wrong = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
-    block = getattr(blocks, wrong[1], None) if wrong else None
-    return suggest(wrong[2], inspect.signature(block).parameters) if wrong and block else ""
+    wrong = re.match(
+        r"(\w+)(\.__init__)?\(\) got an unexpected keyword argument '(\w+)'", str(error)
+    )
+    made = getattr(blocks, wrong[1], None) or getattr(biella, wrong[1], None) if wrong else None
+    return suggest(wrong[3], inspect.signature(made).parameters) if wrong and made else ""
 
 
 def _place(error: Exception, path: Path) -> str:

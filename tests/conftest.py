@@ -1,9 +1,19 @@
 """Random examples are the same in every run; `pytest --hypothesis-profile=random` draws others."""
 
+import signal
+import threading
+
 import pytest
 from hypothesis import settings
 
 from biella.scheduler.build import BuildError, find_compiler
+
+# In the background of a script Ctrl-C is ignored, by all that starts there; but tests press it.
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    and threading.current_thread() is threading.main_thread()
+):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("random", deadline=None)
 settings.register_profile(

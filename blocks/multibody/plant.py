@@ -34,6 +34,7 @@ from .given_pose import check_pose
 from .joints import ANGLE, Coordinate, Joint, Row
 from .law_table import LawTable
 from .rotations import Array, quaternion_from_rotation
+from .sharing import joint_stiffnesses
 from .system import System
 from .tree import SPEEDS, Tree, find_pattern, grow_tree
 
@@ -439,6 +440,7 @@ class _Writer:
         rows, cuts, paths = self._closures()
         forces = self._force_records = self._forces()
         outputs = self._outputs()
+        joints = self._sharing_joints(outputs) if cuts else []
         used = {name for name in self._wanted_inputs if name not in self.input_names}
         if used:
             raise DiagramError(
@@ -471,13 +473,13 @@ class _Writer:
             self.laws.records, forces, outputs, self._measures, self.laws.words, mass_slots,
             pattern.permutation, pattern.row_start, pattern.column_of,
             pattern.slot_of, pattern.column_start, pattern.row_of, names,
-            self._rubbings,
+            self._rubbings, joints,
         ]  # fmt: skip
         head = [
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
             len(outputs), nonzeros, len(self._measures), len(self.laws.words), len(names),
-            len(mass_slots), self._contacts, len(self._rubbings),
+            len(mass_slots), self._contacts, len(self._rubbings), len(joints),
             int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
             self._place["gravity"], settings,
@@ -490,9 +492,11 @@ class _Writer:
             body_of_tables += flat
             at += len(flat)
         integers = [*head, *starts, *body_of_tables]
-        return integers, *self._sizes(len(rows), len(cuts), jacobian, nonzeros)
+        return integers, *self._sizes(len(rows), len(cuts), jacobian, nonzeros, len(joints))
 
-    def _sizes(self, rows: int, cuts: int, jacobian: int, nonzeros: int) -> tuple[int, int]:
+    def _sizes(
+        self, rows: int, cuts: int, jacobian: int, nonzeros: int, joints: int
+    ) -> tuple[int, int]:
         """Memory and work space: the same walk as mb_open."""
         tree = self.tree
         links, nv, nq = len(tree.links), tree.nv, tree.nq
@@ -515,7 +519,34 @@ class _Writer:
         if self.implicit:
             memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
             scratch += nv * nv + 7 * nv + 2 * nq + rows
+        if joints:
+            memory += 8
+            scratch += rows * (nv + 2 * rows + 6 * joints + 3) + nv + 3 * joints + 6 * links
         return memory, scratch
+
+    def _sharing_joints(self, outputs: list[list[int]]) -> list[list[int]]:
+        """All joints, bearings that rows hold and drivers, if a reaction is used; see share.c."""
+        shown = {_OUT_FORCE, _OUT_TORQUE, _OUT_DRIVER, _OUT_RUBBING, _OUT_POWER}
+        held = self._held_bearings()
+        if not (self._rubbings or held or any(record[0] in shown for record in outputs)):
+            return []
+        links, cuts = len(self.tree.links), len(self.tree.cuts)
+        records = []
+        places = {name: self._hide(k) for name, k in joint_stiffnesses(self.system).items()}
+        for joint in self.system.joints:
+            index, _ = self._reaction(joint)
+            i = self._marker(joint.first, joint.frame_i)
+            j = self._marker(joint.second, joint.frame_j)
+            records.append([index, i, j, places.get(joint.name, -1)])
+        of_joint = dict(zip((joint.name for joint in self.system.joints), records, strict=True))
+        drivers = self.system.drivers
+        for number, bearing in enumerate(held):
+            ends = self._marker(bearing.journal), self._marker(bearing.bush)
+            index = links + cuts + len(drivers) + number
+            records.append([index, *ends, places.get(bearing.name, -1)])
+        for number, driver in enumerate(drivers):
+            records.append([links + cuts + number, *of_joint[driver.joint.name][1:]])
+        return records
 
     def _names(self) -> list[int]:
         """Names for messages, as bytes: of joints by last links, closures, bearings and contacts,

@@ -92,6 +92,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->marker_data = (mb_marker_data *)(void *)take(z, memory, m->marker_count * (int64_t)(sizeof(mb_marker_data) / sizeof(double)));
     m->body = (mb_body_data *)(void *)take(z, memory, m->body_count * (int64_t)(sizeof(mb_body_data) / sizeof(double)));
     m->turns = take(z, memory, head[MB_MEASURES]);
+    m->turn_rates = take(z, memory, head[MB_MEASURES]);
+    m->turned = take(z, memory, head[MB_MEASURES] > 0 ? MB_TURNED_SIZE : 0);
     m->told = take(z, memory, MB_TOLD_SIZE);
     m->contacts = take(z, memory, (int64_t)head[MB_CONTACTS] * MB_CONTACT_MEMORY);
     m->wear = take(z, memory, mb_wear_memory(m->forces, head[MB_FORCES]));
@@ -403,7 +405,7 @@ static int multibody_init(bl_block *b, double t) {
     }
     mb_share_start(&m, t, q);
     if (!mb_carry_bearings(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
-    mb_keep_turns(&m, t, q);
+    mb_start_measures(&m, t, q, v);
     for (int32_t n = 0; n < m.head[MB_FORCES]; n++) mb_wear_start(&m, m.forces + n * MB_FORCE_FIELDS, t);
     mb_keep_contacts(&m, t, q, v);
     const int32_t outside = mb_rigid_start(&m, t, q, v);
@@ -630,7 +632,7 @@ int mb_close_step(mb_view *m, double t, double *x) {
 
 void mb_note_step(mb_view *m, double t, double h, const double *x) {
     if (m->row_count > 0) mb_watch_step(m, t, h, x, x + m->nq);
-    mb_keep_turns(m, t, x);
+    mb_keep_turns(m, t, x, x + m->nq);
     mb_keep_contacts(m, t, x, x + m->nq);
 }
 
@@ -664,7 +666,7 @@ static int multibody_advance(bl_block *b, double t, double dt) {
         if (m.head[MB_INTEGRATOR] == MB_IMPLICIT) {
             if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq)) return mb_refuse_implicit(b, &m, now, h, x, x + m.nq);
             if (!mb_carry_bearings(&m, now + h, x, x + m.nq)) return mb_refuse_factor(b, &m, now + h);
-            mb_keep_turns(&m, now + h, x);
+            mb_keep_turns(&m, now + h, x, x + m.nq);
             mb_keep_contacts(&m, now + h, x, x + m.nq);
             continue;
         }

@@ -41,6 +41,8 @@ enum { MB_OF_TIME, MB_OF_PLACE, MB_OF_RATE };
 /* ALONG: the axis of a length, or that of an angle, which is of OF from START. */
 enum { MB_MEASURE_TYPE, MB_MEASURE_I, MB_MEASURE_J, MB_MEASURE_ALONG, MB_MEASURE_OF, MB_MEASURE_START, MB_MEASURE_FIELDS };
 enum { MB_LENGTH, MB_ANGLE };
+/* When measures were last kept; and of the angle that differed the most from its prediction by how much, when, and which. */
+enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_SIZE };
 /* I, J: markers, or the numbers of a joint's coordinate in q and in v; I below zero is measure -1 - I. LAW: the first of one law, or of three:
    components of a load; stiffness, damping and actuator of a spring. P: other numbers. EXTRA: axes of a load, components of a spring, the measured
    angle of a planar bushing; for a coordinate its sign in the tree, ±2 where the tree is a quarter turn ahead.
@@ -235,7 +237,8 @@ typedef struct {
     double *k_diagonal, *k_off, *pivot, *factor;     /* K, and its factors: L by columns */
     double *articulated;                             /* 34 for each link */
     double *status;                                  /* iterations, residual, converged */
-    double *turns;                                   /* of each measure, its value after the last step */
+    double *turns, *turn_rates;                      /* of each measure, its value and rate after the last step */
+    double *turned;                                  /* MB_TURNED_…, if there are measures */
     double *told;                                    /* what mb_watch_step has seen */
     double *contacts;                                /* MB_CONTACT_MEMORY for each contact */
     double *wear;                                    /* of holes that wear; see wear.c */
@@ -314,7 +317,9 @@ bool mb_measure_axis_on_first(const mb_view *m, int32_t measure);
 double mb_measure(const mb_view *m, int32_t measure, double t);
 double mb_measure_rate(const mb_view *m, int32_t measure, double t, double *second);
 void mb_measure_push(const mb_view *m, int32_t measure, double t, double effort);
-void mb_keep_turns(mb_view *m, double t, const double *q);
+/* Starts, and at the end of each step keeps, what angles are unwrapped by. */
+void mb_start_measures(mb_view *m, double t, const double *q, const double *v);
+void mb_keep_turns(mb_view *m, double t, const double *q, const double *v);
 
 /* load.c */
 /* Adds a force at P and a couple to the link of a marker; either may be NULL. */

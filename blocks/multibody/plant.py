@@ -502,7 +502,7 @@ class _Writer:
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += len(self._measures) + 10 + 7 * self._contacts + rows + 4
+        memory += 2 * len(self._measures) + (4 if self._measures else 0) + 10 + 7 * self._contacts + rows + 4
         memory += sum(
             element.wear.sections + 2
             for element in self.system.elements

@@ -393,6 +393,23 @@ static void remark_paradoxes(bl_block *b, const mb_view *m) {
     }
 }
 
+/* Angles whose turns are in doubt. */
+static void remark_turned(bl_block *b, const mb_view *m) {
+    if (m->head[MB_MEASURES] == 0 || !(m->turned[MB_TURNED_OFF] > 0.0)) return;
+    const double which = m->turned[MB_TURNED_WHICH]; /* from a saved state, which may hold anything */
+    if (!(which >= 0.0 && which < m->head[MB_MEASURES])) return;
+    const int32_t *measure = m->measures + (int32_t)which * MB_MEASURE_FIELDS;
+    char name[MB_NAME_SIZE] = "bushing";
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *row = m->rows + m->cuts[c * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS;
+        if (row[MB_ROW_TYPE] == MB_ROW_DRIVER || row[MB_ROW_I] != measure[MB_MEASURE_I] || row[MB_ROW_J] != measure[MB_MEASURE_J]) continue;
+        joint_name(m, m->link_count + c, name);
+        break;
+    }
+    bl_say(b, "the angle of `%s` may have lost or gained whole turns: in the step to t = %.9g s it differed by %.3g rad from what its speeds before"
+           " and after predict. Take a smaller step or more substeps. ", name, m->turned[MB_TURNED_WHEN], m->turned[MB_TURNED_OFF]);
+}
+
 /* Outputs that rigid bodies leave open. */
 static void remark_shared(bl_block *b, const mb_view *m) {
     if (m->head[MB_JOINTS] == 0 || !(m->shared[MB_SHARED_WORST] > 0.0)) return;
@@ -415,6 +432,7 @@ static void remark_shared(bl_block *b, const mb_view *m) {
 
 void mb_remark_run(bl_block *b, mb_view *m) {
     remark_paradoxes(b, m);
+    remark_turned(b, m);
     remark_shared(b, m);
     const double *told = m->told;
     const double joint = told[MB_TOLD_JOINT]; /* from a saved state, which may hold anything */

@@ -47,6 +47,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->names = b->i + head[MB_AT_NAMES];
     m->rubbings = b->i + head[MB_AT_RUBBINGS];
     m->joints = b->i + head[MB_AT_JOINTS];
+    m->movers = b->i + head[MB_AT_MOVERS];
     m->p = b->p;
     m->u = b->u;
     m->u1 = b->u1;
@@ -141,17 +142,27 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     r->still = (mb_link_state *)(void *)take(w, scratch, rubbings > 0 ? links * (int64_t)(sizeof(mb_link_state) / sizeof(double)) : 0);
     const int64_t joints = head[MB_JOINTS], shares = joints > 0;
     m->shared = take(z, memory, shares * MB_SHARED_SIZE);
-    m->share.count = 0;
-    m->share.matrix = take(w, scratch, shares * rows * nv);
-    m->share.row_at = take(w, scratch, shares * rows);
-    m->share.column_at = take(w, scratch, shares * nv);
-    m->share.basis = take(w, scratch, shares * rows * rows);
-    m->share.gram = take(w, scratch, shares * rows * rows);
-    m->share.effect = take(w, scratch, 6 * joints * rows);
-    m->share.row_scale = take(w, scratch, shares * rows);
-    m->share.right = take(w, scratch, shares * rows);
-    m->share.arm = take(w, scratch, 3 * joints);
-    m->share.wrench = take(w, scratch, shares * 6 * links);
+    m->moved = take(z, memory, 3 * (int64_t)head[MB_MOVERS]);
+    m->jumps = take(z, memory, head[MB_MOVERS] > 0 ? MB_JUMPS_SIZE : 0);
+    mb_sharing *share = &m->share;
+    share->count = 0;
+    share->order = take(z, memory, shares * 2 * rows);
+    share->row_scale = take(z, memory, shares * rows);
+    share->row_unit = take(z, memory, shares * rows);
+    share->column_unit = take(z, memory, shares * nv);
+    share->joint_scale = take(z, memory, 2 * joints);
+    share->matrix = take(w, scratch, shares * rows * nv);
+    share->basis = take(w, scratch, shares * rows * rows);
+    share->gram = take(w, scratch, shares * rows * rows);
+    share->right = take(w, scratch, shares * rows);
+    share->place = take(w, scratch, 3 * joints);
+    share->wrench = take(w, scratch, shares * 6 * links);
+    share->entries = (mb_share_entry *)(void *)take(w, scratch, shares * rows * (joints + rows) * (int64_t)(sizeof(mb_share_entry) / sizeof(double)));
+    share->row_at = (int32_t *)(void *)take(w, scratch, shares * rows);
+    share->column_at = (int32_t *)(void *)take(w, scratch, shares * nv);
+    share->lists = (int32_t *)(void *)take(w, scratch, shares * (joints + rows + nv));
+    share->joint_of = (int32_t *)(void *)take(w, scratch, shares * links);
+    share->reached = (int32_t *)(void *)take(w, scratch, joints);
     if (z) {
         m->gravity[0] = b->p[head[MB_GRAVITY]];
         m->gravity[1] = b->p[head[MB_GRAVITY] + 1];
@@ -173,7 +184,7 @@ static bool fits_table(const bl_block *b, int32_t at, int64_t count, int64_t fie
 static int multibody_check(const bl_block *b) {
     if (b->i_count < MB_HEAD) return 0;
     const int32_t *head = b->i;
-    for (int k = MB_LINKS; k <= MB_JOINTS; k++)
+    for (int k = MB_LINKS; k <= MB_MOVERS; k++)
         if (head[k] < 0 || head[k] > 1 << 22) return 0;
     const int64_t links = head[MB_LINKS], nq = head[MB_NQ], nv = head[MB_NV], bodies = head[MB_BODIES],
                   markers = head[MB_MARKERS], rows = head[MB_ROWS], cuts = head[MB_CUTS], paths = head[MB_PATHS],
@@ -197,11 +208,11 @@ static int multibody_check(const bl_block *b) {
         !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) ||
         !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1) ||
         !fits_table(b, head[MB_AT_RUBBINGS], rubbings, MB_RUB_FIELDS) ||
-        !fits_table(b, head[MB_AT_JOINTS], head[MB_JOINTS], MB_JOINT_FIELDS))
+        !fits_table(b, head[MB_AT_JOINTS], head[MB_JOINTS], MB_JOINT_FIELDS) || !fits_table(b, head[MB_AT_MOVERS], head[MB_MOVERS], 1))
         return 0;
     int64_t named = 0, contacts = 0;
     for (int64_t k = 0; k < forces; k++) named += mb_has_name(b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
-    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + rubbings + bodies)) return 0;
+    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + rubbings + bodies + head[MB_MOVERS])) return 0;
 
     const bool massive = rows > 0 || rubbings > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
     int64_t q_used = 0, v_used = 0, entries = 0;
@@ -245,6 +256,8 @@ static int multibody_check(const bl_block *b) {
         const int32_t *law = b->i + head[MB_AT_LAWS] + k * MB_LAW_FIELDS;
         if (!mb_law_check(b, law, &words_used)) return 0;
     }
+    for (int64_t k = 0; k < head[MB_MOVERS]; k++)
+        if (!mb_in_range(b->i[head[MB_AT_MOVERS] + k], 0, laws)) return 0;
     for (int64_t k = 0; k < measures; k++) {
         const int32_t *measure = b->i + head[MB_AT_MEASURES] + k * MB_MEASURE_FIELDS;
         if (!mb_in_range(measure[MB_MEASURE_TYPE], MB_LENGTH, MB_ANGLE + 1) || !mb_in_range(measure[MB_MEASURE_I], 0, markers) ||
@@ -406,6 +419,7 @@ static int multibody_init(bl_block *b, double t) {
     mb_share_start(&m, t, q);
     if (!mb_carry_bearings(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
     mb_start_measures(&m, t, q, v);
+    mb_start_movers(&m, t);
     for (int32_t n = 0; n < m.head[MB_FORCES]; n++) mb_wear_start(&m, m.forces + n * MB_FORCE_FIELDS, t);
     mb_keep_contacts(&m, t, q, v);
     const int32_t outside = mb_rigid_start(&m, t, q, v);
@@ -640,6 +654,7 @@ void mb_note_step(mb_view *m, double t, double h, const double *x) {
 static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
     if (!mb_close_step(m, t, x)) return mb_refuse_step(b, m, t, h, x, x + m->nq);
     mb_note_step(m, t, h, x);
+    mb_watch_movers(m, t);
     if (m->row_count > 0 && !mb_carry_bearings(m, t, x, x + m->nq)) return mb_refuse_factor(b, m, t);
     return BL_OK;
 }
@@ -668,11 +683,13 @@ static int multibody_advance(bl_block *b, double t, double dt) {
             if (!mb_carry_bearings(&m, now + h, x, x + m.nq)) return mb_refuse_factor(b, &m, now + h);
             mb_keep_turns(&m, now + h, x, x + m.nq);
             mb_keep_contacts(&m, now + h, x, x + m.nq);
+            mb_watch_movers(&m, now + h);
             continue;
         }
         if (m.rigid_count > 0) {
             const int status = mb_rigid_advance(b, &m, now, h);
             if (status != BL_OK) return status;
+            mb_watch_movers(&m, now + h);
             continue;
         }
         memcpy(start, x, (size_t)n * sizeof(double));

@@ -65,6 +65,10 @@ enum { MB_JOINT_REACTION, MB_JOINT_I, MB_JOINT_J, MB_JOINT_P, MB_JOINT_FIELDS };
    rule: how much in N, in its own unit, of how much, when, and which. */
 enum { MB_SHARED_LENGTH, MB_SHARED_REDUNDANT, MB_SHARED_STEPS, MB_SHARED_WORST, MB_SHARED_PART, MB_SHARED_WHOLE, MB_SHARED_TIME, MB_SHARED_OUTPUT,
        MB_SHARED_SIZE };
+/* Of laws that prescribe motion: when they were last looked at; of jumps of their value and of their rate how many, and of the largest its size, when
+   and which. */
+enum { MB_JUMP_COUNT, MB_JUMP_SIZE, MB_JUMP_WHEN, MB_JUMP_WHICH, MB_JUMP_FIELDS };
+enum { MB_JUMP_LAST, MB_JUMP_PLACE, MB_JUMP_RATE = MB_JUMP_PLACE + MB_JUMP_FIELDS, MB_JUMPS_SIZE = MB_JUMP_RATE + MB_JUMP_FIELDS };
 enum { MB_OUT_TYPE, MB_OUT_INDEX, MB_OUT_AXIS, MB_OUT_FIELDS };
 enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOCITY, MB_OUT_ACCELERATION,
        MB_OUT_ANGULAR_ACCELERATION, MB_OUT_COORDINATE, MB_OUT_SPEED, MB_OUT_JOINT_ACCELERATION, MB_OUT_REACTION_FORCE,
@@ -101,10 +105,10 @@ enum { MB_POWER_IN, MB_POWER_LOSS, MB_EFFICIENCY, MB_POWER_QUANTITIES };
 
 /* The head of the integers. */
 enum { MB_LINKS, MB_NQ, MB_NV, MB_BODIES, MB_MARKERS, MB_ROWS, MB_CUTS, MB_PATHS, MB_PAIRS, MB_JACOBIAN, MB_LAWS, MB_FORCES,
-       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_CONTACTS, MB_RUBBINGS, MB_JOINTS, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
+       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_CONTACTS, MB_RUBBINGS, MB_JOINTS, MB_MOVERS, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
        MB_AT_LINKS, MB_AT_BODIES, MB_AT_MARKERS, MB_AT_ROWS, MB_AT_CUTS, MB_AT_PATHS, MB_AT_PAIRS, MB_AT_LAWS, MB_AT_FORCES, MB_AT_OUTPUTS, MB_AT_MEASURES, MB_AT_WORDS,
        MB_AT_MASS, MB_AT_PERMUTATION, MB_AT_ROW_START, MB_AT_COLUMN_OF, MB_AT_SLOT_OF, MB_AT_COLUMN_START, MB_AT_ROW_OF, MB_AT_NAMES,
-       MB_AT_RUBBINGS, MB_AT_JOINTS, MB_HEAD };
+       MB_AT_RUBBINGS, MB_AT_JOINTS, MB_AT_MOVERS, MB_HEAD };
 
 /* Settings, in this order among the parameters. */
 enum { MB_ALPHA, MB_TOLERANCE, MB_RADIUS, MB_SETTINGS_COUNT };
@@ -195,21 +199,31 @@ typedef struct {
 } mb_rubbing;
 enum { MB_RUB_PARTS = 5 };
 
-/* Work space of share.c. */
+/* What a null vector does to a joint: force and moment, scaled; or to a row. */
 typedef struct {
-    int32_t count;                     /* null vectors of Jᵀ at the present poses */
-    double *matrix;                    /* J, rows × nv */
-    double *row_at, *column_at;        /* orders of elimination: rows, nv */
-    double *basis, *gram;              /* null vectors one after the other, and AᵀA: rows × rows each */
-    double *effect;                    /* of each null vector on each joint, scaled: rows × joints × 6 */
-    double *row_scale, *right;         /* rows each */
-    double *arm, *wrench;              /* 3 for each joint, from its second marker to its link; 6 for each link */
+    int32_t vector, next; /* next of the list, or -1 */
+    double effect[6];
+} mb_share_entry;
+
+/* Of share.c: the first five are memory, the others work space. */
+typedef struct {
+    double *order;                         /* rows and columns of pivots at the start, as exchanges; 2 rows */
+    double *row_scale, *row_unit;          /* rows each */
+    double *column_unit, *joint_scale;     /* nv; 2 for each joint */
+    double *matrix;                        /* J, rows × nv */
+    double *basis, *gram;                  /* null vectors of Jᵀ one after the other, and AᵀA: rows × rows each */
+    double *right;                         /* rows */
+    double *place, *wrench;                /* 3 for each joint, its second marker; 6 for each link */
+    mb_share_entry *entries;               /* rows × (joints + rows) */
+    int32_t *row_at, *column_at;           /* orders of elimination: rows, nv */
+    int32_t *lists, *joint_of, *reached;   /* of each joint and row its last entry; of each link its joint; joints that a vector reaches */
+    int32_t count, entry_count, reached_count; /* null vectors, entries, joints that were reached */
 } mb_sharing;
 
 typedef struct {
     const int32_t *head, *links, *markers, *rows, *cuts, *paths, *pairs, *laws, *forces, *outputs, *mass_slots;
     const int32_t *permutation, *row_start, *column_of, *slot_of, *column_start, *row_of;
-    const int32_t *bodies, *measures, *words, *names, *rubbings, *joints;
+    const int32_t *bodies, *measures, *words, *names, *rubbings, *joints, *movers;
     const double *p, *const *u, *const *u1, *const *u2;
     const double *settings;
     double gravity[3];
@@ -251,6 +265,7 @@ typedef struct {
     mb_rubbing rub;
     mb_sharing share;
     double *shared;                                  /* MB_SHARED_…, if there are joints */
+    double *moved, *jumps;                           /* of each mover its law and two derivatives after the last step; MB_JUMP_… */
 } mb_view;
 
 enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
@@ -467,6 +482,11 @@ void mb_share_prepare(mb_view *m);
 void mb_share(mb_view *m);
 /* Looks, now or every few steps, how much of the outputs follows from the rule. */
 void mb_sample_shared(mb_view *m, double t, const double *q, const double *v, bool now);
+
+/* jumps.c */
+/* Starts, and after each step does, the watch over laws that prescribe motion. */
+void mb_start_movers(mb_view *m, double t);
+void mb_watch_movers(mb_view *m, double t);
 
 /* power.c */
 /* MB_POWER_IN, …; needs accelerations. */

@@ -464,7 +464,8 @@ class _Writer:
             pairs += [
                 pattern.slot(path[a][0], path[b][0]) for a in range(len(path)) for b in range(a + 1)
             ]
-        names = self._names()
+        movers = self._movers()
+        names = self._names([name for name, _ in movers])
         settings = self._hide([1e6, 1e-12, self.radius or 0.0])
         self._close_parameters()
         nonzeros = len(pattern.column_of)
@@ -473,13 +474,14 @@ class _Writer:
             self.laws.records, forces, outputs, self._measures, self.laws.words, mass_slots,
             pattern.permutation, pattern.row_start, pattern.column_of,
             pattern.slot_of, pattern.column_start, pattern.row_of, names,
-            self._rubbings, joints,
+            self._rubbings, joints, [law for _, law in movers],
         ]  # fmt: skip
         head = [
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
             len(outputs), nonzeros, len(self._measures), len(self.laws.words), len(names),
             len(mass_slots), self._contacts, len(self._rubbings), len(joints),
+            len(movers),
             int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
             self._place["gravity"], settings,
@@ -492,17 +494,26 @@ class _Writer:
             body_of_tables += flat
             at += len(flat)
         integers = [*head, *starts, *body_of_tables]
-        return integers, *self._sizes(len(rows), len(cuts), jacobian, nonzeros, len(joints))
+        return integers, *self._sizes(
+            len(rows), len(cuts), jacobian, nonzeros, len(joints), len(movers)
+        )
 
     def _sizes(
-        self, rows: int, cuts: int, jacobian: int, nonzeros: int, joints: int
+        self, rows: int, cuts: int, jacobian: int, nonzeros: int, joints: int, movers: int
     ) -> tuple[int, int]:
         """Memory and work space: the same walk as mb_open."""
         tree = self.tree
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += 2 * len(self._measures) + (4 if self._measures else 0) + 10 + 7 * self._contacts + rows + 4
+        memory += (
+            2 * len(self._measures)
+            + (4 if self._measures else 0)
+            + 10
+            + 7 * self._contacts
+            + rows
+            + 4
+        )
         memory += sum(
             element.wear.sections + 2
             for element in self.system.elements
@@ -519,9 +530,11 @@ class _Writer:
         if self.implicit:
             memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
             scratch += nv * nv + 7 * nv + 2 * nq + rows
+        memory += 3 * movers + (9 if movers else 0)
         if joints:
-            memory += 8
-            scratch += rows * (nv + 2 * rows + 6 * joints + 3) + nv + 3 * joints + 6 * links
+            memory += 8 + 4 * rows + nv + 2 * joints
+            scratch += rows * (nv + 2 * rows + 7 * (joints + rows) + 3)
+            scratch += 2 * nv + 5 * joints + 7 * links
         return memory, scratch
 
     def _sharing_joints(self, outputs: list[list[int]]) -> list[list[int]]:
@@ -548,9 +561,21 @@ class _Writer:
             records.append([links + cuts + number, *of_joint[driver.joint.name][1:]])
         return records
 
-    def _names(self) -> list[int]:
+    def _movers(self) -> list[tuple[str, int]]:
+        """Laws that drive joints or move markers, with the names of these."""
+        moved = {number: key[0] for key, number in self._marker_numbers.items()}
+        found = dict(self._driver_laws)
+        for number, (_, _, _, *laws) in enumerate(self._markers):
+            found |= {
+                f"{moved[number]}.{axis}": law
+                for axis, law in zip("xyz", laws, strict=True)
+                if law >= 0
+            }
+        return list(found.items())
+
+    def _names(self, movers: list[str]) -> list[int]:
         """Names for messages, as bytes: of joints by last links, closures, bearings and contacts,
-        friction, bodies.
+        friction, bodies, and of laws that prescribe motion.
         """
         texts = [""] * len(self.tree.links)
         for name, link in self.tree.tree_joints.items():
@@ -563,6 +588,7 @@ class _Writer:
         texts += [item.name for item in self.system.elements if isinstance(item, named)]
         texts += [item.name for item in self.system.elements if isinstance(item, Rubbing)]
         texts += [body.name for body in self.system.bodies]
+        texts += movers
         return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
 
     def _close_parameters(self) -> None:
@@ -632,6 +658,7 @@ class _Writer:
         cuts: list[tuple[int, int]] = []
         paths: list[list[list[int]]] = []
         self.row_of_driver: dict[str, int] = {}
+        self._driver_laws: dict[str, int] = {}
         self.row_of_bearing: dict[str, int] = {}
         for joint in self.tree.cuts:
             i = self._marker(joint.first, joint.frame_i)
@@ -645,6 +672,7 @@ class _Writer:
             shift = at is not None and at.offset != 0.0
             law = self.laws.add(f"{driver.name}.motion", driver.law, moves=True, shift=shift)
             self.row_of_driver[driver.name] = len(rows)
+            self._driver_laws[driver.name] = law
             cuts.append((len(rows), 1))
             if at is None:
                 rows.append(self._measured_driver(driver, law))

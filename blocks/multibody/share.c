@@ -16,9 +16,10 @@
 #include "blocks/multibody/multibody.h"
 
 static const double RANK_TOLERANCE = 1e-8;  /* of pivots, as a part of the largest */
+static const double GOOD_PIVOT = 1e-3;      /* of pivots that are taken again */
 static const double SEEN = 1e-7;            /* least part of a null vector that counts */
 static const double SHARED_PART = 1e-6;     /* least part of the largest reaction that is worth a remark */
-enum { SAMPLE_EVERY = 16 };                 /* steps between looks at what is shared */
+enum { SAMPLE_EVERY = 64 };                 /* steps between looks at what is shared */
 
 static const int32_t *joint_record(const mb_view *m, int32_t n) { return m->joints + n * MB_JOINT_FIELDS; }
 static int32_t link_of(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
@@ -46,13 +47,6 @@ static bool is_moment(const mb_view *m, const int32_t *cut, int32_t row) {
     return m->links[link * MB_LINK_FIELDS + MB_LINK_TYPE] != MB_PRISMATIC;
 }
 
-/* 1 / √k_F and 1 / √k_M of a joint. */
-static void joint_scales(const mb_view *m, const int32_t *joint, double *of_force, double *of_moment) {
-    const double *k = joint[MB_JOINT_P] >= 0 ? m->p + joint[MB_JOINT_P] : NULL;
-    *of_force = k ? 1.0 / sqrt(k[0]) : 1.0;
-    *of_moment = k ? 1.0 / sqrt(k[1]) : 1.0 / m->shared[MB_SHARED_LENGTH];
-}
-
 /* L; 1 m if no two joints are apart: then forces and moments do not mix. */
 static double mechanism_size(const mb_view *m) {
     double largest = 0.0;
@@ -70,87 +64,146 @@ static double mechanism_size(const mb_view *m) {
     return largest > 0.0 && isfinite(largest) ? sqrt(largest) : 1.0;
 }
 
-/* J, its rows and columns in the same unit of length. */
-static void fill_matrix(const mb_view *m) {
+/* 1 / √k_F and 1 / √k_M of each joint and the scale of the multiplier of each row, which all samples share; and the lengths that bring rows and
+   columns of J to one unit. */
+static void set_scales(const mb_view *m) {
     const double length = m->shared[MB_SHARED_LENGTH];
-    memset(m->share.matrix, 0, (size_t)m->row_count * (size_t)m->nv * sizeof(double));
+    double *row_scale = m->share.row_scale, *row_unit = m->share.row_unit, *column_unit = m->share.column_unit;
+    for (int32_t n = 0; n < m->head[MB_JOINTS]; n++) {
+        const int32_t *joint = joint_record(m, n);
+        const double *k = joint[MB_JOINT_P] >= 0 ? m->p + joint[MB_JOINT_P] : NULL;
+        double *scale = m->share.joint_scale + 2 * (int64_t)n;
+        scale[0] = k ? 1.0 / sqrt(k[0]) : 1.0;
+        scale[1] = k ? 1.0 / sqrt(k[1]) : 1.0 / length;
+        if (in_tree(m, joint)) continue;
+        const int32_t *cut = cut_of(m, joint);
+        for (int32_t row = cut[MB_CUT_ROW]; row < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; row++)
+            row_scale[row] = scale[is_moment(m, cut, row)];
+    }
     for (int32_t c = 0; c < m->cut_count; c++) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
+        for (int32_t row = cut[MB_CUT_ROW]; row < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; row++)
+            row_unit[row] = is_moment(m, cut, row) ? length : 1.0;
+    }
+    for (int32_t l = 0; l < m->link_count; l++) {
+        const int32_t *link = m->links + l * MB_LINK_FIELDS, type = link[MB_LINK_TYPE];
+        for (int32_t k = 0; k < (type == MB_SPHERICAL ? 3 : type == MB_FIXED ? 0 : 1); k++)
+            column_unit[link[MB_LINK_V] + k] = type == MB_PRISMATIC ? length : 1.0;
+    }
+}
+
+/* J, its rows and columns in one unit. */
+static void fill_matrix(const mb_view *m) {
+    memset(m->share.matrix, 0, (size_t)m->row_count * (size_t)m->nv * sizeof(double));
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS, *path = m->paths + cut[MB_CUT_PATH] * MB_PATH_FIELDS + MB_PATH_V;
         const double *block = m->jacobian + cut[MB_CUT_J];
         for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
             const int32_t row = cut[MB_CUT_ROW] + r;
-            const double scale = is_moment(m, cut, row) ? length : 1.0;
+            double *out = m->share.matrix + (int64_t)row * m->nv;
             for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
-                const int32_t *path = m->paths + (cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS;
-                const bool slides = m->links[path[MB_PATH_LINK] * MB_LINK_FIELDS + MB_LINK_TYPE] == MB_PRISMATIC;
-                m->share.matrix[(int64_t)row * m->nv + path[MB_PATH_V]] = scale * (slides ? length : 1.0) * block[r * cut[MB_CUT_PATHS] + n];
+                const int32_t column = path[n * MB_PATH_FIELDS];
+                out[column] = m->share.row_unit[row] * m->share.column_unit[column] * block[r * cut[MB_CUT_PATHS] + n];
             }
         }
     }
 }
 
-static void swap(double *a, double *b) {
-    const double kept = *a;
+static void swap(int32_t *a, int32_t *b) {
+    const int32_t kept = *a;
     *a = *b;
     *b = kept;
 }
 
-/* Eliminates in place, with the multipliers left below the pivots; returns the rank. Rows and columns stay where they are. */
-static int32_t eliminate(const mb_view *m) {
-    const int32_t rows = shared_rows(m), columns = m->nv;
-    double *a = m->share.matrix, *row_at = m->share.row_at, *column_at = m->share.column_at, first = 0.0;
-    for (int32_t k = 0; k < rows; k++) row_at[k] = k;
-    for (int32_t k = 0; k < columns; k++) column_at[k] = k;
-    int32_t rank = 0;
-    for (; rank < rows && rank < columns; rank++) {
-        double largest = 0.0;
-        int32_t row = rank, column = rank;
-        for (int32_t i = rank; i < rows; i++) {
-            const double *of = a + (int64_t)row_at[i] * columns;
-            for (int32_t j = rank; j < columns; j++) {
-                const double size = fabs(of[(int32_t)column_at[j]]);
-                if (size > largest) largest = size, row = i, column = j;
-            }
+/* Puts the largest entry that is left at the next pivot's place; returns its size. */
+static double choose_pivot(const mb_view *m, int32_t rank, int32_t *row_at, int32_t *column_at) {
+    const int32_t rows = shared_rows(m);
+    double largest = 0.0;
+    int32_t row = rank, column = rank;
+    for (int32_t i = rank; i < rows; i++) {
+        const double *of = m->share.matrix + (int64_t)row_at[i] * m->nv;
+        for (int32_t j = rank; j < m->nv; j++) {
+            const double size = fabs(of[column_at[j]]);
+            if (size > largest) largest = size, row = i, column = j;
         }
+    }
+    swap(&row_at[rank], &row_at[row]);
+    swap(&column_at[rank], &column_at[column]);
+    return largest;
+}
+
+/* Eliminates one column in place, with the factors left below the pivot. */
+static void eliminate_column(const mb_view *m, int32_t rank, const int32_t *row_at, const int32_t *column_at) {
+    const int32_t rows = shared_rows(m), columns = m->nv, own = column_at[rank];
+    const double *pivots = m->share.matrix + (int64_t)row_at[rank] * columns;
+    const double inverse = 1.0 / pivots[own];
+    for (int32_t i = rank + 1; i < rows; i++) {
+        double *of = m->share.matrix + (int64_t)row_at[i] * columns;
+        if (of[own] == 0.0) continue;
+        const double factor = of[own] * inverse;
+        of[own] = factor;
+        for (int32_t j = rank + 1; j < columns; j++) of[column_at[j]] -= factor * pivots[column_at[j]];
+    }
+}
+
+static void number_from_zero(int32_t *at, int32_t count) {
+    for (int32_t k = 0; k < count; k++) at[k] = k;
+}
+
+/* With complete pivoting; returns the rank. Rows and columns stay where they are. */
+static int32_t eliminate(const mb_view *m, int32_t *row_at, int32_t *column_at) {
+    const int32_t most = shared_rows(m) < m->nv ? shared_rows(m) : m->nv;
+    double first = 0.0;
+    int32_t rank = 0;
+    number_from_zero(row_at, shared_rows(m));
+    number_from_zero(column_at, m->nv);
+    for (; rank < most; rank++) {
+        const double largest = choose_pivot(m, rank, row_at, column_at);
         if (rank == 0) first = largest;
         if (!(largest > RANK_TOLERANCE * first)) break;
-        swap(&row_at[rank], &row_at[row]);
-        swap(&column_at[rank], &column_at[column]);
-        const double *pivots = a + (int64_t)row_at[rank] * columns, pivot = pivots[(int32_t)column_at[rank]];
-        for (int32_t i = rank + 1; i < rows; i++) {
-            double *of = a + (int64_t)row_at[i] * columns;
-            const double factor = of[(int32_t)column_at[rank]] / pivot;
-            of[(int32_t)column_at[rank]] = factor;
-            if (factor == 0.0) continue;
-            for (int32_t j = rank + 1; j < columns; j++) of[(int32_t)column_at[j]] -= factor * pivots[(int32_t)column_at[j]];
-        }
+        eliminate_column(m, rank, row_at, column_at);
     }
     return rank;
 }
 
-/* The null vectors of Jᵀ, one for each row beyond the rank. */
-static void find_null_vectors(const mb_view *m, int32_t rank) {
-    const int32_t rows = shared_rows(m), columns = m->nv;
-    const double *a = m->share.matrix, *row_at = m->share.row_at, *column_at = m->share.column_at;
-    for (int32_t i = rank; i < rows; i++) {
-        double *z = m->share.basis + (int64_t)(i - rank) * m->row_count;
-        memset(z, 0, (size_t)m->row_count * sizeof(double));
-        z[(int32_t)row_at[i]] = 1.0;
-        for (int32_t k = rank - 1; k >= 0; k--) {
-            const int32_t column = (int32_t)column_at[k];
-            double sum = a[(int64_t)row_at[i] * columns + column];
-            for (int32_t j = k + 1; j < rank; j++) {
-                const double part = z[(int32_t)row_at[j]];
-                if (part != 0.0) sum += part * a[(int64_t)row_at[j] * columns + column];
-            }
-            z[(int32_t)row_at[k]] = -sum;
-        }
+/* With the pivots of the start, which spares the search. Returns the rank, or -1 if they are no good here. */
+static int32_t eliminate_as_before(const mb_view *m, int32_t *row_at, int32_t *column_at) {
+    const int32_t rows = shared_rows(m), rank = rows - (int32_t)m->shared[MB_SHARED_REDUNDANT];
+    const double *order = m->share.order;
+    double first = 0.0, largest = 0.0;
+    if (rank < 0 || rank > rows || rank > m->nv) return -1; /* from a saved state, which may hold anything */
+    number_from_zero(row_at, rows);
+    number_from_zero(column_at, m->nv);
+    for (int32_t k = 0; k < rank; k++) {
+        const double row = order[2 * k], column = order[2 * k + 1];
+        if (!(row >= k && row < rows && column >= k && column < m->nv)) return -1;
+        swap(&row_at[k], &row_at[(int32_t)row]);
+        swap(&column_at[k], &column_at[(int32_t)column]);
+        const double pivot = fabs(m->share.matrix[(int64_t)row_at[k] * m->nv + column_at[k]]);
+        first = fmax(first, pivot);
+        if (!(pivot > GOOD_PIVOT * first)) return -1;
+        eliminate_column(m, k, row_at, column_at);
     }
-    for (int32_t c = 0; c < m->cut_count; c++) { /* back to the units of the multipliers */
-        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
-        for (int32_t row = cut[MB_CUT_ROW]; row < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; row++)
-            if (is_moment(m, cut, row))
-                for (int32_t n = 0; n < rows - rank; n++) m->share.basis[(int64_t)n * m->row_count + row] *= m->shared[MB_SHARED_LENGTH];
+    for (int32_t i = rank; i < rows; i++)
+        for (int32_t j = rank; j < m->nv; j++) largest = fmax(largest, fabs(m->share.matrix[(int64_t)row_at[i] * m->nv + column_at[j]]));
+    return largest <= RANK_TOLERANCE * first ? rank : -1;
+}
+
+/* The null vectors of Jᵀ, one for each row beyond the rank. */
+static void find_null_vectors(const mb_view *m, int32_t rank, const int32_t *row_at, const int32_t *column_at) {
+    const int32_t rows = shared_rows(m), columns = m->nv;
+    const double *a = m->share.matrix;
+    for (int32_t i = rank; i < rows; i++) {
+        double *z = m->share.basis + (int64_t)(i - rank) * m->row_count, *left = m->share.right;
+        memset(z, 0, (size_t)m->row_count * sizeof(double));
+        z[row_at[i]] = m->share.row_unit[row_at[i]]; /* back to the units of the multipliers */
+        for (int32_t k = 0; k < rank; k++) left[k] = a[(int64_t)row_at[i] * columns + column_at[k]];
+        for (int32_t k = rank - 1; k >= 0; k--) {
+            if (left[k] == 0.0) continue;
+            const double *factors = a + (int64_t)row_at[k] * columns;
+            z[row_at[k]] = -left[k] * m->share.row_unit[row_at[k]];
+            for (int32_t j = 0; j < k; j++) left[j] -= left[k] * factors[column_at[j]];
+        }
     }
 }
 
@@ -195,93 +248,143 @@ static void send_multipliers(const mb_view *m, const double *lambda) {
     }
 }
 
-/* The reaction of a tree joint about its second marker, from the wrench through its last link, scaled. */
-static void scale_reaction(const mb_view *m, int32_t n, const double *F, const double *N, double *out) {
-    const int32_t *joint = joint_record(m, n), link = joint[MB_JOINT_REACTION];
-    double of_force, of_moment;
-    joint_scales(m, joint, &of_force, &of_moment);
+/* The reaction of a tree joint about its second marker, scaled, from a wrench about a place that is `arm` from that. */
+static void scale_reaction(const mb_view *m, int32_t n, const double *F, const double *N, const double *arm, double *out) {
+    const double *scale = m->share.joint_scale + 2 * (int64_t)n;
     mb_copy(F, out);
     mb_copy(N, out + 3);
-    mb_add_cross(m->share.arm + 3 * (int64_t)n, F, out + 3);
-    mb_take_out_efforts(m, link, out, out + 3);
+    mb_add_cross(arm, F, out + 3);
+    mb_take_out_efforts(m, joint_record(m, n)[MB_JOINT_REACTION], out, out + 3);
     for (int k = 0; k < 3; k++) {
-        out[k] *= of_force;
-        out[3 + k] *= of_moment;
+        out[k] *= scale[0];
+        out[3 + k] *= scale[1];
     }
 }
 
-static double *effect_of(const mb_view *m, int32_t vector, int32_t joint) {
-    return m->share.effect + ((int64_t)vector * m->head[MB_JOINTS] + joint) * 6;
+/* The same from the wrench through its last link. */
+static void scale_link_reaction(const mb_view *m, int32_t n, double *out) {
+    const mb_link_state *s = &m->link[joint_record(m, n)[MB_JOINT_REACTION]];
+    double arm[3];
+    mb_sub(s->p, m->share.place + 3 * (int64_t)n, arm);
+    scale_reaction(m, n, s->F, s->N, arm, out);
 }
 
 static double six_dot(const double *a, const double *b) { return mb_dot(a, b) + mb_dot(a + 3, b + 3); }
 
-/* The scale of the multiplier of each row. */
-static void scale_rows(const mb_view *m) {
-    for (int32_t k = 0; k < m->row_count; k++) m->share.row_scale[k] = 0.0;
-    for (int32_t n = 0; n < m->head[MB_JOINTS]; n++) {
-        const int32_t *joint = joint_record(m, n);
-        double of_force, of_moment;
-        if (in_tree(m, joint)) continue;
-        const int32_t *cut = cut_of(m, joint);
-        joint_scales(m, joint, &of_force, &of_moment);
-        for (int32_t row = cut[MB_CUT_ROW]; row < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; row++)
-            m->share.row_scale[row] = is_moment(m, cut, row) ? of_moment : of_force;
+/* What a null vector does to a joint or, with one number, to a row; those of one joint or row are a list. */
+static mb_share_entry *new_entry(mb_sharing *share, int32_t vector, int32_t *list) {
+    mb_share_entry *entry = &share->entries[share->entry_count];
+    memset(entry, 0, sizeof *entry);
+    entry->vector = vector;
+    entry->next = *list;
+    *list = share->entry_count++;
+    return entry;
+}
+
+/* Adds to AᵀA what the newest entry of a list has in common with all of it. */
+static void add_to_gram(const mb_view *m, int32_t list, bool single) {
+    const mb_share_entry *entries = m->share.entries, *own = &entries[list];
+    double *column = m->share.gram + own->vector;
+    for (int32_t k = list; k >= 0; k = entries[k].next)
+        column[(int64_t)entries[k].vector * m->row_count] += single ? own->effect[0] * entries[k].effect[0] : six_dot(own->effect, entries[k].effect);
+}
+
+/* Adds what the wrench of a closure, about `place`, does to the joints on one side, from a link down to `end`. */
+static void reach_joints(mb_view *m, int32_t vector, double sign, const double *F, const double *N, const double *place, int32_t link, int32_t end) {
+    for (; link != end; link = m->links[link * MB_LINK_FIELDS + MB_LINK_PARENT]) {
+        const int32_t n = m->share.joint_of[link];
+        if (n < 0) continue;
+        int32_t *list = &m->share.lists[n];
+        if (*list < 0 || m->share.entries[*list].vector != vector) {
+            (void)new_entry(&m->share, vector, list);
+            m->share.reached[m->share.reached_count++] = n;
+        }
+        double arm[3], effect[6];
+        mb_sub(place, m->share.place + 3 * (int64_t)n, arm);
+        scale_reaction(m, n, F, N, arm, effect);
+        for (int k = 0; k < 6; k++) m->share.entries[*list].effect[k] += sign * effect[k];
     }
 }
 
-/* AᵀA = L Lᵀ in place. Returns whether it is positive. */
+static int32_t common_link(const mb_view *m, int32_t a, int32_t b) {
+    while (a != b)
+        if (a > b) a = m->links[a * MB_LINK_FIELDS + MB_LINK_PARENT];
+        else b = m->links[b * MB_LINK_FIELDS + MB_LINK_PARENT];
+    return a;
+}
+
+/* A null vector: what it does to all rows and joints. */
+static void take_vector(mb_view *m, int32_t vector) {
+    const double *z = m->share.basis + (int64_t)vector * m->row_count;
+    const int32_t joints = m->head[MB_JOINTS];
+    m->share.reached_count = 0;
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS, *first = m->rows + cut[MB_CUT_ROW] * MB_ROW_FIELDS;
+        double F[3] = {0, 0, 0}, N[3] = {0, 0, 0};
+        bool any = false;
+        for (int32_t row = cut[MB_CUT_ROW]; row < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; row++) {
+            if (z[row] == 0.0) continue;
+            any = true;
+            mb_axpy(z[row], m->row_state[row].F, F);
+            mb_axpy(z[row], m->row_state[row].N_j, N);
+            int32_t *list = &m->share.lists[joints + row];
+            new_entry(&m->share, vector, list)->effect[0] = z[row] * m->share.row_scale[row];
+            add_to_gram(m, *list, true);
+        }
+        if (!any || first[MB_ROW_TYPE] == MB_ROW_DRIVER) continue;
+        const int32_t i = link_of(m, first[MB_ROW_I]), j = link_of(m, first[MB_ROW_J]), common = common_link(m, i, j);
+        reach_joints(m, vector, 1.0, F, N, m->cut_state[c].P_j, j, common);
+        reach_joints(m, vector, -1.0, F, N, m->cut_state[c].P_j, i, common);
+    }
+    for (int32_t k = 0; k < m->share.reached_count; k++) add_to_gram(m, m->share.lists[m->share.reached[k]], false);
+}
+
+/* AᵀA = Uᵀ U in place, from its upper triangle. Returns whether it is positive. */
 static bool factor_gram(const mb_view *m, int32_t count) {
     double *gram = m->share.gram;
     const int64_t width = m->row_count;
-    for (int32_t i = 0; i < count; i++)
-        for (int32_t j = 0; j <= i; j++) {
-            double sum = gram[i * width + j];
-            for (int32_t k = 0; k < j; k++) sum -= gram[i * width + k] * gram[j * width + k];
-            if (j < i) {
-                gram[i * width + j] = sum / gram[j * width + j];
-            } else {
-                if (!(sum > 0.0)) return false;
-                gram[i * width + i] = sqrt(sum);
-            }
+    for (int32_t k = 0; k < count; k++) {
+        double *u = gram + k * width;
+        if (!(u[k] > 0.0)) return false;
+        u[k] = sqrt(u[k]);
+        const double inverse = 1.0 / u[k];
+        for (int32_t j = k + 1; j < count; j++) u[j] *= inverse;
+        for (int32_t i = k + 1; i < count; i++) {
+            double *row = gram + i * width;
+            const double factor = u[i];
+            if (factor == 0.0) continue;
+            for (int32_t j = i; j < count; j++) row[j] -= factor * u[j];
         }
+    }
     return true;
 }
 
 void mb_share_prepare(mb_view *m) {
     m->share.count = 0;
     if (m->head[MB_JOINTS] == 0 || m->shared[MB_SHARED_REDUNDANT] == 0.0) return;
+    int32_t *row_at = m->share.row_at, *column_at = m->share.column_at;
     fill_matrix(m);
-    const int32_t rank = eliminate(m), count = shared_rows(m) - rank, joints = m->head[MB_JOINTS];
+    int32_t rank = eliminate_as_before(m, row_at, column_at);
+    if (rank < 0) {
+        fill_matrix(m);
+        rank = eliminate(m, row_at, column_at);
+    }
+    const int32_t count = shared_rows(m) - rank, joints = m->head[MB_JOINTS];
     if (count <= 0) return;
-    find_null_vectors(m, rank);
-    scale_rows(m);
+    find_null_vectors(m, rank, row_at, column_at);
+    for (int32_t l = 0; l < m->link_count; l++) m->share.joint_of[l] = -1;
     for (int32_t n = 0; n < joints; n++) {
         const int32_t *joint = joint_record(m, n);
-        double P[3];
+        m->share.lists[n] = -1;
         if (!in_tree(m, joint)) continue;
-        mb_marker_place(m, joint[MB_JOINT_J], P);
-        mb_sub(m->link[joint[MB_JOINT_REACTION]].p, P, m->share.arm + 3 * (int64_t)n);
+        m->share.joint_of[joint[MB_JOINT_REACTION]] = n;
+        mb_marker_place(m, joint[MB_JOINT_J], m->share.place + 3 * (int64_t)n);
     }
+    for (int32_t row = 0; row < m->row_count; row++) m->share.lists[joints + row] = -1;
+    m->share.entry_count = 0;
     for (int32_t v = 0; v < count; v++) {
-        double *z = m->share.basis + (int64_t)v * m->row_count;
-        send_multipliers(m, z);
-        for (int32_t n = 0; n < joints; n++) {
-            const int32_t *joint = joint_record(m, n);
-            const double *wrench = in_tree(m, joint) ? m->share.wrench + 6 * (int64_t)joint[MB_JOINT_REACTION] : NULL;
-            if (wrench) scale_reaction(m, n, wrench, wrench + 3, effect_of(m, v, n));
-        }
-        for (int32_t u = 0; u <= v; u++) {
-            const double *other = m->share.basis + (int64_t)u * m->row_count;
-            double sum = 0.0;
-            for (int32_t row = 0; row < m->row_count; row++) {
-                const double scale = m->share.row_scale[row];
-                sum += scale * scale * z[row] * other[row];
-            }
-            for (int32_t n = 0; n < joints; n++)
-                if (in_tree(m, joint_record(m, n))) sum += six_dot(effect_of(m, v, n), effect_of(m, u, n));
-            m->share.gram[(int64_t)v * m->row_count + u] = sum;
-        }
+        memset(m->share.gram + (int64_t)v * m->row_count, 0, (size_t)count * sizeof(double));
+        take_vector(m, v);
     }
     if (factor_gram(m, count)) m->share.count = count;
 }
@@ -290,31 +393,33 @@ void mb_share(mb_view *m) {
     const int32_t count = m->share.count, joints = m->head[MB_JOINTS];
     const int64_t width = m->row_count;
     if (count == 0) return;
+    const mb_share_entry *entries = m->share.entries;
     double *y = m->share.right, *gram = m->share.gram, *change = m->row_work, w[6];
-    for (int32_t v = 0; v < count; v++) {
-        const double *z = m->share.basis + v * width;
-        y[v] = 0.0;
-        for (int32_t row = 0; row < m->row_count; row++) y[v] -= m->share.row_scale[row] * m->share.row_scale[row] * z[row] * m->lambda[row];
-    }
+    memset(y, 0, (size_t)count * sizeof(double));
     for (int32_t n = 0; n < joints; n++) {
-        const int32_t *joint = joint_record(m, n);
-        if (!in_tree(m, joint)) continue;
-        const mb_link_state *s = &m->link[joint[MB_JOINT_REACTION]];
-        scale_reaction(m, n, s->F, s->N, w);
-        for (int32_t v = 0; v < count; v++) y[v] -= six_dot(effect_of(m, v, n), w);
+        if (m->share.lists[n] < 0) continue;
+        scale_link_reaction(m, n, w);
+        for (int32_t k = m->share.lists[n]; k >= 0; k = entries[k].next) y[entries[k].vector] -= six_dot(entries[k].effect, w);
     }
-    for (int32_t i = 0; i < count; i++) {
-        for (int32_t k = 0; k < i; k++) y[i] -= gram[i * width + k] * y[k];
-        y[i] /= gram[i * width + i];
+    for (int32_t row = 0; row < m->row_count; row++)
+        for (int32_t k = m->share.lists[joints + row]; k >= 0; k = entries[k].next)
+            y[entries[k].vector] -= entries[k].effect[0] * m->share.row_scale[row] * m->lambda[row];
+    for (int32_t k = 0; k < count; k++) {
+        const double *u = gram + k * width;
+        y[k] /= u[k];
+        for (int32_t i = k + 1; i < count; i++) y[i] -= u[i] * y[k];
     }
-    for (int32_t i = count - 1; i >= 0; i--) {
-        for (int32_t k = i + 1; k < count; k++) y[i] -= gram[k * width + i] * y[k];
-        y[i] /= gram[i * width + i];
+    for (int32_t k = count - 1; k >= 0; k--) {
+        const double *u = gram + k * width;
+        for (int32_t i = k + 1; i < count; i++) y[k] -= u[i] * y[i];
+        y[k] /= u[k];
     }
-    memset(change, 0, (size_t)m->row_count * sizeof(double));
-    for (int32_t v = 0; v < count; v++)
-        for (int32_t row = 0; row < m->row_count; row++) change[row] += y[v] * m->share.basis[v * width + row];
-    for (int32_t row = 0; row < m->row_count; row++) m->lambda[row] += change[row];
+    for (int32_t row = 0; row < m->row_count; row++) {
+        change[row] = 0.0;
+        for (int32_t k = m->share.lists[joints + row]; k >= 0; k = entries[k].next)
+            change[row] += y[entries[k].vector] * m->share.basis[entries[k].vector * width + row];
+        m->lambda[row] += change[row];
+    }
     send_multipliers(m, change);
     for (int32_t l = 0; l < m->link_count; l++) {
         mb_add(m->share.wrench + 6 * (int64_t)l, m->link[l].F);
@@ -324,11 +429,26 @@ void mb_share(mb_view *m) {
 
 void mb_share_start(mb_view *m, double t, const double *q) {
     if (m->head[MB_JOINTS] == 0) return;
+    int32_t *row_at = m->share.row_at, *column_at = m->share.column_at;
     m->shared[MB_SHARED_LENGTH] = mechanism_size(m);
+    set_scales(m);
     mb_update_positions(m, t, q);
     mb_rows_jacobian(m);
     fill_matrix(m);
-    m->shared[MB_SHARED_REDUNDANT] = shared_rows(m) - eliminate(m);
+    const int32_t rank = eliminate(m, row_at, column_at), rows = shared_rows(m);
+    m->shared[MB_SHARED_REDUNDANT] = rows - rank;
+    /* The order as exchanges: what is exchanged with each place in turn. */
+    int32_t *now = m->share.lists;
+    for (int side = 0; side < 2; side++) {
+        const int32_t *at = side ? column_at : row_at, count = side ? m->nv : rows;
+        number_from_zero(now, count);
+        for (int32_t k = 0; k < rank; k++) {
+            int32_t from = k;
+            while (now[from] != at[k]) from++;
+            swap(&now[k], &now[from]);
+            m->share.order[2 * k + side] = from;
+        }
+    }
 }
 
 /* A reaction that a null vector adds: force or torque of a joint, not scaled. */
@@ -336,9 +456,9 @@ static void null_reaction(const mb_view *m, int32_t vector, int32_t n, bool torq
     const int32_t *joint = joint_record(m, n);
     memset(out, 0, 3 * sizeof(double));
     if (in_tree(m, joint)) {
-        double of_force, of_moment;
-        joint_scales(m, joint, &of_force, &of_moment);
-        mb_axpy(1.0 / (torque ? of_moment : of_force), effect_of(m, vector, n) + (torque ? 3 : 0), out);
+        for (int32_t k = m->share.lists[n]; k >= 0; k = m->share.entries[k].next)
+            if (m->share.entries[k].vector == vector)
+                mb_axpy(1.0 / m->share.joint_scale[2 * n + torque], m->share.entries[k].effect + (torque ? 3 : 0), out);
         return;
     }
     const int32_t *cut = cut_of(m, joint);
@@ -376,7 +496,7 @@ static double largest_reaction(const mb_view *m) {
     for (int32_t n = 0; n < m->head[MB_JOINTS]; n++) {
         const int32_t *joint = joint_record(m, n);
         if (in_tree(m, joint)) {
-            scale_reaction(m, n, m->link[joint[MB_JOINT_REACTION]].F, m->link[joint[MB_JOINT_REACTION]].N, w);
+            scale_link_reaction(m, n, w);
             most = fmax(most, sqrt(six_dot(w, w)));
         }
     }

@@ -410,6 +410,29 @@ static void remark_turned(bl_block *b, const mb_view *m) {
            " and after predict. Take a smaller step or more substeps. ", name, m->turned[MB_TURNED_WHEN], m->turned[MB_TURNED_OFF]);
 }
 
+/* Of jumps of one kind, the largest. */
+static void remark_jump(bl_block *b, const mb_view *m, const double *worst, const char *what, const char *unit, const char *follows) {
+    const double which = worst[MB_JUMP_WHICH]; /* from a saved state, which may hold anything */
+    if (!(worst[MB_JUMP_COUNT] > 0.0) || !(which >= 0.0 && which < m->head[MB_MOVERS])) return;
+    char name[MB_NAME_SIZE];
+    joint_name(m, after_forces(m) + m->head[MB_RUBBINGS] + m->body_count + (int32_t)which, name);
+    bl_say(b, "%s `%s` jumps by %.4g %s in the step to t = %.9g s", what, name, worst[MB_JUMP_SIZE], unit, worst[MB_JUMP_WHEN]);
+    if (worst[MB_JUMP_COUNT] > 1.0) bl_say(b, ", the largest of %.0f jumps", worst[MB_JUMP_COUNT]);
+    bl_say(b, "%s", follows);
+}
+
+/* Prescribed motion that is not smooth. */
+static void remark_jumps(bl_block *b, const mb_view *m) {
+    if (m->head[MB_MOVERS] == 0) return;
+    remark_jump(b, m, m->jumps + MB_JUMP_PLACE, "the prescribed motion", "m or rad",
+                ": bodies follow at once, and no effort or reaction shows it. Use a law without jumps, such as a Table with interpolation='cubic', or"
+                " a smaller step; connect rate and acceleration of an input. ");
+    if (m->jumps[MB_JUMP_PLACE + MB_JUMP_COUNT] > 0.0) return;
+    remark_jump(b, m, m->jumps + MB_JUMP_RATE, "the rate of the prescribed motion", "m/s or rad/s",
+                ": that is an impulse, which no effort or reaction shows. Use a law with a continuous rate, such as a Table with"
+                " interpolation='cubic'; connect the acceleration of an input. ");
+}
+
 /* Outputs that rigid bodies leave open. */
 static void remark_shared(bl_block *b, const mb_view *m) {
     if (m->head[MB_JOINTS] == 0 || !(m->shared[MB_SHARED_WORST] > 0.0)) return;
@@ -433,6 +456,7 @@ static void remark_shared(bl_block *b, const mb_view *m) {
 void mb_remark_run(bl_block *b, mb_view *m) {
     remark_paradoxes(b, m);
     remark_turned(b, m);
+    remark_jumps(b, m);
     remark_shared(b, m);
     const double *told = m->told;
     const double joint = told[MB_TOLD_JOINT]; /* from a saved state, which may hold anything */

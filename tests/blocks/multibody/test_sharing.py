@@ -268,6 +268,15 @@ def test_a_load_that_comes_later_is_warned_of():
         reactions(s, until=0.3)
 
 
+@pytest.mark.filterwarnings("error")
+def test_export_of_an_output_that_is_not_unique_is_warned_of(tmp_path):
+    d = Diagram("shaft", step=1e-3)
+    plant = d.add(shaft((0, 1)).block(outputs=["b0.force"]), name="plant")
+    d.output("force", plant["b0.force"])
+    with pytest.warns(BiellaWarning, match=r"`b0\.force` is one of them"):
+        d.export_fmu(tmp_path / "shaft.fmu")
+
+
 def test_save_and_restore_give_the_same_bits():
     s = five_bar(range(6), range(4))
     d = Diagram("five-bar", step=1e-3)

@@ -41,6 +41,8 @@ class AbstractBlock:
     stiff: ClassVar[tuple[str, str] | None] = None
     """If it answers so stiffly that runs first look whether the steps fit: a number of it to nudge,
     and the output to watch."""
+    shows_parameters: bool = False
+    """Whether an output may have the name of a parameter, because it shows its value."""
     stays: str = ""
     """Why the block cannot leave in an FMU, and what to do instead; empty if it can."""
 
@@ -70,7 +72,8 @@ class AbstractBlock:
             )
         self.note = ""
         for item in self.parameters:
-            if item.name in self.input_index or item.name in self.output_index:
+            shown = item.name in self.output_index and not self.shows_parameters
+            if item.name in self.input_index or shown:
                 raise DiagramError(f"{self!r} has a port and a parameter called `{item.name}`.")
 
     def __getitem__(self, port: str) -> PortRef:

@@ -80,10 +80,14 @@ class AbstractBlock:
         if port not in self.input_index and port not in self.output_index:
             names = [*self.input_index, *self.output_index]
             raise DiagramError(
-                f"{self} has no port `{port}`.{suggest(port, names)} "
+                f"{self} has no port `{port}`.{self.tell_missing(port) or suggest(port, names)} "
                 f"Inputs: {name_list(self.input_index)}. Outputs: {name_list(self.output_index)}."
             )
         return PortRef(self, port)
+
+    def tell_missing(self, port: str) -> str:
+        """Return how the block can be made with a port that it lacks; empty if it cannot."""
+        return ""
 
     def warn_of_step(self, step: float, solver: str) -> str:
         """Return why it would run badly with this step in s and this solver of the diagram, if so.

@@ -354,7 +354,7 @@ class Diagram:
                 f"{side.capitalize()}s of `{name}`: {name_list(index)}."
             )
         if port not in index:
-            hint = suggest(port, index)
+            hint = block.tell_missing(port) or suggest(port, index)
             if port in others:
                 hint = " It is an output." if side == "input" else " It is an input."
             raise DiagramError(

@@ -221,6 +221,17 @@ class Plant(NativeBlock):
             integers=integers,
         )
 
+    def tell_missing(self, port: str) -> str:
+        """Return where to name an output or a number of the mechanism that is no port yet."""
+        if port in list_outputs(self.system):
+            return f" The mechanism has it: name it in System.block(outputs=[…, {port!r}])."
+        if port in self.system.numbers():
+            return (
+                f" It is a number of the mechanism: name it in System.block(inputs=[…, {port!r}]); "
+                f"print(system.inputs()) lists those that can be inputs."
+            )
+        return ""
+
     def warn_of_step(self, step: float, solver: str) -> str:
         """Return warnings of steps that are unstable or miss contacts, and of friction in doubt."""
         from .stability import warn_of_step

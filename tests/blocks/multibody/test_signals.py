@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from biella import DiagramError
+from biella import Diagram, DiagramError
+from biella.blocks import Gain
 from biella.blocks.multibody import mechanisms
 
 
@@ -61,3 +62,18 @@ def test_an_unknown_output_shows_the_nearest_and_where_all_are():
     assert "print(system.outputs())" in text
     with pytest.raises(DiagramError, match=r"nearest first: motor\.torque,.*system\.inputs\(\)"):
         s.block(inputs=["motor.troque"])
+
+
+def test_a_port_that_was_not_asked_for_says_where_to_name_it():
+    d = Diagram("crank")
+    plant = d.add(mechanisms.slider_crank().block(outputs=["main.angle"]), name="plant")
+    gain = d.add(Gain(1.0), name="gain")
+    shows = r"name it in System\.block\(outputs=\[…, 'main\.speed'\]\)"
+    with pytest.raises(DiagramError, match=shows):
+        d.connect("plant.main.speed", gain)
+    with pytest.raises(DiagramError, match=shows):
+        plant["main.speed"]
+    with pytest.raises(DiagramError, match=r"System\.block\(inputs=\[…, 'motor\.torque'\]\)"):
+        d.connect(gain, "plant.motor.torque")
+    with pytest.raises(DiagramError, match=r"no port `main\.angel`\. Did you mean `main\.angle`"):
+        plant["main.angel"]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ..errors import DiagramError, name_list, suggest
 from .block import NativeBlock
 from .ports import CONTINUOUS, EVERY_TICK, Port, parameter, periodic
+from .units import Unit, UnitError, equivalent, parse_unit
 from .vectors import require_choice
 
 Array = npt.NDArray[np.float64]
@@ -216,6 +217,22 @@ def read_columns(path: str | Path) -> tuple[Array, dict[str, Column]]:
     if not headings:
         return table[:, 0], {"": Column(_flat(table[:, 1:]), None, ())}
     return table[:, 0], _name_columns(file, headings, table)
+
+
+def check_unit(path: Path, name: str, written: str | None, wanted: Any) -> None:
+    """Refuse a column whose heading has another unit than the input that it drives."""
+    if written is None or not written.strip() or not isinstance(wanted, Unit):
+        return
+    try:
+        unit = parse_unit(written)
+    except UnitError:
+        unit = None
+    if str(wanted) == written.strip() or (unit is not None and equivalent(unit, wanted)):
+        return
+    raise DiagramError(
+        f"column `{name}` of `{path}` is in {written}, but the input is in {wanted}: convert the "
+        f"column, or leave the unit out of the heading."
+    )
 
 
 def _name_columns(path: Path, headings: list[str], table: Array) -> dict[str, Column]:

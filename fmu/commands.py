@@ -13,8 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..blocks.math import Convert
-from ..blocks.playback import Playback, read_columns
-from ..blocks.units import UnitError, equivalent, parse_unit
+from ..blocks.playback import Playback, check_unit, read_columns
 from ..errors import FmuError, name_list, suggest
 from ..scheduler.diagram import Diagram
 from ..scheduler.result import Result
@@ -258,7 +257,7 @@ def _play(diagram: Diagram, block: Any, path: Path, description: Description) ->
             played[element] = values, column.unit
     for number, (name, (values, unit)) in enumerate(played.items(), 1):
         port = ports[name]
-        _check_unit(path, name, unit, port.unit)
+        check_unit(path, name, unit, port.unit)
         held = port.kind != "real"
         # Names of blocks have no dots, slashes or brackets; those of variables may.
         source: Any = diagram.add(
@@ -288,19 +287,3 @@ def _check_elements(
             f"the input `{name}` wants the columns {name_list(wanted or [name])}; `{path}` has "
             f"{name_list(given)}."
         )
-
-
-def _check_unit(path: Path, name: str, written: str | None, wanted: Any) -> None:
-    """Refuse a column whose heading has another unit than its input."""
-    if written is None or not written.strip() or wanted is None:
-        return
-    try:
-        unit = parse_unit(written)
-    except UnitError:
-        unit = None
-    if str(wanted) == written.strip() or (unit is not None and equivalent(unit, wanted)):
-        return
-    raise FmuError(
-        f"column `{name}` of `{path}` is in {written}, but the input is in {wanted}: convert the "
-        f"column, or leave the unit out of the heading."
-    )

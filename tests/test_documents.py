@@ -18,6 +18,8 @@ from PIL import Image
 
 import biella
 import biella.blocks
+from biella import Diagram, simulate
+from biella.blocks import Expression, Integrator, Playback
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -90,6 +92,31 @@ def test_pictures_of_the_reference_are_drawn_by_running_the_block(reference):
     assert picture.shape == kept.shape
     # Fonts may differ from machine to machine; the curve does not.
     assert (np.abs(picture - kept).max(axis=2) > 60).mean() < 0.02
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("solver", "part"),
+    [("euler", 0), ("heun", 1 / 2), ("rk3", 1 / 6), ("rk4", 1 / 6), ("dopri5", 0.131),
+     ("trapezoidal", 1 / 2), ("backward_euler", 1)],
+)  # fmt: skip
+def test_a_jump_of_a_formula_costs_what_the_guide_says(solver, part):
+    """docs/diagrams.md, in parts of step · height; what runs at ticks has no such error."""
+    step, height = 0.01, 50.0
+    formula = f"where(t < 1, {height}, 0)"
+    made = {
+        "formula": Expression(formula),
+        "line": Playback([0, 1, 1, 2], [height, height, 0, 0]),
+        "sampled": Expression(formula, period=step),
+        "held": Playback([0, 1], [height, 0], interpolation="hold"),
+    }
+    d = Diagram("jump", step=step, solver=solver)
+    for name, block in made.items():
+        d.connect(d.add(block, name=name), d.add(Integrator(), name=f"of {name}"))
+    result = simulate(d, 2.0)
+    for name in made:
+        off = abs(result[f"of {name}"][-1] - height) / (step * height)
+        assert off == pytest.approx(part if name in ("formula", "line") else 0, abs=1e-3)
 
 
 def test_lists_and_tables_stand_apart():

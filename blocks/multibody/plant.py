@@ -35,6 +35,7 @@ from .given_pose import check_pose
 from .joints import ANGLE, Coordinate, Joint, Row
 from .law_table import LawTable
 from .rotations import Array, quaternion_from_rotation
+from .sharing import joint_stiffnesses
 from .system import System
 from .tree import SPEEDS, Tree, find_pattern, grow_tree
 
@@ -490,6 +491,7 @@ class _Writer:
         rows, cuts, paths = self._closures()
         forces = self._force_records = self._forces()
         outputs = self._outputs()
+        joints = self._sharing_joints(outputs) if cuts else []
         used = {name for name in self._wanted_inputs if name not in self.input_names}
         if used:
             raise DiagramError(
@@ -514,7 +516,8 @@ class _Writer:
             pairs += [
                 pattern.slot(path[a][0], path[b][0]) for a in range(len(path)) for b in range(a + 1)
             ]
-        names = self._names()
+        movers = self._movers()
+        names = self._names([name for name, _ in movers])
         settings = self._hide([1e6, 1e-12, self.radius or 0.0])
         self._close_parameters()
         nonzeros = len(pattern.column_of)
@@ -523,13 +526,14 @@ class _Writer:
             self.laws.records, forces, outputs, self._measures, self.laws.words, mass_slots,
             pattern.permutation, pattern.row_start, pattern.column_of,
             pattern.slot_of, pattern.column_start, pattern.row_of, names,
-            self._rubbings,
+            self._rubbings, joints, [law for _, law in movers],
         ]  # fmt: skip
         head = [
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
             len(outputs), nonzeros, len(self._measures), len(self.laws.words), len(names),
-            len(mass_slots), self._contacts, len(self._rubbings),
+            len(mass_slots), self._contacts, len(self._rubbings), len(joints),
+            len(movers),
             int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
             self._place["gravity"], settings,
@@ -542,15 +546,26 @@ class _Writer:
             body_of_tables += flat
             at += len(flat)
         integers = [*head, *starts, *body_of_tables]
-        return integers, *self._sizes(len(rows), len(cuts), jacobian, nonzeros)
+        return integers, *self._sizes(
+            len(rows), len(cuts), jacobian, nonzeros, len(joints), len(movers)
+        )
 
-    def _sizes(self, rows: int, cuts: int, jacobian: int, nonzeros: int) -> tuple[int, int]:
+    def _sizes(
+        self, rows: int, cuts: int, jacobian: int, nonzeros: int, joints: int, movers: int
+    ) -> tuple[int, int]:
         """Memory and work space: the same walk as mb_open."""
         tree = self.tree
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += len(self._measures) + 10 + 7 * self._contacts + rows + 4
+        memory += (
+            2 * len(self._measures)
+            + (4 if self._measures else 0)
+            + 10
+            + 7 * self._contacts
+            + rows
+            + 4
+        )
         memory += sum(
             element.wear.sections + 2
             for element in self.system.elements
@@ -567,11 +582,52 @@ class _Writer:
         if self.implicit:
             memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
             scratch += nv * nv + 7 * nv + 2 * nq + rows
+        memory += 3 * movers + (9 if movers else 0)
+        if joints:
+            memory += 8 + 4 * rows + nv + 2 * joints
+            scratch += rows * (nv + 2 * rows + 7 * (joints + rows) + 3)
+            scratch += 2 * nv + 5 * joints + 7 * links
         return memory, scratch
 
-    def _names(self) -> list[int]:
+    def _sharing_joints(self, outputs: list[list[int]]) -> list[list[int]]:
+        """All joints, bearings that rows hold and drivers, if a reaction is used; see share.c."""
+        shown = {_OUT_FORCE, _OUT_TORQUE, _OUT_DRIVER, _OUT_RUBBING, _OUT_POWER}
+        held = self._held_bearings()
+        if not (self._rubbings or held or any(record[0] in shown for record in outputs)):
+            return []
+        links, cuts = len(self.tree.links), len(self.tree.cuts)
+        records = []
+        places = {name: self._hide(k) for name, k in joint_stiffnesses(self.system).items()}
+        for joint in self.system.joints:
+            index, _ = self._reaction(joint)
+            i = self._marker(joint.first, joint.frame_i)
+            j = self._marker(joint.second, joint.frame_j)
+            records.append([index, i, j, places.get(joint.name, -1)])
+        of_joint = dict(zip((joint.name for joint in self.system.joints), records, strict=True))
+        drivers = self.system.drivers
+        for number, bearing in enumerate(held):
+            ends = self._marker(bearing.journal), self._marker(bearing.bush)
+            index = links + cuts + len(drivers) + number
+            records.append([index, *ends, places.get(bearing.name, -1)])
+        for number, driver in enumerate(drivers):
+            records.append([links + cuts + number, *of_joint[driver.joint.name][1:]])
+        return records
+
+    def _movers(self) -> list[tuple[str, int]]:
+        """Laws that drive joints or move markers, with the names of these."""
+        moved = {number: key[0] for key, number in self._marker_numbers.items()}
+        found = dict(self._driver_laws)
+        for number, (_, _, _, *laws) in enumerate(self._markers):
+            found |= {
+                f"{moved[number]}.{axis}": law
+                for axis, law in zip("xyz", laws, strict=True)
+                if law >= 0
+            }
+        return list(found.items())
+
+    def _names(self, movers: list[str]) -> list[int]:
         """Names for messages, as bytes: of joints by last links, closures, bearings and contacts,
-        friction, bodies.
+        friction, bodies, and of laws that prescribe motion.
         """
         texts = [""] * len(self.tree.links)
         for name, link in self.tree.tree_joints.items():
@@ -584,6 +640,7 @@ class _Writer:
         texts += [item.name for item in self.system.elements if isinstance(item, named)]
         texts += [item.name for item in self.system.elements if isinstance(item, Rubbing)]
         texts += [body.name for body in self.system.bodies]
+        texts += movers
         return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
 
     def _close_parameters(self) -> None:
@@ -653,6 +710,7 @@ class _Writer:
         cuts: list[tuple[int, int]] = []
         paths: list[list[list[int]]] = []
         self.row_of_driver: dict[str, int] = {}
+        self._driver_laws: dict[str, int] = {}
         self.row_of_bearing: dict[str, int] = {}
         for joint in self.tree.cuts:
             i = self._marker(joint.first, joint.frame_i)
@@ -666,6 +724,7 @@ class _Writer:
             shift = at is not None and at.offset != 0.0
             law = self.laws.add(f"{driver.name}.motion", driver.law, moves=True, shift=shift)
             self.row_of_driver[driver.name] = len(rows)
+            self._driver_laws[driver.name] = law
             cuts.append((len(rows), 1))
             if at is None:
                 rows.append(self._measured_driver(driver, law))

@@ -64,6 +64,7 @@ class System(JointMethods, ForceMethods):
         none = freeze(np.zeros((3, 3)))
         self.ground = Body("ground", self, -1, 0.0, zero, none, zero, one, zero, zero)
         self._parts = {"ground": self.ground}
+        self._stiffnesses: dict[str, tuple[float, float]] = {}
 
     @staticmethod
     @teach_keywords

@@ -518,10 +518,9 @@ def test_springs_and_bushings_by_hand(kind: type[AbstractModel]) -> None:
             push, twist = tension * d / length, np.zeros(3)
         else:
             s.bushing("e", *ends, stiffness=k, damping=c)
-            axial = 0.5 * np.array(
-                [turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]
-            )
-            push, twist = k[:3] * d + c[:3] * d_v, k[3:] * axial + c[3:] * spin
+            e0, e = np.cos(0.35), np.sin(0.35) * np.array([0.6, 0.0, 0.8])
+            elastic = 2.0 * (e0 * k[3:] * e + np.cross(e, k[3:] * e))
+            push, twist = k[:3] * d + c[:3] * d_v, elastic + c[3:] * spin
         model = kind(s)
         force = model.blocks(model.forces(0.0, model.q0, model.v0))
         # Equal moments of inertia: no gyroscopic torque is in the way.

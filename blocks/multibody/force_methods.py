@@ -290,7 +290,7 @@ class ForceMethods(Parts):
         contact: ContactLaw,
         wear: Wear | None = None,
     ) -> ClearanceRevolute:
-        """Add a revolute with play between two markers of a planar system; see `clearance`.
+        """Add a revolute with play between two markers of a planar system; see `ClearanceRevolute`.
 
         Its outputs are ``name.offset`` (x and y of the pin in axes of the hole's marker), ``gap``,
         ``force`` (on the pin, in world axes), ``normal_force``, ``angle`` of the contact in axes
@@ -454,7 +454,7 @@ class ForceMethods(Parts):
         damping: float = 0.0,
         coordinate: int | None = None,
     ) -> Stop:
-        """Add end stops to a joint coordinate; see `Stop` for their law.
+        """Add end stops to a joint coordinate; see `multibody.Stop` for their law.
 
         Parameters
         ----------

@@ -198,7 +198,8 @@ class Formula(AbstractLaw):
     """An expression such as ``"0.03*sin(5*pi*t)"``, read safely; see `Expression` for its grammar.
 
     Its derivatives follow from the rules of calculus, not from differences. A formula that jumps,
-    such as ``"where(t < 1, 10, 0)"``, has no rate where it jumps.
+    such as ``"where(t < 1, 10, 0)"``, has no rate where it jumps, and the step there integrates
+    across the jump: for a force, a `Step` block on an `Input` has no such error.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
@@ -63,6 +64,14 @@ _OUT_MARKER = {
     "angular_velocity": (3, 3, "rad/s"),
     "acceleration": (4, 3, "m/s2"),
     "angular_acceleration": (5, 3, "rad/s2"),
+}
+_MARKER_DOC = {
+    "position": "position of {} in world axes",
+    "rotation": "Euler parameters e0, e1, e2, e3 of {} against the world",
+    "velocity": "velocity of {} in world axes",
+    "angular_velocity": "angular velocity of {} in world axes",
+    "acceleration": "acceleration of {} in world axes",
+    "angular_acceleration": "angular acceleration of {} in world axes",
 }
 _OUT_JOINT = {"coordinate": 6, "speed": 7, "acceleration": 8}
 _OUT_FORCE, _OUT_TORQUE, _OUT_DRIVER = 9, 10, 11
@@ -124,7 +133,7 @@ class Plant(NativeBlock):
     Made by `System.block`. Inputs are the `Input` laws of the mechanism and whatever numbers are
     named in `inputs`; what drives or moves has inputs for its rate and acceleration too, see
     `Input`. ``force`` and ``torque`` of a joint are those of the ideal joint on its second body, in
-    world axes, about its marker there; efforts on its coordinates are not in them, see `joints`.
+    world axes, about its marker there; efforts on its coordinates are not in them.
     What a driver gives is its ``effort``. The potential energy is that of weight, of springs with a
     constant stiffness, of stops, bushings and contacts; actuators and springs whose
     stiffness is a law keep none.
@@ -137,9 +146,9 @@ class Plant(NativeBlock):
     system
         The mechanism.
     inputs
-        Paths of numbers that become inputs, such as ``"motor.torque"``.
+        Paths of numbers that become inputs, such as ``"motor.torque"``; `System.inputs` lists them.
     outputs
-        Paths of what is shown; see `list_outputs`.
+        Paths of what is shown; `System.outputs` lists all of them.
     mode
         ``"continuous"``: integrated with the rest of the diagram, so that a stiff neighbour is
         coupled strongly. ``"own_step"``: by its own steps, with the inputs held over each period.
@@ -213,6 +222,17 @@ class Plant(NativeBlock):
             integers=integers,
         )
 
+    def tell_missing(self, port: str) -> str:
+        """Return where to name an output or a number of the mechanism that is no port yet."""
+        if port in list_outputs(self.system):
+            return f" The mechanism has it: name it in System.block(outputs=[…, {port!r}])."
+        if port in self.system.numbers():
+            return (
+                f" It is a number of the mechanism: name it in System.block(inputs=[…, {port!r}]); "
+                f"print(system.inputs()) lists those that can be inputs."
+            )
+        return ""
+
     def warn_of_step(self, step: float, solver: str) -> str:
         """Return warnings of steps that are unstable or miss contacts, and of friction in doubt."""
         from .stability import warn_of_step
@@ -273,6 +293,35 @@ def list_outputs(system: System) -> list[str]:
         elif isinstance(element, Rubbing):
             found += [f"{element.name}.{what}" for what in _rubbing_outputs(element)]
     return found
+
+
+def list_output_ports(system: System) -> list[Port]:
+    """Return a port for every path of `list_outputs`."""
+    system.validate()
+    writer = _Writer(system, [], list_outputs(system), True, 1, None)
+    writer.write()
+    return writer.output_ports
+
+
+def list_input_ports(system: System) -> tuple[list[Port], list[Port]]:
+    """Return the inputs that the block always has, and all that it has with every number named."""
+    system.validate()
+    plain = _Writer(system, [], [], True, 1, None)
+    plain.write()
+    all_named = _Writer(system, plain.laws.constants, [], True, 1, None)
+    all_named.write()
+    return plain.input_ports, all_named.input_ports
+
+
+def _nearest_first(path: str, names: Iterable[str]) -> list[str]:
+    """Return the names in the order of how near they are to a misspelt one."""
+    matcher = SequenceMatcher(b=path.casefold())
+
+    def far(name: str) -> float:
+        matcher.set_seq1(name.casefold())
+        return -matcher.ratio()
+
+    return sorted(names, key=far)
 
 
 def _film_outputs(bearing: Bearing) -> dict[str, tuple[int, str | None, str]]:
@@ -380,7 +429,9 @@ class _Writer:
             if path not in self._numbers:
                 raise DiagramError(
                     f"there is no number `{path}` to be an input.{suggest(path, self._numbers)} "
-                    f"Numbers: {name_list(self._numbers)}."
+                    f"Numbers, the nearest first: "
+                    f"{name_list(_nearest_first(path, self._numbers))}. "
+                    f"print(system.inputs()) lists all that can be an input."
                 )
             if self._numbers[path].value.size != 1:
                 raise DiagramError(f"`{path}` is a vector: only single numbers can be inputs.")
@@ -445,7 +496,8 @@ class _Writer:
         if used:
             raise DiagramError(
                 f"{name_list(f'`{name}`' for name in used)} cannot be an input: only constant "
-                f"forces, torques, stiffnesses, dampings, drivers and motions of markers can."
+                f"forces, torques, stiffnesses, dampings, drivers and motions of markers can. "
+                f"print(system.inputs()) lists them."
             )
         # An open tree has its recursion and no matrix, which would be full for a chain.
         massive = bool(cuts) or bool(self._rubbings) or self.implicit
@@ -898,12 +950,12 @@ class _Writer:
             if what not in _OUT_MARKER:
                 break
             kind, width, unit = _OUT_MARKER[what]
-            words = what.replace("_", " ")
+            doc = _MARKER_DOC[what].format(owner)
             if owner == body.name and not body.is_ground:
-                return kind, self._body_frame(body), 0, width, unit, f"{words} of {body.name}"
+                return kind, self._body_frame(body), 0, width, unit, doc
             for marker in body.markers.values():
                 if owner == marker.path:
-                    return kind, self._marker(marker), 0, width, unit, f"{words} of {owner}"
+                    return kind, self._marker(marker), 0, width, unit, doc
         for joint in self.system.joints:
             if owner == joint.name:
                 found = self._joint_output(joint, what)
@@ -918,7 +970,7 @@ class _Writer:
                     0,
                     1,
                     unit,
-                    "what the driver gives",
+                    f"force or torque of driver {driver.name} on its coordinate",
                 )
         for number, element in enumerate(self.system.elements):
             if isinstance(element, Bearing) and owner == element.name:
@@ -942,7 +994,8 @@ class _Writer:
         names = list_outputs(self.system)
         raise DiagramError(
             f"there is no output `{path}` of `{self.system.name}`.{suggest(path, names)} "
-            f"Outputs: {name_list(names)}."
+            f"Outputs, the nearest first: {name_list(_nearest_first(path, names))}. "
+            f"print(system.outputs()) lists all of them with units."
         )
 
     def _joint_output(self, joint: Joint, what: str) -> tuple[int, int, int, int, Any, str] | None:
@@ -963,7 +1016,9 @@ class _Writer:
             kind = options[what]
             unit = coordinate.unit + {6: "", 7: "/s", 8: "/s2"}[kind]
             index = -1 - at.q if at.sign == 0 else at.q if kind == 6 else at.v
-            return kind, index, at.sign, 1, unit, f"{what} of {joint.name}"
+            of = {6: "", 7: "rate of the ", 8: "second derivative of the "}[kind]
+            doc = f"{of}{name.replace('_', ' ')} of joint {joint.name}"
+            return kind, index, at.sign, 1, unit, doc
         return None
 
     def _reaction(self, joint: Joint) -> tuple[int, int]:

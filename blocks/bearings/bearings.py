@@ -20,8 +20,10 @@ from .analysis import find_threshold_speed as _find_threshold_speed
 
 FRICTION = ("none", "shear", "petroff", "correlation", "correlation_diameter")
 CAVITATION = ("none", "gumbel", "reynolds", "jfo", "jfo_steady")
-_CONTACT, _STOP = 0, 1
+_CONTACT, _STOP, _EXPECTED = 0, 1, 2
 _THICKEST = 0.1
+_THINNED = 5
+"""Numbers that a block keeps of how long and how far its film was below the limit."""
 _STEEL = 115e9
 """E / (2 (1 - ν²)) of steel on steel, Pa."""
 
@@ -45,12 +47,17 @@ class Contact:
         Coulomb's coefficient.
     slip_speed
         Below which friction fades, in m/s.
+    expected
+        Whether journal and bush are meant to touch, as when a rotor starts from rest. Otherwise a
+        run ends with a warning if the film was below its limit; with it, only if the journal was
+        more than a clearance beyond the bush.
     """
 
     stiffness: float | None = None
     damping: float = 0.0
     friction: float = 0.1
     slip_speed: float = 1e-3
+    expected: bool = False
 
 
 class AbstractBearing(NativeBlock):
@@ -63,6 +70,7 @@ class AbstractBearing(NativeBlock):
     """
 
     stiff = ("length", "force")
+    memory_holds = True  # it counts where the film was too thin, which changes no output
     isotropic: ClassVar[bool] = True
     """Whether a turned journal has the same force, turned."""
 
@@ -95,7 +103,7 @@ class AbstractBearing(NativeBlock):
         limit = read_film_limit(name, film_limit, clearance, contact)
         integers = [
             require_choice(f"`friction` of {name}", friction, FRICTION),
-            _STOP if contact is None else _CONTACT,
+            _STOP if contact is None else _EXPECTED if contact.expected else _CONTACT,
             CAVITATION.index(cavitation),
             int(squeeze),
             *more_integers,
@@ -128,7 +136,7 @@ class AbstractBearing(NativeBlock):
                 squeeze, viscosity_input, [port.name for port in more_outputs]
             ),
             integers=integers,
-            memory=memory,
+            memory=memory + _THINNED,
             scratch=scratch,
         )
         self.ends = ends

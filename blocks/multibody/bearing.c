@@ -11,10 +11,11 @@
 #include "blocks/bearings/film.h"
 #include "blocks/multibody/multibody.h"
 
-/* The options of a film, packed: friction, 8 × thin, 16 × cavitation, 64 × whether it is squeezed, 128 × whether its load, if not
-   squeezed, stands still in axes of the bush instead of the world's; above them the row that holds it, see MB_BEARING_ROW_SHIFT. */
+/* The options of a film, packed: friction, 8 × the low bit of thin, 16 × cavitation, 64 × whether it is squeezed, 128 × whether its
+   load, if not squeezed, stands still in axes of the bush instead of the world's, 256 × the high bit of thin; above them the row that
+   holds it, see MB_BEARING_ROW_SHIFT. */
 static int32_t film_friction_of(int32_t options) { return options & 7; }
-static int32_t film_thin_of(int32_t options) { return options >> 3 & 1; }
+static int32_t film_thin_of(int32_t options) { return (options >> 3 & 1) + 2 * (options >> 8 & 1); }
 static int32_t film_cavitation_of(int32_t options) { return options >> 4 & 3; }
 static int32_t film_squeezed(int32_t options) { return options >> 6 & 1; }
 static int32_t film_follows_bush(int32_t options) { return options >> 7 & 1; }
@@ -22,7 +23,7 @@ static int32_t film_follows_bush(int32_t options) { return options >> 7 & 1; }
 bool mb_bearing_check(const int32_t *force) {
     const int32_t model = force[MB_FORCE_LAW], options = force[MB_FORCE_EXTRA];
     return (model == BL_FILM_SHORT || model == BL_FILM_TILTED || model == BL_FILM_LONG) && options >= 0 &&
-           film_friction_of(options) < BL_FRICTION_COUNT && film_cavitation_of(options) < BL_CAVITATION_COUNT;
+           film_friction_of(options) < BL_FRICTION_COUNT && film_thin_of(options) < BL_THIN_COUNT && film_cavitation_of(options) < BL_CAVITATION_COUNT;
 }
 
 bl_film_bearing mb_bearing_read(const mb_view *m, const int32_t *force) {
@@ -130,7 +131,7 @@ double mb_bearing_energy(const mb_view *m, const int32_t *force, double t) {
     const bl_film_motion at = film.motion;
     for (int k = 0; k < 2; k++) {
         const double depth = hypot(at.x[k], at.y[k]) - (b.clearance - b.film_limit);
-        if (b.thin == BL_THIN_CONTACT && depth > 0.0) energy += 0.25 * b.contact_stiffness * depth * depth;
+        if (b.thin != BL_THIN_STOP && depth > 0.0) energy += 0.25 * b.contact_stiffness * depth * depth;
     }
     return energy;
 }
@@ -164,6 +165,34 @@ double mb_thinnest_film(const mb_view *m, double t) {
         for (int k = 0; k < 2; k++) least = fmin(least, 1.0 - hypot(at.x[k], at.y[k]) / b.clearance);
     }
     return least;
+}
+
+int64_t mb_thinned_memory(const int32_t *forces, int32_t count) {
+    int64_t films = 0;
+    for (int32_t n = 0; n < count; n++) films += forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_BEARING;
+    return films > 0 ? 1 + films * BL_THINNED_SIZE : 0;
+}
+
+void mb_start_thinned(const mb_view *m, double t) {
+    if (mb_thinned_memory(m->forces, m->head[MB_FORCES]) > 0) m->thinned[0] = t;
+}
+
+void mb_count_thinned(mb_view *m, double t, const double *q) {
+    if (mb_thinned_memory(m->forces, m->head[MB_FORCES]) == 0) return;
+    const double duration = fmax(t - m->thinned[0], 0.0);
+    double *thinned = m->thinned + 1;
+    m->thinned[0] = t;
+    mb_positions(m, q);
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
+        mb_film film;
+        mb_bearing_see(m, force, t, &film); /* speeds are those of an earlier stage, which thickness does not depend on */
+        const bl_film_motion *at = &film.motion;
+        const double thickness = film.bearing.clearance - fmax(hypot(at->x[0], at->y[0]), hypot(at->x[1], at->y[1]));
+        bl_film_count_thin(&film.bearing, t, duration, thickness, thinned);
+        thinned += BL_THINNED_SIZE;
+    }
 }
 
 double mb_difference(const mb_view *m) {

@@ -378,6 +378,32 @@ void mb_watch_step(mb_view *m, double t, double h, const double *q, const double
     told[MB_TOLD_ANGLE] = open[0].gap.angle;
 }
 
+/* The film that was deepest below its limit, as a part of its clearance, and how many others were below theirs. */
+void mb_remark_films(const bl_block *b, const mb_view *m) {
+    const double *thinned = mb_thinned_memory(m->forces, m->head[MB_FORCES]) > 0 ? m->thinned + 1 : NULL, *worst = NULL;
+    double least = INFINITY;
+    int32_t number = -1, count = 0;
+    bl_film_bearing bearing = {.clearance = 0.0};
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
+        const bl_film_bearing film = mb_bearing_read(m, force);
+        const double part = thinned[BL_THINNED_LEAST] / film.clearance;
+        if (thinned[BL_THINNED_STEPS] > 0.0) {
+            count++;
+            if (part < least) least = part, worst = thinned, number = n, bearing = film;
+        }
+        thinned += BL_THINNED_SIZE;
+    }
+    if (!worst) return;
+    char name[MB_NAME_SIZE];
+    force_name(m, number, name);
+    bl_say(b, "the film of `%s` ", name);
+    bl_film_say_thin(b, &bearing, worst);
+    if (count > 1) bl_say(b, " So %s %d other film%s, less far.", count > 2 ? "were" : "was", (int)count - 1, count > 2 ? "s" : "");
+    bl_say(b, " ");
+}
+
 /* Contacts whose friction was left out. */
 static void remark_paradoxes(bl_block *b, const mb_view *m) {
     for (int32_t n = 0; n < m->rigid_count; n++) {

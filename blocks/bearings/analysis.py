@@ -356,6 +356,15 @@ def find_equilibrium(
         )
 
 
+def resolve_equilibrium(
+    bearing: AbstractBearing, load: Load, speed: float, bush_speed: float
+) -> tuple[AbstractBearing, OilEquilibrium]:
+    """Find where a film carries a load, with cells that fit what is found; and that film."""
+    at = find_equilibrium(bearing, load, speed, bush_speed)
+    finer = bearing.resolve(at.film)
+    return finer, at if finer is bearing else find_equilibrium(finer, load, speed, bush_speed)
+
+
 def find_coefficients(bearing: AbstractBearing, at: OilEquilibrium) -> Coefficients:
     """Take central differences of the film's force; see `AbstractBearing.coefficients`."""
     step = _STEP * at.film
@@ -377,9 +386,9 @@ def find_coefficients(bearing: AbstractBearing, at: OilEquilibrium) -> Coefficie
     return Coefficients(stiffness, damping, at)
 
 
-def find_threshold_speed(
+def find_threshold(
     bearing: AbstractBearing, mass: float, load: Load, between: tuple[float, float]
-) -> float:
+) -> tuple[AbstractBearing, OilEquilibrium]:
     """Find where the critical mass is the rotor's; see `AbstractBearing.threshold_speed`."""
     from scipy.optimize import brentq
 
@@ -396,7 +405,7 @@ def find_threshold_speed(
     def growth(log_speed: float) -> float:
         """Largest real part of the roots, as a part of the speed."""
         speed = math.exp(log_speed)
-        found = find_coefficients(bearing, find_equilibrium(bearing, load, speed, 0.0))
+        found = find_coefficients(*resolve_equilibrium(bearing, load, speed, 0.0))
         return float(np.linalg.eigvals(_state_matrix(found, mass)).real.max() / speed)
 
     # Slow films may be too weak for the load, so the search starts where it is carried; and it ends
@@ -411,7 +420,8 @@ def find_threshold_speed(
                 continue
             raise
         if grows and seen and not seen[-1][1]:
-            return math.exp(float(brentq(growth, seen[-1][0], at, xtol=1e-10)))
+            speed = math.exp(float(brentq(growth, seen[-1][0], at, xtol=1e-10)))
+            return resolve_equilibrium(bearing, load, speed, 0.0)
         seen.append((at, grows))
     if not seen:
         raise BiellaError(f"the film does not carry the load at any speed in {between} rad/s.")

@@ -23,10 +23,10 @@ int bl_film_refuse(const bl_block *b, const bl_film_bearing *f) {
                      f->contact_friction, f->slip_speed);
 }
 
-static double film_bound(const bl_film_bearing *b) { return b->thin == BL_THIN_EXPECTED ? -b->clearance : b->film_limit; }
+double bl_film_bound(const bl_film_bearing *b) { return b->thin == BL_THIN_EXPECTED ? -b->clearance : b->film_limit; }
 
-void bl_film_count_thin(const bl_film_bearing *b, double t, double duration, double thickness, double *thinned) {
-    if (!(thickness < film_bound(b))) return;
+void bl_film_count_thin(double bound, double t, double duration, double thickness, double *thinned) {
+    if (!(thickness < bound)) return;
     if (!(thinned[BL_THINNED_STEPS] > 0.0)) {
         thinned[BL_THINNED_FIRST] = t;
         thinned[BL_THINNED_LEAST] = INFINITY;
@@ -42,7 +42,7 @@ void bl_film_say_thin(const bl_block *b, const bl_film_bearing *f, const double 
     const double least = thinned[BL_THINNED_LEAST];
     const int expected = f->thin == BL_THIN_EXPECTED;
     bl_say(b, "was thinner than %s, %.3g m, for %.3g s, first at t = %.6g s, and thinnest at t = %.6g s: %.3g m",
-           expected ? "minus its clearance" : "its `film_limit`", film_bound(f), thinned[BL_THINNED_SECONDS], thinned[BL_THINNED_FIRST],
+           expected ? "minus its clearance" : "its `film_limit`", bl_film_bound(f), thinned[BL_THINNED_SECONDS], thinned[BL_THINNED_FIRST],
            thinned[BL_THINNED_WHEN], least);
     if (least < 0.0) bl_say(b, ", %.3g clearances beyond the bush", -least / f->clearance);
     bl_say(b, expected ? ". Its contact is too soft for the load, or the step too long."

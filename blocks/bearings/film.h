@@ -113,11 +113,12 @@ int bl_film_evaluate(int32_t model, const bl_film_bearing *bearing, const bl_fil
                      const bl_film_grid *grid, bl_film_load *load);
 
 /* What is kept of a film that was thinner than a bound: in how many steps, for how many seconds, when first, its least thickness and
-   when that was. All zero at the start; part of the saved state of what keeps it. The bound is the film's limit; where contact is
-   expected, a clearance beyond the bush. */
+   when that was. All zero at the start; part of the saved state of what keeps it. */
 enum { BL_THINNED_STEPS, BL_THINNED_SECONDS, BL_THINNED_FIRST, BL_THINNED_LEAST, BL_THINNED_WHEN, BL_THINNED_SIZE };
-/* Counts a step of `duration` seconds at time t if the film is below that bound there. */
-void bl_film_count_thin(const bl_film_bearing *bearing, double t, double duration, double thickness, double *thinned);
+/* Counts a step of `duration` seconds at time t if the film is below the bound there. */
+void bl_film_count_thin(double bound, double t, double duration, double thickness, double *thinned);
+/* The film's limit; where contact is expected, a clearance beyond the bush. */
+double bl_film_bound(const bl_film_bearing *bearing);
 /* Adds to a message what was kept, as "was thinner than …": the subject is said before. */
 void bl_film_say_thin(const bl_block *b, const bl_film_bearing *bearing, const double *thinned);
 

@@ -190,7 +190,7 @@ void mb_count_thinned(mb_view *m, double t, const double *q) {
         mb_bearing_see(m, force, t, &film); /* speeds are those of an earlier stage, which thickness does not depend on */
         const bl_film_motion *at = &film.motion;
         const double thickness = film.bearing.clearance - fmax(hypot(at->x[0], at->y[0]), hypot(at->x[1], at->y[1]));
-        bl_film_count_thin(&film.bearing, t, duration, thickness, thinned);
+        bl_film_count_thin(bl_film_bound(&film.bearing), t, duration, thickness, thinned);
         thinned += BL_THINNED_SIZE;
     }
 }

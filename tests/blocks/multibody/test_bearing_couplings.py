@@ -160,7 +160,7 @@ def test_a_paced_run_is_warned_of_as_well():
         start(wired(LIGHT, 1e-3, **OWN), 0.1, clock="free").wait()
 
 
-@pytest.mark.parametrize("bearing", [None, FiniteBearing(*SIZE, cells=(16, 4))])
+@pytest.mark.parametrize("bearing", [None, FiniteBearing(*SIZE, cells=(64, 4))])
 def test_what_is_stable_is_not_told_of(bearing):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -274,7 +274,7 @@ def test_the_report_says_what_is_in_force():
     [
         lambda: ShortBearing(*SIZE),
         lambda: ShortBearing(*SIZE, contact=None),
-        lambda: FiniteBearing(*SIZE, cells=(32, 8)),
+        lambda: FiniteBearing(*SIZE, cells=(64, 8)),
     ],
     ids=["short", "no contact", "finite"],
 )

@@ -119,7 +119,6 @@ static void bearing_remark(bl_block *b, int about, double t) {
     const bl_film_bearing bearing = bearing_read(b);
     bl_say(b, "its film ");
     bl_film_say_thin(b, &bearing, thinned);
-    bl_say(b, " ");
 }
 
 /* At ticks only: iterations may look anywhere. No film and no contact lets a journal be so far beyond its bush, in clearances. */
@@ -220,8 +219,8 @@ static void finite_bearing_remark(bl_block *b, int about, double t) {
     if (about == BL_REMARK_RUN && kept[BL_THINNED_STEPS] > 0.0) {
         const double cells = finite_bearing_resolution(b, kept[BL_THINNED_LEAST]);
         const double enough = fmin(2.0 * ceil(b->i[BEARING_AROUND] * FINITE_RESOLVED / cells), BL_FILM_MOST_AROUND);
-        bl_say(b, "its film was too thin for its cells for %.3g s, first at t = %.6g s, most at t = %.6g s: with %d around, forces were up to"
-               " about %.2g %% off there and damping %.2g %%. Take cells=(%.0f, %d).", kept[BL_THINNED_SECONDS], kept[BL_THINNED_FIRST],
+        bl_say(b, "%sits film was too thin for its cells for %.3g s, first at t = %.6g s, most at t = %.6g s: with %d around, forces were up to"
+               " about %.2g %% off there and damping %.2g %%. Take cells=(%.0f, %d).", *b->message ? " " : "", kept[BL_THINNED_SECONDS], kept[BL_THINNED_FIRST],
                kept[BL_THINNED_WHEN], (int)b->i[BEARING_AROUND], 25.0 / (cells * cells), 60.0 / cells, enough, (int)b->i[BEARING_ALONG]);
     }
 }

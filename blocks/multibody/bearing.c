@@ -170,29 +170,67 @@ double mb_thinnest_film(const mb_view *m, double t) {
 int64_t mb_thinned_memory(const int32_t *forces, int32_t count) {
     int64_t films = 0;
     for (int32_t n = 0; n < count; n++) films += forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_BEARING;
-    return films > 0 ? 1 + films * BL_THINNED_SIZE : 0;
+    return films > 0 ? MB_FILMS_SIZE + films * MB_FILM_MEMORY : 0;
 }
 
 void mb_start_thinned(const mb_view *m, double t) {
-    if (mb_thinned_memory(m->forces, m->head[MB_FORCES]) > 0) m->thinned[0] = t;
+    if (mb_thinned_memory(m->forces, m->head[MB_FORCES]) > 0) m->thinned[MB_FILMS_TIME] = t;
 }
 
-void mb_count_thinned(mb_view *m, double t, const double *q) {
+/* Velocity and acceleration of the journal's marker relative to the bush's: six numbers. */
+static void film_relative(const mb_view *m, const int32_t *force, double t, double *motion) {
+    double P[3], bush[6];
+    mb_marker_motion(m, force[MB_FORCE_I], t, P, motion, motion + 3);
+    mb_marker_motion(m, force[MB_FORCE_J], t, P, bush, bush + 3);
+    for (int k = 0; k < 6; k++) motion[k] -= bush[k];
+}
+
+/* A step is resolved if the mean of the accelerations at both its ends is about its change of velocity. Explicit steps that are too long
+   for a film may settle where it is not: at a wrong thickness, with forces that are not in balance. Small accelerations, of which a
+   step makes less than this part of the thickness, are left out. */
+static const double FILM_MOVED = 1e-5, FILM_UNRESOLVED = 0.5;
+static bool film_unresolved(const double *before, const double *after, double h, double thickness) {
+    double off[3];
+    for (int k = 0; k < 3; k++) off[k] = (after[k] - before[k]) / h - 0.5 * (before[3 + k] + after[3 + k]);
+    const double size = sqrt(fmax(mb_dot(before + 3, before + 3), mb_dot(after + 3, after + 3)));
+    return 0.5 * size * h * h > FILM_MOVED * thickness && sqrt(mb_dot(off, off)) > FILM_UNRESOLVED * size;
+}
+
+/* Every so many steps, because it takes accelerations; an odd number, because what is unstable alternates. */
+enum { FILM_COMPARED_EVERY = 31 };
+
+void mb_count_thinned(mb_view *m, double t, const double *q, const double *v) {
     if (mb_thinned_memory(m->forces, m->head[MB_FORCES]) == 0) return;
-    const double duration = fmax(t - m->thinned[0], 0.0);
-    double *thinned = m->thinned + 1;
-    m->thinned[0] = t;
-    mb_positions(m, q);
+    double *films = m->thinned, *film_memory = films + MB_FILMS_SIZE;
+    const double h = fmax(t - films[MB_FILMS_TIME], 0.0), steps = fmod(films[MB_FILMS_STEPS], FILM_COMPARED_EVERY);
+    bool moves = steps >= FILM_COMPARED_EVERY - 2.0 && m->head[MB_INTEGRATOR] != MB_IMPLICIT;
+    films[MB_FILMS_TIME] = t;
+    films[MB_FILMS_STEPS] += 1.0;
+    moves = moves && mb_accelerations(m, t, q, v);
+    if (!moves) mb_positions(m, q);
+    const bool compares = moves && steps == FILM_COMPARED_EVERY - 1.0 && h > 0.0;
+    films[MB_FILMS_COMPARED] += compares ? 1.0 : 0.0;
+    bool resolved = true;
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
         if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
         mb_film film;
-        mb_bearing_see(m, force, t, &film); /* speeds are those of an earlier stage, which thickness does not depend on */
+        mb_bearing_see(m, force, t, &film); /* thickness does not depend on speeds, which may be anything here */
         const bl_film_motion *at = &film.motion;
         const double thickness = film.bearing.clearance - fmax(hypot(at->x[0], at->y[0]), hypot(at->x[1], at->y[1]));
-        bl_film_count_thin(bl_film_bound(&film.bearing), t, duration, thickness, thinned);
-        thinned += BL_THINNED_SIZE;
+        bl_film_count_thin(bl_film_bound(&film.bearing), t, h, thickness, film_memory);
+        double *before = film_memory + BL_THINNED_SIZE, after[6];
+        if (moves) film_relative(m, force, t, after);
+        if (compares && mb_bearing_row(force) < 0 && film_unresolved(before, after, h, fmax(thickness, film.bearing.film_limit))) {
+            resolved = false;
+            films[MB_FILMS_FORCE] = n;
+        }
+        if (moves) memcpy(before, after, sizeof after);
+        film_memory += MB_FILM_MEMORY;
     }
+    if (resolved) return;
+    if (films[MB_FILMS_UNRESOLVED] == 0.0) films[MB_FILMS_FIRST] = t;
+    films[MB_FILMS_UNRESOLVED] += 1.0;
 }
 
 double mb_difference(const mb_view *m) {

@@ -618,7 +618,7 @@ static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
     if (!mb_close_step(m, t, x)) return mb_refuse_step(b, m, t, h, x, x + m->nq);
     mb_note_step(m, t, h, x);
     if (m->row_count > 0 && !mb_carry_bearings(m, t, x, x + m->nq)) return mb_refuse_factor(b, m, t);
-    mb_count_thinned(m, t, x);
+    mb_count_thinned(m, t, x, x + m->nq);
     return BL_OK;
 }
 
@@ -644,13 +644,13 @@ static int multibody_advance(bl_block *b, double t, double dt) {
             if (!mb_carry_bearings(&m, now + h, x, x + m.nq)) return mb_refuse_factor(b, &m, now + h);
             mb_keep_turns(&m, now + h, x);
             mb_keep_contacts(&m, now + h, x, x + m.nq);
-            mb_count_thinned(&m, now + h, x);
+            mb_count_thinned(&m, now + h, x, x + m.nq);
             continue;
         }
         if (m.rigid_count > 0) {
             const int status = mb_rigid_advance(b, &m, now, h);
             if (status != BL_OK) return status;
-            mb_count_thinned(&m, now + h, x);
+            mb_count_thinned(&m, now + h, x, x + m.nq);
             continue;
         }
         memcpy(start, x, (size_t)n * sizeof(double));

@@ -503,7 +503,7 @@ class _Writer:
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
         memory += len(self._measures) + 10 + 7 * self._contacts + rows + 4
         films = sum(isinstance(element, Bearing) for element in self.system.elements)
-        memory += 1 + 5 * films if films else 0
+        memory += 6 + 11 * films if films else 0
         memory += sum(
             element.wear.sections + 2
             for element in self.system.elements

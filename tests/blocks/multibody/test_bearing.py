@@ -554,3 +554,26 @@ def test_a_steady_film_as_a_force_is_warned_of():
     with pytest.warns(BiellaWarning, match=undamped), pytest.warns(BiellaWarning, match=THIN):
         result = simulate(d, 0.05)
     assert result["plant.film.eccentricity"].max() > 1.0
+
+
+@pytest.mark.parametrize("mode", ["continuous", "rk4"])
+@pytest.mark.parametrize(("load", "step"), [(2e4, 1e-5), (2e4, 2e-6), (5e3, 1e-5), (5e3, 5e-5)])
+def test_explicit_steps_that_settle_at_a_wrong_film_are_warned_of(mode, load, step):
+    """A film that is pressed together: RK4 stays where a smaller film would be too stiff for it.
+
+    Nothing is wrong at the start, where the step is stable, and nothing rings from tick to tick by
+    more than a per cent: only the forces are not in balance.
+    """
+
+    def settle(**options):
+        s = planar_rotor(ShortBearing(*SIZE), 10.0, (0.0, 0.0))
+        s.force("load", s["disc.journal"], (0.0, -load))
+        _, (film,) = run(s, 5e-3, ["film.film"], step=step, **options)
+        return film[-1]
+
+    told = (
+        r"the film of `film` was too stiff for explicit steps in \d+ of \d+ .*integrator='implicit'"
+    )
+    with pytest.warns(BiellaWarning, match=told):
+        wrong = settle(**THIN_MODES[mode])
+    assert wrong > 2 * settle(**THIN_MODES["implicit"])

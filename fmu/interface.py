@@ -22,6 +22,13 @@ REAL, INTEGER, BOOLEAN, STRING = range(4)
 _TYPES = {"Real": REAL, "Integer": INTEGER, "Enumeration": INTEGER, "Boolean": BOOLEAN}
 _TYPES |= {"String": STRING, "Float64": REAL, "Float32": REAL}
 _TYPES |= {f"{sign}Int{bits}": INTEGER for sign in ("", "U") for bits in (8, 16, 32, 64)}
+_LARGEST_EXACT = 1 << 53  # up to which every integer is a double
+_RANGES: dict[str, tuple[float, float]] = {"Integer": (-(2**31), 2**31 - 1)}
+_RANGES |= {f"Int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32)}
+_RANGES |= {f"UInt{bits}": (0, 2**bits - 1) for bits in (8, 16, 32)}
+# The largest 64-bit integers are no doubles; the doubles below them are.
+_RANGES |= {"Int64": (-(2**63), 2**63 - 1024), "UInt64": (0, 2**64 - 2048)}
+_RANGES["Enumeration"] = _RANGES["Int64"]
 _KINDS: dict[int, Kind] = {REAL: "real", INTEGER: "integer", BOOLEAN: "boolean"}
 _ELEMENT = re.compile(r"(?P<base>.*[^\]])\[(?P<index>\d+)\]\Z")
 
@@ -52,11 +59,36 @@ class Scalar:
             text = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}.get(text.strip().lower(), text)
         try:
             value = float(text)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise FmuError(f"`{self.name}` is {self.fmi_type}, and {text!r} is none.") from None
-        if self.type == INTEGER and value != round(value):
+        if self.type != INTEGER:
+            return value
+        if not value.is_integer():
             raise FmuError(f"`{self.name}` is {self.fmi_type}, and {text!r} is not whole.")
+        if abs(value) > _LARGEST_EXACT and _whole(text) not in (None, int(value)):
+            raise FmuError(
+                f"`{self.name}` cannot be {text}: parameters and signals hold integers exactly "
+                f"only up to 2^53."
+            )
+        return self.check_range(value)
+
+    def check_range(self, value: float) -> float:
+        """Return `value` if a variable of this type can hold it, else raise an error."""
+        low, high = _RANGES.get(self.fmi_type, (-np.inf, np.inf))
+        if not low <= value <= high and self.type == INTEGER:
+            raise FmuError(
+                f"`{self.name}` cannot be {value:.17g}: {self.fmi_type} holds integers from "
+                f"{low:.0f} to {high:.0f}."
+            )
         return value
+
+
+def _whole(text: Any) -> int | None:
+    """Return an integer as it was given; None if it was given in another form."""
+    try:
+        return int(text)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ TROUBLE = {
     "get_error": 10,
     "pending": 11,
     "too_long": 12,
+    "ends_after": 13,
+    "ends_within": 14,
 }
 VARIABLES = """
 <ScalarVariable name="u" valueReference="0" causality="input" description="drives x">

@@ -19,7 +19,7 @@ from ..errors import FmuError, name_list, suggest
 from ..scheduler.diagram import Diagram
 from ..scheduler.result import Result
 from ..scheduler.simulate import simulate
-from .archive import platform_folder, read_archive
+from .archive import platform_names, read_archive
 from .importer import Fmu
 from .interface import Description, Scalar, read_description, require_fmpy
 
@@ -80,7 +80,9 @@ def _facts(description: Description) -> dict[str, Any]:
         )
         if there is not None
     ]
-    there = platform_folder() in archive.platforms
+    new = description.version.startswith("3")
+    this = platform_names()[1] if new else platform_names()[0]
+    there = this in archive.platforms
     platforms = ", ".join(archive.platforms) or "none"
     facts: dict[str, Any] = {
         "file": f"{archive.path} ({archive.path.stat().st_size / 1e6:.2f} MB)",
@@ -91,9 +93,12 @@ def _facts(description: Description) -> dict[str, Any]:
         "made at": model.generationDateAndTime,
         "author": model.author,
         "GUID": model.guid,
-        "platforms": platforms + ("" if there else f" (this one, {platform_folder()}, is missing)"),
+        "platforms": platforms + ("" if there else f" (this one, {this}, is missing)"),
         "states": model.numberOfContinuousStates or None,
     }
+    facts["cannot be used"] = ", ".join(
+        f"{name} ({causality}, {what})" for name, (causality, what) in description.others.items()
+    )
     experiment = model.defaultExperiment
     if experiment is not None:
         named = (("start", "startTime"), ("stop", "stopTime"), ("step", "stepSize"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 
 from ..blocks.ports import Kind, Parameter, Port, parameter
 from ..blocks.units import BASE_UNITS, Unit, UnitError, parse_unit
-from ..errors import DiagramError, FmuError, name_list, suggest
+from ..errors import BiellaWarning, DiagramError, FmuError, name_list, suggest
 from .archive import Archive
 
 REAL, INTEGER, BOOLEAN, STRING = range(4)
@@ -65,7 +66,7 @@ class Scalar:
             return value
         if not value.is_integer():
             raise FmuError(f"`{self.name}` is {self.fmi_type}, and {text!r} is not whole.")
-        if abs(value) > _LARGEST_EXACT and _whole(text) not in (None, int(value)):
+        if abs(value) >= _LARGEST_EXACT and _whole(text) not in (None, int(value)):
             raise FmuError(
                 f"`{self.name}` cannot be {text}: parameters and signals hold integers exactly "
                 f"only up to 2^53."
@@ -119,6 +120,8 @@ class Description:
     scalars: dict[str, Scalar]
     dependencies: dict[str, frozenset[str] | None]
     """For each listed output the names of what it depends on at once; None: on everything."""
+    others: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Variables that no signal or parameter can hold: causality, and what each of them is."""
 
     @property
     def version(self) -> str:
@@ -176,7 +179,12 @@ def _read_description(archive: Archive, validate: bool) -> Description:
         else frozenset(v.name for v in unknown.dependencies)
         for unknown in model.outputs
     }
-    return Description(archive, model, scalars, dependencies)
+    others = {
+        v.name: (v.causality or "local", f"array of {v.type}" if v.dimensions else v.type)
+        for v in model.modelVariables
+        if v.name not in scalars
+    }
+    return Description(archive, model, scalars, dependencies, others)
 
 
 def require_fmpy(purpose: str) -> None:
@@ -375,12 +383,14 @@ def choose_interface(
     shown = [s for s in scalars.values() if s.causality == "output" and s.type != STRING]
     all_inputs = group_elements(taken_inputs, plain)
     all_outputs = group_elements(shown, plain)
+    _refuse_others(description, [*(inputs or ()), *(outputs or ()), *given])
     chosen_in = all_inputs if inputs is None else _pick(label, "input", inputs, all_inputs, scalars)
     chosen_out = (
         all_outputs
         if outputs is None
         else _pick(label, "output", outputs, all_outputs, scalars, others=True)
     )
+    _warn_of_left_out(description, inputs is None, outputs is None)
     numbers = [
         s
         for s in scalars.values()
@@ -420,6 +430,37 @@ def choose_interface(
     return Interface(
         chosen_in, chosen_out, parameters, values, set(expanded), strings
     ), input_values
+
+
+def _refuse_others(description: Description, names: Sequence[str]) -> None:
+    for name in names:
+        if name in description.others:
+            raise FmuError(
+                f"`{name}` of {description.archive.path.name} is of type "
+                f"{description.others[name][1]}, which biella cannot set or read: signals and "
+                f"parameters are numbers."
+            )
+
+
+def _warn_of_left_out(description: Description, inputs: bool, outputs: bool) -> None:
+    """Warn of inputs and outputs that become no ports though none were chosen."""
+    kinds = {name: (s.causality, s.fmi_type) for name, s in description.scalars.items()
+             if s.type == STRING}  # fmt: skip
+    shown = {"input": inputs, "output": outputs}
+    left = [
+        f"{causality} {name} ({what})"
+        for name, (causality, what) in (kinds | description.others).items()
+        if shown.get(causality)
+    ]
+    if left:
+        warnings.warn(
+            f"{description.archive.path.name} has variables that cannot become ports, because "
+            f"signals are numbers: {name_list(left, 8)}. Such an input keeps its start value, "
+            f"such an output is not read. inputs=[…] and outputs=[…] choose ports without this "
+            f"warning.",
+            BiellaWarning,
+            stacklevel=4,
+        )
 
 
 def _pick(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import fmpy
 import numpy as np
 import pytest
-from specimen import TROUBLE, description, make_exchange, make_specimen
+from specimen import TROUBLE, description, make_exchange, make_fmi3, make_specimen
 
 import biella
 from biella import BiellaError, BlockError, Diagram, DiagramError, Fmu, linearize, simulate
@@ -28,7 +32,7 @@ from biella.blocks import (
     Sum,
     UnitDelay,
 )
-from biella.errors import FmuError
+from biella.errors import BiellaWarning, FmuError
 from biella.scheduler.engine import Instance
 from biella.scheduler.subsystem import Subsystem
 
@@ -785,3 +789,107 @@ def test_integers_that_fmi_does_not_have_are_refused(specimen):
         BlockError, match=r"value reference 2 cannot be 3000000000: FMI 2.0 has int"
     ):
         simulate(d, 0.1)
+
+
+# -- FMI 3.0, through FMPy
+
+CHOSEN = {"backend": "fmpy", "inputs": ["n", "small"], "outputs": ["y"]}
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    return make_fmi3(tmp_path_factory.mktemp("three") / "three.fmu")
+
+
+def test_variables_that_no_signal_holds_are_named(three):
+    with pytest.warns(BiellaWarning) as caught:
+        block = Fmu(three, backend="fmpy")
+    (warning,) = caught
+    assert (
+        "three.fmu has variables that cannot become ports, because signals are numbers: "
+        "input text (String), output bytes (Binary), output row (array of Float64)."
+    ) in str(warning.message)
+    assert [p.name for p in (*block.inputs, *block.outputs)] == ["n", "small", "y"]
+    Fmu(three, **CHOSEN)
+    for wrong in ({"outputs": ["row"]}, {"parameters": {"matrix": [1, 2, 3, 4]}}):
+        with pytest.raises(FmuError, match=r"`(row|matrix)` of three.fmu is of type array of Fl"):
+            Fmu(three, **(CHOSEN | wrong))
+
+
+def test_fmi3_may_end_the_run_and_the_last_sample_is_kept(three):
+    result = alone(three, **CHOSEN, parameters={"ends": 0.05})
+    assert "it ended the simulation at t = 0.05" in result.info["stopped"]
+    assert result.t[-1] == pytest.approx(0.05) and result["f.y"][-1] == 5.0
+    result = alone(three, **CHOSEN, parameters={"ends": 0.055})
+    assert "it ended the simulation at t = 0.055" in result.info["stopped"]
+    assert result.t[-1] == pytest.approx(0.05)
+
+
+def test_a_step_that_returns_early_is_completed(three):
+    """Two steps of 5 ms make one of 10 ms."""
+    result = alone(three, **CHOSEN, parameters={"early": True})
+    assert result["f.y"].tolist() == list(range(0, 22, 2))
+
+
+def test_integers_of_64_bits_do_not_wrap(three):
+    result = alone(three, 0.03, **CHOSEN, parameters={"n": 2**52})
+    assert result["f.y"][:3].tolist() == [0.0, 2.0**52, 2.0**53]
+    with pytest.warns(
+        BiellaWarning, match=r"`y` of the FMU `three.fmu` is 27021597764222982, whic"
+    ):
+        alone(three, 0.04, **CHOSEN, parameters={"n": 2**53 // 2 * 2 + 2, "small": 1})
+    for name, value, message in (
+        ("n", 2**63, "`n` cannot be 9.2233720368547758e\\+18: Int64 holds integers from"),
+        ("n", 2**53 + 1, "`n` cannot be 9007199254740993: .* exactly only up to 2\\^53"),
+        ("n", 10**400, "`n` is Int64, and 1000.* is none"),
+        ("n", float("inf"), "`n` is Int64, and inf is not whole"),
+        ("small", 128, "`small` cannot be 128: Int8 holds integers from -128 to 127"),
+        ("small", -129, "`small` cannot be -129"),
+    ):
+        with pytest.raises(FmuError, match=message):
+            Fmu(three, **CHOSEN, parameters={name: value})
+    d = Diagram("small", step=0.01)
+    f = d.add(Fmu(three, **CHOSEN), name="f")
+    n = d.add(Convert("integer"), name="n")
+    d.connect(d.add(Step(at=0.03, to=300.0), name="s"), n)
+    d.connect(n, f["small"])
+    with pytest.raises(BlockError, match=r"`small` cannot be 300: Int8 holds integers"):
+        simulate(d, 0.1)
+
+
+# -- Ctrl-C
+
+LONG_RUN = """
+import signal, sys
+from biella import Diagram, Fmu, simulate
+signal.signal(signal.SIGINT, signal.default_int_handler)
+d = Diagram("long", step=1e-4)
+d.add(Fmu(sys.argv[1], isolate=True, parameters={"diary": sys.argv[2]}), name="f")
+result = simulate(d, 1e4, every=10**6, progress=False)
+print(result.info["stopped"], "after", result.info["ticks"], "ticks")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of POSIX")
+def test_ctrl_c_in_a_terminal_does_not_end_an_isolated_fmu(specimen, tmp_path):
+    """A terminal sends SIGINT to all processes in front; the FMU's must not be one of them."""
+    import pty
+
+    diary, said = tmp_path / "diary", b""
+    child, terminal = pty.fork()
+    if child == 0:
+        command = [sys.executable, "-c", LONG_RUN, str(specimen), str(diary)]
+        os.execv(sys.executable, command)
+    try:
+        while not (diary.exists() and "exit" in diary.read_text()):  # the run has begun
+            if os.waitpid(child, os.WNOHANG)[0]:
+                raise AssertionError(os.read(terminal, 10000).decode())
+            time.sleep(0.01)
+        os.write(terminal, b"\x03")
+        with contextlib.suppress(OSError):  # which is how a terminal ends
+            while part := os.read(terminal, 1000):
+                said += part
+        os.waitpid(child, 0)
+    finally:
+        os.close(terminal)
+    assert re.search(rb"interrupted at t = [\d.e-]+ s after \d+ ticks", said), said.decode()

@@ -201,9 +201,8 @@ def simulate_fmu_file(
     the input that it is named for; reals are interpolated, what is discrete is held.
     """
     description = read_description(read_archive(path), validate)
-    experiment = description.model.defaultExperiment
-    first = start if start is not None else _time(experiment, "startTime", 0.0)
-    last = stop if stop is not None else _time(experiment, "stopTime", first + 1.0)
+    first = start if start is not None else description.experiment_time("startTime", 0.0)
+    last = stop if stop is not None else description.experiment_time("stopTime", first + 1.0)
     step = step or description.step_size or _round_step((last - first) / _STEPS)
     name = re.sub(r"[^A-Za-z0-9_]", "_", path.stem)
     name = name if name[:1].isalpha() else f"fmu_{name}"
@@ -225,11 +224,6 @@ def simulate_fmu_file(
     if not block.outputs:
         raise FmuError(f"{path.name} has no outputs: name variables to record with --record.")
     return simulate(diagram, last, record=[f"{name}.*"])
-
-
-def _time(experiment: Any, attribute: str, otherwise: float) -> float:
-    text = getattr(experiment, attribute, None) if experiment is not None else None
-    return float(text) if text else otherwise
 
 
 def _round_step(step: float) -> float:

@@ -131,10 +131,25 @@ class Description:
     @property
     def step_size(self) -> float | None:
         """The step that the FMU suggests."""
+        value = self.experiment_time("stepSize", 0.0)
+        return value if value > 0.0 else None
+
+    def experiment_time(self, attribute: str, otherwise: float) -> float:
+        """Return a time of the default experiment in seconds; `otherwise` if it has none."""
         experiment = self.model.defaultExperiment
-        text = experiment.stepSize if experiment is not None else None
-        value = float(text) if text else 0.0
-        return value if 0.0 < value < float("inf") else None
+        text = getattr(experiment, attribute, None) if experiment is not None else None
+        if not text:
+            return otherwise
+        try:
+            value = float(text)
+        except (TypeError, ValueError):
+            value = float("nan")
+        if not np.isfinite(value):
+            raise FmuError(
+                f"the description in `{self.archive.path}` has {attribute}={str(text)!r} in its "
+                f"DefaultExperiment, which is no time in seconds."
+            )
+        return value
 
 
 def read_description(archive: Archive, validate: bool = True) -> Description:
@@ -167,6 +182,17 @@ def _read_description(archive: Archive, validate: bool) -> Description:
         ) from error
     except Exception as error:
         raise FmuError(f"the description in `{archive.path}` cannot be read: {error}") from error
+    try:
+        return _describe(archive, model)
+    except FmuError:
+        raise
+    except Exception as error:  # without validation, FMPy passes on whatever the file holds
+        raise FmuError(
+            f"the description in `{archive.path}` cannot be used: {type(error).__name__}: {error}."
+        ) from error
+
+
+def _describe(archive: Archive, model: Any) -> Description:
     units = {u.name: _unit(u) for u in model.unitDefinitions}
     scalars = {
         v.name: _scalar(v, units)
@@ -199,13 +225,18 @@ def require_fmpy(purpose: str) -> None:
 
 def _scalar(variable: Any, units: Mapping[str, Unit | None]) -> Scalar:
     declared = variable.declaredType
+    reference = int(variable.valueReference)
+    if not 0 <= reference < 1 << 32:
+        raise FmuError(
+            f"`{variable.name}` has the value reference {reference}, but FMI has 0 to 4294967295."
+        )
     name = variable.unit or (declared.unit if declared is not None else None)
     unit = None
     if name is not None and _TYPES[variable.type] == REAL:
         unit = units[name] if name in units else _parse(name)
     return Scalar(
         variable.name,
-        int(variable.valueReference),
+        reference,
         _TYPES[variable.type],
         variable.type,
         variable.causality or "local",

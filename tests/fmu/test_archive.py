@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import random
 import re
 import shutil
 import signal
@@ -128,7 +130,7 @@ def test_too_many_and_too_large_are_refused(tmp_path, monkeypatch):
         read_archive(path)
     monkeypatch.setattr(archives, "LARGEST_SIZE", 1 << 30)
     monkeypatch.setenv("BIELLA_FMU_MAX_FILES", "1")
-    with pytest.raises(FmuError, match="more than 1: refused. .*set BIELLA_FMU_MAX_FILES"):
+    with pytest.raises(FmuError, match=r"more than 1: refused. .*set BIELLA_FMU_MAX_FILES"):
         read_archive(path)
 
 
@@ -317,8 +319,8 @@ def test_a_full_temporary_folder_is_not_taken_for_a_damaged_file(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert re.search(
-        r"cannot unpack `car.fmu`: the temporary folder `.*/full` is full. It needs 1\.\d+ MB there; "
-        r"[\d.]+ MB are free. Remove files there, or set the environment variable TMPDIR ",
+        r"cannot unpack `car.fmu`: the temporary folder `.*/full` is full. It needs 1\.\d+ MB "
+        r"there; [\d.]+ MB are free. Remove files there, or set the environment variable TMPDIR ",
         done.stdout,
     )
 
@@ -331,3 +333,56 @@ def test_a_temporary_folder_that_cannot_be_written_is_named(tmp_path, monkeypatc
         FmuError, match=r"cannot unpack `car.fmu` to the temporary folder `.*gone`: No such file"
     ):
         Folder.acquire(read_archive(path))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            '<Integer start="3"/>',
+            '<Integer start="1e999"/>',
+            "`n` is Integer, and '1e999' is not w",
+        ),
+        (
+            '<Integer start="3"/>',
+            '<Integer start="nan"/>',
+            "`n` is Integer, and 'nan' is not whole",
+        ),
+        ('<Integer start="3"/>', '<Integer start="3000000000"/>', "`n` cannot be 3000000000: Int"),
+        ('<Real start="0.5"', '<Real start="half"', "`u` is Real, and 'half' is none"),
+        ('stepSize="0.05"', 'stepSize="soon"', "stepSize='soon' in its DefaultExperiment"),
+        ('stepSize="0.05"', 'stepSize="1e999"', "stepSize='1e999' in its DefaultExperiment"),
+        ('valueReference="1"', 'valueReference="4294967296"', "`y` has the value reference 429"),
+        ('valueReference="1"', 'valueReference="-1"', "`y` has the value reference -1"),
+        ('<BaseUnit m="1"/>', '<BaseUnit m="one"/>', "cannot be read|cannot be used"),
+    ],
+)
+def test_a_value_that_is_none_is_an_error_with_its_name(tmp_path, old, new, message):
+    xml = description(experiment='<DefaultExperiment stepSize="0.05"/>').replace(old, new)
+    assert new in xml
+    path = make_specimen(tmp_path / "s.fmu", xml=xml)
+    with pytest.raises(FmuError, match=message):
+        Fmu(path, validate=False)
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_damage_of_any_kind_is_an_error_that_names_the_file(tmp_path, compression):
+    """Changed bytes, mostly in the directory at the end; what can still be read may be read."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", compression) as file:
+        file.writestr("modelDescription.xml", description())
+        file.writestr("resources/a", "hello" * 50)
+    random_ = random.Random(1)
+    for n in range(300):
+        data = bytearray(packed.getvalue())
+        for _ in range(random_.choice([1, 2, 8])):
+            first = max(0, len(data) - 350) if n % 3 else 0
+            data[random_.randrange(first, len(data))] = random_.randrange(256)
+        path = tmp_path / f"{n}.fmu"
+        path.write_bytes(data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                Folder.acquire(read_archive(path)).release()
+            except FmuError as error:
+                assert f"{n}.fmu" in str(error)

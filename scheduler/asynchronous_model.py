@@ -118,6 +118,11 @@ class Model:
         """Whether a saved state is good for another run too."""
         return all(attachment.portable for attachment in self.instance.foreign.values())
 
+    @property
+    def saved_on_request(self) -> bool:
+        """Whether the state at the end of a run is saved only if that was asked for."""
+        return any(attachment.saved_on_request for attachment in self.instance.foreign.values())
+
     def compute(self, t: float, inputs: Sequence[Values]) -> Values:
         """Go one period ahead with the inputs held, whatever time it is outside."""
         instance = self.instance
@@ -153,6 +158,11 @@ class ModelSession:
     def portable(self) -> bool:
         """Whether a saved state is good for another run too."""
         return self._model.portable
+
+    @property
+    def saved_on_request(self) -> bool:
+        """Whether the state at the end of a run is saved only if that was asked for."""
+        return self._model.saved_on_request
 
     def start(self, t: float) -> None:
         """Begin a run."""

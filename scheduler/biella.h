@@ -124,7 +124,7 @@ typedef struct {
 } bl_variable;
 BL_API int64_t bl_variables(const bl_engine *e, const bl_variable **variables);
 
-/* One operation of one block (BL_OP_INIT, BL_OP_OUTPUT or BL_OP_ADVANCE), for a host that runs a block by itself. */
+/* One operation of one block (BL_OP_INIT, BL_OP_OUTPUT, BL_OP_BEGIN or BL_OP_ADVANCE), for a host that runs a block by itself. */
 BL_API int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt);
 /* The inputs of a block, port by port, as it sees them now: in a coupling they are not those of the tick. */
 BL_API int bl_inputs(const bl_engine *e, int32_t block, double *values);
@@ -155,6 +155,10 @@ BL_API int bl_fmu_save(bl_engine *e, int32_t block, void *bytes, int64_t size);
 BL_API int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_t size);
 /* The last messages of an attached FMU, one on each line; empty if there are none. */
 BL_API const char *bl_fmu_messages(bl_engine *e, int32_t block);
+
+/* The floating-point control of this thread, two uint32_t: for a host that itself calls what may change it. */
+BL_API void bl_keep_float_control(void *kept);
+BL_API void bl_restore_float_control(const void *kept);
 
 /* Whole frames from one thread to another, for paced runs: scheduler/realtime.h. */
 typedef struct bl_mailbox bl_mailbox;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import struct
@@ -21,11 +22,11 @@ from ..errors import BiellaError, BiellaWarning, BlockError, PlanError
 from .build import library_name
 from .plan import Plan, read_value
 
-OK, STOP = 0, 1
+OK, STOP, UNCHANGED = 0, 1, 2
 ERROR_STATE, ERROR_NOT_FINITE, ERROR_LOOP, ERROR_SOLVER, ERROR_BLOCK = -4, -5, -6, -7, -8
 _ERROR_INTERRUPT = -10
 REMARK_START, REMARK_RUN = 0, 1
-_OP_INIT, _OP_OUTPUT, _OP_DERIVATIVE, _OP_UPDATE, _OP_ADVANCE = range(5)
+_OP_ADVANCE, _OP_BEGIN = 4, 6
 _NO_STATE = b"no state: "  # begins what stands for the state of a run that cannot be saved
 
 _LENGTH = struct.Struct("<q")
@@ -93,6 +94,8 @@ def library() -> ctypes.CDLL:
         "bl_message": (c_char_p, [engine]),
         "bl_failed_block": (c_int32, [engine]),
         "bl_next_remark": (c_int32, [engine, c_int, c_int32]),
+        "bl_keep_float_control": (None, [c_void_p]),
+        "bl_restore_float_control": (None, [c_void_p]),
         "bl_state_size": (c_size_t, [engine]),
         "bl_save": (None, [engine, c_void_p]),
         "bl_restore": (c_int, [engine, c_char_p, c_size_t]),
@@ -183,29 +186,29 @@ class Instance:
 
     def initialise(self) -> None:
         """Set all states from the parameters and go to tick 0."""
-        self.check(self.library.bl_init(self.handle))
+        self.check(self.call(self.library.bl_init))
 
     def evaluate(self) -> None:
         """Compute all outputs at the present time."""
-        self.check(self.library.bl_outputs(self.handle))
+        self.check(self.call(self.library.bl_outputs))
 
     def run(self, ticks: int, record: Record | None = None) -> tuple[int, bool]:
         """Run `ticks` ticks; return how many were done and whether a Stop block ended the run."""
         done = c_int64()
         reference = byref(record) if record is not None else None
-        status = self.library.bl_run(self.handle, ticks, reference, byref(done))
+        status = self.call(self.library.bl_run, ticks, reference, byref(done))
         self.check(status)
         return done.value, status == STOP
 
     def run_to(self, time: float) -> bool:
         """Run until `time`, also within a tick; return whether a Stop block ended the run."""
-        status = self.library.bl_run_to(self.handle, time)
+        status = self.call(self.library.bl_run_to, time)
         self.check(status)
         return bool(status == STOP)
 
     def record_now(self, record: Record) -> None:
         """Record the present tick."""
-        self.check(self.library.bl_record_now(self.handle, byref(record)))
+        self.check(self.call(self.library.bl_record_now, byref(record)))
 
     def derivatives(self) -> Array:
         """Return dx/dt at the present time."""
@@ -277,11 +280,21 @@ class Instance:
         foreign = [attachment.save() for attachment in self.foreign.values()]
         return b"".join([buffer.raw, *(_LENGTH.pack(len(item)) + item for item in foreign)])
 
-    def checkpoint(self) -> bytes:
-        """Return what `save` does; where a state would be good for this run only, why it is not."""
+    def checkpoint(self, asked: bool = False) -> bytes:
+        """Return what `save` does; if another run could not use it, the reason instead.
+
+        The state of an FMU is saved only if `asked` is true: for nothing else does a run call
+        functions that are wrong in some FMUs.
+        """
         for number, attachment in self.foreign.items():
+            block = self.plan.foreign[number]
+            if attachment.saved_on_request and not asked:
+                text = (
+                    f"the run cannot be continued from its checkpoint, because the state of "
+                    f"{block.foreign_name} was not saved. Ask for it: simulate(…, keep_state=True)."
+                )
+                return _NO_STATE + text.encode()
             if not attachment.portable:
-                block = self.plan.foreign[number]
                 text = (
                     f"the run cannot be continued from its checkpoint, because "
                     f"{block.foreign_name} cannot serialise its state. Run it in one go."
@@ -306,6 +319,13 @@ class Instance:
             own += _LENGTH.size
             attachment.restore(state[own : own + length])
             own += length
+
+    def call(self, function: Any, *arguments: Any) -> int:
+        """Call a function of the engine, keeping the `Surroundings` if FMUs run in it."""
+        if not self.foreign:
+            return int(function(self.handle, *arguments))
+        with Surroundings():
+            return int(function(self.handle, *arguments))
 
     def _message(self) -> str:
         text: bytes = self.library.bl_message(self.handle)
@@ -362,6 +382,43 @@ class Instance:
         return ", ".join(shown) or "none"
 
 
+class Surroundings:
+    """What an FMU may change for the whole process or thread, restored on exit.
+
+    That is the working directory, which relative file names depend on, and the floating-point
+    control: rounding, flushing of subnormal numbers, trapped exceptions.
+    """
+
+    def __enter__(self) -> None:
+        self._folder = _working_folder()
+        self._control = keep_float_control()
+
+    def __exit__(self, *_: object) -> None:
+        restore_float_control(self._control)
+        if self._folder is not None and _working_folder() != self._folder:
+            with contextlib.suppress(OSError):  # it was removed meanwhile
+                os.chdir(self._folder)
+
+
+def keep_float_control() -> Any:
+    """Return the floating-point control of this thread, for `restore_float_control`."""
+    control = (ctypes.c_uint32 * 2)()
+    library().bl_keep_float_control(control)
+    return control
+
+
+def restore_float_control(control: Any) -> None:
+    """Restore the floating-point control of this thread."""
+    library().bl_restore_float_control(control)
+
+
+def _working_folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
 def _show(values: Array) -> str:
     if values.size == 1:
         return f"{values[0]:.9g}"
@@ -384,6 +441,8 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
         try:
             if op == _OP_ADVANCE:
                 operations[number][op](t, dt)
+            elif op == _OP_BEGIN:
+                return OK if operations[number][op](t) else UNCHANGED
             else:
                 operations[number][op](t)
         except EndOfRun as end:
@@ -400,8 +459,10 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
 
 def _bind_session(session: Session) -> list[Any]:
     """List the operations of a block that runs elsewhere, by number."""
-    update, advance = (getattr(session, name, None) for name in ("update", "advance"))
-    return [session.start, session.output, None, update, advance]
+    update, advance, begin = (
+        getattr(session, name, None) for name in ("update", "advance", "begin")
+    )
+    return [session.start, session.output, None, update, advance, None, begin]
 
 
 def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> list[Operation]:

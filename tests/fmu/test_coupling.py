@@ -571,3 +571,28 @@ def test_slopes_of_an_fmus_inputs_reach_the_members_of_a_coupling_in_it(tmp_path
     for hold in (1, 2):
         order = np.log2(error(0.02, hold) / error(0.01, hold))
         assert order == pytest.approx(hold + 1, abs=0.3), hold
+
+
+@pytest.mark.parametrize("method", ["fixed-point", "newton"])
+def test_a_repeated_step_promises_what_it_keeps(tmp_path, method):
+    """Nothing from before the start of a repeated step is restored, so its flag is fmi2True.
+
+    From a later part of it the run may go back to its start: fmi2False.
+    """
+    diary = tmp_path / "diary"
+    path = make_specimen(tmp_path / "s.fmu", flags=("-DCOMMITS",))
+    simulate(pair(path, parameters={"diary": str(diary)}), 0.02, coupling=method)
+    steps = [line for line in diary.read_text().split("\n") if line.startswith("step")]
+    assert len(steps) > 8 and set(steps) == {"step 0 1", "step 0.01 1"}
+    diary.unlink()
+    d = pair(path, parameters={"diary": str(diary)}, substeps=2)
+    simulate(d, 0.02, coupling=method)
+    steps = [line for line in diary.read_text().split("\n") if line.startswith("step")]
+    assert set(steps) == {"step 0 1", "step 0.005 0", "step 0.01 1", "step 0.015 0"}
+
+
+@pytest.mark.parametrize("method", ["fixed-point", "newton"])
+def test_an_fmu_that_keeps_a_step_only_if_it_is_final_is_coupled_too(tmp_path, specimen, method):
+    committing = make_specimen(tmp_path / "c.fmu", flags=("-DCOMMITS",))
+    runs = [simulate(pair(path), 0.5, coupling=method) for path in (specimen, committing)]
+    assert np.array_equal(runs[0]["a.s"], runs[1]["a.s"])

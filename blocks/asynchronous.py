@@ -91,10 +91,10 @@ class AbstractAsynchronous(PythonBlock):
         )
 
     @abstractmethod
-    def begin(self, start_time: float) -> Computation:
-        """Open it for a worker."""
+    def begin(self, start_time: float, path: str) -> Computation:
+        """Open it for a worker; `path` is its own in the top diagram."""
 
-    def first_results(self, start_time: float) -> Values:
+    def first_results(self, start_time: float, path: str) -> Values:
         """Return what the outputs are before the first result."""
         return np.zeros(sum(self.widths))
 
@@ -127,7 +127,7 @@ class AsynchronousPython(AbstractAsynchronous):
     def __repr__(self) -> str:
         return f"Asynchronous({self.block!r})"
 
-    def begin(self, start_time: float) -> Computation:
+    def begin(self, start_time: float, path: str) -> Computation:
         return PythonComputation(self)
 
     def compute(self, t: float, x: Values, u: Any) -> tuple[Values, Values]:

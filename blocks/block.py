@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from ..errors import DiagramError, name_list, suggest
 from .ports import INHERITED, Parameter, Port, PortRef, Rate, Widths
 
@@ -41,6 +44,8 @@ class AbstractBlock:
     stiff: ClassVar[tuple[str, str] | None] = None
     """If it answers so stiffly that runs first look whether the steps fit: a number of it to nudge,
     and the output to watch."""
+    gravity: npt.NDArray[np.float64] | None = None
+    """Of a mechanism, as built: x, y, z in axes of the world, in m/s²."""
     stays: str = ""
     """Why the block cannot leave in an FMU, and what to do instead; empty if it can."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import struct
 import warnings
@@ -25,6 +26,7 @@ OK, STOP = 0, 1
 ERROR_STATE, ERROR_NOT_FINITE, ERROR_LOOP, ERROR_SOLVER, ERROR_BLOCK = -4, -5, -6, -7, -8
 _ERROR_INTERRUPT = -10
 REMARK_START, REMARK_RUN = 0, 1
+_LOOP_IS_SINGULAR, _LOOP_HAS_OTHER = 1, 2
 _OP_INIT, _OP_OUTPUT, _OP_DERIVATIVE, _OP_UPDATE, _OP_ADVANCE = range(5)
 _NO_STATE = b"no state: "  # begins what stands for the state of a run that cannot be saved
 
@@ -93,6 +95,12 @@ def library() -> ctypes.CDLL:
         "bl_message": (c_char_p, [engine]),
         "bl_failed_block": (c_int32, [engine]),
         "bl_next_remark": (c_int32, [engine, c_int, c_int32]),
+        "bl_check_loop": (
+            c_int,
+            [engine, c_int32, POINTER(c_double), POINTER(c_double), POINTER(c_double)],
+        ),
+        "bl_loop_size": (c_int32, [engine, c_int32]),
+        "bl_loop_slots": (POINTER(c_int32), [engine, c_int32]),
         "bl_state_size": (c_size_t, [engine]),
         "bl_save": (None, [engine, c_void_p]),
         "bl_restore": (c_int, [engine, c_char_p, c_size_t]),
@@ -263,12 +271,64 @@ class Instance:
         return f"by `{path}` at t = {self.time:.9g} s" + (f": {note}" if note else "")
 
     def warn(self, about: int, stacklevel: int = 2) -> None:
-        """Warn of what blocks found odd and went on with: `REMARK_START` or `REMARK_RUN`."""
+        """Warn of what blocks found odd and went on with: `REMARK_START` or `REMARK_RUN`.
+
+        At the start also of algebraic loops that have no unique solution.
+        """
         number = -1
         while (number := self.library.bl_next_remark(self.handle, about, number)) >= 0:
             block = self.plan.blocks[number]
             text = f"`{block.path}` ({block.type}): {self._message()}"
             warnings.warn(text, BiellaWarning, stacklevel=stacklevel + 1)
+        if about == REMARK_START:
+            for text in self._check_loops():
+                warnings.warn(text, BiellaWarning, stacklevel=stacklevel + 1)
+
+    def _check_loops(self) -> list[str]:
+        """Return what is wrong with algebraic loops at the present time."""
+        if not self.plan.loops:
+            return []
+        try:
+            self.evaluate()
+        except BlockError:
+            return []  # the run ends with it
+        names = {
+            port.slot + k: port.path if port.width == 1 else f"{port.path}[{k}]"
+            for block in self.plan.blocks
+            for port in block.outputs
+            for k in range(port.width)
+        }
+        found = []
+        for number, cycle in enumerate(self.plan.loops):
+            size = self.library.bl_loop_size(self.handle, number)
+            chosen, other, condition = (c_double * size)(), (c_double * size)(), c_double()
+            verdict = self.library.bl_check_loop(
+                self.handle, number, chosen, other, byref(condition)
+            )
+            slots = self.library.bl_loop_slots(self.handle, number)
+            tears = [names.get(slots[k], "") for k in range(size)]
+            where = f"the algebraic loop {' → '.join(cycle)}"
+            if verdict == _LOOP_IS_SINGULAR:
+                how = f"relative errors in it are amplified {condition.value:.1g} times"
+                if condition.value == math.inf:
+                    how = "its Jacobian has no inverse"
+                found.append(
+                    f"{where} is singular at t = {self.time:.9g} s: "
+                    f"{_show_values(tears, chosen, chosen)} solves it, but other values do as well "
+                    f"or nearly so: {how}. "
+                    f"The start value of Newton's method, 0 or the last solution, decides. "
+                    f"Where a signal comes back with a gain of 1, the loop does not determine it: "
+                    f"correct the gain, or put a UnitDelay into the loop."
+                )
+            elif verdict == _LOOP_HAS_OTHER:
+                found.append(
+                    f"{where} has more than one solution at t = {self.time:.9g} s: "
+                    f"{_show_values(tears, chosen, other)} was taken, because Newton's method "
+                    f"starts from 0 and then from the last solution; "
+                    f"{_show_values(tears, other, chosen)} is another one. Put a UnitDelay into "
+                    f"the loop, or limit the signal to the range that is meant."
+                )
+        return found
 
     def save(self) -> bytes:
         """Return everything that the next tick depends on."""
@@ -360,6 +420,13 @@ class Instance:
             for port in ports
         )
         return ", ".join(shown) or "none"
+
+
+def _show_values(names: Sequence[str], values: Any, others: Any) -> str:
+    """Return the values by name, at most four, those first that differ most from the others."""
+    ranked = sorted(range(len(names)), key=lambda k: -abs(values[k] - others[k]))
+    shown = ", ".join(f"`{names[k]}` = {values[k]:.6g}" for k in sorted(ranked[:4]))
+    return shown + (", …" if len(names) > 4 else "")
 
 
 def _show(values: Array) -> str:

@@ -72,6 +72,8 @@ def read_archive(path: str | Path) -> Archive:
         status = path.stat()
     except OSError as error:
         raise FmuError(f"cannot read the FMU `{path}`: {error.strerror}.") from error
+    except ValueError as error:  # a NUL character
+        raise FmuError(f"cannot read the FMU `{path!s:.200}`: {error}.") from error
     return _read(path.resolve(), status.st_mtime_ns, status.st_size)
 
 

@@ -133,6 +133,8 @@ class AsynchronousPython(AbstractAsynchronous):
     def compute(self, t: float, x: Values, u: Any) -> tuple[Values, Values]:
         """Return the block's outputs one after the other, and its next state."""
         given = self.block.output(t, x, u) if self.widths else ()  # type: ignore[attr-defined]
+        if given is None:
+            raise TypeError("output returned None: every path needs a `return`")
         outputs = (given,) if len(self.widths) == 1 else given
         if len(outputs) != len(self.widths):
             raise TypeError(f"output must return {len(self.widths)} values, got {given!r}")

@@ -404,6 +404,9 @@ class Instance:
         if status == ERROR_NOT_FINITE:
             inputs = self._show_inputs(number)
             text = f"{named} gave a value that is not finite {when}. Inputs: {inputs}."
+            from .growth import explain_growth
+
+            text += explain_growth(self)
         elif status == ERROR_BLOCK:
             text = f"{named} stopped the run {when}: {self._message()}"
         else:
@@ -484,7 +487,10 @@ def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> lis
         else instance.memory[z_first : z_first + z_count]
     )
     readers = [_reader(memory, instance.values, port.slot, port.width) for port in info.inputs]
-    writers = [_writer(memory, instance.values, port.slot, port.width) for port in info.outputs]
+    writers = [
+        _writer(memory, instance.values, port.slot, port.width, port.path.rpartition(".")[2])
+        for port in info.outputs
+    ]
     derivative = _derivative_view(instance, x_first, x_count)
     initial = block.initial_state
 
@@ -517,14 +523,13 @@ def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> lis
                 write(result)
 
     def differentiate(t: float) -> None:
-        derivative[:] = block.derivative(t, state, read_all())  # type: ignore[attr-defined]
+        slopes = block.derivative(t, state, read_all())  # type: ignore[attr-defined]
+        derivative[:] = _read_returned("derivative", slopes, derivative.size)
 
     def update(t: float) -> None:
         new = block.update(t, state, read_all())  # type: ignore[attr-defined]
         if initial.size:
-            if new is None:
-                raise TypeError("update must return the new state")
-            state[:] = new
+            state[:] = _read_returned("update", new, state.size)
 
     return [init, output, differentiate, update]
 
@@ -548,7 +553,7 @@ def _reader(memory: memoryview[float], values: Array, slot: int, width: int) -> 
 
 
 def _writer(
-    memory: memoryview[float], values: Array, slot: int, width: int
+    memory: memoryview[float], values: Array, slot: int, width: int, name: str
 ) -> Callable[[Any], None]:
     if width == 1:
 
@@ -556,15 +561,33 @@ def _writer(
             try:
                 memory[slot] = value
             except TypeError:
-                memory[slot] = float(np.asarray(value, dtype=np.float64).reshape(()))
+                memory[slot] = _read_returned("output", value, 1, name)[0]
 
         return write
     view = values[slot : slot + width]
 
     def write_vector(value: Any) -> None:
-        array = np.asarray(value, dtype=np.float64).ravel()
-        if array.size != width:
-            raise ValueError(f"output must return {width} values, got {array.size}")
-        view[:] = array
+        view[:] = _read_returned("output", value, width, name, every=True)
 
     return write_vector
+
+
+def _read_returned(
+    method: str, value: Any, size: int, port: str = "", every: bool = False
+) -> Array:
+    """Return what a method of a Python block gave as `size` numbers, or raise what is wrong.
+
+    One number stands for all, unless `every` one must be given.
+    """
+    wanted = f"{size} numbers" if size > 1 else "a number"
+    what = f"{method} must return {wanted}" + (f" for `{port}`" if port else "")
+    if value is None:
+        raise TypeError(f"{what}, but returned None: every path needs a `return`")
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what}, got {value!r}") from None
+    if array.size != size and (array.ndim or every):
+        shape = f" (an array of shape {array.shape})" if array.ndim else ""
+        raise ValueError(f"{what}, got {array.size}{shape}")
+    return np.broadcast_to(array.ravel(), size) if array.size == 1 else array.ravel()

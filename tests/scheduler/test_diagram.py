@@ -454,3 +454,25 @@ def test_the_output_called_y_is_meant_where_a_block_has_others_too():
     run = simulate(d.compile(outputs=["pid"]), until=0.01)
     np.testing.assert_array_equal(run["pid"], run["pid.y"])
     np.testing.assert_array_equal(run["k"], 3.0)
+
+
+@pytest.mark.parametrize(
+    ("period", "advice"),
+    [
+        (1 / 3000, r"0\.001 s would fit; so would a step of 1/3000 s\.$"),
+        (0.0015, r"0\.001 s or 0\.002 s would fit; so would a step of 0\.0005 s\.$"),
+        (0.00314159265, r"0\.003 s or 0\.004 s would fit\.$"),
+    ],
+)
+def test_a_period_that_does_not_fit_is_told_with_a_step_that_does(period, advice):
+    d = Diagram(step=1e-3)
+    d.connect(d.add(Constant(1.0)), d.add(UnitDelay(period=period), name="u"))
+    with pytest.raises(DiagramError, match=advice):
+        d.compile()
+
+
+def test_the_step_that_is_advised_fits():
+    d = Diagram(step=1 / 3000)
+    d.connect(d.add(Constant(1.0)), d.add(UnitDelay(period=1 / 3000), name="u"))
+    d.connect("u", d.add(UnitDelay(period=1e-3), name="v"))
+    d.compile()

@@ -14,8 +14,8 @@ from .shared import (
     complain,
     plot_result,
     read_assignment,
-    require_folder,
     require_format,
+    require_picture,
     tell_result,
     write_result,
 )
@@ -88,7 +88,7 @@ def _add_realtime_options(run: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     suffix = require_format("--out", options.out)
-    require_folder(options.plot)
+    require_picture(options.plot)
     diagram = load_diagram(options.file)
     stream = options.out if suffix in (".h5", ".hdf5") else None
     try:

@@ -69,6 +69,7 @@ def export_fmu(
     """
     plan = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
     _refuse_blocks(diagram, plan)
+    written = write_fmu(diagram, plan, path, parameters, platforms, sources)
     if not plan.outputs:
         warnings.warn(
             "this FMU has no outputs: declare them with Diagram.output(…), or name signals by "
@@ -76,7 +77,7 @@ def export_fmu(
             BiellaWarning,
             stacklevel=3,
         )
-    return write_fmu(diagram, plan, path, parameters, platforms, sources)
+    return written
 
 
 def write_fmu(

@@ -472,6 +472,7 @@ def test_the_command_line_exports_a_mechanism(
     assert root.find("CoSimulation/SourceFiles") is None
 
 
+@pytest.mark.filterwarnings("default::biella.BiellaWarning")
 def test_the_command_line_exports_a_diagram(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -143,6 +143,7 @@ class Instance:
         )
         self._raised: tuple[int, BaseException] | None = None
         self._failed_inputs = ""
+        self.explains = True  # why a value is not finite, by another instance
         self._end = ""
         self.foreign: dict[int, Attachment] = {}
         try:
@@ -404,9 +405,10 @@ class Instance:
         if status == ERROR_NOT_FINITE:
             inputs = self._show_inputs(number)
             text = f"{named} gave a value that is not finite {when}. Inputs: {inputs}."
-            from .growth import explain_growth
+            if self.explains:
+                from .growth import explain_growth
 
-            text += explain_growth(self)
+                text += explain_growth(self)
         elif status == ERROR_BLOCK:
             text = f"{named} stopped the run {when}: {self._message()}"
         else:

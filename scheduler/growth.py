@@ -28,6 +28,7 @@ def explain_growth(instance: Instance) -> str:
     solver = SOLVERS[int(np.frombuffer(plan.sections["SIZE"], dtype="<i8")[3])]
     try:
         with type(instance)(plan) as again, np.errstate(all="ignore"):
+            again.explains = False
             again.values[:parameters] = instance.values[:parameters]
             again.touch()
             again.initialise()

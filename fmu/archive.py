@@ -100,7 +100,7 @@ def read_archive(path: str | Path) -> Archive:
         status = path.stat()
     except (OSError, ValueError) as error:  # a name may hold what no file system allows
         reason = getattr(error, "strerror", None) or error
-        raise FmuError(f"cannot read the FMU `{path}`: {reason}.") from error
+        raise FmuError(f"cannot read the FMU `{path!s:.200}`: {reason}.") from error
     return _read(path.resolve(), status.st_mtime_ns, status.st_size)
 
 

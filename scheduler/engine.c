@@ -470,6 +470,14 @@ int32_t bl_failed_block(const bl_engine *e) { return e->failed_block; }
 const char *bl_block_path(const bl_engine *e, int32_t block) {
     return block >= 0 && block < e->block_count ? e->paths[block] : "";
 }
+const char *bl_slot_path(const bl_engine *e, int64_t slot) {
+    for (int32_t k = 0; k < e->block_count; k++)
+        for (int32_t i = 0; i < e->blocks[k].y_count; i++) {
+            const int64_t first = e->blocks[k].y[i] - e->values;
+            if (slot >= first && slot < first + e->blocks[k].y_width[i]) return e->paths[k];
+        }
+    return "";
+}
 int32_t bl_next_remark(bl_engine *e, int about, int32_t after) {
     for (int32_t k = after < 0 ? 0 : after + 1; e->initialised && k < e->block_count; k++) {
         if (!e->kernels[k]->remark) continue;

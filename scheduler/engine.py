@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
 import struct
 import warnings
@@ -27,6 +28,7 @@ ERROR_STATE, ERROR_NOT_FINITE, ERROR_LOOP, ERROR_SOLVER, ERROR_BLOCK = -4, -5, -
 _ERROR_INTERRUPT = -10
 REMARK_START, REMARK_RUN = 0, 1
 _OP_ADVANCE, _OP_BEGIN = 4, 6
+_LOOP_IS_SINGULAR, _LOOP_HAS_OTHER = 1, 2
 _NO_STATE = b"no state: "  # begins what stands for the state of a run that cannot be saved
 
 _LENGTH = struct.Struct("<q")
@@ -96,6 +98,12 @@ def library() -> ctypes.CDLL:
         "bl_next_remark": (c_int32, [engine, c_int, c_int32]),
         "bl_keep_float_control": (None, [c_void_p]),
         "bl_restore_float_control": (None, [c_void_p]),
+        "bl_check_loop": (
+            c_int,
+            [engine, c_int32, POINTER(c_double), POINTER(c_double), POINTER(c_double)],
+        ),
+        "bl_loop_size": (c_int32, [engine, c_int32]),
+        "bl_loop_slots": (POINTER(c_int32), [engine, c_int32]),
         "bl_state_size": (c_size_t, [engine]),
         "bl_save": (None, [engine, c_void_p]),
         "bl_restore": (c_int, [engine, c_char_p, c_size_t]),
@@ -138,6 +146,7 @@ class Instance:
         )
         self._raised: tuple[int, BaseException] | None = None
         self._failed_inputs = ""
+        self.explains = True  # why a value is not finite, by another instance
         self._end = ""
         self.foreign: dict[int, Attachment] = {}
         try:
@@ -266,12 +275,64 @@ class Instance:
         return f"by `{path}` at t = {self.time:.9g} s" + (f": {note}" if note else "")
 
     def warn(self, about: int, stacklevel: int = 2) -> None:
-        """Warn of what blocks found odd and went on with: `REMARK_START` or `REMARK_RUN`."""
+        """Warn of what blocks found odd and went on with: `REMARK_START` or `REMARK_RUN`.
+
+        At the start also of algebraic loops that have no unique solution.
+        """
         number = -1
         while (number := self.library.bl_next_remark(self.handle, about, number)) >= 0:
             block = self.plan.blocks[number]
             text = f"`{block.path}` ({block.type}): {self._message()}"
             warnings.warn(text, BiellaWarning, stacklevel=stacklevel + 1)
+        if about == REMARK_START:
+            for text in self._check_loops():
+                warnings.warn(text, BiellaWarning, stacklevel=stacklevel + 1)
+
+    def _check_loops(self) -> list[str]:
+        """Return what is wrong with algebraic loops at the present time."""
+        if not self.plan.loops:
+            return []
+        try:
+            self.evaluate()
+        except BlockError:
+            return []  # the run ends with it
+        names = {
+            port.slot + k: port.path if port.width == 1 else f"{port.path}[{k}]"
+            for block in self.plan.blocks
+            for port in block.outputs
+            for k in range(port.width)
+        }
+        found = []
+        for number, cycle in enumerate(self.plan.loops):
+            size = self.library.bl_loop_size(self.handle, number)
+            chosen, other, condition = (c_double * size)(), (c_double * size)(), c_double()
+            verdict = self.library.bl_check_loop(
+                self.handle, number, chosen, other, byref(condition)
+            )
+            slots = self.library.bl_loop_slots(self.handle, number)
+            tears = [names.get(slots[k], "") for k in range(size)]
+            where = f"the algebraic loop {' → '.join(cycle)}"
+            if verdict == _LOOP_IS_SINGULAR:
+                how = f"relative errors in it are amplified {condition.value:.1g} times"
+                if condition.value == math.inf:
+                    how = "its Jacobian has no inverse"
+                found.append(
+                    f"{where} is singular at t = {self.time:.9g} s: "
+                    f"{_show_values(tears, chosen, chosen)} solves it, but other values do as well "
+                    f"or nearly so: {how}. "
+                    f"The start value of Newton's method, 0 or the last solution, decides. "
+                    f"Where a signal comes back with a gain of 1, the loop does not determine it: "
+                    f"correct the gain, or put a UnitDelay into the loop."
+                )
+            elif verdict == _LOOP_HAS_OTHER:
+                found.append(
+                    f"{where} has more than one solution at t = {self.time:.9g} s: "
+                    f"{_show_values(tears, chosen, other)} was taken, because Newton's method "
+                    f"starts from 0 and then from the last solution; "
+                    f"{_show_values(tears, other, chosen)} is another one. Put a UnitDelay into "
+                    f"the loop, or limit the signal to the range that is meant."
+                )
+        return found
 
     def save(self) -> bytes:
         """Return everything that the next tick depends on."""
@@ -364,6 +425,10 @@ class Instance:
         if status == ERROR_NOT_FINITE:
             inputs = self._show_inputs(number)
             text = f"{named} gave a value that is not finite {when}. Inputs: {inputs}."
+            if self.explains:
+                from .growth import explain_growth
+
+                text += explain_growth(self)
         elif status == ERROR_BLOCK:
             text = f"{named} stopped the run {when}: {self._message()}"
         else:
@@ -417,6 +482,13 @@ def _working_folder() -> str | None:
         return os.getcwd()
     except OSError:
         return None
+
+
+def _show_values(names: Sequence[str], values: Any, others: Any) -> str:
+    """Return the values by name, at most four, those first that differ most from the others."""
+    ranked = sorted(range(len(names)), key=lambda k: -abs(values[k] - others[k]))
+    shown = ", ".join(f"`{names[k]}` = {values[k]:.6g}" for k in sorted(ranked[:4]))
+    return shown + (", …" if len(names) > 4 else "")
 
 
 def _show(values: Array) -> str:
@@ -478,7 +550,10 @@ def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> lis
         else instance.memory[z_first : z_first + z_count]
     )
     readers = [_reader(memory, instance.values, port.slot, port.width) for port in info.inputs]
-    writers = [_writer(memory, instance.values, port.slot, port.width) for port in info.outputs]
+    writers = [
+        _writer(memory, instance.values, port.slot, port.width, port.path.rpartition(".")[2])
+        for port in info.outputs
+    ]
     derivative = _derivative_view(instance, x_first, x_count)
     initial = block.initial_state
 
@@ -511,14 +586,13 @@ def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> lis
                 write(result)
 
     def differentiate(t: float) -> None:
-        derivative[:] = block.derivative(t, state, read_all())  # type: ignore[attr-defined]
+        slopes = block.derivative(t, state, read_all())  # type: ignore[attr-defined]
+        derivative[:] = _read_returned("derivative", slopes, derivative.size)
 
     def update(t: float) -> None:
         new = block.update(t, state, read_all())  # type: ignore[attr-defined]
         if initial.size:
-            if new is None:
-                raise TypeError("update must return the new state")
-            state[:] = new
+            state[:] = _read_returned("update", new, state.size)
 
     return [init, output, differentiate, update]
 
@@ -542,7 +616,7 @@ def _reader(memory: memoryview[float], values: Array, slot: int, width: int) -> 
 
 
 def _writer(
-    memory: memoryview[float], values: Array, slot: int, width: int
+    memory: memoryview[float], values: Array, slot: int, width: int, name: str
 ) -> Callable[[Any], None]:
     if width == 1:
 
@@ -550,15 +624,33 @@ def _writer(
             try:
                 memory[slot] = value
             except TypeError:
-                memory[slot] = float(np.asarray(value, dtype=np.float64).reshape(()))
+                memory[slot] = _read_returned("output", value, 1, name)[0]
 
         return write
     view = values[slot : slot + width]
 
     def write_vector(value: Any) -> None:
-        array = np.asarray(value, dtype=np.float64).ravel()
-        if array.size != width:
-            raise ValueError(f"output must return {width} values, got {array.size}")
-        view[:] = array
+        view[:] = _read_returned("output", value, width, name, every=True)
 
     return write_vector
+
+
+def _read_returned(
+    method: str, value: Any, size: int, port: str = "", every: bool = False
+) -> Array:
+    """Return what a method of a Python block gave as `size` numbers, or raise what is wrong.
+
+    One number stands for all, unless `every` one must be given.
+    """
+    wanted = f"{size} numbers" if size > 1 else "a number"
+    what = f"{method} must return {wanted}" + (f" for `{port}`" if port else "")
+    if value is None:
+        raise TypeError(f"{what}, but returned None: every path needs a `return`")
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what}, got {value!r}") from None
+    if array.size != size and (array.ndim or every):
+        shape = f" (an array of shape {array.shape})" if array.ndim else ""
+        raise ValueError(f"{what}, got {array.size}{shape}")
+    return np.broadcast_to(array.ravel(), size) if array.size == 1 else array.ravel()

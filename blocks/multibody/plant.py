@@ -192,6 +192,7 @@ class Plant(NativeBlock):
             self.own_step = self.takes_slopes = True
         self.memory_holds = not own  # what init works out, and the turns that angles have made
         self.system = system
+        self.gravity = system.gravity
         self.substeps = substeps if own else 1
         self.largest_step: float | None = None  # of RK4 where it is stable, once asked for
         self.contact_time = math.inf  # of the shortest contact in a clearance, with it

@@ -362,11 +362,12 @@ def test_a_pin_in_thin_oil_does_not_end_the_run(tmp_path, monkeypatch, wanted):
     d = rig.diagram(rig.export_plant(tmp_path / "crank.fmu"))
     d.couplings.clear()
     d.couple("plant", method="newton", hold=0, halvings=0)
+    edges = {"encoder.seed": 0}  # with which iterates are thrown that far
     with pytest.raises(BlockError, match=r"beyond its bush|returned fmi2Error|not finite"):
-        simulate(d, 0.7)
+        simulate(d, 0.7, parameters=edges)
     d.couplings.clear()
     d.couple("plant", method="newton", hold=0, failure="error")
-    pin = simulate(d, 0.7)["crank_pin.journal_position"]
+    pin = simulate(d, 0.7, parameters=edges)["crank_pin.journal_position"]
     assert np.hypot(*pin.T).max() < rig.CLEARANCE
 
 
@@ -501,7 +502,8 @@ def test_a_loop_is_solved_with_the_derivatives_that_an_fmu_gives(tmp_path):
         asked[name] = lives.count("derivative")
         assert lives.index("derivative") < lives.index("exit")  # in initialisation mode
     # One step of Newton's method at each of three ticks, or two for rounding: the loop is linear.
-    assert 3 <= asked["gives"] <= 6 and asked["discards"] == 1
+    # Twice as many once more, and one Jacobian, where the loop is checked as the run starts.
+    assert 3 <= asked["gives"] <= 11 and asked["discards"] == 1
 
 
 @pytest.mark.parametrize("torn", [True, False])

@@ -212,6 +212,7 @@ class Folder:
         self.users = 0
         self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._mark = _hold(self.path)
+        self._owner = os.getpid()
         try:
             _extract(archive, self.path)
         except BaseException:
@@ -239,6 +240,8 @@ class Folder:
                 self._remove()
 
     def _remove(self) -> None:
+        if os.getpid() != self._owner:  # a forked child: the parent uses it
+            return
         _let_go(self._mark)
         shutil.rmtree(self.path, ignore_errors=True)
 

@@ -306,7 +306,7 @@ class AbstractShortBearing(AbstractBearing):
         *,
         squeeze: bool = True,
         friction: str = "shear",
-        contact: Contact | None = Contact(),  # noqa: B008 - frozen
+        contact: Contact | None = Contact(),
         film_limit: float | None = None,
         viscosity_input: bool = False,
         period: float | None = None,
@@ -429,7 +429,7 @@ class LongBearing(AbstractBearing):
         *,
         cavitation: str = "gumbel",
         friction: str = "shear",
-        contact: Contact | None = Contact(),  # noqa: B008 - frozen
+        contact: Contact | None = Contact(),
         film_limit: float | None = None,
         viscosity_input: bool = False,
         period: float | None = None,

@@ -70,9 +70,11 @@ def pytest_runtest_protocol(item):
     instructions. The watchdog of faulthandler is a thread in C: it shows where every thread is,
     and ends the process; pytest-xdist reports the test as crashed and goes on.
     """
-    marker = item.get_closest_marker("timeout")
-    limit = marker.args[0] if marker else float(item.config.getini("timeout"))
-    if item.config.getoption("timeout") == 0 or item.config.getoption("usepdb"):
+    config, marker = item.config, item.get_closest_marker("timeout")
+    if not config.pluginmanager.has_plugin("timeout") or config.getoption("usepdb"):
+        return (yield)
+    limit = marker.args[0] if marker else float(config.getini("timeout") or 0)
+    if not limit or config.getoption("timeout") == 0:
         return (yield)
     faulthandler.dump_traceback_later(1.5 * limit, exit=True, file=item.config.stash[_stderr])
     try:

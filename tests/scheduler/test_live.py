@@ -61,16 +61,30 @@ def wait_until(condition):
     raise AssertionError("it did not happen")
 
 
+_processes = []
+
+
+@pytest.fixture(autouse=True)
+def end_processes():
+    """Leave none behind, also after a failure or a time limit."""
+    yield
+    while _processes:
+        with _processes.pop() as process:
+            process.kill()
+
+
 def in_a_process(text, **options):
     """Run Python in a process of its own; what it shares with this one stands before."""
     setup = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-u", "-c", setup + textwrap.dedent(text)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         **options,
     )
+    _processes.append(process)
+    return process
 
 
 # --- the same diagram ---

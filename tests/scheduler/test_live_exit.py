@@ -31,7 +31,7 @@ def test_a_forked_child_ends_by_itself_and_the_run_goes_on(tmp_path: Path) -> No
 from biella import BiellaError, start
 from biella.scheduler.recorder import Hdf5Recorder
 run = start(test_live.loop(), out={path!r})
-test_live.wait_until(lambda: run._recorder.rows_kept > 0)
+test_live.wait_until(lambda: run._recorder._written > 0)
 child = os.fork()
 if child == 0:
     for use in (run.wait, run.stop, lambda: run.latest("plant"), lambda: run.result,
@@ -47,8 +47,8 @@ if child == 0:
     sys.exit(7)
 status = os.waitpid(child, 0)[1]
 assert run.running
-kept = run._recorder.rows_kept
-test_live.wait_until(lambda: run._recorder.rows_kept > kept)
+kept = run._recorder._written
+test_live.wait_until(lambda: run._recorder._written > kept)
 run["pid.kp"] = 3.0
 result = run.stop()
 print(os.waitstatus_to_exitcode(status), result.length)

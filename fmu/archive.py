@@ -280,6 +280,7 @@ class Folder:
     def __init__(self, archive: Archive) -> None:
         self.key = archive.digest
         self.users = 0
+        self._owner = os.getpid()
         with _unpacking(archive.path):
             self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
             try:
@@ -314,6 +315,8 @@ class Folder:
                 self._remove()
 
     def _remove(self) -> None:
+        if os.getpid() != self._owner:  # a forked child: the parent uses it
+            return
         _let_go(self._mark)
         shutil.rmtree(self.path, ignore_errors=True)
 

@@ -7,6 +7,7 @@ stand-ins for what is real, and opens the devices.
 from __future__ import annotations
 
 import atexit
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -47,6 +48,7 @@ class OpenBinding:
         self.plan = plan
         self.devices = devices
         self.run: dict[str, Any] = dict(check.binding.run)
+        self._owner = os.getpid()
         atexit.register(self.close)
 
     def describe(self) -> dict[str, Any]:
@@ -62,7 +64,8 @@ class OpenBinding:
     def close(self) -> None:
         """Close all devices; those with drivers in Python are made safe before."""
         atexit.unregister(self.close)
-        _close_all(self.devices)
+        if os.getpid() == self._owner:  # not in a forked child: the parent uses them
+            _close_all(self.devices)
 
     def __enter__(self) -> Self:
         return self

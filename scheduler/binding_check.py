@@ -17,8 +17,11 @@ from .bindable import BlockPorts, list_blocks, port_of
 from .binding_ties import Tie, Ties, element_of, start_of
 from .devices.native import MOST_VALUES, Surroundings, count_values
 from .diagram import Diagram
+from .files import find_recording_target
 from .plan import Plan
+from .result_file import is_result_file
 from .rig import Binding, BlockEntry, DeviceEntry, SignalEntry, read_binding
+from .signals import ResultError
 
 STATUS = (
     Port("age", kind="integer", doc="ticks since the newest frame"),
@@ -115,6 +118,7 @@ class _Checker:
         self.found.problems.append(f"{f'[{table}] {key}'.rstrip()}: {text}")
 
     def check(self) -> None:
+        self._check_out()
         for entry in self.binding.devices.values():
             self._check_driver(entry)
         self._check_lines()
@@ -126,6 +130,16 @@ class _Checker:
             self._check_use(entry)
             self._add_status(entry)
         self.found.ties += self.ties.ties
+
+    def _check_out(self) -> None:
+        """Find a file that a recording would not replace before the run does."""
+        out = self.binding.run.get("out")
+        if out is None:
+            return
+        try:
+            find_recording_target(out, is_result_file)
+        except ResultError as error:
+            self.say("run", "out", str(error))
 
     def _check_driver(self, entry: DeviceEntry) -> None:
         name = entry.name

@@ -168,6 +168,10 @@ class Instance:
             for attachment in self.foreign.values():
                 attachment.close()
 
+    def abandon(self) -> None:
+        """Never free the engine, in a forked child: what blocks use outside is the parent's."""
+        self.handle = c_void_p()
+
     def __enter__(self) -> Self:
         return self
 

@@ -1,4 +1,4 @@
-"""`LiveRun`: a run against a clock, held in the user's hand.
+"""`LiveRun`: handle to a running real-time simulation.
 
 Two threads serve it: one is inside the engine's paced loop, without the interpreter's lock; the
 other takes rows and journal from it and records them. Changes go to the loop through a pipe and
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import cached_property
@@ -22,7 +24,15 @@ import numpy.typing as npt
 
 from ..blocks.asynchronous import AbstractAsynchronous
 from ..blocks.outside import RECEIVED, RealTime
-from ..errors import BiellaError, BlockError, DeviceError, OverrunError, name_list, suggest
+from ..errors import (
+    BiellaError,
+    BiellaWarning,
+    BlockError,
+    DeviceError,
+    OverrunError,
+    name_list,
+    suggest,
+)
 from . import live_exit
 from .captures import declare_captures, read_captures
 from .coupling_report import read_couplings
@@ -56,6 +66,7 @@ from .plan import Plan, PortInfo, read_value, slots_of
 from .realtime_report import RealtimeReport
 from .result import Result
 from .ringing import TICKS, warn_of_ringing
+from .signals import ResultError
 from .simulate import choose_signals, count_ticks, describe_run
 from .watch import Page
 from .worker import Worker
@@ -71,6 +82,7 @@ _PIPE_SECONDS = 10.0
 _DRAIN_SECONDS = 0.02
 _SWITCH_SECONDS = 5e-4
 _SHOW_SECONDS = 0.1
+_GAPS_SHOWN = 3
 
 
 class LiveRun:
@@ -118,6 +130,8 @@ class LiveRun:
         self._failure: BaseException | None = None
         self._result: Result | None = None
         self._told = False  # whether the failure was raised
+        self._loss = ""  # what was not recorded, and why
+        self._warned = False  # of that
         self._waiting = False
         self._last_frame: npt.NDArray[np.float64] | None = None
         self._closed = False
@@ -267,15 +281,23 @@ class LiveRun:
         self._pace.pause = 0
 
     def wait(self, timeout: float | None = None) -> Result:
-        """Wait for the end and return the result; Ctrl-C and SIGTERM end the run, safely.
+        """Wait for the end and return the result; Ctrl-C, SIGTERM and SIGHUP end the run, safely.
 
         Raises
         ------
         BlockError, OverrunError, DeviceError
-            What ended the run, if it was not the end time, a Stop block or somebody: `result` of
+            What ended the run, if it was not the end time, a Stop block or the user: `result` of
             the error, or of the run, holds what was recorded.
+        ResultError
+            If no row was recorded, such as on a full disk.
         TimeoutError
             If it still goes on after `timeout` seconds.
+
+        Warns
+        -----
+        BiellaWarning
+            If some rows, or entries of the journal, were not recorded: how many, when, and why.
+            ``result.info["recording"]`` has the same text.
         """
         try:
             self._waiting = True
@@ -286,8 +308,10 @@ class LiveRun:
             self._settled.wait()
         finally:
             self._waiting = False
+        live_exit.restore_signals()
         if self._failure is not None:
             self._raise()
+        self._warn_of_loss(stacklevel=3)
         return self.result
 
     def stop(self) -> Result:
@@ -308,8 +332,10 @@ class LiveRun:
     def __exit__(self, kind: object, *_: object) -> None:
         self._end("stopped")
         self._settled.wait()
+        live_exit.restore_signals()
         if self._failure is not None and kind is None and not self._told:
             self._raise()
+        self._warn_of_loss(stacklevel=3)
 
     def __repr__(self) -> str:
         state = "running" if self.running else f"over: {self._pace.why}"
@@ -442,7 +468,7 @@ class LiveRun:
             raise
 
     def _give_up(self) -> None:
-        """End what has begun in part: nobody will ever have it in hand."""
+        """End what has begun in part: there is no handle to it."""
         self._end("it could not be started")
         if not _has_begun(self._loop):
             self._over.set()
@@ -536,7 +562,9 @@ class LiveRun:
         info["stopped"] = self._stopped()
         if self.plan.couplings:
             info["couplings"] = read_couplings(instance)
-        info["realtime"] = self._describe()
+        info["realtime"] = report = self._describe()
+        if report["rows_lost"] or report["entries_lost"]:
+            info["recording"] = self._loss = self._describe_loss(report)
         self._recorder.captures = read_captures(instance)
         self._result = self._recorder.close()
         self._judge()
@@ -559,9 +587,48 @@ class LiveRun:
                 self._instance.check(self._status)
             except BlockError as error:
                 failure = error
+        if failure is None and self._failure is None and self._loss and not self._rows_recorded():
+            failure = ResultError(self._loss)
         if failure is not None:
             failure.result = self._result  # type: ignore[attr-defined]
             self._failure = failure
+
+    def _describe_loss(self, report: Mapping[str, Any]) -> str:
+        """Return what was recorded, what was not, and why."""
+        recorder, lost, entries = self._recorder, report["rows_lost"], report["entries_lost"]
+        texts = []
+        if lost:
+            kept = recorder.rows_kept
+            start, step = self.plan.start_time, self.plan.step
+            gaps = [gap for gap in report["gaps"] if gap["of"] == "rows"]
+            spans = [
+                f"t = {start + gap['first'] * step:.9g} to {start + gap['last'] * step:.9g} s"
+                for gap in gaps[:_GAPS_SHOWN]
+            ]
+            if len(gaps) > _GAPS_SHOWN:
+                spans.append(f"{len(gaps) - _GAPS_SHOWN} more gaps")
+            texts.append(
+                f"{kept} of {kept + lost} rows are recorded {recorder.place}; lost: "
+                f"{', '.join(spans)}."
+            )
+        if entries:
+            texts.append(
+                f"{entries} entries of the journal are lost: the run can be replayed up to its "
+                f"first gap only."
+            )
+        cause = recorder.trouble or "The recorder was too slow."
+        texts.append(f"{cause} Free some space, record fewer signals, or not every tick.")
+        if recorder.left_alone and not recorder.rows_kept:
+            texts.append(f"`{recorder.left_alone}` still has the earlier recording.")
+        return " ".join(texts)
+
+    def _rows_recorded(self) -> int:
+        return 0 if self._result is None else self._result.length
+
+    def _warn_of_loss(self, stacklevel: int) -> None:
+        if self._loss and not self._warned:
+            self._warned = True
+            warnings.warn(self._loss, BiellaWarning, stacklevel=stacklevel)
 
     def _advise_on_loss(self) -> str:
         """Say what to look at where a device was never heard."""
@@ -699,6 +766,22 @@ class LiveRun:
         if self.running and not self._asked:
             self._asked = why
         self._pace.cancel = 1
+
+    def _abandon(self) -> None:
+        """Make this the copy of a forked child: the run goes on, but in the parent only."""
+        why = f"it goes on in process {os.getppid()}, which has started it; this is a forked copy"
+        self._lock = threading.Lock()  # the threads that held these do not exist here
+        self._over, self._settled = threading.Event(), threading.Event()
+        self._pace.why = why
+        self._mailbox.abandon()
+        self._failure = BiellaError(f"the run cannot be used here: {why}.")
+        self._told = True  # not raised at the end of a with block
+        self._closed = True
+        self._stack.pop_all()  # not closed: devices, FMUs and files are the parent's
+        self._outer.pop_all()
+        self._instance.abandon()
+        self._over.set()
+        self._settled.set()
 
     def _raise(self) -> NoReturn:
         assert self._failure is not None

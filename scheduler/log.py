@@ -2,11 +2,13 @@
 
 In an HDF5 file of a result it is the group ``log``: ``plan``, the bytes that the engine ran;
 ``journal``, all that entered from outside, with its tick; ``entries`` and ``ticks``, how many of
-these count, and up to which tick they are complete. The last two have a fixed place in the file.
+these count, and up to which tick they are complete; ``checksum``, their CRC-32, together with the
+number of entries that it is of. The last three have a fixed place in the file.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
@@ -57,9 +59,10 @@ def create_log(file: h5py.File, plan: bytes) -> None:
     group.create_dataset("journal", shape=(0,), maxshape=(None,), chunks=(_CHUNK,), dtype=ENTRY)
     group.create_dataset("entries", data=np.int64(0))
     group.create_dataset("ticks", data=np.int64(0))
+    group.create_dataset("checksum", data=np.zeros(2, dtype=np.int64))
 
 
-def append_journal(file: h5py.File, entries: Journal, ticks: int) -> None:
+def append_journal(file: h5py.File, path: Path, entries: Journal, ticks: int) -> None:
     """Add to a journal, and say that it is complete up to `ticks`; OSError if there is no room."""
     group = file["log"]
     start = int(group["entries"][()])
@@ -67,9 +70,11 @@ def append_journal(file: h5py.File, entries: Journal, ticks: int) -> None:
     if len(entries):
         chunks = -(-end // _CHUNK) - -(-start // _CHUNK)
         growth = _INDEX_BYTES + chunks * _CHUNK * ENTRY.itemsize
-        claim_space(Path(file.filename), file.id.get_filesize(), growth)
+        claim_space(path, file.id.get_filesize(), growth)
         group["journal"].resize(end, axis=0)
         group["journal"][start:end] = entries
+        before = int(group["checksum"][0])
+        group["checksum"][()] = zlib.crc32(np.ascontiguousarray(entries).data, before), end
         file.flush()
     group["entries"][()] = end
     group["ticks"][()] = ticks
@@ -85,16 +90,23 @@ def read_log(file: h5py.File, path: Path) -> RunLog | None:
 
 
 def _load_journal(path: Path) -> Journal:
-    from .result_file import open_result_file
+    from .result_file import read_hdf5
 
-    with open_result_file(path) as file:
+    def read(file: h5py.File) -> Journal:
         group = file["log"]
         found: Journal = group["journal"][: int(group["entries"][()])]
-    return found.astype(ENTRY, copy=False)
+        found = found.astype(ENTRY, copy=False)
+        if "checksum" in group:
+            checksum, count = group["checksum"][()].tolist()
+            if count == len(found) and checksum != zlib.crc32(np.ascontiguousarray(found).data):
+                raise ValueError("the journal does not agree with its checksum")
+        return found
+
+    return read_hdf5(path, read)
 
 
-def write_log(file: h5py.File, log: RunLog) -> None:
+def write_log(file: h5py.File, path: Path, log: RunLog) -> None:
     """Write a whole log into a new result file."""
     create_log(file, log.plan)
     for start in range(0, max(1, len(log.journal)), _COPIED):
-        append_journal(file, log.journal[start : start + _COPIED], log.ticks)
+        append_journal(file, path, log.journal[start : start + _COPIED], log.ticks)

@@ -1,6 +1,6 @@
-"""Recorders of paced runs: they take the journal, too, and no trouble of theirs ends a run.
+"""Recorders of real-time runs: they also take the journal, and no failure of theirs ends a run.
 
-Where there is no room, on the disk or in memory, what comes is dropped and its times are noted;
+Where there is no room, on the disk or in memory, new rows are dropped and their times are noted;
 recording goes on as soon as there is room again. The journal is kept as long as possible, because a
 run without a whole one cannot be replayed.
 """
@@ -60,6 +60,21 @@ class AbstractLogRecorder(AbstractRecorder):
     @abstractmethod
     def settle(self) -> None:
         """Write what can be written, and drop the rest: after this, nothing more is dropped."""
+
+    @property
+    @abstractmethod
+    def rows_kept(self) -> int:
+        """How many rows are recorded; complete after `settle`."""
+
+    @property
+    def place(self) -> str:
+        """Where the rows are, for a message."""
+        return "in memory"
+
+    @property
+    def left_alone(self) -> str:
+        """An earlier recording that was not replaced, because this one got no row; else empty."""
+        return ""
 
     def take(self, rows: Rows) -> None:
         """Take rows as `append` does, but never fail."""
@@ -168,7 +183,7 @@ class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
             return
         entries = np.concatenate(self._waiting) if self._waiting else np.empty(0, ENTRY)
         try:
-            append_journal(self._file, entries, self._waiting_ticks)
+            append_journal(self._file, self.path, entries, self._waiting_ticks)
             self._file.flush()
         except OSError as error:
             self._lack_room(error)
@@ -176,7 +191,18 @@ class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
             self._waiting.clear()
 
     def _lack_room(self, error: OSError) -> None:
-        self.trouble = explain(error, self.path)
+        self.trouble = explain(error, self._target.path)
+
+    @property
+    def place(self) -> str:
+        return f"in `{self.path}`"
+
+    @property
+    def left_alone(self) -> str:
+        return str(self._target.path) if self._target.pending else ""
+
+    def _has_lost_rows(self) -> bool:
+        return self.rows_dropped > 0
 
     def settle(self) -> None:
         with contextlib.suppress(ResultError):

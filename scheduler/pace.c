@@ -17,6 +17,7 @@ enum { SAFE_ROUNDS = 3 };      /* a frame may be lost */
 enum { KEPT_ENTRIES = BL_MAX_CHANNELS + 3 }; /* of a frame that belongs to a later tick */
 enum { LARGEST_JUMP = 65536 }; /* of a device's sequence numbers; beyond it, the device has started anew */
 static const int64_t SAFE_PAUSE = 1000000, PATIENCE = 20000000; /* ns between safe values at the end; between looks at the flags */
+static const int64_t LAST_PATIENCE = 500000000; /* ns that a cancelled run without deadlines waits for the recorder */
 
 /* A run under way. */
 typedef struct {
@@ -38,6 +39,7 @@ typedef struct {
     int64_t kept_count, kept_for; /* how many, and the tick; -1: none */
     int32_t from;            /* who enters */
     int64_t last_gap[3];     /* of each kind, its number in the list; -1: none that may go on */
+    int64_t give_up;         /* when a cancelled run no longer waits for the recorder; 0: not cancelled yet */
 } bl_course;
 
 static BL_FORMAT(3) void finish(bl_course *c, int32_t end, const char *format, ...) {
@@ -64,11 +66,14 @@ static void note_gap(bl_course *c, int32_t kind, int64_t first, int64_t last) {
     p->gap_count++;
 }
 
-/* Without deadlines there is time to wait for whoever reads. */
-static bool push(const bl_course *c, bl_pipe *pipe, const void *record) {
+/* Without deadlines there is time to wait for the recorder; a cancelled run waits once more for a while, so that its end is recorded. */
+static bool push(bl_course *c, bl_pipe *pipe, const void *record) {
     while (!bl_pipe_push(pipe, record, 1)) {
-        if (c->p->clock != BL_CLOCK_FREE || atomic_load_explicit(&c->p->cancel, memory_order_relaxed)) return false;
-        bl_clock_sleep_until(bl_clock_now() + 100000);
+        if (c->p->clock != BL_CLOCK_FREE) return false;
+        const int64_t now = bl_clock_now();
+        if (c->give_up == 0 && atomic_load_explicit(&c->p->cancel, memory_order_relaxed)) c->give_up = now + LAST_PATIENCE;
+        if (c->give_up != 0 && now >= c->give_up) return false;
+        bl_clock_sleep_until(now + 100000);
     }
     return true;
 }

@@ -136,6 +136,10 @@ class Pace(ctypes.Structure):
         """Why it ended, in words."""
         return bytes(self._why).decode(errors="replace")
 
+    @why.setter
+    def why(self, text: str) -> None:
+        self._why = text.encode()[:255]
+
     @property
     def listed_overruns(self) -> list[tuple[int, float]]:
         """The first overruns: tick, and how long after the next deadline it ended, in s."""
@@ -258,6 +262,11 @@ class Mailbox:
             if not self.handle or not _library().bl_mailbox_take(self.handle, pointer):
                 return None
             return self._frame.copy()
+
+    def abandon(self) -> None:
+        """Give no more frames, in a forked child: its writer does not exist there."""
+        self._lock = threading.Lock()
+        self.handle = None
 
     def close(self) -> None:
         """Free it: the writer may not use it any more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,13 +13,16 @@ from ..blocks.block import AbstractBlock
 from ..blocks.outside import RealTime
 from ..errors import BiellaError
 from .diagram import Diagram
+from .files import find_recording_target
 from .flatten import flatten
 from .live import LiveRun
 from .plan import Plan
+from .result_file import is_result_file
+from .rig import Binding, read_binding
 from .worker import find_slow_blocks, stand_in
 
 if TYPE_CHECKING:
-    from .binding import Binding, OpenBinding
+    from .binding import OpenBinding
 
 TIMING_NAME = "realtime"
 
@@ -97,6 +101,8 @@ def start(
     ------
     DiagramError, BindingError, DeviceError
         If the diagram or the binding is wrong, or a device is not there: nothing has moved then.
+    ResultError
+        If `out` names a file that is not a recording, or another run records to it.
 
     Examples
     --------
@@ -117,8 +123,10 @@ def start(
         "out": out,
     }
     compile_options = {"step": step, "solver": solver}
+    if out is not None:
+        find_recording_target(out, is_result_file)  # before any device is opened
     with ExitStack() as stack:
-        plan, binding = _prepare(diagram, bind, compile_options)
+        plan, binding = _prepare(diagram, bind, compile_options, out)
         if binding is not None:
             stack.enter_context(binding)
         said = binding.run if binding is not None else {}
@@ -143,7 +151,7 @@ def start(
 
 
 def _prepare(
-    diagram: Diagram | Plan, bind: Any, options: dict[str, Any]
+    diagram: Diagram | Plan, bind: Any, options: dict[str, Any], out: str | Path | None
 ) -> tuple[Plan, OpenBinding | None]:
     if isinstance(diagram, Plan):
         if bind is not None:
@@ -158,6 +166,10 @@ def _prepare(
         return diagram.compile(**options), None
     from .binding import open_binding
 
+    if out is not None:  # what the binding names instead is not used, so it is not checked
+        bind = bind if isinstance(bind, Binding) else read_binding(bind)
+        run = {key: value for key, value in bind.run.items() if key != "out"}
+        bind = dataclasses.replace(bind, run=run)
     binding = open_binding(diagram, bind, **options)
     return binding.plan, binding
 

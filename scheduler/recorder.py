@@ -7,7 +7,10 @@ them; `Hdf5Recorder` streams them to a file in flat memory.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
+import weakref
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .captures import Captures, pack_captures
-from .files import explain
+from .files import RecordingTarget, explain
 from .result import Result
 from .result_file import (
     Capture,
@@ -26,6 +29,7 @@ from .result_file import (
     MemoryColumns,
     create_result_file,
     dataset_name,
+    is_result_file,
     release_unused,
     reserve_rows,
     write_about,
@@ -127,6 +131,11 @@ class MemoryRecorder(AbstractRecorder):
         super().__init__(signals, aliases, info)
         self._chunks: list[Rows] = []
 
+    @property
+    def rows_kept(self) -> int:
+        """How many rows there are."""
+        return sum(map(len, self._chunks))
+
     def _append(self, rows: Rows) -> None:
         self._chunks.append(np.array(rows, dtype=np.float64))
 
@@ -153,16 +162,20 @@ class Hdf5Recorder(AbstractRecorder):
     Rows are gathered column by column in one block and written when it is full or a second old.
     The file is in HDF5's single-writer mode, so that `Result.from_hdf5` reads it while the run goes
     on, and after the process was killed; at most the last second is missing then. Other HDF5
-    tools may want ``h5clear -s`` on a file that was left by a kill.
+    tools may need ``h5clear -s`` on a file that was left by a kill.
 
-    An earlier file at `path` is replaced. What the Triggers named in `captures` have captured is
+    A new file is written under its own name from the start. An earlier recording at `path` is
+    replaced as soon as rows of the new one are on the disk; until then the new one is beside it,
+    as ``NAME.new.h5`` for ``NAME.h5``. Any other file at `path` is an error. The file is locked
+    against other recorders until `close`. What the Triggers named in `captures` have captured is
     written at the end.
 
     Raises
     ------
     ResultError
-        If the file cannot be created or, from `append` and `flush`, if the disk is full: it says
-        how much was kept. The recorder then takes no more rows; `close` still gives a result.
+        If `path` is not a recording, is being recorded, or cannot be created; from `append` and
+        `flush`, if the disk is full: the message has what was kept. The recorder then takes no more
+        rows; `close` still gives a result.
     """
 
     def __init__(
@@ -176,7 +189,6 @@ class Hdf5Recorder(AbstractRecorder):
         plan: bytes | None = None,
     ) -> None:
         super().__init__(signals, aliases, info)
-        self.path = Path(path)
         row_bytes = 8 * self.row_width
         chunk_rows = 1 << max(0, min(_CHUNK_BYTES // row_bytes, 1 << 14).bit_length() - 1)
         block_rows = max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // row_bytes))
@@ -185,11 +197,10 @@ class Hdf5Recorder(AbstractRecorder):
         self._written = 0
         self._last_time = float("nan")
         self._failure: ResultError | None = None
+        self._target = RecordingTarget(path, is_result_file)
         try:
-            # A new file, not the old one cut to nothing: somebody may still be reading that.
-            self.path.unlink(missing_ok=True)
             self._file = create_result_file(
-                self.path,
+                self._target.current,
                 self.signals,
                 self.info,
                 captures=captures,
@@ -197,8 +208,14 @@ class Hdf5Recorder(AbstractRecorder):
                 plan=plan,
             )
             self._file.swmr_mode = True
-        except (OSError, RuntimeError) as error:
-            raise ResultError(explain(error, self.path)) from error
+            self._target.show()
+        except BaseException as error:
+            self._target.abandon()
+            if isinstance(error, OSError | RuntimeError):
+                raise ResultError(explain(error, self._target.path)) from error
+            raise
+        self._handle: int = self._file.id.get_vfd_handle()
+        _recording.add(self)
         self._recording = str(self._file.attrs["recording"])
         self._datasets = [(self._file["time"], slice(0, 1))]
         row = 1
@@ -206,7 +223,18 @@ class Hdf5Recorder(AbstractRecorder):
             place = slice(row, row + signal.width)
             self._datasets.append((self._file[dataset_name(signal.path)], place))
             row += signal.width
+        self._checksums = [0] * len(self._datasets)
         self._flushed_at = time.monotonic()
+
+    @property
+    def rows_kept(self) -> int:
+        """How many rows are in the file."""
+        return self._written
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self._target.current
 
     def _append(self, rows: Rows) -> None:
         if self._failure is not None:
@@ -239,15 +267,17 @@ class Hdf5Recorder(AbstractRecorder):
         """Write the gathered rows, then say that they count: a kill in between does no harm."""
         count, end = self._filled, self._written + self._filled
         try:
-            reserve_rows(self._file, self._written, end)
+            reserve_rows(self._file, self.path, self._written, end)
         except OSError as error:
             self._lack_room(error)
             return
         try:
-            for dataset, place in self._datasets:
+            for number, (dataset, place) in enumerate(self._datasets):
                 dataset.resize(end, axis=0)
                 block = self._block[place, :count]
-                dataset[self._written : end] = block[0] if len(block) == 1 else block.T
+                part = block[0] if len(block) == 1 else np.ascontiguousarray(block.T)
+                dataset[self._written : end] = part
+                self._checksums[number] = zlib.crc32(part.data, self._checksums[number])
             self._file.flush()
             self._file["rows"][()] = end
             self._file.flush()
@@ -257,10 +287,16 @@ class Hdf5Recorder(AbstractRecorder):
         self._written = end
         self._filled = 0
         self._flushed_at = time.monotonic()
+        self._take_place()
+
+    def _take_place(self) -> None:
+        """Replace an earlier recording; where an open file cannot be renamed, `close` does it."""
+        with contextlib.suppress(OSError):
+            self._target.settle()
 
     def _write_captures(self, captures: list[Capture]) -> None:
         try:
-            write_captures(self._file, captures)
+            write_captures(self._file, self.path, captures)
             self._file.flush()
         except (OSError, RuntimeError) as error:
             self._failure = ResultError(
@@ -278,11 +314,17 @@ class Hdf5Recorder(AbstractRecorder):
         raise self._failure from error
 
     def _what_was_kept(self) -> str:
-        kept = f"{self._written} rows, to t = {self._last_time:g} s, are kept in the file."
+        kept = "no row was kept."
+        if self._written:
+            kept = f"{self._written} rows, to t = {self._last_time:g} s, are kept in the file."
+        elif self._target.pending:
+            kept += f" `{self._target.path}` still has the earlier recording."
         return (
-            f"The recording stops: {kept if self._written else 'no row was kept.'} "
-            "Free some space, record fewer signals, or decimate them."
+            f"The recording stops: {kept} Free some space, record fewer signals, or decimate them."
         )
+
+    def _has_lost_rows(self) -> bool:
+        return self._failure is not None
 
     def _close(self) -> Result:
         raised_before = self._failure is not None
@@ -293,12 +335,17 @@ class Hdf5Recorder(AbstractRecorder):
         if self._failure is not None:
             self.info["stopped"] = str(self._failure)
             captures = []
-        # Both go to their old places in the file, so a full disk does not matter.
+        # All go to their old places in the file, so a full disk does not matter.
         write_about(self._file, self.info, self.signals.aliases, captures)
+        self._file["checksums"][()] = self._checksums
         self._file["complete"][()] = 1
         self._datasets.clear()
         self._file.close()
+        _recording.discard(self)
         release_unused(self.path)
+        if self._written or not self._has_lost_rows():
+            self._take_place()
+        self._target.release()
         self._block = np.empty((self.row_width, 0))
         self._result = Result(
             Hdf5Columns(self.path, self._recording, self._written),
@@ -309,3 +356,19 @@ class Hdf5Recorder(AbstractRecorder):
         if self._failure is not None and not raised_before:
             raise self._failure
         return self._result
+
+
+_recording: weakref.WeakSet[Hdf5Recorder] = weakref.WeakSet()
+
+
+def _let_go_in_child() -> None:
+    """Keep a forked child, when it ends, from writing its copy of HDF5's caches to the files."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for recorder in _recording:
+        os.dup2(nothing, recorder._handle, inheritable=False)
+    os.close(nothing)
+    _recording.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_child)

@@ -1,4 +1,4 @@
-"""`replay`: run again what was recorded, with no device present, to the same bits."""
+"""`replay`: run a recorded run again, with no device present, to the same bits."""
 
 from __future__ import annotations
 
@@ -65,6 +65,8 @@ def replay(
             "this result has no journal, so it cannot be replayed: only paced runs have one, see "
             "`biella.start`."
         )
+    if out is not None and log.is_stored_in(out):
+        raise ResultError(f"`{out}` is the log that is replayed: write the result to another file.")
     plan = _find_plan(log, diagram)
     report: dict[str, Any] = log.info.get("realtime") or {}  # type: ignore[assignment]
     ticks = log.log.ticks

@@ -119,11 +119,21 @@ class Result(Mapping[str, Array]):
 
         Signals are read from the file when asked for. A file that was never closed says so in
         ``info["stopped"]``.
+
+        Raises
+        ------
+        ResultError
+            If there is no such file, it is not a result, or it is truncated or damaged.
         """
         columns, signals, info, log = read_result_file(Path(path))
         result = cls(columns, signals, info=info)
         result.log = log
         return result
+
+    def is_stored_in(self, path: str | Path) -> bool:
+        """Return whether the signals are read from this file."""
+        columns, file = self._columns, Path(path)
+        return isinstance(columns, Hdf5Columns) and file.exists() and file.samefile(columns.path)
 
     @cached_property
     def t(self) -> Array:
@@ -469,6 +479,8 @@ class Result(Mapping[str, Array]):
             headline += f", t = {first_t:g} to {last_t:g} s"
         if stopped := self.info.get("stopped"):
             headline += f"; stopped: {stopped}"
+        if incomplete := self.info.get("recording"):
+            headline += f"; the recording is not complete: {incomplete}"
         rows: list[tuple[str, ...]] = []
         for signal in list(self.signals.values())[:_SHOWN_ROWS]:
             value = ""

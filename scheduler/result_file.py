@@ -4,32 +4,37 @@ The HDF5 layout, version 1: datasets ``time`` (n,) and ``signals/<path>`` (n,) o
 the attributes ``path, index, width, unit, kind, sampled``; ``captures/<path>`` (k, 1 + width) with
 the same ones, time and samples that a Trigger captured; ``about``, a JSON text with ``info``,
 ``aliases`` and what is known of the ``captures``; ``rows``, how many rows count; ``complete``,
-whether the file was closed in order. The last three have a fixed place in the file, so that they
-can be rewritten on a full disk. The root carries ``biella_result`` (the version) and ``recording``
-(a random name, by which a file that was replaced under an open result is noticed).
+whether the file was closed in order; ``checksums``, the CRC-32 of the rows of time and of each
+signal by its index, valid if the file is complete. The last four have a fixed place in the file, so
+that they can be rewritten on a full disk. The root carries ``biella_result`` (the version) and
+``recording`` (a random name, by which a file that was replaced under an open result is noticed).
 """
 
 from __future__ import annotations
 
 import json
 import secrets
+import time
 import weakref
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import claim_space, replacing
+from .files import TargetLock, claim_space, find_recording_target, replacing
+from .hdf5_view import SIGNATURE, is_closed, is_marked, open_hdf5
 from .log import RunLog, create_log, read_log, write_log
 from .signals import ResultError, Signal, SignalTable
 
 if TYPE_CHECKING:
     import h5py
 
+T = TypeVar("T")
 Array = NDArray[np.float64]
 Capture = tuple[Signal, Array, object]
 """Of a Trigger: its signal, rows of time and samples, and what is known of them, or why there are
@@ -49,6 +54,8 @@ _ABOUT_CAPTURE = 1 << 10
 _REPORT_SPARE = 1 << 18
 _RESERVED_BYTES = 1 << 18
 _INDEX_BYTES = 1 << 14
+_ATTEMPTS = 10  # to read a file that is being written
+_PAUSE = 0.05  # s between them
 
 
 class AbstractColumns(ABC):
@@ -97,10 +104,13 @@ class Hdf5Columns(AbstractColumns):
     A signal that somebody still holds is not read twice; one that nobody holds takes no memory.
     """
 
-    def __init__(self, path: Path, recording: str, length: int) -> None:
+    def __init__(
+        self, path: Path, recording: str, length: int, checksums: Mapping[str, int] | None = None
+    ) -> None:
         self.path = path
         self.recording = recording
         self.length = length
+        self._checksums = checksums or {}
         self._held: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
     def time(self, rows: slice = slice(None)) -> Array:
@@ -110,20 +120,33 @@ class Hdf5Columns(AbstractColumns):
         return self._load(dataset_name(path), rows)
 
     def _load(self, dataset: str, rows: slice) -> Array:
-        whole = rows == slice(None)
+        start, stop, _ = rows.indices(self.length)
+        whole = (start, stop) == (0, self.length)
         if whole and (held := self._held.get(dataset)) is not None:
             return np.asarray(held)
-        with self._open() as file:
-            start, stop, _ = rows.indices(self.length)
-            array: Array = file[dataset][start:stop]
+        array = self._read(lambda file: self._load_rows(file, dataset, start, stop))
+        checksum = self._checksums.get(dataset)
+        if whole and checksum is not None and zlib.crc32(array.data) != checksum:
+            raise ResultError(
+                f"`{self.path}` is damaged: the numbers of `{dataset}` do not agree with their "
+                f"checksum. Use a copy of the file, or other signals of it."
+            )
         array.flags.writeable = False
         if whole:
             self._held[dataset] = array
         return array
 
+    @staticmethod
+    def _load_rows(file: h5py.File, dataset: str, start: int, stop: int) -> Array:
+        array: Array = file[dataset][start:stop]
+        if len(array) != max(0, stop - start):
+            raise ValueError(f"{dataset} has {len(array)} of {stop - start} rows")
+        return array
+
     def read_captures(self) -> list[Capture]:
         """Return for each Trigger its signal, time and samples, and what is known of them."""
-        with self._open() as file:
+
+        def read(file: h5py.File) -> list[Capture]:
             known = json.loads(file["about"][()]).get("captures", {})
             datasets = list(file["captures"].values()) if "captures" in file else []
             datasets.sort(key=lambda dataset: int(dataset.attrs["index"]))
@@ -131,17 +154,20 @@ class Hdf5Columns(AbstractColumns):
             for dataset in datasets:
                 signal = _read_signal(dataset)
                 found.append((signal, dataset[:], known.get(signal.path, UNFINISHED)))
-        return found
+            return found
 
-    def _open(self) -> h5py.File:
-        file = open_result_file(self.path)
-        if file.attrs["recording"] != self.recording:
-            file.close()
-            raise ResultError(
-                f"`{self.path}` was replaced by another recording since this result was "
-                "opened. Open it again with Result.from_hdf5, or record to another file."
-            )
-        return file
+        return self._read(read)
+
+    def _read(self, read: Callable[[h5py.File], T]) -> T:
+        def read_if_same(file: h5py.File) -> T:
+            if file.attrs["recording"] != self.recording:
+                raise ResultError(
+                    f"`{self.path}` was replaced by another recording since this result was "
+                    "opened. Open it again with Result.from_hdf5, or record to another file."
+                )
+            return read(file)
+
+        return read_hdf5(self.path, read_if_same)
 
 
 def dataset_name(path: str, group: str = "signals") -> str:
@@ -150,24 +176,57 @@ def dataset_name(path: str, group: str = "signals") -> str:
     return f"{group}/" + ("%2E" if name == "." else name)
 
 
-def open_result_file(path: Path) -> h5py.File:
-    """Open for reading a file that is finished, being written, or left by a killed process."""
-    import h5py
+def is_result_file(path: Path) -> bool:
+    """Return whether a file is a result of biella, whole or damaged."""
+    return is_marked(path, "biella_result")
 
-    try:
-        file = h5py.File(path, "r", libver=LIBVER, swmr=True)
-    except FileNotFoundError:
-        raise ResultError(f"There is no file `{path}`.") from None
-    except OSError as error:
-        raise ResultError(f"`{path}` is not a readable HDF5 file: {error}.") from error
+
+def read_hdf5(path: Path, read: Callable[[h5py.File], T]) -> T:
+    """Return what `read` finds in a result file: finished, being written, or left by a kill.
+
+    Raises
+    ------
+    ResultError
+        If there is no such file, it is no result, or it is truncated or damaged.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            with path.open("rb") as raw:
+                start = raw.read(len(SIGNATURE))
+            last = is_closed(path) or attempt == _ATTEMPTS - 1
+        except FileNotFoundError:
+            raise ResultError(f"There is no file `{path}`.") from None
+        except OSError as error:
+            raise ResultError(f"`{path}` cannot be read: {error.strerror}.") from error
+        if start != SIGNATURE:
+            raise ResultError(f"`{path}` is not a readable HDF5 file: it has no HDF5 signature.")
+        try:
+            with open_hdf5(path) as file:
+                _check_version(file, path)
+                return read(file)
+        except (ResultError, MemoryError):
+            raise
+        except Exception as error:  # what HDF5 and h5py raise of damaged metadata is of any kind
+            if last:
+                raise ResultError(
+                    f"`{path}` cannot be read: it is truncated or damaged ({_one_line(error)})."
+                ) from error
+        time.sleep(_PAUSE)  # it was written to at that moment
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _check_version(file: h5py.File, path: Path) -> None:
     version = file.attrs.get("biella_result")
     if version != FORMAT_VERSION:
-        file.close()
         raise ResultError(
             f"`{path}` is an HDF5 file, but not a biella result"
             + ("." if version is None else f" of version {FORMAT_VERSION}: it is {version}.")
         )
-    return file
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:200]
 
 
 def create_result_file(
@@ -232,6 +291,7 @@ def create_result_file(
     for index, signal in enumerate(captures):
         describe(create(dataset_name(signal.path, "captures"), 1 + signal.width), index, signal)
     file.create_dataset("about", data=np.array(about, dtype=f"S{spare}"))
+    file.create_dataset("checksums", data=np.zeros(1 + len(signals), dtype=np.uint32))
     file.create_dataset("rows", data=np.int64(0))
     file.create_dataset("complete", data=np.int8(0))
     if plan is not None:
@@ -239,7 +299,7 @@ def create_result_file(
     return file
 
 
-def reserve_rows(file: h5py.File, start: int, end: int) -> None:
+def reserve_rows(file: h5py.File, path: Path, start: int, end: int) -> None:
     """Claim the space for rows `start` to `end` of every dataset, or raise OSError."""
     growth = _RESERVED_BYTES
     for dataset in (file["time"], *file.get("signals", {}).values()):
@@ -248,16 +308,16 @@ def reserve_rows(file: h5py.File, start: int, end: int) -> None:
         growth += _INDEX_BYTES + chunks * chunk_rows * dataset.dtype.itemsize * (
             dataset.shape[1] if dataset.ndim == 2 else 1
         )
-    claim_space(Path(file.filename), file.id.get_filesize(), growth)
+    claim_space(path, file.id.get_filesize(), growth)
 
 
-def write_captures(file: h5py.File, captures: Sequence[Capture]) -> None:
+def write_captures(file: h5py.File, path: Path, captures: Sequence[Capture]) -> None:
     """Write time and samples of what Triggers captured, or raise OSError."""
     for signal, rows, _ in captures:
         dataset = file[dataset_name(signal.path, "captures")]
         chunks = -(-len(rows) // dataset.chunks[0])
         size = 8 * chunks * dataset.chunks[0] * dataset.shape[1]
-        claim_space(Path(file.filename), file.id.get_filesize(), _RESERVED_BYTES + size)
+        claim_space(path, file.id.get_filesize(), _RESERVED_BYTES + size)
         dataset.resize(len(rows), axis=0)
         if len(rows):
             dataset[:] = rows
@@ -307,18 +367,29 @@ def read_result_file(
 
     After a kill the datasets may be longer than the rows that were written in all of them.
     """
-    with open_result_file(path) as file:
-        found = []
-        length = int(file["rows"][()])
-        for dataset in file["signals"].values() if "signals" in file else ():
-            found.append((int(dataset.attrs["index"]), _read_signal(dataset)))
-        text = json.loads(file["about"][()])
-        info: dict[str, object] = text["info"]
-        if not file["complete"][()]:
-            info["stopped"] = UNFINISHED
-        columns = Hdf5Columns(path, str(file.attrs["recording"]), length)
-        log = read_log(file, path)
+    return read_hdf5(path, partial(_read_description, path))
+
+
+def _read_description(
+    path: Path, file: h5py.File
+) -> tuple[Hdf5Columns, SignalTable, dict[str, object], RunLog | None]:
+    found = []
+    length = int(file["rows"][()])
+    for dataset in file["signals"].values() if "signals" in file else ():
+        found.append((int(dataset.attrs["index"]), _read_signal(dataset)))
     found.sort(key=lambda pair: pair[0])
+    if not 0 <= length <= len(file["time"]):
+        raise ValueError(f"{length} rows are declared, and {len(file['time'])} are there")
+    text = json.loads(file["about"][()])
+    info: dict[str, object] = text["info"]
+    checksums = {}
+    if not file["complete"][()]:
+        info["stopped"] = UNFINISHED
+    elif "checksums" in file:
+        names = ["time", *(dataset_name(signal.path) for _, signal in found)]
+        checksums = dict(zip(names, file["checksums"][()].tolist(), strict=True))
+    columns = Hdf5Columns(path, str(file.attrs["recording"]), length, checksums)
+    log = read_log(file, path)
     return columns, SignalTable((signal for _, signal in found), text["aliases"]), info, log
 
 
@@ -334,11 +405,16 @@ def _read_signal(dataset: h5py.Dataset) -> Signal:
     )
 
 
-def _copy(read: Callable[[slice], Array], dataset: h5py.Dataset, length: int) -> None:
+def _copy(read: Callable[[slice], Array], dataset: h5py.Dataset, length: int) -> int:
+    """Copy all rows to a dataset; return their checksum."""
     dataset.resize(length, axis=0)
+    checksum = 0
     for start in range(0, length, _COPIED_ROWS):
         rows = slice(start, min(start + _COPIED_ROWS, length))
-        dataset[rows] = read(rows)
+        part = np.ascontiguousarray(read(rows))
+        dataset[rows] = part
+        checksum = zlib.crc32(part.data, checksum)
+    return checksum
 
 
 def write_result_file(
@@ -349,29 +425,36 @@ def write_result_file(
     captures: Sequence[Capture] = (),
     log: RunLog | None = None,
 ) -> None:
-    """Write a result as an HDF5 file, whole or not at all."""
+    """Write a result as an HDF5 file, whole or not at all; only another result is replaced."""
+    target = find_recording_target(path, is_result_file)
+    lock = TargetLock(target)
     recording = None
-    if isinstance(columns, Hdf5Columns) and path.exists() and path.samefile(columns.path):
+    if isinstance(columns, Hdf5Columns) and target.exists() and target.samefile(columns.path):
         recording = columns.recording
     chunk_rows = max(1, min(columns.length, 16384))
-    with replacing(path) as temporary:
-        file = create_result_file(
-            temporary,
-            signals,
-            info,
-            captures=[signal for signal, _, _ in captures],
-            recording=recording,
-            chunk_rows=chunk_rows,
-        )
-        with file:
-            reserve_rows(file, 0, columns.length)
-            _copy(columns.time, file["time"], columns.length)
-            for signal in signals:
-                _copy(partial(columns.read, signal), file[dataset_name(signal)], columns.length)
-            if log is not None:
-                write_log(file, log)
-            write_captures(file, captures)
-            write_about(file, info, signals.aliases, captures)
-            file["rows"][()] = columns.length
-            file["complete"][()] = 1
-        release_unused(temporary)
+    try:
+        with replacing(target) as temporary:
+            file = create_result_file(
+                temporary,
+                signals,
+                info,
+                captures=[signal for signal, _, _ in captures],
+                recording=recording,
+                chunk_rows=chunk_rows,
+            )
+            with file:
+                reserve_rows(file, temporary, 0, columns.length)
+                checksums = [_copy(columns.time, file["time"], columns.length)]
+                for signal in signals:
+                    dataset = file[dataset_name(signal)]
+                    checksums.append(_copy(partial(columns.read, signal), dataset, columns.length))
+                if log is not None:
+                    write_log(file, temporary, log)
+                write_captures(file, temporary, captures)
+                write_about(file, info, signals.aliases, captures)
+                file["checksums"][()] = checksums
+                file["rows"][()] = columns.length
+                file["complete"][()] = 1
+            release_unused(temporary)
+    finally:
+        lock.release()

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..errors import BiellaError, BlockError, name_list, suggest
+from . import live_exit
 from .captures import declare_captures, read_captures
 from .coupling_report import read_couplings, warn_of_failures
 from .diagram import Diagram
@@ -64,7 +65,8 @@ def simulate(
     every
         Record every n-th tick only.
     out
-        An HDF5 file to stream to, for runs that do not fit into memory.
+        An HDF5 file to stream to, for runs that do not fit into memory. An earlier result there is
+        replaced; any other file is an error.
     checkpoint
         A state to go on from: ``result.checkpoint`` of an earlier run, or `Instance.save`.
     keep_state
@@ -293,18 +295,20 @@ class _Interrupt:
         self._before: Any = None
         if threading.current_thread() is threading.main_thread():
             self._before = signal.getsignal(signal.SIGINT)
-            if self._before is signal.default_int_handler:
+            if self._before in (signal.default_int_handler, live_exit.on_interrupt):
                 signal.signal(signal.SIGINT, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._before is signal.default_int_handler:
+        if self._before in (signal.default_int_handler, live_exit.on_interrupt):
             signal.signal(signal.SIGINT, self._before)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.seen:
             raise KeyboardInterrupt
         self.seen = True
+        if self._before is live_exit.on_interrupt:
+            live_exit.end_all()
 
 
 def _drain(recorder: AbstractRecorder, record: Record, rows: Any) -> None:

@@ -1,6 +1,12 @@
-"""Random examples are the same in every run; `pytest --hypothesis-profile=random` draws others."""
+"""Settings of all tests: repeatable random examples, default signal actions, a time limit.
 
+Random examples are the same in every run; `pytest --hypothesis-profile=random` draws others.
+"""
+
+import faulthandler
+import os
 import signal
+import sys
 import threading
 
 import pytest
@@ -8,12 +14,29 @@ from hypothesis import settings
 
 from biella.scheduler.build import BuildError, find_compiler
 
-# In the background of a script Ctrl-C is ignored, by all that starts there; but tests press it.
-if (
-    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    and threading.current_thread() is threading.main_thread()
-):
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+LONG = 1800.0
+"""Time limit in s of tests that are marked slow or soak."""
+
+
+def _restore_signals():
+    """Give every signal its default action, and block none.
+
+    A process inherits what its parent ignores and blocks: SIGHUP under nohup and in services,
+    SIGINT in the background of a script, SIGCHLD of some supervisors. Tests send signals, to this
+    process and to those that they start. Python itself ignores SIGPIPE and SIGXFSZ.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    kept = {getattr(signal, name, None) for name in ("SIGPIPE", "SIGXFSZ")}
+    for number in signal.valid_signals() - kept:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            interrupt = number == signal.SIGINT
+            signal.signal(number, signal.default_int_handler if interrupt else signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+_restore_signals()
 
 settings.register_profile("random", deadline=None)
 settings.register_profile(
@@ -21,10 +44,48 @@ settings.register_profile(
 )
 settings.load_profile("repeatable")
 
+_stderr = pytest.StashKey()
+
+
+def pytest_configure(config):
+    config.stash[_stderr] = os.dup(sys.__stderr__.fileno())
+
+
+def pytest_unconfigure(config):
+    os.close(config.stash[_stderr])
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        long = item.get_closest_marker("slow") or item.get_closest_marker("soak")
+        if long and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LONG))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """End the process where a test hangs in C, beyond the reach of pytest-timeout.
+
+    pytest-timeout fails a test by a signal, which Python handles only between its own
+    instructions. The watchdog of faulthandler is a thread in C: it shows where every thread is,
+    and ends the process; pytest-xdist reports the test as crashed and goes on.
+    """
+    config, marker = item.config, item.get_closest_marker("timeout")
+    if not config.pluginmanager.has_plugin("timeout") or config.getoption("usepdb"):
+        return (yield)
+    limit = marker.args[0] if marker else float(config.getini("timeout") or 0)
+    if not limit or config.getoption("timeout") == 0:
+        return (yield)
+    faulthandler.dump_traceback_later(1.5 * limit, exit=True, file=item.config.stash[_stderr])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
 
 @pytest.fixture(scope="session")
 def c_compiler():
-    """The C compiler of this machine; what wants one is skipped where there is none."""
+    """The C compiler of this machine; tests that need one are skipped where there is none."""
     try:
         return find_compiler()
     except BuildError:

@@ -32,6 +32,7 @@ from biella.blocks import (
 from biella.errors import DeviceError, OverrunError
 from biella.scheduler.log_recorder import Hdf5LogRecorder, MemoryLogRecorder
 from biella.scheduler.pace import ENTRY
+from biella.scheduler.replay import find_differences, replay
 from biella.scheduler.result import Result
 from biella.scheduler.signals import ResultError, Signal
 from biella.scheduler.subsystem import Subsystem
@@ -60,16 +61,30 @@ def wait_until(condition):
     raise AssertionError("it did not happen")
 
 
+_processes = []
+
+
+@pytest.fixture(autouse=True)
+def end_processes():
+    """Leave none behind, also after a failure or a time limit."""
+    yield
+    while _processes:
+        with _processes.pop() as process:
+            process.kill()
+
+
 def in_a_process(text, **options):
     """Run Python in a process of its own; what it shares with this one stands before."""
     setup = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-u", "-c", setup + textwrap.dedent(text)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         **options,
     )
+    _processes.append(process)
+    return process
 
 
 # --- the same diagram ---
@@ -524,10 +539,10 @@ def test_a_process_that_ends_ends_its_runs(tmp_path):
 def test_a_killed_process_leaves_its_log(tmp_path):
     process = in_a_process(f"""
         import test_live, time
-        from biella import start
-        run = start(test_live.loop(), out={str(tmp_path / "log.h5")!r})
-        while run.tick < 2500:
-            time.sleep(0.01)
+        from biella import Result, start
+        path = {str(tmp_path / "log.h5")!r}
+        run = start(test_live.loop(), out=path)
+        test_live.wait_until(lambda: Result.from_hdf5(path).log.ticks > 500)
         print("goes", flush=True)
         time.sleep(100)
     """)
@@ -535,7 +550,7 @@ def test_a_killed_process_leaves_its_log(tmp_path):
     process.kill()
     process.communicate()
     log = Result.from_hdf5(tmp_path / "log.h5")
-    assert log.length > 500 and log.log.ticks > 500
+    assert log.length > 100 and log.log.ticks > 500
     assert log.log.journal["tick"].max() >= log.log.ticks - 1
 
 
@@ -685,40 +700,104 @@ def test_a_run_on_a_full_disk_goes_on(tmp_path):
     """The limit of the file's size stands for a full disk, and is lifted during the run."""
     process = in_a_process(
         f"""
-        import os, resource, signal, test_live, time
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        import os, resource, test_live, warnings
         from biella import start
         from biella.scheduler import recorder
         recorder._BLOCK_ROWS, recorder._CHUNK_BYTES = 500, 8000
+        warnings.simplefilter("always")
         run = start(test_live.loop(), out={str(tmp_path / "log.h5")!r})
-        while run.tick < 1500: time.sleep(0.01)
+        test_live.wait_until(lambda: run._recorder.rows_kept > 0)
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         size = os.path.getsize({str(tmp_path / "log.h5")!r})
+        kept = run._recorder.rows_kept
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-        full = run.tick
-        while run.tick < full + 2000: time.sleep(0.01)
+        test_live.wait_until(lambda: run._recorder.rows_dropped > 200)
+        full = run._recorder.rows_kept
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-        free = run.tick
-        while run.tick < free + 2000: time.sleep(0.01)
+        test_live.wait_until(lambda: run._recorder.rows_kept > full + 1000)
         result = run.stop()
         info = result.info["realtime"]
-        print(full, free, info["ticks"], info["rows_lost"], info["entries_lost"], info["gaps"],
+        print(kept, info["ticks"], info["rows_lost"], info["entries_lost"], info["gaps"],
               info["recorder"], sep="|")
         """
     )
     out, errors = process.communicate()
     assert process.returncode == 0, errors
-    full, free, ticks, lost, entries_lost, gaps, trouble = out.strip().split("|")
+    kept, ticks, lost, entries_lost, gaps, trouble = out.strip().split("|")
     (gap,) = eval(gaps)
     assert gap["of"] == "rows"
     log = Result.from_hdf5(tmp_path / "log.h5")
     present = np.rint(log.t / 1e-3).astype(int)
     missing = sorted(set(range(int(ticks) + 1)) - set(present.tolist()))
     assert missing == list(range(gap["first"], gap["last"] + 1))
-    assert len(missing) == int(lost) > 0
-    assert int(full) - 600 < gap["first"] and gap["last"] < int(free) + 600
-    assert int(entries_lost) == 0 and len(log.log.journal) > 2 * int(ticks) - 10
-    assert "larger than the system allows" in trouble or "full" in trouble
+    assert len(missing) == int(lost) > 200
+    assert int(kept) <= gap["first"] and gap["last"] < int(ticks) - 500
+    assert int(entries_lost) == 0 and log.log.ticks == int(ticks)
+    assert find_differences(log, replay(log)) == []
+    assert "larger than the system allows" in trouble
+    span = f"lost: t = {gap['first'] * 1e-3:.9g} to {gap['last'] * 1e-3:.9g} s."
+    told = f"{log.length} of {int(ticks) + 1} rows are recorded in `{tmp_path / 'log.h5'}`; {span}"
+    assert log.info["recording"].startswith(told) and told in str(log)
+    assert f"BiellaWarning: {told} Cannot write" in errors
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 1.2 MB."""
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k", "x", tmp_path]).returncode:
+        pytest.skip("needs the right to mount a file system")
+    yield tmp_path
+    subprocess.run(["umount", tmp_path], check=True)
+
+
+@pytest.mark.parametrize("limit", ["disk", "size"])
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_run_that_records_no_row_fails(limit, earlier, request, tmp_path_factory):
+    """There is room for the head of a file, but for no row."""
+    folder = tmp_path_factory.mktemp("log")
+    (folder / "d.py").write_text(
+        "import test_live\n\n\ndef diagram():\n    return test_live.loop()\n"
+    )
+    target = request.getfixturevalue("small_disk") if limit == "disk" else folder
+    log = target / "log.h5"
+    if earlier:
+        Result.from_arrays([0.0], {"y": [7.0]}).to_hdf5(log)
+    if limit == "disk":
+        (target / "other").write_bytes(bytes(400_000))
+    process = in_a_process(f"""
+        import resource
+        from biella.cli import main
+        if {limit == "size"}:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (900_000, 900_000))
+        sys.exit(main(["run", {str(folder / "d.py")!r}, "--realtime", "--until", "0.2",
+                       "--log", {str(log)!r}]))
+    """)
+    out, errors = process.communicate()
+    assert process.returncode == 1, errors
+    assert "wrote" not in out
+    why = "the disk is full" if limit == "disk" else "larger than the system allows"
+    assert "0 of 201 rows are recorded" in errors and why in errors
+    assert "lost: t = 0 to 0.2 s." in errors
+    if earlier:
+        assert f"`{log}` still has the earlier recording" in errors
+        assert Result.from_hdf5(log)["y"].tolist() == [7.0]
+        log = log.with_name("log.new.h5")
+        assert f"recorded in `{log}`" in errors
+    info = Result.from_hdf5(log).info
+    assert info["recording"] in errors
+    assert info["realtime"]["rows_lost"] == 201
+
+
+def test_the_end_of_a_cancelled_run_without_deadlines_is_recorded():
+    """The loop is ahead of the recorder then: their pipe is full."""
+    d = Diagram("fast", step=1e-2)
+    d.add(Constant(1.0), name="c")
+    for _ in range(5):
+        run = start(d, clock="free")
+        wait_until(lambda run=run: run.tick > 3000)
+        result = run.stop()
+        assert result.info["realtime"]["rows_lost"] == 0
+        assert result.length == result.info["ticks"] + 1
 
 
 def test_a_recorder_that_fails_ends_the_run_before_anything_is_closed(monkeypatch):

@@ -150,7 +150,8 @@ class TestCsv:
     @pytest.mark.parametrize("method", ["to_csv", "to_hdf5"])
     def test_full_disk_changes_nothing(self, tmp_path: Path, method: str) -> None:
         target = tmp_path / "r.out"
-        target.write_text("earlier")
+        getattr(Result.from_arrays([0.0], {"s": [1.0]}), method)(target)
+        earlier = target.read_bytes()
         script = f"""
 import resource, numpy as np
 from biella.scheduler.result import Result
@@ -166,7 +167,7 @@ except ResultError as error:
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
         assert "larger than the system allows. Nothing was changed there." in done.stdout
-        assert target.read_text() == "earlier"
+        assert target.read_bytes() == earlier
         assert list(tmp_path.iterdir()) == [target]
 
 

@@ -114,6 +114,8 @@ def _run(options: argparse.Namespace) -> None:
             write_result(error.result, options.out)
             complain(f"what was recorded until then is in {options.out}")
         raise
+    if not result.length:
+        raise BiellaError("no row was recorded: there is no result.")
     tell_result(result, options.json)
     say = complain if options.json else print
     if suffix in (".csv", ".mf4"):
@@ -209,7 +211,7 @@ def _pace(options: argparse.Namespace, diagram: Any, stream: Path | None) -> Any
     finally:
         if not options.json:
             Console().print(run.report())
-        if options.log:
+        if options.log and run.result.length:
             (complain if options.json else print)(f"wrote {options.log}")
 
 

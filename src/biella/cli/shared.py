@@ -107,7 +107,8 @@ def tell_result(result: Any, as_json: bool) -> None:
             **{name: value.tolist() for name, value in ends.items() if len(values)},
         }
     times = {"start": float(result.t[0]), "end": float(result.t[-1])} if result.length else {}
-    info = {key: result.info.get(key) for key in ("diagram", "step", "solver", "ticks", "stopped")}
+    keys = ("diagram", "step", "solver", "ticks", "stopped", "recording")
+    info = {key: result.info.get(key) for key in keys}
     print_json({**info, **times, "times": result.length, "signals": signals})
 
 

@@ -16,6 +16,7 @@ from biella.scheduler.devices import Driver, registry
 from biella.scheduler.replay import find_differences, replay
 
 from .diagrams import loop
+from .peer import wait_for
 
 pytestmark = pytest.mark.engine
 
@@ -151,15 +152,22 @@ def test_a_run_that_cannot_get_its_threads_ends_safe_before_it_is_told(install, 
 
 
 class Failing(Card):
+    """Fails when the test says so: how often it is read before the first tick, nobody knows."""
+
+    fails = threading.Event()
+
     def read(self):
-        if self.reads > 50:
+        if self.fails.is_set():
             raise OSError("the cable is off")
         return super().read()
 
 
 def test_an_exception_of_a_driver_ends_the_run_with_its_text(install):
     install(Failing)
+    Failing.fails.clear()
     run = start(loop(), bind=rig(driver="card"))
+    wait_for(lambda: run.tick > 1)
+    Failing.fails.set()
     with pytest.raises(DeviceError, match="device `c` is gone: OSError: the cable is off") as error:
         run.wait()
     assert len(error.value.result.t) > 1

@@ -269,6 +269,11 @@ def _drop_blocks(flat: FlatDiagram, moved: dict[int, Source]) -> None:
     flat.bonds = [
         (name, (renumbered[a[0]], a[1]), (renumbered[b[0]], b[1])) for name, a, b in flat.bonds
     ]
+    flat.borders = [
+        dataclasses.replace(border, source=source)
+        for border in flat.borders
+        if (source := follow(border.source)) is not None
+    ]
     flat.outputs = [(name, follow(source)) for name, source in flat.outputs]
     flat.blocks = [item for n, item in enumerate(flat.blocks) if n not in moved]
 

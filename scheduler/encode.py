@@ -26,7 +26,7 @@ from .order import Order, find_minor_blocks
 from .plan import Plan, write_sections
 from .plan_description import Describer
 from .port_types import ResolvedPorts
-from .rates import CONSTANT, CONTINUOUS, Ticks
+from .rates import CONSTANT, CONTINUOUS, Ticks, find_flowing
 
 _GUARD_KINDS = {"enable": 0, "trigger": 1, "reset": 2}
 _EDGES = {"rising": 0, "falling": 1, "either": 2, "level": 3}
@@ -269,13 +269,17 @@ class Encoder:
         tables = self.tables
         kernels: dict[str, int] = {}
         table: dict[Ticks, int] = {CONTINUOUS: 0, CONSTANT: 1}
+        for ticks in self.rates:
+            table.setdefault(ticks, len(table))
+        flowing = find_flowing(self.flat, self.rates)
         memory_base = len(tables.parameters) + self.signal_count + self.state_count
         for number, item in enumerate(self.flat.blocks):
             block = item.block
             assert isinstance(block, NativeBlock | PythonBlock)
             widths = self.ports.widths[number]
             kernel = kernels.setdefault(block.kernel, len(kernels))
-            rate = table.setdefault(self.rates[number], len(table))
+            # Beyond the table: every tick, and wherever a run stops within one.
+            rate = len(table) if number in flowing else table[self.rates[number]]
             inputs_first = len(tables.ports) // 2
             self.input_firsts.append(inputs_first)
             for n, source in enumerate(item.sources):

@@ -439,6 +439,9 @@ int bl_inputs(const bl_engine *e, int32_t block, double *values) {
 void bl_set_host(bl_engine *e, bl_host_call call) { e->host = call; }
 void bl_get_layout(const bl_engine *e, bl_layout *layout) { *layout = e->layout; }
 double *bl_values(bl_engine *e) { return e->values; }
+double bl_first_value(const bl_engine *e, int64_t slot) {
+    return slot >= 0 && slot < e->layout.parameters ? e->first_parameters[slot] : 0.0;
+}
 double *bl_slopes(bl_engine *e) { return e->dx; }
 int64_t bl_tick(const bl_engine *e) { return e->tick; }
 double bl_time(const bl_engine *e) { return time_of(e, e->tick) + e->offset; }

@@ -149,7 +149,7 @@ struct bl_engine {
     const char **paths, **notes; /* of each block */
     bl_rate *rates;
     int32_t rate_count;
-    int32_t own_rate; /* of blocks that take steps of their own at every tick */
+    int32_t own_rate; /* of blocks that take steps of their own at every tick, and of those that pass on what these give */
     bl_guard *guards;
     int32_t guard_count;
     bl_loop *loops;

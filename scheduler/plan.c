@@ -296,7 +296,7 @@ static int load_blocks(bl_loader *l) {
         const int32_t *record = records + (int64_t)b * BLOCK_FIELDS;
         bl_block *block = &e->blocks[b];
         REQUIRE(record[BLOCK_KERNEL] >= 0 && record[BLOCK_KERNEL] < name_count, "a block has no kernel");
-        REQUIRE(record[BLOCK_RATE] >= 0 && record[BLOCK_RATE] < e->own_rate, "a block has no rate");
+        REQUIRE(record[BLOCK_RATE] >= 0 && record[BLOCK_RATE] <= e->own_rate, "a block has no rate");
         REQUIRE(fits(record[BLOCK_X], record[BLOCK_X_COUNT], e->layout.states), "states out of range");
         REQUIRE(fits(record[BLOCK_Z], record[BLOCK_Z_COUNT], e->layout.memory), "memory out of range");
         REQUIRE(fits(record[BLOCK_P], record[BLOCK_P_COUNT], e->layout.parameters), "parameters out of range");

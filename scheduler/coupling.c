@@ -11,8 +11,8 @@
  *
  * One sweep takes each member over the step once and computes, with the coupling's program, the signals at t + dt; so
  * it is a map w → g(w), and iterating solves g(w) = w. With hold 0 an input is its value at t if extrapolated, its value
- * at t + dt in Gauss-Seidel, and the mean of both if iterated, which is of second order. A member that cannot follow its
- * inputs gets their mean over the step.
+ * at t + dt in Gauss-Seidel, and the mean of both if iterated, which is of second order. An input that a member integrates from its rate,
+ * another input, has its value at t. A member that cannot follow its inputs gets their mean over the step.
  *
  * The continuous states of the diagram can be a member too: the solver advances them, minor steps follow the inputs.
  *
@@ -124,7 +124,7 @@ static void set_inputs(const bl_coupling *c, int32_t position, int method, int o
         for (int32_t i = 0; i < signal->width; i++) {
             const int64_t k = signal->at + i;
             bl_course course;
-            if (signal->last == BL_COUPLED_HELD)
+            if (signal->last == BL_COUPLED_HELD || (order == 0 && port->carried))
                 course = (bl_course){c->start[k], 0.0, 0.0};
             else if (is_there || iterated)
                 course = interpolate(c, k, order, is_there ? signal->now[i] : c->guess[k], dt, iterated);

@@ -52,6 +52,8 @@ class Member:
     node: int
     slopes: bool
     inputs: list[tuple[int, int]] = field(default_factory=list)
+    carried: set[int] = field(default_factory=set)
+    """Ports that the block integrates from their rates, which are connected too."""
 
 
 @dataclass(slots=True)
@@ -329,6 +331,9 @@ class _Search:
         for node in nodes:
             block = None if node == STATES else self.flat.blocks[node].block
             member = Member(node, block is None or block.takes_slopes)
+            if block is not None:
+                sources = self.flat.blocks[node].sources
+                member.carried = {n for n, k in block.rate_ports.items() if sources[k] is not None}
             component.members.append(member)
             component.rolls_back &= block is None or block.can_roll_back
             component.takes_any_step &= block is None or block.takes_any_step

@@ -314,7 +314,7 @@ class Encoder:
         records: list[list[int]] = []
         members: list[list[int]] = []
         signals: list[list[int]] = []
-        inputs: list[tuple[int, int]] = []
+        inputs: list[tuple[int, int, int]] = []
         entries: list[tuple[int, int]] = []
         bonds: list[list[int]] = []
         for n, coupling in enumerate(self.couplings):
@@ -328,7 +328,7 @@ class Encoder:
             for member in coupling.members:
                 first, count = len(inputs), len(member.inputs)
                 members.append([member.node, int(member.slopes), first, count])
-                inputs += member.inputs
+                inputs += [(port, s, int(port in member.carried)) for port, s in member.inputs]
             signals += [[self.slot_of(s.source), s.width, s.last] for s in coupling.signals]
             entries += program
             bonds += [

@@ -85,6 +85,7 @@ typedef struct {
 /* An input of a member, and what the member got in its last step: value + first τ + second τ²/2. */
 typedef struct {
     int32_t port, signal; /* port -1: an input of the diagram's own states */
+    bool carried;         /* the member integrates it from its rate, another input: it wants the value at the start of the step */
     double *value, *first, *second;
 } bl_coupled_port;
 

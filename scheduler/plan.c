@@ -42,7 +42,7 @@ enum { COUPLING_METHOD, COUPLING_HOLD, COUPLING_ITERATIONS, COUPLING_STRICT, COU
        COUPLING_BOND_COUNT, COUPLING_MEMORY, COUPLING_FIELDS };
 enum { MEMBER_BLOCK, MEMBER_SLOPES, MEMBER_INPUT, MEMBER_INPUT_COUNT, MEMBER_FIELDS };
 enum { COUPLED_SLOT, COUPLED_WIDTH, COUPLED_LAST, COUPLED_FIELDS };
-enum { INPUT_PORT, INPUT_SIGNAL, INPUT_FIELDS };
+enum { INPUT_PORT, INPUT_SIGNAL, INPUT_CARRIED, INPUT_FIELDS };
 enum { BOND_EFFORT_MEMBER, BOND_EFFORT, BOND_FLOW_MEMBER, BOND_FLOW, BOND_MEMORY, BOND_FIELDS };
 enum { ENTRY_CALL, ENTRY_LOOP, ENTRY_GUARD };
 enum { SIZE_SIGNALS, SIZE_STATES, SIZE_MEMORY, SIZE_SOLVER, SIZE_FIELDS };
@@ -575,6 +575,7 @@ static int load_member_inputs(bl_loader *l, bl_coupling_tables *tables, bl_coupl
         }
         m->ports[n].port = b ? port : -1;
         m->ports[n].signal = signal;
+        m->ports[n].carried = b && records[n * INPUT_FIELDS + INPUT_CARRIED] != 0;
         elements += source->width;
         REQUIRE(elements <= LARGEST_VALUES, "a member has too many inputs");
     }
@@ -783,7 +784,7 @@ static int load_variables(bl_loader *l) {
 }
 
 /* What blocks with an own step see of their inputs: derivatives, which are zero unless a real input feeds the port directly, and
-   whether a discrete block does, so that its value is that of the last tick. */
+   whether a discrete block does, so that its value is that of the last tick, or nothing. */
 typedef struct {
     int64_t *input_at; /* of each value, 1 + the number of the real input that it is; -1 if a discrete block makes it */
     const double *zeros;
@@ -795,7 +796,8 @@ static void link_block(const bl_engine *e, bl_slope_tables *tables, bl_block *b,
     for (int32_t k = 0; k < b->u_count; k++) {
         const int64_t slot = b->u[k] - e->values, first = tables->input_at[slot];
         bool is_input = first > 0;
-        *tables->held++ = first < 0;
+        const bool is_default = first == 0 && slot < e->layout.parameters;
+        *tables->held++ = first < 0 ? BL_INPUT_HELD : is_default ? BL_INPUT_UNCONNECTED : BL_INPUT_MOVES;
         for (int32_t i = 1; i < b->u_width[k] && is_input; i++) is_input = tables->input_at[slot + i] == first + i;
         u1[k] = is_input ? e->slopes + BL_SLOPE_NOW * e->input_count + first - 1 : tables->zeros;
         u2[k] = is_input ? e->slopes + BL_SLOPE_SECOND * e->input_count + first - 1 : tables->zeros;

@@ -211,6 +211,10 @@ class Plant(NativeBlock):
             scratch=scratch,
             integers=integers,
         )
+        self.rate_ports = {
+            self.input_index[name]: self.input_index[rate]
+            for name, rate in writer.laws.rates.items()
+        }
 
     def warn_of_step(self, step: float, solver: str) -> str:
         """Return warnings of steps that are unstable or miss contacts, and of friction in doubt."""

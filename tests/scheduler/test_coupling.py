@@ -105,6 +105,67 @@ def test_order(split: str, method: str, hold: int) -> None:
     assert order == pytest.approx(expected, abs=0.2)
 
 
+STIFF = 200.0
+
+
+def moved_end(rates: int, **options: Any) -> Diagram:
+    """Mass a of 1 kg gets the force of a spring that belongs to mass b of 2 kg, whose other end is
+    moved as a moves: by its place, and by as many `rates` of it."""
+    left = System("left", (0, 0), planar=True)
+    body = left.body("mass", mass=1.0, inertia=1.0, velocity=(1.0, 0))
+    left.prismatic("slide", left.ground, body, at=(0, 0), axis=(1, 0))
+    left.force("push", left["slide"], Input("push"))
+    right = System("right", (0, 0), planar=True)
+    body = right.body("mass", mass=2.0, inertia=1.0, position=(1.0, 0))
+    right.prismatic("slide", right.ground, body, at=(1, 0), axis=(1, 0))
+    end = right.ground.marker("end", (0, 0), motion={"x": Input("x")})
+    right.spring("spring", end, body.marker("m"), stiffness=STIFF, free_length=1.0)
+    d = Diagram("moved end", **options)
+    outputs = ["slide.displacement", "slide.speed", "slide.acceleration"]
+    for name, system in (("a", left), ("b", right)):
+        d.add(system.block(outputs=outputs, mode="own_step", substeps=8), name)
+    stretch = d.add(Expression("k*(x2 - x1)", parameters={"k": STIFF}, unit="N"), "pull")
+    d.connect("a.slide.displacement", stretch["x1"])
+    d.connect("b.slide.displacement", stretch["x2"])
+    d.connect(stretch, "a.push")
+    for path, port in list(zip(outputs, ("x", "x_rate", "x_acceleration"), strict=True))[
+        : 1 + rates
+    ]:
+        d.connect(f"a.{path}", f"b.{port}")
+    return d
+
+
+def moved_end_error(d: Diagram, end: float = 1.0, **options: Any) -> float:
+    """Against x1 = (t + 2 sin(ω t)/ω)/3 and x2 = (t - sin(ω t)/ω)/3 with ω² = 3 k/2."""
+    run = simulate(d, end, **options)
+    root = np.sqrt(1.5 * STIFF)
+    sine, cosine = np.sin(root * end) / root, np.cos(root * end)
+    exact = [(end + 2 * sine) / 3, (1 + 2 * cosine) / 3, (end - sine) / 3, (1 - cosine) / 3]
+    return float(np.abs([run[p][-1] for p in STATES] - np.array(exact)).max())
+
+
+@pytest.mark.parametrize("rates", [0, 1, 2])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("hold", [0, 1, 2])
+def test_order_where_a_place_and_its_rates_are_exchanged(
+    rates: int, method: str, hold: int
+) -> None:
+    expected = max(hold + 1, 2 if method in ("fixed-point", "newton") else 1)
+    coarse, fine = (
+        moved_end_error(moved_end(rates, step=h), coupling=method, hold=hold) for h in (1e-3, 5e-4)
+    )
+    assert np.log2(coarse / fine) == pytest.approx(expected, abs=0.2)
+
+
+def test_iterating_beats_jacobi_where_a_place_and_its_rate_are_exchanged() -> None:
+    jacobi, gauss_seidel, fixed_point, newton = (
+        moved_end_error(moved_end(1, step=2e-3), coupling=method) for method in METHODS
+    )
+    assert newton == pytest.approx(fixed_point, rel=1e-3)
+    assert 5 * newton < jacobi
+    assert gauss_seidel < 1.2 * jacobi
+
+
 def test_what_is_better() -> None:
     """Iterated beats Gauss-Seidel beats Jacobi where the second knows the first's new output."""
     for hold in (0, 1, 2):

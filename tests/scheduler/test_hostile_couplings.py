@@ -94,7 +94,8 @@ def test_any_cell(plan: Plan, tag: str) -> None:
 @pytest.mark.parametrize("tag", TABLES)
 @pytest.mark.parametrize("value", [INT32_MAX, INT32_MIN])
 def test_indices_far_outside(plan: Plan, tag: str, value: int) -> None:
-    flags = {"COUP": (3, 4), "CMEM": (1, 5, 9), "CINP": (0, 2, 4, 6, 8)}  # any number will do
+    ports_of_states, carried = (0, 3, 6, 9, 12), range(2, cells(plan)["CINP"].size, 3)
+    flags = {"COUP": (3, 4), "CMEM": (1, 5, 9), "CINP": (*ports_of_states, *carried)}  # any will do
     for index in range(cells(plan)[tag].size):
         sections = cells(plan)
         sections[tag][index] = value

@@ -5,7 +5,8 @@
  * where that is known. What differs between the methods is when it is known:
  *
  *   Jacobi        never
- *   Gauss-Seidel  if all members that the signal depends on have been advanced before
+ *   Gauss-Seidel  if all members whose outputs the signal is made of have been advanced before; if such an output depends at once on
+ *                 inputs that come from later members, it is computed with these extrapolated
  *   fixed point   always: the others are unknowns w, guessed, and the step is repeated until they agree with the outputs
  *   Newton        likewise, with an inverse Jacobian that is kept and corrected from step to step
  *
@@ -120,7 +121,7 @@ static void set_inputs(const bl_coupling *c, int32_t position, int method, int o
     for (int32_t n = 0; n < m->port_count; n++) {
         const bl_coupled_port *port = &m->ports[n];
         const bl_coupled_signal *signal = &c->signals[port->signal];
-        const bool is_there = signal->last < position && method != BL_JACOBI;
+        const bool is_there = method != BL_JACOBI && (iterated ? signal->last : signal->direct) < position;
         for (int32_t i = 0; i < signal->width; i++) {
             const int64_t k = signal->at + i;
             bl_course course;
@@ -184,6 +185,29 @@ static int compute_signals(bl_engine *e, const bl_coupling *c, double t) {
     return bl_run_program(e, &c->program, t, false);
 }
 
+/* The same while members after number `done` have not been advanced. The outputs of those that have been may depend on inputs that
+   come from the others: these are extrapolated to t + dt. */
+static int compute_partly(bl_engine *e, const bl_coupling *c, int32_t done, int order, double t, double dt) {
+    for (int32_t j = 0; j <= done; j++) {
+        const bl_member *m = &c->members[j];
+        for (int32_t n = 0; n < m->port_count && m->block; n++) {
+            const bl_coupled_port *port = &m->ports[n];
+            const bl_coupled_signal *signal = &c->signals[port->signal];
+            for (int32_t i = 0; i < signal->width; i++) {
+                const int64_t k = signal->at + i;
+                const bl_course course = extrapolate(c, k, order);
+                const double foreseen = course.value + (course.first + 0.5 * course.second * dt) * dt;
+                port->end[i] = signal->last == BL_COUPLED_HELD ? c->start[k] : signal->direct < j ? signal->now[i] : foreseen;
+            }
+        }
+        if (m->block) m->block->u = m->u_end;
+    }
+    const int status = compute_signals(e, c, t + dt);
+    for (int32_t j = 0; j <= done; j++)
+        if (c->members[j].block) c->members[j].block->u = c->members[j].own_u;
+    return status;
+}
+
 /* Steps. */
 
 /* Each member once over the step; `again` from where it started. Leaves the signals as they are at t + dt. */
@@ -197,7 +221,10 @@ static int sweep(bl_engine *e, bl_coupling *c, int method, int order, double t, 
         if (status != BL_OK) return status;
         set_inputs(c, j, method, order, dt);
         status = advance_member(e, c, &c->members[j], order, t, dt);
-        if (status == BL_OK && (method != BL_JACOBI || j + 1 == c->member_count))
+        if (status != BL_OK) return status;
+        if (method == BL_GAUSS_SEIDEL && j + 1 < c->member_count)
+            status = compute_partly(e, c, j, order, t, dt);
+        else if (method != BL_JACOBI || j + 1 == c->member_count)
             status = compute_signals(e, c, t + dt);
         if (status != BL_OK) return status;
     }

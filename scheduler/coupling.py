@@ -9,14 +9,14 @@ in between. The strongly connected components are the couplings. ``coupling.c`` 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import Any
 
 import networkx as nx
 
-from ..blocks.block import NativeBlock, size_of
+from ..blocks.block import AbstractBlock, NativeBlock, size_of
 from ..blocks.python import PythonBlock
 from ..errors import DiagramError, name_list
 from .coupling_options import Coupling, CouplingWarning
@@ -38,11 +38,13 @@ _LARGEST_UNKNOWNS = 512
 @dataclass(slots=True)
 class CoupledSignal:
     """A signal that members read; `last` is the position of the last member it depends on, -1 if
-    it is in another coupling, or `_HELD`."""
+    it is in another coupling, or `_HELD`. `direct` is the same without what reaches it through the
+    inputs of members: these can be extrapolated."""
 
     source: Source
     width: int
     last: int = -1
+    direct: int = -1
 
 
 @dataclass(slots=True)
@@ -88,6 +90,25 @@ class Component:
     @property
     def element_count(self) -> int:
         return sum(signal.width for signal in self.signals)
+
+    @property
+    def extrapolated_count(self) -> int:
+        """Elements that Gauss-Seidel has to extrapolate when a member reads them."""
+        return sum(
+            self.signals[s].width
+            for position, member in enumerate(self.members)
+            for _, s in member.inputs
+            if self.signals[s].direct >= position
+        )
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether a member reads what is known at the end of its step: others were advanced before."""
+        return any(
+            -1 <= self.signals[s].direct < position
+            for position, member in enumerate(self.members)
+            for _, s in member.inputs
+        )
 
     @property
     def unknown_count(self) -> int:
@@ -210,8 +231,14 @@ class _Search:
             return True
         return item.block.can_roll_back and item.block.rate.kind in ("inherited", "continuous")
 
-    def trace(self, source: Source, group: Ticks) -> tuple[set[int], set[int]]:
-        """Return the nodes that a signal depends on at once, and the blocks to call for it."""
+    def trace(
+        self, source: Source, group: Ticks, through: bool = True
+    ) -> tuple[set[int], set[int]]:
+        """Return the nodes that a signal depends on at once, and the blocks to call for it.
+
+        Unless `through`, what reaches it through the inputs of a block with an own step is left
+        out.
+        """
         nodes: set[int] = set()
         calls: set[int] = set()
         seen: set[Source] = set()
@@ -226,6 +253,8 @@ class _Search:
                 if self.group[at.block] != group:
                     continue
                 nodes.add(at.block)
+                if not through:
+                    continue
             elif self.has_states(at.block):
                 if group != EVERY_TICK:
                     continue
@@ -294,7 +323,12 @@ class _Search:
             if plain and not estimate and not bonded & set(inside):
                 continue
             component = self._build(inside, how, group, read)
-            self._check_rollback(component, how in chosen.values(), estimate, problems)
+            if self._check_rollback(component, how in chosen.values(), estimate, problems):
+                explicit = replace(how, method="gauss-seidel")
+                component = self._build(inside, explicit, group, read)
+                self._warn_of_fallback(component, how.method)
+            elif how.method == "gauss-seidel" and reads and not component.is_sequential:
+                self._warn_of_jacobi(component)
             found.append(component)
         return found
 
@@ -317,7 +351,7 @@ class _Search:
         orders = permutations(nodes) if len(nodes) <= _LARGEST_SEARCH else [tuple(nodes)]
         for ordered in orders:
             candidate = self._arrange(ordered, how, group, read)
-            if best is None or candidate.unknown_count < best.unknown_count:
+            if best is None or _cost(candidate) < _cost(best):
                 best = candidate
         assert best is not None
         return best
@@ -342,52 +376,84 @@ class _Search:
                     numbers[source] = len(numbers)
                     width = self.ports.outputs[source.block][source.port].width or 1
                     last = max((position.get(other, -1) for other in depends), default=_HELD)
-                    component.signals.append(CoupledSignal(source, width, last))
+                    near = self.trace(source, group, through=False)[0] if depends else set()
+                    direct = max((position.get(other, -1) for other in near), default=last)
+                    component.signals.append(CoupledSignal(source, width, last, direct))
                     component.calls |= calls
                 member.inputs.append((port, numbers[source]))
         return component
 
     def _check_rollback(
         self, component: Component, explicit: bool, estimate: bool, problems: list[str]
-    ) -> None:
+    ) -> bool:
+        """Return whether it has to be coupled explicitly although it was to be iterated."""
         how = component.how
-        blocks = {
-            self.name(member.node): self.flat.blocks[member.node].block
-            for member in component.members
-            if member.node != STATES
-        }
+        blocks = self._members(component)
         stuck = ", ".join(f"`{n}`" for n, block in blocks.items() if not block.can_roll_back)
-        advice = "".join(
-            f" Or give `{n}` {block.to_roll_back}."
-            for n, block in blocks.items()
-            if block.to_roll_back
-        )
         if estimate and stuck:
             problems.append(
                 f"the coupling error cannot be estimated: {stuck} cannot go back to the start of a "
                 f"step. Run without estimate_error."
             )
         if not how.is_iterated or not component.unknown_count:
-            return
+            return False
         if stuck and explicit:
             problems.append(
                 f"{stuck} cannot go back to the start of a step, so the coupling cannot be "
-                f"iterated. Say couple(…, method='gauss-seidel').{advice}"
+                f"iterated. Say couple(…, method='gauss-seidel').{_roll_back_advice(blocks)}"
             )
         elif stuck:
-            warnings.warn(
-                f"{stuck} cannot go back to the start of a step: coupled by gauss-seidel instead "
-                f"of {how.method}.{advice}",
-                CouplingWarning,
-                stacklevel=8,
-            )
-            component.how = replace(how, method="gauss-seidel")
+            return True
         elif how.method == "newton" and component.unknown_count > _LARGEST_UNKNOWNS:
             names = name_list(f"`{self.name(member.node)}`" for member in component.members)
             problems.append(
                 f"the coupling of {names} has {component.unknown_count} unknowns, newton takes up "
                 f"to {_LARGEST_UNKNOWNS}. Say couple(…, method='fixed-point')."
             )
+        return False
+
+    def _members(self, component: Component) -> dict[str, AbstractBlock]:
+        return {
+            self.name(member.node): self.flat.blocks[member.node].block
+            for member in component.members
+            if member.node != STATES
+        }
+
+    def _warn_of_fallback(self, component: Component, method: str) -> None:
+        blocks = self._members(component)
+        stuck = ", ".join(f"`{n}`" for n, block in blocks.items() if not block.can_roll_back)
+        same = "" if component.is_sequential else ", which is jacobi for this coupling"
+        warnings.warn(
+            f"{stuck} cannot go back to the start of a step: coupled by gauss-seidel instead of "
+            f"{method}{same}.{_roll_back_advice(blocks)}",
+            CouplingWarning,
+            stacklevel=8,
+        )
+
+    def _warn_of_jacobi(self, component: Component) -> None:
+        names = name_list(f"`{self.name(member.node)}`" for member in component.members)
+        warnings.warn(
+            f"coupling by gauss-seidel is the same as by jacobi for {names}: every signal that is "
+            f"exchanged is computed from the outputs of members that are advanced later. Let one "
+            f"member compute what the other one reads, take method='newton', or say "
+            f"method='jacobi'.",
+            CouplingWarning,
+            stacklevel=8,
+        )
+
+
+def _cost(component: Component) -> int:
+    """What an order of the members leaves to be guessed or extrapolated."""
+    sequential = component.how.method == "gauss-seidel"
+    return component.extrapolated_count if sequential else component.unknown_count
+
+
+def _roll_back_advice(blocks: Mapping[str, AbstractBlock]) -> str:
+    return "".join(
+        f" Or give `{name}` {block.to_roll_back}."
+        for name, block in blocks.items()
+        if block.to_roll_back
+    )
 
 
 def _place_bonds(

@@ -329,7 +329,9 @@ class Encoder:
                 first, count = len(inputs), len(member.inputs)
                 members.append([member.node, int(member.slopes), first, count])
                 inputs += [(port, s, int(port in member.carried)) for port, s in member.inputs]
-            signals += [[self.slot_of(s.source), s.width, s.last] for s in coupling.signals]
+            signals += [
+                [self.slot_of(s.source), s.width, s.last, s.direct] for s in coupling.signals
+            ]
             entries += program
             bonds += [
                 [*bond.effort, *bond.flow, memory]

@@ -78,6 +78,7 @@ typedef struct {
     const double *now; /* width values among the engine's signals */
     int32_t width;
     int32_t last;      /* position of the last member that it depends on; -1: of none; or BL_COUPLED_HELD */
+    int32_t direct;    /* the same, without what reaches it through the inputs of members */
     int32_t at;        /* its first element in arrays over all signals of the coupling */
     int32_t unknown;   /* its first element among the unknowns; -1: it is known when it is first read */
 } bl_coupled_signal;
@@ -87,6 +88,7 @@ typedef struct {
     int32_t port, signal; /* port -1: an input of the diagram's own states */
     bool carried;         /* the member integrates it from its rate, another input: it wants the value at the start of the step */
     double *value, *first, *second;
+    double *end; /* what it is foreseen to be when the step ends, before all members have been advanced */
 } bl_coupled_port;
 
 /* What the states of members are kept for: iterating, estimating errors, and shortening a step. */
@@ -97,7 +99,8 @@ typedef struct {
     bool slopes;     /* whether it follows inputs within a step */
     bl_coupled_port *ports;
     int32_t port_count;
-    const double **u, **u1, **u2; /* for each port of the block */
+    const double *const *own_u;            /* the block's own pointers to its inputs */
+    const double **u, **u1, **u2, **u_end; /* for each port of the block, in a step and, foreseen, at its end */
     double *kept;                 /* its state, BL_KEEP_COUNT times */
     int64_t state_count;
 } bl_member;

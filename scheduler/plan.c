@@ -41,7 +41,7 @@ enum { COUPLING_METHOD, COUPLING_HOLD, COUPLING_ITERATIONS, COUPLING_STRICT, COU
        COUPLING_MEMBER_COUNT, COUPLING_SIGNAL, COUPLING_SIGNAL_COUNT, COUPLING_ENTRY, COUPLING_ENTRY_COUNT, COUPLING_BOND,
        COUPLING_BOND_COUNT, COUPLING_MEMORY, COUPLING_FIELDS };
 enum { MEMBER_BLOCK, MEMBER_SLOPES, MEMBER_INPUT, MEMBER_INPUT_COUNT, MEMBER_FIELDS };
-enum { COUPLED_SLOT, COUPLED_WIDTH, COUPLED_LAST, COUPLED_FIELDS };
+enum { COUPLED_SLOT, COUPLED_WIDTH, COUPLED_LAST, COUPLED_DIRECT, COUPLED_FIELDS };
 enum { INPUT_PORT, INPUT_SIGNAL, INPUT_CARRIED, INPUT_FIELDS };
 enum { BOND_EFFORT_MEMBER, BOND_EFFORT, BOND_FLOW_MEMBER, BOND_FLOW, BOND_MEMORY, BOND_FIELDS };
 enum { ENTRY_CALL, ENTRY_LOOP, ENTRY_GUARD };
@@ -542,9 +542,11 @@ static int load_coupled_signals(bl_loader *l, bl_coupling *c, const int32_t *rec
                     fits(record[COUPLED_SLOT], record[COUPLED_WIDTH], e->layout.parameters + e->layout.signals),
                 "a coupled signal is outside the signals");
         REQUIRE(record[COUPLED_LAST] >= BL_COUPLED_HELD && record[COUPLED_LAST] < c->member_count, "a coupled signal depends on no member");
+        REQUIRE(record[COUPLED_DIRECT] >= BL_COUPLED_HELD && record[COUPLED_DIRECT] <= record[COUPLED_LAST], "a coupled signal comes from no member");
         signal->now = e->values + record[COUPLED_SLOT];
         signal->width = record[COUPLED_WIDTH];
         signal->last = record[COUPLED_LAST];
+        signal->direct = record[COUPLED_DIRECT];
         signal->at = (int32_t)at;
         signal->unknown = -1;
         at += signal->width;
@@ -579,20 +581,26 @@ static int load_member_inputs(bl_loader *l, bl_coupling_tables *tables, bl_coupl
         elements += source->width;
         REQUIRE(elements <= LARGEST_VALUES, "a member has too many inputs");
     }
-    TRY(take_room(l, tables, 3 * elements, &course));
+    TRY(take_room(l, tables, 4 * elements, &course));
     for (int32_t n = 0; n < m->port_count; n++) {
         const int32_t width = c->signals[m->ports[n].signal].width;
         m->ports[n].value = course;
         m->ports[n].first = course + width;
         m->ports[n].second = course + 2 * (int64_t)width;
-        course += 3 * (int64_t)width;
+        m->ports[n].end = course + 3 * (int64_t)width;
+        course += 4 * (int64_t)width;
     }
     if (!b) return BL_OK;
+    TRY(allocate(l, b->u_count, sizeof(double *), &m->u_end));
     TRY(allocate(l, b->u_count, sizeof(double *), &m->u));
     TRY(allocate(l, b->u_count, sizeof(double *), &m->u1));
     TRY(allocate(l, b->u_count, sizeof(double *), &m->u2));
-    for (int32_t k = 0; k < b->u_count; k++) m->u[k] = b->u[k];
-    for (int32_t n = 0; n < m->port_count; n++) m->u[m->ports[n].port] = m->ports[n].value;
+    m->own_u = b->u;
+    for (int32_t k = 0; k < b->u_count; k++) m->u[k] = m->u_end[k] = b->u[k];
+    for (int32_t n = 0; n < m->port_count; n++) {
+        m->u[m->ports[n].port] = m->ports[n].value;
+        m->u_end[m->ports[n].port] = m->ports[n].end;
+    }
     return BL_OK;
 }
 

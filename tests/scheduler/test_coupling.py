@@ -95,6 +95,7 @@ def observed_order(make: Any, steps: tuple[float, float] = (0.01, 0.005), **opti
 # Orders
 
 
+@pytest.mark.filterwarnings("ignore:coupling by gauss-seidel is the same as by jacobi")
 @pytest.mark.parametrize("split", ["displacement", "force"])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("hold", [0, 1, 2])
@@ -246,6 +247,44 @@ def chain(step: float) -> Diagram:
     push = law(d, "push", "k*x1", {"a": a, "b": b}, k=SPRING)
     d.connect(push, b["push.force.x"])
     return d
+
+
+def test_gauss_seidel_that_is_jacobi_is_named() -> None:
+    """Both masses get the force of the spring, which neither knows before both have moved."""
+    d = two_masses("force", step=0.01, coupling="gauss-seidel")
+    with pytest.warns(CouplingWarning, match=r"same as by jacobi for `a`, `b`.*method='newton'"):
+        run = simulate(d, 0.2)
+    assert np.array_equal(
+        run["a.slide.speed"], simulate(d, 0.2, coupling="jacobi")["a.slide.speed"]
+    )
+
+
+@pytest.mark.parametrize("hold", [0, 1, 2])
+def test_gauss_seidel_with_outputs_that_follow_inputs_at_once(hold: int) -> None:
+    """An inertance between the masses: b gets a force that depends on the acceleration of a, which
+    depends on the force that a gets from b. That of a is known once a has moved."""
+
+    def make(step: float) -> Diagram:
+        d = Diagram("inertance", step=step, coupling="gauss-seidel", hold=hold)
+        plants = {name: d.add(mass(n, SPRING, DAMPER), name) for n, name in enumerate("ab")}
+        numbers = {"k": SPRING, "c": DAMPER}
+        on_a = law(d, "on_a", "k*x2 + c*v2", plants, **numbers)
+        on_b = law(d, "on_b", "k*x1 + c*v1 + m*a1", plants, **numbers, m=0.5)
+        d.connect(on_a, plants["a"]["push.force.x"])
+        d.connect(on_b, plants["b"]["push.force.x"])
+        plan = d.compile()
+        assert plan.couplings[0]["members"] == ["a", "b"]
+        return d
+
+    m = np.array([[M[0], 0.0], [-0.5, M[1]]])
+    k = np.diag(K) + SPRING * np.array([[1, -1], [-1, 1]])
+    c = np.diag(C) + DAMPER * np.array([[1, -1], [-1, 1]])
+    a = np.block([[np.zeros((2, 2)), np.eye(2)], [-np.linalg.solve(m, k), -np.linalg.solve(m, c)]])
+    x1, x2, v1, v2 = expm(a * END) @ [0.0, 0.0, 1.0, 0.0]
+    reference = np.array([x1, v1, x2, v2])
+    coarse, fine = (error(make(h), reference) for h in (0.005, 0.0025))
+    assert np.log2(coarse / fine) == pytest.approx(hold + 1, abs=0.2)
+    assert coarse < 0.8 * error(make(0.005), reference, coupling="jacobi")
 
 
 def test_a_chain_is_advanced_in_its_order() -> None:

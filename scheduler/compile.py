@@ -155,11 +155,13 @@ def _compile(
         if isinstance(item.block, NativeBlock | PythonBlock):
             continue
         problems.append(f"`{item.path}` ({item.block!r}) is neither native nor a PythonBlock.")
-    couplings = find_couplings(flat, rates, order, ports, coupling, estimate > 0, problems)
+    couplings, exchanges = find_couplings(
+        flat, rates, order, ports, coupling, estimate > 0, problems
+    )
     if problems:
         raise DiagramError(problems)
     plan = Encoder(
-        diagram, flat, ports, rates, order, couplings, step, solver, starts, estimate
+        diagram, flat, ports, rates, order, couplings, exchanges, step, solver, starts, estimate
     ).encode()
     stiff = _find_stiff(plan, flat)
     return dataclasses.replace(plan, stiff=stiff) if stiff else plan, _find_remarks(

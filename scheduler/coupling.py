@@ -8,6 +8,7 @@ in between. The strongly connected components are the couplings. ``coupling.c`` 
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from .coupling_options import Coupling, CouplingWarning
 from .flatten import FlatDiagram, Source
 from .order import Order, find_minor_blocks
 from .port_types import ResolvedPorts
+from .power_pairs import PowerPair, find_power_pairs
 from .rates import CONSTANT, EVERY_TICK, Ticks
 
 STATES = -1
@@ -65,6 +67,21 @@ class CoupledBond:
     name: str
     effort: tuple[int, int]
     flow: tuple[int, int]
+    paths: tuple[str, str]
+    is_place: bool = False
+    """Whether the flow is given by a place, of which it is the rate."""
+    factor: float = 1.0
+    """From the product of the units to W, or J for a place."""
+    declared: bool = True
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A power between two blocks that exchange held signals without being in a component."""
+
+    pair: PowerPair
+    members: tuple[str, ...]
+    rate: Ticks
 
 
 @dataclass(slots=True)
@@ -103,7 +120,7 @@ class Component:
 
     @property
     def is_sequential(self) -> bool:
-        """Whether a member reads what is known at the end of its step: others were advanced before."""
+        """Whether a member reads something that is known at the end of its step already."""
         return any(
             -1 <= self.signals[s].direct < position
             for position, member in enumerate(self.members)
@@ -132,18 +149,21 @@ def find_couplings(
     default: Coupling,
     estimate: bool,
     problems: list[str],
-) -> list[Component]:
-    """Return the couplings that need more than each block's own step, in the order to run them."""
+) -> tuple[list[Component], list[Exchange]]:
+    """Return the couplings that need more than each block's own step, in the order to run them, and
+    the powers of those that do not."""
     if not any(item.block.own_step for item in flat.blocks):
         _check_none(flat, problems)
-        return []
+        return [], []
     search = _Search(flat, rates, order, ports)
     chosen = _choose(flat, search, problems)
     found: list[Component] = []
     for group in sorted({search.group[n] for n in search.own}):
         found += search.find_components(group, default, chosen, estimate, problems)
     _place_bonds(flat, search, found, ports, problems)
-    return found
+    for component, pairs in search.pairs:
+        _add_bonds(flat, component, pairs)
+    return found, search.exchanges
 
 
 def _check_none(flat: FlatDiagram, problems: list[str]) -> None:
@@ -200,6 +220,8 @@ class _Search:
         self.flat, self.rates, self.order, self.ports = flat, rates, order, ports
         self.own = [n for n, item in enumerate(flat.blocks) if item.block.own_step]
         self.group = {n: rates[n] if rates[n].period > 1 else EVERY_TICK for n in self.own}
+        self.pairs: list[tuple[Component, list[PowerPair]]] = []
+        self.exchanges: list[Exchange] = []
         self.held: set[int] = set()
         for loop in order.loops:  # a loop is solved as a whole, or held as a whole
             groups = {self.group[n] for n in loop.body if n in self.group}
@@ -320,7 +342,9 @@ class _Search:
             how = self._setting(inside, default, chosen, problems)
             reads = any(depends for node in inside for _, _, depends, _ in read[node])
             plain = (how.method == "jacobi" and how.hold == 0) or not reads
+            pairs = find_power_pairs(self.flat, self.ports, self, inside, group) if reads else []
             if plain and not estimate and not bonded & set(inside):
+                self._measure_plainly(inside, pairs, group)
                 continue
             component = self._build(inside, how, group, read)
             if self._check_rollback(component, how in chosen.values(), estimate, problems):
@@ -330,7 +354,18 @@ class _Search:
             elif how.method == "gauss-seidel" and reads and not component.is_sequential:
                 self._warn_of_jacobi(component)
             found.append(component)
+            self.pairs.append((component, pairs))
         return found
+
+    def _measure_plainly(self, nodes: list[int], pairs: Sequence[PowerPair], group: Ticks) -> None:
+        members = tuple(self.name(node) for node in nodes)
+        self.exchanges += [Exchange(pair, members, group) for pair in pairs]
+
+    def owners_of(self, node: int) -> list[int]:
+        """Return the blocks of a node."""
+        if node != STATES:
+            return [node]
+        return [n for n in range(len(self.flat.blocks)) if self.has_states(n)]
 
     def _setting(
         self, nodes: list[int], default: Coupling, chosen: dict[int, Coupling], problems: list[str]
@@ -488,11 +523,52 @@ def _place_bonds(
         elif (problem := _check_power(ports, effort, flow)) is not None:
             problems.append(f"the power of {ends[0]} and {ends[1]} is no power: {problem}")
         else:
-            found[0][0].bonds.append(CoupledBond(name, found[0][1], found[1][1]))
+            component, place = found[0]
+            paths = _port_path(flat, *effort), _port_path(flat, *flow)
+            bond = CoupledBond(name, place, found[1][1], paths, factor=_factor(ports, effort, flow))
+            # What moves by a rate is put right by its place at the start of every step.
+            of = {k: n for n, k in flat.blocks[flow[0]].block.rate_ports.items()}.get(flow[1])
+            if of is not None and (flow[0], of) in places:
+                bond.flow, bond.is_place = places[flow[0], of][1], True
+            component.bonds.append(bond)
+
+
+def _add_bonds(flat: FlatDiagram, component: Component, pairs: Sequence[PowerPair]) -> None:
+    """Add bonds that were found by units, where none is declared."""
+    known = {bond.effort for bond in component.bonds}
+    for pair in pairs:
+        ends = [_find_input(flat, component, *end) for end in (pair.effort, pair.flow)]
+        if ends[0] is None or ends[1] is None or ends[0] in known:
+            continue
+        paths = _port_path(flat, *pair.effort), _port_path(flat, *pair.flow)
+        component.bonds.append(
+            CoupledBond(
+                " · ".join(paths), ends[0], ends[1], paths, pair.is_place, pair.factor, False
+            )
+        )
+
+
+def _find_input(
+    flat: FlatDiagram, component: Component, number: int, port: int
+) -> tuple[int, int] | None:
+    """Return an input of a block among those of a component's members."""
+    source = flat.blocks[number].sources[port]
+    for position, member in enumerate(component.members):
+        for n, (own, signal) in enumerate(member.inputs):
+            is_states = member.node == STATES and component.signals[signal].source == source
+            if is_states or (member.node == number and own == port):
+                return position, n
+    return None
 
 
 def _port_path(flat: FlatDiagram, number: int, port: int) -> str:
     return f"{flat.blocks[number].path}.{flat.blocks[number].block.inputs[port].name}"
+
+
+def _factor(ports: ResolvedPorts, effort: tuple[int, int], flow: tuple[int, int]) -> float:
+    """Return what the product of the numbers at two inputs is multiplied by to be in SI units."""
+    units = [ports.inputs[number][port].unit for number, port in (effort, flow)]
+    return math.prod(1.0 if unit is None else unit.factor for unit in units)
 
 
 def _check_power(

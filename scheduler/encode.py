@@ -17,9 +17,9 @@ from ..blocks.foreign import ForeignBlock
 from ..blocks.ports import Widths
 from ..blocks.python import PythonBlock
 from ..errors import DiagramError
-from .coupling import Component
+from .coupling import Component, Exchange
 from .coupling_options import METHODS
-from .coupling_report import ARRAY_COUNT, HEAD_SIZE
+from .coupling_report import ARRAY_COUNT, BOND, HEAD_SIZE
 from .diagram import SOLVERS, Diagram
 from .flatten import FlatBlock, FlatDiagram, Source
 from .order import Order, find_minor_blocks
@@ -32,7 +32,6 @@ _GUARD_KINDS = {"enable": 0, "trigger": 1, "reset": 2}
 _EDGES = {"rising": 0, "falling": 1, "either": 2, "level": 3}
 _GUARD_MEMORY = 7
 _ENTRIES = {"call": 0, "loop": 1, "guard": 2}
-_BOND_MEMORY = 3
 _IMPLICIT = ("backward_euler", "trapezoidal")
 _LARGEST_IMPLICIT = 4096
 
@@ -58,6 +57,7 @@ class Encoder:
         rates: list[Ticks],
         order: Order,
         couplings: list[Component],
+        exchanges: list[Exchange],
         step: float,
         solver: str,
         starts: dict[str, list[float]],
@@ -70,7 +70,7 @@ class Encoder:
             rates,
             order,
         )
-        self.couplings, self.estimate = couplings, estimate
+        self.couplings, self.exchanges, self.estimate = couplings, exchanges, estimate
         self.step, self.solver, self.starts = step, solver, starts
         self.tables = _Tables()
         self.problems: list[str] = []
@@ -114,6 +114,8 @@ class Encoder:
         }
         if self.couplings:
             sections |= self._coupling_tables()
+        if self.exchanges:
+            sections["EXCH"] = np.array(self._exchange_table(), dtype="<i4").ravel()
         python_blocks = {
             n: item.block
             for n, item in enumerate(self.flat.blocks)
@@ -204,8 +206,12 @@ class Encoder:
             self.coupling_memory.append(z)
             z += HEAD_SIZE + ARRAY_COUNT * coupling.element_count
             z += coupling.unknown_count**2 if coupling.how.method == "newton" else 0
-            self.bond_memory.append([z + _BOND_MEMORY * n for n in range(len(coupling.bonds))])
-            z += _BOND_MEMORY * len(coupling.bonds)
+            self.bond_memory.append([z + len(BOND) * n for n in range(len(coupling.bonds))])
+            z += len(BOND) * len(coupling.bonds)
+        self.exchange_memory: list[int] = []
+        for exchange in self.exchanges:
+            self.exchange_memory.append(z)
+            z += len(BOND) + 1 + 2 * exchange.pair.width
         self.memory_count = z
 
     def _size_guards(self, sizes: list[tuple[int, int]]) -> None:
@@ -334,7 +340,7 @@ class Encoder:
             ]
             entries += program
             bonds += [
-                [*bond.effort, *bond.flow, memory]
+                [*bond.effort, *bond.flow, int(bond.is_place), memory]
                 for bond, memory in zip(coupling.bonds, self.bond_memory[n], strict=True)
             ]
         tables = {
@@ -345,6 +351,20 @@ class Encoder:
         return {tag: np.array(table, dtype="<i4").ravel() for tag, table in tables.items()} | {
             "CTOL": np.array([*numbers, self.estimate], dtype="<f8")
         }
+
+    def _exchange_table(self) -> list[list[int]]:
+        records = []
+        for exchange, memory in zip(self.exchanges, self.exchange_memory, strict=True):
+            pair, rate = exchange.pair, exchange.rate
+            slots = []
+            for number, port in (pair.effort, pair.flow):
+                source = self.flat.blocks[number].sources[port]
+                assert source is not None
+                slots.append(self.slot_of(source))
+            records.append(
+                [*slots, pair.width, int(pair.is_place), rate.period, rate.offset, memory]
+            )
+        return records
 
     def _coupling_program(self, coupling: Component) -> list[tuple[int, int]]:
         """What leads from the members' outputs to the signals that they read."""

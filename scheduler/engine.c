@@ -264,6 +264,7 @@ int bl_commit_part(bl_engine *e, double end) {
     if (status != BL_OK) return status;
 
     e->outputs_valid = false;
+    if (e->exchange_count > 0) bl_measure_exchanges(e, t);
     if (offset == 0.0) {
         for (int32_t g = 0; g < e->guard_count; g++) bl_guard_commit(e, &e->guards[g]);
         status = run_hits(e, &e->updates, t);

@@ -43,7 +43,8 @@ enum { COUPLING_METHOD, COUPLING_HOLD, COUPLING_ITERATIONS, COUPLING_STRICT, COU
 enum { MEMBER_BLOCK, MEMBER_SLOPES, MEMBER_INPUT, MEMBER_INPUT_COUNT, MEMBER_FIELDS };
 enum { COUPLED_SLOT, COUPLED_WIDTH, COUPLED_LAST, COUPLED_DIRECT, COUPLED_FIELDS };
 enum { INPUT_PORT, INPUT_SIGNAL, INPUT_CARRIED, INPUT_FIELDS };
-enum { BOND_EFFORT_MEMBER, BOND_EFFORT, BOND_FLOW_MEMBER, BOND_FLOW, BOND_MEMORY, BOND_FIELDS };
+enum { BOND_EFFORT_MEMBER, BOND_EFFORT, BOND_FLOW_MEMBER, BOND_FLOW, BOND_PLACE, BOND_MEMORY, BOND_FIELDS };
+enum { EXCHANGE_EFFORT, EXCHANGE_FLOW, EXCHANGE_WIDTH, EXCHANGE_PLACE, EXCHANGE_PERIOD, EXCHANGE_OFFSET, EXCHANGE_MEMORY, EXCHANGE_FIELDS };
 enum { ENTRY_CALL, ENTRY_LOOP, ENTRY_GUARD };
 enum { SIZE_SIGNALS, SIZE_STATES, SIZE_MEMORY, SIZE_SOLVER, SIZE_FIELDS };
 
@@ -648,6 +649,7 @@ static int load_bonds(bl_loader *l, bl_coupling *c, const int32_t *records) {
         REQUIRE(fits(record[BOND_MEMORY], BL_BOND_MEMORY, e->layout.memory), "a bond has no memory");
         c->bonds[n].effort = &c->members[record[BOND_EFFORT_MEMBER]].ports[record[BOND_EFFORT]];
         c->bonds[n].flow = &c->members[record[BOND_FLOW_MEMBER]].ports[record[BOND_FLOW]];
+        c->bonds[n].is_place = record[BOND_PLACE] != 0;
         c->bonds[n].memory = e->z + record[BOND_MEMORY];
         REQUIRE(c->signals[c->bonds[n].effort->signal].width == c->signals[c->bonds[n].flow->signal].width,
                 "a bond joins inputs of different widths");
@@ -731,6 +733,34 @@ static int load_couplings(bl_loader *l) {
         e->coupling_count++;
     }
     return allocate(l, e->layout.signals, sizeof(double), &e->coupling_signals);
+}
+
+/* Powers between blocks that are in no coupling. */
+static int load_exchanges(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int32_t *records = NULL;
+    int64_t count = 0;
+    TRY(find_table(l, "EXCH", EXCHANGE_FIELDS, &records, &count));
+    TRY(allocate(l, count, sizeof(bl_exchange), &e->exchanges));
+    for (int64_t n = 0; n < count; n++) {
+        const int32_t *record = records + n * EXCHANGE_FIELDS, width = record[EXCHANGE_WIDTH];
+        bl_exchange *x = &e->exchanges[n];
+        const int64_t end = e->layout.parameters + e->layout.signals;
+        REQUIRE(width >= 1 && fits(record[EXCHANGE_EFFORT], width, end) && fits(record[EXCHANGE_FLOW], width, end),
+                "an exchange is outside the signals");
+        REQUIRE(record[EXCHANGE_PERIOD] >= 1 && record[EXCHANGE_OFFSET] >= 0 && record[EXCHANGE_OFFSET] < record[EXCHANGE_PERIOD],
+                "an exchange has no sound period");
+        REQUIRE(fits(record[EXCHANGE_MEMORY], BL_BOND_MEMORY + 1 + 2 * (int64_t)width, e->layout.memory), "an exchange has no memory");
+        x->effort = e->values + record[EXCHANGE_EFFORT];
+        x->flow = e->values + record[EXCHANGE_FLOW];
+        x->width = width;
+        x->is_place = record[EXCHANGE_PLACE] != 0;
+        x->period = record[EXCHANGE_PERIOD];
+        x->offset = record[EXCHANGE_OFFSET];
+        x->memory = e->z + record[EXCHANGE_MEMORY];
+    }
+    e->exchange_count = (int32_t)count;
+    return BL_OK;
 }
 
 static bool is_coupled(const bl_engine *e, int32_t block) {
@@ -868,6 +898,7 @@ static int load(bl_loader *l) {
     TRY(load_program(l, "MAJR", PROGRAM_MAJOR, &l->e->major));
     TRY(load_program(l, "MINR", PROGRAM_MINOR, &l->e->minor));
     TRY(load_couplings(l));
+    TRY(load_exchanges(l));
     TRY(collect_operations(l));
     TRY(load_variables(l));
     return link_slopes(l);

@@ -468,10 +468,10 @@ class _Search:
     def _warn_of_jacobi(self, component: Component) -> None:
         names = name_list(f"`{self.name(member.node)}`" for member in component.members)
         warnings.warn(
-            f"coupling by gauss-seidel is the same as by jacobi for {names}: every signal that is "
-            f"exchanged is computed from the outputs of members that are advanced later. Let one "
-            f"member compute what the other one reads, take method='newton', or say "
-            f"method='jacobi'.",
+            f"coupling by gauss-seidel is the same as by jacobi for {names}: no signal that a "
+            f"member reads is known at the end of its step, because all depend on that member or "
+            f"on a later one. Take method='newton', say method='jacobi', or let one block compute "
+            f"what the other one reads.",
             CouplingWarning,
             stacklevel=8,
         )

@@ -197,7 +197,7 @@ static int compute_partly(bl_engine *e, const bl_coupling *c, int32_t done, int 
                 const int64_t k = signal->at + i;
                 const bl_course course = extrapolate(c, k, order);
                 const double foreseen = course.value + (course.first + 0.5 * course.second * dt) * dt;
-                port->end[i] = signal->last == BL_COUPLED_HELD ? c->start[k] : signal->direct < j ? signal->now[i] : foreseen;
+                port->end[i] = signal->last == BL_COUPLED_HELD ? c->start[k] : signal->direct < done ? signal->now[i] : foreseen;
             }
         }
         if (m->block) m->block->u = m->u_end;
@@ -440,8 +440,9 @@ static void measure_bonds(const bl_coupling *c, double dt, double done, double s
         const bl_bond *bond = &c->bonds[n];
         const bl_coupled_signal *effort = &c->signals[bond->effort->signal], *flow = &c->signals[bond->flow->signal];
         const bl_coupled_port *a = bond->effort, *b = bond->flow;
-        double created = 0.0, passing = 0.0;
-        for (int32_t i = 0; i < effort->width; i++)
+        double created = 0.0, passing = 0.0, *scale = &bond->memory[BL_BOND_SCALE];
+        for (int32_t i = 0; i < effort->width; i++) {
+            *scale = fmax(*scale, fabs(effort->now[i] * flow->now[i]));
             for (int at = 0; at < 3; at++) {
                 const double part = 0.5 * at, age = part * dt, way = flow->now[i] - c->start[flow->at + i];
                 const double given_effort = a->value[i] + (a->first[i] + 0.5 * a->second[i] * age) * age;
@@ -452,6 +453,7 @@ static void measure_bonds(const bl_coupling *c, double dt, double done, double s
                 created += weights[at] * (given_effort * true_flow - true_effort * given_flow);
                 passing += weights[at] * true_effort * true_flow;
             }
+        }
         bond->memory[BL_BOND_POWER] = done > 0.0 ? bond->memory[BL_BOND_POWER] + size * created : size * created;
         bond->memory[BL_BOND_PASSING] = done > 0.0 ? bond->memory[BL_BOND_PASSING] + size * passing : size * passing;
     }
@@ -480,6 +482,7 @@ void bl_measure_exchanges(bl_engine *e, double t) {
                 const double effort = efforts[i], de = x->effort[i] - effort, flow = flows[i], df = x->flow[i] - flow;
                 created += x->is_place ? -0.5 * de * df / dt : 0.5 * (effort * df - de * flow);
                 passing += (effort + 0.5 * de) * (x->is_place ? df / dt : flow + 0.5 * df);
+                x->memory[BL_BOND_SCALE] = fmax(x->memory[BL_BOND_SCALE], fabs(x->effort[i] * x->flow[i]));
             }
             x->memory[BL_BOND_POWER] = created;
             x->memory[BL_BOND_PASSING] = passing;

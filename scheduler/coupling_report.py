@@ -28,16 +28,14 @@ HEAD = {
 HEAD_SIZE = 12
 ARRAYS = {"scale": 3, "error": 4, "error_sum": 5, "halved": 6, "quartered": 7}
 ARRAY_COUNT = 8
-BOND = {
-    name: n
-    for n, name in enumerate(
-        ("power", "passing", "energy", "total", "passed", "lowest", "highest", "exchanged")
-    )
-}
+_BOND = "power passing energy total passed lowest highest exchanged scale"
+BOND = {name: n for n, name in enumerate(_BOND.split())}
 _CREATED_SHARE = 0.05
 """Of the energy that passes at once: what a coupling may create before a warning."""
 _CREATED_PART = 2e-3
 """Of all energy that passes to and fro."""
+_REST, _ROUNDED = 1e-15, 1e-9
+"""Energies in J, and parts of an effort times its place, below which nothing has moved."""
 _ROUNDING = 1e-13
 
 
@@ -89,6 +87,8 @@ def _warn_of_worst(
     for bond in bonds:
         found = _read_bond(instance, bond)
         created, at_once = abs(found["energy"]), found["highest"] - found["lowest"]
+        if not at_once > max(_REST, _ROUNDED * found["scale"]):
+            continue  # nothing moves: these are errors of rounding
         if not created > max(_CREATED_SHARE * at_once, _CREATED_PART * found["exchanged"]):
             continue
         if worst is None or created > worst[0]:

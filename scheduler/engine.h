@@ -113,9 +113,9 @@ typedef struct {
     double *memory; /* BL_BOND_MEMORY values */
 } bl_bond;
 /* Of the last step: the power that the coupling creates, and the power that passes. Of all steps: the energy created, that without regard
-   to sign, the energy passed with its extremes, and that without regard to sign. */
+   to sign, the energy passed with its extremes, that without regard to sign, and the largest product of effort and flow, or place. */
 enum { BL_BOND_POWER, BL_BOND_PASSING, BL_BOND_ENERGY, BL_BOND_TOTAL, BL_BOND_PASSED, BL_BOND_LOWEST, BL_BOND_HIGHEST, BL_BOND_EXCHANGED,
-       BL_BOND_MEMORY };
+       BL_BOND_SCALE, BL_BOND_MEMORY };
 
 /* The same between blocks that exchange held signals once a step, without a coupling to advance them: it needs the signals at the
    ends of steps only. */

@@ -841,6 +841,11 @@ def test_energy_lost_is_named_too() -> None:
     assert float(told[1]) == pytest.approx(whole[0] - whole[-1], rel=0.05)
 
 
+def test_a_coupling_at_rest_is_not_warned_of() -> None:
+    """What rounding moves is no energy, whatever the share of it that is created."""
+    simulate(moved_end(1, step=2e-3), 2.0, parameters={"a.mass.initial_velocity": (1e-12, 0.0)})
+
+
 def test_created_energy_is_part_of_the_saved_state() -> None:
     plan = moved_end(1, step=2e-3).compile()
     with plan.start() as first, plan.start() as second:

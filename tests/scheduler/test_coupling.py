@@ -155,6 +155,7 @@ def moved_end_error(d: Diagram, end: float = 1.0, **options: Any) -> float:
 
 
 @pytest.mark.filterwarnings("ignore:the coupling of `a`, `b` (created|lost)")
+@pytest.mark.filterwarnings("ignore:.*the prescribed motion `ground.end.x` jumps")
 @pytest.mark.parametrize("rates", [0, 1, 2])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("hold", [0, 1, 2])
@@ -781,6 +782,7 @@ def energy(run: Any) -> np.ndarray:
     return 0.5 * v1**2 + v2**2 + 0.5 * STIFF * (x2 - x1) ** 2
 
 
+@pytest.mark.filterwarnings("ignore:.*the prescribed motion `ground.end.x` jumps")
 @pytest.mark.parametrize("rates", [0, 1, 2])
 @pytest.mark.parametrize("estimate", [0, 1], ids=["plain", "as a component"])
 def test_energy_that_a_coupling_creates_is_measured(rates: int, estimate: int) -> None:

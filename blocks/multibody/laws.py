@@ -248,8 +248,7 @@ class Input(AbstractLaw):
     Where it moves a marker or drives a joint it has two more ports, for its rate and acceleration:
     ``name_rate`` and ``name_acceleration``, 0 while nothing is connected. Connect all three, from
     something smooth: a place that changes without its rate is followed by jumps at each step, and
-    the reactions are then those of a body at rest. Within steps of its own a mechanism integrates
-    the highest derivative that is connected. At the very start an input has its default.
+    the reactions are then those of a body at rest. At the very start an input has its default.
 
     Parameters
     ----------

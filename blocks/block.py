@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +36,9 @@ class AbstractBlock:
     """Whether it takes steps of its own, such as an FMU."""
     takes_slopes: bool = False
     """Whether such a step follows inputs that change within it; if not, it gets their mean."""
+    rate_ports: Mapping[int, int] = MappingProxyType({})
+    """Inputs, by number, and the input that is the rate of each: within a step of its own the block
+    integrates that rate, from the value that the input has at the start of the step."""
     can_roll_back: bool = True
     """Whether it can go back to the start of such a step."""
     takes_any_step: bool = True

@@ -55,6 +55,9 @@ typedef enum {
 /* Calls a block that lives outside the engine; returns a bl_status. */
 typedef int (*bl_host_call)(int32_t block, int32_t op, double t, double dt);
 
+/* Whether an input of a block with `advance` moves between ticks, changes at ticks only, or is not connected. */
+typedef enum { BL_INPUT_MOVES, BL_INPUT_HELD, BL_INPUT_UNCONNECTED } bl_held;
+
 struct bl_block {
     const double *const *u;  /* one pointer for each input port, to u_width[i] values */
     const double *const *u1; /* in advance: the first and second time derivative of each input at its start; */
@@ -72,7 +75,7 @@ struct bl_block {
     int32_t index;           /* position in the plan */
     double dt;               /* this block's sample time, or the base step if it is continuous */
     const double *offset;    /* seconds since the last tick: 0 at a tick, else a run has stopped within one */
-    const unsigned char *u_held; /* for a block with `advance`: of each input port, whether it changes at ticks only */
+    const unsigned char *u_held; /* for a block with `advance`: of each input port, a bl_held */
     const bl_host_call *host;
     char *message;           /* BL_MESSAGE_SIZE bytes: what it says of itself; the engine empties it when it has read it */
     void *foreign;           /* what the host has attached; NULL until then, and in all other blocks */

@@ -244,8 +244,10 @@ def _start_text(variable: Variable) -> str:
         return "true" if variable.start else "false"
     if variable.type == "Integer":
         return str(int(variable.start))
+    if math.isnan(variable.start):
+        return "NaN"  # these three as xs:double spells them
     if math.isinf(variable.start):
-        return "INF" if variable.start > 0 else "-INF"  # as XML spells it
+        return "INF" if variable.start > 0 else "-INF"
     return repr(variable.start)
 
 

@@ -289,6 +289,13 @@ static fmi2Status get(bl_fmu *f, const bl_variable *variable, double *value) {
     return fmi2OK;
 }
 
+/* Whether this is the start value in the description. A limit that is switched off starts infinite: tools that set every variable to its
+   start value must be able to set that one too. */
+static int is_start(const bl_fmu *f, const bl_variable *variable, double value) {
+    const double start = bl_first_value(f->engine, variable->slot);
+    return value == start || (isnan(value) && isnan(start));
+}
+
 static fmi2Status set(bl_fmu *f, const bl_variable *variable, double value) {
     const int is_parameter = variable->causality == BL_FIXED_PARAMETER || variable->causality == BL_TUNABLE_PARAMETER;
     const int allowed = variable->causality == BL_INPUT || variable->causality == BL_TUNABLE_PARAMETER ||
@@ -297,8 +304,9 @@ static fmi2Status set(bl_fmu *f, const bl_variable *variable, double value) {
         bl_fmu_say(f, fmi2Error, is_parameter ? "this parameter is fixed after initialization" : "an output cannot be set");
         return fmi2Error;
     }
-    if (!isfinite(value)) {
-        bl_fmu_say(f, fmi2Discard, "a value is not finite");
+    if (!isfinite(value) && !is_start(f, variable, value)) {
+        bl_fmu_say(f, fmi2Discard, "a value is not finite, and is not the start value of variable %lld",
+                   (long long)(variable - f->variables));
         return fmi2Discard;
     }
     f->values[variable->slot] = value;

@@ -89,6 +89,8 @@ BL_API void bl_touch_inputs(bl_engine *e);
 
 BL_API void bl_get_layout(const bl_engine *e, bl_layout *layout);
 BL_API double *bl_values(bl_engine *e);
+/* The value that the plan gives a parameter or an input of the diagram, by its index into bl_values; 0 for any other value. */
+BL_API double bl_first_value(const bl_engine *e, int64_t slot);
 /* Where blocks write their derivatives (bl_layout.states values): for blocks outside the engine. */
 BL_API double *bl_slopes(bl_engine *e);
 /* The last tick; the present time, which is later if a run has stopped within a tick. */

@@ -161,11 +161,13 @@ def _compile(
         if isinstance(item.block, NativeBlock | PythonBlock):
             continue
         problems.append(f"`{item.path}` ({item.block!r}) is neither native nor a PythonBlock.")
-    couplings = find_couplings(flat, rates, order, ports, coupling, estimate > 0, problems)
+    couplings, exchanges = find_couplings(
+        flat, rates, order, ports, coupling, estimate > 0, problems
+    )
     if problems:
         raise DiagramError(problems)
     plan = Encoder(
-        diagram, flat, ports, rates, order, couplings, step, solver, starts, estimate
+        diagram, flat, ports, rates, order, couplings, exchanges, step, solver, starts, estimate
     ).encode()
     stiff = _find_stiff(plan, flat)
     return dataclasses.replace(plan, stiff=stiff) if stiff else plan, _find_remarks(
@@ -274,6 +276,11 @@ def _drop_blocks(flat: FlatDiagram, moved: dict[int, Source]) -> None:
     ]
     flat.bonds = [
         (name, (renumbered[a[0]], a[1]), (renumbered[b[0]], b[1])) for name, a, b in flat.bonds
+    ]
+    flat.borders = [
+        dataclasses.replace(border, source=source)
+        for border in flat.borders
+        if (source := follow(border.source)) is not None
     ]
     flat.outputs = [(name, follow(source)) for name, source in flat.outputs]
     flat.blocks = [item for n, item in enumerate(flat.blocks) if n not in moved]

@@ -5,14 +5,15 @@
  * where that is known. What differs between the methods is when it is known:
  *
  *   Jacobi        never
- *   Gauss-Seidel  if all members that the signal depends on have been advanced before
+ *   Gauss-Seidel  if all members whose outputs the signal is made of have been advanced before; if such an output depends at once on
+ *                 inputs that come from later members, it is computed with these extrapolated
  *   fixed point   always: the others are unknowns w, guessed, and the step is repeated until they agree with the outputs
  *   Newton        likewise, with an inverse Jacobian that is kept and corrected from step to step
  *
  * One sweep takes each member over the step once and computes, with the coupling's program, the signals at t + dt; so
  * it is a map w → g(w), and iterating solves g(w) = w. With hold 0 an input is its value at t if extrapolated, its value
- * at t + dt in Gauss-Seidel, and the mean of both if iterated, which is of second order. A member that cannot follow its
- * inputs gets their mean over the step.
+ * at t + dt in Gauss-Seidel, and the mean of both if iterated, which is of second order. An input that a member integrates from its rate,
+ * another input, has its value at t. A member that cannot follow its inputs gets their mean over the step.
  *
  * The continuous states of the diagram can be a member too: the solver advances them, minor steps follow the inputs.
  *
@@ -120,11 +121,11 @@ static void set_inputs(const bl_coupling *c, int32_t position, int method, int o
     for (int32_t n = 0; n < m->port_count; n++) {
         const bl_coupled_port *port = &m->ports[n];
         const bl_coupled_signal *signal = &c->signals[port->signal];
-        const bool is_there = signal->last < position && method != BL_JACOBI;
+        const bool is_there = method != BL_JACOBI && (iterated ? signal->last : signal->direct) < position;
         for (int32_t i = 0; i < signal->width; i++) {
             const int64_t k = signal->at + i;
             bl_course course;
-            if (signal->last == BL_COUPLED_HELD)
+            if (signal->last == BL_COUPLED_HELD || (order == 0 && port->carried))
                 course = (bl_course){c->start[k], 0.0, 0.0};
             else if (is_there || iterated)
                 course = interpolate(c, k, order, is_there ? signal->now[i] : c->guess[k], dt, iterated);
@@ -184,6 +185,29 @@ static int compute_signals(bl_engine *e, const bl_coupling *c, double t) {
     return bl_run_program(e, &c->program, t, false);
 }
 
+/* The same while members after number `done` have not been advanced. The outputs of those that have been may depend on inputs that
+   come from the others: these are extrapolated to t + dt. */
+static int compute_partly(bl_engine *e, const bl_coupling *c, int32_t done, int order, double t, double dt) {
+    for (int32_t j = 0; j <= done; j++) {
+        const bl_member *m = &c->members[j];
+        for (int32_t n = 0; n < m->port_count && m->block; n++) {
+            const bl_coupled_port *port = &m->ports[n];
+            const bl_coupled_signal *signal = &c->signals[port->signal];
+            for (int32_t i = 0; i < signal->width; i++) {
+                const int64_t k = signal->at + i;
+                const bl_course course = extrapolate(c, k, order);
+                const double foreseen = course.value + (course.first + 0.5 * course.second * dt) * dt;
+                port->end[i] = signal->last == BL_COUPLED_HELD ? c->start[k] : signal->direct < done ? signal->now[i] : foreseen;
+            }
+        }
+        if (m->block) m->block->u = m->u_end;
+    }
+    const int status = compute_signals(e, c, t + dt);
+    for (int32_t j = 0; j <= done; j++)
+        if (c->members[j].block) c->members[j].block->u = c->members[j].own_u;
+    return status;
+}
+
 /* Steps. */
 
 /* Each member once over the step; `again` from where it started. Leaves the signals as they are at t + dt. */
@@ -197,7 +221,10 @@ static int sweep(bl_engine *e, bl_coupling *c, int method, int order, double t, 
         if (status != BL_OK) return status;
         set_inputs(c, j, method, order, dt);
         status = advance_member(e, c, &c->members[j], order, t, dt);
-        if (status == BL_OK && (method != BL_JACOBI || j + 1 == c->member_count))
+        if (status != BL_OK) return status;
+        if (method == BL_GAUSS_SEIDEL && j + 1 < c->member_count)
+            status = compute_partly(e, c, j, order, t, dt);
+        else if (method != BL_JACOBI || j + 1 == c->member_count)
             status = compute_signals(e, c, t + dt);
         if (status != BL_OK) return status;
     }
@@ -404,33 +431,66 @@ static void take_starts(const bl_engine *e, const double *signals) {
     for (int32_t n = 0; n < e->coupling_count; n++) take_start(e, &e->couplings[n], signals);
 }
 
-/* The power that passes between two members: what each of them sees at its end, and the difference. It is the mean over a step, of
-   which this part has a size, after others have been done. */
+/* The power that passes between two members, and the difference of what each of them sees at its end: what the coupling creates. Both are
+   means over a step, of which this part has a size, after others have been done. Where the other member gets a place, it does its work
+   along the true way: what it sees within the step is put right at the end. */
 static void measure_bonds(const bl_coupling *c, double dt, double done, double size) {
     static const double weights[3] = {1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0};
     for (int32_t n = 0; n < c->bond_count; n++) {
         const bl_bond *bond = &c->bonds[n];
         const bl_coupled_signal *effort = &c->signals[bond->effort->signal], *flow = &c->signals[bond->flow->signal];
         const bl_coupled_port *a = bond->effort, *b = bond->flow;
-        double power = 0.0;
-        for (int32_t i = 0; i < effort->width; i++)
+        double created = 0.0, passing = 0.0, *scale = &bond->memory[BL_BOND_SCALE];
+        for (int32_t i = 0; i < effort->width; i++) {
+            *scale = fmax(*scale, fabs(effort->now[i] * flow->now[i]));
             for (int at = 0; at < 3; at++) {
-                const double part = 0.5 * at, age = part * dt;
+                const double part = 0.5 * at, age = part * dt, way = flow->now[i] - c->start[flow->at + i];
                 const double given_effort = a->value[i] + (a->first[i] + 0.5 * a->second[i] * age) * age;
-                const double given_flow = b->value[i] + (b->first[i] + 0.5 * b->second[i] * age) * age;
                 const double true_effort = (1.0 - part) * c->start[effort->at + i] + part * effort->now[i];
-                const double true_flow = (1.0 - part) * c->start[flow->at + i] + part * flow->now[i];
-                power += weights[at] * (given_effort * true_flow - true_effort * given_flow);
+                const double true_flow = bond->is_place ? way / dt : c->start[flow->at + i] + part * way;
+                const double given_flow =
+                    bond->is_place ? true_flow : b->value[i] + (b->first[i] + 0.5 * b->second[i] * age) * age;
+                created += weights[at] * (given_effort * true_flow - true_effort * given_flow);
+                passing += weights[at] * true_effort * true_flow;
             }
-        bond->memory[BL_BOND_POWER] = done > 0.0 ? bond->memory[BL_BOND_POWER] + size * power : size * power;
+        }
+        bond->memory[BL_BOND_POWER] = done > 0.0 ? bond->memory[BL_BOND_POWER] + size * created : size * created;
+        bond->memory[BL_BOND_PASSING] = done > 0.0 ? bond->memory[BL_BOND_PASSING] + size * passing : size * passing;
     }
 }
 
-static void add_up_bonds(const bl_coupling *c, double dt) {
-    for (int32_t n = 0; n < c->bond_count; n++) {
-        double *memory = c->bonds[n].memory;
-        memory[BL_BOND_ENERGY] += memory[BL_BOND_POWER] * dt;
-        memory[BL_BOND_TOTAL] += fabs(memory[BL_BOND_POWER]) * dt;
+static void add_up_bond(double *memory, double dt) {
+    memory[BL_BOND_ENERGY] += memory[BL_BOND_POWER] * dt;
+    memory[BL_BOND_TOTAL] += fabs(memory[BL_BOND_POWER]) * dt;
+    memory[BL_BOND_PASSED] += memory[BL_BOND_PASSING] * dt;
+    memory[BL_BOND_LOWEST] = fmin(memory[BL_BOND_LOWEST], memory[BL_BOND_PASSED]);
+    memory[BL_BOND_HIGHEST] = fmax(memory[BL_BOND_HIGHEST], memory[BL_BOND_PASSED]);
+    memory[BL_BOND_EXCHANGED] += fabs(memory[BL_BOND_PASSING]) * dt;
+}
+
+/* As measure_bonds, with both signals held at what they are at the start, e and f: they end at e + de and f + df. */
+void bl_measure_exchanges(bl_engine *e, double t) {
+    for (int32_t n = 0; n < e->exchange_count; n++) {
+        const bl_exchange *x = &e->exchanges[n];
+        const bool is_hit = x->period == 1 || (e->offset == 0.0 && e->tick >= x->offset && (e->tick - x->offset) % x->period == 0);
+        if (!is_hit) continue;
+        double *since = x->memory + BL_BOND_MEMORY, *efforts = since + 1, *flows = efforts + x->width;
+        const double now = 1.0 + (t - e->start), dt = now - *since;
+        if (*since > 0.0 && dt > 0.0) {
+            double created = 0.0, passing = 0.0;
+            for (int32_t i = 0; i < x->width; i++) {
+                const double effort = efforts[i], de = x->effort[i] - effort, flow = flows[i], df = x->flow[i] - flow;
+                created += x->is_place ? -0.5 * de * df / dt : 0.5 * (effort * df - de * flow);
+                passing += (effort + 0.5 * de) * (x->is_place ? df / dt : flow + 0.5 * df);
+                x->memory[BL_BOND_SCALE] = fmax(x->memory[BL_BOND_SCALE], fabs(x->effort[i] * x->flow[i]));
+            }
+            x->memory[BL_BOND_POWER] = created;
+            x->memory[BL_BOND_PASSING] = passing;
+            add_up_bond(x->memory, dt);
+        }
+        *since = now;
+        memcpy(efforts, x->effort, (size_t)x->width * sizeof(double));
+        memcpy(flows, x->flow, (size_t)x->width * sizeof(double));
     }
 }
 
@@ -635,7 +695,7 @@ int bl_coupling_advance(bl_engine *e, double t, double h) {
         status = step_coupling(e, c, t, dt);
         if (status != BL_OK) break;
         if (estimate) finish_estimate(c);
-        add_up_bonds(c, dt);
+        for (int32_t k = 0; k < c->bond_count; k++) add_up_bond(c->bonds[k].memory, dt);
     }
     /* What is not due at the next tick holds what it gave at this one. */
     memcpy(e->signals, e->coupling_signals, (size_t)e->layout.signals * sizeof(double));

@@ -8,21 +8,23 @@ in between. The strongly connected components are the couplings. ``coupling.c`` 
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import Any
 
 import networkx as nx
 
-from ..blocks.block import NativeBlock, size_of
+from ..blocks.block import AbstractBlock, NativeBlock, size_of
 from ..blocks.python import PythonBlock
 from ..errors import DiagramError, name_list
 from .coupling_options import Coupling, CouplingWarning
 from .flatten import FlatDiagram, Source
 from .order import Order, find_minor_blocks
 from .port_types import ResolvedPorts
+from .power_pairs import PowerPair, find_power_pairs
 from .rates import CONSTANT, EVERY_TICK, Ticks
 
 STATES = -1
@@ -38,11 +40,13 @@ _LARGEST_UNKNOWNS = 512
 @dataclass(slots=True)
 class CoupledSignal:
     """A signal that members read; `last` is the position of the last member it depends on, -1 if
-    it is in another coupling, or `_HELD`."""
+    it is in another coupling, or `_HELD`. `direct` is the same without what reaches it through the
+    inputs of members: these can be extrapolated."""
 
     source: Source
     width: int
     last: int = -1
+    direct: int = -1
 
 
 @dataclass(slots=True)
@@ -52,6 +56,8 @@ class Member:
     node: int
     slopes: bool
     inputs: list[tuple[int, int]] = field(default_factory=list)
+    carried: set[int] = field(default_factory=set)
+    """Ports that the block integrates from their rates, which are connected too."""
 
 
 @dataclass(slots=True)
@@ -61,6 +67,21 @@ class CoupledBond:
     name: str
     effort: tuple[int, int]
     flow: tuple[int, int]
+    paths: tuple[str, str]
+    is_place: bool = False
+    """Whether the flow is given by a place, of which it is the rate."""
+    factor: float = 1.0
+    """From the product of the units to W, or J for a place."""
+    declared: bool = True
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A power between two blocks that exchange held signals without being in a component."""
+
+    pair: PowerPair
+    members: tuple[str, ...]
+    rate: Ticks
 
 
 @dataclass(slots=True)
@@ -88,6 +109,25 @@ class Component:
         return sum(signal.width for signal in self.signals)
 
     @property
+    def extrapolated_count(self) -> int:
+        """Elements that Gauss-Seidel has to extrapolate when a member reads them."""
+        return sum(
+            self.signals[s].width
+            for position, member in enumerate(self.members)
+            for _, s in member.inputs
+            if self.signals[s].direct >= position
+        )
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether a member reads something that is known at the end of its step already."""
+        return any(
+            -1 <= self.signals[s].direct < position
+            for position, member in enumerate(self.members)
+            for _, s in member.inputs
+        )
+
+    @property
     def unknown_count(self) -> int:
         """Elements of signals that are read before all they depend on has been advanced."""
         return sum(self.signals[s].width for s in self._unknowns())
@@ -109,18 +149,21 @@ def find_couplings(
     default: Coupling,
     estimate: bool,
     problems: list[str],
-) -> list[Component]:
-    """Return the couplings that need more than each block's own step, in the order to run them."""
+) -> tuple[list[Component], list[Exchange]]:
+    """Return the couplings that need more than each block's own step, in the order to run them, and
+    the powers of those that do not."""
     if not any(item.block.own_step for item in flat.blocks):
         _check_none(flat, problems)
-        return []
+        return [], []
     search = _Search(flat, rates, order, ports)
     chosen = _choose(flat, search, problems)
     found: list[Component] = []
     for group in sorted({search.group[n] for n in search.own}):
         found += search.find_components(group, default, chosen, estimate, problems)
     _place_bonds(flat, search, found, ports, problems)
-    return found
+    for component, pairs in search.pairs:
+        _add_bonds(flat, component, pairs)
+    return found, search.exchanges
 
 
 def _check_none(flat: FlatDiagram, problems: list[str]) -> None:
@@ -177,6 +220,8 @@ class _Search:
         self.flat, self.rates, self.order, self.ports = flat, rates, order, ports
         self.own = [n for n, item in enumerate(flat.blocks) if item.block.own_step]
         self.group = {n: rates[n] if rates[n].period > 1 else EVERY_TICK for n in self.own}
+        self.pairs: list[tuple[Component, list[PowerPair]]] = []
+        self.exchanges: list[Exchange] = []
         self.held: set[int] = set()
         for loop in order.loops:  # a loop is solved as a whole, or held as a whole
             groups = {self.group[n] for n in loop.body if n in self.group}
@@ -208,8 +253,14 @@ class _Search:
             return True
         return item.block.can_roll_back and item.block.rate.kind in ("inherited", "continuous")
 
-    def trace(self, source: Source, group: Ticks) -> tuple[set[int], set[int]]:
-        """Return the nodes that a signal depends on at once, and the blocks to call for it."""
+    def trace(
+        self, source: Source, group: Ticks, through: bool = True
+    ) -> tuple[set[int], set[int]]:
+        """Return the nodes that a signal depends on at once, and the blocks to call for it.
+
+        Unless `through`, what reaches it through the inputs of a block with an own step is left
+        out.
+        """
         nodes: set[int] = set()
         calls: set[int] = set()
         seen: set[Source] = set()
@@ -224,6 +275,8 @@ class _Search:
                 if self.group[at.block] != group:
                     continue
                 nodes.add(at.block)
+                if not through:
+                    continue
             elif self.has_states(at.block):
                 if group != EVERY_TICK:
                     continue
@@ -289,12 +342,30 @@ class _Search:
             how = self._setting(inside, default, chosen, problems)
             reads = any(depends for node in inside for _, _, depends, _ in read[node])
             plain = (how.method == "jacobi" and how.hold == 0) or not reads
+            pairs = find_power_pairs(self.flat, self.ports, self, inside, group) if reads else []
             if plain and not estimate and not bonded & set(inside):
+                self._measure_plainly(inside, pairs, group)
                 continue
             component = self._build(inside, how, group, read)
-            self._check_rollback(component, how in chosen.values(), estimate, problems)
+            if self._check_rollback(component, how in chosen.values(), estimate, problems):
+                explicit = replace(how, method="gauss-seidel")
+                component = self._build(inside, explicit, group, read)
+                self._warn_of_fallback(component, how.method)
+            elif how.method == "gauss-seidel" and reads and not component.is_sequential:
+                self._warn_of_jacobi(component)
             found.append(component)
+            self.pairs.append((component, pairs))
         return found
+
+    def _measure_plainly(self, nodes: list[int], pairs: Sequence[PowerPair], group: Ticks) -> None:
+        members = tuple(self.name(node) for node in nodes)
+        self.exchanges += [Exchange(pair, members, group) for pair in pairs]
+
+    def owners_of(self, node: int) -> list[int]:
+        """Return the blocks of a node."""
+        if node != STATES:
+            return [node]
+        return [n for n in range(len(self.flat.blocks)) if self.has_states(n)]
 
     def _setting(
         self, nodes: list[int], default: Coupling, chosen: dict[int, Coupling], problems: list[str]
@@ -315,7 +386,7 @@ class _Search:
         orders = permutations(nodes) if len(nodes) <= _LARGEST_SEARCH else [tuple(nodes)]
         for ordered in orders:
             candidate = self._arrange(ordered, how, group, read)
-            if best is None or candidate.unknown_count < best.unknown_count:
+            if best is None or _cost(candidate) < _cost(best):
                 best = candidate
         assert best is not None
         return best
@@ -329,6 +400,9 @@ class _Search:
         for node in nodes:
             block = None if node == STATES else self.flat.blocks[node].block
             member = Member(node, block is None or block.takes_slopes)
+            if block is not None:
+                sources = self.flat.blocks[node].sources
+                member.carried = {n for n, k in block.rate_ports.items() if sources[k] is not None}
             component.members.append(member)
             component.rolls_back &= block is None or block.can_roll_back
             component.takes_any_step &= block is None or block.takes_any_step
@@ -337,52 +411,84 @@ class _Search:
                     numbers[source] = len(numbers)
                     width = self.ports.outputs[source.block][source.port].width or 1
                     last = max((position.get(other, -1) for other in depends), default=_HELD)
-                    component.signals.append(CoupledSignal(source, width, last))
+                    near = self.trace(source, group, through=False)[0] if depends else set()
+                    direct = max((position.get(other, -1) for other in near), default=last)
+                    component.signals.append(CoupledSignal(source, width, last, direct))
                     component.calls |= calls
                 member.inputs.append((port, numbers[source]))
         return component
 
     def _check_rollback(
         self, component: Component, explicit: bool, estimate: bool, problems: list[str]
-    ) -> None:
+    ) -> bool:
+        """Return whether it has to be coupled explicitly although it was to be iterated."""
         how = component.how
-        blocks = {
-            self.name(member.node): self.flat.blocks[member.node].block
-            for member in component.members
-            if member.node != STATES
-        }
+        blocks = self._members(component)
         stuck = ", ".join(f"`{n}`" for n, block in blocks.items() if not block.can_roll_back)
-        advice = "".join(
-            f" Or give `{n}` {block.to_roll_back}."
-            for n, block in blocks.items()
-            if block.to_roll_back
-        )
         if estimate and stuck:
             problems.append(
                 f"the coupling error cannot be estimated: {stuck} cannot go back to the start of a "
                 f"step. Run without estimate_error."
             )
         if not how.is_iterated or not component.unknown_count:
-            return
+            return False
         if stuck and explicit:
             problems.append(
                 f"{stuck} cannot go back to the start of a step, so the coupling cannot be "
-                f"iterated. Say couple(…, method='gauss-seidel').{advice}"
+                f"iterated. Say couple(…, method='gauss-seidel').{_roll_back_advice(blocks)}"
             )
         elif stuck:
-            warnings.warn(
-                f"{stuck} cannot go back to the start of a step: coupled by gauss-seidel instead "
-                f"of {how.method}.{advice}",
-                CouplingWarning,
-                stacklevel=8,
-            )
-            component.how = replace(how, method="gauss-seidel")
+            return True
         elif how.method == "newton" and component.unknown_count > _LARGEST_UNKNOWNS:
             names = name_list(f"`{self.name(member.node)}`" for member in component.members)
             problems.append(
                 f"the coupling of {names} has {component.unknown_count} unknowns, newton takes up "
                 f"to {_LARGEST_UNKNOWNS}. Say couple(…, method='fixed-point')."
             )
+        return False
+
+    def _members(self, component: Component) -> dict[str, AbstractBlock]:
+        return {
+            self.name(member.node): self.flat.blocks[member.node].block
+            for member in component.members
+            if member.node != STATES
+        }
+
+    def _warn_of_fallback(self, component: Component, method: str) -> None:
+        blocks = self._members(component)
+        stuck = ", ".join(f"`{n}`" for n, block in blocks.items() if not block.can_roll_back)
+        same = "" if component.is_sequential else ", which is jacobi for this coupling"
+        warnings.warn(
+            f"{stuck} cannot go back to the start of a step: coupled by gauss-seidel instead of "
+            f"{method}{same}.{_roll_back_advice(blocks)}",
+            CouplingWarning,
+            stacklevel=8,
+        )
+
+    def _warn_of_jacobi(self, component: Component) -> None:
+        names = name_list(f"`{self.name(member.node)}`" for member in component.members)
+        warnings.warn(
+            f"coupling by gauss-seidel is the same as by jacobi for {names}: no signal that a "
+            f"member reads is known at the end of its step, because all depend on that member or "
+            f"on a later one. Take method='newton', say method='jacobi', or let one block compute "
+            f"what the other one reads.",
+            CouplingWarning,
+            stacklevel=8,
+        )
+
+
+def _cost(component: Component) -> int:
+    """What an order of the members leaves to be guessed or extrapolated."""
+    sequential = component.how.method == "gauss-seidel"
+    return component.extrapolated_count if sequential else component.unknown_count
+
+
+def _roll_back_advice(blocks: Mapping[str, AbstractBlock]) -> str:
+    return "".join(
+        f" Or give `{name}` {block.to_roll_back}."
+        for name, block in blocks.items()
+        if block.to_roll_back
+    )
 
 
 def _place_bonds(
@@ -417,11 +523,52 @@ def _place_bonds(
         elif (problem := _check_power(ports, effort, flow)) is not None:
             problems.append(f"the power of {ends[0]} and {ends[1]} is no power: {problem}")
         else:
-            found[0][0].bonds.append(CoupledBond(name, found[0][1], found[1][1]))
+            component, place = found[0]
+            paths = _port_path(flat, *effort), _port_path(flat, *flow)
+            bond = CoupledBond(name, place, found[1][1], paths, factor=_factor(ports, effort, flow))
+            # What moves by a rate is put right by its place at the start of every step.
+            of = {k: n for n, k in flat.blocks[flow[0]].block.rate_ports.items()}.get(flow[1])
+            if of is not None and (flow[0], of) in places:
+                bond.flow, bond.is_place = places[flow[0], of][1], True
+            component.bonds.append(bond)
+
+
+def _add_bonds(flat: FlatDiagram, component: Component, pairs: Sequence[PowerPair]) -> None:
+    """Add bonds that were found by units, where none is declared."""
+    known = {bond.effort for bond in component.bonds}
+    for pair in pairs:
+        ends = [_find_input(flat, component, *end) for end in (pair.effort, pair.flow)]
+        if ends[0] is None or ends[1] is None or ends[0] in known:
+            continue
+        paths = _port_path(flat, *pair.effort), _port_path(flat, *pair.flow)
+        component.bonds.append(
+            CoupledBond(
+                " · ".join(paths), ends[0], ends[1], paths, pair.is_place, pair.factor, False
+            )
+        )
+
+
+def _find_input(
+    flat: FlatDiagram, component: Component, number: int, port: int
+) -> tuple[int, int] | None:
+    """Return an input of a block among those of a component's members."""
+    source = flat.blocks[number].sources[port]
+    for position, member in enumerate(component.members):
+        for n, (own, signal) in enumerate(member.inputs):
+            is_states = member.node == STATES and component.signals[signal].source == source
+            if is_states or (member.node == number and own == port):
+                return position, n
+    return None
 
 
 def _port_path(flat: FlatDiagram, number: int, port: int) -> str:
     return f"{flat.blocks[number].path}.{flat.blocks[number].block.inputs[port].name}"
+
+
+def _factor(ports: ResolvedPorts, effort: tuple[int, int], flow: tuple[int, int]) -> float:
+    """Return what the product of the numbers at two inputs is multiplied by to be in SI units."""
+    units = [ports.inputs[number][port].unit for number, port in (effort, flow)]
+    return math.prod(1.0 if unit is None else unit.factor for unit in units)
 
 
 def _check_power(

@@ -28,7 +28,14 @@ HEAD = {
 HEAD_SIZE = 12
 ARRAYS = {"scale": 3, "error": 4, "error_sum": 5, "halved": 6, "quartered": 7}
 ARRAY_COUNT = 8
-BOND = {"power": 0, "energy": 1, "total": 2}
+_BOND = "power passing energy total passed lowest highest exchanged scale"
+BOND = {name: n for n, name in enumerate(_BOND.split())}
+_CREATED_SHARE = 0.05
+"""Of the energy that passes at once: what a coupling may create before a warning."""
+_CREATED_PART = 2e-3
+"""Of all energy that passes to and fro."""
+_REST, _ROUNDED = 1e-15, 1e-9
+"""Energies in J, and parts of an effort times its place, below which nothing has moved."""
 _ROUNDING = 1e-13
 
 
@@ -47,12 +54,66 @@ def read_couplings(instance: Instance) -> list[dict[str, Any]]:
                 name: table[k * n + at : k * n + at + width].tolist() for name, k in ARRAYS.items()
             }
             signals.append({**signal, **sums})
-        bonds = [
-            {**bond, **{name: float(instance.values[bond["slot"] + k]) for name, k in BOND.items()}}
-            for bond in item["bonds"]
-        ]
+        bonds = [{**bond, **_read_bond(instance, bond)} for bond in item["bonds"]]
         found.append({**item, **numbers, "signals": signals, "bonds": bonds})
     return found
+
+
+def _read_bond(instance: Instance, bond: dict[str, Any]) -> dict[str, float]:
+    """Return the numbers of a bond in W and J."""
+    slot, factor = bond["slot"], bond["factor"]
+    return {name: factor * float(instance.values[slot + k]) for name, k in BOND.items()}
+
+
+def warn_of_created_energy(instance: Instance) -> None:
+    """Warn of couplings that created, or lost, a good part of the energy that passes."""
+    for item in instance.plan.couplings:
+        _warn_of_worst(instance, item["members"], item["method"], item["hold"], item["bonds"])
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for item in instance.plan.exchanges:
+        groups.setdefault(tuple(item["members"]), []).append(item)
+    for members, bonds in groups.items():
+        _warn_of_worst(instance, members, "jacobi", 0, bonds)
+
+
+def _warn_of_worst(
+    instance: Instance,
+    members: Sequence[str],
+    method: str,
+    hold: int,
+    bonds: Sequence[dict[str, Any]],
+) -> None:
+    worst: tuple[float, dict[str, Any], dict[str, float]] | None = None
+    for bond in bonds:
+        found = _read_bond(instance, bond)
+        created, at_once = abs(found["energy"]), found["highest"] - found["lowest"]
+        if not at_once > max(_REST, _ROUNDED * found["scale"]):
+            continue  # nothing moves: these are errors of rounding
+        if not created > max(_CREATED_SHARE * at_once, _CREATED_PART * found["exchanged"]):
+            continue
+        if worst is None or created > worst[0]:
+            worst = created, bond, found
+    if worst is None:
+        return
+    created, bond, found = worst
+    at_once = found["highest"] - found["lowest"]
+    what = "created" if found["energy"] > 0 else "lost"
+    cause = "held" if hold == 0 else "extrapolated"
+    if method in ITERATED:
+        cause, remedy = "interpolated", "Take a smaller step"
+        remedy += " or hold=1." if hold == 0 else "."
+    elif hold == 0:
+        remedy = "Take hold=1, a smaller step, or method='newton'."
+    else:
+        remedy = "Take a smaller step or method='newton'."
+    warnings.warn(
+        f"the coupling of {', '.join(f'`{m}`' for m in members)} {what} {created:.3g} J, "
+        f"{100 * created / at_once:.3g} % of the energy that passes through it at a time "
+        f"({at_once:.3g} J, at `{bond['effort']}` and `{bond['flow']}`): inputs are {cause} over a "
+        f"step ({method}, hold {hold}), so the two sides see different powers. {remedy}",
+        CouplingWarning,
+        stacklevel=4,
+    )
 
 
 def warn_of_failures(couplings: Sequence[dict[str, Any]]) -> None:

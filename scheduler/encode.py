@@ -17,9 +17,9 @@ from ..blocks.foreign import ForeignBlock
 from ..blocks.ports import Widths
 from ..blocks.python import PythonBlock
 from ..errors import DiagramError
-from .coupling import Component
+from .coupling import Component, Exchange
 from .coupling_options import METHODS
-from .coupling_report import ARRAY_COUNT, HEAD_SIZE
+from .coupling_report import ARRAY_COUNT, BOND, HEAD_SIZE
 from .derived import derive_value
 from .diagram import SOLVERS, Diagram
 from .flatten import FlatBlock, FlatDiagram, Source
@@ -27,13 +27,12 @@ from .order import Order, find_minor_blocks
 from .plan import Plan, write_sections
 from .plan_description import Describer
 from .port_types import ResolvedPorts
-from .rates import CONSTANT, CONTINUOUS, Ticks
+from .rates import CONSTANT, CONTINUOUS, Ticks, find_flowing
 
 _GUARD_KINDS = {"enable": 0, "trigger": 1, "reset": 2}
 _EDGES = {"rising": 0, "falling": 1, "either": 2, "level": 3}
 _GUARD_MEMORY = 7
 _ENTRIES = {"call": 0, "loop": 1, "guard": 2}
-_BOND_MEMORY = 3
 _IMPLICIT = ("backward_euler", "trapezoidal")
 _LARGEST_IMPLICIT = 4096
 
@@ -59,6 +58,7 @@ class Encoder:
         rates: list[Ticks],
         order: Order,
         couplings: list[Component],
+        exchanges: list[Exchange],
         step: float,
         solver: str,
         starts: dict[str, list[float]],
@@ -71,7 +71,7 @@ class Encoder:
             rates,
             order,
         )
-        self.couplings, self.estimate = couplings, estimate
+        self.couplings, self.exchanges, self.estimate = couplings, exchanges, estimate
         self.step, self.solver, self.starts = step, solver, starts
         self.tables = _Tables()
         self.problems: list[str] = []
@@ -115,6 +115,8 @@ class Encoder:
         }
         if self.couplings:
             sections |= self._coupling_tables()
+        if self.exchanges:
+            sections["EXCH"] = np.array(self._exchange_table(), dtype="<i4").ravel()
         python_blocks = {
             n: item.block
             for n, item in enumerate(self.flat.blocks)
@@ -206,8 +208,12 @@ class Encoder:
             self.coupling_memory.append(z)
             z += HEAD_SIZE + ARRAY_COUNT * coupling.element_count
             z += coupling.unknown_count**2 if coupling.how.method == "newton" else 0
-            self.bond_memory.append([z + _BOND_MEMORY * n for n in range(len(coupling.bonds))])
-            z += _BOND_MEMORY * len(coupling.bonds)
+            self.bond_memory.append([z + len(BOND) * n for n in range(len(coupling.bonds))])
+            z += len(BOND) * len(coupling.bonds)
+        self.exchange_memory: list[int] = []
+        for exchange in self.exchanges:
+            self.exchange_memory.append(z)
+            z += len(BOND) + 1 + 2 * exchange.pair.width
         self.memory_count = z
 
     def _size_guards(self, sizes: list[tuple[int, int]]) -> None:
@@ -271,13 +277,17 @@ class Encoder:
         tables = self.tables
         kernels: dict[str, int] = {}
         table: dict[Ticks, int] = {CONTINUOUS: 0, CONSTANT: 1}
+        for ticks in self.rates:
+            table.setdefault(ticks, len(table))
+        flowing = find_flowing(self.flat, self.rates)
         memory_base = len(tables.parameters) + self.signal_count + self.state_count
         for number, item in enumerate(self.flat.blocks):
             block = item.block
             assert isinstance(block, NativeBlock | PythonBlock)
             widths = self.ports.widths[number]
             kernel = kernels.setdefault(block.kernel, len(kernels))
-            rate = table.setdefault(self.rates[number], len(table))
+            # Beyond the table: every tick, and wherever a run stops within one.
+            rate = len(table) if number in flowing else table[self.rates[number]]
             inputs_first = len(tables.ports) // 2
             self.input_firsts.append(inputs_first)
             for n, source in enumerate(item.sources):
@@ -312,7 +322,7 @@ class Encoder:
         records: list[list[int]] = []
         members: list[list[int]] = []
         signals: list[list[int]] = []
-        inputs: list[tuple[int, int]] = []
+        inputs: list[tuple[int, int, int]] = []
         entries: list[tuple[int, int]] = []
         bonds: list[list[int]] = []
         for n, coupling in enumerate(self.couplings):
@@ -326,11 +336,13 @@ class Encoder:
             for member in coupling.members:
                 first, count = len(inputs), len(member.inputs)
                 members.append([member.node, int(member.slopes), first, count])
-                inputs += member.inputs
-            signals += [[self.slot_of(s.source), s.width, s.last] for s in coupling.signals]
+                inputs += [(port, s, int(port in member.carried)) for port, s in member.inputs]
+            signals += [
+                [self.slot_of(s.source), s.width, s.last, s.direct] for s in coupling.signals
+            ]
             entries += program
             bonds += [
-                [*bond.effort, *bond.flow, memory]
+                [*bond.effort, *bond.flow, int(bond.is_place), memory]
                 for bond, memory in zip(coupling.bonds, self.bond_memory[n], strict=True)
             ]
         tables = {
@@ -341,6 +353,20 @@ class Encoder:
         return {tag: np.array(table, dtype="<i4").ravel() for tag, table in tables.items()} | {
             "CTOL": np.array([*numbers, self.estimate], dtype="<f8")
         }
+
+    def _exchange_table(self) -> list[list[int]]:
+        records = []
+        for exchange, memory in zip(self.exchanges, self.exchange_memory, strict=True):
+            pair, rate = exchange.pair, exchange.rate
+            slots = []
+            for number, port in (pair.effort, pair.flow):
+                source = self.flat.blocks[number].sources[port]
+                assert source is not None
+                slots.append(self.slot_of(source))
+            records.append(
+                [*slots, pair.width, int(pair.is_place), rate.period, rate.offset, memory]
+            )
+        return records
 
     def _coupling_program(self, coupling: Component) -> list[tuple[int, int]]:
         """What leads from the members' outputs to the signals that they read."""

@@ -282,6 +282,7 @@ int bl_commit_part(bl_engine *e, double end) {
     if (status != BL_OK) return status;
 
     e->outputs_valid = false;
+    if (e->exchange_count > 0) bl_measure_exchanges(e, t);
     if (offset == 0.0) {
         for (int32_t g = 0; g < e->guard_count; g++) bl_guard_commit(e, &e->guards[g]);
         status = run_hits(e, &e->updates, t);
@@ -461,6 +462,9 @@ int bl_inputs(const bl_engine *e, int32_t block, double *values) {
 void bl_set_host(bl_engine *e, bl_host_call call) { e->host = call; }
 void bl_get_layout(const bl_engine *e, bl_layout *layout) { *layout = e->layout; }
 double *bl_values(bl_engine *e) { return e->values; }
+double bl_first_value(const bl_engine *e, int64_t slot) {
+    return slot >= 0 && slot < e->layout.parameters ? e->first_parameters[slot] : 0.0;
+}
 double *bl_slopes(bl_engine *e) { return e->dx; }
 int64_t bl_tick(const bl_engine *e) { return e->tick; }
 double bl_time(const bl_engine *e) { return time_of(e, e->tick) + e->offset; }

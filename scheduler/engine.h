@@ -78,6 +78,7 @@ typedef struct {
     const double *now; /* width values among the engine's signals */
     int32_t width;
     int32_t last;      /* position of the last member that it depends on; -1: of none; or BL_COUPLED_HELD */
+    int32_t direct;    /* the same, without what reaches it through the inputs of members */
     int32_t at;        /* its first element in arrays over all signals of the coupling */
     int32_t unknown;   /* its first element among the unknowns; -1: it is known when it is first read */
 } bl_coupled_signal;
@@ -85,7 +86,9 @@ typedef struct {
 /* An input of a member, and what the member got in its last step: value + first τ + second τ²/2. */
 typedef struct {
     int32_t port, signal; /* port -1: an input of the diagram's own states */
+    bool carried;         /* the member integrates it from its rate, another input: it wants the value at the start of the step */
     double *value, *first, *second;
+    double *end; /* what it is foreseen to be when the step ends, before all members have been advanced */
 } bl_coupled_port;
 
 /* What the states of members are kept for: iterating, estimating errors, and shortening a step. */
@@ -96,17 +99,33 @@ typedef struct {
     bool slopes;     /* whether it follows inputs within a step */
     bl_coupled_port *ports;
     int32_t port_count;
-    const double **u, **u1, **u2; /* for each port of the block */
+    const double *const *own_u;            /* the block's own pointers to its inputs */
+    const double **u, **u1, **u2, **u_end; /* for each port of the block, in a step and, foreseen, at its end */
     double *kept;                 /* its state, BL_KEEP_COUNT times */
     int64_t state_count;
 } bl_member;
 
-/* Two inputs whose product is a power: an effort that one member gets, a flow that another gets. */
+/* Two inputs whose product is a power: an effort that one member gets, a flow that another gets. Or the other gets the place, which is
+   right again at the start of every step. */
 typedef struct {
     const bl_coupled_port *effort, *flow;
+    bool is_place;
     double *memory; /* BL_BOND_MEMORY values */
 } bl_bond;
-enum { BL_BOND_POWER, BL_BOND_ENERGY, BL_BOND_TOTAL, BL_BOND_MEMORY };
+/* Of the last step: the power that the coupling creates, and the power that passes. Of all steps: the energy created, that without regard
+   to sign, the energy passed with its extremes, that without regard to sign, and the largest product of effort and flow, or place. */
+enum { BL_BOND_POWER, BL_BOND_PASSING, BL_BOND_ENERGY, BL_BOND_TOTAL, BL_BOND_PASSED, BL_BOND_LOWEST, BL_BOND_HIGHEST, BL_BOND_EXCHANGED,
+       BL_BOND_SCALE, BL_BOND_MEMORY };
+
+/* The same between blocks that exchange held signals once a step, without a coupling to advance them: it needs the signals at the
+   ends of steps only. */
+typedef struct {
+    const double *effort, *flow; /* width values each */
+    int32_t width;
+    bool is_place;
+    int64_t period, offset; /* of the steps, in ticks */
+    double *memory;         /* BL_BOND_MEMORY values, 1 + the time, then effort and flow, at the start of the step; 0: not yet */
+} bl_exchange;
 
 /* What a coupling remembers: this head, then BL_COUPLED_ARRAYS arrays over its elements, then the inverse Jacobian. */
 enum { BL_COUPLING_HISTORY, BL_COUPLING_SPAN, BL_COUPLING_SPAN_BEFORE, BL_COUPLING_SPAN_OLDEST, BL_COUPLING_ITERATIONS, BL_COUPLING_RESIDUAL,
@@ -149,7 +168,7 @@ struct bl_engine {
     const char **paths, **notes; /* of each block */
     bl_rate *rates;
     int32_t rate_count;
-    int32_t own_rate; /* of blocks that take steps of their own at every tick */
+    int32_t own_rate; /* of blocks that take steps of their own at every tick, and of those that pass on what these give */
     bl_guard *guards;
     int32_t guard_count;
     bl_loop *loops;
@@ -158,7 +177,8 @@ struct bl_engine {
     bl_calls derivatives, verdicts, updates, projects;
     bl_calls advances; /* of the blocks that are in no coupling */
     bl_coupling *couplings;
-    int32_t coupling_count;
+    bl_exchange *exchanges;
+    int32_t coupling_count, exchange_count;
     int64_t estimate_every;  /* ticks between estimates of the coupling error; 0: none */
     bool states_are_coupled; /* whether the continuous states are a member of a coupling */
     double *first_parameters, first_start;
@@ -243,6 +263,8 @@ int64_t bl_loop_scratch_size(int32_t tears);
 int bl_coupling_start(bl_engine *e, double t);
 /* Advances the members of all couplings that are due from t on, by h, or by their period if that is longer. */
 int bl_coupling_advance(bl_engine *e, double t, double h);
+/* Adds up what exchanges of held signals have created in the steps that end at t. */
+void bl_measure_exchanges(bl_engine *e, double t);
 /* Sets the inputs of the continuous states to what they are at t. */
 void bl_coupling_follow(const bl_engine *e, double t);
 int64_t bl_coupling_scratch(int32_t method, int32_t unknowns);

@@ -99,6 +99,7 @@ def _check_sampled(diagram: Diagram, plan: Plan, period: float | None, at: int) 
     """Refuse what has no linearisation of the kind that is asked for, or none at tick `at`."""
     objects = _blocks_by_path(diagram)
     rates = np.frombuffer(plan.sections["RATE"], dtype="<i8").reshape(-1, 2)
+    rates = np.vstack([rates, (1, 0)])  # of what passes on the outputs of own steps
     ticks = None if period is None else round(period / plan.step)
     for info, record in zip(plan.blocks, plan.block_records, strict=True):
         block = objects[info.path]

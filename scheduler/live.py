@@ -35,7 +35,7 @@ from ..errors import (
 )
 from . import live_exit
 from .captures import declare_captures, read_captures
-from .coupling_report import read_couplings
+from .coupling_report import read_couplings, warn_of_created_energy
 from .engine import REMARK_RUN, REMARK_START, Instance
 from .log_recorder import AbstractLogRecorder, Hdf5LogRecorder, MemoryLogRecorder
 from .pace import (
@@ -569,6 +569,7 @@ class LiveRun:
         self._result = self._recorder.close()
         self._judge()
         instance.warn(REMARK_RUN)
+        warn_of_created_energy(instance)
 
     def _judge(self) -> None:
         """Keep as a failure what ended the run, if it has to be raised."""

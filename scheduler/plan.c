@@ -41,9 +41,10 @@ enum { COUPLING_METHOD, COUPLING_HOLD, COUPLING_ITERATIONS, COUPLING_STRICT, COU
        COUPLING_MEMBER_COUNT, COUPLING_SIGNAL, COUPLING_SIGNAL_COUNT, COUPLING_ENTRY, COUPLING_ENTRY_COUNT, COUPLING_BOND,
        COUPLING_BOND_COUNT, COUPLING_MEMORY, COUPLING_FIELDS };
 enum { MEMBER_BLOCK, MEMBER_SLOPES, MEMBER_INPUT, MEMBER_INPUT_COUNT, MEMBER_FIELDS };
-enum { COUPLED_SLOT, COUPLED_WIDTH, COUPLED_LAST, COUPLED_FIELDS };
-enum { INPUT_PORT, INPUT_SIGNAL, INPUT_FIELDS };
-enum { BOND_EFFORT_MEMBER, BOND_EFFORT, BOND_FLOW_MEMBER, BOND_FLOW, BOND_MEMORY, BOND_FIELDS };
+enum { COUPLED_SLOT, COUPLED_WIDTH, COUPLED_LAST, COUPLED_DIRECT, COUPLED_FIELDS };
+enum { INPUT_PORT, INPUT_SIGNAL, INPUT_CARRIED, INPUT_FIELDS };
+enum { BOND_EFFORT_MEMBER, BOND_EFFORT, BOND_FLOW_MEMBER, BOND_FLOW, BOND_PLACE, BOND_MEMORY, BOND_FIELDS };
+enum { EXCHANGE_EFFORT, EXCHANGE_FLOW, EXCHANGE_WIDTH, EXCHANGE_PLACE, EXCHANGE_PERIOD, EXCHANGE_OFFSET, EXCHANGE_MEMORY, EXCHANGE_FIELDS };
 enum { ENTRY_CALL, ENTRY_LOOP, ENTRY_GUARD };
 enum { SIZE_SIGNALS, SIZE_STATES, SIZE_MEMORY, SIZE_SOLVER, SIZE_FIELDS };
 
@@ -296,7 +297,7 @@ static int load_blocks(bl_loader *l) {
         const int32_t *record = records + (int64_t)b * BLOCK_FIELDS;
         bl_block *block = &e->blocks[b];
         REQUIRE(record[BLOCK_KERNEL] >= 0 && record[BLOCK_KERNEL] < name_count, "a block has no kernel");
-        REQUIRE(record[BLOCK_RATE] >= 0 && record[BLOCK_RATE] < e->own_rate, "a block has no rate");
+        REQUIRE(record[BLOCK_RATE] >= 0 && record[BLOCK_RATE] <= e->own_rate, "a block has no rate");
         REQUIRE(fits(record[BLOCK_X], record[BLOCK_X_COUNT], e->layout.states), "states out of range");
         REQUIRE(fits(record[BLOCK_Z], record[BLOCK_Z_COUNT], e->layout.memory), "memory out of range");
         REQUIRE(fits(record[BLOCK_P], record[BLOCK_P_COUNT], e->layout.parameters), "parameters out of range");
@@ -542,9 +543,11 @@ static int load_coupled_signals(bl_loader *l, bl_coupling *c, const int32_t *rec
                     fits(record[COUPLED_SLOT], record[COUPLED_WIDTH], e->layout.parameters + e->layout.signals),
                 "a coupled signal is outside the signals");
         REQUIRE(record[COUPLED_LAST] >= BL_COUPLED_HELD && record[COUPLED_LAST] < c->member_count, "a coupled signal depends on no member");
+        REQUIRE(record[COUPLED_DIRECT] >= BL_COUPLED_HELD && record[COUPLED_DIRECT] <= record[COUPLED_LAST], "a coupled signal comes from no member");
         signal->now = e->values + record[COUPLED_SLOT];
         signal->width = record[COUPLED_WIDTH];
         signal->last = record[COUPLED_LAST];
+        signal->direct = record[COUPLED_DIRECT];
         signal->at = (int32_t)at;
         signal->unknown = -1;
         at += signal->width;
@@ -575,23 +578,30 @@ static int load_member_inputs(bl_loader *l, bl_coupling_tables *tables, bl_coupl
         }
         m->ports[n].port = b ? port : -1;
         m->ports[n].signal = signal;
+        m->ports[n].carried = b && records[n * INPUT_FIELDS + INPUT_CARRIED] != 0;
         elements += source->width;
         REQUIRE(elements <= LARGEST_VALUES, "a member has too many inputs");
     }
-    TRY(take_room(l, tables, 3 * elements, &course));
+    TRY(take_room(l, tables, 4 * elements, &course));
     for (int32_t n = 0; n < m->port_count; n++) {
         const int32_t width = c->signals[m->ports[n].signal].width;
         m->ports[n].value = course;
         m->ports[n].first = course + width;
         m->ports[n].second = course + 2 * (int64_t)width;
-        course += 3 * (int64_t)width;
+        m->ports[n].end = course + 3 * (int64_t)width;
+        course += 4 * (int64_t)width;
     }
     if (!b) return BL_OK;
+    TRY(allocate(l, b->u_count, sizeof(double *), &m->u_end));
     TRY(allocate(l, b->u_count, sizeof(double *), &m->u));
     TRY(allocate(l, b->u_count, sizeof(double *), &m->u1));
     TRY(allocate(l, b->u_count, sizeof(double *), &m->u2));
-    for (int32_t k = 0; k < b->u_count; k++) m->u[k] = b->u[k];
-    for (int32_t n = 0; n < m->port_count; n++) m->u[m->ports[n].port] = m->ports[n].value;
+    m->own_u = b->u;
+    for (int32_t k = 0; k < b->u_count; k++) m->u[k] = m->u_end[k] = b->u[k];
+    for (int32_t n = 0; n < m->port_count; n++) {
+        m->u[m->ports[n].port] = m->ports[n].value;
+        m->u_end[m->ports[n].port] = m->ports[n].end;
+    }
     return BL_OK;
 }
 
@@ -639,6 +649,7 @@ static int load_bonds(bl_loader *l, bl_coupling *c, const int32_t *records) {
         REQUIRE(fits(record[BOND_MEMORY], BL_BOND_MEMORY, e->layout.memory), "a bond has no memory");
         c->bonds[n].effort = &c->members[record[BOND_EFFORT_MEMBER]].ports[record[BOND_EFFORT]];
         c->bonds[n].flow = &c->members[record[BOND_FLOW_MEMBER]].ports[record[BOND_FLOW]];
+        c->bonds[n].is_place = record[BOND_PLACE] != 0;
         c->bonds[n].memory = e->z + record[BOND_MEMORY];
         REQUIRE(c->signals[c->bonds[n].effort->signal].width == c->signals[c->bonds[n].flow->signal].width,
                 "a bond joins inputs of different widths");
@@ -724,6 +735,34 @@ static int load_couplings(bl_loader *l) {
     return allocate(l, e->layout.signals, sizeof(double), &e->coupling_signals);
 }
 
+/* Powers between blocks that are in no coupling. */
+static int load_exchanges(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int32_t *records = NULL;
+    int64_t count = 0;
+    TRY(find_table(l, "EXCH", EXCHANGE_FIELDS, &records, &count));
+    TRY(allocate(l, count, sizeof(bl_exchange), &e->exchanges));
+    for (int64_t n = 0; n < count; n++) {
+        const int32_t *record = records + n * EXCHANGE_FIELDS, width = record[EXCHANGE_WIDTH];
+        bl_exchange *x = &e->exchanges[n];
+        const int64_t end = e->layout.parameters + e->layout.signals;
+        REQUIRE(width >= 1 && fits(record[EXCHANGE_EFFORT], width, end) && fits(record[EXCHANGE_FLOW], width, end),
+                "an exchange is outside the signals");
+        REQUIRE(record[EXCHANGE_PERIOD] >= 1 && record[EXCHANGE_OFFSET] >= 0 && record[EXCHANGE_OFFSET] < record[EXCHANGE_PERIOD],
+                "an exchange has no sound period");
+        REQUIRE(fits(record[EXCHANGE_MEMORY], BL_BOND_MEMORY + 1 + 2 * (int64_t)width, e->layout.memory), "an exchange has no memory");
+        x->effort = e->values + record[EXCHANGE_EFFORT];
+        x->flow = e->values + record[EXCHANGE_FLOW];
+        x->width = width;
+        x->is_place = record[EXCHANGE_PLACE] != 0;
+        x->period = record[EXCHANGE_PERIOD];
+        x->offset = record[EXCHANGE_OFFSET];
+        x->memory = e->z + record[EXCHANGE_MEMORY];
+    }
+    e->exchange_count = (int32_t)count;
+    return BL_OK;
+}
+
 static bool is_coupled(const bl_engine *e, int32_t block) {
     for (int32_t n = 0; n < e->coupling_count; n++)
         for (int32_t j = 0; j < e->couplings[n].member_count; j++)
@@ -783,7 +822,7 @@ static int load_variables(bl_loader *l) {
 }
 
 /* What blocks with an own step see of their inputs: derivatives, which are zero unless a real input feeds the port directly, and
-   whether a discrete block does, so that its value is that of the last tick. */
+   whether a discrete block does, so that its value is that of the last tick, or nothing. */
 typedef struct {
     int64_t *input_at; /* of each value, 1 + the number of the real input that it is; -1 if a discrete block makes it */
     const double *zeros;
@@ -795,7 +834,8 @@ static void link_block(const bl_engine *e, bl_slope_tables *tables, bl_block *b,
     for (int32_t k = 0; k < b->u_count; k++) {
         const int64_t slot = b->u[k] - e->values, first = tables->input_at[slot];
         bool is_input = first > 0;
-        *tables->held++ = first < 0;
+        const bool is_default = first == 0 && slot < e->layout.parameters;
+        *tables->held++ = first < 0 ? BL_INPUT_HELD : is_default ? BL_INPUT_UNCONNECTED : BL_INPUT_MOVES;
         for (int32_t i = 1; i < b->u_width[k] && is_input; i++) is_input = tables->input_at[slot + i] == first + i;
         u1[k] = is_input ? e->slopes + BL_SLOPE_NOW * e->input_count + first - 1 : tables->zeros;
         u2[k] = is_input ? e->slopes + BL_SLOPE_SECOND * e->input_count + first - 1 : tables->zeros;
@@ -858,6 +898,7 @@ static int load(bl_loader *l) {
     TRY(load_program(l, "MAJR", PROGRAM_MAJOR, &l->e->major));
     TRY(load_program(l, "MINR", PROGRAM_MINOR, &l->e->minor));
     TRY(load_couplings(l));
+    TRY(load_exchanges(l));
     TRY(collect_operations(l));
     TRY(load_variables(l));
     return link_slopes(l);

@@ -189,6 +189,11 @@ class Plan:
         """The blocks with steps of their own that are advanced together, and how."""
         return list(self.meta.get("couplings", []))
 
+    @property
+    def exchanges(self) -> list[dict[str, Any]]:
+        """The powers between blocks that exchange held signals once a step."""
+        return list(self.meta.get("exchanges", []))
+
     @cached_property
     def aliases(self) -> dict[str, str]:
         """Other names of signals: a block's, of its main output; the diagram's own outputs."""

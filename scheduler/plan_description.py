@@ -81,6 +81,21 @@ class Describer:
                 self._describe_coupling(n, item, memory)
                 for n, item in enumerate(self.layout.couplings)
             ]
+        if self.layout.exchanges:
+            memory = len(self.layout.tables.parameters)
+            memory += self.layout.signal_count + self.layout.state_count
+            described["exchanges"] = [
+                {
+                    "members": list(item.members),
+                    "effort": self._path_of_input(*item.pair.effort),
+                    "flow": self._path_of_input(*item.pair.flow),
+                    "factor": item.pair.factor,
+                    "slot": memory + place,
+                }
+                for item, place in zip(
+                    self.layout.exchanges, self.layout.exchange_memory, strict=True
+                )
+            ]
         return described, self.variables
 
     def _describe_coupling(self, n: int, coupling: Component, memory: int) -> dict[str, Any]:
@@ -122,8 +137,13 @@ class Describer:
         bonds = []
         for bond, place in zip(coupling.bonds, layout.bond_memory[n], strict=True):
             first = memory + place
-            effort, flow = (self._input_path(coupling, end) for end in (bond.effort, bond.flow))
-            bonds.append({"name": bond.name, "effort": effort, "flow": flow, "slot": first})
+            effort, flow = bond.paths
+            bonds.append({
+                "name": bond.name, "effort": effort, "flow": flow, "slot": first,
+                "factor": bond.factor,
+            })  # fmt: skip
+            if not bond.declared:
+                continue
             doc = "power that one side takes more than the other gives, in the last step"
             show(f"{bond.name}.power", first + BOND["power"], 1, "W", doc)
             show(f"{bond.name}.energy", first + BOND["energy"], 1, "J", "the same, altogether")
@@ -148,6 +168,10 @@ class Describer:
             return "states"
         item = self.flat.blocks[member.node]
         return f"{item.path}.{item.block.inputs[member.inputs[end[1]][0]].name}"
+
+    def _path_of_input(self, number: int, port: int) -> str:
+        item = self.flat.blocks[number]
+        return f"{item.path}.{item.block.inputs[port].name}"
 
     def _scopes(self) -> list[dict[str, Any]]:
         """What Scope and Record blocks ask for; only a Scope's has labels."""

@@ -95,6 +95,34 @@ def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> list[T
     return [EVERY_TICK if rate is None else rate for rate in rates]
 
 
+def find_flowing(flat: FlatDiagram, rates: list[Ticks]) -> set[int]:
+    """Return the blocks between ticks: those that pass on what blocks with steps of their own give.
+
+    Such a block runs at every tick, as what feeds it does. Where a run stops within a tick, its
+    inputs have moved, and its outputs follow them. Sampled blocks hold, and so do conditional
+    subsystems.
+    """
+    readers: list[list[int]] = [[] for _ in flat.blocks]
+    for number, item in enumerate(flat.blocks):
+        follows = item.block.rate.kind == "inherited" and rates[number] == EVERY_TICK
+        if follows and item.block.can_roll_back and item.guard < 0 and item.shows_guard < 0:
+            for source in item.sources:
+                if source is not None and source.block >= 0:
+                    readers[source.block].append(number)
+    waiting = [
+        n
+        for n, item in enumerate(flat.blocks)
+        if item.block.own_step and item.guard < 0 and rates[n] == EVERY_TICK
+    ]
+    found: set[int] = set()
+    while waiting:
+        for number in readers[waiting.pop()]:
+            if number not in found and not flat.blocks[number].block.own_step:
+                found.add(number)
+                waiting.append(number)
+    return found
+
+
 def _when_outputs_change(runs: Ticks | None, slower: Ticks | int | None) -> Ticks | None:
     if runs is None or slower is None:
         return runs

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import BiellaError, BlockError, name_list, suggest
 from . import live_exit
 from .captures import declare_captures, read_captures
-from .coupling_report import read_couplings, warn_of_failures
+from .coupling_report import read_couplings, warn_of_created_energy, warn_of_failures
 from .diagram import Diagram
 from .engine import REMARK_RUN, REMARK_START, Instance, Record
 from .plan import Plan, PortInfo
@@ -282,6 +282,7 @@ def _run(
         raise failure
     if instance.plan.couplings:
         warn_of_failures(read_couplings(instance))
+    warn_of_created_energy(instance)
     return result
 
 

@@ -10,12 +10,19 @@
 static const double JUMP_NOTICED = 1e-3; /* of the change in a step: inputs come with errors of their own */
 static const double JUMP_ROUNDING = 1e-12;
 
+/* An input of a block with own steps is put right at the start of each: what it misses is an error of the exchange, of the order of the
+   whole step, and its rate changes there. At the very start it has its default. */
+static bool is_exchanged(const mb_view *m, int32_t law) {
+    return m->held && m->laws[law * MB_LAW_FIELDS + MB_LAW_TYPE] == MB_LAW_INPUT;
+}
+
 void mb_start_movers(mb_view *m, double t) {
     if (m->head[MB_MOVERS] == 0) return;
     m->jumps[MB_JUMP_LAST] = t;
     for (int32_t n = 0; n < m->head[MB_MOVERS]; n++) {
         double *kept = m->moved + 3 * (int64_t)n;
         kept[0] = mb_law(m, m->movers[n], t, &kept[1], &kept[2]);
+        if (is_exchanged(m, m->movers[n])) kept[0] = kept[1] = NAN; /* nothing to compare with */
     }
 }
 
@@ -36,10 +43,13 @@ void mb_watch_movers(mb_view *m, double t) {
     for (int32_t n = 0; n < m->head[MB_MOVERS]; n++) {
         double *kept = m->moved + 3 * (int64_t)n, now[3];
         now[0] = mb_law(m, m->movers[n], t, &now[1], &now[2]);
-        const double rate = 0.5 * h * (kept[1] + now[1]), bent = h * h * (now[2] - kept[2]), change = now[0] - kept[0];
-        const double off = fabs(change - rate + bent / 12.0), turned = h * fabs(now[1] - kept[1]);
-        const double rate_off = fabs(now[1] - kept[1] - 0.5 * h * (kept[2] + now[2]));
-        const double jitter = JUMP_ROUNDING * (fabs(now[0]) + fabs(kept[0]));
+        const bool exchanged = is_exchanged(m, m->movers[n]);
+        const double whole = exchanged ? fmax(h, m->whole * m->head[MB_SUBSTEPS]) : h;
+        const double rate = 0.5 * h * (kept[1] + now[1]), bent = whole * whole * (now[2] - kept[2]), change = now[0] - kept[0];
+        const double off = fabs(change - rate + h * h * (now[2] - kept[2]) / 12.0), turned = whole * fabs(now[1] - kept[1]);
+        const double rate_off = exchanged ? 0.0 : fabs(now[1] - kept[1] - 0.5 * h * (kept[2] + now[2]));
+        const double noticed = exchanged ? JUMP_NOTICED * whole * (fabs(kept[1]) + fabs(now[1])) : 0.0;
+        const double jitter = JUMP_ROUNDING * (fabs(now[0]) + fabs(kept[0])) + noticed;
         if (h > 0.0 && off > turned + fabs(bent) + JUMP_NOTICED * (fabs(change) + fabs(rate)) + jitter)
             note_jump(m->jumps + MB_JUMP_PLACE, fabs(change - rate), t, n);
         else if (h > 0.0 && (began || !jump_is_input(m, m->movers[n])) && h * rate_off > fabs(bent) + JUMP_NOTICED * turned + jitter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -44,6 +45,8 @@ class LawTable:
         self.words: list[int] = []
         self.ports: list[Port] = []
         self.input_names: list[str] = []
+        self.rates: dict[str, str] = {}
+        """Of inputs that move something: which input is the rate of which."""
         self.defaults: set[str] = set()
         """Paths of numbers that the ports hold as their defaults."""
         self.constants: list[str] = []
@@ -120,4 +123,6 @@ class LawTable:
                     f"two inputs are called `{port.name}`, with different units or defaults: "
                     f"give one of them another name."
                 )
-        return [port.name for port in ports]
+        names = [port.name for port in ports]
+        self.rates.update(pairwise(names))
+        return names

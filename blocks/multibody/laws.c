@@ -39,15 +39,42 @@ static double table_law(const double *points, int32_t n, double x, double *rate,
     return ((c[0] * s + c[1]) * s + c[2]) * s + c[3];
 }
 
-/* Within a step of the block's own an input goes on by its ports of rate and acceleration, else by the slopes that
-   the engine gives. */
+static bool is_connected(const mb_view *m, int32_t port) {
+    return port >= 0 && !(m->held && m->held[port] == BL_INPUT_UNCONNECTED);
+}
+
+static double input_age(const mb_view *m, int32_t port, double t) {
+    return (t > m->since ? t - m->since : 0.0) + (m->held && m->held[port] == BL_INPUT_HELD ? m->tick_age : 0.0);
+}
+
+/* An input that moves something has ports for its rate and acceleration too. Within a step of the block's own it is the integral of the
+   highest derivative that is connected; that one, or the input itself if neither is, follows the slopes that the engine gives. So
+   place, rate and acceleration fit each other at every time. */
+static double moving_input(const mb_view *m, const int32_t *law, double t, double *rate, double *second) {
+    const int32_t of[3] = {law[MB_LAW_P], law[MB_LAW_N], law[MB_LAW_OF]};
+    const int top = is_connected(m, of[2]) ? 2 : is_connected(m, of[1]) ? 1 : 0;
+    const double age = input_age(m, of[0], t);
+    double taylor[5] = {0.0}; /* value and derivatives at the start */
+    for (int k = 0; k <= top; k++)
+        if (of[k] >= 0) taylor[k] = m->u[of[k]][0];
+    if (m->u1) {
+        taylor[top + 1] = m->u1[of[top]][0];
+        taylor[top + 2] = m->u2[of[top]][0];
+    }
+    const double third = taylor[3], fourth = taylor[4];
+    *second = taylor[2] + (third + fourth * age / 2.0) * age;
+    *rate = taylor[1] + (taylor[2] + (third / 2.0 + fourth * age / 6.0) * age) * age;
+    return taylor[0] + (taylor[1] + (taylor[2] / 2.0 + (third / 6.0 + fourth * age / 24.0) * age) * age) * age;
+}
+
 static double input_law(const mb_view *m, const int32_t *law, double t, double *rate, double *second) {
-    const double age = (t > m->since ? t - m->since : 0.0) + (m->held && m->held[law[MB_LAW_P]] ? m->tick_age : 0.0);
-    const bool slopes = m->u1 && law[MB_LAW_N] < 0 && law[MB_LAW_OF] < 0;
-    const double start = slopes ? m->u1[law[MB_LAW_P]][0] : law[MB_LAW_N] >= 0 ? m->u[law[MB_LAW_N]][0] : 0.0;
-    *second = slopes ? m->u2[law[MB_LAW_P]][0] : law[MB_LAW_OF] >= 0 ? m->u[law[MB_LAW_OF]][0] : 0.0;
+    const int32_t port = law[MB_LAW_P];
+    if (law[MB_LAW_N] >= 0 || law[MB_LAW_OF] >= 0) return moving_input(m, law, t, rate, second);
+    if (!m->u1) return m->u[port][0]; /* rate and second are 0 */
+    const double age = input_age(m, port, t), start = m->u1[port][0];
+    *second = m->u2[port][0];
     *rate = start + *second * age;
-    return m->u[law[MB_LAW_P]][0] + (start + 0.5 * *second * age) * age;
+    return m->u[port][0] + (start + 0.5 * *second * age) * age;
 }
 
 double mb_law(const mb_view *m, int32_t law, double t, double *rate, double *second) {

@@ -223,6 +223,10 @@ class Plant(NativeBlock):
             scratch=scratch,
             integers=integers,
         )
+        self.rate_ports = {
+            self.input_index[name]: self.input_index[rate]
+            for name, rate in writer.laws.rates.items()
+        }
 
     def tell_missing(self, port: str) -> str:
         """Return where to name an output or a number of the mechanism that is no port yet."""

@@ -94,7 +94,10 @@ def test_any_cell(plan: Plan, tag: str) -> None:
 @pytest.mark.parametrize("tag", TABLES)
 @pytest.mark.parametrize("value", [INT32_MAX, INT32_MIN])
 def test_indices_far_outside(plan: Plan, tag: str, value: int) -> None:
-    flags = {"COUP": (3, 4), "CMEM": (1, 5, 9), "CINP": (0, 2, 4, 6, 8)}  # any number will do
+    ports_of_states, carried = (0, 3, 6, 9, 12), range(2, cells(plan)["CINP"].size, 3)
+    flags = {  # any number will do
+        "COUP": (3, 4), "CMEM": (1, 5, 9), "CINP": (*ports_of_states, *carried), "BOND": (4,)
+    }  # fmt: skip
     for index in range(cells(plan)[tag].size):
         sections = cells(plan)
         sections[tag][index] = value
@@ -109,6 +112,26 @@ def test_tables_that_are_cut_off_or_missing(plan: Plan, tag: str) -> None:
     assert not run(write_sections(sections))
     del sections[tag]
     assert run(write_sections(sections)) == (tag in ("COUP",))
+
+
+def test_exchanges_without_a_coupling() -> None:
+    """A mass and a spring made of blocks: the table of powers, cell by cell."""
+    d = Diagram("hostile", step=0.01)
+    plant = d.add(mass().block(["push.force.x"], ["slide.speed"], mode="own_step"), "plant")
+    d.connect(plant["slide.speed"], d.add(Integrator(), "x"))
+    d.connect(d["x"], d.add(Gain(-3.0, unit="N"), "pull"))
+    d.connect(d["pull"], plant["push.force.x"])
+    plan = d.compile()
+    assert len(plan.exchanges) == 1 and run(plan.data)
+    for index in range(cells(plan)["EXCH"].size):
+        for value in (-2, -1, 0, 1, 2, 3, 7, 1000, INT32_MAX, INT32_MIN):
+            sections = cells(plan)
+            sections["EXCH"][index] = value
+            far = abs(value) > 1000 and index not in (3, 4)  # whether a place; a long period
+            assert not (run(write_sections(sections)) and far), (index, value)
+    sections = cells(plan)
+    sections["EXCH"] = sections["EXCH"][:-1]
+    assert not run(write_sections(sections))
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, 2.0, np.nan, np.inf])

@@ -124,6 +124,7 @@ def test_a_block_in_minor_steps_is_the_force_element():
 # -- a rotor too light for the exchange
 
 
+@pytest.mark.filterwarnings("ignore:coupling by gauss-seidel is the same as by jacobi")
 @pytest.mark.parametrize(
     ("block", "how"),
     [(OWN, {}), (IMPLICIT, {}), (OWN, {"coupling": "gauss-seidel", "hold": 1}), ({}, {})],

@@ -19,7 +19,7 @@ import pytest
 from fmpy.validation import validate_fmu
 from lxml import etree
 
-from biella import BiellaError, BiellaWarning, Diagram, DiagramError, Subsystem, simulate
+from biella import BiellaError, BiellaWarning, Diagram, DiagramError, Fmu, Subsystem, simulate
 from biella.blocks import Constant, Gain, Integrator, Saturation, StateSpace, Step, Sum
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.cli import main
@@ -141,6 +141,72 @@ def test_infinite_limits_are_spelt_as_xml_does(tmp_path: Path) -> None:
     path = d.export_fmu(tmp_path / "x.fmu")
     assert variables(path)["limit.lower"][0].get("start") == "-INF"
     assert validate_fmu(str(path)) == []
+
+
+def test_every_start_value_may_be_set(tmp_path: Path) -> None:
+    """As tools do that set all variables to what the description says; other infinities are not
+    taken."""
+    d = Diagram("limits")
+    d.connect(d.input("u"), d.add(Saturation(-np.inf, np.inf), name="off"))
+    d.connect(d["off"], d.add(Saturation(-np.inf, 5.0), name="on"))
+    d.output("y", d["on"])
+    path = d.export_fmu(tmp_path / "x.fmu")
+    unpacked = fmpy.extract(str(path), str(tmp_path / "x"))
+    description = fmpy.read_model_description(str(path))
+    fmu = fmpy.instantiate_fmu(unpacked, description, "CoSimulation")
+    for variable in description.modelVariables:
+        if variable.start is not None:
+            fmu.setReal([variable.valueReference], [float(variable.start)])
+    references = {v.name: v.valueReference for v in description.modelVariables}
+    for name, value in (
+        ("on.upper", np.inf), ("on.lower", np.inf), ("off.upper", np.nan), ("u", np.inf)
+    ):  # fmt: skip
+        with pytest.raises(fmpy.fmi1.FMICallException, match="discard"):
+            fmu.setReal([references[name]], [value])
+    fmu.setReal([references["on.lower"]], [-1.0])
+    fmu.setReal([references["on.lower"]], [-np.inf])
+    fmu.setReal([references["u"]], [-7.0])
+    fmu.setupExperiment(startTime=0.0)
+    fmu.enterInitializationMode()
+    fmu.exitInitializationMode()
+    assert fmu.getReal([references["y"]]) == [-7.0]
+    fmu.terminate()
+    fmu.freeInstance()
+    run = fmpy.simulate_fmu(
+        str(path), stop_time=0.1, start_values={"off.lower": -np.inf, "off.upper": np.inf}
+    )
+    assert run["y"][-1] == 0.0
+    outer = Diagram("outer")
+    inner = outer.add(Fmu(path), name="inner")
+    outer.connect(outer.add(Constant(9.0), name="nine"), inner["u"])
+    outer.output("y", inner["y"])
+    assert simulate(outer, 0.01)["y"][-1] == 5.0
+
+
+def nested(kind: str) -> Diagram:
+    """Subsystems whose inputs have units, before and behind a source."""
+    inner = Diagram("inner")
+    gain = inner.add(Gain(1.0, unit="N"), name="gain")
+    inner.connect(inner.input("v", unit="m/s", default=None), gain)
+    inner.output("f", gain)
+    d = Diagram("outer")
+    box = d.add(Subsystem(inner), name="box") if kind == "before" else None
+    reference = d.add(Step(to=1.0, unit="m/s"), name="reference")
+    box = box or d.add(Subsystem(inner), name="box")
+    push = d.add(Gain(1.0, unit="m/s2"), name="push")
+    speed = d.add(Integrator(), name="speed")
+    d.connect(reference, push)
+    d.connect(push, speed)
+    d.connect(reference if kind == "direct" else speed, box["v"])
+    d.output("force", box["f"])
+    return d
+
+
+@pytest.mark.parametrize("kind", ["before", "behind", "direct"])
+def test_a_source_beside_a_subsystem_becomes_an_input(tmp_path: Path, kind: str) -> None:
+    path = nested(kind).export_fmu(tmp_path / "x.fmu", inputs=["reference"])
+    run = fmpy.simulate_fmu(str(path), stop_time=1.0, start_values={"reference": 2.0})
+    assert run["force"][-1] == pytest.approx(2.0, abs=3e-3)
 
 
 def test_kinds_variability_and_dependencies(tmp_path: Path) -> None:

@@ -547,3 +547,68 @@ def test_outputs_of_own_steps_are_shown_within_a_tick_and_samples_of_them_held(o
     assert slave.get("sampled") == at_tick
     slave.step(0.004)
     assert slave.get("angle") == slave.get("sampled")
+
+
+def masses(step: float, **options) -> Diagram:
+    """Two masses, each with steps of its own, and between them a spring made of blocks."""
+    d = Diagram("masses", step=step, **options)
+    for name, mass, speed in (("a", 1.0, 1.0), ("b", 2.0, 0.0)):
+        s = System("mass", (0, 0), planar=True)
+        body = s.body("mass", mass=mass, inertia=1.0, velocity=(speed, 0))
+        s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
+        s.force("push", body.marker("end"), (0.0, 0.0))
+        outputs = ["slide.displacement"]
+        block = s.block(["push.force.x"], outputs, mode="own_step", substeps=2)
+        d.output(name, d.add(block, name=name)["slide.displacement"])
+    stretch = d.add(Sum("+-"), name="stretch")
+    pull, push = d.add(Gain(30.0, unit="N"), name="pull"), d.add(Gain(-1.0), name="push")
+    d.connect("b.slide.displacement", stretch["u1"])
+    d.connect("a.slide.displacement", stretch["u2"])
+    d.connect(stretch, pull)
+    d.connect(pull, push, "a.push.force.x")
+    d.connect(push, "b.push.force.x")
+    d.output("force", pull)
+    return d
+
+
+@pytest.mark.parametrize(
+    ("method", "hold", "order"),
+    [("jacobi", 0, 1), ("jacobi", 1, 2), ("newton", 0, 2), ("newton", 2, 3), ("fixed-point", 1, 2)],
+)
+def test_coupled_own_steps_keep_their_order_off_the_grid(open_fmu, method, hold, order):
+    """Against the closed form: with K = k (1/m1 + 1/m2) they stretch by -sin(√K t)/√K."""
+    errors = []
+    for step in (0.02, 0.01, 0.005):
+        slave = open_fmu(masses(step, coupling=method, hold=hold)).start()
+        times, forces = run_pattern(slave, step, round(1.0 / step), "force")
+        root = np.sqrt(45.0)
+        errors.append(np.max(np.abs(forces + 30.0 * np.sin(root * np.array(times)) / root)))
+    assert np.log2(errors[-2] / errors[-1]) > order - 0.25, errors
+
+
+def test_shorter_steps_of_a_coupling_are_better_than_those_of_the_grid(open_fmu):
+    exact = -30.0 * np.sin(np.sqrt(45.0)) / np.sqrt(45.0)
+    errors = []
+    for parts in (1, 2, 4):
+        slave = open_fmu(masses(0.02, coupling="newton", hold=1)).start()
+        slave.run([0.02 / parts] * 50 * parts)
+        errors.append(abs(slave.get("force")[0] - exact))
+    assert errors[0] > 3 * errors[1] > 9 * errors[2]
+
+
+def test_what_own_steps_give_is_passed_on_within_a_tick_and_samples_are_held(open_fmu):
+    d = masses(0.02)
+    held = d.add(ZeroOrderHold(0.02), name="held")
+    d.connect(d["stretch"], held)
+    twice = d.add(Gain(2.0), name="twice")
+    d.connect(held, twice)
+    d.output("stretch", d["stretch"])
+    d.output("twice", twice)
+    slave = open_fmu(d).start()
+    slave.step(0.02)
+    at_tick = slave.get("stretch")[0]
+    slave.step(0.005)
+    a, b, stretch, force, twice_held = slave.get("a", "b", "stretch", "force", "twice")
+    assert stretch == b - a != at_tick
+    assert force == 30.0 * stretch
+    assert twice_held == 2.0 * at_tick

@@ -189,13 +189,14 @@ typedef struct {
 } mb_rubbing;
 enum { MB_RUB_PARTS = 5 };
 
-/* Work space of the initial state; see start.c. `size` is that of the mechanism, in m. */
+/* Work space of the initial state; see start.c. `size` is that of the mechanism, in m; `looks` counts
+   the poses that were looked at. */
 typedef struct {
     double *q, *step, *pulled, *last, *still;                            /* nq, nv */
     double *open;                                                        /* two of each body */
     double *rows, *replies, *matrix;                                     /* of kept values: C, A⁻¹ Cᵀ, S */
     double *error, *share, *scale, *order, *decided;                     /* one for each */
-    double size;
+    double size, looks;
 } mb_start;
 
 typedef struct {

@@ -16,18 +16,18 @@
 
 #include "blocks/multibody/multibody.h"
 
-enum { MB_FIT_LIMIT = 50, MB_CLOSE_LIMIT = 30, MB_FOLLOW_LIMIT = 500, MB_NEAREST_LIMIT = 400 };
+enum { MB_FIT_LIMIT = 50, MB_SLOW_LIMIT = 12, MB_CLOSE_LIMIT = 30, MB_FOLLOW_LIMIT = 500, MB_NEAREST_LIMIT = 400 };
 static const double FULL_TURN = 6.283185307179586;
 /* Given poses that are met this well, as a part of the size and in rad, are not improved. */
-static const double MET = 1e-12;
+static const double POSE_MET = 1e-12;
 /* Rows that are more open than this, as parts of lengths and in rad, are closed little by little. */
-static const double WIDE = 1e-6;
+static const double WIDE_OPEN = 1e-6;
 /* Kept coordinates are approached in steps of this many rad, or of this part of the size, so that no branch is left. */
 static const double KEPT_TURN = 0.2, KEPT_PART = 0.1;
 /* A kept value is decided by the others if less than this part of its mobility is left. */
-static const double DECIDED = 1e-8;
+static const double KEPT_DECIDED = 1e-8;
 /* Motions of a generic push of 1 rad, or of the size, that are more than this are free. */
-static const double FREE = 1e-6;
+static const double FREE_MOTION = 1e-6;
 /* Kept values are met up to this, in rad and rad/s or as a part of the size. */
 static const double KEPT_MET = 1e-9;
 
@@ -46,16 +46,16 @@ static bool keep_turns(const mb_view *m, int32_t n) {
 
 bool mb_keep_turns_about(const mb_view *m, int32_t n) { return keep_turns(m, n); }
 
-static double wanted(const mb_view *m, int32_t n) { return m->p[mb_keep_record(m, n)[MB_KEEP_P]]; }
+static double wanted_value(const mb_view *m, int32_t n) { return m->p[mb_keep_record(m, n)[MB_KEEP_P]]; }
 
 /* A kept coordinate at the present poses. */
-static double keep_value(const mb_view *m, int32_t n, double t, const double *q) {
+static double coordinate_now(const mb_view *m, int32_t n, double t, const double *q) {
     const int32_t *keep = mb_keep_record(m, n);
     return keep[MB_KEEP_SIGN] == 0 ? mb_measure(m, keep[MB_KEEP_INDEX], t) : mb_coordinate(keep[MB_KEEP_SIGN], q[keep[MB_KEEP_INDEX]]);
 }
 
 /* A kept speed at the present poses and velocities. */
-static double keep_rate(const mb_view *m, int32_t n, double t, const double *v) {
+static double speed_now(const mb_view *m, int32_t n, double t, const double *v) {
     const int32_t *keep = mb_keep_record(m, n);
     double second;
     if (keep[MB_KEEP_SIGN] == 0) return mb_measure_rate(m, keep[MB_KEEP_INDEX], t, &second);
@@ -65,20 +65,20 @@ static double keep_rate(const mb_view *m, int32_t n, double t, const double *v) 
 double mb_kept_now(mb_view *m, int32_t n, double t, const double *q, const double *v) {
     mb_positions(m, q);
     mb_velocities(m, v);
-    return keeps_rate(m, n) ? keep_rate(m, n, t, v) : keep_value(m, n, t, q);
+    return keeps_rate(m, n) ? speed_now(m, n, t, v) : coordinate_now(m, n, t, q);
 }
 
 /* Angles that are kept start in the turn of their value. */
 static void choose_turns(const mb_view *m, double *q) {
     for (int32_t n = 0; n < m->keep_count; n++) {
         const int32_t *keep = mb_keep_record(m, n);
-        if (keeps_rate(m, n) || !keep_turns(m, n) || !isfinite(wanted(m, n))) continue;
+        if (keeps_rate(m, n) || !keep_turns(m, n) || !isfinite(wanted_value(m, n))) continue;
         if (keep[MB_KEEP_SIGN] == 0) {
-            m->turns[keep[MB_KEEP_INDEX]] = wanted(m, n);
+            m->turns[keep[MB_KEEP_INDEX]] = wanted_value(m, n);
             continue;
         }
         double *angle = &q[keep[MB_KEEP_INDEX]];
-        const double turns = nearbyint((wanted(m, n) - mb_coordinate(keep[MB_KEEP_SIGN], *angle)) / FULL_TURN);
+        const double turns = nearbyint((wanted_value(m, n) - mb_coordinate(keep[MB_KEEP_SIGN], *angle)) / FULL_TURN);
         *angle += (keep[MB_KEEP_SIGN] < 0 ? -FULL_TURN : FULL_TURN) * turns;
     }
 }
@@ -219,14 +219,14 @@ static void push_momentum(mb_view *m, int32_t l, const double *v, const double *
     push_centre(m, l, F, N);
 }
 
-static bool is_finite(const double *values, int32_t count) {
+static bool finite_speeds(const double *values, int32_t count) {
     for (int32_t k = 0; k < count; k++)
         if (!isfinite(values[k])) return false;
     return true;
 }
 
 /* m->acceleration ← δ of M δ + Jᵀ λ = loads, J δ = -rows, from rest; rows NULL is 0. Needs K where there are rows. */
-static bool respond(mb_view *m, const double *rows) {
+static bool respond_from_rest(mb_view *m, const double *rows) {
     if (m->row_count == 0) {
         mb_tree_accelerations(m, m->acceleration);
     } else {
@@ -239,7 +239,7 @@ static bool respond(mb_view *m, const double *rows) {
             memset(m->bias, 0, (size_t)m->row_count * sizeof(double));
         (void)mb_solve_rows(m, 0.0, &change);
     }
-    return is_finite(m->acceleration, m->nv);
+    return finite_speeds(m->acceleration, m->nv);
 }
 
 /* C of a kept value: how it changes with the speeds. */
@@ -256,14 +256,14 @@ static void keep_jacobian(mb_view *m, int32_t n, double t, double *row) {
     for (int32_t k = 0; k < m->nv; k++) row[k] = -row[k];
 }
 
-static double dot(const double *a, const double *b, int32_t count) {
+static double dot_speeds(const double *a, const double *b, int32_t count) {
     double sum = 0.0;
     for (int32_t k = 0; k < count; k++) sum += a[k] * b[k];
     return sum;
 }
 
 /* What a kept value could move by at the most: without rows all of it, with them about what each speed would do alone. */
-static double mobility(const mb_view *m, const double *row, double found) {
+static double kept_mobility(const mb_view *m, const double *row, double found) {
     if (m->row_count == 0) return found;
     double sum = 0.0;
     for (int32_t k = 0; k < m->nv; k++) {
@@ -287,7 +287,7 @@ static bool add_kept(mb_view *m, double t, bool rate, double *step) {
         keep_jacobian(m, n, t, row);
         clear_loads(m);
         memcpy(m->force, row, (size_t)nv * sizeof(double));
-        if (!respond(m, NULL)) return false;
+        if (!respond_from_rest(m, NULL)) return false;
         memcpy(s->replies + (int64_t)n * nv, m->acceleration, (size_t)nv * sizeof(double));
         s->decided[n] = 0.0;
     }
@@ -297,16 +297,16 @@ static bool add_kept(mb_view *m, double t, bool rate, double *step) {
         const double *row = s->rows + (int64_t)n * nv;
         for (int32_t k = 0; k < count; k++) {
             const double *reply = s->replies + (int64_t)k * nv;
-            s->matrix[n * count + k] = s->decided[k] != 0.0 ? 0.0 : dot(row, reply, nv);
+            s->matrix[n * count + k] = s->decided[k] != 0.0 ? 0.0 : dot_speeds(row, reply, nv);
         }
-        s->scale[n] = mobility(m, row, s->matrix[n * count + n]);
-        s->share[n] = s->error[n] - dot(row, step, nv);
+        s->scale[n] = kept_mobility(m, row, s->matrix[n * count + n]);
+        s->share[n] = s->error[n] - dot_speeds(row, step, nv);
     }
     /* Eliminated by rows, the largest pivot first; `order` is that of the pivots, and those that have none are decided. */
     int32_t rank = 0;
     for (; rank < used; rank++) {
         int32_t best = -1;
-        double most = DECIDED;
+        double most = KEPT_DECIDED;
         for (int32_t n = 0; n < count; n++) {
             if (s->decided[n] != 0.0) continue;
             const double part = s->scale[n] > 0.0 ? s->matrix[n * count + n] / s->scale[n] : 0.0;
@@ -348,26 +348,27 @@ static double kept_error(mb_view *m, double t, const double *q) {
     double most = 0.0;
     for (int32_t n = 0; n < m->keep_count; n++) {
         if (keeps_rate(m, n)) continue;
-        m->start.error[n] = wanted(m, n) - keep_value(m, n, t, q);
+        m->start.error[n] = wanted_value(m, n) - coordinate_now(m, n, t, q);
         most = mb_larger(most, fabs(m->start.error[n]) / (keep_turns(m, n) ? KEPT_TURN : KEPT_PART * m->start.size));
     }
     return most;
 }
 
 /* Poses, rows and K at q. */
-static bool look(mb_view *m, double t, const double *q) {
+static bool see_pose(mb_view *m, double t, const double *q) {
+    m->start.looks += 1.0;
     mb_update_positions(m, t, q);
     mb_inertias(m);
     return m->row_count == 0 || mb_refactor(m);
 }
 
 /* The step that closes all rows and brings kept coordinates a `part` of their way, the least one; or, if it pulls, the one that ends
-   nearest to the given pose. Needs look(). */
+   nearest to the given pose. Needs see_pose(). */
 static bool find_step(mb_view *m, double t, const double *q, bool pulls, double *step) {
     double most = kept_error(m, t, q);
     clear_loads(m);
     if (pulls) pull_to_given(m);
-    if (!respond(m, m->phi)) return false;
+    if (!respond_from_rest(m, m->phi)) return false;
     memcpy(step, m->acceleration, (size_t)m->nv * sizeof(double));
     if (m->keep_count == 0) return true;
     if (!isfinite(most)) return false;
@@ -377,10 +378,10 @@ static bool find_step(mb_view *m, double t, const double *q, bool pulls, double 
 }
 
 /* Closes rows and brings kept coordinates to their values, from a pose that is nearly closed. Returns whether it did. */
-static bool follow(mb_view *m, double t, double *q, int limit) {
+static bool follow_kept(mb_view *m, double t, double *q, int limit) {
     double *step = m->start.step, before = INFINITY;
     for (int iteration = 0; iteration < limit; iteration++) {
-        if (!look(m, t, q)) return false;
+        if (!see_pose(m, t, q)) return false;
         const double open = fmax(mb_openness(m), kept_error(m, t, q));
         if (open <= 1e-14 || (open <= 1e-9 && open >= 0.5 * before)) return true;
         before = open;
@@ -394,40 +395,51 @@ static bool follow(mb_view *m, double t, double *q, int limit) {
     return false;
 }
 
+/* How many poses may be looked at: enough for any mechanism of tens of bodies, and seconds for one of hundreds, whose matrix is full. */
+static double most_looks(const mb_view *m) {
+    double work = 1.0;
+    for (int32_t k = 0; m->row_count > 0 && k < m->nv; k++) {
+        const double length = m->column_start[k + 1] - m->column_start[k];
+        work += length * length;
+    }
+    return fmin(fmax(1e9 / work, 60.0), 5000.0);
+}
+
 /* Goes from a closed pose to the nearest one to the given pose, downhill. The matrix of Gauss–Newton leaves out the curvature of the
    constraints: how the steps change tells how much of one to take. */
-static bool approach(mb_view *m, double t, double *q) {
+static bool approach_given(mb_view *m, double t, double *q) {
     double *step = m->start.pulled, *last = m->start.last, *best = m->start.q, fraction = 1.0, before = INFINITY, square = 0.0;
-    if (!look(m, t, q)) return false;
+    if (!see_pose(m, t, q)) return false;
     double distance = distance_to_given(m), mass = 0.0;
     for (int32_t k = 0; k < m->body_count; k++) mass += m->body[k].mass;
-    for (int iteration = 0; iteration < MB_NEAREST_LIMIT; iteration++) {
+    const double end = m->start.looks + most_looks(m);
+    for (int iteration = 0; iteration < MB_NEAREST_LIMIT && m->start.looks < end; iteration++) {
         if (!find_step(m, t, q, true, step)) return false;
         const double size = mb_largest(step, m->nv);
         if (size <= 1e-14 * fmax(1.0, m->start.size) || (size <= 1e-11 && size >= 0.9 * before)) break;
         if (square > 0.0) {
-            const double kept = dot(step, last, m->nv) / square;
+            const double kept = dot_speeds(step, last, m->nv) / square;
             fraction = fmin(1.0, fmax(kept < 1.0 ? fraction / (1.0 - kept) : 1.0, 0.02));
         }
         before = size;
-        square = dot(step, step, m->nv);
+        square = dot_speeds(step, step, m->nv);
         memcpy(last, step, (size_t)m->nv * sizeof(double));
         memcpy(best, q, (size_t)m->nq * sizeof(double));
         double now = INFINITY;
         /* Up to the rounding of places, which the size of the mechanism has. */
         const double most = distance + 1e-13 * m->start.size * sqrt(2.0 * mass * distance) + 1e-12 * distance;
-        for (; fraction > 1e-4; fraction *= 0.5) {
+        for (; fraction > 1e-4 && m->start.looks < end; fraction *= 0.5) {
             memcpy(q, best, (size_t)m->nq * sizeof(double));
             for (int32_t k = 0; k < m->nv; k++) step[k] = fraction * last[k];
             mb_move(m, q, step);
-            if ((m->row_count > 0 || m->keep_count > 0) && !follow(m, t, q, MB_CLOSE_LIMIT)) continue;
-            if (!look(m, t, q)) continue;
+            if ((m->row_count > 0 || m->keep_count > 0) && !follow_kept(m, t, q, MB_CLOSE_LIMIT)) continue;
+            if (!see_pose(m, t, q)) continue;
             now = distance_to_given(m);
             if (now <= most) break;
         }
         if (!(now <= most)) {
             memcpy(q, best, (size_t)m->nq * sizeof(double));
-            return look(m, t, q);
+            return see_pose(m, t, q);
         }
         distance = now;
     }
@@ -436,15 +448,15 @@ static bool approach(mb_view *m, double t, double *q) {
 
 /* Closes the rows little by little, from open to as closed as the weights of K make them, and stays near the given pose: the least of the
    distance and of ½ Σ α Φ², with α rising. A first closing that takes Φ out at once may end far away. */
-static void relax(mb_view *m, double t, double *q) {
+static void close_slowly(mb_view *m, double t, double *q) {
     const double *settings = m->settings;
     double *step = m->start.pulled, *best = m->start.q, weights[MB_SETTINGS_COUNT];
     memcpy(weights, settings, sizeof weights);
     m->settings = weights;
     weights[MB_ALPHA] = 1.0;
     for (int stage = 0; stage < 7; stage++, weights[MB_ALPHA] *= 10.0) {
-        for (int iteration = 0; iteration < MB_FIT_LIMIT; iteration++) {
-            if (!look(m, t, q)) goto end;
+        for (int iteration = 0; iteration < MB_SLOW_LIMIT; iteration++) {
+            if (!see_pose(m, t, q)) goto end;
             double before = distance_to_given(m), now = INFINITY;
             for (int32_t k = 0; k < m->row_count; k++) before += 0.5 * m->alpha[k] * m->phi[k] * m->phi[k];
             clear_loads(m);
@@ -454,7 +466,7 @@ static void relax(mb_view *m, double t, double *q) {
             for (int32_t k = 0; k < m->row_count; k++) m->row_work[k] = m->alpha[k] * m->phi[k];
             mb_add_jacobian_transposed(m, m->row_work, -1.0, step);
             mb_solve(m, step);
-            if (!is_finite(step, m->nv)) goto end;
+            if (!finite_speeds(step, m->nv)) goto end;
             memcpy(best, q, (size_t)m->nq * sizeof(double));
             for (int halving = 0; halving < 10; halving++) {
                 memcpy(q, best, (size_t)m->nq * sizeof(double));
@@ -498,7 +510,7 @@ static void fit_tree(mb_view *m, double *q) {
             if (!mb_factor(m)) break;
             mb_solve(m, step);
         }
-        if (!is_finite(step, m->nv)) break;
+        if (!finite_speeds(step, m->nv)) break;
         const double before = distance, size = mb_largest(step, m->nv);
         memcpy(best, q, (size_t)m->nq * sizeof(double));
         for (int halving = 0; halving < 8; halving++) {
@@ -520,10 +532,10 @@ static void fit_tree(mb_view *m, double *q) {
 
 /* The nearest velocities to the given ones that rows and kept speeds allow, at q. */
 static bool settle_velocities(mb_view *m, double t, const double *q, double *v) {
-    if (!look(m, t, q)) return false;
+    if (!see_pose(m, t, q)) return false;
     clear_loads(m);
     for (int32_t n = 0; n < m->keep_count; n++)
-        if (keeps_rate(m, n)) m->start.error[n] = wanted(m, n) - keep_rate(m, n, t, m->start.still);
+        if (keeps_rate(m, n)) m->start.error[n] = wanted_value(m, n) - speed_now(m, n, t, m->start.still);
     if (m->row_count > 0) mb_rows_velocity(m, t, m->start.still);
     for (int32_t l = 0; l < m->link_count; l++) {
         const int32_t number = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY];
@@ -535,7 +547,7 @@ static bool settle_velocities(mb_view *m, double t, const double *q, double *v) 
         mb_add_cross(body->w, com, velocity);
         push_momentum(m, l, velocity, body->w);
     }
-    if (!respond(m, m->phi_rate)) return false;
+    if (!respond_from_rest(m, m->phi_rate)) return false;
     memcpy(v, m->acceleration, (size_t)m->nv * sizeof(double));
     return add_kept(m, t, true, v);
 }
@@ -561,7 +573,7 @@ static int32_t find_missed(mb_view *m, double t, const double *q, const double *
     mb_velocities(m, v);
     for (int32_t n = 0; n < m->keep_count; n++) {
         if (keeps_rate(m, n) != rate) continue;
-        const double is = rate ? keep_rate(m, n, t, v) : keep_value(m, n, t, q), value = wanted(m, n);
+        const double is = rate ? speed_now(m, n, t, v) : coordinate_now(m, n, t, q), value = wanted_value(m, n);
         const double size = keep_turns(m, n) ? 1.0 : m->start.size;
         if (!(fabs(is - value) <= KEPT_MET * fmax(size, fabs(value)))) return n;
     }
@@ -572,6 +584,7 @@ int mb_start_state(mb_view *m, double t, double *q, double *v, int32_t *missed) 
     const double gravity[3] = {m->gravity[0], m->gravity[1], m->gravity[2]};
     bool keeps_places = false, keeps_speeds = false;
     *missed = -1;
+    m->start.looks = 0.0;
     m->start.size = mb_given_size(m);
     for (int32_t n = 0; n < m->keep_count; n++) *(keeps_rate(m, n) ? &keeps_speeds : &keeps_places) = true;
     read_given(m, t, q, v);
@@ -581,9 +594,9 @@ int mb_start_state(mb_view *m, double t, double *q, double *v, int32_t *missed) 
     double length, angle;
     farthest(m, &length, &angle);
     memset(m->gravity, 0, sizeof m->gravity);
-    if (length > MET * m->start.size || angle > MET) fit_tree(m, q);
+    if (length > POSE_MET * m->start.size || angle > POSE_MET) fit_tree(m, q);
     mb_update_positions(m, t, q);
-    if (m->row_count > 0 && mb_openness(m) > WIDE) relax(m, t, q);
+    if (m->row_count > 0 && mb_openness(m) > WIDE_OPEN) close_slowly(m, t, q);
     memcpy(m->gravity, gravity, sizeof gravity);
     if (!mb_project(m, t, q, v, MB_INIT_LIMIT)) {
         read_given(m, t, q, v);
@@ -596,9 +609,9 @@ int mb_start_state(mb_view *m, double t, double *q, double *v, int32_t *missed) 
     mb_positions(m, q);
     mb_inertias(m);
     farthest(m, &length, &angle);
-    const bool far = length > MET * m->start.size || angle > MET;
+    const bool far = length > POSE_MET * m->start.size || angle > POSE_MET;
     if (keeps_places) {
-        const bool closed = follow(m, t, q, MB_FOLLOW_LIMIT);
+        const bool closed = follow_kept(m, t, q, MB_FOLLOW_LIMIT);
         *missed = find_missed(m, t, q, v, false);
         for (int32_t n = 0; n < m->keep_count && !closed && *missed < 0; n++)
             if (!keeps_rate(m, n)) *missed = n;
@@ -606,14 +619,14 @@ int mb_start_state(mb_view *m, double t, double *q, double *v, int32_t *missed) 
     }
     if (found == MB_START_FOUND && (far || keeps_places)) {
         memcpy(m->kept, q, (size_t)m->nq * sizeof(double));
-        if (!approach(m, t, q)) memcpy(q, m->kept, (size_t)m->nq * sizeof(double));
+        if (!approach_given(m, t, q)) memcpy(q, m->kept, (size_t)m->nq * sizeof(double));
     }
     if (found == MB_START_FOUND && (far || keeps_places || keeps_speeds || !moving)) {
         double *before = m->kept + m->nq;
         memcpy(before, v, (size_t)m->nv * sizeof(double));
         if (!settle_velocities(m, t, q, v)) memcpy(v, before, (size_t)m->nv * sizeof(double));
         if (!mb_project(m, t, q, v, MB_INIT_LIMIT)) found = MB_START_OPEN;
-        if (keeps_speeds && look(m, t, q)) { /* once more, for what rounding and closing changed */
+        if (keeps_speeds && see_pose(m, t, q)) { /* once more, for what rounding and closing changed */
             (void)add_kept(m, t, true, v);
             (void)mb_project(m, t, q, v, MB_INIT_LIMIT);
         }
@@ -632,7 +645,7 @@ void mb_find_freedom(mb_view *m, double t, const double *q, bool rate, double *o
     for (int32_t k = 0; k < 2 * m->body_count; k++) open[k] = 1.0;
     memset(m->gravity, 0, sizeof m->gravity);
     m->start.size = size;
-    bool found = look(m, t, q);
+    bool found = see_pose(m, t, q);
     if (found) {
         clear_loads(m);
         for (int32_t l = 0; l < m->link_count; l++) {
@@ -645,7 +658,7 @@ void mb_find_freedom(mb_view *m, double t, const double *q, bool rate, double *o
             if (m->head[MB_PLANAR]) move[2] = 0.0;
             push_momentum(m, l, move, turn);
         }
-        found = respond(m, NULL);
+        found = respond_from_rest(m, NULL);
     }
     if (found) {
         memcpy(step, m->acceleration, (size_t)m->nv * sizeof(double));
@@ -660,8 +673,8 @@ void mb_find_freedom(mb_view *m, double t, const double *q, bool rate, double *o
             double velocity[3];
             mb_copy(m->link[l].v, velocity);
             mb_add_cross(m->link[l].w, m->link[l].c, velocity);
-            open[2 * number] = mb_dot(velocity, velocity) > FREE * FREE * size * size;
-            open[2 * number + 1] = mb_dot(m->link[l].w, m->link[l].w) > FREE * FREE;
+            open[2 * number] = mb_dot(velocity, velocity) > FREE_MOTION * FREE_MOTION * size * size;
+            open[2 * number + 1] = mb_dot(m->link[l].w, m->link[l].w) > FREE_MOTION * FREE_MOTION;
         }
     }
     memcpy(m->gravity, gravity, sizeof gravity);

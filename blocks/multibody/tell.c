@@ -20,7 +20,7 @@ static const double ROUNDING = 1e-12;
 /* Velocities are told of if joints allow them only up to more than this part of the largest one. */
 static const double PRINTED_DIGITS = 1e-4;
 /* Positions are told of if they were changed by more than this part of the size, or by more than this in rad. */
-static const double MOVED = 1e-3;
+static const double TOLD_MOVED = 1e-3;
 /* A position is next to a singular one if closing a gap takes a motion that is larger than the gap by this factor. */
 static const double SINGULAR = 10.0;
 
@@ -510,7 +510,7 @@ static void say_bodies(const bl_block *b, const mb_view *m, const mb_told *told,
     say_joints(b, m, named, verb, rate);
 }
 
-static bool is_moved_far(mb_gap gap, double size) { return gap.length > MOVED * size || gap.angle > MOVED; }
+static bool is_moved_far(mb_gap gap, double size) { return gap.length > TOLD_MOVED * size || gap.angle > TOLD_MOVED; }
 
 /* Bodies that were moved although joints, drivers and kept coordinates leave them free. */
 static bool remark_positions(bl_block *b, mb_view *m, double t, const double *q, const double *v) {

@@ -444,3 +444,16 @@ def test_what_hangs_at_rest_on_something_that_moves_starts_with_an_impulse() -> 
 )
 def test_a_motion_that_fits_is_no_impulse(law: str, given: Any, initial: Any) -> None:
     simulate(plant(hanging(law, **given), "closure", initial=initial), 1e-3)
+
+
+def test_a_bearing_held_by_a_constraint_is_a_hinge_in_assemble() -> None:
+    """A run moves its journal to where the film carries the load: within the clearance."""
+    from biella.blocks import ShortBearing
+
+    s = System("held", (0, -9.81), planar=True)
+    disc = s.body("disc", mass=5.0, inertia=0.01, angular_velocity=300.0)
+    film = ShortBearing(radius=0.02, length=0.01, clearance=4e-5, viscosity=0.01, squeeze=False)
+    s.bearing("film", disc.marker("j"), s.ground.marker("b"), film, coupling="constraint")
+    place = run_start(s, {}, "continuous")["disc.position"]
+    assert s.assemble()["disc"].position == pytest.approx(np.zeros(3), abs=1e-15)
+    assert 1e-7 < np.linalg.norm(place) < 4e-5

@@ -41,6 +41,8 @@ class AbstractBlock:
     stiff: ClassVar[tuple[str, str] | None] = None
     """If it answers so stiffly that runs first look whether the steps fit: a number of it to nudge,
     and the output to watch."""
+    shows_parameters: bool = False
+    """Whether an output may have the name of a parameter, because it shows its value."""
     stays: str = ""
     """Why the block cannot leave in an FMU, and what to do instead; empty if it can."""
 
@@ -70,17 +72,22 @@ class AbstractBlock:
             )
         self.note = ""
         for item in self.parameters:
-            if item.name in self.input_index or item.name in self.output_index:
+            shown = item.name in self.output_index and not self.shows_parameters
+            if item.name in self.input_index or shown:
                 raise DiagramError(f"{self!r} has a port and a parameter called `{item.name}`.")
 
     def __getitem__(self, port: str) -> PortRef:
         if port not in self.input_index and port not in self.output_index:
             names = [*self.input_index, *self.output_index]
             raise DiagramError(
-                f"{self} has no port `{port}`.{suggest(port, names)} "
+                f"{self} has no port `{port}`.{self.tell_missing(port) or suggest(port, names)} "
                 f"Inputs: {name_list(self.input_index)}. Outputs: {name_list(self.output_index)}."
             )
         return PortRef(self, port)
+
+    def tell_missing(self, port: str) -> str:
+        """Return how the block can be made with a port that it lacks; empty if it cannot."""
+        return ""
 
     def warn_of_step(self, step: float, solver: str) -> str:
         """Return why it would run badly with this step in s and this solver of the diagram, if so.

@@ -30,10 +30,14 @@ static int playback_output(bl_block *b, double t) {
         memset(y, 0, (size_t)width * sizeof(double));
         return BL_OK;
     }
-    const int32_t i = bl_table_find(times, n, now);
+    int32_t i = bl_table_find(times, n, now);
+    /* Of equal times, a jump, the last one counts, also at a tick a rounding error before them. */
+    if (!holds && i + 2 < n && times[i + 2] == times[i + 1] && times[i + 1] <= now + slack)
+        i = bl_table_find(times, n, times[i + 1]);
     const double *row = values + (int64_t)i * width, *next = row + width;
     const double span = times[i + 1] - times[i];
-    double part = span > 0.0 ? fmin(fmax((now - times[i]) / span, 0.0), 1.0) : 0.0;
+    double part = now >= times[i + 1] ? 1.0 : 0.0;
+    if (span > 0.0) part = fmin(fmax((now - times[i]) / span, 0.0), 1.0);
     if (holds) part = part < 1.0 ? 0.0 : 1.0;
     for (int32_t k = 0; k < width; k++) {
         const double from = row[k], to = next[k];

@@ -10,6 +10,7 @@ A test fails while these files are not what this would write.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import io
@@ -26,6 +27,7 @@ from PIL import Image
 import biella.blocks
 from biella import Diagram, Fmu, Subsystem, System, linearize, replay, simulate, start, sweep
 from biella.blocks import (
+    AbstractBlock,
     Asynchronous,
     Expression,
     Mux,
@@ -33,10 +35,18 @@ from biella.blocks import (
     Outside,
     Port,
     PythonBlock,
+    multibody,
     python_block,
 )
 from biella.blocks.multibody import Body
+from biella.blocks.multibody import picture as mechanism_picture
+from biella.blocks.multibody.plant import Plant
+from biella.blocks.multibody.signals import Signal
 from biella.blocks.ports import Derived, Same
+from biella.fmu.export import export_fmu
+from biella.fmu.mechanism import export_system
+from biella.scheduler.compile import compile_diagram
+from biella.scheduler.draw import draw as draw_diagram
 from biella.scheduler.live import LiveRun
 from biella.scheduler.plan import Plan
 from biella.scheduler.plotting import COLOURS, STYLE
@@ -51,6 +61,17 @@ PYTHON: list[Any] = [
 ]  # fmt: skip
 PYTHON += [System, Body, Fmu, Port, PythonBlock, python_block, Asynchronous]
 """What docs/reference/python.md describes, in this order."""
+PARTS: list[Any] = [
+    Plant, Signal, multibody.Constant, multibody.Linear, multibody.Sine, multibody.Table,
+    multibody.Formula, multibody.Input, multibody.Load, multibody.JointLoad, multibody.Spring,
+    multibody.TorsionalSpring, multibody.Bushing, multibody.Friction, multibody.Rubbing,
+    multibody.Stop, multibody.Driver, multibody.Bearing, multibody.ClearanceRevolute,
+    multibody.HuntCrossley, multibody.LankaraniNikravesh, multibody.RigidContact, multibody.Wear,
+    multibody.hertz_stiffness, mechanism_picture.poses_from_result,
+    AbstractBlock, compile_diagram, draw_diagram, export_fmu, export_system, mechanism_picture.draw,
+    mechanism_picture.animate,
+]  # fmt: skip
+"""What the above refers to: described after it, without members, under the path of its import."""
 CONTRACT = DOCS.parent / "tests" / "blocks" / "test_contract.py"
 
 # What a block is fed with in its picture, where sines between the limits of its example say little:
@@ -153,7 +174,39 @@ def write_reference() -> dict[str, str]:
         index.append(f"**[{heading}]({page})**: {', '.join(links)}\n")
         parts = [describe(blocks[name], examples[name][0].make()) for name in known]
         files[page] = "\n".join([f"# {heading}\n", ABOUT_BLOCKS, *parts])
-    return {"reference.md": "\n".join(index), **files}
+    return {"reference.md": "\n".join(index), **link_references(files)}
+
+
+REFERENCE = re.compile(r"\b([Ss]ee(?: also)?\s+)`([\w.]+)`")
+
+
+def link_references(files: dict[str, str]) -> dict[str, str]:
+    """Make each "see `X`" a link to the section of X; those that have none stay as they are."""
+    places = {
+        heading: f"{Path(page).name}#{heading.lower().replace('.', '')}"
+        for page, text in files.items()
+        for heading in re.findall(r"^##+ ([\w.]+)$", text, re.M)
+    }
+    linked = {}
+    for page, text in files.items():
+        parts = re.split(r"^(##+ [\w.]+)$", text, flags=re.M)
+        for n in range(2, len(parts), 2):
+            owner = parts[n - 1].lstrip("# ")
+            parts[n] = REFERENCE.sub(
+                lambda match, owner=owner: match[1] + link(match[2], owner, places), parts[n]
+            )
+        linked[page] = "".join(parts)
+    return linked
+
+
+def link(name: str, owner: str, places: dict[str, str]) -> str:
+    """Return a name as a link: to a member of the same class, a section, or the end of a path."""
+    ends = [heading for heading in places if heading.endswith(f".{name}")]
+    member = f"{owner.rpartition('.')[0] or owner}.{name}"
+    for heading in (member, name, *(ends if len(ends) == 1 else ())):
+        if heading in places:
+            return f"[`{name}`]({places[heading]})"
+    return f"`{name}`"
 
 
 ABOUT_BLOCKS = """\
@@ -249,7 +302,17 @@ def write_python() -> str:
                 describe_python(member, f"{item.__name__}.{name}", "###")
                 for name, member in public_members(item)
             ]
+    for item in PARTS:
+        parts.append(describe_python(item, import_path(item), "##"))
     return "\n".join(parts)
+
+
+def import_path(item: Any) -> str:
+    """Return where a class or function is imported from: the shortest public path."""
+    for module in ("biella.blocks", "biella.blocks.multibody"):
+        if getattr(importlib.import_module(module), item.__name__, None) is item:
+            return f"{module}.{item.__name__}"
+    return f"{item.__module__}.{item.__name__}"
 
 
 def public_members(kind: type) -> list[tuple[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..blocks.math import Convert
-from ..blocks.playback import Playback
+from ..blocks.playback import Playback, check_unit, read_columns
 from ..errors import FmuError, name_list, suggest
 from ..scheduler.diagram import Diagram
 from ..scheduler.result import Result
@@ -236,36 +235,55 @@ def _round_step(step: float) -> float:
 
 
 def _play(diagram: Diagram, block: Any, path: Path, description: Description) -> None:
-    names = _columns(path)
+    """Connect each column of a table to the input that it is named for."""
+    times, columns = read_columns(path)
+    if "" in columns:
+        raise FmuError(f"the first row of `{path}` must name its columns: time, then inputs.")
     ports = {port.name: port for port in block.inputs}
-    for name in names:
-        if name not in ports:
-            raise FmuError(
-                f"`{path}` has a column `{name}`, but {description.archive.path.name} has no such "
-                f"input.{suggest(name, ports)} Inputs: {name_list(ports)}."
-            )
+    played: dict[str, tuple[Any, str | None]] = {}
+    for name, column in columns.items():
+        if name in ports:
+            _check_elements(path, name, column.elements, ports[name].width, description)
+            played[name] = column.values, column.unit
+            continue
+        elements = [f"{name}[{element}]" for element in column.elements] or [name]
+        for n, element in enumerate(elements):
+            if element not in ports:
+                raise FmuError(
+                    f"`{path}` has a column `{element}`, but {description.archive.path.name} has "
+                    f"no such input.{suggest(element, ports)} Inputs: {name_list(ports)}."
+                )
+            values = column.values if column.values.ndim == 1 else column.values[:, n]
+            played[element] = values, column.unit
+    for number, (name, (values, unit)) in enumerate(played.items(), 1):
         port = ports[name]
+        check_unit(path, name, unit, port.unit)
         held = port.kind != "real"
-        source: Any = Playback.from_file(
-            path, name, interpolation="hold" if held else "linear",
-            unit=None if port.unit is None else str(port.unit),
+        # Names of blocks have no dots, slashes or brackets; those of variables may.
+        source: Any = diagram.add(
+            Playback(
+                times, values, interpolation="hold" if held else "linear",
+                unit=None if port.unit is None else str(port.unit),
+            ),
+            name=f"column {number}",
         )  # fmt: skip
-        source = diagram.add(source, name=f"column {name}")
         if held:
-            kind = diagram.add(Convert(port.kind), name=f"as {port.kind} {name}")
+            kind = diagram.add(Convert(port.kind), name=f"as {port.kind} {number}")
             diagram.connect(source, kind)
             source = kind
         diagram.connect(source, block[name])
 
 
-def _columns(path: Path) -> list[str]:
-    """Return the names in the first row of a table, without units and indices, each once."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            cells = next(csv.reader(file), [])
-    except OSError as error:
-        raise FmuError(f"cannot read `{path}`: {error.strerror}.") from error
-    names = [re.sub(r"(\[\d+\])?\s*(\[[^\[\]]*\])?\s*\Z", "", cell).strip() for cell in cells[1:]]
-    if not names or any(not name or re.fullmatch(r"[-+.\deE]+", name) for name in names):
-        raise FmuError(f"the first row of `{path}` must name its columns: time, then inputs.")
-    return list(dict.fromkeys(names))
+def _check_elements(
+    path: Path, name: str, elements: Sequence[int], width: Any, description: Description
+) -> None:
+    """Refuse columns that are not all elements of an input."""
+    if width == 1 and not elements:
+        return
+    wanted = [n for n in description.scalars if re.fullmatch(rf"{re.escape(name)}\[\d+\]", n)]
+    given = [f"{name}[{element}]" for element in elements] or [name]
+    if given != wanted:
+        raise FmuError(
+            f"the input `{name}` wants the columns {name_list(wanted or [name])}; `{path}` has "
+            f"{name_list(given)}."
+        )

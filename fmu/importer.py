@@ -64,7 +64,8 @@ def Fmu(
     parameters
         Values by name: parameters, start values of inputs and states, strings.
     inputs, outputs
-        Which of them become ports; an output may be any variable of the FMU.
+        Which of them become ports; an output may be any variable of the FMU that is a number, also
+        a parameter, which stays settable.
     tolerance
         Told to the FMU, for the solver inside it.
     backend
@@ -168,7 +169,7 @@ class EngineFmu(NativeBlock, ForeignBlock):
     """An FMI 2.0 co-simulation FMU whose binary the engine calls directly; made by `Fmu`."""
 
     kernel = "fmu2"
-    own_step = True
+    own_step = shows_parameters = True
     stays = OUTSIDE
 
     def __init__(

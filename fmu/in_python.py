@@ -24,7 +24,7 @@ Array = npt.NDArray[np.float64]
 class AbstractCalledFmu(PythonBlock, ForeignBlock):
     """A block that the engine calls back, and that a session runs."""
 
-    own_step = True
+    own_step = shows_parameters = True
     stays = OUTSIDE
 
     def __init__(

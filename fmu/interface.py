@@ -177,6 +177,9 @@ def _scalar(variable: Any, units: Mapping[str, Unit | None]) -> Scalar:
     )
 
 
+_FREE_OF_INPUTS = ("parameter", "structuralParameter", "calculatedParameter", "independent")
+
+
 def _parse(name: str) -> Unit | None:
     try:
         return parse_unit(name)
@@ -316,6 +319,8 @@ class Interface:
             for input_ in self.inputs:
                 names = {s.name for s in input_.scalars}
                 for scalar in output.scalars:
+                    if scalar.causality in _FREE_OF_INPUTS or scalar.variability == "constant":
+                        continue
                     needs = description.dependencies.get(scalar.name)
                     if needs is None or needs & names:
                         pairs.append((output.name, input_.name))
@@ -382,7 +387,8 @@ def choose_interface(
     values = {
         g.name: [s.number(expanded.get(s.name, s.start)) for s in g.scalars] for g in parameters
     }
-    names = {group.name for group in (*chosen_in, *chosen_out)}
+    # An output that is a parameter, or a state with a given start, shows what was set.
+    names = {group.name for group in chosen_in}
     if clash := names & {group.name for group in parameters}:
         raise FmuError(f"`{min(clash)}` of {label} is a port already and cannot be set too.")
     return Interface(

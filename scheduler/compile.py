@@ -58,7 +58,8 @@ def compile_diagram(
         Estimate the error of coupled steps at every n-th tick: each is repeated in halves and in
         quarters, which costs six steps more.
     replace
-        Blocks, also subsystems, by path, and what stands there instead, with the same ports.
+        Blocks by path, also subsystems and inputs of the diagram, and what stands there instead,
+        with the same ports.
     extra
         Sources to be added under a name of their own: nothing is connected to them.
     reroute

@@ -275,7 +275,10 @@ class Diagram:
         return compile_diagram(self, **options)
 
     def draw(self, path: str | Path | None = None, *, title: str | None = None) -> Any:
-        """Draw the diagram; the extension of `path` decides the format. See `draw.draw`."""
+        """Draw the diagram; the extension of `path` decides the format.
+
+        See `biella.scheduler.draw.draw`.
+        """
         from .draw import draw
 
         return draw(self, path, title=title)
@@ -290,7 +293,7 @@ class Diagram:
         platforms: Sequence[str] | None = None,
         sources: bool = True,
     ) -> Path:
-        """Write a self-contained FMI 2.0 co-simulation FMU. See `biella.fmu.export`."""
+        """Write a self-contained FMI 2.0 co-simulation FMU; see `biella.fmu.export.export_fmu`."""
         from ..fmu.export import export_fmu
 
         return export_fmu(
@@ -351,7 +354,7 @@ class Diagram:
                 f"{side.capitalize()}s of `{name}`: {name_list(index)}."
             )
         if port not in index:
-            hint = suggest(port, index)
+            hint = block.tell_missing(port) or suggest(port, index)
             if port in others:
                 hint = " It is an output." if side == "input" else " It is an input."
             raise DiagramError(

@@ -107,8 +107,8 @@ class _Scope:
 def flatten(diagram: Diagram, replace: Mapping[str, AbstractBlock] | None = None) -> FlatDiagram:
     """Expand all subsystems of `diagram`. Blocks of a subsystem stay next to each other.
 
-    `replace` names blocks, also whole subsystems, by path, and what stands there instead: a block
-    with ports of the same names in the same order.
+    `replace` names blocks by path, also whole subsystems and inputs of the diagram, and what stands
+    there instead: a block with ports of the same names in the same order.
     """
     replace = dict(replace or {})
     flat = FlatDiagram([], [], [], [], [])
@@ -119,7 +119,8 @@ def flatten(diagram: Diagram, replace: Mapping[str, AbstractBlock] | None = None
         flat.problems += scope.diagram.double_sources
         for name, block in scope.diagram.blocks.items():
             path = scope.prefix + name
-            if isinstance(block, Inport):
+            played = scope.parent is None and path in replace
+            if isinstance(block, Inport) and not played:
                 if scope.parent is None:
                     scope.numbers[block] = -1 - len(flat.inputs)
                     flat.inputs.append(FlatInput(name, block.port, True))

@@ -107,8 +107,8 @@ class Plan:
         Blocks that need something else than the plan, such as the file of an FMU, by number;
         likewise.
     stiff
-        Of blocks that answer stiffly, by path: a number of theirs and an output; see `ringing`. It
-        is not saved.
+        Of blocks that answer stiffly, by path: a number to perturb and an output to watch, for the
+        check of unstable exchanges before a run. It is not saved.
     """
 
     data: bytes

@@ -79,6 +79,51 @@ def test_run_writes_csv_and_plot(loop, tmp_path, capsys):
     assert "wrote" in capsys.readouterr().out
 
 
+DRIVEN = """
+from biella import Diagram
+from biella.blocks import Integrator, Step
+
+def diagram():
+    d = Diagram("driven", step=0.01)
+    x = d.add(Integrator(), name="x")
+    d.connect(d.input("ref", unit="m", default=5.0), x)
+    d.connect(d.add(Step(at=0.1, to=3.0), name="step"), d.add(Integrator(), name="w"))
+    return d
+"""
+
+
+def test_run_plays_a_table_into_inputs_and_sources(tmp_path, capsys):
+    file, table, out = tmp_path / "driven.py", tmp_path / "in.csv", tmp_path / "out.csv"
+    file.write_text(DRIVEN)
+    table.write_text("time,ref [m],step\n0,0,1\n1,2,1\n")
+    command = ["run", file, "--until", 1, "--step", 0.02, "--out", out]
+    assert run(*command, "--input", table) == 0
+    last = out.read_text().splitlines()
+    names, values = last[0].split(","), [float(cell) for cell in last[-1].split(",")]
+    found = dict(zip(names, values, strict=True))
+    assert found["time [s]"] == 1.0 and len(last) == 52
+    assert found["x.y [m.s]"] == pytest.approx(1.0, abs=1e-12)
+    assert found["w.y"] == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        ("time,rfe\n0,1\n1,1\n", [], "no input or source block of that name. Did you mean `ref`"),
+        ("time,x\n0,1\n1,1\n", [], "It has: ref, step."),
+        ("time,ref [s]\n0,1\n1,1\n", [], "is in s, but the input is in m"),
+        ("time,ref[0],ref[1]\n0,1,1\n1,1,1\n", [], "`ref` has 1 elements, but"),
+        ("0,1\n1,1\n", [], "must name its columns"),
+        ("time,ref\n0,1\n1,1\n", ["--realtime"], "--input is for offline runs"),
+    ],
+)
+def test_run_explains_a_wrong_table(tmp_path, capsys, table, options, message):
+    (tmp_path / "driven.py").write_text(DRIVEN)
+    (tmp_path / "in.csv").write_text(table)
+    assert run("run", tmp_path / "driven.py", "--input", tmp_path / "in.csv", *options) == 1
+    assert message in capsys.readouterr().err
+
+
 def test_run_streams_to_hdf5(loop, tmp_path):
     assert run("run", loop, "--until", 1, "--out", tmp_path / "x.h5", "--record", "x") == 0
     assert Result.from_hdf5(tmp_path / "x.h5").paths == ["x.y"]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import itertools
+import pkgutil
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+import biella
 import biella.blocks
+from biella import Diagram, simulate
+from biella.blocks import Expression, Integrator, Playback
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -88,6 +94,31 @@ def test_pictures_of_the_reference_are_drawn_by_running_the_block(reference):
     assert (np.abs(picture - kept).max(axis=2) > 60).mean() < 0.02
 
 
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("solver", "part"),
+    [("euler", 0), ("heun", 1 / 2), ("rk3", 1 / 6), ("rk4", 1 / 6), ("dopri5", 0.131),
+     ("trapezoidal", 1 / 2), ("backward_euler", 1)],
+)  # fmt: skip
+def test_a_jump_of_a_formula_costs_what_the_guide_says(solver, part):
+    """docs/diagrams.md, in parts of step · height; what runs at ticks has no such error."""
+    step, height = 0.01, 50.0
+    formula = f"where(t < 1, {height}, 0)"
+    made = {
+        "formula": Expression(formula),
+        "line": Playback([0, 1, 1, 2], [height, height, 0, 0]),
+        "sampled": Expression(formula, period=step),
+        "held": Playback([0, 1], [height, 0], interpolation="hold"),
+    }
+    d = Diagram("jump", step=step, solver=solver)
+    for name, block in made.items():
+        d.connect(d.add(block, name=name), d.add(Integrator(), name=f"of {name}"))
+    result = simulate(d, 2.0)
+    for name in made:
+        off = abs(result[f"of {name}"][-1] - height) / (step * height)
+        assert off == pytest.approx(part if name in ("formula", "line") else 0, abs=1e-3)
+
+
 def test_lists_and_tables_stand_apart():
     """Markdown of the site wants an empty line before them; others do without."""
     joined = []
@@ -100,6 +131,108 @@ def test_lists_and_tables_stand_apart():
                 if re.match(start, line) and plain:
                     joined.append(f"{document.name}: {line[:60]}")
     assert joined == []
+
+
+SEE = re.compile(r"\b[Ss]ee(?: also)?\s+`([^`\s]+)`")
+DOTTED = re.compile(r"`((?:biella|[A-Z]\w+)\.[\w.]+)`")
+
+
+def test_cross_references_of_the_reference_are_links(reference):
+    """Each "see `X`" leads to a section; what has none is left without a link, and is dead."""
+    files = {
+        path: text for path, text in reference.write_reference().items() if path != "reference.md"
+    }
+    dead = [f"{path}: {name}" for path, text in files.items() for name in SEE.findall(text)]
+    assert dead == []
+    linked = {
+        (path, target)
+        for path, text in files.items()
+        for target in re.findall(r"\b[Ss]ee(?: also)?\s+\[`[^`]+`\]\(([^)]+)\)", text)
+    }
+    assert len(linked) > 20
+    for path, target in linked:
+        page, _, anchor = target.partition("#")
+        headings = re.findall(r"^##+ (.+)$", files[f"reference/{page}"], re.M)
+        assert anchor in [h.lower().replace(".", "") for h in headings], f"{path}: {target}"
+    # A member of the same class is meant before anything else of that name.
+    python = files["reference/python.md"]
+    assert "see [`linearize`](python.md#systemlinearize)" in python
+    assert "see [`multibody.Stop`](python.md#biellablocksmultibodystop)" in python
+
+
+def modules():
+    for found in pkgutil.walk_packages(biella.__path__, "biella."):
+        if not found.name.endswith(("__main__", "libbiella")):
+            yield importlib.import_module(found.name)
+
+
+def docstrings(module):
+    """Yield each docstring of a module, the class that it belongs to, and the name to show."""
+    yield module.__doc__ or "", None, module.__name__
+    for name, item in list(vars(module).items()):
+        if getattr(item, "__module__", None) != module.__name__:
+            continue
+        if inspect.isfunction(item):
+            yield item.__doc__ or "", None, f"{module.__name__}.{name}"
+        elif isinstance(item, type):
+            yield item.__doc__ or "", item, f"{module.__name__}.{name}"
+            for own, member in list(vars(item).items()):
+                function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+                if inspect.isfunction(function):
+                    yield function.__doc__ or "", item, f"{module.__name__}.{name}.{own}"
+
+
+def follow(start, parts):
+    for part in parts:
+        if isinstance(start, type) and any(
+            part in getattr(base, "__annotations__", {}) for base in start.__mro__
+        ):
+            return True
+        if not hasattr(start, part) and inspect.ismodule(start):
+            try:
+                importlib.import_module(f"{start.__name__}.{part}")
+            except ImportError:
+                return False
+        if not hasattr(start, part):
+            return False
+        start = getattr(start, part)
+    return True
+
+
+def test_names_that_docstrings_and_guides_refer_to_exist():
+    """See `X`, `Class.member` and `biella.path.of` are names that a reader can look up."""
+    found = list(modules())
+    multibody = importlib.import_module("biella.blocks.multibody")
+    public = {
+        name: item
+        for module in found
+        for name, item in vars(module).items()
+        if isinstance(item, type) and not name.startswith("_")
+    }
+
+    def resolves(name, *places):
+        first, *rest = parts = name.rstrip(".").removesuffix("()").split(".")
+        if first == "biella":
+            return follow(biella, rest)
+        if first in public and follow(public[first], rest):
+            return True
+        return any(follow(place, parts) for place in places if place is not None)
+
+    everywhere = (biella, biella.blocks, multibody)
+    dead = []
+    for module in found:
+        package = sys.modules[module.__name__.rpartition(".")[0]]
+        for text, owner, where in docstrings(module):
+            for name in {*SEE.findall(text), *DOTTED.findall(text)}:
+                if not resolves(name, owner, module, package, *everywhere):
+                    dead.append(f"{where}: {name}")
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("[eh]*/*.md")]
+    for page in pages:
+        text = re.sub(r"^( *)```.*?^\1```$", "", page.read_text(), flags=re.S | re.M)
+        for name in {*SEE.findall(text), *DOTTED.findall(text)}:
+            if not resolves(name, *everywhere):
+                dead.append(f"{page.name}: {name}")
+    assert sorted(dead) == []
 
 
 def test_every_block_is_in_the_list_of_blocks():

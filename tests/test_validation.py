@@ -51,6 +51,14 @@ def test_the_page_counts_its_verdicts():
         assert verdict in rows
 
 
+def test_the_squeezer_is_met_by_a_wide_margin():
+    """Measured: angles within 1.5e-9 rad, which smaller steps do not change."""
+    rows = validation.squeezer()
+    assert [row.case.split()[0] for row in rows] == list(validation.SQUEEZER)
+    assert {row.verdict for row in rows} == {validation.MET}
+    assert all(float(row.difference.removeprefix("< ")) <= 1e-8 for row in rows)
+
+
 def test_a_wrong_number_is_not_met():
     row = validation.number("S", "somebody", 1.33, 1.36, 0.015)
     assert (row.difference, row.verdict) == ("+2.3 %", validation.MISSED)

@@ -5,8 +5,8 @@ With as many independent equations as speeds, joints and drivers alone say how a
 
     Φ(q, t) = 0,   Φ_u u = -Φ_t,   Φ_u u̇ = γ
 
-and the forces follow: Φ_uᵀ λ = Q_u - M_u u̇. A driver gives the effort -λ. Where rows are redundant
-λ is that of least norm, and not unique.
+and the forces follow: Φ_uᵀ λ = Q_u - M_u u̇. A driver gives the effort -λ. Redundant
+joints share a load by the rule of `sharing`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from .laws import Lawlike
 from .manifold import Manifold, close, least_squares, make_manifold, split
 from .pose import Assembly, assemble, find_start
 from .rotations import Array, quaternion_from_rotation
+from .sharing import share
 from .system import System
 
 _STEP = 0.2  # rad that a body may turn between two closures, so that no branch is jumped
@@ -50,7 +51,8 @@ class Motion(Mapping[str, Array]):
         What each driver gives, N or N m, by its name; of `inverse_dynamics` also what each
         coordinate that was prescribed needs, by its path.
     not_unique
-        Joints and drivers whose forces depend on how redundant equations share them.
+        Joints and drivers whose forces depend on how redundant joints share a load: by the rule of
+        `sharing`, the one that the engine has.
     """
 
     def __init__(
@@ -180,7 +182,8 @@ class _Follower:
                     f"the drivers of `{model.system.name}` contradict each other or the joints at "
                     f"t = {t:g} s: an equation is missed by {error:.3g}. Drive fewer coordinates."
                 )
-        self.lam = least_squares(e.jacobian.T, e.force - e.mass @ self.u_t)
+        lam = least_squares(e.jacobian.T, e.force - e.mass @ self.u_t)
+        self.lam = share(model, lam, self.null)
 
     def advance(self, target: float) -> None:
         """Go to another time in steps small enough to stay on the branch."""

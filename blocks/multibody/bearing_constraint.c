@@ -112,6 +112,7 @@ int mb_carry_bearings(mb_view *m, double t, double *q, double *v) {
     int iteration = 0;
     for (; iteration < MB_CARRY_LIMIT; iteration++) {
         if (!mb_accelerations(m, t, q, v)) return 0;
+        if (m->head[MB_JOINTS] > 0 && m->shared[MB_SHARED_REDUNDANT] != 0.0) mb_find_wrenches(m, t, q, v);
         change = carry_once(m, t);
         if (change < 0.0) return 0;
         if (iteration > 0) part = carry_part(m, part);

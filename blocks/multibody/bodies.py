@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..ports import Parameter, parameter
-from .laws import AbstractLaw, Lawlike, as_law
+from .laws import AbstractLaw, Lawlike, as_law, check_motion
 from .parameters import law_numbers
 from .reading import (
     read_direction,
@@ -215,7 +215,8 @@ class Body:
                 raise DiagramError(
                     f"marker `{path}` moves along `{axis}`; the axes are {', '.join(axes)}."
                 )
-            laws[axis] = as_law(f"motion `{axis}` of marker `{path}`", value)
+            what = f"motion `{axis}` of marker `{path}`"
+            laws[axis] = check_motion(what, as_law(what, value))
         return MappingProxyType(laws)
 
     def numbers(self) -> Iterator[Parameter]:

@@ -144,7 +144,7 @@ class ContactStatistics:
         return "\n".join(lines)
 
     def plot(self, path: str | Path | None = None, *, title: str = "") -> Figure:
-        """Draw roses of the contact around the hole and around the pin; see `contact_rose`."""
+        """Draw roses of the contact around the hole and around the pin."""
         from .drawing.contact_rose import draw_roses
 
         return draw_roses(self, path, title)

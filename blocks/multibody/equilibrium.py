@@ -36,7 +36,7 @@ class Equilibrium:
     residual
         Largest generalised force that is left, as a part of the largest one at the start.
     reactions
-        What each joint does to its bodies.
+        What each joint does to its bodies; redundant joints share a load as in `sharing`.
     efforts
         What each driver holds, in N or N m.
     iterations
@@ -45,6 +45,8 @@ class Equilibrium:
         q of `manifold`.
     time
         In s, of drivers, moving markers and forces.
+    not_unique
+        Joints and drivers whose forces depend on how redundant joints share a load.
     """
 
     bodies: tuple[BodyMotion, ...]
@@ -56,6 +58,7 @@ class Equilibrium:
     iterations: int
     coordinates: Array = field(repr=False)
     time: float = 0.0
+    not_unique: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> BodyMotion:
         """Return the frame of a body."""
@@ -118,6 +121,11 @@ def equilibrium(system: System, t: float = 0.0, tolerance: float = 1e-9) -> Equi
         iterations,
         q,
         t,
+        tuple(
+            name
+            for name in model.joint_rows
+            if np.abs(here.null[model.rows(name)]).max(initial=0.0) > 1e-7
+        ),
     )
 
 

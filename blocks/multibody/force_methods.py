@@ -23,7 +23,7 @@ from .forces import (
     TorsionalSpring,
 )
 from .joints import Coordinate, Joint
-from .laws import AbstractLaw, Constant, Lawlike, as_law
+from .laws import AbstractLaw, Constant, Lawlike, as_law, check_motion
 from .parts import Parts
 from .reading import read_number, read_numbers, teach_keywords
 from .rotations import freeze
@@ -290,7 +290,7 @@ class ForceMethods(Parts):
         contact: ContactLaw,
         wear: Wear | None = None,
     ) -> ClearanceRevolute:
-        """Add a revolute with play between two markers of a planar system; see `clearance`.
+        """Add a revolute with play between two markers of a planar system; see `ClearanceRevolute`.
 
         Its outputs are ``name.offset`` (x and y of the pin in axes of the hole's marker), ``gap``,
         ``force`` (on the pin, in world axes), ``normal_force``, ``angle`` of the contact in axes
@@ -454,7 +454,7 @@ class ForceMethods(Parts):
         damping: float = 0.0,
         coordinate: int | None = None,
     ) -> Stop:
-        """Add end stops to a joint coordinate; see `Stop` for their law.
+        """Add end stops to a joint coordinate; see `multibody.Stop` for their law.
 
         Parameters
         ----------
@@ -489,9 +489,15 @@ class ForceMethods(Parts):
         name, joint
             Its name, and what it drives.
         law
-            Of the coordinate; its rate and acceleration must be finite, so no jumps.
+            Of the coordinate, with a continuous rate. A formula that jumps is an error; what jumps
+            during the run is warned of at its end.
         coordinate
             From 0; the only one of the joint if not given.
+
+        Raises
+        ------
+        DiagramError
+            If the law jumps within its first 10 s, or another driver has the coordinate.
         """
         self._check_name(name)
         place = self._coordinate(name, joint, coordinate)
@@ -501,7 +507,8 @@ class ForceMethods(Parts):
                     f"`{name}` drives coordinate {place} of `{joint.name}`, which `{other.name}` "
                     f"drives already."
                 )
-        return self._add(Driver(name, joint, place, as_law(f"the law of `{name}`", law)))
+        what = f"the law of `{name}`"
+        return self._add(Driver(name, joint, place, check_motion(what, as_law(what, law))))
 
     def _load(
         self,

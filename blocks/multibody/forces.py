@@ -136,15 +136,21 @@ class TorsionalSpring:
 class Bushing:
     """A soft joint: springs and dampers along and about the axes of marker i.
 
-    With x = R_WMiᵀ d and θ the axial vector of R = R_WMiᵀ R_WMj, 2 θ = (R32 - R23, R13 - R31,
-    R21 - R12), which is the rotation vector times sin ψ / ψ:
+    With x = R_WMiᵀ d and (e0, e) the Euler parameters of R = R_WMiᵀ R_WMj, where e is the axis of
+    the rotation times sin ψ/2, the springs store
 
-        force = k[:3] x + c[:3] ẋ      torque = k[3:] θ + c[3:] ω
+        U = ½ Σ k_n x_n² + 2 Σ k_(3+n) e_n²
+
+    and forces and torques are the gradient of U, plus damping:
+
+        force = k[:3] x + c[:3] ẋ      torque = 2 (e0 K e + e × K e) + c[3:] ω,   K = diag(k[3:])
 
     in axes of marker i, with ẋ the velocity of p_j and ω the angular velocity of j as seen from
     body i. Body i feels the force at p_j and the torque, body j the opposite, so that no angular
-    momentum is made. In a plane x and y along and the angle itself about z are used:
-    stiffness[0], [1] and [5]; the others are 0.
+    momentum is made. For small rotations the torque is k θ about each axis; about a single axis it
+    is k sin ψ. It is meant for rotations up to 90°: beyond, the torque about an axis falls, and at
+    180° it is 0. In a plane x and y along and the angle itself about z are used, for any number of
+    turns: stiffness[0], [1] and [5]; the others are 0.
     """
 
     name: str

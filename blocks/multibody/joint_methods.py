@@ -8,6 +8,7 @@ import numpy as np
 
 from ...errors import DiagramError, name_list
 from .bodies import Body, Marker
+from .forces import Bearing
 from .joints import PLANAR, SPATIAL, Joint, joint_frames
 from .parts import Parts
 from .reading import read_direction, read_number, teach_keywords
@@ -125,6 +126,43 @@ class JointMethods(Parts):
                 f"points together use a spherical joint, in a plane a revolute."
             )
         return self._joint("distance", name, first, second, None, None, length)
+
+    @teach_keywords
+    def joint_stiffness(self, joint: Joint | str, *, force: float, torque: float) -> None:
+        """Say how stiff a joint is, for the way in which redundant joints share a load.
+
+        Joints stay rigid: the motion does not change. Where they are redundant, their reactions are
+        those with the least elastic energy, Σ |F|² / (2 force) + |M|² / (2 torque), as if they
+        yielded a little. Give it for all joints of the system, or for none; see `sharing`.
+
+        Parameters
+        ----------
+        joint
+            The joint, or its name; also that of a bearing that a constraint holds.
+        force
+            In N/m, against displacements.
+        torque
+            In N m/rad, against rotations; a small one makes a bearing that aligns itself.
+
+        Raises
+        ------
+        DiagramError
+            If there is no such joint, or a number is not positive.
+        """
+        name = joint if isinstance(joint, str) else joint.name
+        part = self[name]
+        if not isinstance(part, Joint) and not (isinstance(part, Bearing) and part.held):
+            raise DiagramError(f"`{name}` is no joint: only joints have a joint_stiffness.")
+        read = [
+            read_number(f"`{what}` of `{name}`", value)
+            for what, value in (("force", force), ("torque", torque))
+        ]
+        if not min(read) > 0.0:
+            raise DiagramError(
+                f"the stiffnesses of `{name}` must be positive, got force={force!r}, "
+                f"torque={torque!r}."
+            )
+        self._stiffnesses[name] = (read[0], read[1])
 
     def _joint(
         self,

@@ -46,6 +46,8 @@ class LawTable:
         self.input_names: list[str] = []
         self.defaults: set[str] = set()
         """Paths of numbers that the ports hold as their defaults."""
+        self.constants: list[str] = []
+        """Paths of numbers that could be inputs."""
         self._inputs_of: list[list[str]] = []
         self._numbers = numbers
         self._place = place
@@ -70,6 +72,8 @@ class LawTable:
             record = [_INPUT, *ports, *[-1] * (3 - len(ports))]
         elif isinstance(law, Constant):
             place = self._place[path] if path in self._place else self._hide([law.number])
+            if path in self._place and path not in self.constants:
+                self.constants.append(path)
             record = [_CONSTANT, place, 0, 0]
         elif isinstance(law, Linear | Sine):
             kind = _LINEAR if isinstance(law, Linear) else _SINE

@@ -10,13 +10,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ...errors import DiagramError, name_list, suggest
+from ..formula import Apply, Chain, Term, read_formula
 from ..formula import Formula as ParsedFormula
-from ..formula import read_formula
 from .jets import Jet, evaluate
 from .reading import read_number, read_numbers
 from .rotations import Array, freeze
@@ -197,7 +198,8 @@ class Formula(AbstractLaw):
     """An expression such as ``"0.03*sin(5*pi*t)"``, read safely; see `Expression` for its grammar.
 
     Its derivatives follow from the rules of calculus, not from differences. A formula that jumps,
-    such as ``"where(t < 1, 10, 0)"``, has no rate where it jumps.
+    such as ``"where(t < 1, 10, 0)"``, has no rate where it jumps, and the step there integrates
+    across the jump: for a force, a `Step` block on an `Input` has no such error.
 
     Parameters
     ----------
@@ -285,6 +287,62 @@ def as_law(what: str, value: Any, variables: Iterable[str] = ("t",)) -> Abstract
             f"It may depend on {name_list(allowed)}."
         )
     return law
+
+
+def check_motion(what: str, law: AbstractLaw) -> AbstractLaw:
+    """Return a law that prescribes motion, or raise a `DiagramError` if it jumps.
+
+    A formula with branches is looked at over its first 10 s; jumps beyond, and those of inputs, are
+    found during the run.
+    """
+    jump = _find_jump(law) if isinstance(law, Formula) and _has_branches(law.parsed.term) else None
+    if jump is not None:
+        raise DiagramError(
+            f"{what} jumps by {jump[1]:.4g} at t = {jump[0]:.6g} s: bodies cannot follow, and "
+            f"efforts and reactions would not show it. Take a law without jumps, such as a Table "
+            f"with interpolation='cubic'."
+        )
+    return law
+
+
+_BRANCHES = {
+    "select", "floor_divide", "modulo", "less", "less_equal", "equal", "not_equal", "greater_equal",
+    "greater", "and", "or", "not", "truth", "sign", "floor", "ceil", "round", "atan2",
+}  # fmt: skip
+_LOOKED_AT, _LOOKS = 10.0, 2000
+
+
+def _has_branches(term: Term) -> bool:
+    if isinstance(term, Chain):
+        return True
+    return isinstance(term, Apply) and (
+        term.operation in _BRANCHES or any(map(_has_branches, term.arguments))
+    )
+
+
+def _find_jump(law: AbstractLaw) -> tuple[float, float] | None:
+    """Return time and size of the first jump that differences show, if any."""
+    h = _LOOKED_AT / _LOOKS
+    try:
+        jets = [law.jet(h * n) for n in range(_LOOKS + 1)]
+        for n, (a, b) in enumerate(pairwise(jets)):
+            # The trapezium is off by less than this unless the value jumps; see ``jumps.c``.
+            off = abs(b[0] - a[0] - 0.5 * h * (a[1] + b[1]))
+            if off <= h * abs(b[1] - a[1]) + h * h * abs(b[2] - a[2]) + 1e-9 * abs(b[0]):
+                continue
+            low, high = h * n, h * (n + 1)
+            while (middle := 0.5 * (low + high)) not in (low, high):
+                left = abs(law.value(middle) - law.value(low))
+                if left > abs(law.value(high) - law.value(middle)):
+                    high = middle
+                else:
+                    low = middle
+            size = abs(law.value(high) - law.value(low))
+            if size > 1e-9 * (1.0 + abs(b[0])):
+                return high, size
+    except DiagramError:  # it has no value somewhere: the run says so if it gets there
+        return None
+    return None
 
 
 def _read_fields(law: AbstractLaw, *names: str) -> None:

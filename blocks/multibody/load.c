@@ -88,8 +88,8 @@ static void add_spring(const mb_view *m, const int32_t *force, double t) {
     mb_push(m, j, P_j, opposite, NULL);
 }
 
-/* Where marker j of a bushing is as seen from i: its place x, its turn R, and twice its small angles sin ψ times the axis. */
-static void see_bushing(const mb_view *m, const int32_t *force, double t, double *R_i, double *P_j, double *x, double *R, double *turn) {
+/* Where marker j of a bushing is as seen from i: its place x and its rotation R. */
+static void see_bushing(const mb_view *m, const int32_t *force, double t, double *R_i, double *P_j, double *x, double *R) {
     double P_i[3], R_j[9], d[3];
     mb_marker_motion(m, force[MB_FORCE_I], t, P_i, NULL, NULL);
     mb_marker_motion(m, force[MB_FORCE_J], t, P_j, NULL, NULL);
@@ -99,9 +99,6 @@ static void see_bushing(const mb_view *m, const int32_t *force, double t, double
         for (int c = 0; c < 3; c++) R[3 * r + c] = R_i[r] * R_j[c] + R_i[3 + r] * R_j[3 + c] + R_i[6 + r] * R_j[6 + c];
     mb_sub(P_j, P_i, d);
     mb_rotate_back(R_i, d, x);
-    turn[0] = 0.5 * (R[7] - R[5]);
-    turn[1] = 0.5 * (R[2] - R[6]);
-    turn[2] = 0.5 * (R[3] - R[1]);
 }
 
 /* Stiffness and damping along axis k alternate, axis by axis; a plane has x, y and the turn about z only. */
@@ -113,11 +110,28 @@ static const double *bushing_about(const mb_view *m, const int32_t *force, int k
     return m->p + force[MB_FORCE_P] + 6 + 2 * k;
 }
 
+/* The potential of rotations is 2 Σ k_n e_n² with e the Euler parameters of R, the axis times sin ψ/2. As 2 (e·e - e_n²) = 1 - R_nn, it is
+   Σ a_n (1 - R_nn) with a_y + a_z = k_x and so on. */
+static void bushing_shares(const mb_view *m, const int32_t *force, double *a) {
+    double half = 0.0;
+    for (int k = 0; k < 3; k++) a[k] = bushing_about(m, force, k)[0], half += 0.5 * a[k];
+    for (int k = 0; k < 3; k++) a[k] = half - a[k];
+}
+
+/* The gradient of that potential: the torque on i, Σ a_n e_n × R e_n in its axes. */
+static void bushing_torque(const mb_view *m, const int32_t *force, const double *R, double *N) {
+    double a[3];
+    bushing_shares(m, force, a);
+    N[0] = a[1] * R[7] - a[2] * R[5];
+    N[1] = a[2] * R[2] - a[0] * R[6];
+    N[2] = a[0] * R[3] - a[1] * R[1];
+}
+
 /* Forces along and torques about the axes of marker i. */
 static void add_bushing(const mb_view *m, const int32_t *force, double t) {
     const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J], link_i = link_of(m, i), link_j = link_of(m, j);
-    double R_i[9], P_i[3], P_j[3], x[3], R[9], turn[3], V_i[3], V_j[3], rate[3], arm[3], spin[3] = {0, 0, 0};
-    see_bushing(m, force, t, R_i, P_j, x, R, turn);
+    double R_i[9], P_i[3], P_j[3], x[3], R[9], V_i[3], V_j[3], rate[3], arm[3], spin[3] = {0, 0, 0};
+    see_bushing(m, force, t, R_i, P_j, x, R);
     /* The velocity of j as seen from the turning body of i. */
     mb_marker_motion(m, i, t, P_i, V_i, NULL);
     mb_marker_motion(m, j, t, P_j, V_j, NULL);
@@ -128,12 +142,15 @@ static void add_bushing(const mb_view *m, const int32_t *force, double t) {
     if (link_j >= 0) mb_add(m->link[link_j].w, spin);
     if (link_i >= 0) mb_axpy(-1.0, m->link[link_i].w, spin);
     mb_rotate_back(R_i, spin, spin);
-    if (m->head[MB_PLANAR]) turn[2] = mb_measure(m, force[MB_FORCE_EXTRA], t);
-    double F[3], N[3], opposite[3], opposite_N[3];
+    double F[3], N[3] = {0, 0, 0}, opposite[3], opposite_N[3];
+    if (m->head[MB_PLANAR])
+        N[2] = bushing_about(m, force, 2)[0] * mb_measure(m, force[MB_FORCE_EXTRA], t);
+    else
+        bushing_torque(m, force, R, N);
     for (int k = 0; k < 3; k++) {
         const double *along = bushing_along(m, force, k), *about = bushing_about(m, force, k);
         F[k] = along ? along[0] * x[k] + along[1] * rate[k] : 0.0;
-        N[k] = about ? about[0] * turn[k] + about[1] * spin[k] : 0.0;
+        if (about) N[k] += about[1] * spin[k];
     }
     mb_rotate(R_i, F, F);
     mb_rotate(R_i, N, N);
@@ -297,22 +314,20 @@ static double spring_energy(const mb_view *m, const int32_t *force, double x) {
     return 0.5 * m->p[law[MB_LAW_P]] * stretch * stretch;
 }
 
-/* Along the axes Σ ½ k x². About them Σ a_n (1 - R_nn) with a_y + a_z = k_x and so on: that gives the torques k θ exactly
-   for a turn about any one axis and where all three are equal, else for small turns; none does for large ones. */
+/* Along the axes Σ ½ k x², about them Σ a_n (1 - R_nn). */
 static double bushing_energy(const mb_view *m, const int32_t *force, double t) {
-    double R_i[9], P_j[3], x[3], R[9], turn[3], energy = 0.0, stiffness[3] = {0, 0, 0};
-    see_bushing(m, force, t, R_i, P_j, x, R, turn);
+    double R_i[9], P_j[3], x[3], R[9], a[3], energy = 0.0;
+    see_bushing(m, force, t, R_i, P_j, x, R);
     for (int k = 0; k < 3; k++) {
-        const double *along = bushing_along(m, force, k), *about = bushing_about(m, force, k);
+        const double *along = bushing_along(m, force, k);
         if (along) energy += 0.5 * along[0] * x[k] * x[k];
-        if (about) stiffness[k] = about[0];
     }
     if (m->head[MB_PLANAR]) {
         const double angle = mb_measure(m, force[MB_FORCE_EXTRA], t);
-        return energy + 0.5 * stiffness[2] * angle * angle;
+        return energy + 0.5 * bushing_about(m, force, 2)[0] * angle * angle;
     }
-    const double half = 0.5 * (stiffness[0] + stiffness[1] + stiffness[2]);
-    for (int k = 0; k < 3; k++) energy += (half - stiffness[k]) * (1.0 - R[4 * k]);
+    bushing_shares(m, force, a);
+    for (int k = 0; k < 3; k++) energy += a[k] * (1.0 - R[4 * k]);
     return energy;
 }
 

@@ -3,8 +3,9 @@
  *   length  q = a · d                                    d = P_j - P_i
  *   angle   q = atan2(o · (a × s), o · s), unwrapped     of o about a, counted from s
  *
- * A joint that closes a loop has its coordinates so, and a planar bushing its angle. An angle is unwrapped against its value at the end of the
- * last step, which is kept in memory. */
+ * A joint that closes a loop has its coordinates so, and a planar bushing its angle. An angle is unwrapped against what its value and rate at
+ * the end of the last step, which are kept in memory, predict; at the end of a step with the mean of both rates. A prediction that is off by
+ * more than a quarter turn does not tell turns apart for sure, and is remarked upon. */
 #include <string.h>
 
 #include "blocks/multibody/multibody.h"
@@ -104,7 +105,8 @@ double mb_measure(const mb_view *m, int32_t measure, double t) {
     measure_axis(m, record, MB_MEASURE_START, start);
     mb_cross(axis, start, side);
     const double full = 6.283185307179586, angle = atan2(mb_dot(of, side), mb_dot(of, start));
-    return angle + full * nearbyint((m->turns[measure] - angle) / full);
+    const double expected = m->turns[measure] + m->turn_rates[measure] * (t - m->turned[MB_TURNED_AT]);
+    return angle + full * nearbyint((expected - angle) / full);
 }
 
 double mb_measure_rate(const mb_view *m, int32_t measure, double t, double *second) {
@@ -153,8 +155,34 @@ void mb_measure_push(const mb_view *m, int32_t measure, double t, double effort)
     }
 }
 
-void mb_keep_turns(mb_view *m, double t, const double *q) {
+void mb_start_measures(mb_view *m, double t, const double *q, const double *v) {
+    double second;
+    if (m->head[MB_MEASURES] == 0) return;
+    m->turned[MB_TURNED_AT] = t;
+    mb_positions(m, q);
+    mb_velocities(m, v);
+    for (int32_t k = 0; k < m->head[MB_MEASURES]; k++) {
+        m->turn_rates[k] = 0.0;
+        m->turns[k] = mb_measure(m, k, t);
+        m->turn_rates[k] = mb_measure_rate(m, k, t, &second);
+    }
+}
+
+void mb_keep_turns(mb_view *m, double t, const double *q, const double *v) {
+    const double certain = 1.5707963267948966;
+    double second, *turned = m->turned;
     if (m->head[MB_MEASURES] == 0) return;
     mb_positions(m, q);
-    for (int32_t k = 0; k < m->head[MB_MEASURES]; k++) m->turns[k] = mb_measure(m, k, t);
+    mb_velocities(m, v);
+    for (int32_t k = 0; k < m->head[MB_MEASURES]; k++) {
+        const double rate = mb_measure_rate(m, k, t, &second);
+        m->turn_rates[k] = 0.5 * (m->turn_rates[k] + rate);
+        const double expected = m->turns[k] + m->turn_rates[k] * (t - turned[MB_TURNED_AT]);
+        m->turns[k] = mb_measure(m, k, t);
+        m->turn_rates[k] = rate;
+        if (m->measures[k * MB_MEASURE_FIELDS + MB_MEASURE_TYPE] != MB_ANGLE) continue;
+        const double off = fabs(m->turns[k] - expected);
+        if (off > certain && off > turned[MB_TURNED_OFF]) turned[MB_TURNED_OFF] = off, turned[MB_TURNED_WHEN] = t, turned[MB_TURNED_WHICH] = k;
+    }
+    turned[MB_TURNED_AT] = t;
 }

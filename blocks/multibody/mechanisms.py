@@ -1,17 +1,20 @@
 """Ready mechanisms, with the data of their sources: [O] Oldani, [V] Vita, [P] the Polish chapter.
 
+[HW] is Hairer and Wanner, Solving Ordinary Differential Equations II.
+
 Where a source does not print a number, the function says which one is ours.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ...errors import DiagramError
 from ..bearings import ShortBearing
 from ..vectors import require_choice
+from .bodies import Body, Marker
 from .clearance import ContactLaw
 from .laws import Formula, Input, Linear, Sine
 from .system import System
@@ -443,3 +446,60 @@ def crank_pin_film(*, squeeze: bool = True) -> ShortBearing:
     return ShortBearing(
         radius=0.025, length=0.040, clearance=0.254e-4, viscosity=0.0242, squeeze=squeeze
     )
+
+
+def squeezer() -> System:
+    """Make Andrews' squeezer mechanism [HW VII.7]: seven bodies in a plane, one degree of freedom.
+
+    A torque of 0.033 N m, called ``motor``, turns the shortest link; a spring pulls at the body
+    that is pinned at B. Three links meet in one pin, so that there are ten pins. It starts at rest,
+    without gravity. The seven published coordinates are joint angles: β is ``beta.angle``, and so
+    on for theta, gamma, phi, delta, omega and epsilon. Masses, inertias and lengths are those of
+    Schiehlen, Multibody Systems Handbook (1990), as the Test Set for IVP Solvers has them.
+    """
+    beta, theta, gamma = -0.0617138900142764496, 0.0, 0.455279819163070380
+    phi, delta = 0.222668390165885885, 0.487364979543842550
+    omega, epsilon = -0.222668390165885885, 1.23054744454982119
+    s = System("squeezer", (0, 0), planar=True)
+    a = s.ground.marker("A", (-0.06934, -0.00227))
+    b = s.ground.marker("B", (-0.03635, 0.03273))
+
+    def pinned(
+        name: str, angle: str, foot: Marker, turned: float, inert: tuple[float, float], com: Any
+    ) -> Body:
+        """Add a body with its frame in the pin ``angle`` at its foot, turned against the frame."""
+        first = foot.body
+        body = s.body(
+            name,
+            mass=inert[0],
+            inertia=inert[1],
+            com=com,
+            position=foot.world_position[:2],
+            rotation=float(np.arctan2(first.rotation[1, 0], first.rotation[0, 0])) + turned,
+        )
+        s.revolute(angle, foot, body.marker("foot"))
+        return body
+
+    k1 = pinned("K1", "beta", s.ground.marker("O"), beta, (0.04325, 2.194e-6), (0.00092, 0))
+    k2 = pinned(
+        "K2", "theta", k1.marker("end", (0.007, 0)), theta, (0.00365, 4.41e-7), (-0.0115, 0)
+    )
+    k3 = pinned("K3", "gamma", b, gamma, (0.02373, 5.255e-6), (0.01043, -0.01874))
+    k5 = pinned("K5", "delta", a, delta, (0.0705, 1.169e-5), (0.02308, 0.00916))
+    k4 = pinned("K4", "phi", k5.marker("end", (0.04, 0)), phi, (0.00706, 5.667e-7), (0, -0.00579))
+    k7 = pinned("K7", "epsilon", a, epsilon, (0.05498, 1.912e-5), (-0.00449, -0.01228))
+    k6 = pinned(
+        "K6", "omega", k7.marker("end", (0, -0.04)), omega, (0.00706, 5.667e-7), (0.00579, 0)
+    )
+    common = k2.marker("end", (-0.028, 0))
+    for body, place in ((k3, (0, -0.035)), (k4, (0, -0.02)), (k6, (0.02, 0))):
+        s.revolute(f"common_{body.name}", common, body.marker("end", place))
+    s.spring(
+        "spring",
+        s.ground.marker("C", (0.014, 0.072)),
+        k3.marker("D", (0.02, -0.018)),
+        stiffness=4530.0,
+        free_length=0.07785,
+    )
+    s.torque("motor", k1.marker("motor"), 0.033)
+    return s

@@ -46,6 +46,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->row_of = b->i + head[MB_AT_ROW_OF];
     m->names = b->i + head[MB_AT_NAMES];
     m->rubbings = b->i + head[MB_AT_RUBBINGS];
+    m->joints = b->i + head[MB_AT_JOINTS];
+    m->movers = b->i + head[MB_AT_MOVERS];
     m->keeps = b->i + head[MB_AT_KEEPS];
     m->keep_count = head[MB_KEEPS];
     m->p = b->p;
@@ -93,6 +95,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->marker_data = (mb_marker_data *)(void *)take(z, memory, m->marker_count * (int64_t)(sizeof(mb_marker_data) / sizeof(double)));
     m->body = (mb_body_data *)(void *)take(z, memory, m->body_count * (int64_t)(sizeof(mb_body_data) / sizeof(double)));
     m->turns = take(z, memory, head[MB_MEASURES]);
+    m->turn_rates = take(z, memory, head[MB_MEASURES]);
+    m->turned = take(z, memory, head[MB_MEASURES] > 0 ? MB_TURNED_SIZE : 0);
     m->told = take(z, memory, MB_TOLD_SIZE);
     m->contacts = take(z, memory, (int64_t)head[MB_CONTACTS] * MB_CONTACT_MEMORY);
     m->wear = take(z, memory, mb_wear_memory(m->forces, head[MB_FORCES]));
@@ -138,6 +142,29 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     r->no_bias = take(w, scratch, rubbings > 0 ? rows : 0);
     r->frame = (mb_rub_frame *)(void *)take(w, scratch, rubbings * (int64_t)(sizeof(mb_rub_frame) / sizeof(double)));
     r->still = (mb_link_state *)(void *)take(w, scratch, rubbings > 0 ? links * (int64_t)(sizeof(mb_link_state) / sizeof(double)) : 0);
+    const int64_t joints = head[MB_JOINTS], shares = joints > 0;
+    m->shared = take(z, memory, shares * MB_SHARED_SIZE);
+    m->moved = take(z, memory, 3 * (int64_t)head[MB_MOVERS]);
+    m->jumps = take(z, memory, head[MB_MOVERS] > 0 ? MB_JUMPS_SIZE : 0);
+    mb_sharing *share = &m->share;
+    share->count = 0;
+    share->order = take(z, memory, shares * 2 * rows);
+    share->row_scale = take(z, memory, shares * rows);
+    share->row_unit = take(z, memory, shares * rows);
+    share->column_unit = take(z, memory, shares * nv);
+    share->joint_scale = take(z, memory, 2 * joints);
+    share->matrix = take(w, scratch, shares * rows * nv);
+    share->basis = take(w, scratch, shares * rows * rows);
+    share->gram = take(w, scratch, shares * rows * rows);
+    share->right = take(w, scratch, shares * rows);
+    share->place = take(w, scratch, 3 * joints);
+    share->wrench = take(w, scratch, shares * 6 * links);
+    share->entries = (mb_share_entry *)(void *)take(w, scratch, shares * rows * (joints + rows) * (int64_t)(sizeof(mb_share_entry) / sizeof(double)));
+    share->row_at = (int32_t *)(void *)take(w, scratch, shares * rows);
+    share->column_at = (int32_t *)(void *)take(w, scratch, shares * nv);
+    share->lists = (int32_t *)(void *)take(w, scratch, shares * (joints + rows + nv));
+    share->joint_of = (int32_t *)(void *)take(w, scratch, shares * links);
+    share->reached = (int32_t *)(void *)take(w, scratch, joints);
     const int64_t keeps = m->keep_count;
     mb_start *first = &m->start;
     first->q = take(w, scratch, nq);
@@ -199,11 +226,13 @@ static int multibody_check(const bl_block *b) {
         !fits_table(b, head[MB_AT_ROW_START], nv + 1, 1) || !fits_table(b, head[MB_AT_COLUMN_OF], nonzeros, 1) ||
         !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) ||
         !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1) ||
-        !fits_table(b, head[MB_AT_RUBBINGS], rubbings, MB_RUB_FIELDS) || !fits_table(b, head[MB_AT_KEEPS], keeps, MB_KEEP_FIELDS))
+        !fits_table(b, head[MB_AT_RUBBINGS], rubbings, MB_RUB_FIELDS) ||
+        !fits_table(b, head[MB_AT_JOINTS], head[MB_JOINTS], MB_JOINT_FIELDS) || !fits_table(b, head[MB_AT_MOVERS], head[MB_MOVERS], 1) ||
+        !fits_table(b, head[MB_AT_KEEPS], keeps, MB_KEEP_FIELDS))
         return 0;
     int64_t named = 0, contacts = 0;
     for (int64_t k = 0; k < forces; k++) named += mb_has_name(b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
-    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + rubbings + bodies + keeps)) return 0;
+    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + rubbings + bodies + head[MB_MOVERS] + keeps)) return 0;
 
     const bool massive = rows > 0 || rubbings > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
     int64_t q_used = 0, v_used = 0, entries = 0;
@@ -247,6 +276,8 @@ static int multibody_check(const bl_block *b) {
         const int32_t *law = b->i + head[MB_AT_LAWS] + k * MB_LAW_FIELDS;
         if (!mb_law_check(b, law, &words_used)) return 0;
     }
+    for (int64_t k = 0; k < head[MB_MOVERS]; k++)
+        if (!mb_in_range(b->i[head[MB_AT_MOVERS] + k], 0, laws)) return 0;
     for (int64_t k = 0; k < measures; k++) {
         const int32_t *measure = b->i + head[MB_AT_MEASURES] + k * MB_MEASURE_FIELDS;
         if (!mb_in_range(measure[MB_MEASURE_TYPE], MB_LENGTH, MB_ANGLE + 1) || !mb_in_range(measure[MB_MEASURE_I], 0, markers) ||
@@ -330,6 +361,8 @@ static int multibody_check(const bl_block *b) {
     }
     for (int64_t k = 0; k < rubbings; k++)
         if (!mb_rubbing_check(b, b->i + head[MB_AT_RUBBINGS] + k * MB_RUB_FIELDS)) return 0;
+    for (int64_t k = 0; k < head[MB_JOINTS]; k++)
+        if (!mb_joint_check(b, b->i + head[MB_AT_JOINTS] + k * MB_JOINT_FIELDS)) return 0;
     for (int64_t k = 0; k < keeps; k++) {
         const int32_t *keep = b->i + head[MB_AT_KEEPS] + k * MB_KEEP_FIELDS;
         if (!mb_in_range(keep[MB_KEEP_SIGN], -2, 3) || !mb_in_range(keep[MB_KEEP_INDEX], 0, keep[MB_KEEP_SIGN] == 0 ? measures : nq) ||
@@ -404,18 +437,21 @@ static int multibody_init(bl_block *b, double t) {
     const int found = mb_start_state(&m, t, q, v, &missed);
     if (found == MB_START_OPEN) return mb_refuse_assembly(b, &m, t, m.kept, m.kept + m.nq);
     if (found == MB_START_MISSED) return mb_refuse_kept(b, &m, missed, t, q, v);
+    mb_share_start(&m, t, q);
     if (!mb_carry_bearings(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
-    mb_keep_turns(&m, t, q);
+    mb_start_measures(&m, t, q, v);
+    mb_start_movers(&m, t);
     for (int32_t n = 0; n < m.head[MB_FORCES]; n++) mb_wear_start(&m, m.forces + n * MB_FORCE_FIELDS, t);
     mb_keep_contacts(&m, t, q, v);
     const int32_t outside = mb_rigid_start(&m, t, q, v);
     if (outside >= 0) return mb_refuse_outside(b, &m, outside, t);
+    mb_sample_shared(&m, t, q, v, true);
     return BL_OK;
 }
 
 /* Takes out of the wrench through a tree joint, about its second marker, what acts along the coordinates of the joint: efforts
    of drivers and loads. The chain of the joint ends at the link `last`; those before it carry no body. */
-static void take_out_efforts(const mb_view *m, int32_t last, double *F, double *N) {
+void mb_take_out_efforts(const mb_view *m, int32_t last, double *F, double *N) {
     for (int32_t l = last; l >= 0; l = m->links[l * MB_LINK_FIELDS + MB_LINK_PARENT]) {
         const double *axis = m->link[l].axis;
         if (l != last && m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] >= 0) return;
@@ -442,7 +478,7 @@ void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, dou
         mb_copy(s->N, N);
         mb_sub(s->p, P, arm);
         mb_add_cross(arm, F, N);
-        take_out_efforts(m, index, F, N);
+        mb_take_out_efforts(m, index, F, N);
     } else {
         const int32_t *cut = m->cuts + (index - m->link_count) * MB_CUT_FIELDS;
         for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
@@ -476,8 +512,8 @@ void mb_push_multipliers(const mb_view *m) {
     }
 }
 
-/* Runs the recursion again with the multipliers, for the wrenches through tree joints. */
-static void find_wrenches(mb_view *m, double t, const double *q, const double *v) {
+/* Runs the recursion again with the multipliers. Friction has shared loads already. */
+void mb_find_wrenches(mb_view *m, double t, const double *q, const double *v) {
     for (int32_t l = 0; l < m->link_count; l++) {
         memset(m->link[l].F, 0, sizeof m->link[l].F);
         memset(m->link[l].N, 0, sizeof m->link[l].N);
@@ -486,6 +522,9 @@ static void find_wrenches(mb_view *m, double t, const double *q, const double *v
     mb_add_loads(m, t, q, v, m->step);
     mb_push_multipliers(m);
     mb_bias_forces(m, m->step);
+    if (m->head[MB_RUBBINGS] > 0) return;
+    mb_share_prepare(m);
+    mb_share(m);
 }
 
 static bool needs_accelerations(int32_t type, bool implicit) {
@@ -504,11 +543,12 @@ static int multibody_output(bl_block *b, double t) {
     for (int32_t k = 0; k < b->y_count; k++) {
         const int32_t *out = m.outputs + k * MB_OUT_FIELDS, type = out[MB_OUT_TYPE];
         accelerations = accelerations || needs_accelerations(type, implicit) || (type == MB_OUT_CONTACT && mb_rigid_shows_force(&m, out));
-        reactions = reactions || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
+        reactions = reactions || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE ||
+                    (m.head[MB_JOINTS] > 0 && m.shared[MB_SHARED_REDUNDANT] != 0.0 && (type == MB_OUT_DRIVER_EFFORT || type == MB_OUT_POWER));
     }
     if (accelerations) {
         if (!mb_rigid_balance(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
-        if (reactions) find_wrenches(&m, t, q, v);
+        if (reactions) mb_find_wrenches(&m, t, q, v);
     } else {
         mb_positions(&m, q);
         mb_inertias(&m);
@@ -627,7 +667,7 @@ int mb_close_step(mb_view *m, double t, double *x) {
 
 void mb_note_step(mb_view *m, double t, double h, const double *x) {
     if (m->row_count > 0) mb_watch_step(m, t, h, x, x + m->nq);
-    mb_keep_turns(m, t, x);
+    mb_keep_turns(m, t, x, x + m->nq);
     mb_keep_contacts(m, t, x, x + m->nq);
 }
 
@@ -635,6 +675,7 @@ void mb_note_step(mb_view *m, double t, double h, const double *x) {
 static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
     if (!mb_close_step(m, t, x)) return mb_refuse_step(b, m, t, h, x, x + m->nq);
     mb_note_step(m, t, h, x);
+    mb_watch_movers(m, t);
     if (m->row_count > 0 && !mb_carry_bearings(m, t, x, x + m->nq)) return mb_refuse_factor(b, m, t);
     return BL_OK;
 }
@@ -642,7 +683,9 @@ static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
 static int multibody_project(bl_block *b, double t) {
     mb_view m;
     open_view(b, &m);
-    return finish_step(b, &m, t, b->dt, b->x);
+    const int status = finish_step(b, &m, t, b->dt, b->x);
+    if (status == BL_OK) mb_sample_shared(&m, t, b->x, b->x + m.nq, false);
+    return status;
 }
 
 /* The block's own steps: implicit, or classical Runge–Kutta. */
@@ -659,13 +702,15 @@ static int multibody_advance(bl_block *b, double t, double dt) {
         if (m.head[MB_INTEGRATOR] == MB_IMPLICIT) {
             if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq)) return mb_refuse_implicit(b, &m, now, h, x, x + m.nq);
             if (!mb_carry_bearings(&m, now + h, x, x + m.nq)) return mb_refuse_factor(b, &m, now + h);
-            mb_keep_turns(&m, now + h, x);
+            mb_keep_turns(&m, now + h, x, x + m.nq);
             mb_keep_contacts(&m, now + h, x, x + m.nq);
+            mb_watch_movers(&m, now + h);
             continue;
         }
         if (m.rigid_count > 0) {
             const int status = mb_rigid_advance(b, &m, now, h);
             if (status != BL_OK) return status;
+            mb_watch_movers(&m, now + h);
             continue;
         }
         memcpy(start, x, (size_t)n * sizeof(double));
@@ -680,6 +725,7 @@ static int multibody_advance(bl_block *b, double t, double dt) {
         const int status = finish_step(b, &m, now + h, h, x);
         if (status != BL_OK) return status;
     }
+    mb_sample_shared(&m, t + dt, x, x + m.nq, false);
     return BL_OK;
 }
 

@@ -41,6 +41,8 @@ enum { MB_OF_TIME, MB_OF_PLACE, MB_OF_RATE };
 /* ALONG: the axis of a length, or that of an angle, which is of OF from START. */
 enum { MB_MEASURE_TYPE, MB_MEASURE_I, MB_MEASURE_J, MB_MEASURE_ALONG, MB_MEASURE_OF, MB_MEASURE_START, MB_MEASURE_FIELDS };
 enum { MB_LENGTH, MB_ANGLE };
+/* When measures were last kept; and of the angle that differed the most from its prediction by how much, when, and which. */
+enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_SIZE };
 /* I, J: markers, or the numbers of a joint's coordinate in q and in v; I below zero is measure -1 - I. LAW: the first of one law, or of three:
    components of a load; stiffness, damping and actuator of a spring. P: other numbers. EXTRA: axes of a load, components of a spring, the measured
    angle of a planar bushing; for a coordinate its sign in the tree, ±2 where the tree is a quarter turn ahead.
@@ -56,6 +58,17 @@ enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
 enum { MB_RUB_KIND, MB_RUB_SLIDE, MB_RUB_SLIDE_SIGN, MB_RUB_TURN, MB_RUB_TURN_SIGN, MB_RUB_REACTION, MB_RUB_MARKER, MB_RUB_MIDDLE, MB_RUB_P,
        MB_RUB_FIELDS };
 enum { MB_RUB_REVOLUTE, MB_RUB_PRISMATIC, MB_RUB_CYLINDRICAL, MB_RUB_KINDS };
+/* What takes part in sharing loads among redundant joints, joints before drivers: REACTION is the number of its link or closure, I and J are the
+   markers of the joint, P its two stiffnesses or -1. There are none where no reaction is used. */
+enum { MB_JOINT_REACTION, MB_JOINT_I, MB_JOINT_J, MB_JOINT_P, MB_JOINT_FIELDS };
+/* Of redundant joints: L of share.c, redundant rows at the start, steps since the last sample; and of the output that owes the most to the
+   rule: how much in N, in its own unit, of how much, when, and which. */
+enum { MB_SHARED_LENGTH, MB_SHARED_REDUNDANT, MB_SHARED_STEPS, MB_SHARED_WORST, MB_SHARED_PART, MB_SHARED_WHOLE, MB_SHARED_TIME, MB_SHARED_OUTPUT,
+       MB_SHARED_SIZE };
+/* Of laws that prescribe motion: when they were last looked at; of jumps of their value and of their rate how many, and of the largest its size, when
+   and which. */
+enum { MB_JUMP_COUNT, MB_JUMP_SIZE, MB_JUMP_WHEN, MB_JUMP_WHICH, MB_JUMP_FIELDS };
+enum { MB_JUMP_LAST, MB_JUMP_PLACE, MB_JUMP_RATE = MB_JUMP_PLACE + MB_JUMP_FIELDS, MB_JUMPS_SIZE = MB_JUMP_RATE + MB_JUMP_FIELDS };
 /* A joint's coordinate, or its speed where RATE is not 0, that the initial state keeps. INDEX: its number in q, or its measure where SIGN is 0;
    V: its number in v; SIGN as of a force on a coordinate; P: its value. */
 enum { MB_KEEP_RATE, MB_KEEP_INDEX, MB_KEEP_V, MB_KEEP_SIGN, MB_KEEP_P, MB_KEEP_FIELDS };
@@ -95,10 +108,10 @@ enum { MB_POWER_IN, MB_POWER_LOSS, MB_EFFICIENCY, MB_POWER_QUANTITIES };
 
 /* The head of the integers. */
 enum { MB_LINKS, MB_NQ, MB_NV, MB_BODIES, MB_MARKERS, MB_ROWS, MB_CUTS, MB_PATHS, MB_PAIRS, MB_JACOBIAN, MB_LAWS, MB_FORCES,
-       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_CONTACTS, MB_RUBBINGS, MB_KEEPS, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
+       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_CONTACTS, MB_RUBBINGS, MB_JOINTS, MB_MOVERS, MB_KEEPS, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
        MB_AT_LINKS, MB_AT_BODIES, MB_AT_MARKERS, MB_AT_ROWS, MB_AT_CUTS, MB_AT_PATHS, MB_AT_PAIRS, MB_AT_LAWS, MB_AT_FORCES, MB_AT_OUTPUTS, MB_AT_MEASURES, MB_AT_WORDS,
        MB_AT_MASS, MB_AT_PERMUTATION, MB_AT_ROW_START, MB_AT_COLUMN_OF, MB_AT_SLOT_OF, MB_AT_COLUMN_START, MB_AT_ROW_OF, MB_AT_NAMES,
-       MB_AT_RUBBINGS, MB_AT_KEEPS, MB_HEAD };
+       MB_AT_RUBBINGS, MB_AT_JOINTS, MB_AT_MOVERS, MB_AT_KEEPS, MB_HEAD };
 
 /* Settings, in this order among the parameters. */
 enum { MB_ALPHA, MB_TOLERANCE, MB_RADIUS, MB_SETTINGS_COUNT };
@@ -189,6 +202,27 @@ typedef struct {
 } mb_rubbing;
 enum { MB_RUB_PARTS = 5 };
 
+/* What a null vector does to a joint: force and moment, scaled; or to a row. */
+typedef struct {
+    int32_t vector, next; /* next of the list, or -1 */
+    double effect[6];
+} mb_share_entry;
+
+/* Of share.c: the first five are memory, the others work space. */
+typedef struct {
+    double *order;                         /* rows and columns of pivots at the start, as exchanges; 2 rows */
+    double *row_scale, *row_unit;          /* rows each */
+    double *column_unit, *joint_scale;     /* nv; 2 for each joint */
+    double *matrix;                        /* J, rows × nv */
+    double *basis, *gram;                  /* null vectors of Jᵀ one after the other, and AᵀA: rows × rows each */
+    double *right;                         /* rows */
+    double *place, *wrench;                /* 3 for each joint, its second marker; 6 for each link */
+    mb_share_entry *entries;               /* rows × (joints + rows) */
+    int32_t *row_at, *column_at;           /* orders of elimination: rows, nv */
+    int32_t *lists, *joint_of, *reached;   /* of each joint and row its last entry; of each link its joint; joints that a vector reaches */
+    int32_t count, entry_count, reached_count; /* null vectors, entries, joints that were reached */
+} mb_sharing;
+
 /* Work space of the initial state; see start.c. `size` is that of the mechanism, in m; `looks` counts
    the poses that were looked at. */
 typedef struct {
@@ -202,7 +236,7 @@ typedef struct {
 typedef struct {
     const int32_t *head, *links, *markers, *rows, *cuts, *paths, *pairs, *laws, *forces, *outputs, *mass_slots;
     const int32_t *permutation, *row_start, *column_of, *slot_of, *column_start, *row_of;
-    const int32_t *bodies, *measures, *words, *names, *rubbings, *keeps;
+    const int32_t *bodies, *measures, *words, *names, *rubbings, *joints, *movers, *keeps;
     const double *p, *const *u, *const *u1, *const *u2;
     const double *settings;
     double gravity[3];
@@ -230,7 +264,8 @@ typedef struct {
     double *k_diagonal, *k_off, *pivot, *factor;     /* K, and its factors: L by columns */
     double *articulated;                             /* 34 for each link */
     double *status;                                  /* iterations, residual, converged */
-    double *turns;                                   /* of each measure, its value after the last step */
+    double *turns, *turn_rates;                      /* of each measure, its value and rate after the last step */
+    double *turned;                                  /* MB_TURNED_…, if there are measures */
     double *told;                                    /* what mb_watch_step has seen */
     double *contacts;                                /* MB_CONTACT_MEMORY for each contact */
     double *wear;                                    /* of holes that wear; see wear.c */
@@ -241,6 +276,9 @@ typedef struct {
     double *own;                                     /* q and v of a block with its own step, and its work space */
     mb_implicit implicit;
     mb_rubbing rub;
+    mb_sharing share;
+    double *shared;                                  /* MB_SHARED_…, if there are joints */
+    double *moved, *jumps;                           /* of each mover its law and two derivatives after the last step; MB_JUMP_… */
     mb_start start;
 } mb_view;
 
@@ -308,7 +346,9 @@ bool mb_measure_axis_on_first(const mb_view *m, int32_t measure);
 double mb_measure(const mb_view *m, int32_t measure, double t);
 double mb_measure_rate(const mb_view *m, int32_t measure, double t, double *second);
 void mb_measure_push(const mb_view *m, int32_t measure, double t, double effort);
-void mb_keep_turns(mb_view *m, double t, const double *q);
+/* Starts, and at the end of each step keeps, what angles are unwrapped by. */
+void mb_start_measures(mb_view *m, double t, const double *q, const double *v);
+void mb_keep_turns(mb_view *m, double t, const double *q, const double *v);
 
 /* load.c */
 /* Adds a force at P and a couple to the link of a marker; either may be NULL. */
@@ -420,8 +460,12 @@ int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h);
 /* Puts what a step gave back on the constraints, and keeps what is told of a step that is accepted. */
 int mb_close_step(mb_view *m, double t, double *x);
 void mb_note_step(mb_view *m, double t, double h, const double *x);
-/* What the constraint of a joint does to the body of its second marker, and about that; see there. Needs the wrenches of find_wrenches. */
+/* What the constraint of a joint does to the body of its second marker, and about that; see there. Needs the wrenches of mb_find_wrenches. */
 void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, double *N);
+/* Takes out of a wrench on link `last`, the end of the chain of a joint, what acts along the coordinates of the joint. */
+void mb_take_out_efforts(const mb_view *m, int32_t last, double *F, double *N);
+/* Finds the wrenches through tree joints, and shares loads among redundant joints; needs accelerations. */
+void mb_find_wrenches(mb_view *m, double t, const double *q, const double *v);
 /* Applies the multipliers of all closures but drivers of the tree as forces on the links. */
 void mb_push_multipliers(const mb_view *m);
 /* bearing_constraint.c */
@@ -441,6 +485,22 @@ bool mb_rub(mb_view *m, double t, const double *v);
 /* Adds the efforts of a rubbing for the load that was found. */
 void mb_add_rubbing(const mb_view *m, int32_t number, double t, double *joint_force);
 double mb_rubbing_show(const mb_view *m, int32_t number, double t, const double *v, int32_t what);
+
+/* share.c */
+bool mb_joint_check(const bl_block *b, const int32_t *joint);
+/* Sets L and looks for redundant rows in the pose q. */
+void mb_share_start(mb_view *m, double t, const double *q);
+/* Finds the null vectors at the present poses; needs J. */
+void mb_share_prepare(mb_view *m);
+/* Puts multipliers and the wrenches through the links to those of minimum norm; needs both, and mb_share_prepare at these poses. */
+void mb_share(mb_view *m);
+/* Looks, now or every few steps, how much of the outputs follows from the rule. */
+void mb_sample_shared(mb_view *m, double t, const double *q, const double *v, bool now);
+
+/* jumps.c */
+/* Starts, and after each step does, the watch over laws that prescribe motion. */
+void mb_start_movers(mb_view *m, double t);
+void mb_watch_movers(mb_view *m, double t);
 
 /* power.c */
 /* MB_POWER_IN, …; needs accelerations. */

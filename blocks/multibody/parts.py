@@ -53,6 +53,7 @@ class Parts:
     planar: bool
     ground: Body
     _parts: dict[str, Part]
+    _stiffnesses: dict[str, tuple[float, float]]
 
     def __getitem__(self, path: str) -> Part | Marker:
         """Return a body, joint or element by name, or a marker by ``body.marker``."""

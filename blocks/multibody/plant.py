@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
@@ -35,6 +36,7 @@ from .initial import Initial, Kept, coordinate_name, read_initial
 from .joints import ANGLE, Coordinate, Joint, Row
 from .law_table import LawTable
 from .rotations import Array, quaternion_from_rotation
+from .sharing import joint_stiffnesses
 from .system import System
 from .tree import SPEEDS, Tree, find_pattern, grow_tree
 
@@ -63,6 +65,14 @@ _OUT_MARKER = {
     "angular_velocity": (3, 3, "rad/s"),
     "acceleration": (4, 3, "m/s2"),
     "angular_acceleration": (5, 3, "rad/s2"),
+}
+_MARKER_DOC = {
+    "position": "position of {} in world axes",
+    "rotation": "Euler parameters e0, e1, e2, e3 of {} against the world",
+    "velocity": "velocity of {} in world axes",
+    "angular_velocity": "angular velocity of {} in world axes",
+    "acceleration": "acceleration of {} in world axes",
+    "angular_acceleration": "angular acceleration of {} in world axes",
 }
 _OUT_JOINT = {"coordinate": 6, "speed": 7, "acceleration": 8}
 _OUT_FORCE, _OUT_TORQUE, _OUT_DRIVER = 9, 10, 11
@@ -124,7 +134,7 @@ class Plant(NativeBlock):
     Made by `System.block`. Inputs are the `Input` laws of the mechanism and whatever numbers are
     named in `inputs`; what drives or moves has inputs for its rate and acceleration too, see
     `Input`. ``force`` and ``torque`` of a joint are those of the ideal joint on its second body, in
-    world axes, about its marker there; efforts on its coordinates are not in them, see `joints`.
+    world axes, about its marker there; efforts on its coordinates are not in them.
     What a driver gives is its ``effort``. The potential energy is that of weight, of springs with a
     constant stiffness, of stops, bushings and contacts; actuators and springs whose
     stiffness is a law keep none.
@@ -137,9 +147,9 @@ class Plant(NativeBlock):
     system
         The mechanism.
     inputs
-        Paths of numbers that become inputs, such as ``"motor.torque"``.
+        Paths of numbers that become inputs, such as ``"motor.torque"``; `System.inputs` lists them.
     outputs
-        Paths of what is shown; see `list_outputs`.
+        Paths of what is shown; `System.outputs` lists all of them.
     mode
         ``"continuous"``: integrated with the rest of the diagram, so that a stiff neighbour is
         coupled strongly. ``"own_step"``: by its own steps, with the inputs held over each period.
@@ -225,6 +235,17 @@ class Plant(NativeBlock):
             integers=integers,
         )
 
+    def tell_missing(self, port: str) -> str:
+        """Return where to name an output or a number of the mechanism that is no port yet."""
+        if port in list_outputs(self.system):
+            return f" The mechanism has it: name it in System.block(outputs=[…, {port!r}])."
+        if port in self.system.numbers():
+            return (
+                f" It is a number of the mechanism: name it in System.block(inputs=[…, {port!r}]); "
+                f"print(system.inputs()) lists those that can be inputs."
+            )
+        return ""
+
     def warn_of_step(self, step: float, solver: str) -> str:
         """Return warnings of steps that are unstable or miss contacts, and of friction in doubt."""
         from .stability import warn_of_step
@@ -285,6 +306,35 @@ def list_outputs(system: System) -> list[str]:
         elif isinstance(element, Rubbing):
             found += [f"{element.name}.{what}" for what in _rubbing_outputs(element)]
     return found
+
+
+def list_output_ports(system: System) -> list[Port]:
+    """Return a port for every path of `list_outputs`."""
+    system.validate()
+    writer = _Writer(system, [], list_outputs(system), True, 1, None)
+    writer.write()
+    return writer.output_ports
+
+
+def list_input_ports(system: System) -> tuple[list[Port], list[Port]]:
+    """Return the inputs that the block always has, and all that it has with every number named."""
+    system.validate()
+    plain = _Writer(system, [], [], True, 1, None)
+    plain.write()
+    all_named = _Writer(system, plain.laws.constants, [], True, 1, None)
+    all_named.write()
+    return plain.input_ports, all_named.input_ports
+
+
+def _nearest_first(path: str, names: Iterable[str]) -> list[str]:
+    """Return the names in the order of how near they are to a misspelt one."""
+    matcher = SequenceMatcher(b=path.casefold())
+
+    def far(name: str) -> float:
+        matcher.set_seq1(name.casefold())
+        return -matcher.ratio()
+
+    return sorted(names, key=far)
 
 
 def _film_outputs(bearing: Bearing) -> dict[str, tuple[int, str | None, str]]:
@@ -385,7 +435,9 @@ class _Writer:
             if path not in self._numbers:
                 raise DiagramError(
                     f"there is no number `{path}` to be an input.{suggest(path, self._numbers)} "
-                    f"Numbers: {name_list(self._numbers)}."
+                    f"Numbers, the nearest first: "
+                    f"{name_list(_nearest_first(path, self._numbers))}. "
+                    f"print(system.inputs()) lists all that can be an input."
                 )
             if self._numbers[path].value.size != 1:
                 raise DiagramError(f"`{path}` is a vector: only single numbers can be inputs.")
@@ -445,12 +497,14 @@ class _Writer:
         rows, cuts, paths = self._closures()
         forces = self._force_records = self._forces()
         outputs = self._outputs()
+        joints = self._sharing_joints(outputs) if cuts else []
         keeps = [self._keep(item) for item in self._kept]
         used = {name for name in self._wanted_inputs if name not in self.input_names}
         if used:
             raise DiagramError(
                 f"{name_list(f'`{name}`' for name in used)} cannot be an input: only constant "
-                f"forces, torques, stiffnesses, dampings, drivers and motions of markers can."
+                f"forces, torques, stiffnesses, dampings, drivers and motions of markers can. "
+                f"print(system.inputs()) lists them."
             )
         # An open tree has its recursion and no matrix, which would be full for a chain.
         massive = bool(cuts) or bool(self._rubbings) or self.implicit
@@ -469,7 +523,8 @@ class _Writer:
             pairs += [
                 pattern.slot(path[a][0], path[b][0]) for a in range(len(path)) for b in range(a + 1)
             ]
-        names = self._names()
+        movers = self._movers()
+        names = self._names([name for name, _ in movers])
         settings = self._hide([1e6, 1e-12, self.radius or 0.0])
         self._close_parameters()
         nonzeros = len(pattern.column_of)
@@ -478,13 +533,14 @@ class _Writer:
             self.laws.records, forces, outputs, self._measures, self.laws.words, mass_slots,
             pattern.permutation, pattern.row_start, pattern.column_of,
             pattern.slot_of, pattern.column_start, pattern.row_of, names,
-            self._rubbings, keeps,
+            self._rubbings, joints, [law for _, law in movers], keeps,
         ]  # fmt: skip
         head = [
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
             len(outputs), nonzeros, len(self._measures), len(self.laws.words), len(names),
-            len(mass_slots), self._contacts, len(self._rubbings), len(keeps),
+            len(mass_slots), self._contacts, len(self._rubbings), len(joints),
+            len(movers), len(keeps),
             int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
             self._place["gravity"], settings,
@@ -497,15 +553,26 @@ class _Writer:
             body_of_tables += flat
             at += len(flat)
         integers = [*head, *starts, *body_of_tables]
-        return integers, *self._sizes(len(rows), len(cuts), jacobian, nonzeros)
+        return integers, *self._sizes(
+            len(rows), len(cuts), jacobian, nonzeros, len(joints), len(movers)
+        )
 
-    def _sizes(self, rows: int, cuts: int, jacobian: int, nonzeros: int) -> tuple[int, int]:
+    def _sizes(
+        self, rows: int, cuts: int, jacobian: int, nonzeros: int, joints: int, movers: int
+    ) -> tuple[int, int]:
         """Memory and work space: the same walk as mb_open."""
         tree = self.tree
         links, nv, nq = len(tree.links), tree.nv, tree.nq
         own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
         memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += len(self._measures) + 10 + 7 * self._contacts + rows + 4
+        memory += (
+            2 * len(self._measures)
+            + (4 if self._measures else 0)
+            + 10
+            + 7 * self._contacts
+            + rows
+            + 4
+        )
         memory += sum(
             element.wear.sections + 2
             for element in self.system.elements
@@ -524,11 +591,52 @@ class _Writer:
         if self.implicit:
             memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
             scratch += nv * nv + 7 * nv + 2 * nq + rows
+        memory += 3 * movers + (9 if movers else 0)
+        if joints:
+            memory += 8 + 4 * rows + nv + 2 * joints
+            scratch += rows * (nv + 2 * rows + 7 * (joints + rows) + 3)
+            scratch += 2 * nv + 5 * joints + 7 * links
         return memory, scratch
 
-    def _names(self) -> list[int]:
+    def _sharing_joints(self, outputs: list[list[int]]) -> list[list[int]]:
+        """All joints, bearings that rows hold and drivers, if a reaction is used; see share.c."""
+        shown = {_OUT_FORCE, _OUT_TORQUE, _OUT_DRIVER, _OUT_RUBBING, _OUT_POWER}
+        held = self._held_bearings()
+        if not (self._rubbings or held or any(record[0] in shown for record in outputs)):
+            return []
+        links, cuts = len(self.tree.links), len(self.tree.cuts)
+        records = []
+        places = {name: self._hide(k) for name, k in joint_stiffnesses(self.system).items()}
+        for joint in self.system.joints:
+            index, _ = self._reaction(joint)
+            i = self._marker(joint.first, joint.frame_i)
+            j = self._marker(joint.second, joint.frame_j)
+            records.append([index, i, j, places.get(joint.name, -1)])
+        of_joint = dict(zip((joint.name for joint in self.system.joints), records, strict=True))
+        drivers = self.system.drivers
+        for number, bearing in enumerate(held):
+            ends = self._marker(bearing.journal), self._marker(bearing.bush)
+            index = links + cuts + len(drivers) + number
+            records.append([index, *ends, places.get(bearing.name, -1)])
+        for number, driver in enumerate(drivers):
+            records.append([links + cuts + number, *of_joint[driver.joint.name][1:]])
+        return records
+
+    def _movers(self) -> list[tuple[str, int]]:
+        """Laws that drive joints or move markers, with the names of these."""
+        moved = {number: key[0] for key, number in self._marker_numbers.items()}
+        found = dict(self._driver_laws)
+        for number, (_, _, _, *laws) in enumerate(self._markers):
+            found |= {
+                f"{moved[number]}.{axis}": law
+                for axis, law in zip("xyz", laws, strict=True)
+                if law >= 0
+            }
+        return list(found.items())
+
+    def _names(self, movers: list[str]) -> list[int]:
         """Names for messages, as bytes: of joints by last links, closures, bearings and contacts,
-        friction, bodies, kept values.
+        friction, bodies, laws that prescribe motion, and kept values.
         """
         texts = [""] * len(self.tree.links)
         for name, link in self.tree.tree_joints.items():
@@ -541,6 +649,7 @@ class _Writer:
         texts += [item.name for item in self.system.elements if isinstance(item, named)]
         texts += [item.name for item in self.system.elements if isinstance(item, Rubbing)]
         texts += [body.name for body in self.system.bodies]
+        texts += movers
         texts += [item.path for item in self._kept]
         return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
 
@@ -611,6 +720,7 @@ class _Writer:
         cuts: list[tuple[int, int]] = []
         paths: list[list[list[int]]] = []
         self.row_of_driver: dict[str, int] = {}
+        self._driver_laws: dict[str, int] = {}
         self.row_of_bearing: dict[str, int] = {}
         for joint in self.tree.cuts:
             i = self._marker(joint.first, joint.frame_i)
@@ -624,6 +734,7 @@ class _Writer:
             shift = at is not None and at.offset != 0.0
             law = self.laws.add(f"{driver.name}.motion", driver.law, moves=True, shift=shift)
             self.row_of_driver[driver.name] = len(rows)
+            self._driver_laws[driver.name] = law
             cuts.append((len(rows), 1))
             if at is None:
                 rows.append(self._measured_driver(driver, law))
@@ -856,12 +967,12 @@ class _Writer:
             if what not in _OUT_MARKER:
                 break
             kind, width, unit = _OUT_MARKER[what]
-            words = what.replace("_", " ")
+            doc = _MARKER_DOC[what].format(owner)
             if owner == body.name and not body.is_ground:
-                return kind, self._body_frame(body), 0, width, unit, f"{words} of {body.name}"
+                return kind, self._body_frame(body), 0, width, unit, doc
             for marker in body.markers.values():
                 if owner == marker.path:
-                    return kind, self._marker(marker), 0, width, unit, f"{words} of {owner}"
+                    return kind, self._marker(marker), 0, width, unit, doc
         for joint in self.system.joints:
             if owner == joint.name:
                 found = self._joint_output(joint, what)
@@ -876,7 +987,7 @@ class _Writer:
                     0,
                     1,
                     unit,
-                    "what the driver gives",
+                    f"force or torque of driver {driver.name} on its coordinate",
                 )
         for number, element in enumerate(self.system.elements):
             if isinstance(element, Bearing) and owner == element.name:
@@ -900,7 +1011,8 @@ class _Writer:
         names = list_outputs(self.system)
         raise DiagramError(
             f"there is no output `{path}` of `{self.system.name}`.{suggest(path, names)} "
-            f"Outputs: {name_list(names)}."
+            f"Outputs, the nearest first: {name_list(_nearest_first(path, names))}. "
+            f"print(system.outputs()) lists all of them with units."
         )
 
     def _joint_output(self, joint: Joint, what: str) -> tuple[int, int, int, int, Any, str] | None:
@@ -921,7 +1033,9 @@ class _Writer:
             kind = options[what]
             unit = coordinate.unit + {6: "", 7: "/s", 8: "/s2"}[kind]
             index = -1 - at.q if at.sign == 0 else at.q if kind == 6 else at.v
-            return kind, index, at.sign, 1, unit, f"{what} of {joint.name}"
+            of = {6: "", 7: "rate of the ", 8: "second derivative of the "}[kind]
+            doc = f"{of}{name.replace('_', ' ')} of joint {joint.name}"
+            return kind, index, at.sign, 1, unit, doc
         return None
 
     def _reaction(self, joint: Joint) -> tuple[int, int]:

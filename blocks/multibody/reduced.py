@@ -18,6 +18,7 @@ import numpy as np
 
 from .manifold import Manifold, least_squares, split
 from .rotations import Array
+from .sharing import share
 
 _DIFFERENCE = 1e-5
 STILL = 1e-6
@@ -26,25 +27,27 @@ STILL = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduced:
-    """What is known of one pose: V, λ, r and M_r, with the largest single force."""
+    """What is known of one pose: V, λ, r and M_r, with the largest single force and ker Φ_uᵀ."""
 
     basis: Array
     lam: Array
     residual: Array
     mass: Array
     largest: float
+    null: Array
 
 
 def reduce_pose(model: Manifold, t: float, q: Array) -> Reduced:
-    """Return V, λ, r and M_r of a pose; of redundant rows λ is that of least norm."""
+    """Return V, λ, r and M_r of a pose; redundant joints share as in `sharing`."""
     e = model.equations(t, q, np.zeros(model.size))
-    _, basis, _ = split(e.jacobian)
+    _, basis, null = split(e.jacobian)
     return Reduced(
         basis,
-        least_squares(e.jacobian.T, e.force),
+        share(model, least_squares(e.jacobian.T, e.force), null),
         basis.T @ e.force,
         basis.T @ e.mass @ basis,
         float(np.abs(e.force).max(initial=0.0)),
+        null,
     )
 
 

@@ -208,6 +208,7 @@ static void rub_respond(mb_view *still, int32_t number, double t) {
     rub_clear(still);
     rub_add(still, number, t, 1.0, still->force);
     rub_wrenches(still);
+    mb_share(still);
     for (int32_t k = 0; k < count; k++) rub_reaction(still, k, still->rub.response + ((int64_t)number * count + k) * MB_RUB_PARTS);
 }
 
@@ -261,8 +262,10 @@ bool mb_rub(mb_view *m, double t, const double *v) {
     const int32_t count = m->head[MB_RUBBINGS];
     if (count == 0) return true;
     bool any = false;
+    mb_share_prepare(m);
     mb_view still = rub_at_rest(m);
     rub_base(m, &still);
+    mb_share(m);
     for (int32_t k = 0; k < count; k++) {
         double *base = m->rub.base + k * MB_RUB_PARTS;
         rub_place(m, k, t);

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .plant import Plant
     from .pose import Assembly
     from .report import MechanismReport
+    from .signals import Signals
 
 _NEARLY_ALONG = 0.995
 """Cosine of 0.1 rad, far more than a journal can tilt in its bush."""
@@ -64,6 +65,7 @@ class System(JointMethods, ForceMethods):
         none = freeze(np.zeros((3, 3)))
         self.ground = Body("ground", self, -1, 0.0, zero, none, zero, one, zero, zero)
         self._parts = {"ground": self.ground}
+        self._stiffnesses: dict[str, tuple[float, float]] = {}
 
     @staticmethod
     @teach_keywords
@@ -213,6 +215,37 @@ class System(JointMethods, ForceMethods):
             *(part.numbers() for part in self._parts.values()),
         )
         return {item.name: item for item in found}
+
+    def outputs(self) -> Signals:
+        """Return everything that the block of the system can show, by name.
+
+        Print it for a table of names, units, widths (other than 1) and what each one is; names are
+        what `block` takes in ``outputs=``. As data it is a dict:
+        ``system.outputs()["main.angle"].unit``.
+
+        Raises
+        ------
+        DiagramError
+            If the system is not complete; see `validate`.
+        """
+        from .signals import outputs
+
+        return outputs(self)
+
+    def inputs(self) -> Signals:
+        """Return the inputs that the block of the system has or can have, by name.
+
+        `Input` laws are inputs always; the others are numbers that `block` makes inputs if they are
+        named in its ``inputs=``. Printed it is a table, as data a dict, like `outputs`.
+
+        Raises
+        ------
+        DiagramError
+            If the system is not complete; see `validate`.
+        """
+        from .signals import inputs
+
+        return inputs(self)
 
     def block(
         self,

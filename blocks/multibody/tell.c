@@ -1,7 +1,8 @@
 /* What a mechanism says of itself: joints that will not close, velocities that its joints do not allow, steps too coarse for it.
  *
  * Joints have names only for this: one string for each link (that of the tree joint whose chain ends there, else empty),
- * then one for each closure; bearings and contacts follow, then friction from reactions, then bodies, then kept values. A tree joint is always closed, so it is closures that stay open. */
+ * then one for each closure; bearings and contacts follow, then friction from reactions, then bodies, laws that prescribe motion, and kept values. A tree
+ * joint is always closed, so it is closures that stay open. */
 #include <string.h>
 
 #include "blocks/multibody/multibody.h"
@@ -265,7 +266,7 @@ int mb_refuse_body(const bl_block *b, const mb_view *m, int32_t number) {
 int mb_refuse_kept(bl_block *b, mb_view *m, int32_t number, double t, const double *q, const double *v) {
     char name[MB_NAME_SIZE];
     const int32_t *keep = mb_keep_record(m, number);
-    const int32_t names = after_forces(m) + m->head[MB_RUBBINGS] + m->body_count;
+    const int32_t names = after_forces(m) + m->head[MB_RUBBINGS] + m->body_count + m->head[MB_MOVERS];
     const char *unit = keep[MB_KEEP_RATE] ? mb_keep_turns_about(m, number) ? "rad/s" : "m/s" : mb_keep_turns_about(m, number) ? "rad" : "m";
     joint_name(m, names + number, name);
     const double value = m->p[keep[MB_KEEP_P]], is = mb_kept_now(m, number, t, q, v);
@@ -417,8 +418,71 @@ static void remark_paradoxes(bl_block *b, const mb_view *m) {
     }
 }
 
+/* Angles whose turns are in doubt. */
+static void remark_turned(bl_block *b, const mb_view *m) {
+    if (m->head[MB_MEASURES] == 0 || !(m->turned[MB_TURNED_OFF] > 0.0)) return;
+    const double which = m->turned[MB_TURNED_WHICH]; /* from a saved state, which may hold anything */
+    if (!(which >= 0.0 && which < m->head[MB_MEASURES])) return;
+    const int32_t *measure = m->measures + (int32_t)which * MB_MEASURE_FIELDS;
+    char name[MB_NAME_SIZE] = "bushing";
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *row = m->rows + m->cuts[c * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS;
+        if (row[MB_ROW_TYPE] == MB_ROW_DRIVER || row[MB_ROW_I] != measure[MB_MEASURE_I] || row[MB_ROW_J] != measure[MB_MEASURE_J]) continue;
+        joint_name(m, m->link_count + c, name);
+        break;
+    }
+    bl_say(b, "the angle of `%s` may have lost or gained whole turns: in the step to t = %.9g s it differed by %.3g rad from what its speeds before"
+           " and after predict. Take a smaller step or more substeps. ", name, m->turned[MB_TURNED_WHEN], m->turned[MB_TURNED_OFF]);
+}
+
+/* Of jumps of one kind, the largest. */
+static void remark_jump(bl_block *b, const mb_view *m, const double *worst, const char *what, const char *unit, const char *follows) {
+    const double which = worst[MB_JUMP_WHICH]; /* from a saved state, which may hold anything */
+    if (!(worst[MB_JUMP_COUNT] > 0.0) || !(which >= 0.0 && which < m->head[MB_MOVERS])) return;
+    char name[MB_NAME_SIZE];
+    joint_name(m, after_forces(m) + m->head[MB_RUBBINGS] + m->body_count + (int32_t)which, name);
+    bl_say(b, "%s `%s` jumps by %.4g %s in the step to t = %.9g s", what, name, worst[MB_JUMP_SIZE], unit, worst[MB_JUMP_WHEN]);
+    if (worst[MB_JUMP_COUNT] > 1.0) bl_say(b, ", the largest of %.0f jumps", worst[MB_JUMP_COUNT]);
+    bl_say(b, "%s", follows);
+}
+
+/* Prescribed motion that is not smooth. */
+static void remark_jumps(bl_block *b, const mb_view *m) {
+    if (m->head[MB_MOVERS] == 0) return;
+    remark_jump(b, m, m->jumps + MB_JUMP_PLACE, "the prescribed motion", "m or rad",
+                ": bodies follow at once, and no effort or reaction shows it. Use a law without jumps, such as a Table with interpolation='cubic', or"
+                " a smaller step; connect rate and acceleration of an input. ");
+    if (m->jumps[MB_JUMP_PLACE + MB_JUMP_COUNT] > 0.0) return;
+    remark_jump(b, m, m->jumps + MB_JUMP_RATE, "the rate of the prescribed motion", "m/s or rad/s",
+                ": that is an impulse, which no effort or reaction shows. Use a law with a continuous rate, such as a Table with"
+                " interpolation='cubic'; connect the acceleration of an input. ");
+}
+
+/* Outputs that rigid bodies leave open. */
+static void remark_shared(bl_block *b, const mb_view *m) {
+    if (m->head[MB_JOINTS] == 0 || !(m->shared[MB_SHARED_WORST] > 0.0)) return;
+    const double output = m->shared[MB_SHARED_OUTPUT]; /* from a saved state, which may hold anything */
+    if (!(output >= 0.0 && output < m->head[MB_OUTPUTS])) return;
+    const int32_t *out = m->outputs + (int32_t)output * MB_OUT_FIELDS;
+    const bool effort = out[MB_OUT_TYPE] == MB_OUT_DRIVER_EFFORT, force = out[MB_OUT_TYPE] == MB_OUT_REACTION_FORCE;
+    int32_t joint = out[MB_OUT_INDEX];
+    for (int32_t c = 0; effort && c < m->cut_count; c++)
+        if (m->cuts[c * MB_CUT_FIELDS + MB_CUT_ROW] == out[MB_OUT_INDEX]) joint = m->link_count + c;
+    if (joint < 0 || joint >= m->link_count + m->cut_count) return;
+    char name[MB_NAME_SIZE];
+    joint_name(m, joint, name);
+    bl_say(b, "reactions of redundant joints are not unique, and `%s.%s` is one of them: at t = %.9g s %.4g of its %.4g%s depend on how joints share"
+           " the load, which follows from a rule (minimum norm) and not from rigid-body mechanics. Use joints that constrain less"
+           " (System.report() lists the redundant ones), or give all joints a System.joint_stiffness(). ", name,
+           effort ? "effort" : force ? "force" : "torque", m->shared[MB_SHARED_TIME], m->shared[MB_SHARED_PART], m->shared[MB_SHARED_WHOLE],
+           effort ? "" : force ? " N" : " N m");
+}
+
 void mb_remark_run(bl_block *b, mb_view *m) {
     remark_paradoxes(b, m);
+    remark_turned(b, m);
+    remark_jumps(b, m);
+    remark_shared(b, m);
     const double *told = m->told;
     const double joint = told[MB_TOLD_JOINT]; /* from a saved state, which may hold anything */
     if (!(told[MB_TOLD_COUNT] > 0.0) || !(joint >= 0.0 && joint < m->link_count + m->cut_count)) return;

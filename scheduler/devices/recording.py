@@ -42,8 +42,8 @@ def read_recording(
     rows = np.ascontiguousarray(np.hstack(columns), dtype=np.float64)
     if not len(rows) or not np.isfinite(rows).all() or not np.isfinite(times).all():
         raise DeviceError(f"{_name(source)} has no rows to replay, or some that are not finite.")
-    if (np.diff(times) <= 0).any():
-        raise DeviceError(f"the times of {_name(source)} do not rise.")
+    if (np.diff(times) < 0).any():
+        raise DeviceError(f"the times of {_name(source)} fall.")
     ticks = np.ceil((times - start) / step - _SLACK)
     if np.abs(ticks).max() > 2**53:
         raise DeviceError(f"the times of {_name(source)} are too many steps of {step:g} s.")

@@ -48,6 +48,39 @@ def test_held_samples_come_at_their_ticks(run_block: Any) -> None:
     assert np.array_equal(y, np.arange(301))
 
 
+@pytest.mark.parametrize("start", [0.0, 1.0, 100.0])
+@pytest.mark.parametrize("interpolation", ["hold", "linear"])
+def test_equal_times_are_a_jump(run_block: Any, interpolation: str, start: float) -> None:
+    """At every tick of a run, jumps at times as a person types them: k/100 lies beside k · 0.01."""
+    at = start + np.arange(1, 300, 2) / 100
+    times = np.concatenate([[start], np.repeat(at, 2), [start + 3.0]])
+    values = np.zeros(times.size)
+    values[2::2] = np.arange(1.0, at.size + 1)  # after each jump
+    values[3::2] = values[2:-1:2] + (interpolation == "linear")
+    values[1] = float(interpolation == "linear")
+    y = run_block(Playback(times, values, interpolation=interpolation), ticks=300, start=start)
+    assert y[1::2] == pytest.approx(np.arange(1, 151), abs=1e-9)
+    halfway = 0.5 * (interpolation == "linear")
+    assert y[2::2] == pytest.approx(np.arange(1, 150) + halfway, abs=1e-9)
+
+
+@pytest.mark.parametrize("end", ["hold", "repeat", "zero", "stop"])
+@pytest.mark.parametrize("interpolation", ["hold", "linear"])
+def test_jumps_at_both_ends(run_block: Any, interpolation: str, end: str) -> None:
+    block = Playback(
+        [0.01, 0.01, 0.02, 0.03, 0.03], [5.0, 1, 1, 1, 7], interpolation=interpolation, end=end
+    )
+    y = run_block(block, ticks=4)
+    before = {"zero": 0.0, "repeat": 1.0}.get(end, 5.0)
+    # Where it repeats, the last time is the first one of the next round.
+    assert np.array_equal(y, [before, 1.0, 1.0, 1.0 if end == "repeat" else 7.0])
+
+
+def test_three_equal_times_jump_to_the_last(run_block: Any) -> None:
+    y = run_block(Playback([0, 0.02, 0.02, 0.02, 0.04], [0.0, 2, 9, 4, 6]), ticks=5)
+    assert np.allclose(y, [0, 1, 4, 5, 6], atol=1e-13)
+
+
 def test_linear_is_continuous() -> None:
     # RK4 integrates a straight line exactly; a held one would be off by half a step.
     d = Diagram(step=0.1)
@@ -133,6 +166,14 @@ def test_hdf5_alias(recorded: Result, tmp_path: Path) -> None:
     assert np.array_equal(block.parameters[1].value, VALUES**2)
 
 
+def test_elements_are_taken_by_their_index(tmp_path: Path) -> None:
+    path = tmp_path / "vector.csv"
+    path.write_text("t,f[1] [N],f[0] [N],a/b@c.d\n0,1,2,3\n1,4,5,6\n")
+    block = Playback.from_file(path, "f")
+    assert np.array_equal(block.parameters[1].value, [[2, 1], [5, 4]])
+    assert np.array_equal(Playback.from_file(path, "a/b@c.d").parameters[1].value, [3, 6])
+
+
 def test_plain_csv(tmp_path: Path) -> None:
     path = tmp_path / "plain.csv"
     path.write_text("0,1,2\n0.5,3,4\n\n")
@@ -149,9 +190,18 @@ def test_plain_csv(tmp_path: Path) -> None:
     [
         ("", "wants a column of times"),
         ("t\n0\n1\n", "wants a column of times"),
-        ("t,a\n0,x\n", "not a table of numbers"),
-        ("t,a,b\n0,1\n1,2\n", "with as many names"),
-        ("0,1\n0,2\n", "`times` must rise"),
+        ("t,a\n0,x\n", r"bad\.csv`, line 2, column `a`: `x` is no number"),
+        ("t,a\n0,1\n\n0.1,\n", r"line 4, column `a`: the cell is empty"),
+        ("t,a\n0,1\n0.1,nan\n", r"line 3, column `a`: nan is not finite"),
+        ("0,1\n1,inf\n", r"line 2, column 2: inf is not finite"),
+        ("t,a,b\n0,1,1\n1,2\n", r"line 3 has 2 cells, but the first row 3"),
+        ("0,1\n1,2,3\n", r"line 2 has 3 cells, but the first one 2"),
+        ("t,a\n0,1\n0.5,2\n0.4,3\n", r"line 4: the time 0\.4 s comes after 0\.5 s"),
+        ("t;a\n0;1\n1;2\n", r"separated by commas, not by ';'"),
+        ("t,a,a\n0,1,2\n1,2,3\n", r"two columns `a`"),
+        ("t,a,\n0,1,2\n1,2,3\n", r"column 3 has no name"),
+        ("t,a[0] [N],a[1] [m]\n0,1,2\n1,2,3\n", r"elements of `a` are in N and m"),
+        ("0,1\n0,2\n", "has the one time 0 only"),
     ],
 )
 def test_bad_csv(tmp_path: Path, text: str, message: str) -> None:
@@ -174,6 +224,7 @@ def test_bad_files(tmp_path: Path) -> None:
         (lambda: Playback([0], [1]), "`times` is a list of at least two"),
         (lambda: Playback([[0, 1]], [1]), r"shape \(1, 2\)"),
         (lambda: Playback([0, 2, 1], [1, 2, 3]), r"times\[2\] = 1 comes after times\[1\] = 2"),
+        (lambda: Playback([1, 1], [1, 2]), "has the one time 1 only"),
         (lambda: Playback([0, 1], [1, 2, 3]), r"it must be \(2,\) or \(2, width\)"),
         (lambda: Playback([0, 1], [1, 2], end="bounce"), "end is one of"),
         (lambda: Playback([0, 1], [1, np.inf]), "`values` must be finite"),

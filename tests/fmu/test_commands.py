@@ -77,6 +77,40 @@ def test_simulate_plays_inputs_and_writes_outputs(specimen, tmp_path, capsys):
     assert "5 signals, 11 times" in capsys.readouterr().out
 
 
+def test_columns_have_any_name_that_an_input_has(tmp_path, capsys):
+    """Dots, slashes, brackets and @ of structured names; repeated times are a jump."""
+    xml = description()
+    for old, new in (("u", "motor.torque"), ("w[0]", "a/b@c[3]"), ("w[1]", "der(q.w)")):
+        xml = xml.replace(f'name="{old}"', f'name="{new}"')
+    path = make_specimen(tmp_path / "s.fmu", xml=xml)
+    table, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    table.write_text(
+        "time,motor.torque [m],a/b@c[3],der(q.w)\n0,1,0,0\n0.05,1,0,0\n0.05,4,0,0\n0.2,4,0,0\n"
+    )
+    command = ["simulate", str(path), "--stop", "0.1", "--step", "0.01", "--set", "k=3"]
+    assert main([*command, "--input", str(table), "--output", str(out)]) == 0
+    columns = read_csv(out)
+    x, y = 0.0, []
+    for value in np.where(np.arange(11) < 5, 1.0, 4.0):  # from 0.05 s on the value after the jump
+        y.append(3 * value + x)
+        x += 0.01 * (value - x)
+    assert columns["s.y [m]"] == pytest.approx(y, abs=1e-13)
+
+
+@pytest.mark.engine
+def test_a_mechanism_that_biella_exports_is_driven_by_a_table(tmp_path, capsys):
+    from biella.blocks.multibody.mechanisms import slider_crank
+
+    path = slider_crank(planar=True).export_fmu(tmp_path / "crank.fmu", sources=False)
+    table, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    table.write_text("time,motor.torque [N.m]\n0,-10\n0.1,-10\n")
+    command = ["simulate", str(path), "--until", "0.1", "--step", "1e-3", "--output", str(out)]
+    assert main([*command, "--record", "main.angle"]) == 0
+    given = read_csv(out)
+    assert main([*command, "--record", "main.angle", "--input", str(table)]) == 0
+    assert np.array_equal(read_csv(out)["crank.main.angle [rad]"], given["crank.main.angle [rad]"])
+
+
 def test_simulate_takes_times_from_the_fmu_and_records_what_is_named(tmp_path, capsys):
     experiment = '<DefaultExperiment startTime="1" stopTime="1.5" stepSize="0.05"/>'
     path = make_specimen(tmp_path / "s.fmu", xml=description(experiment=experiment))
@@ -101,6 +135,15 @@ def test_simulate_keeps_what_was_recorded_when_the_fmu_fails(specimen, tmp_path,
     [
         ("time,v\n0,1\n1,2\n", "has a column `v`, but specimen.fmu has no such input"),
         ("0,1\n1,2\n", "must name its columns"),
+        ("time,u [mm]\n0,1\n1,2\n", "is in mm, but the input is in m: convert"),
+        ("time,u\n0,1\n1,2\n0.5,3\n", "line 4: the time 0.5 s comes after 1 s"),
+        ("time,u\n0,1\n1\n", "line 3 has 1 cells, but the first row 2"),
+        ("time,u\n0,1\n1,NaN\n", "line 3, column `u`: NaN is not finite"),
+        ("time,u\n0,1\n1,one\n", "line 3, column `u`: `one` is no number"),
+        ("time,w[0],w[7]\n0,1,1\n1,1,1\n", "columns w[0], w[1]; `{}` has w[0], w[7]."),
+        ("time,w[1]\n0,1\n1,1\n", "columns w[0], w[1]; `{}` has w[1]."),
+        ("time,w\n0,1\n1,1\n", "columns w[0], w[1]; `{}` has w."),
+        ("time,u[0]\n0,1\n1,1\n", "columns u; `{}` has u[0]."),
         (None, "cannot read"),
     ],
 )
@@ -109,7 +152,7 @@ def test_a_wrong_table_is_explained(specimen, tmp_path, capsys, table, message):
     if table is not None:
         path.write_text(table)
     assert main(["simulate", str(specimen), "--input", str(path)]) == 1
-    assert message in capsys.readouterr().err
+    assert message.format(path) in capsys.readouterr().err
 
 
 def test_a_file_that_is_no_fmu_is_an_error_of_one_line(tmp_path, capsys):

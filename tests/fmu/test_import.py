@@ -244,6 +244,31 @@ def test_inputs_and_outputs_may_be_chosen(specimen):
         assert simulate(d, 0.1)["f"][-1] == pytest.approx(2.1)
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"isolate": True}, {"backend": "fmpy"}], ids=["engine", "isolated", "fmpy"]
+)
+def test_an_output_may_be_any_variable(specimen, options):
+    """A parameter, a state with a given start and an input: each shows what it has, and is set."""
+    names = ["k", "x", "at", "u", "y"]
+    d = Diagram("any", step=0.01)
+    block = Fmu(specimen, outputs=names, parameters={"k": 3.0, "x": 0.25}, **options)
+    d.add(block, name="f")
+    assert [p.name for p in block.outputs] == names
+    # Parameters follow no input, so that they may feed one without a loop.
+    reached = dict(zip(names, block.feedthrough, strict=True))
+    assert reached["k"] == reached["at"] == () and reached["y"]
+    result = simulate(d, 0.02)
+    assert np.array_equal(result["f.k"], [3.0, 3.0, 3.0])
+    assert (result["f.at"][0], result["f.u"][0], result["f.x"][0]) == (1e300, 0.5, 0.25)
+    assert result["f.y"][0] == 3.0 * 0.5 + 0.25
+    assert simulate(d, 0.0, parameters={"f.k": 4.0})["f.k"][0] == 4.0
+    with d.compile().start() as instance:
+        instance.set("f.k", 5.0)
+        instance.run(1)
+        assert instance.get("f.k") == 5.0
+        assert instance.get("f.y") == pytest.approx(5.0 * 0.5 + 0.2525)
+
+
 def test_the_life_of_an_instance(specimen, tmp_path):
     diary = tmp_path / "diary"
     alone(specimen, 0.02, tolerance=1e-4, parameters={"diary": str(diary)})

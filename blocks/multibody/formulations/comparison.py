@@ -1,4 +1,4 @@
-"""Methods side by side: time, constraint error, stability and change of energy.
+"""Methods side by side: time, constraint error, stability and energy error.
 
 For the slider-crank the figures of [O, Table 4.4] stand beside ours.
 """
@@ -16,7 +16,7 @@ from ....errors import DiagramError
 from ...vectors import require_choice
 from .. import mechanisms
 from ..system import System
-from .runs import INDEX_3, Coordinates, Integrator, Projection, run
+from .runs import INDEX_3, LIMIT, Coordinates, Integrator, Projection, run
 
 Made = Callable[[], System]
 
@@ -107,17 +107,22 @@ PUBLISHED: dict[tuple[str, bool], _Cells] = {
 """By method and redundancy: by step, CPU time in s and largest error, or None where unstable."""
 
 
-_HEADINGS = ("method", "redundant", "step s", "CPU s", "largest |Φ|", "change of energy J")
+_HEADINGS = ("method", "redundant", "step s", "CPU s", "largest |Φ|", "energy error J")
 _LEGEND = (
     "BMG: Baumgarte's stabilisation. ALF: augmented Lagrangian; PRJ: positions are projected on "
     "the constraints after each step, PRJ 2: velocities too. |Φ|: how far the constraints are from "
-    "holding. Where something drives the mechanism its energy changes rightly."
+    "holding. Energy error: the largest change of kinetic energy plus that of gravity, less the "
+    "work of all other forces and of drivers; 0 for an exact solution. Stable: |Φ| stays below "
+    f"{LIMIT:g}; whether the motion is right, the energy error shows."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One run: what it was, what came out, and what was published for it."""
+    """One run: what it was, what came out, and what was published for it.
+
+    `error` is the largest |Φ|, `drift` the energy error in J; see `Run`.
+    """
 
     method: str
     redundant: bool

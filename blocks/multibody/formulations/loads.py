@@ -203,11 +203,19 @@ class Loads:
             total -= effort * scalars.jacobian[scalar]
         frame = rotations[i] @ element.first.rotation
         r = frame.T @ rotations[j] @ element.second.rotation
-        theta = 0.5 * np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
         if self.planar:
             key = -1 - self._lengths[element.name][0]
-            theta[2] = self._unwrapped(key, True, float(np.arctan2(r[1, 0], r[0, 0])))
+            angle = self._unwrapped(key, True, float(np.arctan2(r[1, 0], r[0, 0])))
+            elastic = np.array([0.0, 0.0, element.stiffness[5] * angle])
+        else:
+            # The gradient of Σ a_n (1 - R_nn) = 2 Σ k_n e_n²; see `Bushing`.
+            a = 0.5 * element.stiffness[3:].sum() - element.stiffness[3:]
+            elastic = np.array([
+                a[1] * r[2, 1] - a[2] * r[1, 2],
+                a[2] * r[0, 2] - a[0] * r[2, 0],
+                a[0] * r[1, 0] - a[1] * r[0, 1],
+            ])  # fmt: skip
         spin = frame.T @ (spins[j] @ rates[j] - spins[i] @ rates[i])
-        torque = frame @ (element.stiffness[3:] * theta + element.damping[3:] * spin)
+        torque = frame @ (elastic + element.damping[3:] * spin)
         force[i] += spins[i].T @ torque
         force[j] -= spins[j].T @ torque

@@ -6,7 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..errors import BiellaError, BlockError, DeviceError, OverrunError
+from ..blocks.ports import Same
+from ..blocks.units import Unit
+from ..errors import BiellaError, BlockError, DeviceError, OverrunError, name_list, suggest
 from .load import load_diagram
 from .shared import (
     add_command,
@@ -49,6 +51,11 @@ def add_commands(commands: Any) -> None:
     run.add_argument(
         "--record", action="append", metavar="PATH", help="record this signal only; may be repeated"
     )
+    run.add_argument(
+        "--input", type=Path, metavar="CSV",
+        help="table: times, then a column for each input of the diagram, or source block, that it "
+        "drives",
+    )  # fmt: skip
     run.add_argument("--every", type=int, help="record every n-th tick")
     run.add_argument("--out", type=Path, help="write the result: .csv, .mf4 or .h5 (streamed)")
     run.add_argument(
@@ -89,6 +96,10 @@ def _add_realtime_options(run: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     suffix = require_format("--out", options.out)
     require_folder(options.plot)
+    if options.input and (options.replay or options.realtime or options.bind):
+        raise BiellaError(
+            "--input is for offline runs: in real time connect a Playback block or a device."
+        )
     diagram = load_diagram(options.file)
     stream = options.out if suffix in (".h5", ".hdf5") else None
     try:
@@ -118,16 +129,48 @@ def _simulate(options: argparse.Namespace, diagram: Any, stream: Path | None) ->
     from ..scheduler.simulate import simulate
 
     step = options.step or diagram.step
+    played = _play_columns(diagram, options.input) if options.input else None
     return simulate(
-        diagram,
+        diagram.compile(step=options.step, solver=options.solver, replace=played),
         diagram.start + 1000 * step if options.until is None else options.until,
-        options.step,
-        options.solver,
+        None,
+        None,
         options.record,
         dict(read_assignment(text) for text in options.set),
         every=1 if options.every is None else options.every,
         out=stream,
     )
+
+
+def _play_columns(diagram: Any, path: Path) -> dict[str, Any]:
+    """Return what plays each column of a table, by the input or source block that it drives."""
+    from ..blocks.playback import Playback, check_unit, read_columns
+
+    times, columns = read_columns(path)
+    if "" in columns:
+        raise BiellaError(f"the first row of `{path}` must name its columns: time, then inputs.")
+    sources = {
+        name: block.outputs[0]
+        for name, block in diagram.blocks.items()
+        if not block.inputs and [port.name for port in block.outputs] == ["y"]
+    }
+    played = {}
+    for name, column in columns.items():
+        if name not in sources:
+            raise BiellaError(
+                f"`{path}` has a column `{name}`, but `{diagram.name}` has no input or source "
+                f"block of that name.{suggest(name, sources)} It has: {name_list(sources)}."
+            )
+        port = sources[name]
+        width = 1 if column.values.ndim == 1 else column.values.shape[1]
+        if port.kind != "real" and not isinstance(port.kind, Same):
+            raise BiellaError(f"`{name}` is {port.kind}: a table drives inputs that are real.")
+        if isinstance(port.width, int) and port.width != width:
+            raise BiellaError(f"`{name}` has {port.width} elements, but `{path}` {width}.")
+        check_unit(path, name, column.unit, port.unit)
+        unit = str(port.unit) if isinstance(port.unit, Unit) else column.unit
+        played[name] = Playback(times, column.values, unit=unit)
+    return played
 
 
 def _pace(options: argparse.Namespace, diagram: Any, stream: Path | None) -> Any:

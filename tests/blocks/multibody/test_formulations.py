@@ -518,10 +518,9 @@ def test_springs_and_bushings_by_hand(kind: type[AbstractModel]) -> None:
             push, twist = tension * d / length, np.zeros(3)
         else:
             s.bushing("e", *ends, stiffness=k, damping=c)
-            axial = 0.5 * np.array(
-                [turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]
-            )
-            push, twist = k[:3] * d + c[:3] * d_v, k[3:] * axial + c[3:] * spin
+            e0, e = np.cos(0.35), np.sin(0.35) * np.array([0.6, 0.0, 0.8])
+            elastic = 2.0 * (e0 * k[3:] * e + np.cross(e, k[3:] * e))
+            push, twist = k[:3] * d + c[:3] * d_v, elastic + c[3:] * spin
         model = kind(s)
         force = model.blocks(model.forces(0.0, model.q0, model.v0))
         # Equal moments of inertia: no gyroscopic torque is in the way.
@@ -779,6 +778,56 @@ def test_energy_of_rk4_is_of_fourth_order(coordinates: Any) -> None:
     ]
     assert errors[0] / errors[1] > 13
     assert errors[1] < 1e-2
+
+
+@pytest.mark.parametrize(
+    ("make", "step", "scale"),
+    [(mechanisms.cardan, 5e-3, 4e-3), (lambda: mechanisms.crank_pin("ideal"), 5e-5, 85.0)],
+    ids=["redundant rows", "no redundant rows"],
+)
+def test_energy_balance_has_the_work_of_drivers(make: Any, step: float, scale: float) -> None:
+    """Drivers do work: 49 J go in and out of the slider-crank, and the balance stays.
+
+    The error is that of RK4 and of the integral of the power, both of order 4; without the work of
+    the driver it would be of the size of the kinetic energy, whatever the step.
+    """
+    errors = []
+    for h in (2 * step, step):
+        options: Any = {"integrator": "rk4", "projection": "both"}
+        done = run(make(), "augmented lagrangian", step=h, until=200 * step, **options)
+        assert done.stable
+        errors.append(done.drift)
+    assert errors[0] / errors[1] > 10
+    assert errors[1] < 1e-5 * scale
+
+
+def test_energy_balance_has_the_work_of_a_moving_marker() -> None:
+    """A pendulum whose pivot is shaken: all its energy comes through the joint."""
+    s = System("shaken", (0, -9.81), planar=True)
+    bob = s.body("bob", mass=1.0, inertia=0.1, position=(0.2, -1.0))
+    s.revolute(
+        "pin", s.ground.marker("pivot", motion={"x": Sine(0.3, 7.0)}), bob.marker("p", (0, 1))
+    )
+    done = run(s, "kkt", step=2e-3, until=1.0, integrator="rk4", projection="both")
+    kinetic = [0.5 * v @ make_model(s).mass(q) @ v for q, v in zip(done.q, done.v, strict=True)]
+    assert np.ptp(kinetic) > 0.5
+    assert done.drift < 1e-6
+
+
+def test_a_wrong_motion_is_shown_by_its_energy_error() -> None:
+    """With projected velocities semi-implicit steps run away, though all constraints hold."""
+    s = mechanisms.slider_crank("spherical", drive="as listed")
+    options: Any = {"step": 5e-3, "until": 2.0, "projection": "both"}
+    wrong, right = (
+        run(s, "augmented lagrangian", integrator=name, **options)
+        for name in ("semi-implicit", "rk4")
+    )
+    assert wrong.error < 1e-9
+    assert wrong.drift > 1e3 * right.drift
+    found = compare("pendulum-on-cart", steps=(1e-2,), until=0.1)
+    shown = " ".join(str(found).split())
+    assert "energy error J" in shown
+    assert "rightly" not in shown
 
 
 def test_energy_and_momentum_of_a_tumbling_body() -> None:

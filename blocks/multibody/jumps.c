@@ -1,0 +1,44 @@
+/* Laws that drive joints or move markers, watched for jumps.
+ *
+ * A prescribed place that jumps moves bodies at once, and one whose rate jumps gives them an impulse: neither is in efforts and reactions,
+ * which are those of the smooth motion on both sides. From one step to the next a smooth law satisfies
+ *     f₁ - f₀ = h/2 (f'₀ + f'₁) - h²/12 (f''₁ - f''₀)
+ * but for terms of h⁵. A jump of f' within the step misses this by less than h |f'₁ - f'₀|, one of f'' by less than h² |f''₁ - f''₀|: what is
+ * off by more is a jump of f, or as good as one for this step. Likewise for f'. */
+#include "blocks/multibody/multibody.h"
+
+static const double NOTICED = 1e-3; /* of the change in a step: inputs come with errors of their own */
+static const double ROUNDING = 1e-12;
+
+void mb_start_movers(mb_view *m, double t) {
+    if (m->head[MB_MOVERS] == 0) return;
+    m->jumps[MB_JUMP_LAST] = t;
+    for (int32_t n = 0; n < m->head[MB_MOVERS]; n++) {
+        double *kept = m->moved + 3 * (int64_t)n;
+        kept[0] = mb_law(m, m->movers[n], t, &kept[1], &kept[2]);
+    }
+}
+
+static void note_jump(double *worst, double size, double t, int32_t number) {
+    worst[MB_JUMP_COUNT] += 1.0;
+    if (size > worst[MB_JUMP_SIZE]) worst[MB_JUMP_SIZE] = size, worst[MB_JUMP_WHEN] = t, worst[MB_JUMP_WHICH] = number;
+}
+
+void mb_watch_movers(mb_view *m, double t) {
+    if (m->head[MB_MOVERS] == 0) return;
+    const double h = t - m->jumps[MB_JUMP_LAST];
+    m->jumps[MB_JUMP_LAST] = t;
+    for (int32_t n = 0; n < m->head[MB_MOVERS]; n++) {
+        double *kept = m->moved + 3 * (int64_t)n, now[3];
+        now[0] = mb_law(m, m->movers[n], t, &now[1], &now[2]);
+        const double rate = 0.5 * h * (kept[1] + now[1]), bent = h * h * (now[2] - kept[2]), change = now[0] - kept[0];
+        const double off = fabs(change - rate + bent / 12.0), turned = h * fabs(now[1] - kept[1]);
+        const double rate_off = fabs(now[1] - kept[1] - 0.5 * h * (kept[2] + now[2]));
+        const double jitter = ROUNDING * (fabs(now[0]) + fabs(kept[0]));
+        if (h > 0.0 && off > turned + fabs(bent) + NOTICED * (fabs(change) + fabs(rate)) + jitter)
+            note_jump(m->jumps + MB_JUMP_PLACE, fabs(change - rate), t, n);
+        else if (h > 0.0 && h * rate_off > fabs(bent) + NOTICED * turned + jitter)
+            note_jump(m->jumps + MB_JUMP_RATE, rate_off, t, n);
+        for (int k = 0; k < 3; k++) kept[k] = now[k];
+    }
+}

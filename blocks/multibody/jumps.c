@@ -8,7 +8,7 @@
 #include "blocks/multibody/multibody.h"
 
 static const double NOTICED = 1e-3; /* of the change in a step: inputs come with errors of their own */
-static const double ROUNDING = 1e-12;
+static const double LAW_ROUNDING = 1e-12;
 
 void mb_start_movers(mb_view *m, double t) {
     if (m->head[MB_MOVERS] == 0) return;
@@ -34,7 +34,7 @@ void mb_watch_movers(mb_view *m, double t) {
         const double rate = 0.5 * h * (kept[1] + now[1]), bent = h * h * (now[2] - kept[2]), change = now[0] - kept[0];
         const double off = fabs(change - rate + bent / 12.0), turned = h * fabs(now[1] - kept[1]);
         const double rate_off = fabs(now[1] - kept[1] - 0.5 * h * (kept[2] + now[2]));
-        const double jitter = ROUNDING * (fabs(now[0]) + fabs(kept[0]));
+        const double jitter = LAW_ROUNDING * (fabs(now[0]) + fabs(kept[0]));
         if (h > 0.0 && off > turned + fabs(bent) + NOTICED * (fabs(change) + fabs(rate)) + jitter)
             note_jump(m->jumps + MB_JUMP_PLACE, fabs(change - rate), t, n);
         else if (h > 0.0 && h * rate_off > fabs(bent) + NOTICED * turned + jitter)

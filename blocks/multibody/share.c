@@ -22,7 +22,7 @@ static const double SHARED_PART = 1e-6;     /* least part of the largest reactio
 enum { SAMPLE_EVERY = 64 };                 /* steps between looks at what is shared */
 
 static const int32_t *joint_record(const mb_view *m, int32_t n) { return m->joints + n * MB_JOINT_FIELDS; }
-static int32_t link_of(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
+static int32_t share_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
 static bool in_tree(const mb_view *m, const int32_t *joint) { return joint[MB_JOINT_REACTION] < m->link_count; }
 static const int32_t *cut_of(const mb_view *m, const int32_t *joint) {
     return m->cuts + (joint[MB_JOINT_REACTION] - m->link_count) * MB_CUT_FIELDS;
@@ -56,7 +56,7 @@ static double mechanism_size(const mb_view *m) {
         for (int32_t b = 0; b < a; b++) {
             const int32_t j = joint_record(m, b / 2)[MB_JOINT_I + b % 2];
             double apart[3];
-            if (link_of(m, i) != link_of(m, j)) continue;
+            if (share_link(m, i) != share_link(m, j)) continue;
             mb_sub(m->marker_data[i].p, m->marker_data[j].p, apart);
             largest = fmax(largest, mb_dot(apart, apart));
         }
@@ -66,7 +66,7 @@ static double mechanism_size(const mb_view *m) {
 
 /* 1 / √k_F and 1 / √k_M of each joint and the scale of the multiplier of each row, which all samples share; and the lengths that bring rows and
    columns of J to one unit. */
-static void set_scales(const mb_view *m) {
+static void set_share_scales(const mb_view *m) {
     const double length = m->shared[MB_SHARED_LENGTH];
     double *row_scale = m->share.row_scale, *row_unit = m->share.row_unit, *column_unit = m->share.column_unit;
     for (int32_t n = 0; n < m->head[MB_JOINTS]; n++) {
@@ -234,8 +234,8 @@ static void send_multipliers(const mb_view *m, const double *lambda) {
             mb_axpy(lambda[row], state->N_j, N_j);
         }
         if (!any) continue;
-        add_wrench(m, link_of(m, first[MB_ROW_I]), m->cut_state[c].local_i, -1.0, F, N_i);
-        add_wrench(m, link_of(m, first[MB_ROW_J]), m->cut_state[c].local_j, 1.0, F, N_j);
+        add_wrench(m, share_link(m, first[MB_ROW_I]), m->cut_state[c].local_i, -1.0, F, N_i);
+        add_wrench(m, share_link(m, first[MB_ROW_J]), m->cut_state[c].local_j, 1.0, F, N_j);
     }
     for (int32_t l = m->link_count - 1; l >= 0; l--) {
         const int32_t parent = m->links[l * MB_LINK_FIELDS + MB_LINK_PARENT];
@@ -332,7 +332,7 @@ static void take_vector(mb_view *m, int32_t vector) {
             add_to_gram(m, *list, true);
         }
         if (!any || first[MB_ROW_TYPE] == MB_ROW_DRIVER) continue;
-        const int32_t i = link_of(m, first[MB_ROW_I]), j = link_of(m, first[MB_ROW_J]), common = common_link(m, i, j);
+        const int32_t i = share_link(m, first[MB_ROW_I]), j = share_link(m, first[MB_ROW_J]), common = common_link(m, i, j);
         reach_joints(m, vector, 1.0, F, N, m->cut_state[c].P_j, j, common);
         reach_joints(m, vector, -1.0, F, N, m->cut_state[c].P_j, i, common);
     }
@@ -431,7 +431,7 @@ void mb_share_start(mb_view *m, double t, const double *q) {
     if (m->head[MB_JOINTS] == 0) return;
     int32_t *row_at = m->share.row_at, *column_at = m->share.column_at;
     m->shared[MB_SHARED_LENGTH] = mechanism_size(m);
-    set_scales(m);
+    set_share_scales(m);
     mb_update_positions(m, t, q);
     mb_rows_jacobian(m);
     fill_matrix(m);

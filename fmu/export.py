@@ -10,9 +10,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from ..errors import BiellaError, DiagramError, FmuError, name_list, suggest
+from ..errors import BiellaError, BlockError, DiagramError, FmuError, name_list, suggest
 from ..scheduler.compile import compile_diagram
 from ..scheduler.diagram import Diagram
+from ..scheduler.engine import REMARK_RUN, Instance
 from ..scheduler.flatten import flatten
 from ..scheduler.plan import Plan
 from .description import describe, digest_description, model_identifier
@@ -63,7 +64,20 @@ def export_fmu(
     """
     plan = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
     _refuse_blocks(diagram, plan)
+    _warn_of_reactions(plan)
     return write_fmu(diagram, plan, path, parameters, platforms, sources)
+
+
+def _warn_of_reactions(plan: Plan) -> None:
+    """Warn of outputs of mechanisms that are not unique, as a run would at its end."""
+    if plan.foreign or all(block.type != "Plant" for block in plan.blocks):
+        return
+    try:
+        with Instance(plan) as instance:
+            instance.initialise()
+            instance.warn(REMARK_RUN, stacklevel=3)
+    except BlockError:  # it may start with other parameters; a run says why it does not
+        return
 
 
 def write_fmu(

@@ -51,8 +51,8 @@ class Motion(Mapping[str, Array]):
         What each driver gives, N or N m, by its name; of `inverse_dynamics` also what each
         coordinate that was prescribed needs, by its path.
     not_unique
-        Joints and drivers whose forces depend on how redundant joints share a load: by the rule of
-        `sharing`, the one that the engine has.
+        Joints and drivers whose forces depend on how redundant joints share a load: by minimum
+        norm, as in the engine; see docs/explanation/redundancy.md.
     """
 
     def __init__(

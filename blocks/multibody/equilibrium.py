@@ -36,7 +36,7 @@ class Equilibrium:
     residual
         Largest generalised force that is left, as a part of the largest one at the start.
     reactions
-        What each joint does to its bodies; redundant joints share a load as in `sharing`.
+        What each joint does to its bodies; redundant joints share a load by minimum norm.
     efforts
         What each driver holds, in N or N m.
     iterations

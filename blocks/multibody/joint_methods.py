@@ -133,7 +133,8 @@ class JointMethods(Parts):
 
         Joints stay rigid: the motion does not change. Where they are redundant, their reactions are
         those with the least elastic energy, Σ |F|² / (2 force) + |M|² / (2 torque), as if they
-        yielded a little. Give it for all joints of the system, or for none; see `sharing`.
+        yielded a little. Give it for all joints of the system, or for none; see
+        docs/explanation/redundancy.md.
 
         Parameters
         ----------

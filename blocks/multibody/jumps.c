@@ -24,10 +24,15 @@ static void note_jump(double *worst, double size, double t, int32_t number) {
     if (size > worst[MB_JUMP_SIZE]) worst[MB_JUMP_SIZE] = size, worst[MB_JUMP_WHEN] = t, worst[MB_JUMP_WHICH] = number;
 }
 
+/* An input has its default at the start, and no rate. */
+static bool is_input(const mb_view *m, int32_t law) { return m->laws[law * MB_LAW_FIELDS + MB_LAW_TYPE] == MB_LAW_INPUT; }
+
 void mb_watch_movers(mb_view *m, double t) {
     if (m->head[MB_MOVERS] == 0) return;
     const double h = t - m->jumps[MB_JUMP_LAST];
+    const bool began = m->jumps[MB_JUMP_BEGAN] != 0.0;
     m->jumps[MB_JUMP_LAST] = t;
+    m->jumps[MB_JUMP_BEGAN] = 1.0;
     for (int32_t n = 0; n < m->head[MB_MOVERS]; n++) {
         double *kept = m->moved + 3 * (int64_t)n, now[3];
         now[0] = mb_law(m, m->movers[n], t, &now[1], &now[2]);
@@ -37,7 +42,7 @@ void mb_watch_movers(mb_view *m, double t) {
         const double jitter = LAW_ROUNDING * (fabs(now[0]) + fabs(kept[0]));
         if (h > 0.0 && off > turned + fabs(bent) + NOTICED * (fabs(change) + fabs(rate)) + jitter)
             note_jump(m->jumps + MB_JUMP_PLACE, fabs(change - rate), t, n);
-        else if (h > 0.0 && h * rate_off > fabs(bent) + NOTICED * turned + jitter)
+        else if (h > 0.0 && (began || !is_input(m, m->movers[n])) && h * rate_off > fabs(bent) + NOTICED * turned + jitter)
             note_jump(m->jumps + MB_JUMP_RATE, rate_off, t, n);
         for (int k = 0; k < 3; k++) kept[k] = now[k];
     }

@@ -247,8 +247,9 @@ class Input(AbstractLaw):
 
     Where it moves a marker or drives a joint it has two more ports, for its rate and acceleration:
     ``name_rate`` and ``name_acceleration``, 0 while nothing is connected. Connect all three, from
-    something smooth: a place that changes without its rate is followed by jumps at each step, and
-    the reactions are then those of a body at rest. At the very start an input has its default.
+    something smooth: a place that changes without its rate is followed by jumps at each step, the
+    reactions are then those of a body at rest, and the run warns at its end. At the very start an
+    input has its default.
 
     Parameters
     ----------

@@ -65,10 +65,10 @@ enum { MB_JOINT_REACTION, MB_JOINT_I, MB_JOINT_J, MB_JOINT_P, MB_JOINT_FIELDS };
    rule: how much in N, in its own unit, of how much, when, and which. */
 enum { MB_SHARED_LENGTH, MB_SHARED_REDUNDANT, MB_SHARED_STEPS, MB_SHARED_WORST, MB_SHARED_PART, MB_SHARED_WHOLE, MB_SHARED_TIME, MB_SHARED_OUTPUT,
        MB_SHARED_SIZE };
-/* Of laws that prescribe motion: when they were last looked at; of jumps of their value and of their rate how many, and of the largest its size, when
+/* Of laws that prescribe motion: when they were last looked at, whether a step was since the start; of jumps of their value and of their rate how many, and of the largest its size, when
    and which. */
 enum { MB_JUMP_COUNT, MB_JUMP_SIZE, MB_JUMP_WHEN, MB_JUMP_WHICH, MB_JUMP_FIELDS };
-enum { MB_JUMP_LAST, MB_JUMP_PLACE, MB_JUMP_RATE = MB_JUMP_PLACE + MB_JUMP_FIELDS, MB_JUMPS_SIZE = MB_JUMP_RATE + MB_JUMP_FIELDS };
+enum { MB_JUMP_LAST, MB_JUMP_BEGAN, MB_JUMP_PLACE, MB_JUMP_RATE = MB_JUMP_PLACE + MB_JUMP_FIELDS, MB_JUMPS_SIZE = MB_JUMP_RATE + MB_JUMP_FIELDS };
 /* A joint's coordinate, or its speed where RATE is not 0, that the initial state keeps. INDEX: its number in q, or its measure where SIGN is 0;
    V: its number in v; SIGN as of a force on a coordinate; P: its value. */
 enum { MB_KEEP_RATE, MB_KEEP_INDEX, MB_KEEP_V, MB_KEEP_SIGN, MB_KEEP_P, MB_KEEP_FIELDS };

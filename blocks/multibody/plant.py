@@ -591,7 +591,7 @@ class _Writer:
         if self.implicit:
             memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
             scratch += nv * nv + 7 * nv + 2 * nq + rows
-        memory += 3 * movers + (9 if movers else 0)
+        memory += 3 * movers + (10 if movers else 0)
         if joints:
             memory += 8 + 4 * rows + nv + 2 * joints
             scratch += rows * (nv + 2 * rows + 7 * (joints + rows) + 3)

@@ -1,7 +1,7 @@
 """Whether the friction that joints get from their reactions is in doubt: redundant joints.
 
-Where joints say the same twice, accelerations are unique but reactions are not. The engine shares a
-load among redundant rows in a way of its own, and so does friction that follows from it.
+Where joints are redundant, accelerations are unique but reactions are not. They share a load by the
+rule of `sharing`, and friction that follows from them depends on it.
 """
 
 from __future__ import annotations

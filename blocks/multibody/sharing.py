@@ -89,6 +89,5 @@ def share(model: Manifold, lam: Array, null: Array) -> Array:
     if not null.shape[1]:
         return lam
     roots = np.sqrt(compute_row_weights(model))
-    shift: Array = np.linalg.lstsq(roots[:, None] * null, -roots * lam, rcond=None)[0]
-    shared: Array = lam + null @ shift
-    return shared
+    shift = np.linalg.lstsq(roots[:, None] * null, -roots * lam, rcond=None)[0]
+    return np.asarray(lam + null @ shift, dtype=np.float64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -54,6 +56,11 @@ def wheel(*, inertia=0.5, speed=0.0, angle=0.0):
     return s, body
 
 
+def expect_jump(text):
+    """A warning with this text, or none."""
+    return pytest.warns(BiellaWarning, match=text) if text else nullcontext()
+
+
 # -- laws
 
 FORMULAS = [
@@ -66,9 +73,9 @@ FORMULAS = [
     "(1 + t)**(t + 0.5) + pow(2 + t, -1.5)",
     "(1 + t)**1 + (2 + t)**0 + t**2",
     "min(t, 0.35) + max(2*t, 0.7) + clip(t**2, 0.05, 0.4)",
-    "(t**2 if t < 0.35 else t) + where(0.1 < t < 0.3 and not t > 5 or t == 9, t, 3*t)",
-    "abs(0.35 - t) + t % 0.3 + (t // 0.25) + floor(t) + ceil(t/9) + round(t) + sign(t - 0.35)",
-    "-(t >= 0.35) * t + (t <= 0.35) + (t != 0.5) + (-t)**2",
+    "(t**2 if t < 1 else t) + where(0.1 < t < 11 and not t > 12 or t == 9, t, t)",
+    "abs(0.35 - t) + t % 11 + t//12 + floor(t/13) + ceil(t/14 + .1) + round(t/25) + sign(t + 1)",
+    "-(t >= 15) * t + (t <= 15) + (t != 16) + (-t)**2",
 ]
 
 
@@ -77,9 +84,9 @@ def test_a_formula_drives_with_its_derivatives(text):
     """Place, speed and acceleration of a driven body are the jet that calculus gives in Python."""
     s, _ = slider()
     s.driver("drive", s["slide"], text)
-    t, (place, speed, acceleration) = run(
-        s, 0.6, ["slide.displacement", "slide.speed", "slide.acceleration"], step=0.06
-    )
+    paths = ["slide.displacement", "slide.speed", "slide.acceleration"]
+    with expect_jump("rate of the prescribed motion" if "0.35" in text else ""):
+        t, (place, speed, acceleration) = run(s, 0.6, paths, step=0.06)
     expected = np.array([Formula(text).jet(now) for now in t])
     # The projection leaves 1e-13 of errors in places, the multipliers 1e-12 of accelerations.
     assert np.allclose(place, expected[:, 0], rtol=0, atol=1e-11)
@@ -92,9 +99,11 @@ def test_a_table_drives_with_its_derivatives(interpolation):
     law = Table([0.1, 0.2, 0.5, 0.7], [1.0, 1.2, 0.4, 0.6], interpolation)
     s, _ = slider()
     s.driver("drive", s["slide"], law)
-    t, (place, speed, acceleration) = run(
-        s, 0.9, ["slide.displacement", "slide.speed", "slide.acceleration"], step=0.03
-    )
+    # A spline has no rate beyond its ends either.
+    with expect_jump("rate of the prescribed motion `drive` jumps by"):
+        t, (place, speed, acceleration) = run(
+            s, 0.9, ["slide.displacement", "slide.speed", "slide.acceleration"], step=0.03
+        )
     inner = np.all(
         np.abs(t[:, None] - law.points) > 1e-9, axis=1
     )  # which side of a point is rounding
@@ -208,6 +217,52 @@ def test_an_input_drives_with_its_rate_and_acceleration(mode, tolerance):
     speed = result["plant.slide.speed"][1:]
     assert np.allclose(speed, 3 * np.cos(3 * t[1:]), atol=3e3 * tolerance)
     assert np.allclose(result["plant.drive.effort"], -18 * np.sin(3 * t), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "size"),
+    [("0 if t < 0.5 else 1", "0.5", "1"), ("floor(3*t)", "0.333333", "1"),
+     ("t + 0.2*(t > 0.7)", "0.7", "0.2")],
+)  # fmt: skip
+def test_a_formula_that_jumps_cannot_prescribe_motion(text, at, size):
+    s, body = slider()
+    with pytest.raises(DiagramError, match=rf"law of `drive` jumps by {size} at t = {at} s"):
+        s.driver("drive", s["slide"], text)
+    with pytest.raises(DiagramError, match=rf"motion `x` of .* jumps by {size} at t = {at} s"):
+        body.marker("moving", motion={"x": text})
+    assert not s.drivers
+
+
+@pytest.mark.parametrize("text", ["where(t < 1, t**2, 2*t - 1)", "abs(t - floor(t + 0.5))", "t"])
+def test_a_formula_with_branches_that_meet_may_drive(text):
+    s, _ = slider()
+    s.driver("drive", s["slide"], text)
+
+
+@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0.3*(t > 0.05)", r"motion `drive` jumps by 0\.3 m or rad in the step to t = 0\.05\d* s: "),
+     ("0.1*floor(100*t + 0.5)", r"jumps by 0\.1 .* the largest of 10 jumps"),
+     ("t", r"the largest of \d+ jumps.*connect rate")],
+)  # fmt: skip
+def test_an_input_that_jumps_is_warned_of(mode, text, expected):
+    """The effort of such a driver is 0, wherever it puts the body."""
+    s, _ = slider()
+    s.driver("drive", s["slide"], Input("x"))
+    d = Diagram("driven", step=1e-3)
+    plant = d.add(s.block(outputs=["slide.displacement", "drive.effort"], mode=mode), name="plant")
+    d.connect(d.add(Expression(text), name="source"), plant["x"])
+    with pytest.warns(BiellaWarning, match=expected):
+        result = simulate(d, 0.1)
+    assert np.abs(result["plant.drive.effort"]).max() < 1e-9
+
+
+def test_the_rate_of_a_driver_that_jumps_is_warned_of():
+    s, _ = slider()
+    s.driver("drive", s["slide"], Table([0.0, 0.03, 0.1], [0.0, 0.03, -0.11]))
+    with pytest.warns(BiellaWarning, match=r"rate of .* `drive` jumps by 3 m/s .* to t = 0\.03"):
+        run(s, 0.05, ["slide.displacement"])
 
 
 def test_drivers_are_in_the_tree_wherever_the_loop_is():
@@ -534,7 +589,8 @@ def _soft(k, rotation, *, spin=(0.0, 0.0, 0.0), damping=0.0, place=(0.0, 0.0, 0.
                   rotation=rotation, angular_velocity=spin, free=True)  # fmt: skip
     seat = [0.8, 0.6, 0.0, 0.0]
     s.bushing("rubber", s.ground.marker("seat", (0.1, 0, 0.2), rotation=seat),
-              body.marker("seat", (0.1, 0, 0.2), rotation=seat), stiffness=k, damping=damping)  # fmt: skip
+              body.marker("seat", (0.1, 0, 0.2), rotation=seat),
+              stiffness=k, damping=damping)  # fmt: skip
     return s
 
 

@@ -42,11 +42,12 @@ def build(folder: Path) -> Path:
 def measure(ticks: int) -> list[Row]:
     """Return a row for each driver."""
     with tempfile.TemporaryDirectory() as folder:
-        told = subprocess.run(
-            [build(Path(folder)), str(ticks)], check=True, capture_output=True, text=True
-        ).stdout
+        program = build(Path(folder))
+        told = subprocess.run([program, str(ticks)], capture_output=True, text=True)
+    if told.returncode != 0:
+        sys.exit(f"The benchmark of devices failed: {told.stderr.strip()}.")
     rows = []
-    for line in told.splitlines():
+    for line in told.stdout.splitlines():
         name, ours, bare = line.split()
         work = f"{name}: a tick's receive and send, 10 values"
         rows.append(

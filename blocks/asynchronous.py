@@ -91,10 +91,10 @@ class AbstractAsynchronous(PythonBlock):
         )
 
     @abstractmethod
-    def begin(self, start_time: float) -> Computation:
-        """Open it for a worker."""
+    def begin(self, start_time: float, path: str) -> Computation:
+        """Open it for a worker; `path` is its own in the top diagram."""
 
-    def first_results(self, start_time: float) -> Values:
+    def first_results(self, start_time: float, path: str) -> Values:
         """Return what the outputs are before the first result."""
         return np.zeros(sum(self.widths))
 
@@ -127,12 +127,14 @@ class AsynchronousPython(AbstractAsynchronous):
     def __repr__(self) -> str:
         return f"Asynchronous({self.block!r})"
 
-    def begin(self, start_time: float) -> Computation:
+    def begin(self, start_time: float, path: str) -> Computation:
         return PythonComputation(self)
 
     def compute(self, t: float, x: Values, u: Any) -> tuple[Values, Values]:
         """Return the block's outputs one after the other, and its next state."""
         given = self.block.output(t, x, u) if self.widths else ()  # type: ignore[attr-defined]
+        if given is None:
+            raise TypeError("output returned None: every path needs a `return`")
         outputs = (given,) if len(self.widths) == 1 else given
         if len(outputs) != len(self.widths):
             raise TypeError(f"output must return {len(self.widths)} values, got {given!r}")

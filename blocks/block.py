@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from ..errors import DiagramError, name_list, suggest
 from .ports import INHERITED, Parameter, Port, PortRef, Rate, Widths
 
@@ -41,6 +44,8 @@ class AbstractBlock:
     stiff: ClassVar[tuple[str, str] | None] = None
     """If it answers so stiffly that runs first look whether the steps fit: a number of it to nudge,
     and the output to watch."""
+    gravity: npt.NDArray[np.float64] | None = None
+    """Of a mechanism, as built: x, y, z in axes of the world, in m/s²."""
     shows_parameters: bool = False
     """Whether an output may have the name of a parameter, because it shows its value."""
     stays: str = ""

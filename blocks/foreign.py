@@ -24,6 +24,11 @@ class Attachment(Protocol):
         """Whether a saved state is good for another run too."""
         ...
 
+    @property
+    def saved_on_request(self) -> bool:
+        """Whether the state at the end of a run is saved only if that was asked for."""
+        ...
+
     def save(self) -> bytes:
         """Return the state; raise a `BiellaError` that names the block's file if there is none."""
         ...
@@ -40,8 +45,10 @@ class Attachment(Protocol):
 class Session(Attachment, Protocol):
     """An attachment that runs the block in Python; the engine calls it back.
 
-    It also has ``advance(t, dt)``, to go from `t` to `t` + `dt` with the inputs held, if the block
-    takes steps of its own; else ``update(t)``, for what comes after the outputs of a tick.
+    A block with an internal solver also has ``advance(t, dt)``, which goes from `t` to `t` + `dt`
+    with the inputs held, and ``begin(t)``, which ends the initialization when all outputs at the
+    start are known, and returns whether there was anything to end. Any other block has
+    ``update(t)``, for what comes after the outputs of a tick.
     """
 
     def start(self, t: float) -> None:

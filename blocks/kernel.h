@@ -11,6 +11,9 @@
  *
  * and `remark`, outside of any tick: says with bl_say what was odd at the start or during the run, if anything was.
  *
+ * A kernel may have `begin`: called when all outputs at the start are known, so that initialization can end with consistent inputs; the
+ * outputs are then evaluated again, unless it returns BL_UNCHANGED.
+ *
  * A kernel that keeps state elsewhere has two more, `save` and `restore`, which keep and bring back all of it in
  * one of BL_SLOTS places: that is how a step is taken back. And it may have `settle`, for a member of a coupling: called before any
  * of them advances, while u still is what it was at t. And `nudge`, if it knows its derivatives: the outputs to first order in how u
@@ -30,6 +33,7 @@
 typedef enum {
     BL_OK = 0,
     BL_STOP = 1,             /* a Stop block ended the run: not an error */
+    BL_UNCHANGED = 2,        /* of `begin` only: there was nothing to do */
     BL_ERROR_MEMORY = -1,
     BL_ERROR_PLAN = -2,      /* the plan is not one of ours, is truncated, or does not fit its kernels */
     BL_ERROR_VERSION = -3,
@@ -45,7 +49,7 @@ typedef enum {
 typedef struct bl_block bl_block;
 
 typedef enum {
-    BL_OP_INIT, BL_OP_OUTPUT, BL_OP_DERIVATIVE, BL_OP_UPDATE, BL_OP_ADVANCE, BL_OP_PROJECT
+    BL_OP_INIT, BL_OP_OUTPUT, BL_OP_DERIVATIVE, BL_OP_UPDATE, BL_OP_ADVANCE, BL_OP_PROJECT, BL_OP_BEGIN
 } bl_op;
 
 /* Calls a block that lives outside the engine; returns a bl_status. */
@@ -102,6 +106,7 @@ typedef struct {
        start, so that a step can be taken back without allocating anything. */
     int (*save)(bl_block *b, int slot);
     int (*restore)(bl_block *b, int slot);
+    bl_operation begin;
     bl_operation settle;
     bl_operation nudge;
     void (*close)(bl_block *b);                /* ends what is attached: the engine is closing */

@@ -19,6 +19,7 @@ from .realisation import (
     scale,
 )
 from .state import make_initial
+from .stiffness import warn_of_poles
 
 
 class AbstractStateSpace(NativeBlock):
@@ -54,6 +55,12 @@ class AbstractStateSpace(NativeBlock):
             memory=0 if continuous else 2 * states,
             integers=[int(direct)],
         )
+        self._poles = (
+            np.linalg.eigvals(system.A).astype(np.complex128) if continuous and states else None
+        )
+
+    def warn_of_step(self, step: float, solver: str) -> str:
+        return "" if self._poles is None else warn_of_poles(self._poles, step, solver)
 
 
 class StateSpace(AbstractStateSpace):

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..errors import DiagramError
 from .block import NativeBlock
-from .ports import SAMPLED, Port, parameter, periodic
-from .vectors import align, require_choice
+from .ports import SAMPLED, Parameter, Port, parameter, periodic
+from .vectors import align, require_choice, require_whole
 
 
 class Noise(NativeBlock):
@@ -32,7 +32,8 @@ class Noise(NativeBlock):
     mean
         A number or a vector.
     seed
-        A whole number; two blocks with one seed give the same noise.
+        A whole number; two blocks with one seed give the same noise. If not given, it is derived
+        from the block's path in the top diagram: each block has its own.
     distribution
         ``"normal"``, or ``"uniform"``: between mean - sqrt(3) std and mean + sqrt(3) std.
     width
@@ -51,7 +52,7 @@ class Noise(NativeBlock):
         *,
         density: Any = None,
         mean: Any = 0.0,
-        seed: int = 0,
+        seed: int | None = None,
         distribution: str = "normal",
         width: int | None = None,
         unit: str | None = None,
@@ -68,8 +69,6 @@ class Noise(NativeBlock):
             spread = parameter("density", density, doc="two-sided power spectral density")
         if np.any(spread.value < 0):
             raise DiagramError(f"`{spread.name}` must not be negative, got {spread.value}.")
-        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**53:
-            raise DiagramError(f"`seed` is a whole number from 0 to 2^53, got {seed!r}.")
         uniform = require_choice("distribution", distribution, ("normal", "uniform"))
         (spread, centre), length = align(
             [spread, parameter("mean", mean, unit=unit, doc="mean value")]
@@ -79,7 +78,7 @@ class Noise(NativeBlock):
         super().__init__(
             outputs=[Port("y", width=width or length or 1, unit=unit)],
             parameters=[
-                parameter("seed", seed, doc="chooses the noise", tunable=False),
+                make_seed(seed),
                 spread,
                 centre,
             ],
@@ -87,3 +86,10 @@ class Noise(NativeBlock):
             memory=1,
             rate=periodic(period, offset, SAMPLED),
         )
+
+
+def make_seed(seed: int | None, doc: str = "chooses the noise") -> Parameter:
+    """Return the parameter ``seed``; if none is given, the compiler derives it from the path."""
+    if seed is None:
+        return parameter("seed", 0, doc=doc, tunable=False, derived="path")
+    return parameter("seed", require_whole("seed", seed, 0, 2**53 - 1), doc=doc, tunable=False)

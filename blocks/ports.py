@@ -94,6 +94,10 @@ class Parameter:
         Whether a change during a run takes effect; otherwise it counts from the next start.
     hidden
         Numbers that the kernel needs and nobody sets: tables, what a design has worked out.
+    derived
+        What the compiler computes the value from: ``"path"``, a seed from the block's path in the
+        top diagram; ``"gravity"``, that of the mechanism that feeds the block's first input.
+        `value` is what holds where there is no such thing. Empty: `value` itself.
     """
 
     name: str
@@ -102,6 +106,7 @@ class Parameter:
     doc: str = ""
     tunable: bool = True
     hidden: bool = False
+    derived: Literal["", "path", "gravity"] = ""
 
 
 def parameter(
@@ -113,6 +118,7 @@ def parameter(
     tunable: bool = True,
     hidden: bool = False,
     finite: bool = True,
+    derived: Literal["", "path", "gravity"] = "",
 ) -> Parameter:
     """Make a `Parameter`, with an error that names it if `value` is no array of numbers."""
     try:
@@ -126,7 +132,7 @@ def parameter(
     array = array.copy()
     array.setflags(write=False)
     known = parse_unit(unit) if isinstance(unit, str) else unit
-    return Parameter(name, array, known, doc, tunable, hidden)
+    return Parameter(name, array, known, doc, tunable, hidden, derived)
 
 
 def number(name: str, value: Any, *, finite: bool = False) -> float:

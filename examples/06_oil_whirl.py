@@ -16,7 +16,7 @@ MASS, WEIGHT, CLEARANCE = 10.0, 98.1, 4e-5  # kg, N, m
 SIZE = {"radius": 0.02, "length": 0.01, "clearance": CLEARANCE, "viscosity": 0.01}
 HALF = (0.0, -WEIGHT / 2)  # what each bearing carries
 THRESHOLD = ShortBearing(**SIZE).threshold_speed(MASS / 2, HALF)  # rad/s
-STEP = 4e-5  # s
+STEP = 1e-5  # s
 
 
 def diagram(start=0.7, end=1.3, time=6.0, unbalance=1e-6, nudge=0.0) -> Diagram:
@@ -52,7 +52,7 @@ def main() -> None:
     slow, fast = growth(0.98), growth(1.02)
     onset = THRESHOLD * (0.98 - 0.04 * slow / (fast - slow))
     print(f"whirl starts at {onset:.1f} rad/s in time, {THRESHOLD:.1f} by the linear film")
-    run = simulate(diagram(), 6.0)
+    run = simulate(diagram(), 6.0, every=4)
     print(f"thinnest film {run['plant.left.film'].min() * 1e6:.1f} µm of {CLEARANCE * 1e6:.0f} µm")
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
     x, y, turning = "plant.left.offset[0]", "plant.left.offset[1]", "plant.disc.angular_velocity[2]"

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import hashlib
+import lzma
 import os
 import platform
 import re
 import shutil
 import stat
+import struct
 import sys
 import tempfile
 import threading
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -26,13 +30,14 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from ..errors import FmuError, name_list
+from ..errors import BiellaWarning, FmuError, name_list
 
 LARGEST_COUNT = 50_000
-LARGEST_SIZE = 8 << 30
+LARGEST_SIZE = 2 << 30
+"""Limits of an archive, unless the environment says otherwise: see `largest_size`."""
+COUNT_VARIABLE = "BIELLA_FMU_MAX_FILES"
+SIZE_VARIABLE = "BIELLA_FMU_MAX_GIB"
 LARGEST_DESCRIPTION = 256 << 20
-LARGEST_RATIO = 2000
-_RATIO_FROM = 16 << 20  # a small file may be as repetitive as it likes
 _PREFIX = "biella-fmu-"
 _SUFFIXES = {"linux": ".so", "win32": ".dll", "darwin": ".dylib"}
 _NAMES = {"linux": "linux", "win32": "win", "darwin": "darwin"}
@@ -59,6 +64,29 @@ class Archive:
         return sorted({part[1] for part in parts if part[0] == "binaries" and len(part) > 2})
 
 
+def largest_size() -> int:
+    """Return how many bytes an FMU may unpack to: 2 GiB, or BIELLA_FMU_MAX_GIB."""
+    return int(_limit(SIZE_VARIABLE, LARGEST_SIZE / (1 << 30)) * (1 << 30))
+
+
+def largest_count() -> int:
+    """Return how many files an FMU may hold: 50 000, or BIELLA_FMU_MAX_FILES."""
+    return int(_limit(COUNT_VARIABLE, LARGEST_COUNT))
+
+
+def _limit(variable: str, otherwise: float) -> float:
+    text = os.environ.get(variable)
+    if text is None:
+        return otherwise
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 2**30:
+        raise FmuError(f"the environment variable {variable} is a positive number, got {text!r}.")
+    return value
+
+
 def read_archive(path: str | Path) -> Archive:
     """Check an FMU file and read its description, unpacking nothing.
 
@@ -70,8 +98,9 @@ def read_archive(path: str | Path) -> Archive:
     path = Path(path)
     try:
         status = path.stat()
-    except OSError as error:
-        raise FmuError(f"cannot read the FMU `{path}`: {error.strerror}.") from error
+    except (OSError, ValueError) as error:  # a name may hold what no file system allows
+        reason = getattr(error, "strerror", None) or error
+        raise FmuError(f"cannot read the FMU `{path!s:.200}`: {reason}.") from error
     return _read(path.resolve(), status.st_mtime_ns, status.st_size)
 
 
@@ -100,10 +129,25 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except _DAMAGE as error:
         raise FmuError(f"`{path}` is damaged, or no FMU: {_say_damage(path, error)}.") from error
     except OSError as error:
         raise FmuError(f"cannot read `{path}`: {error.strerror or error}.") from error
+
+
+# What zipfile and the libraries below it raise for bytes that are no archive.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    RuntimeError,  # NotImplementedError is one
+    ValueError,  # UnicodeDecodeError is one
+    OverflowError,
+    struct.error,
+    LookupError,
+    AttributeError,
+)
 
 
 def _say_damage(path: Path, error: Exception) -> str:
@@ -120,12 +164,22 @@ def _say_damage(path: Path, error: Exception) -> str:
     return str(error)
 
 
-def _check_members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return the files by name, or refuse the whole archive."""
+def _check_members(
+    path: Path, archive: zipfile.ZipFile, warn: bool = True
+) -> dict[str, zipfile.ZipInfo]:
+    """Return the files by name, or refuse the whole archive.
+
+    Of several files of one name the last counts, as for all that unpack archives.
+    """
     infos = archive.infolist()
-    if len(infos) > LARGEST_COUNT:
-        raise FmuError(f"`{path}` holds {len(infos)} files, more than {LARGEST_COUNT}: refused.")
+    most, limit = largest_count(), largest_size()
+    if len(infos) > most:
+        raise FmuError(
+            f"`{path}` holds {len(infos)} files, more than {most}: refused. If you trust it, set "
+            f"{COUNT_VARIABLE} to a larger number."
+        )
     members: dict[str, zipfile.ZipInfo] = {}
+    repeated: list[str] = []
     total = 0
     for info in infos:
         name = info.filename.replace("\\", "/")
@@ -134,7 +188,7 @@ def _check_members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.Zi
             name.startswith("/")
             or ".." in parts
             or any(":" in part or "\0" in part for part in parts)
-            or not parts
+            or not name
         ):
             raise FmuError(
                 f"`{path}` has a file `{info.filename}`, which leads outside the folder it would "
@@ -144,20 +198,27 @@ def _check_members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.Zi
             raise FmuError(f"`{path}` has a symbolic link, `{info.filename}`: refused.")
         if info.flag_bits & 1:
             raise FmuError(f"`{path}` is encrypted: `{info.filename}`.")
-        if info.is_dir() or name.endswith("/"):
+        if info.is_dir() or name.endswith("/") or not parts:  # "./" is the folder itself
             continue
         name = "/".join(parts)
-        if name in members:
-            raise FmuError(f"`{path}` has two files `{name}`: refused.")
         total += info.file_size
-        if total > LARGEST_SIZE:
-            raise FmuError(f"`{path}` would unpack to more than {LARGEST_SIZE >> 30} GiB: refused.")
-        if info.file_size > _RATIO_FROM + LARGEST_RATIO * info.compress_size:
+        if total > limit:
             raise FmuError(
-                f"`{path}` has a file `{name}` of {info.file_size} bytes in {info.compress_size}: "
-                f"made to fill the disk, so refused."
+                f"`{path}` would unpack to more than {limit / (1 << 30):.3g} GiB: refused, because "
+                f"it could fill the disk. If you trust it, set {SIZE_VARIABLE} to a larger number "
+                f"of GiB."
             )
+        before = members.get(name)
+        if before is not None and (before.CRC, before.file_size) != (info.CRC, info.file_size):
+            repeated.append(name)
         members[name] = info
+    if repeated and warn:
+        warnings.warn(
+            f"`{path}` has several different files of one name: {name_list(repeated, 6)}. The last "
+            f"of each is used. Ask where the file comes from, or export it again.",
+            BiellaWarning,
+            stacklevel=2,
+        )
     return members
 
 
@@ -182,6 +243,15 @@ def platform_folder() -> str:
     if sys.platform == "darwin":
         return "darwin64"  # holds both processors
     return f"{platform.machine()}-{_NAMES.get(sys.platform, sys.platform)}"
+
+
+def platform_names() -> list[str]:
+    """Return the names of this platform in FMI 2.0 and in FMI 3.0."""
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(
+        platform.machine().lower(), platform.machine().lower()
+    )
+    system = {"linux": "linux", "win32": "windows", "darwin": "darwin"}.get(sys.platform, "")
+    return [platform_folder(), f"{machine}-{system}"]
 
 
 def find_binary(archive: Archive, identifier: str) -> str:
@@ -210,8 +280,13 @@ class Folder:
     def __init__(self, archive: Archive) -> None:
         self.key = archive.digest
         self.users = 0
-        self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
-        self._mark = _hold(self.path)
+        with _unpacking(archive.path):
+            self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+            try:
+                self._mark = _hold(self.path)
+            except BaseException:
+                shutil.rmtree(self.path, ignore_errors=True)
+                raise
         try:
             _extract(archive, self.path)
         except BaseException:
@@ -255,38 +330,83 @@ atexit.register(Folder.remove_all)
 
 def _extract(archive: Archive, target: Path) -> None:
     """Unpack what a run needs: the description, the resources, the binaries of this platform."""
-    left = LARGEST_SIZE
+    left = largest_size()
     wanted = ("modelDescription.xml", "resources/", *_binary_folders())
     with _opened(archive.path) as file:
-        for name, info in _check_members(archive.path, file).items():
-            if not name.startswith(wanted):
-                continue
+        members = _check_members(archive.path, file, warn=False)  # it did when it was read
+        chosen = {name: info for name, info in members.items() if name.startswith(wanted)}
+        size = sum(info.file_size for info in chosen.values())
+        for name, info in chosen.items():
             path = target.joinpath(*name.split("/"))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with file.open(info) as source, path.open("wb") as out:
+            with _unpacking(archive.path, size):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            with file.open(info) as source, _unpacking(archive.path, size), path.open("wb") as out:
                 left -= _copy(source, out, min(left, info.file_size), archive.path)
             if name.startswith("binaries/"):
                 path.chmod(0o700)
-    (target / "resources").mkdir(exist_ok=True)
+    with _unpacking(archive.path, size):
+        (target / "resources").mkdir(exist_ok=True)
+
+
+@contextlib.contextmanager
+def _unpacking(path: Path, size: int | None = None) -> Iterator[None]:
+    """Say of an error that it came from writing to the temporary folder, not from the FMU."""
+    try:
+        yield
+    except _SourceError as error:
+        raise error.cause from None
+    except OSError as error:
+        try:
+            folder = tempfile.gettempdir()
+        except OSError:  # there is none
+            raise FmuError(f"cannot unpack `{path.name}`: {error}. {_OTHER_FOLDER}") from error
+        needs = "" if size is None else f" It needs {size / 1e6:.3g} MB there"
+        with contextlib.suppress(OSError):
+            free = shutil.disk_usage(folder).free / 1e6
+            needs += f"; {free:.3g} MB are free." if needs else f" {free:.3g} MB are free there."
+        if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
+            raise FmuError(
+                f"cannot unpack `{path.name}`: the temporary folder `{folder}` is full.{needs} "
+                f"{_OTHER_FOLDER}"
+            ) from error
+        raise FmuError(
+            f"cannot unpack `{path.name}` to the temporary folder `{folder}`: "
+            f"{error.strerror or error}. {_OTHER_FOLDER}"
+        ) from error
+
+
+_OTHER_FOLDER = (
+    "Remove files there, or set the environment variable TMPDIR (on Windows TEMP) to a folder with "
+    "more room."
+)
+
+
+class _SourceError(Exception):
+    """Carries an error of reading the archive through what catches errors of writing."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
 
 
 def _binary_folders() -> list[str]:
     """Where binaries for this platform lie in FMI 2.0, and in FMI 3.0."""
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(
-        platform.machine().lower(), platform.machine().lower()
-    )
-    system = {"linux": "linux", "win32": "windows", "darwin": "darwin"}.get(sys.platform, "")
-    return [f"binaries/{platform_folder()}/", f"binaries/{machine}-{system}/"]
+    return [f"binaries/{name}/" for name in platform_names()]
 
 
 def _copy(source: IO[bytes], out: IO[bytes], limit: int, path: Path) -> int:
     copied = 0
-    while chunk := source.read(1 << 20):
+    while True:
+        try:
+            chunk = source.read(1 << 20)
+        except OSError as error:
+            raise _SourceError(error) from error
+        if not chunk:
+            return copied
         copied += len(chunk)
         if copied > limit:
             raise FmuError(f"`{path}` unpacks to more than it says: refused.")
         out.write(chunk)
-    return copied
 
 
 def sweep() -> None:

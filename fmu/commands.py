@@ -18,7 +18,7 @@ from ..errors import FmuError, name_list, suggest
 from ..scheduler.diagram import Diagram
 from ..scheduler.result import Result
 from ..scheduler.simulate import simulate
-from .archive import platform_folder, read_archive
+from .archive import platform_names, read_archive
 from .importer import Fmu
 from .interface import Description, Scalar, read_description, require_fmpy
 
@@ -79,7 +79,9 @@ def _facts(description: Description) -> dict[str, Any]:
         )
         if there is not None
     ]
-    there = platform_folder() in archive.platforms
+    new = description.version.startswith("3")
+    this = platform_names()[1] if new else platform_names()[0]
+    there = this in archive.platforms
     platforms = ", ".join(archive.platforms) or "none"
     facts: dict[str, Any] = {
         "file": f"{archive.path} ({archive.path.stat().st_size / 1e6:.2f} MB)",
@@ -90,9 +92,12 @@ def _facts(description: Description) -> dict[str, Any]:
         "made at": model.generationDateAndTime,
         "author": model.author,
         "GUID": model.guid,
-        "platforms": platforms + ("" if there else f" (this one, {platform_folder()}, is missing)"),
+        "platforms": platforms + ("" if there else f" (this one, {this}, is missing)"),
         "states": model.numberOfContinuousStates or None,
     }
+    facts["cannot be used"] = ", ".join(
+        f"{name} ({causality}, {what})" for name, (causality, what) in description.others.items()
+    )
     experiment = model.defaultExperiment
     if experiment is not None:
         named = (("start", "startTime"), ("stop", "stopTime"), ("step", "stepSize"))
@@ -195,9 +200,8 @@ def simulate_fmu_file(
     the input that it is named for; reals are interpolated, what is discrete is held.
     """
     description = read_description(read_archive(path), validate)
-    experiment = description.model.defaultExperiment
-    first = start if start is not None else _time(experiment, "startTime", 0.0)
-    last = stop if stop is not None else _time(experiment, "stopTime", first + 1.0)
+    first = start if start is not None else description.experiment_time("startTime", 0.0)
+    last = stop if stop is not None else description.experiment_time("stopTime", first + 1.0)
     step = step or description.step_size or _round_step((last - first) / _STEPS)
     name = re.sub(r"[^A-Za-z0-9_]", "_", path.stem)
     name = name if name[:1].isalpha() else f"fmu_{name}"
@@ -219,11 +223,6 @@ def simulate_fmu_file(
     if not block.outputs:
         raise FmuError(f"{path.name} has no outputs: name variables to record with --record.")
     return simulate(diagram, last, record=[f"{name}.*"])
-
-
-def _time(experiment: Any, attribute: str, otherwise: float) -> float:
-    text = getattr(experiment, attribute, None) if experiment is not None else None
-    return float(text) if text else otherwise
 
 
 def _round_step(step: float) -> float:

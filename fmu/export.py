@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 import zipfile
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from ..errors import BiellaError, BlockError, DiagramError, FmuError, name_list, suggest
+from ..errors import (
+    BiellaError,
+    BiellaWarning,
+    BlockError,
+    DiagramError,
+    FmuError,
+    name_list,
+    suggest,
+)
 from ..scheduler.compile import compile_diagram
 from ..scheduler.diagram import Diagram
 from ..scheduler.engine import REMARK_RUN, Instance
@@ -61,11 +70,24 @@ def export_fmu(
         If the diagram is wrong, or has blocks that cannot leave, such as those in Python.
     FmuError
         If the file cannot be written, or a platform not be compiled for.
+
+    Warns
+    -----
+    BiellaWarning
+        If the FMU has no outputs.
     """
     plan = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
     _refuse_blocks(diagram, plan)
     _warn_of_reactions(plan)
-    return write_fmu(diagram, plan, path, parameters, platforms, sources)
+    written = write_fmu(diagram, plan, path, parameters, platforms, sources)
+    if not plan.outputs:
+        warnings.warn(
+            "this FMU has no outputs: declare them with Diagram.output(…), or name signals by "
+            "outputs=[…] (--output-signal).",
+            BiellaWarning,
+            stacklevel=3,
+        )
+    return written
 
 
 def _warn_of_reactions(plan: Plan) -> None:

@@ -112,10 +112,22 @@ static fmi2Status fail(bl_fmu *f) {
     return fmi2Error;
 }
 
-/* Passes on what blocks found odd. */
+/* Passes on what blocks found odd, and at the start which algebraic loops have no unique solution. */
 static void warn(const bl_fmu *f, int about) {
     for (int32_t k = -1; (k = bl_next_remark(f->engine, about, k)) >= 0;)
         bl_fmu_say(f, fmi2Warning, "%s: %s", bl_block_path(f->engine, k), bl_message(f->engine));
+    for (int32_t k = 0; about == BL_REMARK_START && k < bl_loop_count(f->engine); k++) {
+        double chosen[BL_LOOP_CHECKED], other[BL_LOOP_CHECKED], condition = 0.0;
+        const int verdict = bl_loop_size(f->engine, k) <= BL_LOOP_CHECKED
+                                ? bl_check_loop(f->engine, k, chosen, other, &condition) : BL_LOOP_GOOD;
+        const char *path = bl_slot_path(f->engine, bl_loop_slots(f->engine, k)[0]);
+        if (verdict == BL_LOOP_IS_SINGULAR)
+            bl_fmu_say(f, fmi2Warning, "%s: its algebraic loop is singular: %.6g solves it, and so do other values, or nearly so", path,
+                       chosen[0]);
+        else if (verdict == BL_LOOP_HAS_OTHER)
+            bl_fmu_say(f, fmi2Warning, "%s: its algebraic loop has more than one solution: %.6g was taken, %.6g is another one", path,
+                       chosen[0], other[0]);
+    }
 }
 
 fmi2Status bl_fmu_prepare(bl_fmu *f) {

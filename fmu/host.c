@@ -5,15 +5,20 @@
  *   output          fmi2Set* of the inputs that reach an output at once, fmi2Get* of the outputs; before the first
  *                   advance in initialization mode, so that loops of first values are solved like all others
  *   nudge           the outputs nearby by fmi2GetDirectionalDerivative, for the Jacobian of a loop at one instant
- *   settle          the end of initialization mode, with the inputs at that instant; else the first advance does it
+ *   begin           the end of initialization mode, with the inputs at that instant; the outputs are read again afterwards
+ *   settle          of a member of a coupling: the step that now begins may be repeated, earlier ones may not
  *   advance         fmi2Set* of all inputs, fmi2SetRealInputDerivatives if they have slopes, fmi2DoStep
  *   close           fmi2Terminate and fmi2FreeInstance where they are allowed, the library is unloaded
+ *
+ * A call may change the thread's floating-point control and the working directory. Both are restored after each operation; in output
+ * and advance, where time counts, only the rounding mode is, and whoever runs the engine restores the rest after a run.
  *
  * An input is set only when its value has changed since it was last set. Its place is known from the start; only a coupling
  * has a member read from elsewhere, and then inputs may also be polynomials in time: see coupling.c. After fmi2Error an instance is only freed;
  * after fmi2Fatal nothing of the FMU is called any more. */
 #include "fmu/host.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -22,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmu/surroundings.h"
 #include "scheduler/engine.h"
 
 enum { MESSAGE_COUNT = 16, MESSAGE_LENGTH = 320, SHOWN_MESSAGES = 6, REASON_LENGTH = 1800 };
@@ -53,13 +59,21 @@ typedef struct {
     bl_host_mode mode;
     int32_t slope_order;
     unsigned message_count;
+    int ended;
 } bl_fmu_slot;
 
-typedef struct {
+typedef struct bl_fmu_host {
     /* What a step touches comes first, close together. */
     fmi2Component component;
     bl_host_mode mode;
     int32_t flags, substeps;
+    bl_float_control control;               /* of the thread that started it */
+    _Atomic(const int *) caller;            /* the thread that is calling the FMU, by the address of its errno; NULL: none */
+    double time;                            /* where it is */
+    double settled;                         /* where the step begins that a coupling takes */
+    double oldest;                          /* the time of the oldest state that a coupling may still restore: see step() */
+    double oldest_saved;                    /* and of the oldest one that was handed out as bytes; infinity: none was */
+    int ended;                              /* whether it has ended the simulation, at the end of its last step */
     int32_t slope_order;                    /* up to which derivatives of inputs were set last and may still be there */
     int32_t slope_limit;                    /* up to which the FMU takes them */
     const double *const *gathered;          /* the inputs that the places are of */
@@ -83,7 +97,80 @@ typedef struct {
     char messages[MESSAGE_COUNT][MESSAGE_LENGTH];
     char shown[MESSAGE_COUNT * MESSAGE_LENGTH]; /* for bl_fmu_messages */
     char reason[REASON_LENGTH];
+    struct bl_fmu_host *next;              /* among all hosts of the process */
 } bl_fmu_host;
+
+/* ---- calls into the FMU */
+
+/* The logger of an FMU gets back the environment that it was given with, or whatever the FMU passes instead. So a pointer is used only
+   if it is that of a host; if it is not, the message is of the FMU that this thread is calling. FMI's logger has no other argument to
+   find its host by, which is why these are not part of an engine. */
+static bl_fmu_host *hosts;
+static atomic_flag hosts_lock = ATOMIC_FLAG_INIT;
+
+static void lock_hosts(void) {
+    while (atomic_flag_test_and_set_explicit(&hosts_lock, memory_order_acquire)) {
+    }
+}
+static void unlock_hosts(void) { atomic_flag_clear_explicit(&hosts_lock, memory_order_release); }
+
+static void list_host(bl_fmu_host *f) {
+    lock_hosts();
+    f->next = hosts;
+    hosts = f;
+    unlock_hosts();
+}
+
+static void unlist_host(const bl_fmu_host *f) {
+    lock_hosts();
+    for (bl_fmu_host **link = &hosts; *link; link = &(*link)->next)
+        if (*link == f) {
+            *link = f->next;
+            break;
+        }
+    unlock_hosts();
+}
+
+static bl_fmu_host *find_host(const void *environment) {
+    bl_fmu_host *found[2] = {NULL, NULL};
+    lock_hosts();
+    for (bl_fmu_host *f = hosts; f; f = f->next) {
+        if (f == environment) found[0] = f;
+        if (atomic_load_explicit(&f->caller, memory_order_relaxed) == &errno) found[1] = f;
+    }
+    unlock_hosts();
+    return found[0] ? found[0] : found[1];
+}
+
+static void put_back_control(const bl_fmu_host *f) {
+    if (!bl_same_float_control(bl_get_float_control(), f->control)) bl_set_float_control(f->control);
+}
+
+static fmi2Status leave_call(const bl_fmu_host *f, fmi2Status status) {
+    if (!bl_rounds_to_nearest()) put_back_control(f);
+    return status;
+}
+
+/* CALL(f, DoStep, f->component, ...): the status of the call, after which the rounding mode is what it was. */
+#define CALL(f, name, ...) leave_call(f, (f)->call.name(__VA_ARGS__))
+
+/* An operation of a tick that calls the FMU is between these two. */
+static void enter(bl_fmu_host *f) { atomic_store_explicit(&f->caller, &errno, memory_order_relaxed); }
+static int leave(bl_fmu_host *f, int status) {
+    atomic_store_explicit(&f->caller, NULL, memory_order_relaxed);
+    return status;
+}
+
+/* And any other operation between these. */
+static void enter_setup(bl_fmu_host *f, bl_working_directory *directory) {
+    bl_keep_working_directory(directory);
+    enter(f);
+}
+static int leave_setup(bl_fmu_host *f, bl_working_directory *directory, int status) {
+    put_back_control(f);
+    bl_restore_working_directory(directory);
+    return leave(f, status);
+}
 
 /* ---- messages */
 
@@ -110,8 +197,8 @@ static const char *status_name(fmi2Status status) {
 static void note_message(fmi2ComponentEnvironment environment, fmi2String instance, fmi2Status status,
                          fmi2String category, fmi2String message, ...) {
     (void)instance;
-    bl_fmu_host *f = environment;
-    if (!f || !message) return;
+    bl_fmu_host *f = message ? find_host(environment) : NULL;
+    if (!f) return;
     char *line = f->messages[atomic_fetch_add(&f->message_count, 1u) % MESSAGE_COUNT];
     int length = snprintf(line, MESSAGE_LENGTH, "[%s%s%.40s] ", status_name(status), category ? ", " : "",
                           category ? category : "");
@@ -271,10 +358,25 @@ static int host_check_rollback(const bl_block *b) { return host_check(b) && (b->
 
 static void end_instance(bl_fmu_host *f);
 
+/* Libraries run code of their own when they are loaded and unloaded. */
+static int load(bl_fmu_host *f, const char *path, char *message, size_t message_size) {
+    bl_working_directory directory;
+    enter_setup(f, &directory);
+    return leave_setup(f, &directory, bl_fmu_load(path, f->flags, &f->library, &f->call, message, message_size));
+}
+
+static void unload(bl_fmu_host *f) {
+    bl_working_directory directory;
+    enter_setup(f, &directory);
+    bl_fmu_unload(f->library);
+    leave_setup(f, &directory, BL_OK);
+}
+
 static void free_host(bl_fmu_host *f) {
     if (!f) return;
     end_instance(f);
-    if (f->mode != HOST_DEAD) bl_fmu_unload(f->library);
+    if (f->mode != HOST_DEAD) unload(f);
+    unlist_host(f);
     free_values(&f->direct);
     free_values(&f->delayed);
     free_values(&f->outputs);
@@ -340,12 +442,16 @@ int bl_attach_fmu(bl_engine *e, int32_t block, const bl_fmu_source *source) {
     free_host(b->foreign);
     b->foreign = NULL;
     bl_fmu_host *f = calloc(1, sizeof *f);
+    if (f) {
+        f->control = bl_get_float_control();
+        list_host(f);
+    }
     if (!f || !allocate_host(b, source, f)) {
         free_host(f);
         return bl_fail(e, BL_ERROR_MEMORY, block, "no memory for the FMU");
     }
     char message[640] = "";
-    const int status = bl_fmu_load(source->library, f->flags, &f->library, &f->call, message, sizeof message);
+    const int status = load(f, source->library, message, sizeof message);
     if (status != BL_OK) {
         bl_fail(e, status, block, "FMU `%.200s`: %s", f->file, message);
         snprintf(e->message, sizeof e->message, "FMU `%.200s`: %s", f->file, message);
@@ -362,9 +468,11 @@ static void forget_values(bl_fmu_values *values) {
     for (int32_t k = 0; k < values->group_count; k++) values->groups[k].known = 0;
 }
 
-static int whole_number(double value) {
-    if (!(value > (double)INT_MIN)) return isnan(value) ? 0 : INT_MIN;
-    return value >= (double)INT_MAX ? INT_MAX : (int)lrint(value);
+static int is_integer(double value) { return value >= (double)INT_MIN && value <= (double)INT_MAX; }
+
+static int refuse_integer(bl_fmu_host *f, fmi2ValueReference reference, double value) {
+    return explain(f, "the integer with value reference %u cannot be %.17g: FMI 2.0 has integers from -2147483648 to 2147483647",
+                   (unsigned)reference, value);
 }
 
 /* Fetches the values of a group from the engine; returns whether the FMU does not have them yet. */
@@ -378,14 +486,25 @@ static int fetch_reals(bl_fmu_group *g) {
     return changed;
 }
 
-static int fetch_integers(bl_fmu_group *g, int as_boolean) {
-    int changed = !g->known;
-    for (int32_t k = 0; k < g->count; k++) {
-        const int value = as_boolean ? *g->places[k] != 0.0 : whole_number(*g->places[k]);
-        changed |= g->integers[k] != value;
-        g->integers[k] = value;
+/* One value of an integer or boolean input; a bl_status. */
+static int fetch_whole(bl_fmu_host *f, bl_fmu_group *g, int32_t k, double value) {
+    if (g->type == HOST_BOOLEAN) {
+        g->integers[k] = value != 0.0;
+        return BL_OK;
     }
-    return changed;
+    if (!is_integer(value)) return refuse_integer(f, g->references[k], value);
+    g->integers[k] = (int)lrint(value);
+    return BL_OK;
+}
+
+static int fetch_integers(bl_fmu_host *f, bl_fmu_group *g, int *changed) {
+    *changed = !g->known;
+    for (int32_t k = 0; k < g->count; k++) {
+        const int before = g->integers[k], status = fetch_whole(f, g, k, *g->places[k]);
+        if (status != BL_OK) return status;
+        *changed |= g->integers[k] != before;
+    }
+    return BL_OK;
 }
 
 /* Sets what was fetched. */
@@ -393,9 +512,9 @@ static int put_values(bl_fmu_host *f, bl_fmu_group *g, double t) {
     static const char *const NAMES[] = {"fmi2SetReal", "fmi2SetInteger", "fmi2SetBoolean"};
     const size_t count = (size_t)g->count;
     const fmi2Status status =
-        g->type == HOST_REAL      ? f->call.SetReal(f->component, g->references, count, g->reals)
-        : g->type == HOST_INTEGER ? f->call.SetInteger(f->component, g->references, count, g->integers)
-                                  : f->call.SetBoolean(f->component, g->references, count, g->integers);
+        g->type == HOST_REAL      ? CALL(f, SetReal, f->component, g->references, count, g->reals)
+        : g->type == HOST_INTEGER ? CALL(f, SetInteger, f->component, g->references, count, g->integers)
+                                  : CALL(f, SetBoolean, f->component, g->references, count, g->integers);
     if (status > fmi2Warning) return judge(f, status, NAMES[g->type], t);
     g->known = 1;
     return BL_OK;
@@ -403,8 +522,10 @@ static int put_values(bl_fmu_host *f, bl_fmu_group *g, double t) {
 
 static int set_values(bl_fmu_host *f, bl_fmu_values *values, double t) {
     for (bl_fmu_group *g = values->groups, *end = g + values->group_count; g != end; g++) {
-        if (!(g->type == HOST_REAL ? fetch_reals(g) : fetch_integers(g, g->type == HOST_BOOLEAN))) continue;
-        const int status = put_values(f, g, t);
+        int changed = 0, status = BL_OK;
+        if (g->type == HOST_REAL) changed = fetch_reals(g);
+        else status = fetch_integers(f, g, &changed);
+        if (status == BL_OK && changed) status = put_values(f, g, t);
         if (status != BL_OK) return status;
     }
     return BL_OK;
@@ -451,16 +572,16 @@ static void fetch_course(const bl_block *b, bl_fmu_group *g, bl_fmu_part part, i
 }
 
 /* Discrete inputs have no course. */
-static void fetch_held(const bl_block *b, bl_fmu_group *g) {
-    for (int32_t k = 0; k < g->count; k++) {
-        const double value = b->u[g->ports[k]][g->elements[k]];
-        g->integers[k] = g->type == HOST_BOOLEAN ? value != 0.0 : whole_number(value);
-    }
+static int fetch_held(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g) {
+    int status = BL_OK;
+    for (int32_t k = 0; k < g->count && status == BL_OK; k++)
+        status = fetch_whole(f, g, k, b->u[g->ports[k]][g->elements[k]]);
+    return status;
 }
 
 static fmi2Status set_slopes(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, bl_fmu_part part, int order) {
     fetch_course(b, g, part, f->slope_limit, order);
-    return f->call.SetRealInputDerivatives(f->component, g->references, (size_t)g->count, g->orders, g->slopes);
+    return CALL(f, SetRealInputDerivatives, f->component, g->references, (size_t)g->count, g->orders, g->slopes);
 }
 
 /* Of the derivatives that inputs have. */
@@ -474,9 +595,10 @@ static int32_t largest_order(const bl_block *b) {
 /* Sets a group of inputs for a part of a step. FMI has no flag for how many derivatives an FMU takes: one that discards the second
    gets none any more. */
 static int set_group_course(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, bl_fmu_part part, double t) {
+    int status = BL_OK;
     if (g->type == HOST_REAL) fetch_course(b, g, part, f->slope_limit, 0);
-    else fetch_held(b, g);
-    int status = put_values(f, g, t);
+    else status = fetch_held(b, f, g);
+    if (status == BL_OK) status = put_values(f, g, t);
     if (status != BL_OK || g->type != HOST_REAL || f->slope_limit < 1 || part.order < 1) return status;
     status = judge(f, set_slopes(b, f, g, part, 1), "fmi2SetRealInputDerivatives", t);
     if (status != BL_OK || f->slope_limit < 2 || part.order < 2) return status;
@@ -495,7 +617,7 @@ static int set_course(const bl_block *b, bl_fmu_host *f, bl_fmu_values *values, 
 
 static int get_reals(bl_fmu_host *f, bl_fmu_group *g, double t) {
     double *into = g->in_a_row ? g->places[0] : g->reals;
-    const fmi2Status status = f->call.GetReal(f->component, g->references, (size_t)g->count, into);
+    const fmi2Status status = CALL(f, GetReal, f->component, g->references, (size_t)g->count, into);
     if (status > fmi2Warning) return judge(f, status, "fmi2GetReal", t);
     if (g->in_a_row && f->flags & HOST_GIVES_DERIVATIVES) memcpy(g->reals, into, (size_t)g->count * sizeof *into);
     if (!g->in_a_row)
@@ -506,8 +628,8 @@ static int get_reals(bl_fmu_host *f, bl_fmu_group *g, double t) {
 static int get_integers(bl_fmu_host *f, bl_fmu_group *g, double t) {
     const int boolean = g->type == HOST_BOOLEAN;
     const fmi2Status status =
-        boolean ? f->call.GetBoolean(f->component, g->references, (size_t)g->count, g->integers)
-                : f->call.GetInteger(f->component, g->references, (size_t)g->count, g->integers);
+        boolean ? CALL(f, GetBoolean, f->component, g->references, (size_t)g->count, g->integers)
+                : CALL(f, GetInteger, f->component, g->references, (size_t)g->count, g->integers);
     if (status > fmi2Warning) return judge(f, status, boolean ? "fmi2GetBoolean" : "fmi2GetInteger", t);
     for (int32_t k = 0; k < g->count; k++)
         *g->places[k] = boolean ? (g->integers[k] ? 1.0 : 0.0) : (double)g->integers[k];
@@ -524,11 +646,12 @@ static int get_outputs(bl_fmu_host *f, double t) {
 
 static int set_parameter(bl_fmu_host *f, const int32_t *record, double value, double t) {
     const fmi2ValueReference reference = (fmi2ValueReference)record[0];
-    const int whole = record[1] == HOST_BOOLEAN ? value != 0.0 : whole_number(value);
+    if (record[1] == HOST_INTEGER && !is_integer(value)) return refuse_integer(f, reference, value);
+    const int whole = record[1] == HOST_INTEGER ? (int)lrint(value) : value != 0.0;
     switch (record[1]) {
-        case HOST_REAL: return judge(f, f->call.SetReal(f->component, &reference, 1, &value), "fmi2SetReal", t);
-        case HOST_INTEGER: return judge(f, f->call.SetInteger(f->component, &reference, 1, &whole), "fmi2SetInteger", t);
-        default: return judge(f, f->call.SetBoolean(f->component, &reference, 1, &whole), "fmi2SetBoolean", t);
+        case HOST_REAL: return judge(f, CALL(f, SetReal, f->component, &reference, 1, &value), "fmi2SetReal", t);
+        case HOST_INTEGER: return judge(f, CALL(f, SetInteger, f->component, &reference, 1, &whole), "fmi2SetInteger", t);
+        default: return judge(f, CALL(f, SetBoolean, f->component, &reference, 1, &whole), "fmi2SetBoolean", t);
     }
 }
 
@@ -543,7 +666,7 @@ static int set_parameters(const bl_block *b, bl_fmu_host *f, double t) {
     memcpy(f->tuned, value, (size_t)tunable * sizeof *f->tuned);
     f->tuned_known = 1;
     if (status == BL_OK && f->string_count > 0)
-        status = judge(f, f->call.SetString(f->component, f->string_references, (size_t)f->string_count,
+        status = judge(f, CALL(f, SetString, f->component, f->string_references, (size_t)f->string_count,
                                             (const fmi2String *)f->strings),
                        "fmi2SetString", t);
     return status;
@@ -567,7 +690,7 @@ static int tune(const bl_block *b, bl_fmu_host *f, double t) {
 /* ---- the block */
 
 static void free_state(bl_fmu_host *f, bl_fmu_slot *slot) {
-    if (slot->state && f->mode != HOST_DEAD) f->call.FreeFMUstate(f->component, &slot->state);
+    if (slot->state && f->mode != HOST_DEAD) CALL(f, FreeFMUstate, f->component, &slot->state);
     slot->state = NULL;
     slot->mode = HOST_NONE;
 }
@@ -575,10 +698,13 @@ static void free_state(bl_fmu_host *f, bl_fmu_slot *slot) {
 /* Ends the instance, by the calls that its state allows. */
 static void end_instance(bl_fmu_host *f) {
     if (f->component && f->mode != HOST_DEAD) {
+        bl_working_directory directory;
+        enter_setup(f, &directory);
         for (int k = 0; k <= BL_SLOTS; k++) free_state(f, &f->slots[k]);
         for (int64_t k = 0; k < f->kept_count; k++) free_state(f, &f->kept[k]);
-        if (f->mode == HOST_STEPPING && f->call.Terminate(f->component) == fmi2Fatal) f->mode = HOST_DEAD;
+        if (f->mode == HOST_STEPPING && CALL(f, Terminate, f->component) == fmi2Fatal) f->mode = HOST_DEAD;
         if (f->mode != HOST_DEAD) f->call.FreeInstance(f->component);
+        leave_setup(f, &directory, BL_OK);
     }
     free(f->kept);
     f->kept = NULL;
@@ -587,13 +713,12 @@ static void end_instance(bl_fmu_host *f) {
     if (f->mode != HOST_DEAD) f->mode = HOST_NONE;
 }
 
-static int host_init(bl_block *b, double t) {
+static int start_instance(bl_block *b, bl_fmu_host *f, double t) {
     static atomic_uint_fast64_t run_count;
-    bl_fmu_host *f = b->foreign;
-    if (!f) return BL_ERROR_BLOCK;
-    if (f->mode == HOST_DEAD) return explain(f, "it had a fatal error and cannot start again");
-    end_instance(f);
     f->run = atomic_fetch_add(&run_count, 1) + 1;
+    f->oldest = f->oldest_saved = INFINITY;
+    f->ended = 0;
+    f->time = f->settled = t;
     f->reason[0] = '\0';
     atomic_store(&f->message_count, 0u);
     forget_values(&f->direct);
@@ -602,26 +727,38 @@ static int host_init(bl_block *b, double t) {
     const int listening = f->logging || f->category_count > 0;
     f->component = f->call.Instantiate(f->name, fmi2CoSimulation, f->guid, f->resources, &f->callbacks, fmi2False,
                                        listening ? fmi2True : fmi2False);
+    put_back_control(f);
     if (!f->component)
         return explain(f, "fmi2Instantiate gave no instance%s%s",
                        f->flags & HOST_NEEDS_TOOL ? " (it needs the tool that made it, says its description)" : "",
                        silence(f));
     int status = BL_OK;
     if (listening) {
-        const fmi2Status told = f->call.SetDebugLogging(f->component, fmi2True, (size_t)f->category_count,
+        const fmi2Status told = CALL(f, SetDebugLogging, f->component, fmi2True, (size_t)f->category_count,
                                                         (const fmi2String *)f->categories);
         if (f->logging || told == fmi2Fatal) status = judge(f, told, "fmi2SetDebugLogging", t);
     }
     const int stops = !isnan(f->stop_time);
     if (status == BL_OK)
-        status = judge(f, f->call.SetupExperiment(f->component, f->tolerance > 0.0, f->tolerance, t, stops,
+        status = judge(f, CALL(f, SetupExperiment, f->component, f->tolerance > 0.0, f->tolerance, t, stops,
                                                   stops ? f->stop_time : 0.0),
                        "fmi2SetupExperiment", t);
     if (status == BL_OK) status = set_parameters(b, f, t);
     if (status == BL_OK)
-        status = judge(f, f->call.EnterInitializationMode(f->component), "fmi2EnterInitializationMode", t);
+        status = judge(f, CALL(f, EnterInitializationMode, f->component), "fmi2EnterInitializationMode", t);
     if (status == BL_OK) f->mode = HOST_INITIALISING;
     return status;
+}
+
+static int host_init(bl_block *b, double t) {
+    bl_fmu_host *f = b->foreign;
+    if (!f) return BL_ERROR_BLOCK;
+    if (f->mode == HOST_DEAD) return explain(f, "it had a fatal error and cannot start again");
+    bl_working_directory directory;
+    end_instance(f);
+    f->control = bl_get_float_control();
+    enter_setup(f, &directory);
+    return leave_setup(f, &directory, start_instance(b, f, t));
 }
 
 static int is_running(bl_fmu_host *f) {
@@ -631,9 +768,14 @@ static int is_running(bl_fmu_host *f) {
 static int host_output(bl_block *b, double t) {
     bl_fmu_host *f = b->foreign;
     if (!is_running(f)) return BL_ERROR_BLOCK;
-    int status = tune(b, f, t);
-    if (status == BL_OK) status = set_values(f, &f->direct, t);
-    return status == BL_OK ? get_outputs(f, t) : status;
+    enter(f);
+    f->time = t;
+    int status = BL_OK;
+    if (!f->ended) { /* after that nothing may be set */
+        status = tune(b, f, t);
+        if (status == BL_OK) status = set_values(f, &f->direct, t);
+    }
+    return leave(f, status == BL_OK ? get_outputs(f, t) : status);
 }
 
 static int has_only_reals(const bl_fmu_values *values) {
@@ -644,11 +786,13 @@ static int host_nudge(bl_block *b, double t) {
     bl_fmu_host *f = b->foreign;
     if (!is_running(f)) return BL_ERROR_BLOCK;
     bl_fmu_group *in = f->direct.groups, *out = f->outputs.groups;
-    if (!(f->flags & HOST_GIVES_DERIVATIVES) || !has_only_reals(&f->direct) || !has_only_reals(&f->outputs) || !in->known)
+    if (f->ended || !(f->flags & HOST_GIVES_DERIVATIVES) || !has_only_reals(&f->direct) || !has_only_reals(&f->outputs) || !in->known)
         return host_output(b, t);
     for (int32_t k = 0; k < in->count; k++) in->slopes[k] = *in->places[k] - in->reals[k];
-    const fmi2Status status = f->call.GetDirectionalDerivative(f->component, out->references, (size_t)out->count, in->references,
-                                                               (size_t)in->count, in->slopes, out->slopes);
+    enter(f);
+    const fmi2Status status = CALL(f, GetDirectionalDerivative, f->component, out->references, (size_t)out->count, in->references,
+                                    (size_t)in->count, in->slopes, out->slopes);
+    leave(f, BL_OK);
     if (status == fmi2Discard) { /* differences will do */
         f->flags &= ~HOST_GIVES_DERIVATIVES;
         return host_output(b, t);
@@ -658,14 +802,31 @@ static int host_nudge(bl_block *b, double t) {
     return BL_OK;
 }
 
-static int step(bl_fmu_host *f, double t, double h) {
-    const fmi2Boolean no_return = f->flags & HOST_CAN_SAVE ? fmi2False : fmi2True;
-    const fmi2Status status = f->call.DoStep(f->component, t, h, no_return);
+/* Of a step that was discarded with fmi2Terminated: the time that the FMU has reached; t if it does not say. */
+static double last_successful_time(bl_fmu_host *f, double t, double h) {
+    double reached = t;
+    if (!f->call.GetRealStatus || CALL(f, GetRealStatus, f->component, fmi2LastSuccessfulTime, &reached) != fmi2OK) return t;
+    return reached > t && reached <= t + 1.000001 * h ? reached : t;
+}
+
+static int end_run(bl_fmu_host *f, double t) {
+    explain(f, "it ended the simulation at t = %.9g", t);
+    return BL_STOP;
+}
+
+/* The last argument of fmi2DoStep promises that no state from before the start of the step will be restored; some FMUs keep what a step
+   has changed only then. A state at its very start may be, so the promise also holds for a step that a coupling repeats as a
+   whole; it does not hold for a later part of one, and not after a state from before it was handed out. */
+static int step(bl_fmu_host *f, double t, double h, int is_last) {
+    const fmi2Boolean no_return = t <= f->oldest && t <= f->oldest_saved + 1e-6 * h ? fmi2True : fmi2False;
+    const fmi2Status status = CALL(f, DoStep, f->component, t, h, no_return);
     if (status <= fmi2Warning) return BL_OK;
     fmi2Boolean ended = fmi2False;
-    if (status == fmi2Discard && f->call.GetBooleanStatus(f->component, fmi2Terminated, &ended) == fmi2OK && ended) {
-        explain(f, "it ended the simulation at t = %.9g", t);
-        return BL_STOP;
+    if (status == fmi2Discard && CALL(f, GetBooleanStatus, f->component, fmi2Terminated, &ended) == fmi2OK && ended) {
+        const double reached = last_successful_time(f, t, h);
+        if (!is_last || reached < t + 0.999999 * h) return end_run(f, reached);
+        f->ended = 1; /* after the step was done: its end is still a sample */
+        return BL_OK;
     }
     if (status == fmi2Pending) {
         f->mode = HOST_BROKEN;
@@ -674,17 +835,34 @@ static int step(bl_fmu_host *f, double t, double h) {
     return judge(f, status, "fmi2DoStep", t);
 }
 
-static int host_settle(bl_block *b, double t) {
-    bl_fmu_host *f = b->foreign;
-    if (!is_running(f)) return BL_ERROR_BLOCK;
-    if (f->mode != HOST_INITIALISING) return BL_OK;
+static int leave_initialization(bl_block *b, bl_fmu_host *f, double t) {
     int status = tune(b, f, t);
     if (status == BL_OK) status = set_values(f, &f->direct, t);
     if (status == BL_OK) status = set_values(f, &f->delayed, t);
     if (status == BL_OK)
-        status = judge(f, f->call.ExitInitializationMode(f->component), "fmi2ExitInitializationMode", t);
+        status = judge(f, CALL(f, ExitInitializationMode, f->component), "fmi2ExitInitializationMode", t);
     if (status == BL_OK) f->mode = HOST_STEPPING;
     return status;
+}
+
+static int host_begin(bl_block *b, double t) {
+    bl_fmu_host *f = b->foreign;
+    if (!is_running(f)) return BL_ERROR_BLOCK;
+    if (f->mode != HOST_INITIALISING) return BL_UNCHANGED;
+    bl_working_directory directory;
+    enter_setup(f, &directory);
+    return leave_setup(f, &directory, leave_initialization(b, f, t));
+}
+
+/* States that a coupling has kept before are of no use any more. */
+static int host_settle(bl_block *b, double t) {
+    bl_fmu_host *f = b->foreign;
+    const int status = host_begin(b, t);
+    if (f) {
+        f->settled = t;
+        f->oldest = INFINITY;
+    }
+    return status == BL_UNCHANGED ? BL_OK : status;
 }
 
 /* A step as a coupling wants it, with inputs from elsewhere that may have slopes. What an FMU makes of an input with a slope at
@@ -697,9 +875,10 @@ static int advance_coupled(bl_block *b, bl_fmu_host *f, double t, double dt) {
         const bl_fmu_part part = {(double)k * h, h, order > before ? order : before};
         status = set_course(b, f, &f->direct, part, t + part.age);
         if (status == BL_OK) status = set_course(b, f, &f->delayed, part, t + part.age);
-        if (status == BL_OK) status = step(f, t + part.age, h);
+        if (status == BL_OK) status = step(f, t + part.age, h, k + 1 == f->substeps);
     }
     f->slope_order = order < f->slope_limit ? order : f->slope_limit;
+    f->time = t + dt;
     forget_values(&f->direct);
     forget_values(&f->delayed);
     return status;
@@ -708,13 +887,17 @@ static int advance_coupled(bl_block *b, bl_fmu_host *f, double t, double dt) {
 static int host_advance(bl_block *b, double t, double dt) {
     bl_fmu_host *f = b->foreign;
     if (!is_running(f)) return BL_ERROR_BLOCK;
-    int status = host_settle(b, t); /* parameters have been tuned with the outputs of the tick */
-    if (status == BL_OK && (b->u != f->gathered || b->u1 || f->slope_order > 0)) return advance_coupled(b, f, t, dt);
-    if (status == BL_OK) status = set_values(f, &f->direct, t); /* as a rule known since the outputs */
+    int status = f->mode == HOST_INITIALISING ? host_begin(b, t) : BL_OK; /* parameters were tuned with the outputs of the tick */
+    if (f->ended) return end_run(f, t);
+    if (status != BL_OK) return status;
+    enter(f);
+    if (b->u != f->gathered || b->u1 || f->slope_order > 0) return leave(f, advance_coupled(b, f, t, dt));
+    status = set_values(f, &f->direct, t); /* as a rule known since the outputs */
     if (status == BL_OK) status = set_values(f, &f->delayed, t);
     const double h = dt / (double)f->substeps;
-    for (int32_t k = 0; k < f->substeps && status == BL_OK; k++) status = step(f, t + (double)k * h, h);
-    return status;
+    for (int32_t k = 0; k < f->substeps && status == BL_OK; k++) status = step(f, t + (double)k * h, h, k + 1 == f->substeps);
+    f->time = t + dt;
+    return leave(f, status);
 }
 
 static const char *host_explain(const bl_block *b) {
@@ -730,17 +913,19 @@ static void host_close(bl_block *b) {
 /* ---- saved states */
 
 static int keep_state(bl_fmu_host *f, bl_fmu_slot *slot) {
-    const int status = judge(f, f->call.GetFMUstate(f->component, &slot->state), "fmi2GetFMUstate", 0.0);
+    const int status = judge(f, CALL(f, GetFMUstate, f->component, &slot->state), "fmi2GetFMUstate", 0.0);
     slot->slope_order = f->slope_order;
+    slot->ended = f->ended;
     if (status == BL_OK) slot->mode = f->mode;
     return status;
 }
 
 static int put_back_state(bl_fmu_host *f, const bl_fmu_slot *slot) {
-    const int status = judge(f, f->call.SetFMUstate(f->component, slot->state), "fmi2SetFMUstate", 0.0);
+    const int status = judge(f, CALL(f, SetFMUstate, f->component, slot->state), "fmi2SetFMUstate", 0.0);
     if (status != BL_OK) return status;
     f->mode = slot->mode;
     f->slope_order = slot->slope_order;
+    f->ended = slot->ended;
     f->tuned_known = 0;
     forget_values(&f->direct);
     forget_values(&f->delayed);
@@ -751,14 +936,17 @@ static int host_save(bl_block *b, int slot) {
     bl_fmu_host *f = b->foreign;
     if (!is_running(f) || slot < 0 || slot >= BL_SLOTS) return BL_ERROR_BLOCK;
     f->slots[slot].message_count = atomic_load(&f->message_count);
-    return keep_state(f, &f->slots[slot]);
+    f->oldest = f->settled;
+    enter(f);
+    return leave(f, keep_state(f, &f->slots[slot]));
 }
 
 static int host_restore(bl_block *b, int slot) {
     bl_fmu_host *f = b->foreign;
     if (!f || !f->component || slot < 0 || slot >= BL_SLOTS || !f->slots[slot].state || f->mode == HOST_DEAD)
         return BL_ERROR_BLOCK;
-    const int status = put_back_state(f, &f->slots[slot]);
+    enter(f);
+    const int status = leave(f, put_back_state(f, &f->slots[slot]));
     if (status == BL_OK && f->reason[0]) { /* a step that has failed is taken back: and so is what was said of it */
         f->reason[0] = '\0';
         atomic_store(&f->message_count, f->slots[slot].message_count);
@@ -769,7 +957,7 @@ static int host_restore(bl_block *b, int slot) {
 /* A state as bytes: this head, then what the FMU makes of it, or nothing if it is behind a ticket. */
 typedef struct {
     uint64_t run; /* 0, or which run the ticket is good for */
-    int64_t ticket, mode, slope_order;
+    int64_t ticket, mode, slope_order, ended;
 } bl_fmu_state_head;
 
 static bl_fmu_host *running_host(bl_engine *e, int32_t block) {
@@ -784,15 +972,13 @@ static bl_fmu_host *running_host(bl_engine *e, int32_t block) {
     return NULL;
 }
 
-int64_t bl_fmu_state_size(bl_engine *e, int32_t block) {
-    bl_fmu_host *f = running_host(e, block);
-    if (!f) return BL_ERROR_STATE;
+static int64_t state_size(bl_engine *e, int32_t block, bl_fmu_host *f) {
     size_t size = 0;
     if (f->flags & HOST_CAN_SERIALISE) {
         bl_fmu_slot *slot = &f->slots[BL_SLOTS];
         int status = is_running(f) ? keep_state(f, slot) : explain(f, "it has failed and has no state to save");
         if (status == BL_OK)
-            status = judge(f, f->call.SerializedFMUstateSize(f->component, slot->state, &size),
+            status = judge(f, CALL(f, SerializedFMUstateSize, f->component, slot->state, &size),
                            "fmi2SerializedFMUstateSize", 0.0);
         if (status == BL_OK && size > INT64_MAX / 2) status = explain(f, "its state has an impossible size");
         if (status != BL_OK) return bl_fail(e, BL_ERROR_STATE, block, "its state cannot be saved");
@@ -800,37 +986,52 @@ int64_t bl_fmu_state_size(bl_engine *e, int32_t block) {
     return (int64_t)(sizeof(bl_fmu_state_head) + size);
 }
 
+int64_t bl_fmu_state_size(bl_engine *e, int32_t block) {
+    bl_fmu_host *f = running_host(e, block);
+    bl_working_directory directory;
+    if (!f) return BL_ERROR_STATE;
+    enter_setup(f, &directory);
+    const int64_t size = state_size(e, block, f);
+    leave_setup(f, &directory, BL_OK);
+    return size;
+}
+
 static int save_behind_ticket(bl_fmu_host *f, bl_fmu_state_head *head) {
     bl_fmu_slot *more = realloc(f->kept, (size_t)(f->kept_count + 1) * sizeof *more);
     if (!more) return BL_ERROR_MEMORY;
     f->kept = more;
-    f->kept[f->kept_count] = (bl_fmu_slot){NULL, HOST_NONE, 0, 0};
+    f->kept[f->kept_count] = (bl_fmu_slot){NULL, HOST_NONE, 0, 0, 0};
     head->run = f->run;
     head->ticket = f->kept_count++;
     return keep_state(f, &f->kept[head->ticket]);
 }
 
-int bl_fmu_save(bl_engine *e, int32_t block, void *bytes, int64_t size) {
-    bl_fmu_host *f = running_host(e, block);
-    if (!f) return BL_ERROR_STATE;
-    bl_fmu_state_head head = {0, 0, (int64_t)f->mode, f->slope_order};
+static int save_state(bl_engine *e, int32_t block, bl_fmu_host *f, void *bytes, int64_t size) {
+    bl_fmu_state_head head = {0, 0, (int64_t)f->mode, f->slope_order, f->ended};
     if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "too little room for a state");
     int status = BL_OK;
     if (f->flags & HOST_CAN_SERIALISE)
-        status = judge(f, f->call.SerializeFMUstate(f->component, f->slots[BL_SLOTS].state, (char *)bytes + sizeof head,
+        status = judge(f, CALL(f, SerializeFMUstate, f->component, f->slots[BL_SLOTS].state, (char *)bytes + sizeof head,
                                                     (size_t)size - sizeof head),
                        "fmi2SerializeFMUstate", 0.0);
     else
         status = is_running(f) ? save_behind_ticket(f, &head) : explain(f, "it has failed and has no state to save");
     if (status != BL_OK) return bl_fail(e, BL_ERROR_STATE, block, "its state cannot be saved");
     memcpy(bytes, &head, sizeof head);
+    f->oldest_saved = fmin(f->oldest_saved, f->time);
     return BL_OK;
 }
 
-int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_t size) {
+int bl_fmu_save(bl_engine *e, int32_t block, void *bytes, int64_t size) {
     bl_fmu_host *f = running_host(e, block);
-    bl_fmu_state_head head;
+    bl_working_directory directory;
     if (!f) return BL_ERROR_STATE;
+    enter_setup(f, &directory);
+    return leave_setup(f, &directory, save_state(e, block, f, bytes, size));
+}
+
+static int restore_state(bl_engine *e, int32_t block, bl_fmu_host *f, const void *bytes, int64_t size) {
+    bl_fmu_state_head head;
     if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is cut off");
     memcpy(&head, bytes, sizeof head);
     if ((head.mode != HOST_INITIALISING && head.mode != HOST_STEPPING) || head.slope_order < 0 || head.slope_order > 2)
@@ -846,16 +1047,25 @@ int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_t size)
     } else if (f->flags & HOST_CAN_SERIALISE) {
         bl_fmu_slot *slot = &f->slots[BL_SLOTS];
         free_state(f, slot);
-        status = judge(f, f->call.DeSerializeFMUstate(f->component, (const char *)bytes + sizeof head,
+        status = judge(f, CALL(f, DeSerializeFMUstate, f->component, (const char *)bytes + sizeof head,
                                                       (size_t)size - sizeof head, &slot->state),
                        "fmi2DeSerializeFMUstate", 0.0);
         slot->mode = (bl_host_mode)head.mode;
         slot->slope_order = (int32_t)head.slope_order;
+        slot->ended = head.ended != 0;
         if (status == BL_OK) status = put_back_state(f, slot);
     } else {
         status = explain(f, "the saved state is not one of its own");
     }
     return status == BL_OK ? BL_OK : bl_fail(e, BL_ERROR_STATE, block, "the saved state does not fit");
+}
+
+int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_t size) {
+    bl_fmu_host *f = running_host(e, block);
+    bl_working_directory directory;
+    if (!f) return BL_ERROR_STATE;
+    enter_setup(f, &directory);
+    return leave_setup(f, &directory, restore_state(e, block, f, bytes, size));
 }
 
 const char *bl_fmu_messages(bl_engine *e, int32_t block) {
@@ -866,10 +1076,10 @@ const char *bl_fmu_messages(bl_engine *e, int32_t block) {
 }
 
 const bl_kernel bl_kernels_fmu[] = {
-    {.name = "fmu2", .check = host_check, .init = host_init, .output = host_output, .nudge = host_nudge,
+    {.name = "fmu2", .check = host_check, .init = host_init, .output = host_output, .nudge = host_nudge, .begin = host_begin,
      .settle = host_settle, .advance = host_advance, .close = host_close, .explain = host_explain},
     {.name = "fmu2_rollback", .check = host_check_rollback, .init = host_init, .output = host_output,
-     .nudge = host_nudge, .settle = host_settle, .advance = host_advance, .save = host_save, .restore = host_restore, .close = host_close,
+     .nudge = host_nudge, .begin = host_begin, .settle = host_settle, .advance = host_advance, .save = host_save, .restore = host_restore, .close = host_close,
      .explain = host_explain},
     {.name = 0},
 };

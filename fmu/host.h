@@ -11,7 +11,7 @@
 enum { HOST_FLAGS, HOST_SUBSTEPS, HOST_PARAMETERS, HOST_TUNABLE, HOST_DIGEST, HOST_HEAD = HOST_DIGEST + 2 };
 enum { HOST_INPUT_FIELDS = 3, HOST_OUTPUT_FIELDS = 2, HOST_PARAMETER_FIELDS = 3 };
 enum { HOST_CAN_SAVE = 1, HOST_CAN_SERIALISE = 2, HOST_CAN_INTERPOLATE = 4, HOST_NEEDS_TOOL = 8,
-       HOST_GIVES_DERIVATIVES = 16, HOST_ALL_FLAGS = 31 };
+       HOST_GIVES_DERIVATIVES = 16, HOST_ALL_FLAGS = 31, HOST_NO_FLAG = 32 };
 enum { HOST_REAL, HOST_INTEGER, HOST_BOOLEAN, HOST_TYPES };
 
 /* The functions of an FMU that we call, by FMI's own names. */
@@ -34,6 +34,7 @@ typedef struct {
     fmi2Status (*SetString)(fmi2Component, const fmi2ValueReference[], size_t, const fmi2String[]);
     fmi2Status (*DoStep)(fmi2Component, fmi2Real, fmi2Real, fmi2Boolean);
     fmi2Status (*GetBooleanStatus)(fmi2Component, const fmi2StatusKind, fmi2Boolean *);
+    fmi2Status (*GetRealStatus)(fmi2Component, const fmi2StatusKind, fmi2Real *); /* NULL: there is none */
     /* Asked for only where the description says that they work. */
     fmi2Status (*GetFMUstate)(fmi2Component, fmi2FMUstate *);
     fmi2Status (*SetFMUstate)(fmi2Component, fmi2FMUstate);

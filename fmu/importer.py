@@ -280,6 +280,8 @@ def _library() -> ctypes.CDLL:
 class AttachedFmu:
     """An FMU that is loaded into a running engine."""
 
+    saved_on_request = True
+
     def __init__(self, block: EngineFmu, instance: Instance, number: int) -> None:
         self.library, self.instance, self.number = _library(), instance, number
         archive, model = block.description.archive, block.description.model

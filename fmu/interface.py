@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,13 +16,20 @@ import numpy as np
 
 from ..blocks.ports import Kind, Parameter, Port, parameter
 from ..blocks.units import BASE_UNITS, Unit, UnitError, parse_unit
-from ..errors import DiagramError, FmuError, name_list, suggest
+from ..errors import BiellaWarning, DiagramError, FmuError, name_list, suggest
 from .archive import Archive
 
 REAL, INTEGER, BOOLEAN, STRING = range(4)
 _TYPES = {"Real": REAL, "Integer": INTEGER, "Enumeration": INTEGER, "Boolean": BOOLEAN}
 _TYPES |= {"String": STRING, "Float64": REAL, "Float32": REAL}
 _TYPES |= {f"{sign}Int{bits}": INTEGER for sign in ("", "U") for bits in (8, 16, 32, 64)}
+_LARGEST_EXACT = 1 << 53  # up to which every integer is a double
+_RANGES: dict[str, tuple[float, float]] = {"Integer": (-(2**31), 2**31 - 1)}
+_RANGES |= {f"Int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32)}
+_RANGES |= {f"UInt{bits}": (0, 2**bits - 1) for bits in (8, 16, 32)}
+# The largest 64-bit integers are no doubles; the doubles below them are.
+_RANGES |= {"Int64": (-(2**63), 2**63 - 1024), "UInt64": (0, 2**64 - 2048)}
+_RANGES["Enumeration"] = _RANGES["Int64"]
 _KINDS: dict[int, Kind] = {REAL: "real", INTEGER: "integer", BOOLEAN: "boolean"}
 _ELEMENT = re.compile(r"(?P<base>.*[^\]])\[(?P<index>\d+)\]\Z")
 
@@ -52,11 +60,36 @@ class Scalar:
             text = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}.get(text.strip().lower(), text)
         try:
             value = float(text)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise FmuError(f"`{self.name}` is {self.fmi_type}, and {text!r} is none.") from None
-        if self.type == INTEGER and value != round(value):
+        if self.type != INTEGER:
+            return value
+        if not value.is_integer():
             raise FmuError(f"`{self.name}` is {self.fmi_type}, and {text!r} is not whole.")
+        if abs(value) >= _LARGEST_EXACT and _whole(text) not in (None, int(value)):
+            raise FmuError(
+                f"`{self.name}` cannot be {text}: parameters and signals hold integers exactly "
+                f"only up to 2^53."
+            )
+        return self.check_range(value)
+
+    def check_range(self, value: float) -> float:
+        """Return `value` if a variable of this type can hold it, else raise an error."""
+        low, high = _RANGES.get(self.fmi_type, (-np.inf, np.inf))
+        if not low <= value <= high and self.type == INTEGER:
+            raise FmuError(
+                f"`{self.name}` cannot be {value:.17g}: {self.fmi_type} holds integers from "
+                f"{low:.0f} to {high:.0f}."
+            )
         return value
+
+
+def _whole(text: Any) -> int | None:
+    """Return an integer as it was given; None if it was given in another form."""
+    try:
+        return int(text)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +120,8 @@ class Description:
     scalars: dict[str, Scalar]
     dependencies: dict[str, frozenset[str] | None]
     """For each listed output the names of what it depends on at once; None: on everything."""
+    others: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Variables that no signal or parameter can hold: causality, and what each of them is."""
 
     @property
     def version(self) -> str:
@@ -96,10 +131,25 @@ class Description:
     @property
     def step_size(self) -> float | None:
         """The step that the FMU suggests."""
+        value = self.experiment_time("stepSize", 0.0)
+        return value if value > 0.0 else None
+
+    def experiment_time(self, attribute: str, otherwise: float) -> float:
+        """Return a time of the default experiment in seconds; `otherwise` if it has none."""
         experiment = self.model.defaultExperiment
-        text = experiment.stepSize if experiment is not None else None
-        value = float(text) if text else 0.0
-        return value if 0.0 < value < float("inf") else None
+        text = getattr(experiment, attribute, None) if experiment is not None else None
+        if not text:
+            return otherwise
+        try:
+            value = float(text)
+        except (TypeError, ValueError):
+            value = float("nan")
+        if not np.isfinite(value):
+            raise FmuError(
+                f"the description in `{self.archive.path}` has {attribute}={str(text)!r} in its "
+                f"DefaultExperiment, which is no time in seconds."
+            )
+        return value
 
 
 def read_description(archive: Archive, validate: bool = True) -> Description:
@@ -132,6 +182,17 @@ def _read_description(archive: Archive, validate: bool) -> Description:
         ) from error
     except Exception as error:
         raise FmuError(f"the description in `{archive.path}` cannot be read: {error}") from error
+    try:
+        return _describe(archive, model)
+    except FmuError:
+        raise
+    except Exception as error:  # without validation, FMPy passes on whatever the file holds
+        raise FmuError(
+            f"the description in `{archive.path}` cannot be used: {type(error).__name__}: {error}."
+        ) from error
+
+
+def _describe(archive: Archive, model: Any) -> Description:
     units = {u.name: _unit(u) for u in model.unitDefinitions}
     scalars = {
         v.name: _scalar(v, units)
@@ -144,7 +205,12 @@ def _read_description(archive: Archive, validate: bool) -> Description:
         else frozenset(v.name for v in unknown.dependencies)
         for unknown in model.outputs
     }
-    return Description(archive, model, scalars, dependencies)
+    others = {
+        v.name: (v.causality or "local", f"array of {v.type}" if v.dimensions else v.type)
+        for v in model.modelVariables
+        if v.name not in scalars
+    }
+    return Description(archive, model, scalars, dependencies, others)
 
 
 def require_fmpy(purpose: str) -> None:
@@ -159,13 +225,18 @@ def require_fmpy(purpose: str) -> None:
 
 def _scalar(variable: Any, units: Mapping[str, Unit | None]) -> Scalar:
     declared = variable.declaredType
+    reference = int(variable.valueReference)
+    if not 0 <= reference < 1 << 32:
+        raise FmuError(
+            f"`{variable.name}` has the value reference {reference}, but FMI has 0 to 4294967295."
+        )
     name = variable.unit or (declared.unit if declared is not None else None)
     unit = None
     if name is not None and _TYPES[variable.type] == REAL:
         unit = units[name] if name in units else _parse(name)
     return Scalar(
         variable.name,
-        int(variable.valueReference),
+        reference,
         _TYPES[variable.type],
         variable.type,
         variable.causality or "local",
@@ -348,12 +419,14 @@ def choose_interface(
     shown = [s for s in scalars.values() if s.causality == "output" and s.type != STRING]
     all_inputs = group_elements(taken_inputs, plain)
     all_outputs = group_elements(shown, plain)
+    _refuse_others(description, [*(inputs or ()), *(outputs or ()), *given])
     chosen_in = all_inputs if inputs is None else _pick(label, "input", inputs, all_inputs, scalars)
     chosen_out = (
         all_outputs
         if outputs is None
         else _pick(label, "output", outputs, all_outputs, scalars, others=True)
     )
+    _warn_of_left_out(description, inputs is None, outputs is None)
     numbers = [
         s
         for s in scalars.values()
@@ -394,6 +467,37 @@ def choose_interface(
     return Interface(
         chosen_in, chosen_out, parameters, values, set(expanded), strings
     ), input_values
+
+
+def _refuse_others(description: Description, names: Sequence[str]) -> None:
+    for name in names:
+        if name in description.others:
+            raise FmuError(
+                f"`{name}` of {description.archive.path.name} is of type "
+                f"{description.others[name][1]}, which biella cannot set or read: signals and "
+                f"parameters are numbers."
+            )
+
+
+def _warn_of_left_out(description: Description, inputs: bool, outputs: bool) -> None:
+    """Warn of inputs and outputs that become no ports though none were chosen."""
+    kinds = {name: (s.causality, s.fmi_type) for name, s in description.scalars.items()
+             if s.type == STRING}  # fmt: skip
+    shown = {"input": inputs, "output": outputs}
+    left = [
+        f"{causality} {name} ({what})"
+        for name, (causality, what) in (kinds | description.others).items()
+        if shown.get(causality)
+    ]
+    if left:
+        warnings.warn(
+            f"{description.archive.path.name} has variables that cannot become ports, because "
+            f"signals are numbers: {name_list(left, 8)}. Such an input keeps its start value, "
+            f"such an output is not read. inputs=[…] and outputs=[…] choose ports without this "
+            f"warning.",
+            BiellaWarning,
+            stacklevel=4,
+        )
 
 
 def _pick(

@@ -90,6 +90,8 @@ class IsolatedFmu(AbstractCalledFmu):
 class IsolatedSession:
     """The worker process of one block in one run."""
 
+    saved_on_request = True
+
     def __init__(self, block: IsolatedFmu, values: Values) -> None:
         self.block, self.values = block, values
         self.portable = block.can_serialise
@@ -99,7 +101,11 @@ class IsolatedSession:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(folders)},
+            # Ctrl-C in a terminal reaches every process of its foreground group.
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
+        self._in_call = False
         try:
             self._call(b"L", payload=block.order(), extra=_START_SECONDS)
         except BaseException:
@@ -113,6 +119,10 @@ class IsolatedSession:
     def output(self, t: float) -> None:
         """Ask for the outputs."""
         self.values.set_outputs(np.frombuffer(self._call(b"O", t, payload=self._present())))
+
+    def begin(self, t: float) -> bool:
+        """End the initialization; return whether it had not ended before."""
+        return self._call(b"B", t, payload=self._present()) != b"\0"
 
     def advance(self, t: float, dt: float) -> None:
         """Take a step."""
@@ -166,6 +176,9 @@ class IsolatedSession:
         extra: float = 0.0,
     ) -> bytes:
         limit = None if self.block.timeout is None else self.block.timeout + extra
+        if self._in_call:
+            raise FmuError(f"{self.block.foreign_name} was interrupted in the middle of a call.")
+        self._in_call = True  # for good, if Ctrl-C ends the wait for the answer
         try:
             with _Watch(self.process, limit) as watch:
                 self._send(op, t, dt, payload)
@@ -173,6 +186,7 @@ class IsolatedSession:
                 answer = self._read(size, watch)
         except (BrokenPipeError, EOFError):
             raise FmuError(self._obituary(watch.expired, limit)) from None
+        self._in_call = False
         if outcome == STOPPED:
             raise EndOfRun(answer.decode(errors="replace"))
         if outcome == FAILED:

@@ -19,6 +19,7 @@ _LEFT_OUT = (
     "blocks/python.c",
     "fmu/binary.c",
     "fmu/host.c",
+    "fmu/surroundings.c",
     "scheduler/clock.c",
     "scheduler/devices/",
     "scheduler/doctor.c",

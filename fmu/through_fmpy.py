@@ -6,16 +6,25 @@ inputs held; events in between are found and handled there.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import BiellaError, FmuError
-from ..scheduler.engine import Instance
+from ..blocks.foreign import EndOfRun
+from ..errors import BiellaError, BiellaWarning, FmuError
+from ..scheduler.engine import (
+    Instance,
+    Surroundings,
+    keep_float_control,
+    restore_float_control,
+)
 from .archive import Folder
 from .importer import Options
 from .in_python import AbstractCalledFmu, Values
-from .interface import BOOLEAN, INTEGER, REAL, Description, Group, Interface
+from .interface import BOOLEAN, INTEGER, REAL, Description, Group, Interface, Scalar
 
+_DISCARD, _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 2, 3  # numbers of FMI 2.0
+_LARGEST_EXACT = 1 << 53  # up to which every integer is a double
 _LARGEST_EVENTS = 1000  # at one instant
 _TOLERANCE = 1e-8
 
@@ -51,6 +60,8 @@ class FmpyFmu(AbstractCalledFmu):
 class FmpySession:
     """An instance of FMPy's."""
 
+    saved_on_request = True
+
     def __init__(self, block: FmpyFmu, values: Values) -> None:
         self.block, self.values = block, values
         self.model = block.description.model
@@ -69,12 +80,15 @@ class FmpySession:
         self.solver: Any = None
         self.next_event: float | None = None
         self.initialising = False
+        self.ended: float | None = None
+        self.inexact: set[str] = set()
 
     def start(self, t: float) -> None:
         """Make an instance, set its parameters and enter initialisation mode."""
         from fmpy.simulation import instantiate_fmu
 
         self._end()
+        self.ended = None
         options = self.block.options
         # No logger of ours: FMPy has one place for all of a process, which would outlive this one.
         self.fmu = self._try(
@@ -100,27 +114,47 @@ class FmpySession:
         if self.initialising and self._version("1"):  # has no initialisation mode
             self._set(self.inputs)
             self._leave_initialisation()
-        self._tune()
-        if not self.block.description.model.coSimulation and not self.initialising:
-            self._try(self.fmu.setTime, t)
-        self._set(self.direct)
+        if self.ended is None:  # after that nothing may be set
+            self._tune()
+            if not self.block.description.model.coSimulation and not self.initialising:
+                self._try(self.fmu.setTime, t)
+            self._set(self.direct)
         values = self.outputs.read(self._try, self.fmu)
-        self.values.set_outputs(values)
+        self._warn_of_inexact(values)
+        self.values.set_outputs([float(value) for value in values])
+
+    def begin(self, t: float) -> bool:
+        """End the initialization; return whether it had not ended before."""
+        if not self.initialising:
+            return False
+        self._tune()
+        self._set(self.inputs)
+        self._leave_initialisation()
+        return True
 
     def advance(self, t: float, dt: float) -> None:
         """Take a step."""
+        self.begin(t)
+        if self.ended is not None:
+            raise self._end_of_run(self.ended)
         self._tune()
         self._set(self.inputs)
-        if self.initialising:
-            self._leave_initialisation()
-        h = dt / self.block.options.substeps
-        for k in range(self.block.options.substeps):
-            if self.model.coSimulation is not None:
-                self._try(
-                    self.fmu.doStep, currentCommunicationPoint=t + k * h, communicationStepSize=h
-                )
+        substeps = self.block.options.substeps
+        h = dt / substeps
+        for k in range(substeps):
+            now, end = t + k * h, t + (k + 1) * h
+            if self.model.coSimulation is None:
+                reached = self._integrate(now, end)
+            elif self._version("3"):
+                reached = self._step_fmi3(now, h)
             else:
-                self._integrate(t + k * h, t + (k + 1) * h)
+                reached = self._step(now, h)
+            if reached is None:
+                continue
+            # What it gives at the end of the whole step is still a sample.
+            if k + 1 < substeps or reached < end - 1e-6 * h:
+                raise self._end_of_run(reached)
+            self.ended = reached
 
     def save(self) -> bytes:
         """Return the FMU's state."""
@@ -140,7 +174,8 @@ class FmpySession:
 
     def close(self) -> None:
         """End the instance and take its folder away."""
-        self._end()
+        with Surroundings():
+            self._end()
         self.folder.release()
 
     # -- the parts of a life
@@ -159,10 +194,45 @@ class FmpySession:
             self._try(self.fmu.exitInitializationMode)
         self.initialising = False
         if exchange:
-            if not self._version("1"):
-                self._handle_event(enter=False)
+            if not self._version("1") and self._handle_event(enter=False):
+                self.ended = self._first_time
             self.held = self.values.inputs
             self.solver = self._make_solver(self._first_time)
+
+    def _end_of_run(self, t: float) -> EndOfRun:
+        return EndOfRun(f"{self.block.foreign_name}: it ended the simulation at t = {t:.9g}")
+
+    def _step(self, t: float, h: float) -> float | None:
+        """Take a step of FMI 1.0 or 2.0; return when the FMU ended the simulation, if it did."""
+        try:
+            self._try(self.fmu.doStep, currentCommunicationPoint=t, communicationStepSize=h)
+        except FmuError as error:
+            if not self._version("2") or getattr(error.__cause__, "status", None) != _DISCARD:
+                raise
+            try:
+                if not self.fmu.getBooleanStatus(_TERMINATED):
+                    raise error
+                reached = float(self.fmu.getRealStatus(_LAST_SUCCESSFUL_TIME))
+            except FmuError:
+                raise
+            except Exception:  # it does not answer: then it has not said that it ended
+                raise error from error.__cause__
+            return reached if t < reached <= t + 1.000001 * h else t
+        return None
+
+    def _step_fmi3(self, t: float, h: float) -> float | None:
+        """Take a step of FMI 3.0, in parts if the FMU returns early."""
+        end = t + h
+        while True:
+            _, ended, early, reached = self._try(
+                self.fmu.doStep, currentCommunicationPoint=t, communicationStepSize=end - t
+            )
+            reached = reached if t < reached <= t + 1.000001 * h else (t if ended else end)
+            if ended:
+                return float(reached)
+            if not early or reached >= end - 1e-9 * h:
+                return None
+            t = float(reached)
 
     def _make_solver(self, t: float) -> Any:
         from fmpy.sundials import CVodeSolver
@@ -186,12 +256,16 @@ class FmpySession:
             relativeTolerance=self.block.options.tolerance or _TOLERANCE,
         )
 
-    def _integrate(self, t: float, end: float) -> None:
-        """Go from `t` to `end`: inputs may jump at `t`, then from event to event."""
+    def _integrate(self, t: float, end: float) -> float | None:
+        """Go from `t` to `end`: inputs may jump at `t`, then from event to event.
+
+        Returns when the FMU ended the simulation, if it did.
+        """
         self._try(self.fmu.setTime, t)
         if (self.values.inputs != self.held).any():
             self.held = self.values.inputs
-            self._handle_event(enter=True)
+            if self._handle_event(enter=True):
+                return t
             self._try(self.solver.reset, t)
         events = 0
         while end - t > 1e-12 * max(1.0, abs(end)):
@@ -201,30 +275,38 @@ class FmpySession:
             if stop > t:
                 found, _, t = self._try(self.solver.step, t, stop)
             self._try(self.fmu.setTime, t)
-            asked = self._completed_step()
+            asked, ended = self._completed_step()
+            if ended:
+                return t
             if found or timed or asked:
-                self._handle_event(enter=True)
+                if self._handle_event(enter=True):
+                    return t
                 self._try(self.solver.reset, t)
                 events = events + 1 if t == before else 0
                 if events > _LARGEST_EVENTS:
                     raise FmuError(
                         f"{self.block.foreign_name} has event after event at t = {t:.9g} s."
                     )
+        return None
 
-    def _completed_step(self) -> bool:
+    def _completed_step(self) -> tuple[bool, bool]:
+        """Return whether the FMU wants an event, and whether it ended the simulation."""
         if not self.model.modelExchange.needsCompletedIntegratorStep:
-            return False
+            return False, False
         answer = self._try(self.fmu.completedIntegratorStep)
-        return bool(answer[0] if isinstance(answer, tuple) else answer)
+        return (bool(answer[0]), bool(answer[1])) if isinstance(answer, tuple) else (answer, False)
 
-    def _handle_event(self, enter: bool) -> None:
-        """Update the discrete states until they stay."""
+    def _handle_event(self, enter: bool) -> bool:
+        """Update the discrete states until they stay; return whether the FMU ended the simulation.
+
+        One that did is left in event mode, where its outputs can be read.
+        """
         fmu = self.fmu
         if self._version("1"):
             while not (answer := self._try(fmu.eventUpdate))[0]:
                 pass
             self._note_event(answer[-2:])
-            return
+            return bool(answer[3])
         if enter:
             self._try(fmu.enterEventMode)
             self._set(self.inputs)
@@ -234,8 +316,9 @@ class FmpySession:
             needed, ended, _, _, defined, when = self._try(update)
             self._note_event((defined, when))
             if ended:
-                raise FmuError(f"{self.block.foreign_name} ended the simulation at an event.")
+                return True
         self._try(fmu.enterContinuousTimeMode)
+        return False
 
     def _note_event(self, answer: tuple[Any, Any]) -> None:
         self.next_event = float(answer[1]) if answer[0] else None
@@ -248,7 +331,7 @@ class FmpySession:
             if not self.initialising:
                 self.fmu.terminate()
         except Exception:
-            pass  # it has failed before, and that was told
+            pass  # the error that ended the run was reported
         self.fmu.freeInstance()
         self.fmu = None
 
@@ -271,12 +354,32 @@ class FmpySession:
 
     def _try(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call FMPy; what it raises says which FMU. FMPy itself prints what the FMU says."""
+        control = keep_float_control()
         try:
             return call(*arguments, **named)
         except BiellaError:
             raise
         except Exception as error:
             raise FmuError(f"{self.block.foreign_name}, run by FMPy: {error}") from error
+        finally:
+            restore_float_control(control)
+
+    def _warn_of_inexact(self, values: Sequence[float]) -> None:
+        """Warn once of each 64-bit integer that a signal, which is a double, cannot hold."""
+        for place, name in self.outputs.wide:
+            value = values[place]
+            if (
+                abs(value) > _LARGEST_EXACT
+                and name not in self.inexact
+                and int(float(value)) != value
+            ):
+                self.inexact.add(name)
+                warnings.warn(
+                    f"`{name}` of {self.block.foreign_name} is {value}, which is rounded to "
+                    f"{float(value):.0f}: a signal holds integers exactly only up to 2^53.",
+                    BiellaWarning,
+                    stacklevel=2,
+                )
 
 
 class _Held:
@@ -295,7 +398,8 @@ class _Table:
         wanted: Callable[[Group], bool] = lambda group: True,
         starts: bool = False,
     ) -> None:
-        self.rows: dict[str, tuple[list[int], list[int], type]] = {}
+        self.rows: dict[str, tuple[list[Scalar], list[int], type]] = {}
+        self.wide: list[tuple[int, str]] = []
         self.count = sum(len(group.scalars) for group in groups)
         self.starts: dict[int, float] = {}
         place = 0
@@ -304,32 +408,35 @@ class _Table:
             for k, scalar in enumerate(group.scalars):
                 if wanted(group) or starts:
                     kind = {REAL: float, INTEGER: int, BOOLEAN: bool}[scalar.type]
-                    references, places, _ = self.rows.setdefault(scalar.fmi_type, ([], [], kind))
-                    references.append(scalar.reference)
+                    scalars, places, _ = self.rows.setdefault(scalar.fmi_type, ([], [], kind))
+                    scalars.append(scalar)
                     places.append(place)
+                    if scalar.fmi_type in ("Int64", "UInt64"):
+                        self.wide.append((place, scalar.name))
                     if own is not None and not wanted(group):
                         self.starts[place] = own[k]
                 place += 1
 
     def write(self, attempt: Callable[..., Any], fmu: Any, values: Any) -> None:
         """Set the FMU's variables from `values`; those that are at their own start are left."""
-        for name, (references, places, kind) in self.rows.items():
+        for name, (scalars, places, kind) in self.rows.items():
             pairs = [
-                (reference, kind(values[place]))
-                for reference, place in zip(references, places, strict=True)
+                (scalar.reference, kind(scalar.check_range(values[place])))
+                for scalar, place in zip(scalars, places, strict=True)
                 if self.starts.get(place) != values[place]
             ]
             if pairs:
                 put = getattr(fmu, f"set{_for_version(fmu, name)}")
                 attempt(put, [r for r, _ in pairs], [v for _, v in pairs])
 
-    def read(self, attempt: Callable[..., Any], fmu: Any) -> list[float]:
+    def read(self, attempt: Callable[..., Any], fmu: Any) -> list[Any]:
         """Return the values of the FMU's variables."""
-        values = [0.0] * self.count
-        for name, (references, places, _) in self.rows.items():
+        values: list[Any] = [0.0] * self.count
+        for name, (scalars, places, _) in self.rows.items():
             get = getattr(fmu, f"get{_for_version(fmu, name)}")
+            references = [scalar.reference for scalar in scalars]
             for place, value in zip(places, attempt(get, references), strict=True):
-                values[place] = float(value)
+                values[place] = value
         return values
 
 

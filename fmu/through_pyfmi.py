@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import BiellaError, FmuError
-from ..scheduler.engine import Instance
+from ..scheduler.engine import (
+    Instance,
+    Surroundings,
+    keep_float_control,
+    restore_float_control,
+)
 from .importer import Options
 from .in_python import AbstractCalledFmu, Values
 from .interface import Description, Group, Interface
@@ -48,6 +53,7 @@ class PyfmiSession:
     """An instance of PyFMI's."""
 
     portable = False
+    saved_on_request = True
 
     def __init__(self, block: PyfmiFmu, values: Values) -> None:
         self.block, self.values = block, values
@@ -104,12 +110,18 @@ class PyfmiSession:
         read = self._try(self.fmu.get, self.output_names) if self.output_names else []
         self.values.set_outputs([float(value[0]) for value in read])
 
+    def begin(self, t: float) -> bool:
+        """End the initialization; return whether it had not ended before."""
+        if not self.initialising:
+            return False
+        self._set_inputs()
+        self._leave_initialisation()
+        return True
+
     def advance(self, t: float, dt: float) -> None:
         """Take a step."""
-        for name, value in zip(self.input_names, self.values.inputs, strict=True):
-            self._try(self.fmu.set, name, value)
-        if self.initialising:
-            self._leave_initialisation()
+        self.begin(t)
+        self._set_inputs()
         h = dt / self.block.options.substeps
         for k in range(self.block.options.substeps):
             status = self._try(self.fmu.do_step, t + k * h, h, True)
@@ -126,9 +138,14 @@ class PyfmiSession:
 
     def close(self) -> None:
         """End the instance."""
-        if self.fmu is not None and not self.initialising:
-            self._try(self.fmu.terminate)
-        self.fmu = None  # PyFMI frees it, and its folder
+        with Surroundings():
+            if self.fmu is not None and not self.initialising:
+                self._try(self.fmu.terminate)
+            self.fmu = None  # PyFMI frees it, and its folder
+
+    def _set_inputs(self) -> None:
+        for name, value in zip(self.input_names, self.values.inputs, strict=True):
+            self._try(self.fmu.set, name, value)
 
     def _leave_initialisation(self) -> None:
         if self.first:
@@ -138,10 +155,13 @@ class PyfmiSession:
         self.initialising = False
 
     def _try(self, call: Any, *arguments: Any, **named: Any) -> Any:
+        control = keep_float_control()
         try:
             return call(*arguments, **named)
         except Exception as error:
             raise FmuError(f"{self.block.foreign_name}, run by PyFMI: {error}") from error
+        finally:
+            restore_float_control(control)
 
 
 def _starts(group: Group) -> Sequence[float | None]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -18,11 +19,11 @@ import numpy as np
 from ..blocks.block import AbstractBlock
 from ..errors import BiellaError, FmuError
 from ..scheduler.diagram import Diagram
-from ..scheduler.engine import OK, STOP, Instance
+from ..scheduler.engine import OK, STOP, UNCHANGED, Instance
 from .importer import EngineFmu, Fmu
 from .isolated import DONE, FAILED, REPLY, REQUEST, STOPPED
 
-_INIT, _OUTPUT, _ADVANCE = 0, 1, 4
+_OPERATIONS = {b"I": 0, b"O": 1, b"A": 4, b"B": 6}
 
 
 class Worker:
@@ -54,14 +55,16 @@ class Worker:
         values[self.first : self.first + tuned] = numbers[:tuned]
         if op != b"I":
             values[self.inputs] = numbers[tuned:]
-        self._call({b"I": _INIT, b"O": _OUTPUT, b"A": _ADVANCE}[op], t, dt)
+        status = self._call(_OPERATIONS[op], t, dt)
+        if op == b"B":
+            return bytes([status == OK])
         return bytes(values[self.outputs].tobytes()) if op == b"O" else b""
 
-    def _call(self, op: int, t: float, dt: float) -> None:
+    def _call(self, op: int, t: float, dt: float) -> int:
         instance = self.instance
-        status = instance.library.bl_call_block(instance.handle, 0, op, t, dt)
-        if status == OK:
-            return
+        status = int(instance.library.bl_call_block(instance.handle, 0, op, t, dt))
+        if status in (OK, UNCHANGED):
+            return status
         message = instance.library.bl_message(instance.handle).decode(errors="replace")
         raise _Ended(message) if status == STOP else FmuError(message)
 
@@ -80,6 +83,8 @@ def _alone(block: AbstractBlock) -> Diagram:
 
 def main() -> None:
     """Answer requests until the parent is done, or gone."""
+    # Ctrl-C is for the parent, which then ends this process; an FMU in a call is not interrupted.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What the FMU itself prints must not get among the answers.
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -45,11 +45,11 @@ class AsynchronousModel(AbstractAsynchronous, ForeignBlock):
     def __repr__(self) -> str:
         return f"Asynchronous({self.what!r})"
 
-    def begin(self, start_time: float) -> Model:
-        return Model(self, start_time)
+    def begin(self, start_time: float, path: str) -> Model:
+        return Model(self, start_time, path)
 
-    def first_results(self, start_time: float) -> Values:
-        model = self.begin(start_time)
+    def first_results(self, start_time: float, path: str) -> Values:
+        model = self.begin(start_time, path)
         try:
             return model.results()
         finally:
@@ -101,10 +101,10 @@ class Model:
 
     skips = False
 
-    def __init__(self, slow: AsynchronousModel, start_time: float) -> None:
+    def __init__(self, slow: AsynchronousModel, start_time: float, path: str) -> None:
         diagram = copy.copy(slow.diagram)
         diagram.start = start_time
-        plan = diagram.compile()
+        plan = diagram.compile(within=path)
         self.ticks = slow.ticks
         self.instance = plan.start()
         alone = slow.diagram is not slow.what
@@ -117,6 +117,11 @@ class Model:
     def portable(self) -> bool:
         """Whether a saved state is good for another run too."""
         return all(attachment.portable for attachment in self.instance.foreign.values())
+
+    @property
+    def saved_on_request(self) -> bool:
+        """Whether the state at the end of a run is saved only if that was asked for."""
+        return any(attachment.saved_on_request for attachment in self.instance.foreign.values())
 
     def compute(self, t: float, inputs: Sequence[Values]) -> Values:
         """Go one period ahead with the inputs held, whatever time it is outside."""
@@ -146,13 +151,18 @@ class ModelSession:
         self._outer = outer
         self._inputs = [slots_of([port]) for port in info.inputs]
         self._outputs = slots_of(info.outputs)
-        self._model = slow.begin(outer.plan.start_time)
+        self._model = slow.begin(outer.plan.start_time, info.path)
         self._newest = np.zeros(sum(slow.widths) + 1)  # results, and since when
 
     @property
     def portable(self) -> bool:
         """Whether a saved state is good for another run too."""
         return self._model.portable
+
+    @property
+    def saved_on_request(self) -> bool:
+        """Whether the state at the end of a run is saved only if that was asked for."""
+        return self._model.saved_on_request
 
     def start(self, t: float) -> None:
         """Begin a run."""

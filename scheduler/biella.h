@@ -100,11 +100,23 @@ BL_API double bl_step(const bl_engine *e);
 /* What went wrong last, and in which block (-1: none; -2 - n: algebraic loop n). */
 BL_API const char *bl_message(const bl_engine *e);
 BL_API int32_t bl_failed_block(const bl_engine *e);
-/* A block's path; empty if there is no such block. */
+/* A block's path, and that of the block that gives the signal at a place in bl_values; empty if there is no such block. */
 BL_API const char *bl_block_path(const bl_engine *e, int32_t block);
+BL_API const char *bl_slot_path(const bl_engine *e, int64_t slot);
 /* What blocks found odd and went on with, at the start (BL_REMARK_START) or during the run (BL_REMARK_RUN): the next block
    after number `after` (-1: the first) that has something to say, in bl_message; -1 if there is none. Not during a run. */
 BL_API int32_t bl_next_remark(bl_engine *e, int about, int32_t after);
+/* Whether an algebraic loop has one solution, after bl_outputs at a tick: a bl_loop_verdict, or a bl_status below 0. `chosen` and
+   `other` get the values of the signals at which it is cut (bl_loop_size of them, at bl_loop_slots), and `condition` how far
+   relative errors in the loop are amplified. Repeats outputs of the blocks in the loop and changes nothing. Loops that are cut
+   at more than BL_LOOP_CHECKED signals are not checked; other solutions are looked for in loops of native blocks. */
+typedef enum { BL_LOOP_GOOD, BL_LOOP_IS_SINGULAR, BL_LOOP_HAS_OTHER } bl_loop_verdict;
+#define BL_LOOP_SINGULAR 1e6 /* condition from which on a loop counts as singular */
+enum { BL_LOOP_CHECKED = 64 };
+BL_API int bl_check_loop(bl_engine *e, int32_t loop, double *chosen, double *other, double *condition);
+BL_API int32_t bl_loop_count(const bl_engine *e);
+BL_API int32_t bl_loop_size(const bl_engine *e, int32_t loop);
+BL_API const int32_t *bl_loop_slots(const bl_engine *e, int32_t loop);
 BL_API uint64_t bl_plan_hash(const bl_engine *e);
 /* Moves the time of tick 0, before bl_init. */
 BL_API void bl_set_start(bl_engine *e, double start);
@@ -124,7 +136,7 @@ typedef struct {
 } bl_variable;
 BL_API int64_t bl_variables(const bl_engine *e, const bl_variable **variables);
 
-/* One operation of one block (BL_OP_INIT, BL_OP_OUTPUT or BL_OP_ADVANCE), for a host that runs a block by itself. */
+/* One operation of one block (BL_OP_INIT, BL_OP_OUTPUT, BL_OP_BEGIN or BL_OP_ADVANCE), for a host that runs a block by itself. */
 BL_API int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt);
 /* The inputs of a block, port by port, as it sees them now: in a coupling they are not those of the tick. */
 BL_API int bl_inputs(const bl_engine *e, int32_t block, double *values);
@@ -155,6 +167,10 @@ BL_API int bl_fmu_save(bl_engine *e, int32_t block, void *bytes, int64_t size);
 BL_API int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_t size);
 /* The last messages of an attached FMU, one on each line; empty if there are none. */
 BL_API const char *bl_fmu_messages(bl_engine *e, int32_t block);
+
+/* The floating-point control of this thread, two uint32_t: for a host that itself calls what may change it. */
+BL_API void bl_keep_float_control(void *kept);
+BL_API void bl_restore_float_control(const void *kept);
 
 /* Whole frames from one thread to another, for paced runs: scheduler/realtime.h. */
 typedef struct bl_mailbox bl_mailbox;

@@ -41,6 +41,7 @@ def compile_diagram(
     replace: Mapping[str, AbstractBlock] | None = None,
     extra: Mapping[str, AbstractBlock] | None = None,
     reroute: Mapping[str, tuple[str, str]] | None = None,
+    within: str = "",
 ) -> Plan:
     """Check `diagram` and return its `Plan`.
 
@@ -66,6 +67,9 @@ def compile_diagram(
         Outputs, and by which output ``(name, port)`` of an extra source each is taken over: whoever
         reads the signal, recorders included, gets that one. What the block itself gives is called
         ``…_simulated``.
+    within
+        Path of the block of another diagram that this one runs inside of: seeds that are derived
+        from paths count from the top.
 
     Raises
     ------
@@ -89,6 +93,7 @@ def compile_diagram(
             flat = flatten(diagram, replace)
             _add_extra(flat, extra or {})
             _reroute(flat, reroute or {})
+            flat.within = within
             return flat
 
         plan, remarks = _compile(

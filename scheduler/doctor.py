@@ -140,6 +140,10 @@ def examine_and_measure(rate: float, seconds: float, load: float = 0.5) -> Diagn
 
 def run(options: argparse.Namespace) -> None:
     """Run the command."""
+    if options.plot:
+        from ..blocks.figure import check_picture_format
+
+        check_picture_format(options.plot)
     diagnosis = examine_and_measure(options.rate, options.seconds, options.load)
     if options.json:
         print(json.dumps(diagnosis.as_dict(), indent=2, ensure_ascii=False))
@@ -160,13 +164,18 @@ def run(options: argparse.Namespace) -> None:
 
 def show(diagnosis: Diagnosis, console: Console) -> None:
     """Print all."""
+    from .tables import fit_table
 
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False)
 
-    console.print(_facts_table(diagnosis.facts))
-    console.print(_grants_table(diagnosis.grants))
-    console.print(_lateness_table(diagnosis))
+    def put(table: Table) -> None:
+        for piece in fit_table(table, console):
+            console.print(piece)
+
+    put(_facts_table(diagnosis.facts))
+    put(_grants_table(diagnosis.grants))
+    put(_lateness_table(diagnosis))
     for variant in diagnosis.variants:
         if not variant.turns:
             say(f"Not measured, because not granted: {variant.name}")
@@ -175,7 +184,7 @@ def show(diagnosis: Diagnosis, console: Console) -> None:
         for line in draw_histogram(variant):
             say(line)
     console.print()
-    console.print(_rates_table(diagnosis))
+    put(_rates_table(diagnosis))
     for line in conclude(diagnosis):
         say(line)
     if diagnosis.advice:

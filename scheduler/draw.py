@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Polygon
 
+from ..blocks.figure import ShownFigure
 from ..errors import DiagramError
 from .diagram import Diagram
 from .drawing.arrange import arrange
@@ -24,7 +25,6 @@ from .drawing.symbols import FONT, Words
 from .drawing.wiring import Point
 from .files import replacing
 from .plan import Plan
-from .plotting import ResultFigure
 
 FORMATS = ("svg", "pdf", "png")
 _DPI = 160
@@ -32,7 +32,7 @@ _DPI = 160
 
 def draw(
     source: Diagram | Plan, path: str | FilePath | None = None, *, title: str | None = None
-) -> ResultFigure:
+) -> ShownFigure:
     """Draw a block diagram from left to right.
 
     Wires and outlines are coloured by rate, vectors are thick with their width beside them,
@@ -71,10 +71,10 @@ def draw(
     return figure
 
 
-def render(page: Picture) -> ResultFigure:
+def render(page: Picture) -> ShownFigure:
     """Draw a finished picture."""
     with mpl.rc_context({"font.family": [FONT]}):
-        figure = ResultFigure(figsize=(page.width / 72, page.height / 72), dpi=_DPI)
+        figure = ShownFigure(figsize=(page.width / 72, page.height / 72), dpi=_DPI)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
         axes.set_xlim(0, page.width)

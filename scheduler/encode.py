@@ -20,6 +20,7 @@ from ..errors import DiagramError
 from .coupling import Component
 from .coupling_options import METHODS
 from .coupling_report import ARRAY_COUNT, HEAD_SIZE
+from .derived import derive_value
 from .diagram import SOLVERS, Diagram
 from .flatten import FlatBlock, FlatDiagram, Source
 from .order import Order, find_minor_blocks
@@ -130,10 +131,11 @@ class Encoder:
         """Decide where every value lies."""
         flat, ports, tables = self.flat, self.ports, self.tables
         self.parameter_slots: list[int] = []
-        for item in flat.blocks:
+        for number, item in enumerate(flat.blocks):
             self.parameter_slots.append(len(tables.parameters))
             for parameter in item.block.parameters:
-                tables.parameters.extend(parameter.value.ravel().tolist())
+                value = derive_value(flat, number, parameter, self.problems)
+                tables.parameters.extend(value.ravel().tolist())
         self.input_slots: list[int] = []
         for outside in flat.inputs:
             self.input_slots.append(len(tables.parameters))

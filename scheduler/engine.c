@@ -141,12 +141,30 @@ static int fail_not_finite(bl_engine *e, double t) {
     return bl_fail(e, BL_ERROR_NOT_FINITE, culprit, "a value is not finite at t = %.9g", t);
 }
 
+/* Ends the initialization of all blocks; says whether an output may have changed. */
+static int begin_blocks(bl_engine *e, double t, bool *changed) {
+    for (int32_t k = 0; k < e->block_count; k++) {
+        const bl_operation begin = e->kernels[k]->begin;
+        const int status = begin ? begin(&e->blocks[k], t) : BL_UNCHANGED;
+        if (status == BL_UNCHANGED) continue;
+        if (status != BL_OK) return bl_fail_block(e, status, &e->blocks[k], "the block failed to start");
+        *changed = true;
+    }
+    e->begun = true;
+    return BL_OK;
+}
+
 int bl_outputs(bl_engine *e) {
     if (!e->initialised) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "bl_init comes first");
     if (e->outputs_valid) return BL_OK;
     const double t = bl_time(e);
     find_due(e, e->offset != 0.0);
-    const int status = bl_run_program(e, &e->major, t, false);
+    int status = bl_run_program(e, &e->major, t, false);
+    if (status == BL_OK && !e->begun) {
+        bool changed = false;
+        if (all_finite(e->signals, e->layout.signals)) status = begin_blocks(e, t, &changed);
+        if (status == BL_OK && changed) status = bl_run_program(e, &e->major, t, false);
+    }
     if (status != BL_OK) return status;
     if (!all_finite(e->signals, e->layout.signals)) return fail_not_finite(e, t);
     e->constants_valid = true;
@@ -395,7 +413,7 @@ void bl_reset(bl_engine *e) {
     e->tick = 0;
     e->offset = 0.0;
     e->start = e->first_start;
-    e->initialised = false;
+    e->initialised = e->begun = false;
     e->message[0] = e->block_message[0] = '\0';
     e->failed_block = -1;
     bl_touch(e);
@@ -405,6 +423,7 @@ int bl_init(bl_engine *e) {
     e->tick = 0;
     e->offset = 0.0;
     memset(e->signals, 0, (size_t)(e->layout.total - e->layout.parameters) * sizeof(double));
+    e->begun = false;
     bl_touch(e);
     for (int32_t g = 0; g < e->guard_count; g++) bl_guard_init(&e->guards[g]);
     for (int32_t k = 0; k < e->block_count; k++) {
@@ -420,12 +439,15 @@ int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt) 
     if (block < 0 || block >= e->block_count) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no block %d", (int)block);
     const bl_kernel *kernel = e->kernels[block];
     bl_block *b = &e->blocks[block];
-    const bl_operation run = op == BL_OP_INIT ? kernel->init : op == BL_OP_OUTPUT ? kernel->output : NULL;
+    const bl_operation run = op == BL_OP_INIT     ? kernel->init
+                             : op == BL_OP_OUTPUT ? kernel->output
+                             : op == BL_OP_BEGIN  ? kernel->begin
+                                                  : NULL;
     int status = BL_OK;
     if (run) status = run(b, t);
     else if (op == BL_OP_ADVANCE && kernel->advance) status = kernel->advance(b, t, dt);
     else return bl_fail(e, BL_ERROR_ARGUMENT, -1, "block %d has no operation %d to call", (int)block, (int)op);
-    return status == BL_OK ? BL_OK : bl_fail(e, status, block, "the block failed");
+    return status == BL_OK || status == BL_UNCHANGED ? status : bl_fail(e, status, block, "the block failed");
 }
 
 int bl_inputs(const bl_engine *e, int32_t block, double *values) {
@@ -447,6 +469,14 @@ const char *bl_message(const bl_engine *e) { return e->message; }
 int32_t bl_failed_block(const bl_engine *e) { return e->failed_block; }
 const char *bl_block_path(const bl_engine *e, int32_t block) {
     return block >= 0 && block < e->block_count ? e->paths[block] : "";
+}
+const char *bl_slot_path(const bl_engine *e, int64_t slot) {
+    for (int32_t k = 0; k < e->block_count; k++)
+        for (int32_t i = 0; i < e->blocks[k].y_count; i++) {
+            const int64_t first = e->blocks[k].y[i] - e->values;
+            if (slot >= first && slot < first + e->blocks[k].y_width[i]) return e->paths[k];
+        }
+    return "";
 }
 int32_t bl_next_remark(bl_engine *e, int about, int32_t after) {
     for (int32_t k = after < 0 ? 0 : after + 1; e->initialised && k < e->block_count; k++) {
@@ -508,6 +538,7 @@ int bl_restore(bl_engine *e, const void *state, size_t size) {
     e->offset = head.offset;
     e->start = head.start;
     e->initialised = head.initialised != 0;
+    e->begun = false; /* perhaps */
     e->has_slopes = true; /* perhaps */
     bl_touch(e);
     return BL_OK;

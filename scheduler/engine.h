@@ -188,6 +188,7 @@ struct bl_engine {
     double followed_since;
     bool *due;
     bool outputs_valid, constants_valid, initialised;
+    bool begun; /* whether `begin` of all blocks has been called */
     bl_host_call host;
     int32_t failed_block;
     char message[2048];

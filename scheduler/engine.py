@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import math
 import os
 import struct
 import warnings
@@ -21,11 +23,12 @@ from ..errors import BiellaError, BiellaWarning, BlockError, PlanError
 from .build import library_name
 from .plan import Plan, read_value
 
-OK, STOP = 0, 1
+OK, STOP, UNCHANGED = 0, 1, 2
 ERROR_STATE, ERROR_NOT_FINITE, ERROR_LOOP, ERROR_SOLVER, ERROR_BLOCK = -4, -5, -6, -7, -8
 _ERROR_INTERRUPT = -10
 REMARK_START, REMARK_RUN = 0, 1
-_OP_INIT, _OP_OUTPUT, _OP_DERIVATIVE, _OP_UPDATE, _OP_ADVANCE = range(5)
+_OP_ADVANCE, _OP_BEGIN = 4, 6
+_LOOP_IS_SINGULAR, _LOOP_HAS_OTHER = 1, 2
 _NO_STATE = b"no state: "  # begins what stands for the state of a run that cannot be saved
 
 _LENGTH = struct.Struct("<q")
@@ -94,6 +97,14 @@ def library() -> ctypes.CDLL:
         "bl_failed_block": (c_int32, [engine]),
         "bl_next_remark": (c_int32, [engine, c_int, c_int32]),
         "bl_set_start": (None, [engine, c_double]),
+        "bl_keep_float_control": (None, [c_void_p]),
+        "bl_restore_float_control": (None, [c_void_p]),
+        "bl_check_loop": (
+            c_int,
+            [engine, c_int32, POINTER(c_double), POINTER(c_double), POINTER(c_double)],
+        ),
+        "bl_loop_size": (c_int32, [engine, c_int32]),
+        "bl_loop_slots": (POINTER(c_int32), [engine, c_int32]),
         "bl_state_size": (c_size_t, [engine]),
         "bl_save": (None, [engine, c_void_p]),
         "bl_restore": (c_int, [engine, c_char_p, c_size_t]),
@@ -136,6 +147,7 @@ class Instance:
         )
         self._raised: tuple[int, BaseException] | None = None
         self._failed_inputs = ""
+        self.explains = True  # why a value is not finite, by another instance
         self._end = ""
         self.foreign: dict[int, Attachment] = {}
         try:
@@ -188,29 +200,29 @@ class Instance:
 
     def initialise(self) -> None:
         """Set all states from the parameters and go to tick 0."""
-        self.check(self.library.bl_init(self.handle))
+        self.check(self.call(self.library.bl_init))
 
     def evaluate(self) -> None:
         """Compute all outputs at the present time."""
-        self.check(self.library.bl_outputs(self.handle))
+        self.check(self.call(self.library.bl_outputs))
 
     def run(self, ticks: int, record: Record | None = None) -> tuple[int, bool]:
         """Run `ticks` ticks; return how many were done and whether a Stop block ended the run."""
         done = c_int64()
         reference = byref(record) if record is not None else None
-        status = self.library.bl_run(self.handle, ticks, reference, byref(done))
+        status = self.call(self.library.bl_run, ticks, reference, byref(done))
         self.check(status)
         return done.value, status == STOP
 
     def run_to(self, time: float) -> bool:
         """Run until `time`, also within a tick; return whether a Stop block ended the run."""
-        status = self.library.bl_run_to(self.handle, time)
+        status = self.call(self.library.bl_run_to, time)
         self.check(status)
         return bool(status == STOP)
 
     def record_now(self, record: Record) -> None:
         """Record the present tick."""
-        self.check(self.library.bl_record_now(self.handle, byref(record)))
+        self.check(self.call(self.library.bl_record_now, byref(record)))
 
     def derivatives(self) -> Array:
         """Return dx/dt at the present time."""
@@ -268,12 +280,64 @@ class Instance:
         return f"by `{path}` at t = {self.time:.9g} s" + (f": {note}" if note else "")
 
     def warn(self, about: int, stacklevel: int = 2) -> None:
-        """Warn of what blocks found odd and went on with: `REMARK_START` or `REMARK_RUN`."""
+        """Warn of what blocks found odd and went on with: `REMARK_START` or `REMARK_RUN`.
+
+        At the start also of algebraic loops that have no unique solution.
+        """
         number = -1
         while (number := self.library.bl_next_remark(self.handle, about, number)) >= 0:
             block = self.plan.blocks[number]
             text = f"`{block.path}` ({block.type}): {self._message()}"
             warnings.warn(text, BiellaWarning, stacklevel=stacklevel + 1)
+        if about == REMARK_START:
+            for text in self._check_loops():
+                warnings.warn(text, BiellaWarning, stacklevel=stacklevel + 1)
+
+    def _check_loops(self) -> list[str]:
+        """Return what is wrong with algebraic loops at the present time."""
+        if not self.plan.loops:
+            return []
+        try:
+            self.evaluate()
+        except BlockError:
+            return []  # the run ends with it
+        names = {
+            port.slot + k: port.path if port.width == 1 else f"{port.path}[{k}]"
+            for block in self.plan.blocks
+            for port in block.outputs
+            for k in range(port.width)
+        }
+        found = []
+        for number, cycle in enumerate(self.plan.loops):
+            size = self.library.bl_loop_size(self.handle, number)
+            chosen, other, condition = (c_double * size)(), (c_double * size)(), c_double()
+            verdict = self.library.bl_check_loop(
+                self.handle, number, chosen, other, byref(condition)
+            )
+            slots = self.library.bl_loop_slots(self.handle, number)
+            tears = [names.get(slots[k], "") for k in range(size)]
+            where = f"the algebraic loop {' → '.join(cycle)}"
+            if verdict == _LOOP_IS_SINGULAR:
+                how = f"relative errors in it are amplified {condition.value:.1g} times"
+                if condition.value == math.inf:
+                    how = "its Jacobian has no inverse"
+                found.append(
+                    f"{where} is singular at t = {self.time:.9g} s: "
+                    f"{_show_values(tears, chosen, chosen)} solves it, but other values do as well "
+                    f"or nearly so: {how}. "
+                    f"The start value of Newton's method, 0 or the last solution, decides. "
+                    f"Where a signal comes back with a gain of 1, the loop does not determine it: "
+                    f"correct the gain, or put a UnitDelay into the loop."
+                )
+            elif verdict == _LOOP_HAS_OTHER:
+                found.append(
+                    f"{where} has more than one solution at t = {self.time:.9g} s: "
+                    f"{_show_values(tears, chosen, other)} was taken, because Newton's method "
+                    f"starts from 0 and then from the last solution; "
+                    f"{_show_values(tears, other, chosen)} is another one. Put a UnitDelay into "
+                    f"the loop, or limit the signal to the range that is meant."
+                )
+        return found
 
     def save(self) -> bytes:
         """Return everything that the next tick depends on."""
@@ -282,11 +346,21 @@ class Instance:
         foreign = [attachment.save() for attachment in self.foreign.values()]
         return b"".join([buffer.raw, *(_LENGTH.pack(len(item)) + item for item in foreign)])
 
-    def checkpoint(self) -> bytes:
-        """Return what `save` does; where a state would be good for this run only, why it is not."""
+    def checkpoint(self, asked: bool = False) -> bytes:
+        """Return what `save` does; if another run could not use it, the reason instead.
+
+        The state of an FMU is saved only if `asked` is true: for nothing else does a run call
+        functions that are wrong in some FMUs.
+        """
         for number, attachment in self.foreign.items():
+            block = self.plan.foreign[number]
+            if attachment.saved_on_request and not asked:
+                text = (
+                    f"the run cannot be continued from its checkpoint, because the state of "
+                    f"{block.foreign_name} was not saved. Ask for it: simulate(…, keep_state=True)."
+                )
+                return _NO_STATE + text.encode()
             if not attachment.portable:
-                block = self.plan.foreign[number]
                 text = (
                     f"the run cannot be continued from its checkpoint, because "
                     f"{block.foreign_name} cannot serialise its state. Run it in one go."
@@ -311,6 +385,13 @@ class Instance:
             own += _LENGTH.size
             attachment.restore(state[own : own + length])
             own += length
+
+    def call(self, function: Any, *arguments: Any) -> int:
+        """Call a function of the engine, keeping the `Surroundings` if FMUs run in it."""
+        if not self.foreign:
+            return int(function(self.handle, *arguments))
+        with Surroundings():
+            return int(function(self.handle, *arguments))
 
     def _message(self) -> str:
         text: bytes = self.library.bl_message(self.handle)
@@ -349,6 +430,10 @@ class Instance:
         if status == ERROR_NOT_FINITE:
             inputs = self._show_inputs(number)
             text = f"{named} gave a value that is not finite {when}. Inputs: {inputs}."
+            if self.explains:
+                from .growth import explain_growth
+
+                text += explain_growth(self)
         elif status == ERROR_BLOCK:
             text = f"{named} stopped the run {when}: {self._message()}"
         else:
@@ -365,6 +450,50 @@ class Instance:
             for port in ports
         )
         return ", ".join(shown) or "none"
+
+
+class Surroundings:
+    """What an FMU may change for the whole process or thread, restored on exit.
+
+    That is the working directory, which relative file names depend on, and the floating-point
+    control: rounding, flushing of subnormal numbers, trapped exceptions.
+    """
+
+    def __enter__(self) -> None:
+        self._folder = _working_folder()
+        self._control = keep_float_control()
+
+    def __exit__(self, *_: object) -> None:
+        restore_float_control(self._control)
+        if self._folder is not None and _working_folder() != self._folder:
+            with contextlib.suppress(OSError):  # it was removed meanwhile
+                os.chdir(self._folder)
+
+
+def keep_float_control() -> Any:
+    """Return the floating-point control of this thread, for `restore_float_control`."""
+    control = (ctypes.c_uint32 * 2)()
+    library().bl_keep_float_control(control)
+    return control
+
+
+def restore_float_control(control: Any) -> None:
+    """Restore the floating-point control of this thread."""
+    library().bl_restore_float_control(control)
+
+
+def _working_folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+def _show_values(names: Sequence[str], values: Any, others: Any) -> str:
+    """Return the values by name, at most four, those first that differ most from the others."""
+    ranked = sorted(range(len(names)), key=lambda k: -abs(values[k] - others[k]))
+    shown = ", ".join(f"`{names[k]}` = {values[k]:.6g}" for k in sorted(ranked[:4]))
+    return shown + (", …" if len(names) > 4 else "")
 
 
 def _show(values: Array) -> str:
@@ -389,6 +518,8 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
         try:
             if op == _OP_ADVANCE:
                 operations[number][op](t, dt)
+            elif op == _OP_BEGIN:
+                return OK if operations[number][op](t) else UNCHANGED
             else:
                 operations[number][op](t)
         except EndOfRun as end:
@@ -405,8 +536,10 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
 
 def _bind_session(session: Session) -> list[Any]:
     """List the operations of a block that runs elsewhere, by number."""
-    update, advance = (getattr(session, name, None) for name in ("update", "advance"))
-    return [session.start, session.output, None, update, advance]
+    update, advance, begin = (
+        getattr(session, name, None) for name in ("update", "advance", "begin")
+    )
+    return [session.start, session.output, None, update, advance, None, begin]
 
 
 def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> list[Operation]:
@@ -422,7 +555,10 @@ def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> lis
         else instance.memory[z_first : z_first + z_count]
     )
     readers = [_reader(memory, instance.values, port.slot, port.width) for port in info.inputs]
-    writers = [_writer(memory, instance.values, port.slot, port.width) for port in info.outputs]
+    writers = [
+        _writer(memory, instance.values, port.slot, port.width, port.path.rpartition(".")[2])
+        for port in info.outputs
+    ]
     derivative = _derivative_view(instance, x_first, x_count)
     initial = block.initial_state
 
@@ -455,14 +591,13 @@ def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> lis
                 write(result)
 
     def differentiate(t: float) -> None:
-        derivative[:] = block.derivative(t, state, read_all())  # type: ignore[attr-defined]
+        slopes = block.derivative(t, state, read_all())  # type: ignore[attr-defined]
+        derivative[:] = _read_returned("derivative", slopes, derivative.size)
 
     def update(t: float) -> None:
         new = block.update(t, state, read_all())  # type: ignore[attr-defined]
         if initial.size:
-            if new is None:
-                raise TypeError("update must return the new state")
-            state[:] = new
+            state[:] = _read_returned("update", new, state.size)
 
     return [init, output, differentiate, update]
 
@@ -486,7 +621,7 @@ def _reader(memory: memoryview[float], values: Array, slot: int, width: int) -> 
 
 
 def _writer(
-    memory: memoryview[float], values: Array, slot: int, width: int
+    memory: memoryview[float], values: Array, slot: int, width: int, name: str
 ) -> Callable[[Any], None]:
     if width == 1:
 
@@ -494,15 +629,33 @@ def _writer(
             try:
                 memory[slot] = value
             except TypeError:
-                memory[slot] = float(np.asarray(value, dtype=np.float64).reshape(()))
+                memory[slot] = _read_returned("output", value, 1, name)[0]
 
         return write
     view = values[slot : slot + width]
 
     def write_vector(value: Any) -> None:
-        array = np.asarray(value, dtype=np.float64).ravel()
-        if array.size != width:
-            raise ValueError(f"output must return {width} values, got {array.size}")
-        view[:] = array
+        view[:] = _read_returned("output", value, width, name, every=True)
 
     return write_vector
+
+
+def _read_returned(
+    method: str, value: Any, size: int, port: str = "", every: bool = False
+) -> Array:
+    """Return what a method of a Python block gave as `size` numbers, or raise what is wrong.
+
+    One number stands for all, unless `every` one must be given.
+    """
+    wanted = f"{size} numbers" if size > 1 else "a number"
+    what = f"{method} must return {wanted}" + (f" for `{port}`" if port else "")
+    if value is None:
+        raise TypeError(f"{what}, but returned None: every path needs a `return`")
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what}, got {value!r}") from None
+    if array.size != size and (array.ndim or every):
+        shape = f" (an array of shape {array.shape})" if array.ndim else ""
+        raise ValueError(f"{what}, got {array.size}{shape}")
+    return np.broadcast_to(array.ravel(), size) if array.size == 1 else array.ravel()

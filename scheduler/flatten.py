@@ -87,6 +87,8 @@ class FlatDiagram:
     """Names of power bonds, with their two inputs as (block, port)."""
     rerouted: dict[str, str] = field(default_factory=dict)
     """Signals that come from elsewhere than from their blocks: what these give → the signal."""
+    within: str = ""
+    """Path of the block of another diagram that this one runs inside of, if any."""
 
 
 @dataclass(slots=True)

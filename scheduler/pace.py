@@ -191,7 +191,7 @@ class Pace(ctypes.Structure):
 
     def run(self, instance: Instance, ticks: int) -> int:
         """Run up to `ticks` ticks, without end if negative; return the engine's status."""
-        return int(_library().bl_run_paced(instance.handle, ticks, byref(self)))
+        return instance.call(_library().bl_run_paced, ticks, byref(self))
 
     def _point(self, name: str, values: Any, kind: Any, element: Any) -> Any:
         array = np.ascontiguousarray(values, dtype=kind)

@@ -1,12 +1,11 @@
 """Plots of results: stacked axes over one time axis, units on the left, legends beside the data.
 
 This module imports matplotlib, so it is imported only when something is plotted. Figures are made
-without pyplot: no display is needed, and no global state is left behind.
+without pyplot: no display is needed, and no global state is left behind, until one is shown.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -20,7 +19,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from ..blocks.figure import ShownFigure, check_picture_format
 from ..blocks.units import UnitError, format_unit, parse_unit
+from ..errors import BiellaError
 from .files import replacing
 from .signals import ResultError, Signal
 
@@ -58,15 +59,6 @@ _DPI = 130
 
 # A screen is a few thousand pixels wide: more points are drawn as an envelope of their extremes.
 _MAX_POINTS = 20_000
-
-
-class ResultFigure(Figure):
-    """A matplotlib figure that a notebook shows without any set-up."""
-
-    def _repr_png_(self) -> bytes:
-        buffer = io.BytesIO()
-        self.savefig(buffer, format="png")
-        return buffer.getvalue()
 
 
 @dataclass(slots=True)
@@ -117,7 +109,7 @@ def plot_result(
     title: str | None = None,
     start: float | None = None,
     stop: float | None = None,
-) -> ResultFigure:
+) -> ShownFigure:
     """Draw signals; see `Result.plot`."""
     panels = _panels(result, arguments)
     rows = _rows_between(result.t, start, stop)
@@ -126,7 +118,7 @@ def plot_result(
         # The figure widens with its longest name, so that the data keeps its room.
         letters = max(len(label) for panel in panels for label in panel.labels)
         size = (_DATA_INCHES + 0.6 + _LETTER_INCHES * letters, 0.9 + sum(heights))
-        figure = ResultFigure(figsize=size, dpi=_DPI, layout="constrained")
+        figure = ShownFigure(figsize=size, dpi=_DPI, layout="constrained")
         grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=heights)
         for axes, panel in zip(grid[:, 0], panels, strict=True):
             _draw(axes, panel, result, rows)
@@ -146,13 +138,10 @@ def plot_result(
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Save a figure in the format that the extension names, whole or not at all."""
-    formats = sorted(figure.canvas.get_supported_filetypes())
-    suffix = path.suffix.lower().lstrip(".")
-    if suffix not in formats:
-        raise ResultError(
-            f"Cannot save a plot as `{path.name}`: give it one of the extensions "
-            f"{', '.join(formats)}."
-        )
+    try:
+        suffix = check_picture_format(path)
+    except BiellaError as error:
+        raise ResultError(str(error)) from None
     with replacing(path) as temporary:
         figure.savefig(temporary, format=suffix)
 

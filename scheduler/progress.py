@@ -22,13 +22,15 @@ class Progress:
     Parameters
     ----------
     total_ticks
-        Length of the run.
+        Length of the run, in ticks or in what `unit` names.
     description
         Shown before the bar.
     step
         Simulated time of one tick in s; if given, the speed is also shown against real time.
     show_after
         In s.
+    unit
+        What is counted.
     """
 
     def __init__(
@@ -38,11 +40,12 @@ class Progress:
         *,
         step: float | None = None,
         show_after: float = 2.0,
+        unit: str = "ticks",
     ) -> None:
         self.total_ticks = total_ticks
         self.description = description
         self.done = 0
-        self._step = step
+        self._step, self._unit = step, unit
         self._enabled = sys.stderr is not None and sys.stderr.isatty()
         self._bar: rich.progress.Progress | None = None
         self._task: rich.progress.TaskID | None = None
@@ -85,7 +88,7 @@ class Progress:
         self._bar.update(
             self._task,
             completed=self.done,
-            speed=_speed(rate, self._step),
+            speed=_speed(rate, self._step, self._unit),
             remaining=f"{_duration(left)} left"
             if left > 0
             else f"{_duration(now - self._started)}",
@@ -109,13 +112,13 @@ class Progress:
         )
 
 
-def _speed(ticks_per_second: float, step: float | None) -> str:
+def _speed(ticks_per_second: float, step: float | None, unit: str = "ticks") -> str:
     """Return ``12.3 M ticks/s`` and, if a tick has a length, ``12300 × real time``."""
     scale, prefix = 1.0, ""
     for larger, name in ((1e3, "k "), (1e6, "M "), (1e9, "G ")):
         if ticks_per_second >= larger:
             scale, prefix = larger, name
-    text = f"{ticks_per_second / scale:.3g} {prefix}ticks/s"
+    text = f"{ticks_per_second / scale:.3g} {prefix}{unit}/s"
     return text if step is None else f"{text}, {ticks_per_second * step:.3g} × real time"
 
 

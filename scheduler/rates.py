@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from fractions import Fraction
 from math import gcd
 
 from ..blocks.block import NativeBlock
@@ -31,6 +32,8 @@ class Ticks:
 CONTINUOUS = Ticks(0)
 CONSTANT = Ticks(-1)
 EVERY_TICK = Ticks(1)
+
+_FINEST = 1000  # steps into which a step is divided to fit a period, at most
 
 
 def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> list[Ticks]:
@@ -121,19 +124,30 @@ def _whole_ticks(path: str, rate: Rate, step: float, problems: list[str]) -> Tic
         ):
             low, high = max(1, int(seconds / step)) * step, (int(seconds / step) + 1) * step
             near = f"{low:g} s or {high:g} s" if low != high else f"{low:g} s"
+            common = _common_step(seconds, step)
             problems.append(
                 f"the {what} of `{path}`, {seconds:g} s, is not a whole multiple of the step, "
-                f"{step:g} s. {near} would fit; so would a step of "
-                f"{_common_step(seconds, step):g} s."
+                f"{step:g} s. {near} would fit{f'; so would a step of {common} s' * bool(common)}."
             )
             ticks = max(ticks, 1)
         found.append(ticks)
     return Ticks(found[0], found[1] % max(found[0], 1))
 
 
-def _common_step(seconds: float, step: float) -> float:
-    """Return the largest step of whole nanoseconds that divides both."""
-    return gcd(max(1, round(seconds * 1e9)), max(1, round(step * 1e9))) * 1e-9
+def _common_step(seconds: float, step: float) -> str:
+    """Return the largest step that divides both, as it is to be written; nothing if there is none.
+
+    A step that is no short decimal number is a fraction: ``1/3000``.
+    """
+    ratio = Fraction(seconds / step).limit_denominator(_FINEST)
+    if not ratio or abs(float(ratio) * step - seconds) > 1e-9 * seconds:
+        return ""
+    common = step / ratio.denominator
+    if abs(float(f"{common:g}") - common) <= 1e-12 * common:
+        return f"{common:g}"
+    whole = Fraction(common).limit_denominator(10**9)
+    exact = abs(float(whole) - common) <= 1e-12 * common
+    return str(whole) if exact else f"{common!r}"
 
 
 def _triggered_guards(flat: FlatDiagram) -> set[int]:

@@ -179,7 +179,7 @@ def stand_ins(diagram: Diagram) -> dict[str, dict[str, AbstractBlock]]:
     return {
         "extra": {} if timed else {TIMING_NAME: RealTime()},
         "replace": {
-            path: stand_in(block, diagram.start)
+            path: stand_in(block, diagram.start, path)
             for path, block in find_slow_blocks(diagram).items()
         },
     }

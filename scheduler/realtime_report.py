@@ -35,12 +35,14 @@ class RealtimeReport:
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from .tables import fit_table
+
         yield from self._headlines()
-        yield self._times()
+        yield from fit_table(self._times(), console)
         if self.info.get("blocks"):
-            yield self._blocks()
+            yield from fit_table(self._blocks(), console)
         if self.info.get("devices"):
-            yield self._devices()
+            yield from fit_table(self._devices(), console)
         yield from self._events()
 
     def _headlines(self) -> list[str]:
@@ -87,7 +89,7 @@ class RealtimeReport:
     def _devices(self) -> Table:
         devices = self.info["devices"]
         names = list(next(iter(devices.values())))
-        table = _table("devices", names)
+        table = _table("device", names)
         for name, counts in devices.items():
             table.add_row(name, *(str(counts[key]) for key in names))
         return table

@@ -234,6 +234,9 @@ class Result(Mapping[str, Array]):
     ) -> Figure:
         """Draw signals over time, and return the matplotlib figure.
 
+        A notebook shows it. In a script, ``plot(…).show()`` opens a window and waits until it is
+        closed, and `path` saves it.
+
         Names alone are grouped by unit, one axes a unit: ``plot("ref", "encoder.speed", "pid")``.
         With any list among them, each argument has its own axes: ``plot(["ref", "y"], "u")``.
         Without names, what the diagram's Scope blocks show, one axes each; without any, everything.

@@ -42,6 +42,7 @@ def simulate(
     every: int = 1,
     out: str | Path | None = None,
     checkpoint: bytes | None = None,
+    keep_state: bool | None = None,
     progress: bool = True,
     coupling: str | None = None,
     hold: int | None = None,
@@ -66,6 +67,9 @@ def simulate(
         An HDF5 file to stream to, for runs that do not fit into memory.
     checkpoint
         A state to go on from: ``result.checkpoint`` of an earlier run, or `Instance.save`.
+    keep_state
+        Whether ``result.checkpoint`` holds the state at the end of the run. By default it does,
+        unless the diagram contains FMUs of other tools.
     progress
         Show a progress bar on a terminal when the run takes more than two seconds.
     coupling, hold
@@ -110,7 +114,7 @@ def simulate(
         if checkpoint is None:
             warn_of_ringing(plan, ticks, parameters)
         recorder = _make_recorder(plan, ports, ticks // every + 2, out)
-        result = _run(instance, ticks, ports, recorder, every, progress)
+        result = _run(instance, ticks, ports, recorder, every, progress, keep_state)
         instance.warn(REMARK_RUN)
         return result
 
@@ -223,6 +227,7 @@ def _run(
     recorder: AbstractRecorder,
     every: int,
     progress: bool,
+    keep_state: bool | None,
 ) -> Result:
     columns = 1 + sum(port.width for port in ports)
     capacity = max(64, min(_CHUNK_BYTES // (8 * columns), ticks // every + 2))
@@ -268,8 +273,8 @@ def _run(
         elif failure is not None:
             recorder.info["stopped"] = str(failure)
     result = recorder.close()
-    if failure is None or isinstance(failure, KeyboardInterrupt):
-        result.checkpoint = instance.checkpoint()
+    if keep_state is not False and (failure is None or isinstance(failure, KeyboardInterrupt)):
+        result.checkpoint = instance.checkpoint(bool(keep_state))
     if isinstance(failure, BlockError):
         failure.result = result
         raise failure

@@ -13,7 +13,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure, SubFigure
 from numpy.typing import NDArray
 
-from .plotting import COLOURS, STYLE, ResultFigure, label_unit, save_figure
+from ..blocks.figure import ShownFigure
+from .plotting import COLOURS, STYLE, label_unit, save_figure
 from .spectra import Orbit, OrderSpectrum, Spectrum, Waterfall
 
 Array = NDArray[np.float64]
@@ -27,7 +28,7 @@ def _drawing(axes: Axes | None, path: str | Path | None) -> Iterator[Axes]:
     """Give axes of the user's or of a new figure, and save the figure at the end."""
     with mpl.rc_context(STYLE):
         if axes is None:
-            axes = ResultFigure(figsize=_SIZE, dpi=_DPI, layout="constrained").subplots()
+            axes = ShownFigure(figsize=_SIZE, dpi=_DPI, layout="constrained").subplots()
         yield axes
         if path is not None:
             save_figure(_figure(axes), Path(path))

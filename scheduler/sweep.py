@@ -117,7 +117,10 @@ def sweep(
     failures: dict[int, BlockError] = {}
     pool = ThreadPoolExecutor(workers or os.cpu_count() or 1)
     with Progress(
-        len(cases), f"{plan.name}: {len(cases)} runs", show_after=2.0 if progress else float("inf")
+        len(cases),
+        f"{plan.name}: {len(cases)} runs",
+        show_after=2.0 if progress else float("inf"),
+        unit="runs",
     ) as bar:
         try:
             numbers: dict[Future[Any], int] = {

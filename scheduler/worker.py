@@ -26,9 +26,9 @@ def find_slow_blocks(diagram: Diagram) -> dict[str, AbstractAsynchronous]:
     }
 
 
-def stand_in(block: AbstractAsynchronous, start_time: float) -> AbstractBlock:
+def stand_in(block: AbstractAsynchronous, start_time: float, path: str) -> AbstractBlock:
     """Return what stands in a paced diagram for a block that a worker computes."""
-    results, start, place = block.first_results(start_time), {}, 0
+    results, start, place = block.first_results(start_time, path), {}, 0
     for port, width in zip(block.outputs, block.widths, strict=False):
         start[port.name] = results[place : place + width]
         place += width
@@ -60,7 +60,7 @@ class Worker:
         self._slots = range(first, first + width + 1)  # results, and since
         self.since_slot, self.age_slot = first + width, first + width + 1
         self._period = max(1, round(block.period / plan.step))  # in ticks
-        self._computation = block.begin(plan.start_time)
+        self._computation = block.begin(plan.start_time, path)
         self._thread = threading.Thread(target=self._work, name=f"biella {path}", daemon=True)
 
     def start(self) -> None:

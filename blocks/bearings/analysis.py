@@ -24,6 +24,11 @@ Load = float | tuple[float, float]
 
 _STEP = 1e-4
 """Of differences, as a part of the film's thickness."""
+_CENTERED = 1e-9
+"""An eccentricity that is as good as none."""
+_NEWTON_LIMIT, _HALVINGS = 40, 30
+_SPEEDS = 25
+"""At which a threshold is looked for, evenly in their logarithm."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,16 +182,19 @@ def _as_load(load: Load) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Looks for the place where a film carries a load, in terms of eccentricity and angle."""
+    """Looks for the place where a film carries a load."""
 
     film: _Film
     clearance: float
+    limit: float
+    """The thinnest film, in m."""
+    load: Array
     size: float
     direction: float
     speed: float
     bush_speed: float
     most: float
-    """The largest eccentricity that is still a film."""
+    """The largest eccentricity that is still a film in a round bush."""
 
     def position(self, eccentricity: float, angle: float) -> Array:
         return eccentricity * self.clearance * np.array([math.cos(angle), math.sin(angle)])
@@ -203,37 +211,97 @@ class _Search:
         """Find the eccentricity along `angle` that carries as much, then turn it under the load."""
         from scipy.optimize import brentq
 
-        lowest = 1e-9
         if self.push(self.most, angle)[0] < 0:
             eccentricity = self.most
-        elif self.push(lowest, angle)[0] > 0:
-            eccentricity = lowest
         else:
             eccentricity = float(
-                brentq(lambda e: self.push(e, angle)[0], lowest, self.most, xtol=1e-13)
+                brentq(lambda e: self.push(e, angle)[0], _CENTERED, self.most, xtol=1e-13)
             )
         return eccentricity, angle - self.push(eccentricity, angle)[1]
 
-    def by_both(self, eccentricity: float, angle: float) -> tuple[float, float]:
-        """Improve eccentricity and angle together, for a film that depends on direction."""
-        from scipy.optimize import root
+    def by_direction(self, angle: float) -> Array | None:
+        """Return the place from eccentricity and angle together, for a film that has grooves.
 
+        None if it is not there: a film may carry more than the load where it is thickest, which
+        these terms cannot tell from an angle that is wrong, or farther out than its clearance.
+        """
+        from scipy.optimize import root
+        from scipy.special import expit
+
+        if self.push(_CENTERED, angle)[0] > 0:
+            return None
+        eccentricity, angle = self.by_size(angle)
         start = min(eccentricity, 0.95 * self.most)
 
         def place(guess: Array) -> tuple[float, float]:
-            return self.most / (1.0 + math.exp(-guess[0])), float(guess[1])
+            return max(self.most * float(expit(guess[0])), _CENTERED), float(guess[1])
 
         found = root(
             lambda guess: self.push(*place(guess)),
             [math.log(start / (self.most - start)), angle],
             tol=1e-10,
         )
-        if float(np.abs(found.fun).max()) > 1e-6:
-            raise BiellaError(
-                f"no equilibrium was found for a load of {self.size:.4g} N. The film may be too "
-                f"weak for it, or a groove may lie under it."
-            )
-        return place(found.x)
+        if not float(np.abs(found.fun).max()) <= 1e-6:
+            return None
+        at = self.position(*place(found.x))
+        self.film.ask(at, np.zeros(2), self.speed, self.bush_speed)
+        return at if self.film.read("film")[0] > self.limit else None
+
+    def by_path(self) -> Array:
+        """Follow the journal from the middle, as the load goes from what is carried there to all.
+
+        In x and y, so that neither the middle nor the shape of the bush matters.
+        """
+        at = np.zeros(2)
+        middle = -self.film.force(at, np.zeros(2), self.speed, self.bush_speed)
+        part, step = 0.0, 1.0
+        while part < 1.0:
+            trial = min(part + step, 1.0)
+            found = self._carry(middle + trial * (self.load - middle), at)
+            if found is None:
+                step /= 2.0
+                if step >= 1e-4:
+                    continue
+                raise BiellaError(
+                    f"no equilibrium was found for a load of {self.size:.4g} N: on the way to it "
+                    f"from a journal in the middle the film carries {100 * part:.3g} % of the "
+                    f"change. It may be too weak, or a groove may lie under the load. Use more "
+                    f"speed, viscosity or length, or less clearance."
+                )
+            at, part, step = found, trial, 2.0 * step
+        return at
+
+    def _carry(self, load: Array, at: Array) -> Array | None:
+        """Find by Newton's method where the film carries a load; None if it does not converge."""
+        still = np.zeros(2)
+
+        def residual(place: Array) -> tuple[Array, float]:
+            force = self.film.force(place, still, self.speed, self.bush_speed)
+            return force + load, float(self.film.read("film")[0]) - self.limit
+
+        off, room = residual(at)
+        enough = 1e-9 * max(self.size, float(np.hypot(*load)))
+        for _ in range(_NEWTON_LIMIT):
+            if float(np.hypot(*off)) <= enough:
+                return at
+            size = _STEP * (room + self.limit)
+            slope = np.empty((2, 2))
+            for n in range(2):
+                move = size * np.eye(2)[n]
+                slope[:, n] = (residual(at + move)[0] - residual(at - move)[0]) / (2.0 * size)
+            if not (np.isfinite(slope).all() and abs(np.linalg.det(slope)) > 0.0):
+                return None
+            step = np.linalg.solve(slope, -off)
+            step *= min(1.0, 0.7 * room / float(np.hypot(*step)))
+            for _ in range(_HALVINGS):
+                ahead, space = residual(at + step)
+                if space > 0.0 and float(np.hypot(*ahead)) < float(np.hypot(*off)):
+                    break
+                step *= 0.5
+            else:
+                return None
+            at, off, room = at + step, ahead, space
+        return None
 
 
 def find_equilibrium(
@@ -251,17 +319,25 @@ def find_equilibrium(
     c = bearing.clearance
     most = 1.0 - max(bearing.film_limit / c * (1.0 + 1e-9), 1e-6)
     with open_film(bearing) as film:
-        search = _Search(film, c, size, direction, speed, bush_speed, most)
-        eccentricity, angle = search.by_size(direction + math.copysign(math.pi / 4, spin))
-        if not bearing.isotropic:
-            eccentricity, angle = search.by_both(eccentricity, angle)
-        elif eccentricity == most:
-            carried = size * math.exp(search.push(most, angle)[0])
-            raise BiellaError(
-                f"the film carries {carried:.4g} N at its limit of {bearing.film_limit:.3g} m, and "
-                f"the load is {size:.4g} N. Use more speed, viscosity or length, or less clearance."
-            )
-        position = search.position(eccentricity, angle)
+        search = _Search(
+            film, c, bearing.film_limit, pull, size, direction, speed, bush_speed, most
+        )
+        angle = direction + math.copysign(math.pi / 4, spin)
+        if bearing.isotropic:
+            eccentricity, angle = search.by_size(angle)
+            if eccentricity == most:
+                carried = size * math.exp(search.push(most, angle)[0])
+                raise BiellaError(
+                    f"the film carries {carried:.4g} N at its limit of {bearing.film_limit:.3g} m, "
+                    f"and the load is {size:.4g} N. Use more speed, viscosity or length, or less "
+                    f"clearance."
+                )
+            position = search.position(eccentricity, angle)
+        else:
+            found = search.by_direction(angle)
+            position = search.by_path() if found is None else found
+            eccentricity = float(np.hypot(*position)) / c
+            angle = math.atan2(position[1], position[0])
         film.ask(position, np.zeros(2), speed, bush_speed)
         pressure = size / (2.0 * bearing.radius * bearing.length)
         turns = abs(spin) / (2.0 * math.pi)
@@ -278,6 +354,15 @@ def find_equilibrium(
             torque=float(film.read("torque")[0]),
             power_loss=float(film.read("power_loss")[0]),
         )
+
+
+def resolve_equilibrium(
+    bearing: AbstractBearing, load: Load, speed: float, bush_speed: float
+) -> tuple[AbstractBearing, OilEquilibrium]:
+    """Find where a film carries a load, with cells that fit what is found; and that film."""
+    at = find_equilibrium(bearing, load, speed, bush_speed)
+    finer = bearing.resolve(at.film)
+    return finer, at if finer is bearing else find_equilibrium(finer, load, speed, bush_speed)
 
 
 def find_coefficients(bearing: AbstractBearing, at: OilEquilibrium) -> Coefficients:
@@ -301,9 +386,9 @@ def find_coefficients(bearing: AbstractBearing, at: OilEquilibrium) -> Coefficie
     return Coefficients(stiffness, damping, at)
 
 
-def find_threshold_speed(
+def find_threshold(
     bearing: AbstractBearing, mass: float, load: Load, between: tuple[float, float]
-) -> float:
+) -> tuple[AbstractBearing, OilEquilibrium]:
     """Find where the critical mass is the rotor's; see `AbstractBearing.threshold_speed`."""
     from scipy.optimize import brentq
 
@@ -320,23 +405,31 @@ def find_threshold_speed(
     def growth(log_speed: float) -> float:
         """Largest real part of the roots, as a part of the speed."""
         speed = math.exp(log_speed)
-        found = find_coefficients(bearing, find_equilibrium(bearing, load, speed, 0.0))
+        found = find_coefficients(*resolve_equilibrium(bearing, load, speed, 0.0))
         return float(np.linalg.eigvals(_state_matrix(found, mass)).real.max() / speed)
 
-    low, high = math.log(slow), math.log(fast)
-    # Slow films may be too weak for the load, so the search starts where it is carried.
-    for start in np.linspace(low, high, 25):
+    # Slow films may be too weak for the load, so the search starts where it is carried; and it ends
+    # at the first threshold, because some bearings are stable again above it.
+    seen: list[tuple[float, bool]] = []
+    for place in np.linspace(math.log(slow), math.log(fast), _SPEEDS):
+        at = float(place)
         try:
-            first = growth(float(start))
+            grows = growth(at) > 0
         except BiellaError:
-            continue
-        break
-    else:
+            if not seen:
+                continue
+            raise
+        if grows and seen and not seen[-1][1]:
+            speed = math.exp(float(brentq(growth, seen[-1][0], at, xtol=1e-10)))
+            return resolve_equilibrium(bearing, load, speed, 0.0)
+        seen.append((at, grows))
+    if not seen:
         raise BiellaError(f"the film does not carry the load at any speed in {between} rad/s.")
-    if first > 0 or growth(high) <= 0:
-        state = "unstable" if first > 0 else "stable"
-        raise BiellaError(
-            f"a rotor of {mass:g} kg is {state} at all speeds from {math.exp(start):.4g} to "
-            f"{between[1]:.4g} rad/s: there is no threshold between them."
-        )
-    return math.exp(float(brentq(growth, float(start), high, xtol=1e-10)))
+    first, last = seen[0], seen[-1]
+    state = "unstable at all" if last[1] else "stable at all"
+    if first[1] != last[1]:
+        state = "unstable at the lower and stable at the higher"
+    raise BiellaError(
+        f"a rotor of {mass:g} kg is {state} speeds from {math.exp(first[0]):.4g} to "
+        f"{between[1]:.4g} rad/s: there is no threshold between them."
+    )

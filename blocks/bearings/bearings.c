@@ -8,7 +8,8 @@
  * p: the dimensions, then the feeds of a finite bearing, their pressures, and the map.
  * i: friction, thin, cavitation, whether the film is squeezed; for a finite bearing also cells around and along, and
  * how many feeds there are, and whether there is a map of the bush.
- * z: the film of a finite bearing that cavitates, cell by cell; see finite_bearing_memory. */
+ * z: BL_THINNED_… of a film that is thinner than its limit. A finite bearing keeps the same of one that its cells do not resolve, and
+ * before both the film that cavitates, cell by cell; see finite_bearing_memory. */
 #include <math.h>
 #include <string.h>
 
@@ -40,10 +41,12 @@ static int bearing_fits(const bl_block *b, int32_t ends, int32_t outputs, int32_
            b->i[BEARING_CAVITATION] >= 0 && b->i[BEARING_CAVITATION] < BL_CAVITATION_COUNT;
 }
 static int bearing_middle_check(const bl_block *b) {
-    return bearing_fits(b, 1, BEARING_PLAIN_OUTPUTS, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS;
+    return bearing_fits(b, 1, BEARING_PLAIN_OUTPUTS, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS &&
+           b->z_count == BL_THINNED_SIZE;
 }
 static int bearing_ends_check(const bl_block *b) {
-    return bearing_fits(b, 2, BEARING_PLAIN_OUTPUTS, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS;
+    return bearing_fits(b, 2, BEARING_PLAIN_OUTPUTS, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS &&
+           b->z_count == BL_THINNED_SIZE;
 }
 
 static bl_film_bearing bearing_read(const bl_block *b) {
@@ -73,7 +76,7 @@ static int bearing_refuse(const bl_block *b, const bl_film_bearing *bearing, con
         bl_say(b, "its dimensions ");
         return bl_film_refuse(b, bearing);
     }
-    if (bearing->thin == BL_THIN_CONTACT)
+    if (bearing->thin != BL_THIN_STOP)
         return bl_refuse(b, "its bush, which is not round, leaves a journal in the middle less than `film_limit`, %.4g m, with a "
                          "clearance of %.4g m: set more clearance, or a lower limit", bearing->film_limit, bearing->clearance);
     return bl_refuse(b, "its film is %.4g m thick, thinner than `film_limit`, %.4g m. Give contact=Contact(…) to go on "
@@ -102,9 +105,27 @@ static int bearing_output(bl_block *b, int32_t model, const bl_film_grid *grid) 
     return BL_OK;
 }
 
+/* The last numbers in memory, whatever else a bearing keeps. */
+static double *bearing_thinned(const bl_block *b) { return b->z + b->z_count - BL_THINNED_SIZE; }
+static int bearing_init(bl_block *b, double t) {
+    (void)t;
+    memset(b->z, 0, sizeof(double) * (size_t)b->z_count);
+    return BL_OK;
+}
+static void bearing_remark(bl_block *b, int about, double t) {
+    (void)t;
+    const double *thinned = bearing_thinned(b);
+    if (about != BL_REMARK_RUN || !(thinned[BL_THINNED_STEPS] > 0.0)) return;
+    const bl_film_bearing bearing = bearing_read(b);
+    bl_say(b, "its film ");
+    bl_film_say_thin(b, &bearing, thinned);
+}
+
 /* At ticks only: iterations may look anywhere. No film and no contact lets a journal be so far beyond its bush, in clearances. */
 static const double BEARING_LOST = 10.0;
 static int bearing_watch(bl_block *b, double t) {
+    const bl_film_bearing bearing = bearing_read(b);
+    bl_film_count_thin(bl_film_bound(&bearing), t, b->dt, b->y[BEARING_FILM][0], bearing_thinned(b));
     const double beyond = -b->y[BEARING_FILM][0] / b->p[2];
     if (!(beyond > BEARING_LOST)) return BL_OK;
     return bl_refuse(b, "the journal is %.3g clearances beyond its bush at t = %.9g s: its forces are exchanged in steps too long for "
@@ -129,11 +150,12 @@ static int64_t finite_bearing_cells(const bl_block *b) {
 }
 static int finite_bearing_keeps_time(const bl_block *b) { return b->i[BEARING_CAVITATION] == BL_CAVITATION_JFO; }
 
-/* What is kept: nothing; which cells hold a film; or the oil in each, where the journal then is, and when. */
+/* What is kept: nothing, which cells hold a film, or the oil in each, where the journal then is, and when; and twice BL_THINNED_…. */
+enum { FINITE_COUNTS = 2 * BL_THINNED_SIZE };
 static int64_t finite_bearing_memory(const bl_block *b) {
     const int32_t cavitation = b->i[BEARING_CAVITATION];
-    if (cavitation == BL_CAVITATION_NONE || cavitation == BL_CAVITATION_GUMBEL) return 0;
-    return finite_bearing_cells(b) + (finite_bearing_keeps_time(b) ? FINITE_KEPT : 0);
+    if (cavitation == BL_CAVITATION_NONE || cavitation == BL_CAVITATION_GUMBEL) return FINITE_COUNTS;
+    return finite_bearing_cells(b) + (finite_bearing_keeps_time(b) ? FINITE_KEPT : 0) + FINITE_COUNTS;
 }
 static int finite_bearing_check(const bl_block *b) {
     if (b->u_count < 1 || b->i_count != BEARING_FINITE_INTEGERS) return 0;
@@ -149,10 +171,10 @@ static int finite_bearing_check(const bl_block *b) {
            b->z_count == finite_bearing_memory(b);
 }
 static int finite_bearing_init(bl_block *b, double t) {
-    (void)t;
     const double start = finite_bearing_keeps_time(b) ? -1.0 : 0.0; /* full, or no guess */
-    for (int32_t k = 0; k < b->z_count; k++) b->z[k] = start;
-    return BL_OK;
+    const int status = bearing_init(b, t);
+    for (int32_t k = 0; k < b->z_count - FINITE_COUNTS; k++) b->z[k] = start;
+    return status;
 }
 /* Works on a copy of the last film: what this one is, only `update` keeps. */
 static bl_film_grid finite_bearing_grid(const bl_block *b, double t) {
@@ -162,7 +184,7 @@ static bl_film_grid finite_bearing_grid(const bl_block *b, double t) {
     const double *map = feeds + (BL_FILM_FEED_NUMBERS + 1) * b->i[BEARING_FEEDS];
     const int keeps_time = finite_bearing_keeps_time(b);
     memset(film, 0, sizeof(double) * (size_t)cells);
-    if (b->z_count > 0) memcpy(keeps_time ? content : film, b->z, sizeof(double) * (size_t)cells);
+    if (b->z_count > FINITE_COUNTS) memcpy(keeps_time ? content : film, b->z, sizeof(double) * (size_t)cells);
     /* At a tick oil is what it is; in between, the part of the gap that it will be at the next one. */
     const int between = keeps_time && fabs(t - kept[FINITE_TIME]) > 1e-6 * b->dt;
     return (bl_film_grid){.n_theta = b->i[BEARING_AROUND], .n_z = b->i[BEARING_ALONG], .feeds = feeds,
@@ -183,12 +205,34 @@ static int finite_bearing_output(bl_block *b, double t) {
     const int status = finite_bearing_fed(b, &grid);
     return status == BL_OK ? bearing_output(b, BL_FILM_FINITE, &grid) : status;
 }
+/* Cells around in the angle over which a film of least thickness h doubles, √(2 h / e): forces converge with its square, damping in
+   proportion to it, for all lengths and eccentricities alike. `finite.py` has the same. */
+static const double FINITE_RESOLVED = 4.0;
+static double finite_bearing_resolution(const bl_block *b, double film) {
+    const double part = fmin(fmax(film, b->p[4]) / b->p[2], 1.0);
+    return part < 1.0 ? sqrt(2.0 * part / (1.0 - part)) * b->i[BEARING_AROUND] / (2.0 * 3.14159265358979323846) : INFINITY;
+}
+static double *finite_bearing_unresolved(const bl_block *b) { return b->z + b->z_count - FINITE_COUNTS; }
+static void finite_bearing_remark(bl_block *b, int about, double t) {
+    const double *kept = finite_bearing_unresolved(b);
+    bearing_remark(b, about, t);
+    if (about == BL_REMARK_RUN && kept[BL_THINNED_STEPS] > 0.0) {
+        const double cells = finite_bearing_resolution(b, kept[BL_THINNED_LEAST]);
+        const double enough = fmin(2.0 * ceil(b->i[BEARING_AROUND] * FINITE_RESOLVED / cells), BL_FILM_MOST_AROUND);
+        bl_say(b, "%sits film was too thin for its cells for %.3g s, first at t = %.6g s, most at t = %.6g s: with %d around, forces were up to"
+               " about %.2g %% off there and damping %.2g %%. Take cells=(%.0f, %d).", *b->message ? " " : "", kept[BL_THINNED_SECONDS], kept[BL_THINNED_FIRST],
+               kept[BL_THINNED_WHEN], (int)b->i[BEARING_AROUND], 25.0 / (cells * cells), 60.0 / cells, enough, (int)b->i[BEARING_ALONG]);
+    }
+}
 static int finite_bearing_update(bl_block *b, double t) {
+    const double film = b->y[BEARING_FILM][0];
+    if (finite_bearing_resolution(b, film) < FINITE_RESOLVED)
+        bl_film_count_thin(INFINITY, t, b->dt, film, finite_bearing_unresolved(b));
     const int lost = bearing_watch(b, t);
     if (lost != BL_OK) return lost;
     /* One solution was enough at this tick: the film in z is the film. */
     const int keeps_time = finite_bearing_keeps_time(b);
-    if (b->z_count == 0 || (!keeps_time && b->y[BEARING_SOLVES][0] == 1.0)) return BL_OK;
+    if (b->z_count == FINITE_COUNTS || (!keeps_time && b->y[BEARING_SOLVES][0] == 1.0)) return BL_OK;
     const int64_t cells = finite_bearing_cells(b);
     const bl_film_grid grid = finite_bearing_grid(b, t);
     const int status = bearing_output(b, BL_FILM_FINITE, &grid);
@@ -206,13 +250,13 @@ static int finite_bearing_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_bearings[] = {
-    {.name = "short_bearing", .check = bearing_middle_check, .output = short_bearing_output,
-     .update = bearing_watch},
-    {.name = "tilted_short_bearing", .check = bearing_ends_check, .output = tilted_bearing_output,
-     .update = bearing_watch},
-    {.name = "long_bearing", .check = bearing_middle_check, .output = long_bearing_output,
-     .update = bearing_watch},
+    {.name = "short_bearing", .check = bearing_middle_check, .init = bearing_init, .output = short_bearing_output,
+     .update = bearing_watch, .remark = bearing_remark},
+    {.name = "tilted_short_bearing", .check = bearing_ends_check, .init = bearing_init, .output = tilted_bearing_output,
+     .update = bearing_watch, .remark = bearing_remark},
+    {.name = "long_bearing", .check = bearing_middle_check, .init = bearing_init, .output = long_bearing_output,
+     .update = bearing_watch, .remark = bearing_remark},
     {.name = "finite_bearing", .check = finite_bearing_check, .init = finite_bearing_init,
-     .output = finite_bearing_output, .update = finite_bearing_update},
+     .output = finite_bearing_output, .update = finite_bearing_update, .remark = finite_bearing_remark},
     {.name = 0},
 };

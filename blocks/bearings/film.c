@@ -23,6 +23,33 @@ int bl_film_refuse(const bl_block *b, const bl_film_bearing *f) {
                      f->contact_friction, f->slip_speed);
 }
 
+double bl_film_bound(const bl_film_bearing *b) { return b->thin == BL_THIN_EXPECTED ? -b->clearance : b->film_limit; }
+
+void bl_film_count_thin(double bound, double t, double duration, double thickness, double *thinned) {
+    if (!(thickness < bound)) return;
+    if (!(thinned[BL_THINNED_STEPS] > 0.0)) {
+        thinned[BL_THINNED_FIRST] = t;
+        thinned[BL_THINNED_LEAST] = INFINITY;
+    }
+    thinned[BL_THINNED_STEPS] += 1.0;
+    thinned[BL_THINNED_SECONDS] += duration;
+    if (!(thickness < thinned[BL_THINNED_LEAST])) return;
+    thinned[BL_THINNED_LEAST] = thickness;
+    thinned[BL_THINNED_WHEN] = t;
+}
+
+void bl_film_say_thin(const bl_block *b, const bl_film_bearing *f, const double *thinned) {
+    const double least = thinned[BL_THINNED_LEAST];
+    const int expected = f->thin == BL_THIN_EXPECTED;
+    bl_say(b, "was thinner than %s, %.3g m, for %.3g s, first at t = %.6g s, and thinnest at t = %.6g s: %.3g m",
+           expected ? "minus its clearance" : "its `film_limit`", bl_film_bound(f), thinned[BL_THINNED_SECONDS], thinned[BL_THINNED_FIRST],
+           thinned[BL_THINNED_WHEN], least);
+    if (least < 0.0) bl_say(b, ", %.3g clearances beyond the bush", -least / f->clearance);
+    bl_say(b, expected ? ". Its contact is too soft for the load, or the step too long."
+                       : ". There a contact law carries the load, not the film. Check load, speed, viscosity and step; contact=None stops a"
+                         " run there, Contact(expected=True) allows it.");
+}
+
 static int film_motion_finite(const bl_film_motion *m) {
     double sum = 0.0 * m->journal_speed + 0.0 * m->bush_speed;
     for (int k = 0; k < 2; k++) sum += 0.0 * m->x[k] + 0.0 * m->y[k] + 0.0 * m->vx[k] + 0.0 * m->vy[k];

@@ -32,8 +32,8 @@ enum {
     BL_FRICTION_BY_DIAMETER,
     BL_FRICTION_COUNT
 };
-/* What happens where the film is thinner than its limit. */
-enum { BL_THIN_CONTACT, BL_THIN_STOP, BL_THIN_COUNT };
+/* What happens where the film is thinner than its limit: a contact law, which a run warns of; an error; a contact that is expected. */
+enum { BL_THIN_CONTACT, BL_THIN_STOP, BL_THIN_EXPECTED, BL_THIN_COUNT };
 /* What becomes of pressure below zero: kept, dropped from the full solution, or never there (p ≥ 0 and, where the
    film ends, ∂p/∂θ = 0); or an account is kept of the oil, which stays where the film has ended, in time or for good. */
 enum {
@@ -111,6 +111,16 @@ int bl_film_refuse(const bl_block *b, const bl_film_bearing *bearing);
    `grid` is for BL_FILM_FINITE only. */
 int bl_film_evaluate(int32_t model, const bl_film_bearing *bearing, const bl_film_motion *motion,
                      const bl_film_grid *grid, bl_film_load *load);
+
+/* What is kept of a film that was thinner than a bound: in how many steps, for how many seconds, when first, its least thickness and
+   when that was. All zero at the start; part of the saved state of what keeps it. */
+enum { BL_THINNED_STEPS, BL_THINNED_SECONDS, BL_THINNED_FIRST, BL_THINNED_LEAST, BL_THINNED_WHEN, BL_THINNED_SIZE };
+/* Counts a step of `duration` seconds at time t if the film is below the bound there. */
+void bl_film_count_thin(double bound, double t, double duration, double thickness, double *thinned);
+/* The film's limit; where contact is expected, a clearance beyond the bush. */
+double bl_film_bound(const bl_film_bearing *bearing);
+/* Adds to a message what was kept, as "was thinner than …": the subject is said before. */
+void bl_film_say_thin(const bl_block *b, const bl_film_bearing *bearing, const double *thinned);
 
 /* The pressure alone: force, moment and largest pressure of a film that is thick enough everywhere. */
 void bl_film_short(const bl_film_bearing *bearing, const bl_film_motion *motion, bl_film_load *load);

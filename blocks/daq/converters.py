@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..block import NativeBlock
+from ..noise import make_seed
 from ..ports import SAMPLED, Parameter, Port, Rate, Width, Widths, number, parameter, periodic
 from ..vectors import require_whole
 
@@ -149,7 +150,8 @@ class ADC(AbstractADC):
     jitter
         Standard deviation of the sampling times in s, at most a quarter of the step.
     seed
-        Chooses jitter and DNL.
+        Chooses jitter and DNL. If not given, it is derived from the block's path in the top
+        diagram: each converter has its own.
     unit
         Of u and y.
     period, offset
@@ -166,7 +168,7 @@ class ADC(AbstractADC):
         inl: Any = 0.0,
         dnl: float = 0.0,
         jitter: float = 0.0,
-        seed: int = 0,
+        seed: int | None = None,
         unit: str = "V",
         period: float | None = None,
         offset: float = 0.0,
@@ -228,7 +230,7 @@ class ScanList(AbstractADC):
         inl: Any = 0.0,
         dnl: float = 0.0,
         jitter: float = 0.0,
-        seed: int = 0,
+        seed: int | None = None,
         inputs: int | None = None,
         unit: str = "V",
         offset: float = 0.0,
@@ -291,7 +293,7 @@ class DAC(NativeBlock):
         offset_error: float = 0.0,
         inl: Any = 0.0,
         dnl: float = 0.0,
-        seed: int = 0,
+        seed: int | None = None,
         from_code: bool = False,
         unit: str = "V",
         period: float | None = None,
@@ -324,7 +326,7 @@ def _characteristic(
     offset_error: float,
     inl: Any,
     dnl: float,
-    seed: int,
+    seed: int | None,
     unit: str,
 ) -> list[Parameter]:
     """Return the parameters of a converter in the order of the kernel, each checked."""
@@ -335,7 +337,6 @@ def _characteristic(
             f"`range` is a pair (lower, upper) with lower < upper, such as (-10, 10); "
             f"got {range!r}."
         )
-    require_whole("seed", seed, 0, 2**53 - 1)
     dnl = number("dnl", dnl)
     errors = [
         parameter("gain_error", gain_error, doc="fraction"),
@@ -357,7 +358,7 @@ def _characteristic(
         parameter("lower", ends[0], unit=unit, doc="lower end of the range", tunable=False),
         parameter("upper", ends[1], unit=unit, doc="upper end of the range", tunable=False),
         *errors,
-        parameter("seed", seed, doc="chooses jitter and DNL", tunable=False),
+        make_seed(seed, "chooses jitter and DNL"),
         parameter("dnl", dnl, doc="largest error of a step, in codes", tunable=False),
         parameter("inl", curve, doc="evenly spread over the codes, in codes", tunable=False),
     ]

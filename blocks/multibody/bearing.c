@@ -11,10 +11,11 @@
 #include "blocks/bearings/film.h"
 #include "blocks/multibody/multibody.h"
 
-/* The options of a film, packed: friction, 8 × thin, 16 × cavitation, 64 × whether it is squeezed, 128 × whether its load, if not
-   squeezed, stands still in axes of the bush instead of the world's; above them the row that holds it, see MB_BEARING_ROW_SHIFT. */
+/* The options of a film, packed: friction, 8 × the low bit of thin, 16 × cavitation, 64 × whether it is squeezed, 128 × whether its
+   load, if not squeezed, stands still in axes of the bush instead of the world's, 256 × the high bit of thin; above them the row that
+   holds it, see MB_BEARING_ROW_SHIFT. */
 static int32_t film_friction_of(int32_t options) { return options & 7; }
-static int32_t film_thin_of(int32_t options) { return options >> 3 & 1; }
+static int32_t film_thin_of(int32_t options) { return (options >> 3 & 1) + 2 * (options >> 8 & 1); }
 static int32_t film_cavitation_of(int32_t options) { return options >> 4 & 3; }
 static int32_t film_squeezed(int32_t options) { return options >> 6 & 1; }
 static int32_t film_follows_bush(int32_t options) { return options >> 7 & 1; }
@@ -22,7 +23,7 @@ static int32_t film_follows_bush(int32_t options) { return options >> 7 & 1; }
 bool mb_bearing_check(const int32_t *force) {
     const int32_t model = force[MB_FORCE_LAW], options = force[MB_FORCE_EXTRA];
     return (model == BL_FILM_SHORT || model == BL_FILM_TILTED || model == BL_FILM_LONG) && options >= 0 &&
-           film_friction_of(options) < BL_FRICTION_COUNT && film_cavitation_of(options) < BL_CAVITATION_COUNT;
+           film_friction_of(options) < BL_FRICTION_COUNT && film_thin_of(options) < BL_THIN_COUNT && film_cavitation_of(options) < BL_CAVITATION_COUNT;
 }
 
 bl_film_bearing mb_bearing_read(const mb_view *m, const int32_t *force) {
@@ -130,7 +131,7 @@ double mb_bearing_energy(const mb_view *m, const int32_t *force, double t) {
     const bl_film_motion at = film.motion;
     for (int k = 0; k < 2; k++) {
         const double depth = hypot(at.x[k], at.y[k]) - (b.clearance - b.film_limit);
-        if (b.thin == BL_THIN_CONTACT && depth > 0.0) energy += 0.25 * b.contact_stiffness * depth * depth;
+        if (b.thin != BL_THIN_STOP && depth > 0.0) energy += 0.25 * b.contact_stiffness * depth * depth;
     }
     return energy;
 }
@@ -164,6 +165,72 @@ double mb_thinnest_film(const mb_view *m, double t) {
         for (int k = 0; k < 2; k++) least = fmin(least, 1.0 - hypot(at.x[k], at.y[k]) / b.clearance);
     }
     return least;
+}
+
+int64_t mb_thinned_memory(const int32_t *forces, int32_t count) {
+    int64_t films = 0;
+    for (int32_t n = 0; n < count; n++) films += forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_BEARING;
+    return films > 0 ? MB_FILMS_SIZE + films * MB_FILM_MEMORY : 0;
+}
+
+void mb_start_thinned(const mb_view *m, double t) {
+    if (mb_thinned_memory(m->forces, m->head[MB_FORCES]) > 0) m->thinned[MB_FILMS_TIME] = t;
+}
+
+/* Velocity and acceleration of the journal's marker relative to the bush's: six numbers. */
+static void film_relative(const mb_view *m, const int32_t *force, double t, double *motion) {
+    double P[3], bush[6];
+    mb_marker_motion(m, force[MB_FORCE_I], t, P, motion, motion + 3);
+    mb_marker_motion(m, force[MB_FORCE_J], t, P, bush, bush + 3);
+    for (int k = 0; k < 6; k++) motion[k] -= bush[k];
+}
+
+/* A step is resolved if the mean of the accelerations at both its ends is about its change of velocity. Explicit steps that are too long
+   for a film may settle where it is not: at a wrong thickness, with forces that are not in balance. Small accelerations, of which a
+   step makes less than this part of the thickness, are left out. */
+static const double FILM_MOVED = 1e-5, FILM_UNRESOLVED = 0.5;
+static bool film_unresolved(const double *before, const double *after, double h, double thickness) {
+    double off[3];
+    for (int k = 0; k < 3; k++) off[k] = (after[k] - before[k]) / h - 0.5 * (before[3 + k] + after[3 + k]);
+    const double size = sqrt(fmax(mb_dot(before + 3, before + 3), mb_dot(after + 3, after + 3)));
+    return 0.5 * size * h * h > FILM_MOVED * thickness && sqrt(mb_dot(off, off)) > FILM_UNRESOLVED * size;
+}
+
+/* Every so many steps, because it takes accelerations; an odd number, because what is unstable alternates. */
+enum { FILM_COMPARED_EVERY = 31 };
+
+void mb_count_thinned(mb_view *m, double t, const double *q, const double *v) {
+    if (mb_thinned_memory(m->forces, m->head[MB_FORCES]) == 0) return;
+    double *films = m->thinned, *film_memory = films + MB_FILMS_SIZE;
+    const double h = fmax(t - films[MB_FILMS_TIME], 0.0), steps = fmod(films[MB_FILMS_STEPS], FILM_COMPARED_EVERY);
+    bool moves = steps >= FILM_COMPARED_EVERY - 2.0 && m->head[MB_INTEGRATOR] != MB_IMPLICIT;
+    films[MB_FILMS_TIME] = t;
+    films[MB_FILMS_STEPS] += 1.0;
+    moves = moves && mb_accelerations(m, t, q, v);
+    if (!moves) mb_positions(m, q);
+    const bool compares = moves && steps == FILM_COMPARED_EVERY - 1.0 && h > 0.0;
+    films[MB_FILMS_COMPARED] += compares ? 1.0 : 0.0;
+    bool resolved = true;
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
+        mb_film film;
+        mb_bearing_see(m, force, t, &film); /* thickness does not depend on speeds, which may be anything here */
+        const bl_film_motion *at = &film.motion;
+        const double thickness = film.bearing.clearance - fmax(hypot(at->x[0], at->y[0]), hypot(at->x[1], at->y[1]));
+        bl_film_count_thin(bl_film_bound(&film.bearing), t, h, thickness, film_memory);
+        double *before = film_memory + BL_THINNED_SIZE, after[6];
+        if (moves) film_relative(m, force, t, after);
+        if (compares && mb_bearing_row(force) < 0 && film_unresolved(before, after, h, fmax(thickness, film.bearing.film_limit))) {
+            resolved = false;
+            films[MB_FILMS_FORCE] = n;
+        }
+        if (moves) memcpy(before, after, sizeof after);
+        film_memory += MB_FILM_MEMORY;
+    }
+    if (resolved) return;
+    if (films[MB_FILMS_UNRESOLVED] == 0.0) films[MB_FILMS_FIRST] = t;
+    films[MB_FILMS_UNRESOLVED] += 1.0;
 }
 
 double mb_difference(const mb_view *m) {

@@ -7,7 +7,7 @@ of the time t and of the element's own variables; see each class.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -221,6 +221,19 @@ class Bearing:
         """Yield its numbers by path: ``name.radius``, ``name.viscosity`` …."""
         for item in self.film.parameters:
             yield parameter(f"{self.name}.{item.name}", item.value, unit=item.unit, doc=item.doc)
+
+
+def warn_of_undamped(bearings: Iterable[Bearing]) -> str:
+    """Return a warning of films that act as forces without their damping, or nothing."""
+    names = [f"`{item.name}`" for item in bearings if not (item.film.squeeze or item.held)]
+    if not names:
+        return ""
+    films, have = ("films", "have") if len(names) > 1 else ("film", "has")
+    return (
+        f"the {films} of {', '.join(names)} {have} squeeze=False and a force for coupling: nothing "
+        f"damps the motion of the journal in its bush, which rings or whirls with growing "
+        f"amplitude. Leave squeeze=False out, or take coupling='constraint'."
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,8 +7,8 @@
  * off by more is a jump of f, or as good as one for this step. Likewise for f'. */
 #include "blocks/multibody/multibody.h"
 
-static const double NOTICED = 1e-3; /* of the change in a step: inputs come with errors of their own */
-static const double LAW_ROUNDING = 1e-12;
+static const double JUMP_NOTICED = 1e-3; /* of the change in a step: inputs come with errors of their own */
+static const double JUMP_ROUNDING = 1e-12;
 
 void mb_start_movers(mb_view *m, double t) {
     if (m->head[MB_MOVERS] == 0) return;
@@ -25,7 +25,7 @@ static void note_jump(double *worst, double size, double t, int32_t number) {
 }
 
 /* An input has its default at the start, and no rate. */
-static bool is_input(const mb_view *m, int32_t law) { return m->laws[law * MB_LAW_FIELDS + MB_LAW_TYPE] == MB_LAW_INPUT; }
+static bool jump_is_input(const mb_view *m, int32_t law) { return m->laws[law * MB_LAW_FIELDS + MB_LAW_TYPE] == MB_LAW_INPUT; }
 
 void mb_watch_movers(mb_view *m, double t) {
     if (m->head[MB_MOVERS] == 0) return;
@@ -39,10 +39,10 @@ void mb_watch_movers(mb_view *m, double t) {
         const double rate = 0.5 * h * (kept[1] + now[1]), bent = h * h * (now[2] - kept[2]), change = now[0] - kept[0];
         const double off = fabs(change - rate + bent / 12.0), turned = h * fabs(now[1] - kept[1]);
         const double rate_off = fabs(now[1] - kept[1] - 0.5 * h * (kept[2] + now[2]));
-        const double jitter = LAW_ROUNDING * (fabs(now[0]) + fabs(kept[0]));
-        if (h > 0.0 && off > turned + fabs(bent) + NOTICED * (fabs(change) + fabs(rate)) + jitter)
+        const double jitter = JUMP_ROUNDING * (fabs(now[0]) + fabs(kept[0]));
+        if (h > 0.0 && off > turned + fabs(bent) + JUMP_NOTICED * (fabs(change) + fabs(rate)) + jitter)
             note_jump(m->jumps + MB_JUMP_PLACE, fabs(change - rate), t, n);
-        else if (h > 0.0 && (began || !is_input(m, m->movers[n])) && h * rate_off > fabs(bent) + NOTICED * turned + jitter)
+        else if (h > 0.0 && (began || !jump_is_input(m, m->movers[n])) && h * rate_off > fabs(bent) + JUMP_NOTICED * turned + jitter)
             note_jump(m->jumps + MB_JUMP_RATE, rate_off, t, n);
         for (int k = 0; k < 3; k++) kept[k] = now[k];
     }

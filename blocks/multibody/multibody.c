@@ -103,6 +103,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->rigid = (mb_rigid *)(void *)take(w, scratch, head[MB_CONTACTS] * (int64_t)(sizeof(mb_rigid) / sizeof(double)));
     const int64_t rigid = m->rigid_count;
     m->rubbing = take(w, scratch, rigid > 0 ? (1 + rigid) * (nv + rows + rigid) : 0);
+    m->thinned = take(z, memory, mb_thinned_memory(m->forces, head[MB_FORCES]));
     m->offset = take(z, memory, rows);
     m->carried = take(z, memory, MB_CARRIED_SIZE);
     m->way = take(w, scratch, rows);
@@ -443,6 +444,7 @@ static int multibody_init(bl_block *b, double t) {
     mb_start_movers(&m, t);
     for (int32_t n = 0; n < m.head[MB_FORCES]; n++) mb_wear_start(&m, m.forces + n * MB_FORCE_FIELDS, t);
     mb_keep_contacts(&m, t, q, v);
+    mb_start_thinned(&m, t);
     const int32_t outside = mb_rigid_start(&m, t, q, v);
     if (outside >= 0) return mb_refuse_outside(b, &m, outside, t);
     mb_sample_shared(&m, t, q, v, true);
@@ -677,6 +679,7 @@ static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
     mb_note_step(m, t, h, x);
     mb_watch_movers(m, t);
     if (m->row_count > 0 && !mb_carry_bearings(m, t, x, x + m->nq)) return mb_refuse_factor(b, m, t);
+    mb_count_thinned(m, t, x, x + m->nq);
     return BL_OK;
 }
 
@@ -705,12 +708,14 @@ static int multibody_advance(bl_block *b, double t, double dt) {
             mb_keep_turns(&m, now + h, x, x + m.nq);
             mb_keep_contacts(&m, now + h, x, x + m.nq);
             mb_watch_movers(&m, now + h);
+            mb_count_thinned(&m, now + h, x, x + m.nq);
             continue;
         }
         if (m.rigid_count > 0) {
             const int status = mb_rigid_advance(b, &m, now, h);
             if (status != BL_OK) return status;
             mb_watch_movers(&m, now + h);
+            mb_count_thinned(&m, now + h, x, x + m.nq);
             continue;
         }
         memcpy(start, x, (size_t)n * sizeof(double));
@@ -735,7 +740,8 @@ static void multibody_remark(bl_block *b, int about, double t) {
     if (about == BL_REMARK_START)
         mb_remark_start(b, &m, t, states(b, &m), states(b, &m) + m.nq);
     else
-        mb_remark_carried(b, &m), mb_remark_run(b, &m);
+        mb_remark_films(b, &m), mb_remark_carried(b, &m), mb_remark_run(b, &m);
+    for (size_t end = strlen(b->message); end > 0 && b->message[end - 1] == ' '; end--) b->message[end - 1] = '\0';
 }
 
 const bl_kernel bl_kernels_multibody[] = {

@@ -82,9 +82,13 @@ enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOC
 enum { MB_FILM_OFFSET, MB_FILM_FORCE, MB_FILM_ECCENTRICITY, MB_FILM_TORQUE, MB_FILM_THICKNESS, MB_FILM_PRESSURE, MB_FILM_POWER_LOSS,
        MB_FILM_THIN, MB_FILM_ROUNDS, MB_FILM_QUANTITIES };
 /* Options of a bearing are below the shift; above it 1 + the first of the two rows that hold it, or 0 for a force. */
-enum { MB_BEARING_NUMBERS = 9, MB_BEARING_ROW_SHIFT = 8 };
+enum { MB_BEARING_NUMBERS = 9, MB_BEARING_ROW_SHIFT = 9 };
 /* Of bearings that rows hold: rounds in the last step, steps that did not settle, when first, and by how much at worst. */
 enum { MB_CARRIED_ROUNDS, MB_CARRIED_FAILURES, MB_CARRIED_FIRST, MB_CARRIED_WORST, MB_CARRIED_SIZE };
+/* Of films: the time of the last step, how many steps there were; in how many of them accelerations were compared with the change of
+   velocities, how many times these differed, when first, and in which force at last. */
+enum { MB_FILMS_TIME, MB_FILMS_STEPS, MB_FILMS_COMPARED, MB_FILMS_UNRESOLVED, MB_FILMS_FIRST, MB_FILMS_FORCE, MB_FILMS_SIZE,
+       MB_FILM_MEMORY = BL_THINNED_SIZE + 6 }; /* of each, BL_THINNED_…, velocity and acceleration before a comparison */
 /* How surfaces of a contact press, what is shown of it, and what it remembers. */
 enum { MB_CONTACT_HUNT_CROSSLEY, MB_CONTACT_LANKARANI_NIKRAVESH, MB_CONTACT_RIGID, MB_CONTACT_LAWS };
 enum { MB_CONTACT_OFFSET, MB_CONTACT_GAP, MB_CONTACT_FORCE, MB_CONTACT_NORMAL_FORCE, MB_CONTACT_ANGLE, MB_CONTACT_ANGLE_ON_PIN,
@@ -271,6 +275,7 @@ typedef struct {
     double *wear;                                    /* of holes that wear; see wear.c */
     double *rubbing;                                 /* what frictions do, and the equations for normal forces */
     mb_rigid *rigid;                                 /* one for each contact; only rigid ones have it */
+    double *thinned;                                 /* of films: MB_FILMS_…, then MB_FILM_MEMORY for each */
     double *offset, *carried, *way;                  /* of each row, what a bearing adds to a point; see bearing_constraint.c */
     double *kept;                                    /* work space for q and v, and v once more */
     double *own;                                     /* q and v of a block with its own step, and its work space */
@@ -380,6 +385,11 @@ bl_film_bearing mb_bearing_read(const mb_view *m, const int32_t *force);
 void mb_bearing_see(const mb_view *m, const int32_t *force, double t, mb_film *film);
 int mb_bearing_evaluate(const mb_view *m, const int32_t *force, double t, mb_film *film);
 bool mb_add_bearing(const mb_view *m, const int32_t *force, double t);
+/* Numbers in memory about films that were too thin, or too stiff for the steps: none without films. */
+int64_t mb_thinned_memory(const int32_t *forces, int32_t count);
+/* Starts, and goes on after each accepted step: counts films that are below their limits, or not resolved, at q and v. */
+void mb_start_thinned(const mb_view *m, double t);
+void mb_count_thinned(mb_view *m, double t, const double *q, const double *v);
 double mb_bearing_energy(const mb_view *m, const int32_t *force, double t);
 int32_t mb_bearing_width(int32_t what);
 void mb_bearing_show(const mb_view *m, const mb_film *film, int32_t what, double *y);
@@ -560,6 +570,7 @@ void mb_watch_step(mb_view *m, double t, double h, const double *q, const double
 void mb_velocity_gap(const mb_view *m, int32_t l, double *turn, double *move);
 /* What the initial state (q, v) has otherwise than given. */
 void mb_remark_start(bl_block *b, mb_view *m, double t, const double *q, const double *v);
+void mb_remark_films(const bl_block *b, const mb_view *m);
 void mb_remark_run(bl_block *b, mb_view *m);
 
 /* implicit.c */

@@ -30,6 +30,7 @@ from .forces import (
     Spring,
     Stop,
     TorsionalSpring,
+    warn_of_undamped,
 )
 from .given_pose import check_pose
 from .initial import Initial, Kept, coordinate_name, read_initial
@@ -204,10 +205,11 @@ class Plant(NativeBlock):
             self.own_step = self.takes_slopes = True
         self.memory_holds = not own  # what init works out, and the turns that angles have made
         self.system = system
+        self.gravity = system.gravity
         self.substeps = substeps if own else 1
         self.largest_step: float | None = None  # of RK4 where it is stable, once asked for
         self.contact_time = math.inf  # of the shortest contact in a clearance, with it
-        self.doubt: str | None = None  # about friction, once asked for
+        self.doubt: str | None = None  # about friction and films, once asked for
         self._own, self._explicit = own, radius is None
         writer = _Writer(system, list(inputs), list(outputs), own, substeps, radius, kept)
         if radius is not None and writer.tree.nv > _LARGEST_IMPLICIT:
@@ -247,7 +249,7 @@ class Plant(NativeBlock):
         return ""
 
     def warn_of_step(self, step: float, solver: str) -> str:
-        """Return warnings of steps that are unstable or miss contacts, and of friction in doubt."""
+        """Return warnings of steps that are unstable or miss contacts, and of elements in doubt."""
         from .stability import warn_of_step
 
         if self.doubt is None:
@@ -257,11 +259,13 @@ class Plant(NativeBlock):
         return " ".join(filter(None, (self.doubt, coarse)))
 
     def _warn_of_doubt(self) -> str:
-        if not any(isinstance(element, Rubbing) for element in self.system.elements):
-            return ""
+        elements = self.system.elements
+        undamped = warn_of_undamped([e for e in elements if isinstance(e, Bearing)])
+        if not any(isinstance(element, Rubbing) for element in elements):
+            return undamped
         from .rubbing import warn_of_doubt  # takes as long to import as all the rest
 
-        return warn_of_doubt(self.system)
+        return " ".join(filter(None, (undamped, warn_of_doubt(self.system))))
 
 
 def _read_integrator(integrator: str, own: bool, radius: float) -> float | None:
@@ -573,6 +577,8 @@ class _Writer:
             + rows
             + 4
         )
+        films = sum(isinstance(element, Bearing) for element in self.system.elements)
+        memory += 6 + 11 * films if films else 0
         memory += sum(
             element.wear.sections + 2
             for element in self.system.elements
@@ -849,9 +855,9 @@ class _Writer:
     def _bearing(self, bearing: Bearing) -> list[int]:
         i, j = self._marker(bearing.journal), self._marker(bearing.bush)
         friction, thin, cavitation, squeeze = bearing.film.integers  # type: ignore[misc]
-        options = friction + 8 * thin + 16 * cavitation + 64 * squeeze
+        options = friction + 8 * (thin % 2) + 256 * (thin // 2) + 16 * cavitation + 64 * squeeze
         options += 128 * (bearing.load_axes == "bush")
-        options += 256 * (1 + self.row_of_bearing.get(bearing.name, -1))
+        options += 512 * (1 + self.row_of_bearing.get(bearing.name, -1))
         model = [isinstance(bearing.film, kind) for kind in _FILMS].index(True)
         return [_BEARING, i, j, self._place[f"{bearing.name}.radius"], model, options]
 

@@ -15,14 +15,14 @@
 
 #include "blocks/multibody/multibody.h"
 
-static const double RANK_TOLERANCE = 1e-8;  /* of pivots, as a part of the largest */
-static const double GOOD_PIVOT = 1e-3;      /* of pivots that are taken again */
-static const double SEEN = 1e-7;            /* least part of a null vector that counts */
-static const double SHARED_PART = 1e-6;     /* least part of the largest reaction that is worth a remark */
-enum { SAMPLE_EVERY = 64 };                 /* steps between looks at what is shared */
+static const double SHARE_RANK_TOLERANCE = 1e-8;  /* of pivots, as a part of the largest */
+static const double SHARE_GOOD_PIVOT = 1e-3;      /* of pivots that are taken again */
+static const double SHARE_SEEN = 1e-7;            /* least part of a null vector that counts */
+static const double SHARE_REMARKED = 1e-6;     /* least part of the largest reaction that is worth a remark */
+enum { SHARE_SAMPLE_EVERY = 64 };                 /* steps between looks at what is shared */
 
 static const int32_t *joint_record(const mb_view *m, int32_t n) { return m->joints + n * MB_JOINT_FIELDS; }
-static int32_t share_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
+static int32_t share_link_of(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
 static bool in_tree(const mb_view *m, const int32_t *joint) { return joint[MB_JOINT_REACTION] < m->link_count; }
 static const int32_t *cut_of(const mb_view *m, const int32_t *joint) {
     return m->cuts + (joint[MB_JOINT_REACTION] - m->link_count) * MB_CUT_FIELDS;
@@ -56,7 +56,7 @@ static double mechanism_size(const mb_view *m) {
         for (int32_t b = 0; b < a; b++) {
             const int32_t j = joint_record(m, b / 2)[MB_JOINT_I + b % 2];
             double apart[3];
-            if (share_link(m, i) != share_link(m, j)) continue;
+            if (share_link_of(m, i) != share_link_of(m, j)) continue;
             mb_sub(m->marker_data[i].p, m->marker_data[j].p, apart);
             largest = fmax(largest, mb_dot(apart, apart));
         }
@@ -66,7 +66,7 @@ static double mechanism_size(const mb_view *m) {
 
 /* 1 / √k_F and 1 / √k_M of each joint and the scale of the multiplier of each row, which all samples share; and the lengths that bring rows and
    columns of J to one unit. */
-static void set_share_scales(const mb_view *m) {
+static void share_set_scales(const mb_view *m) {
     const double length = m->shared[MB_SHARED_LENGTH];
     double *row_scale = m->share.row_scale, *row_unit = m->share.row_unit, *column_unit = m->share.column_unit;
     for (int32_t n = 0; n < m->head[MB_JOINTS]; n++) {
@@ -109,7 +109,7 @@ static void fill_matrix(const mb_view *m) {
     }
 }
 
-static void swap(int32_t *a, int32_t *b) {
+static void share_swap(int32_t *a, int32_t *b) {
     const int32_t kept = *a;
     *a = *b;
     *b = kept;
@@ -127,8 +127,8 @@ static double choose_pivot(const mb_view *m, int32_t rank, int32_t *row_at, int3
             if (size > largest) largest = size, row = i, column = j;
         }
     }
-    swap(&row_at[rank], &row_at[row]);
-    swap(&column_at[rank], &column_at[column]);
+    share_swap(&row_at[rank], &row_at[row]);
+    share_swap(&column_at[rank], &column_at[column]);
     return largest;
 }
 
@@ -151,7 +151,7 @@ static void number_from_zero(int32_t *at, int32_t count) {
 }
 
 /* With complete pivoting; returns the rank. Rows and columns stay where they are. */
-static int32_t eliminate(const mb_view *m, int32_t *row_at, int32_t *column_at) {
+static int32_t share_eliminate(const mb_view *m, int32_t *row_at, int32_t *column_at) {
     const int32_t most = shared_rows(m) < m->nv ? shared_rows(m) : m->nv;
     double first = 0.0;
     int32_t rank = 0;
@@ -160,7 +160,7 @@ static int32_t eliminate(const mb_view *m, int32_t *row_at, int32_t *column_at) 
     for (; rank < most; rank++) {
         const double largest = choose_pivot(m, rank, row_at, column_at);
         if (rank == 0) first = largest;
-        if (!(largest > RANK_TOLERANCE * first)) break;
+        if (!(largest > SHARE_RANK_TOLERANCE * first)) break;
         eliminate_column(m, rank, row_at, column_at);
     }
     return rank;
@@ -177,16 +177,16 @@ static int32_t eliminate_as_before(const mb_view *m, int32_t *row_at, int32_t *c
     for (int32_t k = 0; k < rank; k++) {
         const double row = order[2 * k], column = order[2 * k + 1];
         if (!(row >= k && row < rows && column >= k && column < m->nv)) return -1;
-        swap(&row_at[k], &row_at[(int32_t)row]);
-        swap(&column_at[k], &column_at[(int32_t)column]);
+        share_swap(&row_at[k], &row_at[(int32_t)row]);
+        share_swap(&column_at[k], &column_at[(int32_t)column]);
         const double pivot = fabs(m->share.matrix[(int64_t)row_at[k] * m->nv + column_at[k]]);
         first = fmax(first, pivot);
-        if (!(pivot > GOOD_PIVOT * first)) return -1;
+        if (!(pivot > SHARE_GOOD_PIVOT * first)) return -1;
         eliminate_column(m, k, row_at, column_at);
     }
     for (int32_t i = rank; i < rows; i++)
         for (int32_t j = rank; j < m->nv; j++) largest = fmax(largest, fabs(m->share.matrix[(int64_t)row_at[i] * m->nv + column_at[j]]));
-    return largest <= RANK_TOLERANCE * first ? rank : -1;
+    return largest <= SHARE_RANK_TOLERANCE * first ? rank : -1;
 }
 
 /* The null vectors of Jᵀ, one for each row beyond the rank. */
@@ -234,8 +234,8 @@ static void send_multipliers(const mb_view *m, const double *lambda) {
             mb_axpy(lambda[row], state->N_j, N_j);
         }
         if (!any) continue;
-        add_wrench(m, share_link(m, first[MB_ROW_I]), m->cut_state[c].local_i, -1.0, F, N_i);
-        add_wrench(m, share_link(m, first[MB_ROW_J]), m->cut_state[c].local_j, 1.0, F, N_j);
+        add_wrench(m, share_link_of(m, first[MB_ROW_I]), m->cut_state[c].local_i, -1.0, F, N_i);
+        add_wrench(m, share_link_of(m, first[MB_ROW_J]), m->cut_state[c].local_j, 1.0, F, N_j);
     }
     for (int32_t l = m->link_count - 1; l >= 0; l--) {
         const int32_t parent = m->links[l * MB_LINK_FIELDS + MB_LINK_PARENT];
@@ -332,7 +332,7 @@ static void take_vector(mb_view *m, int32_t vector) {
             add_to_gram(m, *list, true);
         }
         if (!any || first[MB_ROW_TYPE] == MB_ROW_DRIVER) continue;
-        const int32_t i = share_link(m, first[MB_ROW_I]), j = share_link(m, first[MB_ROW_J]), common = common_link(m, i, j);
+        const int32_t i = share_link_of(m, first[MB_ROW_I]), j = share_link_of(m, first[MB_ROW_J]), common = common_link(m, i, j);
         reach_joints(m, vector, 1.0, F, N, m->cut_state[c].P_j, j, common);
         reach_joints(m, vector, -1.0, F, N, m->cut_state[c].P_j, i, common);
     }
@@ -367,7 +367,7 @@ void mb_share_prepare(mb_view *m) {
     int32_t rank = eliminate_as_before(m, row_at, column_at);
     if (rank < 0) {
         fill_matrix(m);
-        rank = eliminate(m, row_at, column_at);
+        rank = share_eliminate(m, row_at, column_at);
     }
     const int32_t count = shared_rows(m) - rank, joints = m->head[MB_JOINTS];
     if (count <= 0) return;
@@ -431,11 +431,11 @@ void mb_share_start(mb_view *m, double t, const double *q) {
     if (m->head[MB_JOINTS] == 0) return;
     int32_t *row_at = m->share.row_at, *column_at = m->share.column_at;
     m->shared[MB_SHARED_LENGTH] = mechanism_size(m);
-    set_share_scales(m);
+    share_set_scales(m);
     mb_update_positions(m, t, q);
     mb_rows_jacobian(m);
     fill_matrix(m);
-    const int32_t rank = eliminate(m, row_at, column_at), rows = shared_rows(m);
+    const int32_t rank = share_eliminate(m, row_at, column_at), rows = shared_rows(m);
     m->shared[MB_SHARED_REDUNDANT] = rows - rank;
     /* The order as exchanges: what is exchanged with each place in turn. */
     int32_t *now = m->share.lists;
@@ -445,7 +445,7 @@ void mb_share_start(mb_view *m, double t, const double *q) {
         for (int32_t k = 0; k < rank; k++) {
             int32_t from = k;
             while (now[from] != at[k]) from++;
-            swap(&now[k], &now[from]);
+            share_swap(&now[k], &now[from]);
             m->share.order[2 * k + side] = from;
         }
     }
@@ -470,7 +470,7 @@ static void null_reaction(const mb_view *m, int32_t vector, int32_t n, bool torq
 
 /* How much of a reaction lies in the directions that null vectors change. */
 static double part_shared(const mb_view *m, int32_t n, bool torque, const double *value) {
-    const double least = SEEN * (torque ? m->shared[MB_SHARED_LENGTH] : 1.0);
+    const double least = SHARE_SEEN * (torque ? m->shared[MB_SHARED_LENGTH] : 1.0);
     double axes[3][3], square = 0.0;
     int found = 0;
     while (found < 3) {
@@ -523,7 +523,7 @@ static void note_shared(mb_view *m, double t) {
         if (out[MB_OUT_TYPE] == MB_OUT_DRIVER_EFFORT) {
             bool any = false;
             for (int32_t v = 0; v < m->share.count; v++)
-                any = any || fabs(m->share.basis[(int64_t)v * m->row_count + index] * m->share.row_scale[index]) > SEEN;
+                any = any || fabs(m->share.basis[(int64_t)v * m->row_count + index] * m->share.row_scale[index]) > SHARE_SEEN;
             part = whole = any ? fabs(m->lambda[index]) : 0.0;
             unit = m->share.row_scale[index];
         } else if (torque || out[MB_OUT_TYPE] == MB_OUT_REACTION_FORCE) {
@@ -535,7 +535,7 @@ static void note_shared(mb_view *m, double t) {
             whole = torque ? sqrt(mb_dot(N, N)) : sqrt(mb_dot(F, F));
             unit = torque ? 1.0 / length : 1.0;
         }
-        if (!(part * unit > SHARED_PART * largest) || !(part * unit > m->shared[MB_SHARED_WORST])) continue;
+        if (!(part * unit > SHARE_REMARKED * largest) || !(part * unit > m->shared[MB_SHARED_WORST])) continue;
         m->shared[MB_SHARED_WORST] = part * unit;
         m->shared[MB_SHARED_PART] = part;
         m->shared[MB_SHARED_WHOLE] = whole;
@@ -547,8 +547,8 @@ static void note_shared(mb_view *m, double t) {
 void mb_sample_shared(mb_view *m, double t, const double *q, const double *v, bool now) {
     if (m->head[MB_JOINTS] == 0 || m->shared[MB_SHARED_REDUNDANT] == 0.0 || stiffnesses_given(m)) return;
     m->shared[MB_SHARED_STEPS] += 1.0;
-    if (!now && m->shared[MB_SHARED_STEPS] < SAMPLE_EVERY) return;
-    m->shared[MB_SHARED_STEPS] = now ? SAMPLE_EVERY - 1 : 0.0; /* inputs may act from the first step on */
+    if (!now && m->shared[MB_SHARED_STEPS] < SHARE_SAMPLE_EVERY) return;
+    m->shared[MB_SHARED_STEPS] = now ? SHARE_SAMPLE_EVERY - 1 : 0.0; /* inputs may act from the first step on */
     if (!mb_rigid_balance(m, t, q, v)) return;
     mb_find_wrenches(m, t, q, v);
     note_shared(m, t);

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from ...errors import BiellaError
+from ...errors import BiellaError, DiagramError
 from .clearance import ClearanceRevolute
 from .forces import Bearing, Bushing, JointLoad, Load
 from .laws import Formula, Table
@@ -118,7 +118,7 @@ def _largest_stable_step(system: System, *, closed: bool = False) -> float:
     plant.doubt = ""  # who runs the mechanism is told
     diagram = Diagram(system.name)
     diagram.add(plant, name="plant")
-    with Instance(diagram.compile()) as instance:
+    with Instance(diagram.compile()) as instance, np.errstate(over="ignore", invalid="ignore"):
         instance.initialise()
         states = instance.states.copy()
         columns = []
@@ -131,6 +131,15 @@ def _largest_stable_step(system: System, *, closed: bool = False) -> float:
                 slopes.append(instance.derivatives())
             instance.states[n] = kept
             columns.append((slopes[0] - slopes[1]) / (2.0 * size))
-    # Differences of constraint-free directions leave eigenvalues of about the root of their error.
-    fastest = float(np.abs(np.linalg.eigvals(np.stack(columns, axis=1))).max())
+    jacobian, fastest = np.stack(columns, axis=1), math.inf
+    if np.isfinite(jacobian).all():
+        # Differences of constraint-free directions leave eigenvalues of about the root of their
+        # error.
+        fastest = float(np.abs(np.linalg.eigvals(jacobian)).max())
+    if not math.isfinite(fastest):
+        raise DiagramError(
+            f"the equations of motion of `{system.name}` overflow as it starts: accelerations are "
+            f"not finite. Masses, inertias, lengths or stiffnesses are too large or too small for "
+            f"double precision; quantities are in kg, kg m², m and N/m."
+        )
     return RK4_LIMIT / fastest if fastest > 1e-3 else math.inf

@@ -403,6 +403,47 @@ void mb_watch_step(mb_view *m, double t, double h, const double *q, const double
     told[MB_TOLD_ANGLE] = open[0].gap.angle;
 }
 
+/* Single steps, where a load jumps, are not told of. */
+static const double UNRESOLVED_LEAST = 3.0, UNRESOLVED_PART = 0.05;
+static void remark_unresolved(const bl_block *b, const mb_view *m) {
+    const double *films = m->thinned, count = films[MB_FILMS_UNRESOLVED], number = films[MB_FILMS_FORCE];
+    if (!(count >= UNRESOLVED_LEAST && count > UNRESOLVED_PART * films[MB_FILMS_COMPARED])) return;
+    if (!(number >= 0.0 && number < m->head[MB_FORCES])) return; /* from a saved state, which may hold anything */
+    char name[MB_NAME_SIZE];
+    force_name(m, (int32_t)number, name);
+    bl_say(b, "the film of `%s` was too stiff for explicit steps in %.0f of %.0f steps that were checked, first at t = %.6g s: its"
+           " thickness and force are wrong. Take a smaller step, or mode='own_step' with integrator='implicit'. ", name, count,
+           films[MB_FILMS_COMPARED], films[MB_FILMS_FIRST]);
+}
+
+/* The film that was deepest below its limit, as a part of its clearance, and how many others were below theirs. */
+void mb_remark_films(const bl_block *b, const mb_view *m) {
+    if (mb_thinned_memory(m->forces, m->head[MB_FORCES]) == 0) return;
+    remark_unresolved(b, m);
+    const double *thinned = m->thinned + MB_FILMS_SIZE, *worst = NULL;
+    double least = INFINITY;
+    int32_t number = -1, count = 0;
+    bl_film_bearing bearing = {.clearance = 0.0};
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
+        const bl_film_bearing film = mb_bearing_read(m, force);
+        const double part = thinned[BL_THINNED_LEAST] / film.clearance;
+        if (thinned[BL_THINNED_STEPS] > 0.0) {
+            count++;
+            if (part < least) least = part, worst = thinned, number = n, bearing = film;
+        }
+        thinned += MB_FILM_MEMORY;
+    }
+    if (!worst) return;
+    char name[MB_NAME_SIZE];
+    force_name(m, number, name);
+    bl_say(b, "the film of `%s` ", name);
+    bl_film_say_thin(b, &bearing, worst);
+    if (count > 1) bl_say(b, " So %s %d other film%s, less far.", count > 2 ? "were" : "was", (int)count - 1, count > 2 ? "s" : "");
+    bl_say(b, " ");
+}
+
 /* Contacts whose friction was left out. */
 static void remark_paradoxes(bl_block *b, const mb_view *m) {
     for (int32_t n = 0; n < m->rigid_count; n++) {

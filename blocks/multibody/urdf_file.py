@@ -24,6 +24,7 @@ KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 
 FAR = 100.0
 """A length in m that no robot has: the file was probably written in mm."""
+_LARGEST = 1e100
 MANY_TURNS = 4.0 * np.pi
 """An angle in rad that is probably one in degrees."""
 
@@ -168,6 +169,11 @@ class _Element:
                 raise DiagramError(
                     f"{what} has {token!r}, which is no {'finite ' if finite else ''}number. "
                     f"Numbers are parted by blanks and have no units: m, kg and rad are meant."
+                )
+            if _LARGEST < abs(float(token)) < np.inf:
+                raise DiagramError(
+                    f"{what} has {token!r}, which is beyond ±{_LARGEST:g}: squares and products of "
+                    f"such numbers overflow."
                 )
         if len(tokens) != len(default):
             raise DiagramError(
@@ -326,10 +332,11 @@ def _read_axis(element: _Element, of: str, kind: str) -> Array:
     # Joints without an axis are often given one of zeros.
     given = None if kind in ("fixed", "floating") else element.child("axis")
     axis = np.array((1.0, 0.0, 0.0) if given is None else given.numbers("xyz", (1.0, 0.0, 0.0)))
-    length = float(np.linalg.norm(axis))
-    if given is not None and length == 0.0:
+    largest = float(np.abs(axis).max())
+    if given is not None and largest == 0.0:
         raise DiagramError(f"{given.place}: the axis of {of} has no direction: it is (0, 0, 0).")
-    return freeze(axis / length)
+    axis = axis / largest  # so that no square underflows
+    return freeze(axis / np.linalg.norm(axis))
 
 
 def _read_dynamics(element: _Element, of: str) -> tuple[float, float]:

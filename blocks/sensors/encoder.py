@@ -10,9 +10,9 @@ import numpy as np
 from ...errors import DiagramError
 from ..block import NativeBlock
 from ..delay import check_samples
+from ..noise import make_seed
 from ..ports import SAMPLED, Parameter, Port, Widths, number, parameter, periodic
 from ..vectors import require_choice
-from .instrument import check_seed
 
 METHODS = ("count", "period", "both")
 _STATE, _MARK, _OUTPUTS = 17, 3, ("counts", "angle", "speed", "a", "b", "index")
@@ -65,7 +65,8 @@ class Encoder(NativeBlock):
     latency
         In s, a multiple of the sample time.
     seed
-        Of the edges' places.
+        Chooses the errors of the edges. If not given, it is derived from the block's path in the
+        top diagram: each encoder has its own.
     period, offset
         Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
@@ -88,7 +89,7 @@ class Encoder(NativeBlock):
         edge_error: float = 0.0,
         fastest: float = math.inf,
         latency: float = 0.0,
-        seed: int = 0,
+        seed: int | None = None,
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
@@ -125,7 +126,7 @@ class Encoder(NativeBlock):
             ],
             parameters=[
                 *_make_parameters(zero, eccentricity, eccentric_at, edge_error),
-                check_seed(seed),
+                make_seed(seed),
                 _positive("clock", clock, 0.0, "Hz", "of the timer; 0 for one that does not round"),
                 _positive("timeout", timeout, 0.0, "s", "without an edge, the speed is 0"),
                 _positive("fastest", fastest, 0.0, "count/s", "that the electronics follow"),

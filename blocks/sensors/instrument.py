@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from ...errors import DiagramError
 from ..block import NativeBlock
+from ..noise import make_seed
 from ..ports import SAMPLED, Parameter, Port, Widths, number, parameter, periodic
 from ..units import Unit, parse_unit
-from ..vectors import require_choice, require_rising, require_whole
+from ..vectors import require_choice, require_rising
 
 Array = npt.NDArray[np.float64]
 
@@ -190,7 +191,7 @@ class AbstractSensor(NativeBlock):
         channels: int,
         quantity: Unit | None,
         *,
-        seed: int,
+        seed: int | None,
         faults: str,
         own_parameters: Sequence[Parameter] = (),
         own_integers: Sequence[int] = (),
@@ -240,12 +241,6 @@ def _check_instrument(sensor: str, instrument: Instrument | None) -> Instrument:
     return instrument
 
 
-def check_seed(seed: int) -> Parameter:
-    """Return the parameter ``seed``."""
-    whole = require_whole("seed", seed, 0, 2**53 - 1)
-    return parameter("seed", whole, doc="chooses the noise", tunable=False)
-
-
 def _room(chain: Instrument, widths: Widths) -> int:
     """How many samples are on their way."""
     latency, step = float(chain.latency), widths.step
@@ -265,7 +260,7 @@ def _room(chain: Instrument, widths: Widths) -> int:
 
 
 def _make_numbers(
-    chain: Instrument, channels: int, seed: int, quantity: Unit | None, unit: Unit | None
+    chain: Instrument, channels: int, seed: int | None, quantity: Unit | None, unit: Unit | None
 ) -> list[Parameter]:
     hertz, second = parse_unit("Hz"), parse_unit("s")
     ratio = unit / quantity if unit is not None and quantity is not None else None
@@ -289,7 +284,7 @@ def _make_numbers(
 
     damping = chain.damping if chain.bandwidth is not None and chain.order == 2 else None
     return [
-        check_seed(seed),
+        make_seed(seed),
         parameter("latency", chain.latency, unit="s", tunable=False, hidden=True),
         make("gain", chain.gain, "output over quantity", ratio),
         make("offset", chain.offset, "output at zero", unit),

@@ -16,6 +16,7 @@ from ..vectors import require_whole
 from .instrument import AbstractSensor, Array, Instrument, read_unit
 
 _MOST_CHANNELS = 64
+_GRAVITY = (0.0, 0.0, -9.80665)  # that of a System in space
 
 
 class Sensor(AbstractSensor):
@@ -30,7 +31,8 @@ class Sensor(AbstractSensor):
     channels
         How many quantities of that kind.
     seed
-        Of its noise: two sensors with one seed have the same.
+        Chooses the noise; two sensors with one seed have the same. If not given, it is derived
+        from the block's path in the top diagram: each sensor has its own.
     faults
         Whether `dropout` and `stuck` are one signal for ``"all"`` channels, or one for ``"each"``.
     period, offset
@@ -43,7 +45,7 @@ class Sensor(AbstractSensor):
         measures: str | None = None,
         channels: int = 1,
         *,
-        seed: int = 0,
+        seed: int | None = None,
         faults: str = "all",
         period: float | None = None,
         offset: float = 0.0,
@@ -70,7 +72,8 @@ class TorqueMeter(AbstractSensor):
     instrument
         Gain in V/(N m) …: an `Instrument`, such as `presets.TORQUE_METER`; ideal if not given.
     seed
-        Of its noise: two sensors with one seed have the same.
+        Chooses the noise; two sensors with one seed have the same. If not given, it is derived
+        from the block's path in the top diagram: each sensor has its own.
     period, offset
         Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
@@ -79,7 +82,7 @@ class TorqueMeter(AbstractSensor):
         self,
         instrument: Instrument | None = None,
         *,
-        seed: int = 0,
+        seed: int | None = None,
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
@@ -111,7 +114,8 @@ class LoadCell(AbstractSensor):
         Row i: the part of each load that channel i feels besides its own, in its own unit over that
         of the load. A gain error of channel i is `crosstalk[i, i]`.
     seed
-        Of its noise: two sensors with one seed have the same.
+        Chooses the noise; two sensors with one seed have the same. If not given, it is derived
+        from the block's path in the top diagram: each sensor has its own.
     faults
         Whether `dropout` and `stuck` are one signal for ``"all"`` channels, or one for ``"each"``.
     period, offset
@@ -125,7 +129,7 @@ class LoadCell(AbstractSensor):
         torques: int = 0,
         *,
         crosstalk: npt.ArrayLike | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         faults: str = "all",
         period: float | None = None,
         offset: float = 0.0,
@@ -205,10 +209,12 @@ class AbstractInertialSensor(AbstractSensor):
 
 
 class Accelerometer(AbstractInertialSensor):
-    """An accelerometer on a body: what its axes feel of acceleration less gravity.
+    """An accelerometer on a body: acceleration less gravity along its axes.
 
-    q = (I + crosstalk) axes Mᵀ Rᵀ (a - g): a in axes of the world, R the rotation of the body, M
-    the small one by which the case is misaligned on it. Bias is the `offset` of the instrument.
+    q = (I + crosstalk) axes Mᵀ Rᵀ (a - g): a is the second derivative of the position in axes of
+    the world, which a mechanism gives as ``acceleration``; g is gravity, R the rotation of the
+    body, M the small one by which the case is misaligned on it. At rest, q is 1 g upwards; in free
+    fall, 0. Bias is the `offset` of the instrument.
 
     Parameters
     ----------
@@ -218,13 +224,16 @@ class Accelerometer(AbstractInertialSensor):
     axes
         Rows of directions in the case; x, y and z if not given. Their lengths do not count.
     gravity
-        In m/s², in axes of the world: (0, 0, -9.81) is felt as +9.81 along z. None if not given.
+        Of the world, in m/s²: at rest, (0, 0, -9.81) shows as +9.81 along z. If not given, that of
+        the mechanism that `acceleration` comes from, as built; without a mechanism,
+        (0, 0, -9.80665). Zero for a port that already carries acceleration less gravity.
     misalignment
         Rotation vector of the case on the body, in rad.
     crosstalk
         Row i: the part of each other axis that axis i feels.
     seed
-        Of its noise: two sensors with one seed have the same.
+        Chooses the noise; two sensors with one seed have the same. If not given, it is derived
+        from the block's path in the top diagram: each sensor has its own.
     faults
         Whether `dropout` and `stuck` are one signal for ``"all"`` axes, or one for ``"each"``.
     period, offset
@@ -236,18 +245,24 @@ class Accelerometer(AbstractInertialSensor):
         instrument: Instrument | None = None,
         axes: npt.ArrayLike | None = None,
         *,
-        gravity: npt.ArrayLike = (0.0, 0.0, 0.0),
+        gravity: npt.ArrayLike | None = None,
         misalignment: npt.ArrayLike = (0.0, 0.0, 0.0),
         crosstalk: npt.ArrayLike | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         faults: str = "all",
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
         super().__init__(
             instrument,
-            Port("acceleration", 3, unit="m/s2", doc="in axes of the world"),
-            parameter("gravity", _read_vector("gravity", gravity), unit="m/s2", doc="if felt"),
+            Port("acceleration", 3, unit="m/s2", doc="of the position, in axes of the world"),
+            parameter(
+                "gravity",
+                _read_vector("gravity", _GRAVITY if gravity is None else gravity),
+                unit="m/s2",
+                doc="of the world, in its axes",
+                derived="gravity" if gravity is None else "",
+            ),
             axes, misalignment, crosstalk, seed=seed, faults=faults, period=period, offset=offset,
         )  # fmt: skip
 
@@ -271,7 +286,8 @@ class Gyroscope(AbstractInertialSensor):
     crosstalk
         Row i: the part of each other axis that axis i feels.
     seed
-        Of its noise: two sensors with one seed have the same.
+        Chooses the noise; two sensors with one seed have the same. If not given, it is derived
+        from the block's path in the top diagram: each sensor has its own.
     faults
         Whether `dropout` and `stuck` are one signal for ``"all"`` axes, or one for ``"each"``.
     period, offset
@@ -285,7 +301,7 @@ class Gyroscope(AbstractInertialSensor):
         *,
         misalignment: npt.ArrayLike = (0.0, 0.0, 0.0),
         crosstalk: npt.ArrayLike | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         faults: str = "all",
         period: float | None = None,
         offset: float = 0.0,
@@ -318,7 +334,8 @@ class ProximityPair(AbstractSensor):
     runout
         How far the surface stands out, in m, at evenly spaced angles of one turn of the shaft.
     seed
-        Of its noise: two sensors with one seed have the same.
+        Chooses the noise; two sensors with one seed have the same. If not given, it is derived
+        from the block's path in the top diagram: each sensor has its own.
     faults
         Whether `dropout` and `stuck` are one signal for ``"all"`` probes, or one for ``"each"``.
     period, offset
@@ -335,7 +352,7 @@ class ProximityPair(AbstractSensor):
         radius: float = math.inf,
         places: npt.ArrayLike = (math.pi / 4, 3 * math.pi / 4),
         runout: npt.ArrayLike | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         faults: str = "all",
         period: float | None = None,
         offset: float = 0.0,

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DeviceError
+from ..derived import derive_seed
 from ..engine import OK, library, library_path
 from .options import Option, show
 from .recording import read_recording
@@ -270,7 +271,9 @@ LOOPBACK_OPTIONS = {
     "jitter": Option("whole", "up to so many ticks more", default=0, low=0, high=10_000),
     "loss": Option("number", "part of the frames that is lost", default=0.0, low=0, high=1),
     "noise": Option("number", "standard deviation, in raw units", default=0.0, low=0, high=1e300),
-    "seed": Option("whole", "of jitter, loss and noise", default=0, low=0, high=2**53),
+    "seed": Option(
+        "whole", "of jitter, loss and noise; from the device's name if not given", low=0, high=2**53
+    ),
 }
 REPLAY_OPTIONS = {
     "file": Option("recording", "a .csv file, or .h5 that a run wrote", required=True),
@@ -334,7 +337,10 @@ def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
 
 def open_loopback(entry: DeviceEntry, around: Surroundings) -> Device:
     """Open a device that gives back what it is sent."""
-    options = _LoopbackOptions(**entry.options)
+    given = dict(entry.options)
+    if given["seed"] is None:
+        given["seed"] = derive_seed(entry.name)
+    options = _LoopbackOptions(**given)
     count = count_values(entry.outputs)
     handle = device_library().bl_loopback_open(entry.name.encode(), count, byref(options))
     return Device(entry, _opened(entry, handle))

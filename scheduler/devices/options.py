@@ -62,6 +62,8 @@ class Option:
             if not self.low <= number <= self.high:
                 return self.default, f"must be {self._range()}, got {show(value)}."
             return number, ""
+        if isinstance(value, str) and "\0" in value:
+            return self.default, f"must not have a NUL character, got {show(value)}."
         if self.choices and value not in self.choices:
             known = ", ".join(self.choices)
             return self.default, f"is one of {known}, not {show(value)}." + suggest(

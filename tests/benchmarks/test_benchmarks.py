@@ -114,3 +114,11 @@ def test_turns_are_taken_one_by_one_and_the_best_counts():
     assert (one.best, other.best) == (1.0, 4.0)
     assert ratios(other, one) == (1.0, 5.0)
     assert fit_exponent({10: 1.0, 100: 100.0, 1000: 10000.0}) == pytest.approx(2.0)
+
+
+def test_the_benchmark_of_devices_measures_every_driver():
+    from devices import measure
+
+    rows = measure(50)
+    assert [row.work.split(":")[0] for row in rows] == ["UDP", "serial", "text"]
+    assert all(row.ours > 0 and row.theirs > 0 for row in rows)

@@ -448,3 +448,45 @@ def test_expm_reference_of_a_closed_loop(follow: Any) -> None:
     a = np.array([[0, 1, 0], [-7, -0.4, 9], [0, 0, 0]])  # position, speed, reference
     expected = [(linalg.expm(a * t) @ [0, 0, 1])[0] for t in (1.0, 2.0, 3.0)]
     np.testing.assert_allclose(y[[1000, 2000, 3000]], expected, rtol=0, atol=1e-10)
+
+
+# Steps that are too large for the poles.
+
+STABLE = {"euler": 2.0, "heun": 2.0, "rk3": 2.5127, "rk4": 2.7853, "dopri5": 3.3066}
+
+
+@pytest.mark.parametrize(("solver", "reach"), STABLE.items())
+def test_a_step_outside_the_stability_region_is_warned_of(solver, reach):
+    """On the real axis the regions end where |R(z)| = 1."""
+    import warnings
+
+    from biella import BiellaWarning
+
+    def compile_with(step):
+        d = Diagram("fast", step=step)
+        d.connect(d.add(Constant(1.0)), d.add(TransferFunction([1.0], [1e-3, 1.0]), name="g"))
+        d.compile(solver=solver)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compile_with(0.999 * reach * 1e-3)
+    with pytest.warns(BiellaWarning, match=rf"`g`.*`{solver}` is not stable.*time constant 0\.001"):
+        compile_with(1.001 * reach * 1e-3)
+
+
+@pytest.mark.parametrize("solver", ["backward_euler", "trapezoidal"])
+def test_an_implicit_solver_takes_any_step(solver):
+    d = Diagram("fast", step=1.0, solver=solver)
+    d.connect(d.add(Constant(1.0)), d.add(TransferFunction([1.0], [1e-3, 1.0]), name="g"))
+    d.compile()
+
+
+def test_an_oscillation_without_damping_is_stable_up_to_its_limit():
+    """RK4 reaches 2√2 on the imaginary axis."""
+    from biella.blocks.stiffness import find_largest_step
+
+    poles = np.array([10j, -10j])
+    assert find_largest_step(poles, "rk4") == pytest.approx(2 * np.sqrt(2) / 10, rel=1e-6)
+    assert find_largest_step(poles, "euler") == np.inf  # slow growth at every step: not the step's
+    assert find_largest_step(np.array([3.0 + 0j]), "rk4") == np.inf
+    assert find_largest_step(np.array([-1 + 10j, -1 - 10j]), "euler") == pytest.approx(2 / 101)

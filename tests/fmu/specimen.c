@@ -1,5 +1,13 @@
 /* A small FMI 2.0 co-simulation FMU that can be told to misbehave. It writes its life to the file that its parameter
- * `diary` names, one call on each line, so that a test can see what was called after what. */
+ * `diary` names, one call on each line, so that a test can see what was called after what. Compiled with
+ *
+ *   -DCOMMITS               a step moves the states only if it is told that it will not be taken back
+ *   -DOUTPUTS_AFTER_EXIT    outputs are 0 in initialization mode
+ *   -DENVIRONMENT=...       that pointer is passed to the logger instead of the environment
+ *   -DFAULTY_STATES         fmi2GetFMUstate crashes
+ *   -DROUNDS, -DFLUSHES     calls change the rounding mode, or have subnormal numbers flushed
+ *   -DWANDERS               calls change the working directory */
+#include <fenv.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +19,7 @@
 enum { OK, WARNING, DISCARD, ERROR, FATAL, PENDING };
 enum { U, Y, N, M, B, C, X, K, TROUBLE, AT, DIARY, W0, W1, S, Q, VARIABLES };
 enum { NONE, GIVE_ERROR, GIVE_DISCARD, TERMINATED, GIVE_FATAL, SEGFAULT, HANG, EXIT, ABORT, CHATTER, GET_ERROR,
-       GIVE_PENDING, TOO_LONG };
+       GIVE_PENDING, TOO_LONG, ENDS_AFTER, ENDS_WITHIN };
 
 typedef void (*logger)(void *, const char *, int, const char *, const char *, ...);
 typedef struct {
@@ -33,7 +41,28 @@ typedef struct {
     int loud;
 } instance;
 
+#ifndef ENVIRONMENT
+#define ENVIRONMENT(i) ((i)->call->environment)
+#endif
+#ifdef FLUSHES
+#include <xmmintrin.h>
+#endif
+
+static void spoil_process(void) {
+#ifdef ROUNDS
+    fesetround(FE_UPWARD);
+#endif
+#ifdef FLUSHES
+    _mm_setcsr(_mm_getcsr() | 0x8040);
+#endif
+#ifdef WANDERS
+    if (chdir("/") != 0) abort();
+#endif
+}
+__attribute__((constructor)) static void load(void) { spoil_process(); }
+
 static void note(instance *i, const char *what) {
+    spoil_process();
     FILE *file = i->diary[0] ? fopen(i->diary, "a") : NULL;
     if (!file) { /* the name of the diary comes later */
         strncat(i->pending, what, sizeof i->pending - strlen(i->pending) - 2);
@@ -105,6 +134,10 @@ API int fmi2Reset(void *c) { return note(c, "reset"), OK; }
 
 API int fmi2GetReal(void *c, const unsigned *r, size_t count, double *value) {
     const values *v = &((instance *)c)->v;
+    spoil_process();
+#ifdef OUTPUTS_AFTER_EXIT
+    if (v->mode == 1) return memset(value, 0, count * sizeof *value), OK;
+#endif
     if (v->trouble == GET_ERROR && v->t >= v->at) return ERROR;
     for (size_t k = 0; k < count; k++) switch (r[k]) {
             case U: value[k] = v->u; break;
@@ -121,6 +154,7 @@ API int fmi2GetReal(void *c, const unsigned *r, size_t count, double *value) {
 }
 API int fmi2SetReal(void *c, const unsigned *r, size_t count, const double *value) {
     values *v = &((instance *)c)->v;
+    spoil_process();
     for (size_t k = 0; k < count; k++) switch (r[k]) {
             case U: v->u = value[k]; break;
             case X: v->x = value[k]; break;
@@ -174,7 +208,7 @@ API int fmi2SetString(void *c, const unsigned *r, size_t count, const char *cons
 /* Messages as careless FMUs write them: a text that contains percent signs, formats with too much in them. */
 static void chatter(instance *i) {
     const callbacks *call = i->call;
-    void *e = call->environment;
+    void *e = ENVIRONMENT(i);
     call->log(e, i->name, WARNING, "warning", "load is 100%");
     call->log(e, i->name, WARNING, "warning", "100%n of 5%hhn");
     call->log(e, i->name, WARNING, NULL, "valve %d at %5.2f %%, state %s", 7, 12.5, "open");
@@ -184,7 +218,7 @@ static void chatter(instance *i) {
 
 static int misbehave(instance *i) {
     switch (i->v.trouble) {
-        case GIVE_ERROR: i->call->log(i->call->environment, i->name, ERROR, "error", "x = %g is too large", i->v.x); return ERROR;
+        case GIVE_ERROR: i->call->log(ENVIRONMENT(i), i->name, ERROR, "error", "x = %g is too large", i->v.x); return ERROR;
         case GIVE_DISCARD: return DISCARD;
         case TERMINATED: i->v.ended = 1; return DISCARD;
         case GIVE_FATAL: return FATAL;
@@ -200,7 +234,13 @@ static int misbehave(instance *i) {
 
 API int fmi2DoStep(void *c, double t, double h, int no_return) {
     instance *i = c;
-    (void)no_return;
+    const values before = i->v;
+    char text[40];
+    snprintf(text, sizeof text, "step %.9g %d", t, no_return);
+#ifdef COMMITS
+    if (i->diary[0]) note(i, text);
+#endif
+    spoil_process();
     if (change_mode(i, 2, 2) != OK) return ERROR;
     if (t > i->v.t + 1e-9 || t < i->v.t - 1e-9) {
         i->call->log(i->call->environment, i->name, ERROR, "error", "step from %g, but it is %g", t, i->v.t);
@@ -217,8 +257,19 @@ API int fmi2DoStep(void *c, double t, double h, int no_return) {
     const double w = i->v.w[0] + 10.0 * i->v.w[1], w1 = i->v.w1[0] + 10.0 * i->v.w1[1], w2 = i->v.w2[0] + 10.0 * i->v.w2[1];
     i->v.q += h * (i->v.s + i->v.n - 3 + h / 2.0 * (w + h / 3.0 * (w1 + h / 4.0 * w2)));
     i->v.s += h * (w + h / 2.0 * (w1 + h / 3.0 * w2));
+#ifdef COMMITS
+    if (!no_return) i->v = before;
+#else
+    (void)before;
+#endif
     i->v.t = t + h;
+    if (i->v.trouble == ENDS_WITHIN && t >= i->v.at - 1e-9) i->v.t = t + 0.5 * h;
+    if (i->v.trouble >= ENDS_AFTER && t >= i->v.at - 1e-9) return i->v.ended = 1, DISCARD;
     return OK;
+}
+API int fmi2GetRealStatus(void *c, int kind, double *value) {
+    *value = ((instance *)c)->v.t;
+    return kind == 2 ? OK : DISCARD;
 }
 API int fmi2GetBooleanStatus(void *c, int kind, int *value) {
     *value = ((instance *)c)->v.ended;
@@ -260,11 +311,15 @@ API int fmi2GetDirectionalDerivative(void *c, const unsigned *r, size_t count, c
 /* FMPy wants every function to be there; these are never called. */
 #define UNUSED(name) \
     API int name(void *c) { return (void)c, ERROR; }
-UNUSED(fmi2CancelStep) UNUSED(fmi2GetStatus) UNUSED(fmi2GetRealStatus) UNUSED(fmi2GetIntegerStatus)
+UNUSED(fmi2CancelStep) UNUSED(fmi2GetStatus) UNUSED(fmi2GetIntegerStatus)
 UNUSED(fmi2GetStringStatus) UNUSED(fmi2GetRealOutputDerivatives)
 
 #ifndef WITHOUT_STATES
 API int fmi2GetFMUstate(void *c, void **state) {
+#ifdef FAULTY_STATES
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+#endif
     if (!*state) *state = malloc(sizeof(values));
     memcpy(*state, &((instance *)c)->v, sizeof(values));
     return OK;

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from biella.fmu.archive import platform_folder
+from biella.fmu.archive import platform_folder, platform_names
 from biella.scheduler.build import BuildError, find_compiler
 
 TROUBLE = {
@@ -28,6 +28,8 @@ TROUBLE = {
     "get_error": 10,
     "pending": 11,
     "too_long": 12,
+    "ends_after": 13,
+    "ends_within": 14,
 }
 VARIABLES = """
 <ScalarVariable name="u" valueReference="0" causality="input" description="drives x">
@@ -99,6 +101,30 @@ EXCHANGE = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
+FMI3 = """<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="3.0" modelName="three" instantiationToken="{three}">
+<CoSimulation modelIdentifier="three"/>
+<ModelVariables>
+<Float64 name="time" valueReference="0" causality="independent" variability="continuous"/>
+<Int64 name="n" valueReference="1" causality="input" variability="discrete" start="1"/>
+<Int64 name="y" valueReference="2" causality="output" variability="discrete"/>
+<Int8 name="small" valueReference="3" causality="input" variability="discrete" start="0"/>
+<Float64 name="ends" valueReference="4" causality="parameter" variability="fixed" start="1e300"/>
+<String name="text" valueReference="5" causality="input" variability="discrete">
+  <Start value="a"/></String>
+<Binary name="bytes" valueReference="6" causality="output" variability="discrete"/>
+<Float64 name="matrix" valueReference="7" causality="parameter" variability="fixed"
+  start="1 2 3 4"><Dimension start="2"/><Dimension start="2"/></Float64>
+<Boolean name="early" valueReference="8" causality="parameter" variability="fixed" start="false"/>
+<Float64 name="row" valueReference="9" causality="output" variability="continuous">
+  <Dimension start="3"/></Float64>
+</ModelVariables>
+<ModelStructure><Output valueReference="2" dependencies=""/><Output valueReference="6"/>
+<Output valueReference="9"/></ModelStructure>
+</fmiModelDescription>
+"""
+
+
 _FOLDERS: list[TemporaryDirectory[str]] = []
 
 
@@ -137,6 +163,15 @@ def make_specimen(
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in (files | (extra or {})).items():
             archive.writestr(name, content)
+    return path
+
+
+def make_fmi3(path: Path) -> Path:
+    """Write an FMU of FMI 3.0 to `path`."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("modelDescription.xml", FMI3)
+        library = compile_specimen(name="three").read_bytes()
+        archive.writestr(f"binaries/{platform_names()[1]}/three.so", library)
     return path
 
 

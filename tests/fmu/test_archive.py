@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import os
+import random
+import re
+import shutil
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import warnings
 import zipfile
 
 import pytest
 from specimen import description, make_specimen
 
 from biella import Diagram, Fmu, simulate
-from biella.errors import FmuError
+from biella.errors import BiellaWarning, FmuError
 from biella.fmu import archive as archives
 from biella.fmu.archive import Folder, read_archive, sweep
 
@@ -59,32 +64,59 @@ def test_a_symbolic_link_is_refused(tmp_path):
         Fmu(path)
 
 
-def test_two_files_of_one_name_are_refused(tmp_path):
-    path = make_specimen(tmp_path / "s.fmu")
+@pytest.mark.parametrize("name", ["./", ".", "./resources/", "resources/./"])
+def test_an_entry_for_the_folder_itself_is_no_way_outside(tmp_path, name):
+    path = make_specimen(tmp_path / "s.fmu", extra={name: b"", "./resources/a": b"1"})
+    archive = read_archive(path)
+    assert set(archive.members) >= {"modelDescription.xml", "resources/a"}
+    folder = Folder.acquire(archive)
+    assert (folder.path / "resources" / "a").read_bytes() == b"1"
+    folder.release()
+
+
+def add_twice(path, name, *contents):
+    with zipfile.ZipFile(path, "a") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for content in contents:
+            file.writestr(name, content)
+    return path
+
+
+def test_a_file_that_is_there_twice_does_no_harm(tmp_path):
+    path = add_twice(make_specimen(tmp_path / "s.fmu"), "resources/a", "1", "1")
+    assert read_archive(path).members.count("resources/a") == 1
+
+
+def test_of_different_files_of_one_name_the_last_is_used_with_a_warning(tmp_path):
+    path = add_twice(make_specimen(tmp_path / "s.fmu"), "resources/a", "1", "22")
     with zipfile.ZipFile(path, "a") as file:
-        file.writestr("resources\\a", "1")
-        file.writestr("resources/a", "2")
-    with pytest.raises(FmuError, match="two files `resources/a`"):
-        Fmu(path)
+        file.writestr("resources\\a", "333")
+    with pytest.warns(BiellaWarning, match=r"several different files of one name: resources/a"):
+        archive = read_archive(path)
+    folder = Folder.acquire(archive)
+    assert (folder.path / "resources" / "a").read_bytes() == b"333"
+    folder.release()
 
 
 def test_a_file_made_to_fill_the_disk_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "LARGEST_RATIO", 10)
-    monkeypatch.setattr(archives, "_RATIO_FROM", 1000)
+    """Zeros that DEFLATE packs a thousandfold: more it cannot, so no ratio is suspicious."""
     path = tmp_path / "bomb.fmu"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+    zeros = bytes(1 << 24)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
         file.writestr("modelDescription.xml", description())
-        file.writestr("resources/zeros", bytes(10_000_000))
-    with pytest.raises(FmuError, match=r"`resources/zeros` of 10000000 bytes in .*fill the disk"):
+        file.writestr("resources/zeros", zeros)
+    monkeypatch.setenv("BIELLA_FMU_MAX_GIB", "0.01")
+    with pytest.raises(
+        FmuError, match=r"would unpack to more than 0.01 GiB: .*set BIELLA_FMU_MAX_GIB to a larger"
+    ):
         read_archive(path)
-
-
-def test_the_ratio_of_an_honest_fmu_is_far_from_the_limit(tmp_path):
-    path = tmp_path / "zeros.fmu"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("modelDescription.xml", description())
-        file.writestr("resources/zeros", bytes(10_000_000))
+    monkeypatch.setenv("BIELLA_FMU_MAX_GIB", "0.02")
     assert "resources/zeros" in read_archive(path).members
+    assert archives.LARGEST_SIZE == 2 << 30
+    for wrong in ("much", "-1", "nan", ""):
+        monkeypatch.setenv("BIELLA_FMU_MAX_GIB", wrong)
+        with pytest.raises(FmuError, match="BIELLA_FMU_MAX_GIB is a positive number, got"):
+            archives.largest_size()
 
 
 def test_too_many_and_too_large_are_refused(tmp_path, monkeypatch):
@@ -95,6 +127,10 @@ def test_too_many_and_too_large_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "LARGEST_COUNT", 10)
     monkeypatch.setattr(archives, "LARGEST_SIZE", 1000)
     with pytest.raises(FmuError, match="would unpack to more"):
+        read_archive(path)
+    monkeypatch.setattr(archives, "LARGEST_SIZE", 1 << 30)
+    monkeypatch.setenv("BIELLA_FMU_MAX_FILES", "1")
+    with pytest.raises(FmuError, match=r"more than 1: refused. .*set BIELLA_FMU_MAX_FILES"):
         read_archive(path)
 
 
@@ -258,3 +294,95 @@ def test_the_folder_of_a_crashed_process_of_ours_goes_at_once(tmp_path):
     with pytest.raises(BlockError, match="SIGSEGV"):
         simulate(d, 0.1)
     assert not list((tmp_path / "temporary").iterdir())
+
+
+FULL = """
+import sys
+from biella.errors import FmuError
+from biella.fmu.archive import Folder, read_archive
+try:
+    Folder.acquire(read_archive(sys.argv[1]))
+except FmuError as error:
+    print(error)
+"""
+
+
+def test_a_full_temporary_folder_is_not_taken_for_a_damaged_file(tmp_path):
+    """On a file system of 256 KiB, which takes no privileges where users may have namespaces."""
+    path = make_specimen(tmp_path / "car.fmu", extra={"resources/map": bytes(1 << 20)})
+    full = tmp_path / "full"
+    full.mkdir()
+    mount = 'mount -t tmpfs -o size=256k none "$1" && TMPDIR="$1" exec "$2" -c "$3" "$4"'
+    command = ["unshare", "-rm", "sh", "-c", mount, "sh", full, sys.executable, FULL, path]
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"]).returncode:
+        pytest.skip("needs namespaces of users")
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert re.search(
+        r"cannot unpack `car.fmu`: the temporary folder `.*/full` is full. It needs 1\.\d+ MB "
+        r"there; [\d.]+ MB are free. Remove files there, or set the environment variable TMPDIR ",
+        done.stdout,
+    )
+
+
+def test_a_temporary_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    monkeypatch.setattr(tempfile, "tempdir", str(gone))
+    path = make_specimen(tmp_path / "car.fmu")
+    with pytest.raises(
+        FmuError, match=r"cannot unpack `car.fmu` to the temporary folder `.*gone`: No such file"
+    ):
+        Folder.acquire(read_archive(path))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            '<Integer start="3"/>',
+            '<Integer start="1e999"/>',
+            "`n` is Integer, and '1e999' is not w",
+        ),
+        (
+            '<Integer start="3"/>',
+            '<Integer start="nan"/>',
+            "`n` is Integer, and 'nan' is not whole",
+        ),
+        ('<Integer start="3"/>', '<Integer start="3000000000"/>', "`n` cannot be 3000000000: Int"),
+        ('<Real start="0.5"', '<Real start="half"', "`u` is Real, and 'half' is none"),
+        ('stepSize="0.05"', 'stepSize="soon"', "stepSize='soon' in its DefaultExperiment"),
+        ('stepSize="0.05"', 'stepSize="1e999"', "stepSize='1e999' in its DefaultExperiment"),
+        ('valueReference="1"', 'valueReference="4294967296"', "`y` has the value reference 429"),
+        ('valueReference="1"', 'valueReference="-1"', "`y` has the value reference -1"),
+        ('<BaseUnit m="1"/>', '<BaseUnit m="one"/>', "cannot be read|cannot be used"),
+    ],
+)
+def test_a_value_that_is_none_is_an_error_with_its_name(tmp_path, old, new, message):
+    xml = description(experiment='<DefaultExperiment stepSize="0.05"/>').replace(old, new)
+    assert new in xml
+    path = make_specimen(tmp_path / "s.fmu", xml=xml)
+    with pytest.raises(FmuError, match=message):
+        Fmu(path, validate=False)
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_damage_of_any_kind_is_an_error_that_names_the_file(tmp_path, compression):
+    """Changed bytes, mostly in the directory at the end; what can still be read may be read."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", compression) as file:
+        file.writestr("modelDescription.xml", description())
+        file.writestr("resources/a", "hello" * 50)
+    random_ = random.Random(1)
+    for n in range(300):
+        data = bytearray(packed.getvalue())
+        for _ in range(random_.choice([1, 2, 8])):
+            first = max(0, len(data) - 350) if n % 3 else 0
+            data[random_.randrange(first, len(data))] = random_.randrange(256)
+        path = tmp_path / f"{n}.fmu"
+        path.write_bytes(data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                Folder.acquire(read_archive(path)).release()
+            except FmuError as error:
+                assert f"{n}.fmu" in str(error)

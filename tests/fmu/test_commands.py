@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import zipfile
 
 import numpy as np
 import pytest
-from specimen import TROUBLE, description, make_specimen
+from specimen import FMI3, TROUBLE, description, make_specimen
 
 from biella.cli import main
+from biella.fmu.archive import platform_names
 
 pytestmark = pytest.mark.engine
 
@@ -160,3 +162,16 @@ def test_a_file_that_is_no_fmu_is_an_error_of_one_line(tmp_path, capsys):
     for command in ("info", "validate", "simulate"):
         assert main([command, str(tmp_path / "x.fmu")]) == 1
         assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_info_knows_this_platform_by_its_name_in_fmi_3(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    folder = platform_names()[1]
+    for name, missing in ((folder, False), ("vax-vms", True)):
+        path = tmp_path / f"{name}.fmu"
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("modelDescription.xml", FMI3)
+            file.writestr(f"binaries/{name}/three.so", b"x")
+        assert main(["info", str(path)]) == 0
+        text = capsys.readouterr().out
+        assert name in text and (f"(this one, {folder}, is missing)" in text) is missing

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import platform
+import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import fmpy
 import numpy as np
 import pytest
-from specimen import TROUBLE, description, make_exchange, make_specimen
+from specimen import TROUBLE, description, make_exchange, make_fmi3, make_specimen
 
 import biella
 from biella import BiellaError, BlockError, Diagram, DiagramError, Fmu, linearize, simulate
@@ -27,7 +32,7 @@ from biella.blocks import (
     Sum,
     UnitDelay,
 )
-from biella.errors import FmuError
+from biella.errors import BiellaWarning, FmuError
 from biella.scheduler.engine import Instance
 from biella.scheduler.subsystem import Subsystem
 
@@ -147,7 +152,7 @@ def test_a_run_continues_from_its_checkpoint_with_the_same_bits(tmp_path):
         f = d.add(Fmu(path, **options), name="f")
         d.connect(d.add(Sine(0.3, 5.0, unit="N.m"), name="s"), f)
         whole = simulate(d, 0.3)
-        half = simulate(d, 0.1)
+        half = simulate(d, 0.1, keep_state=True)
         rest = simulate(d, 0.3, checkpoint=half.checkpoint)
         assert np.array_equal(rest["f.angle"], whole["f.angle"][100:])
 
@@ -283,7 +288,7 @@ def test_the_life_of_an_instance(specimen, tmp_path):
         instance.evaluate()
         instance.initialise()
     assert diary.read_text().split("\n") == [
-        "instantiate", "one", "two", "setup 0 0 5 0", "enter", "free",
+        "instantiate", "one", "two", "setup 0 0 5 0", "enter", "exit", "terminate", "free",
         "instantiate", "one", "two", "setup 0 0 5 0", "enter", "free", "",
     ]  # fmt: skip
 
@@ -494,7 +499,7 @@ def test_a_state_that_cannot_be_serialised_is_good_for_its_run_only(tmp_path):
         instance.save()  # also the first of its run
         with pytest.raises(BiellaError, match="good only for the run that it was saved in"):
             instance.restore(kept)
-    result = simulate(d, 0.1)
+    result = simulate(d, 0.1, keep_state=True)
     with pytest.raises(BiellaError, match=r"cannot be continued .* the FMU `s.fmu` cannot seri"):
         simulate(d, 0.2, checkpoint=result.checkpoint)
 
@@ -675,3 +680,241 @@ def test_model_exchange_through_fmpy_follows_the_closed_form(tmp_path):
     assert r["f.count"][-1] == 2.0
     assert r["f.x"][-1] == pytest.approx(1.6 * np.exp(first - 2.0), abs=1e-6)
     assert np.all(r["f.count"][r.t < first] == 0.0)
+
+
+# -- what an FMU must not do to the run, and what a run must tell it
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+def test_an_fmu_that_keeps_a_step_only_if_it_is_final_moves(tmp_path, options):
+    """In 0.1 it was told of every step that it might be taken back."""
+    path = make_specimen(tmp_path / "s.fmu", flags=("-DCOMMITS",))
+    r = alone(path, 0.5, **options)
+    assert r["f.y"] == pytest.approx(1.0 + 0.5 * (1 - 0.99 ** np.arange(51)), abs=1e-13)
+
+
+def test_after_a_state_was_handed_out_steps_may_be_taken_back(tmp_path):
+    diary = tmp_path / "diary"
+    path = make_specimen(tmp_path / "s.fmu", flags=("-DCOMMITS",))
+    d = Diagram("states", step=0.01)
+    d.add(Fmu(path, parameters={"diary": str(diary)}), name="f")
+    with d.compile().start() as instance:
+        instance.run(1)
+        instance.save()
+        instance.run(2)
+        instance.reset()
+        instance.run(1)
+    steps = [line for line in diary.read_text().split("\n") if line.startswith("step")]
+    assert steps == ["step 0 1", "step 0.01 1", "step 0.02 0", "step 0 1"]
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+def test_outputs_at_the_start_are_read_after_initialization_mode(tmp_path, options):
+    path = make_specimen(tmp_path / "s.fmu", flags=("-DOUTPUTS_AFTER_EXIT",))
+    r = alone(path, **options)
+    assert r["f.y"][0] == 1.0
+    d = Diagram("through", step=0.01)
+    f = d.add(Fmu(path, **options), name="f")
+    g = d.add(Fmu(path, **options), name="g")
+    d.connect(f["y"], g["u"])
+    assert simulate(d, 0.0)["g.y"].tolist() == [2.0]
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+@pytest.mark.parametrize("flag", ["-DROUNDS", "-DFLUSHES"])
+def test_an_fmu_does_not_change_our_arithmetic(tmp_path, flag, options):
+    if flag == "-DFLUSHES" and platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("needs an x86 processor")
+    path = make_specimen(tmp_path / "s.fmu", flags=(flag,))
+
+    def run(with_fmu):
+        d = Diagram("rounding", step=0.01)
+        if with_fmu:
+            d.add(Fmu(path, substeps=3, **options), name="f")
+        p = d.add(Pendulum(angle=1.0, damping=0.1), name="p")
+        d.connect(d.add(Sine(0.3, 5.0, unit="N.m"), name="s"), p)
+        return simulate(d, 2.0, record=["p.*"])
+
+    assert np.array_equal(run(True)["p.angle"], run(False)["p.angle"])
+    third, small = 1.0, sys.float_info.min
+    third /= 3.0
+    assert (third, -third) == (0x15555555555555 / 2**54, -0x15555555555555 / 2**54)
+    assert small / 4.0 * 4.0 == small
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+def test_an_fmu_does_not_change_our_working_directory(tmp_path, monkeypatch, options):
+    path = make_specimen(tmp_path / "s.fmu", flags=("-DWANDERS",))
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    d = Diagram("folder", step=0.01)
+    d.add(Fmu(path, **options), name="f")
+    with Instance(d.compile()) as instance:
+        assert Path.cwd() == here
+        instance.initialise()
+        assert Path.cwd() == here
+        instance.evaluate()
+        assert Path.cwd() == here
+        instance.run(3)
+        assert Path.cwd() == here
+        instance.restore(instance.save())
+        assert Path.cwd() == here
+    assert Path.cwd() == here
+    simulate(d, 0.1, out="run.h5")
+    assert (here / "run.h5").exists()
+
+
+@pytest.mark.parametrize(
+    "environment", ["((void *)0x1234)", "NULL", "(i)", "((void *)(i)->name)", "((void *)-1L)"]
+)
+def test_a_message_with_a_wrong_environment_is_kept_all_the_same(tmp_path, environment):
+    path = make_specimen(tmp_path / "s.fmu", flags=(f"-DENVIRONMENT(i)={environment}",))
+    error, *_ = fail(path, "chatter", tmp_path)
+    assert "valve 7 at 12.50 %, state open;" in str(error)
+
+
+def test_no_state_is_saved_that_nobody_asked_for(tmp_path):
+    """In 0.1 the process crashed here, after the run."""
+    path = make_specimen(tmp_path / "s.fmu", flags=("-DFAULTY_STATES",))
+    d = Diagram("states", step=0.01)
+    d.add(Fmu(path), name="f")
+    result = simulate(d, 0.1)
+    assert result["f.y"][-1] > 1.0
+    with pytest.raises(BiellaError, match=r"`s.fmu` was not saved. Ask .*keep_state=True"):
+        simulate(d, 0.2, checkpoint=result.checkpoint)
+    assert simulate(d, 0.1, keep_state=False).checkpoint is None
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+def test_the_sample_of_the_last_step_before_an_fmu_ends_the_run_is_kept(specimen, options):
+    """The step from 0.05 is done, and discarded with fmi2Terminated."""
+    trouble = {"trouble": TROUBLE["ends_after"], "at": 0.05}
+    result = alone(specimen, parameters=trouble, **options)
+    assert "it ended the simulation at t = 0.06" in result.info["stopped"]
+    assert result.t[-1] == pytest.approx(0.06)
+    assert result["f.y"][-1] == pytest.approx(1.0 + 0.5 * (1 - 0.99**6))
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+def test_an_fmu_that_ends_the_run_within_a_step_says_when(specimen, options):
+    trouble = {"trouble": TROUBLE["ends_within"], "at": 0.05}
+    result = alone(specimen, parameters=trouble, **options)
+    assert "it ended the simulation at t = 0.055" in result.info["stopped"]
+    assert result.t[-1] == pytest.approx(0.05)
+
+
+def test_integers_that_fmi_does_not_have_are_refused(specimen):
+    d = Diagram("large", step=0.01)
+    f = d.add(Fmu(specimen), name="f")
+    n = d.add(Convert("integer"), name="n")
+    d.connect(d.add(Step(at=0.03, to=3e9), name="s"), n)
+    d.connect(n, f["n"])
+    with pytest.raises(
+        BlockError, match=r"value reference 2 cannot be 3000000000: FMI 2.0 has int"
+    ):
+        simulate(d, 0.1)
+
+
+# -- FMI 3.0, through FMPy
+
+CHOSEN = {"backend": "fmpy", "inputs": ["n", "small"], "outputs": ["y"]}
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    return make_fmi3(tmp_path_factory.mktemp("three") / "three.fmu")
+
+
+def test_variables_that_no_signal_holds_are_named(three):
+    with pytest.warns(BiellaWarning) as caught:
+        block = Fmu(three, backend="fmpy")
+    (warning,) = caught
+    assert (
+        "three.fmu has variables that cannot become ports, because signals are numbers: "
+        "input text (String), output bytes (Binary), output row (array of Float64)."
+    ) in str(warning.message)
+    assert [p.name for p in (*block.inputs, *block.outputs)] == ["n", "small", "y"]
+    Fmu(three, **CHOSEN)
+    for wrong in ({"outputs": ["row"]}, {"parameters": {"matrix": [1, 2, 3, 4]}}):
+        with pytest.raises(FmuError, match=r"`(row|matrix)` of three.fmu is of type array of Fl"):
+            Fmu(three, **(CHOSEN | wrong))
+
+
+def test_fmi3_may_end_the_run_and_the_last_sample_is_kept(three):
+    result = alone(three, **CHOSEN, parameters={"ends": 0.05})
+    assert "it ended the simulation at t = 0.05" in result.info["stopped"]
+    assert result.t[-1] == pytest.approx(0.05) and result["f.y"][-1] == 5.0
+    result = alone(three, **CHOSEN, parameters={"ends": 0.055})
+    assert "it ended the simulation at t = 0.055" in result.info["stopped"]
+    assert result.t[-1] == pytest.approx(0.05)
+
+
+def test_a_step_that_returns_early_is_completed(three):
+    """Two steps of 5 ms make one of 10 ms."""
+    result = alone(three, **CHOSEN, parameters={"early": True})
+    assert result["f.y"].tolist() == list(range(0, 22, 2))
+
+
+def test_integers_of_64_bits_do_not_wrap(three):
+    result = alone(three, 0.03, **CHOSEN, parameters={"n": 2**52})
+    assert result["f.y"][:3].tolist() == [0.0, 2.0**52, 2.0**53]
+    with pytest.warns(
+        BiellaWarning, match=r"`y` of the FMU `three.fmu` is 27021597764222982, whic"
+    ):
+        alone(three, 0.04, **CHOSEN, parameters={"n": 2**53 // 2 * 2 + 2, "small": 1})
+    for name, value, message in (
+        ("n", 2**63, "`n` cannot be 9.2233720368547758e\\+18: Int64 holds integers from"),
+        ("n", 2**53 + 1, "`n` cannot be 9007199254740993: .* exactly only up to 2\\^53"),
+        ("n", 10**400, "`n` is Int64, and 1000.* is none"),
+        ("n", float("inf"), "`n` is Int64, and inf is not whole"),
+        ("small", 128, "`small` cannot be 128: Int8 holds integers from -128 to 127"),
+        ("small", -129, "`small` cannot be -129"),
+    ):
+        with pytest.raises(FmuError, match=message):
+            Fmu(three, **CHOSEN, parameters={name: value})
+    d = Diagram("small", step=0.01)
+    f = d.add(Fmu(three, **CHOSEN), name="f")
+    n = d.add(Convert("integer"), name="n")
+    d.connect(d.add(Step(at=0.03, to=300.0), name="s"), n)
+    d.connect(n, f["small"])
+    with pytest.raises(BlockError, match=r"`small` cannot be 300: Int8 holds integers"):
+        simulate(d, 0.1)
+
+
+# -- Ctrl-C
+
+LONG_RUN = """
+import signal, sys
+from biella import Diagram, Fmu, simulate
+signal.signal(signal.SIGINT, signal.default_int_handler)
+d = Diagram("long", step=1e-4)
+d.add(Fmu(sys.argv[1], isolate=True, parameters={"diary": sys.argv[2]}), name="f")
+result = simulate(d, 1e4, every=10**6, progress=False)
+print(result.info["stopped"], "after", result.info["ticks"], "ticks")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of POSIX")
+def test_ctrl_c_in_a_terminal_does_not_end_an_isolated_fmu(specimen, tmp_path):
+    """A terminal sends SIGINT to all processes in front; the FMU's must not be one of them."""
+    import pty
+
+    diary, said = tmp_path / "diary", b""
+    child, terminal = pty.fork()
+    if child == 0:
+        command = [sys.executable, "-c", LONG_RUN, str(specimen), str(diary)]
+        os.execv(sys.executable, command)
+    try:
+        while not (diary.exists() and "exit" in diary.read_text()):  # the run has begun
+            if os.waitpid(child, os.WNOHANG)[0]:
+                raise AssertionError(os.read(terminal, 10000).decode())
+            time.sleep(0.01)
+        os.write(terminal, b"\x03")
+        with contextlib.suppress(OSError):  # which is how a terminal ends
+            while part := os.read(terminal, 1000):
+                said += part
+        os.waitpid(child, 0)
+    finally:
+        os.close(terminal)
+    assert re.search(rb"interrupted at t = [\d.e-]+ s after \d+ ticks", said), said.decode()

@@ -231,7 +231,7 @@ def test_offline_a_diagram_and_its_fmu_give_the_same(fmu):
 @pytest.mark.parametrize("make", [lambda fmu: lag(), Fmu, lambda fmu: Fmu(fmu, isolate=True)])
 def test_a_model_keeps_its_own_state_in_checkpoints(fmu, make):
     whole = simulate(around(make(fmu)), 0.1)
-    first = simulate(around(make(fmu)), 0.043)
+    first = simulate(around(make(fmu)), 0.043, keep_state=True)
     rest = simulate(around(make(fmu)), 0.1, checkpoint=first.checkpoint)
     assert np.array_equal(rest["slow.x"], whole["slow.x"][43:])
 

@@ -196,6 +196,14 @@ PROBLEMS = {
         "[devices.board.inputs.spare]", "",
         "[devices.board]: a loopback gives back what it gets, but has 2 outputs and 1 inputs.",
     ),
+    "an FMU whose path has a NUL": (
+        '[blocks.pid]\ndevice = "board"', '[blocks.pid]\nfmu = "a\\u0000b.fmu"',
+        "[blocks.pid] fmu: must not have a NUL character",
+    ),
+    "a kind of loss with a NUL": (
+        'on_loss = "stop"', 'on_loss = "st\\u0000op"',
+        "[devices.board] on_loss: must not have a NUL character",
+    ),
     "an unknown kind of loss": (
         'on_loss = "stop"', 'on_loss = "cry"',
         "[devices.board] on_loss: is one of stop, hold, safe, not 'cry'.",

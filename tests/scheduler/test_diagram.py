@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 
-from biella import BlockError, Diagram, DiagramError, Subsystem, simulate
+from biella import BiellaWarning, BlockError, Diagram, DiagramError, Subsystem, simulate
 from biella.blocks import (
     PID,
     Constant,
+    Expression,
     Gain,
     Integrator,
     Pendulum,
@@ -18,6 +22,7 @@ from biella.blocks import (
     UnitDelay,
     python_block,
 )
+from biella.scheduler.engine import REMARK_START, Instance
 
 pytestmark = pytest.mark.engine
 
@@ -137,6 +142,130 @@ def test_a_loop_without_solution_names_itself_and_its_residual():
     d.algebraic_loops = "error"
     with pytest.raises(DiagramError, match=r"algebraic loop: s\.y → g\.y → s\.y"):
         d.compile()
+
+
+def test_a_loop_without_solution_says_that_its_jacobian_is_singular():
+    """x = x + 1."""
+    d = Diagram()
+    s = d.add(Sum("++"), name="s")
+    d.connect(d.add(Constant(1.0)), s["u1"])
+    d.connect(s, s["u2"])
+    with pytest.raises(BlockError, match=r"stays at 1, and its Jacobian is singular there"):
+        simulate(d, 0.01)
+
+
+# Loops that have no unique solution.
+
+
+def ring(block):
+    """v = block(v), with a gain of 1 in between."""
+    d = Diagram("ring", step=1e-2)
+    d.add(block, name="f")
+    width = block.parameters[0].value.shape[:1] if isinstance(block, Gain) else ()
+    d.connect("f", d.add(Gain(np.ones(width)), name="g"))
+    d.connect("g", "f")
+    return d
+
+
+def loop_warnings(d):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = simulate(d, 0.05)
+    return result, [str(item.message) for item in caught]
+
+
+@pytest.mark.parametrize(
+    ("block", "why"),
+    [
+        (Gain(1.0), "its Jacobian has no inverse"),
+        (Gain(1.0 + 1e-9), "amplified .* times"),
+        (Expression("u*u + 0.25"), "amplified .* times"),  # a double root
+        (Expression("u + exp(-u)"), "Jacobian|amplified"),  # a root at infinity
+        (Gain(np.array([[0.0, 1.0], [1.0, 0.0]])), "its Jacobian has no inverse"),
+    ],
+    ids=["x = x", "nearly", "double root", "root at infinity", "vector"],
+)
+def test_a_singular_loop_is_named_once(block, why):
+    _, texts = loop_warnings(ring(block))
+    assert len(texts) == 1
+    assert re.search(
+        rf"the algebraic loop f\.y → g\.y → f\.y is singular at t = 0 s.*{why}", texts[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("formula", "taken", "others"),
+    [
+        ("u*u - 1", (1 - 5**0.5) / 2, [(1 + 5**0.5) / 2]),
+        ("tanh(2*u)", 0.0, [0.957504024, -0.957504024]),
+        ("min(1, max(-1, 3*u))", 0.0, [1.0, -1.0]),
+        ("2/(u + 1)", 1.0, [-2.0]),
+    ],
+)
+def test_several_solutions_are_told_with_the_one_that_is_taken(formula, taken, others):
+    result, (text,) = loop_warnings(ring(Expression(formula)))
+    assert result["f"][0] == pytest.approx(taken, abs=1e-9)
+    found = re.search(
+        r"more than one solution at t = 0 s: `f\.y` = (\S+) was taken.*= (\S+) is", text
+    )
+    assert float(found[1]) == pytest.approx(taken, abs=1e-5)
+    assert min(abs(float(found[2]) - other) for other in others) < 1e-5
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        Gain(0.999),
+        Gain(-1e8),
+        Gain(1e8),
+        Expression("cos(u)"),
+        Expression("0.5*sin(u) + 3"),
+        Expression("-u*u*u"),
+        Expression("min(1, max(-1, -100*u)) + 0.3"),
+    ],
+)
+def test_a_loop_with_one_solution_is_not_warned_of(block):
+    assert loop_warnings(ring(block))[1] == []
+
+
+def test_units_of_a_loop_do_not_make_it_singular():
+    """Gains of 1e±9 around a loop of two signals whose product of gains is 0.5."""
+    d = Diagram(step=1e-2)
+    for name, gains in (("a", [[0.0, 1e9], [0.0, 0.0]]), ("b", [[0.0, 0.0], [0.5e-9, 0.0]])):
+        d.add(Gain(np.array(gains)), name=name)
+    s = d.add(Sum("+++"), name="s")
+    d.connect(d.add(Constant([1.0, 1e-9])), s["u1"])
+    d.connect(s, "a", "b")
+    d.connect("a", s["u2"])
+    d.connect("b", s["u3"])
+    result, texts = loop_warnings(d)
+    assert texts == []
+    # x = 1 + 1e9 y, y = 1e-9 + 0.5e-9 x
+    assert result["s"][-1] == pytest.approx([4.0, 3e-9], rel=1e-6)
+
+
+def test_a_python_block_is_not_evaluated_far_from_the_solution():
+    seen = []
+
+    @python_block(outputs=["y"])
+    def parabola(u):
+        seen.append(u)
+        return u * u - 1
+
+    assert loop_warnings(ring(parabola()))[1] == []
+    assert max(abs(u) for u in seen) < 2
+
+
+def test_checking_a_loop_changes_nothing():
+    d = ring(Expression("u*u - 1"))
+    plan = d.compile()
+    with Instance(plan) as checked, Instance(plan) as plain:
+        for run in (checked, plain):
+            run.initialise()
+            run.evaluate()
+        with pytest.warns(BiellaWarning, match="more than one solution"):
+            checked.warn(REMARK_START)
+        assert checked.save() == plain.save()
 
 
 def test_a_loop_over_two_rates_is_a_loop_only_where_both_are_due():
@@ -325,3 +454,25 @@ def test_the_output_called_y_is_meant_where_a_block_has_others_too():
     run = simulate(d.compile(outputs=["pid"]), until=0.01)
     np.testing.assert_array_equal(run["pid"], run["pid.y"])
     np.testing.assert_array_equal(run["k"], 3.0)
+
+
+@pytest.mark.parametrize(
+    ("period", "advice"),
+    [
+        (1 / 3000, r"0\.001 s would fit; so would a step of 1/3000 s\.$"),
+        (0.0015, r"0\.001 s or 0\.002 s would fit; so would a step of 0\.0005 s\.$"),
+        (0.00314159265, r"0\.003 s or 0\.004 s would fit\.$"),
+    ],
+)
+def test_a_period_that_does_not_fit_is_told_with_a_step_that_does(period, advice):
+    d = Diagram(step=1e-3)
+    d.connect(d.add(Constant(1.0)), d.add(UnitDelay(period=period), name="u"))
+    with pytest.raises(DiagramError, match=advice):
+        d.compile()
+
+
+def test_the_step_that_is_advised_fits():
+    d = Diagram(step=1 / 3000)
+    d.connect(d.add(Constant(1.0)), d.add(UnitDelay(period=1 / 3000), name="u"))
+    d.connect("u", d.add(UnitDelay(period=1e-3), name="v"))
+    d.compile()

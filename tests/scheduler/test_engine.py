@@ -11,6 +11,7 @@ from biella.blocks import (
     Gain,
     Integrator,
     Pendulum,
+    Port,
     PythonBlock,
     Saturation,
     Sine,
@@ -383,3 +384,70 @@ def test_a_block_that_does_not_fit_the_step_is_named():
     d.connect(one, d.add(TransportDelay(0.01), name="late"))
     with pytest.raises(DiagramError, match="`late`"):
         d.compile()
+
+
+# What is told when numbers go wrong.
+
+
+def test_a_stiff_diagram_that_overflows_is_told_with_step_and_solver():
+    """x' = -1e4 x in a loop of blocks, none of which is stiff by itself."""
+    d = Diagram("stiff", step=1e-2)
+    d.connect(d.add(Integrator(1.0), name="x"), d.add(Gain(-1e4), name="k"))
+    d.connect("k", "x")
+    with pytest.raises(
+        BlockError,
+        match=r"not finite.*cause is the step.*1e\+04 1/s.*`rk4` is stable.*up to 0\.000279 s, not "
+        r"0\.01 s.*backward_euler",
+    ):
+        simulate(d, 20.0)
+    assert np.isfinite(simulate(d, 20.0, solver="backward_euler")["x"]).all()
+
+
+def test_a_diagram_that_is_unstable_itself_is_told_so():
+    d = Diagram("unstable", step=1e-2)
+    d.connect(d.add(Integrator(1.0), name="x"), d.add(Gain(50.0), name="k"))
+    d.connect("k", "x")
+    with pytest.raises(BlockError, match=r"unstable at the start.*time constant of 0\.02 s"):
+        simulate(d, 20.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "width", "message"),
+    [
+        (None, 1, r"a number for `y`, but returned None: every path needs a `return`"),
+        (None, 3, r"3 numbers for `y`, but returned None"),
+        ([1.0, 2.0], 1, r"a number for `y`, got 2 \(an array of shape \(2,\)\)"),
+        ([1.0, 2.0], 3, r"3 numbers for `y`, got 2"),
+        ("fast", 1, r"a number for `y`, got 'fast'"),
+    ],
+)
+def test_what_a_python_block_returns_wrongly_is_told(value, width, message):
+    class Wrong(PythonBlock):
+        def __init__(self):
+            super().__init__(outputs=[Port("y", width)])
+
+        def output(self, t, x, u):
+            return value
+
+    d = Diagram()
+    d.add(Wrong(), name="f")
+    with pytest.raises(BlockError, match=rf"`f` \(Wrong\) raised .*output must return {message}"):
+        simulate(d, 0.1)
+
+
+@pytest.mark.parametrize("method", ["derivative", "update"])
+@pytest.mark.parametrize(("value", "told"), [(None, "returned None"), ([1.0, 2.0, 3.0], "got 3")])
+def test_a_state_of_the_wrong_size_is_told(method, value, told):
+    class Wrong(PythonBlock):
+        def __init__(self):
+            period = {"period": 0.01} if method == "update" else {}
+            super().__init__(outputs=["y"], state=[0.0, 0.0], **period)
+
+        def output(self, t, x, u):
+            return x[0]
+
+    setattr(Wrong, method, lambda self, t, x, u: value)
+    d = Diagram()
+    d.add(Wrong(), name="f")
+    with pytest.raises(BlockError, match=rf"{method} must return 2 numbers, .*{told}"):
+        simulate(d, 0.1)

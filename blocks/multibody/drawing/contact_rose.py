@@ -14,6 +14,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
+from ...figure import ShownFigure
+
 if TYPE_CHECKING:
     from ..contact_statistics import Around, ContactStatistics
 
@@ -26,7 +28,7 @@ def draw_roses(
     A bar is as long as the density there, in 1/rad, so that a contact that is anywhere alike is a
     circle of radius 1/2π, which is drawn dashed.
     """
-    figure = Figure(figsize=(10.0, 5.2), layout="constrained")
+    figure = ShownFigure(figsize=(10.0, 5.2), layout="constrained")
     parts = {"around the hole": statistics.hole, "around the pin": statistics.pin}
     colours = ScalarMappable(_scale(list(parts.values())), colormaps["viridis_r"])
     axes = [figure.add_subplot(1, 2, n, projection="polar") for n in (1, 2)]

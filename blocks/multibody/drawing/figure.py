@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +15,7 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
+from ...figure import ShownFigure
 from ..rotations import Array
 from .labels import PlacedLabel
 from .scene import Scene
@@ -42,13 +42,8 @@ STYLE: dict[Any, Any] = {
 }
 
 
-class SystemFigure(Figure):
-    """A matplotlib figure that a notebook shows without any set-up."""
-
-    def _repr_png_(self) -> bytes:
-        buffer = io.BytesIO()
-        self.savefig(buffer, format="png")
-        return buffer.getvalue()
+class SystemFigure(ShownFigure):
+    """A picture of a mechanism."""
 
 
 def set_up(scene: Scene, title: str) -> tuple[SystemFigure, Axes]:

@@ -14,8 +14,8 @@ from .shared import (
     plot_result,
     print_json,
     read_assignment,
-    require_folder,
     require_format,
+    require_picture,
     tell_result,
     write_result,
 )
@@ -114,7 +114,7 @@ def _simulate(options: argparse.Namespace) -> None:
     from ..fmu.commands import simulate_fmu_file
 
     require_format("--out", options.output)
-    require_folder(options.plot)
+    require_picture(options.plot)
     say = complain if options.json else print
 
     def write(result: Any) -> None:

@@ -16,8 +16,8 @@ from .shared import (
     complain,
     plot_result,
     read_assignment,
-    require_folder,
     require_format,
+    require_picture,
     tell_result,
     write_result,
 )
@@ -95,7 +95,7 @@ def _add_realtime_options(run: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     suffix = require_format("--out", options.out)
-    require_folder(options.plot)
+    require_picture(options.plot)
     if options.input and (options.replay or options.realtime or options.bind):
         raise BiellaError(
             "--input is for offline runs: in real time connect a Playback block or a device."

@@ -78,6 +78,15 @@ def require_folder(path: Path | None) -> None:
         raise BiellaError(f"cannot write `{path}`: there is no folder `{path.parent}`.")
 
 
+def require_picture(path: Path | None) -> None:
+    """Refuse a picture in a folder that is not there, or of an unknown format, before the run."""
+    require_folder(path)
+    if path is not None and str(path) != "-":
+        from ..blocks.figure import check_picture_format
+
+        check_picture_format(path)
+
+
 def write_result(result: Any, path: Path) -> None:
     """Write a result in the format that the extension names."""
     writers = {".csv": result.to_csv, ".mf4": result.to_mdf4}

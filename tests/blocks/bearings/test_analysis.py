@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from biella import BiellaError
-from biella.blocks.bearings import FiniteBearing, LongBearing, ShortBearing, TiltedShortBearing
+from biella.blocks.bearings import (
+    FiniteBearing,
+    LongBearing,
+    Pocket,
+    ShortBearing,
+    TiltedShortBearing,
+    lobes,
+)
 
 pytestmark = pytest.mark.engine
 
@@ -146,3 +153,68 @@ def test_threshold_of_a_light_load_is_ocvirks_limit():
 def test_what_has_no_answer_says_so(call, message):
     with pytest.raises(BiellaError, match=message):
         call(ShortBearing(*SIZE))
+
+
+# -- films that carry more than the load when the journal is in the middle
+
+
+def dam(theta, z):
+    """A pocket in the upper half of a bush, as deep as the clearance, that ends in a step."""
+    turned = np.remainder(theta, 2 * np.pi)
+    return np.where((turned > 0.2) & (turned < 2.5) & (np.abs(z - R) < 0.7 * R), C, 0.0)
+
+
+PUSHING = {
+    "pressure dam": {"bush": dam, "grooves": [(0.0, 0.35), (np.pi, 0.35)]},
+    "lemon bore": {"bush": lobes(2, C, np.pi / 2), "grooves": [(0.0, 0.35), (np.pi, 0.35)]},
+    "three lobes": {"bush": lobes(3, C, 0.3)},
+    "fed from above": {"feeds": [Pocket(np.pi / 2, 0.5, pressure=2e6, length=R)]},
+    "jfo, fed": {"feeds": [Pocket(1.0, 0.5, pressure=1e6, length=R)], "cavitation": "jfo"},
+}
+
+
+@pytest.mark.parametrize("load", [(0.0, -1.0), (0.0, -200.0), (150.0, 100.0), (0.0, 20.0)])
+@pytest.mark.parametrize("shape", PUSHING)
+def test_equilibrium_of_a_bush_that_pushes_a_centered_journal(ask, shape, load):
+    """Less than what it pushes with, or more, along it or against it."""
+    bearing = FiniteBearing(R, 2 * R, C, MU, cells=(48, 8), **PUSHING[shape])
+    found = bearing.equilibrium(load, OMEGA)
+    assert found.film > 0.01 * C
+    answer = ask(bearing.settled, found.position, speed=OMEGA)
+    np.testing.assert_allclose(answer["force"], -np.array(load), atol=1e-6 * np.hypot(*load))
+    assert found.eccentricity == pytest.approx(np.hypot(*found.position) / C)
+    assert np.linalg.eigvals(bearing.coefficients(load, OMEGA).damping).real.min() > 0
+
+
+def test_the_journal_of_a_lemon_bore_may_lie_farther_out_than_its_clearance(ask):
+    """Along the split, where such a bush leaves twice its clearance and more."""
+    bearing = FiniteBearing(R, 2 * R, C, MU, cells=(48, 8), bush=lobes(2, 3 * C, np.pi / 2))
+    load = (0.0, -5.0)
+    wide = next(
+        found
+        for size in np.geomspace(10.0, 2000.0, 12)
+        if (found := bearing.equilibrium((size, 0.0), OMEGA)).eccentricity > 1.05
+    )
+    assert wide.film > 0.01 * C
+    force = ask(bearing, wide.position, speed=OMEGA)["force"]
+    np.testing.assert_allclose(force, -wide.load, atol=1e-6 * np.hypot(*wide.load))
+    assert bearing.equilibrium(load, OMEGA).eccentricity < 1.0
+
+
+def test_a_load_that_no_film_carries_is_refused_in_any_bush():
+    for options in PUSHING.values():
+        bearing = FiniteBearing(R, 2 * R, C, MU, cells=(48, 8), **options)
+        with pytest.raises(BiellaError, match=r"no equilibrium was found for a load of 1e\+09 N"):
+            bearing.equilibrium((0.0, -1e9), OMEGA)
+
+
+def test_threshold_of_a_bearing_with_a_pressure_dam():
+    """At the threshold the critical mass is the rotor's; a dam raises it."""
+    load, mass = (0.0, -66.0), 66.0 / 9.81
+    plain, dammed = (
+        FiniteBearing(R, 2 * R, 3 * C, MU, cells=(48, 8), **options)
+        for options in ({"grooves": PUSHING["pressure dam"]["grooves"]}, PUSHING["pressure dam"])
+    )
+    speed = dammed.threshold_speed(mass, load)
+    assert dammed.coefficients(load, speed).critical_mass() == pytest.approx(mass, rel=1e-5)
+    assert speed > 1.5 * plain.threshold_speed(mass, load)

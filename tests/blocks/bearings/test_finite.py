@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+from biella import BiellaWarning
 from biella.blocks.bearings import FiniteBearing, Hole, LongBearing, Pocket, ShortBearing
+from biella.blocks.bearings.analysis import open_film
 
 from .cells import MU, C, R, assemble, hold
 
@@ -230,3 +232,47 @@ def test_why_someyas_cross_stiffness_is_not_met_at_low_eccentricity():
     across, along = stiffness[1] @ (high - low), stiffness[0] @ (high - low)
     assert abs(across) < 0.01 * abs(stiffness[1, 1] * (high - low)[1])
     assert along == pytest.approx(0.01 * W, rel=0.01)
+
+
+# -- cells and how thin a film they resolve
+
+
+def coefficients_of(cells, eccentricity):
+    """K and C at an eccentricity, each as a part of its largest entry, and the load."""
+    found = FiniteBearing(R, 2 * R, C, MU, cells=(512, 16))
+    with open_film(found) as film:
+        at = eccentricity * C * np.array([np.cos(0.03), np.sin(0.03)])
+        load = tuple(-film.force(at, np.zeros(2), 300.0, 0.0))
+    given = {} if cells is None else {"cells": cells}
+    return FiniteBearing(R, 2 * R, C, MU, film_limit=1e-4 * C, **given).coefficients(load, 300.0)
+
+
+@pytest.mark.parametrize(
+    ("eccentricity", "forces", "damping"), [(0.95, 0.004, 0.075), (0.99, 0.004, 0.075)]
+)
+def test_usual_cells_are_refined_where_a_film_is_found_to_be_thin(eccentricity, forces, damping):
+    """Against the finest cells: 60 / N and 25 / N² per cent, with N = 8 or a little less."""
+    fine = coefficients_of((1024, 16), eccentricity)
+    found = coefficients_of(None, eccentricity)
+    assert found.equilibrium.film == pytest.approx(fine.equilibrium.film, rel=2 * forces)
+    for ours, theirs in ((found.stiffness, fine.stiffness), (found.damping, fine.damping)):
+        np.testing.assert_allclose(ours, theirs, atol=damping * np.abs(theirs).max())
+
+
+def test_usual_cells_stay_where_they_are_enough(ask):
+    """Then `equilibrium` is that of the block in a run, which always has the usual ones."""
+    usual, given = FiniteBearing(R, 2 * R, C, MU), FiniteBearing(R, 2 * R, C, MU, cells=(64, 16))
+    load = (0.0, -300.0)
+    at = usual.equilibrium(load, 300.0)
+    assert at.eccentricity < 0.6
+    np.testing.assert_array_equal(at.position, given.equilibrium(load, 300.0).position)
+
+
+def test_cells_that_were_given_are_kept_and_warned_of():
+    told = (
+        r"64 cells around are too few for a film of 1e-06 m .*damping by 18 %.*cells=\(15\d, 16\)"
+    )
+    with pytest.warns(BiellaWarning, match=told):
+        coefficients_of((64, 16), 0.95)
+    with pytest.warns(BiellaWarning, match="16 cells around are too few"):
+        FiniteBearing(R, R / 2, C, MU, cells=(16, 4)).threshold_speed(1000.0, (0.0, -9810.0))

@@ -70,7 +70,7 @@ MODELS = {
     "short": lambda **k: ShortBearing(R, L, C, MU, **k),
     "tilted": lambda **k: TiltedShortBearing(R, L, C, MU, **k),
     "long": lambda **k: LongBearing(R, L, C, MU, **k),
-    "finite": lambda **k: FiniteBearing(R, L, C, MU, cells=(16, 4), **k),
+    "finite": lambda **k: FiniteBearing(R, L, C, MU, cells=(64, 4), **k),
 }
 
 

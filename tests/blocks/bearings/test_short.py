@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import IntegrationWarning, quad
 
-from biella.blocks.bearings import ShortBearing, TiltedShortBearing
+from biella import BiellaWarning
+from biella.blocks.bearings import FiniteBearing, ShortBearing, TiltedShortBearing
 
 pytestmark = pytest.mark.engine
 
@@ -174,3 +175,24 @@ def test_peak_of_a_tilted_film(ask):
         _, peak = integrate_around(e, (0.0, 0.0), OMEGA)
         highest = max(highest, peak * 4 * part * (1 - part))
     assert found == pytest.approx(highest, rel=1e-5)
+
+
+@pytest.mark.parametrize("model", [ShortBearing, TiltedShortBearing])
+def test_a_short_bearing_that_is_long_is_warned_of(model):
+    """At the line that calls for it; up to one diameter it is taken as it is."""
+    told = rf"`length` of {model.__name__} is 1\.5 diameters\. .*Take a FiniteBearing"
+    with pytest.warns(BiellaWarning, match=told) as warned:
+        model(R, 3 * R, C, MU)
+    assert warned[0].filename == __file__
+    model(R, 2 * R, C, MU)
+
+
+@pytest.mark.parametrize(("n", "more"), [(0.1, 1.3), (0.8, 3.0)])
+def test_what_the_warning_of_length_says_is_so(ask, n, more):
+    """Against a finite film of one diameter."""
+    position = [n * C, 0.0]
+    short, finite = (
+        np.hypot(*ask(film, position, speed=OMEGA)["force"])
+        for film in (ShortBearing(R, 2 * R, C, MU), FiniteBearing(R, 2 * R, C, MU, cells=(192, 16)))
+    )
+    assert more < short / finite < 1.1 * more

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import simpson
 from scipy.spatial.transform import Rotation
 
-from biella import BiellaWarning, BlockError, Diagram, DiagramError, simulate
+from biella import BiellaWarning, BlockError, Diagram, DiagramError, simulate, start
 from biella.blocks import (
     Demux,
     FiniteBearing,
@@ -21,6 +24,7 @@ from biella.blocks import (
 from biella.blocks.bearings import Contact
 from biella.blocks.bearings.analysis import open_film
 from biella.blocks.multibody import Input, System
+from biella.scheduler.engine import REMARK_RUN
 
 pytestmark = pytest.mark.engine
 
@@ -203,7 +207,7 @@ def test_the_wrench_is_that_of_the_block_and_its_opposite(given, model):
 # -- what is conserved
 
 
-HARD = Contact(stiffness=1e7, damping=5.0)
+HARD = Contact(stiffness=1e7, damping=5.0, expected=True)
 
 
 @pytest.mark.parametrize("spin", [0.0, 120.0])
@@ -390,10 +394,12 @@ def test_without_squeeze_velocities_do_not_count():
     start = (0.5 * CLEARANCE, 0.0)
     for squeeze in (False, True):
         film = ShortBearing(*SIZE, squeeze=squeeze)
-        forces = [
-            run(planar_rotor(film, 300.0, start, velocity=v), 2e-5, ["film.force"])[1][0][0]
-            for v in ((0.0, 0.0), (1e-3, 1e-3))
-        ]
+        told = nullcontext() if squeeze else pytest.warns(BiellaWarning, match="nothing damps")
+        with told:
+            forces = [
+                run(planar_rotor(film, 300.0, start, velocity=v), 2e-5, ["film.force"])[1][0][0]
+                for v in ((0.0, 0.0), (1e-3, 1e-3))
+            ]
         assert np.array_equal(*forces) != squeeze
 
 
@@ -448,3 +454,126 @@ def test_a_bearing_is_drawn():
     s = planar_rotor(ShortBearing(*SIZE), 300.0, (0.0, 0.0))
     figure = s.draw()
     assert figure is not None
+
+
+# -- films that were too thin
+
+
+OVERLOAD = 500.0
+THIN = (
+    r"the film of `film` was thinner than its `film_limit`, 4e-07 m, for (?P<seconds>[\d.e-]+) s, "
+    r"first at t = (?P<first>[\d.e-]+) s, and thinnest at t = (?P<when>[\d.e-]+) s: "
+    r"(?P<least>-?[\d.e-]+) m"
+)
+
+
+def overloaded(load=OVERLOAD, **contact):
+    """A disc that is pushed through a film of next to no viscosity: the contact stops it."""
+    film = ShortBearing(*SIZE[:3], 1e-5, contact=Contact(stiffness=1e8, damping=10.0, **contact))
+    s = planar_rotor(film, 10.0, (0.0, 0.0))
+    s.force("load", s["disc.journal"], (0.0, -load))
+    return s
+
+
+THIN_MODES = {
+    "continuous": {},
+    "rk4": {"mode": "own_step"},
+    "implicit": {"mode": "own_step", "integrator": "implicit"},
+}
+
+
+@pytest.mark.parametrize("mode", THIN_MODES)
+def test_a_run_ends_with_a_warning_of_a_film_that_was_too_thin(mode):
+    """How long, since when and how thin: as the outputs have it."""
+    with pytest.warns(BiellaWarning, match=THIN) as told:
+        t, (thin, film) = run(
+            overloaded(), 0.005, ["film.thin_film", "film.film"], step=1e-5, **THIN_MODES[mode]
+        )
+    assert len(told) == 1
+    match = re.search(THIN, str(told[0].message))
+    found = {name: float(value) for name, value in match.groupdict().items()}
+    assert thin.any() and not thin[0]
+    assert found["first"] == pytest.approx(t[thin.argmax()], rel=1e-5)
+    assert found["when"] == pytest.approx(t[film.argmin()], rel=1e-5)
+    assert found["least"] == pytest.approx(film.min(), rel=1e-2)
+    assert found["seconds"] == pytest.approx(1e-5 * thin[1:].sum(), rel=1e-2)
+
+
+def test_a_film_that_stays_whole_is_not_told_of():
+    run(overloaded(load=0.0), 1e-4, ["film.film"], step=1e-5)
+
+
+def test_an_expected_contact_is_told_of_only_where_it_is_too_soft():
+    run(overloaded(expected=True), 0.005, ["film.film"], step=1e-5)
+    soft = r"`film` was thinner than minus its clearance, -4e-05 m, .*clearances beyond.*too soft"
+    with pytest.warns(BiellaWarning, match=soft):
+        run(overloaded(load=2e4, expected=True), 0.005, ["film.film"], step=1e-5)
+
+
+def test_the_worst_of_several_films_is_told_of():
+    s = overloaded()
+    other = s.body("other", mass=MASS, inertia=0.01, position=(1.0, 0.0))
+    bush = s.ground.marker("other bush", (1.0, 0.0))
+    s.bearing("second", other.marker("journal"), bush, ShortBearing(*SIZE[:3], 1e-5))
+    s.force("push", s["other.journal"], (0.0, -400.0))
+    with pytest.warns(BiellaWarning, match=r"film of `film` .*So was 1 other film, less far\.$"):
+        run(s, 0.005, ["film.film", "second.film"], step=1e-6)
+
+
+def test_what_was_too_thin_belongs_to_the_state():
+    d = Diagram("mechanism", step=1e-5)
+    d.add(overloaded().block([], ["film.film"]), name="plant")
+    plan = d.compile()
+    with plan.start() as first, plan.start() as second:
+        first.run(500)
+        second.restore(first.save())
+        texts = []
+        for instance in (first, second):
+            instance.run(100)
+            with pytest.warns(BiellaWarning, match=THIN) as told:
+                instance.warn(REMARK_RUN)
+            texts.append(str(told[0].message))
+            instance.initialise()
+            instance.warn(REMARK_RUN)  # nothing is left of it
+    assert texts[0] == texts[1]
+
+
+def test_a_real_time_run_warns_of_a_film_that_was_too_thin():
+    d = Diagram("mechanism", step=1e-5)
+    d.add(overloaded().block([], ["film.film"]), name="plant")
+    with pytest.warns(BiellaWarning, match=THIN):
+        start(d, 0.005, clock="free").wait()
+
+
+def test_a_steady_film_as_a_force_is_warned_of():
+    film = ShortBearing(*SIZE, squeeze=False, friction="none")
+    s = planar_rotor(film, 300.0, (0.0, -0.5 * CLEARANCE))
+    d = Diagram("undamped", step=1e-5)
+    d.add(s.block([], ["film.eccentricity"]), name="plant")
+    undamped = r"`plant`.*film of `film` has squeeze=False .*nothing damps .*coupling='constraint'"
+    with pytest.warns(BiellaWarning, match=undamped), pytest.warns(BiellaWarning, match=THIN):
+        result = simulate(d, 0.05)
+    assert result["plant.film.eccentricity"].max() > 1.0
+
+
+@pytest.mark.parametrize("mode", ["continuous", "rk4"])
+@pytest.mark.parametrize(("load", "step"), [(2e4, 1e-5), (2e4, 2e-6), (5e3, 1e-5), (5e3, 5e-5)])
+def test_explicit_steps_that_settle_at_a_wrong_film_are_warned_of(mode, load, step):
+    """A film that is pressed together: RK4 stays where a smaller film would be too stiff for it.
+
+    Nothing is wrong at the start, where the step is stable, and nothing rings from tick to tick by
+    more than a per cent: only the forces are not in balance.
+    """
+
+    def settle(**options):
+        s = planar_rotor(ShortBearing(*SIZE), 10.0, (0.0, 0.0))
+        s.force("load", s["disc.journal"], (0.0, -load))
+        _, (film,) = run(s, 5e-3, ["film.film"], step=step, **options)
+        return film[-1]
+
+    told = (
+        r"the film of `film` was too stiff for explicit steps in \d+ of \d+ .*integrator='implicit'"
+    )
+    with pytest.warns(BiellaWarning, match=told):
+        wrong = settle(**THIN_MODES[mode])
+    assert wrong > 2 * settle(**THIN_MODES["implicit"])

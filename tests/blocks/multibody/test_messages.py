@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from biella import BiellaWarning, BlockError, Diagram, DiagramError, System, simulate
+from biella.blocks import Ramp, ShortBearing
 from biella.blocks.multibody import Input, Table, mechanisms
 from biella.scheduler.engine import REMARK_RUN, Instance
 
@@ -251,6 +252,22 @@ def test_an_fmu_warns_of_coarse_steps_when_it_ends(tmp_path):
     warned = [text for status, text in run_fmu(path) if status == 1]
     assert len(warned) == 1
     assert warned[0].startswith("plant: the motion was not resolved in ")
+
+
+def test_an_fmu_warns_of_thin_films_when_it_ends(tmp_path):
+    """Of a film inside a mechanism, and of one that is a block beside it."""
+    size = (0.02, 0.01, 4e-5, 1e-5)
+    s = System("rotor", (0.0, -9.81), planar=True)
+    disc = s.body("disc", mass=5.0, inertia=0.01)
+    s.bearing("film", disc.marker("journal"), s.ground.marker("bush"), ShortBearing(*size))
+    d = diagram(s, "film.film", step=1e-3, mode="own_step", integrator="implicit")
+    beside = d.add(ShortBearing(*size), name="beside")
+    d.connect(d.add(Ramp([1e-4, 0.0], unit="m"), name="moved"), beside["position"])
+    path = d.export_fmu(tmp_path / "film.fmu")
+    warned = sorted(text for status, text in run_fmu(path) if status == 1)
+    assert len(warned) == 2
+    assert warned[0].startswith("beside: its film was thinner than its `film_limit`, 4e-07 m, ")
+    assert warned[1].startswith("plant: the film of `film` was thinner than its `film_limit`, ")
 
 
 def test_a_driver_that_jumps_is_no_error_of_the_step():

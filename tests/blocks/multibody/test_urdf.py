@@ -366,9 +366,27 @@ WRONG = {
     "commas": ('xyz="0 0 -0.7"', 'xyz="0,0,-0.7"', "parted by blanks"),
     "two numbers": ('xyz="0 0 -0.7"', 'xyz="0 -0.7"', "wants 3 numbers, got '0 -0.7'"),
     "not finite": ('xyz="0 0 -0.7"', 'xyz="0 0 nan"', "'nan', which is no finite number"),
+    "too large": ('xyz="0 0 -0.7"', 'xyz="0 0 1e308"', r"line 10: .*'1e308', which is beyond ±1e"),
+    "large axis": ('<axis xyz="0 1 0"/></joint>', '<axis xyz="0 1e308 1"/></joint>', "beyond ±1e"),
     "dynamics": (KNEE, f'{KNEE}<dynamics damping="-1"/>', "neither may be negative"),
     "wide": ('"continuous">', '"planar"><dynamics damping="1"/>', "is planar and has <dynamics>"),
 }  # fmt: skip
+
+
+def test_an_axis_of_any_length_has_a_direction(tmp_path: Path) -> None:
+    text = DOUBLE.replace('<axis xyz="0 1 0"/></joint>', '<axis xyz="0 -1e-200 0"/></joint>')
+    assert text != DOUBLE
+    one, other = (System.from_urdf(write(tmp_path, item)) for item in (DOUBLE, text))
+    assert other.block(outputs=[]).states == one.block(outputs=[]).states
+
+
+def test_motion_that_overflows_as_it_starts_has_no_largest_step() -> None:
+    s = System("arm")
+    bar = s.body("bar", mass=1.0, inertia=(0.1, 0.1, 0.1), position=(0.5, 0.0, 0.0))
+    s.revolute("pivot", s.ground, bar, at=(0.0, 0.0, 0.0), axis=(0.0, 1.0, 0.0))
+    s.spring("k", bar.marker("end"), s.ground.marker("hook", (0, 0, 1)), stiffness=1.7e308)
+    with pytest.raises(DiagramError, match=r"motion of `arm` overflow as it starts.*kg"):
+        s.largest_stable_step()
 
 
 @pytest.mark.parametrize("case", WRONG)

@@ -19,7 +19,7 @@ import pytest
 from fmpy.validation import validate_fmu
 from lxml import etree
 
-from biella import BiellaError, Diagram, DiagramError, Subsystem, simulate
+from biella import BiellaError, BiellaWarning, Diagram, DiagramError, Subsystem, simulate
 from biella.blocks import Constant, Gain, Integrator, Saturation, StateSpace, Step, Sum
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.cli import main
@@ -472,6 +472,7 @@ def test_the_command_line_exports_a_mechanism(
     assert root.find("CoSimulation/SourceFiles") is None
 
 
+@pytest.mark.filterwarnings("default::biella.BiellaWarning")
 def test_the_command_line_exports_a_diagram(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -520,3 +521,11 @@ def test_a_step_and_a_sum_leave_too(tmp_path: Path) -> None:
         str(path), start_values={"u": 1.0}, stop_time=0.01, output_interval=1e-3
     )
     assert result["y"].tolist() == [1.0] * 5 + [3.0] * 6
+
+
+def test_an_fmu_without_outputs_is_warned_of(tmp_path: Path) -> None:
+    d = Diagram("mute")
+    d.add(Constant(1.0), name="c")
+    with pytest.warns(BiellaWarning, match=r"no outputs: declare them with Diagram\.output"):
+        d.export_fmu(tmp_path / "mute.fmu", sources=False)
+    d.export_fmu(tmp_path / "heard.fmu", outputs=["c"], sources=False)

@@ -8,7 +8,7 @@ import pytest
 from fmpy.fmi2 import fmi2CallbackFunctions, fmi2CallbackLoggerTYPE
 
 from biella import Diagram
-from biella.blocks import Compare, Gain, Stop
+from biella.blocks import Compare, Expression, Gain, Stop
 from biella.fmu.description import LOG_CATEGORIES
 
 pytestmark = pytest.mark.engine
@@ -31,7 +31,7 @@ def diagram() -> Diagram:
 class Listener:
     """A slave, and the categories of what it says."""
 
-    def __init__(self, open_fmu: Any, logging: bool) -> None:
+    def __init__(self, open_fmu: Any, logging: bool, of: Diagram | None = None) -> None:
         self.heard: list[tuple[int, str]] = []
 
         def log(environment: Any, name: bytes, status: int, category: bytes, *_: Any) -> None:
@@ -40,7 +40,7 @@ class Listener:
 
         self.callbacks = fmi2CallbackFunctions()
         self.callbacks.logger = fmi2CallbackLoggerTYPE(log)
-        self.slave = open_fmu(diagram(), callbacks=self.callbacks, loggingOn=logging)
+        self.slave = open_fmu(of or diagram(), callbacks=self.callbacks, loggingOn=logging)
 
     def provoke(self) -> set[str]:
         """Make one message of each category; return those that were told."""
@@ -94,6 +94,17 @@ def test_every_category_is_in_the_description(open_fmu):
     listener = Listener(open_fmu, True)
     assert {*ALL, WARNING, "logAll"} == set(LOG_CATEGORIES)
     assert {c.name for c in listener.slave.description.logCategories} == set(LOG_CATEGORIES)
+
+
+@pytest.mark.parametrize(("formula", "warned"), [("u", True), ("u*u - 1", True), ("cos(u)", False)])
+def test_a_loop_without_a_unique_solution_is_a_warning(open_fmu, formula, warned):
+    d = Diagram("ring", step=0.01)
+    d.connect(d.add(Expression(formula), name="f"), d.add(Gain(1.0), name="g"))
+    d.connect("g", "f")
+    d.output("y", "f")
+    listener = Listener(open_fmu, True, d)
+    listener.slave.start()
+    assert [item for item in listener.heard if item[0] == 1] == [(1, WARNING)] * warned
 
 
 def test_a_run_that_ends_itself_is_told_as_a_discarded_step(open_fmu):

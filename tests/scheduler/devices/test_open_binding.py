@@ -191,9 +191,7 @@ def test_compile_options_are_kept(ticks):
     assert ticks(bound).advance(1, signals=["more"]) == [[3.0]]
     assert bound.plan.step == 5e-4
     assert [d.name for d in bound.devices] == ["b"]
-    assert bound.devices[0].describe() == (
-        "b: loopback, delay=1, jitter=0, loss=0.0, noise=0.0, seed=0"
-    )
+    assert bound.devices[0].describe() == ("b: loopback, delay=1, jitter=0, loss=0.0, noise=0.0")
 
 
 def test_a_block_is_an_fmu(tmp_path):
@@ -230,7 +228,7 @@ def test_an_fmu_without_a_port_is_refused(tmp_path):
 # The loopback.
 
 
-def echoes(ticks, count, **options):
+def echoes(ticks, count, name="b", **options):
     """Send 0, 1, 2, … and return what comes back at each tick."""
     d = Diagram("count", step=1.0, solver="euler")
     x = d.add(Integrator(0.0), name="x")
@@ -239,11 +237,11 @@ def echoes(ticks, count, **options):
     d.connect(one, x)
     d.connect(x, back)
     rig = {
-        "devices": {"b": device({"y": {"safe": -1.0}}, {"u": {}}, **options)},
-        "blocks": {"back": {"device": "b"}},
+        "devices": {name: device({"y": {"safe": -1.0}}, {"u": {}}, **options)},
+        "blocks": {"back": {"device": name}},
     }
     bound = open_binding(d, rig)
-    rows = ticks(bound).advance(count, signals=["back", "b.delay"])
+    rows = ticks(bound).advance(count, signals=["back", f"{name}.delay"])
     return np.array(rows).T, bound.devices[0].counts
 
 
@@ -288,6 +286,14 @@ def test_noise_is_that_of_the_seed(ticks):
     # Standard errors of mean and deviation: 0.5/√n and 0.5/√(2n); five of these.
     assert abs(noise.mean()) < 5 * 0.5 / np.sqrt(2999)
     assert abs(noise.std() - 0.5) < 5 * 0.5 / np.sqrt(2 * 2999)
+
+
+def test_without_a_seed_each_device_has_noise_of_its_own(ticks):
+    (first, _), _ = echoes(ticks, 100, noise=0.5)
+    (again, _), _ = echoes(ticks, 100, noise=0.5)
+    (other, _), _ = echoes(ticks, 100, "other", noise=0.5)
+    np.testing.assert_array_equal(first, again)
+    assert (first != other)[1:].all()
 
 
 # The replay.

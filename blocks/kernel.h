@@ -81,7 +81,7 @@ struct bl_block {
     void *foreign;           /* what the host has attached; NULL until then, and in all other blocks */
 };
 
-enum { BL_MESSAGE_SIZE = 512 };
+enum { BL_MESSAGE_SIZE = 1024 };
 
 #if defined(__GNUC__)
 #define BL_FORMAT(n) __attribute__((format(printf, n, n + 1)))

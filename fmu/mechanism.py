@@ -9,7 +9,7 @@ from typing import Any
 from ..blocks.multibody import System
 from ..blocks.multibody.clearance import has_rigid_contact
 from ..blocks.multibody.forces import JointLoad, Load
-from ..blocks.multibody.plant import coordinate_name
+from ..blocks.multibody.initial import Initial, coordinate_name
 from ..scheduler.compile import compile_diagram
 from ..scheduler.diagram import Diagram
 from ..scheduler.plan import Plan
@@ -30,6 +30,7 @@ def export_system(
     sources: bool = True,
     step: float = 1e-3,
     solver: str = "rk4",
+    initial: Initial | None = None,
 ) -> Path:
     """Write a mechanism as an FMU and return its path.
 
@@ -43,6 +44,9 @@ def export_system(
         position and rotation of every body.
     step, solver
         Of the diagram around it. A mechanism with rigid contacts takes own steps of this size.
+    initial
+        Joint coordinates and speeds that the initial state keeps, as in `System.block`; they are
+        parameters such as ``main.initial_speed``.
     parameters, platforms, sources
         See `biella.fmu.export.export_fmu`.
     """
@@ -50,6 +54,7 @@ def export_system(
         inputs=list_efforts(system) if inputs is None else inputs,
         outputs=list_motion(system) if outputs is None else outputs,
         mode="own_step" if has_rigid_contact(system) else "continuous",
+        initial=initial,
     )
     diagram = Diagram(system.name, step=step, solver=solver)
     diagram.add(plant, name=_BLOCK)

@@ -96,6 +96,7 @@ def library() -> ctypes.CDLL:
         "bl_message": (c_char_p, [engine]),
         "bl_failed_block": (c_int32, [engine]),
         "bl_next_remark": (c_int32, [engine, c_int, c_int32]),
+        "bl_set_start": (None, [engine, c_double]),
         "bl_keep_float_control": (None, [c_void_p]),
         "bl_restore_float_control": (None, [c_void_p]),
         "bl_check_loop": (
@@ -196,6 +197,10 @@ class Instance:
         """Go back to tick 0, with the plan's own parameters, and initialise."""
         self.library.bl_reset(self.handle)
         self.initialise()
+
+    def start_at(self, time: float) -> None:
+        """Let the run start at this time, in s, before it is initialised."""
+        self.library.bl_set_start(self.handle, time)
 
     def initialise(self) -> None:
         """Set all states from the parameters and go to tick 0."""

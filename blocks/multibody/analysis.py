@@ -22,11 +22,11 @@ import numpy as np
 from ...errors import DiagramError, name_list, suggest
 from .bodies import Body, Marker
 from .drawing.poses import Poses
+from .initial import coordinate_name
 from .joints import Joint
 from .laws import Lawlike
 from .manifold import Manifold, close, least_squares, make_manifold, split
-from .plant import coordinate_name
-from .pose import Assembly, assemble, close_pose
+from .pose import Assembly, assemble, find_start
 from .rotations import Array, quaternion_from_rotation
 from .sharing import share
 from .system import System
@@ -156,7 +156,7 @@ class _Follower:
     def __init__(self, model: Manifold, driven: Mapping[str, str]) -> None:
         self.model = model
         self.t = 0.0
-        self.q = close_pose(model, 0.0)
+        self.q, _ = find_start(model, 0.0)
         self.angles: dict[tuple[str, int], float] = {}
         self.driven = driven
         for driver in model.system.drivers:

@@ -150,8 +150,7 @@ static void project_velocities(mb_view *m, double *v) {
     }
 }
 
-/* How far the rows are open, as parts of the lengths that they compare. */
-static double openness(const mb_view *m) {
+double mb_openness(const mb_view *m) {
     double most = 0.0;
     for (int32_t k = 0; k < m->row_count; k++) {
         most = mb_larger(most, m->phi[k] == 0.0 ? 0.0 : fabs(m->phi[k]) / m->row_state[k].size);
@@ -181,13 +180,13 @@ int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     if (!mb_refactor(m)) return 0;
     /* One step is taken for any error but rounding: near a singular position what is left open grows as 1 / distance, and so does the
        noise that a step makes of rounding. */
-    double open = openness(m);
+    double open = mb_openness(m);
     for (int iteration = 0; iteration < limit && open > (iteration == 0 ? rounding : goal); iteration++) {
         const double before = open;
         mb_closing_step(m, m->alpha, m->residual);
         mb_move(m, q, m->residual);
         mb_update_positions(m, t, q);
-        open = openness(m);
+        open = mb_openness(m);
         if (open > goal && open > 1e-3 * before && !mb_refactor(m)) return 0;
     }
     const double closure = mb_largest(m->phi, m->row_count);

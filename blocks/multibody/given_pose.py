@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .forces import Driver
+from .initial import Initial
 from .joints import Joint
 from .laws import Input
 from .rotations import Array
@@ -20,7 +21,7 @@ _LARGEST = 50  # bodies: beyond that a search takes seconds
 _PRINTED = 1e-5
 
 
-def check_pose(system: System, inputs: Sequence[str] = ()) -> None:
+def check_pose(system: System, inputs: Sequence[str] = (), initial: Initial | None = None) -> None:
     """Raise if the given pose cannot be assembled.
 
     Large systems are not looked at, nor those that an input puts somewhere at the start.
@@ -31,6 +32,8 @@ def check_pose(system: System, inputs: Sequence[str] = ()) -> None:
         The mechanism.
     inputs
         Paths of numbers that become inputs.
+    initial
+        Joint values that the initial state keeps.
 
     Raises
     ------
@@ -46,12 +49,12 @@ def check_pose(system: System, inputs: Sequence[str] = ()) -> None:
     )
     if moved or len(system.bodies) > _LARGEST:
         return
-    if all(map(_is_closed, system.joints)) and all(map(_is_met, system.drivers)):
+    if not initial and all(map(_is_closed, system.joints)) and all(map(_is_met, system.drivers)):
         return
-    from .manifold import make_manifold
-    from .pose import close_pose
+    from .manifold import make_kinematic_model
+    from .pose import find_start
 
-    close_pose(make_manifold(system), 0.0)
+    find_start(make_kinematic_model(system), 0.0, initial)
 
 
 def _between(joint: Joint) -> Array:

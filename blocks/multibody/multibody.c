@@ -48,6 +48,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->rubbings = b->i + head[MB_AT_RUBBINGS];
     m->joints = b->i + head[MB_AT_JOINTS];
     m->movers = b->i + head[MB_AT_MOVERS];
+    m->keeps = b->i + head[MB_AT_KEEPS];
+    m->keep_count = head[MB_KEEPS];
     m->p = b->p;
     m->u = b->u;
     m->u1 = b->u1;
@@ -164,6 +166,22 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     share->lists = (int32_t *)(void *)take(w, scratch, shares * (joints + rows + nv));
     share->joint_of = (int32_t *)(void *)take(w, scratch, shares * links);
     share->reached = (int32_t *)(void *)take(w, scratch, joints);
+    const int64_t keeps = m->keep_count;
+    mb_start *first = &m->start;
+    first->q = take(w, scratch, nq);
+    first->step = take(w, scratch, nv);
+    first->pulled = take(w, scratch, nv);
+    first->last = take(w, scratch, nv);
+    first->still = take(w, scratch, nv);
+    first->open = take(w, scratch, 2 * (int64_t)m->body_count);
+    first->rows = take(w, scratch, keeps * nv);
+    first->replies = take(w, scratch, keeps * nv);
+    first->matrix = take(w, scratch, keeps * keeps);
+    first->error = take(w, scratch, keeps);
+    first->share = take(w, scratch, keeps);
+    first->scale = take(w, scratch, keeps);
+    first->order = take(w, scratch, keeps);
+    first->decided = take(w, scratch, keeps);
     if (z) {
         m->gravity[0] = b->p[head[MB_GRAVITY]];
         m->gravity[1] = b->p[head[MB_GRAVITY] + 1];
@@ -185,12 +203,13 @@ static bool fits_table(const bl_block *b, int32_t at, int64_t count, int64_t fie
 static int multibody_check(const bl_block *b) {
     if (b->i_count < MB_HEAD) return 0;
     const int32_t *head = b->i;
-    for (int k = MB_LINKS; k <= MB_MOVERS; k++)
+    for (int k = MB_LINKS; k <= MB_KEEPS; k++)
         if (head[k] < 0 || head[k] > 1 << 22) return 0;
     const int64_t links = head[MB_LINKS], nq = head[MB_NQ], nv = head[MB_NV], bodies = head[MB_BODIES],
                   markers = head[MB_MARKERS], rows = head[MB_ROWS], cuts = head[MB_CUTS], paths = head[MB_PATHS],
                   pairs = head[MB_PAIRS], laws = head[MB_LAWS], forces = head[MB_FORCES], outputs = head[MB_OUTPUTS],
-                  nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES], rubbings = head[MB_RUBBINGS];
+                  nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES], rubbings = head[MB_RUBBINGS],
+                  keeps = head[MB_KEEPS];
     if (!mb_in_range(head[MB_INTEGRATOR], MB_RK4, MB_INTEGRATORS)) return 0;
     if (head[MB_INTEGRATOR] == MB_IMPLICIT && (!head[MB_OWN_STEP] || nv > MB_IMPLICIT_LARGEST)) return 0;
     if (links < 1 || nv < 1 || nq < nv || head[MB_SUBSTEPS] < 1 || head[MB_SUBSTEPS] > 1000000) return 0;
@@ -209,11 +228,12 @@ static int multibody_check(const bl_block *b) {
         !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) ||
         !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1) ||
         !fits_table(b, head[MB_AT_RUBBINGS], rubbings, MB_RUB_FIELDS) ||
-        !fits_table(b, head[MB_AT_JOINTS], head[MB_JOINTS], MB_JOINT_FIELDS) || !fits_table(b, head[MB_AT_MOVERS], head[MB_MOVERS], 1))
+        !fits_table(b, head[MB_AT_JOINTS], head[MB_JOINTS], MB_JOINT_FIELDS) || !fits_table(b, head[MB_AT_MOVERS], head[MB_MOVERS], 1) ||
+        !fits_table(b, head[MB_AT_KEEPS], keeps, MB_KEEP_FIELDS))
         return 0;
     int64_t named = 0, contacts = 0;
     for (int64_t k = 0; k < forces; k++) named += mb_has_name(b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
-    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + rubbings + bodies + head[MB_MOVERS])) return 0;
+    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + rubbings + bodies + head[MB_MOVERS] + keeps)) return 0;
 
     const bool massive = rows > 0 || rubbings > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
     int64_t q_used = 0, v_used = 0, entries = 0;
@@ -344,6 +364,12 @@ static int multibody_check(const bl_block *b) {
         if (!mb_rubbing_check(b, b->i + head[MB_AT_RUBBINGS] + k * MB_RUB_FIELDS)) return 0;
     for (int64_t k = 0; k < head[MB_JOINTS]; k++)
         if (!mb_joint_check(b, b->i + head[MB_AT_JOINTS] + k * MB_JOINT_FIELDS)) return 0;
+    for (int64_t k = 0; k < keeps; k++) {
+        const int32_t *keep = b->i + head[MB_AT_KEEPS] + k * MB_KEEP_FIELDS;
+        if (!mb_in_range(keep[MB_KEEP_SIGN], -2, 3) || !mb_in_range(keep[MB_KEEP_INDEX], 0, keep[MB_KEEP_SIGN] == 0 ? measures : nq) ||
+            !mb_in_range(keep[MB_KEEP_V], 0, nv) || !mb_in_range(keep[MB_KEEP_P], 0, b->p_count))
+            return 0;
+    }
     if (b->y_count != outputs || contacts != head[MB_CONTACTS] || !mb_rigid_check(b)) return 0;
     for (int64_t k = 0; k < outputs; k++) {
         const int32_t *out = b->i + head[MB_AT_OUTPUTS] + k * MB_OUT_FIELDS;
@@ -408,15 +434,10 @@ static int multibody_init(bl_block *b, double t) {
     for (int32_t n = 0; n < m.head[MB_RUBBINGS]; n++)
         if (!mb_rubbing_sound(&m, n)) return mb_refuse_rubbing(b, &m, n, t);
     double *q = states(b, &m), *v = q + m.nq;
-    mb_pose_from_bodies(&m, q, v);
-    mb_start_turns(&m, t, q);
-    if (!mb_project(&m, t, q, v, MB_INIT_LIMIT)) {
-        mb_pose_from_bodies(&m, q, v);
-        mb_start_turns(&m, t, q);
-        mb_close_best(&m, t, q, v);
-        memcpy(m.kept, q, (size_t)(m.nq + m.nv) * sizeof(double));
-        if (!mb_project(&m, t, q, v, MB_INIT_LIMIT)) return mb_refuse_assembly(b, &m, t, m.kept, m.kept + m.nq);
-    }
+    int32_t missed;
+    const int found = mb_start_state(&m, t, q, v, &missed);
+    if (found == MB_START_OPEN) return mb_refuse_assembly(b, &m, t, m.kept, m.kept + m.nq);
+    if (found == MB_START_MISSED) return mb_refuse_kept(b, &m, missed, t, q, v);
     mb_share_start(&m, t, q);
     if (!mb_carry_bearings(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
     mb_start_measures(&m, t, q, v);
@@ -717,7 +738,7 @@ static void multibody_remark(bl_block *b, int about, double t) {
     mb_view m;
     open_view(b, &m);
     if (about == BL_REMARK_START)
-        mb_remark_start(b, &m, t);
+        mb_remark_start(b, &m, t, states(b, &m), states(b, &m) + m.nq);
     else
         mb_remark_films(b, &m), mb_remark_carried(b, &m), mb_remark_run(b, &m);
     for (size_t end = strlen(b->message); end > 0 && b->message[end - 1] == ' '; end--) b->message[end - 1] = '\0';

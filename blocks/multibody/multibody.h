@@ -69,6 +69,9 @@ enum { MB_SHARED_LENGTH, MB_SHARED_REDUNDANT, MB_SHARED_STEPS, MB_SHARED_WORST, 
    and which. */
 enum { MB_JUMP_COUNT, MB_JUMP_SIZE, MB_JUMP_WHEN, MB_JUMP_WHICH, MB_JUMP_FIELDS };
 enum { MB_JUMP_LAST, MB_JUMP_BEGAN, MB_JUMP_PLACE, MB_JUMP_RATE = MB_JUMP_PLACE + MB_JUMP_FIELDS, MB_JUMPS_SIZE = MB_JUMP_RATE + MB_JUMP_FIELDS };
+/* A joint's coordinate, or its speed where RATE is not 0, that the initial state keeps. INDEX: its number in q, or its measure where SIGN is 0;
+   V: its number in v; SIGN as of a force on a coordinate; P: its value. */
+enum { MB_KEEP_RATE, MB_KEEP_INDEX, MB_KEEP_V, MB_KEEP_SIGN, MB_KEEP_P, MB_KEEP_FIELDS };
 enum { MB_OUT_TYPE, MB_OUT_INDEX, MB_OUT_AXIS, MB_OUT_FIELDS };
 enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOCITY, MB_OUT_ACCELERATION,
        MB_OUT_ANGULAR_ACCELERATION, MB_OUT_COORDINATE, MB_OUT_SPEED, MB_OUT_JOINT_ACCELERATION, MB_OUT_REACTION_FORCE,
@@ -109,10 +112,10 @@ enum { MB_POWER_IN, MB_POWER_LOSS, MB_EFFICIENCY, MB_POWER_QUANTITIES };
 
 /* The head of the integers. */
 enum { MB_LINKS, MB_NQ, MB_NV, MB_BODIES, MB_MARKERS, MB_ROWS, MB_CUTS, MB_PATHS, MB_PAIRS, MB_JACOBIAN, MB_LAWS, MB_FORCES,
-       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_CONTACTS, MB_RUBBINGS, MB_JOINTS, MB_MOVERS, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
+       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_CONTACTS, MB_RUBBINGS, MB_JOINTS, MB_MOVERS, MB_KEEPS, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
        MB_AT_LINKS, MB_AT_BODIES, MB_AT_MARKERS, MB_AT_ROWS, MB_AT_CUTS, MB_AT_PATHS, MB_AT_PAIRS, MB_AT_LAWS, MB_AT_FORCES, MB_AT_OUTPUTS, MB_AT_MEASURES, MB_AT_WORDS,
        MB_AT_MASS, MB_AT_PERMUTATION, MB_AT_ROW_START, MB_AT_COLUMN_OF, MB_AT_SLOT_OF, MB_AT_COLUMN_START, MB_AT_ROW_OF, MB_AT_NAMES,
-       MB_AT_RUBBINGS, MB_AT_JOINTS, MB_AT_MOVERS, MB_HEAD };
+       MB_AT_RUBBINGS, MB_AT_JOINTS, MB_AT_MOVERS, MB_AT_KEEPS, MB_HEAD };
 
 /* Settings, in this order among the parameters. */
 enum { MB_ALPHA, MB_TOLERANCE, MB_RADIUS, MB_SETTINGS_COUNT };
@@ -224,10 +227,20 @@ typedef struct {
     int32_t count, entry_count, reached_count; /* null vectors, entries, joints that were reached */
 } mb_sharing;
 
+/* Work space of the initial state; see start.c. `size` is that of the mechanism, in m; `looks` counts
+   the poses that were looked at. */
+typedef struct {
+    double *q, *step, *pulled, *last, *still;                            /* nq, nv */
+    double *open;                                                        /* two of each body */
+    double *rows, *replies, *matrix;                                     /* of kept values: C, A⁻¹ Cᵀ, S */
+    double *error, *share, *scale, *order, *decided;                     /* one for each */
+    double size, looks;
+} mb_start;
+
 typedef struct {
     const int32_t *head, *links, *markers, *rows, *cuts, *paths, *pairs, *laws, *forces, *outputs, *mass_slots;
     const int32_t *permutation, *row_start, *column_of, *slot_of, *column_start, *row_of;
-    const int32_t *bodies, *measures, *words, *names, *rubbings, *joints, *movers;
+    const int32_t *bodies, *measures, *words, *names, *rubbings, *joints, *movers, *keeps;
     const double *p, *const *u, *const *u1, *const *u2;
     const double *settings;
     double gravity[3];
@@ -239,7 +252,7 @@ typedef struct {
     int32_t rigid_count;
     double whole; /* s: a whole own step */
     int32_t endless; /* the rubbing whose load was found to have no end, or -1 */
-    int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros;
+    int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros, keep_count;
 
     mb_link_data *data;
     mb_marker_data *marker_data;
@@ -271,6 +284,7 @@ typedef struct {
     mb_sharing share;
     double *shared;                                  /* MB_SHARED_…, if there are joints */
     double *moved, *jumps;                           /* of each mover its law and two derivatives after the last step; MB_JUMP_… */
+    mb_start start;
 } mb_view;
 
 enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
@@ -517,11 +531,31 @@ int mb_refactor(mb_view *m);
 /* step = -K⁻¹ Jᵀ w Φ: with the weights of K, of all that would take out nearly all of Φ the one least in the metric of M. */
 void mb_closing_step(mb_view *m, const double *weights, double *step);
 
+/* How far the rows are open, as parts of the lengths that they compare. */
+double mb_openness(const mb_view *m);
+
+/* start.c */
+enum { MB_START_FOUND, MB_START_OPEN, MB_START_MISSED };
+/* The initial state. OPEN: the joints do not close, m->kept has what is nearest to it; MISSED: the kept value `missed` cannot be had. */
+int mb_start_state(mb_view *m, double t, double *q, double *v, int32_t *missed);
+const int32_t *mb_keep_record(const mb_view *m, int32_t n);
+/* Whether a kept coordinate is an angle, and what it or its rate is in a state. */
+bool mb_keep_turns_about(const mb_view *m, int32_t n);
+double mb_kept_now(mb_view *m, int32_t n, double t, const double *q, const double *v);
+/* The angle of a rotation, in rad. */
+double mb_turn_angle(const double *Q);
+/* The diagonal of the box around the given pose, in m. */
+double mb_given_size(const mb_view *m);
+/* For each body, whether rows and kept coordinates, or speeds, leave its centre of mass and its axes a freedom: 1 or 0. */
+void mb_find_freedom(mb_view *m, double t, const double *q, bool rate, double *open);
+
 /* tell.c */
 bool mb_names_check(const int32_t *names, int64_t count, int64_t wanted);
 void mb_close_best(mb_view *m, double t, double *q, const double *v);
 /* Say why there is no going on, and return BL_ERROR_BLOCK. */
 int mb_refuse_assembly(bl_block *b, mb_view *m, double t, const double *q, const double *v);
+/* The kept value `number` cannot be had: the state has another. */
+int mb_refuse_kept(bl_block *b, mb_view *m, int32_t number, double t, const double *q, const double *v);
 int mb_refuse_factor(bl_block *b, const mb_view *m, double t);
 int mb_refuse_body(const bl_block *b, const mb_view *m, int32_t number);
 int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, double t);
@@ -532,7 +566,10 @@ int mb_refuse_rubbing(const bl_block *b, const mb_view *m, int32_t number, doubl
 int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
 int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
 void mb_watch_step(mb_view *m, double t, double h, const double *q, const double *v);
-void mb_remark_start(bl_block *b, mb_view *m, double t);
+/* A body's given velocities at the origin of its link, less those that the link has. */
+void mb_velocity_gap(const mb_view *m, int32_t l, double *turn, double *move);
+/* What the initial state (q, v) has otherwise than given. */
+void mb_remark_start(bl_block *b, mb_view *m, double t, const double *q, const double *v);
 void mb_remark_films(const bl_block *b, const mb_view *m);
 void mb_remark_run(bl_block *b, mb_view *m);
 

@@ -33,6 +33,7 @@ from .forces import (
     warn_of_undamped,
 )
 from .given_pose import check_pose
+from .initial import Initial, Kept, coordinate_name, read_initial
 from .joints import ANGLE, Coordinate, Joint, Row
 from .law_table import LawTable
 from .rotations import Array, quaternion_from_rotation
@@ -163,6 +164,14 @@ class Plant(NativeBlock):
     spectral_radius
         Of implicit steps, between 0 and 1: what one step leaves of an oscillation far too fast for
         it. 1 is the trapezoidal rule, which damps nothing; 0 damps most.
+    initial
+        Joint coordinates and speeds that the initial state keeps, by path, such as
+        ``{"main.angle": 0.6, "main.speed": 10}``, in m, rad, m/s, rad/s. All else is solved for: it
+        is the nearest to what the bodies were given, see `System.assemble`. They are parameters:
+        ``main.initial_angle``, ``main.initial_speed``.
+    check
+        Whether the pose is assembled at once, so that joints that will not close are an error here
+        and not when a run starts.
     """
 
     kernel = "multibody"
@@ -177,9 +186,13 @@ class Plant(NativeBlock):
         integrator: Literal["rk4", "implicit"] = "rk4",
         substeps: int = 1,
         spectral_radius: float = 0.8,
+        initial: Initial | None = None,
+        check: bool = True,
     ) -> None:
         system.validate()
-        check_pose(system, inputs)
+        kept = read_initial(system, initial)
+        if check:
+            check_pose(system, inputs, initial)
         if mode not in ("continuous", "own_step"):
             raise DiagramError(f"`mode` is 'continuous' or 'own_step', got {mode!r}.")
         if not isinstance(substeps, int) or substeps < 1:
@@ -198,7 +211,7 @@ class Plant(NativeBlock):
         self.contact_time = math.inf  # of the shortest contact in a clearance, with it
         self.doubt: str | None = None  # about friction and films, once asked for
         self._own, self._explicit = own, radius is None
-        writer = _Writer(system, list(inputs), list(outputs), own, substeps, radius)
+        writer = _Writer(system, list(inputs), list(outputs), own, substeps, radius, kept)
         if radius is not None and writer.tree.nv > _LARGEST_IMPLICIT:
             raise DiagramError(
                 f"`{system.name}` has {writer.tree.nv} speeds: implicit steps take up to "
@@ -376,15 +389,6 @@ def _check_rigid_contacts(system: System, own: bool, implicit: bool) -> None:
             )
 
 
-def coordinate_name(joint: Joint, number: int) -> str:
-    """Return ``angle``, ``displacement``, …: unique within the joint."""
-    kinds = [c.kind for c in joint.coordinates]
-    base = "angle" if kinds[number] == "angle" else "displacement"
-    if kinds.count(kinds[number]) == 1:
-        return base
-    return f"{base}_{kinds[: number + 1].count(kinds[number])}"
-
-
 class _Place(NamedTuple):
     """Where a joint's coordinate lies.
 
@@ -408,6 +412,7 @@ class _Writer:
         own: bool,
         substeps: int,
         radius: float | None,
+        kept: Sequence[Kept] = (),
     ) -> None:
         self.system = system
         self.own = own
@@ -415,7 +420,8 @@ class _Writer:
         self.implicit = radius is not None
         self.radius = radius
         self.tree: Tree = grow_tree(system)
-        self._numbers = system.numbers()
+        self._kept = kept
+        self._numbers = system.numbers() | {item.parameter.name: item.parameter for item in kept}
         self._wanted_inputs = inputs
         self._wanted_outputs = outputs
         self._markers: list[list[int]] = []
@@ -500,6 +506,7 @@ class _Writer:
         forces = self._force_records = self._forces()
         outputs = self._outputs()
         joints = self._sharing_joints(outputs) if cuts else []
+        keeps = [self._keep(item) for item in self._kept]
         used = {name for name in self._wanted_inputs if name not in self.input_names}
         if used:
             raise DiagramError(
@@ -534,14 +541,14 @@ class _Writer:
             self.laws.records, forces, outputs, self._measures, self.laws.words, mass_slots,
             pattern.permutation, pattern.row_start, pattern.column_of,
             pattern.slot_of, pattern.column_start, pattern.row_of, names,
-            self._rubbings, joints, [law for _, law in movers],
+            self._rubbings, joints, [law for _, law in movers], keeps,
         ]  # fmt: skip
         head = [
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
             len(outputs), nonzeros, len(self._measures), len(self.laws.words), len(names),
             len(mass_slots), self._contacts, len(self._rubbings), len(joints),
-            len(movers),
+            len(movers), len(keeps),
             int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
             self._place["gravity"], settings,
@@ -589,6 +596,8 @@ class _Writer:
         rubbings = len(self._rubbings)
         if rubbings:
             scratch += (22 + 5 * rubbings + nv + rows) * rubbings + nv + rows + 64 * links
+        kept = len(self._kept)
+        scratch += nq + 4 * nv + 2 * len(self.system.bodies) + kept * (2 * nv + kept + 5)
         if self.implicit:
             memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
             scratch += nv * nv + 7 * nv + 2 * nq + rows
@@ -637,7 +646,7 @@ class _Writer:
 
     def _names(self, movers: list[str]) -> list[int]:
         """Names for messages, as bytes: of joints by last links, closures, bearings and contacts,
-        friction, bodies, and of laws that prescribe motion.
+        friction, bodies, laws that prescribe motion, and kept values.
         """
         texts = [""] * len(self.tree.links)
         for name, link in self.tree.tree_joints.items():
@@ -651,6 +660,7 @@ class _Writer:
         texts += [item.name for item in self.system.elements if isinstance(item, Rubbing)]
         texts += [body.name for body in self.system.bodies]
         texts += movers
+        texts += [item.path for item in self._kept]
         return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
 
     def _close_parameters(self) -> None:
@@ -903,6 +913,13 @@ class _Writer:
         i = self._marker(joint.first, joint.frame_i)
         j = self._marker(joint.second, joint.frame_j)
         return _Place(-1 - self._measure(i, j, joint.coordinates[number]), 0, 0)
+
+    def _keep(self, item: Kept) -> list[int]:
+        at = self._coordinate(item.joint, item.number)
+        place = self._place[item.parameter.name]
+        if at.sign == 0:
+            return [int(item.rate), -1 - at.q, 0, 0, place]
+        return [int(item.rate), at.q, at.v, at.sign, place]
 
     def _measure(self, i: int, j: int, coordinate: Coordinate) -> int:
         if coordinate.kind == "length":

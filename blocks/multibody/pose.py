@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from ...errors import DiagramError, name_list
+from ...errors import BlockError, DiagramError, name_list
+from .clearance import ClearanceRevolute
 from .drawing.poses import Poses
 from .formulations.assembly import assemble as close_nearest
 from .formulations.assembly import consistent_velocity
 from .formulations.errors import FormulationError
+from .initial import Initial
 from .joints import Joint
 from .manifold import BodyMotion, Manifold, least_squares, make_kinematic_model
-from .rotations import Array, quaternion_from_rotation
+from .rotations import Array, quaternion_from_rotation, rotation_from_quaternion
 from .system import System
 from .tree import grow_tree
 
@@ -46,6 +51,33 @@ class Gap:
         return " and ".join(parts) or "nothing"
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """By how much the initial state of a body differs from what was given for its frame."""
+
+    distance: float
+    angle: float
+    velocity: float
+    spin: float
+
+    @property
+    def moved(self) -> Gap:
+        """Return distance in m and angle in rad."""
+        return Gap(self.distance, self.angle)
+
+    def __str__(self) -> str:
+        parts = []
+        for value, unit in (
+            (self.distance, "m"),
+            (self.angle, "rad"),
+            (self.velocity, "m/s"),
+            (self.spin, "rad/s"),
+        ):
+            if value > CLOSED:
+                parts.append(f"{value:.3g} {unit}")
+        return ", ".join(parts) or "nothing"
+
+
 def as_poses(t: float, bodies: tuple[BodyMotion, ...]) -> Poses:
     """Return one pose in the form that pictures take."""
     return Poses(
@@ -67,6 +99,8 @@ class Assembly:
         The frame of each body: position, rotation, velocity, angular_velocity.
     correction, turn
         The largest way a body was moved, in m, and the largest angle it was turned by, in rad.
+    changes
+        By how much each body was changed, by name; only those that were.
     gaps
         How far joints and drivers were open in the given pose, by name; only those that were.
     error
@@ -85,6 +119,7 @@ class Assembly:
     bodies: tuple[BodyMotion, ...]
     correction: float
     turn: float
+    changes: dict[str, Change]
     gaps: dict[str, Gap]
     error: float
     velocity_correction: float
@@ -106,36 +141,33 @@ class Assembly:
         return as_poses(self.time, self.bodies)
 
 
-def assemble(system: System, t: float = 0.0) -> Assembly:
+def assemble(system: System, t: float = 0.0, initial: Initial | None = None) -> Assembly:
     """Close all joints and drivers of a system; see `System.assemble`."""
-    return assemble_model(make_kinematic_model(system), t)
+    return assemble_model(make_kinematic_model(system), t, initial)
 
 
-def assemble_model(model: Manifold, t: float) -> Assembly:
-    """Close all joints and drivers of a model, and make its velocities consistent."""
+def assemble_model(model: Manifold, t: float, initial: Initial | None = None) -> Assembly:
+    """Return the state that a run of the model's system starts with at time t."""
     given = find_gaps(model, model.closure(t, model.q0)[0])
-    q = close_pose(model, t)
     wanted = model.speeds(model.q0, model.v0)
-    try:
-        rates, _ = consistent_velocity(model, t, q, model.basis(q) @ wanted)
-        u = model.speeds(q, rates)
-    except np.linalg.LinAlgError:
-        # Bodies without inertia: the nearest in the measure of u instead of that of mass.
-        u = wanted
+    q, u = find_start(model, t, initial)
     e = model.equations(t, q, u, loads=False)
-    u = u - least_squares(e.jacobian, e.jacobian @ u + e.phi_t)
     bodies = model.body_motion(q, u)
+    changes = {
+        body.name: Change(
+            float(np.linalg.norm(found.position - body.position)),
+            _angle_between(found.rotation, body.rotation),
+            float(np.linalg.norm(found.velocity - body.velocity)),
+            float(np.linalg.norm(found.angular_velocity - body.angular_velocity)),
+        )
+        for found, body in zip(bodies, model.bodies, strict=True)
+    }
     return Assembly(
         t,
         bodies,
-        max(
-            float(np.linalg.norm(found.position - body.position))
-            for found, body in zip(bodies, model.bodies, strict=True)
-        ),
-        max(
-            _angle_between(found.rotation, body.rotation)
-            for found, body in zip(bodies, model.bodies, strict=True)
-        ),
+        max(change.distance for change in changes.values()),
+        max(change.angle for change in changes.values()),
+        {name: change for name, change in changes.items() if str(change) != "nothing"},
         {name: gap for name, gap in given.items() if gap.open},
         float(np.abs(e.phi).max(initial=0.0)),
         *_largest_change(model, u - wanted),
@@ -143,6 +175,94 @@ def assemble_model(model: Manifold, t: float) -> Assembly:
         q,
         u,
     )
+
+
+def find_start(model: Manifold, t: float, initial: Initial | None = None) -> tuple[Array, Array]:
+    """Return q and u that a run starts with at time t: the engine's own, of its `init`.
+
+    Raises
+    ------
+    DiagramError
+        If there is none near the given pose, with the joints that stay open and by how much.
+    """
+    try:
+        plant = _kinematic_plant(model.system, initial)
+    except DiagramError:
+        if initial is not None:
+            raise
+        return _start_without_engine(model, t)  # nothing in it can move
+    try:
+        return _read_start(model, plant, t)
+    except BlockError as error:
+        if initial is None:
+            close_pose(model, t)  # says more of joints that will not close
+        reason = str(error).rpartition("(tick 0): ")[2]
+        raise DiagramError(f"`{model.system.name}`: {reason}") from None
+
+
+def _kinematic_plant(system: System, initial: Initial | None) -> Any:
+    """Return the mechanism as a block that shows all bodies.
+
+    The tree of joints is that of a run. Rigid contacts, which start after the pose is found, are
+    left out.
+    """
+    from .plant import Plant
+
+    rigid = [e for e in system.elements if isinstance(e, ClearanceRevolute) and e.rigid]
+    if rigid:
+        system = copy.copy(system)
+        system._parts = {n: p for n, p in system._parts.items() if p not in rigid}
+    shown = ("position", "rotation", "velocity", "angular_velocity")
+    outputs = [f"{body.name}.{what}" for body in system.bodies for what in shown]
+    plant = Plant(system, (), outputs, initial=initial, check=False)
+    plant.largest_step = math.inf  # compiling would look for it
+    plant.doubt = ""
+    return plant
+
+
+def _read_start(model: Manifold, plant: Any, t: float) -> tuple[Array, Array]:
+    from ...scheduler.diagram import Diagram
+    from ...scheduler.engine import Instance
+
+    diagram = Diagram(model.system.name)
+    diagram.add(plant, name="plant")
+    q, u = model.q0.copy(), np.zeros(model.size)
+    with Instance(diagram.compile()) as instance:
+        instance.start_at(t)
+        instance.initialise()
+        instance.evaluate()
+        for n, body in enumerate(model.bodies):
+            position, rotation, velocity, omega = (
+                np.asarray(instance.get(f"plant.{body.name}.{what}"), dtype=np.float64)
+                for what in ("position", "rotation", "velocity", "angular_velocity")
+            )
+            axes = rotation_from_quaternion(rotation)
+            arm = axes @ body.com
+            centre, speed = position + arm, velocity + np.cross(omega, arm)
+            size, each = model.n // model.count, model.speeds_each
+            if model.system.planar:
+                turn = np.arctan2(axes[1, 0], axes[0, 0])
+                turn += 2.0 * np.pi * np.round((q[size * n + 2] - turn) / (2.0 * np.pi))
+                q[size * n : size * (n + 1)] = *centre[:2], turn
+                u[each * n : each * (n + 1)] = *speed[:2], omega[2]
+            else:
+                side = 1.0 if rotation @ q[size * n + 3 : size * (n + 1)] >= 0.0 else -1.0
+                q[size * n : size * (n + 1)] = *centre, *(side * rotation)
+                u[each * n : each * (n + 1)] = *speed, *omega
+    return q, u
+
+
+def _start_without_engine(model: Manifold, t: float) -> tuple[Array, Array]:
+    """Return the nearest state of a mechanism that no engine runs, because nothing in it moves."""
+    q = close_pose(model, t)
+    u = model.speeds(model.q0, model.v0)
+    try:
+        rates, _ = consistent_velocity(model, t, q, model.basis(q) @ u)
+        u = model.speeds(q, rates)
+    except np.linalg.LinAlgError:
+        pass
+    e = model.equations(t, q, u, loads=False)
+    return q, u - least_squares(e.jacobian, e.jacobian @ u + e.phi_t)
 
 
 def _angle_between(first: Array, second: Array) -> float:

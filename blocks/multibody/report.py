@@ -8,6 +8,7 @@ import numpy as np
 
 from ...errors import BiellaError
 from .formulations.redundancy import RedundancyReport, report_redundancy
+from .initial import Initial
 from .manifold import RANK, Manifold, make_kinematic_model
 from .pose import Assembly, assemble_model
 from .rotations import Array
@@ -100,6 +101,8 @@ class MechanismReport:
                 f"  velocities           changed by up to {a.velocity_correction:.3g} m/s, "
                 f"{a.spin_correction:.3g} rad/s: {why}"
             )
+        if changed or a.gaps:
+            lines += [f"    `{name}` was changed by {of}" for name, of in a.changes.items()]
         if self.largest_step is not None:
             lines.append(f"  RK4 is stable up to  {self.largest_step:.3g} s a step")
         if self.dependent:
@@ -124,10 +127,10 @@ class MechanismReport:
         return "\n".join(lines)
 
 
-def report(system: System, t: float = 0.0) -> MechanismReport:
+def report(system: System, t: float = 0.0, initial: Initial | None = None) -> MechanismReport:
     """Look at a mechanism in its assembled pose; see `System.report`."""
     model = make_kinematic_model(system)
-    assembly = assemble_model(model, t)
+    assembly = assemble_model(model, t, initial)
     q, u = assembly.coordinates, assembly.speeds
     found = report_redundancy(model, t, q, model.basis(q) @ u, RANK)
     dependent: dict[str, list[str]] = {}

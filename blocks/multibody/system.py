@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .analysis import Motion
     from .drawing.figure import SystemFigure
     from .equilibrium import Equilibrium
+    from .initial import Initial
     from .laws import Lawlike
     from .linear import Linearization, Mode
     from .plant import Plant
@@ -255,6 +256,7 @@ class System(JointMethods, ForceMethods):
         integrator: Literal["rk4", "implicit"] = "rk4",
         substeps: int = 1,
         spectral_radius: float = 0.8,
+        initial: Initial | None = None,
     ) -> Plant:
         """Return the mechanism as a block of a diagram; see `Plant` for the arguments."""
         from .plant import Plant
@@ -267,6 +269,7 @@ class System(JointMethods, ForceMethods):
             integrator=integrator,
             substeps=substeps,
             spectral_radius=spectral_radius,
+            initial=initial,
         )
 
     def export_fmu(
@@ -280,6 +283,7 @@ class System(JointMethods, ForceMethods):
         sources: bool = True,
         step: float = 1e-3,
         solver: str = "rk4",
+        initial: Initial | None = None,
     ) -> Path:
         """Write the mechanism alone as an FMI 2.0 co-simulation FMU.
 
@@ -298,6 +302,7 @@ class System(JointMethods, ForceMethods):
             sources=sources,
             step=step,
             solver=solver,
+            initial=initial,
         )
 
     def draw(
@@ -319,29 +324,42 @@ class System(JointMethods, ForceMethods):
 
         return animate(self, result, path, **options)
 
-    def report(self, t: float = 0.0) -> MechanismReport:
+    def report(self, t: float = 0.0, *, initial: Initial | None = None) -> MechanismReport:
         """Return degrees of freedom, redundant equations joint by joint, and how it assembles.
 
         Print it. Taken in the assembled pose at time t; other poses may have another rank.
+        `initial` is that of `assemble`.
         """
         from .report import report
 
-        return report(self, t)
+        return report(self, t, initial)
 
-    def assemble(self, t: float = 0.0) -> Assembly:
-        """Return the poses near the given ones that close all joints, and velocities that fit.
+    def assemble(self, t: float = 0.0, *, initial: Initial | None = None) -> Assembly:
+        """Return the state that a run starts with at time t: closed joints, velocities that fit.
 
-        Positions are the nearest in the measure of mass, then velocities; the result says by how
-        much both were changed.
+        It is the nearest to what the bodies were given, in the metric of mass: first the pose with
+        the least ∫ |x - x_given|² dm over all bodies, then the velocities with the least
+        ∫ |v - v_given|² dm. It is found by the engine's own routine, so that a run, and an FMU in
+        which parameters were changed, start with the same. Only a bearing held by a constraint is
+        a hinge here, without the offset of its journal. The result says what was changed, and by
+        how much.
+
+        Parameters
+        ----------
+        t
+            In s.
+        initial
+            Joint coordinates and speeds that are kept, as of `block`.
 
         Raises
         ------
         DiagramError
-            If the joints cannot be closed: it names those that stay open, and by how much.
+            If the joints cannot be closed: it names those that stay open, and by how much. If a
+            value of `initial` cannot be had.
         """
         from .pose import assemble
 
-        return assemble(self, t)
+        return assemble(self, t, initial)
 
     def kinematics(self, times: Any) -> Motion:
         """Return the motion and all forces of a mechanism whose drivers leave it no freedom.

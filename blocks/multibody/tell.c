@@ -1,7 +1,8 @@
 /* What a mechanism says of itself: joints that will not close, velocities that its joints do not allow, steps too coarse for it.
  *
  * Joints have names only for this: one string for each link (that of the tree joint whose chain ends there, else empty),
- * then one for each closure; bearings and contacts follow, then friction from reactions, then bodies. A tree joint is always closed, so it is closures that stay open. */
+ * then one for each closure; bearings and contacts follow, then friction from reactions, then bodies, laws that prescribe motion, and kept values. A tree
+ * joint is always closed, so it is closures that stay open. */
 #include <string.h>
 
 #include "blocks/multibody/multibody.h"
@@ -19,6 +20,8 @@ static const double COARSE = 0.01;
 static const double ROUNDING = 1e-12;
 /* Velocities are told of if joints allow them only up to more than this part of the largest one. */
 static const double PRINTED_DIGITS = 1e-4;
+/* Positions are told of if they were changed by more than this part of the size, or by more than this in rad. */
+static const double TOLD_MOVED = 1e-3;
 /* A position is next to a singular one if closing a gap takes a motion that is larger than the gap by this factor. */
 static const double SINGULAR = 10.0;
 
@@ -258,6 +261,28 @@ int mb_refuse_body(const bl_block *b, const mb_view *m, int32_t number) {
     joint_name(m, after_forces(m) + m->head[MB_RUBBINGS] + number, name);
     if (!(body->mass >= 0.0)) return bl_refuse(b, "body `%s` has mass %.6g kg: it must not be negative.", name, body->mass);
     return bl_refuse(b, "body `%s` has a negative moment of inertia, about its centre of mass: no body has.", name);
+}
+
+int mb_refuse_kept(bl_block *b, mb_view *m, int32_t number, double t, const double *q, const double *v) {
+    char name[MB_NAME_SIZE];
+    const int32_t *keep = mb_keep_record(m, number);
+    const int32_t names = after_forces(m) + m->head[MB_RUBBINGS] + m->body_count + m->head[MB_MOVERS];
+    const char *unit = keep[MB_KEEP_RATE] ? mb_keep_turns_about(m, number) ? "rad/s" : "m/s" : mb_keep_turns_about(m, number) ? "rad" : "m";
+    joint_name(m, names + number, name);
+    const double value = m->p[keep[MB_KEEP_P]], is = mb_kept_now(m, number, t, q, v);
+    bl_say(b, "its initial `%s` cannot be %.6g %s at t = %.9g s", name, value, unit, t);
+    int32_t others = 0;
+    for (int32_t n = 0; n < m->keep_count && others < MB_TOLD_JOINTS; n++) {
+        if (n == number || mb_keep_record(m, n)[MB_KEEP_RATE] != keep[MB_KEEP_RATE]) continue;
+        joint_name(m, names + n, name);
+        bl_say(b, "%s`%s`", others++ > 0 ? ", " : ", kept with ", name);
+    }
+    mb_update_positions(m, t, q);
+    if (keep[MB_KEEP_RATE] == 0 && !(mb_openness(m) <= 1e-6))
+        return bl_refuse(b, ": the joints do not close there. It is out of reach of the given pose; keep another value, or give positions"
+                         " nearer to it.");
+    return bl_refuse(b, ": joints%s make it %.6g %s. Keep fewer values, or another one.",
+                     others > 0 ? ", drivers and the other values" : " and drivers", is, unit);
 }
 
 int mb_refuse_rubbing(const bl_block *b, const mb_view *m, int32_t number, double t) {
@@ -513,8 +538,7 @@ void mb_remark_run(bl_block *b, mb_view *m) {
     bl_say(b, ". Energies and what follows are in doubt: take a smaller step or more substeps.");
 }
 
-/* A body's given velocities at the origin of its link, less those that the link has. */
-static void velocity_gap(const mb_view *m, int32_t l, double *turn, double *move) {
+void mb_velocity_gap(const mb_view *m, int32_t l, double *turn, double *move) {
     const int32_t body = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY];
     const mb_link_state *s = &m->link[l];
     memset(turn, 0, 3 * sizeof(double));
@@ -541,11 +565,11 @@ static void find_velocity_gaps(const mb_view *m, mb_told *told) {
     for (int32_t l = 0; l < m->link_count; l++) {
         if (m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] < 0) continue;
         double turn[3], move[3];
-        velocity_gap(m, l, turn, move);
+        mb_velocity_gap(m, l, turn, move);
         const int32_t up = parent_body(m, l);
         if (up >= 0) {
             double turn_up[3], move_up[3], arm[3];
-            velocity_gap(m, up, turn_up, move_up);
+            mb_velocity_gap(m, up, turn_up, move_up);
             mb_sub(m->link[l].p, m->link[up].p, arm);
             mb_add_cross(turn_up, arm, move_up);
             mb_sub(turn, turn_up, turn);
@@ -555,17 +579,107 @@ static void find_velocity_gaps(const mb_view *m, mb_told *told) {
     }
 }
 
-/* Velocities that were given and that the joints do not allow. None given at all is a mechanism that drivers set in motion. */
-void mb_remark_start(bl_block *b, mb_view *m, double t) {
-    double fastest = 0.0, *q = m->kept, *v = m->kept + m->nq;
-    for (int32_t k = 0; k < m->body_count; k++)
-        fastest = fmax(fastest, fmax(sqrt(mb_dot(m->body[k].v, m->body[k].v)), sqrt(mb_dot(m->body[k].w, m->body[k].w))));
-    if (!(fastest > 0.0)) return;
+/* By how much a body is away from where it was given: the farthest of its centre of mass, origin and markers, and its axes. Of what is
+   not free, as `open` says, it is nothing. */
+static mb_gap body_moved(const mb_view *m, int32_t l, const double *open) {
+    const mb_body_data *body = &m->body[m->links[l * MB_LINK_FIELDS + MB_LINK_BODY]];
+    const mb_link_state *s = &m->link[l];
+    double R[9], Q[9], com[3], arm[3], before[3], away[3] = {0, 0, 0};
+    mb_multiply(s->R, m->data[l].R_body, R);
+    mb_multiply_back(R, body->R, Q);
+    mb_rotate(s->R, m->data[l].com, com);
+    if (open[0] != 0.0) {
+        mb_rotate(body->R, body->com, before);
+        for (int k = 0; k < 3; k++) away[k] = s->p[k] + com[k] - body->p[k] - before[k];
+    }
+    mb_gap gap = {sqrt(mb_dot(away, away)), 0.0};
+    if (open[1] == 0.0) return gap;
+    gap.angle = mb_turn_angle(Q);
+    if (gap.angle < ROUNDING) return gap;
+    for (int32_t k = -1; k < m->marker_count; k++) {
+        if (k >= 0 && m->markers[k * MB_MARKER_FIELDS + MB_MARKER_LINK] != l) continue;
+        mb_sub(k < 0 ? m->data[l].p_body : m->marker_data[k].p, m->data[l].com, arm);
+        mb_rotate(s->R, arm, arm); /* from the centre of mass, as it is */
+        mb_rotate_back(Q, arm, before);
+        double way[3];
+        for (int c = 0; c < 3; c++) way[c] = away[c] + arm[c] - before[c];
+        gap.length = fmax(gap.length, sqrt(mb_dot(way, way)));
+    }
+    return gap;
+}
+
+static void say_bodies(const bl_block *b, const mb_view *m, const mb_told *told, const char *verb, const char *rate) {
+    mb_told named[MB_TOLD_JOINTS];
+    memcpy(named, told, sizeof named);
+    for (int n = 0; n < MB_TOLD_JOINTS; n++) named[n].joint += after_forces(m) + m->head[MB_RUBBINGS];
+    say_joints(b, m, named, verb, rate);
+}
+
+static bool is_moved_far(mb_gap gap, double size) { return gap.length > TOLD_MOVED * size || gap.angle > TOLD_MOVED; }
+
+/* Bodies that were moved although joints, drivers and kept coordinates leave them free. */
+static bool remark_positions(bl_block *b, mb_view *m, double t, const double *q, const double *v) {
+    static const double all[2] = {1.0, 1.0};
+    const double size = mb_given_size(m);
     mb_told told[MB_TOLD_JOINTS];
-    mb_pose_from_bodies(m, q, v);
-    mb_start_turns(m, t, q);
-    memcpy(v + m->nv, v, (size_t)m->nv * sizeof(double));
-    if (!mb_project(m, t, q, v + m->nv, MB_INIT_LIMIT)) return;
+    bool any = false;
+    mb_kinematics(m, t, q, v);
+    for (int32_t l = 0; l < m->link_count && !any; l++)
+        any = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] >= 0 && is_moved_far(body_moved(m, l, all), size);
+    if (!any) return false;
+    mb_find_freedom(m, t, q, false, m->start.open);
+    mb_kinematics(m, t, q, v);
+    memset(told, 0, sizeof told);
+    for (int32_t l = 0; l < m->link_count; l++) {
+        const int32_t body = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY];
+        if (body < 0) continue;
+        const mb_gap gap = body_moved(m, l, m->start.open + 2 * body);
+        if (is_moved_far(gap, size)) keep_largest(told, body, gap);
+    }
+    if (!(gap_size(told[0].gap) > 0.0)) return false;
+    bl_say(b, "the positions given do not fit its joints and drivers. The nearest that do are taken: ");
+    say_bodies(b, m, told, "is moved by", "");
+    bl_say(b, ". Correct them, or keep joint coordinates with initial=…; System.report() shows what was open.");
+    return true;
+}
+
+/* By how much the velocities of a body, of its centre of mass, differ from those given; of what is not free it is nothing. Needs velocities. */
+static mb_gap body_changed(const mb_view *m, int32_t l, const double *open) {
+    const mb_body_data *body = &m->body[m->links[l * MB_LINK_FIELDS + MB_LINK_BODY]];
+    const mb_link_state *s = &m->link[l];
+    double arm[3], turn[3], move[3], given[3];
+    mb_rotate(s->R, m->data[l].com, arm);
+    mb_copy(s->v, move);
+    mb_add_cross(s->w, arm, move);
+    mb_rotate(body->R, body->com, arm);
+    mb_copy(body->v, given);
+    mb_add_cross(body->w, arm, given);
+    mb_sub(body->w, s->w, turn);
+    mb_sub(given, move, move);
+    return (mb_gap){open[0] != 0.0 ? sqrt(mb_dot(move, move)) : 0.0, open[1] != 0.0 ? sqrt(mb_dot(turn, turn)) : 0.0};
+}
+
+static double body_speed(const mb_body_data *body) { return fmax(sqrt(mb_dot(body->v, body->v)), sqrt(mb_dot(body->w, body->w))); }
+
+/* The bodies whose velocities were changed the most, of those given in motion or of those at rest that are free. */
+static void find_changed(mb_view *m, double t, const double *q, const double *v, bool at_rest, double limit, mb_told *told) {
+    double *open = m->start.open;
+    for (int32_t k = 0; k < 2 * m->body_count; k++) open[k] = 1.0;
+    if (at_rest) mb_find_freedom(m, t, q, true, open);
+    mb_kinematics(m, t, q, v);
+    memset(told, 0, MB_TOLD_JOINTS * sizeof *told);
+    for (int32_t l = 0; l < m->link_count; l++) {
+        const int32_t body = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY];
+        if (body < 0 || (body_speed(&m->body[body]) == 0.0) != at_rest) continue;
+        const mb_gap gap = body_changed(m, l, open + 2 * body);
+        if (gap_size(gap) > limit) keep_largest(told, body, gap);
+    }
+}
+
+/* Whether the velocities given do not fit the joints at the initial pose; with the joints that would open. */
+static bool find_opening(mb_view *m, double t, const double *q, double fastest, mb_told *told) {
+    double *given_q = m->kept, *v = m->kept + m->nq;
+    mb_pose_from_bodies(m, given_q, v);
     mb_kinematics(m, t, q, v);
     for (int32_t k = 0; k < m->row_count; k++) { /* what stands still may be set in motion by its driver */
         const int32_t *row = m->rows + k * MB_ROW_FIELDS;
@@ -573,8 +687,60 @@ void mb_remark_start(bl_block *b, mb_view *m, double t) {
     }
     find_open(m, m->phi_rate, told);
     find_velocity_gaps(m, told);
-    if (!(gap_size(told[0].gap) > PRINTED_DIGITS * fastest)) return;
-    bl_say(b, "the velocities given do not fit its joints: ");
-    say_joints(b, m, told, "would open by", "/s");
-    bl_say(b, ". The run starts with the nearest that do; System.assemble() shows them.");
+    return gap_size(told[0].gap) > PRINTED_DIGITS * fastest;
+}
+
+static bool keeps_speeds(const mb_view *m) {
+    for (int32_t n = 0; n < m->keep_count; n++)
+        if (mb_keep_record(m, n)[MB_KEEP_RATE] != 0) return true;
+    return false;
+}
+
+/* Velocities that joints, drivers or kept speeds do not allow; and what was given at rest and gets an impulse. */
+static void remark_velocities(bl_block *b, mb_view *m, double t, const double *q, const double *v, const char *before) {
+    static const double all[2] = {1.0, 1.0};
+    mb_told told[MB_TOLD_JOINTS], changed[MB_TOLD_JOINTS];
+    double fastest = 0.0, found = 0.0;
+    mb_kinematics(m, t, q, v);
+    for (int32_t l = 0; l < m->link_count; l++) {
+        const int32_t body = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY];
+        if (body < 0) continue;
+        const double speed = body_speed(&m->body[body]);
+        fastest = fmax(fastest, speed);
+        found = fmax(found, speed > 0.0 ? 0.0 : gap_size(body_changed(m, l, all)));
+    }
+    if (fastest > 0.0) {
+        if (keeps_speeds(m)) {
+            find_changed(m, t, q, v, false, PRINTED_DIGITS * fastest, changed);
+            if (gap_size(changed[0].gap) > 0.0) {
+                bl_say(b, "%sthe velocities given do not fit the initial speeds that are kept: ", before);
+                say_bodies(b, m, changed, "is changed by", "/s");
+                bl_say(b, ".");
+                return;
+            }
+        } else if (find_opening(m, t, q, fastest, told)) {
+            bl_say(b, "%sthe velocities given do not fit its joints: ", before);
+            say_joints(b, m, told, "would open by", "/s");
+            bl_say(b, ". The run starts with the nearest that do, those of System.assemble(): ");
+            mb_told rest[MB_TOLD_JOINTS];
+            find_changed(m, t, q, v, false, PRINTED_DIGITS * fastest, changed);
+            find_changed(m, t, q, v, true, PRINTED_DIGITS * fastest, rest);
+            for (int n = 0; n < MB_TOLD_JOINTS; n++) keep_largest(changed, rest[n].joint, rest[n].gap);
+            say_bodies(b, m, changed, "is changed by", "/s");
+            bl_say(b, ". To keep a speed, give initial={\"joint.speed\": …}.");
+            return;
+        }
+    }
+    if (!(found > 0.0)) return;
+    find_changed(m, t, q, v, true, PRINTED_DIGITS * fmax(found, fastest), changed);
+    if (!(gap_size(changed[0].gap) > 0.0)) return;
+    bl_say(b, "%sit starts with an impulse: ", before);
+    say_bodies(b, m, changed, "was given at rest and gets", "/s");
+    bl_say(b, ", because a driver, a moving marker or a kept speed moves already at t = %.9g s. Give velocities or initial=…, or let the"
+           " motion start from rest.", t);
+}
+
+/* What the initial state has otherwise than given. */
+void mb_remark_start(bl_block *b, mb_view *m, double t, const double *q, const double *v) {
+    remark_velocities(b, m, t, q, v, remark_positions(b, m, t, q, v) ? " " : "");
 }

@@ -105,20 +105,25 @@ class Blueprint:
     effort: float = 0.0
     motion: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Laws by joint that move its markers on their bodies, which keeps it out of the tree."""
+    displaced: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
+    """By body, a shift and a turn of the pose that is given from the one in which joints close."""
 
     def build(self) -> System:
         """Make the system."""
         s = System("random", gravity=self.gravity)
         bodies = {"ground": s.ground}
         jointed = {name for joint in self.joints for name in (joint.first, joint.second)}
+        poses = {"ground": (np.zeros(3), np.eye(3))}
         for body in self.bodies:
+            poses[body.name] = body.position, body.rotation
+            shift, turn = self.displaced.get(body.name, (np.zeros(3), np.eye(3)))
             bodies[body.name] = s.body(
                 body.name,
                 mass=body.mass,
                 inertia=body.inertia,
                 com=body.com,
-                position=body.position,
-                rotation=body.rotation,
+                position=body.position + shift,
+                rotation=turn @ body.rotation,
                 velocity=body.velocity,
                 angular_velocity=body.spin,
                 free=body.name not in jointed,
@@ -127,8 +132,8 @@ class Blueprint:
             ends = [
                 bodies[name].marker(
                     f"{joint.name}_{side}",
-                    bodies[name].rotation.T @ (place - bodies[name].position),
-                    rotation=bodies[name].rotation.T @ frame,
+                    poses[name][1].T @ (place - poses[name][0]),
+                    rotation=poses[name][1].T @ frame,
                     motion=self.motion.get(joint.name, {}),
                 )
                 for side, name, place, frame in zip(

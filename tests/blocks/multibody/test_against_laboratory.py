@@ -31,7 +31,7 @@ from biella.blocks.multibody.formulations import (
     run,
 )
 from biella.blocks.multibody.formulations.euler_parameters import transformations
-from biella.blocks.multibody.plant import coordinate_name
+from biella.blocks.multibody.initial import coordinate_name
 from biella.blocks.multibody.rotations import rotation_from_quaternion
 from biella.blocks.multibody.tree import grow_tree
 

@@ -11,7 +11,7 @@ import pytest
 import biella
 from biella import Diagram
 from biella.blocks.multibody import Linear, System
-from biella.blocks.multibody.plant import coordinate_name
+from biella.blocks.multibody.initial import coordinate_name
 from biella.blocks.multibody.tree import grow_tree
 
 G = 9.81

@@ -4,10 +4,12 @@
  * which are those of the smooth motion on both sides. From one step to the next a smooth law satisfies
  *     f₁ - f₀ = h/2 (f'₀ + f'₁) - h²/12 (f''₁ - f''₀)
  * but for terms of h⁵. A jump of f' within the step misses this by less than h |f'₁ - f'₀|, one of f'' by less than h² |f''₁ - f''₀|: what is
- * off by more is a jump of f, or as good as one for this step. Likewise for f'. */
+ * off by more is a jump of f, or as good as one for this step. Likewise for f', which without a third derivative has an error of h³: where the
+ * acceleration of a smooth law is at its peak, that is (ω h)² / 12 of the change of f'. */
 #include "blocks/multibody/multibody.h"
 
 static const double JUMP_NOTICED = 1e-3; /* of the change in a step: inputs come with errors of their own */
+static const double JUMP_OF_RATE = 0.1;  /* of its change in a step: smooth laws of six steps a period or more are below */
 static const double JUMP_ROUNDING = 1e-12;
 
 /* An input of a block with own steps is put right at the start of each: what it misses is an error of the exchange, of the order of the
@@ -52,7 +54,7 @@ void mb_watch_movers(mb_view *m, double t) {
         const double jitter = JUMP_ROUNDING * (fabs(now[0]) + fabs(kept[0])) + noticed;
         if (h > 0.0 && off > turned + fabs(bent) + JUMP_NOTICED * (fabs(change) + fabs(rate)) + jitter)
             note_jump(m->jumps + MB_JUMP_PLACE, fabs(change - rate), t, n);
-        else if (h > 0.0 && (began || !jump_is_input(m, m->movers[n])) && h * rate_off > fabs(bent) + JUMP_NOTICED * turned + jitter)
+        else if (h > 0.0 && (began || !jump_is_input(m, m->movers[n])) && h * rate_off > fabs(bent) + JUMP_OF_RATE * turned + jitter)
             note_jump(m->jumps + MB_JUMP_RATE, rate_off, t, n);
         for (int k = 0; k < 3; k++) kept[k] = now[k];
     }

@@ -265,6 +265,16 @@ def test_the_rate_of_a_driver_that_jumps_is_warned_of():
         run(s, 0.05, ["slide.displacement"])
 
 
+@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+@pytest.mark.parametrize("steps", [8, 10, 22, 50])
+def test_a_smooth_driver_in_few_steps_does_not_jump(steps, mode):
+    """Its peaks lie in the middle of steps, at both ends of which the acceleration is the same."""
+    s, _ = slider()
+    shift = "0" if steps % 4 else f"pi/{steps}"
+    s.driver("drive", s["slide"], f"0.1*sin(2*pi*t + {shift}) - 0.2*pi*t")
+    run(s, 1.0, ["slide.displacement"], step=1 / steps, mode=mode)
+
+
 def test_drivers_are_in_the_tree_wherever_the_loop_is():
     """Both pins of the coupler are driven, so that the tree must run through the coupler."""
     s = System("four bar", gravity=(0, 0, 0))

@@ -414,6 +414,16 @@ def test_an_isolated_fmu_cannot_take_the_run_with_it(specimen, tmp_path, trouble
     assert good == ["terminate", "free"]
 
 
+def test_an_isolated_fmu_that_crashed_is_still_told_of_afterwards(specimen):
+    d = Diagram("trouble", step=0.01)
+    trouble = {"trouble": TROUBLE["segfault"], "at": 0.05}
+    d.add(Fmu(specimen, parameters=trouble, isolate=True), name="bad")
+    with d.compile().start() as instance:
+        for _ in range(2):
+            with pytest.raises(BlockError, match="its process was ended by SIGSEGV"):
+                instance.run(20)
+
+
 def test_an_fmu_that_gives_no_instance(specimen, tmp_path):
     xml = description().replace("{specimen}", "{other}")
     path = make_specimen(tmp_path / "other.fmu", xml=xml)

@@ -18,7 +18,7 @@ import pytest
 from specimen import TROUBLE, description, make_exchange, make_fmi3, make_specimen
 
 import biella
-from biella import BiellaError, BlockError, Diagram, DiagramError, Fmu, linearize, simulate
+from biella import BiellaError, BlockError, Diagram, DiagramError, Fmu, linearize, simulate, start
 from biella.blocks import (
     Constant,
     Convert,
@@ -773,6 +773,17 @@ def test_an_fmu_does_not_change_our_working_directory(tmp_path, monkeypatch, opt
     assert Path.cwd() == here
     simulate(d, 0.1, out="run.h5")
     assert (here / "run.h5").exists()
+
+
+def test_a_program_may_change_its_working_directory_during_a_live_run(
+    specimen, tmp_path, monkeypatch
+):
+    d = Diagram("folder", step=0.01)
+    d.add(Fmu(specimen), name="f")
+    with start(d, clock="free") as run:
+        monkeypatch.chdir(tmp_path)
+        run.stop()
+        assert Path.cwd() == tmp_path
 
 
 @pytest.mark.parametrize(

@@ -437,7 +437,7 @@ def test_loading_a_file_that_is_no_plan(plan: Plan, tmp_path) -> None:
     for data, reason in [
         (b"", "does not start as a plan does"),
         (plan.data[:-1], "truncated"),
-        (plan.data[:8] + b"\2" + plan.data[9:], "format 2"),
+        (plan.data[:8] + b"\1" + plan.data[9:], "it has format 1"),
     ]:
         file.write_bytes(data)
         with pytest.raises(PlanError, match=reason):

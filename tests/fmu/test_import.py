@@ -818,6 +818,21 @@ def test_the_sample_of_the_last_step_before_an_fmu_ends_the_run_is_kept(specimen
 
 
 @pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+def test_a_state_from_before_an_fmu_ended_the_run_goes_on(specimen, options):
+    d = Diagram("ends", step=0.01)
+    trouble = {"trouble": TROUBLE["ends_after"], "at": 0.05}
+    d.add(Fmu(specimen, parameters=trouble, **options), name="f")
+    with d.compile().start() as instance:
+        instance.run(3)
+        states = [instance.save()]
+        assert instance.run(10) == (3, True)
+        states.append(instance.save())
+        for state, ticks in zip(states, (3, 0), strict=True):
+            instance.restore(state)
+            assert instance.run(10) == (ticks, True)
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
 def test_an_fmu_that_ends_the_run_within_a_step_says_when(specimen, options):
     trouble = {"trouble": TROUBLE["ends_within"], "at": 0.05}
     result = alone(specimen, parameters=trouble, **options)

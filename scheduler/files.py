@@ -236,13 +236,14 @@ class RecordingTarget:
 
     def __init__(self, path: str | Path, is_recording: Callable[[Path], bool]) -> None:
         self.path = find_recording_target(path, is_recording)
-        self._lock = TargetLock(self.path)
+        self._locks = [TargetLock(self.path)]
         try:
             # Looked at again: it may have changed before it was locked.
             find_recording_target(path, is_recording)
             self._replaces = self.path.exists() and self.path.stat().st_size > 0
             self._beside = self.path.with_name(f"{self.path.stem}.new{self.path.suffix}")
             if self._replaces:
+                self._locks.append(TargetLock(self._beside))
                 find_recording_target(self._beside, is_recording)
         except BaseException:
             self.release()
@@ -262,6 +263,7 @@ class RecordingTarget:
         """Replace the earlier recording, if there is one."""
         if self.pending:
             self._move(self.path)
+            self._release(self._locks[1:])
 
     def _move(self, path: Path) -> None:
         os.replace(self.current, path)
@@ -275,7 +277,12 @@ class RecordingTarget:
 
     def release(self) -> None:
         """Let others write the file."""
-        self._lock.release()
+        self._release(self._locks)
+
+    @staticmethod
+    def _release(locks: list[TargetLock]) -> None:
+        for lock in locks:
+            lock.release()
 
 
 def claim_space(path: Path, start: int, size: int) -> None:

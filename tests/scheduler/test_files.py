@@ -270,6 +270,19 @@ class TestLock:
         del recorder
         Hdf5Recorder(tmp_path / "r.h5", SIGNALS).close()
 
+    def test_a_recording_beside_an_earlier_one_is_locked_too(self, tmp_path: Path) -> None:
+        Hdf5Recorder(tmp_path / "r.h5", SIGNALS).close()
+        first = Hdf5Recorder(tmp_path / "r.h5", SIGNALS)
+        with pytest.raises(ResultError, match=r"r\.new\.h5.*another run of this process"):
+            Hdf5Recorder(tmp_path / "r.new.h5", SIGNALS)
+        first.append(rows(3))
+        first.flush()
+        second = Hdf5Recorder(tmp_path / "r.new.h5", SIGNALS)
+        with pytest.raises(ResultError, match=r"another run of this process"):
+            Hdf5Recorder(tmp_path / "r.h5", SIGNALS)
+        assert (first.close().length, second.close().length) == (3, 0)
+        assert sorted(tmp_path.iterdir()) == [tmp_path / "r.h5", tmp_path / "r.new.h5"]
+
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
     def test_a_forked_child_does_not_keep_the_lock_of_a_killed_process(
         self, tmp_path: Path

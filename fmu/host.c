@@ -28,9 +28,11 @@
 #include <string.h>
 
 #include "fmu/surroundings.h"
+#include "scheduler/clock.h"
 #include "scheduler/engine.h"
 
 enum { MESSAGE_COUNT = 16, MESSAGE_LENGTH = 320, SHOWN_MESSAGES = 6, REASON_LENGTH = 1800 };
+enum { LOCK_TRIES = 1000, LOCK_PAUSE = 20000 }; /* ns */
 
 typedef enum { HOST_NONE, HOST_INITIALISING, HOST_STEPPING, HOST_BROKEN, HOST_DEAD } bl_host_mode;
 
@@ -109,8 +111,8 @@ static bl_fmu_host *hosts;
 static atomic_flag hosts_lock = ATOMIC_FLAG_INIT;
 
 static void lock_hosts(void) {
-    while (atomic_flag_test_and_set_explicit(&hosts_lock, memory_order_acquire)) {
-    }
+    for (int tries = 0; atomic_flag_test_and_set_explicit(&hosts_lock, memory_order_acquire); tries++)
+        if (tries > LOCK_TRIES) bl_clock_sleep_until(bl_clock_now() + LOCK_PAUSE); /* the holder may have a lower priority */
 }
 static void unlock_hosts(void) { atomic_flag_clear_explicit(&hosts_lock, memory_order_release); }
 

@@ -40,7 +40,14 @@ from biella.blocks import (
 )
 from biella.blocks import math as arithmetic
 from biella.blocks.block import AbstractBlock, NativeBlock
-from biella.blocks.multibody import HuntCrossley, LankaraniNikravesh, RigidContact, Wear, mechanisms
+from biella.blocks.multibody import (
+    HuntCrossley,
+    Input,
+    LankaraniNikravesh,
+    RigidContact,
+    Wear,
+    mechanisms,
+)
 from biella.blocks.multibody.pendulum import Pendulum
 from biella.blocks.multibody.plant import Plant, list_outputs
 from biella.blocks.multibody.system import System
@@ -51,6 +58,7 @@ from biella.scheduler.plan import Plan, write_sections
 
 HERE = Path(__file__).parent
 STEP = 1e-3
+KEPT = {"main.angle": 0.5, "main.speed": 3.0}
 F, G, H = [[0.5, 0.1], [-0.2, 0.4]], [0.0, 1.0], [1.0, 0.0]
 """A small plant."""
 NOISY = sensors.Instrument(
@@ -638,6 +646,43 @@ def plant(system: System, own_step: bool) -> Diagram:
     return d
 
 
+def shared(stiff: bool) -> Diagram:
+    """Return a mechanism with redundant joints, kept initial values and all its reactions."""
+    s = mechanisms.cardan() if stiff else mechanisms.slider_crank()
+    if stiff:
+        for joint in s.joints:
+            s.joint_stiffness(joint.name, force=1e6, torque=1e4)
+    shown = [name for name in list_outputs(s) if name.endswith((".force", ".torque"))]
+    d = Diagram("shared", STEP)
+    block = d.add(Plant(s, outputs=shown, initial=None if stiff else KEPT), "plant")
+    d.output("y", block[shown[0]])
+    return d
+
+
+def followed(hold: int) -> Diagram:
+    """Return a mass that follows another one by position and rate, which exchange power."""
+    d = Diagram("followed", STEP, coupling="newton", hold=hold)
+    lead = System("lead", (0, 0), planar=True)
+    body = lead.body("mass", mass=1.0, inertia=1.0, velocity=(1.0, 0))
+    lead.prismatic("slide", lead.ground, body, at=(0, 0), axis=(1, 0))
+    lead.force("push", body.marker("end"), (0.0, 0.0))
+    shown = ["slide.displacement", "slide.speed"]
+    a = d.add(Plant(lead, ["push.force.x"], shown, mode="own_step"), "a")
+    led = System("led", (0, 0), planar=True)
+    body = led.body("mass", mass=1.0, inertia=1.0)
+    slide = led.prismatic("slide", led.ground, body, at=(0, 0), axis=(1, 0))
+    led.driver("drive", slide, Input())
+    b = d.add(Plant(led, [], ["drive.effort"], mode="own_step"), "b")
+    ports = [port.name for port in b.inputs]
+    d.connect(a["slide.displacement"], b[ports[0]])
+    d.connect(a["slide.speed"], b[ports[1]])
+    back = d.add(arithmetic.Gain(-1.0), "back")
+    d.connect(b["drive.effort"], back)
+    d.connect(back, a["push.force.x"])
+    d.output("y", a["slide.speed"])
+    return d
+
+
 def couplings(method: str, hold: int) -> Diagram:
     """Return two masses with steps of their own and a state of the diagram, coupled in a ring."""
     d = Diagram("couplings", STEP, coupling=method, hold=hold)
@@ -671,6 +716,10 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
     for n, make_system in enumerate(MECHANISMS):
         yield f"multibody {make_system.__name__}", plant(make_system(), n % 2 == 1)
     yield "multibody rattling", plant(rattling(), True)
+    for stiff in (False, True):
+        yield f"multibody shared {int(stiff)}", shared(stiff)
+    for hold in range(3):
+        yield f"multibody followed {hold}", followed(hold)
     for n, method in enumerate(("jacobi", "gauss-seidel", "fixed-point", "newton")):
         yield f"coupling {method}", couplings(method, 2 - n % 2)
     hurried = couplings("fixed-point", 1)

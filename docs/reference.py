@@ -86,7 +86,7 @@ FEEDS: dict[str, dict[str, str | list[str]]] = {
         "velocity": "0",
         "journal_speed": "300",
     },
-    "FiniteBearing": {"position": ["9e-5*t", "0"], "velocity": "0", "journal_speed": "300"},
+    "FiniteBearing": {"position": ["6e-5*t", "0"], "velocity": "0", "journal_speed": "300"},
     "OilTemperature": {
         "power_loss": "0 if t < 1 else 30",
         "flow": "3e-7",

@@ -224,7 +224,7 @@ class RecordingTarget:
     """Where a recording is written: under its own name, or beside an earlier recording at first.
 
     An earlier recording is replaced only when the new one has rows on the disk. Until then the new
-    one is beside it, as ``NAME.new.EXT``, which is also where it stays if it gets no rows.
+    one is beside it, as ``name.new.h5`` for ``name.h5``; it stays there if it gets no rows.
 
     Attributes
     ----------

@@ -166,7 +166,7 @@ class Hdf5Recorder(AbstractRecorder):
 
     A new file is written under its own name from the start. An earlier recording at `path` is
     replaced as soon as rows of the new one are on the disk; until then the new one is beside it,
-    as ``NAME.new.h5`` for ``NAME.h5``. Any other file at `path` is an error. The file is locked
+    as ``name.new.h5`` for ``name.h5``. Any other file at `path` is an error. The file is locked
     against other recorders until `close`. What the Triggers named in `captures` have captured is
     written at the end.
 

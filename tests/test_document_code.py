@@ -34,7 +34,7 @@ FENCE = re.compile(
 )
 LEFT_OUT = re.compile(r"# not run by the tests: \w.*")
 INSTALLS = "python3 -m venv .venv && "  # tests/test_documents.py and .ci/run see to these
-LANGUAGES = {"python", "sh", "c", "math", "toml", "text"}
+LANGUAGES = {"python", "sh", "c", "math", "toml", "text", "csv"}
 
 
 def blocks_of(page: str) -> list[tuple[str, str, int]]:

@@ -248,8 +248,8 @@ class Input(AbstractLaw):
     Where it moves a marker or drives a joint it has two more ports, for its rate and acceleration:
     ``name_rate`` and ``name_acceleration``, 0 while nothing is connected. Connect all three, from
     something smooth: a place that changes without its rate is followed by jumps at each step, the
-    reactions are then those of a body at rest, and the run warns at its end. At the very start an
-    input has its default.
+    reactions are then those of a body at rest, and the run warns at its end. The initial state is
+    found with the value and rate that are connected.
 
     Parameters
     ----------

@@ -451,6 +451,16 @@ static int multibody_init(bl_block *b, double t) {
     return BL_OK;
 }
 
+/* Inputs that prescribe motion are known only now: the initial state is found again with them. */
+static int multibody_begin(bl_block *b, double t) {
+    mb_view m;
+    if (b->i[MB_MOVERS] == 0) return BL_UNCHANGED;
+    open_view(b, &m);
+    const int status = mb_begin_movers(&m, t) ? multibody_init(b, t) : BL_UNCHANGED;
+    mb_begun_movers(&m);
+    return status;
+}
+
 /* Takes out of the wrench through a tree joint, about its second marker, what acts along the coordinates of the joint: efforts
    of drivers and loads. The chain of the joint ends at the link `last`; those before it carry no body. */
 void mb_take_out_efforts(const mb_view *m, int32_t last, double *F, double *N) {
@@ -745,9 +755,9 @@ static void multibody_remark(bl_block *b, int about, double t) {
 }
 
 const bl_kernel bl_kernels_multibody[] = {
-    {.name = "multibody", .check = multibody_check, .init = multibody_init, .output = multibody_output,
+    {.name = "multibody", .check = multibody_check, .init = multibody_init, .begin = multibody_begin, .output = multibody_output,
      .derivative = multibody_derivative, .project = multibody_project, .remark = multibody_remark},
-    {.name = "multibody_own_step", .check = multibody_check, .init = multibody_init, .output = multibody_output,
+    {.name = "multibody_own_step", .check = multibody_check, .init = multibody_init, .begin = multibody_begin, .output = multibody_output,
      .advance = multibody_advance, .remark = multibody_remark},
     {.name = 0},
 };

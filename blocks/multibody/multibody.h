@@ -65,10 +65,11 @@ enum { MB_JOINT_REACTION, MB_JOINT_I, MB_JOINT_J, MB_JOINT_P, MB_JOINT_FIELDS };
    rule: how much in N, in its own unit, of how much, when, and which. */
 enum { MB_SHARED_LENGTH, MB_SHARED_REDUNDANT, MB_SHARED_STEPS, MB_SHARED_WORST, MB_SHARED_PART, MB_SHARED_WHOLE, MB_SHARED_TIME, MB_SHARED_OUTPUT,
        MB_SHARED_SIZE };
-/* Of laws that prescribe motion: when they were last looked at, whether a step was since the start; of jumps of their value and of their rate how many, and of the largest its size, when
+/* Of laws that prescribe motion: when they were last looked at, one of MB_JUMP_FOUND, …; of jumps of their value and of their rate how many, and of the largest its size, when
    and which. */
 enum { MB_JUMP_COUNT, MB_JUMP_SIZE, MB_JUMP_WHEN, MB_JUMP_WHICH, MB_JUMP_FIELDS };
-enum { MB_JUMP_LAST, MB_JUMP_BEGAN, MB_JUMP_PLACE, MB_JUMP_RATE = MB_JUMP_PLACE + MB_JUMP_FIELDS, MB_JUMPS_SIZE = MB_JUMP_RATE + MB_JUMP_FIELDS };
+enum { MB_JUMP_FOUND, MB_JUMP_BEGUN, MB_JUMP_STEPPED }; /* the initial state; with inputs as they are then; and a step was taken */
+enum { MB_JUMP_LAST, MB_JUMP_STAGE, MB_JUMP_PLACE, MB_JUMP_RATE = MB_JUMP_PLACE + MB_JUMP_FIELDS, MB_JUMPS_SIZE = MB_JUMP_RATE + MB_JUMP_FIELDS };
 /* A joint's coordinate, or its speed where RATE is not 0, that the initial state keeps. INDEX: its number in q, or its measure where SIGN is 0;
    V: its number in v; SIGN as of a force on a coordinate; P: its value. */
 enum { MB_KEEP_RATE, MB_KEEP_INDEX, MB_KEEP_V, MB_KEEP_SIGN, MB_KEEP_P, MB_KEEP_FIELDS };
@@ -511,6 +512,10 @@ void mb_sample_shared(mb_view *m, double t, const double *q, const double *v, bo
 /* Starts, and after each step does, the watch over laws that prescribe motion. */
 void mb_start_movers(mb_view *m, double t);
 void mb_watch_movers(mb_view *m, double t);
+/* Once, when inputs are known: whether they prescribe another motion than the initial state was found for. Then it is found again; in any
+   case that is noted, in memory, so that a state which is restored is not found again. */
+bool mb_begin_movers(mb_view *m, double t);
+void mb_begun_movers(mb_view *m);
 
 /* power.c */
 /* MB_POWER_IN, …; needs accelerations. */

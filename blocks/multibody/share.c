@@ -168,10 +168,12 @@ static int32_t share_eliminate(const mb_view *m, int32_t *row_at, int32_t *colum
 
 /* With the pivots of the start, which spares the search. Returns the rank, or -1 if they are no good here. */
 static int32_t eliminate_as_before(const mb_view *m, int32_t *row_at, int32_t *column_at) {
-    const int32_t rows = shared_rows(m), rank = rows - (int32_t)m->shared[MB_SHARED_REDUNDANT];
-    const double *order = m->share.order;
+    const int32_t rows = shared_rows(m);
+    const double *order = m->share.order, redundant = m->shared[MB_SHARED_REDUNDANT];
     double first = 0.0, largest = 0.0;
-    if (rank < 0 || rank > rows || rank > m->nv) return -1; /* from a saved state, which may hold anything */
+    if (!(redundant >= 0.0 && redundant <= rows)) return -1; /* from a saved state, which may hold anything */
+    const int32_t rank = rows - (int32_t)redundant;
+    if (rank > m->nv) return -1;
     number_from_zero(row_at, rows);
     number_from_zero(column_at, m->nv);
     for (int32_t k = 0; k < rank; k++) {

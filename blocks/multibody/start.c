@@ -155,10 +155,11 @@ double mb_given_size(const mb_view *m) {
         double P[3] = {0, 0, 0}, in_body[3], arm[3];
         if (k < m->marker_count) {
             const int32_t link = m->markers[k * MB_MARKER_FIELDS + MB_MARKER_LINK];
-            if (link < 0) {
+            const int32_t number = link < 0 ? -1 : m->links[link * MB_LINK_FIELDS + MB_LINK_BODY];
+            if (number < 0) {
                 mb_copy(m->marker_data[k].p, P);
             } else {
-                const mb_body_data *body = &m->body[m->links[link * MB_LINK_FIELDS + MB_LINK_BODY]];
+                const mb_body_data *body = &m->body[number];
                 mb_sub(m->marker_data[k].p, m->data[link].p_body, arm);
                 mb_rotate_back(m->data[link].R_body, arm, in_body);
                 mb_rotate(body->R, in_body, P);
@@ -645,6 +646,7 @@ void mb_find_freedom(mb_view *m, double t, const double *q, bool rate, double *o
     for (int32_t k = 0; k < 2 * m->body_count; k++) open[k] = 1.0;
     memset(m->gravity, 0, sizeof m->gravity);
     m->start.size = size;
+    m->start.looks = 0.0;
     bool found = see_pose(m, t, q);
     if (found) {
         clear_loads(m);

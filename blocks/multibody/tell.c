@@ -409,6 +409,7 @@ static void remark_unresolved(const bl_block *b, const mb_view *m) {
     const double *films = m->thinned, count = films[MB_FILMS_UNRESOLVED], number = films[MB_FILMS_FORCE];
     if (!(count >= UNRESOLVED_LEAST && count > UNRESOLVED_PART * films[MB_FILMS_COMPARED])) return;
     if (!(number >= 0.0 && number < m->head[MB_FORCES])) return; /* from a saved state, which may hold anything */
+    if (m->forces[(int32_t)number * MB_FORCE_FIELDS + MB_FORCE_TYPE] != MB_BEARING) return;
     char name[MB_NAME_SIZE];
     force_name(m, (int32_t)number, name);
     bl_say(b, "the film of `%s` was too stiff for explicit steps in %.0f of %.0f steps that were checked, first at t = %.6g s: its"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -468,3 +472,33 @@ def look() -> Callable[..., dict[str, Any]]:
             return {path: np.array(instance.get(f"plant.{path}")) for path in paths}
 
     return look
+
+
+RUN_FMU = """
+import json, sys
+from fmpy import simulate_fmu
+path, values = sys.argv[1], json.loads(sys.argv[2])
+told = []
+def log(component, name, status, category, message):
+    told.append((status, message.decode()))
+try:
+    simulate_fmu(path, stop_time=2.0, output_interval=0.01, logger=log, start_values=values)
+except Exception:
+    told.append((99, "stopped"))
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture
+def run_fmu() -> Callable[..., list[tuple[int, str]]]:
+    """Run an FMU in FMPy and return its log messages, each with its status; 99 if it failed.
+
+    In a process of its own: FMPy has one logger per process, and calls it when it is gone, too.
+    """
+
+    def run(path: Path, **values: float) -> list[tuple[int, str]]:
+        command = [sys.executable, "-c", RUN_FMU, str(path), json.dumps(values)]
+        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return [(status, text) for status, text in json.loads(printed.splitlines()[-1])]
+
+    return run

@@ -177,7 +177,7 @@ def test_only_runs_are_tried_beforehand(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         plan = d.compile()
-        d.export_fmu(tmp_path / "film.fmu")
+        d.export_fmu(tmp_path / "film.fmu", outputs=["film.force"])
         stable = wired(HEAVY, 2e-5, **OWN).compile()
         simulate(stable, 2e-3)
     with pytest.warns(BiellaWarning, match="too long for it"), pytest.raises(BlockError):

@@ -16,6 +16,7 @@ from biella.blocks.multibody import Input, Linear, Sine, System, Table
 from biella.blocks.multibody.initial import coordinate_name
 from biella.blocks.multibody.laws import Formula
 from biella.blocks.multibody.tree import grow_tree
+from biella.scheduler.engine import REMARK_RUN
 
 pytestmark = pytest.mark.engine
 
@@ -258,11 +259,65 @@ def test_an_input_that_jumps_is_warned_of(mode, text, expected):
     assert np.abs(result["plant.drive.effort"]).max() < 1e-9
 
 
+@pytest.mark.parametrize("options", [{}, {"mode": "own_step"},
+                                     {"mode": "own_step", "integrator": "implicit"}])  # fmt: skip
+def test_a_run_starts_where_an_input_that_drives_is(options):
+    """Not where its default is, nor at 0: the first step is then no jump."""
+    s, _ = slider()
+    s.driver("drive", s["slide"], Input("x", -0.3))
+    d = Diagram("driven", step=1e-3)
+    shown = ["slide.displacement", "slide.speed", "kinetic_energy"]
+    plant = d.add(s.block(outputs=shown, **options), name="plant")
+    laws = ("0.1*cos(9*t + 1)", "-0.9*sin(9*t + 1)", "-8.1*cos(9*t + 1)")
+    for law, port in zip(laws, plant.inputs, strict=True):
+        d.connect(d.add(Expression(law)), plant[port.name])
+    result = simulate(d, 0.1)
+    angle = 9 * result.t + 1
+    assert result["plant.slide.displacement"] == pytest.approx(0.1 * np.cos(angle), abs=1e-5)
+    assert result["plant.slide.speed"] == pytest.approx(-0.9 * np.sin(angle), abs=1e-4)
+    energy = result["plant.kinetic_energy"]
+    assert energy == pytest.approx(result["plant.slide.speed"] ** 2, abs=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+def test_an_input_that_changes_after_the_start_jumps_however_often(mode):
+    """The initial state is found once with inputs: not again where it is restored."""
+    s, _ = slider()
+    s.driver("drive", s["slide"], Input("x"))
+    d = Diagram("driven", step=1e-3)
+    d.connect(d.input("x"), d.add(s.block(outputs=["slide.displacement"], mode=mode), "plant")["x"])
+    with d.compile().start() as instance:
+        instance.set("x", 0.2)
+        instance.evaluate()
+        assert instance.get("plant.slide.displacement") == pytest.approx(0.2, abs=1e-12)
+        saved, ends = instance.save(), []
+        for _ in range(2):
+            instance.restore(saved)
+            instance.set("x", 0.5)
+            instance.evaluate()
+            assert instance.get("plant.slide.displacement") == pytest.approx(0.2, abs=1e-12)
+            instance.run(1)
+            ends.append(instance.save())
+        assert ends[0] == ends[1]
+        with pytest.warns(BiellaWarning, match=r"`drive` jumps by 0\.3 m or rad .* t = 0\.001 s"):
+            instance.warn(REMARK_RUN)
+
+
 def test_the_rate_of_a_driver_that_jumps_is_warned_of():
     s, _ = slider()
     s.driver("drive", s["slide"], Table([0.0, 0.03, 0.1], [0.0, 0.03, -0.11]))
     with pytest.warns(BiellaWarning, match=r"rate of .* `drive` jumps by 3 m/s .* to t = 0\.03"):
         run(s, 0.05, ["slide.displacement"])
+
+
+@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+@pytest.mark.parametrize("steps", [8, 10, 22, 50])
+def test_a_smooth_driver_in_few_steps_does_not_jump(steps, mode):
+    """Its peaks lie in the middle of steps, at both ends of which the acceleration is the same."""
+    s, _ = slider()
+    shift = "0" if steps % 4 else f"pi/{steps}"
+    s.driver("drive", s["slide"], f"0.1*sin(2*pi*t + {shift}) - 0.2*pi*t")
+    run(s, 1.0, ["slide.displacement"], step=1 / steps, mode=mode)
 
 
 def test_drivers_are_in_the_tree_wherever_the_loop_is():

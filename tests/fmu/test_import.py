@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import fmpy
@@ -773,6 +774,26 @@ def test_an_fmu_does_not_change_our_working_directory(tmp_path, monkeypatch, opt
     assert Path.cwd() == here
     simulate(d, 0.1, out="run.h5")
     assert (here / "run.h5").exists()
+
+
+def test_nor_do_fmus_in_several_threads(tmp_path, monkeypatch):
+    """The directory that one thread would restore may be that of another's FMU."""
+    path = make_specimen(tmp_path / "s.fmu", flags=("-DWANDERS",))
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    d = Diagram("folder", step=0.01)
+    d.add(Fmu(path), name="f")
+    plan = d.compile()
+
+    def run(_: int) -> None:
+        with plan.start() as instance:
+            instance.run(3)
+            instance.restore(instance.save())
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(run, range(600)))
+    assert Path.cwd() == here
 
 
 def test_a_program_may_change_its_working_directory_during_a_live_run(

@@ -40,7 +40,14 @@ from biella.blocks import (
 )
 from biella.blocks import math as arithmetic
 from biella.blocks.block import AbstractBlock, NativeBlock
-from biella.blocks.multibody import HuntCrossley, LankaraniNikravesh, RigidContact, Wear, mechanisms
+from biella.blocks.multibody import (
+    HuntCrossley,
+    Input,
+    LankaraniNikravesh,
+    RigidContact,
+    Wear,
+    mechanisms,
+)
 from biella.blocks.multibody.pendulum import Pendulum
 from biella.blocks.multibody.plant import Plant, list_outputs
 from biella.blocks.multibody.system import System
@@ -625,13 +632,20 @@ def moving() -> Diagram:
     return d
 
 
-def plant(system: System, own_step: bool) -> Diagram:
+def redundant() -> System:
+    """Return a four-bar in space, more than enough joints, that an input drives."""
+    s = mechanisms.four_bar(planar=False)
+    s.driver("drive", s["foot1"], Input("x"))
+    return s
+
+
+def plant(system: System, own_step: bool, initial: dict[str, float] | None = None) -> Diagram:
     """Return a mechanism as a block, in steps of the diagram or of its own."""
     names = list_outputs(system)
     shown = names[:12] + [name for name in names if name.startswith(("film.", "rub_", "play."))]
     mode: Literal["own_step", "continuous"] = "own_step" if own_step else "continuous"
     d = Diagram("plant", STEP)
-    block = d.add(Plant(system, outputs=shown, mode=mode), "plant")
+    block = d.add(Plant(system, outputs=shown, mode=mode, initial=initial), "plant")
     for n, port in enumerate(block.inputs):
         d.connect(d.input(f"u{n}"), block[port.name])
     d.output("y", block[shown[0]])
@@ -671,6 +685,10 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
     for n, make_system in enumerate(MECHANISMS):
         yield f"multibody {make_system.__name__}", plant(make_system(), n % 2 == 1)
     yield "multibody rattling", plant(rattling(), True)
+    yield "multibody redundant", plant(redundant(), True)
+    kept = {"foot0.angle": 1.6, "end0.speed": 1.0}
+    yield "multibody kept", plant(mechanisms.four_bar(), False, kept)
+    yield "multibody kept in space", plant(mechanisms.four_bar(planar=False), True, kept)
     for n, method in enumerate(("jacobi", "gauss-seidel", "fixed-point", "newton")):
         yield f"coupling {method}", couplings(method, 2 - n % 2)
     hurried = couplings("fixed-point", 1)

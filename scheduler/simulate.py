@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import signal
@@ -107,6 +108,8 @@ def simulate(
             instance.set(path, value)
         instance.initialise()
         if checkpoint is None:
+            with contextlib.suppress(BiellaError):  # the run reports it
+                instance.evaluate()  # initialization ends when outputs at the start are known
             instance.warn(REMARK_START)
         if checkpoint is not None:
             instance.restore(checkpoint)

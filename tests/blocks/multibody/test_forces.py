@@ -279,6 +279,24 @@ def test_a_run_starts_where_an_input_that_drives_is(options):
     assert energy == pytest.approx(result["plant.slide.speed"] ** 2, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("laws", "expected"),
+    [(("0.5", "0", "0*t"), "positions given do not fit .* `bob` is moved by"),
+     (("t", "1", "0*t"), "starts with an impulse: `bob` was given at rest and gets")],
+)  # fmt: skip
+def test_what_an_input_changes_at_the_start_is_warned_of(laws, expected):
+    s, body = slider()
+    bob = s.body("bob", mass=1.0, inertia=0.1, position=(0, 0, -1))
+    s.revolute("pin", body, bob, at=(0, 0, 0), axis=(0, 1, 0))
+    s.driver("drive", s["slide"], Input("x"))
+    d = Diagram("driven", step=1e-3)
+    plant = d.add(s.block(outputs=["bob.position"]), name="plant")
+    for law, port in zip(laws, plant.inputs, strict=True):
+        d.connect(d.add(Expression(law)), plant[port.name])
+    with pytest.warns(BiellaWarning, match=expected):
+        simulate(d, 0.01)
+
+
 @pytest.mark.parametrize("mode", ["continuous", "own_step"])
 def test_an_input_that_changes_after_the_start_jumps_however_often(mode):
     """The initial state is found once with inputs: not again where it is restored."""

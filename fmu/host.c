@@ -28,9 +28,11 @@
 #include <string.h>
 
 #include "fmu/surroundings.h"
+#include "scheduler/clock.h"
 #include "scheduler/engine.h"
 
 enum { MESSAGE_COUNT = 16, MESSAGE_LENGTH = 320, SHOWN_MESSAGES = 6, REASON_LENGTH = 1800 };
+enum { LOCK_TRIES = 1000, LOCK_PAUSE = 20000 }; /* ns */
 
 typedef enum { HOST_NONE, HOST_INITIALISING, HOST_STEPPING, HOST_BROKEN, HOST_DEAD } bl_host_mode;
 
@@ -109,8 +111,8 @@ static bl_fmu_host *hosts;
 static atomic_flag hosts_lock = ATOMIC_FLAG_INIT;
 
 static void lock_hosts(void) {
-    while (atomic_flag_test_and_set_explicit(&hosts_lock, memory_order_acquire)) {
-    }
+    for (int tries = 0; atomic_flag_test_and_set_explicit(&hosts_lock, memory_order_acquire); tries++)
+        if (tries > LOCK_TRIES) bl_clock_sleep_until(bl_clock_now() + LOCK_PAUSE); /* the holder may have a lower priority */
 }
 static void unlock_hosts(void) { atomic_flag_clear_explicit(&hosts_lock, memory_order_release); }
 
@@ -475,11 +477,16 @@ static int refuse_integer(bl_fmu_host *f, fmi2ValueReference reference, double v
                    (unsigned)reference, value);
 }
 
+/* An input as the block sees it: a coupling has it read from elsewhere while it computes outputs before all members have been advanced. */
+static double input_value(const bl_block *b, const bl_fmu_host *f, const bl_fmu_group *g, int32_t k) {
+    return b->u == f->gathered ? *g->places[k] : b->u[g->ports[k]][g->elements[k]];
+}
+
 /* Fetches the values of a group from the engine; returns whether the FMU does not have them yet. */
-static int fetch_reals(bl_fmu_group *g) {
+static int fetch_reals(const bl_block *b, const bl_fmu_host *f, bl_fmu_group *g) {
     int changed = !g->known;
     for (int32_t k = 0; k < g->count; k++) {
-        const double value = *g->places[k];
+        const double value = input_value(b, f, g, k);
         changed |= memcmp(&g->reals[k], &value, sizeof value) != 0;
         g->reals[k] = value;
     }
@@ -497,10 +504,10 @@ static int fetch_whole(bl_fmu_host *f, bl_fmu_group *g, int32_t k, double value)
     return BL_OK;
 }
 
-static int fetch_integers(bl_fmu_host *f, bl_fmu_group *g, int *changed) {
+static int fetch_integers(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, int *changed) {
     *changed = !g->known;
     for (int32_t k = 0; k < g->count; k++) {
-        const int before = g->integers[k], status = fetch_whole(f, g, k, *g->places[k]);
+        const int before = g->integers[k], status = fetch_whole(f, g, k, input_value(b, f, g, k));
         if (status != BL_OK) return status;
         *changed |= g->integers[k] != before;
     }
@@ -520,11 +527,11 @@ static int put_values(bl_fmu_host *f, bl_fmu_group *g, double t) {
     return BL_OK;
 }
 
-static int set_values(bl_fmu_host *f, bl_fmu_values *values, double t) {
+static int set_values(const bl_block *b, bl_fmu_host *f, bl_fmu_values *values, double t) {
     for (bl_fmu_group *g = values->groups, *end = g + values->group_count; g != end; g++) {
         int changed = 0, status = BL_OK;
-        if (g->type == HOST_REAL) changed = fetch_reals(g);
-        else status = fetch_integers(f, g, &changed);
+        if (g->type == HOST_REAL) changed = fetch_reals(b, f, g);
+        else status = fetch_integers(b, f, g, &changed);
         if (status == BL_OK && changed) status = put_values(f, g, t);
         if (status != BL_OK) return status;
     }
@@ -773,7 +780,7 @@ static int host_output(bl_block *b, double t) {
     int status = BL_OK;
     if (!f->ended) { /* after that nothing may be set */
         status = tune(b, f, t);
-        if (status == BL_OK) status = set_values(f, &f->direct, t);
+        if (status == BL_OK) status = set_values(b, f, &f->direct, t);
     }
     return leave(f, status == BL_OK ? get_outputs(f, t) : status);
 }
@@ -788,7 +795,7 @@ static int host_nudge(bl_block *b, double t) {
     bl_fmu_group *in = f->direct.groups, *out = f->outputs.groups;
     if (f->ended || !(f->flags & HOST_GIVES_DERIVATIVES) || !has_only_reals(&f->direct) || !has_only_reals(&f->outputs) || !in->known)
         return host_output(b, t);
-    for (int32_t k = 0; k < in->count; k++) in->slopes[k] = *in->places[k] - in->reals[k];
+    for (int32_t k = 0; k < in->count; k++) in->slopes[k] = input_value(b, f, in, k) - in->reals[k];
     enter(f);
     const fmi2Status status = CALL(f, GetDirectionalDerivative, f->component, out->references, (size_t)out->count, in->references,
                                     (size_t)in->count, in->slopes, out->slopes);
@@ -837,8 +844,8 @@ static int step(bl_fmu_host *f, double t, double h, int is_last) {
 
 static int leave_initialization(bl_block *b, bl_fmu_host *f, double t) {
     int status = tune(b, f, t);
-    if (status == BL_OK) status = set_values(f, &f->direct, t);
-    if (status == BL_OK) status = set_values(f, &f->delayed, t);
+    if (status == BL_OK) status = set_values(b, f, &f->direct, t);
+    if (status == BL_OK) status = set_values(b, f, &f->delayed, t);
     if (status == BL_OK)
         status = judge(f, CALL(f, ExitInitializationMode, f->component), "fmi2ExitInitializationMode", t);
     if (status == BL_OK) f->mode = HOST_STEPPING;
@@ -892,8 +899,8 @@ static int host_advance(bl_block *b, double t, double dt) {
     if (status != BL_OK) return status;
     enter(f);
     if (b->u != f->gathered || b->u1 || f->slope_order > 0) return leave(f, advance_coupled(b, f, t, dt));
-    status = set_values(f, &f->direct, t); /* as a rule known since the outputs */
-    if (status == BL_OK) status = set_values(f, &f->delayed, t);
+    status = set_values(b, f, &f->direct, t); /* as a rule known since the outputs */
+    if (status == BL_OK) status = set_values(b, f, &f->delayed, t);
     const double h = dt / (double)f->substeps;
     for (int32_t k = 0; k < f->substeps && status == BL_OK; k++) status = step(f, t + (double)k * h, h, k + 1 == f->substeps);
     f->time = t + dt;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import threading
 import warnings
 import zipfile
 from collections import Counter
@@ -31,6 +32,7 @@ _RANGES |= {f"UInt{bits}": (0, 2**bits - 1) for bits in (8, 16, 32)}
 _RANGES |= {"Int64": (-(2**63), 2**63 - 1024), "UInt64": (0, 2**64 - 2048)}
 _RANGES["Enumeration"] = _RANGES["Int64"]
 _KINDS: dict[int, Kind] = {REAL: "real", INTEGER: "integer", BOOLEAN: "boolean"}
+_parsing = threading.Lock()  # libxml2 does not survive schemas being read by several threads
 _ELEMENT = re.compile(r"(?P<base>.*[^\]])\[(?P<index>\d+)\]\Z")
 
 
@@ -173,7 +175,8 @@ def _read_description(archive: Archive, validate: bool) -> Description:
     with zipfile.ZipFile(copy, "w") as packed:
         packed.writestr("modelDescription.xml", archive.description)
     try:
-        model = read_model_description(copy, validate=validate)
+        with _parsing:
+            model = read_model_description(copy, validate=validate)
     except ValidationError as error:
         problems = "\n".join(f"  - {problem}" for problem in error.problems[:20])
         raise FmuError(

@@ -185,6 +185,7 @@ class IsolatedSession:
                 outcome, size = REPLY.unpack(self._read(REPLY.size, watch))
                 answer = self._read(size, watch)
         except (BrokenPipeError, EOFError):
+            self._in_call = False
             raise FmuError(self._obituary(watch.expired, limit)) from None
         self._in_call = False
         if outcome == STOPPED:

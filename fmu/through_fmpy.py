@@ -6,6 +6,8 @@ inputs held; events in between are found and handled there.
 
 from __future__ import annotations
 
+import math
+import struct
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -27,6 +29,9 @@ _DISCARD, _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 2, 3  # numbers of FMI 2.0
 _LARGEST_EXACT = 1 << 53  # up to which every integer is a double
 _LARGEST_EVENTS = 1000  # at one instant
 _TOLERANCE = 1e-8
+_HEAD = struct.Struct(
+    "<?d"
+)  # of a saved state: whether initialising; when it ended the run, or NaN
 
 
 class FmpyFmu(AbstractCalledFmu):
@@ -163,14 +168,15 @@ class FmpySession:
         state = self._try(self.fmu.getFMUstate)
         data = bytes(self._try(self.fmu.serializeFMUstate, state))
         self._try(self.fmu.freeFMUstate, state)
-        return bytes([self.initialising]) + data
+        return _HEAD.pack(self.initialising, math.nan if self.ended is None else self.ended) + data
 
     def restore(self, state: bytes) -> None:
         """Go back to a saved state."""
-        handle = self._try(self.fmu.deSerializeFMUstate, state[1:])
+        handle = self._try(self.fmu.deSerializeFMUstate, state[_HEAD.size :])
         self._try(self.fmu.setFMUstate, handle)
         self._try(self.fmu.freeFMUstate, handle)
-        self.initialising = bool(state[0])
+        self.initialising, ended = _HEAD.unpack_from(state)
+        self.ended = None if math.isnan(ended) else ended
 
     def close(self) -> None:
         """End the instance and take its folder away."""

@@ -503,12 +503,15 @@ int64_t bl_variables(const bl_engine *e, const bl_variable **variables) {
     return e->variable_count;
 }
 
-/* A saved state: which plan it belongs to, when it was, whether it was initialised; the values and slopes follow. */
+/* A saved state: which plan, of which format, it belongs to, when it was, whether it was initialised; the values and slopes follow. */
 typedef struct {
     uint64_t plan_hash;
     int64_t tick, initialised, count;
     double start, offset;
 } bl_state_head;
+
+/* With the plan's format, because what follows for the same plan may differ between formats. */
+static uint64_t state_hash(const bl_engine *e) { return e->plan_hash ^ (uint64_t)BL_PLAN_VERSION; }
 
 static int64_t slope_count(const bl_engine *e) { return BL_SLOPES * e->input_count; }
 
@@ -517,7 +520,7 @@ size_t bl_state_size(const bl_engine *e) {
 }
 
 void bl_save(const bl_engine *e, void *state) {
-    const bl_state_head head = {e->plan_hash, e->tick, e->initialised, e->layout.total, e->start, e->offset};
+    const bl_state_head head = {state_hash(e), e->tick, e->initialised, e->layout.total, e->start, e->offset};
     const size_t values = (size_t)e->layout.total * sizeof(double), slopes = (size_t)slope_count(e) * sizeof(double);
     char *to = state;
     memcpy(to, &head, sizeof head);
@@ -531,9 +534,9 @@ int bl_restore(bl_engine *e, const void *state, size_t size) {
         return bl_fail(e, BL_ERROR_STATE, -1, "a state of this plan has %zu bytes, this one has %zu",
                        bl_state_size(e), size);
     memcpy(&head, state, sizeof head);
-    if (head.plan_hash != e->plan_hash || head.count != e->layout.total || head.tick < 0 ||
+    if (head.plan_hash != state_hash(e) || head.count != e->layout.total || head.tick < 0 ||
         head.tick > LARGEST_TICK || !isfinite(head.start) || !(head.offset >= 0.0 && head.offset < e->step))
-        return bl_fail(e, BL_ERROR_STATE, -1, "the saved state belongs to another plan");
+        return bl_fail(e, BL_ERROR_STATE, -1, "the saved state belongs to another plan, or was saved by another version of biella");
     const size_t values = (size_t)e->layout.total * sizeof(double), slopes = (size_t)slope_count(e) * sizeof(double);
     const char *from = state;
     memcpy(e->values, from + sizeof head, values);

@@ -7,6 +7,7 @@ import ctypes
 import math
 import os
 import struct
+import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
@@ -151,8 +152,9 @@ class Instance:
         self._end = ""
         self.foreign: dict[int, Attachment] = {}
         try:
-            for number, block in plan.foreign.items():
-                self.foreign[number] = block.open(self, number)
+            with self._surroundings():
+                for number, block in plan.foreign.items():
+                    self.foreign[number] = block.open(self, number)
         except BaseException:
             self.close()
             raise
@@ -164,10 +166,11 @@ class Instance:
         """Free the engine."""
         if self.handle:
             self.values = np.array(self.values)
-            self.library.bl_close(self.handle)
-            self.handle = c_void_p()
-            for attachment in self.foreign.values():
-                attachment.close()
+            with self._surroundings():
+                self.library.bl_close(self.handle)
+                self.handle = c_void_p()
+                for attachment in self.foreign.values():
+                    attachment.close()
 
     def abandon(self) -> None:
         """Never free the engine, in a forked child: what blocks use outside is the parent's."""
@@ -347,7 +350,8 @@ class Instance:
         """Return everything that the next tick depends on."""
         buffer = ctypes.create_string_buffer(self.library.bl_state_size(self.handle))
         self.library.bl_save(self.handle, buffer)
-        foreign = [attachment.save() for attachment in self.foreign.values()]
+        with self._surroundings():
+            foreign = [attachment.save() for attachment in self.foreign.values()]
         return b"".join([buffer.raw, *(_LENGTH.pack(len(item)) + item for item in foreign)])
 
     def checkpoint(self, asked: bool = False) -> bytes:
@@ -387,15 +391,17 @@ class Instance:
                 raise BiellaError("the saved state is cut off before those of its FMUs.")
             (length,) = _LENGTH.unpack_from(state, own)
             own += _LENGTH.size
-            attachment.restore(state[own : own + length])
+            with self._surroundings():
+                attachment.restore(state[own : own + length])
             own += length
 
     def call(self, function: Any, *arguments: Any) -> int:
         """Call a function of the engine, keeping the `Surroundings` if FMUs run in it."""
-        if not self.foreign:
+        with self._surroundings():
             return int(function(self.handle, *arguments))
-        with Surroundings():
-            return int(function(self.handle, *arguments))
+
+    def _surroundings(self) -> contextlib.AbstractContextManager[None]:
+        return Surroundings() if self.plan.foreign else contextlib.nullcontext()
 
     def _message(self) -> str:
         text: bytes = self.library.bl_message(self.handle)
@@ -460,18 +466,31 @@ class Surroundings:
     """What an FMU may change for the whole process or thread, restored on exit.
 
     That is the working directory, which relative file names depend on, and the floating-point
-    control: rounding, flushing of subnormal numbers, trapped exceptions.
+    control: rounding, flushing of subnormal numbers, trapped exceptions. The directory is one for
+    all threads: the first that enters keeps it, and the last that leaves restores it.
     """
 
+    _lock = threading.RLock()  # collecting garbage within may close another instance
+    _users = 0
+    _folder: str | None = None
+
     def __enter__(self) -> None:
-        self._folder = _working_folder()
+        shared = Surroundings
+        with shared._lock:
+            if shared._users == 0:
+                shared._folder = _working_folder()
+            shared._users += 1
         self._control = keep_float_control()
 
     def __exit__(self, *_: object) -> None:
         restore_float_control(self._control)
-        if self._folder is not None and _working_folder() != self._folder:
-            with contextlib.suppress(OSError):  # it was removed meanwhile
-                os.chdir(self._folder)
+        shared = Surroundings
+        with shared._lock:
+            shared._users -= 1
+            folder = None if shared._users else shared._folder
+            if folder is not None and _working_folder() != folder:
+                with contextlib.suppress(OSError):  # it was removed meanwhile
+                    os.chdir(folder)
 
 
 def keep_float_control() -> Any:

@@ -20,6 +20,7 @@ from pathlib import Path
 from .signals import ResultError
 
 _LOCKED_BYTE = 1 << 20  # beyond the process id, which others read
+_LOCK_ATTEMPTS = 100
 
 
 @contextlib.contextmanager
@@ -115,10 +116,9 @@ class TargetLock:
 
     def __init__(self, target: Path) -> None:
         path = target.with_name(f".{target.name}.lock")
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        while True:
+        for _ in range(_LOCK_ATTEMPTS):
             try:
-                handle = os.open(path, flags, 0o666)
+                handle = _open_lock(path)
             except OSError as error:
                 raise ResultError(explain(error, target)) from error
             if not _try_lock(handle):
@@ -133,10 +133,39 @@ class TargetLock:
                 if os.path.samestat(os.fstat(handle), os.stat(path)):
                     break
             os.close(handle)
+        else:
+            raise ResultError(f"Cannot write `{target}`: its lock `{path}` cannot be taken.")
         with contextlib.suppress(OSError):  # on a full disk the message has no number
             os.truncate(handle, 0)
             os.write(handle, str(os.getpid()).encode())
+        self._handle = handle
         self.release = weakref.finalize(self, _release, handle, path, os.getpid())
+        _locks.add(self)
+
+
+_locks: weakref.WeakSet[TargetLock] = weakref.WeakSet()
+
+
+def _let_go_in_child() -> None:
+    """Close the handles of a forked child: the lock of a killed parent would be held by them."""
+    for lock in _locks:
+        if lock.release.detach():
+            os.close(lock._handle)
+    _locks.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_child)
+
+
+def _open_lock(path: Path) -> int:
+    no_link = getattr(os, "O_NOFOLLOW", 0)
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | no_link, 0o666)
+    except PermissionError:  # another user's, left by a kill, may still be read and locked
+        if not path.exists():
+            raise
+        return os.open(path, os.O_RDONLY | no_link)
 
 
 def _release(handle: int, path: Path, owner: int) -> None:
@@ -207,13 +236,14 @@ class RecordingTarget:
 
     def __init__(self, path: str | Path, is_recording: Callable[[Path], bool]) -> None:
         self.path = find_recording_target(path, is_recording)
-        self._lock = TargetLock(self.path)
+        self._locks = [TargetLock(self.path)]
         try:
             # Looked at again: it may have changed before it was locked.
             find_recording_target(path, is_recording)
             self._replaces = self.path.exists() and self.path.stat().st_size > 0
             self._beside = self.path.with_name(f"{self.path.stem}.new{self.path.suffix}")
             if self._replaces:
+                self._locks.append(TargetLock(self._beside))
                 find_recording_target(self._beside, is_recording)
         except BaseException:
             self.release()
@@ -233,6 +263,7 @@ class RecordingTarget:
         """Replace the earlier recording, if there is one."""
         if self.pending:
             self._move(self.path)
+            self._release(self._locks[1:])
 
     def _move(self, path: Path) -> None:
         os.replace(self.current, path)
@@ -246,7 +277,12 @@ class RecordingTarget:
 
     def release(self) -> None:
         """Let others write the file."""
-        self._lock.release()
+        self._release(self._locks)
+
+    @staticmethod
+    def _release(locks: list[TargetLock]) -> None:
+        for lock in locks:
+            lock.release()
 
 
 def claim_space(path: Path, start: int, size: int) -> None:

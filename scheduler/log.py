@@ -73,7 +73,9 @@ def append_journal(file: h5py.File, path: Path, entries: Journal, ticks: int) ->
         claim_space(path, file.id.get_filesize(), growth)
         group["journal"].resize(end, axis=0)
         group["journal"][start:end] = entries
-        before = int(group["checksum"][0])
+        before, count = group["checksum"][()].tolist()
+        if count != start:  # a write that failed has got as far as that
+            before = zlib.crc32(np.ascontiguousarray(group["journal"][:start]).data)
         group["checksum"][()] = zlib.crc32(np.ascontiguousarray(entries).data, before), end
         file.flush()
     group["entries"][()] = end

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BiellaError
-from .engine import Instance, library
+from .engine import Instance, keep_float_control, library, restore_float_control
 
 CLOCK_WALL, CLOCK_DEVICE, CLOCK_FREE, CLOCK_SCRIPT = range(4)
 OVERRUN_POLICIES = ("stop", "skip", "catch_up", "slip")
@@ -195,7 +195,11 @@ class Pace(ctypes.Structure):
 
     def run(self, instance: Instance, ticks: int) -> int:
         """Run up to `ticks` ticks, without end if negative; return the engine's status."""
-        return instance.call(_library().bl_run_paced, ticks, byref(self))
+        # Not by `Instance.call`: a program may change its working directory during such a run.
+        control = keep_float_control()
+        status = int(_library().bl_run_paced(instance.handle, ticks, byref(self)))
+        restore_float_control(control)
+        return status
 
     def _point(self, name: str, values: Any, kind: Any, element: Any) -> Any:
         array = np.ascontiguousarray(values, dtype=kind)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .engine import Instance
 
 MAGIC = b"biellaP\n"
-VERSION = 1
+VERSION = 2
 _HEAD = struct.Struct("<8sIIQQ")
 _SECTION = struct.Struct("<4sIQQ")
 _META_KEYS = {"name", "step", "start", "solver", "blocks", "inputs", "outputs", "loops"}

@@ -271,13 +271,14 @@ class Hdf5Recorder(AbstractRecorder):
         except OSError as error:
             self._lack_room(error)
             return
+        checksums = []
         try:
-            for number, (dataset, place) in enumerate(self._datasets):
+            for (dataset, place), checksum in zip(self._datasets, self._checksums, strict=True):
                 dataset.resize(end, axis=0)
                 block = self._block[place, :count]
                 part = block[0] if len(block) == 1 else np.ascontiguousarray(block.T)
                 dataset[self._written : end] = part
-                self._checksums[number] = zlib.crc32(part.data, self._checksums[number])
+                checksums.append(zlib.crc32(part.data, checksum))
             self._file.flush()
             self._file["rows"][()] = end
             self._file.flush()
@@ -285,6 +286,7 @@ class Hdf5Recorder(AbstractRecorder):
             self._give_up(error)
         self._last_time = float(self._block[0, count - 1])
         self._written = end
+        self._checksums = checksums
         self._filled = 0
         self._flushed_at = time.monotonic()
         self._take_place()
@@ -338,6 +340,7 @@ class Hdf5Recorder(AbstractRecorder):
         # All go to their old places in the file, so a full disk does not matter.
         write_about(self._file, self.info, self.signals.aliases, captures)
         self._file["checksums"][()] = self._checksums
+        self._file["rows"][()] = self._written  # a write that failed may have been beyond
         self._file["complete"][()] = 1
         self._datasets.clear()
         self._file.close()

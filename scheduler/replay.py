@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BiellaError, name_list
+from ..errors import BiellaError, PlanError, name_list
 from .diagram import Diagram
 from .live import LiveRun
 from .pace import ENTER_SET, Journal
@@ -132,6 +132,13 @@ def _stretches(mine: Rows, theirs: Rows) -> list[tuple[slice, slice]]:
 def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
     assert log.log is not None
     recorded = Plan(log.log.plan, {})
+    try:
+        _ = recorded.meta
+    except PlanError as error:
+        raise PlanError(
+            f"the log cannot be replayed, because its plan is not one of this version: {error} "
+            f"Use the version of biella that recorded it. The recorded signals can still be read."
+        ) from None
     if diagram is None:
         kernels = recorded.sections["KERN"].split(b"\0")
         used = {kernels[record["kernel"]] for record in recorded.block_records}

@@ -636,3 +636,39 @@ def test_gauss_seidel_where_nothing_is_declared_about_dependencies(tmp_path, hol
     for path in ("a.slide_speed", "b.slide_displacement"):
         assert run[path] == pytest.approx(runs["gauss-seidel"][path], abs=1e-12)
         assert np.abs(run[path] - runs["jacobi"][path]).max() > 1e-7
+
+
+def masses_that_feel_accelerations(folder: Path, fmus: bool) -> Diagram:
+    """The force on each mass depends at once on the force on the other one."""
+    d = Diagram("accelerations", step=0.01)
+    motion, dot = ["slide.displacement", "slide.speed", "slide.acceleration"], "_" if fmus else "."
+    for n, stiffness, damping in ((0, 30.0, 0.4), (1, 15.0, 0.2)):
+        plant = bench.mass(n, stiffness, damping).block(
+            ["push.force.x"], motion, mode="own_step", substeps=4
+        )
+        if fmus:
+            plant = Fmu(own_step_fmu(folder / f"{'ab'[n]}.fmu", plant, 0.01))
+        d.add(plant, name="ab"[n])
+    for plant, law in zip("ab", ("20*x2 + 0.3*v2 - 0.2*a2", "20*(x1 - x2) - 0.3*a1"), strict=True):
+        force = d.add(Expression(law, unit="N"))
+        for port in force.input_index:
+            quantity = {"x": "displacement", "v": "speed", "a": "acceleration"}[port[0]]
+            d.connect(f"{'ab'[int(port[1]) - 1]}.slide{dot}{quantity}", force[port])
+        d.connect(force, f"{plant}.push{dot}force{dot}x")
+    return d
+
+
+@pytest.mark.parametrize("hold", [0, 1, 2])
+def test_gauss_seidel_where_outputs_depend_on_inputs_from_later_members(tmp_path, hold):
+    """These inputs are extrapolated, also those of an FMU."""
+    native, fmus = (
+        simulate(
+            masses_that_feel_accelerations(tmp_path, f), 0.5, coupling="gauss-seidel", hold=hold
+        )
+        for f in (False, True)
+    )
+    for native_path, path in (
+        ("a.slide.speed", "a.slide_speed"),
+        ("b.slide.speed", "b.slide_speed"),
+    ):
+        assert fmus[path] == pytest.approx(native[native_path], abs=1e-12)

@@ -347,7 +347,7 @@ def test_states_of_other_instances(fmu: Unpacked, other: Unpacked) -> None:
     bad = [["fmi2SetFMUstate", "a", "b"], step(1e-3, 1e-3)]
     answer = make(fmu, *start(fmu), step(0.0, 1e-3), stranger, *twin, *save, *good, *bad)
     assert answer["statuses"][-4:] == [OK, OK, ERROR, OK]
-    assert answer["log"][-1] == "the saved state belongs to another plan"
+    assert answer["log"][-1].startswith("the saved state belongs to another plan")
 
 
 def test_serialised_states_that_are_wrong(fmu: Unpacked, other: Unpacked) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import fmpy
@@ -18,7 +19,7 @@ import pytest
 from specimen import TROUBLE, description, make_exchange, make_fmi3, make_specimen
 
 import biella
-from biella import BiellaError, BlockError, Diagram, DiagramError, Fmu, linearize, simulate
+from biella import BiellaError, BlockError, Diagram, DiagramError, Fmu, linearize, simulate, start
 from biella.blocks import (
     Constant,
     Convert,
@@ -414,6 +415,16 @@ def test_an_isolated_fmu_cannot_take_the_run_with_it(specimen, tmp_path, trouble
     assert good == ["terminate", "free"]
 
 
+def test_an_isolated_fmu_that_crashed_is_still_told_of_afterwards(specimen):
+    d = Diagram("trouble", step=0.01)
+    trouble = {"trouble": TROUBLE["segfault"], "at": 0.05}
+    d.add(Fmu(specimen, parameters=trouble, isolate=True), name="bad")
+    with d.compile().start() as instance:
+        for _ in range(2):
+            with pytest.raises(BlockError, match="its process was ended by SIGSEGV"):
+                instance.run(20)
+
+
 def test_an_fmu_that_gives_no_instance(specimen, tmp_path):
     xml = description().replace("{specimen}", "{other}")
     path = make_specimen(tmp_path / "other.fmu", xml=xml)
@@ -765,6 +776,37 @@ def test_an_fmu_does_not_change_our_working_directory(tmp_path, monkeypatch, opt
     assert (here / "run.h5").exists()
 
 
+def test_nor_do_fmus_in_several_threads(tmp_path, monkeypatch):
+    """The directory that one thread would restore may be that of another's FMU."""
+    path = make_specimen(tmp_path / "s.fmu", flags=("-DWANDERS",))
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    d = Diagram("folder", step=0.01)
+    d.add(Fmu(path), name="f")
+    plan = d.compile()
+
+    def run(_: int) -> None:
+        with plan.start() as instance:
+            instance.run(3)
+            instance.restore(instance.save())
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(run, range(600)))
+    assert Path.cwd() == here
+
+
+def test_a_program_may_change_its_working_directory_during_a_live_run(
+    specimen, tmp_path, monkeypatch
+):
+    d = Diagram("folder", step=0.01)
+    d.add(Fmu(specimen), name="f")
+    with start(d, clock="free") as run:
+        monkeypatch.chdir(tmp_path)
+        run.stop()
+        assert Path.cwd() == tmp_path
+
+
 @pytest.mark.parametrize(
     "environment", ["((void *)0x1234)", "NULL", "(i)", "((void *)(i)->name)", "((void *)-1L)"]
 )
@@ -794,6 +836,21 @@ def test_the_sample_of_the_last_step_before_an_fmu_ends_the_run_is_kept(specimen
     assert "it ended the simulation at t = 0.06" in result.info["stopped"]
     assert result.t[-1] == pytest.approx(0.06)
     assert result["f.y"][-1] == pytest.approx(1.0 + 0.5 * (1 - 0.99**6))
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+def test_a_state_from_before_an_fmu_ended_the_run_goes_on(specimen, options):
+    d = Diagram("ends", step=0.01)
+    trouble = {"trouble": TROUBLE["ends_after"], "at": 0.05}
+    d.add(Fmu(specimen, parameters=trouble, **options), name="f")
+    with d.compile().start() as instance:
+        instance.run(3)
+        states = [instance.save()]
+        assert instance.run(10) == (3, True)
+        states.append(instance.save())
+        for state, ticks in zip(states, (3, 0), strict=True):
+            instance.restore(state)
+            assert instance.run(10) == (ticks, True)
 
 
 @pytest.mark.parametrize("options", BACKENDS, ids=IDS)

@@ -58,6 +58,7 @@ from biella.scheduler.plan import Plan, write_sections
 
 HERE = Path(__file__).parent
 STEP = 1e-3
+KEPT = {"main.angle": 0.5, "main.speed": 3.0}
 F, G, H = [[0.5, 0.1], [-0.2, 0.4]], [0.0, 1.0], [1.0, 0.0]
 """A small plant."""
 NOISY = sensors.Instrument(
@@ -632,23 +633,53 @@ def moving() -> Diagram:
     return d
 
 
-def redundant() -> System:
-    """Return a four-bar in space, more than enough joints, that an input drives."""
-    s = mechanisms.four_bar(planar=False)
-    s.driver("drive", s["foot1"], Input("x"))
-    return s
-
-
-def plant(system: System, own_step: bool, initial: dict[str, float] | None = None) -> Diagram:
+def plant(system: System, own_step: bool) -> Diagram:
     """Return a mechanism as a block, in steps of the diagram or of its own."""
     names = list_outputs(system)
     shown = names[:12] + [name for name in names if name.startswith(("film.", "rub_", "play."))]
     mode: Literal["own_step", "continuous"] = "own_step" if own_step else "continuous"
     d = Diagram("plant", STEP)
-    block = d.add(Plant(system, outputs=shown, mode=mode, initial=initial), "plant")
+    block = d.add(Plant(system, outputs=shown, mode=mode), "plant")
     for n, port in enumerate(block.inputs):
         d.connect(d.input(f"u{n}"), block[port.name])
     d.output("y", block[shown[0]])
+    return d
+
+
+def shared(stiff: bool) -> Diagram:
+    """Return a mechanism with redundant joints, kept initial values and all its reactions."""
+    s = mechanisms.cardan() if stiff else mechanisms.slider_crank()
+    if stiff:
+        for joint in s.joints:
+            s.joint_stiffness(joint.name, force=1e6, torque=1e4)
+    shown = [name for name in list_outputs(s) if name.endswith((".force", ".torque"))]
+    d = Diagram("shared", STEP)
+    block = d.add(Plant(s, outputs=shown, initial=None if stiff else KEPT), "plant")
+    d.output("y", block[shown[0]])
+    return d
+
+
+def followed(hold: int) -> Diagram:
+    """Return a mass that follows another one by position and rate, which exchange power."""
+    d = Diagram("followed", STEP, coupling="newton", hold=hold)
+    lead = System("lead", (0, 0), planar=True)
+    body = lead.body("mass", mass=1.0, inertia=1.0, velocity=(1.0, 0))
+    lead.prismatic("slide", lead.ground, body, at=(0, 0), axis=(1, 0))
+    lead.force("push", body.marker("end"), (0.0, 0.0))
+    shown = ["slide.displacement", "slide.speed"]
+    a = d.add(Plant(lead, ["push.force.x"], shown, mode="own_step"), "a")
+    led = System("led", (0, 0), planar=True)
+    body = led.body("mass", mass=1.0, inertia=1.0)
+    slide = led.prismatic("slide", led.ground, body, at=(0, 0), axis=(1, 0))
+    led.driver("drive", slide, Input())
+    b = d.add(Plant(led, [], ["drive.effort"], mode="own_step"), "b")
+    ports = [port.name for port in b.inputs]
+    d.connect(a["slide.displacement"], b[ports[0]])
+    d.connect(a["slide.speed"], b[ports[1]])
+    back = d.add(arithmetic.Gain(-1.0), "back")
+    d.connect(b["drive.effort"], back)
+    d.connect(back, a["push.force.x"])
+    d.output("y", a["slide.speed"])
     return d
 
 
@@ -685,10 +716,10 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
     for n, make_system in enumerate(MECHANISMS):
         yield f"multibody {make_system.__name__}", plant(make_system(), n % 2 == 1)
     yield "multibody rattling", plant(rattling(), True)
-    yield "multibody redundant", plant(redundant(), True)
-    kept = {"foot0.angle": 1.6, "end0.speed": 1.0}
-    yield "multibody kept", plant(mechanisms.four_bar(), False, kept)
-    yield "multibody kept in space", plant(mechanisms.four_bar(planar=False), True, kept)
+    for stiff in (False, True):
+        yield f"multibody shared {int(stiff)}", shared(stiff)
+    for hold in range(3):
+        yield f"multibody followed {hold}", followed(hold)
     for n, method in enumerate(("jacobi", "gauss-seidel", "fixed-point", "newton")):
         yield f"coupling {method}", couplings(method, 2 - n % 2)
     hurried = couplings("fixed-point", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -216,6 +217,14 @@ sys.stdin.readline()
 r.close()
 """
 
+FORK = """
+import os
+if os.fork() == 0:
+    print("waits", flush=True)
+    sys.stdin.read()
+    os._exit(0)
+"""
+
 
 class TestLock:
     def test_two_runs_of_a_process(self, tmp_path: Path) -> None:
@@ -260,3 +269,57 @@ class TestLock:
         recorder.append(rows(3))
         del recorder
         Hdf5Recorder(tmp_path / "r.h5", SIGNALS).close()
+
+    def test_a_recording_beside_an_earlier_one_is_locked_too(self, tmp_path: Path) -> None:
+        Hdf5Recorder(tmp_path / "r.h5", SIGNALS).close()
+        first = Hdf5Recorder(tmp_path / "r.h5", SIGNALS)
+        with pytest.raises(ResultError, match=r"r\.new\.h5.*another run of this process"):
+            Hdf5Recorder(tmp_path / "r.new.h5", SIGNALS)
+        first.append(rows(3))
+        first.flush()
+        second = Hdf5Recorder(tmp_path / "r.new.h5", SIGNALS)
+        with pytest.raises(ResultError, match=r"another run of this process"):
+            Hdf5Recorder(tmp_path / "r.h5", SIGNALS)
+        assert (first.close().length, second.close().length) == (3, 0)
+        assert sorted(tmp_path.iterdir()) == [tmp_path / "r.h5", tmp_path / "r.new.h5"]
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+    def test_a_forked_child_does_not_keep_the_lock_of_a_killed_process(
+        self, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "r.h5"
+        script = RECORD.replace('print("records", flush=True)', FORK)
+        process = subprocess.Popen(
+            [sys.executable, "-c", script, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            assert process.stdout.readline() == "waits\n"
+            with pytest.raises(ResultError, match=rf"another run \(process {process.pid}\)"):
+                simulate(diagram(), 0.01, out=path)
+            process.kill()
+            process.wait()
+            assert simulate(diagram(), 0.01, out=path).length == 11
+        finally:
+            process.kill()
+            process.stdin.close()  # ends the child
+            process.stdout.read()
+            process.stdout.close()
+
+    def test_a_lock_file_that_another_user_left_does_not_matter(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lock = tmp_path / ".r.h5.lock"
+        lock.write_text("1")
+        plain = os.open
+
+        def refuse(path: str | Path, flags: int, *mode: int) -> int:
+            if Path(path) == lock and flags & os.O_RDWR:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return plain(path, flags, *mode)
+
+        monkeypatch.setattr(os, "open", refuse)
+        assert simulate(diagram(), 0.01, out=tmp_path / "r.h5").length == 11

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import signal
 import subprocess
@@ -16,8 +18,10 @@ import pytest
 from biella import Diagram, start
 from biella.blocks import Constant, Gain
 from biella.cli import main
+from biella.scheduler.log_recorder import Hdf5LogRecorder
+from biella.scheduler.pace import ENTRY
 from biella.scheduler.result import Result
-from biella.scheduler.signals import ResultError
+from biella.scheduler.signals import ResultError, Signal
 
 CASES = 120
 
@@ -144,6 +148,29 @@ def test_a_wrong_number_is_found(closed: Path, tmp_path: Path) -> None:
     assert result["c.y"].tolist() == [1.0] * 5001
     with pytest.raises(ResultError, match=r"numbers of `signals/k\.y` do not agree with their"):
         result["k.y"]
+
+
+def test_a_journal_that_is_written_again_after_an_error_is_sound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Hdf5LogRecorder(tmp_path / "log.h5", [Signal("y")], plan=b"plan")
+    entries = np.zeros(6, dtype=ENTRY)
+    entries["tick"] = np.arange(6)
+    recorder.append_journal(entries[:2], 2)
+    recorder.flush()
+    recorder.append_journal(entries[2:4], 4)
+
+    def fail(file: h5py.File) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(h5py.File, "flush", fail)
+    recorder.flush()
+    monkeypatch.undo()
+    recorder.append_journal(entries[4:], 6)
+    recorder.close()
+    log = Result.from_hdf5(tmp_path / "log.h5").log
+    assert log is not None and log.ticks == 6
+    assert np.array_equal(log.journal, entries)
 
 
 def test_a_truncated_log_is_not_replayed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pty
 import select
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -154,6 +156,27 @@ class TestFile:
         recorder.append(make_rows(10, 10))
         assert Result.from_hdf5(tmp_path / "r.h5").length == 20
         recorder.close()
+
+    def test_rows_before_a_write_that_fails_are_sound(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        recorder = Hdf5Recorder(tmp_path / "r.h5", SIGNALS, {"ref": "ref.y"})
+        recorder.append(make_rows(0, 10))
+        recorder.flush()
+        recorder.append(make_rows(10, 10))
+        plain = h5py.Dataset.__setitem__
+
+        def fail(self: h5py.Dataset, place: object, part: object) -> None:
+            if self.name.endswith("on"):  # the last one
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            plain(self, place, part)
+
+        monkeypatch.setattr(h5py.Dataset, "__setitem__", fail)
+        with pytest.raises(ResultError, match=r"10 rows, to t = 0.009 s, are kept in the file"):
+            recorder.flush()
+        monkeypatch.undo()
+        check(recorder.close(), 10)
+        check(Result.from_hdf5(tmp_path / "r.h5"), 10)
 
     def test_an_earlier_file_is_replaced(self, tmp_path: Path) -> None:
         first = Hdf5Recorder(tmp_path / "r.h5", SIGNALS)

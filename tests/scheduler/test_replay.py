@@ -2,6 +2,7 @@
 
 import time
 
+import h5py
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,7 @@ from biella.blocks import (
     Sine,
     Stop,
 )
+from biella.errors import PlanError
 from biella.scheduler.engine import Instance
 from biella.scheduler.pace import (
     ENTER_OVERRIDE,
@@ -262,6 +264,18 @@ def test_a_diagram_that_has_changed_is_named_with_what_has_changed():
         replay(result, other)
     with pytest.raises(ResultError, match="has no journal"):
         replay(simulate(loop(), 0.01), loop())
+
+
+def test_a_log_of_another_version_can_be_read_but_not_replayed(tmp_path):
+    d = Diagram("old", step=1e-3)
+    d.add(Sine(), "s")
+    run = start(d, 0.02, clock="free", out=tmp_path / "old.h5").wait()
+    with h5py.File(tmp_path / "old.h5", "r+") as file:
+        file["log/plan"][8] = 1  # the format
+    for given_diagram in (None, d):
+        with pytest.raises(PlanError, match=r"its plan is not one of this version: .*format 1,"):
+            replay(tmp_path / "old.h5", given_diagram)
+    assert np.array_equal(Result.from_hdf5(tmp_path / "old.h5")["s"], run["s"])
 
 
 def test_a_step_that_was_given_to_the_run_is_that_of_the_replay():

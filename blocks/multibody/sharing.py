@@ -13,7 +13,7 @@ largest distance between the markers of two joints on one body.
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,10 +51,12 @@ def joint_stiffnesses(system: System) -> dict[str, tuple[float, float]]:
 
 def mechanism_size(system: System) -> float:
     """Return L in m; 1 if no two joints are apart, because then forces and moments do not mix."""
+    ends = [(joint.first, joint.second) for joint in system.joints]
+    # A bearing held by a constraint is a joint of the engine's, too.
+    ends += [(e.journal, e.bush) for e in system.elements if isinstance(e, Bearing) and e.held]
     places: dict[str, list[Array]] = {}
-    for joint in system.joints:
-        for marker in (joint.first, joint.second):
-            places.setdefault(marker.body.name, []).append(marker.position)
+    for marker in chain.from_iterable(ends):
+        places.setdefault(marker.body.name, []).append(marker.position)
     lengths = [
         float(np.linalg.norm(a - b)) for own in places.values() for a, b in combinations(own, 2)
     ]

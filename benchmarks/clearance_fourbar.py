@@ -36,7 +36,7 @@ from biella.blocks.multibody import (
 )
 from biella.blocks.multibody.clearance import ContactLaw
 from biella.blocks.multibody.mechanisms import crank_rocker
-from biella.scheduler.result import Result
+from biella.scheduler.results.result import Result
 
 Array = npt.NDArray[np.float64]
 

@@ -32,10 +32,10 @@ from scipy.linalg import expm
 
 from biella import Diagram, Fmu, simulate
 from biella.blocks import Expression, Gain, Step, Sum
-from biella.blocks.block import AbstractBlock
+from biella.blocks.core.block import AbstractBlock
+from biella.blocks.core.ports import PortRef
 from biella.blocks.multibody import System
-from biella.blocks.ports import PortRef
-from biella.scheduler.coupling_options import CouplingWarning
+from biella.scheduler.compile.coupling_options import CouplingWarning
 
 METHODS = ("jacobi", "gauss-seidel", "fixed-point", "newton")
 Mode = Literal["own_step", "continuous", "fmu"]

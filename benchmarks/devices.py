@@ -19,7 +19,7 @@ from pathlib import Path
 from table import Row, at_most, parse_arguments, print_rows, write_json
 
 import biella
-from biella.scheduler.build import CFLAGS
+from biella.scheduler.engine.build import CFLAGS
 
 PACKAGE = Path(biella.__file__).parent
 

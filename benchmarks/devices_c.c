@@ -10,9 +10,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "scheduler/clock.h"
+#include "scheduler/realtime/clock.h"
 #include "scheduler/devices/drivers.h"
-#include "scheduler/devices/frame.h"
+#include "scheduler/devices/wire/frame.h"
 
 enum { VALUES = 10, MOST = 100000 };
 

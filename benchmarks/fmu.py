@@ -65,8 +65,8 @@ except ModuleNotFoundError as error:
     sys.exit("biella is not installed in this environment: run `pip install .` first.")
 
 from biella.blocks import DiscreteIntegrator
-from biella.fmu.archive import platform_folder
-from biella.fmu.importer import Fmu
+from biella.fmu.importer.archive import platform_folder
+from biella.fmu.importer.fmu import Fmu
 
 PRETTY = {
     "libcosimpy": "libcosim",

@@ -56,8 +56,8 @@ from biella.blocks import (
     Trapezoid,
     Trigger,
 )
+from biella.blocks.core.units import Unit
 from biella.blocks.sensors import presets
-from biella.blocks.units import Unit
 
 STEP = 1e-3
 COPIES = 100

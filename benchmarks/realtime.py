@@ -69,13 +69,13 @@ from biella.blocks import (
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.sensors import presets
 from biella.demo import rig
-from biella.fmu.importer import Fmu
-from biella.scheduler.engine import Instance
-from biella.scheduler.machine import choose_processor
-from biella.scheduler.pace import Pace, Pipe
-from biella.scheduler.plan import Plan
-from biella.scheduler.privileges import Privileges, hold
-from biella.scheduler.wakeups import summarise
+from biella.fmu.importer.fmu import Fmu
+from biella.scheduler.compile.plan import Plan
+from biella.scheduler.engine.engine import Instance
+from biella.scheduler.host.machine import choose_processor
+from biella.scheduler.host.privileges import Privileges, hold
+from biella.scheduler.host.wakeups import summarise
+from biella.scheduler.realtime.pace import Pace, Pipe
 
 Nanoseconds = npt.NDArray[np.int64]
 PERIOD, TURN, DEMO = 1e-3, 250, 1000  # s, and ticks of a turn and of a run of the demo

@@ -39,7 +39,7 @@ from rich.table import Table
 from soak_judge import Judgement, judge
 from soak_run import STEP
 
-from biella.scheduler.progress import Progress
+from biella.scheduler.run.progress import Progress
 
 HERE = Path(__file__).parent
 _START, _SETTLE, _END = 3.0, 0.8, 2.0  # s without faults: at the start, between two, at the end

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from soak_peers import DOWN, TIMEOUT, UP, WIRE, mark
 from soak_run import DEVICES, SAFE_IN, SAFE_OUT, STEP
 
-from biella.scheduler.pace import FROM_LIVE
-from biella.scheduler.replay import replay
-from biella.scheduler.result import Result
+from biella.scheduler.realtime.pace import FROM_LIVE
+from biella.scheduler.realtime.replay import replay
+from biella.scheduler.results.result import Result
 
 Array = npt.NDArray[Any]
 

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from biella.scheduler.devices.relay import TO_DEVICE, TO_HOST, Faults, Relay
+from biella.scheduler.devices.virtual.relay import TO_DEVICE, TO_HOST, Faults, Relay
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "scheduler" / "devices"))
 from peer import FLOAT64, TRIPPED, Peer, parse, stuff, unstuff

@@ -22,9 +22,9 @@ from soak_peers import DOWN, TIMEOUT, UP, Orders, WireLog, mark, say
 
 from biella import Diagram, start
 from biella.blocks import Constant, Gain, Integrator, Mux, Sum, UnitDelay
-from biella.scheduler import recorder
 from biella.scheduler.devices import Driver
-from biella.scheduler.live import LiveRun
+from biella.scheduler.realtime.live import LiveRun
+from biella.scheduler.results import recorder
 
 STEP = 1e-3
 DEVICES = ("net", "line", "card")

@@ -1,6 +1,27 @@
 """What a diagram is made of."""
 
-from .asynchronous import Asynchronous
+from .basic.continuous import Derivative, Integrator
+from .basic.delay import Delay, TransportDelay
+from .basic.discrete import DiscreteIntegrator, MovingAverage, UnitDelay, ZeroOrderHold
+from .basic.expression import Expression
+from .basic.function import Function
+from .basic.linear import (
+    FIR,
+    DiscreteStateSpace,
+    DiscreteTransferFunction,
+    StateSpace,
+    TransferFunction,
+    ZeroPole,
+)
+from .basic.logic import Compare, Counter, Edge, Latch, Logic, MultiportSwitch, SampleHold, Switch
+from .basic.lookup import Lookup1D, Lookup2D
+from .basic.math import Abs, Convert, Divide, Gain, MinMax, Polynomial, Product, Sign, Sum
+from .basic.noise import Noise
+from .basic.nonlinear import Backlash, DeadZone, Quantizer, RateLimiter, Relay, Saturation
+from .basic.playback import Playback
+from .basic.routing import Demux, Mux, Selector
+from .basic.sinks import Assertion, Record, Scope, Stop, Terminator
+from .basic.sources import Chirp, Constant, Pulse, Ramp, Sine, Step, Time
 from .bearings import (
     FiniteBearing,
     LongBearing,
@@ -8,8 +29,6 @@ from .bearings import (
     ShortBearing,
     TiltedShortBearing,
 )
-from .block import AbstractBlock, NativeBlock
-from .continuous import Derivative, Integrator
 from .control import (
     PID,
     Cam,
@@ -24,6 +43,8 @@ from .control import (
     StateFeedback,
     Trapezoid,
 )
+from .core.block import AbstractBlock, NativeBlock
+from .core.ports import Parameter, Port
 from .daq import (
     ADC,
     DAC,
@@ -36,29 +57,10 @@ from .daq import (
     Tachometer,
     Trigger,
 )
-from .delay import Delay, TransportDelay
-from .discrete import DiscreteIntegrator, MovingAverage, UnitDelay, ZeroOrderHold
-from .expression import Expression
-from .function import Function
-from .linear import (
-    FIR,
-    DiscreteStateSpace,
-    DiscreteTransferFunction,
-    StateSpace,
-    TransferFunction,
-    ZeroPole,
-)
-from .logic import Compare, Counter, Edge, Latch, Logic, MultiportSwitch, SampleHold, Switch
-from .lookup import Lookup1D, Lookup2D
-from .math import Abs, Convert, Divide, Gain, MinMax, Polynomial, Product, Sign, Sum
+from .external.asynchronous import Asynchronous
+from .external.outside import Outside, RealTime
+from .external.python import PythonBlock, python_block
 from .multibody.pendulum import Pendulum
-from .noise import Noise
-from .nonlinear import Backlash, DeadZone, Quantizer, RateLimiter, Relay, Saturation
-from .outside import Outside, RealTime
-from .playback import Playback
-from .ports import Parameter, Port
-from .python import PythonBlock, python_block
-from .routing import Demux, Mux, Selector
 from .sensors import (
     Accelerometer,
     Encoder,
@@ -69,8 +71,6 @@ from .sensors import (
     Sensor,
     TorqueMeter,
 )
-from .sinks import Assertion, Record, Scope, Stop, Terminator
-from .sources import Chirp, Constant, Pulse, Ramp, Sine, Step, Time
 
 __all__ = [
     "ADC",

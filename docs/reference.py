@@ -38,20 +38,20 @@ from biella.blocks import (
     multibody,
     python_block,
 )
+from biella.blocks.core.ports import Derived, Same
 from biella.blocks.multibody import Body
-from biella.blocks.multibody import picture as mechanism_picture
+from biella.blocks.multibody.drawing import picture as mechanism_picture
 from biella.blocks.multibody.plant import Plant
 from biella.blocks.multibody.signals import Signal
-from biella.blocks.ports import Derived, Same
-from biella.fmu.export import export_fmu
-from biella.fmu.mechanism import export_system
-from biella.scheduler.compile import compile_diagram
-from biella.scheduler.draw import draw as draw_diagram
-from biella.scheduler.live import LiveRun
-from biella.scheduler.plan import Plan
-from biella.scheduler.plotting import COLOURS, STYLE
-from biella.scheduler.result import Result
-from biella.scheduler.sweep import Sweep
+from biella.fmu.exporter.export import export_fmu
+from biella.fmu.exporter.mechanism import export_system
+from biella.scheduler.compile.compiler import compile_diagram
+from biella.scheduler.compile.plan import Plan
+from biella.scheduler.drawing.draw import draw as draw_diagram
+from biella.scheduler.realtime.live import LiveRun
+from biella.scheduler.results.plotting import COLOURS, STYLE
+from biella.scheduler.results.result import Result
+from biella.scheduler.run.sweep import Sweep
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures" / "reference"

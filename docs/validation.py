@@ -25,8 +25,8 @@ import numpy as np
 from biella import Diagram, simulate
 from biella.blocks import CamLaw
 from biella.blocks.multibody import RigidContact, System, mechanisms
-from biella.blocks.multibody.formulations import METHODS, make_model, run
-from biella.blocks.multibody.formulations.comparison import OLDANI, compare
+from biella.blocks.multibody.laboratory import METHODS, make_model, run
+from biella.blocks.multibody.laboratory.comparison import OLDANI, compare
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "validation.md"
@@ -393,7 +393,7 @@ def misprints() -> list[Row]:
         Row("pendulum, q₃ = 3π/2", "Vita 2.3", "accelerations", ours, "", OPEN),
         statement("pendulum, q₃ = 7π/4", "errata", "closed", below(right), right < 1e-14),
     ]
-    beam = load("tests/blocks/multibody/test_formulations.py").Bar()
+    beam = load("tests/blocks/multibody/laboratory/test_formulations.py").Bar()
     for alpha in (0.1, 10.0, 1e3):
         memory: dict[str, Any] = {}
         METHODS["augmented lagrangian"](beam, 0.0, np.zeros(3), np.zeros(3), memory, alpha=alpha)

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 from biella import Diagram, simulate, start
 from biella.blocks import PID, Step
 from biella.blocks.multibody.mechanisms import slider_crank
-from biella.scheduler.devices.relay import Faults, Relay
+from biella.scheduler.devices.virtual.relay import Faults, Relay
 
 PORTS, STEP, UNTIL = (["motor.torque"], ["main.speed"]), 1e-3, 1.2
 RIGS = Path(__file__).parent / "rigs"

@@ -8,7 +8,7 @@ energy that it makes or loses.
 import matplotlib.pyplot as plt
 
 from biella import Diagram, simulate
-from biella.blocks.multibody.formulations import compare
+from biella.blocks.multibody.laboratory import compare
 from biella.blocks.multibody.mechanisms import slider_crank
 
 NAMES = {

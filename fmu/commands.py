@@ -12,15 +12,15 @@ from rich.console import Group as Lines
 from rich.markup import escape
 from rich.table import Table
 
-from ..blocks.math import Convert
-from ..blocks.playback import Playback, check_unit, read_columns
+from ..blocks.basic.math import Convert
+from ..blocks.basic.playback import Playback, check_unit, read_columns
 from ..errors import FmuError, name_list, suggest
-from ..scheduler.diagram import Diagram
-from ..scheduler.result import Result
-from ..scheduler.simulate import simulate
-from .archive import platform_names, read_archive
-from .importer import Fmu
-from .interface import Description, Scalar, read_description, require_fmpy
+from ..scheduler.compile.diagram import Diagram
+from ..scheduler.results.result import Result
+from ..scheduler.run.simulate import simulate
+from .importer.archive import platform_names, read_archive
+from .importer.fmu import Fmu
+from .importer.interface import Description, Scalar, read_description, require_fmpy
 
 _CAPABILITIES = (
     "canHandleVariableCommunicationStepSize",

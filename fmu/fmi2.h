@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "scheduler/biella.h"
+#include "scheduler/engine/biella.h"
 
 #define fmi2TypesPlatform "default"
 #define fmi2Version "2.0"

@@ -11,8 +11,8 @@ from packaging.tags import platform_tags
 
 
 def load_build(package: Path) -> ModuleType:
-    """Load ``scheduler/build.py`` alone: biella's own requirements are not installed yet."""
-    location = package / "scheduler" / "build.py"
+    """Load ``scheduler/engine/build.py`` alone: biella's own requirements are not installed yet."""
+    location = package / "scheduler" / "engine" / "build.py"
     if not location.is_file():
         raise FileNotFoundError(
             f"{location} is missing. src/biella/{{blocks,scheduler,fmu}} are symbolic links; on "

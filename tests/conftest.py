@@ -12,7 +12,7 @@ import threading
 import pytest
 from hypothesis import settings
 
-from biella.scheduler.build import BuildError, find_compiler
+from biella.scheduler.engine.build import BuildError, find_compiler
 
 LONG = 1800.0
 """Time limit in s of tests that are marked slow or soak."""

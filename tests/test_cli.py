@@ -17,7 +17,7 @@ from rich.table import Table
 
 from biella import cli
 from biella.cli.tables import print_tables
-from biella.scheduler.result import Result
+from biella.scheduler.results.result import Result
 
 pytestmark = pytest.mark.engine
 ROOT = Path(__file__).parents[1]

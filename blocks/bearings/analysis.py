@@ -157,7 +157,7 @@ class _Film:
 @contextmanager
 def open_film(bearing: AbstractBearing) -> Iterator[_Film]:
     """Run a bearing alone, to ask for its loads."""
-    from ...scheduler.diagram import Diagram
+    from ...scheduler.compile.diagram import Diagram
 
     diagram = Diagram("film")
     diagram.add(bearing, name="bearing")

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "blocks/bearings/film.h"
-#include "blocks/kernel.h"
+#include "blocks/core/kernel.h"
 
 enum { BEARING_POSITION, BEARING_VELOCITY, BEARING_JOURNAL, BEARING_BUSH, BEARING_INPUTS,
        BEARING_VISCOSITY = BEARING_INPUTS, BEARING_ALL_INPUTS };

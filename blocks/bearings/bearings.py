@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...errors import BiellaWarning, DiagramError
-from ..block import NativeBlock
-from ..ports import INHERITED, Parameter, Port, Rate, parameter, periodic
-from ..vectors import require_choice
+from ..core.block import NativeBlock
+from ..core.ports import INHERITED, Parameter, Port, Rate, parameter, periodic
+from ..core.vectors import require_choice
 from .analysis import (
     Coefficients,
     Load,

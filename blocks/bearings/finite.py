@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import BiellaWarning, DiagramError
-from ..ports import CONTINUOUS, INHERITED, Parameter, Port, parameter
-from ..vectors import require_choice
+from ..core.ports import CONTINUOUS, INHERITED, Parameter, Port, parameter
+from ..core.vectors import require_choice
 from .bearings import (
     CAVITATION,
     THINNED,

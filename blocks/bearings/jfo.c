@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "blocks/bearings/reynolds.h"
-#include "blocks/kernel.h"
+#include "blocks/core/kernel.h"
 
 static const double JFO_PI = 3.14159265358979323846;
 static const double JFO_LONG = 1e9;    /* of a steady film: turns of its oil in a step */

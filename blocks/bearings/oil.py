@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..ports import CONTINUOUS, Port, parameter
+from ..core.block import NativeBlock
+from ..core.ports import CONTINUOUS, Port, parameter
 
 _VOGEL, _WALTHER = 0, 1
 

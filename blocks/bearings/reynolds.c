@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "blocks/bearings/reynolds.h"
-#include "blocks/kernel.h"
+#include "blocks/core/kernel.h"
 
 static const double REYNOLDS_PI = 3.14159265358979323846;
 

@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from ...errors import DiagramError
-from ..linear import AbstractStateSpace
-from ..ports import CONTINUOUS, number, periodic
-from ..realisation import Realisation, realise, scale
-from ..vectors import require_one_positive
+from ..basic.linear import AbstractStateSpace
+from ..basic.realisation import Realisation, realise, scale
+from ..core.ports import CONTINUOUS, number, periodic
+from ..core.vectors import require_one_positive
 
 
 class AbstractCompensator(AbstractStateSpace):

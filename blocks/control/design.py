@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DiagramError
-from ..linear import DiscreteStateSpace, StateSpace
-from ..ports import parameter
+from ..basic.linear import DiscreteStateSpace, StateSpace
+from ..core.ports import parameter
 
 Array = npt.NDArray[np.float64]
 

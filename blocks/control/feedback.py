@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..ports import INHERITED, SAMPLED, Parameter, Port, number, parameter, periodic
+from ..core.block import NativeBlock
+from ..core.ports import INHERITED, SAMPLED, Parameter, Port, number, parameter, periodic
 
 
 class StateFeedback(NativeBlock):

@@ -7,10 +7,10 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..ports import CONTINUOUS, SAMPLED, Parameter, Port, parameter, periodic
-from ..realisation import Realisation, check_matrices
-from ..vectors import require_choice
+from ..basic.realisation import Realisation, check_matrices
+from ..core.block import NativeBlock
+from ..core.ports import CONTINUOUS, SAMPLED, Parameter, Port, parameter, periodic
+from ..core.vectors import require_choice
 from .design import check_weight, dlqe, drive, lqe
 
 _FORMS = ("prediction", "update")

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..ports import SAMPLED, Parameter, Port, Same, number, parameter, periodic
-from ..units import Unit, parse_unit
-from ..vectors import require_choice, require_rising
+from ..core.block import NativeBlock
+from ..core.ports import SAMPLED, Parameter, Port, Same, number, parameter, periodic
+from ..core.units import Unit, parse_unit
+from ..core.vectors import require_choice, require_rising
 
 _METHODS = ("backward", "tustin")
 _ANTI_WINDUP = ("none", "clamping", "back-calculation")

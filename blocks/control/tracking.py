@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..ports import CONTINUOUS, Port, parameter, periodic
-from ..realisation import check_matrices
-from ..vectors import require_whole
+from ..basic.realisation import check_matrices
+from ..core.block import NativeBlock
+from ..core.ports import CONTINUOUS, Port, parameter, periodic
+from ..core.vectors import require_whole
 from .design import check_weight
 
 Array = npt.NDArray[np.float64]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import DiagramError, name_list, suggest
-from ..block import NativeBlock
-from ..ports import CONTINUOUS, INHERITED, SAMPLED, Port, number, parameter, periodic
-from ..units import parse_unit
-from ..vectors import require_one_positive
+from ..core.block import NativeBlock
+from ..core.ports import CONTINUOUS, INHERITED, SAMPLED, Port, number, parameter, periodic
+from ..core.units import parse_unit
+from ..core.vectors import require_one_positive
 from .segments import LAWS, Array, make_s_curve, make_trapezoid, stretch
 
 _DERIVATIVES = ("position", "velocity", "acceleration", "jerk")

@@ -5,7 +5,7 @@
  * Outputs: position, velocity, acceleration and, where it is bounded, jerk; of a triggered motion also whether it moves. */
 #include <math.h>
 
-#include "blocks/kernel.h"
+#include "blocks/core/kernel.h"
 
 enum { SEGMENT_BEGIN, SEGMENT_LENGTH, SEGMENT_POWERS, SEGMENT_AMPLITUDE = 10, SEGMENT_PULSATION, SEGMENT_PHASE,
        SEGMENT_SIZE };

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..ports import SAMPLED, Port, Same, number, parameter, periodic
-from ..units import parse_unit
-from ..vectors import require_choice, require_one_positive, require_whole
+from ..core.block import NativeBlock
+from ..core.ports import SAMPLED, Port, Same, number, parameter, periodic
+from ..core.units import parse_unit
+from ..core.vectors import require_choice, require_one_positive, require_whole
 
 RULES = {
     "ziegler-nichols": (0.6, 0.5, 0.125),

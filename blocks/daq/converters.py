@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..noise import make_seed
-from ..ports import SAMPLED, Parameter, Port, Rate, Width, Widths, number, parameter, periodic
-from ..vectors import require_whole
+from ..basic.noise import make_seed
+from ..core.block import NativeBlock
+from ..core.ports import SAMPLED, Parameter, Port, Rate, Width, Widths, number, parameter, periodic
+from ..core.vectors import require_whole
 
 _MOST_BITS = 32
 _HISTORY = 4  # rows that the cubic between ticks takes

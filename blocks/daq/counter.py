@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..ports import SAMPLED, Port, number, parameter, periodic
-from ..vectors import require_one_positive, require_whole
+from ..core.block import NativeBlock
+from ..core.ports import SAMPLED, Port, number, parameter, periodic
+from ..core.vectors import require_one_positive, require_whole
 
 _MEMORY = 6
 _MOST = 1_000_000

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..ports import CONTINUOUS, SAMPLED, Port, Rate, Same, number, parameter, periodic
-from ..realisation import pair_roots, realise, scale
-from ..vectors import require_choice, require_one_positive, require_whole
+from ..basic.realisation import pair_roots, realise, scale
+from ..core.block import NativeBlock
+from ..core.ports import CONTINUOUS, SAMPLED, Port, Rate, Same, number, parameter, periodic
+from ..core.vectors import require_choice, require_one_positive, require_whole
 
 _SECTION = 9
 _MOST_ORDER = 20

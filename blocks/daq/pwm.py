@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..ports import EVERY_TICK, Port, Widths, parameter
-from ..vectors import require_choice, require_one_positive, require_whole
+from ..core.block import NativeBlock
+from ..core.ports import EVERY_TICK, Port, Widths, parameter
+from ..core.vectors import require_choice, require_one_positive, require_whole
 
 _MOST_COUNTS = 2**53
 

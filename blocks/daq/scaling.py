@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..ports import Port, number, parameter, periodic
-from ..vectors import require_choice, require_rising
+from ..core.block import NativeBlock
+from ..core.ports import Port, number, parameter, periodic
+from ..core.vectors import require_choice, require_rising
 
 _BEYOND = ("hold", "linear", "error")
 

@@ -1,5 +1,5 @@
 /* Trigger: keeps the samples around an event. */
-#include "blocks/kernel.h"
+#include "blocks/core/kernel.h"
 
 /* Trigger. A ring keeps the last pre + post samples of u. Once `pre` of them are there, an event of the source, one
  * element of u, starts the count of the `post` samples that still fit; then the ring stands still until `arm` falls.

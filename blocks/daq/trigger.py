@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..ports import SAMPLED, Port, number, parameter, periodic
-from ..vectors import require_choice, require_whole
+from ..core.block import NativeBlock
+from ..core.ports import SAMPLED, Port, number, parameter, periodic
+from ..core.vectors import require_choice, require_whole
 
 EVENTS = ("above", "below", "rising", "falling", "leave", "enter")
 _WINDOWS = ("leave", "enter")

@@ -1,5 +1,6 @@
 """Mechanisms: bodies, joints and forces, described as data."""
 
+from .analysis.contact_statistics import ContactStatistics, contact_statistics
 from .bodies import Body, Marker
 from .clearance import (
     ClearanceRevolute,
@@ -9,7 +10,6 @@ from .clearance import (
     Wear,
     hertz_stiffness,
 )
-from .contact_statistics import ContactStatistics, contact_statistics
 from .forces import (
     Bearing,
     Bushing,

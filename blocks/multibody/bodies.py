@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ...errors import DiagramError
-from ..ports import Parameter, parameter
+from ..core.ports import Parameter, parameter
 from .laws import AbstractLaw, Lawlike, as_law, check_motion
 from .parameters import law_numbers
 from .reading import (

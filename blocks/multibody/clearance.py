@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import DiagramError
-from ..ports import Parameter, parameter
+from ..core.ports import Parameter, parameter
 from .bodies import Marker
 from .reading import read_number
 

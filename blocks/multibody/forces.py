@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..bearings import AbstractBearing
-from ..ports import Parameter, parameter
+from ..core.ports import Parameter, parameter
 from .bodies import Marker
 from .clearance import ClearanceRevolute
 from .joints import Coordinate, Joint

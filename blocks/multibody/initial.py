@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...errors import DiagramError, name_list, suggest
-from ..ports import Parameter, parameter
+from ..core.ports import Parameter, parameter
 from .joints import Joint
 from .reading import read_number
 

@@ -35,7 +35,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..ports import Parameter, parameter
+from ..core.ports import Parameter, parameter
 from .bodies import Marker
 from .rotations import Array, freeze, rotation_about
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from ...errors import DiagramError
-from ..formula import fetch_input, fetch_time, write_program
-from ..ports import Parameter, Port
-from ..units import Unit, parse_unit
+from ..core.formula import fetch_input, fetch_time, write_program
+from ..core.ports import Parameter, Port
+from ..core.units import Unit, parse_unit
 from .laws import AbstractLaw, Constant, Formula, Input, Linear, Sine, Table
 from .rotations import Array
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import DiagramError, name_list, suggest
-from ..formula import Apply, Chain, Term, read_formula
-from ..formula import Formula as ParsedFormula
-from .jets import Jet, evaluate
+from ..core.formula import Apply, Chain, Term, read_formula
+from ..core.formula import Formula as ParsedFormula
+from .analysis.jets import Jet, evaluate
 from .reading import read_number, read_numbers
 from .rotations import Array, freeze
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..bearings import ShortBearing
-from ..vectors import require_choice
+from ..core.vectors import require_choice
 from .bodies import Body, Marker
 from .clearance import ContactLaw
 from .laws import Formula, Input, Linear, Sine

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from ..ports import Parameter, parameter
-from ..units import parse_unit
+from ..core.ports import Parameter, parameter
+from ..core.units import parse_unit
 from .laws import AbstractLaw, Constant
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..ports import CONTINUOUS, Port, parameter
+from ..core.block import NativeBlock
+from ..core.ports import CONTINUOUS, Port, parameter
 
 
 class Pendulum(NativeBlock):

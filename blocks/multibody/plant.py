@@ -14,8 +14,10 @@ from typing import Any, Literal, NamedTuple
 
 from ...errors import DiagramError, name_list, suggest
 from ..bearings import LongBearing, ShortBearing, TiltedShortBearing
-from ..block import NativeBlock
-from ..ports import CONTINUOUS, EVERY_TICK, Kind, Parameter, Port, parameter
+from ..core.block import NativeBlock
+from ..core.ports import CONTINUOUS, EVERY_TICK, Kind, Parameter, Port, parameter
+from .analysis.given_pose import check_pose
+from .analysis.sharing import joint_stiffnesses
 from .bodies import Body, Marker
 from .clearance import FOLLOWS_INPUTS, RIGID_OUTPUTS, WEAR_OUTPUTS, ClearanceRevolute
 from .clearance import OUTPUTS as _OUT_CLEARANCE
@@ -32,12 +34,10 @@ from .forces import (
     TorsionalSpring,
     warn_of_undamped,
 )
-from .given_pose import check_pose
 from .initial import Initial, Kept, coordinate_name, read_initial
 from .joints import ANGLE, Coordinate, Joint, Row
 from .law_table import LawTable
 from .rotations import Array, quaternion_from_rotation
-from .sharing import joint_stiffnesses
 from .system import System
 from .tree import SPEEDS, Tree, find_pattern, grow_tree
 
@@ -254,7 +254,7 @@ class Plant(NativeBlock):
 
     def warn_of_step(self, step: float, solver: str) -> str:
         """Return warnings of steps that are unstable or miss contacts, and of elements in doubt."""
-        from .stability import warn_of_step
+        from .analysis.stability import warn_of_step
 
         if self.doubt is None:
             self.doubt = self._warn_of_doubt()
@@ -267,7 +267,7 @@ class Plant(NativeBlock):
         undamped = warn_of_undamped([e for e in elements if isinstance(e, Bearing)])
         if not any(isinstance(element, Rubbing) for element in elements):
             return undamped
-        from .rubbing import warn_of_doubt  # takes as long to import as all the rest
+        from .analysis.rubbing import warn_of_doubt  # takes as long to import as all the rest
 
         return " ".join(filter(None, (undamped, warn_of_doubt(self.system))))
 

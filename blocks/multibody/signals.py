@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..ports import Port
+from ..core.ports import Port
 from .plant import list_input_ports, list_output_ports
 from .system import System
 

@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 
 from ...errors import DiagramError, name_list
-from ..ports import Parameter, parameter
+from ..core.ports import Parameter, parameter
 from .bodies import Body, read_inertia, read_mass
 from .clearance import ClearanceRevolute
 from .force_methods import ForceMethods
@@ -22,15 +22,15 @@ from .reading import read_number, read_rotation, teach_keywords
 from .rotations import Array, freeze
 
 if TYPE_CHECKING:
-    from .analysis import Motion
+    from .analysis.equilibrium import Equilibrium
+    from .analysis.linear import Linearization, Mode
+    from .analysis.pose import Assembly
+    from .analysis.prescribed import Motion
+    from .analysis.report import MechanismReport
     from .drawing.figure import SystemFigure
-    from .equilibrium import Equilibrium
     from .initial import Initial
     from .laws import Lawlike
-    from .linear import Linearization, Mode
     from .plant import Plant
-    from .pose import Assembly
-    from .report import MechanismReport
     from .signals import Signals
 
 _NEARLY_ALONG = 0.995
@@ -115,7 +115,7 @@ class System(JointMethods, ForceMethods):
             With the line of the file: what is not XML or not URDF, links that make no tree, masses
             and inertias that no body has, `<mimic>`.
         """
-        from .urdf import Options, build_system
+        from .urdf.build import Options, build_system
 
         options = Options(
             base,
@@ -288,9 +288,9 @@ class System(JointMethods, ForceMethods):
         """Write the mechanism alone as an FMI 2.0 co-simulation FMU.
 
         If not told otherwise, constant forces and torques are its inputs, coordinates and poses its
-        outputs, and every number is a parameter. See `biella.fmu.mechanism.export_system`.
+        outputs, and every number is a parameter. See `biella.fmu.exporter.mechanism.export_system`.
         """
-        from ...fmu.mechanism import export_system
+        from ...fmu.exporter.mechanism import export_system
 
         return export_system(
             self,
@@ -314,13 +314,13 @@ class System(JointMethods, ForceMethods):
         title: str | None = None,
     ) -> SystemFigure:
         """Draw the mechanism, in the poses that were given; see `picture.draw`."""
-        from .picture import draw
+        from .drawing.picture import draw
 
         return draw(self, path, poses=poses, view=view, title=title)
 
     def animate(self, result: Any, path: str | Path, **options: Any) -> Path:
         """Show the motion that a run recorded as a GIF, MP4 or PNG; see `picture.animate`."""
-        from .picture import animate
+        from .drawing.picture import animate
 
         return animate(self, result, path, **options)
 
@@ -330,7 +330,7 @@ class System(JointMethods, ForceMethods):
         Print it. Taken in the assembled pose at time t; other poses may have another rank.
         `initial` is that of `assemble`.
         """
-        from .report import report
+        from .analysis.report import report
 
         return report(self, t, initial)
 
@@ -357,7 +357,7 @@ class System(JointMethods, ForceMethods):
             If the joints cannot be closed: it names those that stay open, and by how much. If a
             value of `initial` cannot be had.
         """
-        from .pose import assemble
+        from .analysis.pose import assemble
 
         return assemble(self, t, initial)
 
@@ -378,7 +378,7 @@ class System(JointMethods, ForceMethods):
             If there is freedom left, if drivers contradict each other, or ask for a place that is
             out of reach.
         """
-        from .analysis import kinematics
+        from .analysis.prescribed import kinematics
 
         return kinematics(self, times)
 
@@ -395,7 +395,7 @@ class System(JointMethods, ForceMethods):
         times
             In s, rising.
         """
-        from .analysis import inverse_dynamics
+        from .analysis.prescribed import inverse_dynamics
 
         return inverse_dynamics(self, motion, times)
 
@@ -425,7 +425,7 @@ class System(JointMethods, ForceMethods):
         DiagramError
             If joints make a loop, or a body hangs on no joint.
         """
-        from .analysis import static_efforts
+        from .analysis.prescribed import static_efforts
 
         return static_efforts(self, forces or {}, torques or {}, weight, at)
 
@@ -447,7 +447,7 @@ class System(JointMethods, ForceMethods):
         DiagramError
             If none is found: it names the body that is pushed the most.
         """
-        from .equilibrium import equilibrium
+        from .analysis.equilibrium import equilibrium
 
         return equilibrium(self, t, tolerance)
 
@@ -473,7 +473,7 @@ class System(JointMethods, ForceMethods):
             Paths of joint coordinates to be p, one for each degree of freedom. Without them p are
             orthonormal combinations of the speeds of bodies.
         """
-        from .linear import linearize
+        from .analysis.linear import linearize
 
         return linearize(self, at, coordinates)
 
@@ -492,7 +492,7 @@ class System(JointMethods, ForceMethods):
         by 1 % of the clearance. Stops and other forces that act later may need less. With larger
         steps take ``block(mode="own_step", integrator="implicit")``.
         """
-        from .stability import largest_stable_step
+        from .analysis.stability import largest_stable_step
 
         return largest_stable_step(self)
 

@@ -1,10 +1,10 @@
 /* Incremental encoder: edges on a disc, counted and timed. */
 #include <math.h>
 
-#include "blocks/kernel.h"
-#include "blocks/noise.h"
-#include "blocks/ring.h"
-#include "blocks/rounding.h"
+#include "blocks/core/kernel.h"
+#include "blocks/basic/noise.h"
+#include "blocks/core/ring.h"
+#include "blocks/core/rounding.h"
 
 static const double ENCODER_TURN = 6.283185307179586;
 static const double ENCODER_NEVER = -1e300; /* when there was no edge yet */

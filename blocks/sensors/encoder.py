@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..delay import check_samples
-from ..noise import make_seed
-from ..ports import SAMPLED, Parameter, Port, Widths, number, parameter, periodic
-from ..vectors import require_choice
+from ..basic.delay import check_samples
+from ..basic.noise import make_seed
+from ..core.block import NativeBlock
+from ..core.ports import SAMPLED, Parameter, Port, Widths, number, parameter, periodic
+from ..core.vectors import require_choice
 
 METHODS = ("count", "period", "both")
 _STATE, _MARK, _OUTPUTS = 17, 3, ("counts", "angle", "speed", "a", "b", "index")

@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-#include "blocks/noise.h"
-#include "blocks/ring.h"
-#include "blocks/rounding.h"
-#include "blocks/table.h"
+#include "blocks/basic/noise.h"
+#include "blocks/core/ring.h"
+#include "blocks/core/rounding.h"
+#include "blocks/core/table.h"
 
 enum { /* z: these, then a channel_state for each channel, then the samples on their way */
     KEPT_STARTED, /* whether there was a sample before */

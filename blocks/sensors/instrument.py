@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DiagramError
-from ..block import NativeBlock
-from ..noise import make_seed
-from ..ports import SAMPLED, Parameter, Port, Widths, number, parameter, periodic
-from ..units import Unit, parse_unit
-from ..vectors import require_choice, require_rising
+from ..basic.noise import make_seed
+from ..core.block import NativeBlock
+from ..core.ports import SAMPLED, Parameter, Port, Widths, number, parameter, periodic
+from ..core.units import Unit, parse_unit
+from ..core.vectors import require_choice, require_rising
 
 Array = npt.NDArray[np.float64]
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DiagramError
+from ..core.ports import Parameter, Port, number, parameter
+from ..core.units import Unit, parse_unit
+from ..core.vectors import require_whole
 from ..multibody.rotations import rotation_about
-from ..ports import Parameter, Port, number, parameter
-from ..units import Unit, parse_unit
-from ..vectors import require_whole
 from .instrument import AbstractSensor, Array, Instrument, read_unit
 
 _MOST_CHANNELS = 64

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "scheduler/biella.h"
+#include "scheduler/engine/biella.h"
 
 /* One number on the wire and what it means: value = scale · raw + offset. */
 typedef struct {

@@ -21,7 +21,7 @@ from .native import Device, Surroundings, count_values, device_library
 from .options import Option
 
 if TYPE_CHECKING:
-    from ..rig import Channel, DeviceEntry
+    from ..binding.rig import Channel, DeviceEntry
 
 _SAFE = 1
 _OPENING = 10.0  # s that a driver may take to open
@@ -39,7 +39,7 @@ class Setup:
     options
         Values of the driver's own `Driver.options`.
     inputs, outputs
-        The channels from the device and to it, in order; see `biella.scheduler.rig.Channel`.
+        The channels from the device and to it; see `biella.scheduler.binding.rig.Channel`.
     folder
         To which files in the options are relative.
     step

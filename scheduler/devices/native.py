@@ -27,13 +27,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DeviceError
-from ..derived import derive_seed
-from ..engine import OK, library, library_path
+from ..compile.derived import derive_seed
+from ..engine.engine import OK, library, library_path
 from .options import Option, show
-from .recording import read_recording
+from .virtual.recording import read_recording
 
 if TYPE_CHECKING:
-    from ..rig import Channel, DeviceEntry
+    from ..binding.rig import Channel, DeviceEntry
 
 ON_LOSS = {"stop": 0, "hold": 1, "safe": 2}
 _DOUBLE, _CHECKSUM, _ANSWERS = 1, 2, 4

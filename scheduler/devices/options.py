@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...errors import name_list, suggest
-from ..result import Result
+from ..results.result import Result
 
 Say = Callable[[str, str], None]
 """Called with a key and what is wrong with its value."""

@@ -14,7 +14,7 @@ from .native import Device, Surroundings
 from .options import Option
 
 if TYPE_CHECKING:
-    from ..rig import DeviceEntry
+    from ..binding.rig import DeviceEntry
 
 GROUP = "biella.drivers"
 """The group of entry points that drivers of other packages are listed in."""
@@ -83,19 +83,19 @@ def _native_kinds() -> dict[str, DriverKind]:
 
 
 def _can() -> type[Driver]:
-    from .can import CanDriver
+    from .fieldbus.can import CanDriver
 
     return CanDriver
 
 
 def _modbus() -> type[Driver]:
-    from .modbus import ModbusDriver
+    from .fieldbus.modbus import ModbusDriver
 
     return ModbusDriver
 
 
 def _opcua() -> type[Driver]:
-    from .opcua import OpcuaDriver
+    from .fieldbus.opcua import OpcuaDriver
 
     return OpcuaDriver
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...blocks.block import AbstractBlock
-from ...blocks.ports import PortRef
-from ...blocks.python import FunctionBlock
+from ...blocks.core.block import AbstractBlock
+from ...blocks.core.ports import PortRef
+from ...blocks.external.python import FunctionBlock
 from ...errors import BiellaError
-from ..diagram import Diagram, Inport
-from ..plan import Plan
-from ..subsystem import Subsystem
+from ..compile.diagram import Diagram, Inport
+from ..compile.plan import Plan
+from ..compile.subsystem import Subsystem
 from .layering import Cell, Link
 from .layout import arrange_level
 from .picture import Box, Dot, Frame, Picture, Wire

@@ -4,18 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 from .blocks.multibody import System
 from .errors import BiellaError, BiellaWarning, BlockError, DiagramError
-from .scheduler.diagram import Diagram
-from .scheduler.linearize import linearize
-from .scheduler.plan import Plan
-from .scheduler.realtime import start
-from .scheduler.replay import replay
-from .scheduler.result import Result
-from .scheduler.simulate import simulate
-from .scheduler.subsystem import Subsystem
-from .scheduler.sweep import sweep
+from .scheduler.compile.diagram import Diagram
+from .scheduler.compile.plan import Plan
+from .scheduler.compile.subsystem import Subsystem
+from .scheduler.realtime.replay import replay
+from .scheduler.realtime.start import start
+from .scheduler.results.result import Result
+from .scheduler.run.linearize import linearize
+from .scheduler.run.simulate import simulate
+from .scheduler.run.sweep import sweep
 
 if TYPE_CHECKING:
-    from .fmu.importer import Fmu
+    from .fmu.importer.fmu import Fmu
 
 __version__ = "0.1.0"
 
@@ -41,7 +41,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import what is not needed by most only when it is asked for."""
     if name == "Fmu":
-        from .fmu.importer import Fmu
+        from .fmu.importer.fmu import Fmu
 
         return Fmu
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,9 +26,9 @@ from scipy.integrate import solve_ivp
 
 from biella import BiellaWarning, Diagram, simulate
 from biella.blocks.multibody import System, mechanisms
-from biella.blocks.multibody.formulations import METHODS, PlanarModel
+from biella.blocks.multibody.laboratory import METHODS, PlanarModel
 from biella.blocks.multibody.rotations import rotation_from_quaternion
-from biella.scheduler.result import Result
+from biella.scheduler.results.result import Result
 
 pytestmark = pytest.mark.engine
 

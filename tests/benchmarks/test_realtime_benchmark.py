@@ -72,7 +72,7 @@ def test_the_loop_is_a_plant_a_bearing_and_ten_blocks(tmp_path):
     from realtime import PERIOD, SPEED, WATCHED, ShortBearing, build_loop, compile_timed, run_paced
 
     from biella import simulate
-    from biella.fmu.importer import EngineFmu
+    from biella.fmu.importer.fmu import EngineFmu
 
     d = build_loop(tmp_path / "crank.fmu")
     kinds = [type(block) for block in d.blocks.values()]

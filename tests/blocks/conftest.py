@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from biella import Diagram, simulate
 from biella.blocks import AbstractBlock, PythonBlock
-from biella.blocks.playback import Playback
-from biella.blocks.ports import Port
+from biella.blocks.basic.playback import Playback
+from biella.blocks.core.ports import Port
 
 RunBlock = Callable[..., NDArray[np.float64]]
 

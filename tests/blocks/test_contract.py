@@ -20,15 +20,15 @@ import pytest
 import biella.blocks
 from biella import BlockError, Diagram
 from biella.blocks.bearings import Hole, Vogel, Walther, lobes
-from biella.blocks.block import NativeBlock
+from biella.blocks.core.block import NativeBlock
+from biella.blocks.core.ports import Port, Same, Widths
+from biella.blocks.core.units import Unit
 from biella.blocks.multibody import Input, LankaraniNikravesh, RigidContact, System
 from biella.blocks.multibody.mechanisms import slider_crank
-from biella.blocks.ports import Port, Same, Widths
 from biella.blocks.sensors import Instrument, presets
-from biella.blocks.units import Unit
 from biella.errors import PlanError
-from biella.scheduler.engine import Instance
-from biella.scheduler.plan import Plan, write_sections
+from biella.scheduler.compile.plan import Plan, write_sections
+from biella.scheduler.engine.engine import Instance
 
 pytestmark = pytest.mark.engine
 

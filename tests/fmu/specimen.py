@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from biella.fmu.archive import platform_folder, platform_names
-from biella.scheduler.build import BuildError, find_compiler
+from biella.fmu.importer.archive import platform_folder, platform_names
+from biella.scheduler.engine.build import BuildError, find_compiler
 
 TROUBLE = {
     "none": 0,

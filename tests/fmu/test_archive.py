@@ -20,8 +20,8 @@ from specimen import description, make_specimen
 
 from biella import Diagram, Fmu, simulate
 from biella.errors import BiellaWarning, FmuError
-from biella.fmu import archive as archives
-from biella.fmu.archive import Folder, read_archive, sweep
+from biella.fmu.importer import archive as archives
+from biella.fmu.importer.archive import Folder, read_archive, sweep
 
 pytestmark = pytest.mark.engine
 
@@ -250,7 +250,7 @@ def test_a_file_that_was_replaced_is_read_again(tmp_path):
 
 HOLD = """
 import sys, time, tempfile
-from biella.fmu.archive import Folder, read_archive
+from biella.fmu.importer.archive import Folder, read_archive
 print(Folder.acquire(read_archive(sys.argv[1])).path, flush=True)
 {end}
 """
@@ -299,7 +299,7 @@ def test_the_folder_of_a_crashed_process_of_ours_goes_at_once(tmp_path):
 FULL = """
 import sys
 from biella.errors import FmuError
-from biella.fmu.archive import Folder, read_archive
+from biella.fmu.importer.archive import Folder, read_archive
 try:
     Folder.acquire(read_archive(sys.argv[1]))
 except FmuError as error:

@@ -18,7 +18,7 @@ from specimen import STATES, TROUBLE, description, make_specimen
 from biella import BlockError, Diagram, DiagramError, Fmu, simulate
 from biella.blocks import Constant, Convert, Expression, Gain, Integrator, Mux, Sine, Sum
 from biella.demo import rig
-from biella.scheduler.coupling_options import CouplingWarning
+from biella.scheduler.compile.coupling_options import CouplingWarning
 
 pytestmark = pytest.mark.engine
 

@@ -19,7 +19,7 @@ import pytest
 
 from biella import Diagram, Plan
 from biella.blocks import Compare, Convert, Gain, Integrator, Logic, Noise, Stop, UnitDelay
-from biella.fmu.description import list_variables, plan_guid
+from biella.fmu.exporter.description import list_variables, plan_guid
 
 pytestmark = pytest.mark.engine
 

@@ -34,8 +34,8 @@ from biella.blocks import (
     UnitDelay,
 )
 from biella.errors import BiellaWarning, FmuError
-from biella.scheduler.engine import Instance
-from biella.scheduler.subsystem import Subsystem
+from biella.scheduler.compile.subsystem import Subsystem
+from biella.scheduler.engine.engine import Instance
 
 pytestmark = pytest.mark.engine
 
@@ -582,7 +582,7 @@ def test_a_binary_of_another_version_is_refused(tmp_path):
 
 
 def test_a_binary_that_is_none_is_refused(tmp_path):
-    from biella.fmu.archive import platform_folder
+    from biella.fmu.importer.archive import platform_folder
 
     path = make_specimen(
         tmp_path / "s.fmu", extra={f"binaries/{platform_folder()}/specimen.so": b"not a library"}

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "scheduler/engine.h"
+#include "scheduler/engine/engine.h"
 
 enum { HEAD = 32, HEAD_COUNT = 12, HEAD_SIZE = 24 };
 enum { ENTRY = 24, ENTRY_ELEMENT = 4, ENTRY_OFFSET = 8, ENTRY_LENGTH = 16 };

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "scheduler/devices/link.h"
-#include "scheduler/devices/text.h"
+#include "scheduler/devices/wire/link.h"
+#include "scheduler/devices/wire/text.h"
 
 enum { DATAGRAMS, STREAM, LINES, MODES };
 enum { PIECE_HEAD = 3, SESSION = 0x1234, TIMEOUT = 10000000 };

@@ -17,11 +17,9 @@ from typing import Literal
 import numpy as np
 
 from biella import Diagram, Subsystem
-from biella.blocks import (
-    bearings,
+from biella.blocks import bearings, control, daq, sensors
+from biella.blocks.basic import (
     continuous,
-    control,
-    daq,
     delay,
     discrete,
     expression,
@@ -31,15 +29,16 @@ from biella.blocks import (
     lookup,
     noise,
     nonlinear,
-    outside,
     playback,
     routing,
-    sensors,
     sinks,
     sources,
 )
-from biella.blocks import math as arithmetic
-from biella.blocks.block import AbstractBlock, NativeBlock
+from biella.blocks.basic import math as arithmetic
+from biella.blocks.core.block import AbstractBlock, NativeBlock
+from biella.blocks.core.ports import EVERY_TICK, Port, parameter
+from biella.blocks.external import outside
+from biella.blocks.external.python import PythonBlock
 from biella.blocks.multibody import (
     HuntCrossley,
     Input,
@@ -51,10 +50,8 @@ from biella.blocks.multibody import (
 from biella.blocks.multibody.pendulum import Pendulum
 from biella.blocks.multibody.plant import Plant, list_outputs
 from biella.blocks.multibody.system import System
-from biella.blocks.ports import EVERY_TICK, Port, parameter
-from biella.blocks.python import PythonBlock
-from biella.scheduler.diagram import SOLVERS
-from biella.scheduler.plan import Plan, write_sections
+from biella.scheduler.compile.diagram import SOLVERS
+from biella.scheduler.compile.plan import Plan, write_sections
 
 HERE = Path(__file__).parent
 STEP = 1e-3

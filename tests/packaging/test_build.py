@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from biella.scheduler import build
+from biella.scheduler.engine import build
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "src" / "biella"
@@ -47,11 +47,12 @@ def package(tmp_path):
     for folder in build.FOLDERS:
         (root / folder).mkdir(parents=True)
     (root / "blocks" / "deep").mkdir()
+    (root / "scheduler" / "engine").mkdir()
     (root / "blocks" / "deep" / "twice.h").write_text("double twice(double x);\n")
     (root / "blocks" / "deep" / "twice.c").write_text(
         '#include "blocks/deep/twice.h"\ndouble twice(double x) { return 2.0 * x; }\n'
     )
-    (root / "scheduler" / "engine.c").write_text(
+    (root / "scheduler" / "engine" / "engine.c").write_text(
         '#include "blocks/deep/twice.h"\n'
         "#ifdef _WIN32\n__declspec(dllexport)\n#else\n"
         '__attribute__((visibility("default")))\n#endif\n'
@@ -92,7 +93,10 @@ def test_every_source_is_found_once():
 
 
 def test_sources_are_relative_and_sorted(package):
-    assert build.find_sources(package) == [Path("blocks/deep/twice.c"), Path("scheduler/engine.c")]
+    assert build.find_sources(package) == [
+        Path("blocks/deep/twice.c"),
+        Path("scheduler/engine/engine.c"),
+    ]
 
 
 def test_a_link_that_was_not_checked_out_is_named(package):

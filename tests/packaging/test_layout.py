@@ -79,15 +79,18 @@ def test_every_folder_is_walked():
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("blocks/math.py", "from ..scheduler.diagram import Diagram"),
-        ("blocks/math.py", "from .. import scheduler"),
-        ("blocks/math.py", "from .. import Diagram"),
+        ("blocks/basic/math.py", "from ...scheduler.compile.diagram import Diagram"),
+        ("blocks/basic/math.py", "from ... import scheduler"),
+        ("blocks/basic/math.py", "from ... import Diagram"),
         ("blocks/control/pid.py", "from ...fmu import export"),
-        ("blocks/math.py", "import biella"),
-        ("blocks/math.py", "try:\n    import biella.scheduler.plan\nexcept ImportError:\n    pass"),
-        ("scheduler/diagram.py", "class A:\n    from biella.fmu import export"),
-        ("scheduler/diagram.py", "def f():\n    import blocks.math"),
-        ("fmu/export.py", "from scheduler import plan"),
+        ("blocks/basic/math.py", "import biella"),
+        (
+            "blocks/basic/math.py",
+            "try:\n    import biella.scheduler.compile.plan\nexcept ImportError:\n    pass",
+        ),
+        ("scheduler/compile/diagram.py", "class A:\n    from biella.fmu import export"),
+        ("scheduler/compile/diagram.py", "def f():\n    import blocks.math"),
+        ("fmu/exporter/export.py", "from scheduler import plan"),
         ("cli.py", "from blocks import Gain"),
     ],
 )
@@ -99,9 +102,9 @@ def test_an_import_the_wrong_way_is_seen(module, source):
     ("module", "source"),
     [
         ("blocks/control/pid.py", "from ..block import Block\nfrom ...errors import BlockError"),
-        ("scheduler/diagram.py", "from ..blocks.block import Block\nfrom . import plan"),
-        ("scheduler/diagram.py", "def f():\n    from ..fmu.export import export"),
-        ("fmu/export.py", "from ..scheduler import plan\nimport biella.blocks"),
+        ("scheduler/compile/diagram.py", "from ..blocks.block import Block\nfrom . import plan"),
+        ("scheduler/compile/diagram.py", "def f():\n    from ..fmu.export import export"),
+        ("fmu/exporter/export.py", "from ..scheduler import plan\nimport biella.blocks"),
         ("cli.py", "from .fmu import export\nfrom . import simulate"),
     ],
 )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from biella import Diagram
 from biella.blocks.multibody import System
-from biella.blocks.multibody.manifold import make_manifold, split
+from biella.blocks.multibody.analysis.manifold import make_manifold, split
 from biella.blocks.multibody.rotations import rotation_from_quaternion, skew
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

@@ -14,10 +14,10 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
-from ...figure import ShownFigure
+from ...core.figure import ShownFigure
 
 if TYPE_CHECKING:
-    from ..contact_statistics import Around, ContactStatistics
+    from ..analysis.contact_statistics import Around, ContactStatistics
 
 
 def draw_roses(

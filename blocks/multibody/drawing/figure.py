@@ -15,7 +15,7 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from ...figure import ShownFigure
+from ...core.figure import ShownFigure
 from ..rotations import Array
 from .labels import PlacedLabel
 from .scene import Scene

@@ -12,7 +12,8 @@ from pathlib import Path
 from .. import __version__
 from ..demo import command as demo
 from ..errors import BiellaError, BlockError
-from ..scheduler import doctor, watch
+from ..scheduler.host import doctor
+from ..scheduler.realtime import watch
 from . import diagrams, fmus, mechanisms, run
 from .load import load_diagram
 from .shared import complain

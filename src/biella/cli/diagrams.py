@@ -93,7 +93,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from ..scheduler.ringing import TICKS, warn_of_ringing
+    from ..scheduler.run.ringing import TICKS, warn_of_ringing
 
     plan = load_diagram(options.file).compile()
     warn_of_ringing(plan, TICKS)
@@ -137,8 +137,8 @@ def _draw(options: argparse.Namespace) -> None:
 
 
 def _export(options: argparse.Namespace) -> None:
-    from ..fmu.platforms import list_uncompiled
-    from ..scheduler.diagram import Diagram
+    from ..fmu.exporter.platforms import list_uncompiled
+    from ..scheduler.compile.diagram import Diagram
 
     target = options.output or Path(f"{options.file.stem}.fmu")
     model = load_model(options.file)
@@ -167,7 +167,7 @@ def _export(options: argparse.Namespace) -> None:
 
 
 def _bind(options: argparse.Namespace) -> None:
-    from ..scheduler.binding_report import write_template
+    from ..scheduler.binding.report import write_template
 
     if options.template is not None:
         text = write_template(load_diagram(options.file), options.template)
@@ -186,8 +186,8 @@ def _bind(options: argparse.Namespace) -> None:
 
 def _check_rig(options: argparse.Namespace) -> None:
     from ..errors import BindingError
-    from ..scheduler.binding import check_binding
-    from ..scheduler.binding_report import list_ties, tabulate
+    from ..scheduler.binding.bind import check_binding
+    from ..scheduler.binding.report import list_ties, tabulate
 
     found = check_binding(load_diagram(options.file), options.rig)
     if options.json:

@@ -20,7 +20,7 @@ from ..errors import BiellaError, suggest
 
 def load_diagram(path: Path) -> Any:
     """Return what ``diagram()`` of a Python file gives."""
-    from ..scheduler.diagram import Diagram
+    from ..scheduler.compile.diagram import Diagram
 
     make = getattr(_load_module(path), "diagram", None)
     if make is None:
@@ -34,7 +34,7 @@ def load_diagram(path: Path) -> Any:
 def load_model(path: Path) -> Any:
     """Return what ``diagram()`` of a Python file gives, else its ``system()``."""
     from ..blocks.multibody import System
-    from ..scheduler.diagram import Diagram
+    from ..scheduler.compile.diagram import Diagram
 
     module = _load_module(path)
     for name, wanted in (("diagram", Diagram), ("system", System)):

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..blocks.ports import Same
-from ..blocks.units import Unit
+from ..blocks.core.ports import Same
+from ..blocks.core.units import Unit
 from ..errors import BiellaError, BlockError, DeviceError, OverrunError, name_list, suggest
 from .load import load_diagram
 from .shared import (
@@ -128,7 +128,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _simulate(options: argparse.Namespace, diagram: Any, stream: Path | None) -> Any:
-    from ..scheduler.simulate import simulate
+    from ..scheduler.run.simulate import simulate
 
     step = options.step or diagram.step
     played = _play_columns(diagram, options.input) if options.input else None
@@ -146,7 +146,7 @@ def _simulate(options: argparse.Namespace, diagram: Any, stream: Path | None) ->
 
 def _play_columns(diagram: Any, path: Path) -> dict[str, Any]:
     """Return what plays each column of a table, by the input or source block that it drives."""
-    from ..blocks.playback import Playback, check_unit, read_columns
+    from ..blocks.basic.playback import Playback, check_unit, read_columns
 
     times, columns = read_columns(path)
     if "" in columns:
@@ -179,8 +179,8 @@ def _pace(options: argparse.Namespace, diagram: Any, stream: Path | None) -> Any
     """Run in real time; tell how that went, whatever ended it."""
     from rich.console import Console
 
-    from ..scheduler.privileges import Privileges
-    from ..scheduler.realtime import start
+    from ..scheduler.host.privileges import Privileges
+    from ..scheduler.realtime.start import start
 
     if options.log and stream:
         raise BiellaError("--log and --out name two HDF5 files: one of them has it all.")
@@ -217,8 +217,8 @@ def _pace(options: argparse.Namespace, diagram: Any, stream: Path | None) -> Any
 
 def _replay(options: argparse.Namespace, diagram: Any, stream: Path | None) -> Any:
     """Run a log again, and say whether it came out the same."""
-    from ..scheduler.replay import find_differences, replay
-    from ..scheduler.result import Result
+    from ..scheduler.realtime.replay import find_differences, replay
+    from ..scheduler.results.result import Result
 
     log = Result.from_hdf5(options.replay)
     parameters = dict(read_assignment(text) for text in options.set)

@@ -66,7 +66,7 @@ def require_format(option: str, path: Path | None) -> str:
         raise BiellaError(f"{option} writes .csv, .mf4 or .h5, not `{path}`.")
     require_folder(path)
     if suffix == ".mf4":
-        from ..scheduler.mdf import load_asammdf
+        from ..scheduler.results.mdf import load_asammdf
 
         load_asammdf()  # rather than find after the run that it is not there
     return suffix
@@ -82,7 +82,7 @@ def require_picture(path: Path | None) -> None:
     """Refuse a picture in a folder that is not there, or of an unknown format, before the run."""
     require_folder(path)
     if path is not None and str(path) != "-":
-        from ..blocks.figure import check_picture_format
+        from ..blocks.core.figure import check_picture_format
 
         check_picture_format(path)
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.table import Table
 
-from ..scheduler.tables import fit_table
+from ..scheduler.results.tables import fit_table
 
 
 def print_tables(shown: Any) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..scheduler.result import Result
+from ..scheduler.results.result import Result
 from .rig import CLEARANCE, LOAD_AT
 
 # Wong's palette, which colour-blind people can tell apart.

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..blocks.multibody.drawing.poses import poses_from_result
-from ..scheduler.realtime import start
-from ..scheduler.result import Result
-from ..scheduler.simulate import simulate
+from ..scheduler.realtime.start import start
+from ..scheduler.results.result import Result
+from ..scheduler.run.simulate import simulate
 from . import figures, rig
 from .page import Picture, Row, write_page
 

@@ -21,7 +21,7 @@ from biella.blocks import (
     TiltedShortBearing,
 )
 from biella.blocks.bearings import Contact
-from biella.scheduler.engine import REMARK_RUN
+from biella.scheduler.engine.engine import REMARK_RUN
 
 pytestmark = pytest.mark.engine
 

@@ -8,8 +8,8 @@ from scipy.signal import cont2discrete
 
 from biella import Diagram, DiagramError, simulate
 from biella.blocks import Mux, Selector, Sine, StateFeedback, StateSpace, Step
+from biella.blocks.basic.playback import Playback
 from biella.blocks.control import add_integral, dlqr
-from biella.blocks.playback import Playback
 
 pytestmark = pytest.mark.engine
 

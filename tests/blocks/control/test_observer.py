@@ -9,8 +9,8 @@ from scipy.stats import chi2
 
 from biella import Diagram, DiagramError, linearize, simulate
 from biella.blocks import KalmanFilter, Noise, Sine, StateSpace, Sum
+from biella.blocks.basic.playback import Playback
 from biella.blocks.control import dlqe, lqe
-from biella.blocks.playback import Playback
 
 pytestmark = pytest.mark.engine
 

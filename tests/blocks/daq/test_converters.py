@@ -25,7 +25,7 @@ from biella.blocks import (
     Sine,
     UnitDelay,
 )
-from biella.blocks.ports import Port
+from biella.blocks.core.ports import Port
 
 pytestmark = pytest.mark.engine
 

@@ -24,7 +24,7 @@ from biella.blocks import (
 from biella.blocks.bearings import Contact
 from biella.blocks.bearings.analysis import open_film
 from biella.blocks.multibody import Input, System
-from biella.scheduler.engine import REMARK_RUN
+from biella.scheduler.engine.engine import REMARK_RUN
 
 pytestmark = pytest.mark.engine
 

@@ -16,8 +16,8 @@ from biella.blocks.bearings import Contact
 from biella.blocks.multibody import Input, Linear, System
 from biella.blocks.multibody.mechanisms import crank_pin
 from biella.errors import PlanError
-from biella.scheduler.engine import Instance
-from biella.scheduler.plan import Plan, write_sections
+from biella.scheduler.compile.plan import Plan, write_sections
+from biella.scheduler.engine.engine import Instance
 
 pytestmark = pytest.mark.engine
 

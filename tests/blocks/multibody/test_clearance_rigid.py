@@ -15,7 +15,7 @@ from scipy.special import ellipk
 
 from biella import BiellaWarning, BlockError, Diagram, DiagramError, simulate
 from biella.blocks.multibody import HuntCrossley, Input, Linear, RigidContact, System
-from biella.scheduler.engine import Instance
+from biella.scheduler.engine.engine import Instance
 
 pytestmark = pytest.mark.engine
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from biella import DiagramError
-from biella.blocks.formula import FUNCTIONS, Number, read_formula
+from biella.blocks.core.formula import FUNCTIONS, Number, read_formula
 from biella.blocks.multibody import (
     Body,
     Constant,

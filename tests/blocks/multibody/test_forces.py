@@ -16,7 +16,7 @@ from biella.blocks.multibody import Input, Linear, Sine, System, Table
 from biella.blocks.multibody.initial import coordinate_name
 from biella.blocks.multibody.laws import Formula
 from biella.blocks.multibody.tree import grow_tree
-from biella.scheduler.engine import REMARK_RUN
+from biella.scheduler.engine.engine import REMARK_RUN
 
 pytestmark = pytest.mark.engine
 

@@ -13,7 +13,7 @@ from biella import BiellaWarning, BlockError, Diagram, DiagramError, simulate
 from biella.blocks import Step
 from biella.blocks.multibody import System
 from biella.blocks.multibody.mechanisms import cardan, five_bar, four_bar, mcpherson, slider_crank
-from biella.scheduler.engine import Instance
+from biella.scheduler.engine.engine import Instance
 
 pytestmark = pytest.mark.engine
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from biella import BiellaWarning, Diagram, DiagramError, System, simulate
-from biella.blocks.multibody.manifold import make_manifold, split
+from biella.blocks.multibody.analysis.manifold import make_manifold, split
 from biella.blocks.multibody.rotations import rotation_from_quaternion
 from biella.errors import BlockError
-from biella.scheduler.engine import Instance
+from biella.scheduler.engine.engine import Instance
 
 pytestmark = pytest.mark.engine
 

@@ -13,7 +13,7 @@ import pytest
 from biella import BiellaWarning, BlockError, Diagram, DiagramError, System, simulate
 from biella.blocks import Ramp, ShortBearing
 from biella.blocks.multibody import Input, Table, mechanisms
-from biella.scheduler.engine import REMARK_RUN, Instance
+from biella.scheduler.engine.engine import REMARK_RUN, Instance
 
 pytestmark = pytest.mark.engine
 

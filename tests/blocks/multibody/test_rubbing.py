@@ -14,7 +14,7 @@ from biella.blocks import ShortBearing
 from biella.blocks.multibody import Input, System
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.multibody.tree import grow_tree
-from biella.scheduler.engine import Instance
+from biella.scheduler.engine.engine import Instance
 
 pytestmark = pytest.mark.engine
 

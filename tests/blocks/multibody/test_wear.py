@@ -9,8 +9,8 @@ from scipy.optimize import brentq
 from biella import BiellaError, BlockError, Diagram, DiagramError, simulate
 from biella.blocks.multibody import HuntCrossley, LankaraniNikravesh, RigidContact, System, Wear
 from biella.errors import PlanError
-from biella.scheduler.engine import Instance
-from biella.scheduler.plan import Plan, write_sections
+from biella.scheduler.compile.plan import Plan, write_sections
+from biella.scheduler.engine.engine import Instance
 
 pytestmark = pytest.mark.engine
 

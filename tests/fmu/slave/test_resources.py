@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from biella.scheduler import build
+from biella.scheduler.engine import build
 
 pytestmark = pytest.mark.engine
 
-PACKAGE = Path(build.__file__).parents[1]
+PACKAGE = Path(build.__file__).parents[2]
 HOOK = """
-#include "fmu/resources.c"
+#include "fmu/exporter/resources.c"
 __attribute__((visibility("default"))) int decode(const char *location, char *path, size_t size) {
     return decode_location(location, path, size);
 }

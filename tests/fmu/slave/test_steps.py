@@ -33,7 +33,7 @@ from biella.blocks import (
 )
 from biella.blocks.multibody import Input, System
 from biella.blocks.multibody.mechanisms import slider_crank
-from biella.scheduler.diagram import SOLVERS
+from biella.scheduler.compile.diagram import SOLVERS
 
 pytestmark = pytest.mark.engine
 

@@ -9,7 +9,7 @@ import pytest
 
 from biella import start
 from biella.errors import BindingError
-from biella.scheduler.binding import read_binding
+from biella.scheduler.binding.bind import read_binding
 
 from .conftest import open_udp
 from .diagrams import loop

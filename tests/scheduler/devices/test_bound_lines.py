@@ -8,7 +8,7 @@ import pytest
 
 from biella import start
 from biella.errors import DeviceError
-from biella.scheduler.binding import open_binding
+from biella.scheduler.binding.bind import open_binding
 
 from .diagrams import loop
 from .peer import SAFE, Peer, SerialEnd, UdpEnd, parse

@@ -11,7 +11,7 @@ import pytest
 
 from biella import Diagram
 from biella.blocks import Constant, Gain
-from biella.scheduler.binding import check_binding, open_binding
+from biella.scheduler.binding.bind import check_binding, open_binding
 
 pytestmark = pytest.mark.engine
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from biella.errors import BiellaWarning, DeviceError
-from biella.scheduler.binding import check_binding, open_binding
+from biella.scheduler.binding.bind import check_binding, open_binding
 from biella.scheduler.devices import Driver, Option, registry
 
 from .diagrams import loop

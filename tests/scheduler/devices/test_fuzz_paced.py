@@ -452,7 +452,7 @@ def test_a_driver_in_python(batches, monkeypatch):
         registry, "find_driver",
         lambda name: (kind_of(name, HostileDriver), "") if name == "hostile" else known(name),
     )  # fmt: skip
-    monkeypatch.setattr("biella.scheduler.rig.find_driver", registry.find_driver)
+    monkeypatch.setattr("biella.scheduler.binding.rig.find_driver", registry.find_driver)
     with ExitStack() as stack:
         run = Run(stack, driver="hostile", on_loss="hold")
         wait_for(lambda: HostileDriver.number >= min(batches, 500))

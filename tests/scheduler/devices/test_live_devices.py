@@ -11,9 +11,9 @@ import pytest
 from biella import Diagram, simulate, start
 from biella.blocks import Asynchronous, Constant, Gain, Port, python_block
 from biella.errors import BiellaError, DeviceError
-from biella.scheduler import live_exit
 from biella.scheduler.devices import Driver, registry
-from biella.scheduler.replay import find_differences, replay
+from biella.scheduler.realtime import live_exit
+from biella.scheduler.realtime.replay import find_differences, replay
 
 from .diagrams import loop
 from .peer import wait_for

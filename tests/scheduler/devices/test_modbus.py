@@ -19,10 +19,10 @@ import pytest
 from biella import Diagram, start
 from biella.blocks import Constant, Gain
 from biella.errors import DeviceError
-from biella.scheduler.binding import check_binding, open_binding
+from biella.scheduler.binding.bind import check_binding, open_binding
 from biella.scheduler.devices import Setup
-from biella.scheduler.devices.modbus import ModbusDriver
-from biella.scheduler.devices.modbus_registers import Register, find_range
+from biella.scheduler.devices.fieldbus.modbus import ModbusDriver
+from biella.scheduler.devices.fieldbus.modbus_registers import Register, find_range
 from biella.scheduler.devices.native import Surroundings
 
 from .diagrams import loop

@@ -14,8 +14,8 @@ import pytest
 from biella import Diagram, start
 from biella.blocks import Constant, Gain
 from biella.errors import DeviceError
-from biella.scheduler.binding import check_binding, open_binding
-from biella.scheduler.devices.opcua import OpcuaDriver
+from biella.scheduler.binding.bind import check_binding, open_binding
+from biella.scheduler.devices.fieldbus.opcua import OpcuaDriver
 
 from .diagrams import loop
 from .peer import wait_for

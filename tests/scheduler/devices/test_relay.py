@@ -11,7 +11,14 @@ from itertools import pairwise
 import pytest
 
 from biella.errors import BiellaError
-from biella.scheduler.devices.relay import TO_DEVICE, TO_HOST, Faults, Lane, Relay, read_address
+from biella.scheduler.devices.virtual.relay import (
+    TO_DEVICE,
+    TO_HOST,
+    Faults,
+    Lane,
+    Relay,
+    read_address,
+)
 
 from .conftest import open_udp
 from .native import HOLD, Device
@@ -178,7 +185,7 @@ def receive_all(end: UdpEnd):
 
 def test_from_the_shell():
     end = UdpEnd()
-    command = [sys.executable, "-m", "biella.scheduler.devices.relay"]
+    command = [sys.executable, "-m", "biella.scheduler.devices.virtual.relay"]
     with subprocess.Popen(
         [*command, "--listen", "0", "--to", f"127.0.0.1:{end.port}", "--seed", "4"],
         stdout=subprocess.PIPE,

@@ -17,7 +17,7 @@ import pytest
 
 from biella import start
 from biella.errors import DeviceError
-from biella.scheduler.binding import check_binding, open_binding
+from biella.scheduler.binding.bind import check_binding, open_binding
 
 from .conftest import await_call, dial, open_tcp
 from .diagrams import loop

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctypes import CFUNCTYPE, POINTER, c_double, c_int, c_int64, c_void_p
 
 from biella.scheduler.devices.native import device_library
-from biella.scheduler.engine import OK, Instance
+from biella.scheduler.engine.engine import OK, Instance
 
 _Enter = CFUNCTYPE(None, c_void_p, c_int64, c_double)
 

@@ -1,0 +1,1 @@
+"""General blocks: sources, mathematics, logic, tables, dynamics, routing."""

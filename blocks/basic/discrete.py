@@ -1,0 +1,166 @@
+"""Blocks with a sample time."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ...errors import DiagramError, name_list
+from ..core.block import NativeBlock, size_of
+from ..core.ports import SAMPLED, Derived, Parameter, Port, Same, Width, parameter, periodic
+from ..core.state import make_initial, make_limits
+from ..core.units import Unit, parse_unit
+from .delay import check_samples
+
+_METHODS = ("forward", "backward", "trapezoidal")
+_MOVING_AVERAGE_MEMORY = 2
+
+
+def _times_seconds(unit: Unit) -> Unit:
+    return unit * parse_unit("s")
+
+
+class UnitDelay(NativeBlock):
+    """A delay of one sample: y[n] = u[n-1], y[0] = initial.
+
+    Parameters
+    ----------
+    initial
+        Output before the first sample.
+    period, offset
+        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
+    """
+
+    kernel = "unit_delay"
+    smooth_memory = True
+
+    def __init__(
+        self, initial: Any = 0.0, *, period: float | None = None, offset: float = 0.0
+    ) -> None:
+        start, width = make_initial(initial, "output before the first sample")
+        super().__init__(
+            inputs=[Port("u", width=width, unit=Same(), kind=Same())],
+            outputs=[Port("y", width=width, unit=Same(), kind=Same())],
+            parameters=[start],
+            rate=periodic(period, offset, SAMPLED),
+            feedthrough=False,
+            memory=width,
+        )
+
+
+class ZeroOrderHold(NativeBlock):
+    """A sampler: y = u at each sample hit, held in between.
+
+    Before its first hit, that is with an offset, it holds what u was at the first tick.
+
+    Parameters
+    ----------
+    period, offset
+        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
+    """
+
+    kernel = "zero_order_hold"
+
+    def __init__(self, period: float | None = None, offset: float = 0.0) -> None:
+        super().__init__(
+            inputs=[Port("u", width="n", unit=Same(), kind=Same())],
+            outputs=[Port("y", width="n", unit=Same(), kind=Same())],
+            rate=periodic(period, offset, SAMPLED),
+        )
+
+
+class DiscreteIntegrator(NativeBlock):
+    """An integrator with a sample time T. With x[0] = initial::
+
+        forward       y = x                      x+ = x + gain T u
+        backward      y = x + gain T u           x+ = y
+        trapezoidal   y = x + gain T u / 2       x+ = y + gain T u / 2
+
+    With limits, y and x are kept within them, so that it does not wind up.
+
+    Parameters
+    ----------
+    method
+        ``"forward"`` (no feedthrough), ``"backward"`` or ``"trapezoidal"``.
+    initial
+        The state at the start: a number, or a vector, which fixes the width.
+    gain
+        Factor of u.
+    limits
+        ``(lower, upper)``, each a number or a vector; one that is infinite does not limit.
+    period, offset
+        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
+    """
+
+    kernel = "discrete_integrator"
+    smooth_memory = True
+
+    def __init__(
+        self,
+        method: Literal["forward", "backward", "trapezoidal"] = "forward",
+        initial: Any = 0.0,
+        *,
+        gain: float = 1.0,
+        limits: Any = None,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        if method not in _METHODS:
+            raise DiagramError(f"method is one of {name_list(_METHODS)}, not {method!r}.")
+        factor = parameter("gain", gain, doc="factor of u")
+        if factor.value.ndim:
+            raise DiagramError(f"gain is one number, got {gain!r}. Put a Gain before the block.")
+        start, width = make_initial(initial, "state at the start")
+        bounds, width = make_limits(limits, width)
+        super().__init__(
+            inputs=[Port("u", width=width)],
+            outputs=[Port("y", width=width, unit=Derived(_times_seconds, ("u",)))],
+            parameters=[factor, start, *bounds],
+            rate=periodic(period, offset, SAMPLED),
+            feedthrough=method != "forward",
+            memory=width,
+            integers=(
+                _METHODS.index(method),
+                start.value.size,
+                bounds[0].value.size if bounds else 0,
+            ),
+        )
+
+
+class MovingAverage(NativeBlock):
+    """The mean of the last samples: y[n] = (u[n] + u[n-1] + … + u[n-samples+1]) / samples.
+
+    Parameters
+    ----------
+    samples
+        How many: a whole number from 1. Each costs one addition per sample hit.
+    initial
+        What came before the start: a number, or a vector, which fixes the width. Without it the
+        mean is over the samples that there are, until there are enough.
+    period, offset
+        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
+    """
+
+    kernel = "moving_average"
+
+    def __init__(
+        self,
+        samples: int,
+        initial: Any = None,
+        *,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        kept = check_samples("MovingAverage", samples) - 1
+        parameters: list[Parameter] = []
+        width: Width = "n"
+        if initial is not None:
+            start, width = make_initial(initial, "samples before the start")
+            parameters.append(start)
+        super().__init__(
+            inputs=[Port("u", width=width, unit=Same())],
+            outputs=[Port("y", width=width, unit=Same())],
+            parameters=parameters,
+            rate=periodic(period, offset, SAMPLED),
+            memory=lambda widths: _MOVING_AVERAGE_MEMORY + kept * size_of(width, widths),
+            integers=[kept],
+        )

@@ -1,0 +1,159 @@
+/* What a native block is to the engine.
+ *
+ * A kernel is a table of up to six operations over memory that the run owns:
+ *
+ *   init        set states and memory from the parameters
+ *   output      y = g(t, x, z, u)          pure: may be repeated at any time
+ *   derivative  dx/dt = f(t, x, z, u)      pure
+ *   update      z+ = h(t, x, z, u)         once for each sample hit; may also reset x
+ *   advance     step an own solver from t to t + dt; inputs follow u + u1 τ + u2 τ²/2 with τ from t on
+ *   project     put x back on its constraints after an accepted step, which may end within a tick
+ *
+ * and `remark`, outside of any tick: says with bl_say what was odd at the start or during the run, if anything was.
+ *
+ * A kernel may have `begin`: called when all outputs at the start are known, so that initialization can end with consistent inputs; the
+ * outputs are then evaluated again, unless it returns BL_UNCHANGED.
+ *
+ * A kernel that keeps state elsewhere has two more, `save` and `restore`, which keep and bring back all of it in
+ * one of BL_SLOTS places: that is how a step is taken back. And it may have `settle`, for a member of a coupling: called before any
+ * of them advances, while u still is what it was at t. And `nudge`, if it knows its derivatives: the outputs to first order in how u
+ * differs from what it was at the last output, without disturbing what is outside.
+ *
+ * A kernel keeps nothing between calls except through x and z; one that runs what lives outside the engine (an FMU)
+ * keeps it in `foreign`, and says how to save, restore and close that. Sizes are checked once, by `check`,
+ * when a plan is loaded: after that a kernel may trust every pointer and every width it sees.
+ * Values in z may come from a serialised state, so an index kept there is clamped before use.
+ */
+#ifndef BIELLA_KERNEL_H
+#define BIELLA_KERNEL_H
+
+#include <stdarg.h>
+#include <stdint.h>
+
+typedef enum {
+    BL_OK = 0,
+    BL_STOP = 1,             /* a Stop block ended the run: not an error */
+    BL_UNCHANGED = 2,        /* of `begin` only: there was nothing to do */
+    BL_ERROR_MEMORY = -1,
+    BL_ERROR_PLAN = -2,      /* the plan is not one of ours, is truncated, or does not fit its kernels */
+    BL_ERROR_VERSION = -3,
+    BL_ERROR_STATE = -4,     /* a saved state belongs to another plan */
+    BL_ERROR_NOT_FINITE = -5,
+    BL_ERROR_LOOP = -6,      /* an algebraic loop did not converge */
+    BL_ERROR_SOLVER = -7,    /* an implicit step did not converge */
+    BL_ERROR_BLOCK = -8,     /* a block refused to go on: an Assertion, a Python exception */
+    BL_ERROR_ARGUMENT = -9,
+    BL_ERROR_INTERRUPT = -10 /* the host wants the run to end: nothing is tried again */
+} bl_status;
+
+typedef struct bl_block bl_block;
+
+typedef enum {
+    BL_OP_INIT, BL_OP_OUTPUT, BL_OP_DERIVATIVE, BL_OP_UPDATE, BL_OP_ADVANCE, BL_OP_PROJECT, BL_OP_BEGIN
+} bl_op;
+
+/* Calls a block that lives outside the engine; returns a bl_status. */
+typedef int (*bl_host_call)(int32_t block, int32_t op, double t, double dt);
+
+/* Whether an input of a block with `advance` moves between ticks, changes at ticks only, or is not connected. */
+typedef enum { BL_INPUT_MOVES, BL_INPUT_HELD, BL_INPUT_UNCONNECTED } bl_held;
+
+struct bl_block {
+    const double *const *u;  /* one pointer for each input port, to u_width[i] values */
+    const double *const *u1; /* in advance: the first and second time derivative of each input at its start; */
+    const double *const *u2; /* NULL when the inputs are held, and in all other operations */
+    double *const *y;        /* one pointer for each output port, to y_width[i] values */
+    double *x;               /* x_count continuous states */
+    double *dx;              /* x_count derivatives */
+    double *z;               /* z_count values of discrete state */
+    double *w;               /* w_count values of work space: undefined at the start of every call, and never saved */
+    const double *p;         /* p_count parameters */
+    const int32_t *i;        /* i_count integers: modes, sizes, programs */
+    const int32_t *u_width;
+    const int32_t *y_width;
+    int32_t u_count, y_count, x_count, z_count, w_count, p_count, i_count;
+    int32_t index;           /* position in the plan */
+    double dt;               /* this block's sample time, or the base step if it is continuous */
+    const double *offset;    /* seconds since the last tick: 0 at a tick, else a run has stopped within one */
+    const unsigned char *u_held; /* for a block with `advance`: of each input port, a bl_held */
+    const bl_host_call *host;
+    char *message;           /* BL_MESSAGE_SIZE bytes: what it says of itself; the engine empties it when it has read it */
+    void *foreign;           /* what the host has attached; NULL until then, and in all other blocks */
+};
+
+enum { BL_MESSAGE_SIZE = 1024 };
+
+#if defined(__GNUC__)
+#define BL_FORMAT(n) __attribute__((format(printf, n, n + 1)))
+#else
+#define BL_FORMAT(n)
+#endif
+/* Adds to the message of a block. Only from an operation that then fails, and from a remark. */
+void bl_say(const bl_block *b, const char *format, ...) BL_FORMAT(2);
+/* The same, and returns BL_ERROR_BLOCK. */
+int bl_refuse(const bl_block *b, const char *format, ...) BL_FORMAT(2);
+
+/* What a remark is about. */
+enum { BL_REMARK_START, BL_REMARK_RUN };
+
+typedef int (*bl_operation)(bl_block *b, double t);
+
+typedef struct {
+    const char *name;
+    int (*check)(const bl_block *b);  /* non-zero if the sizes and integers are sound */
+    bl_operation init, output, derivative, update;
+    int (*advance)(bl_block *b, double t, double dt);
+    bl_operation project;
+    void (*remark)(bl_block *b, int about, double t);
+    /* Of blocks with state outside the engine only. A state is kept in one of BL_SLOTS slots, which are there from the
+       start, so that a step can be taken back without allocating anything. */
+    int (*save)(bl_block *b, int slot);
+    int (*restore)(bl_block *b, int slot);
+    bl_operation begin;
+    bl_operation settle;
+    bl_operation nudge;
+    void (*close)(bl_block *b);                /* ends what is attached: the engine is closing */
+    const char *(*explain)(const bl_block *b); /* why the last operation failed, where BL_MESSAGE_SIZE would not do */
+} bl_kernel;
+
+enum { BL_SLOTS = 4 };
+
+/* Each file of kernels ends with such a table, closed by an entry without a name;
+   scheduler/engine/registry.c lists the tables. */
+extern const bl_kernel bl_kernels_sources[];
+extern const bl_kernel bl_kernels_noise[];
+extern const bl_kernel bl_kernels_playback[];
+extern const bl_kernel bl_kernels_math[];
+extern const bl_kernel bl_kernels_function[];
+extern const bl_kernel bl_kernels_nonlinear[];
+extern const bl_kernel bl_kernels_logic[];
+extern const bl_kernel bl_kernels_lookup[];
+extern const bl_kernel bl_kernels_expression[];
+extern const bl_kernel bl_kernels_continuous[];
+extern const bl_kernel bl_kernels_discrete[];
+extern const bl_kernel bl_kernels_delay[];
+extern const bl_kernel bl_kernels_linear[];
+extern const bl_kernel bl_kernels_routing[];
+extern const bl_kernel bl_kernels_sinks[];
+extern const bl_kernel bl_kernels_pendulum[];
+extern const bl_kernel bl_kernels_multibody[];
+extern const bl_kernel bl_kernels_bearings[];
+extern const bl_kernel bl_kernels_oil[];
+extern const bl_kernel bl_kernels_converter[];
+extern const bl_kernel bl_kernels_filter[];
+extern const bl_kernel bl_kernels_trigger[];
+extern const bl_kernel bl_kernels_pwm[];
+extern const bl_kernel bl_kernels_counter[];
+extern const bl_kernel bl_kernels_pid[];
+extern const bl_kernel bl_kernels_feedback[];
+extern const bl_kernel bl_kernels_observer[];
+extern const bl_kernel bl_kernels_tracking[];
+extern const bl_kernel bl_kernels_trajectory[];
+extern const bl_kernel bl_kernels_tuner[];
+extern const bl_kernel bl_kernels_sensors[];
+extern const bl_kernel bl_kernels_encoder[];
+extern const bl_kernel bl_kernels_outside[];
+extern const bl_kernel bl_kernels_python[];
+extern const bl_kernel bl_kernels_fmu[];
+
+#endif

@@ -1,0 +1,1 @@
+"""Analyses of mechanisms: assembly, kinematics, equilibrium, small motions, stability."""

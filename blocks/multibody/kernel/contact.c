@@ -1,0 +1,182 @@
+/* Contacts of a pin in a hole, in a plane: revolutes with clearance.
+ *
+ * The marker of the pin is I, that of the hole J; LAW says how the surfaces press, EXTRA which piece of memory is theirs. With
+ * c = pin centre less hole centre, n = c / |c| and t = z × n, the surfaces overlap by δ = |c| - clearance. The pin feels -N n - T t
+ * where its surface touches, the hole the opposite at the same point, so that no momentum is made. Compliant laws:
+ *     N = K δⁿ (1 + D δ̇) ≥ 0,   T = μ N tanh(slip / slip_speed)
+ * with D a number (Hunt–Crossley) or 3 (1 - e²) / (4 δ̇₀) (Lankarani–Nikravesh). δ̇₀, the speed at which a contact began, is kept
+ * between steps: of the last step before it, or the fastest approach since. It changes after whole steps only, so that slopes are
+ * functions of the state, and it is part of the memory that is saved and rolled back. */
+#include <string.h>
+
+#include "blocks/multibody/kernel/multibody.h"
+
+static int32_t contact_law(const int32_t *force) { return force[MB_FORCE_LAW] & ((1 << MB_CONTACT_WEAR_SHIFT) - 1); }
+
+int32_t mb_contact_numbers(const int32_t *force) {
+    switch (contact_law(force)) {
+        case MB_CONTACT_HUNT_CROSSLEY: return MB_PLAY_DAMPING + 1;
+        case MB_CONTACT_LANKARANI_NIKRAVESH: return MB_PLAY_SLOWEST + 1;
+        default: return MB_PLAY_RIGID_TANGENTIAL + 1;
+    }
+}
+
+bool mb_contact_check(const int32_t *force, int64_t p_count, int64_t number) {
+    const int32_t sections = mb_wear_sections(force), wear = sections == 0 ? 0 : MB_WEAR_NUMBERS;
+    if (sections != 0 && (!mb_in_range(sections, MB_WEAR_FEWEST, MB_WEAR_MOST + 1) || contact_law(force) == MB_CONTACT_RIGID)) return false;
+    return contact_law(force) < MB_CONTACT_LAWS && force[MB_FORCE_EXTRA] == number &&
+           force[MB_FORCE_P] <= p_count - mb_contact_numbers(force) - wear;
+}
+
+static bool within(double value, double low, double high) { return value >= low && value <= high; }
+
+bool mb_contact_sound(const mb_view *m, const int32_t *force) {
+    const double *p = m->p + force[MB_FORCE_P];
+    if (!(p[MB_PLAY_CLEARANCE] > 0.0 && p[MB_PLAY_PIN_RADIUS] > 0.0 && p[MB_PLAY_FRICTION] >= 0.0)) return false;
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID)
+        return within(p[MB_PLAY_RIGID_RESTITUTION], 0.0, 1.0) && within(p[MB_PLAY_RIGID_TANGENTIAL], -1.0, 1.0);
+    if (!(p[MB_PLAY_STIFFNESS] > 0.0 && p[MB_PLAY_EXPONENT] >= 1.0 && p[MB_PLAY_SLIP_SPEED] > 0.0)) return false;
+    const double *wear = p + mb_contact_numbers(force);
+    if (mb_wear_sections(force) > 0 &&
+        !(wear[MB_WEAR_COEFFICIENT] >= 0.0 && wear[MB_WEAR_HARDNESS] > 0.0 && wear[MB_WEAR_LENGTH] > 0.0))
+        return false;
+    return contact_law(force) == MB_CONTACT_HUNT_CROSSLEY ? p[MB_PLAY_DAMPING] >= 0.0
+                                                           : within(p[MB_PLAY_RESTITUTION], 0.0, 1.0) && p[MB_PLAY_SLOWEST] > 0.0;
+}
+
+static double contact_spin(const mb_view *m, int32_t marker) {
+    const int32_t link = m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
+    return link >= 0 ? m->link[link].w[2] : 0.0;
+}
+
+static double contact_angle(const mb_view *m, int32_t marker, const double *direction) {
+    double R[9], seen[3];
+    mb_marker_axes(m, marker, R);
+    mb_rotate_back(R, direction, seen);
+    return atan2(seen[1], seen[0]);
+}
+
+/* Gap, its slope and n, from the offset in world axes and the axes R of the hole. */
+static void contact_direction(const mb_view *m, const int32_t *force, const double *R, mb_contact *at) {
+    if (mb_wear_sections(force) > 0) {
+        double seen[3];
+        mb_rotate_back(R, at->offset, seen);
+        mb_wear_see(m, force, seen, &at->gap, &at->slope, at->n);
+        mb_rotate(R, at->n, at->n);
+        return;
+    }
+    const double away = sqrt(mb_dot(at->offset, at->offset));
+    memset(at->n, 0, sizeof at->n);
+    at->n[0] = 1.0; /* in the middle any direction serves: nothing touches */
+    for (int k = 0; k < 3 && away > 0.0; k++) at->n[k] = at->offset[k] / away;
+    at->gap = m->p[force[MB_FORCE_P] + MB_PLAY_CLEARANCE] - away;
+    at->slope = 1.0;
+}
+
+void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact *at) {
+    const int32_t pin = force[MB_FORCE_I], hole = force[MB_FORCE_J];
+    const double *p = m->p + force[MB_FORCE_P], radius = p[MB_PLAY_PIN_RADIUS];
+    double P_hole[3], V_pin[3], V_hole[3], rate[3], R[9];
+    mb_marker_motion(m, pin, t, at->P, V_pin, NULL);
+    mb_marker_motion(m, hole, t, P_hole, V_hole, NULL);
+    mb_sub(at->P, P_hole, at->offset);
+    mb_sub(V_pin, V_hole, rate);
+    mb_marker_axes(m, hole, R);
+    contact_direction(m, force, R, at);
+    const double across[3] = {-at->n[1], at->n[0], 0.0}, spin = contact_spin(m, hole), reach = mb_dot(at->n, at->offset);
+    mb_copy(across, at->t);
+    mb_axpy(radius, at->n, at->P);
+    at->approach = mb_dot(at->n, rate);
+    if (mb_wear_sections(force) > 0) /* what is not round turns under the pin */
+        at->approach = at->slope * (at->approach + spin * (at->n[0] * at->offset[1] - at->n[1] * at->offset[0]));
+    /* Both surfaces are taken where the force acts. */
+    at->slip = mb_dot(at->t, rate) + radius * contact_spin(m, pin) - (radius + fmax(reach, p[MB_PLAY_CLEARANCE])) * spin;
+    mb_rotate_back(R, at->offset, at->offset);
+    at->N = at->T = 0.0;
+    at->touches = at->gap <= 0.0;
+}
+
+static double *contact_memory(const mb_view *m, const int32_t *force) { return m->contacts + force[MB_FORCE_EXTRA] * MB_CONTACT_MEMORY; }
+
+/* The compliant laws. */
+void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at) {
+    const double *p = m->p + force[MB_FORCE_P];
+    if (at->gap >= 0.0 || force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return;
+    double damping = p[MB_PLAY_DAMPING];
+    if (contact_law(force) == MB_CONTACT_LANKARANI_NIKRAVESH) {
+        const double e = p[MB_PLAY_RESTITUTION], began = fmax(contact_memory(m, force)[MB_CONTACT_BEGAN], p[MB_PLAY_SLOWEST]);
+        damping = 0.75 * (1.0 - e * e) / began;
+    }
+    at->N = at->slope * fmax(0.0, p[MB_PLAY_STIFFNESS] * pow(-at->gap, p[MB_PLAY_EXPONENT]) * (1.0 + damping * at->approach));
+    at->T = p[MB_PLAY_FRICTION] * at->N * tanh(at->slip / p[MB_PLAY_SLIP_SPEED]);
+}
+
+static void contact_force(const mb_contact *at, double *F) {
+    for (int k = 0; k < 3; k++) F[k] = -at->N * at->n[k] - at->T * at->t[k];
+}
+
+void mb_add_contact(const mb_view *m, const int32_t *force, double t) {
+    mb_contact at;
+    double F[3];
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return; /* a constraint: rigid_contact.c */
+    mb_contact_see(m, force, t, &at);
+    mb_contact_press(m, force, &at);
+    if (at.N == 0.0) return;
+    contact_force(&at, F);
+    const double opposite[3] = {-F[0], -F[1], -F[2]};
+    mb_push(m, force[MB_FORCE_I], at.P, F, NULL);
+    mb_push(m, force[MB_FORCE_J], at.P, opposite, NULL);
+}
+
+double mb_contact_energy(const mb_view *m, const int32_t *force, double t) {
+    const double *p = m->p + force[MB_FORCE_P];
+    mb_contact at;
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return 0.0;
+    mb_contact_see(m, force, t, &at);
+    return at.gap < 0.0 ? p[MB_PLAY_STIFFNESS] * pow(-at.gap, p[MB_PLAY_EXPONENT] + 1.0) / (p[MB_PLAY_EXPONENT] + 1.0) : 0.0;
+}
+
+double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact *at) {
+    const double *p = m->p + force[MB_FORCE_P], rubbed = at->T * at->slip;
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID || at->gap >= 0.0) return rubbed;
+    return rubbed + (at->N / at->slope - p[MB_PLAY_STIFFNESS] * pow(-at->gap, p[MB_PLAY_EXPONENT])) * at->approach;
+}
+
+int32_t mb_contact_width(const int32_t *force, int32_t what) {
+    if (what >= MB_SHOWN_WEAR && mb_wear_sections(force) == 0) return -1; /* there is none */
+    return what == MB_SHOWN_WEAR ? mb_wear_sections(force) : what == MB_CONTACT_OFFSET ? 2 : what == MB_CONTACT_FORCE ? 3 : 1;
+}
+
+void mb_contact_show(const mb_view *m, const int32_t *force, const mb_contact *at, int32_t what, double *y) {
+    switch (what) {
+        case MB_CONTACT_OFFSET: memcpy(y, at->offset, 2 * sizeof(double)); break;
+        case MB_CONTACT_GAP: *y = at->gap; break;
+        case MB_CONTACT_FORCE: contact_force(at, y); break;
+        case MB_CONTACT_NORMAL_FORCE: *y = at->N; break;
+        case MB_CONTACT_ANGLE: *y = contact_angle(m, force[MB_FORCE_J], at->n); break;
+        case MB_CONTACT_ANGLE_ON_PIN: *y = contact_angle(m, force[MB_FORCE_I], at->n); break;
+        case MB_CONTACT_SLIP: *y = at->slip; break;
+        case MB_CONTACT_TOUCHES: *y = at->touches; break;
+        case MB_SHOWN_WEAR: mb_wear_show(m, force, y); break;
+        case MB_SHOWN_WORN_VOLUME: *y = mb_worn_volume(m, force); break;
+        default: *y = contact_memory(m, force)[MB_CONTACT_IMPACTS + what - MB_SHOWN_IMPACTS];
+    }
+}
+
+/* After each whole step, at the poses of its end. */
+void mb_keep_contacts(mb_view *m, double t, const double *q, const double *v) {
+    if (m->head[MB_CONTACTS] == 0) return;
+    mb_positions(m, q);
+    mb_velocities(m, v);
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] != MB_CONTACT || force[MB_FORCE_LAW] == MB_CONTACT_RIGID) continue;
+        mb_contact at;
+        mb_contact_see(m, force, t, &at);
+        double *began = &contact_memory(m, force)[MB_CONTACT_BEGAN];
+        *began = at.gap >= 0.0 ? at.approach : fmax(*began, at.approach);
+        if (mb_wear_sections(force) == 0) continue;
+        mb_contact_press(m, force, &at);
+        mb_wear_keep(m, force, t, &at);
+    }
+}

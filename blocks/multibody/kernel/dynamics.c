@@ -1,0 +1,198 @@
+/* Accelerations and projections.
+ *
+ * With closures: K = M + Jᵀ α J is factored once; the multipliers are then iterated (augmented Lagrangian, index 1),
+ *     K Δv' = Q - M v' - Jᵀ (λ + α e),   λ ← λ + α e,   e = J v' + c,
+ * which for large α converges in two or three steps, also where rows are redundant or a position is singular. Written for
+ * the increment, each step also takes out what rounding left in the one before.
+ * Positions and velocities are put back on the constraints by the mass-orthogonal projections with the same K. */
+#include <string.h>
+
+#include "blocks/multibody/kernel/multibody.h"
+
+enum { MB_LARGEST_ITERATIONS = 20 };
+
+void mb_update_positions(mb_view *m, double t, const double *q) {
+    mb_positions(m, q);
+    if (m->row_count > 0) mb_rows_position(m, t, q);
+}
+
+/* Velocities and their rows, at the present poses. */
+static void update_velocities(mb_view *m, double t, const double *v) {
+    mb_velocities(m, v);
+    if (m->row_count > 0) mb_rows_velocity(m, t, v);
+}
+
+void mb_kinematics(mb_view *m, double t, const double *q, const double *v) {
+    mb_update_positions(m, t, q);
+    update_velocities(m, t, v);
+}
+
+/* What the next step would change, if each changes as much less as the last did. */
+static double next_change(double change, double before) { return before > change ? change * change / before : change; }
+
+/* step ← K⁻¹ (step - Jᵀ (λ + α e)) with the errors e in row_work, having first taken those of the last step into λ. */
+static void push_back(mb_view *m, int iteration, double *step) {
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const double more = m->alpha[k] * m->row_work[k];
+        if (iteration > 0) m->lambda[k] += more;
+        m->row_work[k] = m->lambda[k] + more;
+    }
+    mb_add_jacobian_transposed(m, m->row_work, -1.0, step);
+    mb_solve(m, step);
+}
+
+int mb_solve_rows(mb_view *m, double least, double *change) {
+    memset(m->acceleration, 0, (size_t)m->nv * sizeof(double));
+    memset(m->lambda, 0, (size_t)m->row_count * sizeof(double));
+    double size = 0.0;
+    int iteration = 0;
+    for (; iteration < MB_LARGEST_ITERATIONS; iteration++) {
+        if (iteration == 0) { /* from no acceleration */
+            memcpy(m->row_work, m->bias, (size_t)m->row_count * sizeof(double));
+            memcpy(m->residual, m->force, (size_t)m->nv * sizeof(double));
+        } else {
+            mb_jacobian_times(m, m->acceleration, m->row_work);
+            for (int32_t k = 0; k < m->row_count; k++) m->row_work[k] += m->bias[k];
+            mb_mass_times(m, m->acceleration, m->residual);
+            for (int32_t k = 0; k < m->nv; k++) m->residual[k] = m->force[k] - m->residual[k];
+        }
+        push_back(m, iteration, m->residual);
+        for (int32_t k = 0; k < m->nv; k++) m->acceleration[k] += m->residual[k];
+        const double before = size;
+        size = mb_largest(m->residual, m->nv);
+        if (iteration > 0 && next_change(size, before) <= m->settings[MB_TOLERANCE] * fmax(least, mb_largest(m->acceleration, m->nv)))
+            break;
+    }
+    /* The multipliers that belong to the last accelerations. */
+    mb_jacobian_times(m, m->acceleration, m->row_work);
+    for (int32_t k = 0; k < m->row_count; k++) m->lambda[k] += m->alpha[k] * (m->row_work[k] + m->bias[k]);
+    *change = size;
+    return iteration + 1;
+}
+
+/* Leaves v' in m->acceleration, λ in m->lambda, and whole accelerations in the links. */
+int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
+    mb_kinematics(m, t, q, v);
+    mb_inertias(m);
+    for (int32_t l = 0; l < m->link_count; l++) {
+        memset(m->link[l].F, 0, sizeof m->link[l].F);
+        memset(m->link[l].N, 0, sizeof m->link[l].N);
+    }
+    memset(m->force, 0, (size_t)m->nv * sizeof(double));
+    memset(m->rub.load, 0, (size_t)m->head[MB_RUBBINGS] * sizeof(double));
+    mb_add_loads(m, t, q, v, m->force);
+    if (m->torn >= 0) return 0;
+    if (m->row_count == 0) {
+        mb_tree_accelerations(m, m->acceleration);
+        m->status[MB_STATUS_ITERATIONS] = 0.0;
+        m->status[MB_STATUS_RESIDUAL] = 0.0;
+        m->status[MB_STATUS_CLOSURE] = 0.0;
+        m->status[MB_STATUS_CONVERGED] = 1.0;
+        return mb_rub(m, t, v);
+    }
+    m->status[MB_STATUS_CLOSURE] = mb_largest(m->phi, m->row_count);
+    double *bias = m->step;
+    mb_bias_forces(m, bias);
+    for (int32_t k = 0; k < m->nv; k++) m->force[k] -= bias[k];
+    mb_mass(m);
+    mb_rows_jacobian(m);
+    mb_build_k(m);
+    if (!mb_factor(m)) return 0;
+
+    const int iterations = mb_solve_rows(m, 1.0, &m->status[MB_STATUS_RESIDUAL]);
+    m->status[MB_STATUS_ITERATIONS] = iterations;
+    m->status[MB_STATUS_CONVERGED] = iterations <= MB_LARGEST_ITERATIONS ? 1.0 : 0.0;
+    if (m->rigid_count > 0 && !mb_rigid_rub(m)) return 0;
+    mb_set_accelerations(m, m->acceleration);
+    if (!mb_rub(m, t, v)) return 0;
+    mb_rigid_note(m);
+    return 1;
+}
+
+int mb_refactor(mb_view *m) {
+    mb_inertias(m);
+    mb_mass(m);
+    mb_rows_jacobian(m);
+    mb_build_k(m);
+    return mb_factor(m);
+}
+
+void mb_closing_step(mb_view *m, const double *weights, double *step) {
+    for (int32_t k = 0; k < m->row_count; k++) m->row_work[k] = weights[k] * m->phi[k];
+    memset(step, 0, (size_t)m->nv * sizeof(double));
+    mb_add_jacobian_transposed(m, m->row_work, -1.0, step);
+    mb_solve(m, step);
+}
+
+/* Takes out of v what violates the constraints, the least in the metric of M; needs Φ̇ of that v, which it keeps up, and K. Iterated
+   as the accelerations are, so that rounding in K is taken out too. */
+static void project_velocities(mb_view *m, double *v) {
+    double *step = m->residual, *moved = m->step, change = 0.0;
+    memset(m->lambda, 0, (size_t)m->row_count * sizeof(double));
+    memset(moved, 0, (size_t)m->nv * sizeof(double));
+    for (int iteration = 0; iteration < MB_LARGEST_ITERATIONS; iteration++) {
+        memcpy(m->row_work, m->phi_rate, (size_t)m->row_count * sizeof(double));
+        memset(step, 0, (size_t)m->nv * sizeof(double));
+        if (iteration > 0) {
+            mb_mass_times(m, moved, step);
+            for (int32_t k = 0; k < m->nv; k++) step[k] = -step[k];
+        }
+        push_back(m, iteration, step);
+        for (int32_t k = 0; k < m->nv; k++) {
+            v[k] += step[k];
+            moved[k] += step[k];
+        }
+        const double before = change;
+        change = mb_largest(step, m->nv);
+        if ((iteration > 0 ? next_change(change, before) : change) <= 1e-15 * fmax(1.0, mb_largest(v, m->nv))) break;
+        mb_jacobian_times(m, step, m->row_work);
+        for (int32_t k = 0; k < m->row_count; k++) m->phi_rate[k] += m->row_work[k];
+    }
+}
+
+double mb_openness(const mb_view *m) {
+    double most = 0.0;
+    for (int32_t k = 0; k < m->row_count; k++) {
+        most = mb_larger(most, m->phi[k] == 0.0 ? 0.0 : fabs(m->phi[k]) / m->row_state[k].size);
+    }
+    return most;
+}
+
+static const double CLOSED = 1e-10; /* in m and rad */
+
+/* As closed as a mechanism of 1 m would have to be, for one that is longer. */
+static bool closes_for_its_size(const mb_view *m) {
+    double reach = 1.0;
+    for (int32_t k = 0; k < m->marker_count; k++) reach = fmax(reach, sqrt(mb_dot(m->marker_data[k].p, m->marker_data[k].p)));
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const int32_t type = m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE];
+        const bool is_length = type == MB_ROW_POINT || type == MB_ROW_D2 || type == MB_ROW_DISTANCE || type == MB_ROW_TOUCH;
+        if (!(fabs(m->phi[k]) <= CLOSED * (is_length ? reach : 1.0))) return false;
+    }
+    return true;
+}
+
+/* Puts q and v back on the constraints, at most `limit` position steps. Returns whether the positions close. */
+int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
+    if (m->row_count == 0) return 1;
+    const double goal = 1e-13, rounding = 1.5e-16;
+    mb_update_positions(m, t, q);
+    if (!mb_refactor(m)) return 0;
+    /* One step is taken for any error but rounding: near a singular position what is left open grows as 1 / distance, and so does the
+       noise that a step makes of rounding. */
+    double open = mb_openness(m);
+    for (int iteration = 0; iteration < limit && open > (iteration == 0 ? rounding : goal); iteration++) {
+        const double before = open;
+        mb_closing_step(m, m->alpha, m->residual);
+        mb_move(m, q, m->residual);
+        mb_update_positions(m, t, q);
+        open = mb_openness(m);
+        if (open > goal && open > 1e-3 * before && !mb_refactor(m)) return 0;
+    }
+    const double closure = mb_largest(m->phi, m->row_count);
+    m->status[MB_STATUS_CLOSURE] = closure;
+    update_velocities(m, t, v);
+    project_velocities(m, v);
+    return closure <= CLOSED || closes_for_its_size(m);
+}
+

@@ -1,0 +1,307 @@
+/* Own steps of mechanisms with rigid contacts: Runge–Kutta steps that end where a contact begins, ends, sticks or slips.
+ *
+ * A step is tried as a whole with the contacts as they are. If one of them does not fit any more at its end, or within it, the step is
+ * taken again from the same start and shortened until it ends where the first of them changes; then impacts are solved, contacts are
+ * balanced anew, and the rest of the step follows. What must not become negative:
+ *     flying      the gap
+ *     touching    N; besides, sliding: the slip in the direction of the mode; sticking: μ N - |T|
+ * A gap is found along a cubic through gaps and their rates at both ends, so that one that opens again within the step is seen too; the others
+ * at the ends and in the middle. */
+#include <string.h>
+
+#include "blocks/multibody/kernel/multibody.h"
+
+enum {
+    EVENT_LIMIT = 1000, /* events in one own step */
+    EVENT_SEARCH = 60,  /* steps tried for one event */
+    EVENT_SAMPLES = 16, /* of a gap's cubic */
+    EVENT_HALVINGS = 10,
+    /* Beside the statuses of blocks: friction has no solution within the step, or its end cannot be closed. */
+    EVENT_JAMMED = 100,
+    EVENT_OPEN,
+};
+
+/* Changes of force and slip are located to this part of a step. */
+static const double EVENT_WIDTH = 1e-10;
+
+/* What a contact is judged by at one time. */
+static mb_judged judge(const mb_rigid *r, double rounding) {
+    mb_judged at = {.gap = r->gap, .closing = r->closing, .N = INFINITY, .spare = INFINITY};
+    if (r->mode == MB_FLIES) return at;
+    at.N = r->N + rounding;
+    if (r->mode == MB_STICKS) at.spare = r->spare + rounding;
+    return at;
+}
+
+static mb_rigid *contact_number(const mb_view *m, int32_t n) { return mb_rigid_of(m, mb_rigid_row(m, n)); }
+
+static void judge_all(mb_view *m, int where) {
+    const double rounding = mb_rigid_rounding(m);
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        mb_rigid *r = contact_number(m, n);
+        r->at[where] = judge(r, rounding);
+        if (mb_rigid_rubs(m, mb_rigid_row(m, n))) r->at[where].spare = r->mode * r->slip + r->speed_rounding;
+    }
+}
+
+/* A gap is closed for good only if the pin is well inside the wall or still goes there: it may leave the wall from just inside. */
+static bool contact_fits(const mb_rigid *r, const mb_judged *at) {
+    if (at->N == INFINITY) return at->gap >= 0.0 || (at->gap >= -r->tolerance && at->closing <= 0.0);
+    return at->N >= 0.0 && at->spare >= 0.0;
+}
+
+static bool all_fit(const mb_view *m, int where) {
+    for (int32_t n = 0; n < m->rigid_count; n++)
+        if (!contact_fits(contact_number(m, n), &contact_number(m, n)->at[where])) return false;
+    return true;
+}
+
+static bool any_touches(const mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++)
+        if (contact_number(m, n)->mode != MB_FLIES) return true;
+    return false;
+}
+
+/* Sliding distance and N |slip| of the step in hand, by the weights of Runge–Kutta. */
+static void rub(mb_view *m, double weight) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        mb_rigid *r = contact_number(m, n);
+        if (r->mode == MB_FLIES || r->mode == MB_STICKS) continue;
+        r->slid += weight * fabs(r->slip);
+        r->worked += weight * r->N * fabs(r->slip);
+    }
+}
+
+static int refuse_or_jam(bl_block *b, const mb_view *m, double t) { return m->jammed >= 0 ? EVENT_JAMMED : mb_refuse_factor(b, m, t); }
+
+/* A step of size h from `start`, whose first slope is known; it is judged at its end. */
+static int try_step(bl_block *b, mb_view *m, double t, double h) {
+    const int64_t n = m->nq + m->nv;
+    const double nodes[4] = {0.0, 0.5, 0.5, 1.0}, weights[4] = {1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0};
+    double *x = m->own, *start = x + n, *k = start + n, *trial = k + 4 * n;
+    for (int32_t c = 0; c < m->rigid_count; c++) {
+        mb_rigid *r = contact_number(m, c);
+        r->slid = weights[0] * h * r->slid_start;
+        r->worked = weights[0] * h * r->worked_start;
+    }
+    for (int s = 1; s < 4; s++) {
+        for (int64_t i = 0; i < n; i++) trial[i] = start[i] + nodes[s] * h * k[(s - 1) * n + i];
+        if (!mb_accelerations(m, t + nodes[s] * h, trial, trial + m->nq)) return refuse_or_jam(b, m, t + nodes[s] * h);
+        mb_coordinate_rates(m, trial, trial + m->nq, k + s * n);
+        memcpy(k + s * n + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
+        rub(m, weights[s] * h);
+        if (s == 2) judge_all(m, MB_AT_MIDDLE);
+    }
+    for (int64_t i = 0; i < n; i++) x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
+    if (!mb_close_step(m, t + h, x)) return EVENT_OPEN;
+    if (!any_touches(m))
+        mb_kinematics(m, t + h, x, x + m->nq);
+    else if (!mb_accelerations(m, t + h, x, x + m->nq))
+        return refuse_or_jam(b, m, t + h);
+    judge_all(m, MB_AT_END);
+    return BL_OK;
+}
+
+/* The cubic with given values and slopes at 0 and 1. */
+static double cubic(double s, double from, double slope, double to, double slope_to) {
+    const double rest = 1.0 - s;
+    return from * rest * rest * (1.0 + 2.0 * s) + slope * s * rest * rest + to * s * s * (3.0 - 2.0 * s) - slope_to * s * s * rest;
+}
+
+/* Where a gap over the width of a bracket is lowest inside it, as a part of the width; -1 if it is open all along. */
+static double lowest_gap(const mb_rigid *r, double width) {
+    const mb_judged *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
+    double least = -r->tolerance, found = -1.0;
+    bool opened = from->gap > r->tolerance;
+    for (int n = 1; n < EVENT_SAMPLES; n++) {
+        const double s = (double)n / EVENT_SAMPLES, gap = cubic(s, from->gap, -from->closing * width, to->gap, -to->closing * width);
+        opened = opened || gap > r->tolerance;
+        if (opened && gap < least) least = gap, found = s;
+    }
+    return found;
+}
+
+/* Where it first closes: from open to closed, in a bracket that ends closed. */
+static double closed_gap(const mb_rigid *r, double width) {
+    const mb_judged *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
+    double low = -1.0, high = 1.0;
+    for (int n = 0; n <= EVENT_SAMPLES; n++) {
+        const double s = (double)n / EVENT_SAMPLES, gap = cubic(s, from->gap, -from->closing * width, to->gap, -to->closing * width);
+        if (gap > 0.0) {
+            low = s;
+        } else if (low >= 0.0) {
+            high = s;
+            break;
+        }
+    }
+    if (low < 0.0) return 0.5;
+    for (int n = 0; n < 60; n++) {
+        const double s = 0.5 * (low + high);
+        *(cubic(s, from->gap, -from->closing * width, to->gap, -to->closing * width) > 0.0 ? &low : &high) = s;
+    }
+    return 0.5 * (low + high);
+}
+
+static double straight_root(double from, double to) { return from > 0.0 && isfinite(from) ? from / (from - to) : 0.5; }
+
+/* Where in the bracket the first of them changes. Straight lines are left on alternate sides, so that both ends come near. */
+static double guess_event(const mb_view *m, double width, int search) {
+    double least = 1.0;
+    const double aside = search % 2 == 0 ? 1e-3 : -1e-3;
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const mb_rigid *r = contact_number(m, n);
+        const mb_judged *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
+        if (to->N == INFINITY && !contact_fits(r, to)) least = fmin(least, closed_gap(r, width));
+        if (to->N < 0.0) least = fmin(least, straight_root(from->N, to->N) + aside);
+        if (to->spare < 0.0) least = fmin(least, straight_root(from->spare, to->spare) + aside);
+    }
+    return search % 4 == 3 || !(least > 0.0 && least < 1.0) ? 0.5 : least;
+}
+
+/* Whether the bracket is as small as it need be: gaps by their size, the others by the width. */
+static bool is_located(const mb_view *m, double width) {
+    if (width <= 1e-13 * m->whole) return true;
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const mb_rigid *r = contact_number(m, n);
+        const mb_judged *to = &r->at[MB_AT_END];
+        if (contact_fits(r, to)) continue;
+        if (to->N == INFINITY ? to->gap < -r->located : width > EVENT_WIDTH * m->whole) return false;
+    }
+    return true;
+}
+
+/* Whether a contact that flies meets its surface where the bracket begins. */
+static bool meets_early(const mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const mb_rigid *r = contact_number(m, n);
+        const mb_judged *from = &r->at[MB_AT_FROM];
+        if (from->N == INFINITY && from->gap <= r->located && from->closing > r->speed_rounding) return true;
+    }
+    return false;
+}
+
+static void copy_judged(mb_view *m, int from, int to) {
+    for (int32_t n = 0; n < m->rigid_count; n++) contact_number(m, n)->at[to] = contact_number(m, n)->at[from];
+}
+
+/* Shortens a step that ended with a contact that does not fit. Leaves the step that ends at the event, and its size in *size. */
+static int locate(bl_block *b, mb_view *m, double t, double *size) {
+    double low = 0.0, high = *size;
+    int status = BL_OK;
+    bool at_high = true;
+    for (int search = 0; search < EVENT_SEARCH && !is_located(m, high - low); search++) {
+        const double middle = low + (high - low) * guess_event(m, high - low, search);
+        if (!(middle > low && middle < high)) break;
+        copy_judged(m, MB_AT_END, MB_AT_TO);
+        status = try_step(b, m, t, middle);
+        if (status != BL_OK) return status;
+        at_high = !all_fit(m, MB_AT_END);
+        if (at_high) {
+            high = middle;
+            continue;
+        }
+        low = middle;
+        copy_judged(m, MB_AT_END, MB_AT_FROM);
+        copy_judged(m, MB_AT_TO, MB_AT_END);
+        if (meets_early(m)) {
+            *size = low;
+            return BL_OK;
+        }
+    }
+    *size = high;
+    return at_high ? BL_OK : try_step(b, m, t, high);
+}
+
+/* Looks for what does not fit within a step whose end fits. Returns where, as a part of it, or -1. */
+static double look_within(const mb_view *m, double h) {
+    double first = 2.0;
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const mb_rigid *r = contact_number(m, n);
+        const double dip = r->mode == MB_FLIES ? lowest_gap(r, h) : -1.0;
+        if (dip > 0.0) first = fmin(first, dip);
+        if (r->mode != MB_FLIES && !contact_fits(r, &r->at[MB_AT_MIDDLE])) first = fmin(first, 0.5);
+    }
+    return first < 1.0 ? first : -1.0;
+}
+
+/* The longest step from here, up to `rest`, at whose end contacts change or which is all of it. */
+static int whole_step(bl_block *b, mb_view *m, double t, double rest, double *size) {
+    *size = rest;
+    int status = try_step(b, m, t, rest);
+    if (status != BL_OK) return status;
+    if (!all_fit(m, MB_AT_END)) return locate(b, m, t, size);
+    const double within = look_within(m, rest);
+    if (within < 0.0) return BL_OK;
+    *size = within * rest;
+    status = try_step(b, m, t, *size);
+    if (status != BL_OK || !all_fit(m, MB_AT_END)) return status != BL_OK ? status : locate(b, m, t, size);
+    *size = rest; /* it was the curve that dipped, not the motion */
+    return try_step(b, m, t, rest);
+}
+
+/* The first slope of a step from `start`, whose accelerations are known, and what it is judged by there. */
+static void keep_slope(mb_view *m) {
+    const int64_t n = m->nq + m->nv;
+    const double *start = m->own + n;
+    double *k = m->own + 2 * n;
+    mb_coordinate_rates(m, start, start + m->nq, k);
+    memcpy(k + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
+    for (int32_t c = 0; c < m->rigid_count; c++) {
+        mb_rigid *r = contact_number(m, c);
+        r->slid_start = r->mode == MB_FLIES || r->mode == MB_STICKS ? 0.0 : fabs(r->slip);
+        r->worked_start = r->slid_start * r->N;
+    }
+    judge_all(m, MB_AT_FROM);
+}
+
+/* What the contacts make of the state at the start of a step, and its first slope. */
+static int begin_step(bl_block *b, mb_view *m, double t) {
+    const int64_t n = m->nq + m->nv;
+    double *x = m->own;
+    if (!mb_rigid_settle(m, t, x, x + m->nq)) return mb_refuse_factor(b, m, t);
+    memcpy(x + n, x, (size_t)n * sizeof(double));
+    keep_slope(m);
+    return BL_OK;
+}
+
+/* The same, shorter where it leads nowhere: that may lie beyond an event. */
+static int longest_step(bl_block *b, mb_view *m, double t, double rest, double *size) {
+    int status = whole_step(b, m, t, rest, size);
+    for (int halving = 0; (status == EVENT_JAMMED || status == EVENT_OPEN) && halving < EVENT_HALVINGS; halving++) {
+        rest *= 0.5;
+        m->jammed = -1;
+        status = whole_step(b, m, t, rest, size);
+    }
+    if (status == EVENT_OPEN) return mb_refuse_step(b, m, t + *size, *size, m->own, m->own + m->nq);
+    if (status != EVENT_JAMMED) return status;
+    mb_rigid_leave_friction(m);
+    const double *start = m->own + m->nq + m->nv;
+    if (!mb_accelerations(m, t, start, start + m->nq)) return mb_refuse_factor(b, m, t);
+    keep_slope(m);
+    status = whole_step(b, m, t, rest, size);
+    return status == EVENT_JAMMED || status == EVENT_OPEN ? mb_refuse_step(b, m, t + *size, *size, m->own, m->own + m->nq) : status;
+}
+
+/* One own step of size h, which may be a part of a whole one. */
+int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h) {
+    double done = 0.0;
+    for (int event = 0; event < EVENT_LIMIT; event++) {
+        double size;
+        int status = begin_step(b, m, t + done);
+        if (status == BL_OK) status = longest_step(b, m, t + done, h - done, &size);
+        if (status != BL_OK) return status;
+        const bool last = size >= h - done;
+        done = last ? h : done + size;
+        mb_note_step(m, t + done, size, m->own);
+        for (int32_t n = 0; n < m->rigid_count; n++) {
+            mb_rigid *r = contact_number(m, n);
+            r->stopped = !last && mb_rigid_rubs(m, mb_rigid_row(m, n)) && r->at[MB_AT_END].spare < 0.0;
+            mb_rigid_count(m, n);
+        }
+        if (last) {
+            mb_rigid_store(m);
+            return BL_OK;
+        }
+    }
+    return mb_refuse_events(b, m, t, h, EVENT_LIMIT);
+}

@@ -1,0 +1,85 @@
+/* Laws that drive joints or move markers, watched for jumps.
+ *
+ * A prescribed place that jumps moves bodies at once, and one whose rate jumps gives them an impulse: neither is in efforts and reactions,
+ * which are those of the smooth motion on both sides. From one step to the next a smooth law satisfies
+ *     f₁ - f₀ = h/2 (f'₀ + f'₁) - h²/12 (f''₁ - f''₀)
+ * but for terms of h⁵. A jump of f' within the step misses this by less than h |f'₁ - f'₀|, one of f'' by less than h² |f''₁ - f''₀|: what is
+ * off by more is a jump of f, or as good as one for this step. Likewise for f', which without a third derivative has an error of h³: where the
+ * acceleration of a smooth law is at its peak, that is (ω h)² / 12 of the change of f'. */
+#include "blocks/multibody/kernel/multibody.h"
+
+static const double JUMP_NOTICED = 1e-3; /* of the change in a step: inputs come with errors of their own */
+static const double JUMP_OF_RATE = 0.1;  /* of its change in a step: smooth laws of six steps a period or more are below */
+static const double JUMP_ROUNDING = 1e-12; /* of the place, and in m and rad where that is less than 1 */
+
+/* An input of a block with own steps is put right at the start of each: what it misses is an error of the exchange, of the order of the
+   whole step, and its rate changes there. */
+static bool is_exchanged(const mb_view *m, int32_t law) {
+    return m->held && m->laws[law * MB_LAW_FIELDS + MB_LAW_TYPE] == MB_LAW_INPUT;
+}
+
+void mb_start_movers(mb_view *m, double t) {
+    if (m->head[MB_MOVERS] == 0) return;
+    m->jumps[MB_JUMP_LAST] = t;
+    for (int32_t n = 0; n < m->head[MB_MOVERS]; n++) {
+        double *kept = m->moved + 3 * (int64_t)n;
+        kept[0] = mb_law(m, m->movers[n], t, &kept[1], &kept[2]);
+    }
+}
+
+static bool jump_is_input(const mb_view *m, int32_t law) { return m->laws[law * MB_LAW_FIELDS + MB_LAW_TYPE] == MB_LAW_INPUT; }
+
+bool mb_begin_movers(mb_view *m, double t) {
+    bool changed = false;
+    for (int32_t n = 0; n < m->head[MB_MOVERS]; n++) {
+        double rate = 0.0, second = 0.0;
+        if (!jump_is_input(m, m->movers[n]) || m->jumps[MB_JUMP_STAGE] != MB_JUMP_FOUND) continue;
+        const double *kept = m->moved + 3 * (int64_t)n, place = mb_law(m, m->movers[n], t, &rate, &second);
+        changed = changed || place != kept[0] || rate != kept[1];
+    }
+    return changed;
+}
+
+void mb_begun_movers(mb_view *m) {
+    for (int32_t n = 0; n < m->head[MB_MOVERS]; n++)
+        if (jump_is_input(m, m->movers[n]) && m->jumps[MB_JUMP_STAGE] == MB_JUMP_FOUND) m->jumps[MB_JUMP_STAGE] = MB_JUMP_BEGUN;
+}
+
+static void note_jump(double *worst, double size, double t, int32_t number) {
+    worst[MB_JUMP_COUNT] += 1.0;
+    if (size > worst[MB_JUMP_SIZE]) worst[MB_JUMP_SIZE] = size, worst[MB_JUMP_WHEN] = t, worst[MB_JUMP_WHICH] = number;
+}
+
+static double jump_rounding(double a, double b) { return JUMP_ROUNDING * fmax(1.0, fabs(a) + fabs(b)); }
+
+/* An exchanged input may have changed since the initial state was found with it. */
+static void watch_first(mb_view *m, int32_t n, double began, double t, double *kept) {
+    const double given = kept[0];
+    kept[0] = mb_law(m, m->movers[n], began, &kept[1], &kept[2]);
+    if (fabs(kept[0] - given) > jump_rounding(kept[0], given)) note_jump(m->jumps + MB_JUMP_PLACE, fabs(kept[0] - given), t, n);
+}
+
+void mb_watch_movers(mb_view *m, double t) {
+    if (m->head[MB_MOVERS] == 0) return;
+    const double last = m->jumps[MB_JUMP_LAST], h = t - last;
+    const bool began = m->jumps[MB_JUMP_STAGE] == MB_JUMP_STEPPED;
+    m->jumps[MB_JUMP_LAST] = t;
+    m->jumps[MB_JUMP_STAGE] = MB_JUMP_STEPPED;
+    for (int32_t n = 0; n < m->head[MB_MOVERS]; n++) {
+        double *kept = m->moved + 3 * (int64_t)n, now[3];
+        now[0] = mb_law(m, m->movers[n], t, &now[1], &now[2]);
+        const bool exchanged = is_exchanged(m, m->movers[n]);
+        if (exchanged && !began) watch_first(m, n, last, t, kept);
+        const double whole = exchanged ? fmax(h, m->whole * m->head[MB_SUBSTEPS]) : h;
+        const double rate = 0.5 * h * (kept[1] + now[1]), bent = whole * whole * (now[2] - kept[2]), change = now[0] - kept[0];
+        const double off = fabs(change - rate + h * h * (now[2] - kept[2]) / 12.0), turned = whole * fabs(now[1] - kept[1]);
+        const double rate_off = exchanged ? 0.0 : fabs(now[1] - kept[1] - 0.5 * h * (kept[2] + now[2]));
+        const double noticed = exchanged ? JUMP_NOTICED * whole * (fabs(kept[1]) + fabs(now[1])) : 0.0;
+        const double jitter = jump_rounding(now[0], kept[0]) + noticed;
+        if (h > 0.0 && off > turned + fabs(bent) + JUMP_NOTICED * (fabs(change) + fabs(rate)) + jitter)
+            note_jump(m->jumps + MB_JUMP_PLACE, fabs(change - rate), t, n);
+        else if (h > 0.0 && (began || !jump_is_input(m, m->movers[n])) && h * rate_off > fabs(bent) + JUMP_OF_RATE * turned + jitter)
+            note_jump(m->jumps + MB_JUMP_RATE, rate_off, t, n);
+        for (int k = 0; k < 3; k++) kept[k] = now[k];
+    }
+}

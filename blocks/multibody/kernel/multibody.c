@@ -1,0 +1,763 @@
+/* The multibody plant as a block.
+ *
+ * In the diagram's own steps (continuous) the states are q and v, and the solver of the diagram integrates them; in its own
+ * step they lie in the block's memory, and `advance` takes classical Runge–Kutta or implicit steps. All put q and v back on the
+ * constraints after each step. */
+#include <string.h>
+
+#include "blocks/multibody/kernel/multibody.h"
+
+/* Takes the next `count` doubles of an array, or only counts them if there is none. */
+static double *take(double *from, int64_t *used, int64_t count) {
+    double *here = from ? from + *used : NULL;
+    *used += count;
+    return here;
+}
+
+void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
+    const int32_t *head = b->i;
+    m->head = head;
+    m->link_count = head[MB_LINKS];
+    m->nq = head[MB_NQ];
+    m->nv = head[MB_NV];
+    m->body_count = head[MB_BODIES];
+    m->marker_count = head[MB_MARKERS];
+    m->row_count = head[MB_ROWS];
+    m->cut_count = head[MB_CUTS];
+    m->nonzeros = head[MB_NONZEROS];
+    m->links = b->i + head[MB_AT_LINKS];
+    m->bodies = b->i + head[MB_AT_BODIES];
+    m->markers = b->i + head[MB_AT_MARKERS];
+    m->rows = b->i + head[MB_AT_ROWS];
+    m->cuts = b->i + head[MB_AT_CUTS];
+    m->paths = b->i + head[MB_AT_PATHS];
+    m->pairs = b->i + head[MB_AT_PAIRS];
+    m->laws = b->i + head[MB_AT_LAWS];
+    m->forces = b->i + head[MB_AT_FORCES];
+    m->outputs = b->i + head[MB_AT_OUTPUTS];
+    m->measures = b->i + head[MB_AT_MEASURES];
+    m->words = b->i + head[MB_AT_WORDS];
+    m->mass_slots = b->i + head[MB_AT_MASS];
+    m->permutation = b->i + head[MB_AT_PERMUTATION];
+    m->row_start = b->i + head[MB_AT_ROW_START];
+    m->column_of = b->i + head[MB_AT_COLUMN_OF];
+    m->slot_of = b->i + head[MB_AT_SLOT_OF];
+    m->column_start = b->i + head[MB_AT_COLUMN_START];
+    m->row_of = b->i + head[MB_AT_ROW_OF];
+    m->names = b->i + head[MB_AT_NAMES];
+    m->rubbings = b->i + head[MB_AT_RUBBINGS];
+    m->joints = b->i + head[MB_AT_JOINTS];
+    m->movers = b->i + head[MB_AT_MOVERS];
+    m->keeps = b->i + head[MB_AT_KEEPS];
+    m->keep_count = head[MB_KEEPS];
+    m->p = b->p;
+    m->u = b->u;
+    m->u1 = b->u1;
+    m->u2 = b->u2;
+    m->settings = b->p + head[MB_SETTINGS];
+    m->since = INFINITY;
+    m->held = head[MB_OWN_STEP] ? b->u_held : NULL;
+    m->tick_age = *b->offset;
+    m->whole = b->dt / (head[MB_SUBSTEPS] > 0 ? head[MB_SUBSTEPS] : 1);
+    m->torn = m->jammed = m->endless = -1;
+    m->rigid_count = 0;
+    while (2 * m->rigid_count < m->row_count &&
+           m->rows[(m->row_count - 1 - 2 * m->rigid_count) * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_SLIP)
+        m->rigid_count++;
+
+    double *z = b->z, *w = b->w;
+    *memory = *scratch = 0;
+    const int64_t links = m->link_count, nv = m->nv, nq = m->nq, rows = m->row_count;
+    /* What is worked out once, and the states of a block with its own step, are memory; the rest is work space. */
+    m->status = take(w, scratch, MB_STATUS_COUNT);
+    const int64_t implicit = head[MB_INTEGRATOR] == MB_IMPLICIT;
+    m->own = take(z, memory, (nq + nv) * (!head[MB_OWN_STEP] ? 0 : implicit ? 1 : 7));
+    mb_implicit *s = &m->implicit;
+    s->flags = take(z, memory, implicit * MB_IMPLICIT_FLAGS);
+    s->rate = take(z, memory, implicit * nv);
+    s->mean = take(z, memory, implicit * nv);
+    s->lambda = take(z, memory, implicit * rows);
+    s->inputs = take(z, memory, implicit * b->u_count);
+    s->stiffness = take(z, memory, implicit * nv * nv);
+    s->damping = take(z, memory, implicit * nv * nv);
+    s->matrix = take(w, scratch, implicit * nv * nv);
+    s->pivots = take(w, scratch, implicit * nv);
+    s->u = take(w, scratch, implicit * nv);
+    s->change = take(w, scratch, implicit * nv);
+    s->direction = take(w, scratch, implicit * nv);
+    s->q_start = take(w, scratch, implicit * nq);
+    s->q_moved = take(w, scratch, implicit * nq);
+    s->v_start = take(w, scratch, implicit * nv);
+    s->rate_start = take(w, scratch, implicit * nv);
+    s->mean_start = take(w, scratch, implicit * nv);
+    s->lambda_start = take(w, scratch, implicit * rows);
+    m->data = (mb_link_data *)(void *)take(z, memory, links * (int64_t)(sizeof(mb_link_data) / sizeof(double)));
+    m->marker_data = (mb_marker_data *)(void *)take(z, memory, m->marker_count * (int64_t)(sizeof(mb_marker_data) / sizeof(double)));
+    m->body = (mb_body_data *)(void *)take(z, memory, m->body_count * (int64_t)(sizeof(mb_body_data) / sizeof(double)));
+    m->turns = take(z, memory, head[MB_MEASURES]);
+    m->turn_rates = take(z, memory, head[MB_MEASURES]);
+    m->turned = take(z, memory, head[MB_MEASURES] > 0 ? MB_TURNED_SIZE : 0);
+    m->told = take(z, memory, MB_TOLD_SIZE);
+    m->contacts = take(z, memory, (int64_t)head[MB_CONTACTS] * MB_CONTACT_MEMORY);
+    m->wear = take(z, memory, mb_wear_memory(m->forces, head[MB_FORCES]));
+    m->rigid = (mb_rigid *)(void *)take(w, scratch, head[MB_CONTACTS] * (int64_t)(sizeof(mb_rigid) / sizeof(double)));
+    const int64_t rigid = m->rigid_count;
+    m->rubbing = take(w, scratch, rigid > 0 ? (1 + rigid) * (nv + rows + rigid) : 0);
+    m->thinned = take(z, memory, mb_thinned_memory(m->forces, head[MB_FORCES]));
+    m->offset = take(z, memory, rows);
+    m->carried = take(z, memory, MB_CARRIED_SIZE);
+    m->way = take(w, scratch, rows);
+    m->kept = take(w, scratch, nq + 2 * nv);
+    m->link = (mb_link_state *)(void *)take(w, scratch, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
+    m->row_state = (mb_row_state *)(void *)take(w, scratch, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
+    m->cut_state = (mb_cut_state *)(void *)take(w, scratch, m->cut_count * (int64_t)(sizeof(mb_cut_state) / sizeof(double)));
+    m->phi = take(w, scratch, rows);
+    m->phi_rate = take(w, scratch, rows);
+    m->bias = take(w, scratch, rows);
+    m->lambda = take(w, scratch, rows);
+    m->alpha = take(w, scratch, rows);
+    m->row_work = take(w, scratch, rows);
+    m->jacobian = take(w, scratch, head[MB_JACOBIAN]);
+    m->force = take(w, scratch, nv);
+    m->acceleration = take(w, scratch, nv);
+    m->step = take(w, scratch, nv);
+    m->residual = take(w, scratch, nv);
+    m->work = take(w, scratch, nv);
+    m->mass_diagonal = take(w, scratch, nv);
+    m->mass_off = take(w, scratch, m->nonzeros);
+    m->k_diagonal = take(w, scratch, nv);
+    m->k_off = take(w, scratch, m->nonzeros);
+    m->pivot = take(w, scratch, nv);
+    m->factor = take(w, scratch, m->nonzeros);
+    m->articulated = take(w, scratch, rows == 0 ? 33 * links : 0);
+    const int64_t rubbings = head[MB_RUBBINGS];
+    mb_rubbing *r = &m->rub;
+    r->load = take(w, scratch, rubbings);
+    r->slide = take(w, scratch, rubbings);
+    r->turn = take(w, scratch, rubbings);
+    r->base = take(w, scratch, MB_RUB_PARTS * rubbings);
+    r->response = take(w, scratch, MB_RUB_PARTS * rubbings * rubbings);
+    r->acceleration = take(w, scratch, rubbings * nv);
+    r->lambda = take(w, scratch, rubbings * rows);
+    r->force = take(w, scratch, rubbings > 0 ? nv : 0);
+    r->no_bias = take(w, scratch, rubbings > 0 ? rows : 0);
+    r->frame = (mb_rub_frame *)(void *)take(w, scratch, rubbings * (int64_t)(sizeof(mb_rub_frame) / sizeof(double)));
+    r->still = (mb_link_state *)(void *)take(w, scratch, rubbings > 0 ? links * (int64_t)(sizeof(mb_link_state) / sizeof(double)) : 0);
+    const int64_t joints = head[MB_JOINTS], shares = joints > 0;
+    m->shared = take(z, memory, shares * MB_SHARED_SIZE);
+    m->moved = take(z, memory, 3 * (int64_t)head[MB_MOVERS]);
+    m->jumps = take(z, memory, head[MB_MOVERS] > 0 ? MB_JUMPS_SIZE : 0);
+    mb_sharing *share = &m->share;
+    share->count = 0;
+    share->order = take(z, memory, shares * 2 * rows);
+    share->row_scale = take(z, memory, shares * rows);
+    share->row_unit = take(z, memory, shares * rows);
+    share->column_unit = take(z, memory, shares * nv);
+    share->joint_scale = take(z, memory, 2 * joints);
+    share->matrix = take(w, scratch, shares * rows * nv);
+    share->basis = take(w, scratch, shares * rows * rows);
+    share->gram = take(w, scratch, shares * rows * rows);
+    share->right = take(w, scratch, shares * rows);
+    share->place = take(w, scratch, 3 * joints);
+    share->wrench = take(w, scratch, shares * 6 * links);
+    share->entries = (mb_share_entry *)(void *)take(w, scratch, shares * rows * (joints + rows) * (int64_t)(sizeof(mb_share_entry) / sizeof(double)));
+    share->row_at = (int32_t *)(void *)take(w, scratch, shares * rows);
+    share->column_at = (int32_t *)(void *)take(w, scratch, shares * nv);
+    share->lists = (int32_t *)(void *)take(w, scratch, shares * (joints + rows + nv));
+    share->joint_of = (int32_t *)(void *)take(w, scratch, shares * links);
+    share->reached = (int32_t *)(void *)take(w, scratch, joints);
+    const int64_t keeps = m->keep_count;
+    mb_start *first = &m->start;
+    first->q = take(w, scratch, nq);
+    first->step = take(w, scratch, nv);
+    first->pulled = take(w, scratch, nv);
+    first->last = take(w, scratch, nv);
+    first->still = take(w, scratch, nv);
+    first->open = take(w, scratch, 2 * (int64_t)m->body_count);
+    first->rows = take(w, scratch, keeps * nv);
+    first->replies = take(w, scratch, keeps * nv);
+    first->matrix = take(w, scratch, keeps * keeps);
+    first->error = take(w, scratch, keeps);
+    first->share = take(w, scratch, keeps);
+    first->scale = take(w, scratch, keeps);
+    first->order = take(w, scratch, keeps);
+    first->decided = take(w, scratch, keeps);
+    if (z) {
+        m->gravity[0] = b->p[head[MB_GRAVITY]];
+        m->gravity[1] = b->p[head[MB_GRAVITY] + 1];
+        m->gravity[2] = head[MB_PLANAR] ? 0.0 : b->p[head[MB_GRAVITY] + 2];
+    }
+}
+
+static void open_view(const bl_block *b, mb_view *m) {
+    int64_t memory, scratch;
+    mb_open(b, m, &memory, &scratch);
+    mb_rigid_load(m);
+}
+
+static bool fits_table(const bl_block *b, int32_t at, int64_t count, int64_t fields) {
+    return at >= MB_HEAD && count >= 0 && count < 1 << 24 && (int64_t)at + count * fields <= b->i_count;
+}
+
+/* Every integer is looked at: nothing later may reach outside the arrays. */
+static int multibody_check(const bl_block *b) {
+    if (b->i_count < MB_HEAD) return 0;
+    const int32_t *head = b->i;
+    for (int k = MB_LINKS; k <= MB_KEEPS; k++)
+        if (head[k] < 0 || head[k] > 1 << 22) return 0;
+    const int64_t links = head[MB_LINKS], nq = head[MB_NQ], nv = head[MB_NV], bodies = head[MB_BODIES],
+                  markers = head[MB_MARKERS], rows = head[MB_ROWS], cuts = head[MB_CUTS], paths = head[MB_PATHS],
+                  pairs = head[MB_PAIRS], laws = head[MB_LAWS], forces = head[MB_FORCES], outputs = head[MB_OUTPUTS],
+                  nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES], rubbings = head[MB_RUBBINGS],
+                  keeps = head[MB_KEEPS];
+    if (!mb_in_range(head[MB_INTEGRATOR], MB_RK4, MB_INTEGRATORS)) return 0;
+    if (head[MB_INTEGRATOR] == MB_IMPLICIT && (!head[MB_OWN_STEP] || nv > MB_IMPLICIT_LARGEST)) return 0;
+    if (links < 1 || nv < 1 || nq < nv || head[MB_SUBSTEPS] < 1 || head[MB_SUBSTEPS] > 1000000) return 0;
+    const int planar = head[MB_PLANAR] != 0, own = head[MB_OWN_STEP] != 0, size = planar ? 2 : 3;
+    if (!mb_in_range(head[MB_GRAVITY], 0, b->p_count - size + 1) ||
+        !mb_in_range(head[MB_SETTINGS], 0, b->p_count - MB_SETTINGS_COUNT + 1))
+        return 0;
+    if (!fits_table(b, head[MB_AT_LINKS], links, MB_LINK_FIELDS) || !fits_table(b, head[MB_AT_BODIES], bodies, MB_BODY_FIELDS) ||
+        !fits_table(b, head[MB_AT_MARKERS], markers, MB_MARKER_FIELDS) || !fits_table(b, head[MB_AT_ROWS], rows, MB_ROW_FIELDS) ||
+        !fits_table(b, head[MB_AT_CUTS], cuts, MB_CUT_FIELDS) || !fits_table(b, head[MB_AT_PATHS], paths, MB_PATH_FIELDS) ||
+        !fits_table(b, head[MB_AT_PAIRS], pairs, 1) || !fits_table(b, head[MB_AT_LAWS], laws, MB_LAW_FIELDS) ||
+        !fits_table(b, head[MB_AT_FORCES], forces, MB_FORCE_FIELDS) || !fits_table(b, head[MB_AT_OUTPUTS], outputs, MB_OUT_FIELDS) ||
+        !fits_table(b, head[MB_AT_MEASURES], measures, MB_MEASURE_FIELDS) || !fits_table(b, head[MB_AT_WORDS], head[MB_WORDS], 1) ||
+        !fits_table(b, head[MB_AT_MASS], masses, 1) || !fits_table(b, head[MB_AT_PERMUTATION], 2 * nv, 1) ||
+        !fits_table(b, head[MB_AT_ROW_START], nv + 1, 1) || !fits_table(b, head[MB_AT_COLUMN_OF], nonzeros, 1) ||
+        !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) ||
+        !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1) ||
+        !fits_table(b, head[MB_AT_RUBBINGS], rubbings, MB_RUB_FIELDS) ||
+        !fits_table(b, head[MB_AT_JOINTS], head[MB_JOINTS], MB_JOINT_FIELDS) || !fits_table(b, head[MB_AT_MOVERS], head[MB_MOVERS], 1) ||
+        !fits_table(b, head[MB_AT_KEEPS], keeps, MB_KEEP_FIELDS))
+        return 0;
+    int64_t named = 0, contacts = 0;
+    for (int64_t k = 0; k < forces; k++) named += mb_has_name(b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
+    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + rubbings + bodies + head[MB_MOVERS] + keeps)) return 0;
+
+    const bool massive = rows > 0 || rubbings > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
+    int64_t q_used = 0, v_used = 0, entries = 0;
+    for (int64_t l = 0; l < links; l++) {
+        const int32_t *link = b->i + head[MB_AT_LINKS] + l * MB_LINK_FIELDS;
+        const int32_t type = link[MB_LINK_TYPE];
+        if (!mb_in_range(type, MB_FIXED, MB_SPHERICAL + 1) || !mb_in_range(link[MB_LINK_PARENT], -1, l) ||
+            link[MB_LINK_Q] != q_used || link[MB_LINK_V] != v_used || !mb_in_range(link[MB_LINK_BODY], -1, bodies) ||
+            !mb_in_range(link[MB_LINK_BASE], -1, markers) || !mb_in_range(link[MB_LINK_TIP], -1, markers) ||
+            !mb_in_range(link[MB_LINK_TURN], 0, 3) || !mb_in_range(link[MB_LINK_END_TURN], 0, 3))
+            return 0;
+        const int64_t speeds = type == MB_SPHERICAL ? 3 : type == MB_FIXED ? 0 : 1;
+        q_used += type == MB_SPHERICAL ? 4 : speeds;
+        v_used += speeds;
+        if (!massive) continue;
+        entries += speeds * (speeds + 1) / 2;
+        for (int32_t up = link[MB_LINK_PARENT]; up >= 0; up = b->i[head[MB_AT_LINKS] + up * MB_LINK_FIELDS + MB_LINK_PARENT]) {
+            const int32_t up_type = b->i[head[MB_AT_LINKS] + up * MB_LINK_FIELDS + MB_LINK_TYPE];
+            entries += speeds * (up_type == MB_SPHERICAL ? 3 : up_type == MB_FIXED ? 0 : 1);
+            if (entries > masses) return 0;
+        }
+        if (entries > masses) return 0;
+    }
+    if (q_used != nq || v_used != nv || (massive && entries != masses)) return 0;
+    for (int64_t k = 0; k < bodies; k++) {
+        const int32_t *at = b->i + head[MB_AT_BODIES] + k * MB_BODY_FIELDS;
+        const int sizes[MB_BODY_FIELDS] = {1, planar ? 1 : 9, size, size, planar ? 1 : 4, size, planar ? 1 : 3};
+        for (int f = 0; f < MB_BODY_FIELDS; f++)
+            if (!mb_in_range(at[f], 0, (int64_t)b->p_count - sizes[f] + 1)) return 0;
+    }
+    for (int64_t k = 0; k < markers; k++) {
+        const int32_t *marker = b->i + head[MB_AT_MARKERS] + k * MB_MARKER_FIELDS;
+        if (!mb_in_range(marker[MB_MARKER_LINK], -1, links) || !mb_in_range(marker[MB_MARKER_PLACE], 0, (int64_t)b->p_count - size + 1) ||
+            !mb_in_range(marker[MB_MARKER_FRAME], 0, (int64_t)b->p_count - 3))
+            return 0;
+        for (int f = MB_MARKER_LAW_X; f <= MB_MARKER_LAW_Z; f++)
+            if (!mb_in_range(marker[f], -1, laws)) return 0;
+    }
+    int64_t words_used = 0;
+    for (int64_t k = 0; k < laws; k++) {
+        const int32_t *law = b->i + head[MB_AT_LAWS] + k * MB_LAW_FIELDS;
+        if (!mb_law_check(b, law, &words_used)) return 0;
+    }
+    for (int64_t k = 0; k < head[MB_MOVERS]; k++)
+        if (!mb_in_range(b->i[head[MB_AT_MOVERS] + k], 0, laws)) return 0;
+    for (int64_t k = 0; k < measures; k++) {
+        const int32_t *measure = b->i + head[MB_AT_MEASURES] + k * MB_MEASURE_FIELDS;
+        if (!mb_in_range(measure[MB_MEASURE_TYPE], MB_LENGTH, MB_ANGLE + 1) || !mb_in_range(measure[MB_MEASURE_I], 0, markers) ||
+            !mb_in_range(measure[MB_MEASURE_J], 0, markers) || !mb_in_range(measure[MB_MEASURE_ALONG], 0, 6) ||
+            !mb_in_range(measure[MB_MEASURE_OF], 0, 6) || !mb_in_range(measure[MB_MEASURE_START], 0, 6))
+            return 0;
+    }
+    for (int64_t k = 0; k < rows; k++) {
+        const int32_t *row = b->i + head[MB_AT_ROWS] + k * MB_ROW_FIELDS;
+        const int32_t type = row[MB_ROW_TYPE];
+        if (!mb_in_range(type, 0, MB_ROW_KINDS)) return 0;
+        if (type == MB_ROW_DRIVER) {
+            if (!mb_in_range(row[MB_ROW_I], 0, nq) || !mb_in_range(row[MB_ROW_A], 0, nv) || (row[MB_ROW_B] != 1 && row[MB_ROW_B] != -1) ||
+                !mb_in_range(row[MB_ROW_VALUE], 0, laws))
+                return 0;
+        } else if (type == MB_ROW_TOUCH || type == MB_ROW_SLIP) { /* the rest is mb_rigid_check's */
+            if (!mb_in_range(row[MB_ROW_I], 0, markers) || !mb_in_range(row[MB_ROW_J], 0, markers)) return 0;
+        } else if (!mb_in_range(row[MB_ROW_I], 0, markers) || !mb_in_range(row[MB_ROW_J], 0, markers) ||
+                   !mb_in_range(row[MB_ROW_A], 0, mb_is_driver(type) ? measures : 3) || !mb_in_range(row[MB_ROW_B], 0, 3) ||
+                   !mb_in_range(row[MB_ROW_VALUE], 0, mb_is_driver(type) ? laws : b->p_count)) {
+            return 0;
+        }
+    }
+    int64_t row_used = 0;
+    for (int64_t c = 0; c < cuts; c++) {
+        const int32_t *cut = b->i + head[MB_AT_CUTS] + c * MB_CUT_FIELDS;
+        const int64_t n = cut[MB_CUT_PATHS];
+        if (cut[MB_CUT_ROW] != row_used || !mb_in_range(cut[MB_CUT_ROWS], 1, rows - row_used + 1) || !mb_in_range(cut[MB_CUT_PATH], 0, paths + 1) ||
+            n < 0 || cut[MB_CUT_PATH] + n > paths || cut[MB_CUT_PAIR] < 0 || cut[MB_CUT_PAIR] + n * (n + 1) / 2 > pairs ||
+            cut[MB_CUT_J] < 0 || cut[MB_CUT_J] + n * cut[MB_CUT_ROWS] > head[MB_JACOBIAN])
+            return 0;
+        for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) { /* a driver has a closure of its own */
+            const int32_t *row = b->i + head[MB_AT_ROWS] + (row_used + r) * MB_ROW_FIELDS;
+            if (mb_is_driver(row[MB_ROW_TYPE]) && cut[MB_CUT_ROWS] != 1) return 0;
+        }
+        row_used += cut[MB_CUT_ROWS];
+    }
+    if (row_used != rows) return 0;
+    for (int64_t k = 0; k < paths; k++) {
+        const int32_t *path = b->i + head[MB_AT_PATHS] + k * MB_PATH_FIELDS;
+        if (!mb_in_range(path[MB_PATH_V], 0, nv) || !mb_in_range(path[MB_PATH_LINK], 0, links) || !mb_in_range(path[MB_PATH_AXIS], 0, 3) ||
+            !mb_in_range(path[MB_PATH_SIDE], 0, 2))
+            return 0;
+    }
+    for (int64_t k = 0; k < pairs; k++)
+        if (!mb_in_range(b->i[head[MB_AT_PAIRS] + k], -nv, nonzeros)) return 0;
+    for (int64_t k = 0; k < masses; k++)
+        if (!mb_in_range(b->i[head[MB_AT_MASS] + k], -nv, nonzeros)) return 0;
+    for (int64_t k = 0; k < 2 * nv; k++)
+        if (!mb_in_range(b->i[head[MB_AT_PERMUTATION] + k], 0, nv)) return 0;
+    const int32_t *row_start = b->i + head[MB_AT_ROW_START], *column_start = b->i + head[MB_AT_COLUMN_START];
+    if (row_start[0] != 0 || column_start[0] != 0 || row_start[nv] != nonzeros || column_start[nv] != nonzeros) return 0;
+    for (int64_t k = 0; k < nv; k++)
+        if (row_start[k] > row_start[k + 1] || column_start[k] > column_start[k + 1] || row_start[k + 1] > nonzeros ||
+            column_start[k + 1] > nonzeros)
+            return 0;
+    for (int64_t k = 0; k < nonzeros; k++)
+        if (!mb_in_range(b->i[head[MB_AT_COLUMN_OF] + k], 0, nv) || !mb_in_range(b->i[head[MB_AT_ROW_OF] + k], 0, nv) ||
+            !mb_in_range(b->i[head[MB_AT_SLOT_OF] + k], 0, nonzeros))
+            return 0;
+    for (int64_t k = 0; k < forces; k++) {
+        const int32_t *force = b->i + head[MB_AT_FORCES] + k * MB_FORCE_FIELDS;
+        const int32_t type = force[MB_FORCE_TYPE];
+        if (!mb_in_range(type, 0, MB_FORCE_TYPES)) return 0;
+        const int on_joint = type >= MB_JOINT_SPRING && type != MB_RUBBING,
+                  numbers[MB_FORCE_TYPES] = {0, 0, 1, planar ? 6 : 12, MB_BEARING_NUMBERS, 1, 1, 3, 4, 0, 0};
+        if (!mb_in_range(force[MB_FORCE_P], 0, (int64_t)b->p_count - numbers[type] + 1)) return 0;
+        if (on_joint ? !mb_in_range(force[MB_FORCE_I], -measures, nq) || !mb_in_range(force[MB_FORCE_J], 0, nv)
+                     : !mb_in_range(force[MB_FORCE_I], 0, markers) || !mb_in_range(force[MB_FORCE_J], 0, markers))
+            return 0;
+        if (on_joint                                ? !mb_in_range(force[MB_FORCE_EXTRA], -2, 3)
+            : type == MB_BEARING                    ? !mb_bearing_check(force) ||
+                                   !mb_bearing_rows_check(force, b->i + head[MB_AT_ROWS], rows, planar)
+            : type == MB_CONTACT                    ? !planar || !mb_contact_check(force, b->p_count, contacts++)
+            : type == MB_BUSHING && planar          ? !mb_in_range(force[MB_FORCE_EXTRA], 0, measures)
+                                                    : !mb_in_range(force[MB_FORCE_EXTRA], 0, 8))
+            return 0;
+        const int needed = type <= MB_SPRING || type == MB_JOINT_SPRING ? 3 : type == MB_JOINT_EFFORT ? 1 : 0;
+        if (needed && !mb_in_range(force[MB_FORCE_LAW], 0, laws - needed + 1)) return 0;
+        if (type == MB_RUBBING && !mb_in_range(force[MB_FORCE_LAW], 0, rubbings)) return 0;
+    }
+    for (int64_t k = 0; k < rubbings; k++)
+        if (!mb_rubbing_check(b, b->i + head[MB_AT_RUBBINGS] + k * MB_RUB_FIELDS)) return 0;
+    for (int64_t k = 0; k < head[MB_JOINTS]; k++)
+        if (!mb_joint_check(b, b->i + head[MB_AT_JOINTS] + k * MB_JOINT_FIELDS)) return 0;
+    for (int64_t k = 0; k < keeps; k++) {
+        const int32_t *keep = b->i + head[MB_AT_KEEPS] + k * MB_KEEP_FIELDS;
+        if (!mb_in_range(keep[MB_KEEP_SIGN], -2, 3) || !mb_in_range(keep[MB_KEEP_INDEX], 0, keep[MB_KEEP_SIGN] == 0 ? measures : nq) ||
+            !mb_in_range(keep[MB_KEEP_V], 0, nv) || !mb_in_range(keep[MB_KEEP_P], 0, b->p_count))
+            return 0;
+    }
+    if (b->y_count != outputs || contacts != head[MB_CONTACTS] || !mb_rigid_check(b)) return 0;
+    for (int64_t k = 0; k < outputs; k++) {
+        const int32_t *out = b->i + head[MB_AT_OUTPUTS] + k * MB_OUT_FIELDS;
+        const int32_t type = out[MB_OUT_TYPE];
+        if (!mb_in_range(type, 0, MB_OUT_TYPES)) return 0;
+        const int vector = type <= MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
+        if (type == MB_OUT_BEARING || type == MB_OUT_CONTACT) {
+            const int32_t index = out[MB_OUT_INDEX], what = out[MB_OUT_AXIS];
+            const bool film = type == MB_OUT_BEARING;
+            if (!mb_in_range(index, 0, forces) || !mb_in_range(what, 0, film ? MB_FILM_QUANTITIES : MB_CONTACT_QUANTITIES) ||
+                b->i[head[MB_AT_FORCES] + index * MB_FORCE_FIELDS + MB_FORCE_TYPE] != (film ? MB_BEARING : MB_CONTACT) ||
+                b->y_width[k] != (film ? mb_bearing_width(what)
+                                       : mb_contact_width(b->i + head[MB_AT_FORCES] + index * MB_FORCE_FIELDS, what)))
+                return 0;
+            continue;
+        }
+        if (type == MB_OUT_RUBBING || type == MB_OUT_POWER) {
+            if (!mb_in_range(out[MB_OUT_INDEX], 0, type == MB_OUT_POWER ? 1 : rubbings) || b->y_width[k] != 1 ||
+                !mb_in_range(out[MB_OUT_AXIS], 0, type == MB_OUT_POWER ? MB_POWER_QUANTITIES : MB_RUBBING_QUANTITIES))
+                return 0;
+            continue;
+        }
+        if (b->y_width[k] != (type == MB_OUT_QUATERNION ? 4 : vector ? 3 : 1)) return 0;
+        const bool coordinate = type >= MB_OUT_COORDINATE && type <= MB_OUT_JOINT_ACCELERATION;
+        const int64_t end = type <= MB_OUT_ANGULAR_ACCELERATION ? markers
+                            : coordinate && out[MB_OUT_AXIS] == 0 ? measures
+                            : type == MB_OUT_COORDINATE         ? nq
+                            : type == MB_OUT_SPEED || type == MB_OUT_JOINT_ACCELERATION ? nv
+                            : type == MB_OUT_DRIVER_EFFORT ? rows
+                            : type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE ? links + cuts
+                                                                                            : 1;
+        if (!mb_in_range(out[MB_OUT_INDEX], 0, end)) return 0;
+        if (vector && type >= MB_OUT_REACTION_FORCE && !mb_in_range(out[MB_OUT_AXIS], -markers, markers)) return 0;
+    }
+    for (int32_t k = 0; k < b->u_count; k++)
+        if (b->u_width[k] != 1) return 0;
+    bl_block sizes = *b;
+    sizes.z = sizes.w = NULL;
+    mb_view m;
+    int64_t memory, scratch;
+    mb_open(&sizes, &m, &memory, &scratch);
+    return b->x_count == (own ? 0 : nq + nv) && b->z_count == memory && b->w_count == scratch;
+}
+
+static double *states(const bl_block *b, const mb_view *m) { return m->head[MB_OWN_STEP] ? m->own : b->x; }
+
+/* Reads the mechanism from the parameters, closes its loops and makes its velocities consistent. */
+static int multibody_init(bl_block *b, double t) {
+    mb_view m;
+    memset(b->z, 0, (size_t)b->z_count * sizeof(double));
+    open_view(b, &m);
+    mb_prepare(&m);
+    for (int32_t n = 0; n < m.body_count; n++)
+        if (!mb_body_sound(&m.body[n])) return mb_refuse_body(b, &m, n);
+    for (int32_t n = 0; n < m.head[MB_FORCES]; n++) {
+        const int32_t *force = m.forces + n * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] == MB_CONTACT && !mb_contact_sound(&m, force)) return mb_refuse_contact(b, &m, n);
+        if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
+        const bl_film_bearing bearing = mb_bearing_read(&m, force);
+        if (!bl_film_sound(&bearing)) return mb_refuse_bearing(b, &m, n, t);
+    }
+    for (int32_t n = 0; n < m.head[MB_RUBBINGS]; n++)
+        if (!mb_rubbing_sound(&m, n)) return mb_refuse_rubbing(b, &m, n, t);
+    double *q = states(b, &m), *v = q + m.nq;
+    int32_t missed;
+    const int found = mb_start_state(&m, t, q, v, &missed);
+    if (found == MB_START_OPEN) return mb_refuse_assembly(b, &m, t, m.kept, m.kept + m.nq);
+    if (found == MB_START_MISSED) return mb_refuse_kept(b, &m, missed, t, q, v);
+    mb_share_start(&m, t, q);
+    if (!mb_carry_bearings(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
+    mb_start_measures(&m, t, q, v);
+    mb_start_movers(&m, t);
+    for (int32_t n = 0; n < m.head[MB_FORCES]; n++) mb_wear_start(&m, m.forces + n * MB_FORCE_FIELDS, t);
+    mb_keep_contacts(&m, t, q, v);
+    mb_start_thinned(&m, t);
+    const int32_t outside = mb_rigid_start(&m, t, q, v);
+    if (outside >= 0) return mb_refuse_outside(b, &m, outside, t);
+    mb_sample_shared(&m, t, q, v, true);
+    return BL_OK;
+}
+
+/* Inputs that prescribe motion are known only now: the initial state is found again with them. */
+static int multibody_begin(bl_block *b, double t) {
+    mb_view m;
+    if (b->i[MB_MOVERS] == 0) return BL_UNCHANGED;
+    open_view(b, &m);
+    const int status = mb_begin_movers(&m, t) ? multibody_init(b, t) : BL_UNCHANGED;
+    mb_begun_movers(&m);
+    return status;
+}
+
+/* Takes out of the wrench through a tree joint, about its second marker, what acts along the coordinates of the joint: efforts
+   of drivers and loads. The chain of the joint ends at the link `last`; those before it carry no body. */
+void mb_take_out_efforts(const mb_view *m, int32_t last, double *F, double *N) {
+    for (int32_t l = last; l >= 0; l = m->links[l * MB_LINK_FIELDS + MB_LINK_PARENT]) {
+        const double *axis = m->link[l].axis;
+        if (l != last && m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] >= 0) return;
+        switch (m->links[l * MB_LINK_FIELDS + MB_LINK_TYPE]) {
+            case MB_REVOLUTE: mb_axpy(-mb_dot(axis, N), axis, N); break;
+            case MB_PRISMATIC: mb_axpy(-mb_dot(axis, F), axis, F); break;
+            case MB_SPHERICAL: memset(N, 0, 3 * sizeof(double)); break;
+            default: break;
+        }
+    }
+}
+
+/* What the constraint of a joint, without the efforts on its coordinates, does to the body of its second marker: of a tree joint
+   from the recursion, of a closure from its multipliers. The torque is about that marker. Below zero, `marker` is -1 - its number
+   and says that the tree runs from the second body to the first. */
+void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, double *N) {
+    memset(F, 0, 3 * sizeof(double));
+    memset(N, 0, 3 * sizeof(double));
+    if (index < m->link_count) {
+        const mb_link_state *s = &m->link[index];
+        double P[3], arm[3];
+        mb_marker_place(m, marker < 0 ? -1 - marker : marker, P);
+        mb_copy(s->F, F);
+        mb_copy(s->N, N);
+        mb_sub(s->p, P, arm);
+        mb_add_cross(arm, F, N);
+        mb_take_out_efforts(m, index, F, N);
+    } else {
+        const int32_t *cut = m->cuts + (index - m->link_count) * MB_CUT_FIELDS;
+        for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
+            const mb_row_state *row = &m->row_state[k];
+            mb_axpy(-m->lambda[k], row->F, F);
+            mb_axpy(-m->lambda[k], row->N_j, N);
+        }
+    }
+    if (marker >= 0) return;
+    for (int k = 0; k < 3; k++) {
+        F[k] = -F[k];
+        N[k] = -N[k];
+    }
+}
+
+void mb_push_multipliers(const mb_view *m) {
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS, *first = m->rows + cut[MB_CUT_ROW] * MB_ROW_FIELDS;
+        if (first[MB_ROW_TYPE] == MB_ROW_DRIVER) continue;
+        const mb_cut_state *at = &m->cut_state[c];
+        double F[3] = {0, 0, 0}, opposite[3] = {0, 0, 0}, N_i[3] = {0, 0, 0}, N_j[3] = {0, 0, 0};
+        for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
+            const mb_row_state *row = &m->row_state[k];
+            mb_axpy(-m->lambda[k], row->F, F);
+            mb_axpy(m->lambda[k], row->F, opposite);
+            mb_axpy(-m->lambda[k], row->N_i, N_i);
+            mb_axpy(-m->lambda[k], row->N_j, N_j);
+        }
+        mb_push(m, first[MB_ROW_I], at->P_i, opposite, N_i);
+        mb_push(m, first[MB_ROW_J], at->P_j, F, N_j);
+    }
+}
+
+/* Runs the recursion again with the multipliers. Friction has shared loads already. */
+void mb_find_wrenches(mb_view *m, double t, const double *q, const double *v) {
+    for (int32_t l = 0; l < m->link_count; l++) {
+        memset(m->link[l].F, 0, sizeof m->link[l].F);
+        memset(m->link[l].N, 0, sizeof m->link[l].N);
+    }
+    memset(m->step, 0, (size_t)m->nv * sizeof(double));
+    mb_add_loads(m, t, q, v, m->step);
+    mb_push_multipliers(m);
+    mb_bias_forces(m, m->step);
+    if (m->head[MB_RUBBINGS] > 0) return;
+    mb_share_prepare(m);
+    mb_share(m);
+}
+
+static bool needs_accelerations(int32_t type, bool implicit) {
+    return type == MB_OUT_ACCELERATION || type == MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_JOINT_ACCELERATION ||
+           type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE || type == MB_OUT_DRIVER_EFFORT ||
+           type == MB_OUT_RUBBING || type == MB_OUT_POWER ||
+           (!implicit && (type == MB_OUT_ITERATIONS || type == MB_OUT_RESIDUAL || type == MB_OUT_CONVERGED));
+}
+
+static int multibody_output(bl_block *b, double t) {
+    mb_view m;
+    open_view(b, &m);
+    const double *q = states(b, &m), *v = q + m.nq;
+    const bool implicit = m.head[MB_INTEGRATOR] == MB_IMPLICIT;
+    bool accelerations = false, reactions = false;
+    for (int32_t k = 0; k < b->y_count; k++) {
+        const int32_t *out = m.outputs + k * MB_OUT_FIELDS, type = out[MB_OUT_TYPE];
+        accelerations = accelerations || needs_accelerations(type, implicit) || (type == MB_OUT_CONTACT && mb_rigid_shows_force(&m, out));
+        reactions = reactions || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE ||
+                    (m.head[MB_JOINTS] > 0 && m.shared[MB_SHARED_REDUNDANT] != 0.0 && (type == MB_OUT_DRIVER_EFFORT || type == MB_OUT_POWER));
+    }
+    if (accelerations) {
+        if (!mb_rigid_balance(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
+        if (reactions) mb_find_wrenches(&m, t, q, v);
+    } else {
+        mb_positions(&m, q);
+        mb_inertias(&m);
+        mb_velocities(&m, v);
+        if (m.row_count > 0) mb_rows_position(&m, t, q);
+    }
+    for (int32_t k = 0; k < b->y_count; k++) {
+        const int32_t *out = m.outputs + k * MB_OUT_FIELDS;
+        const int32_t index = out[MB_OUT_INDEX];
+        double *y = b->y[k];
+        const int32_t link = out[MB_OUT_TYPE] <= MB_OUT_ANGULAR_ACCELERATION ? m.markers[index * MB_MARKER_FIELDS + MB_MARKER_LINK] : -1;
+        const mb_link_state *s = link >= 0 ? &m.link[link] : NULL;
+        const bool measured = out[MB_OUT_AXIS] == 0; /* not a coordinate of the tree */
+        const double sign = out[MB_OUT_AXIS] < 0 ? -1.0 : 1.0;
+        double P[3], V[3], R[9], second = 0.0;
+        switch (out[MB_OUT_TYPE]) {
+            case MB_OUT_POSITION: mb_marker_motion(&m, index, t, y, NULL, NULL); break;
+            case MB_OUT_QUATERNION:
+                if (s)
+                    mb_multiply(s->R, m.marker_data[index].R, R);
+                else
+                    memcpy(R, m.marker_data[index].R, sizeof R);
+                mb_to_quaternion(R, y);
+                break;
+            case MB_OUT_VELOCITY: mb_marker_motion(&m, index, t, P, y, NULL); break;
+            case MB_OUT_ANGULAR_VELOCITY:
+                for (int c = 0; c < 3; c++) y[c] = s ? s->w[c] : 0.0;
+                break;
+            case MB_OUT_ACCELERATION: mb_marker_motion(&m, index, t, P, V, y); break;
+            case MB_OUT_ANGULAR_ACCELERATION:
+                for (int c = 0; c < 3; c++) y[c] = s ? s->wd[c] : 0.0;
+                break;
+            case MB_OUT_COORDINATE:
+                *y = measured ? mb_measure(&m, index, t) : mb_coordinate(out[MB_OUT_AXIS], q[index]);
+                break;
+            case MB_OUT_SPEED: *y = measured ? mb_measure_rate(&m, index, t, &second) : sign * v[index]; break;
+            case MB_OUT_JOINT_ACCELERATION:
+                if (measured) (void)mb_measure_rate(&m, index, t, &second);
+                *y = measured ? second : sign * m.acceleration[index];
+                break;
+            case MB_OUT_REACTION_FORCE: mb_reaction(&m, index, out[MB_OUT_AXIS], y, V); break;
+            case MB_OUT_REACTION_TORQUE: mb_reaction(&m, index, out[MB_OUT_AXIS], V, y); break;
+            case MB_OUT_DRIVER_EFFORT: *y = -m.lambda[index]; break;
+            case MB_OUT_KINETIC: {
+                double energy = 0.0;
+                for (int32_t l = 0; l < m.link_count; l++) {
+                    double velocity[3], spin[3];
+                    if (m.links[l * MB_LINK_FIELDS + MB_LINK_BODY] < 0) continue;
+                    mb_copy(m.link[l].v, velocity);
+                    mb_add_cross(m.link[l].w, m.link[l].c, velocity);
+                    mb_rotate(m.link[l].inertia, m.link[l].w, spin);
+                    energy += 0.5 * (m.data[l].mass * mb_dot(velocity, velocity) + mb_dot(m.link[l].w, spin));
+                }
+                *y = energy;
+                break;
+            }
+            case MB_OUT_POTENTIAL: *y = mb_potential_energy(&m, t, q); break;
+            case MB_OUT_CLOSURE: {
+                double most = 0.0;
+                for (int32_t r = 0; r < m.row_count; r++)
+                    if (!mb_is_driver(m.rows[r * MB_ROW_FIELDS + MB_ROW_TYPE])) most = fmax(most, fabs(m.phi[r]));
+                *y = most;
+                break;
+            }
+            case MB_OUT_ITERATIONS:
+                *y = implicit ? m.implicit.flags[MB_IMPLICIT_ITERATIONS] : m.status[MB_STATUS_ITERATIONS];
+                break;
+            case MB_OUT_BEARING: {
+                mb_film film;
+                if (mb_bearing_evaluate(&m, m.forces + index * MB_FORCE_FIELDS, t, &film) != BL_OK)
+                    return mb_refuse_bearing(b, &m, index, t);
+                mb_bearing_show(&m, &film, out[MB_OUT_AXIS], y);
+                break;
+            }
+            case MB_OUT_CONTACT: {
+                const int32_t *force = m.forces + index * MB_FORCE_FIELDS;
+                mb_contact at;
+                mb_contact_see(&m, force, t, &at);
+                mb_contact_press(&m, force, &at);
+                if (accelerations) mb_rigid_force(&m, index, &at);
+                mb_contact_show(&m, force, &at, out[MB_OUT_AXIS], y);
+                break;
+            }
+            case MB_OUT_RUBBING: *y = mb_rubbing_show(&m, index, t, v, out[MB_OUT_AXIS]); break;
+            case MB_OUT_POWER: *y = mb_power(&m, t, q, v, out[MB_OUT_AXIS]); break;
+            case MB_OUT_RESIDUAL: *y = implicit ? m.implicit.flags[MB_IMPLICIT_RESIDUAL] : m.status[MB_STATUS_RESIDUAL]; break;
+            default:
+                *y = implicit ? m.implicit.flags[MB_IMPLICIT_HALVED] == 0.0
+                              : m.status[MB_STATUS_CONVERGED] != 0.0 && m.told[MB_TOLD_COARSE] == 0.0;
+        }
+    }
+    return BL_OK;
+}
+
+static int multibody_derivative(bl_block *b, double t) {
+    mb_view m;
+    open_view(b, &m);
+    if (!mb_accelerations(&m, t, b->x, b->x + m.nq)) return mb_refuse_factor(b, &m, t);
+    mb_coordinate_rates(&m, b->x, b->x + m.nq, b->dx);
+    memcpy(b->dx + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
+    return BL_OK;
+}
+
+static void normalise(const mb_view *m, double *q) {
+    for (int32_t l = 0; l < m->link_count; l++)
+        if (m->links[l * MB_LINK_FIELDS + MB_LINK_TYPE] == MB_SPHERICAL)
+            mb_normalise_quaternion(q + m->links[l * MB_LINK_FIELDS + MB_LINK_Q]);
+}
+
+int mb_close_step(mb_view *m, double t, double *x) {
+    normalise(m, x);
+    if (m->row_count == 0) return 1;
+    memcpy(m->kept, x, (size_t)(m->nq + m->nv) * sizeof(double));
+    return mb_project(m, t, x, x + m->nq, MB_STEP_LIMIT);
+}
+
+void mb_note_step(mb_view *m, double t, double h, const double *x) {
+    if (m->row_count > 0) mb_watch_step(m, t, h, x, x + m->nq);
+    mb_keep_turns(m, t, x, x + m->nq);
+    mb_keep_contacts(m, t, x, x + m->nq);
+}
+
+/* What follows each explicit step of size h. */
+static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
+    if (!mb_close_step(m, t, x)) return mb_refuse_step(b, m, t, h, x, x + m->nq);
+    mb_note_step(m, t, h, x);
+    mb_watch_movers(m, t);
+    if (m->row_count > 0 && !mb_carry_bearings(m, t, x, x + m->nq)) return mb_refuse_factor(b, m, t);
+    mb_count_thinned(m, t, x, x + m->nq);
+    return BL_OK;
+}
+
+static int multibody_project(bl_block *b, double t) {
+    mb_view m;
+    open_view(b, &m);
+    const int status = finish_step(b, &m, t, b->dt, b->x);
+    if (status == BL_OK) mb_sample_shared(&m, t, b->x, b->x + m.nq, false);
+    return status;
+}
+
+/* The block's own steps: implicit, or classical Runge–Kutta. */
+static int multibody_advance(bl_block *b, double t, double dt) {
+    mb_view m;
+    open_view(b, &m);
+    const int64_t n = m.nq + m.nv;
+    const int32_t substeps = m.head[MB_SUBSTEPS];
+    m.since = t;
+    const double h = dt / substeps, nodes[4] = {0.0, 0.5, 0.5, 1.0};
+    double *x = m.own, *start = x + n, *k = start + n, *trial = k + 4 * n;
+    for (int32_t step = 0; step < substeps; step++) {
+        const double now = t + step * h;
+        if (m.head[MB_INTEGRATOR] == MB_IMPLICIT) {
+            if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq)) return mb_refuse_implicit(b, &m, now, h, x, x + m.nq);
+            if (!mb_carry_bearings(&m, now + h, x, x + m.nq)) return mb_refuse_factor(b, &m, now + h);
+            mb_keep_turns(&m, now + h, x, x + m.nq);
+            mb_keep_contacts(&m, now + h, x, x + m.nq);
+            mb_watch_movers(&m, now + h);
+            mb_count_thinned(&m, now + h, x, x + m.nq);
+            continue;
+        }
+        if (m.rigid_count > 0) {
+            const int status = mb_rigid_advance(b, &m, now, h);
+            if (status != BL_OK) return status;
+            mb_watch_movers(&m, now + h);
+            mb_count_thinned(&m, now + h, x, x + m.nq);
+            continue;
+        }
+        memcpy(start, x, (size_t)n * sizeof(double));
+        for (int s = 0; s < 4; s++) {
+            double *slope = k + s * n;
+            for (int64_t i = 0; i < n; i++) trial[i] = start[i] + (s > 0 ? nodes[s] * h * k[(s - 1) * n + i] : 0.0);
+            if (!mb_accelerations(&m, now + nodes[s] * h, trial, trial + m.nq)) return mb_refuse_factor(b, &m, now + nodes[s] * h);
+            mb_coordinate_rates(&m, trial, trial + m.nq, slope);
+            memcpy(slope + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
+        }
+        for (int64_t i = 0; i < n; i++) x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
+        const int status = finish_step(b, &m, now + h, h, x);
+        if (status != BL_OK) return status;
+    }
+    mb_sample_shared(&m, t + dt, x, x + m.nq, false);
+    return BL_OK;
+}
+
+static void multibody_remark(bl_block *b, int about, double t) {
+    mb_view m;
+    open_view(b, &m);
+    if (about == BL_REMARK_START)
+        mb_remark_start(b, &m, t, states(b, &m), states(b, &m) + m.nq);
+    else
+        mb_remark_films(b, &m), mb_remark_carried(b, &m), mb_remark_run(b, &m);
+    for (size_t end = strlen(b->message); end > 0 && b->message[end - 1] == ' '; end--) b->message[end - 1] = '\0';
+}
+
+const bl_kernel bl_kernels_multibody[] = {
+    {.name = "multibody", .check = multibody_check, .init = multibody_init, .begin = multibody_begin, .output = multibody_output,
+     .derivative = multibody_derivative, .project = multibody_project, .remark = multibody_remark},
+    {.name = "multibody_own_step", .check = multibody_check, .init = multibody_init, .begin = multibody_begin, .output = multibody_output,
+     .advance = multibody_advance, .remark = multibody_remark},
+    {.name = 0},
+};

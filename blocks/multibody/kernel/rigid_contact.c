@@ -1,0 +1,582 @@
+/* Rigid contacts of a pin in a hole: two rows of constraints each, which hold only at times.
+ *
+ *   touch   Φ = |c| - e                                     holds while the surfaces touch, with N = λ ≥ 0
+ *   slip    Φ̇ = t·ċ + R_pin ω_pin - R_hole ω_hole           holds while they stick, with T = λ, |T| ≤ μ N
+ *
+ * c is the pin's centre less the hole's, n = c / |c|, t = z × n; the pin feels -N n - T t. Where surfaces slide, T = ±μ N
+ * is solved for along with N. Sticking is a constraint of its own: a friction smoothed over slow slip would
+ * be as stiff as μ N is large, and N has no bound in a rigid contact.
+ *
+ * The pattern of K is fixed, so a row that does not hold stays in it with the weight 0, and with Φ = Φ̇ = c = 0 it enters nothing that
+ * loops over rows. Which rows hold is the mode of a contact. Modes lie in the memory of the block; each operation works on a copy. */
+#include <string.h>
+
+#include "blocks/multibody/kernel/multibody.h"
+
+/* Gaps that count as closed, as a part of the clearance, and of the places that they are the difference of. */
+static const double TOUCHING = 1e-10, TOUCHING_ROUNDING = 1e-14;
+/* And where an impact is located. */
+static const double LOCATED = 1e-13, LOCATED_ROUNDING = 1e-15;
+/* A start that is outside by no more than this part of the clearance is put on the surface. */
+static const double START_TOLERANCE = 1e-6;
+/* Speeds, accelerations and forces that are rounding, as parts of what they are sums of. */
+static const double SPEED_ROUNDING = 1e-11, RATE_ROUNDING = 1e-10, FORCE_ROUNDING = 1e-10;
+/* A rebound that would be over within this part of a step is none: so a chattering sequence ends. */
+static const double SHORTEST_FLIGHT = 0.1;
+
+static const int32_t *rigid_record(const mb_view *m, int32_t row) { return m->rows + row * MB_ROW_FIELDS; }
+static const int32_t *rigid_force(const mb_view *m, int32_t row) {
+    return m->forces + rigid_record(m, row)[MB_ROW_A] * MB_FORCE_FIELDS;
+}
+
+mb_rigid *mb_rigid_of(const mb_view *m, int32_t row) { return m->rigid + rigid_force(m, row)[MB_FORCE_EXTRA]; }
+
+static double *rigid_memory(const mb_view *m, int32_t row) {
+    return m->contacts + rigid_force(m, row)[MB_FORCE_EXTRA] * MB_CONTACT_MEMORY;
+}
+
+int32_t mb_rigid_row(const mb_view *m, int32_t number) { return m->row_count - 2 * (m->rigid_count - number); }
+
+static double rigid_friction(const mb_view *m, int32_t row) {
+    return mb_rigid_of(m, row)->slippery != 0.0 ? 0.0 : m->p[rigid_record(m, row)[MB_ROW_VALUE] + MB_PLAY_FRICTION];
+}
+
+bool mb_rigid_check(const bl_block *b) {
+    const int32_t *head = b->i, *rows = b->i + head[MB_AT_ROWS], *forces = b->i + head[MB_AT_FORCES];
+    int32_t first = 0, last_force = -1, rigid = 0, held = 0;
+    for (int32_t k = 0; k < head[MB_FORCES]; k++) {
+        const int32_t *force = forces + k * MB_FORCE_FIELDS;
+        rigid += force[MB_FORCE_TYPE] == MB_CONTACT && force[MB_FORCE_LAW] == MB_CONTACT_RIGID;
+        held += force[MB_FORCE_TYPE] == MB_BEARING && mb_bearing_row(force) >= 0;
+    }
+    while (first < head[MB_ROWS] && rows[first * MB_ROW_FIELDS + MB_ROW_TYPE] < MB_ROW_TOUCH) first++;
+    if (head[MB_ROWS] - first != 2 * rigid) return false;
+    if (rigid > 0 && (!head[MB_PLANAR] || !head[MB_OWN_STEP] || head[MB_INTEGRATOR] != MB_RK4 || head[MB_RUBBINGS] > 0 || held > 0)) return false;
+    for (int32_t k = first; k < head[MB_ROWS]; k++) { /* pairs, in the order of the forces */
+        const int32_t *row = rows + k * MB_ROW_FIELDS, number = row[MB_ROW_A];
+        const bool slip = (k - first) % 2 == 1;
+        if (row[MB_ROW_TYPE] != (slip ? MB_ROW_SLIP : MB_ROW_TOUCH) || number < 0 || number >= head[MB_FORCES]) return false;
+        if (slip ? number != last_force : number <= last_force) return false;
+        last_force = number;
+        const int32_t *force = forces + number * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] != MB_CONTACT || force[MB_FORCE_LAW] != MB_CONTACT_RIGID || row[MB_ROW_I] != force[MB_FORCE_J] ||
+            row[MB_ROW_J] != force[MB_FORCE_I] || row[MB_ROW_VALUE] != force[MB_FORCE_P])
+            return false;
+    }
+    for (int32_t c = 0; c < head[MB_CUTS]; c++) {
+        const int32_t *cut = b->i + head[MB_AT_CUTS] + c * MB_CUT_FIELDS;
+        if (cut[MB_CUT_ROW] >= first ? cut[MB_CUT_ROWS] != 2 : cut[MB_CUT_ROW] + cut[MB_CUT_ROWS] > first) return false;
+    }
+    return true;
+}
+
+/* A saved state may hold anything. */
+void mb_rigid_load(mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const double mode = rigid_memory(m, mb_rigid_row(m, n))[MB_CONTACT_MODE];
+        memset(mb_rigid_of(m, mb_rigid_row(m, n)), 0, sizeof(mb_rigid));
+        mb_rigid_of(m, mb_rigid_row(m, n))->mode = mode == MB_SLIDES || mode == MB_SLIDES_BACK || mode == MB_STICKS ? mode : MB_FLIES;
+    }
+}
+
+void mb_rigid_store(mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        rigid_memory(m, row)[MB_CONTACT_MODE] = mb_rigid_of(m, row)->mode;
+    }
+}
+
+bool mb_row_holds(const mb_view *m, int32_t row) {
+    switch (rigid_record(m, row)[MB_ROW_TYPE]) {
+        case MB_ROW_TOUCH: return mb_rigid_of(m, row)->mode != MB_FLIES;
+        case MB_ROW_SLIP: return mb_rigid_of(m, row)->mode == MB_STICKS;
+        default: return true;
+    }
+}
+
+/* -- the rows */
+
+void mb_rigid_place(mb_view *m, int32_t row, const double *d) {
+    const double *p = m->p + rigid_record(m, row)[MB_ROW_VALUE], distance = sqrt(mb_dot(d, d));
+    const double inverse = distance > 0.0 ? 1.0 / distance : 0.0;
+    mb_row_state *s = &m->row_state[row];
+    mb_rigid *r = mb_rigid_of(m, row);
+    if (rigid_record(m, row)[MB_ROW_TYPE] == MB_ROW_TOUCH) {
+        r->gap = p[MB_PLAY_CLEARANCE] - distance;
+        r->tolerance = fmax(TOUCHING * p[MB_PLAY_CLEARANCE], TOUCHING_ROUNDING * s->size);
+        r->located = fmax(LOCATED * p[MB_PLAY_CLEARANCE], LOCATED_ROUNDING * s->size);
+        m->phi[row] = mb_row_holds(m, row) ? -r->gap : 0.0;
+        mb_axpy(inverse, d, s->F);
+    } else {
+        m->phi[row] = 0.0;
+        s->F[0] = -d[1] * inverse;
+        s->F[1] = d[0] * inverse;
+        s->N_j[2] = p[MB_PLAY_PIN_RADIUS];
+        s->N_i[2] = -(p[MB_PLAY_PIN_RADIUS] + p[MB_PLAY_CLEARANCE]);
+    }
+}
+
+static int32_t rigid_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
+
+/* From the velocity dd of the pin less that of the hole, and their accelerations ddd without what the joints add. */
+void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, const double *ddd) {
+    const int32_t *record = rigid_record(m, row);
+    const bool holds = mb_row_holds(m, row);
+    const mb_row_state *s = &m->row_state[row];
+    const double length = sqrt(mb_dot(d, d)), inverse = length > 0.0 ? 1.0 / length : 0.0;
+    mb_rigid *r = mb_rigid_of(m, row);
+    if (record[MB_ROW_TYPE] == MB_ROW_TOUCH) {
+        r->closing = mb_dot(s->F, dd);
+        r->bias = mb_dot(s->F, ddd) + (mb_dot(dd, dd) - r->closing * r->closing) * inverse;
+        m->phi_rate[row] = holds ? r->closing : 0.0;
+        m->bias[row] = holds ? r->bias : 0.0;
+        return;
+    }
+    const int32_t hole = rigid_link(m, record[MB_ROW_I]), pin = rigid_link(m, record[MB_ROW_J]);
+    const double across = mb_dot(s->F, dd), along = mb_dot(m->row_state[row - 1].F, dd);
+    double bias = mb_dot(s->F, ddd) - across * along * inverse, fastest = sqrt(mb_dot(dd, dd));
+    r->slip = across;
+    if (pin >= 0) {
+        r->slip += s->N_j[2] * m->link[pin].w[2];
+        bias += s->N_j[2] * m->link[pin].wd[2];
+        fastest += fabs(s->N_j[2] * m->link[pin].w[2]) + sqrt(mb_dot(m->link[pin].v, m->link[pin].v));
+    }
+    if (hole >= 0) {
+        r->slip += s->N_i[2] * m->link[hole].w[2];
+        bias += s->N_i[2] * m->link[hole].wd[2];
+        fastest += fabs(s->N_i[2] * m->link[hole].w[2]) + sqrt(mb_dot(m->link[hole].v, m->link[hole].v));
+    }
+    r->speed_rounding = SPEED_ROUNDING * fastest + r->speed_floor;
+    m->phi_rate[row] = holds ? r->slip : 0.0;
+    r->slip_bias = bias;
+    m->bias[row] = holds ? bias : 0.0;
+}
+
+/* The change of velocities by an impulse along a row, or of accelerations by a force; what goes through the other rows is in m->lambda. */
+static void rigid_respond(mb_view *m, int32_t row, double size, double *change) {
+    memset(m->force, 0, (size_t)m->nv * sizeof(double));
+    memset(m->row_work, 0, (size_t)m->row_count * sizeof(double));
+    m->row_work[row] = size;
+    mb_add_jacobian_transposed(m, m->row_work, 1.0, m->force);
+    memset(m->bias, 0, (size_t)m->row_count * sizeof(double));
+    double last;
+    (void)mb_solve_rows(m, 0.0, &last);
+    memcpy(change, m->acceleration, (size_t)m->nv * sizeof(double));
+}
+
+bool mb_rigid_rubs(const mb_view *m, int32_t row) {
+    const double mode = mb_rigid_of(m, row)->mode;
+    return (mode == MB_SLIDES || mode == MB_SLIDES_BACK) && rigid_friction(m, row) > 0.0;
+}
+
+/* What the row's direction could move at the most, with nothing holding. */
+static double rigid_mobility(const mb_view *m, int32_t row) {
+    for (int32_t c = m->cut_count - 1; c >= 0; c--) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
+        if (row < cut[MB_CUT_ROW]) continue;
+        const double *block = m->jacobian + cut[MB_CUT_J] + (row - cut[MB_CUT_ROW]) * cut[MB_CUT_PATHS];
+        double sum = 0.0;
+        for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
+            const double mass = m->mass_diagonal[m->permutation[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]]];
+            if (mass > 0.0) sum += block[n] * block[n] / mass;
+        }
+        return sum;
+    }
+    return 0.0;
+}
+
+/* Keeps what accelerations say of the contacts. */
+void mb_rigid_note(mb_view *m) {
+    if (m->rigid_count == 0) return;
+    const double *rows = m->row_work;
+    mb_jacobian_times(m, m->acceleration, m->row_work);
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        mb_rigid *r = mb_rigid_of(m, row);
+        r->outwards = rows[row] + r->bias;
+        r->slipping = rows[row + 1] + r->slip_bias;
+        r->N = m->lambda[row];
+        r->rate_rounding = RATE_ROUNDING * (fabs(rows[row]) + fabs(r->bias) + fabs(r->N) * rigid_mobility(m, row));
+        r->speed_floor = m->whole * r->rate_rounding; /* what a step makes of that, of surfaces that are at rest */
+        r->T = m->lambda[row + 1];
+        r->spare = rigid_friction(m, row) * r->N - fabs(r->T);
+    }
+}
+
+/* Solves (1 - G) x = x for the normal forces of `count` contacts. Returns 0 where friction makes them grow without bound. */
+static int solve_rubbing(double *G, double *x, int32_t count) {
+    for (int32_t k = 0; k < count; k++)
+        for (int32_t j = 0; j < count; j++) G[k * count + j] = (k == j) - G[k * count + j];
+    for (int32_t k = 0; k < count; k++) {
+        if (!(G[k * count + k] > 1e-6)) return 0;
+        for (int32_t r = k + 1; r < count; r++) {
+            const double part = G[r * count + k] / G[k * count + k];
+            for (int32_t j = k; j < count; j++) G[r * count + j] -= part * G[k * count + j];
+            x[r] -= part * x[k];
+        }
+    }
+    for (int32_t k = count - 1; k >= 0; k--) {
+        for (int32_t j = k + 1; j < count; j++) x[k] -= G[k * count + j] * x[j];
+        x[k] /= G[k * count + k];
+    }
+    return 1;
+}
+
+/* Adds the friction of what slides to accelerations and multipliers without it: all answer linearly to T = ±μ N, with the same factors, so
+   the normal forces follow from as many equations as contacts slide. Returns 0 if these have no solution (Painlevé). */
+int mb_rigid_rub(mb_view *m) {
+    const int32_t nv = m->nv, rows = m->row_count, size = nv + rows;
+    double *base = m->rubbing, *G = base + (1 + m->rigid_count) * size, *N = G + m->rigid_count * m->rigid_count;
+    int32_t count = 0;
+    memcpy(base, m->acceleration, (size_t)nv * sizeof(double));
+    memcpy(base + nv, m->lambda, (size_t)rows * sizeof(double));
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        if (!mb_rigid_rubs(m, row)) continue;
+        double *answer = base + ++count * size;
+        rigid_respond(m, row + 1, -mb_rigid_of(m, row)->mode * rigid_friction(m, row), answer);
+        memcpy(answer + nv, m->lambda, (size_t)rows * sizeof(double));
+    }
+    for (int32_t n = 0, k = 0; n < m->rigid_count && count > 0; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        if (!mb_rigid_rubs(m, row)) continue;
+        N[k] = base[nv + row];
+        for (int32_t j = 0; j < count; j++) G[k * count + j] = base[(1 + j) * size + nv + row];
+        if (k == 0) m->jammed = rigid_record(m, row)[MB_ROW_A];
+        k++;
+    }
+    if (!solve_rubbing(G, N, count)) return 0;
+    m->jammed = -1;
+    for (int32_t j = 0; j < count; j++)
+        for (int32_t k = 0; k < size; k++) base[k] += N[j] * base[(1 + j) * size + k];
+    memcpy(m->acceleration, base, (size_t)nv * sizeof(double));
+    memcpy(m->lambda, base + nv, (size_t)rows * sizeof(double));
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        if (mb_rigid_rubs(m, row)) m->lambda[row + 1] = mb_rigid_of(m, row)->mode * rigid_friction(m, row) * m->lambda[row];
+    }
+    return 1;
+}
+
+/* -- which contacts hold */
+
+double mb_rigid_rounding(const mb_view *m) {
+    double most = 0.0;
+    for (int32_t k = 0; k < m->row_count; k++) most = fmax(most, fabs(m->lambda[k]));
+    return FORCE_ROUNDING * most;
+}
+
+/* How surfaces that came to touch move on each other. */
+static double rigid_slide(const mb_view *m, int32_t row) {
+    const mb_rigid *r = mb_rigid_of(m, row);
+    if (rigid_friction(m, row) > 0.0 && fabs(r->slip) <= r->speed_rounding) return MB_STICKS; /* at first */
+    return r->slip < 0.0 ? MB_SLIDES_BACK : MB_SLIDES;
+}
+
+static bool rigid_rests(const mb_rigid *r) { return r->gap <= r->tolerance && fabs(r->closing) <= r->speed_rounding; }
+
+static bool rigid_still(const mb_rigid *r) { return fabs(r->slip) <= r->speed_rounding; }
+
+/* What a contact should do instead, by the forces and accelerations of the modes as they are; its own mode if they fit. A contact that lets go
+   and would be pressed again tries the other ways to touch, of which surfaces at rest with friction have three. */
+static double rigid_better(const mb_view *m, int32_t row, double rounding) {
+    mb_rigid *r = mb_rigid_of(m, row);
+    const bool choice = rigid_friction(m, row) > 0.0 && rigid_still(r);
+    if (r->mode == MB_FLIES) {
+        if (!rigid_rests(r) || !(r->outwards > r->rate_rounding)) return MB_FLIES;
+        r->tries += 1.0;
+        return r->tries == 2.0 && choice ? MB_SLIDES : r->tries == 3.0 && choice ? MB_SLIDES_BACK : rigid_slide(m, row);
+    }
+    if (rigid_friction(m, row) > 0.0 && !rigid_still(r) && (r->mode == MB_STICKS || r->mode * r->slip < 0.0)) return rigid_slide(m, row);
+    if (r->mode == MB_STICKS) return r->N < -rounding || r->spare < -rounding ? (r->T < 0.0 ? MB_SLIDES_BACK : MB_SLIDES) : MB_STICKS;
+    if (r->N < -rounding) return MB_FLIES;
+    return choice && r->tries < 2.0 && r->mode * r->slipping < -r->rate_rounding ? MB_STICKS : r->mode;
+}
+
+/* Changes the first contact whose mode does not fit, and returns whether there was one. */
+static bool rigid_change(mb_view *m) {
+    const double rounding = mb_rigid_rounding(m);
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        const double better = rigid_better(m, row, rounding);
+        if (better == mb_rigid_of(m, row)->mode) continue;
+        mb_rigid_of(m, row)->mode = better;
+        return true;
+    }
+    return false;
+}
+
+void mb_rigid_leave_friction(mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
+        r->slippery = 1.0;
+        if (r->mode != MB_FLIES) r->mode = MB_SLIDES;
+    }
+    m->jammed = -1;
+}
+
+/* Accelerations with contacts that only push, and stick within their cones. One contact is changed at a time, the first that does not fit:
+   without friction that ends where rows are independent (Murty's least index). Coulomb's law may have no solution with bodies that are
+   rigid: then, and where none is found soon, contacts are without friction at this time, which is counted. */
+int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v) {
+    const int32_t enough = 8 * m->rigid_count + 8;
+    for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->tries = 0.0;
+    for (int change = 0; change < 2 * enough; change++) {
+        m->jammed = -1;
+        const bool solved = mb_accelerations(m, t, q, v);
+        if (!solved && m->jammed < 0) return 0;
+        if (solved && (m->rigid_count == 0 || !rigid_change(m))) return 1;
+        if (solved && change != enough) continue;
+        mb_rigid_leave_friction(m);
+        change = enough;
+    }
+    return mb_accelerations(m, t, q, v);
+}
+
+/* -- impacts */
+
+/* The same, where impulses through other contacts are kept as number `which`. */
+static void impulse_respond(mb_view *m, int32_t row, int which, double size, double *change) {
+    rigid_respond(m, row, size, change);
+    for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->passed[which] = m->lambda[mb_rigid_row(m, n)];
+}
+
+static double row_times(mb_view *m, int32_t row, const double *x) {
+    mb_jacobian_times(m, x, m->row_work);
+    return m->row_work[row];
+}
+
+/* Where so little is left of the determinant, slip follows from the approach, as with a driver, and cannot be stopped for itself. */
+static const double TIED = 1e-8;
+
+/* Chatterjee and Ruina's impulse: X away from the hole's surface, Y along t. `A` is the inverse of the mass seen there. */
+static void impact_law(const double *A, double vx, double vy, const double *p, double *X, double *Y) {
+    const double friction = p[MB_PLAY_FRICTION], restitution = p[MB_PLAY_RIGID_RESTITUTION], tangential = p[MB_PLAY_RIGID_TANGENTIAL];
+    const double det = A[0] * A[2] - A[1] * A[1];
+    const double plain = -vx / A[0];
+    double stick_x = plain, stick_y = 0.0, part = 0.0;
+    if (det > TIED * A[0] * A[2]) {
+        stick_x = -(A[2] * vx - A[1] * vy) / det;
+        stick_y = -(A[0] * vy - A[1] * vx) / det;
+        const double more = stick_x - plain, trial_x = (1.0 + restitution) * plain + (1.0 + tangential) * more;
+        part = 1.0 + tangential;
+        if (part * fabs(stick_y) > friction * trial_x)
+            part = friction * (1.0 + restitution) * plain / (fabs(stick_y) - friction * more);
+    }
+    *X = (1.0 + restitution) * plain + part * (stick_x - plain);
+    *Y = part * stick_y;
+}
+
+/* One contact is hit: velocities afterwards in v. Others that touch hold without friction and without rebound; what would pull is let go, and
+   what was let go but would go through the surface holds again. Returns the impulse of the contact, or a negative number if nothing can move. */
+static double impact_with(mb_view *m, double t, const double *q, double *v, int32_t row) {
+    double *along = m->own + (m->nq + m->nv) * 3, *across = along + (m->nq + m->nv), *before = across + (m->nq + m->nv), X = 0.0, Y = 0.0;
+    const double *p = m->p + rigid_record(m, row)[MB_ROW_VALUE];
+    memcpy(before, v, (size_t)m->nv * sizeof(double));
+    for (int change = 0;; change++) {
+        mb_kinematics(m, t, q, before);
+        if (!mb_refactor(m)) return -1.0;
+        const mb_rigid *r = mb_rigid_of(m, row);
+        const double mobility = rigid_mobility(m, row);
+        impulse_respond(m, row, 0, -1.0, along);
+        impulse_respond(m, row + 1, 1, 1.0, across);
+        const double A[3] = {-row_times(m, row, along), row_times(m, row + 1, along), row_times(m, row + 1, across)};
+        if (!(A[0] > 1e-12 * mobility)) return -1.0;
+        impact_law(A, -r->closing, r->slip, p, &X, &Y);
+        for (int32_t k = 0; k < m->nv; k++) v[k] = before[k] + X * along[k] + Y * across[k];
+        mb_kinematics(m, t, q, v);
+        const double rounding = FORCE_ROUNDING * X;
+        bool fits = true;
+        for (int32_t n = 0; n < m->rigid_count && fits && change < 8 * m->rigid_count; n++) {
+            const int32_t other = mb_rigid_row(m, n);
+            mb_rigid *o = mb_rigid_of(m, other);
+            if (other == row || o->touched == 0.0) continue;
+            const double passed = o->mode == MB_FLIES ? 0.0 : X * o->passed[0] + Y * o->passed[1];
+            if (passed < -rounding)
+                o->mode = MB_FLIES;
+            else if (o->mode == MB_FLIES && o->closing > o->speed_rounding)
+                o->mode = MB_SLIDES;
+            else
+                continue;
+            fits = false;
+        }
+        if (fits) break;
+    }
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        mb_rigid *o = mb_rigid_of(m, mb_rigid_row(m, n));
+        o->passed[0] = mb_rigid_row(m, n) == row ? X : o->mode == MB_FLIES ? 0.0 : X * o->passed[0] + Y * o->passed[1];
+    }
+    return X;
+}
+
+/* Contact modes during impacts know touching and flying only. */
+static void rigid_before_impact(mb_view *m, double approach) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
+        r->touched = r->mode != MB_FLIES;
+        r->speed_floor = fmax(r->speed_floor, SPEED_ROUNDING * approach);
+        if (r->touched != 0.0) r->mode = MB_SLIDES;
+    }
+}
+
+static void rigid_after_impact(mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        if (mb_rigid_of(m, row)->mode != MB_FLIES) mb_rigid_of(m, row)->mode = rigid_slide(m, row);
+    }
+}
+
+/* An impact, and what is counted of it. */
+static int rigid_impact(mb_view *m, double t, const double *q, double *v, int32_t row) {
+    mb_rigid *hit = mb_rigid_of(m, row);
+    const double approach = hit->closing;
+    rigid_before_impact(m, approach);
+    m->jammed = rigid_record(m, row)[MB_ROW_A];
+    if (impact_with(m, t, q, v, row) < 0.0) return 0;
+    m->jammed = -1;
+    if (fabs(hit->closing) <= RATE_ROUNDING * approach) hit->mode = MB_SLIDES; /* without rebound */
+    rigid_after_impact(m);
+    rigid_memory(m, row)[MB_CONTACT_IMPACTS] += 1.0;
+    for (int32_t n = 0; n < m->rigid_count; n++)
+        rigid_memory(m, mb_rigid_row(m, n))[MB_CONTACT_IMPULSE] += mb_rigid_of(m, mb_rigid_row(m, n))->passed[0];
+    return 1;
+}
+
+/* The contact that meets its surface next, or -1. */
+static int32_t rigid_next_hit(const mb_view *m) {
+    int32_t found = -1;
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        const mb_rigid *r = mb_rigid_of(m, row);
+        if (r->mode != MB_FLIES || r->gap > r->tolerance || r->closing <= r->speed_rounding) continue;
+        if (found < 0 || r->gap < mb_rigid_of(m, found)->gap) found = row;
+    }
+    return found;
+}
+
+/* All that meet, one at a time. Where they throw each other back and forth for long, the rest of it is plastic and at once. */
+static int rigid_impacts(mb_view *m, double t, double *q, double *v) {
+    for (int32_t hits = 0; hits < 20 * m->rigid_count; hits++) {
+        mb_kinematics(m, t, q, v);
+        const int32_t row = rigid_next_hit(m);
+        if (row < 0) return 1;
+        if (!rigid_impact(m, t, q, v, row)) return 0;
+    }
+    /* Stopping one may push another into its wall: each round holds one more at least. */
+    for (int32_t round = 0; round < m->rigid_count; round++) {
+        mb_kinematics(m, t, q, v);
+        if (rigid_next_hit(m) < 0) return 1;
+        for (int32_t row = rigid_next_hit(m); row >= 0; row = rigid_next_hit(m)) mb_rigid_of(m, row)->mode = rigid_slide(m, row);
+        if (!mb_project(m, t, q, v, MB_STEP_LIMIT)) return 0;
+    }
+    return 1;
+}
+
+/* Slip that came to an end may stick; impacts may have turned it around. */
+static bool rigid_end_slip(mb_view *m) {
+    bool any = false;
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        mb_rigid *r = mb_rigid_of(m, row);
+        const bool stopped = r->stopped != 0.0;
+        r->stopped = 0.0;
+        if (!mb_rigid_rubs(m, row) || (!stopped && r->mode * r->slip >= -r->speed_rounding)) continue;
+        r->mode = stopped ? MB_STICKS : rigid_slide(m, row);
+        any = any || stopped;
+    }
+    return any;
+}
+
+/* Holds what leaves its surface so slowly that it would be back at once. Returns whether there is any; each is held once only. */
+static bool rigid_end_chatter(mb_view *m) {
+    bool any = false;
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        mb_rigid *r = mb_rigid_of(m, row);
+        if (r->mode != MB_FLIES || r->touched != 0.0 || r->gap > r->tolerance || !(r->outwards > r->rate_rounding)) continue;
+        if (-2.0 * r->closing > SHORTEST_FLIGHT * m->whole * r->outwards) continue;
+        r->mode = rigid_slide(m, row);
+        r->touched = 1.0;
+        any = true;
+    }
+    return any;
+}
+
+int mb_rigid_settle(mb_view *m, double t, double *q, double *v) {
+    mb_kinematics(m, t, q, v);
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
+        r->before = r->mode;
+        r->slippery = 0.0;
+    }
+    const bool hit = rigid_next_hit(m) >= 0;
+    for (int32_t round = 0; round <= m->rigid_count; round++) {
+        if (!rigid_impacts(m, t, q, v)) return 0;
+        if (rigid_end_slip(m) && !mb_project(m, t, q, v, MB_STEP_LIMIT)) return 0;
+        if (!mb_rigid_balance(m, t, q, v)) return 0;
+        for (int32_t n = 0; n < m->rigid_count && round == 0; n++) mb_rigid_of(m, mb_rigid_row(m, n))->touched = 0.0;
+        if (!rigid_end_chatter(m)) break;
+        if (!mb_project(m, t, q, v, MB_STEP_LIMIT)) return 0;
+    }
+    bool held = hit;
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
+        held = held || (r->mode != r->before && r->mode != MB_FLIES);
+    }
+    if (!held) return 1;
+    return mb_project(m, t, q, v, MB_STEP_LIMIT) && mb_rigid_balance(m, t, q, v);
+}
+
+void mb_rigid_count(mb_view *m, int32_t number) {
+    const int32_t row = mb_rigid_row(m, number);
+    const mb_rigid *r = mb_rigid_of(m, row);
+    double *memory = rigid_memory(m, row);
+    memory[MB_CONTACT_SLIDING] += r->slid;
+    memory[MB_CONTACT_SLIDING_WORK] += r->worked;
+    const bool rough = m->p[rigid_record(m, row)[MB_ROW_VALUE] + MB_PLAY_FRICTION] > 0.0;
+    if (r->slippery != 0.0 && r->mode != MB_FLIES && rough) memory[MB_CONTACT_PARADOXES] += 1.0;
+}
+
+/* What acts on the pin. */
+void mb_rigid_force(const mb_view *m, int32_t force_number, mb_contact *at) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        const mb_rigid *r = mb_rigid_of(m, row);
+        if (rigid_record(m, row)[MB_ROW_A] != force_number) continue;
+        at->touches = r->mode != MB_FLIES;
+        at->N = at->touches ? r->N : 0.0;
+        at->T = at->touches ? r->T : 0.0;
+    }
+}
+
+bool mb_rigid_shows_force(const mb_view *m, const int32_t *out) {
+    const int32_t what = out[MB_OUT_AXIS];
+    return m->forces[out[MB_OUT_INDEX] * MB_FORCE_FIELDS + MB_FORCE_LAW] == MB_CONTACT_RIGID &&
+           (what == MB_CONTACT_FORCE || what == MB_CONTACT_NORMAL_FORCE || what == MB_CONTACT_TOUCHES);
+}
+
+/* -- the start */
+
+/* Returns the force that is a contact outside its hole, or -1. Contacts at their surfaces and at rest are balanced; others fly. */
+int32_t mb_rigid_start(mb_view *m, double t, double *q, double *v) {
+    if (m->rigid_count == 0) return -1;
+    double *given = m->own + 2 * (m->nq + m->nv);
+    bool any = false;
+    mb_kinematics(m, t, q, v);
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        mb_rigid *r = mb_rigid_of(m, row);
+        const double near = fmax(r->tolerance, START_TOLERANCE * m->p[rigid_record(m, row)[MB_ROW_VALUE]]);
+        if (!(r->gap >= -near)) return rigid_record(m, row)[MB_ROW_A];
+        r->touched = r->gap <= near;
+        if (r->touched != 0.0) r->mode = MB_SLIDES;
+        any = any || r->touched != 0.0;
+    }
+    if (!any) return -1;
+    /* On the surface, with the velocities that were given. */
+    memcpy(given, v, (size_t)m->nv * sizeof(double));
+    (void)mb_project(m, t, q, given, MB_INIT_LIMIT);
+    for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->mode = MB_FLIES;
+    if (mb_rigid_balance(m, t, q, v)) mb_rigid_store(m);
+    return -1;
+}

@@ -1,0 +1,41 @@
+"""The formulations of multibody dynamics side by side: a laboratory, slow and easy to read.
+
+It shares nothing with the engine's kernel but the description of the mechanism, and is its oracle.
+Two sets of spatial coordinates (`natural`, `euler_parameters`) and one of planar ones (`planar`)
+give the same `model`; every method is one file with the same function,
+``accelerations(model, t, q, v, memory, **options) -> (q̈, λ)``.
+"""
+
+from ..equations.assembly import assemble, consistent_velocity
+from ..equations.errors import FormulationError
+from ..equations.euler_parameters import EulerModel
+from ..equations.model import AbstractModel, Equations, JointReaction
+from ..equations.planar import PlanarModel
+from ..equations.projections import project_position, project_velocity
+from ..equations.redundancy import RedundancyReport, report_redundancy
+from .comparison import Comparison, compare
+from .natural import NaturalModel
+from .runs import INDEX_3, METHODS, Run, make_model, run
+
+__all__ = [
+    "INDEX_3",
+    "METHODS",
+    "AbstractModel",
+    "Comparison",
+    "Equations",
+    "EulerModel",
+    "FormulationError",
+    "JointReaction",
+    "NaturalModel",
+    "PlanarModel",
+    "RedundancyReport",
+    "Run",
+    "assemble",
+    "compare",
+    "consistent_velocity",
+    "make_model",
+    "project_position",
+    "project_velocity",
+    "report_redundancy",
+    "run",
+]

@@ -1,0 +1,1 @@
+"""Mechanisms from URDF files."""

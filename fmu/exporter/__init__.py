@@ -1,0 +1,1 @@
+"""Export: an FMU is a plan and the engine, zipped."""

@@ -1,0 +1,113 @@
+/* Derivatives: of outputs with respect to inputs and parameters, of inputs for the next step, of outputs with respect to time. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "fmu/exporter/instance.h"
+
+/* The slots of real variables, or NULL and a message: of outputs, or of what may be varied in the present state. */
+static int64_t *find_slots(const bl_fmu *f, const fmi2ValueReference references[], size_t count, int outputs, int *parameters) {
+    int64_t *slots = calloc(count + 1, sizeof *slots);
+    for (size_t k = 0; k < count && slots; k++) {
+        const bl_variable *variable = bl_fmu_find(f, references[k], BL_REAL, BL_REAL);
+        const int32_t causality = variable ? variable->causality : -1;
+        const int is_output = causality == BL_OUTPUT || causality == BL_LOCAL;
+        const int is_parameter = causality == BL_FIXED_PARAMETER || causality == BL_TUNABLE_PARAMETER;
+        const int allowed = outputs ? is_output : causality == BL_INPUT || (is_parameter && f->state == INITIALIZING);
+        if (variable && allowed) {
+            slots[k] = variable->slot;
+            if (is_parameter && parameters) *parameters = 1;
+            continue;
+        }
+        if (variable)
+            bl_fmu_say(f, fmi2Error, outputs ? "value reference %u is no output: there are derivatives of outputs only"
+                                             : "no derivative with respect to value reference %u: it must be an input, or, in "
+                                               "initialization mode, a parameter",
+                       references[k]);
+        free(slots);
+        slots = NULL;
+    }
+    return slots;
+}
+
+fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReference unknowns[], size_t unknown_count,
+                                        const fmi2ValueReference knowns[], size_t known_count, const fmi2Real seed[],
+                                        fmi2Real sensitivity[]) {
+    bl_fmu *f = bl_fmu_enter(c, CALL_GET_DIRECTIONAL_DERIVATIVE);
+    if (!f || bl_fmu_check_arrays(f, unknowns, unknown_count, sensitivity) != fmi2OK ||
+        bl_fmu_check_arrays(f, knowns, known_count, seed) != fmi2OK)
+        return fmi2Error;
+    for (size_t k = 0; k < known_count; k++)
+        if (!isfinite(seed[k])) {
+            bl_fmu_say(f, fmi2Error, "a seed is not finite");
+            return fmi2Error;
+        }
+    if (f->state == INITIALIZING && bl_fmu_prepare(f) != fmi2OK) return fmi2Error;
+    int anew = 0;
+    int64_t *from = find_slots(f, knowns, known_count, 0, &anew), *to = find_slots(f, unknowns, unknown_count, 1, NULL);
+    fmi2Status status = from && to ? fmi2OK : fmi2Error;
+    if (status == fmi2OK && bl_directional(f->engine, from, seed, (int64_t)known_count, to, (int64_t)unknown_count, anew,
+                                           sensitivity) != BL_OK) {
+        bl_fmu_say(f, fmi2Error, "%s", bl_message(f->engine));
+        status = fmi2Error;
+    }
+    free(from);
+    free(to);
+    return status;
+}
+
+/* They hold for the next fmi2DoStep only. */
+fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference references[], size_t count,
+                                       const fmi2Integer orders[], const fmi2Real values[]) {
+    bl_fmu *f = bl_fmu_enter(c, CALL_SET_REAL_INPUT_DERIVATIVES);
+    if (!f || bl_fmu_check_arrays(f, references, count, orders) != fmi2OK ||
+        bl_fmu_check_arrays(f, references, count, values) != fmi2OK)
+        return fmi2Error;
+    for (size_t k = 0; k < count; k++) {
+        const bl_variable *variable = bl_fmu_find(f, references[k], BL_REAL, BL_REAL);
+        if (!variable) return fmi2Error;
+        if (!isfinite(values[k])) {
+            bl_fmu_say(f, fmi2Discard, "a derivative is not finite");
+            return fmi2Discard;
+        }
+        if (bl_set_slope(f->engine, references[k], orders[k], values[k]) != BL_OK) {
+            bl_fmu_say(f, fmi2Error, variable->causality == BL_INPUT ? "inputs have derivatives of order 1 and 2, not %d"
+                                                                     : "no input, so no derivative of order %d can be set",
+                       orders[k]);
+            return fmi2Error;
+        }
+    }
+    return fmi2OK;
+}
+
+static int has_output_derivatives(const bl_fmu *f) {
+    for (const bl_variable *v = f->variables, *end = v + f->variable_count; v != end; v++)
+        if (v->causality == BL_OUTPUT && (v->kind != BL_REAL || !bl_is_continuous(f->engine, v->slot))) return 0;
+    return 1;
+}
+
+fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReference references[], size_t count,
+                                        const fmi2Integer orders[], fmi2Real values[]) {
+    bl_fmu *f = bl_fmu_enter(c, CALL_GET_REAL_OUTPUT_DERIVATIVES);
+    if (!f || bl_fmu_check_arrays(f, references, count, orders) != fmi2OK ||
+        bl_fmu_check_arrays(f, references, count, values) != fmi2OK)
+        return fmi2Error;
+    if (count == 0) return fmi2OK;
+    if (!has_output_derivatives(f)) {
+        bl_fmu_say(f, fmi2Error, "not every output is continuous, so there are no output derivatives");
+        return fmi2Error;
+    }
+    for (size_t k = 0; k < count; k++)
+        if (orders[k] != 1) {
+            bl_fmu_say(f, fmi2Error, "outputs have derivatives of order 1, not %d", orders[k]);
+            return fmi2Error;
+        }
+    int64_t *slots = find_slots(f, references, count, 1, NULL);
+    fmi2Status status = slots ? fmi2OK : fmi2Error;
+    if (slots && bl_output_slopes(f->engine, slots, (int64_t)count, values) != BL_OK) {
+        bl_fmu_say(f, fmi2Error, "%s", bl_message(f->engine));
+        status = fmi2Error;
+    }
+    free(slots);
+    return status;
+}

@@ -1,0 +1,1 @@
+"""Import: an FMU of another tool as a block of a diagram."""

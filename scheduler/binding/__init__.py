@@ -1,0 +1,1 @@
+"""Bindings: which parts of a diagram are real devices; see rig.toml."""

@@ -1,0 +1,1 @@
+"""Compiling: from a diagram to a plan."""

@@ -1,0 +1,371 @@
+"""`Diagram`: blocks and the wires between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...blocks.core.block import AbstractBlock
+from ...blocks.core.ports import CONTINUOUS, Kind, Port, PortRef, main_output
+from ...errors import DiagramError, name_list, suggest
+from .coupling_options import Coupling
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+B = TypeVar("B", bound=AbstractBlock)
+Endpoint = AbstractBlock | PortRef | str
+"""A block, ``block["port"]``, or a name: ``"pid"``, ``"pid.measurement"``."""
+
+SOLVERS = ("euler", "heun", "rk3", "rk4", "dopri5", "backward_euler", "trapezoidal")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ \-]*\Z")
+
+
+class Inport(AbstractBlock):
+    """An input of the diagram: a source whose value comes from outside."""
+
+    def __init__(self, port: Port) -> None:
+        super().__init__(outputs=[port], rate=CONTINUOUS)
+        self.port = port
+
+
+@dataclass(frozen=True, slots=True)
+class Outport:
+    """An output of the diagram: a name for a block's port."""
+
+    name: str
+    source: PortRef
+
+
+class Diagram:
+    """A block diagram.
+
+    Parameters
+    ----------
+    name
+        Shown in plots and reports.
+    step
+        The base step in seconds. Every period must be a whole multiple of it.
+    solver
+        How continuous states are integrated: ``"euler"``, ``"heun"``, ``"rk3"``, ``"rk4"``,
+        ``"dopri5"``; for stiff diagrams ``"backward_euler"`` or ``"trapezoidal"``.
+    start
+        Time of the first tick in seconds.
+    algebraic_loops
+        ``"solve"`` them at each tick, or treat them as an ``"error"``.
+    coupling, hold
+        How blocks with steps of their own (FMUs, mechanisms with ``mode="own_step"``) exchange
+        signals within a step: ``"jacobi"``, ``"gauss-seidel"``, ``"fixed-point"`` or ``"newton"``,
+        and the order 0, 1 or 2 of their inputs in time. See `couple`.
+
+    Examples
+    --------
+    >>> d = Diagram("decay")
+    >>> x = d.add(Integrator(1.0), name="x")
+    >>> k = d.add(Gain(-2.0), name="k")
+    >>> d.connect(x, k)
+    >>> d.connect(k, x)
+    """
+
+    def __init__(
+        self,
+        name: str = "diagram",
+        step: float = 1e-3,
+        solver: str = "rk4",
+        *,
+        start: float = 0.0,
+        algebraic_loops: str = "solve",
+        coupling: str = "jacobi",
+        hold: int = 0,
+    ) -> None:
+        if solver not in SOLVERS:
+            raise DiagramError(
+                f"unknown solver `{solver}`.{suggest(solver, SOLVERS)} "
+                f"Solvers: {name_list(SOLVERS)}."
+            )
+        if algebraic_loops not in ("solve", "error"):
+            raise DiagramError(f"algebraic_loops is 'solve' or 'error', not {algebraic_loops!r}.")
+        self.name = name
+        self.step = check_step(step)
+        self.solver = solver
+        self.start = float(start)
+        self.algebraic_loops = algebraic_loops
+        self.blocks: dict[str, AbstractBlock] = {}
+        self.names: dict[AbstractBlock, str] = {}
+        self.sources: dict[tuple[AbstractBlock, int], PortRef] = {}
+        """For each connected input (block, number of the port): the output that feeds it."""
+        self.outports: dict[str, Outport] = {}
+        self.double_sources: list[str] = []
+        self.coupling = Coupling(coupling, hold)
+        self.couplings: list[tuple[tuple[AbstractBlock, ...], Coupling]] = []
+        """What `couple` said about blocks; `coupling` is for all others."""
+        self.bonds: dict[str, tuple[PortRef, PortRef]] = {}
+
+    def __repr__(self) -> str:
+        return f"Diagram({self.name!r}, {len(self.blocks)} blocks)"
+
+    def __getitem__(self, name: str) -> AbstractBlock:
+        try:
+            return self.blocks[name]
+        except KeyError:
+            raise DiagramError(
+                f"there is no block `{name}` in {self.name!r}.{suggest(name, self.blocks)} "
+                f"Blocks: {name_list(self.blocks)}."
+            ) from None
+
+    def add(self, block: B, name: str | None = None) -> B:
+        """Put `block` into the diagram under `name` and return it."""
+        if not isinstance(block, AbstractBlock):
+            hint = " Create it first: add(Gain(2.0))." if isinstance(block, type) else ""
+            raise DiagramError(f"add wants a block, got {block!r}.{hint}")
+        if block in self.names:
+            raise DiagramError(
+                f"this {block!r} is in the diagram already, as `{self.names[block]}`; "
+                f"make a second one."
+            )
+        if name is None:
+            base = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(block).__name__).lower()
+            name, n = base, 1
+            while name in self.blocks:
+                n += 1
+                name = f"{base}_{n}"
+        self._claim_name(name)
+        self.blocks[name] = block
+        self.names[block] = name
+        return block
+
+    def input(
+        self,
+        name: str,
+        *,
+        unit: str | None = None,
+        default: float | tuple[float, ...] | None = 0.0,
+        width: int = 1,
+        kind: Kind = "real",
+        doc: str = "",
+    ) -> AbstractBlock:
+        """Declare an input of the whole diagram and return it as a source to connect from."""
+        return self.add(
+            Inport(Port("y", width=width, unit=unit, kind=kind, default=default, doc=doc)), name
+        )
+
+    def output(self, name: str, source: Endpoint) -> None:
+        """Declare an output of the whole diagram: another name for a block's port."""
+        self._claim_name(name, among=self.outports)
+        self.outports[name] = Outport(name, self.find_output(source))
+
+    def connect(self, source: Endpoint, *destinations: Endpoint) -> None:
+        """Wire an output to one or more inputs.
+
+        Each end is a block (its only output, or the one called ``y``; its only input, or the only
+        one that must be connected), ``block["port"]``, or a name.
+        """
+        if not destinations:
+            raise DiagramError(f"connect({source!r}) wants at least one destination.")
+        origin = self.find_output(source)
+        for destination in destinations:
+            target = self.find_input(destination)
+            key = (target.block, target.block.input_index[target.name])
+            if key in self.sources:
+                self.double_sources.append(
+                    f"input `{self.name_port(target)}` has two sources: "
+                    f"`{self.name_port(self.sources[key])}` and `{self.name_port(origin)}`. "
+                    f"Keep one, or add them with a Sum."
+                )
+            else:
+                self.sources[key] = origin
+
+    def couple(
+        self,
+        *blocks: AbstractBlock | str,
+        method: str | None = None,
+        hold: int | None = None,
+        tolerance: float | None = None,
+        iterations: int | None = None,
+        failure: str | None = None,
+        halvings: int | None = None,
+    ) -> None:
+        """Say how blocks with steps of their own are coupled within a step.
+
+        What is not given stays as it is for the diagram.
+
+        Parameters
+        ----------
+        blocks
+            One or more blocks of a coupling: it holds for all that depend on each other with
+            them. A block with continuous states stands for all such states. Without any, for
+            the whole diagram.
+        method
+            ``"jacobi"``: all at once, from the past of their inputs. ``"gauss-seidel"``: one after
+            the other, later ones with the new outputs of those before. ``"fixed-point"`` (with
+            Aitken's relaxation) and ``"newton"``: repeated until inputs and outputs agree.
+        hold
+            Order 0, 1 or 2 of the inputs in time.
+        tolerance
+            Of the repetition, relative to the largest value that a signal has had.
+        iterations
+            At the most, for each step.
+        failure
+            ``"warn"`` after a run, or end it with an ``"error"``, if that does not suffice.
+        halvings
+            How often a step that does not converge, or that a block refuses, may be halved; 0
+            bounds the time of a tick.
+        """
+        said: dict[str, Any] = {
+            "method": method,
+            "hold": hold,
+            "tolerance": tolerance,
+            "iterations": iterations,
+            "failure": failure,
+            "halvings": halvings,
+        }
+        given = {name: value for name, value in said.items() if value is not None}
+        how = replace(self.coupling, **given)
+        if not blocks:
+            self.coupling = how
+            return
+        named = tuple(self[block] if isinstance(block, str) else block for block in blocks)
+        for block in named:
+            if block not in self.names:
+                raise DiagramError(f"{block!r} is not in {self.name!r} yet: add it first.")
+        self.couplings.append((named, how))
+
+    def power_bond(self, effort: Endpoint, flow: Endpoint, name: str | None = None) -> None:
+        """Declare two inputs whose product is the power that passes between two blocks.
+
+        An effort that one block gets from the other, such as a force, and a flow that the other
+        gets in return, such as a speed. The signals ``coupling.<name>.power`` and ``.energy`` are
+        then what one of them takes more than the other gives, over the last step and altogether.
+        """
+        ends = self.find_input(effort), self.find_input(flow)
+        if name is None:
+            name = f"{self.names[ends[0].block]}_{self.names[ends[1].block]}"
+        self._claim_name(name, among=self.bonds)
+        self.bonds[name] = ends
+
+    @property
+    def inports(self) -> dict[str, Inport]:
+        """The inputs of the diagram, by name."""
+        return {n: b for n, b in self.blocks.items() if isinstance(b, Inport)}
+
+    def find_output(self, end: Endpoint) -> PortRef:
+        """Return the output port that `end` names."""
+        block, port = self._split(end)
+        return self._pick(block, port, "output", block.output_index, block.input_index)
+
+    def find_input(self, end: Endpoint) -> PortRef:
+        """Return the input port that `end` names."""
+        block, port = self._split(end)
+        return self._pick(block, port, "input", block.input_index, block.output_index)
+
+    def name_port(self, ref: PortRef) -> str:
+        """Return ``name.port`` for messages."""
+        return f"{self.names.get(ref.block, repr(ref.block))}.{ref.name}"
+
+    def compile(self, **options: Any) -> Plan:
+        """Check the diagram and return its `Plan`; every problem is reported at once.
+
+        See `biella.scheduler.compile.compiler.compile_diagram` for the options.
+        """
+        from .compiler import compile_diagram
+
+        return compile_diagram(self, **options)
+
+    def draw(self, path: str | Path | None = None, *, title: str | None = None) -> Any:
+        """Draw the diagram; the extension of `path` decides the format.
+
+        See `biella.scheduler.drawing.draw.draw`.
+        """
+        from ..drawing.draw import draw
+
+        return draw(self, path, title=title)
+
+    def export_fmu(
+        self,
+        path: str | Path,
+        *,
+        inputs: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        parameters: Sequence[str] | Mapping[str, Any] | None = None,
+        platforms: Sequence[str] | None = None,
+        sources: bool = True,
+    ) -> Path:
+        """Write an FMI 2.0 co-simulation FMU; see `biella.fmu.exporter.export.export_fmu`."""
+        from ...fmu.exporter.export import export_fmu
+
+        return export_fmu(
+            self,
+            path,
+            inputs=inputs,
+            outputs=outputs,
+            parameters=parameters,
+            platforms=platforms,
+            sources=sources,
+        )
+
+    def _claim_name(self, name: str, among: Mapping[str, object] | None = None) -> None:
+        if not isinstance(name, str) or not NAME.match(name):
+            raise DiagramError(
+                f"{name!r} cannot be a name: letters a to z, digits, `_`, `-` and "
+                f"spaces, starting with a letter."
+            )
+        if name in (self.blocks if among is None else among):
+            raise DiagramError(f"the name `{name}` is taken in {self.name!r}.")
+
+    def _split(self, end: Endpoint) -> tuple[AbstractBlock, str]:
+        if isinstance(end, str):
+            if end in self.blocks:
+                return self.blocks[end], ""
+            name, _, port = end.partition(".")
+            return self[name], port
+        block, port = (end.block, end.name) if isinstance(end, PortRef) else (end, "")
+        if not isinstance(block, AbstractBlock):
+            raise DiagramError(f"connect wants blocks, ports or names, got {end!r}.")
+        if block not in self.names:
+            raise DiagramError(
+                f"{block!r} is not in {self.name!r} yet: add it first, d.add({block!r}(…), name=…)."
+            )
+        return block, port
+
+    def _pick(
+        self,
+        block: AbstractBlock,
+        port: str,
+        side: str,
+        index: Mapping[str, int],
+        others: Mapping[str, int],
+    ) -> PortRef:
+        name = self.names[block]
+        if not port:
+            needed = [item.name for item in block.inputs if item.default is None]
+            only = needed if side == "input" and len(needed) == 1 else list(index)
+            main = only[0] if len(only) == 1 else None
+            if main is None and side == "output":
+                main = main_output(only)
+            if main is not None:
+                return PortRef(block, main)
+            if not index:
+                raise DiagramError(f"`{name}` ({block!r}) has no {side}s.")
+            raise DiagramError(
+                f"`{name}` has {len(index)} {side}s: say which, {name}[{next(iter(index))!r}]. "
+                f"{side.capitalize()}s of `{name}`: {name_list(index)}."
+            )
+        if port not in index:
+            hint = block.tell_missing(port) or suggest(port, index)
+            if port in others:
+                hint = " It is an output." if side == "input" else " It is an input."
+            raise DiagramError(
+                f"`{name}` has no {side} `{port}`.{hint} "
+                f"{side.capitalize()}s of `{name}`: {name_list(index)}."
+            )
+        return PortRef(block, port)
+
+
+def check_step(step: float) -> float:
+    """Return `step` if it is a usable base step."""
+    if not (isinstance(step, int | float) and 0 < step < 1e12):
+        raise DiagramError(f"a step must be positive seconds, got {step!r}.")
+    return float(step)

@@ -1,0 +1,281 @@
+"""Flattening: a diagram with subsystems becomes one list of blocks, each input with its source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...blocks.core.block import AbstractBlock
+from ...blocks.core.ports import Port, PortRef
+from ...errors import DiagramError, name_list, suggest
+from .coupling_options import Coupling
+from .diagram import Diagram, Inport
+from .subsystem import HeldOutput, Subsystem
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an input's value comes from: output `port` of block number `block`, or, if `block` is
+    negative, input number ``-1 - block`` of the whole diagram."""
+
+    block: int
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlatInput:
+    """A value from outside: an input of the diagram, or an unconnected one of a subsystem."""
+
+    name: str
+    port: Port
+    declared: bool
+
+
+@dataclass(slots=True)
+class FlatBlock:
+    """A block of the flattened diagram."""
+
+    path: str
+    block: AbstractBlock
+    guard: int
+    """Number of the conditional subsystem that it is in, or -1."""
+    sources: list[Source | None] = field(default_factory=list)
+    shows_guard: int = -1
+    """For an output of a conditional subsystem: that subsystem's number."""
+    shown_as: dict[int, str] = field(default_factory=dict)
+    """Outputs that go by another name than ``path.port``."""
+
+    def output_path(self, port: int) -> str:
+        """Return the name under which an output is recorded."""
+        return self.shown_as.get(port, f"{self.path}.{self.block.outputs[port].name}")
+
+
+@dataclass(slots=True)
+class Guard:
+    """A conditional subsystem of the flattened diagram."""
+
+    path: str
+    subsystem: Subsystem
+    parent: int
+    first: int
+    count: int = 0
+    control: Source | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Border:
+    """A connected input of a subsystem: no block takes it, but what it wants still counts."""
+
+    path: str
+    port: Port
+    source: Source
+
+
+@dataclass(slots=True)
+class FlatDiagram:
+    """What `flatten` gives."""
+
+    blocks: list[FlatBlock]
+    guards: list[Guard]
+    inputs: list[FlatInput]
+    outputs: list[tuple[str, Source | None]]
+    problems: list[str]
+    borders: list[Border] = field(default_factory=list)
+    couplings: list[tuple[Coupling, list[int]]] = field(default_factory=list)
+    """What `Diagram.couple` says about which blocks."""
+    bonds: list[tuple[str, tuple[int, int], tuple[int, int]]] = field(default_factory=list)
+    """Names of power bonds, with their two inputs as (block, port)."""
+    rerouted: dict[str, str] = field(default_factory=dict)
+    """Signals that come from elsewhere than from their blocks: what these give → the signal."""
+    within: str = ""
+    """Path of the block of another diagram that this one runs inside of, if any."""
+
+
+@dataclass(slots=True)
+class _Scope:
+    """One use of a diagram: the same one may stand at several places."""
+
+    diagram: Diagram
+    prefix: str
+    parent: _Scope | None
+    subsystem: Subsystem | None
+    guard: int
+    numbers: dict[AbstractBlock, int] = field(default_factory=dict)
+    inner: dict[AbstractBlock, _Scope] = field(default_factory=dict)
+    shown: dict[str, int] = field(default_factory=dict)
+    """Outputs of a conditional subsystem: name → number of its `HeldOutput`."""
+
+
+def flatten(diagram: Diagram, replace: Mapping[str, AbstractBlock] | None = None) -> FlatDiagram:
+    """Expand all subsystems of `diagram`. Blocks of a subsystem stay next to each other.
+
+    `replace` names blocks by path, also whole subsystems and inputs of the diagram, and what stands
+    there instead: a block with ports of the same names in the same order.
+    """
+    replace = dict(replace or {})
+    flat = FlatDiagram([], [], [], [], [])
+    scopes: list[_Scope] = []
+
+    def enter(scope: _Scope) -> None:
+        scopes.append(scope)
+        flat.problems += scope.diagram.double_sources
+        for name, block in scope.diagram.blocks.items():
+            path = scope.prefix + name
+            played = scope.parent is None and path in replace
+            if isinstance(block, Inport) and not played:
+                if scope.parent is None:
+                    scope.numbers[block] = -1 - len(flat.inputs)
+                    flat.inputs.append(FlatInput(name, block.port, True))
+            elif path in replace:
+                scope.numbers[block] = len(flat.blocks)
+                other = replace.pop(path)
+                flat.problems += _differences(path, block, other)
+                flat.blocks.append(FlatBlock(path, other, scope.guard))
+            elif isinstance(block, Subsystem):
+                enter_subsystem(scope, block, path)
+            else:
+                scope.numbers[block] = len(flat.blocks)
+                flat.blocks.append(FlatBlock(path, block, scope.guard))
+
+    def enter_subsystem(scope: _Scope, block: Subsystem, path: str) -> None:
+        guard = scope.guard
+        if block.control:
+            guard = len(flat.guards)
+            flat.guards.append(Guard(path, block, scope.guard, len(flat.blocks)))
+        outer: _Scope | None = scope
+        while outer is not None:
+            if outer.diagram is block.diagram:
+                raise DiagramError(f"the subsystem `{path}` contains itself.")
+            outer = outer.parent
+        inner = _Scope(block.diagram, path + ".", scope, block, guard)
+        scope.inner[block] = inner
+        enter(inner)
+        if not block.control:
+            return
+        flat.guards[guard].count = len(flat.blocks) - flat.guards[guard].first
+        if not flat.guards[guard].count:
+            flat.problems.append(f"the conditional subsystem `{path}` has no blocks inside.")
+        if block.control != "reset":
+            for name in block.diagram.outports:
+                inner.shown[name] = len(flat.blocks)
+                shown = HeldOutput(block.initial, block.outputs_reset)
+                flat.blocks.append(FlatBlock(f"{path}.{name}", shown, scope.guard, [], guard))
+
+    def resolve(scope: _Scope, ref: PortRef) -> Source | None:
+        """Follow a wire through the borders of subsystems to the block that drives it."""
+        passed: set[tuple[int, PortRef]] = set()
+        while True:
+            block = ref.block
+            if isinstance(block, Subsystem) and block not in scope.numbers:
+                inner = scope.inner[block]
+                if ref.name in inner.shown:
+                    return Source(inner.shown[ref.name], 0)
+                scope, ref = inner, inner.diagram.outports[ref.name].source
+            elif isinstance(block, Inport) and scope.parent is not None:
+                if (id(scope), ref) in passed:
+                    flat.problems.append(
+                        f"`{scope.prefix}{scope.diagram.names[block]}` is fed by itself through a "
+                        f"subsystem that only passes it on."
+                    )
+                    return None
+                passed.add((id(scope), ref))
+                outer = scope.parent.diagram.sources.get(_key_of(scope, block))
+                if outer is None:
+                    return unconnected(scope, block)
+                scope, ref = scope.parent, outer
+            else:
+                return Source(scope.numbers[block], block.output_index[ref.name])
+
+    def unconnected(scope: _Scope, block: Inport) -> Source:
+        if block not in scope.numbers:
+            scope.numbers[block] = -1 - len(flat.inputs)
+            name = scope.prefix + scope.diagram.names[block]
+            flat.inputs.append(FlatInput(name, block.port, False))
+        return Source(scope.numbers[block], 0)
+
+    def source_of(scope: _Scope, block: AbstractBlock, port: int) -> Source | None:
+        ref = scope.diagram.sources.get((block, port))
+        return resolve(scope, ref) if ref else None
+
+    root = _Scope(diagram, "", None, None, -1)
+    enter(root)
+    for path in replace:
+        known = [item.path for item in flat.blocks]
+        flat.problems.append(
+            f"there is no block `{path}` to replace.{suggest(path, known)} "
+            f"Blocks: {name_list(known)}."
+        )
+    for scope in scopes:
+        for block, number in list(scope.numbers.items()):
+            if number >= 0:
+                flat.blocks[number].sources = [
+                    source_of(scope, block, n) for n in range(len(block.inputs))
+                ]
+        for inner_block, inner in scope.inner.items():
+            assert isinstance(inner_block, Subsystem)
+            for n, port in enumerate(inner_block.inputs):
+                path = f"{inner.prefix}{port.name}"
+                source = source_of(scope, inner_block, n)
+                if source is not None:
+                    flat.borders.append(Border(path, port, source))
+                elif port.default is None and (inner_block, n) not in scope.diagram.sources:
+                    flat.problems.append(f"input `{path}` is not connected.")
+            if inner_block.control:
+                flat.guards[inner.guard].control = source_of(
+                    scope, inner_block, inner_block.input_index[inner_block.control]
+                )
+            for name, number in inner.shown.items():
+                inside = resolve(inner, inner.diagram.outports[name].source)
+                flat.blocks[number].sources = [inside, None]
+    for scope in scopes:
+        for blocks, how in scope.diagram.couplings:
+            flat.couplings.append((how, [n for block in blocks for n in _inside(scope, block)]))
+        for name, ends in scope.diagram.bonds.items():
+            for end in ends:
+                if end.block not in scope.numbers:
+                    flat.problems.append(f"power_bond wants inputs of blocks, not `{end.name}`.")
+            places = [
+                (scope.numbers[end.block], end.block.input_index[end.name])
+                for end in ends
+                if end.block in scope.numbers
+            ]
+            if len(places) == 2:
+                flat.bonds.append((scope.prefix + name, places[0], places[1]))
+    flat.outputs = [(name, resolve(root, port.source)) for name, port in diagram.outports.items()]
+    return flat
+
+
+def _differences(path: str, block: AbstractBlock, other: AbstractBlock) -> list[str]:
+    """Return why `other` cannot stand where `block` does."""
+    sides = (("inputs", block.inputs, other.inputs), ("outputs", block.outputs, other.outputs))
+    return [
+        f"`{path}` has the {side} {name_list([p.name for p in own])}, but what replaces it "
+        f"({other!r}) has {name_list([p.name for p in new])}."
+        for side, own, new in sides
+        if [p.name for p in own] != [p.name for p in new]
+    ]
+
+
+def _inside(scope: _Scope, block: AbstractBlock) -> list[int]:
+    """Return a block's number, or those of a subsystem's blocks that a coupling can be of."""
+    if block not in scope.inner:
+        return [scope.numbers[block]]
+    inner = scope.inner[block]
+    return [
+        n
+        for part in inner.diagram.names
+        if part.own_step or part in inner.inner
+        for n in _inside(inner, part)
+    ]
+
+
+def _key_of(scope: _Scope, block: Inport) -> tuple[AbstractBlock, int]:
+    """Under which key the outer diagram keeps the source of an input of its subsystem."""
+    assert scope.subsystem is not None
+    name = scope.diagram.names[block]
+    if name not in scope.subsystem.input_index:
+        raise DiagramError(
+            f"the input `{name}` was added to {scope.diagram.name!r} after `{scope.prefix[:-1]}` "
+            f"was made from it: make the Subsystem last."
+        )
+    return scope.subsystem, scope.subsystem.input_index[name]

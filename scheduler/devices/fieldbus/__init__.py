@@ -1,0 +1,1 @@
+"""Drivers for CAN, Modbus and OPC UA."""

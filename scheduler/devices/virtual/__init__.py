@@ -1,0 +1,1 @@
+"""Devices without hardware: loopback, recordings, mailboxes, an unreliable network."""

@@ -1,0 +1,148 @@
+/* A device whose driver is a thread of its own, in Python: two mailboxes between it and the paced thread, which never waits.
+ *
+ * The driver's thread calls bl_mailbox_device_…; the paced thread the functions of the driver below. If the driver's thread dies or is
+ * stuck, its mailbox stays empty, and device.c counts the silence. */
+#include <errno.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/realtime/clock.h"
+#include "scheduler/devices/drivers.h"
+
+enum { MAILBOX_DEVICE_SLICE = 100000 }; /* ns between two looks of a thread that waits */
+enum { MAILBOX_DEVICE_SEQUENCE, MAILBOX_DEVICE_FLAGS, MAILBOX_DEVICE_EXTRA }; /* in a frame to the device, after its values */
+
+typedef struct {
+    bl_mailbox *in, *out;    /* values and echo; values, sequence and flags */
+    double *taken, *given;   /* frames of the paced thread */
+    double *posted, *seen;   /* and of the driver's */
+    int64_t taken_number, seen_number;
+    atomic_llong posts, gives; /* frames put into each */
+    atomic_int gone;         /* 0: it is there; else 1 + which text says why not */
+    char why[2][112];        /* two, so that one is never written while it is read */
+    int last_why;
+} mailbox_device;
+
+/* As m->gone. What came before a loss is old by the time of the return: it is let go. */
+static int mailbox_device_look(bl_device *d) {
+    mailbox_device *m = d->state;
+    const int gone = atomic_load(&m->gone);
+    if (!gone) return 0;
+    const int64_t number = bl_mailbox_take(m->in, m->taken);
+    d->counts.stale += number - m->taken_number;
+    m->taken_number = number;
+    return gone;
+}
+
+static int mailbox_device_receive(bl_device *d, int64_t now) {
+    (void)now;
+    mailbox_device *m = d->state;
+    const int gone = mailbox_device_look(d);
+    if (gone) {
+        snprintf(d->words, sizeof d->words, "%s", m->why[gone - 1]);
+        return -EIO;
+    }
+    const int64_t number = bl_mailbox_take(m->in, m->taken), fresh = number - m->taken_number;
+    if (fresh == 0) return 0;
+    m->taken_number = number;
+    memcpy(d->received, m->taken, (size_t)d->in_count * sizeof(double));
+    d->echo = (uint32_t)m->taken[d->in_count];
+    d->sequence = (uint32_t)number;
+    return fresh < 1 << 30 ? (int)fresh : 1 << 30;
+}
+
+static int mailbox_device_send(bl_device *d, uint32_t sequence, int flags) {
+    mailbox_device *m = d->state;
+    memcpy(m->given, d->sending, (size_t)d->out_count * sizeof(double));
+    m->given[d->out_count + MAILBOX_DEVICE_SEQUENCE] = sequence;
+    m->given[d->out_count + MAILBOX_DEVICE_FLAGS] = flags;
+    bl_mailbox_post(m->out, m->given);
+    atomic_fetch_add(&m->gives, 1);
+    return 0;
+}
+
+/* Sleeps until the count is no longer what it was. */
+static void mailbox_device_await(atomic_llong *count, int64_t before, int64_t deadline) {
+    for (int64_t now; atomic_load(count) == before && (now = bl_clock_now()) < deadline;)
+        bl_clock_sleep_until(deadline - now < MAILBOX_DEVICE_SLICE ? deadline : now + MAILBOX_DEVICE_SLICE);
+}
+
+static int mailbox_device_wait(bl_device *d, int64_t deadline) {
+    mailbox_device *m = d->state;
+    mailbox_device_await(&m->posts, m->taken_number, deadline);
+    return 0;
+}
+
+static int mailbox_device_reopen(bl_device *d) {
+    return mailbox_device_look(d) ? -EIO : 0;
+}
+
+static void mailbox_device_free(mailbox_device *m) {
+    bl_mailbox_close(m->in);
+    bl_mailbox_close(m->out);
+    free(m->taken);
+    free(m);
+}
+
+static void mailbox_device_close(bl_device *d) { mailbox_device_free(d->state); }
+
+static const bl_driver mailbox_device_driver = {
+    .name = "mailbox", .receive = mailbox_device_receive, .send = mailbox_device_send, .wait = mailbox_device_wait,
+    .reopen = mailbox_device_reopen, .close = mailbox_device_close};
+
+bl_device *bl_mailbox_device_open(const char *name, int32_t in_count, int32_t out_count) {
+    if (in_count < 0 || out_count < 0 || in_count > BL_MAX_CHANNELS || out_count > BL_MAX_CHANNELS) return NULL;
+    mailbox_device *m = calloc(1, sizeof *m);
+    if (!m) return NULL;
+    const size_t in_size = (size_t)in_count + 1, out_size = (size_t)out_count + MAILBOX_DEVICE_EXTRA;
+    m->in = bl_mailbox_open((int64_t)in_size);
+    m->out = bl_mailbox_open((int64_t)out_size);
+    m->taken = calloc(2 * (in_size + out_size), sizeof(double));
+    bl_device *d = m->in && m->out && m->taken ? bl_device_open(&mailbox_device_driver, m, name, in_count, out_count) : NULL;
+    if (!d) {
+        mailbox_device_free(m);
+        return NULL;
+    }
+    m->posted = m->taken + in_size;
+    m->given = m->posted + in_size;
+    m->seen = m->given + out_size;
+    return d;
+}
+
+int bl_mailbox_device_post(bl_device *d, const double *values, uint32_t echo) {
+    mailbox_device *m = d->state;
+    for (int32_t i = 0; i < d->in_count; i++)
+        if (!isfinite(values[i])) return BL_ERROR_ARGUMENT;
+    memcpy(m->posted, values, (size_t)d->in_count * sizeof(double));
+    m->posted[d->in_count] = echo;
+    bl_mailbox_post(m->in, m->posted);
+    atomic_fetch_add(&m->posts, 1);
+    return BL_OK;
+}
+
+int bl_mailbox_device_take(bl_device *d, int64_t wait, double *values, uint32_t *sequence, int32_t *flags) {
+    mailbox_device *m = d->state;
+    mailbox_device_await(&m->gives, m->seen_number, bl_clock_now() + wait);
+    const int64_t number = bl_mailbox_take(m->out, m->seen);
+    if (number == m->seen_number) return 0;
+    m->seen_number = number;
+    memcpy(values, m->seen, (size_t)d->out_count * sizeof(double));
+    *sequence = (uint32_t)m->seen[d->out_count + MAILBOX_DEVICE_SEQUENCE];
+    *flags = (int32_t)m->seen[d->out_count + MAILBOX_DEVICE_FLAGS];
+    return 1;
+}
+
+void bl_mailbox_device_fail(bl_device *d, const char *why) {
+    mailbox_device *m = d->state;
+    m->last_why = !m->last_why;
+    snprintf(m->why[m->last_why], sizeof m->why[0], "%s", why);
+    atomic_store(&m->gone, 1 + m->last_why);
+}
+
+void bl_mailbox_device_return(bl_device *d) {
+    mailbox_device *m = d->state;
+    atomic_store(&m->gone, 0);
+}

@@ -1,0 +1,37 @@
+/* The frame that devices speak, version 1: docs/frame.md. Pure functions over bytes. */
+#ifndef BIELLA_FRAME_H
+#define BIELLA_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scheduler/engine/biella.h"
+
+enum { BL_FRAME_DOUBLE = 1, BL_FRAME_SAFE = 2, BL_FRAME_TRIPPED = 4 };
+enum {
+    BL_FRAME_HEAD = 16,
+    BL_FRAME_VALUES = 255,                                  /* at most */
+    BL_FRAME_SIZE = BL_FRAME_HEAD + BL_FRAME_VALUES * 8 + 4, /* at most */
+    BL_FRAME_STUFFED = BL_FRAME_SIZE + BL_FRAME_SIZE / 254 + 1,
+};
+
+typedef struct {
+    uint32_t sequence, echo;
+    uint16_t session;
+    uint8_t flags;
+} bl_frame_head;
+
+/* Writes a frame; its size, or 0 if a value is not finite, or not within float32 without BL_FRAME_DOUBLE. */
+BL_API size_t bl_frame_write(const bl_frame_head *head, const double *values, int32_t count, uint8_t *bytes);
+/* Reads a frame of just `count` values: 1 if its form, its CRC and all values are in order, else 0 with nothing written. */
+BL_API int bl_frame_read(const uint8_t *bytes, size_t size, int32_t count, bl_frame_head *head, double *values);
+
+/* COBS: the same bytes without a zero, at most one more for every 254 and one; the size. `out` has room for it. */
+BL_API size_t bl_stuff(const uint8_t *bytes, size_t size, uint8_t *out);
+/* And back: the size, or 0 if it is no such thing or longer than `room`. `out` may be `bytes`. */
+BL_API size_t bl_unstuff(const uint8_t *bytes, size_t size, uint8_t *out, size_t room);
+
+BL_API uint32_t bl_crc32(const uint8_t *bytes, size_t size);
+
+#endif

@@ -1,0 +1,97 @@
+/* Binary frames on a serial port: each stuffed (COBS) so that a zero stands only between two of them. */
+#include "scheduler/devices/drivers.h"
+
+#if !defined(_WIN32)
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/devices/wire/link.h"
+#include "scheduler/devices/wire/port.h"
+
+enum { SERIAL_READS = 16 }; /* of a tick, at most: a device that never stops talking does not stop the run */
+
+typedef struct {
+    bl_port *port;
+    bl_link link;
+    bl_stream stream;
+} serial_state;
+
+static int serial_put(serial_state *s, const uint8_t *frame, size_t size, bool urgent) {
+    uint8_t stuffed[BL_FRAME_STUFFED + 1];
+    if (size == 0) return -ERANGE;
+    return bl_port_write(s->port, stuffed, bl_link_stuff(frame, size, stuffed), urgent);
+}
+
+static int serial_send(bl_device *d, uint32_t sequence, int flags) {
+    serial_state *s = d->state;
+    uint8_t frame[BL_FRAME_SIZE];
+    return serial_put(s, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame), flags & BL_SEND_SAFE);
+}
+
+static int serial_greet(bl_device *d) {
+    serial_state *s = d->state;
+    uint8_t frame[BL_FRAME_SIZE];
+    return serial_put(s, frame, bl_link_write_hello(&s->link, d, frame), false);
+}
+
+static int serial_receive(bl_device *d, int64_t now) {
+    serial_state *s = d->state;
+    uint8_t bytes[4096];
+    int accepted = 0, got = sizeof bytes;
+    for (int k = 0; k < SERIAL_READS && got == (int)sizeof bytes; k++) {
+        got = bl_port_read(s->port, bytes, sizeof bytes);
+        if (got < 0) return accepted > 0 ? accepted : got;
+        accepted += bl_link_feed(&s->link, &s->stream, d, bytes, (size_t)got, now);
+    }
+    if (s->link.stranger) (void)serial_greet(d);
+    return accepted;
+}
+
+static int serial_wait(bl_device *d, int64_t deadline) {
+    serial_state *s = d->state;
+    if (!s->link.heard || d->lost) (void)serial_greet(d); /* it may speak only when spoken to */
+    return bl_port_wait(s->port, deadline);
+}
+
+static int serial_reopen(bl_device *d) {
+    serial_state *s = d->state;
+    const int error = bl_port_reopen(s->port);
+    if (error) return error;
+    s->stream.length = 0;
+    s->stream.spoilt = s->stream.begun = false;
+    return 0;
+}
+
+static void serial_close(bl_device *d) {
+    serial_state *s = d->state;
+    bl_port_close(s->port);
+    free(s);
+}
+
+static const bl_driver SERIAL = {"serial", serial_receive, serial_send, serial_wait, serial_reopen, serial_close};
+
+bl_device *bl_serial_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count, int32_t flags,
+                          char *message, size_t message_size) {
+    if (in_count < 0 || in_count > BL_FRAME_VALUES || out_count < 0 || out_count > BL_FRAME_VALUES) {
+        snprintf(message, message_size, "device `%s`: a frame has 0 to %d values", name, BL_FRAME_VALUES);
+        return NULL;
+    }
+    serial_state *s = calloc(1, sizeof *s);
+    bl_device *d = s ? bl_device_open(&SERIAL, s, name, in_count, out_count) : NULL;
+    if (!d) {
+        snprintf(message, message_size, "device `%s`: no memory", name);
+        free(s);
+        return NULL;
+    }
+    const int error = bl_link_init(&s->link, d, flags);
+    if (error) snprintf(message, message_size, "device `%s`: no random session: %s", name, strerror(-error));
+    else s->port = bl_port_open(port, baud, 0, message, message_size);
+    if (s->port) return d;
+    bl_device_close(d);
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,177 @@
+/* The same frames as on a serial port, each a datagram. Only one peer is heard: the one that was named, or the first that sent a
+ * valid frame. Where we are the device, another host may come when the last one is gone. */
+#include "scheduler/devices/drivers.h"
+
+#if !defined(_WIN32)
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scheduler/realtime/clock.h"
+#include "scheduler/devices/wire/link.h"
+#include "scheduler/devices/wire/outbox.h"
+#include "scheduler/devices/wire/sockets.h"
+
+enum { UDP_DATAGRAMS = 128 }; /* of a tick, at most: a flood does not stop the run */
+
+typedef struct {
+    int fd;
+    bl_link link;
+    struct sockaddr_storage peer; /* family AF_UNSPEC: not known yet */
+    socklen_t peer_length;
+    bool pinned; /* the kernel knows, too */
+} udp_state;
+
+static bool is_same(const struct sockaddr *a, const struct sockaddr *b) { return bl_is_same_machine(a, b) && bl_port_of(a) == bl_port_of(b); }
+
+/* From now on the kernel keeps all others away; those that it has let in already are refused one by one. */
+static int pin(udp_state *s, const struct sockaddr *peer, socklen_t length) {
+    memcpy(&s->peer, peer, length);
+    s->peer_length = length;
+    s->pinned = connect(s->fd, peer, length) == 0;
+    return s->pinned ? 0 : -errno;
+}
+
+static int udp_put(udp_state *s, const uint8_t *frame, size_t size) {
+    if (size == 0) return -ERANGE;
+    if (s->peer.ss_family == AF_UNSPEC) return -EAGAIN;
+    /* An error may be that of an earlier datagram, which nobody was there to take; it is told once. */
+    for (int tries = 0; tries < 2; tries++)
+        if (s->pinned ? send(s->fd, frame, size, 0) >= 0
+                      : sendto(s->fd, frame, size, 0, (const struct sockaddr *)&s->peer, s->peer_length) >= 0)
+            return 0;
+    return errno == EBADF || errno == ENOTSOCK ? -errno : -EAGAIN;
+}
+
+static int udp_send(bl_device *d, uint32_t sequence, int flags) {
+    udp_state *s = d->state;
+    uint8_t frame[BL_FRAME_SIZE];
+    return udp_put(s, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame));
+}
+
+static int udp_greet(bl_device *d) {
+    udp_state *s = d->state;
+    uint8_t frame[BL_FRAME_SIZE];
+    return udp_put(s, frame, bl_link_write_hello(&s->link, d, frame));
+}
+
+static int take_datagram(bl_device *d, const uint8_t *bytes, size_t size, const struct sockaddr_storage *from, socklen_t length,
+                         int64_t now) {
+    udp_state *s = d->state;
+    const bool known = s->peer.ss_family != AF_UNSPEC, comes_and_goes = d->answers && !s->pinned;
+    if (known && !is_same((const struct sockaddr *)&s->peer, (const struct sockaddr *)from) && !(comes_and_goes && bl_link_is_free(&s->link, d))) {
+        d->counts.stale++;
+        return 0;
+    }
+    const int64_t corrupt = d->counts.corrupt;
+    const int accepted = bl_link_take(&s->link, d, bytes, size, now);
+    if (comes_and_goes && accepted) {
+        s->peer = *from;
+        s->peer_length = length;
+    } else if (!comes_and_goes && !known && d->counts.corrupt == corrupt) {
+        (void)pin(s, (const struct sockaddr *)from, length);
+    }
+    return accepted;
+}
+
+static int udp_receive(bl_device *d, int64_t now) {
+    udp_state *s = d->state;
+    uint8_t bytes[BL_FRAME_SIZE + 1]; /* what fills it is too long */
+    int accepted = 0;
+    for (int k = 0; k < UDP_DATAGRAMS; k++) {
+        struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
+        socklen_t length = sizeof from;
+        const ssize_t got = recvfrom(s->fd, bytes, sizeof bytes, 0, (struct sockaddr *)&from, &length);
+        if (got >= 0) accepted += take_datagram(d, bytes, (size_t)got, &from, length, now);
+        else if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+        else if (errno == EBADF || errno == ENOTSOCK) return -errno;
+    }
+    if (s->link.stranger) (void)udp_greet(d);
+    return accepted;
+}
+
+static int udp_wait(bl_device *d, int64_t deadline) {
+    udp_state *s = d->state;
+    struct pollfd line = {.fd = s->fd, .events = POLLIN};
+    if (!s->link.heard || d->lost) (void)udp_greet(d); /* it may speak only when spoken to */
+    const int ready = bl_poll_until(&line, 1, deadline);
+    /* Where nobody is, that is told at once: no reason to greet again before the time. */
+    if (ready > 0 && !(line.revents & POLLIN)) bl_clock_sleep_until(deadline);
+    return ready > 0;
+}
+
+static void udp_close(bl_device *d) {
+    udp_state *s = d->state;
+    if (s->fd >= 0) close(s->fd);
+    free(s);
+}
+
+static const bl_driver UDP = {"udp", udp_receive, udp_send, udp_wait, NULL, udp_close};
+
+static bool open_datagrams(udp_state *s, const struct addrinfo *own, const struct addrinfo *peer, char *message, size_t message_size) {
+    s->fd = bl_open_socket(own->ai_family, SOCK_DGRAM);
+    if (s->fd < 0) {
+        snprintf(message, message_size, "no socket: %s", strerror(errno));
+        return false;
+    }
+    if (!bl_bind_socket(s->fd, own, message, message_size)) return false;
+    const int error = peer ? pin(s, peer->ai_addr, peer->ai_addrlen) : 0;
+    if (error) snprintf(message, message_size, "the device cannot be reached from there: %s", strerror(-error));
+    return error == 0;
+}
+
+/* Finds both addresses and opens. */
+static bool set_up(udp_state *s, const char *host, int32_t port, const char *bind_to, int32_t bind_port, char *message, size_t message_size) {
+    struct addrinfo *peer = host ? bl_find_address(host, port, SOCK_DGRAM, message, message_size) : NULL;
+    if (host && !peer) return false;
+    struct addrinfo *own = bl_find_own_address(bind_to, bind_port, SOCK_DGRAM, host, peer, message, message_size);
+    const bool done = own && open_datagrams(s, own, peer, message, message_size);
+    if (own) freeaddrinfo(own);
+    if (peer) freeaddrinfo(peer);
+    return done;
+}
+
+bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port, int32_t in_count,
+                       int32_t out_count, int32_t flags, char *message, size_t message_size) {
+    char reason[200] = "no memory";
+    host = host && *host ? host : NULL;
+    bind = bind && *bind ? bind : NULL;
+    udp_state *s = NULL;
+    bl_device *d = NULL;
+    if (in_count < 0 || in_count > BL_FRAME_VALUES || out_count < 0 || out_count > BL_FRAME_VALUES)
+        snprintf(reason, sizeof reason, "a frame has 0 to %d values", BL_FRAME_VALUES);
+    else if ((host && port < 1) || port < 0 || port > 65535 || bind_port < 0 || bind_port > 65535)
+        snprintf(reason, sizeof reason, "a port is a number from 1 to 65535");
+    else if (!host && bind_port == 0)
+        snprintf(reason, sizeof reason, "give the host of the device, or the bind_port at which it finds us");
+    else
+        s = calloc(1, sizeof *s);
+    if (s) {
+        s->fd = -1;
+        s->peer.ss_family = AF_UNSPEC;
+        d = bl_device_open(&UDP, s, name, in_count, out_count);
+        if (!d) free(s);
+    }
+    if (d) {
+        if (bl_link_init(&s->link, d, flags) != 0)
+            snprintf(reason, sizeof reason, "no random session can be drawn");
+        else if (set_up(s, host, port, bind, bind_port, reason, sizeof reason))
+            return d;
+        bl_device_close(d);
+    }
+    snprintf(message, message_size, "device `%s`: %s", name, reason);
+    return NULL;
+}
+
+int32_t bl_udp_bound_port(const bl_device *d) {
+    const udp_state *s = d->state;
+    struct sockaddr_storage own;
+    socklen_t length = sizeof own;
+    if (d->driver != &UDP || getsockname(s->fd, (struct sockaddr *)&own, &length) != 0) return 0;
+    return bl_port_of((const struct sockaddr *)&own);
+}
+
+#endif

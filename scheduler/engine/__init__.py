@@ -1,0 +1,1 @@
+"""The C engine, how it is built, and its interface to Python."""

@@ -1,0 +1,186 @@
+/* The engine: loads a plan, runs it.
+ *
+ *   bl_open → bl_init → { bl_run | bl_outputs | bl_save | bl_restore | … } → bl_close
+ *
+ * An engine is one instance of one plan. Engines share nothing, so any number of them may run in any
+ * number of threads, one thread at a time each. Everything is allocated in bl_open.
+ */
+#ifndef BIELLA_H
+#define BIELLA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "blocks/core/kernel.h"
+
+#if defined(BL_STATIC)
+#define BL_API
+#elif defined(_WIN32)
+#define BL_API __declspec(dllexport)
+#else
+#define BL_API __attribute__((visibility("default")))
+#endif
+
+#define BL_PLAN_VERSION 2
+
+/* A time that is this part of a base step beside a tick is that tick. */
+#define BL_GRID_TOLERANCE 1e-6
+
+typedef struct bl_engine bl_engine;
+
+/* Where an engine's values lie in its one array of doubles: parameters, then signals, continuous
+   states, discrete memory. */
+typedef struct {
+    int64_t parameters, signals, states, memory; /* counts */
+    int64_t total;                               /* length of the whole array */
+} bl_layout;
+
+/* Rows recorded by bl_run: at every tick k with k % every == 0, the time and then `count` values of
+   the engine's array, picked by `pick`. bl_run returns early when `rows` reaches `capacity`. */
+typedef struct {
+    const int64_t *pick;
+    int64_t count;
+    int64_t every;
+    double *out; /* capacity × (1 + count) */
+    int64_t capacity;
+    int64_t rows;
+} bl_record;
+
+/* The hash that a plan's head carries. */
+BL_API uint64_t bl_hash(const void *bytes, size_t size);
+
+/* Loads a plan. On failure *engine is NULL and `message` (of `message_size` bytes) says why. */
+BL_API int bl_open(const void *plan, size_t plan_size, bl_engine **engine, char *message,
+                   size_t message_size);
+BL_API void bl_close(bl_engine *e);
+
+/* The function that runs blocks which live outside the engine (Python). */
+BL_API void bl_set_host(bl_engine *e, bl_host_call call);
+
+/* Back to the plan's parameters and start, tick 0, states undefined until bl_init. */
+BL_API void bl_reset(bl_engine *e);
+/* Sets all states from the parameters. */
+BL_API int bl_init(bl_engine *e);
+
+/* Runs up to `ticks` ticks; *done says how many. With a record, the row of the tick that was reached
+   is left to the next call, or to bl_record_now. */
+BL_API int bl_run(bl_engine *e, int64_t ticks, bl_record *record, int64_t *done);
+/* Runs until `time`, which may lie within a tick, or snap to one: see BL_GRID_TOLERANCE. */
+BL_API int bl_run_to(bl_engine *e, double time);
+/* Sets a derivative (order 1 or 2) of a real input, by its number in bl_variables. The next bl_run_to has the input go on as
+   u + u' τ + u'' τ² / 2; then it is held again. */
+BL_API int bl_set_slope(bl_engine *e, int64_t variable, int32_t order, double value);
+/* Evaluates all outputs at the present time, if anything changed since they were last. */
+BL_API int bl_outputs(bl_engine *e);
+/* dx/dt at the present time, into `dx` (bl_layout.states values). */
+BL_API int bl_derivatives(bl_engine *e, double *dx);
+/* out[k] = Σ seeds[i] ∂values[unknowns[k]]/∂values[knowns[i]] at the present time; with `anew`, states are set from the
+   parameters for each evaluation. And out[k] = d values[slots[k]]/dt, for continuous outputs, as time and states go on and real
+   inputs by their derivatives. Neither changes anything. */
+BL_API int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int64_t known_count, const int64_t *unknowns,
+                          int64_t unknown_count, int anew, double *out);
+BL_API int bl_output_slopes(bl_engine *e, const int64_t *slots, int64_t count, double *out);
+/* Whether a value may change between ticks. */
+BL_API int bl_is_continuous(const bl_engine *e, int64_t slot);
+BL_API int bl_record_now(bl_engine *e, bl_record *record);
+/* Makes outputs stale: call after writing a parameter or a state; after writing inputs only, the second does. */
+BL_API void bl_touch(bl_engine *e);
+BL_API void bl_touch_inputs(bl_engine *e);
+
+BL_API void bl_get_layout(const bl_engine *e, bl_layout *layout);
+BL_API double *bl_values(bl_engine *e);
+/* The value that the plan gives a parameter or an input of the diagram, by its index into bl_values; 0 for any other value. */
+BL_API double bl_first_value(const bl_engine *e, int64_t slot);
+/* Where blocks write their derivatives (bl_layout.states values): for blocks outside the engine. */
+BL_API double *bl_slopes(bl_engine *e);
+/* The last tick; the present time, which is later if a run has stopped within a tick. */
+BL_API int64_t bl_tick(const bl_engine *e);
+BL_API double bl_time(const bl_engine *e);
+/* How far beside `time` a time may lie and still be the same. */
+BL_API double bl_slack(const bl_engine *e, double time);
+BL_API double bl_step(const bl_engine *e);
+/* What went wrong last, and in which block (-1: none; -2 - n: algebraic loop n). */
+BL_API const char *bl_message(const bl_engine *e);
+BL_API int32_t bl_failed_block(const bl_engine *e);
+/* A block's path, and that of the block that gives the signal at a place in bl_values; empty if there is no such block. */
+BL_API const char *bl_block_path(const bl_engine *e, int32_t block);
+BL_API const char *bl_slot_path(const bl_engine *e, int64_t slot);
+/* What blocks found odd and went on with, at the start (BL_REMARK_START) or during the run (BL_REMARK_RUN): the next block
+   after number `after` (-1: the first) that has something to say, in bl_message; -1 if there is none. Not during a run. */
+BL_API int32_t bl_next_remark(bl_engine *e, int about, int32_t after);
+/* Whether an algebraic loop has one solution, after bl_outputs at a tick: a bl_loop_verdict, or a bl_status below 0. `chosen` and
+   `other` get the values of the signals at which it is cut (bl_loop_size of them, at bl_loop_slots), and `condition` how far
+   relative errors in the loop are amplified. Repeats outputs of the blocks in the loop and changes nothing. Loops that are cut
+   at more than BL_LOOP_CHECKED signals are not checked; other solutions are looked for in loops of native blocks. */
+typedef enum { BL_LOOP_GOOD, BL_LOOP_IS_SINGULAR, BL_LOOP_HAS_OTHER } bl_loop_verdict;
+#define BL_LOOP_SINGULAR 1e6 /* condition from which on a loop counts as singular */
+enum { BL_LOOP_CHECKED = 64 };
+BL_API int bl_check_loop(bl_engine *e, int32_t loop, double *chosen, double *other, double *condition);
+BL_API int32_t bl_loop_count(const bl_engine *e);
+BL_API int32_t bl_loop_size(const bl_engine *e, int32_t loop);
+BL_API const int32_t *bl_loop_slots(const bl_engine *e, int32_t loop);
+BL_API uint64_t bl_plan_hash(const bl_engine *e);
+/* Moves the time of tick 0, before bl_init. */
+BL_API void bl_set_start(bl_engine *e, double start);
+
+/* Everything the next tick depends on, as bytes. */
+BL_API size_t bl_state_size(const bl_engine *e);
+BL_API void bl_save(const bl_engine *e, void *state);
+BL_API int bl_restore(bl_engine *e, const void *state, size_t size);
+
+/* Variables of the plan's boundary, for FMI: see fmu/exporter/fmi2.c. */
+enum { BL_REAL, BL_INTEGER, BL_BOOLEAN, BL_ENUMERATION };
+enum { BL_INPUT, BL_OUTPUT, BL_FIXED_PARAMETER, BL_TUNABLE_PARAMETER, BL_LOCAL };
+typedef struct {
+    int64_t slot;      /* index into bl_values */
+    int32_t kind;      /* BL_REAL … */
+    int32_t causality; /* BL_INPUT … */
+} bl_variable;
+BL_API int64_t bl_variables(const bl_engine *e, const bl_variable **variables);
+
+/* One operation of one block (BL_OP_INIT, BL_OP_OUTPUT, BL_OP_BEGIN or BL_OP_ADVANCE), for a host that runs a block by itself. */
+BL_API int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt);
+/* The inputs of a block, port by port, as it sees them now: in a coupling they are not those of the tick. */
+BL_API int bl_inputs(const bl_engine *e, int32_t block, double *values);
+
+/* A foreign FMU for a block of kernel fmu2: all that a plan does not hold. The strings are copied. */
+typedef struct {
+    const char *file;      /* for messages */
+    const char *library;   /* path of the binary */
+    const char *name;      /* of the instance */
+    const char *guid;
+    const char *resources; /* URI of the folder resources/ */
+    const uint32_t *string_references; /* parameters that are strings */
+    const char *const *strings;
+    int64_t string_count;
+    double tolerance;      /* 0: none is given */
+    double stop_time;      /* NaN: none is given */
+    int32_t logging;       /* non-zero: the FMU's messages also go to stderr as they come */
+    const char *const *log_categories; /* what it is asked to log, also without `logging`; then it may decline */
+    int64_t log_category_count;
+} bl_fmu_source;
+
+/* Loads the binary: after bl_open, before bl_init. bl_close ends the instance and unloads it. */
+BL_API int bl_attach_fmu(bl_engine *e, int32_t block, const bl_fmu_source *source);
+/* The state of an attached FMU as bytes: how many (or a bl_status below 0), into them, and back. An FMU that cannot
+   serialise its state gives a ticket instead, which is good for the same engine until it is closed. */
+BL_API int64_t bl_fmu_state_size(bl_engine *e, int32_t block);
+BL_API int bl_fmu_save(bl_engine *e, int32_t block, void *bytes, int64_t size);
+BL_API int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_t size);
+/* The last messages of an attached FMU, one on each line; empty if there are none. */
+BL_API const char *bl_fmu_messages(bl_engine *e, int32_t block);
+
+/* The floating-point control of this thread, two uint32_t: for a host that itself calls what may change it. */
+BL_API void bl_keep_float_control(void *kept);
+BL_API void bl_restore_float_control(const void *kept);
+
+/* Whole frames from one thread to another, for paced runs: scheduler/realtime/realtime.h. */
+typedef struct bl_mailbox bl_mailbox;
+BL_API bl_mailbox *bl_mailbox_open(int64_t count);
+BL_API void bl_mailbox_close(bl_mailbox *m);
+/* Posts a whole frame; never waits. One writer. */
+BL_API void bl_mailbox_post(bl_mailbox *m, const double *frame);
+/* Takes the newest complete frame; returns its sequence number (0: none yet). One reader. */
+BL_API int64_t bl_mailbox_take(bl_mailbox *m, double *frame);
+
+#endif

@@ -1,0 +1,318 @@
+"""Compile the C engine: every ``.c`` file of the package becomes one shared library.
+
+Stands alone on the standard library, because the packaging hook loads this file before anything
+else of biella is installed. From a checkout, ``python scheduler/engine/build.py`` compiles in
+place; ``--output`` and ``--flags`` make another library, such as one with sanitizers::
+
+    python scheduler/engine/build.py --output /tmp/libbiella.so --flags "-fsanitize=address -g -O1"
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDERS = ("blocks", "scheduler", "fmu")
+LIBRARY_NAMES = {"darwin": "libbiella.dylib", "win32": "biella.dll"}
+ZIG_REQUIREMENT = "ziglang>=0.13"
+
+CFLAGS = [
+    "-std=c11",
+    "-O3",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-Wall",
+    "-Wextra",
+    "-Wconversion",
+    "-D_GNU_SOURCE",
+]
+
+
+class BuildError(RuntimeError):
+    """The engine cannot be compiled here; the message says what was tried and what to do."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A command that takes the options of ``cc``, and the ``sys.platform`` that it compiles for."""
+
+    command: tuple[str, ...]
+    platform: str = sys.platform
+    linker_options: tuple[str, ...] = ()
+
+    @property
+    def compile_flags(self) -> list[str]:
+        return CFLAGS if self.platform == "win32" else [*CFLAGS, "-fPIC", "-pthread"]
+
+    @property
+    def link_flags(self) -> list[str]:
+        if self.platform == "win32":
+            # Stripped, because what names the debug information is new in every link.
+            return ["-shared", "-s", *self.linker_options]
+        # Two FMUs in one process each carry an engine: a library must call its own functions.
+        symbolic = [] if self.platform == "darwin" else ["-Wl,-Bsymbolic"]
+        # dlopen is in a library of its own where glibc is older than 2.34.
+        loader = ["-ldl"] if self.platform == "linux" else []
+        return ["-shared", *symbolic, "-lm", "-pthread", *loader, *self.linker_options]
+
+
+def library_name(platform: str = sys.platform) -> str:
+    """Return the file name of the engine on a platform named as in ``sys.platform``."""
+    return LIBRARY_NAMES.get(platform, "libbiella.so")
+
+
+def find_sources(package: Path, suffix: str = ".c") -> list[Path]:
+    """Return the sources below `package`, relative to it and sorted.
+
+    The three folders are symbolic links in a checkout and real folders in a wheel. Only
+    `package` is searched, so that no file is found under two names.
+    """
+    missing = [folder for folder in FOLDERS if not (package / folder).is_dir()]
+    if missing:
+        raise BuildError(
+            f"{package} has no folder {', '.join(missing)}. In a checkout these are "
+            "symbolic links; on Windows, check the repository out again with "
+            "`git config core.symlinks true`."
+        )
+    return sorted(
+        Path(root, name).relative_to(package)
+        for folder in FOLDERS
+        for root, _, names in os.walk(package / folder, followlinks=True)
+        for name in names
+        if name.endswith(suffix)
+    )
+
+
+def find_system_compiler() -> Compiler | None:
+    """Return ``$CC``, or the first of cc, gcc and clang that compiles; None without one."""
+    try:
+        return next(_system_compilers([]))
+    except StopIteration:
+        return None
+
+
+def find_zig_compiler(target: str | None = None, platform: str = sys.platform) -> Compiler | None:
+    """Return the compiler in the ziglang package, None where that is not installed.
+
+    Parameters
+    ----------
+    target
+        A zig target such as ``x86_64-windows-gnu``; by default this machine, on Linux with a
+        glibc old enough (2.17) for the library to load on other machines too.
+    platform
+        The ``sys.platform`` that `target` stands for.
+    """
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    zig = Path(spec.submodule_search_locations[0], "zig.exe" if os.name == "nt" else "zig")
+    target = target or _portable_target()
+    # Without an explicit processor zig compiles for this one, and the library runs nowhere else.
+    # It adds debug information, with paths, unless it is told not to.
+    command = [str(zig), "cc", "-mcpu=baseline", "-g0"]
+    # Windows libraries carry the time of the link, unless it is to be repeatable.
+    repeatable = ("-Wl,-Brepro",) if platform == "win32" else ()
+    return Compiler((*command, *(["-target", target] if target else [])), platform, repeatable)
+
+
+def find_compiler() -> Compiler:
+    """Return the system's compiler, else zig, else raise a `BuildError` that lists the attempts."""
+    attempts: list[str] = []
+    for compiler in _system_compilers(attempts):
+        return compiler
+    zig = find_zig_compiler()
+    if zig is not None:
+        return zig
+    attempts.append("ziglang: not installed")
+    raise BuildError(
+        "biella needs a C compiler to build its engine, and found none.\n"
+        + "".join(f"  tried {attempt}\n" for attempt in attempts)
+        + "Install one (Debian, Ubuntu: `apt install gcc libc6-dev`; Fedora: `dnf install gcc`; "
+        "macOS: `xcode-select --install`; anywhere: `pip install ziglang`), "
+        "or set CC to the command of yours."
+    )
+
+
+def build(
+    package: Path,
+    output: Path | None = None,
+    *,
+    compiler: Compiler | None = None,
+    flags: Sequence[str] = (),
+    stamps: Path | None = None,
+) -> Path:
+    """Compile the engine and return the path of the library.
+
+    Parameters
+    ----------
+    package
+        The folder that holds ``blocks``, ``scheduler`` and ``fmu``.
+    output
+        The library to write; by default the one in `package`.
+    compiler
+        By default the one of `find_compiler`.
+    flags
+        More options, for compiling and linking; those in ``$BIELLA_CFLAGS`` follow.
+    stamps
+        A folder that remembers what the library was made from; an unchanged one is not
+        compiled again. Without it the library is always compiled.
+
+    Raises
+    ------
+    BuildError
+        No compiler, or an error in a source; carries the compiler's own words.
+    """
+    compiler = compiler or find_compiler()
+    output = (output or package / library_name(compiler.platform)).absolute()
+    sources = find_sources(package)
+    if not sources:
+        raise BuildError(f"{package} holds no C source, so there is no engine to compile.")
+    flags = [*flags, *shlex.split(os.environ.get("BIELLA_CFLAGS", ""))]
+
+    made_from = digest_inputs(package, compiler, flags)
+    stamp = stamps / f"{output.name}.stamp" if stamps else None
+    if (
+        stamp
+        and output.is_file()
+        and stamp.is_file()
+        and stamp.read_text() == f"{made_from} {_digest_file(output)}\n"
+    ):
+        return output
+
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="biella-build-") as folder:
+        objects = [Path(folder, f"{index}.o") for index in range(len(sources))]
+        # Relative names keep this machine's paths out of the library.
+        compile_ = [*compiler.compile_flags, "-I.", f"-ffile-prefix-map={package.absolute()}=."]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            runs = [
+                pool.submit(
+                    _run, compiler, [*compile_, *flags, "-c", str(c), "-o", str(o)], package
+                )
+                for c, o in zip(sources, objects, strict=True)
+            ]
+        for run in runs:
+            run.result()
+
+        linked = Path(folder, output.name)
+        names = [o.name for o in objects]
+        _run(
+            compiler,
+            [*names, *flags, *compiler.link_flags, "-o", linked.name],
+            Path(folder),
+        )
+        # A process that runs the old library keeps it: the new one takes its name in one step.
+        fresh = output.with_name(f".{output.name}.{os.getpid()}")
+        shutil.copy(linked, fresh)
+        os.replace(fresh, output)
+
+    if stamp:
+        stamp.parent.mkdir(parents=True, exist_ok=True)
+        stamp.write_text(f"{made_from} {_digest_file(output)}\n")
+    return output
+
+
+def _system_compilers(attempts: list[str]) -> Iterator[Compiler]:
+    """Yield the compilers that work here, and note in `attempts` why the others do not."""
+    chosen = os.environ.get("CC", "").strip()
+    if chosen:
+        command = (chosen,) if shutil.which(chosen) else tuple(shlex.split(chosen))
+        if not shutil.which(command[0]):
+            raise BuildError(
+                f"CC is set to `{chosen}`, but there is no such command. "
+                "Correct it, or unset it to let biella look for a compiler."
+            )
+        yield Compiler(command)
+        return
+    for name in ("cc", "gcc", "clang"):
+        path = shutil.which(name)
+        if path is None:
+            attempts.append(f"{name}: not on PATH")
+            continue
+        compiler = Compiler((path,))
+        problem = _try_out(compiler)
+        if problem is None:
+            yield compiler
+        else:
+            attempts.append(f"{path}: {problem}")
+
+
+def _try_out(compiler: Compiler) -> str | None:
+    """Return what keeps a compiler from working (often the missing headers of libc), or None."""
+    with tempfile.TemporaryDirectory(prefix="biella-build-") as folder:
+        Path(folder, "try.c").write_text(
+            "#include <math.h>\ndouble f(double x) { return sin(x); }\n"
+        )
+        arguments = [*compiler.compile_flags, "try.c", *compiler.link_flags, "-o", "try.out"]
+        try:
+            _run(compiler, arguments, Path(folder))
+        except BuildError as error:
+            return str(error)
+    return None
+
+
+def _run(compiler: Compiler, arguments: list[str], cwd: Path) -> None:
+    command = [*compiler.command, *arguments]
+    try:
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    except OSError as error:
+        raise BuildError(f"`{compiler.command[0]}` does not start: {error}") from error
+    if done.returncode:
+        raise BuildError(f"`{shlex.join(command)}` failed:\n{done.stdout}{done.stderr}".rstrip())
+    sys.stderr.write(done.stderr)
+
+
+def _portable_target() -> str | None:
+    """Return a zig target for this machine with an old glibc, None where that has no meaning."""
+    machine = platform.machine()
+    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
+        if machine in ("x86_64", "aarch64"):
+            return f"{machine}-linux-gnu.2.17"
+    return None
+
+
+def digest_inputs(package: Path, compiler: Compiler, flags: Sequence[str] = ()) -> str:
+    """Return a hash of all that a library depends on: sources, command and options."""
+    digest = hashlib.sha256()
+    options = [compiler.platform, *compiler.compile_flags, *compiler.link_flags, *flags]
+    digest.update("\0".join([*compiler.command, *options]).encode())
+    for source in find_sources(package, ".c") + find_sources(package, ".h"):
+        content = (package / source).read_bytes()
+        digest.update(f"\0{source.as_posix()}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def _digest_file(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Compile the engine from the shell."""
+    parser = argparse.ArgumentParser(description="Compile biella's C engine.")
+    parser.add_argument("--output", type=Path, help="the library to write; by default in place")
+    parser.add_argument("--flags", type=shlex.split, default=[], help="more compiler options")
+    options = parser.parse_args(arguments)
+
+    here = Path(__file__).resolve().parents[2]
+    package = here / "src" / "biella" if (here / "src" / "biella").is_dir() else here
+    try:
+        library = build(package, options.output, flags=options.flags)
+    except BuildError as error:
+        raise SystemExit(str(error)) from None
+    print(library)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+/* The engine's insides, shared by the files of scheduler/ and by fmu/importer/host.c, which attaches FMUs to blocks. */
+#ifndef BIELLA_ENGINE_H
+#define BIELLA_ENGINE_H
+
+#include <stdbool.h>
+
+#include "scheduler/engine/biella.h"
+
+/* Rates 0 and 1 have a meaning of their own; the others are periods. */
+enum { BL_RATE_CONTINUOUS = 0, BL_RATE_CONSTANT = 1 };
+
+enum {
+    BL_EULER, BL_HEUN, BL_RK3, BL_RK4, BL_DOPRI5, BL_BACKWARD_EULER, BL_TRAPEZOIDAL, BL_SOLVER_COUNT
+};
+
+typedef struct {
+    int64_t period, offset; /* in ticks */
+} bl_rate;
+
+typedef struct {
+    bl_operation run;
+    bl_block *block;
+} bl_call;
+
+/* A run of calls that share a rate and a guard, so that both are asked once. */
+typedef struct {
+    int32_t rate, guard;
+    int64_t first, count;
+} bl_segment;
+
+typedef struct {
+    bl_call *calls;
+    bl_segment *segments;
+    int64_t call_count, segment_count;
+} bl_calls;
+
+/* One item of an output program: a segment of calls, a loop to solve, or a guard to decide. */
+typedef struct {
+    enum { BL_ITEM_CALLS, BL_ITEM_LOOP, BL_ITEM_GUARD } type;
+    int64_t index;
+} bl_item;
+
+typedef struct {
+    bl_calls calls;
+    bl_item *items;
+    int64_t item_count;
+} bl_program;
+
+/* An algebraic loop: `body` computes, from the values in the `tear` slots, new values in the same slots. */
+typedef struct {
+    bl_calls body;
+    const int32_t *tears; /* slots */
+    int32_t tear_count;
+    double *start;        /* the last committed solution: makes `output` pure, warm start included */
+} bl_loop;
+
+/* A conditional subsystem: decides at each tick whether the blocks inside run, or restart. */
+enum { BL_GUARD_ENABLE, BL_GUARD_TRIGGER, BL_GUARD_RESET };
+enum { BL_EDGE_RISING, BL_EDGE_FALLING, BL_EDGE_EITHER, BL_EDGE_LEVEL };
+enum { BL_GUARD_ACTIVE, BL_GUARD_FRESH, BL_GUARD_SHADOWED, /* decided with a tick's outputs */
+       BL_GUARD_BEFORE, BL_GUARD_SEEN, BL_GUARD_WAS_ACTIVE, BL_GUARD_HAS_RUN, /* committed */
+       BL_GUARD_MEMORY };
+typedef struct {
+    int32_t kind, edge, resets, parent;
+    const double *control;
+    int32_t block_first, block_count;
+    double *signals, *x, *z;
+    int64_t signal_count, x_count, z_count; /* of the blocks inside */
+    double *memory; /* BL_GUARD_MEMORY values, the committed signals, a shadow of x and z */
+} bl_guard;
+
+/* Blocks with steps of their own that exchange signals, advanced together: see coupling.c. */
+enum { BL_JACOBI, BL_GAUSS_SEIDEL, BL_FIXED_POINT, BL_NEWTON, BL_COUPLING_METHODS };
+
+/* A signal that members read and that changes within a step, unless it is a count or a switch: then it is held. */
+enum { BL_COUPLED_HELD = -2 };
+typedef struct {
+    const double *now; /* width values among the engine's signals */
+    int32_t width;
+    int32_t last;      /* position of the last member that it depends on; -1: of none; or BL_COUPLED_HELD */
+    int32_t direct;    /* the same, without what reaches it through the inputs of members */
+    int32_t at;        /* its first element in arrays over all signals of the coupling */
+    int32_t unknown;   /* its first element among the unknowns; -1: it is known when it is first read */
+} bl_coupled_signal;
+
+/* An input of a member, and what the member got in its last step: value + first τ + second τ²/2. */
+typedef struct {
+    int32_t port, signal; /* port -1: an input of the diagram's own states */
+    bool carried;         /* the member integrates it from its rate, another input: it wants the value at the start of the step */
+    double *value, *first, *second;
+    double *end; /* what it is foreseen to be when the step ends, before all members have been advanced */
+} bl_coupled_port;
+
+/* What the states of members are kept for: iterating, estimating errors, and shortening a step. */
+enum { BL_KEEP_STEP, BL_KEEP_ESTIMATE, BL_KEEP_WHOLE, BL_KEEP_COUNT };
+
+typedef struct {
+    bl_block *block; /* NULL: the continuous states of the diagram, which the solver advances */
+    bool slopes;     /* whether it follows inputs within a step */
+    bl_coupled_port *ports;
+    int32_t port_count;
+    const double *const *own_u;            /* the block's own pointers to its inputs */
+    const double **u, **u1, **u2, **u_end; /* for each port of the block, in a step and, foreseen, at its end */
+    double *kept;                 /* its state, BL_KEEP_COUNT times */
+    int64_t state_count;
+} bl_member;
+
+/* Two inputs whose product is a power: an effort that one member gets, a flow that another gets. Or the other gets the place, which is
+   right again at the start of every step. */
+typedef struct {
+    const bl_coupled_port *effort, *flow;
+    bool is_place;
+    double *memory; /* BL_BOND_MEMORY values */
+} bl_bond;
+/* Of the last step: the power that the coupling creates, and the power that passes. Of all steps: the energy created, that without regard
+   to sign, the energy passed with its extremes, that without regard to sign, and the largest product of effort and flow, or place. */
+enum { BL_BOND_POWER, BL_BOND_PASSING, BL_BOND_ENERGY, BL_BOND_TOTAL, BL_BOND_PASSED, BL_BOND_LOWEST, BL_BOND_HIGHEST, BL_BOND_EXCHANGED,
+       BL_BOND_SCALE, BL_BOND_MEMORY };
+
+/* The same between blocks that exchange held signals once a step, without a coupling to advance them: it needs the signals at the
+   ends of steps only. */
+typedef struct {
+    const double *effort, *flow; /* width values each */
+    int32_t width;
+    bool is_place;
+    int64_t period, offset; /* of the steps, in ticks */
+    double *memory;         /* BL_BOND_MEMORY values, 1 + the time, then effort and flow, at the start of the step; 0: not yet */
+} bl_exchange;
+
+/* What a coupling remembers: this head, then BL_COUPLED_ARRAYS arrays over its elements, then the inverse Jacobian. */
+enum { BL_COUPLING_HISTORY, BL_COUPLING_SPAN, BL_COUPLING_SPAN_BEFORE, BL_COUPLING_SPAN_OLDEST, BL_COUPLING_ITERATIONS, BL_COUPLING_RESIDUAL,
+       BL_COUPLING_FAILURES, BL_COUPLING_STEPS, BL_COUPLING_SWEEPS, BL_COUPLING_HAS_JACOBIAN, BL_COUPLING_ESTIMATES,
+       BL_COUPLING_SHORTENED, BL_COUPLING_HEAD };
+enum { BL_COUPLED_SLOPE, BL_COUPLED_SLOPE_BEFORE, BL_COUPLED_SLOPE_OLDEST, BL_COUPLED_SCALE, BL_COUPLED_ERROR, BL_COUPLED_ERROR_SUM,
+       BL_COUPLED_HALVED, BL_COUPLED_QUARTERED, BL_COUPLED_ARRAYS };
+
+typedef struct {
+    int32_t method, hold, iterations;
+    bool strict;    /* whether it is an error if the iteration does not converge */
+    bool rolls_back;
+    double tolerance;
+    double smallest; /* part of a step that is tried if the whole does not converge; 1: no part is */
+    int32_t rate;
+    int64_t period; /* in ticks */
+    bl_member *members;
+    bl_coupled_signal *signals;
+    bl_bond *bonds;
+    int32_t member_count, signal_count, element_count, unknown_count, bond_count;
+    bl_program program; /* computes the signals from the members' outputs */
+    double *memory;
+    int64_t memory_count;
+    double *kept_memory; /* during an estimate */
+    double *whole; /* history and start of a step that is taken in parts */
+    double *start, *guess, *scale, *halves, *quarters; /* element_count each */
+    double *work; /* of the iteration: bl_coupling_scratch values */
+} bl_coupling;
+
+struct bl_engine {
+    /* The plan: constant after bl_open. */
+    double step, start;
+    int32_t solver;
+    uint64_t plan_hash;
+    bl_layout layout;
+    bl_block *blocks;
+    const bl_kernel **kernels; /* of each block */
+    int32_t *block_rate, *block_guard;
+    int32_t block_count;
+    const char **paths, **notes; /* of each block */
+    bl_rate *rates;
+    int32_t rate_count;
+    int32_t own_rate; /* of blocks that take steps of their own at every tick, and of those that pass on what these give */
+    bl_guard *guards;
+    int32_t guard_count;
+    bl_loop *loops;
+    int32_t loop_count;
+    bl_program major, minor;
+    bl_calls derivatives, verdicts, updates, projects;
+    bl_calls advances; /* of the blocks that are in no coupling */
+    bl_coupling *couplings;
+    bl_exchange *exchanges;
+    int32_t coupling_count, exchange_count;
+    int64_t estimate_every;  /* ticks between estimates of the coupling error; 0: none */
+    bool states_are_coupled; /* whether the continuous states are a member of a coupling */
+    double *first_parameters, first_start;
+    bl_variable *variables;
+    int64_t variable_count;
+    int64_t *input_of, *input_slots; /* of each variable, its number among the real inputs, or -1; of each of these, its slot */
+    int64_t input_count;
+
+    /* The run: `values`, `slopes` and the time are all that the next tick depends on. */
+    double *values;
+    double *signals, *x, *z, *solver_memory; /* parts of values */
+    int64_t tick;
+    double offset;  /* seconds since the tick: what happens at it is done if this is not 0 */
+    double *slopes; /* BL_SLOPES for each real input */
+
+    /* Scratch. */
+    double *dx;
+    double *stages;       /* solver's work space */
+    double *loop_scratch;
+    double *input_starts, follows_since; /* the values of the real inputs when bl_run_to was called, and the time */
+    bool follows, has_slopes; /* whether inputs move within this run; whether any may have a slope */
+    const double *const **input_slopes; /* of each call of `advances`, what its block sees as u1 and u2 while inputs are followed */
+    bool holds; /* whether the outputs being evaluated are those within a tick */
+    double *coupling_signals;       /* the signals of the tick, while couplings move them */
+    const bl_member *followed;      /* the member whose inputs minor steps follow, from followed_since on; NULL: none */
+    const bl_coupled_signal *followed_signals;
+    double followed_since;
+    bool *due;
+    bool outputs_valid, constants_valid, initialised;
+    bool begun; /* whether `begin` of all blocks has been called */
+    bl_host_call host;
+    int32_t failed_block;
+    char message[2048];
+    char block_message[BL_MESSAGE_SIZE]; /* what a block says while it runs: bl_block.message */
+
+    struct bl_chunk *chunks; /* everything allocated in bl_open */
+    struct bl_probe *probe;  /* what a paced run has put before the blocks: probe.c; NULL: nothing */
+};
+typedef struct bl_probe bl_probe;
+
+/* Of the real inputs: derivatives for the next bl_run_to, and du/dt at the present time. Each has a value for every input. */
+enum { BL_SLOPE_FIRST, BL_SLOPE_SECOND, BL_SLOPE_NOW, BL_SLOPES };
+
+/* One allocation, chained so that bl_close frees them all; the bytes follow the head. */
+typedef struct bl_chunk {
+    struct bl_chunk *next;
+    size_t size;
+} bl_chunk;
+
+/* engine.c */
+/* What is left of a tick after its outputs; nothing of it has happened if a Stop or an Assertion ended the run. */
+int bl_commit(bl_engine *e);
+/* The same, but only up to `end` seconds after the tick. */
+int bl_commit_part(bl_engine *e, double end);
+/* Whether all that a record names is there; NULL is fine. */
+int bl_check_record(bl_engine *e, const bl_record *record);
+/* bl_record_now for a record that has been checked. */
+int bl_record_row(bl_engine *e, bl_record *record);
+/* Runs a program of outputs; `minor` calls are not asked whether they are due. */
+int bl_run_program(bl_engine *e, const bl_program *program, double t, bool minor);
+bool bl_is_hit(const bl_engine *e, int32_t rate);
+/* Integrates the continuous states over h, from the signals at t, and projects them at `end`: t + h, counted from the tick. */
+int bl_advance_states(bl_engine *e, double t, double h, double end);
+/* A time counted from the tick; the next tick is found exactly. */
+double bl_after_tick(const bl_engine *e, double time);
+/* Sets the inputs that have derivatives to their values at t. */
+void bl_follow_inputs(bl_engine *e, double t);
+int bl_evaluate_minor(bl_engine *e, double t);
+int bl_evaluate_derivatives(bl_engine *e, double t);
+/* Outputs at t as they are within a tick, where discrete ones hold; leaves outputs to be evaluated again. */
+int bl_evaluate_held(bl_engine *e, double t);
+int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...) BL_FORMAT(4);
+/* A block stops the run: its note and what it said are why; `what` if there is neither. */
+int bl_fail_block(bl_engine *e, int status, const bl_block *b, const char *what);
+/* When what failed has been tried again and has not. */
+void bl_forget_failure(bl_engine *e);
+/* loop.c: solves a loop among the calls that are due. */
+int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor);
+int64_t bl_loop_scratch_size(int32_t tears);
+/* coupling.c */
+/* Keeps the signals of the tick at t, before anything advances. */
+int bl_coupling_start(bl_engine *e, double t);
+/* Advances the members of all couplings that are due from t on, by h, or by their period if that is longer. */
+int bl_coupling_advance(bl_engine *e, double t, double h);
+/* Adds up what exchanges of held signals have created in the steps that end at t. */
+void bl_measure_exchanges(bl_engine *e, double t);
+/* Sets the inputs of the continuous states to what they are at t. */
+void bl_coupling_follow(const bl_engine *e, double t);
+int64_t bl_coupling_scratch(int32_t method, int32_t unknowns);
+int64_t bl_coupling_history(int32_t elements);
+int64_t bl_coupling_memory(int32_t method, int32_t elements, int32_t unknowns);
+/* guard.c */
+void bl_guard_init(bl_guard *g);
+int bl_guard_decide(bl_engine *e, bl_guard *g, double t);
+void bl_guard_commit(const bl_engine *e, bl_guard *g);
+static inline bool bl_active(const bl_engine *e, int32_t guard) {
+    return guard < 0 || e->guards[guard].memory[BL_GUARD_ACTIVE] != 0.0;
+}
+/* Whether outputs are computed now: at a hit, and all of them where a guard's blocks start. */
+static inline bool bl_due(const bl_engine *e, int32_t rate, int32_t guard) {
+    return e->due[rate] || (guard >= 0 && !e->holds && e->guards[guard].memory[BL_GUARD_FRESH] != 0.0);
+}
+/* solver.c: integrates x over one step; dx holds the derivatives at t. */
+int bl_integrate(bl_engine *e, double t, double h);
+int64_t bl_solver_scratch(int32_t solver, int64_t states);
+int64_t bl_solver_memory(int32_t solver, int64_t states);
+/* registry.c */
+const bl_kernel *bl_find_kernel(const char *name);
+
+#endif

@@ -1,0 +1,1 @@
+"""The host computer: what it can do in real time, and the privileges of a run."""

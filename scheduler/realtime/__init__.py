@@ -1,0 +1,1 @@
+"""Runs against the wall clock: their loop, log and replay."""

@@ -1,0 +1,1 @@
+"""Results: recording, files, plots, spectra, comparison."""

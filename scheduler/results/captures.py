@@ -1,0 +1,103 @@
+"""What Trigger blocks have captured, as results of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...blocks.daq.trigger import MEMORY, Trigger
+from .result_file import Array, Capture
+from .signals import ResultError, Signal
+
+if TYPE_CHECKING:
+    from ..compile.plan import Plan
+    from ..engine.engine import Instance
+    from .result import Result
+
+_FILLING, _READY = 1, 2
+
+
+Captures = dict[str, "Result | str"]
+"""Of each Trigger what it has captured, or why it has nothing."""
+
+
+def declare_captures(plan: Plan) -> list[Signal]:
+    """Return the Triggers of a plan, as signals with the width and unit of what they capture."""
+    return [
+        Signal(block.path, block.inputs[0].width, block.inputs[0].unit)
+        for block in (plan.blocks[number] for number in _find_triggers(plan))
+    ]
+
+
+def read_captures(instance: Instance) -> Captures:
+    """Return for each Trigger of a run its record, or why it has none."""
+    plan = instance.plan
+    return {plan.blocks[number].path: _read(instance, number) for number in _find_triggers(plan)}
+
+
+def pack_captures(captures: Captures) -> list[Capture]:
+    """Return records as a file has them."""
+    packed: list[Capture] = []
+    for path, found in captures.items():
+        if isinstance(found, str):
+            packed.append((Signal(path), np.empty((0, 2)), found))
+            continue
+        signal = found.signals["u"]
+        rows = np.column_stack([found.t, found["u"]])
+        packed.append((Signal(path, signal.width, signal.unit), rows, found.info))
+    return packed
+
+
+def unpack_captures(packed: list[Capture]) -> Captures:
+    """Return records from what a file has."""
+    return {
+        signal.path: about
+        if isinstance(about, str)
+        else _make_record(rows[:, 0], rows[:, 1:], signal.unit, about)
+        for signal, rows, about in packed
+    }
+
+
+def _find_triggers(plan: Plan) -> list[int]:
+    kernels = plan.sections["KERN"].split(b"\0")
+    return [
+        number
+        for number, record in enumerate(plan.block_records)
+        if kernels[record["kernel"]] == Trigger.kernel.encode()
+    ]
+
+
+def _make_record(t: Array, samples: Array, unit: str | None, about: Any) -> Result:
+    from .result import Result
+
+    return Result.from_arrays(t, {Signal("u", samples.shape[1], unit): samples}, info=about)
+
+
+def _read(instance: Instance, number: int) -> Result | str:
+    plan = instance.plan
+    block, place = plan.blocks[number], plan.block_records[number]
+    kept = instance.memory[place["z_first"] : place["z_first"] + place["z_count"]]
+    phase, count, left, time, _, _, newest, oldest = kept[:MEMORY]
+    if phase < _FILLING:
+        return "its event did not happen, or fewer samples than `pre` were there before it"
+    if phase < _READY:
+        return f"{left:g} samples after its event were still to come when the run ended"
+    port = block.inputs[0]
+    samples = np.roll(kept[MEMORY:].reshape(-1, port.width), -int(oldest), axis=0)
+    rates = np.frombuffer(plan.sections["RATE"], dtype="<i8").reshape(-1, 2)
+    period = max(int(rates[place["rate"], 0]), 1) * plan.step
+    t = newest - period * np.arange(count - 1, -1, -1)
+    about = {"diagram": f"{plan.name}: {block.path}", "step": period, "trigger_time": float(time)}
+    return _make_record(t, samples, port.unit, about)
+
+
+def find_capture(captures: Captures, name: str) -> Result:
+    """Return the record of a Trigger, or raise an error that says what there is."""
+    if name not in captures:
+        there = ", ".join(captures) or "none"
+        raise ResultError(f"there is no Trigger `{name}` in this run. Triggers: {there}.")
+    found = captures[name]
+    if isinstance(found, str):
+        raise ResultError(f"`{name}` has no record: {found}.")
+    return found

@@ -1,0 +1,1 @@
+"""Offline runs: simulation, sweeps, linearization."""

@@ -1,0 +1,132 @@
+"""`biella bind`: the check, the table, the file to start from."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from biella import cli
+from biella.scheduler.binding.bind import check_binding
+
+pytestmark = pytest.mark.engine
+
+LOOP = """
+from biella import Diagram
+from biella.blocks import PID, Gain, Integrator, Mux, Step
+
+def diagram():
+    d = Diagram("loop", step=1e-3)
+    ref = d.add(Step(at=0.0, to=30.0, unit="rad/s"), name="ref")
+    pid = d.add(PID(kp=2.0, period=1e-3, unit="N.m"), name="pid")
+    x = d.add(Integrator(0.0), name="x")
+    speed = d.add(Gain(0.2, unit="rad/s"), name="speed")
+    d.connect(ref, pid["reference"])
+    d.connect(speed, pid["measurement"])
+    d.connect(pid["y"], x)
+    d.connect(x, speed)
+    pair = d.add(Mux(2), name="pair")
+    d.connect(speed, pair["u1"])
+    d.connect(ref, pair["u2"])
+    twice = d.add(Gain(2.0), name="twice")
+    d.connect(pair, twice)
+    return d
+"""
+
+RIG = """
+[devices.board]
+driver = "loopback"
+delay = 3
+inputs.y = { unit = "N.m", scale = 0.5, limits = [-40, 40], saturate = true }
+inputs.both = { width = 2, limits = [-inf, 1] }
+inputs.spare = {}
+outputs.reference = { safe = 1 }
+outputs.measurement = { safe = 2, offset = 3 }
+outputs.aux = { safe = 0, width = 2, unused = true }
+[blocks.pid]
+device = "board"
+[signals]
+pair = "board.both"
+"""
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop.py").write_text(LOOP)
+    (tmp_path / "rig.toml").write_text(RIG)
+    return tmp_path
+
+
+def test_a_good_binding_is_shown_as_a_table(files, capsys):
+    assert cli.main(["bind", "loop.py", "rig.toml", "--check"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "│" in line]
+    assert rows == [
+        ["pid.reference", "→", "board.reference", "rad/s", "1", "0", "", "1", "loopback"],
+        ["pid.measurement", "→", "board.measurement", "rad/s", "1", "3", "", "2", "loopback"],
+        ["pid.y", "←", "board.y", "N.m", "0.5", "0", "-40 … 40 (held)", "", "loopback"],
+        ["pair.y[0]", "←", "board.both[0]", "rad/s", "1", "0", "-∞ … 1", "", "loopback"],
+        ["pair.y[1]", "←", "board.both[1]", "rad/s", "1", "0", "-∞ … 1", "", "loopback"],
+        ["board", "loopback", "never", "stop",
+         "delay = 3, jitter = 0, loss = 0.0, noise = 0.0"],
+    ]  # fmt: skip
+    assert lines[-2:] == [
+        "remark: [devices.board.inputs.spare]: nobody takes spare.",
+        "no problems in rig.toml",
+    ]
+
+
+def test_problems_are_all_told_and_the_exit_code_is_1(files, capsys):
+    (files / "rig.toml").write_text(RIG.replace("delay", "dely").replace("pair =", "pear ="))
+    assert cli.main(["bind", "loop.py", "rig.toml", "--check"]) == 1
+    error = capsys.readouterr().err
+    assert "2 problems in rig.toml:\n  1. [devices.board] dely: is no option of the" in error
+    assert "  2. [signals] pear: there is no signal `pear`. Did you mean `pair`" in error
+
+
+def test_the_same_as_json(files, capsys):
+    assert cli.main(["bind", "loop.py", "rig.toml", "--check", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["problems"] == []
+    assert told["ties"][2] == {
+        "port": "pid.y", "direction": "from", "channel": "board.y", "unit": "N.m", "scale": 0.5,
+        "offset": 0.0, "limits": [-40.0, 40.0], "saturate": True, "safe": None,
+        "driver": "loopback",
+    }  # fmt: skip
+    (files / "rig.toml").write_text("[bloks]")
+    assert cli.main(["bind", "loop.py", "rig.toml", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["problems"] == [
+        "[bloks]: is no table of a binding. Did you mean `blocks`? Tables: run, devices, blocks, "
+        "signals."
+    ]
+
+
+@pytest.mark.parametrize("block", ["pid", "twice", "ref"])
+def test_a_template_is_a_binding_without_problems(files, block, capsys):
+    assert cli.main(["bind", "loop.py", "new.toml", "--template", block]) == 0
+    assert capsys.readouterr().out == "wrote new.toml\n"
+    found = check_binding(cli.load_diagram(files / "loop.py"), files / "new.toml")
+    assert found.problems == []
+    assert found.remarks == []
+    ports = {tie.port for tie in found.ties}
+    assert (
+        ports
+        == {
+            "pid": {"pid.reference", "pid.measurement", "pid.y"},
+            "twice": {"twice.u"},
+            "ref": {"ref.y"},
+        }[block]
+    )
+    assert {tie.unit for tie in found.ties} <= {"rad/s", "N.m", None}
+    assert cli.main(["bind", "loop.py", "new.toml", "--template", block]) == 1
+    assert "`new.toml` is there already" in capsys.readouterr().err
+
+
+def test_a_template_of_nothing_is_refused(files, capsys):
+    assert cli.main(["bind", "loop.py", "--template", "pdi"]) == 1
+    assert "there is no block `pdi`. Did you mean `pid`?" in capsys.readouterr().err
+    assert cli.main(["bind", "loop.py"]) == 1
+    assert "say which binding to check" in capsys.readouterr().err
+    assert cli.main(["bind", "loop.py", "--template", "pid"]) == 0
+    assert capsys.readouterr().out.startswith("# `pid` of 'loop' as a real board")

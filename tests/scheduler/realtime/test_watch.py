@@ -1,0 +1,148 @@
+"""Watching a live run from another process: pages, and who may read them."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from biella import BiellaError, Diagram, cli, start
+from biella.blocks import Constant, Gain, Sine
+from biella.scheduler.realtime import watch
+from biella.scheduler.realtime.watch import Page, find_pages, read_page, runtime_folder
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return tmp_path / "biella"
+
+
+def loop():
+    d = Diagram("watched", step=1e-3)
+    d.add(Constant([3.0, -4.0], unit="m"), name="place")
+    d.connect(d.add(Sine(frequency=1.0), name="ref"), d.add(Gain(2.0), name="twice"))
+    return d
+
+
+def first_page():
+    for _ in range(10_000):
+        for page in find_pages():
+            if read_page(page) is not None:
+                return page
+        time.sleep(1e-3)
+    raise AssertionError("there is no page")
+
+
+def test_another_process_sees_the_latest_values(folder):
+    with start(loop()) as run:
+        page = first_page()
+        told = subprocess.run(
+            [sys.executable, "-m", "biella", "watch", "--json", "--signal", "place"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert json.loads(told.stdout)["values"] == {"place.y": [3.0, -4.0]}
+        assert stat.S_IMODE(page.stat().st_mode) == 0o600
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        glance = read_page(page)
+        assert glance.name == "watched" and glance.pid == os.getpid()
+        assert glance.values["twice.y"] == 2.0 * glance.values["ref.y"]
+        assert glance.units["place.y"] == "m"
+        assert 0 <= glance.tick <= run.tick
+    assert find_pages() == [] and list(folder.iterdir()) == []
+
+
+def test_the_command_shows_a_table_and_explains_what_is_missing(capsys):
+    assert cli.main(["watch", "--once"]) == 1
+    assert "no live run of yours" in capsys.readouterr().err
+    with start(loop()):
+        first_page()
+        assert cli.main(["watch", "--once", "--signal", "re*"]) == 0
+        shown = capsys.readouterr().out
+        assert "watched: t = " in shown and "ref.y" in shown and "twice" not in shown
+        assert cli.main(["watch", "--once", "--signal", "tvice"]) == 1
+        assert "Did you mean" in capsys.readouterr().err
+        assert cli.main(["watch", "nothing"]) == 1
+        with start(loop()):
+            while len([page for page in find_pages() if read_page(page)]) < 2:
+                time.sleep(1e-3)
+            assert cli.main(["watch", "--once"]) == 1
+            assert "say which run to watch" in capsys.readouterr().err
+
+
+def test_it_ends_with_the_run():
+    with start(loop(), 0.5):
+        page = first_page()
+        ticks = [glance.tick for glance in watch.glances(page)]
+    assert ticks == sorted(ticks) and len(ticks) >= 1
+
+
+def test_readers_never_see_half_a_page():
+    """A writer without a pause: all values of a page are of one tick."""
+    plan = loop().compile()
+    page = Page(plan, 0)
+    over = threading.Event()
+
+    def write():
+        n = 0.0
+        while not over.is_set():
+            page.write(np.full(page._count, n))
+            n += 1.0
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    seen = 0
+    while seen < 300:
+        glance = read_page(page.path)
+        if glance is not None:
+            seen += 1
+            assert {glance.values["ref.y"], glance.values["twice.y"]} == {float(glance.tick)}
+    over.set()
+    writer.join()
+    page.close()
+
+
+def test_a_page_that_is_being_written_is_not_read():
+    page = Page(loop().compile(), 0)
+    assert read_page(page.path) is None  # nothing yet
+    page.write(np.ones(page._count))
+    page._count_up()  # as within a write
+    assert read_page(page.path) is None
+    page._count_up()
+    assert read_page(page.path) is not None
+    page.close()
+
+
+def test_what_killed_processes_left_is_removed_and_what_is_no_page_is_not_read(folder):
+    runtime_folder()
+    done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], stdout=-1)
+    dead = folder / f"{int(done.stdout)}-00.live"
+    dead.write_bytes(b"anything")
+    own = folder / f"{os.getpid()}-00.live"
+    good = Page(loop().compile(), 0)
+    good.write(np.zeros(good._count))
+    whole = good.path.read_bytes()
+    broken = whole[:32] + b"}" * 99
+    for content in (b"", b"anything", whole[:40], whole[:-8], b"x" + whole[1:], broken):
+        own.write_bytes(content)
+        assert read_page(own) is None
+    assert read_page(good.path) is not None
+    assert dead not in find_pages() and not dead.exists()
+    good.close()
+
+
+def test_a_folder_of_somebody_else_is_refused(folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(BiellaError, match="belongs to somebody else"):
+        runtime_folder()
+    assert start(loop(), 0.01).wait().length == 11  # the run goes on without

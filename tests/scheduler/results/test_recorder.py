@@ -1,0 +1,437 @@
+"""Recorders: what goes in comes out, in flat memory, whatever happens to the process or disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from biella.scheduler.results import recorder as recorder_module
+from biella.scheduler.results.recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder
+from biella.scheduler.results.result import Result
+from biella.scheduler.results.signals import ResultError, Signal
+from biella.scheduler.run.progress import Progress, _duration, _speed
+
+SIGNALS = [
+    Signal("ref.y", unit="rad/s"),
+    Signal("plant.force", 3, "N"),
+    Signal("on", kind="boolean"),
+]
+
+
+def make_rows(start: int, count: int, width: int = 6) -> np.ndarray:
+    """Return rows in which each number says where it belongs."""
+    rows = np.arange(start, start + count)[:, None] + np.arange(width) / 16.0
+    rows[:, 0] = np.arange(start, start + count) * 1e-3
+    return rows
+
+
+def check(result: Result, count: int) -> None:
+    expected = make_rows(0, count)
+    assert np.array_equal(result.t, expected[:, 0])
+    assert np.array_equal(result["ref"], expected[:, 1])
+    assert np.array_equal(result["plant.force"], expected[:, 2:5])
+    assert np.array_equal(result["on"], expected[:, 5])
+    assert result.units == {"ref.y": "rad/s", "plant.force": "N", "on": None}
+
+
+@pytest.fixture(params=["memory", "hdf5"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], AbstractRecorder]:
+    aliases = {"ref": "ref.y"}
+    if request.param == "memory":
+        return lambda: MemoryRecorder(SIGNALS, aliases, {"diagram": "loop"})
+    return lambda: Hdf5Recorder(tmp_path / "r.h5", SIGNALS, aliases, {"diagram": "loop"})
+
+
+class TestBoth:
+    def test_blocks_of_any_size(self, make: Callable[[], AbstractRecorder]) -> None:
+        recorder = make()
+        start = 0
+        for count in (1, 0, 999, 70_000, 3, 200_000):
+            recorder.append(make_rows(start, count))
+            start += count
+        recorder.info["ticks"] = start
+        result = recorder.close()
+        assert recorder.close() is result
+        assert result.info == {"diagram": "loop", "ticks": start}
+        check(result, start)
+
+    def test_rows_are_copied(self, make: Callable[[], AbstractRecorder]) -> None:
+        recorder, rows = make(), make_rows(0, 10)
+        recorder.append(rows)
+        rows[:] = -1.0
+        check(recorder.close(), 10)
+
+    def test_nothing_recorded(self, make: Callable[[], AbstractRecorder]) -> None:
+        check(make().close(), 0)
+
+    def test_kept_after_an_error(self, make: Callable[[], AbstractRecorder]) -> None:
+        with pytest.raises(KeyboardInterrupt), make() as recorder:
+            recorder.append(make_rows(0, 10))
+            raise KeyboardInterrupt
+        check(recorder.close(), 10)
+
+    def test_wrong_rows(self, make: Callable[[], AbstractRecorder]) -> None:
+        recorder = make()
+        with pytest.raises(ResultError, match=r"shape \(2, 5\); expected \(k, 6\)"):
+            recorder.append(np.zeros((2, 5)))
+        recorder.close()
+        with pytest.raises(ResultError, match="closed"):
+            recorder.append(make_rows(0, 1))
+
+    def test_time_alone(self, tmp_path: Path) -> None:
+        for recorder in (MemoryRecorder([]), Hdf5Recorder(tmp_path / "r.h5", [])):
+            recorder.append(np.arange(5.0).reshape(5, 1))
+            assert recorder.close().t.tolist() == [0, 1, 2, 3, 4]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(0, 40), max_size=12), st.integers(1, 64))
+def test_file_and_memory_agree(
+    tmp_path_factory: pytest.TempPathFactory, counts: list[int], block_rows: int
+) -> None:
+    file = tmp_path_factory.mktemp("agree") / "r.h5"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recorder_module, "_BLOCK_ROWS", block_rows)
+        recorders = MemoryRecorder(SIGNALS), Hdf5Recorder(file, SIGNALS)
+    start = 0
+    for count in counts:
+        for recorder in recorders:
+            recorder.append(make_rows(start, count))
+        start += count
+    in_memory, in_file = (recorder.close() for recorder in recorders)
+    assert in_memory.compare(in_file, 0.0, 0.0) or start == 0
+    assert Result.from_hdf5(file).length == start
+
+
+class TestFile:
+    def test_reopened(self, tmp_path: Path) -> None:
+        recorder = Hdf5Recorder(tmp_path / "r.h5", SIGNALS, {"ref": "ref.y"}, {"step": 1e-3})
+        recorder.append(make_rows(0, 100))
+        recorder.info["stopped"] = "x" * 5000
+        recorder.close()
+        again = Result.from_hdf5(tmp_path / "r.h5")
+        check(again, 100)
+        assert again.info == {"step": 1e-3, "stopped": "x" * 5000}
+        assert list(again.signals.values()) == SIGNALS
+
+    def test_an_endless_reason_does_not_spoil_the_file(self, tmp_path: Path) -> None:
+        recorder = Hdf5Recorder(tmp_path / "r.h5", SIGNALS, info={"step": 1e-3})
+        recorder.info["stopped"] = "x" * 100_000
+        recorder.close()
+        assert Result.from_hdf5(tmp_path / "r.h5").info == {"step": 1e-3}
+
+    def test_readable_while_recording(self, tmp_path: Path) -> None:
+        recorder = Hdf5Recorder(tmp_path / "r.h5", SIGNALS, {"ref": "ref.y"})
+        recorder.append(make_rows(0, 500))
+        recorder.flush()
+        script = (
+            "from biella.scheduler.results.result import Result; "
+            f"r = Result.from_hdf5({str(tmp_path / 'r.h5')!r}); print(r.length, r['ref'][-1])"
+        )
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        assert done.stdout.split() == ["500", str(499 + 1 / 16)], done.stderr
+        recorder.append(make_rows(500, 500))
+        check(recorder.close(), 1000)
+
+    def test_written_within_a_second(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        recorder = Hdf5Recorder(tmp_path / "r.h5", SIGNALS)
+        recorder.append(make_rows(0, 10))
+        assert Result.from_hdf5(tmp_path / "r.h5").length == 0
+        later = time.monotonic() + 1.5
+        monkeypatch.setattr(recorder_module.time, "monotonic", lambda: later)
+        recorder.append(make_rows(10, 10))
+        assert Result.from_hdf5(tmp_path / "r.h5").length == 20
+        recorder.close()
+
+    def test_rows_before_a_write_that_fails_are_sound(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        recorder = Hdf5Recorder(tmp_path / "r.h5", SIGNALS, {"ref": "ref.y"})
+        recorder.append(make_rows(0, 10))
+        recorder.flush()
+        recorder.append(make_rows(10, 10))
+        plain = h5py.Dataset.__setitem__
+
+        def fail(self: h5py.Dataset, place: object, part: object) -> None:
+            if self.name.endswith("on"):  # the last one
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            plain(self, place, part)
+
+        monkeypatch.setattr(h5py.Dataset, "__setitem__", fail)
+        with pytest.raises(ResultError, match=r"10 rows, to t = 0.009 s, are kept in the file"):
+            recorder.flush()
+        monkeypatch.undo()
+        check(recorder.close(), 10)
+        check(Result.from_hdf5(tmp_path / "r.h5"), 10)
+
+    def test_an_earlier_file_is_replaced(self, tmp_path: Path) -> None:
+        first = Hdf5Recorder(tmp_path / "r.h5", SIGNALS)
+        first.append(make_rows(0, 10))
+        earlier = first.close()
+        Hdf5Recorder(tmp_path / "r.h5", SIGNALS).close()
+        with pytest.raises(ResultError, match="replaced by another recording"):
+            earlier["ref.y"]
+
+    def test_missing_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(ResultError, match="there is no folder"):
+            Hdf5Recorder(tmp_path / "no" / "r.h5", SIGNALS)
+
+    def test_a_wide_recording_stays_small(self, tmp_path: Path) -> None:
+        signals = [Signal(f"s{i}") for i in range(1000)]
+        recorder = Hdf5Recorder(tmp_path / "r.h5", signals)
+        recorder.append(np.ones((10, 1001)))
+        recorder.close()
+        assert (tmp_path / "r.h5").stat().st_size < 10e6
+
+
+def run_script(body: str) -> subprocess.CompletedProcess[str]:
+    script = f"""
+import os, resource, signal, sys
+import numpy as np
+from biella.scheduler.results.recorder import Hdf5Recorder
+from biella.scheduler.results.signals import ResultError, Signal
+
+{body}
+"""
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+
+def test_a_killed_process_leaves_a_readable_file(tmp_path: Path) -> None:
+    file = tmp_path / "r.h5"
+    script = f"""
+import numpy as np
+from biella.scheduler.results.recorder import Hdf5Recorder
+from biella.scheduler.results.signals import Signal
+r = Hdf5Recorder({str(file)!r}, [Signal(f"s{{i}}", unit="N") for i in range(20)], {{"a": "s3"}})
+k = 0
+while True:
+    r.append(np.arange(k, k + 5000.0)[:, None] + np.zeros(21))
+    k += 5000
+    print(r._written, flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    written = 0
+    for line in process.stdout:
+        written = int(line)
+        if written > 300_000:
+            break
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    result = Result.from_hdf5(file)
+    assert result.length >= written
+    assert "never closed" in str(result.info["stopped"])
+    expected = np.arange(result.length)
+    assert np.array_equal(result.t, expected)
+    assert all(np.array_equal(result[path], expected) for path in result)
+    assert result.units["s3"] == "N"
+    assert np.array_equal(result["a"], expected)
+
+
+def test_a_kill_in_the_middle_of_a_block_leaves_whole_rows(tmp_path: Path) -> None:
+    file = tmp_path / "r.h5"
+    done = run_script(f"""
+r = Hdf5Recorder({str(file)!r}, [Signal("a"), Signal("b")])
+r.append(np.ones((100, 3)))
+r.flush()
+for dataset, _ in r._datasets:
+    dataset.resize(200, axis=0)
+r._file.flush()
+os.kill(os.getpid(), signal.SIGKILL)
+""")
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    result = Result.from_hdf5(file)
+    assert result.t.tolist() == result["b"].tolist() == [1.0] * 100
+
+
+@pytest.mark.parametrize("limit", [700_000, 2_500_000, 3_000_000, 9_999_999])
+def test_a_full_disk_keeps_what_was_written(tmp_path: Path, limit: int) -> None:
+    file = tmp_path / "r.h5"
+    done = run_script(f"""
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+r = Hdf5Recorder({str(file)!r}, [Signal(f"s{{i}}") for i in range(4)])
+kept = 0
+try:
+    for k in range(0, 10**7, 3000):
+        r.append(np.arange(k, k + 3000.0)[:, None] + np.zeros(5))
+        r.flush()
+        kept = k + 3000
+except ResultError as error:
+    print(error)
+try:
+    r.append(np.zeros((1, 5)))
+except ResultError as error:
+    print("again")
+result = r.close()
+print(kept, result.length, len(result["s3"]), result.info["stopped"] is not None)
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    message, again, numbers = done.stdout.strip().splitlines()
+    assert "larger than the system allows. The recording stops: " in message
+    assert again == "again"
+    kept, length, read, stopped = numbers.split()
+    assert (length, read, stopped) == (kept, kept, "True")
+    if int(kept):
+        assert f"{kept} rows, to t = {int(kept) - 1:g} s, are kept in the file." in message
+    else:
+        assert "no row was kept" in message
+    result = Result.from_hdf5(file)
+    assert "recording stops" in str(result.info["stopped"])
+    assert all(np.array_equal(result[path], np.arange(int(kept))) for path in result)
+
+
+def test_a_disk_that_is_full_already(tmp_path: Path) -> None:
+    done = run_script(f"""
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    Hdf5Recorder({str(tmp_path / "r.h5")!r}, [Signal("s")])
+except ResultError as error:
+    print(error)
+""")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Cannot write" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fills_at_the_end_is_told_by_close(tmp_path: Path) -> None:
+    done = run_script(f"""
+resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+r = Hdf5Recorder({str(tmp_path / "r.h5")!r}, [Signal("s")])
+r.append(np.zeros((50_000, 2)))
+try:
+    r.close()
+except ResultError as error:
+    print(error)
+print(r.close().length)
+""")
+    assert done.returncode == 0, done.stderr
+    assert "no row was kept" in done.stdout
+    assert done.stdout.endswith("\n0\n")
+
+
+def peak_growth_bytes(file: Path, ticks: int) -> int:
+    """Return by how much the peak memory of a process grows while it records.
+
+    It is read from /proc: ``ru_maxrss`` of a child starts at the size of its parent.
+    """
+    done = run_script(f"""
+import h5py, re
+def peak():
+    return 1024 * int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+rows = np.random.default_rng(0).normal(size=(10_000, 21))
+before = peak()
+r = Hdf5Recorder({str(file)!r}, [Signal(f"s{{i}}") for i in range(20)])
+for _ in range({ticks} // 10_000):
+    r.append(rows)
+result = r.close()
+assert result.length == {ticks}
+repr(result)
+print(peak() - before)
+""")
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+def test_memory_is_flat(tmp_path: Path) -> None:
+    # 10^6 ticks of 20 signals are 168 MB; one block is 11 MB, and the chunks in HDF5's cache 6 MB.
+    assert peak_growth_bytes(tmp_path / "r.h5", 10**6) < 30e6
+
+
+@pytest.mark.slow
+def test_memory_is_flat_for_ten_million_ticks(tmp_path: Path) -> None:
+    assert peak_growth_bytes(tmp_path / "r.h5", 10**7) < 30e6
+    assert (tmp_path / "r.h5").stat().st_size < 1.02 * 8 * 21 * 10**7
+
+
+class TestProgress:
+    def test_silent_off_a_terminal(self, capfd: pytest.CaptureFixture[str]) -> None:
+        with Progress(10, "run", show_after=0.0) as progress:
+            progress.advance(10)
+        assert progress.done == 10
+        assert capfd.readouterr() == ("", "")
+
+    @staticmethod
+    def in_terminal(body: str) -> str:
+        """Run a script with stderr on a terminal, and return what appears there."""
+        master, slave = pty.openpty()
+        script = f"import time\nfrom biella.scheduler.run.progress import Progress\n{body}"
+        process = subprocess.Popen(
+            [sys.executable, "-c", script],
+            stderr=slave,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+        )
+        os.close(slave)
+        seen = b""
+        while True:
+            ready, _, _ = select.select([master], [], [], 30.0)
+            assert ready, "the script hangs"
+            try:
+                piece = os.read(master, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            seen += piece
+        os.close(master)
+        assert process.wait() == 0
+        return seen.decode()
+
+    def test_short_runs_are_silent(self) -> None:
+        seen = self.in_terminal("with Progress(10, 'run') as p:\n    p.advance(10)")
+        assert seen == ""
+
+    def test_long_runs_show_speed_and_remaining_time(self) -> None:
+        seen = self.in_terminal("""
+with Progress(40, "crank", step=0.5) as p:
+    for _ in range(30):
+        time.sleep(0.1)
+        p.advance(1)
+""")
+        assert "crank" in seen
+        assert "75%" in seen
+        assert "ticks/s" in seen and "× real time" in seen and " left" in seen
+
+    def test_interrupted(self) -> None:
+        seen = self.in_terminal("""
+try:
+    with Progress(40, "crank", show_after=0.0) as p:
+        p.advance(20)
+        raise KeyboardInterrupt
+except KeyboardInterrupt:
+    pass
+""")
+        assert "50%" in seen
+        assert seen.rstrip("\r\n").endswith("\x1b[?25h"), "the cursor must come back"
+
+    @pytest.mark.parametrize(
+        ("rate", "step", "text"),
+        [
+            (12.0, None, "12 ticks/s"),
+            (12_340_000.0, 1e-3, "12.3 M ticks/s, 1.23e+04 × real time"),
+        ],
+    )
+    def test_speed(self, rate: float, step: float | None, text: str) -> None:
+        assert _speed(rate, step) == text
+
+    @pytest.mark.parametrize(
+        ("seconds", "text"),
+        [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1:00 min"), (185, "3:05 min"), (7800, "2:10 h")],
+    )
+    def test_duration(self, seconds: float, text: str) -> None:
+        assert _duration(seconds) == text

@@ -29,13 +29,13 @@ def build(folder: Path) -> Path:
     compiler = os.environ.get("CC") or shutil.which("cc")
     if compiler is None or sys.platform == "win32":
         sys.exit("This benchmark needs a C compiler and POSIX.")
-    drivers = ["device", "frame", "link", "outbox", "port", "serial", "sockets", "text", "udp"]
-    sources = [PACKAGE / "scheduler" / "devices" / f"{name}.c" for name in drivers]
+    wire = ["frame", "link", "outbox", "port", "serial", "sockets", "text", "udp"]
+    drivers = ["devices/device.c", *(f"devices/wire/{name}.c" for name in wire), "realtime/clock.c"]
+    sources = [PACKAGE / "scheduler" / name for name in drivers]
     program = folder / "devices"
     here = Path(__file__).with_name("devices_c.c")
-    clock = PACKAGE / "scheduler" / "clock.c"
     flags = [*CFLAGS, f"-I{PACKAGE}", "-pthread", "-lm"]
-    subprocess.run([*compiler.split(), here, *sources, clock, *flags, "-o", program], check=True)
+    subprocess.run([*compiler.split(), here, *sources, *flags, "-o", program], check=True)
     return program
 
 

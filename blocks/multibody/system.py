@@ -313,13 +313,13 @@ class System(JointMethods, ForceMethods):
         view: Any = None,
         title: str | None = None,
     ) -> SystemFigure:
-        """Draw the mechanism, in the poses that were given; see `picture.draw`."""
+        """Draw the mechanism, in the poses that were given; see `drawing.picture.draw`."""
         from .drawing.picture import draw
 
         return draw(self, path, poses=poses, view=view, title=title)
 
     def animate(self, result: Any, path: str | Path, **options: Any) -> Path:
-        """Show the motion that a run recorded as a GIF, MP4 or PNG; see `picture.animate`."""
+        """Show the motion that a run recorded as a GIF, MP4 or PNG; see `drawing.picture.animate`."""
         from .drawing.picture import animate
 
         return animate(self, result, path, **options)

@@ -142,7 +142,7 @@ def test_noise_and_random_walk_of_one_sensor_are_independent() -> None:
 def test_the_plan_is_the_same_in_another_process() -> None:
     """Python's own hash() of a text differs from process to process."""
     code = (
-        "from tests.scheduler.test_derived import two_meters; import hashlib;"
+        "from tests.scheduler.compile.test_derived import two_meters; import hashlib;"
         "print(hashlib.sha256(two_meters().compile().data).hexdigest())"
     )
     root = Path(__file__).parents[3]

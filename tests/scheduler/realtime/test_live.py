@@ -704,7 +704,7 @@ def test_a_run_on_a_full_disk_goes_on(tmp_path):
         f"""
         import os, resource, test_live, warnings
         from biella import start
-        from biella.scheduler import recorder
+        from biella.scheduler.results import recorder
         recorder._BLOCK_ROWS, recorder._CHUNK_BYTES = 500, 8000
         warnings.simplefilter("always")
         run = start(test_live.loop(), out={str(tmp_path / "log.h5")!r})

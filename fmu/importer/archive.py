@@ -275,7 +275,7 @@ class Folder:
     """An unpacked FMU, shared by all blocks of one process that run the same file."""
 
     _shared: dict[str, Folder] = {}  # noqa: RUF012 - the folders of this process
-    _lock = threading.Lock()
+    _lock = threading.RLock()  # garbage collection may release a folder while one is acquired
 
     def __init__(self, archive: Archive) -> None:
         self.key = archive.digest
@@ -301,9 +301,14 @@ class Folder:
             if not cls._shared:
                 sweep()
             folder = cls._shared.get(archive.digest)
-            if folder is None or not folder.path.is_dir():
-                folder = cls._shared[archive.digest] = cls(archive)
-            folder.users += 1
+            if folder is not None:
+                folder.users += 1
+                # Its last user may have been collected before this one was counted.
+                if cls._shared.get(archive.digest) is folder and folder.path.is_dir():
+                    return folder
+            folder = cls(archive)
+            folder.users = 1
+            cls._shared[archive.digest] = folder
             return folder
 
     def release(self) -> None:

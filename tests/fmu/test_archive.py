@@ -229,6 +229,23 @@ def test_a_missing_platform_lists_those_that_there_are(tmp_path):
         Fmu(path)
 
 
+def test_a_folder_may_be_released_while_another_one_is_unpacked(tmp_path, monkeypatch):
+    """Garbage collection closes blocks at any moment, also in the thread that holds the lock."""
+    first = Folder.acquire(read_archive(make_specimen(tmp_path / "a.fmu")))
+    extract = archives._extract
+
+    def extract_and_collect(*arguments):
+        first.release()
+        extract(*arguments)
+
+    monkeypatch.setattr(archives, "_extract", extract_and_collect)
+    second = Folder.acquire(read_archive(make_specimen(tmp_path / "b.fmu", extra={"x": b"x"})))
+    assert not first.path.exists()
+    assert second.path.is_dir()
+    second.release()
+    assert not second.path.exists()
+
+
 def test_blocks_of_one_file_share_a_folder_that_goes_with_the_last(tmp_path):
     archive = read_archive(make_specimen(tmp_path / "s.fmu"))
     a, b = Folder.acquire(archive), Folder.acquire(archive)

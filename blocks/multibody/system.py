@@ -319,7 +319,7 @@ class System(JointMethods, ForceMethods):
         return draw(self, path, poses=poses, view=view, title=title)
 
     def animate(self, result: Any, path: str | Path, **options: Any) -> Path:
-        """Show the motion that a run recorded as a GIF, MP4 or PNG; see `drawing.picture.animate`."""
+        """Show a recorded motion as a GIF, MP4 or PNG; see `drawing.picture.animate`."""
         from .drawing.picture import animate
 
         return animate(self, result, path, **options)

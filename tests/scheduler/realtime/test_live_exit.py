@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -92,6 +93,22 @@ def read_until(terminal: int, words: str) -> str:
     return seen.decode()
 
 
+def press_ctrl_c(terminal: int, words: str) -> None:
+    """Press Ctrl-C until words appear.
+
+    Python looks for signals before it waits for a key and when one interrupts the wait: one that
+    comes in between has no effect until the next.
+    """
+    seen = b""
+    while words.encode() not in seen:
+        if not seen:
+            os.write(terminal, b"\x03")
+        if select.select([terminal], [], [], 2.0)[0]:
+            seen += os.read(terminal, 4096)
+        else:
+            seen = b""
+
+
 def test_ctrl_c_at_a_prompt_ends_a_run() -> None:
     child, terminal = pty.fork()
     if child == 0:
@@ -101,8 +118,7 @@ def test_ctrl_c_at_a_prompt_ends_a_run() -> None:
         os.write(terminal, b"from biella import start; run = start(test_live.loop())\n")
         os.write(terminal, b"run.latest('plant') < 9 and 'it' + 'goes'\n")
         read_until(terminal, "'itgoes'")
-        os.write(terminal, b"\x03")
-        read_until(terminal, "KeyboardInterrupt")
+        press_ctrl_c(terminal, "KeyboardInterrupt")
         os.write(terminal, b"'it ' + run.result.info['stopped']\n")
         assert "'it interrupted by Ctrl-C at t = " in read_until(terminal, "at t = ")
         # The action of Ctrl-C is Python's own again.

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import BiellaError
+from ...services import find_service
 
 if TYPE_CHECKING:
     from .bearings import AbstractBearing
@@ -157,17 +158,8 @@ class _Film:
 @contextmanager
 def open_film(bearing: AbstractBearing) -> Iterator[_Film]:
     """Run a bearing alone, to ask for its loads."""
-    from ...scheduler.compile.diagram import Diagram
-
-    diagram = Diagram("film")
-    diagram.add(bearing, name="bearing")
-    for port in bearing.inputs:
-        if port.name == "viscosity":
-            continue  # as it was given
-        width = port.width if isinstance(port.width, int) else 1
-        source = diagram.input(port.name, width=width)
-        diagram.connect(source, bearing[port.name])
-    with diagram.compile().start() as instance:
+    inputs = {port.name for port in bearing.inputs} - {"viscosity"}  # that is as it was given
+    with find_service("compile_alone")(bearing, "bearing", inputs).start() as instance:
         yield _Film(instance, bearing.ends)
 
 

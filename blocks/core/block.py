@@ -101,7 +101,7 @@ class AbstractBlock:
     def warn_of_step(self, step: float, solver: str) -> str:
         """Return why it would run badly with this step in s and this solver of the diagram, if so.
 
-        Asked for each time a diagram is compiled, so it must be quick.
+        Asked once for each diagram that is compiled, after that, so it must be quick.
         """
         return ""
 

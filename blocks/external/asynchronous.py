@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DiagramError
+from ...services import find_service
 from ..core.ports import Port
 from .python import PythonBlock
 
@@ -45,9 +46,8 @@ def Asynchronous(what: Any, *, period: float) -> AbstractAsynchronous:
     """
     if isinstance(what, PythonBlock) and not what.own_step:
         return AsynchronousPython(what, period)
-    from ...scheduler.realtime.asynchronous_model import AsynchronousModel
-
-    return AsynchronousModel(what, period)
+    model: AbstractAsynchronous = find_service("AsynchronousModel")(what, period)
+    return model
 
 
 class Computation(Protocol):

@@ -47,7 +47,7 @@ class Variable:
 
 def list_variables(plan: Plan) -> list[Variable]:
     """Return all variables in the order of the plan's table: inputs, outputs, parameters."""
-    values = np.frombuffer(plan.sections["PARA"], dtype="<f8")
+    values = plan.first_values
     found: list[Variable] = []
 
     def add(item: PortInfo | ParameterInfo, size: int, causality: str, variability: str) -> None:
@@ -81,14 +81,16 @@ def model_identifier(name: str) -> str:
     return identifier if re.match(r"[A-Za-z_]", identifier) else f"_{identifier}"
 
 
-def plan_guid(plan: Plan) -> str:
-    """Return the GUID that ties a description to its plan; the engine checks it."""
-    return f"{{biella-{int.from_bytes(plan.data[16:24], 'little'):016x}}}"
+def make_guid(plan: Plan, variables: Sequence[Variable], version: str) -> str:
+    """Return the GUID that ties a description to its plan.
 
-
-def digest_description(plan: Plan, parameters: Iterable[str] | None, version: str) -> str:
-    """Return a hash of all that the description says about what runs, for the GUID."""
-    return hashlib.sha256(describe(plan, parameters, version).encode()).hexdigest()
+    It has two parts: the checksum in the head of the plan, which the FMU compares with that of the
+    plan it finds; and a hash of the whole plan and of all that the description says besides.
+    """
+    checksum = int.from_bytes(plan.data[16:24], "little")
+    said = hashlib.sha256(plan.data)
+    said.update(repr((version, variables)).encode())
+    return f"{{biella-{checksum:016x}-{said.hexdigest()[:16]}}}"
 
 
 def choose_variables(plan: Plan, parameters: Iterable[str] | None) -> list[Variable]:
@@ -130,7 +132,7 @@ def describe(
         "fmiModelDescription",
         fmiVersion="2.0",
         modelName=_clean(plan.name),
-        guid=plan_guid(plan),
+        guid=make_guid(plan, variables, version),
         description=summarise(plan, needs or {}),
         generationTool=f"biella {version}",
         variableNamingConvention="structured" if _all_structured(variables) else "flat",

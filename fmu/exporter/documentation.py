@@ -58,11 +58,11 @@ class Pictures:
     png: bytes
 
 
-def draw_pictures(diagram: Diagram) -> Pictures:
-    """Draw a diagram; one that is too large to be read is just named."""
+def draw_pictures(diagram: Diagram, plan: Plan | None = None) -> Pictures:
+    """Draw a diagram, with the rates of its plan; one too large to be read is just named."""
     if _count_blocks(diagram) > _MOST_BLOCKS:
         return Pictures("", write_png(_title_page(diagram.name)))
-    picture = arrange(diagram)
+    picture = arrange(diagram, plan)
     return Pictures(write_svg(finish(picture, "")), write_png(finish(picture)))
 
 

@@ -11,10 +11,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from ... import __version__
 from ...errors import (
     BiellaError,
     BiellaWarning,
-    BlockError,
     DiagramError,
     FmuError,
     name_list,
@@ -22,10 +22,10 @@ from ...errors import (
 )
 from ...scheduler.compile.compiler import compile_diagram
 from ...scheduler.compile.diagram import Diagram
-from ...scheduler.compile.flatten import flatten
+from ...scheduler.compile.model import Model
 from ...scheduler.compile.plan import Plan
-from ...scheduler.engine.engine import REMARK_RUN, Instance
-from .description import describe, digest_description, model_identifier
+from ...scheduler.run.preflight import warn_of_reactions, warn_of_steps
+from .description import describe, model_identifier
 from .documentation import document, draw_pictures
 from .elf import minimum_glibc
 from .platforms import SUFFIXES, find_engines
@@ -76,11 +76,12 @@ def export_fmu(
     BiellaWarning
         If the FMU has no outputs.
     """
-    plan = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
-    _refuse_blocks(diagram, plan)
-    _warn_of_reactions(plan)
-    written = write_fmu(diagram, plan, path, parameters, platforms, sources)
-    if not plan.outputs:
+    model = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
+    warn_of_steps(model, stacklevel=2)
+    _refuse_blocks(model)
+    warn_of_reactions(model, stacklevel=2)
+    written = write_fmu(diagram, model, path, parameters, platforms, sources)
+    if not model.outputs:
         warnings.warn(
             "this FMU has no outputs: declare them with Diagram.output(…), or name signals by "
             "outputs=[…] (--output-signal).",
@@ -90,42 +91,25 @@ def export_fmu(
     return written
 
 
-def _warn_of_reactions(plan: Plan) -> None:
-    """Warn of outputs of mechanisms that are not unique, as a run would at its end."""
-    if plan.foreign or all(block.type != "Plant" for block in plan.blocks):
-        return
-    try:
-        with Instance(plan) as instance:
-            instance.initialise()
-            instance.warn(REMARK_RUN, stacklevel=3)
-    except BlockError:  # it may start with other parameters; a run says why it does not
-        return
-
-
 def write_fmu(
     diagram: Diagram,
-    plan: Plan,
+    plan: Model,
     path: str | Path,
     parameters: Sequence[str] | Mapping[str, Any] | None,
     platforms: Sequence[str] | None,
     sources: bool,
 ) -> Path:
     """Write a compiled diagram as an FMU; see `export_fmu`."""
-    from ... import __version__
-
     _refuse_double_names(plan)
     shown = _choose_parameters(plan, parameters)
     if isinstance(parameters, Mapping):
         values = {path: value for path, value in parameters.items() if value is not None}
-        plan = plan.amended(parameters=values, notes={})
-    # The GUID is a hash of the plan: with this note, of all that the description says too.
-    digest = digest_description(plan, shown, __version__)
-    plan = plan.amended(parameters={}, notes={"description": digest})
+        plan = plan.with_values(values)
 
     engines = find_engines(platforms)
     needs = {name: minimum_glibc(library) for name, library in engines.items()}
     identifier = model_identifier(plan.name)
-    pictures = draw_pictures(diagram)
+    pictures = draw_pictures(diagram, plan)
     page = document(
         plan,
         shown,
@@ -150,13 +134,12 @@ def write_fmu(
     return _write_zip(Path(path), files)
 
 
-def _refuse_blocks(diagram: Diagram, plan: Plan) -> None:
+def _refuse_blocks(model: Model) -> None:
     """Name every block that only works here, with what to do instead."""
-    left = {block.path for block in plan.blocks}  # a source that became an input is gone
     problems = [
         f"`{item.path}` ({item.block!r}) cannot leave in an FMU: {item.block.stays}."
-        for item in flatten(diagram).blocks
-        if item.block.stays and item.path in left
+        for item in model.flat.blocks
+        if item.block.stays
     ]
     if problems:
         raise DiagramError(problems)

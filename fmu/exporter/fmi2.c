@@ -160,11 +160,11 @@ fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean on, size_t count, co
     return fmi2OK;
 }
 
-/* The GUID is the hash of the plan, so that a description and a plan that do not belong together are noticed. */
+/* The GUID begins with the checksum of the plan, so that a description and a plan that do not belong together are noticed. */
 static int has_guid(const bl_engine *e, const char *guid) {
-    char own[40];
-    snprintf(own, sizeof own, "{biella-%016llx}", (unsigned long long)bl_plan_hash(e));
-    return guid && strcmp(guid, own) == 0;
+    char own[32];
+    snprintf(own, sizeof own, "{biella-%016llx-", (unsigned long long)bl_plan_hash(e));
+    return guid && strncmp(guid, own, strlen(own)) == 0;
 }
 
 fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources,

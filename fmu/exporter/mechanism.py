@@ -10,9 +10,12 @@ from ...blocks.multibody import System
 from ...blocks.multibody.clearance import has_rigid_contact
 from ...blocks.multibody.forces import JointLoad, Load
 from ...blocks.multibody.initial import Initial, coordinate_name
+from ...errors import DiagramError
 from ...scheduler.compile.compiler import compile_diagram
 from ...scheduler.compile.diagram import Diagram
-from ...scheduler.compile.plan import Plan
+from ...scheduler.compile.flatten import flatten
+from ...scheduler.compile.rewrite import bare_parameters
+from ...scheduler.run.preflight import warn_of_steps
 from .export import write_fmu
 
 _BLOCK = "mechanism"
@@ -56,22 +59,27 @@ def export_system(
         mode="own_step" if has_rigid_contact(system) else "continuous",
         initial=initial,
     )
-    diagram = Diagram(system.name, step=step, solver=solver)
+    diagram = _DottedDiagram(system.name, step=step, solver=solver)
     diagram.add(plant, name=_BLOCK)
-    names = {}
     for port in plant.inputs:
-        # A diagram's own names have no dots; the FMU's do.
-        plain = port.name.replace(".", " ")
         unit = None if port.unit is None else str(port.unit)
-        source = diagram.input(plain, unit=unit, default=port.default, doc=port.doc)
+        source = diagram.input(port.name, unit=unit, default=port.default, doc=port.doc)
         diagram.connect(source, plant[port.name])
-        names[plain] = port.name
     for port in plant.outputs:
-        plain = port.name.replace(".", " ")
-        diagram.output(plain, plant[port.name])
-        names[plain] = port.name
-    plan = _rename(compile_diagram(diagram), names)
-    return write_fmu(diagram, plan, path, parameters, platforms, sources)
+        diagram.output(port.name, plant[port.name])
+    flat = bare_parameters(flatten(diagram), _BLOCK)
+    model = compile_diagram(diagram, flat=flat)
+    warn_of_steps(model, stacklevel=2)
+    return write_fmu(diagram, model, path, parameters, platforms, sources)
+
+
+class _DottedDiagram(Diagram):
+    """A diagram whose inputs and outputs have the names that they have in a mechanism."""
+
+    def _claim_name(self, name: str, among: Mapping[str, object] | None = None) -> None:
+        super()._claim_name(name.replace(".", "_"), among={})
+        if name in (self.blocks if among is None else among):
+            raise DiagramError(f"the name `{name}` is taken in {self.name!r}.")
 
 
 def list_efforts(system: System) -> list[str]:
@@ -97,25 +105,3 @@ def list_motion(system: System) -> list[str]:
     for body in system.bodies:
         found += [f"{body.name}.position", f"{body.name}.rotation"]
     return found
-
-
-def _rename(plan: Plan, names: Mapping[str, str]) -> Plan:
-    """Give ports and parameters the names that they have in the mechanism."""
-    meta = plan.meta
-    prefix = f"{_BLOCK}."
-
-    def port(item: list[Any]) -> list[Any]:
-        return [names[item[0]], *item[1:]]
-
-    (path, type_name, rate, inputs, outputs, parameters), *rest = meta["blocks"]
-    assert not rest
-    shortened = [[item[0].removeprefix(prefix), *item[1:]] for item in parameters]
-    return plan.amended(
-        parameters={},
-        notes={
-            "blocks": [[path, type_name, rate, inputs, outputs, shortened]],
-            "inputs": [port(item) for item in meta["inputs"]],
-            "outputs": [port(item) for item in meta["outputs"]],
-            "dependencies": [[names[name] for name in found] for found in meta["dependencies"]],
-        },
-    )

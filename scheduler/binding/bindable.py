@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ...blocks.core.block import AbstractBlock
 from ...blocks.core.ports import EVERY_TICK, Port, PortRef, Rate
 from ...blocks.core.units import Unit, parse_unit
-from ..compile.diagram import Diagram, Inport
-from ..compile.plan import Plan, PortInfo
+from ..compile.boundary import Inport
+from ..compile.described import AbstractDescribed, PortInfo
+from ..compile.diagram import Diagram
 from ..compile.subsystem import Subsystem
 
 
@@ -30,7 +31,7 @@ class BlockPorts:
         return {port.name: port for port in getattr(self, side)}
 
 
-def list_blocks(diagram: Diagram, plan: Plan) -> Iterator[tuple[str, BlockPorts]]:
+def list_blocks(diagram: Diagram, plan: AbstractDescribed) -> Iterator[tuple[str, BlockPorts]]:
     """Yield every block and subsystem that may be replaced, by path."""
     found = {block.path: block for block in plan.blocks}
 
@@ -80,7 +81,7 @@ def port_of(info: PortInfo, name: str, default: float | tuple[float, ...] | None
 
 
 def _subsystem_ports(
-    block: Subsystem, path: str, plan: Plan
+    block: Subsystem, path: str, plan: AbstractDescribed
 ) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
     """Follow the outputs of a subsystem to the blocks that give them."""
     outputs = []
@@ -94,7 +95,7 @@ def _subsystem_ports(
     return inputs, tuple(outputs)
 
 
-def _follow(block: Subsystem, path: str, output: str, plan: Plan) -> PortInfo | None:
+def _follow(block: Subsystem, path: str, output: str, plan: AbstractDescribed) -> PortInfo | None:
     if block.control and block.control != "reset":
         return plan.signals.get(plan.aliases.get(f"{path}.{output}", ""))
     inside = block.diagram

@@ -13,8 +13,11 @@ from ...blocks.core.ports import Port
 from ...blocks.core.units import Unit, equivalent
 from ...blocks.external.outside import Outside
 from ...errors import BiellaError, BiellaWarning, DiagramError, name_list, suggest
+from ...services import find_service
+from ..compile.compiler import outline_flat, read_settings
 from ..compile.diagram import Diagram
-from ..compile.plan import Plan
+from ..compile.flatten import FlatDiagram, flatten
+from ..compile.model import Model, Outline
 from ..devices.native import MOST_VALUES, Surroundings, count_values
 from ..results.files import find_recording_target
 from ..results.result_file import is_result_file
@@ -59,7 +62,7 @@ class Check:
     replace: dict[str, AbstractBlock] = field(default_factory=dict)
     extra: dict[str, AbstractBlock] = field(default_factory=dict)
     reroute: dict[str, tuple[str, str]] = field(default_factory=dict)
-    plan: Plan | None = None
+    plan: Model | None = None
 
 
 def check_binding(
@@ -67,8 +70,8 @@ def check_binding(
 ) -> Check:
     """Compare a binding with a diagram; nothing is opened.
 
-    The diagram is compiled as it would be simulated: that gives the width, the unit and the kind of
-    every port. If all is well it is compiled once more as it is bound.
+    The diagram is checked as it would be simulated: that gives the width, the unit and the kind of
+    every port. If all is well it is compiled as it is bound.
 
     Raises
     ------
@@ -80,10 +83,9 @@ def check_binding(
     check = Check(binding, list(binding.problems))
     changes = ("replace", "extra", "reroute")
     plain = {k: v for k, v in compile_options.items() if k not in changes}
+    plain["flat"] = plain.get("flat") or flatten(diagram)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", BiellaWarning)  # they come again with the real plan
-            plan = diagram.compile(**plain)
+        plan = _outline(diagram, **plain)
     except DiagramError as error:
         check.problems += [f"the diagram itself: {text}" for text in error.problems]
         return check
@@ -99,11 +101,18 @@ def check_binding(
     return check
 
 
+def _outline(diagram: Diagram, *, flat: FlatDiagram, **options: Any) -> Outline:
+    """Check a diagram as it would be simulated and return what it consists of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BiellaWarning)  # they come again for the bound diagram
+        return outline_flat(flat, read_settings(diagram, **options))
+
+
 class _Checker:
     """Goes through a binding and adds to a `Check`."""
 
     def __init__(
-        self, diagram: Diagram, plan: Plan, check: Check, extra: Mapping[str, AbstractBlock]
+        self, diagram: Diagram, plan: Outline, check: Check, extra: Mapping[str, AbstractBlock]
     ) -> None:
         self.plan, self.found = plan, check
         self.reserved = {*_RESERVED, *extra}
@@ -262,8 +271,7 @@ class _Checker:
             self.say(where, "", str(error))
 
     def _check_fmu(self, entry: BlockEntry, ports: BlockPorts, where: str) -> None:
-        from ...fmu.importer.fmu import Fmu
-
+        Fmu = find_service("Fmu")
         assert entry.fmu is not None
         file = self.binding.folder / entry.fmu
         try:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...blocks.core.units import Unit
 from ...errors import DiagramError, name_list, suggest
+from ..compile.compiler import outline_flat, read_settings
 from ..compile.diagram import Diagram
+from ..compile.flatten import flatten
 from .bindable import list_blocks
 from .check import Check
 from .ties import Tie
@@ -98,7 +100,8 @@ def write_template(diagram: Diagram, path: str) -> str:
     DiagramError
         If there is no such block, or nothing of it is connected.
     """
-    blocks = dict(list_blocks(diagram, diagram.compile()))
+    outline = outline_flat(flatten(diagram), read_settings(diagram))
+    blocks = dict(list_blocks(diagram, outline))
     if path not in blocks:
         raise DiagramError(
             f"there is no block `{path}`.{suggest(path, blocks)} Blocks: {name_list(blocks)}."

@@ -18,6 +18,7 @@ from typing import Any
 import networkx as nx
 
 from ...blocks.core.block import AbstractBlock, NativeBlock, size_of
+from ...blocks.core.units import parse_unit, same_dimension
 from ...blocks.external.python import PythonBlock
 from ...errors import DiagramError, name_list
 from .coupling_options import Coupling, CouplingWarning
@@ -143,7 +144,7 @@ class Component:
 
 def find_couplings(
     flat: FlatDiagram,
-    rates: list[Ticks],
+    rates: Sequence[Ticks],
     order: Order,
     ports: ResolvedPorts,
     default: Coupling,
@@ -177,9 +178,9 @@ def _check_none(flat: FlatDiagram, problems: list[str]) -> None:
 def _choose(flat: FlatDiagram, search: _Search, problems: list[str]) -> dict[int, Coupling]:
     """Return what `couple` says about each node."""
     chosen: dict[int, Coupling] = {}
-    for how, numbers in flat.couplings:
+    for coupling in flat.couplings:
         nodes: dict[int, int] = {}
-        for number in numbers:
+        for number in coupling.blocks:
             item = flat.blocks[number]
             if number in search.own and item.guard >= 0:
                 problems.append(
@@ -206,7 +207,7 @@ def _choose(flat: FlatDiagram, search: _Search, problems: list[str]) -> dict[int
                 f"period, or leave out the slower ones: between periods signals are held."
             )
         for node in nodes:
-            if chosen.setdefault(node, how) != how:
+            if chosen.setdefault(node, coupling.how) != coupling.how:
                 problems.append(f"`{search.name(node)}` is in two different couple(…).")
     return chosen
 
@@ -215,7 +216,7 @@ class _Search:
     """Follows signals back to what they depend on within a step."""
 
     def __init__(
-        self, flat: FlatDiagram, rates: list[Ticks], order: Order, ports: ResolvedPorts
+        self, flat: FlatDiagram, rates: Sequence[Ticks], order: Order, ports: ResolvedPorts
     ) -> None:
         self.flat, self.rates, self.order, self.ports = flat, rates, order, ports
         self.own = [n for n, item in enumerate(flat.blocks) if item.block.own_step]
@@ -462,7 +463,7 @@ class _Search:
             f"{stuck} cannot go back to the start of a step: coupled by gauss-seidel instead of "
             f"{method}{same}.{_roll_back_advice(blocks)}",
             CouplingWarning,
-            stacklevel=8,
+            stacklevel=11,
         )
 
     def _warn_of_jacobi(self, component: Component) -> None:
@@ -473,7 +474,7 @@ class _Search:
             f"on a later one. Take method='newton', say method='jacobi', or let one block compute "
             f"what the other one reads.",
             CouplingWarning,
-            stacklevel=8,
+            stacklevel=11,
         )
 
 
@@ -579,8 +580,6 @@ def _check_power(
         return f"their widths are {a.width or 1} and {b.width or 1}."
     if a.unit is None or b.unit is None:
         return None
-    from ...blocks.core.units import parse_unit, same_dimension
-
     product = a.unit * b.unit
     # An angle is counted: N.m times rad/s is W.rad.
     if any(same_dimension(product, parse_unit(unit)) for unit in ("W", "W.rad", "W/rad")):

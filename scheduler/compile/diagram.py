@@ -4,40 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ...blocks.core.block import AbstractBlock
-from ...blocks.core.ports import CONTINUOUS, Kind, Port, PortRef, main_output
+from ...blocks.core.ports import Kind, Port, PortRef, main_output
 from ...errors import DiagramError, name_list, suggest
+from ..run.preflight import warn_of_steps
+from .boundary import Inport, Outport
+from .compiler import compile_diagram
 from .coupling_options import Coupling
-
-if TYPE_CHECKING:
-    from .plan import Plan
+from .model import Model
+from .solver_options import SOLVERS, check_step
 
 B = TypeVar("B", bound=AbstractBlock)
 Endpoint = AbstractBlock | PortRef | str
 """A block, ``block["port"]``, or a name: ``"pid"``, ``"pid.measurement"``."""
 
-SOLVERS = ("euler", "heun", "rk3", "rk4", "dopri5", "backward_euler", "trapezoidal")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ \-]*\Z")
-
-
-class Inport(AbstractBlock):
-    """An input of the diagram: a source whose value comes from outside."""
-
-    def __init__(self, port: Port) -> None:
-        super().__init__(outputs=[port], rate=CONTINUOUS)
-        self.port = port
-
-
-@dataclass(frozen=True, slots=True)
-class Outport:
-    """An output of the diagram: a name for a block's port."""
-
-    name: str
-    source: PortRef
 
 
 class Diagram:
@@ -265,14 +250,19 @@ class Diagram:
         """Return ``name.port`` for messages."""
         return f"{self.names.get(ref.block, repr(ref.block))}.{ref.name}"
 
-    def compile(self, **options: Any) -> Plan:
-        """Check the diagram and return its `Plan`; every problem is reported at once.
+    def compile(self, **options: Any) -> Model:
+        """Check the diagram and return its `Model`; every problem is reported at once.
 
         See `biella.scheduler.compile.compiler.compile_diagram` for the options.
-        """
-        from .compiler import compile_diagram
 
-        return compile_diagram(self, **options)
+        Warns
+        -----
+        BiellaWarning
+            If the step is too large for a block.
+        """
+        model = compile_diagram(self, **options)
+        warn_of_steps(model, stacklevel=2)
+        return model
 
     def draw(self, path: str | Path | None = None, *, title: str | None = None) -> Any:
         """Draw the diagram; the extension of `path` decides the format.
@@ -362,10 +352,3 @@ class Diagram:
                 f"{side.capitalize()}s of `{name}`: {name_list(index)}."
             )
         return PortRef(block, port)
-
-
-def check_step(step: float) -> float:
-    """Return `step` if it is a usable base step."""
-    if not (isinstance(step, int | float) and 0 < step < 1e12):
-        raise DiagramError(f"a step must be positive seconds, got {step!r}.")
-    return float(step)

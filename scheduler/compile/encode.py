@@ -21,13 +21,14 @@ from ..results.coupling_report import ARRAY_COUNT, BOND, HEAD_SIZE
 from .coupling_options import METHODS
 from .couplings import Component, Exchange
 from .derived import derive_value
-from .diagram import SOLVERS, Diagram
 from .flatten import FlatBlock, FlatDiagram, Source
+from .model import Model
 from .order import Order, find_minor_blocks
-from .plan import Plan, write_sections
+from .plan import write_sections
 from .plan_description import Describer
 from .port_types import ResolvedPorts
 from .rates import CONSTANT, CONTINUOUS, Ticks, find_flowing
+from .solver_options import SOLVERS, Settings
 
 _GUARD_KINDS = {"enable": 0, "trigger": 1, "reset": 2}
 _EDGES = {"rising": 0, "falling": 1, "either": 2, "level": 3}
@@ -52,36 +53,32 @@ class Encoder:
 
     def __init__(
         self,
-        diagram: Diagram,
+        settings: Settings,
         flat: FlatDiagram,
         ports: ResolvedPorts,
-        rates: list[Ticks],
+        rates: tuple[Ticks, ...],
         order: Order,
         couplings: list[Component],
         exchanges: list[Exchange],
-        step: float,
-        solver: str,
-        starts: dict[str, list[float]],
-        estimate: int,
     ) -> None:
-        self.diagram, self.flat, self.ports, self.rates, self.order = (
-            diagram,
-            flat,
-            ports,
-            rates,
-            order,
-        )
-        self.couplings, self.exchanges, self.estimate = couplings, exchanges, estimate
-        self.step, self.solver, self.starts = step, solver, starts
+        self.settings, self.flat, self.ports = settings, flat, ports
+        self.rates, self.order = rates, order
+        self.couplings, self.exchanges, self.estimate = couplings, exchanges, settings.estimate
+        self.step, self.solver = settings.step, settings.solver
         self.tables = _Tables()
         self.problems: list[str] = []
         self.input_firsts: list[int] = []
-
-    def encode(self) -> Plan:
         self._lay_out()
         self._write_blocks()
         if self.problems:
             raise DiagramError(self.problems)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what section META says."""
+        return Describer(self).describe()[0]
+
+    def encode(self) -> Model:
+        """Write the plan."""
         described, variables = Describer(self).describe()
         sections: dict[str, Any] = {
             "META": json.dumps(described, ensure_ascii=False, separators=(",", ":")).encode(),
@@ -94,7 +91,7 @@ class Encoder:
                 ],
                 dtype="<i8",
             ),
-            "TIME": np.array([self.step, self.diagram.start], dtype="<f8"),
+            "TIME": np.array([self.step, self.settings.start], dtype="<f8"),
             "PARA": np.array(self.tables.parameters, dtype="<f8"),
             "RATE": np.array(
                 [(max(r.period, 0), r.offset) for r in self.rate_table], dtype="<i8"
@@ -127,7 +124,17 @@ class Encoder:
             for n, item in enumerate(self.flat.blocks)
             if isinstance(item.block, ForeignBlock)
         }
-        return Plan(write_sections(sections), python_blocks, foreign)
+        return Model(
+            write_sections(sections),
+            python_blocks,
+            foreign,
+            described=described,
+            flat=self.flat,
+            ports=self.ports,
+            rates=self.rates,
+            order=self.order,
+            components=tuple(self.couplings),
+        )
 
     def _lay_out(self) -> None:
         """Decide where every value lies."""
@@ -142,8 +149,7 @@ class Encoder:
         for outside in flat.inputs:
             self.input_slots.append(len(tables.parameters))
             width = outside.port.width if isinstance(outside.port.width, int) else 1
-            start = self.starts.get(outside.name, outside.port.default_values(width))
-            tables.parameters.extend(start)
+            tables.parameters.extend(outside.port.default_values(width))
         self.default_slots: dict[tuple[int, int], int] = {}
         for number, item in enumerate(flat.blocks):
             for n, source in enumerate(item.sources):

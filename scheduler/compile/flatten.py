@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from ...blocks.core.block import AbstractBlock
 from ...blocks.core.ports import Port, PortRef
-from ...errors import DiagramError, name_list, suggest
+from ...errors import DiagramError
+from .boundary import Inport
 from .coupling_options import Coupling
-from .diagram import Diagram, Inport
 from .subsystem import HeldOutput, Subsystem
+
+if TYPE_CHECKING:
+    from .diagram import Diagram
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,9 @@ class Source:
 
     block: int
     port: int
+    through: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    """The outputs of subsystems that the signal passes, as (path, name), the taker's nearest first;
+    for `rewrite.replace_blocks`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +38,7 @@ class FlatInput:
     declared: bool
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class FlatBlock:
     """A block of the flattened diagram."""
 
@@ -39,18 +46,24 @@ class FlatBlock:
     block: AbstractBlock
     guard: int
     """Number of the conditional subsystem that it is in, or -1."""
-    sources: list[Source | None] = field(default_factory=list)
+    sources: tuple[Source | None, ...] = ()
     shows_guard: int = -1
     """For an output of a conditional subsystem: that subsystem's number."""
-    shown_as: dict[int, str] = field(default_factory=dict)
+    shown_as: Mapping[int, str] = field(default_factory=dict)
     """Outputs that go by another name than ``path.port``."""
+    bare: bool = False
+    """Whether its parameters go by their own names, without the path."""
 
     def output_path(self, port: int) -> str:
         """Return the name under which an output is recorded."""
         return self.shown_as.get(port, f"{self.path}.{self.block.outputs[port].name}")
 
+    def parameter_path(self, name: str) -> str:
+        """Return the name under which a parameter is set."""
+        return name if self.bare else f"{self.path}.{name}"
 
-@dataclass(slots=True)
+
+@dataclass(frozen=True, slots=True)
 class Guard:
     """A conditional subsystem of the flattened diagram."""
 
@@ -63,6 +76,18 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """The blocks of any subsystem: `count` from number `first` on, and what it stands for."""
+
+    path: str
+    subsystem: Subsystem
+    guard: int
+    """Number of the conditional subsystem that it stands in, or -1."""
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Border:
     """A connected input of a subsystem: no block takes it, but what it wants still counts."""
 
@@ -71,24 +96,48 @@ class Border:
     source: Source
 
 
-@dataclass(slots=True)
-class FlatDiagram:
-    """What `flatten` gives."""
+@dataclass(frozen=True, slots=True)
+class FlatCoupling:
+    """What `Diagram.couple` says about blocks."""
 
-    blocks: list[FlatBlock]
-    guards: list[Guard]
-    inputs: list[FlatInput]
-    outputs: list[tuple[str, Source | None]]
-    problems: list[str]
-    borders: list[Border] = field(default_factory=list)
-    couplings: list[tuple[Coupling, list[int]]] = field(default_factory=list)
-    """What `Diagram.couple` says about which blocks."""
-    bonds: list[tuple[str, tuple[int, int], tuple[int, int]]] = field(default_factory=list)
+    how: Coupling
+    blocks: tuple[int, ...]
+    scope: str
+    """Path of the subsystem whose diagram says so, with a dot; empty for the top."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlatDiagram:
+    """A diagram without subsystems. It is immutable: `rewrite` makes others from it."""
+
+    blocks: tuple[FlatBlock, ...]
+    guards: tuple[Guard, ...] = ()
+    inputs: tuple[FlatInput, ...] = ()
+    outputs: tuple[tuple[str, Source | None], ...] = ()
+    problems: tuple[str, ...] = ()
+    borders: tuple[Border, ...] = ()
+    groups: tuple[Group, ...] = ()
+    couplings: tuple[FlatCoupling, ...] = ()
+    bonds: tuple[tuple[str, tuple[int, int], tuple[int, int]], ...] = ()
     """Names of power bonds, with their two inputs as (block, port)."""
-    rerouted: dict[str, str] = field(default_factory=dict)
+    rerouted: Mapping[str, str] = field(default_factory=dict)
     """Signals that come from elsewhere than from their blocks: what these give → the signal."""
     within: str = ""
     """Path of the block of another diagram that this one runs inside of, if any."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A `FlatDiagram` in the making."""
+
+    blocks: list[FlatBlock] = field(default_factory=list)
+    guards: list[Guard] = field(default_factory=list)
+    inputs: list[FlatInput] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    borders: list[Border] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    couplings: list[FlatCoupling] = field(default_factory=list)
+    bonds: list[tuple[str, tuple[int, int], tuple[int, int]]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -106,14 +155,9 @@ class _Scope:
     """Outputs of a conditional subsystem: name → number of its `HeldOutput`."""
 
 
-def flatten(diagram: Diagram, replace: Mapping[str, AbstractBlock] | None = None) -> FlatDiagram:
-    """Expand all subsystems of `diagram`. Blocks of a subsystem stay next to each other.
-
-    `replace` names blocks by path, also whole subsystems and inputs of the diagram, and what stands
-    there instead: a block with ports of the same names in the same order.
-    """
-    replace = dict(replace or {})
-    flat = FlatDiagram([], [], [], [], [])
+def flatten(diagram: Diagram) -> FlatDiagram:
+    """Expand all subsystems of `diagram`. Blocks of a subsystem stay next to each other."""
+    flat = _Draft()
     scopes: list[_Scope] = []
 
     def enter(scope: _Scope) -> None:
@@ -121,16 +165,10 @@ def flatten(diagram: Diagram, replace: Mapping[str, AbstractBlock] | None = None
         flat.problems += scope.diagram.double_sources
         for name, block in scope.diagram.blocks.items():
             path = scope.prefix + name
-            played = scope.parent is None and path in replace
-            if isinstance(block, Inport) and not played:
+            if isinstance(block, Inport):
                 if scope.parent is None:
                     scope.numbers[block] = -1 - len(flat.inputs)
                     flat.inputs.append(FlatInput(name, block.port, True))
-            elif path in replace:
-                scope.numbers[block] = len(flat.blocks)
-                other = replace.pop(path)
-                flat.problems += _differences(path, block, other)
-                flat.blocks.append(FlatBlock(path, other, scope.guard))
             elif isinstance(block, Subsystem):
                 enter_subsystem(scope, block, path)
             else:
@@ -138,7 +176,7 @@ def flatten(diagram: Diagram, replace: Mapping[str, AbstractBlock] | None = None
                 flat.blocks.append(FlatBlock(path, block, scope.guard))
 
     def enter_subsystem(scope: _Scope, block: Subsystem, path: str) -> None:
-        guard = scope.guard
+        guard, first = scope.guard, len(flat.blocks)
         if block.control:
             guard = len(flat.guards)
             flat.guards.append(Guard(path, block, scope.guard, len(flat.blocks)))
@@ -150,26 +188,29 @@ def flatten(diagram: Diagram, replace: Mapping[str, AbstractBlock] | None = None
         inner = _Scope(block.diagram, path + ".", scope, block, guard)
         scope.inner[block] = inner
         enter(inner)
-        if not block.control:
-            return
-        flat.guards[guard].count = len(flat.blocks) - flat.guards[guard].first
-        if not flat.guards[guard].count:
-            flat.problems.append(f"the conditional subsystem `{path}` has no blocks inside.")
-        if block.control != "reset":
+        if block.control:
+            count = len(flat.blocks) - first
+            flat.guards[guard] = replace(flat.guards[guard], count=count)
+            if not count:
+                flat.problems.append(f"the conditional subsystem `{path}` has no blocks inside.")
+        if block.control and block.control != "reset":
             for name in block.diagram.outports:
                 inner.shown[name] = len(flat.blocks)
                 shown = HeldOutput(block.initial, block.outputs_reset)
-                flat.blocks.append(FlatBlock(f"{path}.{name}", shown, scope.guard, [], guard))
+                flat.blocks.append(FlatBlock(f"{path}.{name}", shown, scope.guard, (), guard))
+        flat.groups.append(Group(path, block, scope.guard, first, len(flat.blocks) - first))
 
     def resolve(scope: _Scope, ref: PortRef) -> Source | None:
         """Follow a wire through the borders of subsystems to the block that drives it."""
         passed: set[tuple[int, PortRef]] = set()
+        through: tuple[tuple[str, str], ...] = ()
         while True:
             block = ref.block
-            if isinstance(block, Subsystem) and block not in scope.numbers:
+            if isinstance(block, Subsystem):
                 inner = scope.inner[block]
+                through += ((inner.prefix[:-1], ref.name),)
                 if ref.name in inner.shown:
-                    return Source(inner.shown[ref.name], 0)
+                    return Source(inner.shown[ref.name], 0, through)
                 scope, ref = inner, inner.diagram.outports[ref.name].source
             elif isinstance(block, Inport) and scope.parent is not None:
                 if (id(scope), ref) in passed:
@@ -181,17 +222,17 @@ def flatten(diagram: Diagram, replace: Mapping[str, AbstractBlock] | None = None
                 passed.add((id(scope), ref))
                 outer = scope.parent.diagram.sources.get(_key_of(scope, block))
                 if outer is None:
-                    return unconnected(scope, block)
+                    return unconnected(scope, block, through)
                 scope, ref = scope.parent, outer
             else:
-                return Source(scope.numbers[block], block.output_index[ref.name])
+                return Source(scope.numbers[block], block.output_index[ref.name], through)
 
-    def unconnected(scope: _Scope, block: Inport) -> Source:
+    def unconnected(scope: _Scope, block: Inport, through: tuple[tuple[str, str], ...]) -> Source:
         if block not in scope.numbers:
             scope.numbers[block] = -1 - len(flat.inputs)
             name = scope.prefix + scope.diagram.names[block]
             flat.inputs.append(FlatInput(name, block.port, False))
-        return Source(scope.numbers[block], 0)
+        return Source(scope.numbers[block], 0, through)
 
     def source_of(scope: _Scope, block: AbstractBlock, port: int) -> Source | None:
         ref = scope.diagram.sources.get((block, port))
@@ -199,18 +240,11 @@ def flatten(diagram: Diagram, replace: Mapping[str, AbstractBlock] | None = None
 
     root = _Scope(diagram, "", None, None, -1)
     enter(root)
-    for path in replace:
-        known = [item.path for item in flat.blocks]
-        flat.problems.append(
-            f"there is no block `{path}` to replace.{suggest(path, known)} "
-            f"Blocks: {name_list(known)}."
-        )
     for scope in scopes:
         for block, number in list(scope.numbers.items()):
             if number >= 0:
-                flat.blocks[number].sources = [
-                    source_of(scope, block, n) for n in range(len(block.inputs))
-                ]
+                sources = tuple(source_of(scope, block, n) for n in range(len(block.inputs)))
+                flat.blocks[number] = replace(flat.blocks[number], sources=sources)
         for inner_block, inner in scope.inner.items():
             assert isinstance(inner_block, Subsystem)
             for n, port in enumerate(inner_block.inputs):
@@ -221,15 +255,17 @@ def flatten(diagram: Diagram, replace: Mapping[str, AbstractBlock] | None = None
                 elif port.default is None and (inner_block, n) not in scope.diagram.sources:
                     flat.problems.append(f"input `{path}` is not connected.")
             if inner_block.control:
-                flat.guards[inner.guard].control = source_of(
+                control = source_of(
                     scope, inner_block, inner_block.input_index[inner_block.control]
                 )
+                flat.guards[inner.guard] = replace(flat.guards[inner.guard], control=control)
             for name, number in inner.shown.items():
                 inside = resolve(inner, inner.diagram.outports[name].source)
-                flat.blocks[number].sources = [inside, None]
+                flat.blocks[number] = replace(flat.blocks[number], sources=(inside, None))
     for scope in scopes:
         for blocks, how in scope.diagram.couplings:
-            flat.couplings.append((how, [n for block in blocks for n in _inside(scope, block)]))
+            numbers = tuple(n for block in blocks for n in _inside(scope, block))
+            flat.couplings.append(FlatCoupling(how, numbers, scope.prefix))
         for name, ends in scope.diagram.bonds.items():
             for end in ends:
                 if end.block not in scope.numbers:
@@ -241,19 +277,18 @@ def flatten(diagram: Diagram, replace: Mapping[str, AbstractBlock] | None = None
             ]
             if len(places) == 2:
                 flat.bonds.append((scope.prefix + name, places[0], places[1]))
-    flat.outputs = [(name, resolve(root, port.source)) for name, port in diagram.outports.items()]
-    return flat
-
-
-def _differences(path: str, block: AbstractBlock, other: AbstractBlock) -> list[str]:
-    """Return why `other` cannot stand where `block` does."""
-    sides = (("inputs", block.inputs, other.inputs), ("outputs", block.outputs, other.outputs))
-    return [
-        f"`{path}` has the {side} {name_list([p.name for p in own])}, but what replaces it "
-        f"({other!r}) has {name_list([p.name for p in new])}."
-        for side, own, new in sides
-        if [p.name for p in own] != [p.name for p in new]
-    ]
+    outputs = tuple((name, resolve(root, port.source)) for name, port in diagram.outports.items())
+    return FlatDiagram(
+        blocks=tuple(flat.blocks),
+        guards=tuple(flat.guards),
+        inputs=tuple(flat.inputs),
+        outputs=outputs,
+        problems=tuple(flat.problems),
+        borders=tuple(flat.borders),
+        groups=tuple(flat.groups),
+        couplings=tuple(flat.couplings),
+        bonds=tuple(flat.bonds),
+    )
 
 
 def _inside(scope: _Scope, block: AbstractBlock) -> list[int]:

@@ -8,7 +8,7 @@ leads back to another of its own. What remains are true algebraic loops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ Node = tuple[int, int]
 """(block, output port); a block without outputs is (block, -1), a guard (-1, guard)."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Loop:
     """An algebraic loop: calls in order, and the outputs whose values are guessed."""
 
@@ -30,18 +30,18 @@ class Loop:
     cycle: list[Node] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Order:
     """Entries ``("call", block)``, ``("loop", loop)``, ``("guard", guard)``, in execution order."""
 
-    entries: list[tuple[str, int]]
-    loops: list[Loop]
-    problems: list[str]
+    entries: list[tuple[str, int]] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
-def order_outputs(flat: FlatDiagram, rates: list[Ticks], widths: list[list[int]]) -> Order:
+def order_outputs(flat: FlatDiagram, rates: Sequence[Ticks], widths: list[list[int]]) -> Order:
     """Order the blocks of `flat`; `widths` are those of each block's outputs."""
-    order = Order([], [], [])
+    order = Order()
     graph = _block_graph(flat)
 
     def key(component: Iterable[int]) -> tuple[int, int, int]:
@@ -200,7 +200,7 @@ def _cut(knot: Any, widths: list[list[int]]) -> Loop:
 
 
 def find_minor_blocks(
-    flat: FlatDiagram, rates: list[Ticks], with_derivatives: set[int], loops: list[Loop]
+    flat: FlatDiagram, rates: Sequence[Ticks], with_derivatives: set[int], loops: list[Loop]
 ) -> set[int]:
     """Return the continuous blocks whose outputs reach a derivative: all that minor steps call."""
     needed: set[int] = set()

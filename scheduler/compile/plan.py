@@ -10,23 +10,44 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ...blocks.core.ports import Kind, main_output
-from ...errors import BiellaError, PlanError, name_list, suggest
-from ..results.signals import Signal
+from ...errors import BiellaError, PlanError
+from ..engine.engine import REMARK_START, Instance
+from .checksum import fnv1a
+from .described import (
+    AbstractDescribed,
+    BlockInfo,
+    ParameterInfo,
+    PortInfo,
+    slots_of,
+)
+from .schedule_report import report_plan
+from .values import read_value
 
 if TYPE_CHECKING:
     from ...blocks.external.foreign import ForeignBlock
     from ...blocks.external.python import PythonBlock
-    from ..engine.engine import Instance
+
+__all__ = [
+    "BLOCK_RECORD",
+    "BlockInfo",
+    "ParameterInfo",
+    "Plan",
+    "PortInfo",
+    "fnv1a",
+    "read_sections",
+    "read_value",
+    "slots_of",
+    "write_sections",
+]
 
 MAGIC = b"biellaP\n"
 VERSION = 2
@@ -42,61 +63,9 @@ BLOCK_RECORD = np.dtype([
 ])  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class PortInfo:
-    """A port of the plan: where its values lie and what they mean."""
-
-    path: str
-    slot: int
-    width: int
-    unit: str | None
-    kind: Kind
-    doc: str = ""
-    sampled: bool = False
-
-    @property
-    def signal(self) -> Signal:
-        """The same, as a recorder wants it."""
-        return Signal(self.path, self.width, self.unit, self.kind, self.sampled)
-
-
-def slots_of(ports: Iterable[PortInfo]) -> list[int]:
-    """Return where all values of ports lie, one port after the other."""
-    return [port.slot + k for port in ports for k in range(port.width)]
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterInfo:
-    """A parameter of the plan."""
-
-    path: str
-    slot: int
-    shape: tuple[int, ...]
-    unit: str | None
-    doc: str
-    tunable: bool
-
-    @property
-    def size(self) -> int:
-        """How many numbers it has."""
-        return int(np.prod(self.shape, dtype=int))
-
-
-@dataclass(frozen=True, slots=True)
-class BlockInfo:
-    """A block of the plan."""
-
-    path: str
-    type: str
-    rate: str
-    inputs: tuple[PortInfo, ...]
-    outputs: tuple[PortInfo, ...]
-    parameters: tuple[ParameterInfo, ...]
-
-
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """An immutable compiled diagram.
+class Plan(AbstractDescribed):
+    """An immutable compiled diagram, as bytes; `Model` knows what they were made from as well.
 
     Attributes
     ----------
@@ -107,15 +76,11 @@ class Plan:
     foreign
         Blocks that need something else than the plan, such as the file of an FMU, by number;
         likewise.
-    stiff
-        Of blocks that answer stiffly, by path: a number to perturb and an output to watch, for the
-        check of unstable exchanges before a run. It is not saved.
     """
 
     data: bytes
     python_blocks: Mapping[int, PythonBlock]
     foreign: Mapping[int, ForeignBlock] = field(default_factory=dict)
-    stiff: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @cached_property
     def sections(self) -> dict[str, bytes]:
@@ -133,128 +98,39 @@ class Plan:
             raise PlanError("its description is not complete.")
         return meta
 
-    @property
-    def name(self) -> str:
-        """The diagram's name."""
-        return str(self.meta["name"])
-
-    @property
-    def step(self) -> float:
-        """The base step in seconds."""
-        return float(self.meta["step"])
-
-    @property
-    def start_time(self) -> float:
-        """Time of the first tick in seconds."""
-        return float(self.meta["start"])
-
-    @property
-    def solver(self) -> str:
-        """How continuous states are integrated."""
-        return str(self.meta["solver"])
-
     @cached_property
     def hash(self) -> str:
         """A digest of the content, the same on every run."""
         return hashlib.sha256(self.data).hexdigest()
 
-    @cached_property
-    def blocks(self) -> tuple[BlockInfo, ...]:
-        """The blocks, as numbered."""
-        return tuple(_block_info(item) for item in self.meta["blocks"])
+    @property
+    def tick_rates(self) -> npt.NDArray[np.int64]:
+        """Period and offset, in ticks, of each rate that a block record may name."""
+        return np.frombuffer(self.sections["RATE"], dtype="<i8").reshape(-1, 2)
+
+    @property
+    def kernels(self) -> list[str]:
+        """Name of the kernel of each block."""
+        names = self.sections["KERN"].decode(errors="replace").split("\0")
+        return [names[record["kernel"]] for record in self.block_records]
 
     @property
     def block_records(self) -> npt.NDArray[Any]:
         """The engine's own table of blocks."""
         return np.frombuffer(self.sections["BLKS"], dtype=BLOCK_RECORD)
 
-    @cached_property
-    def inputs(self) -> dict[str, PortInfo]:
-        """Inputs of the whole diagram."""
-        return {item[0]: PortInfo(*item) for item in self.meta["inputs"]}
-
-    @cached_property
-    def outputs(self) -> dict[str, PortInfo]:
-        """Outputs of the whole diagram, by their name in it."""
-        return {item[0]: PortInfo(*item) for item in self.meta["outputs"]}
-
-    @cached_property
-    def signals(self) -> dict[str, PortInfo]:
-        """Every output of every block, the diagram's own inputs, what couplings tell; by path."""
-        found = {port.path: port for block in self.blocks for port in block.outputs}
-        told = (PortInfo(*port) for item in self.couplings for port in item["ports"])
-        return found | self.inputs | {port.path: port for port in told}
-
-    @property
-    def couplings(self) -> list[dict[str, Any]]:
-        """The blocks with steps of their own that are advanced together, and how."""
-        return list(self.meta.get("couplings", []))
-
-    @property
-    def exchanges(self) -> list[dict[str, Any]]:
-        """The powers between blocks that exchange held signals once a step."""
-        return list(self.meta.get("exchanges", []))
-
-    @cached_property
-    def aliases(self) -> dict[str, str]:
-        """Other names of signals: a block's, of its main output; the diagram's own outputs."""
-        short = {}
-        rerouted: dict[str, str] = self.meta.get("rerouted", {})
-        for block in self.blocks:
-            paths = [rerouted.get(port.path, port.path) for port in block.outputs]
-            paths = [path for path in paths if path.startswith(f"{block.path}.")]
-            names = [path[len(block.path) + 1 :] for path in paths]
-            main = main_output(names)
-            if main is not None:
-                short[block.path] = paths[names.index(main)]
-        by_slot = {port.slot: path for path, port in self.signals.items()}
-        return short | {name: by_slot[port.slot] for name, port in self.outputs.items()}
-
-    @cached_property
-    def parameters(self) -> dict[str, ParameterInfo]:
-        """Every parameter, by path."""
-        return {p.path: p for block in self.blocks for p in block.parameters}
-
-    @cached_property
-    def loops(self) -> list[list[str]]:
-        """The algebraic loops, each as the ports around it."""
-        return [list(loop) for loop in self.meta["loops"]]
-
-    def find_signal(self, path: str) -> PortInfo:
-        """Return the signal at `path`, or raise an error that lists what there is."""
-        path = self.aliases.get(path, path)
-        if path not in self.signals:
-            names = [*self.signals, *self.aliases]
-            raise BiellaError(
-                f"there is no signal `{path}`.{suggest(path, names)} "
-                f"Signals: {name_list(self.signals)}."
-            )
-        return self.signals[path]
-
-    def find_settable(self, path: str) -> tuple[slice, tuple[int, ...]]:
-        """Return where the numbers of a parameter or an input lie, and their shape."""
-        if path in self.parameters:
-            item = self.parameters[path]
-            return slice(item.slot, item.slot + item.size), item.shape
-        if path in self.inputs:
-            port = self.inputs[path]
-            return slice(port.slot, port.slot + port.width), (port.width,)
-        names = [*self.parameters, *self.inputs]
-        raise BiellaError(
-            f"there is no parameter or input `{path}`.{suggest(path, names)} "
-            f"Parameters: {name_list(self.parameters)}. Inputs: {name_list(self.inputs)}."
-        )
-
     @property
     def first_values(self) -> npt.NDArray[np.float64]:
         """What parameters and inputs are at the start, by slot."""
         return np.frombuffer(self.sections["PARA"], dtype="<f8")
 
+    def open(self) -> Instance:
+        """Load the plan into the engine; it is not initialised yet."""
+        return Instance(self)
+
     def start(self, parameters: Mapping[str, Any] | None = None) -> Instance:
         """Load the plan into the engine and initialise it."""
-        from ..engine.engine import REMARK_START, Instance
-
-        instance = Instance(self)
+        instance = self.open()
         try:
             for path, value in (parameters or {}).items():
                 instance.set(path, value)
@@ -273,24 +149,20 @@ class Plan:
 
     def report(self) -> str:
         """Return the schedule in execution order, with rates, and the loops."""
-        from .schedule_report import report_plan
-
         return report_plan(self)
 
-    def amended(self, *, parameters: Mapping[str, Any], notes: Mapping[str, Any]) -> Plan:
-        """Return the plan with other values of parameters, and with `notes` added to its META."""
+    def with_values(self, parameters: Mapping[str, Any]) -> Self:
+        """Return the plan with other values of parameters to start with."""
         values = self.first_values.copy()
         for path, value in parameters.items():
             item = self.parameters[path]
             place = values[item.slot : item.slot + item.size]
             place[:] = read_value(path, value, item.shape, place)
-        described = json.dumps({**self.meta, **notes}, ensure_ascii=False, separators=(",", ":"))
-        changed = {"META": described.encode(), "PARA": values.tobytes()}
-        sections: dict[str, npt.NDArray[Any] | bytes] = {}
-        for tag, element, raw in _directory(self.data):
-            raw = changed.get(tag, raw)
-            sections[tag] = raw if element == 1 else np.frombuffer(raw, dtype=f"V{element}")
-        return replace(self, data=write_sections(sections))
+        sections: dict[str, npt.NDArray[Any] | bytes] = {
+            tag: raw if element == 1 else np.frombuffer(raw, dtype=f"V{element}")
+            for tag, element, raw in _directory(self.data)
+        }
+        return replace(self, data=write_sections(sections | {"PARA": values}))
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file."""
@@ -337,26 +209,6 @@ def write_sections(sections: Mapping[str, npt.NDArray[Any] | bytes]) -> bytes:
     return _HEAD.pack(MAGIC, VERSION, len(sections), fnv1a(rest), size) + rest
 
 
-def read_value(
-    path: str, value: Any, shape: tuple[int, ...], before: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Return `value` as the numbers of a parameter or an input, or raise an error that names it.
-
-    They must be finite if those `before` are: some parameters, such as limits, may be infinite.
-    """
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise BiellaError(f"`{path}` wants numbers, got {value!r}.") from None
-    if array.size != before.size:
-        wanted = f"{before.size} numbers of shape {shape}" if shape else "one number"
-        comma = " Decimals have a point, not a comma." if isinstance(value, tuple) else ""
-        raise BiellaError(f"`{path}` wants {wanted}, got {array.size}: {value!r}.{comma}")
-    if not np.isfinite(array).all() and np.isfinite(before).all():
-        raise BiellaError(f"`{path}` must be finite, got {value!r}.")
-    return array.ravel()
-
-
 def read_sections(data: bytes) -> dict[str, bytes]:
     """Split a plan file into its sections."""
     sections = {tag: raw for tag, _, raw in _directory(data)}
@@ -379,22 +231,3 @@ def _directory(data: bytes) -> Iterator[tuple[str, int, bytes]]:
         if offset + element * length > len(data):
             raise PlanError("a section ends outside the file.")
         yield tag.decode("ascii", "replace"), element, data[offset : offset + element * length]
-
-
-def fnv1a(data: bytes) -> int:
-    """Return the hash that the engine checks; it guards against accidents, not against attacks."""
-    from ..engine.engine import hash_bytes
-
-    return hash_bytes(data)
-
-
-def _block_info(item: list[Any]) -> BlockInfo:
-    path, type_name, rate, inputs, outputs, parameters = item
-    return BlockInfo(
-        path,
-        type_name,
-        rate,
-        tuple(PortInfo(*port) for port in inputs),
-        tuple(PortInfo(*port) for port in outputs),
-        tuple(ParameterInfo(p[0], p[1], tuple(p[2]), *p[3:]) for p in parameters),
-    )

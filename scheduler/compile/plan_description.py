@@ -59,9 +59,9 @@ class Describer:
         for number, item in enumerate(self.flat.blocks):
             blocks.append(self._describe_block(number, item))
         described = {
-            "name": self.layout.diagram.name,
+            "name": self.layout.settings.name,
             "step": self.layout.step,
-            "start": self.layout.diagram.start,
+            "start": self.layout.settings.start,
             "solver": self.layout.solver,
             "blocks": blocks,
             "inputs": inputs,
@@ -73,7 +73,7 @@ class Describer:
             "order": [[kind, index] for kind, index in self.layout.order.entries],
         }
         if self.flat.rerouted:
-            described["rerouted"] = self.flat.rerouted
+            described["rerouted"] = dict(self.flat.rerouted)
         if self.layout.couplings:
             memory = len(self.layout.tables.parameters)
             memory += self.layout.signal_count + self.layout.state_count
@@ -244,7 +244,7 @@ class Describer:
                 continue
             unit = None if parameter.unit is None else str(parameter.unit)
             parameters.append([
-                f"{item.path}.{parameter.name}", slot, list(parameter.value.shape), unit,
+                item.parameter_path(parameter.name), slot, list(parameter.value.shape), unit,
                 parameter.doc, parameter.tunable,
             ])  # fmt: skip
             causality = _TUNABLE_PARAMETER if parameter.tunable else _FIXED_PARAMETER

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ...blocks.core.block import AbstractBlock
 from ...blocks.core.ports import Derived, Kind, Port, Same, Widths
@@ -22,37 +23,38 @@ class Carried:
     kind: Kind | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ResolvedPorts:
     """What every port carries, and the values of each block's width symbols."""
 
-    inputs: list[list[Carried]]
-    outputs: list[list[Carried]]
-    widths: list[Widths]
-    problems: list[str] = field(default_factory=list)
+    inputs: tuple[list[Carried], ...] = ()
+    outputs: tuple[list[Carried], ...] = ()
+    widths: tuple[Widths, ...] = ()
 
 
-def resolve_ports(flat: FlatDiagram) -> ResolvedPorts:
-    """Propagate widths, units and kinds along the wires, and report what does not fit."""
-    resolver = _Resolver(flat)
+def resolve_ports(flat: FlatDiagram, steps: Sequence[float]) -> tuple[ResolvedPorts, list[str]]:
+    """Propagate widths, units and kinds along the wires; return also what does not fit.
+
+    `steps` are the blocks' sample times in s.
+    """
+    resolver = _Resolver(flat, steps)
     resolver.propagate()
     resolver.settle_widths()
     resolver.check_connections()
-    return resolver.resolved
+    return resolver.resolved, resolver.problems
 
 
 class _Resolver:
-    def __init__(self, flat: FlatDiagram) -> None:
+    def __init__(self, flat: FlatDiagram, steps: Sequence[float]) -> None:
         self.flat = flat
-        self.resolved = ResolvedPorts([], [], [])
-        self.problems = self.resolved.problems
+        self.problems: list[str] = []
+        self.resolved = ResolvedPorts(
+            tuple([_fixed(port) for port in item.block.inputs] for item in flat.blocks),
+            tuple([_fixed(port) for port in item.block.outputs] for item in flat.blocks),
+            tuple(_widths(step) for step in steps),
+        )
         self.destinations: list[list[tuple[int, int, int]]] = [[] for _ in flat.blocks]
         for number, item in enumerate(flat.blocks):
-            block = item.block
-            widths = Widths()
-            self.resolved.widths.append(widths)
-            self.resolved.inputs.append([_fixed(port) for port in block.inputs])
-            self.resolved.outputs.append([_fixed(port) for port in block.outputs])
             for n, source in enumerate(item.sources):
                 if source is not None and source.block >= 0:
                     self.destinations[source.block].append((source.port, number, n))
@@ -287,3 +289,9 @@ def _turns(given: Unit, wanted: Unit) -> str:
 def _signals(carried: Carried) -> str:
     number = "1 signal" if carried.width == 1 else f"{carried.width} signals"
     return number if carried.unit is None else f"{number} in {carried.unit}"
+
+
+def _widths(step: float) -> Widths:
+    widths = Widths()
+    widths.step = step
+    return widths

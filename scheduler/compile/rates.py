@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
@@ -36,7 +37,7 @@ EVERY_TICK = Ticks(1)
 _FINEST = 1000  # steps into which a step is divided to fit a period, at most
 
 
-def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> list[Ticks]:
+def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> tuple[Ticks, ...]:
     """Return the rate of every block; periods that do not fit the step are added to `problems`."""
     triggered = _triggered_guards(flat)
     rates: list[Ticks | None] = []
@@ -92,10 +93,10 @@ def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> list[T
             rates[number] = joined
             waiting.extend(consumers[number])
     # Rings of inheriting blocks that nothing drives run at every tick.
-    return [EVERY_TICK if rate is None else rate for rate in rates]
+    return tuple(EVERY_TICK if rate is None else rate for rate in rates)
 
 
-def find_flowing(flat: FlatDiagram, rates: list[Ticks]) -> set[int]:
+def find_flowing(flat: FlatDiagram, rates: Sequence[Ticks]) -> set[int]:
     """Return the blocks between ticks: those that pass on what blocks with steps of their own give.
 
     Such a block runs at every tick, as what feeds it does. Where a run stops within a tick, its

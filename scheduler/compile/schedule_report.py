@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .plan import BlockInfo, Plan
+from .described import AbstractDescribed, BlockInfo
 
 
-def report_plan(plan: Plan) -> str:
+def report_plan(plan: AbstractDescribed) -> str:
     """Return the blocks in execution order with their rates, the loops, and the sizes."""
     lines = [
         f"{plan.name}: {len(plan.blocks)} blocks, step {plan.step:g} s, solver {plan.solver}",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ...blocks.core.block import AbstractBlock, NativeBlock
 from ...blocks.core.ports import INHERITED, Kind, Port, Same, parameter
 from ...errors import DiagramError
-from .diagram import Diagram
+
+if TYPE_CHECKING:
+    from .diagram import Diagram
 
 Edge = Literal["rising", "falling", "either", "level"]
 EDGES: tuple[Edge, ...] = ("rising", "falling", "either", "level")

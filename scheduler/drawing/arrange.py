@@ -7,15 +7,18 @@ wire passes a frame only at a port.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from ...blocks.core.block import AbstractBlock
 from ...blocks.core.ports import PortRef
 from ...blocks.external.python import FunctionBlock
 from ...errors import BiellaError
-from ..compile.diagram import Diagram, Inport
+from ..compile.boundary import Inport
+from ..compile.compiler import outline_flat, read_settings
+from ..compile.described import AbstractDescribed
+from ..compile.flatten import flatten
 from ..compile.plan import Plan
 from ..compile.subsystem import Subsystem
 from .layering import Cell, Link
@@ -23,6 +26,9 @@ from .layout import arrange_level
 from .picture import Box, Dot, Frame, Picture, Wire
 from .symbols import Facts, Look, Words, look_of_block, look_of_border, measure, shorten
 from .wiring import Point, simplify
+
+if TYPE_CHECKING:
+    from ..compile.diagram import Diagram
 
 _TITLE, _TITLE_STRIP, _FOOT = 8.5, 22.0, 12.0
 _SIGN = 8.0
@@ -83,17 +89,22 @@ class _Scope:
                 )
 
 
-def arrange(source: Diagram | Plan) -> Picture:
-    """Lay out a diagram with its subsystems, or a plan: all its blocks under their full paths."""
+def arrange(source: Diagram | Plan, plan: Plan | None = None) -> Picture:
+    """Lay out a diagram with its subsystems, or a plan: all its blocks under their full paths.
+
+    A diagram is checked for its rates and widths, unless `plan` has these already: what the diagram
+    was compiled to.
+    """
     if isinstance(source, Plan):
         items, joins = _read_plan(source)
         picture = _compose(items, joins, "", 0)[0]
     else:
-        try:
-            plan = source.compile()
-        except BiellaError:
-            plan = None  # A diagram that is not finished yet is drawn all the same.
-        picture = _Reader(plan).read(_Scope(source, ""))[0]
+        found: AbstractDescribed | None = plan
+        if found is None:
+            # A diagram that is not finished yet is drawn all the same.
+            with suppress(BiellaError):
+                found = outline_flat(flatten(source), read_settings(source))
+        picture = _Reader(found).read(_Scope(source, ""))[0]
     picture.name = source.name
     return picture
 
@@ -101,7 +112,7 @@ def arrange(source: Diagram | Plan) -> Picture:
 class _Reader:
     """Turns diagrams into items and joins."""
 
-    def __init__(self, plan: Plan | None) -> None:
+    def __init__(self, plan: AbstractDescribed | None) -> None:
         self.compiled = plan is not None
         self.rates = {block.path: block.rate for block in plan.blocks} if plan else {}
         self.widths = {path: port.width for path, port in plan.signals.items()} if plan else {}
@@ -206,7 +217,7 @@ class _Reader:
 
 def _read_plan(plan: Plan) -> tuple[list[_Item], list[_Join]]:
     """Find the wires of a plan again: an input lies where the output lies that feeds it."""
-    values = np.frombuffer(plan.sections["PARA"], dtype="<f8")
+    values = plan.first_values
     items: list[_Item] = []
     drivers: dict[int, tuple[int, int, _Signal]] = {}
     for name, port in plan.inputs.items():

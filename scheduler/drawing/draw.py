@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -17,7 +17,6 @@ from matplotlib.patches import Circle, Polygon
 
 from ...blocks.core.figure import ShownFigure
 from ...errors import DiagramError
-from ..compile.diagram import Diagram
 from ..compile.plan import Plan
 from ..results.files import replacing
 from .arrange import arrange
@@ -25,6 +24,9 @@ from .paint import Dash, finish, paint
 from .picture import Picture
 from .symbols import FONT, Words
 from .wiring import Point
+
+if TYPE_CHECKING:
+    from ..compile.diagram import Diagram
 
 FORMATS = ("svg", "pdf", "png")
 _DPI = 160

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,12 @@ import numpy.typing as npt
 from ...blocks.external.foreign import Attachment, EndOfRun, ForeignBlock, Session
 from ...blocks.external.python import PythonBlock
 from ...errors import BiellaError, BiellaWarning, BlockError, PlanError
-from ..compile.plan import Plan, read_value
+from ..compile.values import read_value
 from .build import library_name
+from .growth import explain_growth
+
+if TYPE_CHECKING:
+    from ..compile.plan import Plan
 
 OK, STOP, UNCHANGED = 0, 1, 2
 ERROR_STATE, ERROR_NOT_FINITE, ERROR_LOOP, ERROR_SOLVER, ERROR_BLOCK = -4, -5, -6, -7, -8
@@ -75,7 +79,6 @@ def library() -> ctypes.CDLL:
         ) from error
     engine = c_void_p
     signatures: dict[str, tuple[Any, Sequence[Any]]] = {
-        "bl_hash": (ctypes.c_uint64, [c_char_p, c_size_t]),
         "bl_open": (c_int, [c_char_p, c_size_t, POINTER(c_void_p), c_char_p, c_size_t]),
         "bl_close": (None, [engine]),
         "bl_set_host": (None, [engine, HostCall]),
@@ -115,11 +118,6 @@ def library() -> ctypes.CDLL:
         function.restype = result
         function.argtypes = list(arguments)
     return lib
-
-
-def hash_bytes(data: bytes) -> int:
-    """Return the engine's hash of `data`."""
-    return int(library().bl_hash(data, len(data)))
 
 
 class Instance:
@@ -441,8 +439,6 @@ class Instance:
             inputs = self._show_inputs(number)
             text = f"{named} gave a value that is not finite {when}. Inputs: {inputs}."
             if self.explains:
-                from ..run.growth import explain_growth
-
                 text += explain_growth(self)
         elif status == ERROR_BLOCK:
             text = f"{named} stopped the run {when}: {self._message()}"

@@ -14,9 +14,13 @@ from ...blocks.core.ports import Port
 from ...blocks.external.asynchronous import AbstractAsynchronous, Values
 from ...blocks.external.foreign import EndOfRun, ForeignBlock
 from ...errors import DiagramError
+from ..compile.compiler import compile_flat, outline_flat, read_settings
 from ..compile.diagram import Diagram
+from ..compile.flatten import FlatDiagram, flatten
+from ..compile.model import Model
 from ..compile.plan import slots_of
 from ..engine.engine import Instance
+from ..run.preflight import warn_of_steps
 
 
 class AsynchronousModel(AbstractAsynchronous, ForeignBlock):
@@ -29,11 +33,12 @@ class AsynchronousModel(AbstractAsynchronous, ForeignBlock):
             raise DiagramError(f"Asynchronous wants a block or a Diagram, got {what!r}.")
         self.what = what
         self.foreign_name = repr(self)
+        self.diagram = what if isinstance(what, Diagram) else _alone(what, period)
+        self.flat = flatten(self.diagram)
+        self._models: dict[tuple[float, str], Model] = {}
         if isinstance(what, Diagram):
-            self.diagram = what
-            super().__init__(*_ports_of(what), period)
+            super().__init__(*_ports_of(what, self.flat), period)
         else:
-            self.diagram = _alone(what, period)
             super().__init__(what.inputs, what.outputs, period)
         self.ticks = round(period / self.diagram.step)
         if self.ticks < 1 or abs(self.ticks * self.diagram.step - period) > 1e-9 * period:
@@ -45,8 +50,17 @@ class AsynchronousModel(AbstractAsynchronous, ForeignBlock):
     def __repr__(self) -> str:
         return f"Asynchronous({self.what!r})"
 
-    def begin(self, start_time: float, path: str) -> Model:
-        return Model(self, start_time, path)
+    def begin(self, start_time: float, path: str) -> ModelRun:
+        return ModelRun(self, start_time, path)
+
+    def compile(self, start_time: float, path: str) -> Model:
+        """Return the model as it runs under `path` in a diagram that starts at `start_time`."""
+        if (start_time, path) not in self._models:
+            settings = replace(read_settings(self.diagram), start=start_time)
+            model = compile_flat(replace(self.flat, within=path), settings)
+            warn_of_steps(model, stacklevel=3)
+            self._models[start_time, path] = model
+        return self._models[start_time, path]
 
     def first_results(self, start_time: float, path: str) -> Values:
         model = self.begin(start_time, path)
@@ -66,9 +80,9 @@ class AsynchronousModel(AbstractAsynchronous, ForeignBlock):
     output = update
 
 
-def _ports_of(diagram: Diagram) -> tuple[list[Port], list[Port]]:
+def _ports_of(diagram: Diagram, flat: FlatDiagram) -> tuple[list[Port], list[Port]]:
     """Return the diagram's inputs and outputs as ports, as they turn out when it is compiled."""
-    plan = diagram.compile()
+    plan = outline_flat(flat, read_settings(diagram))
     declared = diagram.inports
     inputs = [
         Port(name, port.width, port.unit, port.kind, declared[name].port.default, port.doc)
@@ -93,7 +107,7 @@ def _alone(block: AbstractBlock, period: float) -> Diagram:
     return diagram
 
 
-class Model:
+class ModelRun:
     """A model in an engine of its own: what a worker, or an offline run, takes ahead.
 
     It may say that the run is to end, with `EndOfRun`.
@@ -102,9 +116,7 @@ class Model:
     skips = False
 
     def __init__(self, slow: AsynchronousModel, start_time: float, path: str) -> None:
-        diagram = copy.copy(slow.diagram)
-        diagram.start = start_time
-        plan = diagram.compile(within=path)
+        plan = slow.compile(start_time, path)
         self.ticks = slow.ticks
         self.instance = plan.start()
         alone = slow.diagram is not slow.what

@@ -39,7 +39,7 @@ from ..results.captures import declare_captures, read_captures
 from ..results.coupling_report import read_couplings, warn_of_created_energy
 from ..results.result import Result
 from ..results.signals import ResultError
-from ..run.ringing import TICKS, warn_of_ringing
+from ..run.preflight import TICKS, warn_of_ringing
 from ..run.simulate import choose_signals, count_ticks, describe_run
 from . import live_exit
 from .log_recorder import AbstractLogRecorder, Hdf5LogRecorder, MemoryLogRecorder

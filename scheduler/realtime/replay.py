@@ -10,7 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import BiellaError, PlanError, name_list
+from ..binding.check import check_binding
+from ..binding.rig import read_binding
 from ..compile.diagram import Diagram
+from ..compile.flatten import flatten
 from ..compile.plan import BlockInfo, Plan
 from ..results.result import Result
 from ..results.signals import ResultError
@@ -20,7 +23,7 @@ from .start import OPTIONS, stand_ins
 
 _SHOWN = 8
 Rows = npt.NDArray[np.intp]
-_FOREIGN_KERNELS = (b"python", b"fmu2")
+_FOREIGN_KERNELS = ("python", "fmu2")
 
 
 def replay(
@@ -140,9 +143,7 @@ def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
             f"Use the version of biella that recorded it. The recorded signals can still be read."
         ) from None
     if diagram is None:
-        kernels = recorded.sections["KERN"].split(b"\0")
-        used = {kernels[record["kernel"]] for record in recorded.block_records}
-        if any(kernel.startswith(_FOREIGN_KERNELS) for kernel in used):
+        if any(kernel.startswith(_FOREIGN_KERNELS) for kernel in recorded.kernels):
             raise BiellaError(
                 "the run has Python blocks or FMUs, which are not in the log: give its diagram."
             )
@@ -166,14 +167,14 @@ def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
 def _compile_again(diagram: Diagram, info: dict[str, object]) -> Plan:
     """Compile a diagram as for the run: with the same stand-ins, but no device."""
     options: dict[str, Any] = {**info.get("compiled_with", {})}  # type: ignore[dict-item]
-    options |= stand_ins(diagram)
+    flat = flatten(diagram)
+    options |= {**stand_ins(flat, diagram.start), "flat": flat}
     bound: Any = info.get("binding")
     if bound:
-        from ..binding.check import check_binding
-        from ..binding.rig import read_binding
-
         file = Path(bound["file"]) if bound["file"] else None
         check = check_binding(diagram, read_binding(bound["table"], file), **options)
+        if check.plan is not None:
+            return check.plan
         for key in ("replace", "extra", "reroute"):
             options[key] = {**options.get(key, {}), **getattr(check, key)}
     return diagram.compile(**options)
@@ -219,7 +220,7 @@ def _block_changes(
 
 
 def _parameter_changes(before: Plan, now: Plan) -> Iterator[str]:
-    values = [np.frombuffer(plan.sections["PARA"], dtype="<f8") for plan in (before, now)]
+    values = [plan.first_values for plan in (before, now)]
     for path, old in before.parameters.items():
         new = now.parameters.get(path)
         if new is None:

@@ -6,23 +6,21 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...blocks.core.block import AbstractBlock
 from ...blocks.external.asynchronous import AbstractAsynchronous
 from ...blocks.external.outside import RealTime
 from ...errors import BiellaError
+from ..binding.bind import OpenBinding, open_binding
 from ..binding.rig import Binding, read_binding
 from ..compile.diagram import Diagram
-from ..compile.flatten import flatten
+from ..compile.flatten import FlatDiagram, flatten
 from ..compile.plan import Plan
 from ..results.files import find_recording_target
 from ..results.result_file import is_result_file
 from .live import LiveRun
 from .worker import find_slow_blocks, stand_in
-
-if TYPE_CHECKING:
-    from ..binding.bind import OpenBinding
 
 TIMING_NAME = "realtime"
 
@@ -126,7 +124,8 @@ def start(
     if out is not None:
         find_recording_target(out, is_result_file)  # before any device is opened
     with ExitStack() as stack:
-        plan, binding = _prepare(diagram, bind, compile_options, out)
+        flat = flatten(diagram) if isinstance(diagram, Diagram) else None
+        plan, binding = _prepare(diagram, flat, bind, compile_options, out)
         if binding is not None:
             stack.enter_context(binding)
         said = binding.run if binding is not None else {}
@@ -143,7 +142,7 @@ def start(
             privileges=privileges,
             profile=profile,
             compiled_with={key: value for key, value in compile_options.items() if value},
-            slow=_choose_slow(diagram, binding),
+            slow=_choose_slow(flat, binding),
         )
         run._keep(stack.pop_all())
     run._begin()
@@ -151,7 +150,11 @@ def start(
 
 
 def _prepare(
-    diagram: Diagram | Plan, bind: Any, options: dict[str, Any], out: str | Path | None
+    diagram: Diagram | Plan,
+    flat: FlatDiagram | None,
+    bind: Any,
+    options: dict[str, Any],
+    out: str | Path | None,
 ) -> tuple[Plan, OpenBinding | None]:
     if isinstance(diagram, Plan):
         if bind is not None:
@@ -159,13 +162,11 @@ def _prepare(
         if any(value is not None for value in options.values()):
             raise BiellaError("a Plan has its step and solver already: start the Diagram instead.")
         return diagram, None
-    if not isinstance(diagram, Diagram):
+    if flat is None:
         raise BiellaError(f"start wants a Diagram or a Plan, got {diagram!r}.")
-    options = {**options, **stand_ins(diagram)}
+    options = {**options, **stand_ins(flat, diagram.start), "flat": flat}
     if bind is None:
         return diagram.compile(**options), None
-    from ..binding.bind import open_binding
-
     if out is not None:  # what the binding names instead is not used, so it is not checked
         bind = bind if isinstance(bind, Binding) else read_binding(bind)
         run = {key: value for key, value in bind.run.items() if key != "out"}
@@ -175,23 +176,24 @@ def _prepare(
 
 
 def _choose_slow(
-    diagram: Diagram | Plan, binding: OpenBinding | None
+    flat: FlatDiagram | None, binding: OpenBinding | None
 ) -> dict[str, AbstractAsynchronous]:
     """Return the blocks that workers compute: those that are no devices."""
-    if isinstance(diagram, Plan):
+    if flat is None:
         return {}
     real = binding.check.replace if binding is not None else {}
-    return {path: block for path, block in find_slow_blocks(diagram).items() if path not in real}
+    return {path: block for path, block in find_slow_blocks(flat).items() if path not in real}
 
 
-def stand_ins(diagram: Diagram) -> dict[str, dict[str, AbstractBlock]]:
-    """Return what a paced run adds to a diagram and has in place of its blocks, for `compile`."""
-    blocks = [item.block for item in flatten(diagram).blocks]
-    timed = any(isinstance(block, RealTime) for block in blocks)
+def stand_ins(flat: FlatDiagram, start: float) -> dict[str, dict[str, AbstractBlock]]:
+    """Return what a paced run adds to a diagram and has in place of its blocks, for `compile`.
+
+    `start` is the time of the first tick in s.
+    """
+    timed = any(isinstance(item.block, RealTime) for item in flat.blocks)
     return {
         "extra": {} if timed else {TIMING_NAME: RealTime()},
         "replace": {
-            path: stand_in(block, diagram.start, path)
-            for path, block in find_slow_blocks(diagram).items()
+            path: stand_in(block, start, path) for path, block in find_slow_blocks(flat).items()
         },
     }

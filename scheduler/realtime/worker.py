@@ -9,8 +9,7 @@ from ...blocks.core.block import AbstractBlock
 from ...blocks.external.asynchronous import AbstractAsynchronous, Values
 from ...blocks.external.foreign import EndOfRun
 from ...blocks.external.outside import RECEIVED, Outside
-from ..compile.diagram import Diagram
-from ..compile.flatten import flatten
+from ..compile.flatten import FlatDiagram
 
 if TYPE_CHECKING:
     from .live import LiveRun
@@ -18,11 +17,12 @@ if TYPE_CHECKING:
 _PATIENCE = 2.0  # s, for a worker to be done with what it is at
 
 
-def find_slow_blocks(diagram: Diagram) -> dict[str, AbstractAsynchronous]:
+def find_slow_blocks(flat: FlatDiagram) -> dict[str, AbstractAsynchronous]:
     """Return the asynchronous blocks of a diagram, by path."""
-    blocks = flatten(diagram).blocks
     return {
-        item.path: item.block for item in blocks if isinstance(item.block, AbstractAsynchronous)
+        item.path: item.block
+        for item in flat.blocks
+        if isinstance(item.block, AbstractAsynchronous)
     }
 
 

@@ -60,12 +60,7 @@ def unpack_captures(packed: list[Capture]) -> Captures:
 
 
 def _find_triggers(plan: Plan) -> list[int]:
-    kernels = plan.sections["KERN"].split(b"\0")
-    return [
-        number
-        for number, record in enumerate(plan.block_records)
-        if kernels[record["kernel"]] == Trigger.kernel.encode()
-    ]
+    return [number for number, kernel in enumerate(plan.kernels) if kernel == Trigger.kernel]
 
 
 def _make_record(t: Array, samples: Array, unit: str | None, about: Any) -> Result:
@@ -85,8 +80,7 @@ def _read(instance: Instance, number: int) -> Result | str:
         return f"{left:g} samples after its event were still to come when the run ended"
     port = block.inputs[0]
     samples = np.roll(kept[MEMORY:].reshape(-1, port.width), -int(oldest), axis=0)
-    rates = np.frombuffer(plan.sections["RATE"], dtype="<i8").reshape(-1, 2)
-    period = max(int(rates[place["rate"], 0]), 1) * plan.step
+    period = max(int(plan.tick_rates[place["rate"], 0]), 1) * plan.step
     t = newest - period * np.arange(count - 1, -1, -1)
     about = {"diagram": f"{plan.name}: {block.path}", "step": period, "trigger_time": float(time)}
     return _make_record(t, samples, port.unit, about)

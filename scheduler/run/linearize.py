@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...blocks.core.block import AbstractBlock, NativeBlock
+from ...blocks.core.block import NativeBlock
 from ...errors import BiellaError
 from ..compile.diagram import Diagram
-from ..compile.flatten import flatten
+from ..compile.model import Model
 from ..compile.plan import Plan, PortInfo, slots_of
 from ..engine.engine import Instance
 
@@ -57,7 +57,7 @@ def linearize(
         If the diagram has sampled blocks and no `period` is given, or blocks whose memory is no
         smooth state, such as a counter.
     """
-    plan = diagram.compile(inputs=inputs or (), outputs=outputs or ())
+    model = plan = diagram.compile(inputs=inputs or (), outputs=outputs or ())
     if plan.foreign:
         raise BiellaError(
             f"{plan.name_foreign()} cannot be linearised: the states are not in the engine."
@@ -67,7 +67,7 @@ def linearize(
     if not chosen_outputs:
         raise BiellaError("linearize wants outputs: name them, or declare them with d.output(…).")
     ticks = _whole_ticks(plan, at) if isinstance(at, Real) else 0
-    _check_sampled(diagram, plan, period, ticks)
+    _check_sampled(model, period, ticks)
     with Instance(plan) as instance:
         if isinstance(at, Mapping):
             for path, value in at.items():
@@ -83,7 +83,7 @@ def linearize(
         in_slots, out_slots = slots_of(chosen_inputs), slots_of(chosen_outputs)
         if period is None:
             return _continuous(instance, in_slots, out_slots)
-        return _discrete(diagram, plan, instance, in_slots, out_slots, period)
+        return _discrete(model, instance, in_slots, out_slots, period)
 
 
 def _whole_ticks(plan: Plan, at: Real) -> int:
@@ -95,14 +95,12 @@ def _whole_ticks(plan: Plan, at: Real) -> int:
     return ticks
 
 
-def _check_sampled(diagram: Diagram, plan: Plan, period: float | None, at: int) -> None:
+def _check_sampled(plan: Model, period: float | None, at: int) -> None:
     """Refuse what has no linearisation of the kind that is asked for, or none at tick `at`."""
-    objects = _blocks_by_path(diagram)
-    rates = np.frombuffer(plan.sections["RATE"], dtype="<i8").reshape(-1, 2)
-    rates = np.vstack([rates, (1, 0)])  # of what passes on the outputs of own steps
+    rates = np.vstack([plan.tick_rates, (1, 0)])  # of what passes on the outputs of own steps
     ticks = None if period is None else round(period / plan.step)
-    for info, record in zip(plan.blocks, plan.block_records, strict=True):
-        block = objects[info.path]
+    for info, item, record in zip(plan.blocks, plan.flat.blocks, plan.block_records, strict=True):
+        block = item.block
         every, offset = (int(v) for v in rates[record["rate"]])
         holds = record["z_count"] == 0 or (isinstance(block, NativeBlock) and block.memory_holds)
         if holds and every <= 1:
@@ -129,10 +127,6 @@ def _check_sampled(diagram: Diagram, plan: Plan, period: float | None, at: int) 
             )
 
 
-def _blocks_by_path(diagram: Diagram) -> dict[str, AbstractBlock]:
-    return {item.path: item.block for item in flatten(diagram).blocks}
-
-
 def _continuous(instance: Instance, in_slots: list[int], out_slots: list[int]) -> Any:
     from scipy.signal import StateSpace
 
@@ -151,8 +145,7 @@ def _continuous(instance: Instance, in_slots: list[int], out_slots: list[int]) -
 
 
 def _discrete(
-    diagram: Diagram,
-    plan: Plan,
+    plan: Model,
     instance: Instance,
     in_slots: list[int],
     out_slots: list[int],
@@ -165,7 +158,7 @@ def _discrete(
         raise BiellaError(
             f"a period of {period:g} s is not a whole multiple of the step, {plan.step:g} s."
         )
-    state_slots = _state_slots(diagram, plan, instance)
+    state_slots = _state_slots(plan, instance)
 
     def measure() -> Array:
         saved = instance.save()
@@ -184,14 +177,13 @@ def _discrete(
     return StateSpace(forward[:, kept], forward[:, n:], shown[:, kept], shown[:, n:], dt=period)
 
 
-def _state_slots(diagram: Diagram, plan: Plan, instance: Instance) -> list[int]:
+def _state_slots(plan: Model, instance: Instance) -> list[int]:
     """Where the states of all blocks lie: the continuous ones, and memory that is smooth."""
     layout = instance.layout
     first = layout.parameters + layout.signals
     slots = list(range(first, first + layout.states))
-    objects = _blocks_by_path(diagram)
-    for info, record in zip(plan.blocks, plan.block_records, strict=True):
-        block = objects[info.path]
+    for item, record in zip(plan.flat.blocks, plan.block_records, strict=True):
+        block = item.block
         if isinstance(block, NativeBlock) and block.memory_holds:
             continue
         begin = first + layout.states + int(record["z_first"])

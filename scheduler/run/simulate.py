@@ -25,8 +25,8 @@ from ..results.captures import declare_captures, read_captures
 from ..results.coupling_report import read_couplings, warn_of_created_energy, warn_of_failures
 from ..results.recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder
 from ..results.result import Result
+from .preflight import warn_of_ringing
 from .progress import Progress
-from .ringing import warn_of_ringing
 
 _LARGEST_IN_MEMORY = 2 << 30  # bytes
 _CHUNK_SECONDS = 0.05
@@ -100,6 +100,33 @@ def simulate(
         If a block found something odd and went on, such as a mechanism whose step is too coarse.
     """
     plan = _plan_of(diagram, step, solver, coupling, hold, estimate_error)
+    return run_plan(
+        plan,
+        until,
+        record,
+        parameters,
+        every=every,
+        out=out,
+        checkpoint=checkpoint,
+        keep_state=keep_state,
+        progress=progress,
+    )
+
+
+def run_plan(
+    plan: Plan,
+    until: float,
+    record: Sequence[str] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    every: int = 1,
+    out: str | Path | None = None,
+    checkpoint: bytes | None = None,
+    keep_state: bool | None = None,
+    progress: bool = True,
+    checked: bool = False,
+) -> Result:
+    """Run a plan once; see `simulate`. If it was `checked`, stiff blocks are not tried before."""
     ports = choose_signals(plan, record)
     if every < 1:
         raise BiellaError(f"every must be at least 1, got {every}.")
@@ -110,17 +137,17 @@ def simulate(
         if checkpoint is None:
             with contextlib.suppress(BiellaError):  # the run reports it
                 instance.evaluate()  # initialization ends when outputs at the start are known
-            instance.warn(REMARK_START)
+            instance.warn(REMARK_START, stacklevel=3)
         if checkpoint is not None:
             instance.restore(checkpoint)
             for path, value in (parameters or {}).items():
                 instance.set(path, value)
         ticks = count_ticks(until, instance.time, plan.step)
-        if checkpoint is None:
-            warn_of_ringing(plan, ticks, parameters)
+        if checkpoint is None and not checked:
+            warn_of_ringing(plan, ticks, parameters, stacklevel=3)
         recorder = _make_recorder(plan, ports, ticks // every + 2, out)
         result = _run(instance, ticks, ports, recorder, every, progress, keep_state)
-        instance.warn(REMARK_RUN)
+        instance.warn(REMARK_RUN, stacklevel=3)
         return result
 
 

@@ -16,8 +16,9 @@ from ...errors import BiellaError, BlockError
 from ..compile.diagram import Diagram
 from ..compile.plan import Plan, read_value
 from ..results.result import Result
+from .preflight import warn_of_ringing
 from .progress import Progress
-from .simulate import choose_signals, simulate
+from .simulate import choose_signals, count_ticks, run_plan
 
 Case = Mapping[str, Any]
 """Parameters and inputs of one run, by path."""
@@ -71,7 +72,8 @@ def sweep(
 ) -> Sweep:
     """Run `diagram` once for each case, several at a time.
 
-    The diagram is compiled once. The engine runs outside of Python's lock, so that threads keep all
+    The diagram is compiled once. Whether its steps are too long for stiff blocks is checked with
+    the first and the last case. The engine runs outside of Python's lock, so that threads keep all
     cores busy, unless most of the work is in Python blocks.
 
     Parameters
@@ -109,8 +111,12 @@ def sweep(
     for number, case in enumerate(cases):
         _check_case(plan, number, case)
 
+    ticks = count_ticks(until, plan.start_time, plan.step)
+    for case in cases[:1] + cases[1:][-1:]:
+        warn_of_ringing(plan, ticks, case)
+
     def run(case: Case) -> Any:
-        result = simulate(plan, until, record=record, parameters=case, progress=False, **options)
+        result = run_plan(plan, until, record, case, progress=False, checked=True, **options)
         return result if measure is None else measure(result)
 
     values: list[Any] = [None] * len(cases)

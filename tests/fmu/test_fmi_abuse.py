@@ -10,6 +10,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,9 @@ from urllib.parse import quote
 
 import pytest
 
-from biella import Diagram, Plan
+from biella import Diagram
 from biella.blocks import Compare, Convert, Gain, Integrator, Logic, Noise, Stop, UnitDelay
-from biella.fmu.exporter.description import list_variables, plan_guid
+from biella.fmu.exporter.description import list_variables
 
 pytestmark = pytest.mark.engine
 
@@ -65,7 +66,7 @@ class Unpacked:
         path = diagram.export_fmu(folder.with_suffix(".fmu"))
         with zipfile.ZipFile(path) as archive:
             archive.extractall(folder)
-        self.guid = plan_guid(Plan.load(folder / "resources" / "plan.bin"))
+        self.guid = ET.parse(folder / "modelDescription.xml").getroot().attrib["guid"]
         self.folder = folder
         self.library = next((folder / "binaries").rglob("*.*"))
         self.location = (folder / "resources").as_uri()
@@ -414,6 +415,10 @@ def test_serialised_states_that_are_wrong(fmu: Unpacked, other: Unpacked) -> Non
     [
         ({"guid": "{wrong}"}, "the GUID '{wrong}' is not that of the plan"),
         ({"guid": None}, "the GUID '(null)' is not that of the plan"),
+        (
+            {"guid": "{biella-0000000000000000-0000000000000000}"},
+            "the GUID '{biella-0000000000000000-0000000000000000}' is not that of the plan",
+        ),
         ({"label": None}, "an instance needs a name"),
         ({"label": ""}, "an instance needs a name"),
         ({"type": 0}, "this FMU is for co-simulation"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -12,6 +11,7 @@ import networkx as nx
 import numpy as np
 
 from ....errors import BlockError, DiagramError, name_list
+from ....services import find_service
 from ..clearance import ClearanceRevolute
 from ..drawing.poses import Poses
 from ..equations.assembly import assemble as close_nearest
@@ -214,20 +214,12 @@ def _kinematic_plant(system: System, initial: Initial | None) -> Any:
         system._parts = {n: p for n, p in system._parts.items() if p not in rigid}
     shown = ("position", "rotation", "velocity", "angular_velocity")
     outputs = [f"{body.name}.{what}" for body in system.bodies for what in shown]
-    plant = Plant(system, (), outputs, initial=initial, check=False)
-    plant.largest_step = math.inf  # compiling would look for it
-    plant.doubt = ""
-    return plant
+    return Plant(system, (), outputs, initial=initial, check=False)
 
 
 def _read_start(model: Manifold, plant: Any, t: float) -> tuple[Array, Array]:
-    from ....scheduler.compile.diagram import Diagram
-    from ....scheduler.engine.engine import Instance
-
-    diagram = Diagram(model.system.name)
-    diagram.add(plant, name="plant")
     q, u = model.q0.copy(), np.zeros(model.size)
-    with Instance(diagram.compile()) as instance:
+    with find_service("compile_alone")(plant, "plant").open() as instance:
         instance.start_at(t)
         instance.initialise()
         instance.evaluate()

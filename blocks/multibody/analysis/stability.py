@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from ....errors import BiellaError, DiagramError
+from ....services import find_service
 from ..clearance import ClearanceRevolute
 from ..forces import Bearing, Bushing, JointLoad, Load
 from ..laws import Formula, Table
@@ -19,7 +20,7 @@ RK4_LIMIT = 2.78
 """|λ| h up to which RK4 damps what is damped: 2.785 for real λ, 2.828 for imaginary ones."""
 
 LARGEST_CHECKED = 40
-"""Bodies up to which a diagram that is compiled is checked: 0.1 s."""
+"""Bodies up to which a diagram is checked before it runs: 0.1 s."""
 
 CONTACT_DEPTH = 0.01
 """Depth of a contact, as a part of the clearance, whose stiffness is counted."""
@@ -99,9 +100,6 @@ def largest_stable_step(system: System) -> float:
 
 def _largest_stable_step(system: System, *, closed: bool = False) -> float:
     """Return the largest stable step as it starts, or with compliant contacts closed."""
-    from ....scheduler.compile.diagram import Diagram
-    from ....scheduler.engine.engine import Instance
-
     # Films and contacts are nowhere near linear over the usual difference.
     clearances = [e.film.clearance for e in system.elements if isinstance(e, Bearing)]
     clearances += [e.clearance for e in system.elements if isinstance(e, ClearanceRevolute)]
@@ -113,12 +111,8 @@ def _largest_stable_step(system: System, *, closed: bool = False) -> float:
     }
     tied = copy.copy(system)
     tied._parts = {**system._parts, **ties}
-    plant = Plant(tied)
-    plant.largest_step = math.inf  # compiling would ask for this very number
-    plant.doubt = ""  # who runs the mechanism is told
-    diagram = Diagram(system.name)
-    diagram.add(plant, name="plant")
-    with Instance(diagram.compile()) as instance, np.errstate(over="ignore", invalid="ignore"):
+    model = find_service("compile_alone")(Plant(tied), "plant")
+    with model.open() as instance, np.errstate(over="ignore", invalid="ignore"):
         instance.initialise()
         states = instance.states.copy()
         columns = []

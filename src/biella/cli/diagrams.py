@@ -93,7 +93,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from ..scheduler.run.ringing import TICKS, warn_of_ringing
+    from ..scheduler.run.preflight import TICKS, warn_of_ringing
 
     plan = load_diagram(options.file).compile()
     warn_of_ringing(plan, TICKS)

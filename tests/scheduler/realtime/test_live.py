@@ -587,8 +587,9 @@ def start_bound(monkeypatch, frames, run, **options):
     first = plan.parameters["board.received"].slot
     device = test_pace.FakeDevice(frames, first, plan.find_signal("double").slot)
     binding = FakeBinding(plan, device, run)
-    module = SimpleNamespace(open_binding=lambda diagram, bind, **options: binding)
-    monkeypatch.setitem(sys.modules, "biella.scheduler.binding.bind", module)
+    monkeypatch.setattr(
+        "biella.scheduler.realtime.start.open_binding", lambda diagram, bind, **options: binding
+    )
     return start(Diagram("any", step=1e-3), bind="rig.toml", **options), device, binding
 
 

@@ -1,9 +1,15 @@
-"""Whether the steps of a diagram are too long for a stiff block in it.
+"""Preflight: checks of a compiled diagram before it runs, some of which run parts of it.
 
-A block that answers stiffly, such as an oil film, and that is exchanged in steps that are too long
-for it makes any small difference grow from tick to tick, long before anything explodes; or it rings
-without end. So two short runs from the start, one of them with a number of the block a little off,
-are laid side by side, before a run; compiling, exporting and linearising do without.
+`warn_of_steps` asks every block whether it runs well with its step and solver; a mechanism with
+springs or contacts looks for its fastest motion, for which it is started alone in an engine.
+
+`warn_of_reactions` starts a diagram with mechanisms and reads what they found odd.
+
+`warn_of_ringing` finds steps that are too long for a stiff block. A block such as an oil film that
+is exchanged in steps too long for it makes any small difference grow from tick to tick, long before
+anything explodes; or its outputs ring. Two short runs from the start are compared, one of them with
+a parameter of the block a little off. Only runs are checked like this; compiling, exporting and
+linearizing are not.
 """
 
 from __future__ import annotations
@@ -15,10 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import BiellaError, BiellaWarning
+from ...errors import BiellaError, BiellaWarning, BlockError
 from ..compile.coupling_options import ITERATED
+from ..compile.model import Model
 from ..compile.plan import Plan
-from ..engine.engine import Instance
+from ..engine.engine import REMARK_RUN, Instance
 
 _NUDGE = 1e-8
 TICKS = 100
@@ -29,6 +36,31 @@ _TURNS, _LEAST, _KEPT = 0.8, 1e-4, 0.5
 size, and so much of it is kept from the first half to the second. No resolved motion does that."""
 
 Array = npt.NDArray[np.float64]
+
+
+def warn_of_steps(model: Model, stacklevel: int = 1) -> None:
+    """Warn of blocks that would run badly with their step, or with the diagram's solver."""
+    steps = [widths.step for widths in model.ports.widths]
+    texts = [
+        (item, item.block.warn_of_step(step, model.solver))
+        for item, step in zip(model.flat.blocks, steps, strict=True)
+    ]
+    for item, text in texts:
+        if text:
+            told = f"`{item.path}` ({item.block!r}): {text}"
+            warnings.warn(told, BiellaWarning, stacklevel=stacklevel + 1)
+
+
+def warn_of_reactions(plan: Plan, stacklevel: int = 1) -> None:
+    """Warn of outputs of mechanisms that are not unique, as a run would at its end."""
+    if plan.foreign or all(block.type != "Plant" for block in plan.blocks):
+        return
+    try:
+        with Instance(plan) as instance:
+            instance.initialise()
+            instance.warn(REMARK_RUN, stacklevel=stacklevel + 1)
+    except BlockError:  # it may start with other parameters; a run says why it does not
+        return
 
 
 def warn_of_ringing(
@@ -45,10 +77,11 @@ def warn_of_ringing(
     stacklevel
         Of the warning.
     """
-    for info in plan.blocks if plan.stiff and ticks > 1 else ():
-        if info.path not in plan.stiff:
+    stiff = plan.stiff if isinstance(plan, Model) else {}
+    for info in plan.blocks if stiff and ticks > 1 else ():
+        if info.path not in stiff:
             continue
-        parameter, output = (f"{info.path}.{name}" for name in plan.stiff[info.path])
+        parameter, output = (f"{info.path}.{name}" for name in stiff[info.path])
         try:
             sign = _find_sign(plan, parameter, output, min(ticks, TICKS), parameters or {})
         except BiellaError:  # the run itself will say why

@@ -8,10 +8,9 @@ import numpy as np
 
 from ...blocks.core.stiffness import find_largest_step
 from ...errors import BiellaError
-from ..compile.diagram import SOLVERS
 
 if TYPE_CHECKING:
-    from ..engine.engine import Instance
+    from .engine import Instance
 
 _MOST_STATES = 100
 
@@ -25,7 +24,7 @@ def explain_growth(instance: Instance) -> str:
     states, parameters = int(instance.layout.states), int(instance.layout.parameters)
     if not 0 < states <= _MOST_STATES or plan.foreign:
         return ""
-    solver = SOLVERS[int(np.frombuffer(plan.sections["SIZE"], dtype="<i8")[3])]
+    solver = plan.solver
     try:
         with type(instance)(plan) as again, np.errstate(all="ignore"):
             again.explains = False

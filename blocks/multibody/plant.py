@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ...errors import DiagramError, name_list, suggest
 from ..bearings import LongBearing, ShortBearing, TiltedShortBearing
@@ -38,8 +38,10 @@ from .initial import Initial, Kept, coordinate_name, read_initial
 from .joints import ANGLE, Coordinate, Joint, Row
 from .law_table import LawTable
 from .rotations import Array, quaternion_from_rotation
-from .system import System
 from .tree import SPEEDS, Tree, find_pattern, grow_tree
+
+if TYPE_CHECKING:
+    from .system import System
 
 _POINT, _D1, _D2, _DISTANCE, _DRIVER, _DRIVEN_LENGTH, _DRIVEN_ANGLE, _TOUCH, _SLIP = range(9)
 (

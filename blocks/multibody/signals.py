@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..core.ports import Port
 from .plant import list_input_ports, list_output_ports
-from .system import System
+
+if TYPE_CHECKING:
+    from .system import System
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ class System(JointMethods, ForceMethods):
             smoothing_speed,
             allow_nonphysical,
         )
-        return build_system(path, gravity, options)
+        return build_system(System, path, gravity, options)
 
     def __repr__(self) -> str:
         return (

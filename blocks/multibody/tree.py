@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import networkx as nx
 
@@ -18,7 +18,9 @@ from ...errors import DiagramError
 from .bodies import Body
 from .forces import Friction, JointLoad, Stop, TorsionalSpring
 from .joints import Joint
-from .system import System
+
+if TYPE_CHECKING:
+    from .system import System
 
 FIXED, REVOLUTE, PRISMATIC, SPHERICAL = range(4)
 SPEEDS = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, SPHERICAL: 3}

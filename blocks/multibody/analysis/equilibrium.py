@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.linalg import eigh
@@ -12,10 +12,12 @@ from ....errors import DiagramError
 from ..drawing.poses import Poses
 from ..equations.model import JointReaction
 from ..rotations import Array
-from ..system import System
 from .manifold import BodyMotion, Manifold, close, make_manifold
 from .pose import as_poses, assemble_model
 from .reduced import STILL, Reduced, compute_stiffness, reduce_pose
+
+if TYPE_CHECKING:
+    from ..system import System
 
 _LARGEST_TURN = 0.3
 

@@ -7,6 +7,7 @@ Most poses are closed to the digits they were printed with. Only for the others 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from ..initial import Initial
 from ..joints import Joint
 from ..laws import Input
 from ..rotations import Array
-from ..system import System
+
+if TYPE_CHECKING:
+    from ..system import System
 
 _LARGEST = 50  # bodies: beyond that a search takes seconds
 _PRINTED = 1e-5

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from ....errors import DiagramError
 from ..rotations import Array
-from ..system import System
 from .equilibrium import Equilibrium, equilibrium
 from .manifold import Manifold, make_manifold
 from .moving import STILL as STILL_MOVING
@@ -18,6 +18,9 @@ from .moving import compute_rates
 from .pose import Assembly
 from .prescribed import find_coordinate
 from .reduced import STILL, compute_damping, compute_stiffness, reduce_pose
+
+if TYPE_CHECKING:
+    from ..system import System
 
 
 @dataclass(frozen=True, slots=True, eq=False)

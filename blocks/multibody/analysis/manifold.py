@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +25,9 @@ from ..equations.planar import PlanarModel
 from ..forces import Bearing
 from ..joints import PLANAR, Joint, joint_frames
 from ..rotations import Array
-from ..system import System
+
+if TYPE_CHECKING:
+    from ..system import System
 
 RANK = 1e-8
 """Singular values below this part of the largest one count as 0."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -20,9 +20,11 @@ from ..equations.errors import FormulationError
 from ..initial import Initial
 from ..joints import Joint
 from ..rotations import Array, quaternion_from_rotation, rotation_from_quaternion
-from ..system import System
 from ..tree import grow_tree
 from .manifold import BodyMotion, Manifold, least_squares, make_kinematic_model
+
+if TYPE_CHECKING:
+    from ..system import System
 
 CLOSED = 1e-9
 """Errors below this, in m or rad, count as closed."""

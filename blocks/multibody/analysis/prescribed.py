@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -26,10 +26,12 @@ from ..initial import coordinate_name
 from ..joints import Joint
 from ..laws import Lawlike
 from ..rotations import Array, quaternion_from_rotation
-from ..system import System
 from .manifold import Manifold, close, least_squares, make_manifold, split
 from .pose import Assembly, assemble, find_start
 from .sharing import share
+
+if TYPE_CHECKING:
+    from ..system import System
 
 _STEP = 0.2  # rad that a body may turn between two closures, so that no branch is jumped
 _FOLLOWED = 1e-10

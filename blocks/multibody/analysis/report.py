@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,10 +11,12 @@ from ....errors import BiellaError
 from ..equations.redundancy import RedundancyReport, report_redundancy
 from ..initial import Initial
 from ..rotations import Array
-from ..system import System
 from .manifold import RANK, Manifold, make_kinematic_model
 from .pose import Assembly, assemble_model
 from .rubbing import find_doubtful, say_doubt
+
+if TYPE_CHECKING:
+    from ..system import System
 
 _COMPONENTS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
 

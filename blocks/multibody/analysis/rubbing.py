@@ -6,15 +6,19 @@ rule of `sharing`, and friction that follows from them depends on it.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ....errors import BiellaError, name_list
 from ..equations.redundancy import RedundancyReport, report_redundancy
 from ..forces import Rubbing
 from ..rotations import Array
-from ..system import System
 from .manifold import RANK, Manifold, make_kinematic_model
 from .pose import Assembly, assemble_model
+
+if TYPE_CHECKING:
+    from ..system import System
 
 LARGEST_CHECKED = 40
 """Bodies up to which a diagram that is compiled is checked."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +13,11 @@ from ....services import find_service
 from ..clearance import ClearanceRevolute
 from ..forces import Bearing, Bushing, JointLoad, Load
 from ..laws import Formula, Table
-from ..plant import Plant
 from ..rotations import freeze
-from ..system import System
+
+if TYPE_CHECKING:
+    from ..plant import Plant
+    from ..system import System
 
 RK4_LIMIT = 2.78
 """|λ| h up to which RK4 damps what is damped: 2.785 for real λ, 2.828 for imaginary ones."""
@@ -111,7 +114,7 @@ def _largest_stable_step(system: System, *, closed: bool = False) -> float:
     }
     tied = copy.copy(system)
     tied._parts = {**system._parts, **ties}
-    model = find_service("compile_alone")(Plant(tied), "plant")
+    model = find_service("compile_alone")(tied.block([], []), "plant")
     with model.open() as instance, np.errstate(over="ignore", invalid="ignore"):
         instance.initialise()
         states = instance.states.copy()

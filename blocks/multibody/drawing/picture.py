@@ -10,7 +10,7 @@ import os
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -18,7 +18,6 @@ import numpy as np
 from ....errors import DiagramError
 from ..bodies import Marker
 from ..reading import read_number, teach_keywords
-from ..system import System
 from .figure import STYLE, SystemFigure, paint, set_up, write_labels
 from .film import Film, find_ffmpeg, write_gif, write_mp4
 from .labels import place_labels
@@ -32,6 +31,9 @@ from .poses import (
 )
 from .scene import Scene
 from .view import read_view
+
+if TYPE_CHECKING:
+    from ..system import System
 
 __all__ = ["Poses", "animate", "draw", "poses_from_result"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from ....errors import DiagramError, name_list, suggest
 from ..bodies import Body, Marker
 from ..joints import Joint
 from ..rotations import Array, quaternion_from_rotation, rotation_from_quaternion
-from ..system import System
+
+if TYPE_CHECKING:
+    from ..system import System
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from ..clearance import ClearanceRevolute
 from ..forces import Bearing, Bushing, Driver, Element, JointLoad, Load, Spring, TorsionalSpring
 from ..joints import Joint
 from ..rotations import Array
-from ..system import System
 from .labels import Label
 from .paper import Paper
 from .poses import Snapshot
@@ -20,6 +20,9 @@ from .shapes import SLIDES, draw_body, shape_of, sleeve_of, slide_axis
 from .strokes import BODY_LAYER, INK, LOAD, PALETTE, SOFT_INK, Stroke, unit
 from .symbols import draw_element, draw_joint, draw_mount, draw_support, draw_wall, is_still
 from .view import View
+
+if TYPE_CHECKING:
+    from ..system import System
 
 _SOFT = Spring | Bushing | Bearing | ClearanceRevolute
 _LONGEST, _HIGHEST = 430.0, 300.0

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ..bodies import Body
 from ..joints import Joint
 from ..rotations import Array
-from ..system import System
 from .paper import Paper
 from .poses import Snapshot
 from .strokes import INK, WHITE, Stroke, circle, rectangle, rounded, unit
+
+if TYPE_CHECKING:
+    from ..system import System
 
 SLIDES = ("prismatic", "cylindrical")
 """Joints whose second body, or the first if the second is the ground, is a sleeve on a rail."""

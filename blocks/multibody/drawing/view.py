@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....errors import DiagramError
 from ..reading import read_direction
 from ..rotations import Array
-from ..system import System
 from .poses import Snapshot
+
+if TYPE_CHECKING:
+    from ..system import System
 
 NAMED = {"xy": ("x", "y"), "xz": ("x", "z"), "yz": ("y", "z"), "zx": ("z", "x")}
 """Views along an axis: what points right, and what up."""

@@ -6,6 +6,8 @@ coordinate Q = effort · coordinate_q.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ....errors import DiagramError
@@ -22,8 +24,10 @@ from ..forces import (
     TorsionalSpring,
 )
 from ..rotations import Array
-from ..system import System
 from .shapes import Field, Scalars, Shapes
+
+if TYPE_CHECKING:
+    from ..system import System
 
 
 class Loads:

@@ -16,15 +16,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from ..laws import AbstractLaw
 from ..rotations import Array
-from ..system import System
 from .loads import Loads
 from .shapes import Field, Scalars, Shapes
+
+if TYPE_CHECKING:
+    from ..system import System
 
 
 @dataclass(frozen=True, slots=True, eq=False)

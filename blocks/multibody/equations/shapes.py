@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..bodies import Marker
 from ..joints import Coordinate, Joint, Row
 from ..rotations import Array
-from ..system import System
+
+if TYPE_CHECKING:
+    from ..system import System
 
 
 @dataclass(frozen=True, slots=True, eq=False)

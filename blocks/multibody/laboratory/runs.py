@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from ..equations.model import AbstractModel, Equations, Model
 from ..equations.planar import PlanarModel
 from ..equations.projections import project_position, project_velocity
 from ..rotations import Array
-from ..system import System
 from . import (
     augmented_lagrangian,
     baumgarte,
@@ -32,6 +31,9 @@ from . import (
     udwadia_kalaba,
 )
 from .natural import NaturalModel
+
+if TYPE_CHECKING:
+    from ..system import System
 
 Method = Callable[..., tuple[Array, Array]]
 Coordinates = Literal["natural", "euler"]

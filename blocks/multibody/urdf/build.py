@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from ..bodies import OWN_NAMES, Body
 from ..joints import Joint
 from ..reading import read_number, read_numbers, read_rotation
 from ..rotations import Array, frame_along, freeze, rotation_about
-from ..system import System
 from .file import Robot, UrdfJoint, read_robot
+
+if TYPE_CHECKING:
+    from ..system import System
 
 SIZES = {
     "revolute": (1, 1),
@@ -75,8 +77,10 @@ class Options:
     allow_nonphysical: bool
 
 
-def build_system(path: str | Path, gravity: Any, options: Options) -> System:
-    """Return the system of a file; see `System.from_urdf`."""
+def build_system(
+    system_type: type[System], path: str | Path, gravity: Any, options: Options
+) -> System:
+    """Return the system of a file, as a new `system_type`; see `System.from_urdf`."""
     if options.base not in ("fixed", "free"):
         raise DiagramError(f"`base` is 'fixed' or 'free', got {options.base!r}.")
     if options.stop_stiffness is None and options.stop_damping:
@@ -88,7 +92,7 @@ def build_system(path: str | Path, gravity: Any, options: Options) -> System:
     line, none = robot.links[root].line, _HERE.position
     base = UrdfJoint(root, line, kind, "", root, none, _HERE.rotation, x, None, 0.0, 0.0)
     _check_names(robot, [base, *joints], options)
-    return _Builder(robot, base, joints, System(robot.name, gravity), options).build()
+    return _Builder(robot, base, joints, system_type(robot.name, gravity), options).build()
 
 
 def _sort_outwards(robot: Robot) -> tuple[str, list[UrdfJoint]]:

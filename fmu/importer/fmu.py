@@ -22,6 +22,7 @@ from .interface import (
     choose_interface,
     read_description,
 )
+from .options import Options
 
 _CAN_SAVE, _CAN_SERIALISE, _CAN_INTERPOLATE, _NEEDS_TOOL, _GIVES_DERIVATIVES = 1, 2, 4, 8, 16
 _FAILURES = ("logStatusDiscard", "logStatusError", "logStatusFatal")  # names that FMI gives
@@ -128,26 +129,6 @@ def _categories(description: Description, logging: bool | Sequence[str]) -> list
         known = {category.name for category in description.model.logCategories}
         return [] if logging else [name for name in _FAILURES if name in known]
     return [logging] if isinstance(logging, str) else list(logging)
-
-
-class Options:
-    """How an FMU is to run."""
-
-    def __init__(
-        self,
-        name: str,
-        period: float | None,
-        substeps: int,
-        tolerance: float,
-        categories: list[str],
-        logging: bool,
-    ) -> None:
-        self.name = name
-        self.period = period
-        self.substeps = substeps
-        self.tolerance = tolerance
-        self.categories = categories
-        self.logging = logging
 
 
 def check_runnable(description: Description) -> None:

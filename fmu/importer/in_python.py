@@ -15,8 +15,8 @@ from ...blocks.external.foreign import OUTSIDE, ForeignBlock
 from ...blocks.external.python import PythonBlock
 from ...scheduler.compile.plan import slots_of
 from ...scheduler.engine.engine import Instance
-from .fmu import Options
 from .interface import Description, Interface
+from .options import Options
 
 Array = npt.NDArray[np.float64]
 

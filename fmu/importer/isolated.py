@@ -26,9 +26,9 @@ from ...blocks.external.foreign import EndOfRun
 from ...errors import BiellaError, FmuError
 from ...scheduler.engine.engine import Instance
 from .archive import sweep
-from .fmu import Options
 from .in_python import AbstractCalledFmu, Values
 from .interface import Description, Interface
+from .options import Options
 
 REQUEST = struct.Struct("<cddq")
 REPLY = struct.Struct("<bq")

@@ -21,9 +21,9 @@ from ...scheduler.engine.engine import (
     restore_float_control,
 )
 from .archive import Folder
-from .fmu import Options
 from .in_python import AbstractCalledFmu, Values
 from .interface import BOOLEAN, INTEGER, REAL, Description, Group, Interface, Scalar
+from .options import Options
 
 _DISCARD, _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 2, 3  # numbers of FMI 2.0
 _LARGEST_EXACT = 1 << 53  # up to which every integer is a double

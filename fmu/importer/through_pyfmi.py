@@ -12,9 +12,9 @@ from ...scheduler.engine.engine import (
     keep_float_control,
     restore_float_control,
 )
-from .fmu import Options
 from .in_python import AbstractCalledFmu, Values
 from .interface import Description, Group, Interface
+from .options import Options
 
 _WARNING = 1
 

@@ -22,6 +22,7 @@ from .pace import ENTRY, Journal
 if TYPE_CHECKING:
     import h5py
 
+ReadLater = Callable[[Path, "Callable[[h5py.File], Journal]"], Journal]
 _CHUNK = 1 << 14
 _INDEX_BYTES = 1 << 14
 _COPIED = 1 << 20
@@ -82,29 +83,27 @@ def append_journal(file: h5py.File, path: Path, entries: Journal, ticks: int) ->
     group["ticks"][()] = ticks
 
 
-def read_log(file: h5py.File, path: Path) -> RunLog | None:
-    """Return the log in a result file, None if it has none; the journal is read when asked for."""
+def read_log(file: h5py.File, path: Path, read_later: ReadLater) -> RunLog | None:
+    """Return the log in a result file, None if it has none; the journal is read when asked for.
+
+    `read_later` opens the file at `path` then and calls a function with it.
+    """
     if "log" not in file:
         return None
     group = file["log"]
     plan = group["plan"][()].tobytes()
-    return RunLog(plan, int(group["ticks"][()]), partial(_load_journal, path))
+    return RunLog(plan, int(group["ticks"][()]), partial(read_later, path, _read_journal))
 
 
-def _load_journal(path: Path) -> Journal:
-    from ..results.result_file import read_hdf5
-
-    def read(file: h5py.File) -> Journal:
-        group = file["log"]
-        found: Journal = group["journal"][: int(group["entries"][()])]
-        found = found.astype(ENTRY, copy=False)
-        if "checksum" in group:
-            checksum, count = group["checksum"][()].tolist()
-            if count == len(found) and checksum != zlib.crc32(np.ascontiguousarray(found).data):
-                raise ValueError("the journal does not agree with its checksum")
-        return found
-
-    return read_hdf5(path, read)
+def _read_journal(file: h5py.File) -> Journal:
+    group = file["log"]
+    found: Journal = group["journal"][: int(group["entries"][()])]
+    found = found.astype(ENTRY, copy=False)
+    if "checksum" in group:
+        checksum, count = group["checksum"][()].tolist()
+        if count == len(found) and checksum != zlib.crc32(np.ascontiguousarray(found).data):
+            raise ValueError("the journal does not agree with its checksum")
+    return found
 
 
 def write_log(file: h5py.File, path: Path, log: RunLog) -> None:

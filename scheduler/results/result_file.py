@@ -389,7 +389,7 @@ def _read_description(
         names = ["time", *(dataset_name(signal.path) for _, signal in found)]
         checksums = dict(zip(names, file["checksums"][()].tolist(), strict=True))
     columns = Hdf5Columns(path, str(file.attrs["recording"]), length, checksums)
-    log = read_log(file, path)
+    log = read_log(file, path, read_hdf5)
     return columns, SignalTable((signal for _, signal in found), text["aliases"]), info, log
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 
 from ...blocks.core.figure import ShownFigure
 from .plotting import COLOURS, STYLE, label_unit, save_figure
-from .spectra import Orbit, OrderSpectrum, Spectrum, Waterfall
+
+if TYPE_CHECKING:
+    from .spectra import Orbit, OrderSpectrum, Spectrum, Waterfall
 
 Array = NDArray[np.float64]
 

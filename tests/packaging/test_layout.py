@@ -15,6 +15,14 @@ ALLOWED = {
     "fmu": {"errors", "services", "blocks", "scheduler", "fmu", "__version__"},
 }
 
+# Imports in a function that lead back to their own module.
+HANDED_OVER = {
+    ("biella.scheduler.compile.diagram", "biella.fmu.exporter.export"),
+    ("biella.blocks.multibody.system", "biella.fmu.exporter.mechanism"),
+    # What a Trigger has captured is a Result inside a Result.
+    ("biella.scheduler.results.captures", "biella.scheduler.results.result"),
+}
+
 # Methods that hand over to a package built on theirs: the only imports that run against that.
 UPWARD = {
     ("scheduler/compile/diagram.py", "biella.fmu.exporter.export.export_fmu"),
@@ -132,3 +140,62 @@ def test_an_import_the_wrong_way_is_seen(module, source):
 )
 def test_an_import_the_right_way_is_allowed(module, source):
     assert find_violations(Path(module), source) == []
+
+
+def dotted(module):
+    """Return the name by which a file is imported."""
+    parts = ("biella", *module.with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_for_typing(node):
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def collect_imports(tree, in_function=False):
+    """Yield the import statements that run, and whether they do so in a function."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node, in_function
+        elif not is_for_typing(node):
+            inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from collect_imports(node, in_function or inside)
+
+
+def find_hidden_cycles(sources):
+    """Return (module, imported) for each import in a function that leads back to its module."""
+    names = {dotted(module): module for module in sources}
+    at_top, late = {name: set() for name in names}, set()
+    for name, module in names.items():
+        for node, in_function in collect_imports(ast.parse(sources[module])):
+            for asked in imported_names(node, module):
+                found = asked if asked in names else asked.rpartition(".")[0]
+                if found in names and found != name:
+                    late.add((name, found)) if in_function else at_top[name].add(found)
+
+    def reach(first):
+        seen, waiting = {first}, [first]
+        while waiting:
+            new = at_top[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        return seen
+
+    return {(name, found) for name, found in late if name in reach(found)}
+
+
+def test_no_import_in_a_function_hides_a_cycle():
+    sources = {m: (PACKAGE / m).read_text(encoding="utf-8") for m in find_modules()}
+    assert find_hidden_cycles(sources) == HANDED_OVER
+
+
+def test_a_hidden_cycle_is_seen():
+    sources = {
+        Path("blocks/a.py"): "def f():\n    from .b import g",
+        Path("blocks/b.py"): "from .c import h",
+        Path("blocks/c.py"): "from . import a",
+        Path("blocks/d.py"): "def f():\n    from .a import f",
+        Path("blocks/e.py"): "if TYPE_CHECKING:\n    from .f import g",
+        Path("blocks/f.py"): "def g():\n    from .e import h",
+    }
+    assert find_hidden_cycles(sources) == {("biella.blocks.a", "biella.blocks.b")}

@@ -110,7 +110,7 @@ def compile_diagram(
         estimate_error=estimate_error,
     )
     flat = flatten(diagram) if flat is None else flat
-    flat = dataclasses.replace(flat, within=within)
+    flat = dataclasses.replace(flat, within=within) if within else flat
     flat = rewrite.replace_blocks(flat, replace or {})
     flat = rewrite.add_sources(flat, extra or {})
     flat = rewrite.reroute_outputs(flat, reroute or {})

@@ -58,10 +58,6 @@ class FlatBlock:
         """Return the name under which an output is recorded."""
         return self.shown_as.get(port, f"{self.path}.{self.block.outputs[port].name}")
 
-    def parameter_path(self, name: str) -> str:
-        """Return the name under which a parameter is set."""
-        return name if self.bare else f"{self.path}.{name}"
-
 
 @dataclass(frozen=True, slots=True)
 class Guard:

@@ -45,10 +45,9 @@ class Model(Plan):
     order: Order
     components: tuple[Component, ...]
 
-    @property
-    def meta(self) -> dict[str, Any]:
-        """What section META says."""
-        return self.described
+    def __post_init__(self) -> None:
+        # In place of what `Plan` would read back from the bytes.
+        object.__setattr__(self, "meta", self.described)
 
     @property
     def stiff(self) -> dict[str, tuple[str, str]]:

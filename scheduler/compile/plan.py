@@ -27,10 +27,10 @@ from .described import (
     BlockInfo,
     ParameterInfo,
     PortInfo,
+    read_value,
     slots_of,
 )
 from .schedule_report import report_plan
-from .values import read_value
 
 if TYPE_CHECKING:
     from ...blocks.external.foreign import ForeignBlock

@@ -237,6 +237,7 @@ class Describer:
             slot = self.layout.tables.ports[2 * (self.layout.input_firsts[number] + n)]
             inputs.append(self._port(f"{item.path}.{port.name}", slot, carried, port))
         parameters = []
+        prefix = "" if item.bare else f"{item.path}."
         slot = self.layout.parameter_slots[number]
         for parameter in block.parameters:
             if parameter.hidden:
@@ -244,7 +245,7 @@ class Describer:
                 continue
             unit = None if parameter.unit is None else str(parameter.unit)
             parameters.append([
-                item.parameter_path(parameter.name), slot, list(parameter.value.shape), unit,
+                prefix + parameter.name, slot, list(parameter.value.shape), unit,
                 parameter.doc, parameter.tunable,
             ])  # fmt: skip
             causality = _TUNABLE_PARAMETER if parameter.tunable else _FIXED_PARAMETER

@@ -44,6 +44,8 @@ def replace_blocks(flat: FlatDiagram, others: Mapping[str, AbstractBlock]) -> Fl
 
 def add_sources(flat: FlatDiagram, extra: Mapping[str, AbstractBlock]) -> FlatDiagram:
     """Add blocks under names of their own; nothing is connected to them."""
+    if not extra:
+        return flat
     taken = {item.path for item in flat.blocks} | {item.name for item in flat.inputs}
     added = [FlatBlock(n, b, -1, (None,) * len(b.inputs)) for n, b in extra.items()]
     flat = _complain(
@@ -63,6 +65,8 @@ def reroute_outputs(flat: FlatDiagram, reroute: Mapping[str, tuple[str, str]]) -
     Whatever reads such an output reads the other one, which has its name from then on. What the
     block itself computes is called ``…_simulated``.
     """
+    if not reroute:
+        return flat
     known = _known_outputs(flat)
     numbers = {item.path: n for n, item in enumerate(flat.blocks)}
     blocks, problems = list(flat.blocks), []
@@ -96,6 +100,8 @@ def find_sources(flat: FlatDiagram, names: Sequence[str]) -> list[int]:
     DiagramError
         If there is none of that name, or it is no source with one output.
     """
+    if not names:
+        return []
     numbers = {item.path: n for n, item in enumerate(flat.blocks)}
     declared = {item.name for item in flat.inputs if item.declared}
     found = []
@@ -164,6 +170,8 @@ def add_outputs(flat: FlatDiagram, names: Sequence[str]) -> FlatDiagram:
     DiagramError
         If there is no such signal.
     """
+    if not names:
+        return flat
     declared = {name for name, _ in flat.outputs}
     known = _known_outputs(flat)
     added = []

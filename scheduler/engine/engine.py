@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ...blocks.external.foreign import Attachment, EndOfRun, ForeignBlock, Session
 from ...blocks.external.python import PythonBlock
 from ...errors import BiellaError, BiellaWarning, BlockError, PlanError
-from ..compile.values import read_value
+from ..compile.described import read_value
 from .build import library_name
 from .growth import explain_growth
 

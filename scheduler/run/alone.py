@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Container
 
 from ...blocks.core.block import AbstractBlock
+from ...blocks.core.ports import Port
+from ...blocks.core.units import Unit
 from ..compile.compiler import compile_flat
 from ..compile.flatten import FlatBlock, FlatDiagram, FlatInput, Source
 from ..compile.model import Model
@@ -21,7 +23,7 @@ def compile_alone(block: AbstractBlock, path: str, inputs: Container[str] = ()) 
     inputs
         Names of the ports that are inputs of the diagram; the others have their defaults.
     """
-    ports = [port for port in block.inputs if port.name in inputs]
+    ports = [_fixed(port) for port in block.inputs if port.name in inputs]
     numbers = {port.name: -1 - n for n, port in enumerate(ports)}
     sources = tuple(
         Source(numbers[port.name], 0) if port.name in numbers else None for port in block.inputs
@@ -31,3 +33,14 @@ def compile_alone(block: AbstractBlock, path: str, inputs: Container[str] = ()) 
         inputs=tuple(FlatInput(port.name, port, True) for port in ports),
     )
     return compile_flat(flat, Settings(path, 1e-3, "rk4"))
+
+
+def _fixed(port: Port) -> Port:
+    """Return the port as one of a whole diagram, where nothing is left open."""
+    return Port(
+        port.name,
+        port.width if isinstance(port.width, int) else 1,
+        port.unit if isinstance(port.unit, Unit) else None,
+        port.kind if isinstance(port.kind, str) else "real",
+        port.default,
+    )

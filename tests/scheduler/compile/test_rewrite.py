@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from biella import Diagram, Subsystem, simulate
-from biella.blocks import Constant, Gain, Integrator, Outside, Port
+from biella.blocks import Compare, Constant, Gain, Integrator, Outside, Port, Sine, Step, Sum
 from biella.errors import DiagramError
+from biella.scheduler.compile import rewrite
+from biella.scheduler.compile.flatten import flatten
 
 
 def loop():
@@ -71,3 +73,124 @@ def test_extra_sources_are_recorded_and_may_not_take_a_name():
     assert result["realtime.lateness"][-1] == 2e-6
     with pytest.raises(DiagramError, match="the name `x` is taken"):
         loop().compile(extra={"x": lateness})
+
+
+def passing(name, factor=None):
+    """A diagram with one output that is its input, and one that is a multiple of it."""
+    inner = Diagram(name)
+    u = inner.input("u")
+    k = inner.add(Gain(factor or 2.0), name="k")
+    inner.connect(u, k)
+    inner.output("same", u)
+    inner.output("more", k)
+    inner.output("again", k)
+    return inner
+
+
+def nested():
+    middle = Diagram("middle")
+    u = middle.input("u")
+    inside = middle.add(Subsystem(passing("inside")), name="inside")
+    middle.connect(u, inside)
+    for name in ("same", "more", "again"):
+        middle.output(name, inside[name])
+    d = Diagram("outer", step=1e-2)
+    one = d.add(Constant(1.0), name="one")
+    part = d.add(Subsystem(middle), name="part")
+    d.connect(one, part)
+    for name in ("same", "more", "again"):
+        d.connect(part[name], d.add(Gain(1.0), name=name))
+    return d
+
+
+@pytest.mark.parametrize("path", ["part", "part.inside"])
+def test_each_output_of_a_subsystem_leads_to_its_own_takers(path):
+    """Two outputs have one source inside, and one passes an input on."""
+    d = nested()
+    names = ["same", "more", "again"]
+    other = Outside(
+        [Port("u")],
+        [Port(name) for name in names],
+        start={"same": 5.0, "more": 6.0, "again": 7.0},
+    )
+    with d.compile(replace={path: other}).start() as instance:
+        assert [instance.get(name) for name in names] == [5.0, 6.0, 7.0]
+    with d.compile().start() as instance:
+        assert [instance.get(name) for name in names] == [1.0, 2.0, 2.0]
+
+
+def test_a_subsystem_goes_with_all_that_is_in_it_and_numbers_follow():
+    """Before it, in it and behind it are conditional subsystems with outputs that are held."""
+    d = Diagram("outer", step=1e-2)
+    one = d.add(Constant(1.0), name="one")
+    on = d.add(Compare(">", 0.0), name="on")
+    d.connect(one, on)
+    for name in ("first", "second", "third"):
+        middle = Diagram(name)
+        u = middle.input("u")
+        part = middle.add(Subsystem(passing("p"), enable=True), name="part")
+        middle.connect(u, part["u"])
+        middle.connect(middle.input("on", kind="boolean"), part["enable"])
+        middle.output("y", part["more"])
+        whole = d.add(Subsystem(middle, enable=True), name=name)
+        d.connect(one, whole["u"])
+        d.connect(on, whole["on"], whole["enable"])
+    total = d.add(Sum("+++"), name="total")
+    for n, name in enumerate(("first", "second", "third"), 1):
+        d.connect(d[name], total[f"u{n}"])
+    ports = [Port("u"), Port("on", kind="boolean"), Port("enable", kind="boolean")]
+    flat = rewrite.replace_blocks(
+        flatten(d), {"second": Outside(ports, [Port("y")], start={"y": 9.0})}
+    )
+    assert [guard.path for guard in flat.guards] == ["first", "first.part", "third", "third.part"]
+    for guard in flat.guards:
+        inside = flat.blocks[guard.first : guard.first + guard.count]
+        assert inside and all(item.path.startswith(f"{guard.path}.") for item in inside)
+    assert [group.path for group in flat.groups] == ["first.part", "first", "third.part", "third"]
+    replaced = {"second": Outside(ports, [Port("y")], start={"y": 9.0})}
+    with d.compile(replace=replaced).start() as instance:
+        assert instance.get("total") == 2.0 + 9.0 + 2.0
+
+
+def test_an_input_of_the_diagram_is_replaced_by_a_source():
+    d = Diagram("outer", step=1e-2)
+    k = d.add(Gain(2.0), name="k")
+    d.connect(d.input("a"), k)
+    d.connect(d.input("b"), d.add(Gain(3.0), name="h"))
+    model = d.compile(replace={"a": Constant(4.0)})
+    assert list(model.inputs) == ["b"]
+    with model.start({"b": 5.0}) as instance:
+        assert (instance.get("k"), instance.get("h")) == (8.0, 15.0)
+
+
+def test_a_source_becomes_an_input_that_starts_with_its_first_value():
+    d = Diagram("outer", step=1e-2)
+    wave = d.add(Sine(amplitude=2.0, phase=np.pi / 2), name="wave")
+    pair = d.add(Constant([3.0, 4.0]), name="pair")
+    d.connect(wave, d.add(Gain(1.0), name="k"))
+    d.connect(pair, d.add(Gain(1.0), name="h"))
+    model = d.compile(inputs=["pair", "wave"])
+    assert {name: port.width for name, port in model.inputs.items()} == {"pair": 2, "wave": 1}
+    with model.start() as instance:
+        assert instance.get("h").tolist() == [3.0, 4.0]
+        assert instance.get("k") == pytest.approx(2.0)
+
+
+def test_what_is_wrong_with_a_source_is_reported_with_all_the_rest():
+    d = Diagram("outer", step=1e-2)
+    d.add(Step(period=1.5e-2), name="ref")
+    d.add(Gain(1.0), name="k")
+    with pytest.raises(DiagramError) as caught:
+        d.compile(inputs=["ref"])
+    assert "`ref`" in str(caught.value) and "input `k.u` is not connected" in str(caught.value)
+
+
+def test_an_edit_leaves_what_it_was_made_from():
+    flat = flatten(loop())
+    before = repr(flat)
+    rewrite.replace_blocks(flat, {"k": stand_in()})
+    more = rewrite.add_sources(flat, {"zz": Constant(1.0)})
+    rewrite.reroute_outputs(more, {"k": ("zz", "y")})
+    rewrite.add_outputs(flat, ["k"])
+    rewrite.bare_parameters(flat, "k")
+    assert repr(flat) == before

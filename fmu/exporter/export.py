@@ -154,7 +154,7 @@ def _refuse_blocks(diagram: Diagram, plan: Plan) -> None:
     """Name every block that only works here, with what to do instead."""
     left = {block.path for block in plan.blocks}  # a source that became an input is gone
     problems = [
-        f"`{item.path}` ({item.block!r}) cannot leave in an FMU: {item.block.stays}."
+        f"`{item.path}` ({item.block}) cannot leave in an FMU: {item.block.stays}."
         for item in flatten(diagram).blocks
         if item.block.stays and item.path in left
     ]

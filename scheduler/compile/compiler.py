@@ -160,7 +160,7 @@ def _compile(
             )
         if isinstance(item.block, NativeBlock | PythonBlock):
             continue
-        problems.append(f"`{item.path}` ({item.block!r}) is neither native nor a PythonBlock.")
+        problems.append(f"`{item.path}` ({item.block}) is neither native nor a PythonBlock.")
     couplings, exchanges = find_couplings(
         flat, rates, order, ports, coupling, estimate > 0, problems
     )
@@ -190,7 +190,7 @@ def _find_remarks(flat: FlatDiagram, ports: ResolvedPorts, solver: str) -> list[
         (item, item.block.warn_of_step(widths.step, solver))
         for item, widths in zip(flat.blocks, ports.widths, strict=True)
     )
-    return [f"`{item.path}` ({item.block!r}): {text}" for item, text in texts if text]
+    return [f"`{item.path}` ({item.block}): {text}" for item, text in texts if text]
 
 
 def _replace_sources(
@@ -221,7 +221,7 @@ def _replace_sources(
         block = flat.blocks[number].block
         if block.inputs or len(block.outputs) != 1:
             raise DiagramError(
-                f"`{name}` ({block!r}) is no source with one output: it stays a block."
+                f"`{name}` ({block}) is no source with one output: it stays a block."
             )
         wanted.append(number)
     if not wanted:

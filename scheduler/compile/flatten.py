@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...blocks.core.block import AbstractBlock
-from ...blocks.core.ports import Port, PortRef
+from ...blocks.core.ports import Port, PortRef, Rate
 from ...errors import DiagramError, name_list, suggest
 from .coupling_options import Coupling
 from .diagram import Diagram, Inport
@@ -44,6 +44,13 @@ class FlatBlock:
     """For an output of a conditional subsystem: that subsystem's number."""
     shown_as: dict[int, str] = field(default_factory=dict)
     """Outputs that go by another name than ``path.port``."""
+    given_rate: Rate | None = None
+    """The rate that `Diagram.add` gave it."""
+
+    @property
+    def rate(self) -> Rate:
+        """When it runs: the rate given to `Diagram.add`, or the block's own."""
+        return self.given_rate or self.block.rate
 
     def output_path(self, port: int) -> str:
         """Return the name under which an output is recorded."""
@@ -135,7 +142,8 @@ def flatten(diagram: Diagram, replace: Mapping[str, AbstractBlock] | None = None
                 enter_subsystem(scope, block, path)
             else:
                 scope.numbers[block] = len(flat.blocks)
-                flat.blocks.append(FlatBlock(path, block, scope.guard))
+                given = scope.diagram.rates.get(block)
+                flat.blocks.append(FlatBlock(path, block, scope.guard, given_rate=given))
 
     def enter_subsystem(scope: _Scope, block: Subsystem, path: str) -> None:
         guard = scope.guard
@@ -250,7 +258,7 @@ def _differences(path: str, block: AbstractBlock, other: AbstractBlock) -> list[
     sides = (("inputs", block.inputs, other.inputs), ("outputs", block.outputs, other.outputs))
     return [
         f"`{path}` has the {side} {name_list([p.name for p in own])}, but what replaces it "
-        f"({other!r}) has {name_list([p.name for p in new])}."
+        f"({other}) has {name_list([p.name for p in new])}."
         for side, own, new in sides
         if [p.name for p in own] != [p.name for p in new]
     ]

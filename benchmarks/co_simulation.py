@@ -164,7 +164,7 @@ def slider_crank(step: float, mode: Mode) -> Diagram:
     share(d, "spring", ROD_SPRING, ROD_DAMPER, places, tool["push.force.x"], crank["load.force.x"])
     reference = d.add(Step(at=0.0, to=20.0, unit="rad/s"), name="reference")
     error = d.add(Sum("+-"), name="error")
-    gain = d.add(Gain(0.5, unit="N.m", period=5e-3), name="controller")
+    gain = d.add(Gain(0.5, unit="N.m"), name="controller", period=5e-3)
     d.connect(reference, error["u1"])
     d.connect(drive["axle.speed"], error["u2"])
     d.connect(error, gain)

@@ -88,7 +88,7 @@ def export_ring_fmu(folder: Path) -> Path:
     """Export the FMU of `ring.py`."""
     d = Diagram("ring", step=STEP)
     u = d.input(INPUT)
-    x = d.add(DiscreteIntegrator(initial=1.0, gain=GAIN, method="forward", period=STEP), name="x")
+    x = d.add(DiscreteIntegrator(initial=1.0, gain=GAIN, method="forward"), name="x", period=STEP)
     d.connect(u, x)
     d.output(OUTPUT, x)
     return d.export_fmu(folder / "ring.fmu")

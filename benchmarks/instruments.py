@@ -74,8 +74,8 @@ CASES: dict[str, Callable[[], AbstractBlock]] = {
     "PID": lambda: PID(2.0, 5.0, 0.1, limits=(-9, 9), rate_limit=1e4, period=STEP),
     "PID, standard form, Tustin": lambda: PID(k=2, ti=1, td=0.1, method="tustin", period=STEP),
     "PID, scheduled": lambda: PID([2, 3], 5.0, 0.1, schedule=[-1, 1], period=STEP),
-    "relay auto-tuner": lambda: RelayTuner(1.0, 0.1, period=STEP),
-    "state feedback, 4 states, integral": lambda: StateFeedback([1, 2, 3, 4], [5], period=STEP),
+    "relay auto-tuner": lambda: RelayTuner(1.0, 0.1),
+    "state feedback, 4 states, integral": lambda: StateFeedback([1, 2, 3, 4], [5]),
     "Kalman filter, 4 states": lambda: KalmanFilter(A, B, C, Q=1e-4, R=1e-2, period=STEP),
     "Kalman filter, 2 states, varying": lambda: KalmanFilter(
         A[:2, :2], B[:2], [1, 0], Q=1e-4, R=1e-2, covariance=1.0, period=STEP
@@ -96,7 +96,7 @@ CASES: dict[str, Callable[[], AbstractBlock]] = {
     "anti-alias filter, order 4, rk4": lambda: AntiAliasFilter(20.0),
     "decimation by 10, 201 coefficients": lambda: Decimator(10, period=STEP),
     "tachometer, 60 pulses": lambda: Tachometer(60, average=60, period=STEP),
-    "trigger": lambda: Trigger(50.0, pre=100, post=100, period=STEP),
+    "trigger": lambda: Trigger(50.0, pre=100, post=100),
     "calibration of 20 points": lambda: Scaling(readings=np.arange(20), values=np.arange(20) ** 2),
     "PWM out": lambda: PWMOutput(170.0),
     "PWM in": lambda: PWMInput(),
@@ -113,10 +113,14 @@ CASES: dict[str, Callable[[], AbstractBlock]] = {
 }
 
 
-def build(make: Callable[[], AbstractBlock], copies: int) -> Diagram:
+SAMPLED = ("relay auto-tuner", "state feedback, 4 states, integral", "trigger")
+"""Cases that are added with a period of one step."""
+
+
+def build(make: Callable[[], AbstractBlock], copies: int, period: float | None) -> Diagram:
     """Make a diagram with copies of a block, or with what feeds them alone."""
     d = Diagram("instruments", step=STEP)
-    blocks = [d.add(make()) for _ in range(copies)]
+    blocks = [d.add(make(), period=period) for _ in range(copies)]
     for port in make().inputs:
         width = port.width if isinstance(port.width, int) else 1
         if port.kind == "boolean":
@@ -136,8 +140,9 @@ def time_blocks(quick: bool) -> dict[str, float]:
     """Give the time of a block and tick in ns."""
     entrants = []
     for name, make in CASES.items():
+        period = STEP if name in SAMPLED else None
         for label, copies in ((name, COPIES), (f"{name} without", 0)):
-            instance = build(make, copies).compile().start()
+            instance = build(make, copies, period).compile().start()
             instance.run(2)
             run = timed(lambda instance=instance: instance.run(TICKS), time.process_time)
             entrants.append(Entrant(label, run, TICKS * STEP, repeats=2))

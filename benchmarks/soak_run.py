@@ -44,7 +44,7 @@ def diagram() -> Diagram:
     """Return what is run: a count of ticks, `k` times it, a state that all devices move."""
     d = Diagram("soak", step=STEP)
     one = d.add(Constant(1.0), name="one")
-    count = d.add(UnitDelay(period=STEP), name="count")
+    count = d.add(UnitDelay(), name="count", period=STEP)
     more = d.add(Sum("++"), name="more")
     scaled = d.add(Gain(1.0), name="scaled")
     d.connect(one, more["u1"])

@@ -416,11 +416,18 @@ def formulas(name: str, module: str, number: int, port: Port, low: float, high: 
     return [given] * width if isinstance(given, str) else given
 
 
-def draw(name: str, block: NativeBlock, low: float = -3.0, high: float = 3.0) -> Image.Image:
+def draw(
+    name: str,
+    block: NativeBlock,
+    low: float = -3.0,
+    high: float = 3.0,
+    period: float | None = None,
+    offset: float = 0.0,
+) -> Image.Image:
     """Return a picture of what a block makes of its inputs."""
     until = UNTIL.get(name, 0.2)
     d = Diagram(name, step=until / TICKS)
-    d.add(block, name="block")
+    d.add(block, name="block", period=period, offset=offset)
     inputs = []
     # What need not be connected is not, unless there is something to show.
     fed = [p for p in block.inputs if p.default is None or p.name in FEEDS.get(name, {})]
@@ -462,7 +469,7 @@ def draw(name: str, block: NativeBlock, low: float = -3.0, high: float = 3.0) ->
             if name not in SCALED and 0.05 * scale < (np.ptp(u) or 1.0) < 20 * scale:
                 axes.plot(result.t, u, "--", color="#888888", lw=1, label=label)
         # A sampled block changes at ticks, of which the picture has many, or few that count.
-        held = first.kind != "real" or block.rate.kind in ("every_tick", "periodic")
+        held = first.kind != "real" or d.rate_of(block).kind in ("every_tick", "periodic")
         style = "steps-post" if held else "default"
         for k, (label, y) in enumerate(lines.items()):
             axes.plot(result.t, y, color=COLOURS[k % len(COLOURS)], label=label, ds=style)
@@ -479,7 +486,9 @@ def main() -> None:
         example = examples[name][0]
         block = example.make()
         if is_drawn(block):
-            pictures[name] = draw(name, block, example.low, example.high)
+            pictures[name] = draw(
+                name, block, example.low, example.high, example.period, example.offset
+            )
     (DOCS / "reference").mkdir(exist_ok=True)
     for old in (DOCS / "reference").glob("*.md"):
         old.unlink()

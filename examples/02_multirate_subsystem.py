@@ -11,7 +11,7 @@ from biella.blocks import Compare, Gain, Integrator, Saturation, Scope, Step, Su
 def speed_controller() -> Diagram:
     d = Diagram("speed controller")
     error = d.add(Sum("+-"), name="error")
-    p = d.add(Gain(80.0, unit="N", period=1e-3), name="p")
+    p = d.add(Gain(80.0, unit="N"), name="p", period=1e-3)
     limit = d.add(Saturation(-20.0, 20.0), name="limit")
     d.connect(d.input("wanted", unit="m/s", default=None), error["u1"])
     d.connect(d.input("measured", unit="m/s", default=None), error["u2"])
@@ -25,7 +25,7 @@ def diagram() -> Diagram:
     d = Diagram("position cascade", step=1e-3)
     ref = d.add(Step(at=0.3, to=0.5, unit="m"), name="ref")
     outer_error = d.add(Sum("+-"), name="outer_error")
-    outer = d.add(Gain(8.0, unit="m/s", period=10e-3), name="outer")
+    outer = d.add(Gain(8.0, unit="m/s"), name="outer", period=10e-3)
     inner = d.add(Subsystem(speed_controller(), enable=True, outputs="reset"), name="inner")
     clock = d.add(Time(), name="clock")
     enable = d.add(Compare(">=", 0.1), name="enable")

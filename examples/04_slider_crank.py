@@ -33,7 +33,7 @@ def diagram() -> Diagram:
     plant = d.add(mechanism().block(["motor.torque"], [*outputs, "slider.rotation"]), name="plant")
     ref = d.add(Step(at=0.0, to=20.0, unit="rad/s"), name="ref")
     error = d.add(Sum("+-"), name="error")
-    p = d.add(Gain(0.8, unit="N.m", period=2e-3), name="p")
+    p = d.add(Gain(0.8, unit="N.m"), name="p", period=2e-3)
     drive = d.add(Saturation(-8.0, 8.0), name="drive")
     d.connect(ref, error["u1"])
     d.connect(plant["main.speed"], error["u2"])

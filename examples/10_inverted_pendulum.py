@@ -17,46 +17,44 @@ SPREAD = np.array([2e-3, 5e-3])  # of the sensors: m, rad
 DRIVEN, MEASURED = ["motor.force", "push.torque"], ["rail.displacement", "hinge.angle"]
 
 
-def add_plant(d: Diagram) -> None:
+def pendulum() -> System:
     s = System("pendulum on a cart", gravity=(0.0, -9.81), planar=True)
     cart = s.body("cart", mass=1.0, inertia=0.01)
     rod = s.body("rod", mass=0.3, inertia=0.01, position=(0.0, 0.3))
     s.force("motor", s.prismatic("rail", s.ground, cart, at=(0, 0), axis=(1, 0)), 0.0)
     s.torque("push", s.revolute("hinge", cart, rod, at=(0, 0)), 0.0)
-    d.add(s.block(DRIVEN, [*MEASURED, "hinge.speed"]), name="plant")
+    return s
 
 
-def design() -> dict[str, KalmanFilter | StateFeedback]:
+def design() -> tuple[KalmanFilter, StateFeedback]:
     d = Diagram("upright", step=1e-3)
-    add_plant(d)
-    for name, unit in zip(DRIVEN, ("N", "N.m"), strict=True):
-        d.connect(d.input(name.replace(".", " "), unit=unit), f"plant.{name}")
+    forces = {"motor.force": d.input("motor", unit="N"), "push.torque": d.input("push", unit="N.m")}
+    d.add(pendulum().block(DRIVEN, MEASURED), "plant", inputs=forces)
     model = linearize(d, outputs=[f"plant.{name}" for name in MEASURED], period=PERIOD)
     A, B, C = model.A, model.B[:, :1], model.C
     # Both forces are uncertain: the motor's by 0.5 N, that of people by 0.1 N m.
     noise = {"Q": [0.25, 0.01], "R": SPREAD**2, "G": model.B}
     K = dlqr(*add_integral(A, B, C[:1], PERIOD), [20, 20, 1, 1, 60], 0.02).K
-    feedback = StateFeedback(K[:, :4], K[:, 4:], limits=(-FORCE, FORCE), unit="N", period=PERIOD)
-    return {"filter": KalmanFilter(A, B, C, **noise, period=PERIOD), "motor": feedback}
+    feedback = StateFeedback(K[:, :4], K[:, 4:], limits=(-FORCE, FORCE), unit="N")
+    return KalmanFilter(A, B, C, **noise, period=PERIOD), feedback
 
 
 def diagram() -> Diagram:
     d = Diagram("inverted pendulum", step=1e-3)
-    add_plant(d)
-    for name, block in (design() | {
-        "places": Mux(2), "noise": Noise(SPREAD, seed=1), "measured": Sum("++", period=PERIOD),
-        "cart": Selector([0]), "wanted": Step(at=1.0, to=0.4),
-        "push": Pulse(100.0, duty=1e-3, amplitude=0.4, delay=5.0, unit="N.m"),
-    }).items():  # fmt: skip
-        d.add(block, name=name)
-    for source, *targets in (
-        ("plant.rail.displacement", "places.u1"), ("plant.hinge.angle", "places.u2"),
-        ("places", "measured.u1"), ("noise", "measured.u2"),
-        ("measured", "filter.measurement", "cart"), ("cart", "motor.measurement"),
-        ("filter.state", "motor.state"), ("wanted", "motor.reference"),
-        ("motor", "filter.control", "plant.motor.force"), ("push", "plant.push.torque"),
-    ):  # fmt: skip
-        d.connect(source, *targets)
+    observer, feedback = design()
+    plant = d.add(pendulum().block(DRIVEN, [*MEASURED, "hinge.speed"]), "plant")
+    # Only places are measured, each with its own noise.
+    places = d.add(Mux(2), "places", u1=plant["rail.displacement"], u2=plant["hinge.angle"])
+    noise = d.add(Noise(SPREAD, seed=1), "noise")
+    measured = d.add(Sum("++"), "measured", u1=places, u2=noise, period=PERIOD)
+    cart = d.add(Selector([0]), "cart", u=measured)
+    wanted = d.add(Step(at=1.0, to=0.4), "wanted")
+    d.add(observer, "filter", measurement=measured)
+    state = observer["state"]
+    d.add(feedback, "motor", state=state, reference=wanted, measurement=cart, period=PERIOD)
+    d.connect(feedback, observer["control"], plant["motor.force"])
+    push = d.add(Pulse(100.0, duty=1e-3, amplitude=0.4, delay=5.0, unit="N.m"), "push")
+    d.connect(push, plant["push.torque"])
     return d
 
 

@@ -50,10 +50,7 @@ def diagram() -> Diagram:
     card = d.add(ScanList(2, SCAN, skew=2.5e-5, bits=16), name="card")
     metres = d.add(Scaling(readings=VOLTS, values=-AWAY, unit="m"), name="metres")
     seen = d.add(Gain(PROBES.T, unit="m"), name="seen")
-    d.connect(plant["left.offset"], probes["position"])
-    d.connect(card["y"], metres)
-    for source, target in [(probes, filter_), (filter_, card), (metres, seen)]:
-        d.connect(source, target)
+    d.chain(plant["left.offset"], probes["position"], filter_, card, metres, seen)
     return d
 
 

@@ -21,21 +21,18 @@ GAINS = {"kp": 600.0, "ki": 6000.0, "kd": 0.0, "filter_time": 0.0, "b": 1.0, "c"
 
 def controller() -> Subsystem:
     d = Diagram("controller")
-    pid = d.add(PID(**GAINS, limits=LIMITS, unit="N.m", period=STEP), name="pid")
-    late = d.add(UnitDelay(period=STEP), name="late")
-    for name, port in (("speed", "measurement"), ("reference", "reference")):
-        d.connect(d.input(name, unit="rad/s"), pid[port])
-    d.connect(pid, late)
-    d.output("torque", late)
+    speed, reference = d.input("speed", unit="rad/s"), d.input("reference", unit="rad/s")
+    pid = PID(**GAINS, limits=LIMITS, unit="N.m", period=STEP)
+    d.add(pid, "pid", measurement=speed, reference=reference)
+    d.output("torque", d.add(UnitDelay(), "late", u=pid, period=STEP))
     return Subsystem(d)
 
 
 def diagram() -> Diagram:
     d = Diagram("crank with a board", step=STEP)
     plant = d.add(slider_crank(planar=True).block(["motor.torque"], ["main.speed"]), name="plant")
-    board = d.add(controller(), name="controller")
-    d.connect(d.add(Step(at=0.5, to=6.0, unit="rad/s"), name="reference"), board["reference"])
-    d.connect(plant["main.speed"], board["speed"])
+    reference = d.add(Step(at=0.5, to=6.0, unit="rad/s"), "reference")
+    board = d.add(controller(), "controller", speed=plant["main.speed"], reference=reference)
     d.connect(board["torque"], plant["motor.torque"])
     d.output("speed", plant["main.speed"])
     d.output("torque", board["torque"])

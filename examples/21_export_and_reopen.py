@@ -35,8 +35,10 @@ def main() -> None:
     plt.style.use("seaborn-v0_8-colorblind")
     ours = simulate(diagram(), until=UNTIL)
     diagram().export_fmu("crank.fmu", inputs=["ref"])
-    given = np.array([(0.0, 0.0), (0.5, 0.0), (0.5, -3.0), (UNTIL, -3.0)],
-                     dtype=[("time", float), ("ref", float)])  # fmt: skip
+    given = np.array(
+        [(0.0, 0.0), (0.5, 0.0), (0.5, -3.0), (UNTIL, -3.0)],
+        dtype=[("time", float), ("ref", float)],
+    )
     theirs = simulate_fmu("crank.fmu", stop_time=UNTIL, output_interval=1e-3, input=given)
     worst = np.abs(theirs["speed"] - ours["speed"]).max()
     print(f"FMPy against biella: {len(theirs)} points, largest difference {worst:.1e} rad/s")

@@ -29,7 +29,7 @@ def diagram() -> Diagram:
     plant = d.add(slider_crank(planar=True).block(["motor.torque"], ["main.speed"]), name="plant")
     reference = d.add(Step(at=0.2, to=6.0, unit="rad/s"), name="reference")
     pid = d.add(PID(**GAINS, limits=(-LIMIT, LIMIT), unit="N.m", period=STEP), name="pid")
-    torque = d.add(UnitDelay(period=STEP), name="torque")
+    torque = d.add(UnitDelay(), name="torque", period=STEP)
     d.connect(reference, pid["reference"])
     d.connect(plant["main.speed"], pid["measurement"])
     d.connect(pid, torque)

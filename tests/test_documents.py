@@ -107,12 +107,13 @@ def test_a_jump_of_a_formula_costs_what_the_guide_says(solver, part):
     made = {
         "formula": Expression(formula),
         "line": Playback([0, 1, 1, 2], [height, height, 0, 0]),
-        "sampled": Expression(formula, period=step),
+        "sampled": Expression(formula),
         "held": Playback([0, 1], [height, 0], interpolation="hold"),
     }
     d = Diagram("jump", step=step, solver=solver)
     for name, block in made.items():
-        d.connect(d.add(block, name=name), d.add(Integrator(), name=f"of {name}"))
+        period = step if name == "sampled" else None
+        d.add(Integrator(), f"of {name}", inputs=d.add(block, name, period=period))
     result = simulate(d, 2.0)
     for name in made:
         off = abs(result[f"of {name}"][-1] - height) / (step * height)

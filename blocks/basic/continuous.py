@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import DiagramError, name_list
 from ..core.block import NativeBlock, size_of
-from ..core.ports import CONTINUOUS, Derived, Parameter, Port, Same, parameter
+from ..core.ports import CONTINUOUS, Derived, Numbers, Parameter, Port, Same, parameter
 from ..core.state import make_initial, make_limits
 from ..core.units import Unit, parse_unit
 
@@ -54,9 +54,9 @@ class Integrator(NativeBlock):
 
     def __init__(
         self,
-        initial: Any = 0.0,
+        initial: Numbers = 0.0,
         *,
-        limits: Any = None,
+        limits: tuple[Numbers, Numbers] | None = None,
         reset: Literal["rising", "falling", "either", "level"] | None = None,
         initial_port: bool = False,
         state_port: bool = False,
@@ -83,14 +83,13 @@ class Integrator(NativeBlock):
             outputs.append(Port("state", width=width, unit=unit, doc="the state before a reset"))
         parameters: list[Parameter] = [*([] if initial_port else [start]), *bounds]
         plain = limits is None and reset is None and not initial_port and not state_port
-        if not plain:
-            self.kernel = "full_integrator"  # type: ignore[misc]
         self.memory_holds = not initial_port  # its first output is not yet the state
         super().__init__(
             inputs=inputs,
             outputs=outputs,
             parameters=parameters,
             rate=CONTINUOUS,
+            kernel=None if plain else "full_integrator",
             feedthrough=[("y", port.name) for port in inputs[1:]],
             states=width,
             memory=0 if plain else lambda w: _FULL_INTEGRATOR_MEMORY + size_of(width, w),
@@ -122,7 +121,7 @@ class Derivative(NativeBlock):
 
     kernel = "derivative"
 
-    def __init__(self, filter_time: float, *, initial: Any = None) -> None:
+    def __init__(self, filter_time: float, *, initial: Numbers | None = None) -> None:
         time = parameter("filter_time", filter_time, unit="s", doc="time constant of the filter")
         if time.value.ndim or not time.value > 0:
             raise DiagramError(f"filter_time must be positive seconds, got {filter_time!r}.")

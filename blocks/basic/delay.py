@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ...errors import DiagramError
 from ..core.block import NativeBlock, size_of
-from ..core.ports import CONTINUOUS, SAMPLED, Port, Same, Widths, parameter, periodic
+from ..core.ports import CONTINUOUS, SAMPLED, Numbers, Port, Same, Widths, parameter
 from ..core.state import make_initial
 
 _TRANSPORT_MEMORY = 3
@@ -25,27 +24,18 @@ class Delay(NativeBlock):
         How many: a whole number from 1.
     initial
         Output for the first `samples` samples: a number, or a vector, which fixes the width.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "delay"
 
-    def __init__(
-        self,
-        samples: int,
-        initial: Any = 0.0,
-        *,
-        period: float | None = None,
-        offset: float = 0.0,
-    ) -> None:
+    def __init__(self, samples: int, initial: Numbers = 0.0) -> None:
         samples = check_samples("Delay", samples)
         start, width = make_initial(initial, "output before the first sample arrives")
         super().__init__(
             inputs=[Port("u", width=width, unit=Same(), kind=Same())],
             outputs=[Port("y", width=width, unit=Same(), kind=Same())],
             parameters=[start],
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
             feedthrough=False,
             memory=lambda widths: 1 + samples * size_of(width, widths),
             integers=[samples],
@@ -74,7 +64,9 @@ class TransportDelay(NativeBlock):
 
     kernel = "transport_delay"
 
-    def __init__(self, delay: float, initial: Any = 0.0, *, longest: float | None = None) -> None:
+    def __init__(
+        self, delay: float, initial: Numbers = 0.0, *, longest: float | None = None
+    ) -> None:
         time = parameter("delay", delay, unit="s", doc="how late u arrives")
         if time.value.ndim or not time.value > 0:
             raise DiagramError(f"a TransportDelay's delay must be positive seconds, got {delay!r}.")

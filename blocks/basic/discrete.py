@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from ...errors import DiagramError, name_list
 from ..core.block import NativeBlock, size_of
-from ..core.ports import SAMPLED, Derived, Parameter, Port, Same, Width, parameter, periodic
+from ..core.ports import SAMPLED, Derived, Numbers, Parameter, Port, Same, Width, parameter
 from ..core.state import make_initial, make_limits
 from ..core.units import Unit, parse_unit
 from .delay import check_samples
@@ -26,22 +26,18 @@ class UnitDelay(NativeBlock):
     ----------
     initial
         Output before the first sample.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "unit_delay"
     smooth_memory = True
 
-    def __init__(
-        self, initial: Any = 0.0, *, period: float | None = None, offset: float = 0.0
-    ) -> None:
+    def __init__(self, initial: Numbers = 0.0) -> None:
         start, width = make_initial(initial, "output before the first sample")
         super().__init__(
             inputs=[Port("u", width=width, unit=Same(), kind=Same())],
             outputs=[Port("y", width=width, unit=Same(), kind=Same())],
             parameters=[start],
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
             feedthrough=False,
             memory=width,
         )
@@ -51,20 +47,15 @@ class ZeroOrderHold(NativeBlock):
     """A sampler: y = u at each sample hit, held in between.
 
     Before its first hit, that is with an offset, it holds what u was at the first tick.
-
-    Parameters
-    ----------
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "zero_order_hold"
 
-    def __init__(self, period: float | None = None, offset: float = 0.0) -> None:
+    def __init__(self) -> None:
         super().__init__(
             inputs=[Port("u", width="n", unit=Same(), kind=Same())],
             outputs=[Port("y", width="n", unit=Same(), kind=Same())],
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
         )
 
 
@@ -87,8 +78,6 @@ class DiscreteIntegrator(NativeBlock):
         Factor of u.
     limits
         ``(lower, upper)``, each a number or a vector; one that is infinite does not limit.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "discrete_integrator"
@@ -97,12 +86,10 @@ class DiscreteIntegrator(NativeBlock):
     def __init__(
         self,
         method: Literal["forward", "backward", "trapezoidal"] = "forward",
-        initial: Any = 0.0,
+        initial: Numbers = 0.0,
         *,
         gain: float = 1.0,
-        limits: Any = None,
-        period: float | None = None,
-        offset: float = 0.0,
+        limits: tuple[Numbers, Numbers] | None = None,
     ) -> None:
         if method not in _METHODS:
             raise DiagramError(f"method is one of {name_list(_METHODS)}, not {method!r}.")
@@ -115,7 +102,7 @@ class DiscreteIntegrator(NativeBlock):
             inputs=[Port("u", width=width)],
             outputs=[Port("y", width=width, unit=Derived(_times_seconds, ("u",)))],
             parameters=[factor, start, *bounds],
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
             feedthrough=method != "forward",
             memory=width,
             integers=(
@@ -136,20 +123,11 @@ class MovingAverage(NativeBlock):
     initial
         What came before the start: a number, or a vector, which fixes the width. Without it the
         mean is over the samples that there are, until there are enough.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "moving_average"
 
-    def __init__(
-        self,
-        samples: int,
-        initial: Any = None,
-        *,
-        period: float | None = None,
-        offset: float = 0.0,
-    ) -> None:
+    def __init__(self, samples: int, initial: Numbers | None = None) -> None:
         kept = check_samples("MovingAverage", samples) - 1
         parameters: list[Parameter] = []
         width: Width = "n"
@@ -160,7 +138,7 @@ class MovingAverage(NativeBlock):
             inputs=[Port("u", width=width, unit=Same())],
             outputs=[Port("y", width=width, unit=Same())],
             parameters=parameters,
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
             memory=lambda widths: _MOVING_AVERAGE_MEMORY + kept * size_of(width, widths),
             integers=[kept],
         )

@@ -26,12 +26,12 @@ from ..core.ports import (
     KINDS,
     SAMPLED,
     Kind,
+    Numbers,
     Parameter,
     Port,
     Rate,
     Same,
     parameter,
-    periodic,
 )
 
 Formulas = str | Sequence[str] | Mapping[str, str | Sequence[str]]
@@ -76,23 +76,19 @@ class Expression(NativeBlock):
     kind
         Of the output, or a dict by output. A boolean is made 0 or 1, an integer is rounded, and
         both change at ticks only.
-    period, offset
-        Sample time in seconds; without one it is inherited, or continuous if the formula holds
-        ``t``.
     """
 
     kernel = "expression"
+    can_be_sampled = True
 
     def __init__(
         self,
         formula: Formulas,
         *,
         inputs: Sequence[str | Port] | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Numbers] | None = None,
         unit: str | Mapping[str, str] | None = None,
         kind: Kind | Mapping[str, Kind] = "real",
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         constants = [
             parameter(name, value, doc="of the formula")
@@ -127,7 +123,7 @@ class Expression(NativeBlock):
             inputs=ports,
             outputs=outputs,
             parameters=constants,
-            rate=periodic(period, offset, _rate(used, ports, outputs)),
+            rate=_rate(used, ports, outputs),
             feedthrough=[
                 (name, port.name)
                 for name, names in used.items()

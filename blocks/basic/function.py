@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import DiagramError, name_list, suggest
 from ..core.block import NativeBlock
-from ..core.ports import INHERITED, SAMPLED, Port, periodic
+from ..core.ports import INHERITED, SAMPLED, Port
 
 # In the order of blocks/basic/function.c.
 _SMOOTH = (
@@ -35,32 +35,22 @@ class Function(NativeBlock):
         One of the above.
     unit
         Of the output.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "function"
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
-    ) -> None:
+    def __init__(self, name: str, *, unit: str | None = None) -> None:
         if name not in FUNCTIONS:
             raise DiagramError(
                 f"there is no function {name!r}.{suggest(str(name), FUNCTIONS)} "
                 f"Functions: {name_list(FUNCTIONS, 40)}. For a formula use an Expression."
             )
         pair = name in _PAIRS
-        if pair:
-            self.kernel = "function_pair"  # type: ignore[misc]
         otherwise = SAMPLED if name in _JUMPING or name == "mod" else INHERITED
         super().__init__(
             inputs=[Port(port, width="n") for port in (("u1", "u2") if pair else ("u",))],
             outputs=[Port("y", width="n", unit=unit)],
             integers=[_PAIRS.index(name) if pair else FUNCTIONS.index(name)],
-            rate=periodic(period, offset, otherwise),
+            rate=otherwise,
+            kernel="function_pair" if pair else None,
         )

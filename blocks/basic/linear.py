@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import DiagramError
 from ..core.block import NativeBlock, size_of
-from ..core.ports import CONTINUOUS, SAMPLED, Parameter, Port, Rate, parameter, periodic
+from ..core.ports import (
+    CONTINUOUS,
+    SAMPLED,
+    Matrix,
+    Numbers,
+    Parameter,
+    Port,
+    Rate,
+    parameter,
+    periodic,
+)
 from ..core.state import make_initial
 from ..core.stiffness import warn_of_poles
 from .realisation import (
@@ -26,7 +38,14 @@ class AbstractStateSpace(NativeBlock):
     """Ports, parameters and sizes of a state space, continuous or discrete."""
 
     def __init__(
-        self, system: Realisation, initial: Any, rate: Rate, unit: str | None, tunable: bool
+        self,
+        system: Realisation,
+        initial: Any,
+        rate: Rate,
+        unit: str | None,
+        tunable: bool,
+        *,
+        kernel: str | None = None,
     ) -> None:
         states = len(system.A)
         start, _ = make_initial(initial, "state at the start")
@@ -54,6 +73,7 @@ class AbstractStateSpace(NativeBlock):
             states=states if continuous else 0,
             memory=0 if continuous else 2 * states,
             integers=[int(direct)],
+            kernel=kernel,
         )
         self._poles = (
             np.linalg.eigvals(system.A).astype(np.complex128) if continuous and states else None
@@ -80,7 +100,14 @@ class StateSpace(AbstractStateSpace):
     kernel = "state_space"
 
     def __init__(
-        self, A: Any, B: Any, C: Any, D: Any = None, initial: Any = 0.0, *, unit: str | None = None
+        self,
+        A: Matrix,
+        B: Matrix,
+        C: Matrix,
+        D: Matrix | None = None,
+        initial: Numbers = 0.0,
+        *,
+        unit: str | None = None,
     ) -> None:
         super().__init__(check_matrices(A, B, C, D), initial, CONTINUOUS, unit, True)
 
@@ -102,10 +129,14 @@ class TransferFunction(AbstractStateSpace):
 
     kernel = "state_space"
 
-    def __init__(self, num: Any, den: Any, *, unit: str | None = None) -> None:
+    def __init__(self, num: Numbers, den: Numbers, *, unit: str | None = None) -> None:
         numerator, denominator = check_polynomials("TransferFunction", "s", num, den)
         system = scale(realise(numerator, denominator))
         super().__init__(system, 0.0, CONTINUOUS, unit, False)
+
+
+Roots = complex | Sequence[complex] | npt.NDArray[np.complex128]
+"""Zeros or poles."""
 
 
 class ZeroPole(AbstractStateSpace):
@@ -131,7 +162,12 @@ class ZeroPole(AbstractStateSpace):
     kernel = "state_space"
 
     def __init__(
-        self, zeros: Any, poles: Any, gain: float = 1.0, *, unit: str | None = None
+        self,
+        zeros: Roots,
+        poles: Roots,
+        gain: float = 1.0,
+        *,
+        unit: str | None = None,
     ) -> None:
         system = scale(realise_chain(*check_roots(zeros, poles, gain)))
         super().__init__(system, 0.0, CONTINUOUS, unit, False)
@@ -155,14 +191,15 @@ class DiscreteStateSpace(AbstractStateSpace):
 
     kernel = "discrete_state_space"
     smooth_memory = True
+    designs_with_period = True
 
     def __init__(
         self,
-        A: Any,
-        B: Any,
-        C: Any,
-        D: Any = None,
-        initial: Any = 0.0,
+        A: Matrix,
+        B: Matrix,
+        C: Matrix,
+        D: Matrix | None = None,
+        initial: Numbers = 0.0,
         *,
         period: float | None = None,
         offset: float = 0.0,
@@ -195,11 +232,12 @@ class DiscreteTransferFunction(NativeBlock):
 
     kernel = "discrete_transfer_function"
     smooth_memory = True
+    designs_with_period = True
 
     def __init__(
         self,
-        num: Any,
-        den: Any,
+        num: Numbers,
+        den: Numbers,
         *,
         period: float | None = None,
         offset: float = 0.0,
@@ -238,11 +276,12 @@ class FIR(NativeBlock):
     """
 
     kernel = "fir"
+    designs_with_period = True
 
     def __init__(
         self,
-        coefficients: Any,
-        initial: Any = 0.0,
+        coefficients: Numbers,
+        initial: Numbers = 0.0,
         *,
         period: float | None = None,
         offset: float = 0.0,

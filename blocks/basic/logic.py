@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, Literal
+from typing import Literal
 
 from ...errors import DiagramError, suggest
 from ..core.block import NativeBlock
-from ..core.ports import INHERITED, SAMPLED, Port, Same, parameter, periodic
+from ..core.ports import SAMPLED, Numbers, Port, Same, parameter
 
 Comparison = Literal["<", "<=", "==", "!=", ">=", ">"]
 Operator = Literal["and", "or", "not", "nand", "nor", "xor"]
@@ -40,20 +40,11 @@ class Compare(NativeBlock):
     threshold
         A number, or a vector with one for each element, in the unit of the input. Without one the
         block has two inputs.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "compare"
 
-    def __init__(
-        self,
-        op: Comparison,
-        threshold: Any = None,
-        *,
-        period: float | None = None,
-        offset: float = 0.0,
-    ) -> None:
+    def __init__(self, op: Comparison, threshold: Numbers | None = None) -> None:
         _check_choice("op", op, _COMPARISONS)
         if threshold is None:
             inputs = [Port("u1", "n", Same()), Port("u2", "n", Same())]
@@ -70,7 +61,7 @@ class Compare(NativeBlock):
             inputs=inputs,
             outputs=[Port("y", inputs[0].width, kind="boolean")],
             parameters=limits,
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
             integers=[_COMPARISONS.index(op)],
         )
 
@@ -86,20 +77,11 @@ class Logic(NativeBlock):
         ``"and"``, ``"or"``, ``"not"``, ``"nand"``, ``"nor"`` or ``"xor"``.
     n
         Number of inputs; by default 2, and 1 for ``"not"``.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "logic"
 
-    def __init__(
-        self,
-        op: Operator,
-        n: int | None = None,
-        *,
-        period: float | None = None,
-        offset: float = 0.0,
-    ) -> None:
+    def __init__(self, op: Operator, n: int | None = None) -> None:
         _check_choice("op", op, tuple(_OPERATORS))
         n = (1 if op == "not" else 2) if n is None else _count("n", n)
         if op == "not" and n != 1:
@@ -107,7 +89,6 @@ class Logic(NativeBlock):
         super().__init__(
             inputs=[Port(f"u{k}", "n", kind="boolean") for k in range(1, n + 1)],
             outputs=[Port("y", "n", kind="boolean")],
-            rate=periodic(period, offset, INHERITED),
             integers=_OPERATORS[op],
         )
 
@@ -117,16 +98,11 @@ class Switch(NativeBlock):
 
     It is continuous if its data are; the switching itself happens where the condition changes, at
     ticks.
-
-    Parameters
-    ----------
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "switch"
 
-    def __init__(self, *, period: float | None = None, offset: float = 0.0) -> None:
+    def __init__(self) -> None:
         super().__init__(
             inputs=[
                 Port("on_true", "n", Same(), Same(), doc="output while the condition holds"),
@@ -134,7 +110,6 @@ class Switch(NativeBlock):
                 Port("on_false", "n", Same(), Same(), doc="output otherwise"),
             ],
             outputs=[Port("y", "n", Same(), Same())],
-            rate=periodic(period, offset),
         )
 
 
@@ -147,20 +122,17 @@ class MultiportSwitch(NativeBlock):
     ----------
     n
         Number of data inputs.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "multiport_switch"
 
-    def __init__(self, n: int = 2, *, period: float | None = None, offset: float = 0.0) -> None:
+    def __init__(self, n: int = 2) -> None:
         super().__init__(
             inputs=[
                 Port("selector", kind="integer", doc="number of the input to pass on, from 1"),
                 *(Port(f"u{k}", "n", Same(), Same()) for k in range(1, _count("n", n) + 1)),
             ],
             outputs=[Port("y", "n", Same(), Same())],
-            rate=periodic(period, offset),
         )
 
 
@@ -173,20 +145,16 @@ class Edge(NativeBlock):
     ----------
     edge
         ``"rising"``: from false to true; ``"falling"``; or ``"either"``.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "edge"
 
-    def __init__(
-        self, edge: Event = "rising", *, period: float | None = None, offset: float = 0.0
-    ) -> None:
+    def __init__(self, edge: Event = "rising") -> None:
         _check_choice("edge", edge, _EVENTS[:3])
         super().__init__(
             inputs=[Port("u", "n", kind="boolean")],
             outputs=[Port("y", "n", kind="boolean")],
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
             memory=lambda widths: widths["n"] + 1,
             integers=[_EVENTS.index(edge)],
         )
@@ -210,8 +178,6 @@ class Counter(NativeBlock):
         Between these the count stays.
     wrap
         Whether the count goes on from `lower` after `upper`, and back, instead of staying there.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "counter"
@@ -225,8 +191,6 @@ class Counter(NativeBlock):
         lower: int = -_LARGEST,
         upper: int = _LARGEST,
         wrap: bool = False,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         _check_choice("edge", edge, _EVENTS)
         for name, value in {
@@ -255,7 +219,7 @@ class Counter(NativeBlock):
                 parameter("lower", lower, doc="smallest count"),
                 parameter("upper", upper, doc="largest count"),
             ],
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
             memory=3,
             integers=[_EVENTS.index(edge), int(bool(wrap))],
         )
@@ -271,19 +235,15 @@ class SampleHold(NativeBlock):
     edge
         When it samples: while the input ``sample`` is true, ``"level"``; or at its ``"rising"``,
         ``"falling"`` or ``"either"`` edges.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "sample_hold"
 
     def __init__(
         self,
-        initial: Any = 0.0,
+        initial: Numbers = 0.0,
         *,
         edge: Literal["level", "rising", "falling", "either"] = "level",
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         _check_choice("edge", edge, _EVENTS)
         start = parameter("initial", initial, doc="output before the first sample", tunable=False)
@@ -295,7 +255,7 @@ class SampleHold(NativeBlock):
             ],
             outputs=[Port("y", width, Same(), Same())],
             parameters=[start],
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
             memory=lambda widths: (widths["n"] if isinstance(width, str) else width) + 2,
             integers=[_EVENTS.index(edge)],
         )
@@ -310,19 +270,12 @@ class Latch(NativeBlock):
         Output before the first set or reset.
     priority
         Which of ``"reset"`` and ``"set"`` wins while both are true.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "latch"
 
     def __init__(
-        self,
-        initial: bool = False,
-        *,
-        priority: Literal["reset", "set"] = "reset",
-        period: float | None = None,
-        offset: float = 0.0,
+        self, initial: bool = False, *, priority: Literal["reset", "set"] = "reset"
     ) -> None:
         _check_choice("priority", priority, ("reset", "set"))
         super().__init__(
@@ -334,7 +287,7 @@ class Latch(NativeBlock):
             parameters=[
                 parameter("initial", bool(initial), doc="output at the start", tunable=False)
             ],
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
             memory="n",
             integers=[int(priority == "set")],
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...errors import DiagramError
 from ..core.block import NativeBlock
-from ..core.ports import INHERITED, SAMPLED, Parameter, Port, parameter, periodic
+from ..core.ports import INHERITED, SAMPLED, Matrix, Numbers, Parameter, Port, parameter
 from ..core.vectors import require_choice, require_rising
 
 _EXTRAPOLATIONS = ("hold", "linear", "error")
@@ -36,22 +36,18 @@ class Lookup1D(NativeBlock):
         ``"error"``.
     unit
         Of the output; the input takes any.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "lookup_1d"
 
     def __init__(
         self,
-        x: Any,
-        y: Any,
+        x: Numbers,
+        y: Numbers,
         *,
         interpolation: str = "linear",
         extrapolation: str = "hold",
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         points = _breakpoints("x_points", "x", x)
         values = parameter("y_points", y, unit=unit, doc="values at the breakpoints")
@@ -73,7 +69,7 @@ class Lookup1D(NativeBlock):
             outputs=[Port("y", width="n" if columns == 1 else columns, unit=unit)],
             parameters=[points, values],
             integers=[n, columns, mode, beyond],
-            rate=periodic(period, offset, SAMPLED if mode else INHERITED),
+            rate=SAMPLED if mode else INHERITED,
         )
         self.note = f"its input left the table, {_span(points)}"
 
@@ -95,22 +91,18 @@ class Lookup2D(NativeBlock):
         ``"error"``.
     unit
         Of the output; the inputs take any.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "lookup_2d"
 
     def __init__(
         self,
-        x: Any,
-        y: Any,
-        table: Any,
+        x: Numbers,
+        y: Numbers,
+        table: Matrix,
         *,
         extrapolation: str = "hold",
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         rows, columns = _breakpoints("x_points", "x", x), _breakpoints("y_points", "y", y)
         values = parameter("table", table, unit=unit, doc="values on the grid")
@@ -125,7 +117,6 @@ class Lookup2D(NativeBlock):
             outputs=[Port("y", width="n", unit=unit)],
             parameters=[rows, columns, values],
             integers=[*shape, require_choice("extrapolation", extrapolation, _EXTRAPOLATIONS)],
-            rate=periodic(period, offset),
         )
         self.note = f"an input left the table, {_span(rows)} and {_span(columns)}"
 

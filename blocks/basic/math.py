@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...errors import DiagramError
 from ..core.block import NativeBlock
-from ..core.ports import INHERITED, SAMPLED, Derived, Kind, Port, Same, parameter, periodic
+from ..core.ports import INHERITED, SAMPLED, Derived, Kind, Matrix, Numbers, Port, Same, parameter
 from ..core.units import DIMENSIONLESS, Unit, UnitError
 from ..core.vectors import require_choice
 
@@ -20,32 +18,21 @@ class Gain(NativeBlock):
         A number; a vector, one factor for each element of u; or a matrix, y = K u.
     unit
         Of the output; without one any unit is taken and none is given.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "gain"
 
-    def __init__(
-        self,
-        k: Any = 1.0,
-        *,
-        unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
-    ) -> None:
+    def __init__(self, k: Matrix = 1.0, *, unit: str | None = None) -> None:
         gain = parameter("k", k, doc="gain")
         shape = gain.value.shape
         if len(shape) > 2:
             raise DiagramError(f"a Gain is a number, a vector or a matrix, not of shape {shape}.")
-        if len(shape) == 2:
-            self.kernel = "matrix_gain"  # type: ignore[misc]
         width = shape[-1] if shape else "n"
         super().__init__(
             inputs=[Port("u", width=width)],
             outputs=[Port("y", width=shape[0] if shape else "n", unit=unit)],
             parameters=[gain],
-            rate=periodic(period, offset),
+            kernel="matrix_gain" if len(shape) == 2 else None,
         )
 
 
@@ -56,20 +43,15 @@ class Sum(NativeBlock):
     ----------
     signs
         One ``+`` or ``-`` for each input, such as ``"+-"``.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "sum"
 
-    def __init__(
-        self, signs: str = "++", *, period: float | None = None, offset: float = 0.0
-    ) -> None:
+    def __init__(self, signs: str = "++") -> None:
         _require_signs("Sum", signs, "+-")
         super().__init__(
             inputs=[Port(f"u{n}", width="n", unit=Same()) for n in range(1, len(signs) + 1)],
             outputs=[Port("y", width="n", unit=Same())],
-            rate=periodic(period, offset),
             integers=[1 if sign == "+" else -1 for sign in signs],
         )
 
@@ -85,20 +67,11 @@ class Product(NativeBlock):
         One ``*`` or ``/`` for each input, such as ``"**/"``; ``"/"`` alone is 1 / u1.
     unit
         Of the output, instead of the derived one.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "product"
 
-    def __init__(
-        self,
-        signs: str = "**",
-        *,
-        unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
-    ) -> None:
+    def __init__(self, signs: str = "**", *, unit: str | None = None) -> None:
         _require_signs("Product", signs, "*/")
         names = tuple(f"u{n}" for n in range(1, len(signs) + 1))
 
@@ -114,7 +87,6 @@ class Product(NativeBlock):
         super().__init__(
             inputs=[Port(name, width="n") for name in names],
             outputs=[Port("y", width="n", unit=unit or Derived(derive, names))],
-            rate=periodic(period, offset),
             integers=[1 if sign == "*" else -1 for sign in signs],
         )
 
@@ -126,51 +98,37 @@ class Divide(Product):
     ----------
     unit
         Of the output, instead of the derived one.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
-    def __init__(
-        self, *, unit: str | None = None, period: float | None = None, offset: float = 0.0
-    ) -> None:
-        super().__init__("*/", unit=unit, period=period, offset=offset)
+    def __init__(self, *, unit: str | None = None) -> None:
+        super().__init__(
+            "*/",
+            unit=unit,
+        )
 
 
 class Abs(NativeBlock):
-    """The magnitude: y = |u|, in the unit of u.
-
-    Parameters
-    ----------
-    period, offset
-        Sample time in seconds; inherited if not given.
-    """
+    """The magnitude: y = |u|, in the unit of u."""
 
     kernel = "abs"
 
-    def __init__(self, *, period: float | None = None, offset: float = 0.0) -> None:
+    def __init__(self) -> None:
         super().__init__(
             inputs=[Port("u", width="n", unit=Same())],
             outputs=[Port("y", width="n", unit=Same())],
-            rate=periodic(period, offset),
         )
 
 
 class Sign(NativeBlock):
-    """The sign: y = -1, 0 or 1. It jumps, so it runs at ticks only.
-
-    Parameters
-    ----------
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
-    """
+    """The sign: y = -1, 0 or 1. It jumps, so it runs at ticks only."""
 
     kernel = "sign"
 
-    def __init__(self, *, period: float | None = None, offset: float = 0.0) -> None:
+    def __init__(self) -> None:
         super().__init__(
             inputs=[Port("u", width="n")],
             outputs=[Port("y", width="n")],
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
         )
 
 
@@ -183,22 +141,17 @@ class MinMax(NativeBlock):
         ``"min"`` or ``"max"``.
     inputs
         How many, compared element by element; a single one gives its smallest or largest element.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "minmax"
 
-    def __init__(
-        self, mode: str, inputs: int = 2, *, period: float | None = None, offset: float = 0.0
-    ) -> None:
+    def __init__(self, mode: str, inputs: int = 2) -> None:
         largest = require_choice("mode", mode, ("min", "max"))
         if inputs < 1:
             raise DiagramError(f"MinMax wants at least one input, got inputs={inputs!r}.")
         super().__init__(
             inputs=[Port(f"u{n}", width="n", unit=Same()) for n in range(1, inputs + 1)],
             outputs=[Port("y", width="n" if inputs > 1 else 1, unit=Same())],
-            rate=periodic(period, offset),
             integers=[largest],
         )
 
@@ -212,20 +165,11 @@ class Polynomial(NativeBlock):
         The highest power first, as in `numpy.polyval`.
     unit
         Of the output; the input takes any.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "polynomial"
 
-    def __init__(
-        self,
-        coefficients: Any,
-        *,
-        unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
-    ) -> None:
+    def __init__(self, coefficients: Numbers, *, unit: str | None = None) -> None:
         c = parameter("coefficients", coefficients, doc="the highest power first")
         if c.value.ndim != 1:
             raise DiagramError(f"`coefficients` are a list, not of shape {c.value.shape}.")
@@ -233,7 +177,6 @@ class Polynomial(NativeBlock):
             inputs=[Port("u", width="n")],
             outputs=[Port("y", width="n", unit=unit)],
             parameters=[c],
-            rate=periodic(period, offset),
         )
 
 
@@ -250,19 +193,17 @@ class Convert(NativeBlock):
     ----------
     to
         ``"real"``, ``"integer"`` or ``"boolean"``.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "convert"
 
-    def __init__(self, to: Kind, *, period: float | None = None, offset: float = 0.0) -> None:
+    def __init__(self, to: Kind) -> None:
         kind = require_choice("to", to, ("real", "integer", "boolean"))
         unit = None if to == "boolean" else Same()
         super().__init__(
             inputs=[Port("u", width="n", unit=unit, kind=Same())],
             outputs=[Port("y", width="n", unit=unit, kind=to)],
-            rate=periodic(period, offset, SAMPLED if kind else INHERITED),
+            rate=SAMPLED if kind else INHERITED,
             integers=[kind],
         )
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...errors import DiagramError
 from ..core.block import NativeBlock
-from ..core.ports import SAMPLED, Parameter, Port, parameter, periodic
+from ..core.ports import SAMPLED, Numbers, Parameter, Port, parameter
 from ..core.vectors import align, require_choice, require_whole
 
 
@@ -40,24 +38,20 @@ class Noise(NativeBlock):
         Number of independent signals, if no vector says so.
     unit
         Of the output.
-    period, offset
-        Sample time T in seconds; every tick if not given.
     """
 
     kernel = "noise"
 
     def __init__(
         self,
-        std: Any = None,
+        std: Numbers | None = None,
         *,
-        density: Any = None,
-        mean: Any = 0.0,
+        density: Numbers | None = None,
+        mean: Numbers = 0.0,
         seed: int | None = None,
         distribution: str = "normal",
         width: int | None = None,
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         if std is not None and density is not None:
             raise DiagramError("Noise takes `std` or `density`, not both.")
@@ -84,7 +78,7 @@ class Noise(NativeBlock):
             ],
             integers=[uniform, int(density is not None)],
             memory=1,
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
         )
 
 

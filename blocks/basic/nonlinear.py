@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...errors import DiagramError
 from ..core.block import NativeBlock
-from ..core.ports import SAMPLED, Port, Same, parameter, periodic
+from ..core.ports import SAMPLED, Numbers, Port, Same, parameter
 from ..core.vectors import align, limits, require_order, require_positive
 
 
@@ -19,15 +17,11 @@ class Saturation(NativeBlock):
     ----------
     lower, upper
         Limits; ``-inf`` or ``inf`` for none.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "saturation"
 
-    def __init__(
-        self, lower: Any, upper: Any, *, period: float | None = None, offset: float = 0.0
-    ) -> None:
+    def __init__(self, lower: Numbers, upper: Numbers) -> None:
         parameters, width = align(
             [
                 limits("lower", lower, doc="smallest output"),
@@ -39,7 +33,6 @@ class Saturation(NativeBlock):
             inputs=[Port("u", width=width or "n", unit=Same())],
             outputs=[Port("y", width=width or "n", unit=Same())],
             parameters=parameters,
-            rate=periodic(period, offset),
         )
 
 
@@ -50,15 +43,11 @@ class DeadZone(NativeBlock):
     ----------
     lower, upper
         The zone.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "dead_zone"
 
-    def __init__(
-        self, lower: Any, upper: Any, *, period: float | None = None, offset: float = 0.0
-    ) -> None:
+    def __init__(self, lower: Numbers, upper: Numbers) -> None:
         parameters, width = align(
             [
                 parameter("lower", lower, doc="lower end of the zone"),
@@ -70,7 +59,6 @@ class DeadZone(NativeBlock):
             inputs=[Port("u", width=width or "n", unit=Same())],
             outputs=[Port("y", width=width or "n", unit=Same())],
             parameters=parameters,
-            rate=periodic(period, offset),
         )
 
 
@@ -81,20 +69,18 @@ class Quantizer(NativeBlock):
     ----------
     interval
         Height of a step.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "quantizer"
 
-    def __init__(self, interval: Any, *, period: float | None = None, offset: float = 0.0) -> None:
+    def __init__(self, interval: Numbers) -> None:
         parameters, width = align([parameter("interval", interval, doc="height of a step")])
         require_positive(parameters[0])
         super().__init__(
             inputs=[Port("u", width=width or "n", unit=Same())],
             outputs=[Port("y", width=width or "n", unit=Same())],
             parameters=parameters,
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
         )
 
 
@@ -111,23 +97,19 @@ class Relay(NativeBlock):
         Whether it is on at the start, if u lies between `off` and `on` there.
     unit
         Of the output; the input takes any.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "relay"
 
     def __init__(
         self,
-        on: Any,
-        off: Any,
-        high: Any = 1.0,
-        low: Any = 0.0,
+        on: Numbers,
+        off: Numbers,
+        high: Numbers = 1.0,
+        low: Numbers = 0.0,
         *,
-        initial: Any = False,
+        initial: Numbers = False,
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         parameters, width = align(
             [
@@ -143,7 +125,7 @@ class Relay(NativeBlock):
             inputs=[Port("u", width=width or "n")],
             outputs=[Port("y", width=width or "n", unit=unit)],
             parameters=parameters,
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
             memory=width or "n",
         )
 
@@ -160,20 +142,12 @@ class RateLimiter(NativeBlock):
         Largest rates up and down, per second, both positive; `falling` is `rising` if not given.
     initial
         y[-1], one sample before the first; if not given, y[0] = u[0].
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "rate_limiter"
 
     def __init__(
-        self,
-        rising: Any,
-        falling: Any = None,
-        initial: Any = None,
-        *,
-        period: float | None = None,
-        offset: float = 0.0,
+        self, rising: Numbers, falling: Numbers | None = None, initial: Numbers | None = None
     ) -> None:
         given = [
             limits("rising", rising, doc="largest rate up, per second"),
@@ -195,7 +169,7 @@ class RateLimiter(NativeBlock):
             outputs=[Port("y", width=width or "n", unit=Same())],
             parameters=parameters,
             integers=[int(initial is not None)],
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
             memory=lambda widths: 1 + (width or widths["n"]),
         )
 
@@ -211,15 +185,11 @@ class Backlash(NativeBlock):
         Of the play.
     initial
         y before the first sample.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "backlash"
 
-    def __init__(
-        self, width: Any, initial: Any = 0.0, *, period: float | None = None, offset: float = 0.0
-    ) -> None:
+    def __init__(self, width: Numbers, initial: Numbers = 0.0) -> None:
         parameters, length = align(
             [
                 parameter("width", width, doc="of the play"),
@@ -232,6 +202,6 @@ class Backlash(NativeBlock):
             inputs=[Port("u", width=length or "n", unit=Same())],
             outputs=[Port("y", width=length or "n", unit=Same())],
             parameters=parameters,
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
             memory=length or "n",
         )

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ...errors import DiagramError, name_list, suggest
 from ..core.block import NativeBlock
-from ..core.ports import CONTINUOUS, EVERY_TICK, Port, parameter, periodic
+from ..core.ports import CONTINUOUS, EVERY_TICK, Matrix, Numbers, Port, parameter
 from ..core.units import Unit, UnitError, equivalent, parse_unit
 from ..core.vectors import require_choice
 
@@ -71,23 +71,19 @@ class Playback(NativeBlock):
         ``"hold"``, ``"repeat"``, ``"zero"`` or ``"stop"``.
     unit
         Of the output.
-    period, offset
-        Sample time in seconds; without one, linear playback is continuous and held samples come at
-        every tick.
     """
 
     kernel = "playback"
+    can_be_sampled = True
 
     def __init__(
         self,
-        times: Any,
-        values: Any,
+        times: Numbers,
+        values: Matrix,
         *,
         interpolation: str = "linear",
         end: str = "hold",
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         t = parameter(
             "times", times, unit="s", doc="times of the samples", tunable=False, hidden=True
@@ -101,13 +97,12 @@ class Playback(NativeBlock):
             )
         linear = require_choice("interpolation", interpolation, ("hold", "linear"))
         ending = require_choice("end", end, ("hold", "repeat", "zero", "stop"))
-        if end == "stop":
-            self.kernel = "playback_stopping"  # type: ignore[misc]
         super().__init__(
             outputs=[Port("y", width=v.value.size // t.value.size, unit=unit)],
             parameters=[t, v],
             integers=[linear, ending],
-            rate=periodic(period, offset, CONTINUOUS if linear else EVERY_TICK),
+            rate=CONTINUOUS if linear else EVERY_TICK,
+            kernel="playback_stopping" if end == "stop" else None,
         )
 
     @classmethod
@@ -119,8 +114,6 @@ class Playback(NativeBlock):
         interpolation: str = "linear",
         end: str = "hold",
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> Self:
         """Play a signal of a file.
 
@@ -133,7 +126,7 @@ class Playback(NativeBlock):
         signal
             Its name in the file; may be left out if there is only one. In a CSV file without names
             all columns after the first are one vector.
-        interpolation, end, period, offset
+        interpolation, end
             As in `Playback`.
         unit
             Of the output, instead of the one in the file.
@@ -145,8 +138,6 @@ class Playback(NativeBlock):
             interpolation=interpolation,
             end=end,
             unit=unit if unit is not None else found,
-            period=period,
-            offset=offset,
         )
 
 

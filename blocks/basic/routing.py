@@ -7,7 +7,7 @@ from numbers import Integral
 
 from ...errors import DiagramError
 from ..core.block import NativeBlock
-from ..core.ports import Derived, Port, Same, Widths, periodic
+from ..core.ports import Derived, Port, Same, Widths
 from ..core.units import Unit, equivalent
 
 
@@ -20,15 +20,11 @@ class Mux(NativeBlock):
     ----------
     inputs
         How many, each of any width; or a list of their widths.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "mux"
 
-    def __init__(
-        self, inputs: int | Sequence[int] = 2, *, period: float | None = None, offset: float = 0.0
-    ) -> None:
+    def __init__(self, inputs: int | Sequence[int] = 2) -> None:
         widths = _widths("inputs", inputs)
         open_width = isinstance(inputs, int)
         ports = [
@@ -49,7 +45,6 @@ class Mux(NativeBlock):
                     Same(),
                 )
             ],
-            rate=periodic(period, offset),
         )
 
 
@@ -60,20 +55,15 @@ class Demux(NativeBlock):
     ----------
     outputs
         How many, each of width 1; or a list of their widths.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "demux"
 
-    def __init__(
-        self, outputs: int | Sequence[int] = 2, *, period: float | None = None, offset: float = 0.0
-    ) -> None:
+    def __init__(self, outputs: int | Sequence[int] = 2) -> None:
         widths = _widths("outputs", outputs)
         super().__init__(
             inputs=[Port("u", sum(widths), Same(), Same())],
             outputs=[Port(f"y{k}", width, Same(), Same()) for k, width in enumerate(widths, 1)],
-            rate=periodic(period, offset),
         )
 
 
@@ -84,15 +74,11 @@ class Selector(NativeBlock):
     ----------
     indices
         One, or a list, from 0; negative ones count from the end. Any order, also repeated.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "selector"
 
-    def __init__(
-        self, indices: int | Sequence[int], *, period: float | None = None, offset: float = 0.0
-    ) -> None:
+    def __init__(self, indices: int | Sequence[int]) -> None:
         chosen = _as_list(indices)
         if not chosen or not all(_is_whole(index) for index in chosen):
             raise DiagramError(f"`indices` are whole numbers such as [0, 2], got {indices!r}.")
@@ -110,7 +96,6 @@ class Selector(NativeBlock):
         super().__init__(
             inputs=[Port("u", "n", Same(), Same())],
             outputs=[Port("y", len(chosen), Same(), Same())],
-            rate=periodic(period, offset),
             integers=find,
         )
 

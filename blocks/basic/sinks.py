@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...errors import DiagramError
 from ..core.block import NativeBlock
-from ..core.ports import SAMPLED, Port, Same, periodic
+from ..core.ports import SAMPLED, Port, Same
 
 
 class Scope(NativeBlock):
@@ -68,22 +68,14 @@ class Assertion(NativeBlock):
     ----------
     message
         The reason to give.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "assertion"
 
-    def __init__(
-        self,
-        message: str = "an assertion failed.",
-        *,
-        period: float | None = None,
-        offset: float = 0.0,
-    ) -> None:
+    def __init__(self, message: str = "an assertion failed.") -> None:
         super().__init__(
             inputs=[Port("condition", "n", kind="boolean", doc="what must hold")],
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
         )
         self.note = message
 
@@ -95,18 +87,14 @@ class Stop(NativeBlock):
     ----------
     message
         The reason to give.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "stop"
 
-    def __init__(
-        self, message: str = "", *, period: float | None = None, offset: float = 0.0
-    ) -> None:
+    def __init__(self, message: str = "") -> None:
         super().__init__(
             inputs=[Port("condition", "n", kind="boolean", doc="ends the run")],
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
         )
         self.note = message
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,11 +13,11 @@ from ..core.ports import (
     CONTINUOUS,
     EVERY_TICK,
     Kind,
+    Numbers,
     Parameter,
     Port,
     Rate,
     parameter,
-    periodic,
 )
 from ..core.vectors import align, require_choice, require_positive
 
@@ -38,7 +37,9 @@ class Constant(NativeBlock):
 
     kernel = "constant"
 
-    def __init__(self, value: Any, *, unit: str | None = None, kind: Kind | None = None) -> None:
+    def __init__(
+        self, value: Numbers, *, unit: str | None = None, kind: Kind | None = None
+    ) -> None:
         held = parameter("value", value, unit=unit, doc="the constant")
         if kind is None:
             kind = "boolean" if np.asarray(value).dtype == np.bool_ else "real"
@@ -72,18 +73,13 @@ class _Source(NativeBlock):
 
 
 class Time(NativeBlock):
-    """The time: y = t, in seconds.
-
-    Parameters
-    ----------
-    period, offset
-        Sample time in seconds; continuous if not given.
-    """
+    """The time: y = t, in seconds."""
 
     kernel = "time"
+    can_be_sampled = True
 
-    def __init__(self, *, period: float | None = None, offset: float = 0.0) -> None:
-        super().__init__(outputs=[Port("y", unit="s")], rate=periodic(period, offset, CONTINUOUS))
+    def __init__(self) -> None:
+        super().__init__(outputs=[Port("y", unit="s")], rate=CONTINUOUS)
 
 
 class Step(_Source):
@@ -101,22 +97,19 @@ class Step(_Source):
         Of the output.
     kind
         ``"real"``, ``"integer"`` or ``"boolean"``.
-    period, offset
-        Sample time in seconds; every tick if not given.
     """
 
     kernel = "step"
+    can_be_sampled = True
 
     def __init__(
         self,
-        at: Any = 0.0,
-        to: Any = 1.0,
-        before: Any = 0.0,
+        at: Numbers = 0.0,
+        to: Numbers = 1.0,
+        before: Numbers = 0.0,
         *,
         unit: str | None = None,
         kind: Kind = "real",
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         high = parameter("to", to, unit=unit, doc="value from `at` on")
         low = parameter("before", before, unit=unit, doc="value until then")
@@ -125,7 +118,7 @@ class Step(_Source):
             [parameter("at", at, unit="s", doc="when it jumps"), high, low],
             unit=unit,
             kind=kind,
-            rate=periodic(period, offset, EVERY_TICK),
+            rate=EVERY_TICK,
         )
 
 
@@ -142,21 +135,18 @@ class Ramp(_Source):
         Value until then.
     unit
         Of the output.
-    period, offset
-        Sample time in seconds; continuous if not given.
     """
 
     kernel = "ramp"
+    can_be_sampled = True
 
     def __init__(
         self,
-        slope: Any = 1.0,
-        at: Any = 0.0,
-        before: Any = 0.0,
+        slope: Numbers = 1.0,
+        at: Numbers = 0.0,
+        before: Numbers = 0.0,
         *,
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         super().__init__(
             [
@@ -165,7 +155,7 @@ class Ramp(_Source):
                 parameter("before", before, unit=unit, doc="value until then"),
             ],
             unit=unit,
-            rate=periodic(period, offset, CONTINUOUS),
+            rate=CONTINUOUS,
         )
 
 
@@ -184,22 +174,19 @@ class Sine(_Source):
         Mean value.
     unit
         Of the output.
-    period, offset
-        Sample time in seconds; continuous if not given.
     """
 
     kernel = "sine"
+    can_be_sampled = True
 
     def __init__(
         self,
-        amplitude: Any = 1.0,
-        frequency: Any = 1.0,
-        phase: Any = 0.0,
-        bias: Any = 0.0,
+        amplitude: Numbers = 1.0,
+        frequency: Numbers = 1.0,
+        phase: Numbers = 0.0,
+        bias: Numbers = 0.0,
         *,
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         super().__init__(
             [
@@ -209,7 +196,7 @@ class Sine(_Source):
                 parameter("bias", bias, unit=unit, doc="mean value"),
             ],
             unit=unit,
-            rate=periodic(period, offset, CONTINUOUS),
+            rate=CONTINUOUS,
         )
 
 
@@ -241,11 +228,11 @@ class Pulse(_Source):
 
     def __init__(
         self,
-        period: Any = 1.0,
-        duty: Any = 0.5,
-        amplitude: Any = 1.0,
-        delay: Any = 0.0,
-        low: Any = 0.0,
+        period: Numbers = 1.0,
+        duty: Numbers = 0.5,
+        amplitude: Numbers = 1.0,
+        delay: Numbers = 0.0,
+        low: Numbers = 0.0,
         *,
         unit: str | None = None,
         kind: Kind = "real",
@@ -293,25 +280,22 @@ class Chirp(_Source):
         ``"linear"`` or ``"logarithmic"``; the latter wants positive frequencies.
     unit
         Of the output.
-    period, offset
-        Sample time in seconds; continuous if not given.
     """
 
     kernel = "chirp"
+    can_be_sampled = True
 
     def __init__(
         self,
-        f0: Any,
-        f1: Any,
-        duration: Any,
-        amplitude: Any = 1.0,
-        phase: Any = 0.0,
-        at: Any = 0.0,
+        f0: Numbers,
+        f1: Numbers,
+        duration: Numbers,
+        amplitude: Numbers = 1.0,
+        phase: Numbers = 0.0,
+        at: Numbers = 0.0,
         *,
         method: str = "linear",
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         first = parameter("f0", f0, unit="Hz", doc="first frequency")
         last = parameter("f1", f1, unit="Hz", doc="last frequency")
@@ -332,7 +316,7 @@ class Chirp(_Source):
             ],
             unit=unit,
             integers=[logarithmic],
-            rate=periodic(period, offset, CONTINUOUS),
+            rate=CONTINUOUS,
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from ...errors import BiellaWarning, DiagramError
 from ..core.block import NativeBlock
-from ..core.ports import INHERITED, Parameter, Port, Rate, parameter, periodic
+from ..core.ports import INHERITED, Parameter, Port, Rate, parameter
 from ..core.vectors import require_choice
 from .analysis import (
     Coefficients,
@@ -97,8 +97,6 @@ class AbstractBearing(NativeBlock):
         cavitation: str,
         squeeze: bool,
         viscosity_input: bool,
-        period: float | None,
-        offset: float,
         otherwise: Rate = INHERITED,
         more_integers: Sequence[int] = (),
         more_parameters: Sequence[Parameter] = (),
@@ -140,7 +138,7 @@ class AbstractBearing(NativeBlock):
                 *_make_parameters(dimensions, limit, contact or Contact(), viscosity_input),
                 *more_parameters,
             ],
-            rate=periodic(period, offset, otherwise),
+            rate=otherwise,
             feedthrough=_feedthrough(
                 squeeze, viscosity_input, [port.name for port in more_outputs]
             ),
@@ -256,7 +254,7 @@ def _warn_of_length(name: str, length: float, diameter: float) -> None:
         f"1.3 times what such a film does at an eccentricity of 0.1, and 3 times at 0.8. Take a "
         f"FiniteBearing, or a LongBearing from four diameters on."
     )
-    warnings.warn(text, BiellaWarning, stacklevel=3)
+    warnings.warn(text, BiellaWarning, stacklevel=4)  # one more: `complete_construction`
 
 
 def read_film_limit(
@@ -351,8 +349,6 @@ class AbstractShortBearing(AbstractBearing):
         contact: Contact | None = Contact(),
         film_limit: float | None = None,
         viscosity_input: bool = False,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         dimensions = check_dimensions(type(self).__name__, radius, length, clearance, viscosity)
         _warn_of_length(type(self).__name__, dimensions["length"], 2 * dimensions["radius"])
@@ -368,8 +364,6 @@ class AbstractShortBearing(AbstractBearing):
             cavitation="gumbel",
             squeeze=squeeze,
             viscosity_input=viscosity_input,
-            period=period,
-            offset=offset,
         )
 
 
@@ -396,8 +390,6 @@ class ShortBearing(AbstractShortBearing):
         In m; 1 % of the clearance if not given.
     viscosity_input
         Whether viscosity is an input port, with `viscosity` where nothing is wired to it.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "short_bearing"
@@ -427,8 +419,6 @@ class TiltedShortBearing(AbstractShortBearing):
         In m; 1 % of the clearance if not given.
     viscosity_input
         Whether viscosity is an input port, with `viscosity` where nothing is wired to it.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "tilted_short_bearing"
@@ -458,8 +448,6 @@ class LongBearing(AbstractBearing):
         In m; 1 % of the clearance if not given.
     viscosity_input
         Whether viscosity is an input port, with `viscosity` where nothing is wired to it.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "long_bearing"
@@ -476,8 +464,6 @@ class LongBearing(AbstractBearing):
         contact: Contact | None = Contact(),
         film_limit: float | None = None,
         viscosity_input: bool = False,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         require_choice("`cavitation` of LongBearing", cavitation, CAVITATION[:2])
         super().__init__(
@@ -492,6 +478,4 @@ class LongBearing(AbstractBearing):
             cavitation=cavitation,
             squeeze=True,
             viscosity_input=viscosity_input,
-            period=period,
-            offset=offset,
         )

@@ -118,12 +118,11 @@ class FiniteBearing(AbstractBearing):
         In m; 1 % of the clearance if not given.
     viscosity_input
         Whether viscosity is an input port, with `viscosity` where nothing is wired to it.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "finite_bearing"
     isotropic = False  # its cells stand still, and so do its grooves
+    can_be_sampled = True
 
     def __init__(
         self,
@@ -142,8 +141,6 @@ class FiniteBearing(AbstractBearing):
         contact: Contact | None = Contact(),  # noqa: B008 - frozen
         film_limit: float | None = None,
         viscosity_input: bool = False,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         require_choice("`cavitation` of FiniteBearing", cavitation, CAVITATION)
         check_dimensions("FiniteBearing", radius, length, clearance, viscosity)
@@ -172,8 +169,6 @@ class FiniteBearing(AbstractBearing):
             cavitation=cavitation,
             squeeze=True,
             viscosity_input=viscosity_input,
-            period=period,
-            offset=offset,
             # Oil moves on where nothing else does.
             otherwise=CONTINUOUS if cavitation == "jfo" else INHERITED,
             more_integers=(around, along, len(fed), int(bush is not None)),

@@ -18,6 +18,7 @@ class AbstractCompensator(AbstractStateSpace):
 
     kernel = "state_space"
     smooth_memory = True
+    designs_with_period = True
 
     def __init__(
         self,
@@ -34,8 +35,8 @@ class AbstractCompensator(AbstractStateSpace):
             system = realise(np.array(num), np.array(den))
         else:
             system = _sample(np.array(num), np.array(den), exact, rate.period)
-            self.kernel = "discrete_state_space"  # type: ignore[misc]
-        super().__init__(scale(system), 0.0, rate, unit, False)
+        kernel = None if period is None else "discrete_state_space"
+        super().__init__(scale(system), 0.0, rate, unit, False, kernel=kernel)
 
 
 class LeadLag(AbstractCompensator):
@@ -75,7 +76,16 @@ class LeadLag(AbstractCompensator):
         )  # fmt: skip
 
     @classmethod
-    def at(cls, frequency: float, phase: float, gain: float = 1.0, **options: Any) -> Self:
+    def at(
+        cls,
+        frequency: float,
+        phase: float,
+        gain: float = 1.0,
+        *,
+        unit: str | None = None,
+        period: float | None = None,
+        offset: float = 0.0,
+    ) -> Self:
         """Return the one that adds `phase` in rad at a frequency in Hz, where its gain is `gain`.
 
         A positive phase leads, a negative one lags; the more, the larger pole / zero: 3 for 30°.
@@ -88,7 +98,8 @@ class LeadLag(AbstractCompensator):
             )
         middle = 2 * np.pi * require_one_positive("frequency", frequency)
         ratio = float(np.sqrt((1 + np.sin(phase)) / (1 - np.sin(phase))))
-        return cls(middle / ratio, middle * ratio, gain / ratio, **options)
+        zero, pole = middle / ratio, middle * ratio
+        return cls(zero, pole, gain / ratio, unit=unit, period=period, offset=offset)
 
 
 class Notch(AbstractCompensator):

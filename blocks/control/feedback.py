@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..core.block import NativeBlock
-from ..core.ports import INHERITED, SAMPLED, Parameter, Port, number, parameter, periodic
+from ..core.ports import INHERITED, SAMPLED, Matrix, Numbers, Parameter, Port, number, parameter
 
 
 class StateFeedback(NativeBlock):
@@ -35,9 +35,6 @@ class StateFeedback(NativeBlock):
         In seconds; one below T counts as T, that is: y leaves a limit as soon as it can.
     unit
         Of y.
-    period, offset
-        Sample time T in seconds; without one, that of the input; with `Ki` and a continuous input
-        every tick.
     """
 
     kernel = "state_feedback"
@@ -45,15 +42,13 @@ class StateFeedback(NativeBlock):
 
     def __init__(
         self,
-        K: Any,
-        Ki: Any = None,
+        K: Matrix,
+        Ki: Matrix | None = None,
         *,
-        N: Any = None,
-        limits: tuple[Any, Any] | None = None,
+        N: Matrix | None = None,
+        limits: tuple[Numbers, Numbers] | None = None,
         tracking_time: float = 0.0,
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         gain = _rows("K", K, None)
         outputs = len(gain)
@@ -93,7 +88,7 @@ class StateFeedback(NativeBlock):
             inputs=inputs,
             outputs=[Port("y", outputs, unit=unit, doc="to the plant")],
             parameters=[*parameters, *_limits(limits, outputs, unit), time],
-            rate=periodic(period, offset, INHERITED if integral is None else SAMPLED),
+            rate=INHERITED if integral is None else SAMPLED,
             feedthrough=[("y", name) for name in names],
             memory=0 if integral is None else integral.shape[1],
             scratch=outputs,

@@ -9,7 +9,7 @@ import numpy as np
 from ...errors import DiagramError
 from ..basic.realisation import Realisation, check_matrices
 from ..core.block import NativeBlock
-from ..core.ports import CONTINUOUS, SAMPLED, Parameter, Port, parameter, periodic
+from ..core.ports import CONTINUOUS, SAMPLED, Matrix, Numbers, Parameter, Port, parameter, periodic
 from ..core.vectors import require_choice
 from .design import check_weight, dlqe, drive, lqe
 
@@ -59,26 +59,28 @@ class KalmanFilter(NativeBlock):
 
     kernel = "kalman_filter"
     smooth_memory = True
+    designs_with_period = True
 
     def __init__(
         self,
-        A: Any,
-        B: Any,
-        C: Any,
-        D: Any = None,
+        A: Matrix,
+        B: Matrix,
+        C: Matrix,
+        D: Matrix | None = None,
         *,
-        Q: Any,
-        R: Any,
-        G: Any = None,
+        Q: Matrix,
+        R: Matrix,
+        G: Matrix | None = None,
         form: Literal["update", "prediction"] = "update",
-        initial: Any = 0.0,
-        covariance: Any = None,
+        initial: Numbers = 0.0,
+        covariance: Matrix | None = None,
         continuous: bool = False,
         period: float | None = None,
         offset: float = 0.0,
     ) -> None:
         steered = B is not None
-        system = check_matrices(A, B if steered else np.zeros(len(np.atleast_2d(A))), C, D)
+        rows = len(np.atleast_2d(np.asarray(A)))
+        system = check_matrices(A, B if steered else np.zeros(rows), C, D)
         states, measured = len(system.A), len(system.C)
         updated = bool(require_choice("form", form, _FORMS)) and not continuous
         direct = steered and bool(system.D.any())
@@ -94,10 +96,7 @@ class KalmanFilter(NativeBlock):
         start = parameter("initial", initial).value
         if start.ndim > 1 or start.size not in (1, states):
             raise DiagramError(f"`initial` is a number or {states} numbers, got {initial!r}.")
-        if covariance is not None:
-            self.kernel = "kalman_varying"  # type: ignore[misc]
-        elif continuous:
-            self.kernel = "kalman_bucy"  # type: ignore[misc]
+        kernel = "kalman_bucy" if continuous else None
         inputs = [Port("measurement", measured, doc="y")]
         outputs = [
             Port("state", states, doc="the estimate x̂"),
@@ -123,6 +122,7 @@ class KalmanFilter(NativeBlock):
             memory=0 if continuous else states + (states**2 if covariance is not None else 0),
             scratch=2 * states + 2 * measured + (states**2 if covariance is not None else 0),
             integers=[int(updated), int(direct)],
+            kernel="kalman_varying" if covariance is not None else kernel,
         )
 
     @classmethod

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..core.block import NativeBlock
-from ..core.ports import SAMPLED, Parameter, Port, Same, number, parameter, periodic
+from ..core.ports import SAMPLED, Numbers, Parameter, Port, Same, number, parameter, periodic
 from ..core.units import Unit, parse_unit
 from ..core.vectors import require_choice, require_rising
 
@@ -87,6 +87,7 @@ class PID(NativeBlock):
     """
 
     kernel = "pid"
+    designs_with_period = True
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class PID(NativeBlock):
         tracking_time: float | None = None,
         method: Literal["backward", "tustin"] = "backward",
         initial: float = 0.0,
-        schedule: Any = None,
+        schedule: Numbers | None = None,
         unit: str | None = None,
         input_unit: str | None = None,
         schedule_unit: str | None = None,

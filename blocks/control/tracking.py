@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import DiagramError
 from ..basic.realisation import check_matrices
 from ..core.block import NativeBlock
-from ..core.ports import CONTINUOUS, Port, parameter, periodic
+from ..core.ports import CONTINUOUS, Matrix, Numbers, Port, parameter, periodic
 from ..core.vectors import require_whole
 from .design import check_weight
 
@@ -56,18 +54,19 @@ class LQTracking(NativeBlock):
     """
 
     kernel = "lq_tracking"
+    designs_with_period = True
 
     def __init__(
         self,
-        A: Any,
-        B: Any,
-        C: Any,
-        times: Any,
-        reference: Any,
+        A: Matrix,
+        B: Matrix,
+        C: Matrix,
+        times: Numbers,
+        reference: Matrix,
         *,
-        Q: Any,
-        R: Any,
-        final: Any = 0.0,
+        Q: Matrix,
+        R: Matrix,
+        final: Matrix = 0.0,
         points: int = 501,
         unit: str | None = None,
         period: float | None = None,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import DiagramError, name_list, suggest
 from ..core.block import NativeBlock
-from ..core.ports import CONTINUOUS, INHERITED, SAMPLED, Port, number, parameter, periodic
+from ..core.ports import CONTINUOUS, SAMPLED, Port, number, parameter
 from ..core.units import parse_unit
 from ..core.vectors import require_one_positive
 from .segments import LAWS, Array, make_s_curve, make_trapezoid, stretch
@@ -25,6 +25,7 @@ class AbstractMotion(NativeBlock):
     """
 
     kernel = "motion"
+    can_be_sampled = True
 
     def __init__(
         self,
@@ -36,18 +37,14 @@ class AbstractMotion(NativeBlock):
         at: float,
         trigger: bool,
         unit: str | None,
-        period: float | None,
-        offset: float,
     ) -> None:
         self.duration = float(rows[-1, 0] + rows[-1, 1])
         inputs, outputs = [], _outputs(unit, jerk)
-        rate = periodic(period, offset, SAMPLED if trigger else CONTINUOUS)
         if trigger:
             if at:
                 raise DiagramError(
                     "a motion begins at `at` or by a trigger: leave one of them out."
                 )
-            self.kernel = "motion_triggered"  # type: ignore[misc]
             inputs = [Port("start", kind="boolean", doc="begins the motion where it rises")]
             outputs.append(Port("moving", kind="boolean", doc="whether it has not yet ended"))
         super().__init__(
@@ -62,7 +59,8 @@ class AbstractMotion(NativeBlock):
                 ),
                 parameter("segments", rows, tunable=False, hidden=True),
             ],
-            rate=rate,
+            rate=SAMPLED if trigger else CONTINUOUS,
+            kernel="motion_triggered" if trigger else None,
             feedthrough=[(name, "start") for name in _first_moved(rows, jerk)]
             if trigger
             else False,
@@ -90,8 +88,6 @@ class Trapezoid(AbstractMotion):
         it does so after the end, by the same distance further. It is sampled then.
     unit
         Of the position.
-    period, offset
-        Sample time in seconds; continuous if not given; triggered every tick.
     """
 
     def __init__(
@@ -105,8 +101,6 @@ class Trapezoid(AbstractMotion):
         at: float = 0.0,
         trigger: bool = False,
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         distance = _distance(before, to)
         rows = make_trapezoid(
@@ -118,9 +112,14 @@ class Trapezoid(AbstractMotion):
             ),
         )
         super().__init__(
-            rows, before, to, jerk=False, at=at, trigger=trigger, unit=unit, period=period,
-            offset=offset,
-        )  # fmt: skip
+            rows,
+            before,
+            to,
+            jerk=False,
+            at=at,
+            trigger=trigger,
+            unit=unit,
+        )
 
 
 class SCurve(AbstractMotion):
@@ -141,8 +140,6 @@ class SCurve(AbstractMotion):
         it does so after the end, by the same distance further. It is sampled then.
     unit
         Of the position.
-    period, offset
-        Sample time in seconds; continuous if not given; triggered every tick.
     """
 
     def __init__(
@@ -156,8 +153,6 @@ class SCurve(AbstractMotion):
         at: float = 0.0,
         trigger: bool = False,
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         distance = _distance(before, to)
         rows = make_s_curve(
@@ -167,9 +162,14 @@ class SCurve(AbstractMotion):
             require_one_positive("jerk", jerk),
         )
         super().__init__(
-            rows, before, to, jerk=True, at=at, trigger=trigger, unit=unit, period=period,
-            offset=offset,
-        )  # fmt: skip
+            rows,
+            before,
+            to,
+            jerk=True,
+            at=at,
+            trigger=trigger,
+            unit=unit,
+        )
 
 
 class CamLaw(AbstractMotion):
@@ -198,8 +198,6 @@ class CamLaw(AbstractMotion):
         it does so after the end, by the same distance further. It is sampled then.
     unit
         Of the position.
-    period, offset
-        Sample time in seconds; continuous if not given; triggered every tick.
     """
 
     def __init__(
@@ -212,14 +210,17 @@ class CamLaw(AbstractMotion):
         at: float = 0.0,
         trigger: bool = False,
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         rows = stretch(_law(law), require_one_positive("duration", duration), _distance(before, to))
         super().__init__(
-            rows, before, to, jerk=True, at=at, trigger=trigger, unit=unit, period=period,
-            offset=offset,
-        )  # fmt: skip
+            rows,
+            before,
+            to,
+            jerk=True,
+            at=at,
+            trigger=trigger,
+            unit=unit,
+        )
 
 
 class MinimumJerk(CamLaw):
@@ -238,8 +239,6 @@ class MinimumJerk(CamLaw):
         it does so after the end, by the same distance further. It is sampled then.
     unit
         Of the position.
-    period, offset
-        Sample time in seconds; continuous if not given; triggered every tick.
     """
 
     def __init__(
@@ -251,13 +250,16 @@ class MinimumJerk(CamLaw):
         at: float = 0.0,
         trigger: bool = False,
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         super().__init__(
-            "3-4-5", to, duration, before=before, at=at, trigger=trigger, unit=unit, period=period,
-            offset=offset,
-        )  # fmt: skip
+            "3-4-5",
+            to,
+            duration,
+            before=before,
+            at=at,
+            trigger=trigger,
+            unit=unit,
+        )
 
 
 class Cam(NativeBlock):
@@ -279,20 +281,16 @@ class Cam(NativeBlock):
         Position at θ = 0.
     unit
         Of the position.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "cam"
 
     def __init__(
         self,
-        segments: Sequence[tuple[Any, ...]],
+        segments: Sequence[tuple[str | float, ...]],
         *,
         before: float = 0.0,
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         rows, begin, base = [], 0.0, number("before", before, finite=True)
         if not isinstance(segments, Sequence):
@@ -322,7 +320,6 @@ class Cam(NativeBlock):
                 parameter("rise", rise, unit=unit, doc="how far a whole turn goes", tunable=False),
                 parameter("segments", np.vstack(rows), tunable=False, hidden=True),
             ],
-            rate=periodic(period, offset, INHERITED),
             feedthrough=[
                 (output, name)
                 for number, output in enumerate(_DERIVATIVES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import DiagramError
 from ..core.block import NativeBlock
-from ..core.ports import SAMPLED, Port, Same, number, parameter, periodic
+from ..core.ports import SAMPLED, Port, Same, number, parameter
 from ..core.units import parse_unit
 from ..core.vectors import require_choice, require_one_positive, require_whole
 
@@ -58,8 +58,6 @@ class RelayTuner(NativeBlock):
         One of those above.
     unit, input_unit
         Of y, and of reference and measurement.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "relay_tuner"
@@ -74,8 +72,6 @@ class RelayTuner(NativeBlock):
         rule: str = "ziegler-nichols",
         unit: str | None = None,
         input_unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         of_output = parse_unit(unit) if unit else None
         of_input = parse_unit(input_unit) if input_unit else None
@@ -119,7 +115,7 @@ class RelayTuner(NativeBlock):
                     for name, value in zip(("kp", "ti", "td"), chosen, strict=True)
                 ),
             ],
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
             feedthrough=[
                 *(("y", name) for name in inputs),
                 ("running", "start"),

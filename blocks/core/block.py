@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import DiagramError, name_list, suggest
+from .construction import complete_construction
+from .description import Documentation, describe_block
 from .ports import INHERITED, Parameter, Port, PortRef, Rate, Widths
 
 Size = int | str | Callable[[Widths], int]
 """A number, a width symbol, or a function of the width symbols."""
 
+DECLARED = frozenset(
+    {"inputs", "outputs", "parameters", "rate", "feedthrough", "input_index", "output_index"}
+    | {"kernel", "states", "memory", "scratch", "integers", "initial_state", "is_continuous"}
+)
+"""Attributes that a compiled diagram takes over; they are fixed once a block is made."""
+
 
 class AbstractBlock:
     """A block: named ports, parameters, a rate, and which input reaches which output at once.
+
+    A block is fixed once it is made: assigning one of its attributes raises, because nothing would
+    read the new value.
 
     Parameters
     ----------
@@ -26,7 +38,7 @@ class AbstractBlock:
     parameters
         What can be set after compilation.
     rate
-        When the block runs.
+        When the block runs, unless `Diagram.add` gives it a period.
     feedthrough
         ``True``: every output depends at once on every input; ``False``: none does; or the pairs
         ``(output, input)`` of names that do.
@@ -54,6 +66,18 @@ class AbstractBlock:
     """Whether an output may have the name of a parameter, because it shows its value."""
     stays: str = ""
     """Why the block cannot leave in an FMU, and what to do instead; empty if it can."""
+    designs_with_period: ClassVar[bool] = False
+    """Whether the constructor takes the period, because the block's numbers depend on it."""
+    can_be_sampled: ClassVar[bool] = False
+    """Whether a block that runs continuously or at every tick may have a period instead."""
+    caches: ClassVar[frozenset[str]] = frozenset()
+    """Attributes that are computed when they are first needed."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = complete_construction(cls.__init__)  # type: ignore[method-assign]
+        cls.__doc__ = Documentation(cls.__doc__)  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -83,7 +107,7 @@ class AbstractBlock:
         for item in self.parameters:
             shown = item.name in self.output_index and not self.shows_parameters
             if item.name in self.input_index or shown:
-                raise DiagramError(f"{self!r} has a port and a parameter called `{item.name}`.")
+                raise DiagramError(f"{self} has a port and a parameter called `{item.name}`.")
 
     def __getitem__(self, port: str) -> PortRef:
         if port not in self.input_index and port not in self.output_index:
@@ -105,8 +129,69 @@ class AbstractBlock:
         """
         return ""
 
-    def __repr__(self) -> str:
+    def refuse_period(self) -> str:
+        """Return why `Diagram.add` cannot give the block a period, and what to do; empty if so."""
+        name = type(self).__name__
+        if self.designs_with_period:
+            return f"the block computes with its period. Give it to {name}(…, period=…)."
+        if getattr(self, "states", 0) != 0:
+            return (
+                "it has continuous states. Use its discrete counterpart, or sample its output "
+                "with a ZeroOrderHold."
+            )
+        if self.own_step:
+            return "it has an internal solver, whose period is set where the block is made."
+        if self.can_be_sampled:
+            return ""
+        if self.rate.kind == "constant":
+            return "it is constant."
+        if self.rate.kind in ("continuous", "every_tick"):
+            words = "is continuous" if self.rate.kind == "continuous" else "runs at every tick"
+            return f"it {words}. Sample its output with a ZeroOrderHold."
+        return ""
+
+    def describe(self) -> str:
+        """Return the block's ports, parameters and default rate as a text of a few lines."""
+        return describe_block(self)
+
+    def copy_with(self, **declared: object) -> Self:
+        """Return a copy in which some attributes are different."""
+        made = copy.copy(self)
+        vars(made).update(declared)
+        return made
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether an attribute cannot be assigned after construction."""
+        return name not in self.caches
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_complete" in vars(self) and self.is_fixed(name):
+            raise DiagramError(self._explain_fixed(name))
+        object.__setattr__(self, name, value)
+
+    def _explain_fixed(self, name: str) -> str:
+        kind = type(self).__name__
+        if name in ("rate", "period", "offset"):
+            place = f"{kind}(…, period=…)" if self.designs_with_period else "d.add(…, period=…)"
+            return f"the rate of a {kind} cannot be assigned: give the period to {place}."
+        if any(item.name == name for item in self.parameters):
+            return (
+                f"`{name}` of a {kind} cannot be assigned: make a new block, {kind}({name}=…), or "
+                f"set it for a run, simulate(…, parameters={{'<name of the block>.{name}': …}})."
+            )
+        return (
+            f"`{name}` of a {kind} cannot be assigned: a block is read when it is made. "
+            f"Make a new {kind}(…)."
+        )
+
+    def __str__(self) -> str:
         return type(self).__name__
+
+    def __repr__(self) -> str:
+        name = str(self)
+        if name != type(self).__name__:
+            return name
+        return f"{name}({getattr(self, '_arguments', '')})"
 
 
 class NativeBlock(AbstractBlock):
@@ -119,9 +204,13 @@ class NativeBlock(AbstractBlock):
         while it works.
     integers
         The kernel's integers: modes, sizes, programs; or a function of the width symbols.
+    kernel
+        Name of the C kernel, if not that of the class.
+    inputs, outputs, parameters, rate, feedthrough
+        As in `AbstractBlock`.
     """
 
-    kernel: ClassVar[str]
+    kernel: str
     smooth_memory: ClassVar[bool] = False
     """Whether every value of the memory is a state that a linearisation may vary; flags, counts
     and positions in a ring buffer are not."""
@@ -136,9 +225,22 @@ class NativeBlock(AbstractBlock):
         memory: Size = 0,
         scratch: int = 0,
         integers: Sequence[int] | Callable[[Widths], Sequence[int]] = (),
-        **declaration: Any,
+        kernel: str | None = None,
+        inputs: Sequence[Port] = (),
+        outputs: Sequence[Port] = (),
+        parameters: Sequence[Parameter] = (),
+        rate: Rate = INHERITED,
+        feedthrough: bool | Iterable[tuple[str, str]] = True,
     ) -> None:
-        super().__init__(**declaration)
+        super().__init__(
+            inputs=inputs,
+            outputs=outputs,
+            parameters=parameters,
+            rate=rate,
+            feedthrough=feedthrough,
+        )
+        if kernel is not None:
+            self.kernel = kernel
         self.states = states
         self.memory = memory
         self.scratch = scratch

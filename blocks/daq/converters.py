@@ -11,7 +11,18 @@ import numpy as np
 from ...errors import DiagramError
 from ..basic.noise import make_seed
 from ..core.block import NativeBlock
-from ..core.ports import SAMPLED, Parameter, Port, Rate, Width, Widths, number, parameter, periodic
+from ..core.ports import (
+    SAMPLED,
+    Numbers,
+    Parameter,
+    Port,
+    Rate,
+    Width,
+    Widths,
+    number,
+    parameter,
+    periodic,
+)
 from ..core.vectors import require_whole
 
 _MOST_BITS = 32
@@ -23,6 +34,7 @@ class AbstractADC(NativeBlock):
     """Ports, parameters and memory of a converter that may sample between ticks."""
 
     kernel = "adc"
+    designs_with_period = True
 
     def __init__(
         self,
@@ -165,7 +177,7 @@ class ADC(AbstractADC):
         *,
         gain_error: float = 0.0,
         offset_error: float = 0.0,
-        inl: Any = 0.0,
+        inl: Numbers = 0.0,
         dnl: float = 0.0,
         jitter: float = 0.0,
         seed: int | None = None,
@@ -227,7 +239,7 @@ class ScanList(AbstractADC):
         range: Sequence[float] = (-10.0, 10.0),
         gain_error: float = 0.0,
         offset_error: float = 0.0,
-        inl: Any = 0.0,
+        inl: Numbers = 0.0,
         dnl: float = 0.0,
         jitter: float = 0.0,
         seed: int | None = None,
@@ -283,6 +295,7 @@ class DAC(NativeBlock):
     """
 
     kernel = "dac"
+    designs_with_period = True
 
     def __init__(
         self,
@@ -291,7 +304,7 @@ class DAC(NativeBlock):
         *,
         gain_error: float = 0.0,
         offset_error: float = 0.0,
-        inl: Any = 0.0,
+        inl: Numbers = 0.0,
         dnl: float = 0.0,
         seed: int | None = None,
         from_code: bool = False,

@@ -46,6 +46,7 @@ class Tachometer(NativeBlock):
     """
 
     kernel = "tachometer"
+    designs_with_period = True
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ...errors import DiagramError
 from ..basic.realisation import pair_roots, realise, scale
 from ..core.block import NativeBlock
-from ..core.ports import CONTINUOUS, SAMPLED, Port, Rate, Same, number, parameter, periodic
+from ..core.ports import CONTINUOUS, SAMPLED, Numbers, Port, Rate, Same, number, parameter, periodic
 from ..core.vectors import require_choice, require_one_positive, require_whole
 
 _SECTION = 9
@@ -77,7 +77,7 @@ class AntiAliasFilter(NativeBlock):
             rate=CONTINUOUS,
         )
 
-    def response(self, frequencies: Any) -> npt.NDArray[np.complex128]:
+    def response(self, frequencies: Numbers) -> npt.NDArray[np.complex128]:
         """Return the complex gain at frequencies in Hz, as designed."""
         from scipy import signal
 
@@ -135,11 +135,12 @@ class Decimator(NativeBlock):
     """
 
     kernel = "decimator"
+    designs_with_period = True
 
     def __init__(
         self,
         factor: int,
-        filter: str | Any = "fir",
+        filter: str | Numbers = "fir",
         *,
         taps: int | None = None,
         cutoff: float = 0.8,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...errors import DiagramError
 from ..core.block import NativeBlock
-from ..core.ports import Port, number, parameter, periodic
+from ..core.ports import Matrix, Numbers, Port, number, parameter
 from ..core.vectors import require_choice, require_rising
 
 _BEYOND = ("hold", "linear", "error")
@@ -38,8 +36,6 @@ class Scaling(NativeBlock):
         Whether u is a value and y a reading.
     extrapolation
         Beyond the table: go on ``"linear"``, ``"hold"`` the end, or stop with an ``"error"``.
-    period, offset
-        Sample time in seconds; inherited if not given.
     """
 
     kernel = "lookup_1d"
@@ -49,14 +45,12 @@ class Scaling(NativeBlock):
         sensitivity: float | None = None,
         zero: float = 0.0,
         *,
-        readings: Any = None,
-        values: Any = None,
+        readings: Numbers | None = None,
+        values: Matrix | None = None,
         unit: str | None = None,
         reading_unit: str = "V",
         inverse: bool = False,
         extrapolation: str = "linear",
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         if (sensitivity is None) == (readings is None) or (readings is None) != (values is None):
             raise DiagramError(
@@ -91,6 +85,5 @@ class Scaling(NativeBlock):
                 parameter("y_points", y, unit=units[1], doc="outputs of the table"),
             ],
             integers=[x.size, 1, 0, beyond],
-            rate=periodic(period, offset),
         )
         self.note = f"its input left the calibration, [{x[0]:g}, {x[-1]:g}]"

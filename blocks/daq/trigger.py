@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..core.block import NativeBlock
-from ..core.ports import SAMPLED, Port, number, parameter, periodic
+from ..core.ports import SAMPLED, Numbers, Port, number, parameter
 from ..core.vectors import require_choice, require_whole
 
 EVENTS = ("above", "below", "rising", "falling", "leave", "enter")
@@ -47,15 +47,13 @@ class Trigger(NativeBlock):
         Which element of u is watched.
     unit
         Of u.
-    period, offset
-        Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
     kernel = "trigger"
 
     def __init__(
         self,
-        level: Any,
+        level: Numbers,
         event: str = "rising",
         *,
         pre: int = 100,
@@ -63,8 +61,6 @@ class Trigger(NativeBlock):
         hysteresis: float = 0.0,
         source: int = 0,
         unit: str | None = None,
-        period: float | None = None,
-        offset: float = 0.0,
     ) -> None:
         kind = require_choice("event", event, EVENTS)
         values = parameter("level", level).value
@@ -109,5 +105,5 @@ class Trigger(NativeBlock):
             memory=lambda widths: MEMORY + (pre + post) * widths["n"],
             integers=integers,
             feedthrough=False,
-            rate=periodic(period, offset, SAMPLED),
+            rate=SAMPLED,
         )

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from ...errors import DiagramError
 from ...services import find_service
-from ..core.ports import Port
+from ..core.ports import Numbers, Port
 from .python import PythonBlock
 
 Values = npt.NDArray[np.float64]
 
 
-def Asynchronous(what: Any, *, period: float) -> AbstractAsynchronous:
+def Asynchronous(what: object, *, period: float) -> AbstractAsynchronous:
     """Return a block that takes its time: its results come later, and the run goes on meanwhile.
 
     In a paced run a worker thread takes the newest inputs once in a period, computes, and hands the
@@ -68,12 +68,14 @@ class Computation(Protocol):
 class AbstractAsynchronous(PythonBlock):
     """A block that a worker computes; made by `Asynchronous`."""
 
+    designs_with_period = True
+
     def __init__(
-        self, inputs: Sequence[Port], outputs: Sequence[Port], period: float, state: Any = ()
+        self, inputs: Sequence[Port], outputs: Sequence[Port], period: float, state: Numbers = ()
     ) -> None:
         taken = [port.name for port in outputs if port.name in ("since", "age")]
         if taken:
-            raise DiagramError(f"{self!r} has an output `{taken[0]}` of its own.")
+            raise DiagramError(f"{self} has an output `{taken[0]}` of its own.")
         self.period = period
         self.widths = [self._width(port) for port in outputs]
         for port in inputs:
@@ -101,7 +103,7 @@ class AbstractAsynchronous(PythonBlock):
     def _width(self, port: Port) -> int:
         if not isinstance(port.width, int):
             raise DiagramError(
-                f"{self!r} wants ports of fixed width, unlike `{port.name}`: declare that as "
+                f"{self} wants ports of fixed width, unlike `{port.name}`: declare that as "
                 f"Port({port.name!r}, width), or put what has it into a Diagram whose inputs have "
                 f"widths, and give that."
             )
@@ -115,7 +117,7 @@ class AsynchronousPython(AbstractAsynchronous):
         self.block = block
         if block.is_continuous:
             raise DiagramError(
-                f"{block!r} has continuous states, which cannot wait for a worker: put it into a "
+                f"{block} has continuous states, which cannot wait for a worker: put it into a "
                 f"Diagram and give that."
             )
         outputs = list(block.outputs)
@@ -124,8 +126,8 @@ class AsynchronousPython(AbstractAsynchronous):
         state = np.concatenate([block.initial_state, np.zeros(widths + 1)])
         super().__init__(block.inputs, outputs, period, state)
 
-    def __repr__(self) -> str:
-        return f"Asynchronous({self.block!r})"
+    def __str__(self) -> str:
+        return f"Asynchronous({self.block})"
 
     def begin(self, start_time: float, path: str) -> Computation:
         return PythonComputation(self)

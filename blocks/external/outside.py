@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import DiagramError, name_list, suggest
 from ..core.block import NativeBlock
-from ..core.ports import EVERY_TICK, Port, Rate, parameter
+from ..core.ports import EVERY_TICK, Numbers, Port, Rate, parameter
 
 RECEIVED = "received"
 """The parameter of an `Outside` block that holds the values of its outputs, port after port."""
@@ -38,7 +38,7 @@ class Outside(NativeBlock):
         inputs: Sequence[Port] = (),
         outputs: Sequence[Port] = (),
         *,
-        start: Mapping[str, Any] | None = None,
+        start: Mapping[str, Numbers] | None = None,
         rate: Rate = EVERY_TICK,
     ) -> None:
         if not outputs and not inputs:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...errors import DiagramError
-from ..core.block import AbstractBlock, Size
-from ..core.ports import CONTINUOUS, INHERITED, SAMPLED, Port, periodic
+from ..core.block import DECLARED, AbstractBlock, Size
+from ..core.ports import CONTINUOUS, INHERITED, SAMPLED, Numbers, Port, periodic
 
 
 class PythonBlock(AbstractBlock):
@@ -49,6 +49,7 @@ class PythonBlock(AbstractBlock):
         Which input reaches which output at once; see `AbstractBlock`.
     """
 
+    can_be_sampled = True
     stays = (
         "it is written in Python, and an FMU runs without. Write it as an Expression or with "
         "native blocks; a source may be named in inputs=[…]"
@@ -63,10 +64,10 @@ class PythonBlock(AbstractBlock):
         *,
         inputs: Sequence[str | Port] = (),
         outputs: Sequence[str | Port] = (),
-        state: Any = (),
+        state: Numbers = (),
         period: float | None = None,
         offset: float = 0.0,
-        feedthrough: Any = True,
+        feedthrough: bool | Iterable[tuple[str, str]] = True,
     ) -> None:
         name = type(self).__name__
         continuous, discrete = hasattr(self, "derivative"), hasattr(self, "update")
@@ -94,6 +95,10 @@ class PythonBlock(AbstractBlock):
             feedthrough=feedthrough,
         )
 
+    def is_fixed(self, name: str) -> bool:
+        """Whether an attribute cannot be assigned; methods may read the others."""
+        return name in DECLARED
+
 
 class FunctionBlock(PythonBlock):
     """A Python block made from a plain function by `python_block`."""
@@ -106,7 +111,7 @@ class FunctionBlock(PythonBlock):
             self.free_rate = INHERITED
         super().__init__(**declaration)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return self.function.__name__
 
     def output(self, t: float, x: Any, u: Any) -> Any:
@@ -120,8 +125,8 @@ def python_block(
     inputs: Sequence[str | Port] | None = None,
     period: float | None = None,
     offset: float = 0.0,
-    feedthrough: Any = True,
-) -> Callable[[Callable[..., Any]], Callable[[], FunctionBlock]]:
+    feedthrough: bool | Iterable[tuple[str, str]] = True,
+) -> Callable[[Callable[..., object]], Callable[[], FunctionBlock]]:
     """Make a block from a function of its inputs.
 
     The function's arguments are the input ports; a first argument ``t`` is the time. Calling the
@@ -134,7 +139,7 @@ def python_block(
         d.add(friction(), name="friction")
     """
 
-    def decorate(function: Callable[..., Any]) -> Callable[[], FunctionBlock]:
+    def decorate(function: Callable[..., object]) -> Callable[[], FunctionBlock]:
         names = list(inspect.signature(function).parameters)
         takes_time = names[:1] == ["t"]
         ports = list(inputs) if inputs is not None else names[takes_time:]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ...errors import DiagramError
-from ..core.ports import Parameter, parameter
+from ..core.ports import Matrix, Numbers, Parameter, parameter
 from .laws import AbstractLaw, Lawlike, as_law, check_motion
 from .parameters import law_numbers
 from .reading import (
@@ -155,10 +155,10 @@ class Body:
     def marker(
         self,
         name: str,
-        position: Any = None,
+        position: Numbers | None = None,
         *,
-        axis: Any = None,
-        rotation: Any = None,
+        axis: Numbers | None = None,
+        rotation: Matrix | None = None,
         motion: Mapping[str, Lawlike] | None = None,
     ) -> Marker:
         """Fix a frame on this body and return it.

@@ -248,11 +248,6 @@ class ForceMethods(Parts):
                 f"`film` of `{name}` is a bearing, such as ShortBearing(radius=0.02, length=0.01, "
                 f"clearance=2e-5, viscosity=0.03); got {film!r}."
             )
-        if film.rate.kind != "inherited":
-            raise DiagramError(
-                f"`film` of `{name}` has a period: in a mechanism it acts at all times. Leave "
-                f"the period out."
-            )
         if any(port.name == "viscosity" for port in film.inputs):
             raise DiagramError(
                 f"`film` of `{name}` takes its viscosity from a signal, which a mechanism has no "

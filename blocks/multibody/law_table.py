@@ -82,8 +82,9 @@ class LawTable:
             kind = _LINEAR if isinstance(law, Linear) else _SINE
             record = [kind, self._place[f"{path}.{_FIRST[type(law)]}"], 0, 0]
         elif isinstance(law, Table):
-            table = np.concatenate([law.points, law.coefficients.ravel(), law.values[-1:]])
-            record = [_TABLE, self._hide(table), law.points.size, _OF[law.of]]
+            points, values = np.asarray(law.points), np.asarray(law.values)
+            table = np.concatenate([points, law.coefficients.ravel(), values[-1:]])
+            record = [_TABLE, self._hide(table), points.size, _OF[law.of]]
         elif isinstance(law, Formula):
             own = fetch_input(0)
             sources = {"t": fetch_time, "l": own, "q": own, "v": lambda _: own(1)}

@@ -18,6 +18,7 @@ import numpy as np
 from ...errors import DiagramError, name_list, suggest
 from ..core.formula import Apply, Chain, Term, read_formula
 from ..core.formula import Formula as ParsedFormula
+from ..core.ports import Numbers
 from .analysis.jets import Jet, evaluate
 from .reading import read_number, read_numbers
 from .rotations import Array, freeze
@@ -134,8 +135,8 @@ class Table(AbstractLaw):
         on a joint the coordinate ``"q"`` and its rate ``"v"``.
     """
 
-    points: Any
-    values: Any
+    points: Numbers
+    values: Numbers
     interpolation: str = "linear"
     of: str = "t"
     coefficients: Array = field(init=False, repr=False)
@@ -177,10 +178,11 @@ class Table(AbstractLaw):
 
     def jet(self, t: float) -> Jet:
         """Return the interpolated value and its derivatives; of a point, those that follow it."""
-        if t < self.points[0] or t >= self.points[-1]:
-            return (float(self.values[0 if t < self.points[0] else -1]), 0.0, 0.0)
-        n = int(np.searchsorted(self.points, t, side="right")) - 1
-        s = t - self.points[n]
+        points, values = np.asarray(self.points), np.asarray(self.values)
+        if t < points[0] or t >= points[-1]:
+            return (float(values[0 if t < points[0] else -1]), 0.0, 0.0)
+        n = int(np.searchsorted(points, t, side="right")) - 1
+        s = t - float(points[n])
         a, b, c, d = self.coefficients[n].tolist()
         return (
             ((a * s + b) * s + c) * s + d,

@@ -177,6 +177,7 @@ class Plant(NativeBlock):
     """
 
     kernel = "multibody"
+    caches = frozenset({"largest_step", "contact_time", "doubt"})
 
     def __init__(
         self,
@@ -203,7 +204,6 @@ class Plant(NativeBlock):
         radius = _read_integrator(integrator, own, spectral_radius)
         _check_rigid_contacts(system, own, radius is not None)
         if own:
-            self.kernel = "multibody_own_step"  # type: ignore[misc]
             self.own_step = self.takes_slopes = True
         self.memory_holds = not own  # what init works out, and the turns that angles have made
         self.system = system
@@ -232,6 +232,7 @@ class Plant(NativeBlock):
             outputs=shown,
             parameters=writer.parameters,
             rate=EVERY_TICK if own else CONTINUOUS,
+            kernel="multibody_own_step" if own else None,
             feedthrough=direct,
             states=0 if own else writer.tree.nq + writer.tree.nv,
             memory=memory,

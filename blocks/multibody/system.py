@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 
 from ...errors import DiagramError, name_list
-from ..core.ports import Parameter, parameter
+from ..core.ports import Matrix, Numbers, Parameter, parameter
 from .bodies import Body, read_inertia, read_mass
 from .clearance import ClearanceRevolute
 from .force_methods import ForceMethods
@@ -55,7 +55,7 @@ class System(JointMethods, ForceMethods):
     """
 
     @teach_keywords
-    def __init__(self, name: str, gravity: Any = None, *, planar: bool = False) -> None:
+    def __init__(self, name: str, gravity: Numbers | None = None, *, planar: bool = False) -> None:
         self.name = name
         self.planar = bool(planar)
         if gravity is None:
@@ -72,10 +72,10 @@ class System(JointMethods, ForceMethods):
     def from_urdf(
         path: str | Path,
         *,
-        gravity: Any = None,
+        gravity: Numbers | None = None,
         base: Literal["fixed", "free"] = "fixed",
-        positions: Mapping[str, Any] | None = None,
-        velocities: Mapping[str, Any] | None = None,
+        positions: Mapping[str, Numbers] | None = None,
+        velocities: Mapping[str, Numbers] | None = None,
         stop_stiffness: float | Mapping[str, float] | None = None,
         stop_damping: float | Mapping[str, float] = 0.0,
         smoothing_speed: float = 1e-3,
@@ -151,12 +151,12 @@ class System(JointMethods, ForceMethods):
         name: str,
         *,
         mass: float,
-        inertia: Any,
-        com: Any = None,
-        position: Any = None,
-        rotation: Any = None,
-        velocity: Any = None,
-        angular_velocity: Any = None,
+        inertia: Matrix,
+        com: Numbers | None = None,
+        position: Numbers | None = None,
+        rotation: Matrix | None = None,
+        velocity: Numbers | None = None,
+        angular_velocity: Numbers | None = None,
         free: bool = False,
         allow_nonphysical: bool = False,
     ) -> Body:
@@ -278,7 +278,7 @@ class System(JointMethods, ForceMethods):
         *,
         inputs: Sequence[str] | None = None,
         outputs: Sequence[str] | None = None,
-        parameters: Sequence[str] | Mapping[str, Any] | None = None,
+        parameters: Sequence[str] | Mapping[str, Numbers] | None = None,
         platforms: Sequence[str] | None = None,
         sources: bool = True,
         step: float = 1e-3,
@@ -309,8 +309,8 @@ class System(JointMethods, ForceMethods):
         self,
         path: str | Path | None = None,
         *,
-        poses: Any = None,
-        view: Any = None,
+        poses: object = None,
+        view: str | Sequence[float] | None = None,
         title: str | None = None,
     ) -> SystemFigure:
         """Draw the mechanism, in the poses that were given; see `drawing.picture.draw`."""
@@ -318,11 +318,34 @@ class System(JointMethods, ForceMethods):
 
         return draw(self, path, poses=poses, view=view, title=title)
 
-    def animate(self, result: Any, path: str | Path, **options: Any) -> Path:
+    def animate(
+        self,
+        result: object,
+        path: str | Path,
+        *,
+        traces: Sequence[str] = (),
+        fps: float = 25.0,
+        speed: float = 1.0,
+        view: str | Sequence[float] | None = None,
+        title: str | None = None,
+        prefix: str | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Path:
         """Show a recorded motion as a GIF, MP4 or PNG; see `drawing.picture.animate`."""
         from .drawing.picture import animate
 
-        return animate(self, result, path, **options)
+        return animate(
+            self,
+            result,
+            path,
+            traces=traces,
+            fps=fps,
+            speed=speed,
+            view=view,
+            title=title,
+            prefix=prefix,
+            progress=progress,
+        )
 
     def report(self, t: float = 0.0, *, initial: Initial | None = None) -> MechanismReport:
         """Return degrees of freedom, redundant equations joint by joint, and how it assembles.
@@ -361,7 +384,7 @@ class System(JointMethods, ForceMethods):
 
         return assemble(self, t, initial)
 
-    def kinematics(self, times: Any) -> Motion:
+    def kinematics(self, times: Numbers) -> Motion:
         """Return the motion and all forces of a mechanism whose drivers leave it no freedom.
 
         Φ(q, t) = 0, Φ_u u = -Φ_t, Φ_u u̇ = γ and Φ_uᵀ λ = Q - M u̇, at each time. The motion is
@@ -382,7 +405,7 @@ class System(JointMethods, ForceMethods):
 
         return kinematics(self, times)
 
-    def inverse_dynamics(self, motion: Mapping[str, Lawlike], times: Any) -> Motion:
+    def inverse_dynamics(self, motion: Mapping[str, Lawlike], times: Numbers) -> Motion:
         """Return the efforts that move joint coordinates in a given way: ``result.efforts``.
 
         All other forces of the system act too, so that an effort is what must be added to them.
@@ -401,8 +424,8 @@ class System(JointMethods, ForceMethods):
 
     def static_efforts(
         self,
-        forces: Mapping[str, Any] | None = None,
-        torques: Mapping[str, Any] | None = None,
+        forces: Mapping[str, Numbers] | None = None,
+        torques: Mapping[str, Numbers] | None = None,
         *,
         weight: bool = False,
         at: Assembly | None = None,

@@ -72,6 +72,7 @@ class Encoder(NativeBlock):
     """
 
     kernel = "encoder"
+    designs_with_period = True
 
     def __init__(
         self,

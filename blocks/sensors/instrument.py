@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,17 @@ import numpy.typing as npt
 from ...errors import DiagramError
 from ..basic.noise import make_seed
 from ..core.block import NativeBlock
-from ..core.ports import SAMPLED, Parameter, Port, Widths, number, parameter, periodic
+from ..core.ports import (
+    SAMPLED,
+    Matrix,
+    Numbers,
+    Parameter,
+    Port,
+    Widths,
+    number,
+    parameter,
+    periodic,
+)
 from ..core.units import Unit, parse_unit
 from ..core.vectors import require_choice, require_rising
 
@@ -68,23 +78,23 @@ class Instrument:
         What leaves while that fault is on; if not given, the last value.
     """
 
-    gain: Any = 1.0
+    gain: Numbers = 1.0
     unit: str | None = None
-    offset: Any = 0.0
-    full_scale: Any = None
-    nonlinearity: Any = 0.0
-    hysteresis: Any = 0.0
-    bandwidth: Any = None
+    offset: Numbers = 0.0
+    full_scale: Numbers | None = None
+    nonlinearity: Matrix = 0.0
+    hysteresis: Numbers = 0.0
+    bandwidth: Numbers | None = None
     order: int = 1
-    damping: Any = _BUTTERWORTH
-    noise: Any = 0.0
-    drift: Any = 0.0
-    random_walk: Any = 0.0
-    resolution: Any = 0.0
-    limits: Any = (-math.inf, math.inf)
+    damping: Numbers = _BUTTERWORTH
+    noise: Numbers = 0.0
+    drift: Numbers = 0.0
+    random_walk: Numbers = 0.0
+    resolution: Numbers = 0.0
+    limits: tuple[Numbers, Numbers] = (-math.inf, math.inf)
     latency: float = 0.0
-    dropout_value: Any = None
-    stuck_value: Any = None
+    dropout_value: Numbers | None = None
+    stuck_value: Numbers | None = None
 
     def __post_init__(self) -> None:
         _require("gain", self.gain, lambda v: v != 0.0, "a number other than 0")
@@ -182,7 +192,8 @@ class AbstractSensor(NativeBlock):
         Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
 
-    kernel: ClassVar[str] = "sensor"
+    kernel = "sensor"
+    designs_with_period = True
 
     def __init__(
         self,

@@ -137,7 +137,7 @@ def write_fmu(
 def _refuse_blocks(model: Model) -> None:
     """Name every block that only works here, with what to do instead."""
     problems = [
-        f"`{item.path}` ({item.block!r}) cannot leave in an FMU: {item.block.stays}."
+        f"`{item.path}` ({item.block}) cannot leave in an FMU: {item.block.stays}."
         for item in model.flat.blocks
         if item.block.stays
     ]

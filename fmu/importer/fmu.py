@@ -168,8 +168,6 @@ class EngineFmu(NativeBlock, ForeignBlock):
         self.can_serialise = self.can_roll_back and bool(flags.canSerializeFMUstate)
         # One that cannot interpolate follows them in as many steps as it takes.
         self.takes_slopes = bool(flags.canInterpolateInputs) or options.substeps > 1
-        if self.can_roll_back:
-            self.kernel = "fmu2_rollback"  # type: ignore[misc]
         pairs = interface.feedthrough(description)
         super().__init__(
             inputs=interface.ports(interface.inputs, input_values),
@@ -178,9 +176,10 @@ class EngineFmu(NativeBlock, ForeignBlock):
             rate=periodic(options.period, otherwise=EVERY_TICK),
             feedthrough=pairs,
             integers=self._integers({name for _, name in pairs}),
+            kernel="fmu2_rollback" if self.can_roll_back else None,
         )
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"Fmu({self.description.archive.path.name!r})"
 
     def _integers(self, direct: set[str]) -> list[int]:

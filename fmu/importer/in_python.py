@@ -49,7 +49,7 @@ class AbstractCalledFmu(PythonBlock, ForeignBlock):
             feedthrough=interface.feedthrough(description),
         )
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"Fmu({self.description.archive.path.name!r})"
 
 

@@ -75,9 +75,9 @@ class _Ended(Exception):
 
 def _alone(block: AbstractBlock) -> Diagram:
     """Return a diagram of the block alone, whose inputs are set where their defaults lie."""
-    block.inputs = tuple(replace(port, default=port.default or 0.0) for port in block.inputs)
+    inputs = tuple(replace(port, default=port.default or 0.0) for port in block.inputs)
     diagram = Diagram("isolated", step=1.0)
-    diagram.add(block, name="fmu")
+    diagram.add(block.copy_with(inputs=inputs), name="fmu")
     return diagram
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...blocks.core.block import AbstractBlock
 from ...blocks.core.ports import EVERY_TICK, Port, PortRef, Rate
 from ...blocks.core.units import Unit, parse_unit
 from ..compile.boundary import Inport
@@ -51,7 +50,7 @@ def list_blocks(diagram: Diagram, plan: AbstractDescribed) -> Iterator[tuple[str
                 BlockPorts(
                     inputs,
                     outputs,
-                    _rate_of(block),
+                    _stand_in_rate(inside.rate_of(block)),
                     frozenset(p.name for n, p in enumerate(inputs) if (block, n) in inside.sources),
                     frozenset(p.name for p in outputs if PortRef(block, p.name) in read),
                 ),
@@ -62,9 +61,8 @@ def list_blocks(diagram: Diagram, plan: AbstractDescribed) -> Iterator[tuple[str
     return enter(diagram, "")
 
 
-def _rate_of(block: AbstractBlock) -> Rate:
+def _stand_in_rate(rate: Rate) -> Rate:
     """A stand-in keeps a period, so that blocks behind it inherit the same."""
-    rate = block.rate
     return Rate("periodic", rate.period, rate.offset) if rate.kind == "periodic" else EVERY_TICK
 
 

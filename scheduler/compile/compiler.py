@@ -214,7 +214,7 @@ def _analyze(flat: FlatDiagram, settings: Settings) -> Encoder:
             )
         if isinstance(item.block, NativeBlock | PythonBlock):
             continue
-        problems.append(f"`{item.path}` ({item.block!r}) is neither native nor a PythonBlock.")
+        problems.append(f"`{item.path}` ({item.block}) is neither native nor a PythonBlock.")
     couplings, exchanges = find_couplings(
         flat, rates, order, ports, settings.coupling, settings.estimate > 0, problems
     )

@@ -193,7 +193,7 @@ def _choose(flat: FlatDiagram, search: _Search, problems: list[str]) -> dict[int
                 nodes[STATES] = number
             else:
                 problems.append(
-                    f"`{item.path}` ({item.block!r}) takes no steps of its own and has no "
+                    f"`{item.path}` ({item.block}) takes no steps of its own and has no "
                     f"continuous states: leave it out of couple(…); it is computed in between."
                 )
         groups = {search.group_of(node): number for node, number in nodes.items()}
@@ -252,7 +252,7 @@ class _Search:
             return False
         if item.block.own_step:
             return True
-        return item.block.can_roll_back and item.block.rate.kind in ("inherited", "continuous")
+        return item.block.can_roll_back and item.rate.kind in ("inherited", "continuous")
 
     def trace(
         self, source: Source, group: Ticks, through: bool = True
@@ -282,7 +282,7 @@ class _Search:
                 if group != EVERY_TICK:
                     continue
                 nodes.add(STATES)
-            elif item.block.rate.kind == "continuous":
+            elif item.rate.kind == "continuous":
                 nodes.add(_TIME)
             calls.add(at.block)
             for n in item.block.feedthrough[at.port]:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...blocks.core.block import AbstractBlock
-from ...blocks.core.ports import Kind, Port, PortRef, main_output
+from ...blocks.core.ports import (
+    Kind,
+    Numbers,
+    Port,
+    PortRef,
+    Rate,
+    main_output,
+    periodic,
+)
 from ...errors import DiagramError, name_list, suggest
 from ..run.preflight import warn_of_steps
 from .boundary import Inport, Outport
@@ -17,6 +25,9 @@ from .compiler import compile_diagram
 from .coupling_options import Coupling
 from .model import Model
 from .solver_options import SOLVERS, check_step
+
+if TYPE_CHECKING:
+    from ...blocks.core.figure import ShownFigure
 
 B = TypeVar("B", bound=AbstractBlock)
 Endpoint = AbstractBlock | PortRef | str
@@ -46,12 +57,15 @@ class Diagram:
         signals within a step: ``"jacobi"``, ``"gauss-seidel"``, ``"fixed-point"`` or ``"newton"``,
         and the order 0, 1 or 2 of their inputs in time. See `couple`.
 
+    ``d["pid"]`` is the block called pid, ``"pid" in d`` whether there is one, ``len(d)`` how many
+    blocks there are. Iteration gives their names, inputs of the diagram included, in the order in
+    which they were added.
+
     Examples
     --------
     >>> d = Diagram("decay")
-    >>> x = d.add(Integrator(1.0), name="x")
-    >>> k = d.add(Gain(-2.0), name="k")
-    >>> d.connect(x, k)
+    >>> x = d.add(Integrator(1.0), "x")
+    >>> k = d.add(Gain(-2.0), "k", u=x)
     >>> d.connect(k, x)
     """
 
@@ -80,6 +94,8 @@ class Diagram:
         self.algebraic_loops = algebraic_loops
         self.blocks: dict[str, AbstractBlock] = {}
         self.names: dict[AbstractBlock, str] = {}
+        self.rates: dict[AbstractBlock, Rate] = {}
+        """Rates that were given to `add`; all other blocks have their own, see `rate_of`."""
         self.sources: dict[tuple[AbstractBlock, int], PortRef] = {}
         """For each connected input (block, number of the port): the output that feeds it."""
         self.outports: dict[str, Outport] = {}
@@ -101,14 +117,60 @@ class Diagram:
                 f"Blocks: {name_list(self.blocks)}."
             ) from None
 
-    def add(self, block: B, name: str | None = None) -> B:
-        """Put `block` into the diagram under `name` and return it."""
+    def __contains__(self, item: object) -> bool:
+        return (item in self.blocks) if isinstance(item, str) else (item in self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.blocks)
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __bool__(self) -> bool:
+        return True  # also without blocks
+
+    def add(
+        self,
+        block: B,
+        /,
+        name: str | None = None,
+        *,
+        inputs: Endpoint | Mapping[str, Endpoint] | None = None,
+        period: float | None = None,
+        offset: float = 0.0,
+        **wires: Endpoint,
+    ) -> B:
+        """Put `block` into the diagram and return it; connect its inputs.
+
+        If anything is wrong the diagram stays as it was. ::
+
+            pid = d.add(PID(2.0, 5.0), "pid", reference=ref, measurement=encoder["speed"])
+            d.add(Gain(0.5), "half", inputs=pid, period=5e-3)
+            d.add(plant, "plant", inputs={"motor.torque": pid})
+
+        Parameters
+        ----------
+        block
+            A new block.
+        name
+            By default the name of its class, with a number if that is taken.
+        inputs
+            What feeds the block: sources by the names of its inputs, also those that are no
+            identifiers or are called ``name``, ``inputs``, ``period`` or ``offset``; or one source
+            for the input that `connect` would choose.
+        period, offset
+            Sample time in seconds: the block runs at ``offset + n·period``. Without one at its own
+            rate, mostly that of its inputs. A block that designs with its
+            period takes it in its constructor instead.
+        wires
+            Sources by the names of the block's inputs.
+        """
         if not isinstance(block, AbstractBlock):
             hint = " Create it first: add(Gain(2.0))." if isinstance(block, type) else ""
             raise DiagramError(f"add wants a block, got {block!r}.{hint}")
         if block in self.names:
             raise DiagramError(
-                f"this {block!r} is in the diagram already, as `{self.names[block]}`; "
+                f"this {block} is in the diagram already, as `{self.names[block]}`; "
                 f"make a second one."
             )
         if name is None:
@@ -117,9 +179,23 @@ class Diagram:
             while name in self.blocks:
                 n += 1
                 name = f"{base}_{n}"
+        if isinstance(name, AbstractBlock | PortRef):
+            raise DiagramError(
+                f"the name of a block is a text, not {name!r}. To connect that, name the input: "
+                f"d.add({block}(…), inputs=…)."
+            )
         self._claim_name(name)
+        rate = self._make_rate(name, block, period, offset)
         self.blocks[name] = block
         self.names[block] = name
+        try:
+            found = self._find_wires(block, inputs, wires)
+        except BaseException:
+            del self.blocks[name], self.names[block]
+            raise
+        self.sources.update(found)
+        if rate is not None:
+            self.rates[block] = rate
         return block
 
     def input(
@@ -151,17 +227,31 @@ class Diagram:
         if not destinations:
             raise DiagramError(f"connect({source!r}) wants at least one destination.")
         origin = self.find_output(source)
-        for destination in destinations:
-            target = self.find_input(destination)
-            key = (target.block, target.block.input_index[target.name])
-            if key in self.sources:
-                self.double_sources.append(
-                    f"input `{self.name_port(target)}` has two sources: "
-                    f"`{self.name_port(self.sources[key])}` and `{self.name_port(origin)}`. "
-                    f"Keep one, or add them with a Sum."
-                )
-            else:
-                self.sources[key] = origin
+        for target in [self.find_input(destination) for destination in destinations]:
+            self._wire(origin, target)
+
+    def chain(self, *blocks: Endpoint) -> AbstractBlock:
+        """Wire blocks of the diagram in a row, each to the next, and return the last one.
+
+        A wire goes from a block's only output, or the one called ``y``, to the only input of the
+        next, or the only one that must be connected. Where a block has more, name the port:
+        ``d.chain(ref, pid["reference"], drive, motor["torque"])``. In the middle of a chain, a
+        named input is left by the block's output as usual, and a named output is reached by its
+        input as usual. If anything is wrong no wire is made.
+        """
+        if len(blocks) < 2:
+            raise DiagramError("chain wants two blocks or more.")
+        middle = [self._split(end) for end in blocks[1:-1]]
+        sources: list[Endpoint] = [blocks[0]]
+        sources += [PortRef(b, port if port not in b.input_index else "") for b, port in middle]
+        targets: list[Endpoint]
+        targets = [PortRef(b, port if port not in b.output_index else "") for b, port in middle]
+        targets.append(blocks[-1])
+        origins = [self.find_output(source) for source in sources]
+        ends = [self.find_input(target) for target in targets]
+        for origin, target in zip(origins, ends, strict=True):
+            self._wire(origin, target)
+        return self._split(blocks[-1])[0]
 
     def couple(
         self,
@@ -215,7 +305,7 @@ class Diagram:
         named = tuple(self[block] if isinstance(block, str) else block for block in blocks)
         for block in named:
             if block not in self.names:
-                raise DiagramError(f"{block!r} is not in {self.name!r} yet: add it first.")
+                raise DiagramError(f"{block} is not in {self.name!r} yet: add it first.")
         self.couplings.append((named, how))
 
     def power_bond(self, effort: Endpoint, flow: Endpoint, name: str | None = None) -> None:
@@ -236,6 +326,10 @@ class Diagram:
         """The inputs of the diagram, by name."""
         return {n: b for n, b in self.blocks.items() if isinstance(b, Inport)}
 
+    def rate_of(self, block: AbstractBlock) -> Rate:
+        """Return the rate of a block of the diagram: that given to `add`, or its own."""
+        return self.rates.get(block, block.rate)
+
     def find_output(self, end: Endpoint) -> PortRef:
         """Return the output port that `end` names."""
         block, port = self._split(end)
@@ -248,7 +342,7 @@ class Diagram:
 
     def name_port(self, ref: PortRef) -> str:
         """Return ``name.port`` for messages."""
-        return f"{self.names.get(ref.block, repr(ref.block))}.{ref.name}"
+        return f"{self.names.get(ref.block, str(ref.block))}.{ref.name}"
 
     def compile(self, **options: Any) -> Model:
         """Check the diagram and return its `Model`; every problem is reported at once.
@@ -264,7 +358,7 @@ class Diagram:
         warn_of_steps(model, stacklevel=2)
         return model
 
-    def draw(self, path: str | Path | None = None, *, title: str | None = None) -> Any:
+    def draw(self, path: str | Path | None = None, *, title: str | None = None) -> ShownFigure:
         """Draw the diagram; the extension of `path` decides the format.
 
         See `biella.scheduler.drawing.draw.draw`.
@@ -279,7 +373,7 @@ class Diagram:
         *,
         inputs: Sequence[str] | None = None,
         outputs: Sequence[str] | None = None,
-        parameters: Sequence[str] | Mapping[str, Any] | None = None,
+        parameters: Sequence[str] | Mapping[str, Numbers] | None = None,
         platforms: Sequence[str] | None = None,
         sources: bool = True,
     ) -> Path:
@@ -305,6 +399,66 @@ class Diagram:
         if name in (self.blocks if among is None else among):
             raise DiagramError(f"the name `{name}` is taken in {self.name!r}.")
 
+    def _make_rate(
+        self, name: str, block: AbstractBlock, period: float | None, offset: float
+    ) -> Rate | None:
+        """Return the rate that `add` gives a block; nothing if it keeps its own."""
+        given = periodic(period, offset)
+        if period is None:
+            return None
+        why = block.refuse_period()
+        if why:
+            raise DiagramError(f"`{name}` ({block}) takes no period in add: {why}")
+        return replace(given, outputs=block.rate.outputs)
+
+    def _find_wires(
+        self,
+        block: AbstractBlock,
+        inputs: Endpoint | Mapping[str, Endpoint] | None,
+        wires: Mapping[str, Endpoint],
+    ) -> dict[tuple[AbstractBlock, int], PortRef]:
+        """Return what `add` has to put into `sources`."""
+        name = self.names[block]
+        named: list[tuple[str, Endpoint]] = list(wires.items())
+        if isinstance(inputs, Mapping):
+            named += inputs.items()
+        elif isinstance(inputs, AbstractBlock | PortRef | str):
+            named.append((self.find_input(block).name, inputs))
+        elif inputs is not None:
+            raise DiagramError(
+                f"`inputs` of `{name}` wants names and sources, {{'port': source}}, or one source "
+                f"for its only input; got {inputs!r}. Inputs of `{name}`: "
+                f"{name_list(block.input_index)}."
+            )
+        found: dict[tuple[AbstractBlock, int], PortRef] = {}
+        for port, source in named:
+            if port not in block.input_index and any(p.name == port for p in block.parameters):
+                raise DiagramError(
+                    f"`{name}` has no input `{port}`: that is a parameter, give it to "
+                    f"{block}(…). Inputs of `{name}`: {name_list(block.input_index)}."
+                )
+            target = self._pick(block, port, "input", block.input_index, block.output_index)
+            key = (block, block.input_index[target.name])
+            origin = self.find_output(source)
+            if key in found:
+                raise DiagramError(
+                    f"input `{name}.{port}` is given twice: `{self.name_port(found[key])}` and "
+                    f"`{self.name_port(origin)}`. Keep one, or add them with a Sum."
+                )
+            found[key] = origin
+        return found
+
+    def _wire(self, origin: PortRef, target: PortRef) -> None:
+        key = (target.block, target.block.input_index[target.name])
+        if key in self.sources:
+            self.double_sources.append(
+                f"input `{self.name_port(target)}` has two sources: "
+                f"`{self.name_port(self.sources[key])}` and `{self.name_port(origin)}`. "
+                f"Keep one, or add them with a Sum."
+            )
+        else:
+            self.sources[key] = origin
+
     def _split(self, end: Endpoint) -> tuple[AbstractBlock, str]:
         if isinstance(end, str):
             if end in self.blocks:
@@ -313,10 +467,10 @@ class Diagram:
             return self[name], port
         block, port = (end.block, end.name) if isinstance(end, PortRef) else (end, "")
         if not isinstance(block, AbstractBlock):
-            raise DiagramError(f"connect wants blocks, ports or names, got {end!r}.")
+            raise DiagramError(f"a wire wants blocks, ports or names at its ends, got {end!r}.")
         if block not in self.names:
             raise DiagramError(
-                f"{block!r} is not in {self.name!r} yet: add it first, d.add({block!r}(…), name=…)."
+                f"{block} is not in {self.name!r} yet: add it first, d.add({block}(…), name=…)."
             )
         return block, port
 
@@ -338,7 +492,7 @@ class Diagram:
             if main is not None:
                 return PortRef(block, main)
             if not index:
-                raise DiagramError(f"`{name}` ({block!r}) has no {side}s.")
+                raise DiagramError(f"`{name}` ({block}) has no {side}s.")
             raise DiagramError(
                 f"`{name}` has {len(index)} {side}s: say which, {name}[{next(iter(index))!r}]. "
                 f"{side.capitalize()}s of `{name}`: {name_list(index)}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ...blocks.core.block import AbstractBlock
-from ...blocks.core.ports import Port, PortRef
+from ...blocks.core.ports import Port, PortRef, Rate
 from ...errors import DiagramError
 from .boundary import Inport
 from .coupling_options import Coupling
@@ -53,6 +53,13 @@ class FlatBlock:
     """Outputs that go by another name than ``path.port``."""
     bare: bool = False
     """Whether its parameters go by their own names, without the path."""
+    given_rate: Rate | None = None
+    """The rate that `Diagram.add` gave it."""
+
+    @property
+    def rate(self) -> Rate:
+        """When it runs: the rate given to `Diagram.add`, or the block's own."""
+        return self.given_rate or self.block.rate
 
     def output_path(self, port: int) -> str:
         """Return the name under which an output is recorded."""
@@ -169,7 +176,8 @@ def flatten(diagram: Diagram) -> FlatDiagram:
                 enter_subsystem(scope, block, path)
             else:
                 scope.numbers[block] = len(flat.blocks)
-                flat.blocks.append(FlatBlock(path, block, scope.guard))
+                given = scope.diagram.rates.get(block)
+                flat.blocks.append(FlatBlock(path, block, scope.guard, given_rate=given))
 
     def enter_subsystem(scope: _Scope, block: Subsystem, path: str) -> None:
         guard, first = scope.guard, len(flat.blocks)

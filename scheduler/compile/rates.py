@@ -42,7 +42,7 @@ def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> tuple[
     triggered = _triggered_guards(flat)
     rates: list[Ticks | None] = []
     for item in flat.blocks:
-        rate = item.block.rate
+        rate = item.rate
         if item.shows_guard in triggered:
             rates.append(EVERY_TICK)
         elif item.guard in triggered and rate.kind != "constant":
@@ -59,7 +59,7 @@ def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> tuple[
     # Where outputs change less often than their block runs.
     slower: dict[int, Ticks | int] = {}
     for number, item in enumerate(flat.blocks):
-        outputs = item.block.rate.outputs
+        outputs = item.rate.outputs
         if callable(outputs):
             slower[number] = _whole_ticks(item.path, outputs(step), step, problems)
         elif outputs > 1:
@@ -87,7 +87,7 @@ def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> tuple[
             else:
                 known = _when_outputs_change(rates[source.block], slower.get(source.block))
             joined = known if joined is None else joined if known is None else _join(joined, known)
-        if item.block.rate.kind == "sampled" and joined is not None and joined.period <= 0:
+        if item.rate.kind == "sampled" and joined is not None and joined.period <= 0:
             joined = EVERY_TICK
         if joined is not None and joined != rates[number]:
             rates[number] = joined
@@ -105,7 +105,7 @@ def find_flowing(flat: FlatDiagram, rates: Sequence[Ticks]) -> set[int]:
     """
     readers: list[list[int]] = [[] for _ in flat.blocks]
     for number, item in enumerate(flat.blocks):
-        follows = item.block.rate.kind == "inherited" and rates[number] == EVERY_TICK
+        follows = item.rate.kind == "inherited" and rates[number] == EVERY_TICK
         if follows and item.block.can_roll_back and item.guard < 0 and item.shows_guard < 0:
             for source in item.sources:
                 if source is not None and source.block >= 0:

@@ -118,7 +118,7 @@ def find_sources(flat: FlatDiagram, names: Sequence[str]) -> list[int]:
         block = flat.blocks[number].block
         if block.inputs or len(block.outputs) != 1:
             raise DiagramError(
-                f"`{name}` ({block!r}) is no source with one output: it stays a block."
+                f"`{name}` ({block}) is no source with one output: it stays a block."
             )
         found.append(number)
     return found
@@ -197,7 +197,7 @@ def _replace_block(flat: FlatDiagram, number: int, other: AbstractBlock) -> Flat
     old = flat.blocks[number]
     differences = _differences(old.path, (old.block.inputs, old.block.outputs), other)
     blocks = list(flat.blocks)
-    blocks[number] = replace(old, block=other, sources=_fit(old.sources, other))
+    blocks[number] = replace(old, block=other, sources=_fit(old.sources, other), given_rate=None)
     return _complain(replace(flat, blocks=tuple(blocks)), *differences)
 
 
@@ -368,7 +368,7 @@ def _differences(
     sides = (("inputs", ports[0], other.inputs), ("outputs", ports[1], other.outputs))
     return [
         f"`{path}` has the {side} {name_list([p.name for p in own])}, but what replaces it "
-        f"({other!r}) has {name_list([p.name for p in new])}."
+        f"({other}) has {name_list([p.name for p in new])}."
         for side, own, new in sides
         if [p.name for p in own] != [p.name for p in new]
     ]

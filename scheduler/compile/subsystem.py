@@ -102,6 +102,9 @@ class Subsystem(AbstractBlock):
             rate=INHERITED,
         )
 
+    def refuse_period(self) -> str:
+        return "a Subsystem is flattened. Give the period to the blocks inside, or trigger it."
+
 
 class HeldOutput(NativeBlock):
     """An output of a conditional subsystem.

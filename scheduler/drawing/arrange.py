@@ -353,7 +353,7 @@ def _signs(look: Look, inputs: Sequence[float], x: float, y: float) -> list[Word
 
 
 def _facts(name: str, block: AbstractBlock) -> Facts:
-    kind = repr(block) if isinstance(block, FunctionBlock) else type(block).__name__
+    kind = str(block) if isinstance(block, FunctionBlock) else type(block).__name__
     value = block.parameters[0].value if block.parameters else None
     integers = getattr(block, "integers", ())
     signs = ""

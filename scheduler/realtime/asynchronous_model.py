@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,11 +27,11 @@ class AsynchronousModel(AbstractAsynchronous, ForeignBlock):
 
     stays = "it runs in an engine of its own. Export what is in it as an FMU of its own"
 
-    def __init__(self, what: AbstractBlock | Diagram, period: float) -> None:
+    def __init__(self, what: object, period: float) -> None:
         if not isinstance(what, AbstractBlock | Diagram):
             raise DiagramError(f"Asynchronous wants a block or a Diagram, got {what!r}.")
         self.what = what
-        self.foreign_name = repr(self)
+        self.foreign_name = str(self)
         self.diagram = what if isinstance(what, Diagram) else _alone(what, period)
         self.flat = flatten(self.diagram)
         self._models: dict[tuple[float, str], Model] = {}
@@ -43,12 +42,12 @@ class AsynchronousModel(AbstractAsynchronous, ForeignBlock):
         self.ticks = round(period / self.diagram.step)
         if self.ticks < 1 or abs(self.ticks * self.diagram.step - period) > 1e-9 * period:
             raise DiagramError(
-                f"a period of {period:g} s is no multiple of the step of {what!r}, "
+                f"a period of {period:g} s is no multiple of the step of {what}, "
                 f"{self.diagram.step:g} s."
             )
 
-    def __repr__(self) -> str:
-        return f"Asynchronous({self.what!r})"
+    def __str__(self) -> str:
+        return f"Asynchronous({self.what})"
 
     def begin(self, start_time: float, path: str) -> ModelRun:
         return ModelRun(self, start_time, path)
@@ -97,12 +96,13 @@ def _ports_of(diagram: Diagram, flat: FlatDiagram) -> tuple[list[Port], list[Por
 
 def _alone(block: AbstractBlock, period: float) -> Diagram:
     """Return a diagram of the block alone; what its inputs are is written where defaults lie."""
-    inside = copy.copy(block)
-    inside.inputs = tuple(
-        replace(port, default=0.0) if port.default is None else port for port in block.inputs
+    inside = block.copy_with(
+        inputs=tuple(
+            replace(port, default=0.0) if port.default is None else port for port in block.inputs
+        )
     )
     step = block.rate.period if block.rate.kind == "periodic" else period
-    diagram = Diagram(repr(block), step=step)
+    diagram = Diagram(str(block), step=step)
     diagram.add(inside, name="model")
     return diagram
 

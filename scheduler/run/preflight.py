@@ -47,7 +47,7 @@ def warn_of_steps(model: Model, stacklevel: int = 1) -> None:
     ]
     for item, text in texts:
         if text:
-            told = f"`{item.path}` ({item.block!r}): {text}"
+            told = f"`{item.path}` ({item.block}): {text}"
             warnings.warn(told, BiellaWarning, stacklevel=stacklevel + 1)
 
 

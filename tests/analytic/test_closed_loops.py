@@ -111,10 +111,10 @@ def test_a_discrete_controller_on_a_continuous_plant_against_its_exact_recursion
     """PI at 20 ms, perhaps one sample late, on the mass; the plant's exact hold equivalent."""
     period, step, kp, ki, samples = 0.02, 1e-3, 8.0, 6.0, 300
     d = Diagram(step=step, solver=solver)
-    error = d.add(Sum("+-", period=period), name="error")
+    error = d.add(Sum("+-"), name="error", period=period)
     position, force = add_mass(d, position=0.3)
     p, i = d.add(Gain(kp), name="p"), d.add(Gain(ki * period), name="i")
-    past, present = d.add(UnitDelay(period=period), name="past"), d.add(Sum("++"), name="present")
+    past, present = d.add(UnitDelay(), name="past", period=period), d.add(Sum("++"), name="present")
     u = d.add(Sum("++"), name="u")
     d.connect(d.add(Constant(1.0), name="reference"), error["u1"])
     d.connect(position, error["u2"])
@@ -125,7 +125,7 @@ def test_a_discrete_controller_on_a_continuous_plant_against_its_exact_recursion
     d.connect(p, u["u1"])
     d.connect(present, u["u2"])
     if late:
-        d.connect(u, delay := d.add(UnitDelay(period=period), name="delay"))
+        d.connect(u, delay := d.add(UnitDelay(), name="delay", period=period))
         d.connect(delay, force)
     else:
         d.connect(u, force)
@@ -159,9 +159,9 @@ def test_a_chain_of_unit_delays_against_lfilter():
     period = 5e-3
     d = Diagram(step=1e-3)
     r = d.add(Constant(1.0), name="r")
-    sampled = d.add(Gain(1.0, period=period), name="sampled")
-    y = d.add(Sum("+-+-", period=period), name="y")
-    delays = [d.add(UnitDelay(period=period)) for _ in range(3)]
+    sampled = d.add(Gain(1.0), name="sampled", period=period)
+    y = d.add(Sum("+-+-"), name="y", period=period)
+    delays = [d.add(UnitDelay(), period=period) for _ in range(3)]
     gains = [d.add(Gain(k)) for k in (0.5, 0.9, 0.4)]
     d.connect(r, sampled)
     d.connect(sampled, y["u1"], delays[0])
@@ -234,9 +234,9 @@ def test_a_cascade_of_two_rates_against_a_recursion_by_hand():
     fast, slow, kw, kth = 1e-3, 1e-2, 120.0, 15.0
     d = Diagram(step=0.5e-3, solver="rk4")
     target = d.add(Constant(1.0), name="target")
-    outer_error = d.add(Sum("+-", period=slow), name="outer_error")
+    outer_error = d.add(Sum("+-"), name="outer_error", period=slow)
     outer = d.add(Gain(kth), name="outer")
-    inner_error = d.add(Sum("+-", period=fast), name="inner_error")
+    inner_error = d.add(Sum("+-"), name="inner_error", period=fast)
     inner = d.add(Gain(kw), name="inner")
     speed, angle = d.add(Integrator(0.5), name="speed"), d.add(Integrator(-0.2), name="angle")
     d.connect(target, outer_error["u1"])

@@ -31,9 +31,10 @@ def run_block() -> RunBlock:
         ticks: int = 0,
         start: float = 0.0,
         parameters: Mapping[str, Any] | None = None,
+        period: float | None = None,
     ) -> NDArray[np.float64]:
         diagram = Diagram("one block", step=step, start=start)
-        diagram.add(block, name="block")
+        diagram.add(block, name="block", period=period)
         for port, values in zip(block.inputs, inputs, strict=True):
             ticks = len(np.asarray(values))
             times = start + np.arange(ticks) * step

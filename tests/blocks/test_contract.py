@@ -95,6 +95,8 @@ class Example:
         Inputs that keep a value, so that the run goes on.
     flat
         Pairs ``(output, input)`` that are declared dependent, but whose change cannot be seen.
+    period, offset
+        Sample time that it is added with.
     """
 
     make: Callable[[], NativeBlock]
@@ -103,6 +105,8 @@ class Example:
     kind: str = "real"
     fixed: dict[str, float] = field(default_factory=dict)
     flat: frozenset[tuple[str, str]] = frozenset()
+    period: float | None = None
+    offset: float = 0.0
 
 
 A, B, C, D = [[0.0, 1.0], [-2.0, -0.3]], [[0.0], [1.0]], [[1.0, 0.0], [0.0, 1.0]], [[0.0], [0.5]]
@@ -133,7 +137,7 @@ EXAMPLES: dict[str, list[Example]] = {
     "Constant": [Example(lambda: b.Constant(2.0)), Example(lambda: b.Constant([1, 2], unit="m"))],
     "Step": [
         Example(lambda: b.Step(0.01, 2.0)),
-        Example(lambda: b.Step([0.01, 0.02], period=2e-3)),
+        Example(lambda: b.Step([0.01, 0.02]), period=2e-3),
     ],
     "Ramp": [Example(lambda: b.Ramp(2.0, 0.01))],
     "Sine": [Example(lambda: b.Sine(2.0, 30.0, unit="N"))],
@@ -142,10 +146,10 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.Chirp(1.0, 50.0, 0.03)),
         Example(lambda: b.Chirp(1.0, 50.0, 0.03, method="logarithmic")),
     ],
-    "Time": [Example(lambda: b.Time()), Example(lambda: b.Time(period=3e-3, offset=1e-3))],
+    "Time": [Example(lambda: b.Time()), Example(lambda: b.Time(), period=3e-3, offset=1e-3)],
     "Noise": [
         Example(lambda: b.Noise(1.0, seed=3)),
-        Example(lambda: b.Noise(density=1e-3, width=2, distribution="uniform", period=2e-3)),
+        Example(lambda: b.Noise(density=1e-3, width=2, distribution="uniform"), period=2e-3),
     ],
     "Outside": [
         Example(
@@ -168,7 +172,7 @@ EXAMPLES: dict[str, list[Example]] = {
     "Gain": [
         Example(lambda: b.Gain(2.0)),
         Example(lambda: b.Gain([1.0, -2.0])),
-        Example(lambda: b.Gain([[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]], period=2e-3)),
+        Example(lambda: b.Gain([[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]]), period=2e-3),
     ],
     "Sum": [Example(lambda: b.Sum("+-+"))],
     "Product": [Example(lambda: b.Product("**/"))],
@@ -191,7 +195,7 @@ EXAMPLES: dict[str, list[Example]] = {
     "Expression": [
         Example(lambda: b.Expression("k*sin(theta) - d*omega", parameters={"k": 2, "d": 0.1})),
         Example(lambda: b.Expression({"p": ["a*w[1]", "t"], "q": "w[0] if a > 0 else 2*c"})),
-        Example(lambda: b.Expression("x > 1", kind="boolean", period=2e-3, offset=1e-3)),
+        Example(lambda: b.Expression("x > 1", kind="boolean"), period=2e-3, offset=1e-3),
         Example(lambda: b.Expression({"p": "a", "q": "2"}, inputs=["a", "unused"])),
         Example(lambda: b.Expression("2*pi")),
     ],
@@ -219,7 +223,7 @@ EXAMPLES: dict[str, list[Example]] = {
     ],
     "Switch": [Example(lambda: b.Switch())],
     "MultiportSwitch": [Example(lambda: b.MultiportSwitch(3))],
-    "Edge": [Example(lambda: b.Edge()), Example(lambda: b.Edge("either", period=2e-3))],
+    "Edge": [Example(lambda: b.Edge()), Example(lambda: b.Edge("either"), period=2e-3)],
     "Counter": [
         Example(lambda: b.Counter()),
         Example(lambda: b.Counter(2, edge="level", step=-3, lower=-4, upper=5, wrap=True)),
@@ -274,7 +278,7 @@ EXAMPLES: dict[str, list[Example]] = {
     "Pendulum": [Example(lambda: b.Pendulum(damping=0.1, angle=0.5))],
     "ShortBearing": [
         Example(lambda: b.ShortBearing(*BEARING), *BEARING_RANGE),
-        Example(lambda: b.ShortBearing(*BEARING, squeeze=False, period=2e-3), *BEARING_RANGE),
+        Example(lambda: b.ShortBearing(*BEARING, squeeze=False), *BEARING_RANGE, period=2e-3),
         Example(lambda: b.ShortBearing(*BEARING, viscosity_input=True), 1e-6, 2e-5),
     ],
     "TiltedShortBearing": [Example(lambda: b.TiltedShortBearing(*BEARING), *BEARING_RANGE)],
@@ -358,12 +362,12 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.Encoder(**presets.TORQUE_METER_PULSES, method="period", period=2e-3)),
     ],
     # discrete
-    "UnitDelay": [Example(lambda: b.UnitDelay()), Example(lambda: b.UnitDelay(1.0, period=2e-3))],
+    "UnitDelay": [Example(lambda: b.UnitDelay()), Example(lambda: b.UnitDelay(1.0), period=2e-3)],
     "Delay": [Example(lambda: b.Delay(3, [1.0, 2.0]))],
-    "ZeroOrderHold": [Example(lambda: b.ZeroOrderHold(3e-3, 1e-3))],
+    "ZeroOrderHold": [Example(lambda: b.ZeroOrderHold(), period=3e-3, offset=1e-3)],
     "DiscreteIntegrator": [
         Example(lambda: b.DiscreteIntegrator()),
-        Example(lambda: b.DiscreteIntegrator("trapezoidal", limits=(-1.0, 1.0), period=2e-3)),
+        Example(lambda: b.DiscreteIntegrator("trapezoidal", limits=(-1.0, 1.0)), period=2e-3),
     ],
     "DiscreteStateSpace": [
         Example(lambda: b.DiscreteStateSpace(np.multiply(A, 0.4), B, C, D, period=2e-3)),
@@ -376,7 +380,7 @@ EXAMPLES: dict[str, list[Example]] = {
     "FIR": [Example(lambda: b.FIR([0.5, 0.3, 0.2]))],
     "MovingAverage": [
         Example(lambda: b.MovingAverage(4)),
-        Example(lambda: b.MovingAverage(3, [1.0, 2.0], period=2e-3)),
+        Example(lambda: b.MovingAverage(3, [1.0, 2.0]), period=2e-3),
     ],
     # data acquisition
     "ADC": [
@@ -452,7 +456,7 @@ EXAMPLES: dict[str, list[Example]] = {
     ],
     "StateFeedback": [
         Example(lambda: b.StateFeedback([[1.0, 0.5, 0.1], [0.2, 1.0, 0.0]])),
-        Example(lambda: b.StateFeedback([1.0, 0.5], [2.0], N=[1.0], limits=(-2, 2), period=2e-3)),
+        Example(lambda: b.StateFeedback([1.0, 0.5], [2.0], N=[1.0], limits=(-2, 2)), period=2e-3),
         Example(lambda: b.StateFeedback([[1.0, 0.5], [0.1, 1.0]], [[2.0, 0.0], [0.5, 1.0]])),
     ],
     "KalmanFilter": [
@@ -479,9 +483,9 @@ EXAMPLES: dict[str, list[Example]] = {
     ],
     "SCurve": [
         Example(lambda: b.SCurve(0.1, 10.0, 1e3, 1e6, before=0.2, at=0.01)),
-        Example(lambda: b.SCurve(0.01, 10.0, 1e3, 1e6, trigger=True, period=2e-3)),
+        Example(lambda: b.SCurve(0.01, 10.0, 1e3, 1e6, trigger=True), period=2e-3),
     ],
-    "MinimumJerk": [Example(lambda: b.MinimumJerk(0.1, 0.02, period=2e-3))],
+    "MinimumJerk": [Example(lambda: b.MinimumJerk(0.1, 0.02), period=2e-3)],
     "CamLaw": [
         Example(lambda law=law: b.CamLaw(law, 0.1, 0.03, unit="mm"))
         for law in ("cycloidal", "modified sine", "modified trapezoid", "3-4-5", "4-5-6-7")
@@ -542,7 +546,7 @@ class Trial:
         self.block = example.make()
         self.random = np.random.default_rng(7)
         diagram = Diagram("contract", step=1e-3)
-        diagram.add(self.block, name="block")
+        diagram.add(self.block, name="block", period=example.period, offset=example.offset)
         for port in self.block.inputs:
             source = diagram.input(
                 input_name(port.name),

@@ -76,8 +76,8 @@ def plant():
 def controller():
     d = Diagram("controller", step=1e-3)
     angle = d.input("angle", unit="rad")
-    p = d.add(Gain(-3.0, unit="N.m", period=0.01), name="p")
-    delay = d.add(UnitDelay(period=0.01), name="delay")
+    p = d.add(Gain(-3.0, unit="N.m"), name="p", period=0.01)
+    delay = d.add(UnitDelay(), name="delay", period=0.01)
     d.connect(angle, p)
     d.connect(p, delay)
     d.output("torque", delay)
@@ -87,8 +87,8 @@ def controller():
 def native():
     d = Diagram("native", step=1e-3)
     pendulum = d.add(Pendulum(angle=0.2, damping=0.1), name="pendulum")
-    p = d.add(Gain(-3.0, unit="N.m", period=0.01), name="p")
-    delay = d.add(UnitDelay(period=0.01), name="delay")
+    p = d.add(Gain(-3.0, unit="N.m"), name="p", period=0.01)
+    delay = d.add(UnitDelay(), name="delay", period=0.01)
     d.connect(pendulum["angle"], p)
     d.connect(p, delay)
     d.connect(delay, pendulum)

@@ -136,18 +136,33 @@ class Hosted(NativeBlock):
         )
 
 
+# Sample times of those that are not added with their own rate.
+RATES: dict[str, dict[str, float]] = {
+    "time": {"period": 2e-3},
+    "noise": {"period": 1e-3},
+    "noise uniform": {"period": 2e-3},
+    "delay": {"period": 1e-3},
+    "unit delay": {"period": 2e-3},
+    "zero order hold": {"period": 2e-3},
+    "discrete integrator": {"period": 1e-3},
+    "discrete integrator trapezoidal": {"period": 2e-3, "offset": 1e-3},
+    "moving average": {"period": 1e-3},
+    "relay tuner": {"period": 1e-3},
+    "state feedback": {"period": 1e-3},
+}
+
 # (width of the inputs, how to make the block): each kernel and each of its modes once.
 BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "constant": (1, lambda: sources.Constant([1.0, 2.0])),
-    "time": (1, lambda: sources.Time(period=2e-3)),
+    "time": (1, lambda: sources.Time()),
     "step": (1, lambda: sources.Step([0.0, 2e-3], [1.0, 2.0])),
     "ramp": (1, lambda: sources.Ramp(2.0, 1e-3)),
     "sine": (1, lambda: sources.Sine(1.0, [50.0, 90.0])),
     "pulse": (1, lambda: sources.Pulse(4e-3, 0.5)),
     "chirp": (1, lambda: sources.Chirp(1.0, 9.0, 1.0, method="logarithmic")),
     "chirp linear": (1, lambda: sources.Chirp(1.0, 9.0, 2e-3)),
-    "noise": (1, lambda: noise.Noise(1.0, width=3, period=1e-3)),
-    "noise uniform": (1, lambda: noise.Noise(density=0.1, distribution="uniform", period=2e-3)),
+    "noise": (1, lambda: noise.Noise(1.0, width=3)),
+    "noise uniform": (1, lambda: noise.Noise(density=0.1, distribution="uniform")),
     "playback": (1, lambda: playback.Playback([0.0, 1e-3, 4e-3], [1.0, 2.0, 0.0])),
     "playback repeat": (
         1,
@@ -218,7 +233,7 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "integrator port": (1, lambda: continuous.Integrator(initial_port=True, reset="level")),
     "derivative": (2, lambda: continuous.Derivative(0.01)),
     "derivative initial": (1, lambda: continuous.Derivative(0.01, initial=0.5)),
-    "delay": (2, lambda: delay.Delay(3, period=1e-3)),
+    "delay": (2, lambda: delay.Delay(3)),
     "transport delay": (2, lambda: delay.TransportDelay(2.5e-3)),
     "state space": (2, lambda: linear.StateSpace(-np.eye(2), np.eye(2), np.eye(2), np.eye(2))),
     "transfer function": (1, lambda: linear.TransferFunction([1.0, 2.0], [1.0, 3.0, 2.0])),
@@ -232,14 +247,14 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
         lambda: linear.DiscreteTransferFunction([1.0, 0.5], [1.0, -0.5], period=1e-3),
     ),
     "fir": (2, lambda: linear.FIR([0.5, 0.3, 0.2], period=1e-3)),
-    "unit delay": (2, lambda: discrete.UnitDelay([1.0, 2.0], period=2e-3)),
-    "zero order hold": (2, lambda: discrete.ZeroOrderHold(2e-3)),
-    "discrete integrator": (2, lambda: discrete.DiscreteIntegrator(limits=(0.0, 1.0), period=1e-3)),
+    "unit delay": (2, lambda: discrete.UnitDelay([1.0, 2.0])),
+    "zero order hold": (2, lambda: discrete.ZeroOrderHold()),
+    "discrete integrator": (2, lambda: discrete.DiscreteIntegrator(limits=(0.0, 1.0))),
     "discrete integrator trapezoidal": (
         1,
-        lambda: discrete.DiscreteIntegrator("trapezoidal", period=2e-3, offset=1e-3),
+        lambda: discrete.DiscreteIntegrator("trapezoidal"),
     ),
-    "moving average": (2, lambda: discrete.MovingAverage(3, period=1e-3)),
+    "moving average": (2, lambda: discrete.MovingAverage(3)),
     "mux": (2, lambda: routing.Mux(3)),
     "demux": (4, lambda: routing.Demux([1, 3])),
     "selector": (4, lambda: routing.Selector([3, 0, 0])),
@@ -325,14 +340,14 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "pwm input": (1, lambda: daq.PWMInput(clock=1e4, timeout=0.01)),
     "pid": (1, lambda: control.PID(2.0, 90.0, 0.01, limits=(-1, 1), rate_limit=90.0, period=1e-3)),
     "pid schedule": (1, lambda: control.PID([1, 2], 90.0, 0.01, schedule=[-1, 1], period=1e-3)),
-    "relay tuner": (1, lambda: control.RelayTuner(1.0, 0.1, cycles=1, period=1e-3)),
+    "relay tuner": (1, lambda: control.RelayTuner(1.0, 0.1, cycles=1)),
     "pid tustin": (
         1,
         lambda: control.PID(
             k=2.0, ti=0.1, td=0.1, method="tustin", anti_windup="back-calculation", period=2e-3
         ),
     ),
-    "state feedback": (1, lambda: control.StateFeedback([1, 2], [3], limits=(-1, 1), period=1e-3)),
+    "state feedback": (1, lambda: control.StateFeedback([1, 2], [3], limits=(-1, 1))),
     "kalman filter": (1, lambda: control.KalmanFilter(F, G, H, [0.5], Q=1, R=1, period=1e-3)),
     "kalman prediction": (1, lambda: control.KalmanFilter(F, None, H, Q=1, R=1, form="prediction")),
     "kalman varying": (1, lambda: control.KalmanFilter(F, G, np.eye(2), Q=1, R=1, covariance=2)),
@@ -486,7 +501,7 @@ def drive(d: Diagram, block: AbstractBlock, width: int) -> None:
 def alone(name: str, width: int, make: Callable[[], AbstractBlock], solver: str) -> Diagram:
     """Return a diagram of one block with moving inputs."""
     d = Diagram(name, STEP, solver)
-    block = d.add(make(), "block")
+    block = d.add(make(), "block", **RATES.get(name, {}))
     drive(d, block, width)
     for port in block.outputs:
         d.output(port.name, block[port.name])
@@ -498,7 +513,7 @@ def oscillator(solver: str) -> Diagram:
     d = Diagram(solver, STEP, solver)
     x = d.add(continuous.Integrator([1.0, 0.0]), "x")
     k = d.add(arithmetic.Gain([[0.0, 1.0], [-9.0, -0.1]]), "k")
-    slow = d.add(discrete.ZeroOrderHold(3e-3, 1e-3), "slow")
+    slow = d.add(discrete.ZeroOrderHold(), "slow", period=3e-3, offset=1e-3)
     total = d.add(arithmetic.Sum("++"), "total")
     d.connect(x, k)
     d.connect(k, total["u1"])
@@ -589,7 +604,7 @@ def boundary() -> Diagram:
     swing = d.add(Pendulum(angle=0.5), "swing")
     pick = d.add(logic.MultiportSwitch(2), "pick")
     latch = d.add(logic.Latch(), "latch")
-    noisy = d.add(noise.Noise(1.0, period=2e-3), "noisy")
+    noisy = d.add(noise.Noise(1.0), "noisy", period=2e-3)
     late = d.add(delay.TransportDelay(3e-3), "late")
     big = d.add(logic.Compare(">", 1e6), "big")
     stop = d.add(sinks.Stop("the angle is too large"), "stop")

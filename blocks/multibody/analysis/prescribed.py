@@ -11,7 +11,7 @@ joints share a load by the rule of `sharing`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from copy import copy
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -313,7 +313,7 @@ def _say_free(model: Manifold, t: float, freedom: int, drivers: Mapping[str, str
 
 def static_efforts(
     system: System,
-    forces: Mapping[str, Sequence[float]],
+    forces: Mapping[str, Any],
     torques: Mapping[str, Any],
     weight: bool,
     at: Assembly | None,

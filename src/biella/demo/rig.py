@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 # As in any file of a user's, so that the copy works.
 from biella import Diagram, Fmu, Subsystem, System
 from biella.blocks import (
@@ -88,15 +90,17 @@ def diagram(fmu: Path = FMU) -> Diagram:
     d = Diagram("crank on a rig", step=STEP)
     plant = d.add(Fmu(fmu), name="plant")
     _wire_crank_pin(d, plant)
-    ramp = d.add(RateLimiter(60.0, initial=0.0, period=STEP), name="reference")
+    ramp = d.add(RateLimiter(60.0, initial=0.0), name="reference", period=STEP)
     encoder = d.add(Encoder(**ENCODER, period=STEP), name="encoder")
     pid = d.add(PID(kp=1.0, ki=6.0, limits=(-10, 10), unit="V", period=STEP), name="pid")
     dac = d.add(DAC(16, (-10.0, 10.0), period=STEP), name="dac")
-    amplifier = d.add(UnitDelay(period=STEP), name="amplifier")
+    amplifier = d.add(UnitDelay(), name="amplifier", period=STEP)
     motor = d.add(Gain(AMPLIFIER, unit="N.m"), name="motor")
     meter = d.add(TorqueMeter(presets.TORQUE_METER, seed=1), name="torque_meter")
     adc = d.add(ADC(16, (-10.0, 10.0), period=STEP), name="adc")
-    scaling = Scaling(1 / presets.TORQUE_METER.gain, unit="N.m", reading_unit="V")
+    scaling = Scaling(
+        np.divide(1.0, presets.TORQUE_METER.gain).item(), unit="N.m", reading_unit="V"
+    )
     measured = d.add(scaling, name="measured_torque")
     d.connect(d.add(Step(at=0.1, to=WANTED, unit="rad/s"), name="wanted"), ramp)
     d.connect(d.add(Step(at=LOAD_AT, to=LOAD, unit="N.m"), name="load"), plant["load.torque"])

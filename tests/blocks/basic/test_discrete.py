@@ -38,11 +38,11 @@ class Samples(PythonBlock):
         return self.values[min(round(t / STEP), len(self.values) - 1)]
 
 
-def run(block: NativeBlock, u: Array = U, **options: Any) -> Array:
+def run(block: NativeBlock, u: Array = U, **rate: Any) -> Array:
     """Return the output of one block at each tick."""
     d = Diagram(step=STEP)
-    d.connect(d.add(Samples(u), name="u"), d.add(block, name="block"))
-    return simulate(d, STEP * (len(u) - 1), progress=False, **options)["block"]
+    d.add(block, name="block", inputs=d.add(Samples(u), name="u"), **rate)
+    return simulate(d, STEP * (len(u) - 1), progress=False)["block"]
 
 
 class TestDelays:
@@ -57,7 +57,7 @@ class TestDelays:
 
     def test_with_a_period_and_an_offset(self) -> None:
         # Hits at ticks 2, 5, 8 …; the output changes there and is held in between.
-        y = run(Delay(2, 9.0, period=0.03, offset=0.02), U[:, 0])
+        y = run(Delay(2, 9.0), U[:, 0], period=0.03, offset=0.02)
         hits = np.arange(2, 300, 3)
         expected = np.full(300, 9.0)
         for n, hit in enumerate(hits):
@@ -81,14 +81,14 @@ class TestDelays:
 
 class TestZeroOrderHold:
     def test_samples_and_holds(self) -> None:
-        assert np.array_equal(run(ZeroOrderHold(0.05)), U[np.arange(300) // 5 * 5])
+        assert np.array_equal(run(ZeroOrderHold(), period=0.05), U[np.arange(300) // 5 * 5])
 
     def test_offset_holds_the_first_value_until_the_first_hit(self) -> None:
         at = np.where(np.arange(300) < 2, 0, (np.arange(300) - 2) // 5 * 5 + 2)
-        assert np.array_equal(run(ZeroOrderHold(0.05, 0.02)), U[at])
+        assert np.array_equal(run(ZeroOrderHold(), period=0.05, offset=0.02), U[at])
 
     def test_u_reaches_y_at_once(self) -> None:
-        assert ZeroOrderHold(0.1).feedthrough == ((0,),)
+        assert ZeroOrderHold().feedthrough == ((0,),)
 
 
 def integrate(
@@ -122,7 +122,7 @@ class TestDiscreteIntegrator:
         assert y[:, 0].max() == 0.05 and y[:, 0].min() == -0.02
 
     def test_its_own_sample_time_counts(self) -> None:
-        y = run(DiscreteIntegrator("backward", period=0.05), np.ones(31))
+        y = run(DiscreteIntegrator("backward"), np.ones(31), period=0.05)
         np.testing.assert_allclose(y, 0.05 * (np.arange(31) // 5 + 1), rtol=1e-14)
 
     def test_feedthrough_and_unit(self) -> None:
@@ -188,17 +188,14 @@ def test_chain_of_rates_with_offsets() -> None:
     # Fast to slow samples, slow to fast holds; at the first tick all outputs are computed, but a
     # state moves only at a hit. The reference goes through the ticks one by one.
     d = Diagram(step=STEP)
-    chain: list[NativeBlock] = [
-        ZeroOrderHold(0.03, 0.01),
-        Delay(2, 0.5, period=0.06, offset=0.02),
-        DiscreteIntegrator("backward", period=0.04, offset=0.03),
-        DiscreteTransferFunction([1.0, 0.5], [1.0, -0.25], period=0.02),
-        UnitDelay(7.0, period=0.05, offset=0.04),
-    ]
-    last: Any = d.add(Samples(U[:, 0]), name="u")
-    for n, block in enumerate(chain):
-        d.connect(last, d.add(block, name=f"b{n}"))
-        last = block
+    d.chain(
+        d.add(Samples(U[:, 0]), "u"),
+        d.add(ZeroOrderHold(), "b0", period=0.03, offset=0.01),
+        d.add(Delay(2, 0.5), "b1", period=0.06, offset=0.02),
+        d.add(DiscreteIntegrator("backward"), "b2", period=0.04, offset=0.03),
+        d.add(DiscreteTransferFunction([1.0, 0.5], [1.0, -0.25], period=0.02), "b3"),
+        d.add(UnitDelay(7.0), "b4", period=0.05, offset=0.04),
+    )
     result = simulate(d, STEP * 299, progress=False)
 
     zoh, queue, total, state, held = 0.0, [0.5, 0.5], 0.0, 0.0, 7.0
@@ -228,10 +225,11 @@ def test_chain_of_rates_with_offsets() -> None:
             held = shown["filter"]
 
 
+RATES = {"unit delay": {"period": 0.02}, "hold": {"period": 0.05, "offset": 0.01}}
 REMEMBERING: dict[str, Callable[[], NativeBlock]] = {
-    "unit delay": lambda: UnitDelay(1.0, period=0.02),
+    "unit delay": lambda: UnitDelay(1.0),
     "delay": lambda: Delay(5, [1.0, 2.0]),
-    "hold": lambda: ZeroOrderHold(0.05, 0.01),
+    "hold": lambda: ZeroOrderHold(),
     "integrator": lambda: DiscreteIntegrator("trapezoidal", limits=(-0.05, 0.05)),
     "moving average": lambda: MovingAverage(60),
     "state space": lambda: DiscreteStateSpace([[0.5, 0.1], [0, 0.2]], np.eye(2), np.eye(2)),
@@ -240,10 +238,11 @@ REMEMBERING: dict[str, Callable[[], NativeBlock]] = {
 }
 
 
-@pytest.mark.parametrize("make", REMEMBERING.values(), ids=REMEMBERING)
-def test_restored_run_is_the_same_bits(make: Callable[[], NativeBlock]) -> None:
+@pytest.mark.parametrize("case", REMEMBERING)
+def test_restored_run_is_the_same_bits(case: str) -> None:
     d = Diagram(step=STEP)
-    d.connect(d.add(Samples(U), name="u"), d.add(make(), name="block"))
+    u = d.add(Samples(U), name="u")
+    d.add(REMEMBERING[case](), name="block", inputs=u, **RATES.get(case, {}))
     plan = d.compile()
 
     def go_on(instance: Any, evaluations: int) -> list[bytes]:

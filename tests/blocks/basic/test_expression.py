@@ -224,7 +224,6 @@ def test_time_is_seconds_and_continuous():
     [
         ("u*2", {}, "inherited"),
         ("u*t", {}, "continuous"),
-        ("u*t", {"period": 0.5}, "periodic"),
         ("2*pi", {}, "constant"),
         ("u > 0", {"kind": "boolean"}, "sampled"),
         ("t > 0", {"kind": "boolean"}, "every_tick"),
@@ -232,6 +231,11 @@ def test_time_is_seconds_and_continuous():
 )
 def test_rate(formula, options, rate):
     assert Expression(formula, **options).rate.kind == rate
+    d = Diagram()
+    sampled = d.add(Expression(formula, **options), period=0.5)
+    assert d.rate_of(sampled).kind == "periodic"
+    with pytest.raises(DiagramError, match="positive seconds"):
+        d.add(Expression(formula, **options), period=-1.0)
 
 
 def test_kind_and_unit_of_outputs():
@@ -341,7 +345,6 @@ def test_refused(formula, message):
         ({"parameters": {"k": "two"}}, "`k` wants numbers"),
         ({"unit": {"z": "m"}}, "unit names `z`, which is no output"),
         ({"kind": "text"}, "kind is one of"),
-        ({"period": -1.0}, "positive seconds"),
     ],
 )
 def test_options_refused(options, message):

@@ -405,7 +405,7 @@ def test_sampled_plant_in_a_loop_against_its_exact_discretisation() -> None:
     plant = d.add(TransferFunction(num, den), name="plant")
     law = d.add(DiscreteTransferFunction([0.8, -0.7], [1.0, -0.9], period=period), name="law")
     minus = d.add(Error(), name="error")
-    delay = d.add(UnitDelay(period=period), name="delay")
+    delay = d.add(UnitDelay(), name="delay", period=period)
     d.connect(plant, minus)
     d.connect(minus, law)
     d.connect(law, delay)

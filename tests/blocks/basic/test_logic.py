@@ -27,10 +27,10 @@ pytestmark = pytest.mark.engine
 RNG = np.random.default_rng(5)
 
 
-def drive(block, **signals):
+def drive(block, *, period=None, offset=0.0, **signals):
     """Feed arrays of one row for each tick, and return the output's rows."""
     d = Diagram("test")
-    d.add(block, name="b")
+    d.add(block, name="b", period=period, offset=offset)
     rows = {name: np.asarray(signal, dtype=float) for name, signal in signals.items()}
     for name, signal in rows.items():
         kind = block.inputs[block.input_index[name]].kind
@@ -151,7 +151,7 @@ def test_edge(edge, first):
 def test_edge_with_a_period_compares_its_own_samples():
     """At 2 ticks and an offset of 1, it sees ticks 1, 3, 5, …; the first of them is no edge."""
     u = np.array([0, 1, 0, 1, 1, 0, 0, 1, 1, 1], dtype=float)
-    seen = drive(Edge(period=2e-3, offset=1e-3), u=u)
+    seen = drive(Edge(), u=u, period=2e-3, offset=1e-3)
     np.testing.assert_array_equal(seen, [0, 0, 0, 0, 0, 0, 0, 1, 1, 0])
 
 

@@ -123,7 +123,7 @@ def test_seeds_are_independent(run_block: Any) -> None:
 def test_density_is_two_sided(run_block: Any) -> None:
     """The spectrum of the held signal, seen at a much finer step, is `density` below its band."""
     density, period, step = 0.02, 0.01, 0.001
-    y = run_block(Noise(density=density, seed=3, period=period), step=step, ticks=1_000_000)
+    y = run_block(Noise(density=density, seed=3), step=step, ticks=1_000_000, period=period)
     assert y.std() == pytest.approx(np.sqrt(density / period), rel=0.02)
     frequency, measured = scipy.signal.welch(
         y, 1 / step, nperseg=4096, return_onesided=False, detrend=False
@@ -141,7 +141,7 @@ def test_density_is_two_sided(run_block: Any) -> None:
 
 def test_is_held_over_its_period(run_block: Any) -> None:
     fast = run_block(Noise(seed=5), ticks=20)
-    slow = run_block(Noise(seed=5, period=0.05), ticks=100)
+    slow = run_block(Noise(seed=5), ticks=100, period=0.05)
     assert np.array_equal(slow, np.repeat(fast, 5))
 
 

@@ -84,7 +84,7 @@ def test_rate_limiter(run_block: Any) -> None:
 
 
 def test_rate_limiter_uses_its_own_period(run_block: Any) -> None:
-    y = run_block(RateLimiter(1.0, initial=0.0, period=0.05), np.ones(21))
+    y = run_block(RateLimiter(1.0, initial=0.0), np.ones(21), period=0.05)
     # 1/s over 0.05 s, held for five ticks.
     assert np.allclose(y, 0.05 * (1 + np.arange(21) // 5), atol=1e-15)
 

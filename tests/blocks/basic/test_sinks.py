@@ -13,13 +13,13 @@ from biella.blocks.basic.sinks import Assertion, Record, Scope, Stop, Terminator
 pytestmark = pytest.mark.engine
 
 
-def timer(sink, limit=0.35, op=">"):
+def timer(sink, limit=0.35, op=">", period=None):
     """Return a diagram with a counter of ticks of step 0.1 s; `sink` sees t > limit."""
     d = Diagram("test", step=0.1)
     now = d.add(Expression("t"), name="now")
     compare = d.add(Compare(op, limit), name="compare")
     d.connect(now, compare)
-    d.connect(compare, d.add(sink, name="sink"))
+    d.add(sink, name="sink", inputs=compare, period=period)
     count = d.add(UnitDelay(0.0), name="count")
     more = d.add(Expression("count + 1"), name="more")
     d.connect(count, more)
@@ -73,7 +73,7 @@ def test_assertion_leaves_its_tick_uncommitted():
 
 
 def test_assertion_with_a_period_looks_at_its_samples():
-    d = timer(Assertion("no.", period=0.5), op="<=")
+    d = timer(Assertion("no."), op="<=", period=0.5)
     with pytest.raises(BlockError) as caught:
         simulate(d, until=10.0)
     assert caught.value.tick == 5

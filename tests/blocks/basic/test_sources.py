@@ -39,7 +39,7 @@ def test_kinds() -> None:
 
 def test_time(run_block: Any) -> None:
     assert np.array_equal(run_block(Time(), ticks=301), T)
-    held = run_block(Time(period=0.05), ticks=301)
+    held = run_block(Time(), ticks=301, period=0.05)
     assert np.array_equal(held, T[np.arange(301) // 5 * 5])
     assert str(Time().outputs[0].unit) == "s"
 

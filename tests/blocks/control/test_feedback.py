@@ -27,9 +27,9 @@ def test_law_is_the_one_of_numpy():
         random.normal(size=(100, 2)),
         random.normal(size=(100, 2)),
     )
-    block = StateFeedback(K, Ki, N=N, limits=([-1, -2], [1, 2]), tracking_time=0.1, period=T)
+    block = StateFeedback(K, Ki, N=N, limits=([-1, -2], [1, 2]), tracking_time=0.1)
     d = Diagram("feedback", step=T)
-    d.add(block, name="block")
+    d.add(block, name="block", period=T)
     for name, values in (("state", x), ("reference", r), ("measurement", m)):
         d.connect(d.add(Playback(np.arange(100) * T, values, interpolation="hold")), block[name])
     ours = simulate(d, 99 * T)["block"]
@@ -49,10 +49,8 @@ def loop(limits, tracking_time=0.0, A=A):
     d = Diagram("loop", step=T / 4)
     # A second input of the plant is the disturbance.
     plant = d.add(StateSpace(A, np.hstack([B, B]), np.eye(2)), name="plant")
-    block = StateFeedback(
-        gains[:, :2], gains[:, 2:], limits=limits, tracking_time=tracking_time, period=T
-    )
-    d.add(block, name="feedback")
+    block = StateFeedback(gains[:, :2], gains[:, 2:], limits=limits, tracking_time=tracking_time)
+    d.add(block, name="feedback", period=T)
     first, both = d.add(Selector([0]), name="position"), d.add(Mux(2), name="inputs")
     d.connect(plant, first, block["state"])
     d.connect(first, block["measurement"])

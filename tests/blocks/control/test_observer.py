@@ -161,7 +161,7 @@ def test_filter_of_a_linearised_diagram_beats_the_sensor():
     plant = loop.add(StateSpace(a, b, [1.0, 0.0]), name="plant")
     push = loop.add(Sine(1.0, 0.2), name="push")
     loop.add(block, name="filter")
-    noise = loop.add(Noise(0.2, seed=4, period=1e-2), name="noise")
+    noise = loop.add(Noise(0.2, seed=4), name="noise", period=1e-2)
     total = loop.add(Sum("++"), name="measured")
     loop.connect(push, plant, block["control"])
     loop.connect(plant, total["u1"])

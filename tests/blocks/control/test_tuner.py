@@ -34,7 +34,7 @@ def tune(tuner, plant, until=40.0, step=1e-3, noise=0.0, start=1.0, control=0.0,
     d.add(Constant(reference), name="reference")
     d.add(Constant(control), name="control")
     d.add(Step(start, kind="boolean"), name="start")
-    d.add(Noise(noise, seed=3, period=step), name="noise")
+    d.add(Noise(noise, seed=3), name="noise", period=step)
     d.add(Sum("++"), name="measured")
     d.connect("reference", "tuner.reference")
     d.connect("start", "tuner.start")

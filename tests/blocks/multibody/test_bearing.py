@@ -426,8 +426,6 @@ def test_what_is_no_film_of_a_mechanism():
         s.bearing("film", a, b, FiniteBearing(*SIZE))
     with pytest.raises(DiagramError, match=r"is a bearing, such as ShortBearing\(.*got 0.02"):
         s.bearing("film", a, b, 0.02)
-    with pytest.raises(DiagramError, match="has a period"):
-        s.bearing("film", a, b, ShortBearing(*SIZE, period=1e-3))
     with pytest.raises(DiagramError, match="viscosity from a signal"):
         s.bearing("film", a, b, ShortBearing(*SIZE, viscosity_input=True))
     with pytest.raises(DiagramError, match="ties `disc` to itself"):

@@ -135,7 +135,7 @@ def test_outputs_within_a_step_are_those_of_that_time(open_fmu):
     d = Diagram("times", step=H)
     d.output("t", d.add(Time(), name="t"))
     d.output("sine", d.add(Sine(amplitude=2.0, frequency=3.0), name="sine"))
-    d.output("held", d.add(Time(period=2 * H), name="held"))
+    d.output("held", d.add(Time(), name="held", period=2 * H))
     slave = open_fmu(d).start(at=5.0)
     for size in irregular(3, 0.3, 0.4 * H):
         slave.step(size)
@@ -152,25 +152,20 @@ def sampled() -> Diagram:
     """Discrete blocks of many kinds that depend on time alone: at ticks their outputs are known."""
     d = Diagram("sampled", step=H)
     t = d.add(Time(), name="t")
-    blocks = {
-        "every": ZeroOrderHold(H),
-        "third": ZeroOrderHold(3 * H, offset=H),
-        "delay": UnitDelay(period=2 * H),
-        "more": Delay(3, period=H),
-        "noise": Noise(1.0, period=H),
-        "limited": RateLimiter(0.5),
-    }
-    for name, block in blocks.items():
-        d.add(block, name=name)
-        if block.inputs:
-            d.connect(t, block)
-        d.output(f"{name}_", block)
+    every = d.add(ZeroOrderHold(), "every", inputs=t, period=H)
+    d.add(ZeroOrderHold(), "third", inputs=t, period=3 * H, offset=H)
+    d.add(UnitDelay(), "delay", inputs=t, period=2 * H)
+    d.add(Delay(3), "more", inputs=t, period=H)
+    d.add(Noise(1.0), "noise", period=H)
+    d.add(RateLimiter(0.5), "limited", inputs=t)
+    for name in SAMPLED:
+        d.output(f"{name}_", name)
     integral = d.add(Integrator(), name="integral")
     high = d.add(Compare(">=", 0.0), name="high")
     count = d.add(Counter(edge="level"), name="count")
     d.connect(t, high)
     d.connect(high, count["u"])
-    d.connect(blocks["every"], integral)
+    d.connect(every, integral)
     d.output("integral_", integral)
     d.output("count_", count)
     return d
@@ -468,7 +463,7 @@ def crank(integrator: str, step: float, **options) -> Diagram:
     d.connect(d.input("torque"), plant["motor.torque"])
     d.output("angle", plant["main.angle"])
     d.output("closure", plant["closure"])
-    held = d.add(ZeroOrderHold(step), name="held")
+    held = d.add(ZeroOrderHold(), name="held", period=step)
     d.connect(plant["main.angle"], held)
     d.output("sampled", held)
     return d
@@ -531,7 +526,7 @@ def test_a_sampled_driver_goes_on_from_its_tick(open_fmu, period):
     plant = d.add(s.block(outputs=["slide.displacement"], mode="own_step"), name="plant")
     laws = {"x": "sin(3*t)", "x_rate": "3*cos(3*t)", "x_acceleration": "-9*sin(3*t)"}
     for name, text in laws.items():
-        d.connect(d.add(Expression(text, period=period), name=name), plant[name])
+        d.connect(d.add(Expression(text), name=name, period=period), plant[name])
     d.output("place", plant["slide.displacement"])
     slave = open_fmu(d).start()
     times, places = run_pattern(slave, H, 50, "place")
@@ -598,7 +593,7 @@ def test_shorter_steps_of_a_coupling_are_better_than_those_of_the_grid(open_fmu)
 
 def test_what_own_steps_give_is_passed_on_within_a_tick_and_samples_are_held(open_fmu):
     d = masses(0.02)
-    held = d.add(ZeroOrderHold(0.02), name="held")
+    held = d.add(ZeroOrderHold(), name="held", period=0.02)
     d.connect(d["stretch"], held)
     twice = d.add(Gain(2.0), name="twice")
     d.connect(held, twice)

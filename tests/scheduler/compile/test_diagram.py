@@ -276,7 +276,7 @@ def test_a_loop_over_two_rates_is_a_loop_only_where_both_are_due():
         Sum("+-"),
         name="s",
     )
-    g = d.add(Gain(1.0, period=0.05), name="g")
+    g = d.add(Gain(1.0), name="g", period=0.05)
     x = d.add(Integrator(0.0), name="x")
     s2 = d.add(Sum("++"), name="s2")
     d.connect(c, s["u1"], x)
@@ -309,7 +309,7 @@ def test_all_static_errors_in_one_report():
     torque = d.add(Constant([1.0, 2.0], unit="N.m"), name="torque")
     s = d.add(Sum("+-"), name="s")
     p = d.add(Pendulum(), name="p")
-    slow = d.add(Gain(1.0, period=2.5e-3), name="slow")
+    slow = d.add(Gain(1.0), name="slow", period=2.5e-3)
     d.connect(speed, s["u1"])
     d.connect(rpm, s["u2"])
     d.connect(torque, p)
@@ -347,7 +347,7 @@ def test_all_static_errors_in_one_report():
         (lambda d: Diagram(solver="rk5"), r"unknown solver `rk5`. Did you mean"),
         (lambda d: Diagram(step=0), r"step must be positive"),
         (lambda d: Constant(1.0, unit="rad/sek"), r"sek"),
-        (lambda d: Gain(1.0, period=-1.0), r"period must be positive"),
+        (lambda d: d.add(Gain(1.0), period=-1.0), r"period must be positive"),
     ],
 )
 def test_typical_mistakes_teach(wire, message):
@@ -361,7 +361,7 @@ def test_typical_mistakes_teach(wire, message):
 def test_a_period_that_does_not_fit_names_those_that_do():
     d = Diagram(step=1e-3)
     c = d.add(Constant(1.0))
-    k = d.add(Gain(1.0, period=2.5e-3), name="slow")
+    k = d.add(Gain(1.0), name="slow", period=2.5e-3)
     d.connect(c, k)
     with pytest.raises(DiagramError, match=r"0.002 s or 0.003 s would fit; .* step of 0.0005 s"):
         d.compile()
@@ -370,8 +370,8 @@ def test_a_period_that_does_not_fit_names_those_that_do():
 def test_rates_are_inherited_from_what_feeds_a_block():
     d = Diagram(step=1e-3)
     x = d.add(Integrator(1.0), name="x")
-    slow = d.add(Gain(1.0, period=4e-3), name="slow")
-    other = d.add(Gain(1.0, period=6e-3), name="other")
+    slow = d.add(Gain(1.0), name="slow", period=4e-3)
+    other = d.add(Gain(1.0), name="other", period=6e-3)
     follows = d.add(Gain(2.0), name="follows")
     both = d.add(Sum("++"), name="both")
     mixed = d.add(Sum("++"), name="mixed")
@@ -466,13 +466,13 @@ def test_the_output_called_y_is_meant_where_a_block_has_others_too():
 )
 def test_a_period_that_does_not_fit_is_told_with_a_step_that_does(period, advice):
     d = Diagram(step=1e-3)
-    d.connect(d.add(Constant(1.0)), d.add(UnitDelay(period=period), name="u"))
+    d.connect(d.add(Constant(1.0)), d.add(UnitDelay(), name="u", period=period))
     with pytest.raises(DiagramError, match=advice):
         d.compile()
 
 
 def test_the_step_that_is_advised_fits():
     d = Diagram(step=1 / 3000)
-    d.connect(d.add(Constant(1.0)), d.add(UnitDelay(period=1 / 3000), name="u"))
-    d.connect("u", d.add(UnitDelay(period=1e-3), name="v"))
+    d.connect(d.add(Constant(1.0)), d.add(UnitDelay(), name="u", period=1 / 3000))
+    d.connect("u", d.add(UnitDelay(), name="v", period=1e-3))
     d.compile()

@@ -18,8 +18,8 @@ def counter(period=None, initial=0.0) -> Diagram:
     """Counts the ticks at which it runs: count = 1, 2, …."""
     inner = Diagram("counter")
     one = inner.add(Constant(1.0), name="one")
-    total = inner.add(Sum("++", period=period), name="total")
-    delay = inner.add(UnitDelay(initial, period=period), name="delay")
+    total = inner.add(Sum("++"), name="total", period=period)
+    delay = inner.add(UnitDelay(initial), name="delay", period=period)
     inner.connect(one, total["u1"])
     inner.connect(delay, total["u2"])
     inner.connect(total, delay)

@@ -54,7 +54,7 @@ def pid_loop() -> Diagram:
     effort = d.add(Sum("+++"), name="effort")
     plant = d.add(Machine(2, 2), name="plant")
     load = d.add(Constant(0.5), name="load")
-    encoder = d.add(UnitDelay(period=1e-3), name="encoder")
+    encoder = d.add(UnitDelay(), name="encoder", period=1e-3)
     d.connect(reference, error["u1"])
     d.connect(error, kp, ki, kd)
     d.connect(ki, integral)
@@ -72,7 +72,7 @@ def pid_loop() -> Diagram:
 def controller() -> Diagram:
     d = Diagram("controller")
     reference, measurement = d.input("reference"), d.input("measurement")
-    error = d.add(Sum("+-", period=1e-2), name="error")
+    error = d.add(Sum("+-"), name="error", period=1e-2)
     kp, ki = d.add(Gain(3.0), name="kp"), d.add(Gain(0.1), name="ki")
     memory, total = d.add(UnitDelay(), name="memory"), d.add(Sum("++"), name="total")
     effort = d.add(Sum("++"))
@@ -95,7 +95,7 @@ def multirate() -> Diagram:
     mass = d.add(Gain(5.0), name="inverse mass")
     v, x = d.add(Integrator(), name="v"), d.add(Integrator(), name="x")
     damping, spring = d.add(Gain(0.4), name="damping"), d.add(Gain(100.0), name="stiffness")
-    sensor = d.add(UnitDelay(period=2e-3), name="sensor")
+    sensor = d.add(UnitDelay(), name="sensor", period=2e-3)
     d.connect(reference, control["reference"])
     d.connect(control["effort"], forces["u1"])
     d.connect(forces, mass)
@@ -150,7 +150,7 @@ def forty() -> Diagram:
     sums, states = [], []
     for k in range(5):
         r, e = d.add(Constant(float(k)), name=f"r{k}"), d.add(Sum("+-"), name=f"e{k}")
-        c, hold = d.add(Gain(2.0 + k), name=f"c{k}"), d.add(UnitDelay(period=1e-3 * (k + 1)))
+        c, hold = d.add(Gain(2.0 + k), name=f"c{k}"), d.add(UnitDelay(), period=1e-3 * (k + 1))
         s, f = d.add(Sum("++"), name=f"s{k}"), d.add(Gain(0.5), name=f"f{k}")
         x, q = d.add(Integrator(), name=f"x{k}"), d.add(Integrator(), name=f"q{k}")
         d.connect(r, e["u1"])

@@ -99,8 +99,8 @@ def pendulum_loop() -> Diagram:
     ref = d.add(Constant(0.5, unit="rad"), name="ref")
     p = d.add(Pendulum(angle=0.2, damping=0.1), name="pendulum")
     error = d.add(Sum("+-"), name="error")
-    gain = d.add(Gain(3.0, unit="N.m", period=0.01), name="kp")
-    delay = d.add(UnitDelay(period=0.01), name="delay")
+    gain = d.add(Gain(3.0, unit="N.m"), name="kp", period=0.01)
+    delay = d.add(UnitDelay(), name="delay", period=0.01)
     d.connect(ref, error["u1"])
     d.connect(p["angle"], error["u2"])
     d.connect(error, gain)
@@ -127,8 +127,8 @@ def test_multirate_loop_against_an_exact_discrete_solution():
     h, k = 1e-3, 30.0
     d = Diagram(step=h, solver="rk4")
     x = d.add(Integrator(1.0), name="x")
-    gain = d.add(Gain(-k, period=5 * h), name="gain")
-    delay = d.add(UnitDelay(period=5 * h), name="delay")
+    gain = d.add(Gain(-k), name="gain", period=5 * h)
+    delay = d.add(UnitDelay(), name="delay", period=5 * h)
     d.connect(x, gain)
     d.connect(gain, delay)
     d.connect(delay, x)
@@ -146,7 +146,7 @@ def test_offset_moves_the_hits():
     d = Diagram(step=0.1)
     clock = d.add(Power(0), name="one")
     x = d.add(Integrator(), name="x")
-    held = d.add(Gain(1.0, period=0.5, offset=0.2), name="held")
+    held = d.add(Gain(1.0), name="held", period=0.5, offset=0.2)
     d.connect(clock, x)
     d.connect(x, held)
     got = simulate(d, 1.5)["held"]
@@ -319,17 +319,17 @@ def test_python_blocks_with_state_run_like_native_ones():
         def update(self, t, x, u):
             return [u]
 
-    def loop(integrator, delay):
+    def loop(integrator, delay, period=None):
         d = Diagram(step=0.01)
         x = d.add(integrator, name="x")
         k = d.add(Gain(-2.0), name="k")
-        z = d.add(delay, name="z")
+        z = d.add(delay, name="z", period=period)
         d.connect(x, k)
         d.connect(k, z)
         d.connect(z, x)
         return simulate(d, 1.0)
 
-    native = loop(Integrator(0.5), UnitDelay(period=0.02))
+    native = loop(Integrator(0.5), UnitDelay(), period=0.02)
     python = loop(Lag(), Delay())
     for path in native:
         assert np.array_equal(native[path], python[path])

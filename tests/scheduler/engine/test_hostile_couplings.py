@@ -48,7 +48,7 @@ def plan() -> Plan:
     d.connect(back, d["b"]["push.force.x"])
     d.power_bond(d["a"]["push.force.x"], d["b"]["push.force.x"])
     for block in ("a", "b"):  # so that the bond of two forces is one of powers
-        d[block].inputs = tuple(type(p)(p.name) for p in d[block].inputs)
+        vars(d[block])["inputs"] = tuple(type(p)(p.name) for p in d[block].inputs)
     return d.compile(estimate_error=3)
 
 

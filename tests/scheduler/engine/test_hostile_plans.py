@@ -51,7 +51,7 @@ def make_plan() -> Plan:
     s = d.add(Sum("+-"), "s")
     g = d.add(Gain(0.5), "g")
     f = d.add(Expression("a * sin(t)"), "f")
-    slow = d.add(UnitDelay(period=3e-3, offset=1e-3), "slow")
+    slow = d.add(UnitDelay(), "slow", period=3e-3, offset=1e-3)
     late = d.add(TransportDelay(2.5e-3), "late")
     d.connect(on, sub["enable"])
     d.connect(f, s["u1"])

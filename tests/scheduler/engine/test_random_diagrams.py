@@ -239,28 +239,25 @@ class Interpreter:
 
 
 def make_block(node: Node) -> Any:
-    rate = (
-        {} if node.period is None else {"period": node.period * STEP, "offset": node.offset * STEP}
-    )
     if node.kind in ("gain", "vector", "matrix"):
-        return Gain(node.value, **rate)
+        return Gain(node.value)
     if node.kind == "sum":
-        return Sum(node.value, **rate)
+        return Sum(node.value)
     if node.kind == "largest":
-        return MinMax("max", len(node.sources), **rate)
+        return MinMax("max", len(node.sources))
     if node.kind == "mux":
-        return Mux(2, **rate)
+        return Mux(2)
     if node.kind == "demux":
-        return Demux(node.widths, **rate)
+        return Demux(node.widths)
     if node.kind == "selector":
-        return Selector(node.value, **rate)
+        return Selector(node.value)
     if node.kind == "delay":
-        return UnitDelay(node.value, **rate)
+        return UnitDelay(node.value)
     if node.kind == "constant":
         return Constant(node.value)
     if node.kind == "integrator":
         return Integrator(node.value)
-    return Abs(**rate)
+    return Abs()
 
 
 Scope = tuple[str, ...]
@@ -309,7 +306,11 @@ class Builder:
         }
         members = [n for n in self.order if self.places[n] == scope]
         for n in members:
-            d.add(self.blocks[n], name=self.names[n])
+            node = self.nodes[n]
+            rate: dict[str, float] = {}
+            if node.period is not None:
+                rate = {"period": node.period * STEP, "offset": node.offset * STEP}
+            d.add(self.blocks[n], name=self.names[n], **rate)
         inner = sorted({
             place[: len(scope) + 1]
             for place in self.places

@@ -78,7 +78,7 @@ def test_offline_a_result_comes_one_period_after_its_inputs():
     planner = d.add(Planner(period=PERIOD), name="planner")
     d.connect(reference, planner)
     for name, width in (("y", 1), ("means", 2)):
-        d.connect(planner[name], d.add(UnitDelay([0.0] * width, period=PERIOD), name=name))
+        d.connect(planner[name], d.add(UnitDelay([0.0] * width), name=name, period=PERIOD))
     plant = d.add(Integrator(0.0), name="plant")
     d.connect(d["y"], plant)
     expected = simulate(d, 0.5)

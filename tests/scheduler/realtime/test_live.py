@@ -242,7 +242,7 @@ def test_what_cannot_be_changed_says_so():
 def test_an_override_holds_everywhere_and_ends_with_its_release():
     d = Diagram("override", step=1e-3)
     rate = d.add(Constant(1.0), name="rate")
-    held = d.add(ZeroOrderHold(period=5e-3), name="held")
+    held = d.add(ZeroOrderHold(), name="held", period=5e-3)
     total = d.add(Integrator(0.0), name="total")
     d.connect(rate, held)
     d.connect(held, total)

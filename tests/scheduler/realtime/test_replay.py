@@ -48,7 +48,7 @@ def loop(kp=2.0, extra=False):
     d = Diagram("loop", step=1e-3)
     timing = d.add(RealTime(), name="timing")
     reference = d.add(Sine(frequency=2.0), name="ref")
-    noise = d.add(Noise(density=1e-6, period=2e-3), name="noise")
+    noise = d.add(Noise(density=1e-6), name="noise", period=2e-3)
     pid = d.add(PID(kp=kp, ki=8.0, period=2e-3), name="pid")
     plant = d.add(Integrator(0.0), name="plant")
     bias = d.add(Constant(0.1), name="bias")

@@ -184,12 +184,12 @@ def sampled_loop(delayed: bool) -> Diagram:
     """State feedback u = -K x, sampled, on the double integrator, perhaps one period late."""
     d = Diagram(step=STEP, solver="rk4")
     plant = d.add(StateSpace([[0, 1], [0, 0]], [0, 1], np.eye(2), initial=[1, 0]), name="plant")
-    gain = d.add(Gain([[-2.0, -1.5]], period=PERIOD), name="gain")
+    gain = d.add(Gain([[-2.0, -1.5]]), name="gain", period=PERIOD)
     total = d.add(Sum("++"), name="total")
     d.connect(d.input("disturbance"), total["u1"])
     d.connect(plant, gain)
     if delayed:
-        delay = d.add(UnitDelay(period=PERIOD), name="delay")
+        delay = d.add(UnitDelay(), name="delay", period=PERIOD)
         d.connect(gain, delay)
         d.connect(delay, total["u2"])
     else:
@@ -234,9 +234,9 @@ def test_a_continuous_diagram_has_a_discrete_model_too():
 def test_discrete_blocks_of_every_smooth_kind():
     """Chain: DiscreteIntegrator → DiscreteStateSpace → UnitDelay, all of one period."""
     d = Diagram(step=STEP)
-    first = d.add(DiscreteIntegrator(period=PERIOD), name="first")
+    first = d.add(DiscreteIntegrator(), name="first", period=PERIOD)
     second = d.add(DiscreteStateSpace([[0.5]], [1.0], [2.0], period=PERIOD), name="second")
-    third = d.add(UnitDelay(period=PERIOD), name="third")
+    third = d.add(UnitDelay(), name="third", period=PERIOD)
     d.connect(d.input("u"), first)
     d.connect(first, second)
     d.connect(second, third)
@@ -324,9 +324,9 @@ def test_a_resettable_subsystem_is_not_reset_by_the_linearisation():
 # Refused, with words.
 
 
-def with_block(block) -> Diagram:
+def with_block(block, **rate) -> Diagram:
     d = Diagram(step=STEP)
-    d.add(block, name="block")
+    d.add(block, name="block", **rate)
     d.connect(d.input("u"), block)
     d.output("y", block)
     return d
@@ -343,7 +343,7 @@ def with_block(block) -> Diagram:
             r"0.15 s is no whole multiple of that of `gain`, 0.1 s",
         ),
         (
-            lambda: with_block(ZeroOrderHold(PERIOD, 0.05)),
+            lambda: with_block(ZeroOrderHold(), period=PERIOD, offset=0.05),
             {"period": PERIOD},
             r"0.1 s is no whole multiple of that of `block`, 0.1 s \+ 0.05 s",
         ),

@@ -178,7 +178,7 @@ def test_a_source_becomes_an_input_that_starts_with_its_first_value():
 
 def test_what_is_wrong_with_a_source_is_reported_with_all_the_rest():
     d = Diagram("outer", step=1e-2)
-    d.add(Step(period=1.5e-2), name="ref")
+    d.add(Step(), name="ref", period=1.5e-2)
     d.add(Gain(1.0), name="k")
     with pytest.raises(DiagramError) as caught:
         d.compile(inputs=["ref"])

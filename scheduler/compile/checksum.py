@@ -17,7 +17,7 @@ import numpy.typing as npt
 _START = 0xCBF29CE484222325
 _PRIME = 0x100000001B3
 _MASK = (1 << 64) - 1
-_CHUNK = 1 << 14
+_CHUNK = 1 << 16
 _FEW = 256
 """Bytes below which a plain loop is faster."""
 

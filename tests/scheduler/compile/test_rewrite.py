@@ -143,6 +143,7 @@ def test_a_subsystem_goes_with_all_that_is_in_it_and_numbers_follow():
         flatten(d), {"second": Outside(ports, [Port("y")], start={"y": 9.0})}
     )
     assert [guard.path for guard in flat.guards] == ["first", "first.part", "third", "third.part"]
+    assert [guard.count for guard in flat.guards] == [4, 1, 4, 1]  # held outputs included
     for guard in flat.guards:
         inside = flat.blocks[guard.first : guard.first + guard.count]
         assert inside and all(item.path.startswith(f"{guard.path}.") for item in inside)

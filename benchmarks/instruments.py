@@ -28,7 +28,6 @@ from biella.blocks import (
     ADC,
     DAC,
     PID,
-    AbstractBlock,
     Accelerometer,
     AntiAliasFilter,
     Cam,
@@ -56,6 +55,7 @@ from biella.blocks import (
     Trapezoid,
     Trigger,
 )
+from biella.blocks.authoring import AbstractBlock
 from biella.blocks.core.units import Unit
 from biella.blocks.sensors import presets
 
@@ -137,7 +137,7 @@ def time_blocks(quick: bool) -> dict[str, float]:
     entrants = []
     for name, make in CASES.items():
         for label, copies in ((name, COPIES), (f"{name} without", 0)):
-            instance = build(make, copies).compile().start()
+            instance = build(make, copies).compile().instantiate()
             instance.run(2)
             run = timed(lambda instance=instance: instance.run(TICKS), time.process_time)
             entrants.append(Entrant(label, run, TICKS * STEP, repeats=2))

@@ -20,7 +20,7 @@ from typing import Any
 
 from soak_peers import DOWN, TIMEOUT, UP, Orders, WireLog, mark, say
 
-from biella import Diagram, start
+from biella import Diagram, run_realtime
 from biella.blocks import Constant, Gain, Integrator, Mux, Sum, UnitDelay
 from biella.scheduler.devices import Driver
 from biella.scheduler.realtime.live import LiveRun
@@ -168,7 +168,7 @@ def main() -> None:
     SoakDriver.wire = WireLog(folder / "card.wire")
     SoakDriver.may_go.set()
     orders = Orders()
-    run = start(
+    run = run_realtime(
         diagram(), bind=rig(folder / "tty", port), record=SIGNALS, out=disk / "run.h5",
         overrun="skip",
     )  # fmt: skip

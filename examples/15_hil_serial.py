@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from firmware.board import Board, find_missing
 
-from biella import Diagram, Subsystem, simulate, start
+from biella import Diagram, Subsystem, run_realtime, simulate
 from biella.blocks import PID, Step, UnitDelay
 from biella.blocks.multibody.mechanisms import slider_crank
 
@@ -63,7 +63,9 @@ def main() -> None:
             print(f"Left out: {label}, which needs {missing}.")
             continue
         with tempfile.TemporaryDirectory() as folder, make_board(folder, kind) as board:
-            runs[label] = start(diagram(), UNTIL, clock="device:board", bind=rig(board.port)).wait()
+            runs[label] = run_realtime(
+                diagram(), UNTIL, clock="device:board", bind=rig(board.port)
+            ).wait()
     figure, axes = plt.subplots(3, sharex=True, figsize=(8, 7), layout="constrained")
     for (label, run), look in zip(runs.items(), (("C0", 6), ("C1", 3), ("k", 1)), strict=False):
         difference = np.abs(run["speed"] - runs["simulated"]["speed"])

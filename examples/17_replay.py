@@ -10,7 +10,7 @@ import time
 
 import matplotlib.pyplot as plt
 
-from biella import Diagram, replay, start
+from biella import Diagram, replay, run_realtime
 from biella.blocks import PID, Constant, Gain, Integrator, Sine, Sum
 from biella.scheduler.realtime.replay import find_differences
 
@@ -40,7 +40,7 @@ def diagram() -> Diagram:
 
 def main() -> None:
     plt.style.use("seaborn-v0_8-colorblind")
-    with start(diagram(), 2.0, bind=RIG, out="motor.h5") as run:
+    with run_realtime(diagram(), 2.0, bind=RIG, out="motor.h5") as run:
         time.sleep(0.7)
         run["reference.value"] = 30.0
         time.sleep(0.5)

@@ -167,7 +167,7 @@ def open_film(bearing: AbstractBearing) -> Iterator[_Film]:
         width = port.width if isinstance(port.width, int) else 1
         source = diagram.input(port.name, width=width)
         diagram.connect(source, bearing[port.name])
-    with diagram.compile().start() as instance:
+    with diagram.compile().instantiate() as instance:
         yield _Film(instance, bearing.ends)
 
 

@@ -227,7 +227,7 @@ def _replace_sources(
     if not wanted:
         return starts
     whole, _ = _compile(diagram, make_flat, step, solver, (), (), diagram.coupling, 0)
-    with whole.start() as first:
+    with whole.instantiate() as first:
         first.evaluate()
         for number in wanted:
             path = flat.blocks[number].path

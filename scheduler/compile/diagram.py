@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...blocks.core.block import AbstractBlock
 from ...blocks.core.ports import CONTINUOUS, Kind, Port, PortRef, main_output
+from ...deprecation import warn_deprecated
 from ...errors import DiagramError, name_list, suggest
 from .coupling_options import Coupling
 
@@ -52,7 +53,7 @@ class Diagram:
     solver
         How continuous states are integrated: ``"euler"``, ``"heun"``, ``"rk3"``, ``"rk4"``,
         ``"dopri5"``; for stiff diagrams ``"backward_euler"`` or ``"trapezoidal"``.
-    start
+    start_time
         Time of the first tick in seconds.
     algebraic_loops
         ``"solve"`` them at each tick, or treat them as an ``"error"``.
@@ -76,11 +77,15 @@ class Diagram:
         step: float = 1e-3,
         solver: str = "rk4",
         *,
-        start: float = 0.0,
+        start_time: float = 0.0,
         algebraic_loops: str = "solve",
         coupling: str = "jacobi",
         hold: int = 0,
+        start: float | None = None,
     ) -> None:
+        if start is not None:
+            warn_deprecated("`Diagram(start=…)`", "`Diagram(start_time=…)`")
+            start_time = start
         if solver not in SOLVERS:
             raise DiagramError(
                 f"unknown solver `{solver}`.{suggest(solver, SOLVERS)} "
@@ -91,7 +96,7 @@ class Diagram:
         self.name = name
         self.step = check_step(step)
         self.solver = solver
-        self.start = float(start)
+        self.start_time = float(start_time)
         self.algebraic_loops = algebraic_loops
         self.blocks: dict[str, AbstractBlock] = {}
         self.names: dict[AbstractBlock, str] = {}
@@ -103,6 +108,12 @@ class Diagram:
         self.couplings: list[tuple[tuple[AbstractBlock, ...], Coupling]] = []
         """What `couple` said about blocks; `coupling` is for all others."""
         self.bonds: dict[str, tuple[PortRef, PortRef]] = {}
+
+    @property
+    def start(self) -> float:
+        """Deprecated name of `start_time`."""
+        warn_deprecated("`Diagram.start`", "`Diagram.start_time`")
+        return self.start_time
 
     def __repr__(self) -> str:
         return f"Diagram({self.name!r}, {len(self.blocks)} blocks)"

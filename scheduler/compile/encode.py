@@ -94,7 +94,7 @@ class Encoder:
                 ],
                 dtype="<i8",
             ),
-            "TIME": np.array([self.step, self.diagram.start], dtype="<f8"),
+            "TIME": np.array([self.step, self.diagram.start_time], dtype="<f8"),
             "PARA": np.array(self.tables.parameters, dtype="<f8"),
             "RATE": np.array(
                 [(max(r.period, 0), r.offset) for r in self.rate_table], dtype="<i8"

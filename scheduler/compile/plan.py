@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...blocks.core.ports import Kind, main_output
+from ...deprecation import deprecated_alias
 from ...errors import BiellaError, PlanError, name_list, suggest
 from ..results.signals import Signal
 
@@ -250,8 +251,8 @@ class Plan:
         """What parameters and inputs are at the start, by slot."""
         return np.frombuffer(self.sections["PARA"], dtype="<f8")
 
-    def start(self, parameters: Mapping[str, Any] | None = None) -> Instance:
-        """Load the plan into the engine and initialise it."""
+    def instantiate(self, parameters: Mapping[str, npt.ArrayLike] | None = None) -> Instance:
+        """Load the plan into the engine and initialize it."""
         from ..engine.engine import REMARK_START, Instance
 
         instance = Instance(self)
@@ -264,6 +265,8 @@ class Plan:
             instance.close()
             raise
         return instance
+
+    start = deprecated_alias(instantiate, "Plan.start", "Plan.instantiate")
 
     def name_foreign(self) -> str:
         """Return the foreign blocks as text, for a message that refuses them."""

@@ -61,7 +61,7 @@ class Describer:
         described = {
             "name": self.layout.diagram.name,
             "step": self.layout.step,
-            "start": self.layout.diagram.start,
+            "start": self.layout.diagram.start_time,
             "solver": self.layout.solver,
             "blocks": blocks,
             "inputs": inputs,

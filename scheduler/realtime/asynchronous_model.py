@@ -103,10 +103,10 @@ class Model:
 
     def __init__(self, slow: AsynchronousModel, start_time: float, path: str) -> None:
         diagram = copy.copy(slow.diagram)
-        diagram.start = start_time
+        diagram.start_time = start_time
         plan = diagram.compile(within=path)
         self.ticks = slow.ticks
-        self.instance = plan.start()
+        self.instance = plan.instantiate()
         alone = slow.diagram is not slow.what
         block = plan.blocks[0]
         inputs = block.inputs if alone else plan.inputs.values()

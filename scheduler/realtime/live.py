@@ -203,7 +203,8 @@ class LiveRun:
                 )
             if not parameter.tunable:
                 raise BiellaError(
-                    f"`{path}` counts only when a run starts: give it to `start` in parameters=…"
+                    f"`{path}` counts only when a run starts: give it to "
+                    f"`run_realtime` in parameters=…"
                 )
         if path in self._fed:
             raise BiellaError(

@@ -40,7 +40,7 @@ def replay(
     Parameters
     ----------
     log
-        A result of `start`, or its HDF5 file, also one that a killed process has left.
+        A result of `run_realtime`, or its HDF5 file, also one that a killed process has left.
     diagram
         The diagram that was run. Without Python blocks and FMUs it need not be given: then what is
         in the log is run.
@@ -63,7 +63,7 @@ def replay(
     if log.log is None:
         raise ResultError(
             "this result has no journal, so it cannot be replayed: only paced runs have one, see "
-            "`biella.start`."
+            "`biella.run_realtime`."
         )
     if out is not None and log.is_stored_in(out):
         raise ResultError(f"`{out}` is the log that is replayed: write the result to another file.")

@@ -1,4 +1,4 @@
-"""`start`: run a diagram against a clock, with whatever is bound to it; see `LiveRun`."""
+"""`run_realtime`: run a diagram against a clock, with its devices; see `LiveRun`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...blocks.core.block import AbstractBlock
 from ...blocks.external.asynchronous import AbstractAsynchronous
 from ...blocks.external.outside import RealTime
+from ...deprecation import deprecated_alias
 from ...errors import BiellaError
 from ..binding.rig import Binding, read_binding
 from ..compile.diagram import Diagram
@@ -41,7 +42,7 @@ OPTIONS: dict[str, Any] = {
 """What a binding may say in its table ``[run]``, and what counts if nobody says anything."""
 
 
-def start(
+def run_realtime(
     diagram: Diagram | Plan,
     until: float | None = None,
     *,
@@ -62,7 +63,7 @@ def start(
     privileges: Any = None,
     profile: bool = False,
 ) -> LiveRun:
-    """Start a run that keeps pace with a clock, and return at once.
+    """Start a real-time run and return its handle at once.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def start(
         Seconds before each deadline that are waited out awake, which keeps a processor busy.
     privileges
         What to ask of the system so that ticks begin on time: a `Privileges` of
-        `biella.scheduler.host.privileges`. If not given, on the wall clock, exact timers, which
+        `biella.realtime`. If not given, on the wall clock, exact timers, which
         everybody may have.
     profile
         Measure the time of each block.
@@ -106,7 +107,7 @@ def start(
 
     Examples
     --------
-    >>> with start(diagram(), until=10.0) as run:
+    >>> with run_realtime(diagram(), until=10.0) as run:
     ...     run["pid.kp"] = 3.0
     ...     result = run.wait()
     """
@@ -150,17 +151,20 @@ def start(
     return run
 
 
+start = deprecated_alias(run_realtime, "biella.start", "biella.run_realtime")
+
+
 def _prepare(
     diagram: Diagram | Plan, bind: Any, options: dict[str, Any], out: str | Path | None
 ) -> tuple[Plan, OpenBinding | None]:
     if isinstance(diagram, Plan):
         if bind is not None:
-            raise BiellaError("a Plan cannot be bound to devices: start the Diagram instead.")
+            raise BiellaError("a Plan cannot be bound to devices: run the Diagram instead.")
         if any(value is not None for value in options.values()):
-            raise BiellaError("a Plan has its step and solver already: start the Diagram instead.")
+            raise BiellaError("a Plan has its step and solver already: run the Diagram instead.")
         return diagram, None
     if not isinstance(diagram, Diagram):
-        raise BiellaError(f"start wants a Diagram or a Plan, got {diagram!r}.")
+        raise BiellaError(f"run_realtime wants a Diagram or a Plan, got {diagram!r}.")
     options = {**options, **stand_ins(diagram)}
     if bind is None:
         return diagram.compile(**options), None
@@ -191,7 +195,7 @@ def stand_ins(diagram: Diagram) -> dict[str, dict[str, AbstractBlock]]:
     return {
         "extra": {} if timed else {TIMING_NAME: RealTime()},
         "replace": {
-            path: stand_in(block, diagram.start, path)
+            path: stand_in(block, diagram.start_time, path)
             for path, block in find_slow_blocks(diagram).items()
         },
     }

@@ -175,7 +175,7 @@ class Result(Mapping[str, Array]):
         """
         info: Any = self.info.get("realtime")
         if info is None:
-            raise ResultError("this result is not of a paced run: use `biella.start`.")
+            raise ResultError("this result is not of a paced run: use `biella.run_realtime`.")
         return RealtimeReport(info, str(self.info.get("diagram", "")))
 
     def capture(self, name: str) -> Result:

@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from biella import Diagram, simulate
-from biella.blocks import AbstractBlock, PythonBlock
+from biella.blocks import PythonBlock
+from biella.blocks.authoring import AbstractBlock
 from biella.blocks.basic.playback import Playback
 from biella.blocks.core.ports import Port
 
@@ -32,7 +33,7 @@ def run_block() -> RunBlock:
         start: float = 0.0,
         parameters: Mapping[str, Any] | None = None,
     ) -> NDArray[np.float64]:
-        diagram = Diagram("one block", step=step, start=start)
+        diagram = Diagram("one block", step=step, start_time=start)
         diagram.add(block, name="block")
         for port, values in zip(block.inputs, inputs, strict=True):
             ticks = len(np.asarray(values))

@@ -6,8 +6,8 @@ give the same `model`; every method is one file with the same function,
 ``accelerations(model, t, q, v, memory, **options) -> (q̈, λ)``.
 """
 
+from ....errors import FormulationError
 from ..equations.assembly import assemble, consistent_velocity
-from ..equations.errors import FormulationError
 from ..equations.euler_parameters import EulerModel
 from ..equations.model import AbstractModel, Equations, JointReaction
 from ..equations.planar import PlanarModel

@@ -389,7 +389,7 @@ def test_what_is_tunable_acts_at_once_and_the_rest_says_that_it_is_fixed():
     assert "plant.spring.stiffness" in tunable
     assert not any(path.startswith("plant.block.") for path in tunable)
     for path in tunable:
-        with plan.start() as run:
+        with plan.instantiate() as run:
             run.run(10)
             before = float(run.get("plant.slide.acceleration"))
             run.set(path, 1.5 * np.asarray(run.get(path)) + 0.1)

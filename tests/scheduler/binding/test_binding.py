@@ -594,7 +594,7 @@ def test_every_signal_can_come_from_a_device_and_keeps_its_names():
             *plan.signals, f"{path}_simulated", "b.age", "b.alive", "b.delay",
         }  # fmt: skip
         assert bound.aliases.items() >= plan.aliases.items()
-        with bound.start() as run:
+        with bound.instantiate() as run:
             assert run.get(path) == 3.0
 
 

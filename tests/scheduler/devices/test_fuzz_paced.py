@@ -16,7 +16,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from biella import Diagram, start
+from biella import Diagram, run_realtime
 from biella.blocks import Constant, Gain
 from biella.scheduler.devices import registry
 from biella.scheduler.devices.driver import Driver
@@ -73,7 +73,9 @@ class Run:
     """A paced run of the diagram, and what must become of all that it was sent."""
 
     def __init__(self, stack, **options):
-        self.live = stack.enter_context(start(diagram(), bind=rig(**options), overrun="skip"))
+        self.live = stack.enter_context(
+            run_realtime(diagram(), bind=rig(**options), overrun="skip")
+        )
         self.frames = self.corrupt = self.stale = 0
 
     @property
@@ -394,7 +396,7 @@ def test_messages_on_a_can_bus(batches, tmp_path):
             {"arbitration_id": 512, "data": struct.pack("<If", 7, draw.choice(NOT_FINITE))},
         ])  # fmt: skip
 
-    with can.Bus(interface="virtual", channel=channel) as bus, start(d, bind=table) as live:
+    with can.Bus(interface="virtual", channel=channel) as bus, run_realtime(d, bind=table) as live:
         for number in range(1, batches + 1):
             for _ in range(AT_ONCE):
                 bus.send(can.Message(**({"is_extended_id": False} | hostile())))

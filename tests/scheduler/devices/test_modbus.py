@@ -16,7 +16,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from biella import Diagram, start
+from biella import Diagram, run_realtime
 from biella.blocks import Constant, Gain
 from biella.errors import DeviceError
 from biella.scheduler.binding.bind import check_binding, open_binding
@@ -158,7 +158,7 @@ def bench(signals, inputs, outputs, port=502, **options):
 
 
 def check_loop(table, plc):
-    with start(loop(), bind=table) as run:
+    with run_realtime(loop(), bind=table) as run:
         wait_for(lambda: run.latest("x") < 0.5)
         result = run.stop()
     # Each value that came is what the server made of one that was sent before, in float32.

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from biella import Diagram, start
+from biella import Diagram, run_realtime
 from biella.blocks import Constant, Gain
 from biella.errors import DeviceError
 from biella.scheduler.binding.bind import check_binding, open_binding
@@ -170,7 +170,7 @@ def bench(signals, inputs, outputs, url, **options):
 
 
 def test_a_loop_is_closed_through_the_server(plant):
-    with start(loop(), bind=rig(plant.url)) as run:
+    with run_realtime(loop(), bind=rig(plant.url)) as run:
         wait_for(lambda: run.latest("x") < 0.5)
         result = run.stop()
     # Each value that came is what the server made of one that was sent before.

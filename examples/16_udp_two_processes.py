@@ -1,8 +1,9 @@
 """A plant and its controller in two processes, and a bad network between them.
 
 Both run this one diagram. At the plant's end the PID is a device on UDP, and the crank an FMU; at
-the controller's end (`biella run-realtime … --bind controller_0.toml`) the crank is the device. Each
-frame of the plant is a tick of the controller. A relay delays, drops, repeats and reorders frames.
+the controller's end (`biella run-realtime … --bind controller_0.toml`) the crank is the device.
+Each frame of the plant is a tick of the controller. A relay delays, drops, repeats and reorders
+frames.
 """
 
 import socket
@@ -16,7 +17,7 @@ import matplotlib.pyplot as plt
 from biella import Diagram, run_realtime, simulate
 from biella.blocks import PID, Step
 from biella.blocks.multibody.mechanisms import slider_crank
-from biella.scheduler.devices.virtual.relay import Faults, Relay
+from biella.devices import Faults, Relay
 
 PORTS, STEP, UNTIL = (["motor.torque"], ["main.speed"]), 1e-3, 1.2
 RIGS = Path(__file__).parent / "rigs"

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 
 from biella import Diagram, replay, run_realtime
 from biella.blocks import PID, Constant, Gain, Integrator, Sine, Sum
-from biella.scheduler.realtime.replay import find_differences
+from biella.realtime import find_differences
 
 CHANNEL = {"unit": "N.m", "safe": 0.0}
 CELL = {"driver": "loopback", "delay": 2, "jitter": 5, "loss": 0.2, "noise": 0.1, "seed": 7}

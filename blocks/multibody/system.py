@@ -288,7 +288,7 @@ class System(JointMethods, ForceMethods):
         """Write the mechanism alone as an FMI 2.0 co-simulation FMU.
 
         If not told otherwise, constant forces and torques are its inputs, coordinates and poses its
-        outputs, and every number is a parameter. See `biella.fmu.exporter.mechanism.export_system`.
+        outputs, and every number is a parameter. See `biella.fmu.export_system`.
         """
         from ...fmu.exporter.mechanism import export_system
 

@@ -48,7 +48,7 @@ def export_system(
         Joint coordinates and speeds that the initial state keeps, as in `System.block`; they are
         parameters such as ``main.initial_speed``.
     parameters, platforms, sources
-        See `biella.fmu.exporter.export.export_fmu`.
+        See `biella.fmu.export_fmu`.
     """
     plant = system.block(
         inputs=list_efforts(system) if inputs is None else inputs,

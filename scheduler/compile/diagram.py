@@ -304,7 +304,7 @@ class Diagram:
         platforms: Sequence[str] | None = None,
         sources: bool = True,
     ) -> Path:
-        """Write an FMI 2.0 co-simulation FMU; see `biella.fmu.exporter.export.export_fmu`."""
+        """Write an FMI 2.0 co-simulation FMU; see `biella.fmu.export_fmu`."""
         from ...fmu.exporter.export import export_fmu
 
         return export_fmu(

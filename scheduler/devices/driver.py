@@ -39,7 +39,7 @@ class Setup:
     options
         Values of the driver's own `Driver.options`.
     inputs, outputs
-        The channels from the device and to it; see `biella.scheduler.binding.rig.Channel`.
+        The channels from the device and to it; see `biella.devices.Channel`.
     folder
         To which files in the options are relative.
     step

@@ -5,6 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+__all__ = [
+    "BiellaDeprecationWarning",
+    "BiellaError",
+    "BiellaWarning",
+    "BindingError",
+    "BlockError",
+    "CouplingWarning",
+    "DeviceError",
+    "DiagramError",
+    "FmuError",
+    "FormulationError",
+    "OverrunError",
+    "PlanError",
+    "ResultError",
+    "UnitError",
+    "UnknownSignalError",
+]
+
 
 class BiellaError(Exception):
     """Root of every error that this package raises on purpose."""

@@ -38,7 +38,7 @@ def attach(
             return value
         if name in new_homes:
             new = new_homes[name]
-            warn_deprecated(f"`{package}.{name}`", f"`from {new} import {name}`", stacklevel=3)
+            warn_deprecated(f"`{package}.{name}`", f"`from {new} import {name}`", stacklevel=2)
             return getattr(importlib.import_module(new), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 

@@ -13,13 +13,14 @@ from ..equations.model import AbstractModel, Equations, JointReaction
 from ..equations.planar import PlanarModel
 from ..equations.projections import project_position, project_velocity
 from ..equations.redundancy import RedundancyReport, report_redundancy
-from .comparison import Comparison, compare
+from .comparison import OLDANI, Comparison, compare
 from .natural import NaturalModel
 from .runs import INDEX_3, METHODS, Run, make_model, run
 
 __all__ = [
     "INDEX_3",
     "METHODS",
+    "OLDANI",
     "AbstractModel",
     "Comparison",
     "Equations",

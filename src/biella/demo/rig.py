@@ -30,7 +30,7 @@ from biella.blocks import (
     TorqueMeter,
     UnitDelay,
 )
-from biella.blocks.core.block import AbstractBlock
+from biella.blocks.authoring import AbstractBlock
 from biella.blocks.multibody import Input
 from biella.blocks.sensors import presets
 

@@ -1,8 +1,8 @@
 """A plant's FMU and its controller in two processes on UDP, a bad network between them; and on TCP.
 
 Both ends are ``biella run-realtime`` on the diagram of example 16, with the bindings of that
-example. Where this machine lets us, each end also runs in a network namespace of its own, and only the relay joins
-the two. Numbers are of frames and of ticks.
+example. Where this machine lets us, each end also runs in a network namespace of its own, and
+only the relay joins the two. Numbers are of frames and of ticks.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ def rig(tty: Path, relay_port: int) -> dict[str, Any]:
     common = {
         "timeout": TIMEOUT,
         "on_loss": "safe",
-        "inputs": {"said": {"width": 3, "safe": list(SAFE_IN)}},
-        "outputs": {"told": {"width": 2, "safe": list(SAFE_OUT)}},
+        "receive": {"said": {"width": 3, "safe": list(SAFE_IN)}},
+        "send": {"told": {"width": 2, "safe": list(SAFE_OUT)}},
     }
     devices = {name: common | about for name, about in drivers.items()}
     ties = {f"from_{name}": f"{name}.said" for name in DEVICES}

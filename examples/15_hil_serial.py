@@ -45,7 +45,7 @@ def diagram() -> Diagram:
 def rig(port: str) -> dict[str, object]:
     """What a file rig.toml says; a real Uno is /dev/ttyACM0."""
     rate, torque = {"unit": "rad/s", "safe": 0.0}, {"unit": "N.m", "limits": list(LIMITS)}
-    lines = {"inputs": {"torque": torque}, "outputs": {"speed": rate, "reference": rate}}
+    lines = {"receive": {"torque": torque}, "send": {"speed": rate, "reference": rate}}
     board = {"driver": "serial", "port": port, "baud": 1_000_000, "timeout": 10.0, **lines}
     return {"devices": {"board": board}, "blocks": {"controller": {"device": "board"}}}
 

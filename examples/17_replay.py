@@ -17,7 +17,7 @@ from biella.realtime import find_differences
 CHANNEL = {"unit": "N.m", "safe": 0.0}
 CELL = {"driver": "loopback", "delay": 2, "jitter": 5, "loss": 0.2, "noise": 0.1, "seed": 7}
 RIG = {
-    "devices": {"cell": CELL | {"inputs": {"load": CHANNEL}, "outputs": {"truth": CHANNEL}}},
+    "devices": {"cell": CELL | {"receive": {"load": CHANNEL}, "send": {"truth": CHANNEL}}},
     "blocks": {"load": {"device": "cell", "inputs": {"u": "truth"}, "outputs": {"y": "load"}}},
 }
 

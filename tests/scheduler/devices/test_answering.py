@@ -198,7 +198,7 @@ def test_host_and_device_of_ours_talk_to_each_other():
 
 
 def rig(**options):
-    channels = {"inputs": {"y": {}}, "outputs": {"u": {"safe": 0}}}
+    channels = {"receive": {"y": {}}, "send": {"u": {"safe": 0}}}
     device = {"driver": "udp", "role": "device", "timeout": 60.0, **channels, **options}
     return {"devices": {"plant": device}, "blocks": {"x": {"device": "plant"}}}
 

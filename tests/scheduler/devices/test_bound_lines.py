@@ -19,8 +19,8 @@ pytestmark = pytest.mark.engine
 def rig(**options):
     return {
         "devices": {"board": {
-            "timeout": 0.05, "inputs": {"y": {"scale": 0.5}},
-            "outputs": {"u": {"safe": -1, "scale": 0.25}}, **options,
+            "timeout": 0.05, "receive": {"y": {"scale": 0.5}},
+            "send": {"u": {"safe": -1, "scale": 0.25}}, **options,
         }},
         "blocks": {"k": {"device": "board"}},
     }  # fmt: skip

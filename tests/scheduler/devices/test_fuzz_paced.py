@@ -60,8 +60,8 @@ def rig(**options):
         "devices": {
             "board": {
                 "timeout": 60.0,
-                "inputs": {"said": {"width": 2, "safe": [0, mark(0)]}},
-                "outputs": {"told": {"safe": 0}},
+                "receive": {"said": {"width": 2, "safe": [0, mark(0)]}},
+                "send": {"told": {"safe": 0}},
                 **options,
             }
         },
@@ -374,11 +374,11 @@ def test_messages_on_a_can_bus(batches, tmp_path):
     (tmp_path / "drive.dbc").write_text(DBC)
     table = rig(driver="can", interface="virtual", channel=channel, dbc=str(tmp_path / "drive.dbc"))
     table["devices"]["board"] |= {
-        "inputs": {
+        "receive": {
             "number": {"message": "Pair", "signal": "Number"},
             "mark": {"message": "Pair", "signal": "Mark", "safe": mark(0)},
         },
-        "outputs": {"told": {"safe": 0, "message": "Command", "signal": "Told"}},
+        "send": {"told": {"safe": 0, "message": "Command", "signal": "Told"}},
     }
     table["signals"] = {"number": "board.number", "mark": "board.mark", "told": "board.told"}
     d = Diagram("fuzzed", step=1e-3)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.engine
 
 def rig(**options):
     return {
-        "devices": {"c": {"inputs": {"y": {}}, "outputs": {"u": {"safe": 0.25}}, **options}},
+        "devices": {"c": {"receive": {"y": {}}, "send": {"u": {"safe": 0.25}}, **options}},
         "blocks": {"k": {"device": "c"}},
     }
 
@@ -67,7 +67,7 @@ def install(monkeypatch):
 def test_a_run_through_a_loopback_is_the_difference_equation():
     """x' is -x of one tick before, and 0 at the first: exact on the free clock."""
     table = rig(driver="loopback")
-    table["devices"]["c"]["inputs"]["y"]["scale"] = -1.0
+    table["devices"]["c"]["receive"]["y"]["scale"] = -1.0
     run = run_realtime(loop(), until=0.5, bind=table, clock="free")
     result = run.wait()
     x = [1.0, 1.0]
@@ -100,9 +100,9 @@ def test_once_a_value_ends_the_run_no_other_device_gets_more_than_its_safe_value
     d.add(Constant(5.0), name="level")
     out = {"u": {"safe": 0.0, "limits": [-9, 9]}}
     devices = {
-        name: {"driver": "loopback", "inputs": {"y": {}}, "outputs": out} for name in ("a", "b")
+        name: {"driver": "loopback", "receive": {"y": {}}, "send": out} for name in ("a", "b")
     }
-    devices["a"]["outputs"] = {"u": {"safe": 0.0, "limits": [-1, 1]}}
+    devices["a"]["send"] = {"u": {"safe": 0.0, "limits": [-1, 1]}}
     signals = {"level": "a.u", "level.y": "b.u"}
     run = run_realtime(d, until=1.0, clock="free", bind={"devices": devices, "signals": signals})
     with pytest.raises(DeviceError, match=r"`a`, channel `u` \(to it\): 5 is beyond its limit 1"):
@@ -187,7 +187,7 @@ class Slow(Card):
 def test_a_slow_driver_is_lost_and_comes_back_and_no_tick_waits(install):
     install(Slow)
     table = rig(driver="card", timeout=0.02, on_loss="safe")
-    table["devices"]["c"]["inputs"]["y"]["safe"] = 0.5
+    table["devices"]["c"]["receive"]["y"]["safe"] = 0.5
     run = run_realtime(loop(), bind=table, until=2.0)
     result = run.wait()
     devices = result.info["realtime"]["devices"]["c"]
@@ -209,7 +209,7 @@ def test_a_run_with_a_driver_in_python_is_repeated_bit_for_bit(install, tmp_path
 def test_a_result_is_played_again_as_a_device_and_that_run_is_kept(tmp_path):
     first = simulate(loop(), until=0.05)
     table = rig(driver="replay", file=first)
-    table["devices"]["c"]["inputs"]["y"]["signal"] = "k"
+    table["devices"]["c"]["receive"]["y"]["signal"] = "k"
     again = run_realtime(
         loop(), until=0.05, bind=table, clock="free", out=tmp_path / "log.h5"
     ).wait()

@@ -710,7 +710,7 @@ def test_what_is_left_of_a_frame_goes_out_while_it_waits():
 
 
 def rig(**options):
-    channels = {"inputs": {"y": {"scale": -2.0}}, "outputs": {"u": {"safe": -1}}}
+    channels = {"receive": {"y": {"scale": -2.0}}, "send": {"u": {"safe": -1}}}
     return {
         "devices": {"board": {"driver": "tcp", "timeout": 60.0, **channels, **options}},
         "blocks": {"k": {"device": "board"}},

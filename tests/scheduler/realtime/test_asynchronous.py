@@ -164,7 +164,7 @@ def test_it_reads_inputs_of_the_diagram_that_come_from_a_device():
     d.add(Constant(3.0), name="level")
     slow = d.add(Asynchronous(double(), period=2e-3), name="slow")
     d.connect(d.input("u", default=1.0), slow)
-    loopback = {"driver": "loopback", "inputs": {"y": {}}, "outputs": {"u": {"safe": 0.0}}}
+    loopback = {"driver": "loopback", "receive": {"y": {}}, "send": {"u": {"safe": 0.0}}}
     rig = {"devices": {"c": loopback}, "signals": {"level": "c.u", "u": "c.y"}}
     with run_realtime(d, until=5.0, bind=rig) as run:
         while run.running and run.latest("slow.y") != 6.0:

@@ -308,9 +308,9 @@ loss = 0.1
 noise = 0.01
 seed = 7
 timeout = 5.0
-[devices.stage.inputs.back]
+[devices.stage.receive.back]
 limits = [-50, 50]
-[devices.stage.outputs.out]
+[devices.stage.send.out]
 limits = [-50, 50]
 safe = 0
 [blocks.mix]

@@ -482,8 +482,9 @@ def test_blocks_inside_subsystems_are_named_with_or_without_quotes():
 
 
 _WORDS = """
-run devices blocks signals board driver inputs outputs receive send torque speed pid y unit scale limits safe
-width device fmu clock timeout on_loss loopback udp replay can message dbc file pid.y speed.y ref
+run devices blocks signals board driver inputs outputs receive send torque speed pid y unit
+scale limits safe width device fmu clock timeout on_loss loopback udp replay can message dbc file
+pid.y speed.y ref
 """
 _KEYS = st.sampled_from(_WORDS.split())
 _LEAVES = st.one_of(

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         Trigger,
     )
     from .external.asynchronous import Asynchronous
-    from .external.outside import RealTime
+    from .external.outside import Outside, RealTime
     from .external.python import PythonBlock, python_block
     from .multibody.pendulum import Pendulum
     from .sensors import (
@@ -203,7 +203,10 @@ else:
                 "Trigger",
             ),
             ".external.asynchronous": ("Asynchronous",),
-            ".external.outside": ("RealTime",),
+            ".external.outside": (
+                "Outside",
+                "RealTime",
+            ),
             ".external.python": (
                 "PythonBlock",
                 "python_block",
@@ -224,7 +227,6 @@ else:
             "biella.blocks.authoring": (
                 "AbstractBlock",
                 "NativeBlock",
-                "Outside",
                 "Parameter",
             ),
         },
@@ -283,6 +285,7 @@ __all__ = [
     "Noise",
     "Notch",
     "OilTemperature",
+    "Outside",
     "PWMInput",
     "PWMOutput",
     "Pendulum",

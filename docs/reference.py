@@ -308,9 +308,10 @@ def write_python() -> str:
 
 def import_path(item: Any) -> str:
     """Return where a class or function is imported from: the shortest public path."""
-    for module in ("biella.blocks", "biella.blocks.multibody"):
-        if getattr(importlib.import_module(module), item.__name__, None) is item:
-            return f"{module}.{item.__name__}"
+    modules = ("biella.blocks", "biella.blocks.authoring", "biella.blocks.multibody", "biella.fmu")
+    for module in map(importlib.import_module, modules):
+        if item.__name__ in module.__all__ and getattr(module, item.__name__) is item:
+            return f"{module.__name__}.{item.__name__}"
     return f"{item.__module__}.{item.__name__}"
 
 

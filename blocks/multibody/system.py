@@ -22,6 +22,8 @@ from .reading import read_number, read_rotation, teach_keywords
 from .rotations import Array, freeze
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from .analysis.equilibrium import Equilibrium
     from .analysis.linear import Linearization, Mode
     from .analysis.pose import Assembly
@@ -283,7 +285,7 @@ class System(JointMethods, ForceMethods):
         *,
         inputs: Sequence[str] | None = None,
         outputs: Sequence[str] | None = None,
-        parameters: Sequence[str] | Mapping[str, Any] | None = None,
+        parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None = None,
         platforms: Sequence[str] | None = None,
         sources: bool = True,
         step: float = 1e-3,

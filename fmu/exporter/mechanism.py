@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
+
 from ...blocks.multibody import System
 from ...blocks.multibody.clearance import has_rigid_contact
 from ...blocks.multibody.forces import JointLoad, Load
@@ -25,7 +27,7 @@ def export_system(
     *,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
-    parameters: Sequence[str] | Mapping[str, Any] | None = None,
+    parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None = None,
     platforms: Sequence[str] | None = None,
     sources: bool = True,
     step: float = 1e-3,

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 MAGIC = b"biellaP\n"
 VERSION = 2
+_RELEASES = {1: "biella 0.1"}
+"""Earlier formats, and the release that reads them."""
 _HEAD = struct.Struct("<8sIIQQ")
 _SECTION = struct.Struct("<4sIQQ")
 _META_KEYS = {"name", "step", "start", "solver", "blocks", "inputs", "outputs", "loops"}
@@ -374,7 +376,10 @@ def _directory(data: bytes) -> Iterator[tuple[str, int, bytes]]:
         raise PlanError("it does not start as a plan does.")
     _, version, count, _, size = _HEAD.unpack_from(data)
     if version != VERSION:
-        raise PlanError(f"it has format {version}, this biella reads format {VERSION}.")
+        release = _RELEASES.get(version, "a later release of biella")
+        raise PlanError(
+            f"it has format {version}, which {release} reads; this biella reads format {VERSION}."
+        )
     if size != len(data) or count > (len(data) - _HEAD.size) // _SECTION.size:
         raise PlanError(f"it should have {size} bytes and has {len(data)}: truncated?")
     for n in range(count):

@@ -27,7 +27,7 @@ def replay(
     log: Result | str | Path,
     diagram: Diagram | Plan | None = None,
     *,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
     record: Sequence[str] | None = None,
     every: int | None = None,
     out: str | Path | None = None,
@@ -137,7 +137,8 @@ def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
     except PlanError as error:
         raise PlanError(
             f"the log cannot be replayed, because its plan is not one of this version: {error} "
-            f"Use the version of biella that recorded it. The recorded signals can still be read."
+            f"Replay it with that release, or run the diagram again. The recorded signals can "
+            f"still be read."
         ) from None
     if diagram is None:
         kernels = recorded.sections["KERN"].split(b"\0")

@@ -23,7 +23,10 @@ from .live import LiveRun
 from .worker import find_slow_blocks, stand_in
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..binding.bind import OpenBinding
+    from ..host.privileges import Privileges
 
 TIMING_NAME = "realtime"
 
@@ -47,12 +50,12 @@ def run_realtime(
     until: float | None = None,
     *,
     clock: str | None = None,
-    bind: str | Path | Mapping[str, Any] | Binding | None = None,
+    bind: str | Path | Mapping[str, object] | Binding | None = None,
     factor: float | None = None,
     record: Sequence[str] | None = None,
     every: int | None = None,
     out: str | Path | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
     step: float | None = None,
     solver: str | None = None,
     overrun: str | None = None,
@@ -60,7 +63,7 @@ def run_realtime(
     tolerated_in_a_row: int | None = None,
     grace: int | None = None,
     spin: float = 0.0,
-    privileges: Any = None,
+    privileges: Privileges | None = None,
     profile: bool = False,
 ) -> LiveRun:
     """Start a real-time run and return its handle at once.

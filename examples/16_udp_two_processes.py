@@ -2,8 +2,7 @@
 
 Both run this one diagram. At the plant's end the PID is a device on UDP, and the crank an FMU; at
 the controller's end (`biella run-realtime … --bind controller_0.toml`) the crank is the device.
-Each frame of the plant is a tick of the controller. A relay delays, drops, repeats and reorders
-frames.
+Each frame of the plant is a tick of the controller. A relay delays, drops and reorders frames.
 """
 
 import socket
@@ -48,7 +47,7 @@ def start_controller(number: int, stack: ExitStack) -> tuple[subprocess.Popen, i
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     rig = write_rig("controller", number, port)
-    command = [sys.executable, "-m", "biella", "run", __file__, "--bind", rig]
+    command = [sys.executable, "-m", "biella", "run-realtime", __file__, "--bind", rig]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     stack.callback(lambda: process.communicate(process.terminate()))
     return process, port

@@ -371,3 +371,63 @@ def test_tables_lose_nothing_in_a_narrow_terminal(columns, capsys, monkeypatch):
     for text in ("parameters", "motor.inertia", "its axis", "that is all", "below"):
         assert text in shown
     assert "a_word_that_is_long_too_and_has_no_space" in shown and "…" not in shown
+
+
+def test_the_commands_of_0_1_still_work_and_say_what_to_write(loop, tmp_path, capsys):
+    log, rig = tmp_path / "log.h5", tmp_path / "rig.toml"
+    rig.write_text("")
+
+    def notice(*arguments: Any) -> str:
+        assert run("run", *arguments) == 0
+        (line,) = (each for each in capsys.readouterr().err.splitlines() if "deprecated" in each)
+        return line
+
+    assert notice(loop, "--until", 0.1).endswith(f"write `biella simulate {loop}`.")
+    paced = notice(loop, "--realtime", "--until", 0.02, "--log", log)
+    assert paced.endswith(f"will be removed in 0.3: write `biella run-realtime {loop}`.")
+    assert notice(loop, "--bind", rig, "--until", 0.02).endswith(f"`biella run-realtime {loop}`.")
+    assert notice(loop, "--replay", log).endswith(f"write `biella replay {log} {loop}`.")
+    assert run("run", loop, "--realtime", "--input", rig) == 1
+    assert "--input is for offline runs" in capsys.readouterr().err
+
+
+def test_the_old_command_gives_what_the_new_one_gives(loop, tmp_path):
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    assert run("run", loop, "--until", 0.5, "--set", "k.k=2.5", "--out", old) == 0
+    assert run("simulate", loop, "--until", 0.5, "--set", "k.k=2.5", "--out", new) == 0
+    assert old.read_bytes() == new.read_bytes()
+
+
+def test_simulate_takes_a_diagram_and_its_fmu_alike(loop, tmp_path):
+    fmu, tables = tmp_path / "loop.fmu", [tmp_path / "diagram.csv", tmp_path / "fmu.csv"]
+    assert run("export", loop, "-o", fmu, "--output-signal", "x") == 0
+    for file, table in zip((loop, fmu), tables, strict=True):
+        assert run("simulate", file, "--until", 0.5, "--out", table) == 0
+    columns = []
+    for table in tables:
+        names, *rows = (line.split(",") for line in table.read_text().splitlines())
+        (column,) = (n for n, name in enumerate(names) if re.search(r"\bx\b", name))
+        columns.append({round(float(row[0]), 9): row[column] for row in rows})
+    common = columns[0].keys() & columns[1].keys()
+    assert len(common) > 10 and all(columns[0][t] == columns[1][t] for t in common)
+
+
+@pytest.mark.parametrize(
+    ("file", "option", "message"),
+    [
+        ("{loop}", ["--backend", "fmpy"], "--backend is for FMUs, but `"),
+        ("{loop}", ["--no-validate"], "--no-validate is for FMUs, but `"),
+        ("x.fmu", ["--solver", "rk4"], "--solver is for diagrams, but `x.fmu` is no Python file"),
+        ("x.fmu", ["--every", "2"], "--every is for diagrams"),
+    ],
+)
+def test_an_option_of_the_other_kind_of_file_is_refused(loop, capsys, file, option, message):
+    assert run("simulate", file.format(loop=loop), *option) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_log_without_python_blocks_is_replayed_without_its_diagram(loop, tmp_path, capsys):
+    log = tmp_path / "log.h5"
+    assert run("run-realtime", loop, "--until", 0.02, "--log", log) == 0
+    assert run("replay", log, "--plot", tmp_path / "again.png") == 0
+    assert f"signals are those of {log}, bit for bit" in capsys.readouterr().out

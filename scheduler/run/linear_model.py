@@ -99,7 +99,9 @@ class LinearModel:
         try:
             import control
         except ImportError:
-            raise BiellaError("to_control needs python-control: `pip install control`.") from None
+            raise BiellaError(
+                "to_control needs python-control: `pip install 'biella[control]'`."
+            ) from None
         names = {
             what: [name.replace(".", "_") for name in getattr(self, what)]
             for what in ("states", "inputs", "outputs")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import control
 import numpy as np
 import pytest
@@ -522,3 +524,9 @@ def test_a_counter_is_no_smooth_state():
     d.connect(d.input("event", kind="boolean"), *[counter[n] for n in counter.input_index])
     with pytest.raises(BiellaError, match=r"`counter` \(Counter\) has memory that is no smooth"):
         linearize(d, period=0.1)
+
+
+def test_without_python_control_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "control", None)
+    with pytest.raises(BiellaError, match=r"pip install 'biella\[control\]'"):
+        linearize(pendulum(0.0)).to_control()

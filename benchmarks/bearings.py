@@ -103,7 +103,7 @@ def time_bearings(quick: bool) -> dict[str, float]:
     entrants = []
     for name, (bearing, ends, ticks) in models.items():
         for label, block in ((name, bearing), (f"{name} without", None)):
-            instance = build(block, ends).compile().start()
+            instance = build(block, ends).compile().instantiate()
             instance.run(2)
             run = timed(lambda instance=instance, ticks=ticks: instance.run(ticks))
             entrants.append(Entrant(label, run, ticks * STEP, repeats=3))
@@ -119,7 +119,7 @@ def find_forces(warm: bool, count: int) -> Array:
     """Give our forces along the way, warm-started or each from nothing."""
     d = build(FiniteBearing(*SIZE, cells=CELLS), 1)
     forces = []
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         info = next(p for p in instance.plan.blocks[-1].outputs if p.path.endswith(".force"))
         for _ in range(count):
             if not warm:

@@ -95,7 +95,7 @@ def hold_contest(
         return float(result["x"][-1])
 
     first_whole, _ = timed(run_whole)()
-    instance = BUILD[work]().compile().start()
+    instance = BUILD[work]().compile().instantiate()
     # For the line Jaxonomy compiles for longer than all the rest takes.
     simulated = slow if quick and work == "line" else {"jaxonomy": seconds, **slow}
 
@@ -238,7 +238,7 @@ def measure_python_block(quick: bool) -> list[Row]:
         y = d.add(python_block, name="decay")
         d.connect(x, y)
         d.connect(y, x)
-        instances[kind] = d.compile().start()
+        instances[kind] = d.compile().instantiate()
     number = 2000
     counted.calls = 0
     instances["a class"].run(number)

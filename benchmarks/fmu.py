@@ -108,7 +108,7 @@ def build_diagram(fmu: Path, count: int) -> Diagram:
 
 def run_ours(fmu: Path, count: int) -> Run:
     """Return a run of the ring in our engine, from the start each time."""
-    instance = build_diagram(fmu, count).compile().start()
+    instance = build_diagram(fmu, count).compile().instantiate()
     last, ticks = f"fmu_{count - 1}.{OUTPUT}", steps(count)
 
     def run() -> tuple[float, float | None]:
@@ -261,7 +261,7 @@ def measure_opening(fmu: Path, peers: dict[str, Peer], quick: bool) -> list[Row]
 
     def open_ours() -> tuple[float, float | None]:
         start = time.perf_counter()
-        instance = build_diagram(fmu, 1).compile().start()
+        instance = build_diagram(fmu, 1).compile().instantiate()
         elapsed = time.perf_counter() - start
         output = float(instance.get(f"fmu_0.{OUTPUT}"))
         instance.close()

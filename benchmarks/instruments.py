@@ -28,7 +28,6 @@ from biella.blocks import (
     ADC,
     DAC,
     PID,
-    AbstractBlock,
     Accelerometer,
     AntiAliasFilter,
     Cam,
@@ -56,6 +55,7 @@ from biella.blocks import (
     Trapezoid,
     Trigger,
 )
+from biella.blocks.authoring import AbstractBlock
 from biella.blocks.core.units import Unit
 from biella.blocks.sensors import presets
 
@@ -142,7 +142,7 @@ def time_blocks(quick: bool) -> dict[str, float]:
     for name, make in CASES.items():
         period = STEP if name in SAMPLED else None
         for label, copies in ((name, COPIES), (f"{name} without", 0)):
-            instance = build(make, copies, period).compile().start()
+            instance = build(make, copies, period).compile().instantiate()
             instance.run(2)
             run = timed(lambda instance=instance: instance.run(TICKS), time.process_time)
             entrants.append(Entrant(label, run, TICKS * STEP, repeats=2))

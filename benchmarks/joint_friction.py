@@ -40,7 +40,7 @@ def enter(rubbing: int, solver: str) -> Entrant:
     """Return a run of some steps from the beginning."""
     d = Diagram("slider-crank", step=STEP, solver=solver)
     d.add(build(rubbing).block(outputs=["main.angle"]), name="plant")
-    started: Any = d.compile().start()
+    started: Any = d.compile().instantiate()
     run = timed(lambda: started.run(STEPS), time.process_time)
 
     def from_the_beginning() -> tuple[float, float | None]:

@@ -87,7 +87,7 @@ def _build(system: System, outputs: list[str], step: float = STEP) -> Diagram:
 
 def start_system(system: System, outputs: list[str], step: float = STEP) -> Any:
     """Compile a mechanism in its own steps and start it."""
-    return _build(system, outputs, step).compile().start()
+    return _build(system, outputs, step).compile().instantiate()
 
 
 class Ours:

@@ -57,7 +57,6 @@ from biella.blocks import (
     PID,
     Constant,
     Encoder,
-    Outside,
     Port,
     Scaling,
     ShortBearing,
@@ -66,6 +65,7 @@ from biella.blocks import (
     TorqueMeter,
     TransferFunction,
 )
+from biella.blocks.authoring import Outside
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.sensors import presets
 from biella.demo import rig

@@ -27,7 +27,7 @@ def _enter(mode: Literal["own_step", "continuous"], solver: str, substeps: int =
     system = build_system("slider_crank", spatial=False)
     block = system.block(outputs=["slider.position"], mode=mode, substeps=substeps)
     d.add(block, name="plant")
-    started: Any = d.compile().start()
+    started: Any = d.compile().instantiate()
     run = timed(lambda: started.run(STEPS // substeps), time.process_time)
 
     def from_the_beginning() -> tuple[float, float | None]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from soak_peers import DOWN, TIMEOUT, UP, Orders, WireLog, mark, say
 
-from biella import Diagram, start
+from biella import Diagram, run_realtime
 from biella.blocks import Constant, Gain, Integrator, Mux, Sum, UnitDelay
 from biella.scheduler.devices import Driver
 from biella.scheduler.realtime.live import LiveRun
@@ -81,8 +81,8 @@ def rig(tty: Path, relay_port: int) -> dict[str, Any]:
     common = {
         "timeout": TIMEOUT,
         "on_loss": "safe",
-        "inputs": {"said": {"width": 3, "safe": list(SAFE_IN)}},
-        "outputs": {"told": {"width": 2, "safe": list(SAFE_OUT)}},
+        "receive": {"said": {"width": 3, "safe": list(SAFE_IN)}},
+        "send": {"told": {"width": 2, "safe": list(SAFE_OUT)}},
     }
     devices = {name: common | about for name, about in drivers.items()}
     ties = {f"from_{name}": f"{name}.said" for name in DEVICES}
@@ -168,7 +168,7 @@ def main() -> None:
     SoakDriver.wire = WireLog(folder / "card.wire")
     SoakDriver.may_go.set()
     orders = Orders()
-    run = start(
+    run = run_realtime(
         diagram(), bind=rig(folder / "tty", port), record=SIGNALS, out=disk / "run.h5",
         overrun="skip",
     )  # fmt: skip

@@ -1,76 +1,236 @@
 """What a diagram is made of."""
 
-from .basic.continuous import Derivative, Integrator
-from .basic.delay import Delay, TransportDelay
-from .basic.discrete import DiscreteIntegrator, MovingAverage, UnitDelay, ZeroOrderHold
-from .basic.expression import Expression
-from .basic.function import Function
-from .basic.linear import (
-    FIR,
-    DiscreteStateSpace,
-    DiscreteTransferFunction,
-    StateSpace,
-    TransferFunction,
-    ZeroPole,
-)
-from .basic.logic import Compare, Counter, Edge, Latch, Logic, MultiportSwitch, SampleHold, Switch
-from .basic.lookup import Lookup1D, Lookup2D
-from .basic.math import Abs, Convert, Divide, Gain, MinMax, Polynomial, Product, Sign, Sum
-from .basic.noise import Noise
-from .basic.nonlinear import Backlash, DeadZone, Quantizer, RateLimiter, Relay, Saturation
-from .basic.playback import Playback
-from .basic.routing import Demux, Mux, Selector
-from .basic.sinks import Assertion, Record, Scope, Stop, Terminator
-from .basic.sources import Chirp, Constant, Pulse, Ramp, Sine, Step, Time
-from .bearings import (
-    FiniteBearing,
-    LongBearing,
-    OilTemperature,
-    ShortBearing,
-    TiltedShortBearing,
-)
-from .control import (
-    PID,
-    Cam,
-    CamLaw,
-    KalmanFilter,
-    LeadLag,
-    LQTracking,
-    MinimumJerk,
-    Notch,
-    RelayTuner,
-    SCurve,
-    StateFeedback,
-    Trapezoid,
-)
-from .core.block import AbstractBlock, NativeBlock
-from .core.ports import Parameter, Port
-from .daq import (
-    ADC,
-    DAC,
-    AntiAliasFilter,
-    Decimator,
-    PWMInput,
-    PWMOutput,
-    Scaling,
-    ScanList,
-    Tachometer,
-    Trigger,
-)
-from .external.asynchronous import Asynchronous
-from .external.outside import Outside, RealTime
-from .external.python import PythonBlock, python_block
-from .multibody.pendulum import Pendulum
-from .sensors import (
-    Accelerometer,
-    Encoder,
-    Gyroscope,
-    Instrument,
-    LoadCell,
-    ProximityPair,
-    Sensor,
-    TorqueMeter,
-)
+from typing import TYPE_CHECKING
+
+from ..lazy import attach
+
+if TYPE_CHECKING:
+    from .basic.continuous import Derivative, Integrator
+    from .basic.delay import Delay, TransportDelay
+    from .basic.discrete import DiscreteIntegrator, MovingAverage, UnitDelay, ZeroOrderHold
+    from .basic.expression import Expression
+    from .basic.function import Function
+    from .basic.linear import (
+        FIR,
+        DiscreteStateSpace,
+        DiscreteTransferFunction,
+        StateSpace,
+        TransferFunction,
+        ZeroPole,
+    )
+    from .basic.logic import (
+        Compare,
+        Counter,
+        Edge,
+        Latch,
+        Logic,
+        MultiportSwitch,
+        SampleHold,
+        Switch,
+    )
+    from .basic.lookup import Lookup1D, Lookup2D
+    from .basic.math import Abs, Convert, Divide, Gain, MinMax, Polynomial, Product, Sign, Sum
+    from .basic.noise import Noise
+    from .basic.nonlinear import Backlash, DeadZone, Quantizer, RateLimiter, Relay, Saturation
+    from .basic.playback import Playback
+    from .basic.routing import Demux, Mux, Selector
+    from .basic.sinks import Assertion, Record, Scope, Stop, Terminator
+    from .basic.sources import Chirp, Constant, Pulse, Ramp, Sine, Step, Time
+    from .bearings import (
+        FiniteBearing,
+        LongBearing,
+        OilTemperature,
+        ShortBearing,
+        TiltedShortBearing,
+    )
+    from .control import (
+        PID,
+        Cam,
+        CamLaw,
+        KalmanFilter,
+        LeadLag,
+        LQTracking,
+        MinimumJerk,
+        Notch,
+        RelayTuner,
+        SCurve,
+        StateFeedback,
+        Trapezoid,
+    )
+    from .core.ports import Port
+    from .daq import (
+        ADC,
+        DAC,
+        AntiAliasFilter,
+        Decimator,
+        PWMInput,
+        PWMOutput,
+        Scaling,
+        ScanList,
+        Tachometer,
+        Trigger,
+    )
+    from .external.asynchronous import Asynchronous
+    from .external.outside import Outside, RealTime
+    from .external.python import PythonBlock, python_block
+    from .multibody.pendulum import Pendulum
+    from .sensors import (
+        Accelerometer,
+        Encoder,
+        Gyroscope,
+        Instrument,
+        LoadCell,
+        ProximityPair,
+        Sensor,
+        TorqueMeter,
+    )
+else:
+    __getattr__, __dir__ = attach(
+        __name__,
+        {
+            ".basic.continuous": (
+                "Derivative",
+                "Integrator",
+            ),
+            ".basic.delay": (
+                "Delay",
+                "TransportDelay",
+            ),
+            ".basic.discrete": (
+                "DiscreteIntegrator",
+                "MovingAverage",
+                "UnitDelay",
+                "ZeroOrderHold",
+            ),
+            ".basic.expression": ("Expression",),
+            ".basic.function": ("Function",),
+            ".basic.linear": (
+                "DiscreteStateSpace",
+                "DiscreteTransferFunction",
+                "FIR",
+                "StateSpace",
+                "TransferFunction",
+                "ZeroPole",
+            ),
+            ".basic.logic": (
+                "Compare",
+                "Counter",
+                "Edge",
+                "Latch",
+                "Logic",
+                "MultiportSwitch",
+                "SampleHold",
+                "Switch",
+            ),
+            ".basic.lookup": (
+                "Lookup1D",
+                "Lookup2D",
+            ),
+            ".basic.math": (
+                "Abs",
+                "Convert",
+                "Divide",
+                "Gain",
+                "MinMax",
+                "Polynomial",
+                "Product",
+                "Sign",
+                "Sum",
+            ),
+            ".basic.noise": ("Noise",),
+            ".basic.nonlinear": (
+                "Backlash",
+                "DeadZone",
+                "Quantizer",
+                "RateLimiter",
+                "Relay",
+                "Saturation",
+            ),
+            ".basic.playback": ("Playback",),
+            ".basic.routing": (
+                "Demux",
+                "Mux",
+                "Selector",
+            ),
+            ".basic.sinks": (
+                "Assertion",
+                "Record",
+                "Scope",
+                "Stop",
+                "Terminator",
+            ),
+            ".basic.sources": (
+                "Chirp",
+                "Constant",
+                "Pulse",
+                "Ramp",
+                "Sine",
+                "Step",
+                "Time",
+            ),
+            ".bearings": (
+                "FiniteBearing",
+                "LongBearing",
+                "OilTemperature",
+                "ShortBearing",
+                "TiltedShortBearing",
+            ),
+            ".control": (
+                "Cam",
+                "CamLaw",
+                "KalmanFilter",
+                "LQTracking",
+                "LeadLag",
+                "MinimumJerk",
+                "Notch",
+                "PID",
+                "RelayTuner",
+                "SCurve",
+                "StateFeedback",
+                "Trapezoid",
+            ),
+            ".core.ports": ("Port",),
+            ".daq": (
+                "ADC",
+                "AntiAliasFilter",
+                "DAC",
+                "Decimator",
+                "PWMInput",
+                "PWMOutput",
+                "Scaling",
+                "ScanList",
+                "Tachometer",
+                "Trigger",
+            ),
+            ".external.asynchronous": ("Asynchronous",),
+            ".external.outside": (
+                "Outside",
+                "RealTime",
+            ),
+            ".external.python": (
+                "PythonBlock",
+                "python_block",
+            ),
+            ".multibody.pendulum": ("Pendulum",),
+            ".sensors": (
+                "Accelerometer",
+                "Encoder",
+                "Gyroscope",
+                "Instrument",
+                "LoadCell",
+                "ProximityPair",
+                "Sensor",
+                "TorqueMeter",
+            ),
+        },
+        moved={
+            "biella.blocks.authoring": (
+                "AbstractBlock",
+                "NativeBlock",
+                "Parameter",
+            ),
+        },
+    )
 
 __all__ = [
     "ADC",
@@ -78,7 +238,6 @@ __all__ = [
     "FIR",
     "PID",
     "Abs",
-    "AbstractBlock",
     "Accelerometer",
     "AntiAliasFilter",
     "Assertion",
@@ -123,14 +282,12 @@ __all__ = [
     "MovingAverage",
     "MultiportSwitch",
     "Mux",
-    "NativeBlock",
     "Noise",
     "Notch",
     "OilTemperature",
     "Outside",
     "PWMInput",
     "PWMOutput",
-    "Parameter",
     "Pendulum",
     "Playback",
     "Polynomial",

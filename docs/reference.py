@@ -25,39 +25,38 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import biella.blocks
-from biella import Diagram, Fmu, Subsystem, System, linearize, replay, simulate, start, sweep
-from biella.blocks import (
-    AbstractBlock,
-    Asynchronous,
-    Expression,
-    Mux,
-    NativeBlock,
-    Outside,
-    Port,
-    PythonBlock,
-    multibody,
-    python_block,
+from biella import (
+    Diagram,
+    Fmu,
+    LinearModel,
+    LiveRun,
+    Plan,
+    Result,
+    Subsystem,
+    Sweep,
+    System,
+    linearize,
+    replay,
+    run_realtime,
+    simulate,
+    sweep,
 )
-from biella.blocks.core.ports import Derived, Same
-from biella.blocks.multibody import Body
+from biella.blocks import Asynchronous, Expression, Mux, Port, PythonBlock, multibody, python_block
+from biella.blocks.authoring import AbstractBlock, Derived, NativeBlock, Outside, Same
+from biella.blocks.multibody import Body, Plant
 from biella.blocks.multibody.drawing import picture as mechanism_picture
-from biella.blocks.multibody.plant import Plant
 from biella.blocks.multibody.signals import Signal
-from biella.fmu.exporter.export import export_fmu
-from biella.fmu.exporter.mechanism import export_system
+from biella.fmu import export_fmu, export_system
 from biella.scheduler.compile.compiler import compile_diagram
-from biella.scheduler.compile.plan import Plan
 from biella.scheduler.drawing.draw import draw as draw_diagram
-from biella.scheduler.realtime.live import LiveRun
 from biella.scheduler.results.plotting import COLOURS, STYLE
-from biella.scheduler.results.result import Result
-from biella.scheduler.run.sweep import Sweep
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures" / "reference"
 TICKS = 200
 PYTHON: list[Any] = [
-    Diagram, simulate, Result, start, LiveRun, replay, sweep, Sweep, Subsystem, linearize, Plan
+    Diagram, simulate, Result, run_realtime, LiveRun, replay, sweep, Sweep, Subsystem, linearize,
+    LinearModel, Plan
 ]  # fmt: skip
 PYTHON += [System, Body, Fmu, Port, PythonBlock, python_block, Asynchronous]
 """What docs/reference/python.md describes, in this order."""
@@ -309,9 +308,10 @@ def write_python() -> str:
 
 def import_path(item: Any) -> str:
     """Return where a class or function is imported from: the shortest public path."""
-    for module in ("biella.blocks", "biella.blocks.multibody"):
-        if getattr(importlib.import_module(module), item.__name__, None) is item:
-            return f"{module}.{item.__name__}"
+    modules = ("biella.blocks", "biella.blocks.authoring", "biella.blocks.multibody", "biella.fmu")
+    for module in map(importlib.import_module, modules):
+        if item.__name__ in module.__all__ and getattr(module, item.__name__) is item:
+            return f"{module.__name__}.{item.__name__}"
     return f"{item.__module__}.{item.__name__}"
 
 

@@ -25,8 +25,7 @@ import numpy as np
 from biella import Diagram, simulate
 from biella.blocks import CamLaw
 from biella.blocks.multibody import RigidContact, System, mechanisms
-from biella.blocks.multibody.laboratory import METHODS, make_model, run
-from biella.blocks.multibody.laboratory.comparison import OLDANI, compare
+from biella.blocks.multibody.laboratory import METHODS, OLDANI, compare, make_model, run
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "validation.md"

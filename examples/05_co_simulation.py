@@ -12,8 +12,7 @@ from scipy.linalg import expm
 
 from biella import Diagram, simulate
 from biella.blocks import Expression
-from biella.blocks.multibody import System
-from biella.blocks.multibody.plant import Plant
+from biella.blocks.multibody import Plant, System
 
 MASS, STIFFNESS, DAMPING = (1.0, 2.0), (10.0, 15.0), (0.1, 0.2)  # kg, N/m, N s/m
 SPRING, DAMPER = 20.0, 0.3  # of the coupling

@@ -1,8 +1,7 @@
 """Hardware in the loop: the speed of a slider-crank under a controller that runs on a board.
 
-The diagram is one: a crank, and a PID whose torque comes one tick late, as that of a board does. As
-it is, all is simulated. With a binding, the controller is what answers on a serial line: here an
-emulated ATmega328P with `firmware/pid_uno.c`, and the same C as a process. Each answer is a tick.
+A crank, and a PID whose torque comes one tick late, as that of a board does. With a binding, the
+PID answers on a serial line: an emulated ATmega328P with `firmware/pid_uno.c`, or a process.
 """
 
 import tempfile
@@ -11,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from firmware.board import Board, find_missing
 
-from biella import Diagram, Subsystem, simulate, start
+from biella import Diagram, Subsystem, run_realtime, simulate
 from biella.blocks import PID, Step, UnitDelay
 from biella.blocks.multibody.mechanisms import slider_crank
 
@@ -42,9 +41,10 @@ def diagram() -> Diagram:
 def rig(port: str) -> dict[str, object]:
     """What a file rig.toml says; a real Uno is /dev/ttyACM0."""
     rate, torque = {"unit": "rad/s", "safe": 0.0}, {"unit": "N.m", "limits": list(LIMITS)}
-    lines = {"inputs": {"torque": torque}, "outputs": {"speed": rate, "reference": rate}}
+    lines = {"receive": {"torque": torque}, "send": {"speed": rate, "reference": rate}}
     board = {"driver": "serial", "port": port, "baud": 1_000_000, "timeout": 10.0, **lines}
-    return {"devices": {"board": board}, "blocks": {"controller": {"device": "board"}}}
+    blocks = {"controller": {"device": "board"}}
+    return {"run": {"clock": "device:board"}, "devices": {"board": board}, "blocks": blocks}
 
 
 def make_board(folder: str, kind: str, timeout: int = 5000) -> Board:
@@ -60,7 +60,7 @@ def main() -> None:
             print(f"Left out: {label}, which needs {missing}.")
             continue
         with tempfile.TemporaryDirectory() as folder, make_board(folder, kind) as board:
-            runs[label] = start(diagram(), UNTIL, clock="device:board", bind=rig(board.port)).wait()
+            runs[label] = run_realtime(diagram(), UNTIL, bind=rig(board.port)).wait()
     figure, axes = plt.subplots(3, sharex=True, figsize=(8, 7), layout="constrained")
     for (label, run), look in zip(runs.items(), (("C0", 6), ("C1", 3), ("k", 1)), strict=False):
         difference = np.abs(run["speed"] - runs["simulated"]["speed"])

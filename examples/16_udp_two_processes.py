@@ -1,8 +1,8 @@
 """A plant and its controller in two processes, and a bad network between them.
 
 Both run this one diagram. At the plant's end the PID is a device on UDP, and the crank an FMU; at
-the controller's end (`biella run … --bind controller_0.toml`) the crank is the device. Each frame
-of the plant is a tick of the controller. A relay delays, drops, repeats and reorders frames.
+the controller's end (`biella run-realtime … --bind controller_0.toml`) the crank is the device.
+Each frame of the plant is a tick of the controller. A relay delays, drops and reorders frames.
 """
 
 import socket
@@ -13,10 +13,10 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from biella import Diagram, simulate, start
+from biella import Diagram, run_realtime, simulate
 from biella.blocks import PID, Step
 from biella.blocks.multibody.mechanisms import slider_crank
-from biella.scheduler.devices.virtual.relay import Faults, Relay
+from biella.devices import Faults, Relay
 
 PORTS, STEP, UNTIL = (["motor.torque"], ["main.speed"]), 1e-3, 1.2
 RIGS = Path(__file__).parent / "rigs"
@@ -47,7 +47,7 @@ def start_controller(number: int, stack: ExitStack) -> tuple[subprocess.Popen, i
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     rig = write_rig("controller", number, port)
-    command = [sys.executable, "-m", "biella", "run", __file__, "--bind", rig]
+    command = [sys.executable, "-m", "biella", "run-realtime", __file__, "--bind", rig]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     stack.callback(lambda: process.communicate(process.terminate()))
     return process, port
@@ -65,7 +65,7 @@ def main() -> None:
             process, port = ends[k]
             assert b"running" in process.stderr.readline()  # its port is open
             with Relay(("127.0.0.1", port), seed=1, faults=Faults(delay=4e-3, **faults)) as relay:
-                run = start(diagram(), UNTIL, bind=write_rig("plant", k, relay.port)).wait()
+                run = run_realtime(diagram(), UNTIL, bind=write_rig("plant", k, relay.port)).wait()
             off = (run["plant.main.speed"] - ideal["plant.main.speed"]).std()
             print(f"{label}: {off:.2f} rad/s (rms) off the loop in one process; {relay.counts}")
             top.plot(run.t, run["plant.main.speed"], f"C{2 * k}", lw=1, label=label)

@@ -10,14 +10,14 @@ import time
 
 import matplotlib.pyplot as plt
 
-from biella import Diagram, replay, start
+from biella import Diagram, replay, run_realtime
 from biella.blocks import PID, Constant, Gain, Integrator, Sine, Sum
-from biella.scheduler.realtime.replay import find_differences
+from biella.realtime import find_differences
 
 CHANNEL = {"unit": "N.m", "safe": 0.0}
 CELL = {"driver": "loopback", "delay": 2, "jitter": 5, "loss": 0.2, "noise": 0.1, "seed": 7}
 RIG = {
-    "devices": {"cell": CELL | {"inputs": {"load": CHANNEL}, "outputs": {"truth": CHANNEL}}},
+    "devices": {"cell": CELL | {"receive": {"load": CHANNEL}, "send": {"truth": CHANNEL}}},
     "blocks": {"load": {"device": "cell", "inputs": {"u": "truth"}, "outputs": {"y": "load"}}},
 }
 
@@ -40,7 +40,7 @@ def diagram() -> Diagram:
 
 def main() -> None:
     plt.style.use("seaborn-v0_8-colorblind")
-    with start(diagram(), 2.0, bind=RIG, out="motor.h5") as run:
+    with run_realtime(diagram(), 2.0, bind=RIG, out="motor.h5") as run:
         time.sleep(0.7)
         run["reference.value"] = 30.0
         time.sleep(0.5)

@@ -9,10 +9,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy import signal
 
-from biella import Diagram, linearize, simulate
+from biella import Diagram, LinearModel, linearize, simulate
 from biella.blocks import Mux, Pulse, StateFeedback
 from biella.blocks.control import lqr
-from biella.blocks.multibody import System
+from biella.blocks.multibody import Plant, System
 
 ANGLE, SPEED, TORQUE = "plant.hinge.angle", "plant.hinge.speed", "plant.motor.torque"
 
@@ -27,24 +27,18 @@ def mechanism() -> System:
     return s
 
 
-def add_plant(d: Diagram) -> None:
-    outputs = ["hinge.angle", "hinge.speed"]
-    d.add(mechanism().block(["motor.torque", "push.torque"], outputs), name="plant")
+def plant() -> Plant:
+    return mechanism().block(["motor.torque", "push.torque"], ["hinge.angle", "hinge.speed"])
 
 
-def upright():
-    d = Diagram("arm", step=1e-3)
-    add_plant(d)
-    d.connect(d.input("torque", unit="N.m"), TORQUE)
-    return linearize(d, ["torque"], [ANGLE, SPEED])
+def upright() -> LinearModel:
+    return linearize(plant(), ["motor.torque"])
 
 
 def diagram() -> Diagram:
     d = Diagram("held arm", step=1e-3)
-    add_plant(d)
-    model = upright()
-    turn = np.linalg.inv(model.C)  # from angle and speed to the states of the model
-    regulator = lqr(model.C @ model.A @ turn, model.C @ model.B, np.diag([20.0, 1.0]), [[1.0]])
+    d.add(plant(), name="plant")
+    regulator = lqr(upright(), Q=[20.0, 1.0], R=1.0)  # weights of hinge.angle and hinge.speed
     d.add(StateFeedback(regulator.K, unit="N.m"), name="hold")
     d.add(Mux(2), name="state")
     d.add(Pulse(10.0, duty=0.02, amplitude=1.0, delay=0.1, unit="N.m"), name="push")
@@ -58,9 +52,9 @@ def diagram() -> Diagram:
 
 def main() -> None:
     plt.style.use("seaborn-v0_8-colorblind")
-    print("poles of the arm alone:", np.round(np.linalg.eigvals(upright().A), 2))
+    print("poles of the arm alone:", np.round(upright().poles(), 2))
     held = linearize(diagram(), ["push"], [ANGLE])
-    print("poles with its controller:", np.round(np.linalg.eigvals(held.A), 2))
+    print("poles with its controller:", np.round(held.poles(), 2))
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     frequency = np.logspace(-1, 2, 400)
     shifted = 2j * np.pi * frequency[:, None, None] * np.eye(2) - held.A
@@ -68,7 +62,7 @@ def main() -> None:
     left.set(xlabel="frequency, Hz", ylabel="angle / push, rad/(N m)", title="linear model")
     for colour, push in (("C0", 1.0), ("C1", 20.0), ("C2", 40.0)):
         run = simulate(diagram(), 2.5, parameters={"push.amplitude": push})
-        _, linear, _ = signal.lsim(held, run["push"] / push, run.t, interp=False)
+        _, linear, _ = signal.lsim(held.to_scipy(), run["push"] / push, run.t, interp=False)
         right.plot(run.t, run[ANGLE] / push, colour, label=f"pushed by {push:g} N m")
     right.plot(run.t, linear, "k:", label="linear model")
     right.set(xlabel="t, s", ylabel="angle / push, rad/(N m)", title="the mechanism")

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from firmware.board import Board
 
-from biella import Diagram, replay, start
+from biella import Diagram, replay, run_realtime
 from biella.blocks import PID, Step, UnitDelay
 from biella.blocks.multibody.mechanisms import slider_crank
 
@@ -45,11 +45,11 @@ def controller_is_board(port: str) -> dict:
 
 def run_all() -> dict:
     slider_crank(planar=True).export_fmu("crank.fmu", outputs=["main.speed"], step=STEP)
-    runs = {"simulated": start(diagram(), UNTIL, clock="free").wait()}
-    runs["plant is an FMU"] = start(diagram(), UNTIL, clock="free", bind=PLANT_IS_FMU).wait()
+    runs = {"simulated": run_realtime(diagram(), UNTIL, clock="free").wait()}
+    runs["plant is an FMU"] = run_realtime(diagram(), UNTIL, clock="free", bind=PLANT_IS_FMU).wait()
     with tempfile.TemporaryDirectory() as folder, Board(folder, TIMEOUT=5000, **MACROS) as board:
         label = f"controller is a board ({board.kind})"
-        runs[label] = start(diagram(), UNTIL, bind=controller_is_board(board.port)).wait()
+        runs[label] = run_realtime(diagram(), UNTIL, bind=controller_is_board(board.port)).wait()
     runs["replay of that"] = replay(runs[label], diagram())
     return runs
 

@@ -205,7 +205,7 @@ def simulate_fmu_file(
     step = step or description.step_size or _round_step((last - first) / _STEPS)
     name = re.sub(r"[^A-Za-z0-9_]", "_", path.stem)
     name = name if name[:1].isalpha() else f"fmu_{name}"
-    diagram = Diagram(path.stem, step=step, start=first)
+    diagram = Diagram(path.stem, step=step, start_time=first)
     block = Fmu(
         path,
         period=step,

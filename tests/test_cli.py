@@ -72,7 +72,7 @@ def run(*arguments):
 
 def test_run_writes_csv_and_plot(loop, tmp_path, capsys):
     out, picture = tmp_path / "x.csv", tmp_path / "x.png"
-    code = run("run", loop, "--until", 2, "--set", "k.k=3", "--out", out, "--plot", picture)
+    code = run("simulate", loop, "--until", 2, "--set", "k.k=3", "--out", out, "--plot", picture)
     assert code == 0
     assert out.read_text().splitlines()[0].startswith("time [s],")
     assert picture.read_bytes()[:4] == b"\x89PNG"
@@ -96,7 +96,7 @@ def test_run_plays_a_table_into_inputs_and_sources(tmp_path, capsys):
     file, table, out = tmp_path / "driven.py", tmp_path / "in.csv", tmp_path / "out.csv"
     file.write_text(DRIVEN)
     table.write_text("time,ref [m],step\n0,0,1\n1,2,1\n")
-    command = ["run", file, "--until", 1, "--step", 0.02, "--out", out]
+    command = ["simulate", file, "--until", 1, "--step", 0.02, "--out", out]
     assert run(*command, "--input", table) == 0
     last = out.read_text().splitlines()
     names, values = last[0].split(","), [float(cell) for cell in last[-1].split(",")]
@@ -114,31 +114,30 @@ def test_run_plays_a_table_into_inputs_and_sources(tmp_path, capsys):
         ("time,ref [s]\n0,1\n1,1\n", [], "is in s, but the input is in m"),
         ("time,ref[0],ref[1]\n0,1,1\n1,1,1\n", [], "`ref` has 1 elements, but"),
         ("0,1\n1,1\n", [], "must name its columns"),
-        ("time,ref\n0,1\n1,1\n", ["--realtime"], "--input is for offline runs"),
     ],
 )
 def test_run_explains_a_wrong_table(tmp_path, capsys, table, options, message):
     (tmp_path / "driven.py").write_text(DRIVEN)
     (tmp_path / "in.csv").write_text(table)
-    assert run("run", tmp_path / "driven.py", "--input", tmp_path / "in.csv", *options) == 1
+    assert run("simulate", tmp_path / "driven.py", "--input", tmp_path / "in.csv", *options) == 1
     assert message in capsys.readouterr().err
 
 
 def test_run_streams_to_hdf5(loop, tmp_path):
-    assert run("run", loop, "--until", 1, "--out", tmp_path / "x.h5", "--record", "x") == 0
+    assert run("simulate", loop, "--until", 1, "--out", tmp_path / "x.h5", "--record", "x") == 0
     assert Result.from_hdf5(tmp_path / "x.h5").paths == ["x.y"]
 
 
 def test_run_writes_mdf4(loop, tmp_path):
     asammdf = pytest.importorskip("asammdf")
-    assert run("run", loop, "--until", 1, "--out", tmp_path / "x.mf4", "--record", "x") == 0
+    assert run("simulate", loop, "--until", 1, "--out", tmp_path / "x.mf4", "--record", "x") == 0
     with asammdf.MDF(tmp_path / "x.mf4") as file:
         assert file.get("x.y").samples.size > 100
 
 
 def test_mdf4_without_its_library_is_refused_before_the_run(loop, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "asammdf", None)
-    assert run("run", loop, "--until", 1e9, "--out", tmp_path / "x.mf4") == 1
+    assert run("simulate", loop, "--until", 1e9, "--out", tmp_path / "x.mf4") == 1
     assert "pip install 'biella[mdf]'" in capsys.readouterr().err
 
 
@@ -159,26 +158,29 @@ def test_draw_and_export(loop, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "missing.py"], "there is no file"),
-        (["run", "{loop}", "--set", "k.kk=3"], "no parameter or input `k.kk`"),
-        (["run", "{loop}", "--set", "k.k"], "--set wants PATH=VALUE"),
-        (["run", "{loop}", "--set", "k.k=three"], "is no number"),
-        (["run", "{loop}", "--set", "k.k=0,8"], "wants one number, got 2: (0, 8). Decimals have"),
-        (["run", "{loop}", "--out", "nowhere/x.csv"], "there is no folder `nowhere`"),
-        (["run", "{loop}", "--plot", "nowhere/x.png"], "there is no folder `nowhere`"),
-        (["run", "{loop}", "--until", "nan"], "the end of a run is a time in s, got nan"),
-        (["run", "{loop}", "--until", "inf"], "the end of a run is a time in s, got inf"),
-        (["run", "{loop}", "--realtime", "--until", "nan"], "the end of a run is a time in s"),
-        (["run", "{loop}", "--realtime", "--until", "1", "--spin", "-1"], "spin is a time in s"),
-        (["run", "{loop}", "--realtime", "--until", "1", "--grace", "-1"], "a number of ticks"),
-        (["run", "."], "is a folder: name the Python file in it"),
+        (["simulate", "missing.py"], "there is no file"),
+        (["simulate", "{loop}", "--set", "k.kk=3"], "no parameter or input `k.kk`"),
+        (["simulate", "{loop}", "--set", "k.k"], "--set wants PATH=VALUE"),
+        (["simulate", "{loop}", "--set", "k.k=three"], "is no number"),
+        (
+            ["simulate", "{loop}", "--set", "k.k=0,8"],
+            "wants one number, got 2: (0, 8). Decimals have",
+        ),
+        (["simulate", "{loop}", "--out", "nowhere/x.csv"], "there is no folder `nowhere`"),
+        (["simulate", "{loop}", "--plot", "nowhere/x.png"], "there is no folder `nowhere`"),
+        (["simulate", "{loop}", "--until", "nan"], "the end of a run is a time in s, got nan"),
+        (["simulate", "{loop}", "--until", "inf"], "the end of a run is a time in s, got inf"),
+        (["run-realtime", "{loop}", "--until", "nan"], "the end of a run is a time in s"),
+        (["run-realtime", "{loop}", "--until", "1", "--spin", "-1"], "spin is a time in s"),
+        (["run-realtime", "{loop}", "--until", "1", "--grace", "-1"], "a number of ticks"),
+        (["simulate", "."], "is a folder: name the Python file in it"),
         (
             ["bind", "{loop}", "nowhere/rig.toml", "--template", "k"],
             "cannot read or write `nowhere",
         ),
-        (["run", "{loop}", "--out", "x.txt"], "--out writes .csv, .mf4 or .h5"),
-        (["run", "{loop}", "--solver", "rk9"], "unknown solver `rk9`"),
-        (["run", "{loop}", "--record", "xx"], "no signal `xx`"),
+        (["simulate", "{loop}", "--out", "x.txt"], "--out writes .csv, .mf4 or .h5"),
+        (["simulate", "{loop}", "--solver", "rk9"], "unknown solver `rk9`"),
+        (["simulate", "{loop}", "--record", "xx"], "no signal `xx`"),
         (["export", "{loop}", "--input", "reff"], "Did you mean `ref`"),
     ],
 )
@@ -202,7 +204,7 @@ def test_a_file_without_a_diagram(tmp_path, capsys):
 def test_an_exception_in_a_block_shows_the_users_own_traceback(tmp_path, capsys):
     path = tmp_path / "bad.py"
     path.write_text(SLOW.replace("time.sleep(0.005)", "1 / 0"))
-    assert run("run", path) == 1
+    assert run("simulate", path) == 1
     text = capsys.readouterr().err
     assert "`slow` (Slow) raised ZeroDivisionError at t = 0 s" in text
     assert "bad.py" in text and "1 / 0" in text and "engine.py" not in text
@@ -213,7 +215,7 @@ def test_ctrl_c_ends_between_ticks_and_the_file_is_complete(tmp_path):
     path.write_text(SLOW)
     out = tmp_path / "slow.h5"
     process = subprocess.Popen(
-        [sys.executable, "-m", "biella", "run", path, "--until", "1000", "--out", out],
+        [sys.executable, "-m", "biella", "simulate", path, "--until", "1000", "--out", out],
         stdout=subprocess.PIPE,
         text=True,
         # A job in the background of a shell would pass on that Ctrl-C is ignored.
@@ -233,7 +235,7 @@ def test_ctrl_c_ends_between_ticks_and_the_file_is_complete(tmp_path):
 
 def test_a_run_in_real_time_is_reported_logged_and_replayed(loop, tmp_path, capsys):
     log = str(tmp_path / "log.h5")
-    arguments = ["run", str(loop), "--realtime", "--until", "0.05", "--log", log, "--profile"]
+    arguments = ["run-realtime", str(loop), "--until", "0.05", "--log", log, "--profile"]
     assert cli.main([*arguments, "--set", "k.k=2.5"]) == 0
     said = capsys.readouterr()
     printed = said.out
@@ -242,10 +244,10 @@ def test_a_run_in_real_time_is_reported_logged_and_replayed(loop, tmp_path, caps
     assert "p99.9" in printed and "share" in printed and f"wrote {log}" in printed
     table, picture = tmp_path / "again.csv", tmp_path / "again.png"
     outputs = ["--out", str(table), "--plot", str(picture)]
-    assert cli.main(["run", str(loop), "--replay", log, *outputs]) == 0
+    assert cli.main(["replay", log, str(loop), *outputs]) == 0
     assert f"signals are those of {log}, bit for bit" in capsys.readouterr().out
     assert table.is_file() and picture.is_file()
-    assert cli.main(["run", str(loop), "--replay", str(tmp_path / "no.h5")]) == 1
+    assert cli.main(["replay", str(tmp_path / "no.h5"), str(loop)]) == 1
     assert "There is no file" in capsys.readouterr().err
     assert cli.main([*arguments, "--out", str(tmp_path / "other.h5")]) == 1
     assert "--log and --out name two HDF5 files" in capsys.readouterr().err
@@ -256,7 +258,7 @@ def test_every_command_is_in_its_page_with_an_example():
     (commands,) = (
         action.choices for action in cli._parser()._actions if isinstance(action.choices, dict)
     )
-    listed = re.findall(r"^\| `(\w+)` \|", page.partition("## In scripts")[0], re.M)
+    listed = re.findall(r"^\| `([\w-]+)` \|", page.partition("## In scripts")[0], re.M)
     assert sorted(listed) == sorted(commands)
     for name, parser in commands.items():
         assert parser.epilog.startswith(f"example: biella {name}"), name
@@ -270,7 +272,7 @@ def test_json_is_all_that_is_printed(tmp_path, capsys, monkeypatch):
         assert cli.main(list(arguments)) == 0
         return json.loads(capsys.readouterr().out)
 
-    assert "speed.y" in told("run", example, "--json", "--out", "run.csv", "--plot")["signals"]
+    assert "speed.y" in told("simulate", example, "--json", "--out", "run.csv", "--plot")["signals"]
     check = told("check", example, "--json")
     assert check["step"] == 1e-3 and "speed" in [block["path"] for block in check["blocks"]]
     assert cli.main(["export", example, "-o", "loop.fmu", "--output-signal", "speed"]) == 0
@@ -369,3 +371,63 @@ def test_tables_lose_nothing_in_a_narrow_terminal(columns, capsys, monkeypatch):
     for text in ("parameters", "motor.inertia", "its axis", "that is all", "below"):
         assert text in shown
     assert "a_word_that_is_long_too_and_has_no_space" in shown and "…" not in shown
+
+
+def test_the_commands_of_0_1_still_work_and_say_what_to_write(loop, tmp_path, capsys):
+    log, rig = tmp_path / "log.h5", tmp_path / "rig.toml"
+    rig.write_text("")
+
+    def notice(*arguments: Any) -> str:
+        assert run("run", *arguments) == 0
+        (line,) = (each for each in capsys.readouterr().err.splitlines() if "deprecated" in each)
+        return line
+
+    assert notice(loop, "--until", 0.1).endswith(f"write `biella simulate {loop}`.")
+    paced = notice(loop, "--realtime", "--until", 0.02, "--log", log)
+    assert paced.endswith(f"will be removed in 0.3: write `biella run-realtime {loop}`.")
+    assert notice(loop, "--bind", rig, "--until", 0.02).endswith(f"`biella run-realtime {loop}`.")
+    assert notice(loop, "--replay", log).endswith(f"write `biella replay {log} {loop}`.")
+    assert run("run", loop, "--realtime", "--input", rig) == 1
+    assert "--input is for offline runs" in capsys.readouterr().err
+
+
+def test_the_old_command_gives_what_the_new_one_gives(loop, tmp_path):
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    assert run("run", loop, "--until", 0.5, "--set", "k.k=2.5", "--out", old) == 0
+    assert run("simulate", loop, "--until", 0.5, "--set", "k.k=2.5", "--out", new) == 0
+    assert old.read_bytes() == new.read_bytes()
+
+
+def test_simulate_takes_a_diagram_and_its_fmu_alike(loop, tmp_path):
+    fmu, tables = tmp_path / "loop.fmu", [tmp_path / "diagram.csv", tmp_path / "fmu.csv"]
+    assert run("export", loop, "-o", fmu, "--output-signal", "x") == 0
+    for file, table in zip((loop, fmu), tables, strict=True):
+        assert run("simulate", file, "--until", 0.5, "--out", table) == 0
+    columns = []
+    for table in tables:
+        names, *rows = (line.split(",") for line in table.read_text().splitlines())
+        (column,) = (n for n, name in enumerate(names) if re.search(r"\bx\b", name))
+        columns.append({round(float(row[0]), 9): row[column] for row in rows})
+    common = columns[0].keys() & columns[1].keys()
+    assert len(common) > 10 and all(columns[0][t] == columns[1][t] for t in common)
+
+
+@pytest.mark.parametrize(
+    ("file", "option", "message"),
+    [
+        ("{loop}", ["--backend", "fmpy"], "--backend is for FMUs, but `"),
+        ("{loop}", ["--no-validate"], "--no-validate is for FMUs, but `"),
+        ("x.fmu", ["--solver", "rk4"], "--solver is for diagrams, but `x.fmu` is no Python file"),
+        ("x.fmu", ["--every", "2"], "--every is for diagrams"),
+    ],
+)
+def test_an_option_of_the_other_kind_of_file_is_refused(loop, capsys, file, option, message):
+    assert run("simulate", file.format(loop=loop), *option) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_log_without_python_blocks_is_replayed_without_its_diagram(loop, tmp_path, capsys):
+    log = tmp_path / "log.h5"
+    assert run("run-realtime", loop, "--until", 0.02, "--log", log) == 0
+    assert run("replay", log, "--plot", tmp_path / "again.png") == 0
+    assert f"signals are those of {log}, bit for bit" in capsys.readouterr().out

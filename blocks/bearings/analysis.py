@@ -159,7 +159,7 @@ class _Film:
 def open_film(bearing: AbstractBearing) -> Iterator[_Film]:
     """Run a bearing alone, to ask for its loads."""
     inputs = {port.name for port in bearing.inputs} - {"viscosity"}  # that is as it was given
-    with find_service("compile_alone")(bearing, "bearing", inputs).start() as instance:
+    with find_service("compile_alone")(bearing, "bearing", inputs).instantiate() as instance:
         yield _Film(instance, bearing.ends)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import DiagramError
+from ...errors import DiagramError, name_list, suggest
 from ..basic.linear import DiscreteStateSpace, StateSpace
 from ..core.ports import parameter
 
@@ -21,6 +21,24 @@ _SCALING = (
     "The matrices may be badly scaled: use units in which states and inputs have like sizes, and "
     "weights that differ less."
 )
+
+
+class Model(Protocol):
+    """A state space: a `LinearModel` of `linearize`, or ``scipy.signal.StateSpace``.
+
+    It is discrete if ``dt`` is a period in seconds, continuous if ``dt`` is None.
+    """
+
+    @property
+    def A(self) -> npt.ArrayLike: ...
+    @property
+    def B(self) -> npt.ArrayLike: ...
+    @property
+    def C(self) -> npt.ArrayLike: ...
+    @property
+    def D(self) -> npt.ArrayLike: ...
+    @property
+    def dt(self) -> float | None: ...
 
 
 class Regulator(NamedTuple):
@@ -36,9 +54,9 @@ class Regulator(NamedTuple):
         Of the closed loop, in rad/s, or in the plane of z.
     """
 
-    K: npt.NDArray[Any]
+    K: Array
     S: Array
-    poles: npt.NDArray[Any]
+    poles: npt.NDArray[np.inexact[Any]]
 
 
 class Estimator(NamedTuple):
@@ -55,16 +73,28 @@ class Estimator(NamedTuple):
         Of the error, in rad/s, or in the plane of z.
     """
 
-    L: npt.NDArray[Any]
+    L: Array
     P: Array
-    poles: npt.NDArray[Any]
+    poles: npt.NDArray[np.inexact[Any]]
 
 
-def lqr(*plant_and_weights: Any, N: Any = None) -> Regulator:
+@overload
+def lqr(
+    A: npt.ArrayLike,
+    B: npt.ArrayLike,
+    Q: npt.ArrayLike,
+    R: npt.ArrayLike,
+    N: npt.ArrayLike | None = None,
+) -> Regulator: ...
+@overload
+def lqr(
+    model: Model, Q: npt.ArrayLike, R: npt.ArrayLike, N: npt.ArrayLike | None = None
+) -> Regulator: ...
+def lqr(*plant: Model | npt.ArrayLike | None, **weights: Model | npt.ArrayLike | None) -> Regulator:
     """Return u = -K x for dx/dt = A x + B u with the least ∫ xᵀ Q x + uᵀ R u + 2 xᵀ N u dt.
 
-    ``lqr(A, B, Q, R)``, ``lqr(A, B, Q, R, N)``, or ``lqr(model, Q, R)`` with a continuous model of
-    `linearize`.
+    ``lqr(A, B, Q, R, N=None)``, or ``lqr(model, Q, R, N=None)`` with a continuous model of
+    `linearize`. All may be given by keyword.
 
     Raises
     ------
@@ -72,23 +102,50 @@ def lqr(*plant_and_weights: Any, N: Any = None) -> Regulator:
         If no stable loop has the least cost: a mode that B does not reach and that does not decay,
         or one on the border of stability that costs nothing. The message names the mode.
     """
-    return _regulate("lqr", plant_and_weights, N, sampled=False)
+    return _regulate("lqr", plant, weights, sampled=False)
 
 
-def dlqr(*plant_and_weights: Any, N: Any = None) -> Regulator:
+@overload
+def dlqr(
+    A: npt.ArrayLike,
+    B: npt.ArrayLike,
+    Q: npt.ArrayLike,
+    R: npt.ArrayLike,
+    N: npt.ArrayLike | None = None,
+) -> Regulator: ...
+@overload
+def dlqr(
+    model: Model, Q: npt.ArrayLike, R: npt.ArrayLike, N: npt.ArrayLike | None = None
+) -> Regulator: ...
+def dlqr(
+    *plant: Model | npt.ArrayLike | None, **weights: Model | npt.ArrayLike | None
+) -> Regulator:
     """Return u[n] = -K x[n] for x[n+1] = A x[n] + B u[n] with the least Σ xᵀQx + uᵀRu + 2 xᵀNu.
 
-    ``dlqr(A, B, Q, R)``, ``dlqr(A, B, Q, R, N)``, or ``dlqr(model, Q, R)`` with a model of
-    `linearize` for a period. Raises as `lqr` does.
+    ``dlqr(A, B, Q, R, N=None)``, or ``dlqr(model, Q, R, N=None)`` with a model of `linearize` for a
+    period. All may be given by keyword. Raises as `lqr` does.
     """
-    return _regulate("dlqr", plant_and_weights, N, sampled=True)
+    return _regulate("dlqr", plant, weights, sampled=True)
 
 
-def lqe(*plant_and_noise: Any, G: Any = None) -> Estimator:
+@overload
+def lqe(
+    A: npt.ArrayLike,
+    C: npt.ArrayLike,
+    Q: npt.ArrayLike,
+    R: npt.ArrayLike,
+    G: npt.ArrayLike | None = None,
+) -> Estimator: ...
+@overload
+def lqe(
+    model: Model, Q: npt.ArrayLike, R: npt.ArrayLike, G: npt.ArrayLike | None = None
+) -> Estimator: ...
+def lqe(*plant: Model | npt.ArrayLike | None, **weights: Model | npt.ArrayLike | None) -> Estimator:
     """Return the Kalman-Bucy filter of dx/dt = A x + B u + G w, y = C x + D u + v.
 
-    ``lqe(A, C, Q, R)`` or ``lqe(model, Q, R)``: `Q` and `R` are the two-sided densities of the
-    white noises w and v; G is the identity if not given.
+    ``lqe(A, C, Q, R, G=None)`` or ``lqe(model, Q, R, G=None)``: `Q` and `R` are the two-sided
+    densities of the white noises w and v; G is the identity if not given. All may be given by
+    keyword.
 
     Raises
     ------
@@ -96,16 +153,30 @@ def lqe(*plant_and_noise: Any, G: Any = None) -> Estimator:
         If no stable filter exists: C does not see a mode that does not decay, or no noise drives
         one that neither grows nor decays.
     """
-    return _estimate("lqe", plant_and_noise, G, sampled=False)
+    return _estimate("lqe", plant, weights, sampled=False)
 
 
-def dlqe(*plant_and_noise: Any, G: Any = None) -> Estimator:
+@overload
+def dlqe(
+    A: npt.ArrayLike,
+    C: npt.ArrayLike,
+    Q: npt.ArrayLike,
+    R: npt.ArrayLike,
+    G: npt.ArrayLike | None = None,
+) -> Estimator: ...
+@overload
+def dlqe(
+    model: Model, Q: npt.ArrayLike, R: npt.ArrayLike, G: npt.ArrayLike | None = None
+) -> Estimator: ...
+def dlqe(
+    *plant: Model | npt.ArrayLike | None, **weights: Model | npt.ArrayLike | None
+) -> Estimator:
     """Return the steady Kalman filter of x[n+1] = A x[n] + B u[n] + G w[n], y = C x + D u + v.
 
-    ``dlqe(A, C, Q, R)`` or ``dlqe(model, Q, R)``: `Q` and `R` are the covariances of w and v; G is
-    the identity if not given. Raises as `lqe` does.
+    ``dlqe(A, C, Q, R, G=None)`` or ``dlqe(model, Q, R, G=None)``: `Q` and `R` are the covariances
+    of w and v; G is the identity if not given. All may be given by keyword. Raises as `lqe` does.
     """
-    return _estimate("dlqe", plant_and_noise, G, sampled=True)
+    return _estimate("dlqe", plant, weights, sampled=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +191,7 @@ class LQG:
         Its two halves.
     """
 
-    model: Any
+    model: Model
     regulator: Regulator
     estimator: Estimator
 
@@ -137,7 +208,7 @@ class LQG:
         )
         K, L = self.regulator.K, self.estimator.L
         size = len(A)
-        if self.model.dt is None:
+        if not _is_sampled(self.model):
             # dx̂/dt = A x̂ + B u + L (y - C x̂ - D u), u = -K x̂
             return StateSpace(A - B @ K - L @ (C - D @ K), L, -K, unit=unit)
         # x̂[n|n] = x̂ + L (y - C x̂ - D u) and u = -K x̂[n|n]: with D, two equations at once.
@@ -150,7 +221,15 @@ class LQG:
         )  # fmt: skip
 
 
-def lqg(model: Any, Q: Any, R: Any, process: Any, noise: Any, *, G: Any = None) -> LQG:
+def lqg(
+    model: Model,
+    Q: npt.ArrayLike,
+    R: npt.ArrayLike,
+    process: npt.ArrayLike,
+    noise: npt.ArrayLike,
+    *,
+    G: npt.ArrayLike | None = None,
+) -> LQG:
     """Return the regulator with the least mean cost for a plant whose state is not measured.
 
     Parameters
@@ -165,13 +244,14 @@ def lqg(model: Any, Q: Any, R: Any, process: Any, noise: Any, *, G: Any = None) 
     G
         How the first enters the state; by default on each state by itself.
     """
-    sampled = getattr(model, "dt", None) is not None
-    if sampled:
+    if _is_sampled(model):
         return LQG(model, dlqr(model, Q, R), dlqe(model, process, noise, G=G))
     return LQG(model, lqr(model, Q, R), lqe(model, process, noise, G=G))
 
 
-def add_integral(A: Any, B: Any, C: Any, period: float | None = None) -> tuple[Array, Array]:
+def add_integral(
+    A: npt.ArrayLike, B: npt.ArrayLike, C: npt.ArrayLike, period: float | None = None
+) -> tuple[Array, Array]:
     """Return A and B of a plant with ξ, the integral of r - C x, after its states, for r = 0.
 
     ``lqr`` of these gives the gains [K, Ki] of a `StateFeedback` with integral action. With a
@@ -190,11 +270,10 @@ def add_integral(A: Any, B: Any, C: Any, period: float | None = None) -> tuple[A
     return full, np.vstack([b, np.zeros((count, b.shape[1]))])
 
 
-def _regulate(name: str, given: tuple[Any, ...], N: Any, sampled: bool) -> Regulator:
-    if len(given) == 5 and N is None:
-        *first, N = given
-        given = tuple(first)
-    A, B, Q, R = _unfold(name, given, ("A", "B", "Q", "R"), sampled)
+def _regulate(
+    name: str, plant: tuple[Any, ...], weights: Mapping[str, Any], sampled: bool
+) -> Regulator:
+    A, B, Q, R, N = _read_arguments(name, ("A", "B", "Q", "R", "N"), plant, weights, sampled)
     a, b = _plant(name, A, B)
     states, inputs = len(b), b.shape[1]
     q, r = check_weight("Q", Q, states, False), check_weight("R", R, inputs, True)
@@ -218,13 +297,15 @@ def _regulate(name: str, given: tuple[Any, ...], N: Any, sampled: bool) -> Regul
         K = np.linalg.solve(r + b.T @ S @ b, b.T @ S @ a + s.T)
     else:
         K = np.linalg.solve(r, b.T @ S + s.T)
-    poles = np.linalg.eigvals(a - b @ K)
+    poles: npt.NDArray[Any] = np.linalg.eigvals(a - b @ K)
     _require_stable(name, a, poles, sampled, explain)
-    return Regulator(K, S, poles)
+    return Regulator(np.asarray(K, np.float64), S, poles)
 
 
-def _estimate(name: str, given: tuple[Any, ...], G: Any, sampled: bool) -> Estimator:
-    A, C, Q, R = _unfold(name, given, ("A", "C", "Q", "R"), sampled)
+def _estimate(
+    name: str, plant: tuple[Any, ...], weights: Mapping[str, Any], sampled: bool
+) -> Estimator:
+    A, C, Q, R, G = _read_arguments(name, ("A", "C", "Q", "R", "G"), plant, weights, sampled)
     a, c = _matrix("A", A), _matrix("C", C)
     if a.shape[0] != a.shape[1] or c.shape[1] != len(a):
         raise DiagramError(
@@ -233,6 +314,7 @@ def _estimate(name: str, given: tuple[Any, ...], G: Any, sampled: bool) -> Estim
         )
     driven = drive(Q, G, len(a))
     r = check_weight("R", R, len(c), True)
+    poles: npt.NDArray[Any]
 
     def explain() -> None:
         _check_reach(a.T, c.T, sampled, _out_of_sight)
@@ -246,34 +328,61 @@ def _estimate(name: str, given: tuple[Any, ...], G: Any, sampled: bool) -> Estim
         L = np.linalg.solve(r, c @ P).T
         poles = np.linalg.eigvals(a - L @ c)
     _require_stable(name, a, poles, sampled, explain)
-    return Estimator(L, P, poles)
+    return Estimator(np.asarray(L, np.float64), P, poles)
 
 
-def _unfold(
-    name: str, given: tuple[Any, ...], wanted: tuple[str, ...], sampled: bool
+def _read_arguments(
+    name: str,
+    names: tuple[str, str, str, str, str],
+    given: tuple[Any, ...],
+    named: Mapping[str, Any],
+    sampled: bool,
 ) -> tuple[Any, ...]:
-    """Return the matrices that a design works on, from themselves or from a model."""
-    if len(given) == 4:
-        return given
-    second = wanted[1]
-    if len(given) == 3 and hasattr(given[0], "A") and hasattr(given[0], second):
-        model = given[0]
-        if (getattr(model, "dt", None) is not None) != sampled:
-            raise DiagramError(
-                f"{name} wants a {'sampled' if sampled else 'continuous'} model; this one is "
-                + (
-                    "continuous: linearise with period=…, or use "
-                    if sampled
-                    else "sampled: linearise without a period, or use "
-                )
-                + (name[1:] if sampled else f"d{name}")
-                + "."
-            )
-        return (model.A, getattr(model, second), *given[1:])
-    raise DiagramError(
-        f"{name} takes {', '.join(wanted)}, or a model of `linearize` with Q and R; got "
-        f"{len(given)} arguments."
+    """Return the matrices that a design works on, from themselves or from a model.
+
+    `names` are A, B or C, two weights, and one that may be left out.
+    """
+    first, second, *_ = names
+    of_model = "model" in named or (bool(given) and hasattr(given[0], "A"))
+    known = ("model", *names[2:]) if of_model else names
+    usage = (
+        f"{name}({', '.join(names[:4])}, {names[4]}=None), or {name}(model, Q, R, {names[4]}=None) "
+        f"with a model of `linearize`"
     )
+    for word in named:
+        if word not in known:
+            hint = suggest(word, known) or f" It has: {name_list(known)}."
+            raise DiagramError(f"{name} has no argument `{word}` here.{hint} Write {usage}.")
+    if len(given) > len(known):
+        raise DiagramError(f"{name} takes {usage}; got {len(given)} arguments.")
+    found = dict(zip(known, given, strict=False))
+    if twice := [word for word in named if word in found]:
+        raise DiagramError(f"{name} got `{twice[0]}` twice: by position and by keyword.")
+    found.update(named)
+    if missing := [word for word in known[:-1] if found.get(word) is None]:
+        raise DiagramError(f"{name} lacks {name_list(missing)}: write {usage}.")
+    if not of_model:
+        return tuple(found.get(word) for word in names)
+    model = found["model"]
+    if not (hasattr(model, "A") and hasattr(model, second)):
+        raise DiagramError(f"{name} wants a model with {first} and {second}, got {model!r}.")
+    if _is_sampled(model) != sampled:
+        raise DiagramError(
+            f"{name} wants a {'sampled' if sampled else 'continuous'} model; this one is "
+            + (
+                "continuous: linearise with period=…, or use "
+                if sampled
+                else "sampled: linearise without a period, or use "
+            )
+            + (name[1:] if sampled else f"d{name}")
+            + "."
+        )
+    return (model.A, getattr(model, second), *(found.get(word) for word in names[2:]))
+
+
+def _is_sampled(model: Any) -> bool:
+    """Whether a state space is discrete; python-control has ``dt = 0`` for continuous ones."""
+    return getattr(model, "dt", None) not in (None, 0)
 
 
 def _matrix(name: str, value: Any) -> Array:

@@ -89,7 +89,13 @@ class KalmanFilter(NativeBlock):
         if continuous and (period is not None or offset):
             raise DiagramError("a continuous filter has no period: leave one of them out.")
         if covariance is None:
-            self.design = (lqe if continuous else dlqe)(system.A, system.C, Q, R, G=G)
+            self.design = (lqe if continuous else dlqe)(
+                system.A,
+                system.C,
+                np.asarray(Q),
+                np.asarray(R),
+                None if G is None else np.asarray(G),
+            )
             filtering = [_fixed("L", self.design.L, "gain of the innovation")]
         else:
             filtering = _varying(system, Q, R, G, covariance)

@@ -62,6 +62,9 @@ class AbstractBlock:
     and the output to watch."""
     gravity: npt.NDArray[np.float64] | None = None
     """Of a mechanism, as built: x, y, z in axes of the world, in m/s²."""
+    state_names: Sequence[str] = ()
+    """Names of its continuous states, where they are more than numbers; with a minus where the
+    engine keeps the negative value."""
     shows_parameters: bool = False
     """Whether an output may have the name of a parameter, because it shows its value."""
     stays: str = ""

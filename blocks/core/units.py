@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...errors import BiellaError
+from ...errors import UnitError as UnitError
 from .unit_table import ORDER, PREFIXES, TABLE, split_prefix, suggest
 
 __all__ = [
@@ -46,10 +46,6 @@ Terms = dict[str, int]
 
 _MAX_POWER = 99
 _MAX_LENGTH = 200
-
-
-class UnitError(BiellaError, ValueError):
-    """A unit that cannot be read, or an operation that has no meaning for its units."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from .forces import (
 )
 from .joints import Joint
 from .laws import AbstractLaw, Constant, Formula, Input, Linear, Sine, Table
+from .plant import Plant
 from .system import System
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Linear",
     "Load",
     "Marker",
+    "Plant",
     "RigidContact",
     "Rubbing",
     "Sine",

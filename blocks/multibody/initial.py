@@ -38,6 +38,19 @@ def coordinate_name(joint: Joint, number: int) -> str:
     return f"{base}_{kinds[: number + 1].count(kinds[number])}"
 
 
+def list_motion(system: System) -> list[str]:
+    """Return the paths of every joint's coordinates and speeds and of every body's pose."""
+    found = []
+    for joint in system.joints:
+        single = len(joint.coordinates) == 1
+        for number in range(len(joint.coordinates)):
+            name = f"{joint.name}.{coordinate_name(joint, number)}"
+            found += [name, f"{joint.name}.speed" if single else f"{name}_speed"]
+    for body in system.bodies:
+        found += [f"{body.name}.position", f"{body.name}.rotation"]
+    return found
+
+
 def list_initial(system: System) -> dict[str, tuple[Joint, int, bool]]:
     """Return what `initial` may name: coordinates and speeds of joints, by path."""
     found: dict[str, tuple[Joint, int, bool]] = {}

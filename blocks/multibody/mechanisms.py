@@ -19,6 +19,20 @@ from .clearance import ContactLaw
 from .laws import Formula, Input, Linear, Sine
 from .system import System
 
+__all__ = [
+    "cardan",
+    "crank_pin",
+    "crank_pin_film",
+    "crank_rocker",
+    "five_bar",
+    "four_bar",
+    "mcpherson",
+    "pendulum_on_cart",
+    "rotor",
+    "slider_crank",
+    "squeezer",
+]
+
 _ROOT = float(np.sqrt(0.5))
 
 Drive = Literal["motor", "as listed", "one second", "none"]

@@ -38,6 +38,7 @@ from .initial import Initial, Kept, coordinate_name, read_initial
 from .joints import ANGLE, Coordinate, Joint, Row
 from .law_table import LawTable
 from .rotations import Array, quaternion_from_rotation
+from .state_names import name_states
 from .tree import SPEEDS, Tree, find_pattern, grow_tree
 
 if TYPE_CHECKING:
@@ -239,6 +240,7 @@ class Plant(NativeBlock):
             scratch=scratch,
             integers=integers,
         )
+        self.state_names = () if own else name_states(writer.tree)
         self.rate_ports = {
             self.input_index[name]: self.input_index[rate]
             for name, rate in writer.laws.rates.items()

@@ -250,7 +250,7 @@ class System(JointMethods, ForceMethods):
     def block(
         self,
         inputs: Sequence[str] = (),
-        outputs: Sequence[str] = (),
+        outputs: Sequence[str] | None = None,
         *,
         mode: Literal["continuous", "own_step"] = "continuous",
         integrator: Literal["rk4", "implicit"] = "rk4",
@@ -258,13 +258,18 @@ class System(JointMethods, ForceMethods):
         spectral_radius: float = 0.8,
         initial: Initial | None = None,
     ) -> Plant:
-        """Return the mechanism as a block of a diagram; see `Plant` for the arguments."""
+        """Return the mechanism as a block of a diagram; see `Plant` for the arguments.
+
+        If `outputs` is not given, the block shows the coordinates of every joint with their speeds,
+        and position and rotation of every body, as `export_fmu` does; ``outputs=[]`` shows nothing.
+        """
+        from .initial import list_motion
         from .plant import Plant
 
         return Plant(
             self,
             inputs,
-            outputs,
+            list_motion(self) if outputs is None else outputs,
             mode=mode,
             integrator=integrator,
             substeps=substeps,
@@ -278,7 +283,7 @@ class System(JointMethods, ForceMethods):
         *,
         inputs: Sequence[str] | None = None,
         outputs: Sequence[str] | None = None,
-        parameters: Sequence[str] | Mapping[str, Numbers] | None = None,
+        parameters: Sequence[str] | Mapping[str, Numbers | None] | None = None,
         platforms: Sequence[str] | None = None,
         sources: bool = True,
         step: float = 1e-3,
@@ -288,7 +293,7 @@ class System(JointMethods, ForceMethods):
         """Write the mechanism alone as an FMI 2.0 co-simulation FMU.
 
         If not told otherwise, constant forces and torques are its inputs, coordinates and poses its
-        outputs, and every number is a parameter. See `biella.fmu.exporter.mechanism.export_system`.
+        outputs, and every number is a parameter. See `biella.fmu.export_system`.
         """
         from ...fmu.exporter.mechanism import export_system
 

@@ -11,6 +11,16 @@ from typing import Any
 
 from .instrument import Instrument
 
+__all__ = [
+    "ACCELEROMETER",
+    "GYROSCOPE",
+    "LOAD_CELL",
+    "OPTICAL_ENCODER",
+    "PROXIMITY_PROBE",
+    "TORQUE_METER",
+    "TORQUE_METER_PULSES",
+]
+
 _G = 9.80665
 
 TORQUE_METER = Instrument(

@@ -22,7 +22,7 @@ LINK = re.compile(r"\]\((?P<target>(?:\.\./)+[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 LANGUAGES = {".py": "python", ".c": "c", ".h": "c", ".toml": "toml", ".md": "markdown"}
 EXAMPLES = "examples.md"
 _INTRO = (
-    "Each is one task: a file with `diagram()`, which `biella run` takes, and `main()`, which "
+    "Each is one task: a file with `diagram()`, which `biella simulate` takes, and `main()`, which "
     "writes a picture to the current folder: `python examples/01_first_loop.py`.\n"
 )
 

@@ -9,7 +9,8 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+
+import numpy.typing as npt
 
 from ... import __version__
 from ...errors import (
@@ -40,7 +41,7 @@ def export_fmu(
     *,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
-    parameters: Sequence[str] | Mapping[str, Any] | None = None,
+    parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None = None,
     platforms: Sequence[str] | None = None,
     sources: bool = True,
 ) -> Path:
@@ -95,7 +96,7 @@ def write_fmu(
     diagram: Diagram,
     plan: Model,
     path: str | Path,
-    parameters: Sequence[str] | Mapping[str, Any] | None,
+    parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None,
     platforms: Sequence[str] | None,
     sources: bool,
 ) -> Path:
@@ -157,7 +158,7 @@ def _refuse_double_names(plan: Plan) -> None:
 
 
 def _choose_parameters(
-    plan: Plan, patterns: Sequence[str] | Mapping[str, Any] | None
+    plan: Plan, patterns: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None
 ) -> list[str] | None:
     if patterns is None:
         return None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+
+import numpy.typing as npt
 
 from ...blocks.multibody import System
 from ...blocks.multibody.clearance import has_rigid_contact
 from ...blocks.multibody.forces import JointLoad, Load
-from ...blocks.multibody.initial import Initial, coordinate_name
+from ...blocks.multibody.initial import Initial
 from ...errors import DiagramError
 from ...scheduler.compile.compiler import compile_diagram
 from ...scheduler.compile.diagram import Diagram
@@ -28,7 +29,7 @@ def export_system(
     *,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
-    parameters: Sequence[str] | Mapping[str, Any] | None = None,
+    parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None = None,
     platforms: Sequence[str] | None = None,
     sources: bool = True,
     step: float = 1e-3,
@@ -43,19 +44,18 @@ def export_system(
         Paths of numbers that become inputs, as in `System.block`; if not given, every constant
         force and torque. `Input` laws are inputs in any case.
     outputs
-        Paths of what is shown; if not given, the coordinates of every joint with their speeds, and
-        position and rotation of every body.
+        Paths of what is shown; if not given, those of `System.block`.
     step, solver
         Of the diagram around it. A mechanism with rigid contacts takes own steps of this size.
     initial
         Joint coordinates and speeds that the initial state keeps, as in `System.block`; they are
         parameters such as ``main.initial_speed``.
     parameters, platforms, sources
-        See `biella.fmu.exporter.export.export_fmu`.
+        See `biella.fmu.export_fmu`.
     """
     plant = system.block(
         inputs=list_efforts(system) if inputs is None else inputs,
-        outputs=list_motion(system) if outputs is None else outputs,
+        outputs=outputs,
         mode="own_step" if has_rigid_contact(system) else "continuous",
         initial=initial,
     )
@@ -92,16 +92,3 @@ def list_efforts(system: System) -> list[str]:
         if number.name.removeprefix(f"{element.name}.").partition(".")[0] in _EFFORTS
         and number.name.rpartition(".")[2] in (*_EFFORTS, "x", "y", "z")
     ]
-
-
-def list_motion(system: System) -> list[str]:
-    """Return the paths of every joint's coordinates and speeds and of every body's pose."""
-    found = []
-    for joint in system.joints:
-        single = len(joint.coordinates) == 1
-        for number in range(len(joint.coordinates)):
-            name = f"{joint.name}.{coordinate_name(joint, number)}"
-            found += [name, f"{joint.name}.speed" if single else f"{name}_speed"]
-    for body in system.bodies:
-        found += [f"{body.name}.position", f"{body.name}.rotation"]
-    return found

@@ -9,6 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy.typing as npt
+
 from ...blocks.core.block import AbstractBlock, NativeBlock
 from ...blocks.core.ports import EVERY_TICK, periodic
 from ...blocks.external.foreign import OUTSIDE, ForeignBlock
@@ -35,7 +37,7 @@ def Fmu(
     instance_name: str | None = None,
     period: float | None = None,
     substeps: int = 1,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     tolerance: float | None = None,

@@ -161,9 +161,9 @@ class _Checker:
             )
         if name in self.reserved:
             self.say(f"devices.{name}", "", "a run has signals of this name itself: rename it.")
-        for side in ("inputs", "outputs"):
+        for side in ("receive", "send"):
             if (count := count_values(getattr(entry, side))) > MOST_VALUES:
-                text = f"are {count} values, but a device has at most {MOST_VALUES}."
+                text = f"has {count} values, but a device has at most {MOST_VALUES}."
                 self.say(f"devices.{name}", side, text)
                 return
         broken = (f"[devices.{name}]", f"[devices.{name}.")
@@ -232,7 +232,7 @@ class _Checker:
         for side, given in (("inputs", entry.inputs), ("outputs", entry.outputs)):
             # What goes into the block goes out to the device, and the other way round.
             incoming = side == "outputs"
-            channels = device.inputs if incoming else device.outputs
+            channels = device.receive if incoming else device.send
             own = ports.find(side)
             for name in given:
                 if name not in own:
@@ -324,8 +324,8 @@ class _Checker:
         if device is None:
             return
         names = [element_of(name)[0] for name in entry.channels]
-        comes = [name in device.inputs for name in names]
-        goes = [name in device.outputs for name in names]
+        comes = [name in device.receive for name in names]
+        goes = [name in device.send for name in names]
         if all(comes) and all(goes):
             self.say(
                 "signals", entry.path,
@@ -385,7 +385,7 @@ class _Checker:
                 where, "", "nothing uses it: name it in [blocks.…] or [signals], or remove it."
             )
             return
-        for side, channels in (("inputs", entry.inputs), ("outputs", entry.outputs)):
+        for side, channels in (("receive", entry.receive), ("send", entry.send)):
             for channel in channels.values():
                 free = [
                     name
@@ -396,15 +396,15 @@ class _Checker:
                 free = [name for name in free if not {name, channel.name} & named]
                 if not free or channel.unused:
                     continue
-                if side == "outputs":
+                if side == "send":
                     self.say(
-                        f"{where}.outputs.{channel.name}", "",
+                        f"{where}.send.{channel.name}", "",
                         f"nothing is sent on {name_list(free)}. Bind it, or say unused = true: "
                         f"then it always has its safe value.",
                     )  # fmt: skip
                 else:
                     self.found.remarks.append(
-                        f"[{where}.inputs.{channel.name}]: nobody takes {name_list(free)}."
+                        f"[{where}.receive.{channel.name}]: nobody takes {name_list(free)}."
                     )
 
     def _add_status(self, entry: DeviceEntry) -> None:

@@ -129,11 +129,11 @@ def write_template(diagram: Diagram, path: str) -> str:
     if ins:
         lines += ["", "# From the board to us, in the order of the frame."]
     for port in ins:
-        lines += _channel(f"devices.{device}.inputs", port, safe=False)
+        lines += _channel(f"devices.{device}.receive", port, safe=False)
     if outs:
         lines += ["", "# From us to the board, in the order of the frame."]
     for port in outs:
-        lines += _channel(f"devices.{device}.outputs", port, safe=True)
+        lines += _channel(f"devices.{device}.send", port, safe=True)
     lines += ["", f"[blocks.{_key(path)}]", f'device = "{device}"']
     for side, chosen in (("inputs", outs), ("outputs", ins)):
         if chosen:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...blocks.core.units import Unit, UnitError, parse_unit
+from ...deprecation import warn_deprecated
 from ...errors import BindingError, name_list, suggest
 from ..compile.diagram import NAME
 from ..devices.options import Option, is_number, read_options, show
@@ -42,9 +43,11 @@ _DEVICE_OPTIONS = {
     "driver": Option("text", "the name of a driver", required=True),
     "timeout": Option("number", "seconds without a frame until it counts as lost"),
     "on_loss": Option("text", "what a loss does", default="stop", choices=ON_LOSS),
-    "inputs": Option("table", "channels from the device"),
-    "outputs": Option("table", "channels to the device"),
+    "receive": Option("table", "channels from the device"),
+    "send": Option("table", "channels to the device"),
 }
+_OLD_SIDES = {"inputs": "receive", "outputs": "send"}
+"""What 0.1 called the channels of a device: a block's ``inputs`` go the other way."""
 _CHANNEL_OPTIONS = {
     "unit": Option("text", "of the value"),
     "scale": Option("number", "value = scale * raw + offset", default=1.0),
@@ -56,7 +59,7 @@ _CHANNEL_OPTIONS = {
 _BLOCK_OPTIONS = {
     "device": Option("text", "the device that stands for the block"),
     "fmu": Option("text", "the FMU that stands for the block"),
-    "inputs": Option("table", "which channel each input goes to"),
+    "inputs": Option("table", "which channel each input is sent on"),
     "outputs": Option("table", "which channel each output comes from"),
 }
 _FMU_OPTIONS = {
@@ -108,9 +111,10 @@ class DeviceEntry:
     timeout: float
     """In seconds; 0: never lost by silence."""
     on_loss: str
-    inputs: Mapping[str, Channel]
+    receive: Mapping[str, Channel]
     """From the device, in the order of the frame."""
-    outputs: Mapping[str, Channel]
+    send: Mapping[str, Channel]
+    """To the device, likewise."""
     options: Mapping[str, Any]
 
 
@@ -310,12 +314,13 @@ class _Reader:
         def say(key: str, text: str) -> None:
             self.say(where, key, text)
 
+        table = self._with_new_sides(where, table)
         own = {key: value for key, value in table.items() if key in _DEVICE_OPTIONS}
-        for side in ("inputs", "outputs"):
+        for side in ("receive", "send"):
             if isinstance(own.get(side), list):
                 names = [name for name in own.pop(side) if isinstance(name, str)] or ["NAME"]
                 tables = ", ".join(f"[{where}.{side}.{name}]" for name in names)
-                say(side, f"are tables, one for each channel, in their order: {tables}.")
+                say(side, f"has tables, one for each channel, in their order: {tables}.")
         values = read_options(own, _DEVICE_OPTIONS, say)
         kind = None
         if values["driver"] is not None:
@@ -331,20 +336,38 @@ class _Reader:
             say("timeout", f"must be seconds, {_SHORTEST_TIMEOUT:g} or more, got {timeout:g}.")
             timeout = None
         channels = {}
-        for side in ("inputs", "outputs"):
-            needs_safe = side == "outputs" or values["on_loss"] == "safe"
+        for side in ("receive", "send"):
+            needs_safe = side == "send" or values["on_loss"] == "safe"
             given = {side: values[side] or {}}
             channels[side] = {
                 key: self._channel(f"{where}.{side}.{key}", key, content, kind, needs_safe)
                 for key, content in self._tables(given, side, where)
             }
         if timeout is None:  # a device that only listens may well be silent
-            timeout = kind.timeout if kind is not None and channels["inputs"] else 0.0
-        if not channels["inputs"] and not channels["outputs"]:
-            say("", f"has no channels: give it [{where}.inputs.…] or [{where}.outputs.…].")
+            timeout = kind.timeout if kind is not None and channels["receive"] else 0.0
+        if not channels["receive"] and not channels["send"]:
+            say("", f"has no channels: give it [{where}.receive.…] or [{where}.send.…].")
         return DeviceEntry(
-            name, kind, timeout, values["on_loss"], channels["inputs"], channels["outputs"], options
+            name, kind, timeout, values["on_loss"], channels["receive"], channels["send"], options
         )
+
+    def _with_new_sides(self, where: str, table: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the table of a device with `receive` and `send` for what 0.1 called them."""
+        new = dict(table)
+        for old, side in _OLD_SIDES.items():
+            if old not in table:
+                continue
+            channels = new.pop(old)
+            if side in table:
+                self.say(where, old, f"is the old name of `{side}`, which is there too: keep that.")
+                continue
+            new[side] = channels
+            direction = "from" if side == "receive" else "to"
+            warn_deprecated(
+                f"`[{where}.{old}.…]`",
+                f"`[{where}.{side}.…]` for channels {direction} the device",
+            )
+        return new
 
     def _channel(
         self,

@@ -78,7 +78,7 @@ class Ties:
             )  # fmt: skip
             return None
         good = True
-        side = "inputs" if incoming else "outputs"
+        side = "receive" if incoming else "send"
         for channel, k in elements:
             name = channel.element_names[k]
             before = self.used.setdefault((device.name, side, name), path)
@@ -105,8 +105,8 @@ class Ties:
     def _find_elements(
         self, device: DeviceEntry, incoming: bool, names: tuple[str, ...], where: str, key: str
     ) -> list[tuple[Channel, int]] | None:
-        channels = device.inputs if incoming else device.outputs
-        others = device.outputs if incoming else device.inputs
+        channels = device.receive if incoming else device.send
+        others = device.send if incoming else device.receive
         elements: list[tuple[Channel, int]] = []
         for name in names:
             base, index = element_of(name) if name not in channels else (name, None)

@@ -139,7 +139,7 @@ def read_settings(
         name=diagram.name,
         step=diagram.step if step is None else check_step(step),
         solver=solver,
-        start=diagram.start,
+        start=diagram.start_time,
         solves_loops=diagram.algebraic_loops != "error",
         coupling=dataclasses.replace(
             how,

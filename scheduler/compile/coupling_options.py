@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...errors import CouplingWarning as CouplingWarning
 from ...errors import DiagramError, name_list, suggest
 
 METHODS = ("jacobi", "gauss-seidel", "fixed-point", "newton")
 ITERATED = ("fixed-point", "newton")
-
-
-class CouplingWarning(UserWarning):
-    """A coupling that runs, but not as asked for, or not to its tolerance."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from ...blocks.core.ports import (
     main_output,
     periodic,
 )
+from ...deprecation import warn_deprecated
 from ...errors import DiagramError, name_list, suggest
 from ..run.preflight import warn_of_steps
 from .boundary import Inport, Outport
@@ -48,7 +49,7 @@ class Diagram:
     solver
         How continuous states are integrated: ``"euler"``, ``"heun"``, ``"rk3"``, ``"rk4"``,
         ``"dopri5"``; for stiff diagrams ``"backward_euler"`` or ``"trapezoidal"``.
-    start
+    start_time
         Time of the first tick in seconds.
     algebraic_loops
         ``"solve"`` them at each tick, or treat them as an ``"error"``.
@@ -75,11 +76,15 @@ class Diagram:
         step: float = 1e-3,
         solver: str = "rk4",
         *,
-        start: float = 0.0,
+        start_time: float = 0.0,
         algebraic_loops: str = "solve",
         coupling: str = "jacobi",
         hold: int = 0,
+        start: float | None = None,
     ) -> None:
+        if start is not None:
+            warn_deprecated("`Diagram(start=…)`", "`Diagram(start_time=…)`")
+            start_time = start
         if solver not in SOLVERS:
             raise DiagramError(
                 f"unknown solver `{solver}`.{suggest(solver, SOLVERS)} "
@@ -90,7 +95,7 @@ class Diagram:
         self.name = name
         self.step = check_step(step)
         self.solver = solver
-        self.start = float(start)
+        self.start_time = float(start_time)
         self.algebraic_loops = algebraic_loops
         self.blocks: dict[str, AbstractBlock] = {}
         self.names: dict[AbstractBlock, str] = {}
@@ -104,6 +109,12 @@ class Diagram:
         self.couplings: list[tuple[tuple[AbstractBlock, ...], Coupling]] = []
         """What `couple` said about blocks; `coupling` is for all others."""
         self.bonds: dict[str, tuple[PortRef, PortRef]] = {}
+
+    @property
+    def start(self) -> float:
+        """Deprecated name of `start_time`."""
+        warn_deprecated("`Diagram.start`", "`Diagram.start_time`")
+        return self.start_time
 
     def __repr__(self) -> str:
         return f"Diagram({self.name!r}, {len(self.blocks)} blocks)"
@@ -377,7 +388,7 @@ class Diagram:
         platforms: Sequence[str] | None = None,
         sources: bool = True,
     ) -> Path:
-        """Write an FMI 2.0 co-simulation FMU; see `biella.fmu.exporter.export.export_fmu`."""
+        """Write an FMI 2.0 co-simulation FMU; see `biella.fmu.export_fmu`."""
         from ...fmu.exporter.export import export_fmu
 
         return export_fmu(

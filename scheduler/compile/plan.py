@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ...deprecation import deprecated_alias
 from ...errors import BiellaError, PlanError
 from ..engine.engine import REMARK_START, Instance
 from .checksum import fnv1a
@@ -51,6 +52,8 @@ __all__ = [
 
 MAGIC = b"biellaP\n"
 VERSION = 2
+_RELEASES = {1: "biella 0.1"}
+"""Earlier formats, and the release that reads them."""
 _HEAD = struct.Struct("<8sIIQQ")
 _SECTION = struct.Struct("<4sIQQ")
 _META_KEYS = {"name", "step", "start", "solver", "blocks", "inputs", "outputs", "loops"}
@@ -128,8 +131,8 @@ class Plan(AbstractDescribed):
         """Load the plan into the engine; it is not initialised yet."""
         return Instance(self)
 
-    def start(self, parameters: Mapping[str, Any] | None = None) -> Instance:
-        """Load the plan into the engine and initialise it."""
+    def instantiate(self, parameters: Mapping[str, npt.ArrayLike] | None = None) -> Instance:
+        """Load the plan into the engine and initialize it."""
         instance = self.open()
         try:
             for path, value in (parameters or {}).items():
@@ -140,6 +143,8 @@ class Plan(AbstractDescribed):
             instance.close()
             raise
         return instance
+
+    start = deprecated_alias(instantiate, "Plan.start", "Plan.instantiate")
 
     def name_foreign(self) -> str:
         """Return the foreign blocks as text, for a message that refuses them."""
@@ -223,7 +228,10 @@ def _directory(data: bytes) -> Iterator[tuple[str, int, bytes]]:
         raise PlanError("it does not start as a plan does.")
     _, version, count, _, size = _HEAD.unpack_from(data)
     if version != VERSION:
-        raise PlanError(f"it has format {version}, this biella reads format {VERSION}.")
+        release = _RELEASES.get(version, "a later release of biella")
+        raise PlanError(
+            f"it has format {version}, which {release} reads; this biella reads format {VERSION}."
+        )
     if size != len(data) or count > (len(data) - _HEAD.size) // _SECTION.size:
         raise PlanError(f"it should have {size} bytes and has {len(data)}: truncated?")
     for n in range(count):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ...deprecation import warn_deprecated
 from ...errors import BiellaWarning, DeviceError
 from .native import Device, Surroundings, count_values, device_library
 from .options import Option
@@ -38,8 +39,8 @@ class Setup:
         Of the device.
     options
         Values of the driver's own `Driver.options`.
-    inputs, outputs
-        The channels from the device and to it; see `biella.scheduler.binding.rig.Channel`.
+    receive, send
+        The channels from the device and to it; see `biella.devices.Channel`.
     folder
         To which files in the options are relative.
     step
@@ -51,16 +52,28 @@ class Setup:
     def __init__(self, entry: DeviceEntry, around: Surroundings) -> None:
         self.name = entry.name
         self.options: Mapping[str, Any] = entry.options
-        self.inputs: tuple[Channel, ...] = tuple(entry.inputs.values())
-        self.outputs: tuple[Channel, ...] = tuple(entry.outputs.values())
+        self.receive: tuple[Channel, ...] = tuple(entry.receive.values())
+        self.send: tuple[Channel, ...] = tuple(entry.send.values())
         self.folder: Path = around.folder
         self.step = around.step
         self.timeout = entry.timeout or float("inf")
 
     @property
+    def inputs(self) -> tuple[Channel, ...]:
+        """Deprecated name of `receive`."""
+        warn_deprecated("`Setup.inputs`", "`Setup.receive`")
+        return self.receive
+
+    @property
+    def outputs(self) -> tuple[Channel, ...]:
+        """Deprecated name of `send`."""
+        warn_deprecated("`Setup.outputs`", "`Setup.send`")
+        return self.send
+
+    @property
     def safe(self) -> tuple[float, ...]:
         """The raw safe values of all outputs."""
-        return tuple(channel.raw(value) for channel in self.outputs for value in channel.safe or ())
+        return tuple(channel.raw(value) for channel in self.send for value in channel.safe or ())
 
 
 class Driver:
@@ -142,8 +155,8 @@ class DriverDevice(Device):
 
     def __init__(self, entry: DeviceEntry, around: Surroundings, driver: Driver) -> None:
         self._lib = device_library()
-        outs = count_values(entry.outputs)
-        self._in_count = count_values(entry.inputs)
+        outs = count_values(entry.send)
+        self._in_count = count_values(entry.receive)
         handle = self._lib.bl_mailbox_device_open(entry.name.encode(), self._in_count, outs)
         if not handle:
             raise DeviceError(f"the device `{entry.name}` cannot be opened: out of memory.")
@@ -177,9 +190,9 @@ class DriverDevice(Device):
         status: tuple[int, int, int] = (-1, -1, -1),
     ) -> None:
         """Say where values lie in the engine; see `Device.tie`."""
-        outputs = self.entry.outputs.items()
+        outputs = self.entry.send.items()
         fitting = {name: _narrow(channel, self.driver) for name, channel in outputs}
-        self.entry = replace(self.entry, outputs=fitting)
+        self.entry = replace(self.entry, send=fitting)
         super().tie(ins, outs, status)
 
     def close(self) -> None:

@@ -173,7 +173,7 @@ class Device:
             Slots of its ``age``, ``alive`` and ``delay``.
         """
         lib = device_library()
-        records = [_records(self.entry.inputs, ins), _records(self.entry.outputs, outs)]
+        records = [_records(self.entry.receive, ins), _records(self.entry.send, outs)]
         if lib.bl_device_set_channels(self.handle, *records) != OK:
             raise DeviceError(f"{self.why}.")
         timeout = round(min(self.entry.timeout, 9e9) * 1e9)
@@ -325,7 +325,7 @@ def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
     places = [c_char_p if isinstance(item, bytes) else c_int32 for item in place]
     opener.argtypes = [c_char_p, *places, c_int32, c_int32, c_int32, c_char_p, c_size_t]
     handle = opener(
-        entry.name.encode(), *place, count_values(entry.inputs), count_values(entry.outputs),
+        entry.name.encode(), *place, count_values(entry.receive), count_values(entry.send),
         flags, message, _MESSAGE_SIZE,
     )  # fmt: skip
     if not handle:
@@ -341,7 +341,7 @@ def open_loopback(entry: DeviceEntry, around: Surroundings) -> Device:
     if given["seed"] is None:
         given["seed"] = derive_seed(entry.name)
     options = _LoopbackOptions(**given)
-    count = count_values(entry.outputs)
+    count = count_values(entry.send)
     handle = device_library().bl_loopback_open(entry.name.encode(), count, byref(options))
     return Device(entry, _opened(entry, handle))
 
@@ -352,7 +352,7 @@ def open_replay(entry: DeviceEntry, around: Surroundings) -> Device:
     handle = device_library().bl_replay_open(
         entry.name.encode(),
         rows.shape[1],
-        count_values(entry.outputs),
+        count_values(entry.send),
         ticks.ctypes.data_as(POINTER(c_int64)),
         rows.ctypes.data_as(POINTER(c_double)),
         len(ticks),
@@ -367,7 +367,7 @@ def _read_rows(
     source = entry.options["file"]
     if isinstance(source, str):
         source = around.folder / source
-    return read_recording(source, list(entry.inputs.values()), around.step, around.start)
+    return read_recording(source, list(entry.receive.values()), around.step, around.start)
 
 
 def _opened(entry: DeviceEntry, handle: int | None) -> int:
@@ -379,8 +379,8 @@ def _opened(entry: DeviceEntry, handle: int | None) -> int:
 def check_frame(entry: DeviceEntry) -> list[tuple[str, str]]:
     """Return what keeps the channels from being one frame of the wire, each with its key."""
     return [
-        (side, f"are {count} values, but a frame has at most {_LONGEST_FRAME}.")
-        for side, channels in (("inputs", entry.inputs), ("outputs", entry.outputs))
+        (side, f"has {count} values, but a frame has at most {_LONGEST_FRAME}.")
+        for side, channels in (("receive", entry.receive), ("send", entry.send))
         if (count := count_values(channels)) > _LONGEST_FRAME
     ]
 
@@ -447,16 +447,18 @@ def _is_elsewhere(host: str) -> bool:
 
 def check_loopback(entry: DeviceEntry) -> list[tuple[str, str]]:
     """Return what is wrong with a loopback."""
-    ins, outs = count_values(entry.inputs), count_values(entry.outputs)
+    ins, outs = count_values(entry.receive), count_values(entry.send)
     if ins == outs:
         return []
-    return [("", f"a loopback gives back what it gets, but has {outs} outputs and {ins} inputs.")]
+    return [
+        ("", f"a loopback gives back what it gets, but sends {outs} and receives {ins} values.")
+    ]
 
 
 def check_replay(entry: DeviceEntry, around: Surroundings) -> list[tuple[str, str]]:
     """Return what is wrong with a recording."""
-    if not entry.inputs:
-        return [("inputs", "are missing: nothing would be played.")]
+    if not entry.receive:
+        return [("receive", "has no channels: nothing would be played.")]
     if entry.options["file"] is None:
         return []
     try:

@@ -151,5 +151,5 @@ def _load(point: EntryPoint) -> tuple[DriverKind | None, str]:
     except Exception as error:
         return None, f"`{point.name}` ({point.value}) cannot be loaded: {error}."
     if not (isinstance(driver, type) and issubclass(driver, Driver)):
-        return None, f"`{point.name}` ({point.value}) is no biella.scheduler.devices.Driver."
+        return None, f"`{point.name}` ({point.value}) is no biella.devices.Driver."
     return kind_of(point.name, driver), ""

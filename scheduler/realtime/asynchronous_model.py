@@ -118,7 +118,7 @@ class ModelRun:
     def __init__(self, slow: AsynchronousModel, start_time: float, path: str) -> None:
         plan = slow.compile(start_time, path)
         self.ticks = slow.ticks
-        self.instance = plan.start()
+        self.instance = plan.instantiate()
         alone = slow.diagram is not slow.what
         block = plan.blocks[0]
         inputs = block.inputs if alone else plan.inputs.values()

@@ -192,7 +192,7 @@ class LiveRun:
             self._raise()
         return self._result
 
-    def __setitem__(self, path: str, value: Any) -> None:
+    def __setitem__(self, path: str, value: npt.ArrayLike) -> None:
         plan = self.plan
         if path in plan.parameters:
             parameter = plan.parameters[path]
@@ -203,7 +203,8 @@ class LiveRun:
                 )
             if not parameter.tunable:
                 raise BiellaError(
-                    f"`{path}` counts only when a run starts: give it to `start` in parameters=…"
+                    f"`{path}` counts only when a run starts: give it to "
+                    f"`run_realtime` in parameters=…"
                 )
         if path in self._fed:
             raise BiellaError(
@@ -215,7 +216,7 @@ class LiveRun:
         self._command(ENTER_SET, range(where.start, where.stop), values)
         self._known[path] = values.reshape(shape) if shape not in ((), (1,)) else float(values[0])
 
-    def __getitem__(self, path: str) -> Any:
+    def __getitem__(self, path: str) -> float | npt.NDArray[np.float64]:
         if path in self._known:
             known = self._known[path]
             return known.copy() if isinstance(known, np.ndarray) else known
@@ -225,7 +226,7 @@ class LiveRun:
             return float(values[0]) if shape == () else values.reshape(shape).copy()
         return self.latest(path)
 
-    def latest(self, path: str) -> Any:
+    def latest(self, path: str) -> float | npt.NDArray[np.float64]:
         """Return the newest value of any signal, recorded or not: a number, or an array."""
         port = self.plan.find_signal(path)
         frame = self._newest_frame()
@@ -236,7 +237,7 @@ class LiveRun:
         values = self._values_in(frame, port.slot, port.width)
         return float(values[0]) if port.width == 1 else values
 
-    def override(self, path: str, value: Any) -> None:
+    def override(self, path: str, value: npt.ArrayLike) -> None:
         """Let a signal have `value` from the next tick on, whatever its block gives."""
         port = self.plan.find_signal(path)
         if port.path in self.plan.inputs:

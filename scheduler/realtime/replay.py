@@ -30,7 +30,7 @@ def replay(
     log: Result | str | Path,
     diagram: Diagram | Plan | None = None,
     *,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
     record: Sequence[str] | None = None,
     every: int | None = None,
     out: str | Path | None = None,
@@ -43,7 +43,7 @@ def replay(
     Parameters
     ----------
     log
-        A result of `start`, or its HDF5 file, also one that a killed process has left.
+        A result of `run_realtime`, or its HDF5 file, also one that a killed process has left.
     diagram
         The diagram that was run. Without Python blocks and FMUs it need not be given: then what is
         in the log is run.
@@ -66,7 +66,7 @@ def replay(
     if log.log is None:
         raise ResultError(
             "this result has no journal, so it cannot be replayed: only paced runs have one, see "
-            "`biella.start`."
+            "`biella.run_realtime`."
         )
     if out is not None and log.is_stored_in(out):
         raise ResultError(f"`{out}` is the log that is replayed: write the result to another file.")
@@ -140,7 +140,8 @@ def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
     except PlanError as error:
         raise PlanError(
             f"the log cannot be replayed, because its plan is not one of this version: {error} "
-            f"Use the version of biella that recorded it. The recorded signals can still be read."
+            f"Replay it with that release, or run the diagram again. The recorded signals can "
+            f"still be read."
         ) from None
     if diagram is None:
         if any(kernel.startswith(_FOREIGN_KERNELS) for kernel in recorded.kernels):

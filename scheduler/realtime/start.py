@@ -1,4 +1,4 @@
-"""`start`: run a diagram against a clock, with whatever is bound to it; see `LiveRun`."""
+"""`run_realtime`: run a diagram against a clock, with its devices; see `LiveRun`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...blocks.core.block import AbstractBlock
 from ...blocks.external.asynchronous import AbstractAsynchronous
 from ...blocks.external.outside import RealTime
+from ...deprecation import deprecated_alias
 from ...errors import BiellaError
 from ..binding.bind import OpenBinding, open_binding
 from ..binding.rig import Binding, read_binding
@@ -21,6 +22,11 @@ from ..results.files import find_recording_target
 from ..results.result_file import is_result_file
 from .live import LiveRun
 from .worker import find_slow_blocks, stand_in
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..host.privileges import Privileges
 
 TIMING_NAME = "realtime"
 
@@ -39,17 +45,17 @@ OPTIONS: dict[str, Any] = {
 """What a binding may say in its table ``[run]``, and what counts if nobody says anything."""
 
 
-def start(
+def run_realtime(
     diagram: Diagram | Plan,
     until: float | None = None,
     *,
     clock: str | None = None,
-    bind: str | Path | Mapping[str, Any] | Binding | None = None,
+    bind: str | Path | Mapping[str, object] | Binding | None = None,
     factor: float | None = None,
     record: Sequence[str] | None = None,
     every: int | None = None,
     out: str | Path | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
     step: float | None = None,
     solver: str | None = None,
     overrun: str | None = None,
@@ -57,10 +63,10 @@ def start(
     tolerated_in_a_row: int | None = None,
     grace: int | None = None,
     spin: float = 0.0,
-    privileges: Any = None,
+    privileges: Privileges | None = None,
     profile: bool = False,
 ) -> LiveRun:
-    """Start a run that keeps pace with a clock, and return at once.
+    """Start a real-time run and return its handle at once.
 
     Parameters
     ----------
@@ -90,7 +96,7 @@ def start(
         Seconds before each deadline that are waited out awake, which keeps a processor busy.
     privileges
         What to ask of the system so that ticks begin on time: a `Privileges` of
-        `biella.scheduler.host.privileges`. If not given, on the wall clock, exact timers, which
+        `biella.realtime`. If not given, on the wall clock, exact timers, which
         everybody may have.
     profile
         Measure the time of each block.
@@ -104,7 +110,7 @@ def start(
 
     Examples
     --------
-    >>> with start(diagram(), until=10.0) as run:
+    >>> with run_realtime(diagram(), until=10.0) as run:
     ...     run["pid.kp"] = 3.0
     ...     result = run.wait()
     """
@@ -149,6 +155,9 @@ def start(
     return run
 
 
+start = deprecated_alias(run_realtime, "biella.start", "biella.run_realtime")
+
+
 def _prepare(
     diagram: Diagram | Plan,
     flat: FlatDiagram | None,
@@ -158,13 +167,13 @@ def _prepare(
 ) -> tuple[Plan, OpenBinding | None]:
     if isinstance(diagram, Plan):
         if bind is not None:
-            raise BiellaError("a Plan cannot be bound to devices: start the Diagram instead.")
+            raise BiellaError("a Plan cannot be bound to devices: run the Diagram instead.")
         if any(value is not None for value in options.values()):
-            raise BiellaError("a Plan has its step and solver already: start the Diagram instead.")
+            raise BiellaError("a Plan has its step and solver already: run the Diagram instead.")
         return diagram, None
     if flat is None:
-        raise BiellaError(f"start wants a Diagram or a Plan, got {diagram!r}.")
-    options = {**options, **stand_ins(flat, diagram.start), "flat": flat}
+        raise BiellaError(f"run_realtime wants a Diagram or a Plan, got {diagram!r}.")
+    options = {**options, **stand_ins(flat, diagram.start_time), "flat": flat}
     if bind is None:
         return diagram.compile(**options), None
     if out is not None:  # what the binding names instead is not used, so it is not checked

@@ -277,18 +277,3 @@ def watch(options: argparse.Namespace) -> None:
         with contextlib.suppress(KeyboardInterrupt), Live(console=console) as live:
             for glance in glances(page):
                 live.update(tabulate(glance, names, max(4, console.height - 6)))
-
-
-def add_command(commands: Any) -> None:
-    """Add ``biella watch`` to the command line."""
-    added: argparse.ArgumentParser = commands.add_parser(
-        "watch",
-        help="show the latest values of a live run, in another terminal",
-        description="Show the latest values of a live run, ten times a second.",
-        epilog="example: biella watch --signal 'pid.*' --signal realtime.lateness",
-    )
-    added.set_defaults(command=watch)
-    added.add_argument("run", nargs="?", help="process or diagram (default: the only one)")
-    added.add_argument("--signal", action="append", default=[], metavar="PATH", help="only these")
-    added.add_argument("--once", action="store_true", help="print once, and end")
-    added.add_argument("--json", action="store_true", help="print once, as JSON")

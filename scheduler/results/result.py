@@ -28,6 +28,7 @@ from .result_file import (
 from .signals import ResultError, Signal, SignalTable
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.figure import Figure
 
     from .spectra import Orbit, OrderSpectrum, Spectrum, Waterfall
@@ -175,7 +176,7 @@ class Result(Mapping[str, Array]):
         """
         info: Any = self.info.get("realtime")
         if info is None:
-            raise ResultError("this result is not of a paced run: use `biella.start`.")
+            raise ResultError("this result is not of a paced run: use `biella.run_realtime`.")
         return RealtimeReport(info, str(self.info.get("diagram", "")))
 
     def capture(self, name: str) -> Result:
@@ -438,7 +439,7 @@ class Result(Mapping[str, Array]):
 
         write_mdf(self, Path(path))
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """Return a pandas DataFrame: time as index, one column per element, units in ``attrs``."""
         try:
             import pandas as pd

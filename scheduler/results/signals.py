@@ -8,18 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ...blocks.core.ports import KINDS, Kind
-from ...errors import BiellaError
-
-
-class ResultError(BiellaError):
-    """A result that cannot be read, written or compared."""
-
-
-class UnknownSignalError(BiellaError, KeyError):
-    """A signal that was not recorded."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
+from ...errors import ResultError as ResultError
+from ...errors import UnknownSignalError as UnknownSignalError
 
 
 @dataclass(frozen=True, slots=True)

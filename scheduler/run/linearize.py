@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ...blocks.core.block import NativeBlock
-from ...errors import BiellaError
+from ...blocks.core.block import AbstractBlock, NativeBlock
+from ...blocks.core.ports import Same
+from ...blocks.core.units import Unit
+from ...errors import BiellaError, name_list, suggest
 from ..compile.diagram import Diagram
 from ..compile.model import Model
-from ..compile.plan import Plan, PortInfo, slots_of
+from ..compile.plan import Plan, slots_of
 from ..engine.engine import Instance
+from .linear_model import LinearModel, OperatingPoint, list_elements
 
 Array = npt.NDArray[np.float64]
 
 
 def linearize(
-    diagram: Diagram,
+    diagram: Diagram | AbstractBlock,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     *,
-    at: float | Mapping[str, Any] | None = None,
+    at: float | Mapping[str, npt.ArrayLike] | None = None,
     period: float | None = None,
-) -> Any:
-    """Return ``scipy.signal.StateSpace`` of `diagram` from `inputs` to `outputs`.
+) -> LinearModel:
+    """Return the linear state space of a diagram or a block about an operating point.
 
     Without `period` the model is continuous: dx/dt = A x + B u, y = C x + D u. With `period` it is
     discrete: the map of all states, continuous and discrete, over that many seconds with the inputs
@@ -36,15 +41,17 @@ def linearize(
     Derivatives are central differences, with steps of 6e-6 of a value of 1 or more, or smaller by
     100 or 10⁴ where that is too coarse, as it is for an oil film; for a smooth diagram the relative
     error is about 1e-9, for a film about 1e-6.
-    For its poles take ``numpy.linalg.eigvals(system.A)``: scipy's ``poles`` go through polynomials.
 
     A limit that is reached, and whether a conditional subsystem runs, count as they are at the
     operating point.
 
     Parameters
     ----------
+    diagram
+        A diagram, or a block alone, such as ``system.block(…)``.
     inputs, outputs
-        Inputs or source blocks, and signals; those that the diagram declares if not given.
+        Of a diagram: inputs or source blocks, and signals; if not given, those that it declares,
+        which may be none. Of a block: ports; if not given, all of them.
     at
         The operating point: a time in seconds to run to first, or values by path for parameters and
         inputs; the start if not given.
@@ -56,18 +63,113 @@ def linearize(
     BiellaError
         If the diagram has sampled blocks and no `period` is given, or blocks whose memory is no
         smooth state, such as a counter.
+
+    Examples
+    --------
+    >>> model = linearize(system.block(["motor.torque"], ["hinge.angle"]))
+    >>> model.states, model.poles()
     """
-    model = plan = diagram.compile(inputs=inputs or (), outputs=outputs or ())
+    if isinstance(diagram, Diagram):
+        return _linearize(diagram, inputs, outputs, at, period)
+    if not isinstance(diagram, AbstractBlock):
+        raise BiellaError(f"linearize wants a Diagram or a block, got {diagram!r}.")
+    wrapped, sources, shown = _wrap(diagram, inputs, outputs, period)
+    if isinstance(at, Mapping):
+        at = {sources.get(path, f"{_BLOCK}.{path}"): value for path, value in at.items()}
+    chosen = list(sources) if inputs is None else inputs
+    found = _linearize(
+        wrapped, [sources[name] for name in chosen], list(shown.values()), at, period
+    )
+    return _without_wrapper(found, {new: old for old, new in (sources | shown).items()})
+
+
+_BLOCK = "block"
+
+
+def _wrap(
+    block: AbstractBlock,
+    inputs: Sequence[str] | None,
+    outputs: Sequence[str] | None,
+    period: float | None,
+) -> tuple[Diagram, dict[str, str], dict[str, str]]:
+    """Return a diagram of the block alone, with its inputs and outputs by the block's names."""
+    step = 1e-3
+    if block.rate.kind == "periodic":
+        step = block.rate.period
+    elif period is not None:
+        step = period / max(1, math.ceil(period / step - 1e-9))
+    diagram = Diagram(type(block).__name__, step=step)
+    diagram.add(block, name=_BLOCK)
+    sources: dict[str, str] = {}
+    shown: dict[str, str] = {}
+    wanted = [port.name for port in block.inputs] if inputs is None else inputs
+    for name in wanted:
+        if name not in block.input_index:
+            raise BiellaError(
+                f"{block} has no input `{name}`.{suggest(name, block.input_index)} "
+                f"Inputs: {name_list(block.input_index)}."
+            )
+    for number, port in enumerate(block.inputs):
+        if port.name not in wanted and port.default is not None:
+            continue
+        source = diagram.input(
+            f"u{number}",
+            unit=str(port.unit) if isinstance(port.unit, Unit) else None,
+            default=0.0 if port.default is None else port.default,
+            width=port.width if isinstance(port.width, int) else 1,
+            kind="real" if isinstance(port.kind, Same) else port.kind,
+        )
+        diagram.connect(source, block[port.name])
+        sources[port.name] = f"u{number}"
+    for name in [port.name for port in block.outputs] if outputs is None else outputs:
+        if name not in block.output_index:
+            raise BiellaError(
+                f"{block} has no output `{name}`.{suggest(name, block.output_index)} "
+                f"Outputs: {name_list(block.output_index)}."
+            )
+        shown[name] = f"y{block.output_index[name]}"
+        diagram.output(shown[name], block[name])
+    return diagram, sources, shown
+
+
+def _without_wrapper(model: LinearModel, names: Mapping[str, str]) -> LinearModel:
+    """Return the model with the names that inputs, outputs and states have in the block."""
+
+    def own(name: str) -> str:
+        base, bracket, element = name.partition("[")
+        return names.get(base, base.removeprefix(f"{_BLOCK}.")) + bracket + element
+
+    point = model.operating_point
+    values = {
+        what: {own(name): value for name, value in getattr(point, what).items()}
+        for what in ("states", "inputs", "outputs")
+    }
+    return replace(
+        model,
+        states=tuple(own(name) for name in model.states),
+        inputs=tuple(own(name) for name in model.inputs),
+        outputs=tuple(own(name) for name in model.outputs),
+        operating_point=OperatingPoint(point.time, **values),
+    )
+
+
+def _linearize(
+    diagram: Diagram,
+    inputs: Sequence[str] | None,
+    outputs: Sequence[str] | None,
+    at: float | Mapping[str, npt.ArrayLike] | None,
+    period: float | None,
+) -> LinearModel:
+    plan = diagram.compile(inputs=inputs or (), outputs=outputs or ())
     if plan.foreign:
         raise BiellaError(
             f"{plan.name_foreign()} cannot be linearised: the states are not in the engine."
         )
-    chosen_inputs = _choose(plan.inputs, inputs, "inputs")
-    chosen_outputs = [plan.find_signal(name) for name in outputs or plan.outputs]
-    if not chosen_outputs:
-        raise BiellaError("linearize wants outputs: name them, or declare them with d.output(…).")
+    shown = list(plan.outputs if outputs is None else outputs)
+    chosen_inputs = [plan.inputs[name] for name in (plan.inputs if inputs is None else inputs)]
+    chosen_outputs = [plan.find_signal(name) for name in shown]
     ticks = _whole_ticks(plan, at) if isinstance(at, Real) else 0
-    _check_sampled(model, period, ticks)
+    _check_sampled(plan, period, ticks)
     with Instance(plan) as instance:
         if isinstance(at, Mapping):
             for path, value in at.items():
@@ -81,9 +183,36 @@ def linearize(
                 f"t = {at:g} s."
             )
         in_slots, out_slots = slots_of(chosen_inputs), slots_of(chosen_outputs)
+        states = _list_states(plan, instance, discrete=period is not None)
+        instance.evaluate()
+        here = instance.values.copy()
         if period is None:
-            return _continuous(instance, in_slots, out_slots)
-        return _discrete(model, instance, in_slots, out_slots, period)
+            found = _continuous(instance, states, in_slots, out_slots)
+        else:
+            found = _discrete(plan, instance, states, in_slots, out_slots, period)
+        names = list_elements([(port.path, port.width) for port in chosen_inputs])
+        seen = list_elements(
+            [(name, port.width) for name, port in zip(shown, chosen_outputs, strict=True)]
+        )
+        kept, a, b, c, d = found
+        states = [states[k] for k in kept]
+        sign = np.array([state.sign for state in states], dtype=np.float64)
+        return LinearModel(
+            A=sign[:, None] * a * sign,
+            B=sign[:, None] * b,
+            C=c * sign,
+            D=d,
+            states=tuple(state.name for state in states),
+            inputs=tuple(names),
+            outputs=tuple(seen),
+            dt=period,
+            operating_point=OperatingPoint(
+                time=instance.time,
+                states={s.name: s.sign * float(here[s.slot]) for s in states},
+                inputs={n: float(v) for n, v in zip(names, here[in_slots], strict=True)},
+                outputs={n: float(v) for n, v in zip(seen, here[out_slots], strict=True)},
+            ),
+        )
 
 
 def _whole_ticks(plan: Plan, at: Real) -> int:
@@ -127,38 +256,44 @@ def _check_sampled(plan: Model, period: float | None, at: int) -> None:
             )
 
 
-def _continuous(instance: Instance, in_slots: list[int], out_slots: list[int]) -> Any:
-    from scipy.signal import StateSpace
+class _State(NamedTuple):
+    """A state of the model: minus the value in its slot if `sign` is -1."""
 
-    states = instance.states
-    first = instance.layout.parameters + instance.layout.signals
-    state_slots = list(range(first, first + states.size))
+    name: str
+    slot: int
+    sign: int = 1
 
+
+Matrices = tuple[Sequence[int], Array, Array, Array, Array]
+"""Which of the states are those of the model, then A, B, C, D."""
+
+
+def _continuous(
+    instance: Instance, states: list[_State], in_slots: list[int], out_slots: list[int]
+) -> Matrices:
     def measure() -> Array:
         slopes = instance.derivatives()
         return np.concatenate([slopes, instance.values[out_slots]])
 
-    instance.evaluate()
-    jacobian = _difference(instance, state_slots + in_slots, measure)
-    n = states.size
-    return StateSpace(jacobian[:n, :n], jacobian[:n, n:], jacobian[n:, :n], jacobian[n:, n:])
+    jacobian = _difference(instance, [s.slot for s in states] + in_slots, measure)
+    n = len(states)
+    return range(n), jacobian[:n, :n], jacobian[:n, n:], jacobian[n:, :n], jacobian[n:, n:]
 
 
 def _discrete(
     plan: Model,
     instance: Instance,
+    states: list[_State],
     in_slots: list[int],
     out_slots: list[int],
     period: float,
-) -> Any:
-    from scipy.signal import StateSpace
-
+) -> Matrices:
     ticks = round(period / plan.step)
     if ticks < 1 or abs(ticks * plan.step - period) > 1e-9 * period:
         raise BiellaError(
             f"a period of {period:g} s is not a whole multiple of the step, {plan.step:g} s."
         )
-    state_slots = _state_slots(plan, instance)
+    state_slots = [state.slot for state in states]
 
     def measure() -> Array:
         saved = instance.save()
@@ -174,21 +309,30 @@ def _discrete(
     # Work memory is written before it is read, so nothing depends on what it was: it is no state.
     kept = np.flatnonzero(jacobian[:, :n].any(axis=0))
     forward, shown = jacobian[kept], jacobian[n:]
-    return StateSpace(forward[:, kept], forward[:, n:], shown[:, kept], shown[:, n:], dt=period)
+    return kept.tolist(), forward[:, kept], forward[:, n:], shown[:, kept], shown[:, n:]
 
 
-def _state_slots(plan: Model, instance: Instance) -> list[int]:
-    """Where the states of all blocks lie: the continuous ones, and memory that is smooth."""
+def _list_states(plan: Model, instance: Instance, discrete: bool) -> list[_State]:
+    """Return the continuous states of all blocks and, if discrete, memory that is smooth."""
     layout = instance.layout
     first = layout.parameters + layout.signals
-    slots = list(range(first, first + layout.states))
+    continuous: list[_State] = []
+    sampled: list[_State] = []
     for item, record in zip(plan.flat.blocks, plan.block_records, strict=True):
         block = item.block
+        begin, count = first + int(record["x_first"]), int(record["x_count"])
+        given = block.state_names or list_elements([("x", count)])
+        for k, name in enumerate(given[:count]):
+            plain = name.removeprefix("-")
+            sign = 1 if plain == name else -1
+            continuous.append(_State(f"{item.path}.{plain}", begin + k, sign))
         if isinstance(block, NativeBlock) and block.memory_holds:
             continue
-        begin = first + layout.states + int(record["z_first"])
-        slots += range(begin, begin + int(record["z_count"]))
-    return slots
+        begin, count = first + layout.states + int(record["z_first"]), int(record["z_count"])
+        names = list_elements([(f"{item.path}.z", count)])
+        sampled += [_State(name, begin + k) for k, name in enumerate(names)]
+    continuous.sort(key=lambda state: state.slot)
+    return continuous + sampled if discrete else continuous
 
 
 _SIZES = 6e-6 * np.array([1.0, 1e-2, 1e-4])
@@ -198,7 +342,7 @@ _AGREEMENT = 1e-7
 _ROUNDING = 1e-15
 
 
-def _difference(instance: Instance, slots: list[int], measure: Any) -> Array:
+def _difference(instance: Instance, slots: list[int], measure: Callable[[], Array]) -> Array:
     """Central differences of `measure` with respect to the values in `slots`.
 
     Where two sizes of step do not agree, there is a third, and of each entry that one is taken
@@ -211,7 +355,9 @@ def _difference(instance: Instance, slots: list[int], measure: Any) -> Array:
     return np.stack(columns, axis=1) if columns else np.empty((rows, 0))
 
 
-def _differentiate(instance: Instance, slot: int, measure: Any, saved: bytes) -> Array:
+def _differentiate(
+    instance: Instance, slot: int, measure: Callable[[], Array], saved: bytes
+) -> Array:
     """Return one column of `_difference`."""
     found: list[tuple[Array, Array]] = []
     failure: BiellaError | None = None
@@ -235,7 +381,7 @@ def _differentiate(instance: Instance, slot: int, measure: Any, saved: bytes) ->
 
 
 def _central(
-    instance: Instance, slot: int, size: float, measure: Any, saved: bytes
+    instance: Instance, slot: int, size: float, measure: Callable[[], Array], saved: bytes
 ) -> tuple[Array, Array]:
     """Return the central difference over ±`size`, and how much of it may be rounding."""
     kept = float(instance.values[slot])
@@ -255,11 +401,3 @@ def _central(
 def _agree(one: tuple[Array, Array], other: tuple[Array, Array]) -> bool:
     apart = np.abs(one[0] - other[0])
     return bool((apart <= _AGREEMENT * np.abs(one[0]) + 10.0 * other[1]).all())
-
-
-def _choose(
-    available: Mapping[str, PortInfo], names: Sequence[str] | None, what: str
-) -> list[PortInfo]:
-    if not available:
-        raise BiellaError(f"linearize wants {what}: name them, or declare them with d.input(…).")
-    return [available[name] for name in names] if names else list(available.values())

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import BiellaError, BlockError, name_list, suggest
 from ..compile.diagram import Diagram
@@ -39,7 +40,7 @@ def simulate(
     step: float | None = None,
     solver: str | None = None,
     record: Sequence[str] | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
     *,
     every: int = 1,
     out: str | Path | None = None,
@@ -99,7 +100,7 @@ def simulate(
     BiellaWarning
         If a block found something odd and went on, such as a mechanism whose step is too coarse.
     """
-    plan = _plan_of(diagram, step, solver, coupling, hold, estimate_error)
+    plan = plan_of(diagram, step, solver, coupling, hold, estimate_error)
     return run_plan(
         plan,
         until,
@@ -198,7 +199,7 @@ def make_record(ports: Sequence[PortInfo], capacity: int, every: int) -> tuple[R
     return record, rows, picks
 
 
-def _plan_of(
+def plan_of(
     diagram: Diagram | Plan,
     step: float | None,
     solver: str | None,
@@ -206,6 +207,7 @@ def _plan_of(
     hold: int | None,
     estimate_error: int,
 ) -> Plan:
+    """Compile a diagram with these options; a plan has its own already."""
     if isinstance(diagram, Diagram):
         return diagram.compile(
             step=step, solver=solver, coupling=coupling, hold=hold, estimate_error=estimate_error

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +18,17 @@ from ..compile.plan import Plan, read_value
 from ..results.result import Result
 from .preflight import warn_of_ringing
 from .progress import Progress
-from .simulate import choose_signals, count_ticks, run_plan
+from .simulate import choose_signals, count_ticks, plan_of, run_plan
 
-Case = Mapping[str, Any]
+Case = Mapping[str, npt.ArrayLike]
 """Parameters and inputs of one run, by path."""
+Cases = Mapping[str, Sequence[npt.ArrayLike]] | Sequence[Case]
+"""A grid, or a list of cases."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Generic[T]):
     """What `sweep` gives: an answer for each case, in the order of the cases.
 
     Attributes
@@ -41,14 +44,14 @@ class Sweep:
     """
 
     cases: list[Case]
-    values: list[Any]
+    values: list[T | None]
     failures: dict[int, BlockError]
     shape: tuple[int, ...]
 
     def __len__(self) -> int:
         return len(self.cases)
 
-    def __iter__(self) -> Iterator[tuple[Case, Any]]:
+    def __iter__(self) -> Iterator[tuple[Case, T | None]]:
         return iter(zip(self.cases, self.values, strict=True))
 
     def array(self) -> npt.NDArray[np.float64]:
@@ -59,17 +62,62 @@ class Sweep:
         return np.array(rows).reshape(*self.shape, *empty.shape)
 
 
+@overload
 def sweep(
     diagram: Diagram | Plan,
     until: float,
-    parameters: Mapping[str, Sequence[Any]] | Sequence[Case],
-    measure: Callable[[Result], Any] | None = None,
+    parameters: Cases,
+    measure: None = None,
     *,
     record: Sequence[str] | None = None,
     workers: int | None = None,
     progress: bool = True,
-    **options: Any,
-) -> Sweep:
+    step: float | None = None,
+    solver: str | None = None,
+    every: int = 1,
+    checkpoint: bytes | None = None,
+    keep_state: bool | None = None,
+    coupling: str | None = None,
+    hold: int | None = None,
+    estimate_error: int = 0,
+) -> Sweep[Result]: ...
+@overload
+def sweep(
+    diagram: Diagram | Plan,
+    until: float,
+    parameters: Cases,
+    measure: Callable[[Result], T],
+    *,
+    record: Sequence[str] | None = None,
+    workers: int | None = None,
+    progress: bool = True,
+    step: float | None = None,
+    solver: str | None = None,
+    every: int = 1,
+    checkpoint: bytes | None = None,
+    keep_state: bool | None = None,
+    coupling: str | None = None,
+    hold: int | None = None,
+    estimate_error: int = 0,
+) -> Sweep[T]: ...
+def sweep(
+    diagram: Diagram | Plan,
+    until: float,
+    parameters: Cases,
+    measure: Callable[[Result], T] | None = None,
+    *,
+    record: Sequence[str] | None = None,
+    workers: int | None = None,
+    progress: bool = True,
+    step: float | None = None,
+    solver: str | None = None,
+    every: int = 1,
+    checkpoint: bytes | None = None,
+    keep_state: bool | None = None,
+    coupling: str | None = None,
+    hold: int | None = None,
+    estimate_error: int = 0,
+) -> Sweep[T] | Sweep[Result]:
     """Run `diagram` once for each case, several at a time.
 
     The diagram is compiled once. Whether its steps are too long for stiff blocks is checked with
@@ -91,8 +139,8 @@ def sweep(
         How many run at once; one for each core if not given.
     progress
         Show a progress bar on a terminal when it takes more than two seconds.
-    options
-        As in `simulate`: ``step``, ``solver``, ``every``, …
+    step, solver, every, checkpoint, keep_state, coupling, hold, estimate_error
+        As in `simulate`.
 
     Returns
     -------
@@ -105,18 +153,27 @@ def sweep(
         If a path or a value is wrong: before anything runs.
     """
     cases, shape = _cases(parameters)
-    compiling = {name: options.pop(name) for name in _COMPILING if name in options}
-    plan = diagram.compile(**compiling) if isinstance(diagram, Diagram) else diagram
+    plan = plan_of(diagram, step, solver, coupling, hold, estimate_error)
     choose_signals(plan, record)
     for number, case in enumerate(cases):
         _check_case(plan, number, case)
 
     ticks = count_ticks(until, plan.start_time, plan.step)
-    for case in cases[:1] + cases[1:][-1:]:
+    for case in cases[:1] + cases[1:][-1:] if checkpoint is None else ():
         warn_of_ringing(plan, ticks, case)
 
     def run(case: Case) -> Any:
-        result = run_plan(plan, until, record, case, progress=False, checked=True, **options)
+        result = run_plan(
+            plan,
+            until,
+            record,
+            case,
+            every=every,
+            checkpoint=checkpoint,
+            keep_state=keep_state,
+            progress=False,
+            checked=True,
+        )
         return result if measure is None else measure(result)
 
     values: list[Any] = [None] * len(cases)
@@ -143,11 +200,8 @@ def sweep(
     return Sweep(cases, values, dict(sorted(failures.items())), shape)
 
 
-_COMPILING = ("step", "solver", "coupling", "hold", "estimate_error")
-
-
 def _cases(
-    parameters: Mapping[str, Sequence[Any]] | Sequence[Case],
+    parameters: Cases,
 ) -> tuple[list[Case], tuple[int, ...]]:
     if isinstance(parameters, Mapping):
         axes = {path: list(values) for path, values in parameters.items()}

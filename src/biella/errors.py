@@ -1,9 +1,27 @@
-"""The errors of the package, all under one root."""
+"""The errors and warnings of the package: one root each, all exported from `biella`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+
+__all__ = [
+    "BiellaDeprecationWarning",
+    "BiellaError",
+    "BiellaWarning",
+    "BindingError",
+    "BlockError",
+    "CouplingWarning",
+    "DeviceError",
+    "DiagramError",
+    "FmuError",
+    "FormulationError",
+    "OverrunError",
+    "PlanError",
+    "ResultError",
+    "UnitError",
+    "UnknownSignalError",
+]
 
 
 class BiellaError(Exception):
@@ -12,6 +30,17 @@ class BiellaError(Exception):
 
 class BiellaWarning(UserWarning):
     """Something that runs, but not as it was probably meant to."""
+
+
+class CouplingWarning(BiellaWarning):
+    """A coupling that runs, but not as asked for, or not to its tolerance."""
+
+
+class BiellaDeprecationWarning(BiellaWarning, FutureWarning):
+    """A name or spelling that a later release removes; the message names the replacement.
+
+    It is no `DeprecationWarning`, which Python hides outside of ``__main__``.
+    """
 
 
 class DiagramError(BiellaError):
@@ -53,6 +82,25 @@ class BlockError(BiellaError):
 
 class PlanError(BiellaError):
     """A plan file that is truncated, corrupt, or made for another version of the engine."""
+
+
+class ResultError(BiellaError):
+    """A result that cannot be read, written or compared."""
+
+
+class UnknownSignalError(BiellaError, KeyError):
+    """A signal that was not recorded."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class UnitError(BiellaError, ValueError):
+    """A unit that cannot be read, or an operation that has no meaning for its units."""
+
+
+class FormulationError(BiellaError):
+    """A method cannot compute accelerations here, such as with redundant constraints."""
 
 
 class FmuError(BiellaError):

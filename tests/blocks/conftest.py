@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from biella import Diagram, simulate
-from biella.blocks import AbstractBlock, PythonBlock
+from biella.blocks import PythonBlock
+from biella.blocks.authoring import AbstractBlock
 from biella.blocks.basic.playback import Playback
 from biella.blocks.core.ports import Port
 
@@ -33,7 +34,7 @@ def run_block() -> RunBlock:
         parameters: Mapping[str, Any] | None = None,
         period: float | None = None,
     ) -> NDArray[np.float64]:
-        diagram = Diagram("one block", step=step, start=start)
+        diagram = Diagram("one block", step=step, start_time=start)
         diagram.add(block, name="block", period=period)
         for port, values in zip(block.inputs, inputs, strict=True):
             ticks = len(np.asarray(values))

@@ -597,7 +597,7 @@ def set_all(instance: Instance, values: dict[str, np.ndarray]) -> None:
 def test_outputs_are_pure(example):
     """Repeating them gives the same bits, and changes no state."""
     trial = Trial(example)
-    with trial.plan.start() as instance:
+    with trial.plan.instantiate() as instance:
         for _ in range(TICKS):
             set_all(instance, trial.draw_all())
             states, memory = instance.states.tobytes(), instance.memory.tobytes()
@@ -619,7 +619,7 @@ def test_feedthrough_is_as_declared(example):
         for n in inputs
     }
     seen = set()
-    with trial.plan.start() as instance:
+    with trial.plan.instantiate() as instance:
         for _ in range(TICKS):
             values = trial.draw_all()
             set_all(instance, values)
@@ -649,7 +649,7 @@ def test_save_and_restore_are_exact(example):
         return seen
 
     half = TICKS // 2 + 1  # odd, so that a period of two ticks is saved between its hits
-    with trial.plan.start() as instance, trial.plan.start() as other:
+    with trial.plan.instantiate() as instance, trial.plan.instantiate() as other:
         play(instance, inputs[:half])
         saved = instance.save()
         expected = play(instance, inputs[half:])
@@ -666,7 +666,7 @@ def test_save_and_restore_are_exact(example):
 def test_values_are_of_their_kind(example):
     """A boolean is 0 or 1, an integer is whole."""
     trial = Trial(example)
-    with trial.plan.start() as instance:
+    with trial.plan.instantiate() as instance:
         for _ in range(TICKS):
             set_all(instance, trial.draw_all())
             for port in trial.plan.blocks[0].outputs:
@@ -705,7 +705,7 @@ STRANGE = (0.0, -1.0, 0.5, 2.0, 3.0, 17.0, -1e9, 2.0**31, 2.0**53, 1e300, -1e300
 def test_hostile_state_is_survived(example):
     """Memory and states that no run makes give an error at most; sanitizers watch the rest."""
     trial = Trial(example)
-    with trial.plan.start() as instance:
+    with trial.plan.instantiate() as instance:
         for _ in range(TICKS):
             instance.initialise()
             set_all(instance, trial.draw_all())

@@ -65,7 +65,7 @@ def try_block(block: Any) -> None:
         width = port.width if isinstance(port.width, int) else 1
         source = d.input(f"to_{port.name}", width=width, kind=port.kind)
         d.connect(source, block[port.name])
-    d.compile().start().run(2)
+    d.compile().instantiate().run(2)
 
 
 def check(make: Any, fine: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from board_peer import SAFE, TRIPPED, Frame, Line
 
-from biella import simulate, start
+from biella import run_realtime, simulate
 
 pytestmark = pytest.mark.engine
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -33,7 +33,7 @@ def example():
 def run(example, board, until):
     """As the example does it."""
     bind = example.rig(board.port)
-    return start(example.diagram(), until, clock="device:board", bind=bind).wait()
+    return run_realtime(example.diagram(), until, clock="device:board", bind=bind).wait()
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +91,8 @@ sys.path.insert(0, sys.argv[1])
 spec = importlib.util.spec_from_file_location("hil", sys.argv[1] + "/15_hil_serial.py")
 example = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(example)
-from biella import start
-live = start(example.diagram(), clock="device:board", bind=example.rig(sys.argv[2]))
+from biella import run_realtime
+live = run_realtime(example.diagram(), clock="device:board", bind=example.rig(sys.argv[2]))
 while live.tick < 600:
     time.sleep(1e-3)
 print(live.latest("torque"), flush=True)
@@ -133,7 +133,7 @@ def line():
 def test_a_device_that_says_hello_and_answers_at_once_loses_no_tick(example, line):
     """It is greeted, and speaks in our session right after it has said that it knew none: the
     values of the first tick follow, with a number that no greeting has had."""
-    live = start(example.diagram(), 2e-3, clock="device:board", bind=example.rig(line.port))
+    live = run_realtime(example.diagram(), 2e-3, clock="device:board", bind=example.rig(line.port))
     greeting = line.receive()
     assert greeting.flags == SAFE
     hello = Frame((0.0,), 1, session=0, flags=SAFE).encode()
@@ -154,8 +154,8 @@ sys.path.insert(0, sys.argv[1])
 spec = importlib.util.spec_from_file_location("hil", sys.argv[1] + "/15_hil_serial.py")
 example = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(example)
-from biella import start
-live = start(example.diagram(), clock=sys.argv[3], bind=example.rig(sys.argv[2]))
+from biella import run_realtime
+live = run_realtime(example.diagram(), clock=sys.argv[3], bind=example.rig(sys.argv[2]))
 while live.tick < 5:
     time.sleep(1e-3)
 raise SystemExit(3)

@@ -343,7 +343,7 @@ def test_a_step_that_an_fmu_discards_is_taken_in_parts(tmp_path, method):
     """It takes no steps above 3 ms, so that 10 ms are four quarters; what it said is forgotten."""
     limits = {"parameters": {"trouble": TROUBLE["too_long"], "at": 0.003}}
     path = make_specimen(tmp_path / "any.fmu", xml=description(ANY_STEP))
-    with pair(path, limits).compile(coupling=method, hold=2).start() as instance:
+    with pair(path, limits).compile(coupling=method, hold=2).instantiate() as instance:
         instance.run(20)
         assert instance.get("coupling.a+b.shortened") == 20
         assert instance.get("b.s") == pytest.approx(np.sin(0.2), abs=1e-7)

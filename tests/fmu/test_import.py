@@ -19,7 +19,16 @@ import pytest
 from specimen import TROUBLE, description, make_exchange, make_fmi3, make_specimen
 
 import biella
-from biella import BiellaError, BlockError, Diagram, DiagramError, Fmu, linearize, simulate, start
+from biella import (
+    BiellaError,
+    BlockError,
+    Diagram,
+    DiagramError,
+    Fmu,
+    linearize,
+    run_realtime,
+    simulate,
+)
 from biella.blocks import (
     Constant,
     Convert,
@@ -230,7 +239,7 @@ def test_fmpy_itself_gives_the_same_trajectory(specimen):
 def test_a_tunable_parameter_changes_during_a_run(specimen, options):
     d = Diagram("tune", step=0.01)
     d.add(Fmu(specimen, **options), name="f")
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         assert instance.get("f.y") == 1.0
         instance.set("f.k", 4.0)
         assert instance.get("f.y") == 2.0
@@ -268,7 +277,7 @@ def test_an_output_may_be_any_variable(specimen, options):
     assert (result["f.at"][0], result["f.u"][0], result["f.x"][0]) == (1e300, 0.5, 0.25)
     assert result["f.y"][0] == 3.0 * 0.5 + 0.25
     assert simulate(d, 0.0, parameters={"f.k": 4.0})["f.k"][0] == 4.0
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         instance.set("f.k", 5.0)
         instance.run(1)
         assert instance.get("f.k") == 5.0
@@ -282,7 +291,7 @@ def test_the_life_of_an_instance(specimen, tmp_path):
         "instantiate", "setup 1 0.0001 0 0", "enter", "exit", "terminate", "free", "",
     ]  # fmt: skip
     diary.unlink()
-    with_log = Diagram("logged", step=0.01, start=5.0)
+    with_log = Diagram("logged", step=0.01, start_time=5.0)
     with_log.add(Fmu(specimen, logging=["one", "two"], parameters={"diary": str(diary)}), name="f")
     with Instance(with_log.compile()) as instance:
         instance.initialise()
@@ -419,7 +428,7 @@ def test_an_isolated_fmu_that_crashed_is_still_told_of_afterwards(specimen):
     d = Diagram("trouble", step=0.01)
     trouble = {"trouble": TROUBLE["segfault"], "at": 0.05}
     d.add(Fmu(specimen, parameters=trouble, isolate=True), name="bad")
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         for _ in range(2):
             with pytest.raises(BlockError, match="its process was ended by SIGSEGV"):
                 instance.run(20)
@@ -438,7 +447,7 @@ def test_an_fmu_that_gives_no_instance(specimen, tmp_path):
 def test_states_are_kept_in_slots_and_as_bytes(specimen):
     d = Diagram("states", step=0.01)
     d.add(Fmu(specimen), name="f")
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         kept = [instance.save()]
         instance.run(5)
         kept.append(instance.save())
@@ -461,7 +470,7 @@ def test_inputs_are_set_again_after_a_state_was_put_back(specimen):
     f = d.add(Fmu(specimen), name="f")
     d.connect(d.input("w", width=2), f["w"])
     d.connect(d.input("u", unit="m"), f["u"])
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         instance.run(1)
         kept = instance.save()
         for _ in range(2):
@@ -477,7 +486,7 @@ def test_a_parameter_is_set_again_after_a_state_was_put_back(specimen):
     """The state was saved between a change of `k` and the outputs that tell the FMU of it."""
     d = Diagram("tune", step=0.01)
     d.add(Fmu(specimen), name="f")
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         instance.run(1)
         instance.set("f.k", 4.0)
         kept, values = instance.save(), []
@@ -497,7 +506,7 @@ def test_a_state_that_cannot_be_serialised_is_good_for_its_run_only(tmp_path):
     path = make_specimen(tmp_path / "s.fmu", xml=description('canGetAndSetFMUstate="true"'))
     d = Diagram("states", step=0.01)
     d.add(Fmu(path), name="f")
-    with d.compile().start() as instance, d.compile().start() as other:
+    with d.compile().instantiate() as instance, d.compile().instantiate() as other:
         instance.run(5)
         kept, first = instance.save(), instance.get("f.y")
         instance.run(5)
@@ -519,7 +528,7 @@ def test_an_fmu_without_states_is_named(tmp_path):
     path = make_specimen(tmp_path / "s.fmu", xml=description(""), flags=("-DWITHOUT_STATES",))
     d = Diagram("states", step=0.01)
     assert not d.add(Fmu(path), name="f").can_roll_back
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         instance.run(3)
         with pytest.raises(BiellaError, match=r"`s.fmu` .*: it cannot save its state"):
             instance.save()
@@ -561,7 +570,7 @@ def test_a_plan_alone_does_not_run(specimen):
     d.add(Fmu(specimen), name="f")
     plan = d.compile()
     with pytest.raises(BlockError, match="no FMU is attached to this block"):
-        biella.Plan(plan.data, {}).start()
+        biella.Plan(plan.data, {}).instantiate()
 
 
 # -- binaries that cannot be loaded
@@ -709,7 +718,7 @@ def test_after_a_state_was_handed_out_steps_may_be_taken_back(tmp_path):
     path = make_specimen(tmp_path / "s.fmu", flags=("-DCOMMITS",))
     d = Diagram("states", step=0.01)
     d.add(Fmu(path, parameters={"diary": str(diary)}), name="f")
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         instance.run(1)
         instance.save()
         instance.run(2)
@@ -787,7 +796,7 @@ def test_nor_do_fmus_in_several_threads(tmp_path, monkeypatch):
     plan = d.compile()
 
     def run(_: int) -> None:
-        with plan.start() as instance:
+        with plan.instantiate() as instance:
             instance.run(3)
             instance.restore(instance.save())
 
@@ -801,7 +810,7 @@ def test_a_program_may_change_its_working_directory_during_a_live_run(
 ):
     d = Diagram("folder", step=0.01)
     d.add(Fmu(specimen), name="f")
-    with start(d, clock="free") as run:
+    with run_realtime(d, clock="free") as run:
         monkeypatch.chdir(tmp_path)
         run.stop()
         assert Path.cwd() == tmp_path
@@ -843,7 +852,7 @@ def test_a_state_from_before_an_fmu_ended_the_run_goes_on(specimen, options):
     d = Diagram("ends", step=0.01)
     trouble = {"trouble": TROUBLE["ends_after"], "at": 0.05}
     d.add(Fmu(specimen, parameters=trouble, **options), name="f")
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         instance.run(3)
         states = [instance.save()]
         assert instance.run(10) == (3, True)

@@ -94,7 +94,7 @@ def test_fmpy_finds_nothing_to_complain_about(fmu):
 def test_fmpy_gives_the_bits_of_the_engine_driven_with_the_same_calls(slave):
     plan = loop().compile(inputs=["ref"])
     slave.start()
-    with plan.start() as engine:
+    with plan.instantiate() as engine:
         for n in range(100):
             value = np.sin(0.3 * n)
             slave.set("ref", value)

@@ -188,7 +188,7 @@ def see(system: System, extra: list[str], steps: int) -> dict[str, Any]:
     paths = [f"{body.name}.{what}" for body in system.bodies for what in BODY + ACCELERATIONS]
     diagram = Diagram("robot", step=1e-3)
     diagram.add(system.block(outputs=[*paths, *extra]), name="plant")
-    with diagram.compile().start() as instance:
+    with diagram.compile().instantiate() as instance:
         if steps:
             instance.run(steps)
         return {path: np.array(instance.get(f"plant.{path}")) for path in [*paths, *extra]}

@@ -103,7 +103,7 @@ class Peer:
 def see(system: System, paths: list[str]) -> dict[str, Array]:
     diagram = Diagram("arm", step=1e-3)
     diagram.add(system.block(outputs=paths), name="plant")
-    with diagram.compile().start() as instance:
+    with diagram.compile().instantiate() as instance:
         return {path: np.array(instance.get(f"plant.{path}")) for path in paths}
 
 

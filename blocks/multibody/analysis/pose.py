@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
-from ....errors import BlockError, DiagramError, name_list
+from ....errors import BlockError, DiagramError, FormulationError, name_list
 from ....services import find_service
 from ..clearance import ClearanceRevolute
 from ..drawing.poses import Poses
 from ..equations.assembly import assemble as close_nearest
 from ..equations.assembly import consistent_velocity
-from ..equations.errors import FormulationError
 from ..initial import Initial
 from ..joints import Joint
 from ..rotations import Array, quaternion_from_rotation, rotation_from_quaternion

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from ....errors import FormulationError
 from ..rotations import Array
-from .errors import FormulationError
 from .model import AbstractModel
 from .projections import project_position, project_velocity
 

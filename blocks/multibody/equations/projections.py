@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from ....errors import FormulationError
 from ..rotations import Array
-from .errors import FormulationError
 from .model import Model
 
 

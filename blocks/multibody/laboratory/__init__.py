@@ -6,20 +6,21 @@ give the same `model`; every method is one file with the same function,
 ``accelerations(model, t, q, v, memory, **options) -> (q̈, λ)``.
 """
 
+from ....errors import FormulationError
 from ..equations.assembly import assemble, consistent_velocity
-from ..equations.errors import FormulationError
 from ..equations.euler_parameters import EulerModel
 from ..equations.model import AbstractModel, Equations, JointReaction
 from ..equations.planar import PlanarModel
 from ..equations.projections import project_position, project_velocity
 from ..equations.redundancy import RedundancyReport, report_redundancy
-from .comparison import Comparison, compare
+from .comparison import OLDANI, Comparison, compare
 from .natural import NaturalModel
 from .runs import INDEX_3, METHODS, Run, make_model, run
 
 __all__ = [
     "INDEX_3",
     "METHODS",
+    "OLDANI",
     "AbstractModel",
     "Comparison",
     "Equations",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
 
-from ..equations.errors import FormulationError
+from ....errors import FormulationError
 from ..equations.model import Model
 from ..equations.projections import project_velocity
 from ..rotations import Array

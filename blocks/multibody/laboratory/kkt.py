@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from ..equations.errors import FormulationError
+from ....errors import FormulationError
 from ..equations.model import Equations, Model
 from ..rotations import Array
 

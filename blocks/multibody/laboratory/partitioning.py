@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lu_factor, lu_solve, qr
 
-from ..equations.errors import FormulationError
+from ....errors import FormulationError
 from ..equations.model import Model
 from ..rotations import Array
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve, qr
 
-from ..equations.errors import FormulationError
+from ....errors import FormulationError
 from ..equations.model import Equations, Model
 from ..rotations import Array
 

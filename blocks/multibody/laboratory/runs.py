@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ....errors import DiagramError
+from ....errors import DiagramError, FormulationError
 from ...core.vectors import require_choice
 from ..equations.assembly import assemble, consistent_velocity
-from ..equations.errors import FormulationError
 from ..equations.euler_parameters import EulerModel
 from ..equations.model import AbstractModel, Equations, Model
 from ..equations.planar import PlanarModel

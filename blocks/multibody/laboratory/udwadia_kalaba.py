@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from ..equations.errors import FormulationError
+from ....errors import FormulationError
 from ..equations.model import Model
 from ..rotations import Array
 from .greville import pseudoinverse as greville

@@ -42,7 +42,7 @@ class AbstractAskingDriver(Driver):
     def start(self) -> None:
         """Ask once: what the other side refuses is told before a run begins."""
         self._told, self._due = None, 0.0
-        if self.setup.inputs:
+        if self.setup.receive:
             self.ask()
 
     def read(self) -> Sequence[float] | None:
@@ -54,7 +54,7 @@ class AbstractAskingDriver(Driver):
         if self._told is not None:
             self.tell(self._told)
             self._told = None
-        return self.ask() if self.setup.inputs else None
+        return self.ask() if self.setup.receive else None
 
     def write(self, values: Sequence[float]) -> None:
         """Remember the outputs for the next exchange."""

@@ -49,7 +49,7 @@ class CanDriver(Driver):
         except DeviceError as error:
             return [str(error)]
         problems = []
-        for channel in (*setup.inputs, *setup.outputs):
+        for channel in (*setup.receive, *setup.send):
             try:
                 signal = _find_signal(database, channel)
             except DeviceError as error:
@@ -58,7 +58,7 @@ class CanDriver(Driver):
             problems += _check_signal(channel, signal)
         if not problems:
             try:
-                _encode(_group(database, setup.outputs), setup.safe)
+                _encode(_group(database, setup.send), setup.safe)
             except DeviceError as error:
                 problems.append(f"the safe values do not fit the message: {error}")
         return problems
@@ -66,11 +66,11 @@ class CanDriver(Driver):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         database = _read_dbc(setup.folder / setup.options["dbc"])
-        self._outs = _group(database, setup.outputs)
+        self._outs = _group(database, setup.send)
         self._ins = {
-            message.frame_id: (message, at) for message, at in _group(database, setup.inputs)
+            message.frame_id: (message, at) for message, at in _group(database, setup.receive)
         }
-        self._values = [0.0] * len(setup.inputs)
+        self._values = [0.0] * len(setup.receive)
         self._came: dict[int, float] = {}
         self._can: Any = None
         self._bus: Any = None

@@ -83,13 +83,13 @@ class ModbusDriver(AbstractAskingDriver):
     def check(cls, setup: Setup) -> list[str]:
         """Look for what can never work: lines, unit, registers."""
         problems = _check_line(setup.options)
-        problems += check_channels(setup.inputs, written=False)
-        return problems + check_channels(setup.outputs, written=True)
+        problems += check_channels(setup.receive, written=False)
+        return problems + check_channels(setup.send, written=True)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         order = setup.options["word_order"]
-        ins, outs = locate(setup.inputs, order), locate(setup.outputs, order)
+        ins, outs = locate(setup.receive, order), locate(setup.send, order)
         self._ins, self._outs = gather(ins, *_MOST_READ), gather(outs, *_MOST_WRITTEN)
         self._values = [0.0] * len(ins)
         self._unit = setup.options["unit_id"]

@@ -62,7 +62,7 @@ class OpcuaDriver(AbstractAskingDriver):
             load_package("opcua", "asyncua")
         except DeviceError as error:
             return [*problems, str(error)]
-        for channels, side in ((setup.inputs, "read"), (setup.outputs, "write")):
+        for channels, side in ((setup.receive, "read"), (setup.send, "write")):
             problems += _check_nodes(channels, side)
         return problems
 
@@ -134,11 +134,11 @@ class OpcuaDriver(AbstractAskingDriver):
             raise DeviceError(
                 f"nothing answers at {options['url']}; see that the server is on, and there"
             ) from error
-        self._ins = [await self._find_node(channel) for channel in self.setup.inputs]
-        self._outs = [await self._find_node(channel) for channel in self.setup.outputs]
+        self._ins = [await self._find_node(channel) for channel in self.setup.receive]
+        self._outs = [await self._find_node(channel) for channel in self.setup.send]
         self._types = {
             channel.name: await self._find_type(channel, node)
-            for channel, node in zip(self.setup.outputs, self._outs, strict=True)
+            for channel, node in zip(self.setup.send, self._outs, strict=True)
         }
 
     async def _find_node(self, channel: Channel) -> Any:
@@ -186,13 +186,13 @@ class OpcuaDriver(AbstractAskingDriver):
             raise DeviceError(f"asked for {len(self._ins)} values, got {len(found)}")
         return [
             value
-            for channel, data in zip(self.setup.inputs, found, strict=True)
+            for channel, data in zip(self.setup.receive, found, strict=True)
             for value in _decode(channel, data)
         ]
 
     async def _tell(self, values: Sequence[float]) -> None:
         ua, rest, given = load_package("opcua", "asyncua").ua, list(values), []
-        for channel in self.setup.outputs:
+        for channel in self.setup.send:
             kind = self._types[channel.name]
             own = [_encode(channel, kind, value) for value in rest[: channel.width]]
             del rest[: channel.width]
@@ -200,7 +200,7 @@ class OpcuaDriver(AbstractAskingDriver):
             # Neither status nor time: there are servers that take the bare value only.
             given.append(ua.DataValue(variant, StatusCode=None))
         statuses = await self._client.write_values(self._outs, given, raise_on_partial_error=False)
-        for channel, status in zip(self.setup.outputs, statuses, strict=True):
+        for channel, status in zip(self.setup.send, statuses, strict=True):
             if not status.is_good():
                 raise DeviceError(f"channel `{channel.name}` was not written: {status.name}")
 

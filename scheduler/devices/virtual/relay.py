@@ -3,7 +3,7 @@
 The n-th datagram of a direction has the same fate in every run with the same seed, whatever the
 times at which datagrams arrive::
 
-    python -m biella.scheduler.devices.virtual.relay --listen 5000 --to rig:5001 --drop 0.05
+    python -m biella.udp_proxy --listen 5000 --to rig:5001 --drop 0.05
 
 The host then talks to port 5000 in place of the device.
 """
@@ -318,7 +318,7 @@ def read_address(text: str) -> Address:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a relay from the shell, until Ctrl-C."""
     parser = argparse.ArgumentParser(
-        prog="python -m biella.scheduler.devices.virtual.relay",
+        prog="python -m biella.udp_proxy",
         description="Stand between a host and a device on UDP, and be a bad network.",
     )
     parser.add_argument(

@@ -13,8 +13,7 @@ from .. import __version__
 from ..demo import command as demo
 from ..errors import BiellaError, BlockError
 from ..scheduler.host import doctor
-from ..scheduler.realtime import watch
-from . import diagrams, fmus, mechanisms, run
+from . import diagrams, fmus, mechanisms, offline, realtime, run, watching
 from .load import load_diagram
 from .shared import complain
 
@@ -72,11 +71,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(metavar="command")
     demo.add_command(commands)
-    for module in (run, diagrams, fmus):
+    for module in (offline, realtime, diagrams, fmus):
         module.add_commands(commands)
     doctor.add_command(commands)
-    watch.add_command(commands)
+    watching.add_command(commands)
     mechanisms.add_commands(commands)
+    run.add_commands(commands)
     return parser
 
 

@@ -1,4 +1,4 @@
-"""Commands about an FMU of any tool: info, validate, simulate."""
+"""Commands about an FMU of any tool: info, validate, and its part of simulate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .shared import (
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``info``, ``validate`` and ``simulate``."""
+    """Add ``info`` and ``validate``."""
     info = add_command(
         commands,
         "info",
@@ -42,46 +42,6 @@ def add_commands(commands: Any) -> None:
         "an FMU",
     )
     add_json(validate)
-    run = add_command(
-        commands,
-        "simulate",
-        _simulate,
-        "run an FMU",
-        "biella simulate crank.fmu --until 5 --input torque.csv --out motion.csv --plot",
-        "an FMU",
-    )
-    add_json(run)
-    run.add_argument("--start", type=float, help="start time in s (default: what the FMU suggests)")
-    run.add_argument(
-        "--until", "--stop", dest="stop", type=float, metavar="TIME",
-        help="end time in s (default: what the FMU suggests)",
-    )  # fmt: skip
-    run.add_argument("--step", type=float, help="communication step in s (default: likewise)")
-    run.add_argument("--input", type=Path, help="CSV file: times, then a column for each input")
-    run.add_argument(
-        "--out", "--output", dest="output", type=Path, metavar="FILE",
-        help="write the outputs: .csv, .mf4 or .h5",
-    )  # fmt: skip
-    run.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE",
-        help="set a parameter or a start value; may be repeated",
-    )  # fmt: skip
-    run.add_argument(
-        "--record", action="append", metavar="NAME",
-        help="record this variable instead of the outputs; may be repeated",
-    )  # fmt: skip
-    run.add_argument(
-        "--plot", type=Path, nargs="?", const=Path("-"),
-        help="draw the outputs to a file (default: name of the FMU, .png)",
-    )  # fmt: skip
-    run.add_argument(
-        "--backend", choices=("engine", "fmpy", "pyfmi"), default="engine",
-        help="what calls the FMU (default: engine; fmpy takes FMI 1.0, 3.0 and model exchange)",
-    )  # fmt: skip
-    run.add_argument("--isolate", action="store_true", help="in a process of its own")
-    run.add_argument("--timeout", type=float, help="with --isolate: seconds that a call may take")
-    run.add_argument("--log", action="store_true", help="show the FMU's messages as they come")
-    run.add_argument("--no-validate", action="store_true", help="run it though FMI forbids it")
 
 
 def _info(options: argparse.Namespace) -> None:
@@ -110,23 +70,24 @@ def _validate(options: argparse.Namespace) -> None:
         print(f"no problems in {options.file}")
 
 
-def _simulate(options: argparse.Namespace) -> None:
+def simulate_fmu(options: argparse.Namespace) -> None:
+    """Simulate an FMU, and report the result."""
     from ..fmu.commands import simulate_fmu_file
 
-    require_format("--out", options.output)
+    require_format("--out", options.out)
     require_picture(options.plot)
     say = complain if options.json else print
 
     def write(result: Any) -> None:
-        if options.output:
-            write_result(result, options.output)
-            say(f"wrote {options.output}")
+        if options.out:
+            write_result(result, options.out)
+            say(f"wrote {options.out}")
 
     try:
         result = simulate_fmu_file(
             options.file,
             start=options.start,
-            stop=options.stop,
+            stop=options.until,
             step=options.step,
             inputs=options.input,
             parameters=dict(read_assignment(text, strings=True) for text in options.set),

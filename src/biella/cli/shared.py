@@ -6,10 +6,14 @@ import argparse
 import ast
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..errors import BiellaError
+if TYPE_CHECKING:
+    from ..scheduler.results.result import Result
+
+from ..errors import BiellaError, BlockError, DeviceError, OverrunError
 
 FORMATS = (".csv", ".h5", ".hdf5", ".mf4")
 """What results are written as."""
@@ -117,3 +121,26 @@ def plot_result(result: Any, target: Path, otherwise: Path, *signals: str) -> Pa
     path = otherwise if str(target) == "-" else target
     result.plot(*signals, path=path)
     return path
+
+
+def report_run(options: argparse.Namespace, name: str, run: Callable[[], Result]) -> None:
+    """Do what ``--out``, ``--plot`` and ``--json`` ask for with the result of a run of `name`."""
+    suffix = options.out.suffix.lower() if options.out else ""
+    try:
+        result = run()
+    except (BlockError, DeviceError, OverrunError) as error:
+        if suffix in (".csv", ".mf4") and error.result is not None:
+            write_result(error.result, options.out)
+            complain(f"what was recorded until then is in {options.out}")
+        raise
+    if not result.length:
+        raise BiellaError("no row was recorded: there is no result.")
+    tell_result(result, options.json)
+    say = complain if options.json else print
+    if suffix in (".csv", ".mf4"):
+        write_result(result, options.out)
+    if options.out:
+        say(f"wrote {options.out}")
+    if options.plot:
+        otherwise = Path(f"{name.replace(' ', '_')}.png")
+        say(f"wrote {plot_result(result, options.plot, otherwise, *(options.record or ()))}")

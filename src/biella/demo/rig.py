@@ -5,7 +5,7 @@ exported as an FMU; the diagram wires that FMU to the film, which is a block of 
 instruments and the controller of a laboratory.
 
 The demo puts a copy of this file beside what it writes. Change it there: ``python rig.py`` exports
-the mechanism anew, ``biella run rig.py`` runs the diagram.
+the mechanism anew, ``biella simulate rig.py`` runs the diagram.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from biella.blocks import (
     TorqueMeter,
     UnitDelay,
 )
-from biella.blocks.core.block import AbstractBlock
+from biella.blocks.authoring import AbstractBlock
 from biella.blocks.multibody import Input
 from biella.blocks.sensors import presets
 

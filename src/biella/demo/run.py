@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..blocks.multibody.drawing.poses import poses_from_result
-from ..scheduler.realtime.start import start
+from ..scheduler.realtime.start import run_realtime
 from ..scheduler.results.result import Result
 from ..scheduler.run.simulate import simulate
 from . import figures, rig
@@ -43,7 +43,7 @@ def run_demo(
     say(f"running it again for {seconds:g} s against the clock, its power stage a loopback device")
     for source in (RIG, Path(rig.__file__)):
         (folder / source.name).write_text(source.read_text("utf-8"), "utf-8")
-    with start(diagram, seconds, bind=RIG, record=["*"], out=folder / "run.h5") as run:
+    with run_realtime(diagram, seconds, bind=RIG, record=["*"], out=folder / "run.h5") as run:
         paced = _whole(run.wait())
     say("drawing")
     figures.draw_responses(simulated, paced, folder / "responses.png")
@@ -169,8 +169,8 @@ _FILES = (
     ("run.h5", "the paced run, with all that came from outside"),
 )
 _COMMANDS = (
-    ("biella run rig.py --until 5 --set pid.kp=3 --record speed --plot", "with another gain"),
-    ("biella run rig.py --replay run.h5", "the paced run again, bit for bit"),
-    ("biella run rig.py --realtime --bind rig.toml --until 5", "against the clock"),
+    ("biella simulate rig.py --until 5 --set pid.kp=3 --record speed --plot", "with another gain"),
+    ("biella replay run.h5 rig.py", "the paced run again, bit for bit"),
+    ("biella run-realtime rig.py --bind rig.toml --until 5", "against the clock"),
     ("biella simulate crank.fmu --until 1 --plot", "the mechanism alone, falling"),
 )

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy import signal
 
 from biella import BlockError, Diagram, DiagramError, Subsystem, simulate
-from biella.blocks import Constant, Gain, NativeBlock, PythonBlock
+from biella.blocks import Constant, Gain, PythonBlock
+from biella.blocks.authoring import NativeBlock
 from biella.blocks.basic.continuous import Derivative, Integrator
 from biella.blocks.basic.delay import TransportDelay
 from biella.blocks.basic.linear import StateSpace, TransferFunction, ZeroPole
@@ -84,7 +85,7 @@ class TestIntegrator:
     def test_state_itself_is_put_back_on_a_limit(self) -> None:
         d = Diagram(step=0.1)
         d.connect(d.add(Constant(1.0)), d.add(Integrator(0.0, limits=(-1.0, 0.25)), name="x"))
-        with d.compile().start() as instance:
+        with d.compile().instantiate() as instance:
             instance.run(3)
             assert instance.states.tolist() == [0.25]
 
@@ -150,7 +151,7 @@ class TestIntegrator:
         x = d.add(Integrator(1.0, reset="rising"), name="x")
         d.connect(d.add(Constant(0.0)), x["u"])
         d.connect(d.input("go"), x["reset"])
-        with d.compile().start() as instance:
+        with d.compile().instantiate() as instance:
             instance.run(2)
             instance.set("x.initial", 5.0)
             assert instance.get("x.y") == 1.0
@@ -369,7 +370,7 @@ class TestTransportDelay:
         d = Diagram(step=0.01)
         delay = d.add(TransportDelay(0.02, longest=0.5), name="delay")
         d.connect(d.add(follow(lambda t: t), name="u"), delay)
-        with d.compile().start() as instance:
+        with d.compile().instantiate() as instance:
             instance.run(200)
             for seconds, shown in ((0.3, 0.3), (0.5, 0.5), (0.013, 0.013), (0.0, 0.01), (9.0, 0.5)):
                 instance.set("delay.delay", seconds)
@@ -460,7 +461,7 @@ def test_restored_run_is_the_same_bits(
             seen.append(instance.save())
         return seen
 
-    with plan.start() as first, plan.start() as second:
+    with plan.instantiate() as first, plan.instantiate() as second:
         start = first.save()
         first.run(37)
         state = first.save()
@@ -484,7 +485,7 @@ def test_hostile_memory_is_harmless(
     d.add(block, name="block")
     for name in block.input_index:
         d.connect(d.add(follow(wavy), name=f"of {name}"), block[name])
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         instance.run(10)
         kept = instance.save()
         expected = instance.get("block.y")

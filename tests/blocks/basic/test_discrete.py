@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy import signal
 
 from biella import BlockError, Diagram, DiagramError, simulate
-from biella.blocks import Constant, NativeBlock, PythonBlock
+from biella.blocks import Constant, PythonBlock
+from biella.blocks.authoring import NativeBlock
 from biella.blocks.basic.delay import Delay
 from biella.blocks.basic.discrete import DiscreteIntegrator, MovingAverage, UnitDelay, ZeroOrderHold
 from biella.blocks.basic.linear import FIR, DiscreteStateSpace, DiscreteTransferFunction
@@ -256,7 +257,7 @@ def test_restored_run_is_the_same_bits(case: str) -> None:
             seen.append(instance.save())
         return seen
 
-    with plan.start() as first, plan.start() as second:
+    with plan.instantiate() as first, plan.instantiate() as second:
         first.run(37)
         state = first.save()
         through = go_on(first, 0)
@@ -275,7 +276,7 @@ def test_hostile_memory_is_harmless(make: Callable[[], NativeBlock], junk: float
     # out, the run stays inside its memory (which the sanitizers watch) and can be restored.
     d = Diagram(step=STEP)
     d.connect(d.add(Samples(U), name="u"), d.add(make(), name="block"))
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         instance.run(10)
         kept = instance.save()
         expected = instance.get("block")

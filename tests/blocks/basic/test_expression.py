@@ -45,7 +45,7 @@ def wire(block: Expression) -> Diagram:
 
 def evaluate(formula, values=None, **options):
     """Return the value of a formula in the engine."""
-    with wire(Expression(formula, **options)).compile().start() as instance:
+    with wire(Expression(formula, **options)).compile().instantiate() as instance:
         for name, value in (values or {}).items():
             instance.set(f"in_{name}", value)
         return instance.get("f.y")
@@ -106,7 +106,7 @@ def test_formula_agrees_with_python(text, x, y, v):
     except DiagramError as error:
         assume("no finite value" in str(error))  # in a branch that Python did not take
         assume(False)
-    with wire(block).compile().start() as instance:
+    with wire(block).compile().instantiate() as instance:
         instance.set("in_x", x)
         instance.set("in_y", y)
         instance.set("in_v", v)
@@ -127,7 +127,7 @@ POINTS = (-2.5, -1.0, -0.5, 0.0, 0.3, 0.5, 1.0, 1.5, 2.5, 7.0)
 def test_operation_agrees_with_python(call):
     """Each operation alone, also on its edges; a value that Python refuses is skipped."""
     tried = 0
-    with wire(Expression(f"0*x + 0*y + ({call})")).compile().start() as instance:
+    with wire(Expression(f"0*x + 0*y + ({call})")).compile().instantiate() as instance:
         for x in POINTS:
             for y in (-1.5, -1.0, 0.5, 2.0):
                 try:
@@ -150,7 +150,7 @@ def test_operation_agrees_with_python(call):
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_floor_division_and_remainder_are_pythons(a, b):
     formulas = {"q": "a // b", "r": "a % b"}
-    with wire(Expression(formulas)).compile().start() as instance:
+    with wire(Expression(formulas)).compile().instantiate() as instance:
         instance.set("in_a", a)
         instance.set("in_b", b)
         assert struct.pack("d", instance.get("f.q")) == struct.pack("d", a // b)
@@ -193,7 +193,7 @@ def test_given_input_may_hide_a_constant():
 
 def test_outputs_may_be_several_and_vectors():
     block = Expression({"polar": ["hypot(x, y)", "atan2(y, x)"], "sum": "x + y"})
-    with wire(block).compile().start() as instance:
+    with wire(block).compile().instantiate() as instance:
         instance.set("in_x", -3.0)
         instance.set("in_y", 4.0)
         np.testing.assert_array_equal(instance.get("f.polar"), [5.0, math.atan2(4, -3)])
@@ -203,7 +203,7 @@ def test_outputs_may_be_several_and_vectors():
 
 def test_parameters_may_be_set_after_compile():
     block = Expression("k*x + c[2]", parameters={"k": 2.0, "c": [1.0, 2.0, 3.0]})
-    with wire(block).compile().start() as instance:
+    with wire(block).compile().instantiate() as instance:
         instance.set("in_x", 10.0)
         assert instance.get("f.y") == 23.0
         instance.set("f.k", -1.0)
@@ -213,7 +213,7 @@ def test_parameters_may_be_set_after_compile():
 
 
 def test_time_is_seconds_and_continuous():
-    d = Diagram("test", step=0.25, start=2.0)
+    d = Diagram("test", step=0.25, start_time=2.0)
     d.add(Expression("sin(t)"), name="f")
     result = simulate(d, until=4.0)
     np.testing.assert_array_equal(result["f"], [math.sin(2 + 0.25 * k) for k in range(9)])
@@ -246,7 +246,7 @@ def test_kind_and_unit_of_outputs():
     )
     assert [port.kind for port in block.outputs] == ["boolean", "integer", "real"]
     assert [None if p.unit is None else str(p.unit) for p in block.outputs] == [None, None, "m/s"]
-    with wire(block).compile().start() as instance:
+    with wire(block).compile().instantiate() as instance:
         instance.set("in_x", 3.0)
         assert (instance.get("f.on"), instance.get("f.n")) == (1.0, 8.0)
         instance.set("in_x", 1.0)
@@ -258,7 +258,7 @@ def test_inputs_take_any_kind():
     on = d.input("on", kind="boolean", default=1.0)
     f = d.add(Expression("3*on"), name="f")
     d.connect(on, f)
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         assert instance.get("f") == 3.0
 
 

@@ -38,7 +38,7 @@ def drive(block, *, period=None, offset=0.0, **signals):
         source = d.input(f"in {name}", width=width, kind=kind if isinstance(kind, str) else "real")
         d.connect(source, block[name])
     seen = []
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         for k in range(len(next(iter(rows.values())))):
             for name, signal in rows.items():
                 instance.set(f"in {name}", signal[k])
@@ -189,7 +189,7 @@ def test_counter_needs_no_reset_and_may_be_set_after_compile():
     d = Diagram("test")
     counter = d.add(Counter(edge="level"), name="c")
     d.connect(d.input("u", kind="boolean", default=1.0), counter["u"])
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         instance.run(5)
         assert instance.get("c") == 6.0
         instance.set("c.step", -2.0)

@@ -123,7 +123,7 @@ def test_any_spacing(steps: list[float], first: float, queries: list[float]) -> 
     values = np.arange(float(times.size))
     for query in queries:
         t = float(times[0] + query * (times[-1] - times[0]))
-        d = Diagram(step=1e-3, start=t)
+        d = Diagram(step=1e-3, start_time=t)
         d.add(Playback(times, values), name="play")
         y = simulate(d, t)["play"][0]
         assert y == pytest.approx(np.interp(t, times, values), rel=1e-9, abs=1e-9)

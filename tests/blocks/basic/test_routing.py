@@ -33,13 +33,13 @@ def count_up(instance):
 
 
 def test_mux_takes_inputs_of_any_width():
-    with feed(Mux(3), 2, 1, 4).compile().start() as instance:
+    with feed(Mux(3), 2, 1, 4).compile().instantiate() as instance:
         count_up(instance)
         np.testing.assert_array_equal(instance.get("b"), np.arange(1, 8))
 
 
 def test_mux_of_given_widths():
-    with feed(Mux([2, 1]), 2, 1).compile().start() as instance:
+    with feed(Mux([2, 1]), 2, 1).compile().instantiate() as instance:
         count_up(instance)
         np.testing.assert_array_equal(instance.get("b"), [1, 2, 3])
     with pytest.raises(DiagramError, match=r"`b.u1` wants 2 signals, but `u1` gives 3"):
@@ -68,7 +68,7 @@ def test_mux_has_a_unit_if_all_inputs_agree(units, expected):
 
 
 def test_demux():
-    with feed(Demux([2, 1, 3]), 6, units=["N"]).compile().start() as instance:
+    with feed(Demux([2, 1, 3]), 6, units=["N"]).compile().instantiate() as instance:
         count_up(instance)
         for name, expected in (("y1", [1, 2]), ("y2", 3), ("y3", [4, 5, 6])):
             np.testing.assert_array_equal(instance.get(f"b.{name}"), expected)
@@ -82,14 +82,14 @@ def test_demux_undoes_mux():
     d.connect(d.input("a", default=3.0), mux["u1"])
     d.connect(d.input("b", width=2, default=4.0), mux["u2"])
     d.connect(mux, demux)
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         assert instance.get("demux.y1") == 3.0
         np.testing.assert_array_equal(instance.get("demux.y2"), [4.0, 4.0])
 
 
 @pytest.mark.parametrize("indices", [2, [0, 0, 3], [-1, 1], [3, 2, 1, 0], np.array([1, 2])])
 def test_selector(indices):
-    with feed(Selector(indices), 4, units=["rad"]).compile().start() as instance:
+    with feed(Selector(indices), 4, units=["rad"]).compile().instantiate() as instance:
         count_up(instance)
         expected = np.arange(1, 5)[indices]
         np.testing.assert_array_equal(instance.get("b"), expected)

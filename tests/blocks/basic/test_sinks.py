@@ -36,7 +36,7 @@ def test_stop_ends_the_run_without_an_error():
 
 
 def test_stop_leaves_its_tick_uncommitted():
-    with timer(Stop()).compile().start() as instance:
+    with timer(Stop()).compile().instantiate() as instance:
         done, stopped = instance.run(100)
         assert (done, stopped, instance.tick) == (4, True, 4)
         assert instance.get("count") == 4.0
@@ -66,7 +66,7 @@ def test_assertion_says_which_element():
 
 
 def test_assertion_leaves_its_tick_uncommitted():
-    with timer(Assertion("no."), op="<=").compile().start() as instance:
+    with timer(Assertion("no."), op="<=").compile().instantiate() as instance:
         with pytest.raises(BlockError):
             instance.run(100)
         assert instance.get("count") == 4.0
@@ -84,7 +84,7 @@ def test_verdict_on_a_vector(sink, fails):
     """All elements must hold for an Assertion; any of them ends the run for a Stop."""
     d = Diagram("test")
     d.connect(d.input("u", width=2, kind="boolean"), d.add(sink, name="sink"))
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         for value in ((0, 0), (0, 1), (1, 0), (1, 1)):
             instance.set("u", value)
             good = all(value) if isinstance(sink, Assertion) else not any(value)
@@ -112,7 +112,7 @@ def test_scope_and_record_take_anything(sink):
     d.connect(d.input("a", width=3, unit="m"), sink["u1"])
     d.connect(d.input("b", kind="boolean"), sink["u2"])
     plan = d.compile()
-    with plan.start() as instance:
+    with plan.instantiate() as instance:
         assert instance.run(10) == (10, False)
     assert [(port.width, port.unit, port.kind) for port in plan.blocks[0].inputs] == [
         (3, "m", "real"),
@@ -123,7 +123,7 @@ def test_scope_and_record_take_anything(sink):
 def test_terminator_takes_anything():
     d = Diagram("test")
     d.connect(d.input("a", width=3, unit="m", kind="integer"), d.add(Terminator(), name="end"))
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         assert instance.run(10) == (10, False)
 
 

@@ -110,7 +110,7 @@ def test_a_film_that_is_too_thin_for_its_cells_says_so_when_the_run_ends():
 
 def test_what_a_block_counts_belongs_to_the_state():
     plan = moved(FiniteBearing(*SIZE, cells=(256, 2)), 1.5 * SIZE[2], 1).compile()
-    with plan.start() as first, plan.start() as second:
+    with plan.instantiate() as first, plan.instantiate() as second:
         first.run(60)
         second.restore(first.save())
         texts = []

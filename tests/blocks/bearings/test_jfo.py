@@ -291,7 +291,7 @@ def test_bubble_between_plates_grows_and_collapses():
         d.connect(d.input(name, width=2), bearing[name])
     times = np.arange(1, steps) * step
     reached = np.empty(times.shape)
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         for k in range(steps - 1):
             t = k * step
             instance.set("position", 0.5 * C * np.cos(nu * t) * direction)

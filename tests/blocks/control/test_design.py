@@ -110,6 +110,34 @@ class _Model:
         self.D = np.zeros((len(C), np.shape(B)[1]))
 
 
+@pytest.mark.parametrize(
+    ("design", "second", "dt"),
+    [(lqr, B, None), (dlqr, B, 0.05), (lqe, C, None), (dlqe, C, 0.05)],
+)
+def test_arguments_by_position_by_keyword_and_of_a_model_are_the_same(design, second, dt):
+    a = A if dt is None else sampled(dt)[0]
+    name = "B" if second is B else "C"
+    weights = (Q, R) if second is B else (0.1, 1.0)
+    expected = design(a, second, *weights)
+    model = _Model(a, B, C, dt)
+    for found in (
+        design(a, second, Q=weights[0], R=weights[1]),
+        design(A=a, Q=weights[0], R=weights[1], **{name: second}),
+        design(model, *weights),
+        design(model, weights[0], R=weights[1]),
+        design(model=model, Q=weights[0], R=weights[1]),
+        design(model, *weights, None),
+    ):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_models_of_python_control_are_taken():
+    """Their ``dt`` is 0 if continuous."""
+    there = control.ss(A, B, C, np.zeros((len(C), B.shape[1])))
+    np.testing.assert_array_equal(lqr(there, Q, R).K, lqr(A, B, Q, R).K)
+
+
 def test_integral_is_added_after_the_states():
     a, b = add_integral(A, B, C)
     assert a.shape == (5, 5) and b.shape == (5, 2)
@@ -155,7 +183,23 @@ TURN = [[np.cos(1), np.sin(1)], [-np.sin(1), np.cos(1)]]
         (lambda: lqr(A, B, [1, 1], 1.0), "Q has 2 values on its diagonal, wants 3"),
         (lambda: lqr(A, B, Q, R, N.T), "N needs shape (3, 2)"),
         (lambda: lqr(A, B[:2], Q, R), "a square A and a B with as many rows"),
-        (lambda: lqr(A, B), "lqr takes A, B, Q, R, or a model of `linearize`"),
+        (
+            lambda: lqr(A, B),
+            "lqr lacks Q, R: write lqr(A, B, Q, R, N=None), or lqr(model, Q, R, N=",
+        ),
+        (lambda: lqr(A, B, Q, r=R), "no argument `r` here. Did you mean `R`? Write lqr(A, B, Q, R"),
+        (
+            lambda: lqr(A, B, Q, R, weight=1),
+            "lqr has no argument `weight` here. It has: A, B, Q, R, N",
+        ),
+        (
+            lambda: lqr(_Model(A, B, C, None), B=B, Q=Q, R=R),
+            "lqr has no argument `B` here. It has: mo",
+        ),
+        (lambda: lqr(A, B, Q, Q=Q, R=R), "lqr got `Q` twice: by position and by keyword"),
+        (lambda: lqr(A, B, Q, R, N, 1.0), "lqr takes lqr(A, B, Q, R, N=None), or lqr(model"),
+        (lambda: dlqe(A, Q=1.0, R=1.0), "dlqe lacks C: write dlqe(A, C, Q, R, G=None)"),
+        (lambda: lqr(model=3, Q=Q, R=R), "lqr wants a model with A and B, got 3"),
         (
             lambda: lqr(_Model(A, B, C, 0.1), Q, R),
             "this one is sampled: linearise without a period, or use dlqr",

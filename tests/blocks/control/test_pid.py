@@ -28,7 +28,7 @@ def run(pid, ticks, changes=(), **inputs):
             source = d.add(Playback(times, values, interpolation="hold"))
         d.connect(source, pid[name])
     rows = []
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         for tick in range(ticks):
             if "auto" in inputs:
                 instance.set("auto", float(np.broadcast_to(inputs["auto"], ticks)[tick]))

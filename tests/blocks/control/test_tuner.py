@@ -190,7 +190,7 @@ def test_breaking_off_and_starting_again():
     d.connect("plant", "tuner.measurement")
     d.connect("tuner.y", "plant")
     d.connect(start, "tuner.start")
-    with d.compile().start() as run:
+    with d.compile().instantiate() as run:
 
         def go(started, seconds):
             run.set("start", started)

@@ -74,7 +74,7 @@ def test_without_a_display_it_is_said_what_to_do():
         plt.switch_backend(before)
 
 
-@pytest.mark.parametrize("command", [["run", "loop.py", "--until", "1e9"]])
+@pytest.mark.parametrize("command", [["simulate", "loop.py", "--until", "1e9"]])
 def test_an_unknown_picture_format_is_refused_before_the_run(
     command, tmp_path: Path, monkeypatch, capsys
 ):

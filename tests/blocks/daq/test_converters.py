@@ -14,7 +14,6 @@ from biella import Diagram, DiagramError, simulate
 from biella.blocks import (
     ADC,
     DAC,
-    AbstractBlock,
     Counter,
     Expression,
     Gain,
@@ -25,6 +24,7 @@ from biella.blocks import (
     Sine,
     UnitDelay,
 )
+from biella.blocks.authoring import AbstractBlock
 from biella.blocks.core.ports import Port
 
 pytestmark = pytest.mark.engine

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import simpson
 from scipy.spatial.transform import Rotation
 
-from biella import BiellaWarning, BlockError, Diagram, DiagramError, simulate, start
+from biella import BiellaWarning, BlockError, Diagram, DiagramError, run_realtime, simulate
 from biella.blocks import (
     Demux,
     FiniteBearing,
@@ -522,7 +522,7 @@ def test_what_was_too_thin_belongs_to_the_state():
     d = Diagram("mechanism", step=1e-5)
     d.add(overloaded().block([], ["film.film"]), name="plant")
     plan = d.compile()
-    with plan.start() as first, plan.start() as second:
+    with plan.instantiate() as first, plan.instantiate() as second:
         first.run(500)
         second.restore(first.save())
         texts = []
@@ -540,7 +540,7 @@ def test_a_real_time_run_warns_of_a_film_that_was_too_thin():
     d = Diagram("mechanism", step=1e-5)
     d.add(overloaded().block([], ["film.film"]), name="plant")
     with pytest.warns(BiellaWarning, match=THIN):
-        start(d, 0.005, clock="free").wait()
+        run_realtime(d, 0.005, clock="free").wait()
 
 
 def test_a_steady_film_as_a_force_is_warned_of():

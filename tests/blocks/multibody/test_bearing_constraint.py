@@ -290,7 +290,7 @@ def test_a_saved_state_has_the_offset(mode):
     s, _, _ = turning_pin(steady(), coupling="constraint", load_axes="bush")
     d = Diagram("saved", step=1e-3)
     d.add(s.block(outputs=["film.offset", "disc.position"], **MODES[mode]), name="plant")
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         instance.run(7)
         saved = instance.save()
         instance.run(9)

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import root
 from scipy.spatial.transform import Rotation
 
-from biella import BiellaWarning, BlockError, Diagram, linearize, simulate, start
+from biella import BiellaWarning, BlockError, Diagram, linearize, run_realtime, simulate
 from biella.blocks import Demux, FiniteBearing, Selector, ShortBearing, TiltedShortBearing
 from biella.blocks.bearings import Contact
 from biella.blocks.bearings.analysis import open_film
@@ -158,7 +158,7 @@ def test_a_paced_run_is_warned_of_as_well():
         BiellaWarning, match=r"`film` .*: its film was thinner than its `film_limit`"
     )
     with exchange, lost, pytest.raises(BlockError):
-        start(wired(LIGHT, 1e-3, **OWN), 0.1, clock="free").wait()
+        run_realtime(wired(LIGHT, 1e-3, **OWN), 0.1, clock="free").wait()
 
 
 @pytest.mark.parametrize("bearing", [None, FiniteBearing(*SIZE, cells=(64, 4))])

@@ -304,7 +304,7 @@ def test_an_input_that_changes_after_the_start_jumps_however_often(mode):
     s.driver("drive", s["slide"], Input("x"))
     d = Diagram("driven", step=1e-3)
     d.connect(d.input("x"), d.add(s.block(outputs=["slide.displacement"], mode=mode), "plant")["x"])
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         instance.set("x", 0.2)
         instance.evaluate()
         assert instance.get("plant.slide.displacement") == pytest.approx(0.2, abs=1e-12)

@@ -207,7 +207,7 @@ def test_energy_lost_next_to_a_singular_position_is_told(longer, coarse, fine):
 
 def test_what_was_seen_belongs_to_the_state():
     plan = diagram(equal_crank(1e-4), "converged", step=2e-3).compile()
-    with plan.start() as first, plan.start() as second:
+    with plan.instantiate() as first, plan.instantiate() as second:
         first.run(1000)
         second.restore(first.save())
         texts = []
@@ -282,7 +282,7 @@ def test_iterations_of_an_implicit_step_are_those_of_newton():
     assert iterations.max() <= 24.0
     assert np.all(result["plant.residual"][1:] < 1e-3)
     # They are those of the last step, wherever it was made: part of the saved state.
-    with plan.start() as first, plan.start() as second:
+    with plan.instantiate() as first, plan.instantiate() as second:
         first.run(7)
         second.restore(first.save())
         for path in paths:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from biella import BiellaError, BlockError, Diagram, DiagramError, simulate
+from biella import BiellaError, BlockError, Diagram, DiagramError, Fmu, simulate
 from biella.blocks.multibody import Input, Sine, System
 from biella.blocks.multibody.mechanisms import (
     cardan,
@@ -389,8 +389,17 @@ def test_what_is_tunable_acts_at_once_and_the_rest_says_that_it_is_fixed():
     assert "plant.spring.stiffness" in tunable
     assert not any(path.startswith("plant.block.") for path in tunable)
     for path in tunable:
-        with plan.start() as run:
+        with plan.instantiate() as run:
             run.run(10)
             before = float(run.get("plant.slide.acceleration"))
             run.set(path, 1.5 * np.asarray(run.get(path)) + 0.1)
             assert abs(float(run.get("plant.slide.acceleration")) - before) > 1e-3, path
+
+
+def test_a_block_shows_by_default_what_an_fmu_shows(tmp_path):
+    s = slider_crank()
+    shown = [port.name for port in s.block().outputs]
+    assert {"main.angle", "main.speed", "crank.position", "crank.rotation"} <= set(shown)
+    path = s.export_fmu(tmp_path / "crank.fmu", sources=False)
+    assert [port.name for port in Fmu(path).outputs] == shown
+    assert s.block(outputs=[]).outputs == () and s.block([], []).outputs == ()

@@ -22,7 +22,7 @@ ARM = Path(__file__).parent / "arm.urdf"
 def see(system: System, paths: list[str]) -> dict[str, Array]:
     diagram = Diagram("robot", step=1e-3)
     diagram.add(system.block(outputs=paths), name="plant")
-    with diagram.compile().start() as instance:
+    with diagram.compile().instantiate() as instance:
         return {path: np.array(instance.get(f"plant.{path}")) for path in paths}
 
 

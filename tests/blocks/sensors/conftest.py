@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from biella import Diagram, simulate
-from biella.blocks import Convert, NativeBlock, Playback
+from biella.blocks import Convert, Playback
+from biella.blocks.authoring import NativeBlock
 
 Measure = Callable[..., dict[str, NDArray[np.float64]]]
 

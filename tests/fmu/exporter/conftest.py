@@ -59,7 +59,7 @@ def run_engine(
 ) -> list[list[float]]:
     """Set, step and get through the engine in this process."""
     rows = []
-    with make_crank(gain).compile(inputs=["ref"]).start() as engine:
+    with make_crank(gain).compile(inputs=["ref"]).instantiate() as engine:
         for n in range(steps):
             engine.set("ref", reference(n, shift))
             engine.run(ticks)

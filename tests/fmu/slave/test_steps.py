@@ -222,7 +222,7 @@ def test_a_run_that_returns_to_the_grid_goes_on_as_from_there(open_fmu):
     saved = slave.fmu.getFMUstate()
     raw = slave.fmu.serializeFMUstate(saved)
     slave.fmu.freeFMUstate(saved)
-    with pendulum().compile().start() as engine:
+    with pendulum().compile().instantiate() as engine:
         own = engine.save()
         # A state begins with the hash of its plan, which in an FMU is also that of its description.
         engine.restore(own[:8] + bytes(raw)[-len(own) + 8 :])
@@ -235,7 +235,7 @@ def test_a_run_that_returns_to_the_grid_goes_on_as_from_there(open_fmu):
 
 def test_irregular_steps_through_the_engine_have_the_bits_of_the_fmu(open_fmu):
     slave = open_fmu(pendulum()).start()
-    with pendulum().compile().start() as engine:
+    with pendulum().compile().instantiate() as engine:
         for size in irregular(4, 0.5, 0.6 * H):
             slave.step(size)
             engine.run_to(slave.time)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biella import Diagram, Subsystem
+from biella import BiellaDeprecationWarning, Diagram, Subsystem
 from biella.blocks import PID, Compare, Constant, Gain, Integrator, Mux, Step
 from biella.errors import BiellaError, BindingError
 from biella.scheduler.binding.bind import check_binding, open_binding, read_binding
@@ -48,18 +48,18 @@ tolerated_in_a_row = 5
 driver = "loopback"
 on_loss = "stop"
 
-[devices.board.inputs.torque]
+[devices.board.receive.torque]
 unit = "N*m"
 limits = [-40, 40]
 safe = 0
 
-[devices.board.inputs.spare]
+[devices.board.receive.spare]
 
-[devices.board.outputs.speed]
+[devices.board.send.speed]
 unit = "rad/s"
 safe = 0
 
-[devices.board.outputs.reference]
+[devices.board.send.reference]
 unit = "rad/s"
 safe = 0
 
@@ -89,7 +89,7 @@ def test_a_good_binding_has_no_problems(check):
         ("pid.y", "board", True, ["torque"]),
     ]
     assert found.binding.run == {"clock": "wall", "overrun": "skip", "tolerated_in_a_row": 5}
-    assert found.remarks == ["[devices.board.inputs.spare]: nobody takes spare."]
+    assert found.remarks == ["[devices.board.receive.spare]: nobody takes spare."]
 
 
 def test_a_timeout_that_is_shorter_than_a_tick_is_odd(check):
@@ -103,7 +103,7 @@ def test_a_timeout_that_is_shorter_than_a_tick_is_odd(check):
 
 def test_ports_and_channels_of_one_name_need_not_be_named(check):
     text = GOOD.replace('inputs = { measurement = "speed", reference = "reference" }', "")
-    found = check(text.replace("outputs.speed]", "outputs.measurement]"))
+    found = check(text.replace("send.speed]", "send.measurement]"))
     assert found.problems == []
     assert [tie.names for tie in found.ties] == [["reference"], ["measurement"], ["torque"]]
 
@@ -141,14 +141,14 @@ PROBLEMS = {
     ),
     "channels that are no table": (
         'on_loss = "stop"\n',
-        'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\ninputs = 3\n',
-        "[devices.other] inputs: wants a table, got 3.",
+        'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\nreceive = 3\n',
+        "[devices.other] receive: wants a table, got 3.",
     ),
     "channels that are a list": (
         'on_loss = "stop"\n',
-        'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\ninputs = ["a", "b"]\n',
-        "[devices.other] inputs: are tables, one for each channel, in their order: "
-        "[devices.other.inputs.a], [devices.other.inputs.b].",
+        'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\nreceive = ["a", "b"]\n',
+        "[devices.other] receive: has tables, one for each channel, in their order: "
+        "[devices.other.receive.a], [devices.other.receive.b].",
     ),
     "a timeout that would be rounded to none": (
         'on_loss = "stop"\n', 'on_loss = "stop"\ntimeout = 1e-10\n',
@@ -165,7 +165,7 @@ PROBLEMS = {
     "a port that is another device's": (
         'driver = "loopback"',
         'driver = "serial"\nport = "/dev/ttyX"\n[devices.other]\ndriver = "text"\n'
-        'port = "/dev/ttyX"\n[devices.other.inputs.a]\n[devices.board.inputs.b]',
+        'port = "/dev/ttyX"\n[devices.other.receive.a]\n[devices.board.receive.b]',
         "[devices.other] port: is that of `board` already: give one device all of its channels.",
     ),
     "a block in other letters": (
@@ -174,8 +174,8 @@ PROBLEMS = {
     ),
     "a device without channels": (
         'on_loss = "stop"\n', 'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\n',
-        "[devices.other]: has no channels: give it [devices.other.inputs.…] or "
-        "[devices.other.outputs.…].",
+        "[devices.other]: has no channels: give it [devices.other.receive.…] or "
+        "[devices.other.send.…].",
     ),
     "no driver": ('driver = "loopback"', "", "[devices.board] driver: is missing"),
     "an unknown driver": (
@@ -193,8 +193,8 @@ PROBLEMS = {
         "[devices.board] loss: must be between 0 and 1, got 1.5.",
     ),
     "a loopback with other counts": (
-        "[devices.board.inputs.spare]", "",
-        "[devices.board]: a loopback gives back what it gets, but has 2 outputs and 1 inputs.",
+        "[devices.board.receive.spare]", "",
+        "[devices.board]: a loopback gives back what it gets, but sends 2 and receives 1 values.",
     ),
     "an FMU whose path has a NUL": (
         '[blocks.pid]\ndevice = "board"', '[blocks.pid]\nfmu = "a\\u0000b.fmu"',
@@ -222,42 +222,42 @@ PROBLEMS = {
         "[devices.realtime]: a run has signals of this name itself: rename it.",
     ),
     "more values than a device has": (
-        "[devices.board.inputs.spare]", "\n".join(
-            f"[devices.board.inputs.spare{n}]\nwidth = 255" for n in range(17)
+        "[devices.board.receive.spare]", "\n".join(
+            f"[devices.board.receive.spare{n}]\nwidth = 255" for n in range(17)
         ),
-        "[devices.board] inputs: are 4336 values, but a device has at most 4096.",
+        "[devices.board] receive: has 4336 values, but a device has at most 4096.",
     ),
     "an unknown option of a channel": (
         "limits = [-40, 40]", "limit = [-40, 40]",
-        "[devices.board.inputs.torque] limit: is no option of a channel. Did you mean `limits`?",
+        "[devices.board.receive.torque] limit: is no option of a channel. Did you mean `limits`?",
     ),
     "limits that are reversed": (
         "[-40, 40]", "[40, -40]",
-        "[devices.board.inputs.torque] limits: are reversed: the lower one 40 is not below -40.",
+        "[devices.board.receive.torque] limits: are reversed: the lower one 40 is not below -40.",
     ),
     "limits that are no pair": (
         "[-40, 40]", "40",
-        "[devices.board.inputs.torque] limits: wants two numbers [low, high], got 40.",
+        "[devices.board.receive.torque] limits: wants two numbers [low, high], got 40.",
     ),
     "a scale of zero": (
         "limits = [-40, 40]", "scale = 0.0",
-        "[devices.board.inputs.torque] scale: must not be 0",
+        "[devices.board.receive.torque] scale: must not be 0",
     ),
     "a unit that is none": (
-        'unit = "N*m"', 'unit = "Nmm2x"', "[devices.board.inputs.torque] unit: "
+        'unit = "N*m"', 'unit = "Nmm2x"', "[devices.board.receive.torque] unit: "
     ),
     "a safe value beyond the limits": (
         "limits = [-40, 40]\nsafe = 0", "limits = [-40, 40]\nsafe = 41",
-        "[devices.board.inputs.torque] safe: is 41, outside the limits [-40, 40].",
+        "[devices.board.receive.torque] safe: is 41, outside the limits [-40, 40].",
     ),
     "no safe value": (
-        'outputs.speed]\nunit = "rad/s"\nsafe = 0', 'outputs.speed]\nunit = "rad/s"',
-        "[devices.board.outputs.speed] safe: is missing: the value to have when anything goes "
+        'send.speed]\nunit = "rad/s"\nsafe = 0', 'send.speed]\nunit = "rad/s"',
+        "[devices.board.send.speed] safe: is missing: the value to have when anything goes "
         "wrong.",
     ),
     "no safe value to go on with": (
         'on_loss = "stop"', 'on_loss = "safe"',
-        "[devices.board.inputs.spare] safe: is missing",
+        "[devices.board.receive.spare] safe: is missing",
     ),
     "an unknown block": (
         "[blocks.pid]", "[blocks.pdi]",
@@ -306,7 +306,7 @@ PROBLEMS = {
     "another scale": (
         'unit = "N*m"\nlimits = [-40, 40]', 'unit = "mN.m"\nlimits = [-4000, 4000]\nscale = 2',
         "[blocks.pid] outputs: `pid.y` is in N.m, but channel `board.torque` is in mN.m: same "
-        "dimension, another scale. In [devices.board.inputs.torque] write unit = \"N.m\", "
+        "dimension, another scale. In [devices.board.receive.torque] write unit = \"N.m\", "
         "scale = 0.002, limits = [-4, 4], safe = 0.",
     ),
     "two values for one": (
@@ -384,19 +384,19 @@ def test_a_diagram_that_does_not_compile_says_so_beside_the_rest(tmp_path):
 
 
 def test_an_output_channel_that_nothing_feeds_must_say_that_it_is_unused(check):
-    text = GOOD.replace(', reference = "reference"', "").replace("outputs.reference", "outputs.aux")
+    text = GOOD.replace(', reference = "reference"', "").replace("send.reference", "send.aux")
     message = (
-        "[devices.board.outputs.aux]: nothing is sent on aux. Bind it, or say unused = true: then "
+        "[devices.board.send.aux]: nothing is sent on aux. Bind it, or say unused = true: then "
         "it always has its safe value."
     )
     assert check(text).problems == [message]
-    found = check(text.replace("outputs.aux]", "outputs.aux]\nunused = true"))
+    found = check(text.replace("send.aux]", "send.aux]\nunused = true"))
     assert found.problems == []
     assert "[blocks.pid]: input `reference` goes to no channel of `board`." in found.remarks
 
 
 def test_units_of_another_dimension_name_a_channel_that_fits(check):
-    text = GOOD.replace("inputs.spare]", 'inputs.spare]\nunit = "rad"')
+    text = GOOD.replace("receive.spare]", 'receive.spare]\nunit = "rad"')
     problems = check(text.replace('y = "torque"', 'y = "spare"')).problems
     assert problems == [
         "[blocks.pid] outputs: `pid.y` is in N.m, but channel `board.spare` in rad. Did you mean "
@@ -410,33 +410,31 @@ def test_degrees_are_offered_with_their_offset():
     g = d.add(Gain(1.0), name="g")
     d.connect(heat, g)
     rig = {
-        "devices": {"o": {"driver": "udp", "bind_port": 5000, "inputs": {
+        "devices": {"o": {"driver": "udp", "bind_port": 5000, "receive": {
             "t": {"unit": "degC", "scale": 0.1, "limits": [0, 200]}}}},
         "signals": {"heat": "o.t"},
     }  # fmt: skip
     assert check_binding(d, rig).problems == [
         "[signals] heat: `heat.y` is in K, but channel `o.t` is in degC: same dimension, another "
-        'scale. In [devices.o.inputs.t] write unit = "K", scale = 0.1, offset = 273.15, '
+        'scale. In [devices.o.receive.t] write unit = "K", scale = 0.1, offset = 273.15, '
         "limits = [273.15, 473.15]."
     ]
 
 
 def test_vectors_take_channels_one_by_one_or_an_array(check):
-    base = GOOD.replace("[devices.board.inputs.spare]", "[devices.board.inputs.both]\nwidth = 2")
+    base = GOOD.replace("[devices.board.receive.spare]", "[devices.board.receive.both]\nwidth = 2")
     base = base.replace(
-        "[blocks.pid]", "[devices.board.outputs.aux]\nsafe = 0\nunused = true\n[blocks.pid]"
+        "[blocks.pid]", "[devices.board.send.aux]\nsafe = 0\nunused = true\n[blocks.pid]"
     )
     for channels in ('"board.both"', '["board.both[0]", "board.both[1]"]'):
         found = check(f"{base}\n[signals]\npair = {channels}")
         assert found.problems == []
         assert found.ties[-1].names == ["both[0]", "both[1]"]
-    half = base.replace(
-        "outputs.aux]\nsafe = 0\nunused = true", "outputs.aux]\nsafe = 0\nwidth = 2"
-    )
-    half = half.replace("[blocks.pid]", "[devices.board.inputs.more]\n[blocks.pid]")
+    half = base.replace("send.aux]\nsafe = 0\nunused = true", "send.aux]\nsafe = 0\nwidth = 2")
+    half = half.replace("[blocks.pid]", "[devices.board.receive.more]\n[blocks.pid]")
     found = check(f'{half}\n[signals]\npair = "board.both"\nspeed = "board.aux[1]"')
     assert found.problems == [
-        "[devices.board.outputs.aux]: nothing is sent on aux[0]. Bind it, or say unused = true: "
+        "[devices.board.send.aux]: nothing is sent on aux[0]. Bind it, or say unused = true: "
         "then it always has its safe value."
     ]
     found = check(f'{base}\n[signals]\npair = ["board.both[0]", "board.both[2]"]')
@@ -463,8 +461,8 @@ def test_blocks_inside_subsystems_are_named_with_or_without_quotes():
     d.connect(sub, out)
     device = {
         "driver": "loopback",
-        "inputs": {"t": {"unit": "N.m"}},
-        "outputs": {"s": {"safe": 0, "unit": "rad/s"}},
+        "receive": {"t": {"unit": "N.m"}},
+        "send": {"s": {"safe": 0, "unit": "rad/s"}},
     }
 
     def problems(blocks):
@@ -477,15 +475,16 @@ def test_blocks_inside_subsystems_are_named_with_or_without_quotes():
     assert "[blocks.sub.g]: it is inside `sub`, which is replaced as a whole." in problems(
         {"sub": whole, "sub.g": inside}
     )
-    device["inputs"]["t"]["unit"] = "rad/s"
+    device["receive"]["t"]["unit"] = "rad/s"
     assert problems({"sub": whole})[0].startswith(
         "[blocks.sub] outputs: `sub.torque` is in N.m, but channel `b.t` in rad/s."
     )
 
 
 _WORDS = """
-run devices blocks signals board driver inputs outputs torque speed pid y unit scale limits safe
-width device fmu clock timeout on_loss loopback udp replay can message dbc file pid.y speed.y ref
+run devices blocks signals board driver inputs outputs receive send torque speed pid y unit
+scale limits safe width device fmu clock timeout on_loss loopback udp replay can message dbc file
+pid.y speed.y ref
 """
 _KEYS = st.sampled_from(_WORDS.split())
 _LEAVES = st.one_of(
@@ -502,12 +501,14 @@ _TABLES = st.recursive(
 )
 
 
+@pytest.mark.filterwarnings("ignore::biella.BiellaDeprecationWarning")
 @given(st.dictionaries(_KEYS, _TABLES, max_size=5))
 def test_any_structure_gives_problems_and_never_a_crash(table):
     with contextlib.suppress(BiellaError):
         check_binding(_DIAGRAM, table)
 
 
+@pytest.mark.filterwarnings("ignore::biella.BiellaDeprecationWarning")
 @given(st.data())
 def test_a_good_binding_with_anything_in_one_place_never_crashes(data):
     table = tomllib.loads(GOOD)
@@ -584,7 +585,7 @@ def test_every_signal_can_come_from_a_device_and_keeps_its_names():
     for path, info in plan.signals.items():
         channel = {"width": info.width, "safe": 3.0}
         rig = {
-            "devices": {"b": {"driver": "udp", "bind_port": 5000, "inputs": {"a": channel}}},
+            "devices": {"b": {"driver": "udp", "bind_port": 5000, "receive": {"a": channel}}},
             "signals": {path: "b.a"},
         }
         found = check_binding(d, rig)
@@ -594,7 +595,7 @@ def test_every_signal_can_come_from_a_device_and_keeps_its_names():
             *plan.signals, f"{path}_simulated", "b.age", "b.alive", "b.delay",
         }  # fmt: skip
         assert bound.aliases.items() >= plan.aliases.items()
-        with bound.start() as run:
+        with bound.instantiate() as run:
             assert run.get(path) == 3.0
 
 
@@ -634,3 +635,46 @@ def test_a_binding_that_is_not_there(tmp_path):
         read_binding(tmp_path / "rig.toml")
     with pytest.raises(BindingError, match=r"cannot read .*: Is a directory\.$"):
         read_binding(tmp_path)
+
+
+OLD_NAMES = """
+[devices.board]
+driver = "loopback"
+[devices.board.inputs.torque]
+unit = "N.m"
+[devices.board.outputs.speed]
+unit = "rad/s"
+safe = 0
+"""
+
+
+def test_old_names_of_channels_are_read_with_a_warning_that_says_what_to_write(tmp_path):
+    """In 0.1 a device's ``inputs`` came from it, while a block's ``inputs`` went to it."""
+    old, new = tmp_path / "old.toml", tmp_path / "new.toml"
+    old.write_text(OLD_NAMES)
+    new.write_text(OLD_NAMES.replace("board.inputs", "board.receive").replace("outputs", "send"))
+    with pytest.warns(BiellaDeprecationWarning) as caught:
+        found = read_binding(old)
+    assert [str(each.message) for each in caught] == [
+        "`[devices.board.inputs.…]` is deprecated and will be removed in 0.3: write "
+        "`[devices.board.receive.…]` for channels from the device.",
+        "`[devices.board.outputs.…]` is deprecated and will be removed in 0.3: write "
+        "`[devices.board.send.…]` for channels to the device.",
+    ]
+    assert found.problems == () and found.devices == read_binding(new).devices
+    assert list(found.devices["board"].receive) == ["torque"]
+    assert list(found.devices["board"].send) == ["speed"]
+
+
+def test_old_and_new_names_of_channels_at_once_are_a_problem(tmp_path):
+    path = tmp_path / "both.toml"
+    path.write_text(OLD_NAMES.replace("outputs", "send") + "[devices.board.receive.other]\n")
+    assert read_binding(path).problems == (
+        "[devices.board] inputs: is the old name of `receive`, which is there too: keep that.",
+    )
+
+
+def test_a_block_keeps_inputs_and_outputs():
+    table = {"blocks": {"pid": {"device": "b", "receive": {"y": "t"}}}}
+    (problem,) = read_binding(table).problems
+    assert "[blocks.pid] receive: is no option of a block" in problem

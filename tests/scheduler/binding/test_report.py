@@ -37,12 +37,12 @@ RIG = """
 [devices.board]
 driver = "loopback"
 delay = 3
-inputs.y = { unit = "N.m", scale = 0.5, limits = [-40, 40], saturate = true }
-inputs.both = { width = 2, limits = [-inf, 1] }
-inputs.spare = {}
-outputs.reference = { safe = 1 }
-outputs.measurement = { safe = 2, offset = 3 }
-outputs.aux = { safe = 0, width = 2, unused = true }
+receive.y = { unit = "N.m", scale = 0.5, limits = [-40, 40], saturate = true }
+receive.both = { width = 2, limits = [-inf, 1] }
+receive.spare = {}
+send.reference = { safe = 1 }
+send.measurement = { safe = 2, offset = 3 }
+send.aux = { safe = 0, width = 2, unused = true }
 [blocks.pid]
 device = "board"
 [signals]
@@ -72,7 +72,7 @@ def test_a_good_binding_is_shown_as_a_table(files, capsys):
          "delay = 3, jitter = 0, loss = 0.0, noise = 0.0"],
     ]  # fmt: skip
     assert lines[-2:] == [
-        "remark: [devices.board.inputs.spare]: nobody takes spare.",
+        "remark: [devices.board.receive.spare]: nobody takes spare.",
         "no problems in rig.toml",
     ]
 

@@ -61,7 +61,9 @@ def alone(block: Any, name: str) -> Diagram:
 
 @pytest.mark.parametrize("make", WITH_SEED.values(), ids=WITH_SEED)
 def test_each_path_has_a_seed_of_its_own(make: Any) -> None:
-    seeds = [alone(make(), name).compile().start().get(f"{name}.seed") for name in ("a", "b", "a")]
+    seeds = [
+        alone(make(), name).compile().instantiate().get(f"{name}.seed") for name in ("a", "b", "a")
+    ]
     assert seeds == [derive_seed("a"), derive_seed("b"), derive_seed("a")]
     assert seeds[0] != seeds[1]
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from biella import Diagram, Subsystem, simulate
-from biella.blocks import Compare, Constant, Gain, Integrator, Outside, Port, Sine, Step, Sum
+from biella.blocks import Compare, Constant, Gain, Integrator, Port, Sine, Step, Sum
+from biella.blocks.authoring import Outside
 from biella.errors import DiagramError
 from biella.scheduler.compile import rewrite
 from biella.scheduler.compile.flatten import flatten
@@ -32,7 +33,7 @@ def test_a_block_is_replaced_by_path_and_the_diagram_stays_as_it_was():
 
 def test_what_is_received_is_a_parameter():
     plan = loop().compile(replace={"k": stand_in()})
-    with plan.start() as run:
+    with plan.instantiate() as run:
         run.set("k.received", 3.0)
         run.run(10)
         assert run.get("x") == pytest.approx(1.0 + 3.0 * 0.1)

@@ -50,7 +50,7 @@ def around(inner: Diagram, step=0.1, solver="rk4", **options) -> Diagram:
 
 def drive(d: Diagram, path: str, **inputs) -> list:
     """The signal `path` at each tick, inputs set tick by tick."""
-    with d.compile().start() as run:
+    with d.compile().instantiate() as run:
         seen = []
         for values in zip(*inputs.values(), strict=True):
             for name, value in zip(inputs, values, strict=True):
@@ -165,7 +165,7 @@ def test_a_constant_that_is_set_while_disabled_counts_when_it_is_enabled():
     d = Diagram(step=0.1)
     sub = d.add(Subsystem(inner, enable=True), name="sub")
     d.connect(d.add(When(lambda t: not 0.05 < t < 0.25), name="when"), sub["enable"])
-    with d.compile().start() as run:
+    with d.compile().instantiate() as run:
         run.run(1)
         run.set("sub.c.value", 4.0)
         assert run.get("sub.y") == 2.0
@@ -304,7 +304,7 @@ def test_a_reset_between_two_hits_of_a_slow_block_shows_at_once():
 
 
 def test_a_restart_takes_the_parameters_of_that_moment():
-    with around(ramp(), reset="rising").compile().start() as run:
+    with around(ramp(), reset="rising").compile().instantiate() as run:
         run.run(3)
         run.set("sub.x.initial", 8.0)
         run.set("control", 1.0)
@@ -457,7 +457,7 @@ def test_trying_other_inputs_at_a_tick_leaves_no_trace(form, period):
     """As an FMU's set, get, set, get: only the last input before going on counts, to the bit."""
     plan = conditional(form, period)
     rng = np.random.default_rng(7)
-    with plan.start() as plain, plan.start() as probed:
+    with plan.instantiate() as plain, plan.instantiate() as probed:
         for control in rng.integers(0, 2, 60):
             tried = {}
             for trial in rng.integers(0, 2, 4):
@@ -479,7 +479,7 @@ def test_a_state_saved_after_outputs_were_evaluated_goes_on_with_the_same_bits(f
     """Also where the guard has restarted its blocks and keeps their states in its shadow."""
     plan = conditional(form, period)
     rng = np.random.default_rng(8)
-    with plan.start() as one, plan.start() as other:
+    with plan.instantiate() as one, plan.instantiate() as other:
         for control in rng.integers(0, 2, 40):
             one.set("control", control)
             one.evaluate()
@@ -495,7 +495,7 @@ def test_a_state_saved_after_outputs_were_evaluated_goes_on_with_the_same_bits(f
 
 
 def test_a_restart_that_was_only_tried_does_not_happen():
-    with around(mixed(), reset="rising").compile().start() as run:
+    with around(mixed(), reset="rising").compile().instantiate() as run:
         run.run(5)
         before = run.get("both")
         run.set("control", 1.0)
@@ -511,7 +511,7 @@ def test_restarts_tried_at_two_levels_leave_no_trace():
     d = nested(counter(), {"reset": "rising"}, {"reset": "rising"})
     plan = d.compile()
     rng = np.random.default_rng(9)
-    with plan.start() as plain, plan.start() as probed:
+    with plan.instantiate() as plain, plan.instantiate() as probed:
         for a, b in rng.integers(0, 2, (200, 2)):
             for trial_a, trial_b in rng.integers(0, 2, (3, 2)):
                 probed.set("a", trial_a)
@@ -527,7 +527,7 @@ def test_restarts_tried_at_two_levels_leave_no_trace():
 def test_signals_inside_hold_what_they_were_at_the_last_tick_that_ran():
     """Not what the last minor step of the solver left in them."""
     d = around(ramp(), enable=True)
-    with d.compile().start() as run:
+    with d.compile().instantiate() as run:
         run.set("control", 1)
         run.run(1)
         running = run.get("sub.x.y")

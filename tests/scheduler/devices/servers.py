@@ -8,7 +8,7 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
-from biella import start
+from biella import run_realtime
 from biella.errors import DeviceError
 
 from .peer import wait_for
@@ -57,7 +57,7 @@ def start_patiently(diagram, table):
     """Start a run whose timeout is short: a busy machine may not answer in time at first."""
     for _ in range(200):
         try:
-            return start(diagram, bind=table)
+            return run_realtime(diagram, bind=table)
         except DeviceError as error:
             last = error
     raise last

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from biella import start
+from biella import run_realtime
 from biella.errors import BindingError
 from biella.scheduler.binding.bind import read_binding
 
@@ -198,7 +198,7 @@ def test_host_and_device_of_ours_talk_to_each_other():
 
 
 def rig(**options):
-    channels = {"inputs": {"y": {}}, "outputs": {"u": {"safe": 0}}}
+    channels = {"receive": {"y": {}}, "send": {"u": {"safe": 0}}}
     device = {"driver": "udp", "role": "device", "timeout": 60.0, **channels, **options}
     return {"devices": {"plant": device}, "blocks": {"x": {"device": "plant"}}}
 
@@ -207,7 +207,7 @@ def test_a_new_host_is_a_new_count_of_ticks():
     """Its first number is no gap, though it is higher than the last one's."""
     end = UdpEnd()
     end.to = free_port()
-    with start(loop(3.0), clock="device:plant", bind=rig(bind_port=end.to)) as run:
+    with run_realtime(loop(3.0), clock="device:plant", bind=rig(bind_port=end.to)) as run:
 
         def send(session, sequence, ticks, flags=0):
             end.write_frame(bytes(Frame((1.0,), session, sequence, 0, flags)))
@@ -228,4 +228,4 @@ def test_a_role_is_host_or_device_and_a_device_must_be_found():
     (problem,) = read_binding(rig(role="slave", bind_port=5000)).problems
     assert "role: is one of host, device, not 'slave'" in problem
     with pytest.raises(BindingError, match="bind_port: is missing"):
-        start(loop(3.0), bind=rig())
+        run_realtime(loop(3.0), bind=rig())

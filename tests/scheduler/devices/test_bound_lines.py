@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from biella import start
+from biella import run_realtime
 from biella.errors import DeviceError
 from biella.scheduler.binding.bind import open_binding
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.engine
 def rig(**options):
     return {
         "devices": {"board": {
-            "timeout": 0.05, "inputs": {"y": {"scale": 0.5}},
-            "outputs": {"u": {"safe": -1, "scale": 0.25}}, **options,
+            "timeout": 0.05, "receive": {"y": {"scale": 0.5}},
+            "send": {"u": {"safe": -1, "scale": 0.25}}, **options,
         }},
         "blocks": {"k": {"device": "board"}},
     }  # fmt: skip
@@ -95,9 +95,9 @@ def test_a_device_that_never_speaks_is_told_with_what_to_look_at(udp):
     with pytest.raises(
         DeviceError, match=r"is lost.*It was never heard: is it switched on.*'hold'"
     ):
-        start(loop(3.0), bind=table).wait()
+        run_realtime(loop(3.0), bind=table).wait()
     udp.to = free_port()
-    with start(loop(3.0), bind=rig(driver="udp", bind_port=udp.to, timeout=0.5)) as run:
+    with run_realtime(loop(3.0), bind=rig(driver="udp", bind_port=udp.to, timeout=0.5)) as run:
         udp.write_frame(b"hello")
         with pytest.raises(DeviceError, match=r"is lost.*What came was no frame of its inputs"):
             run.wait()

@@ -52,11 +52,11 @@ def rig(tmp_path, request, dbc):
         "devices": {"drive": {
             "driver": "can", "interface": "virtual", "channel": request.node.name,
             "dbc": str(tmp_path / "drive.dbc"), "timeout": 5.0, "on_loss": "hold",
-            "inputs": {
+            "receive": {
                 "speed": {"message": "Motion", "signal": "Speed", "unit": "rad/s"},
                 "Winding": {"message": "Heat", "unit": "degC"},
             },
-            "outputs": {"torque": {
+            "send": {"torque": {
                 "message": "Command", "signal": "Torque", "safe": 0.5, "limits": [-100, 100],
             }},
         }},
@@ -152,16 +152,16 @@ def channel(rig, side, name, **values):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda r: channel(r, "inputs", "speed", message="Motin"),
+        (lambda r: channel(r, "receive", "speed", message="Motin"),
          "[devices.drive]: channel `speed`: there is no message `Motin`. Did you mean `Motion`? "
          "Messages: Command, Motion, Heat."),
-        (lambda r: channel(r, "inputs", "speed", signal="Sped"),
+        (lambda r: channel(r, "receive", "speed", signal="Sped"),
          "[devices.drive]: channel `speed`: message `Motion` has no signal `Sped`. Did you mean "
          "`Speed`? Signals: Speed, Angle."),
-        (lambda r: channel(r, "inputs", "speed", signal="Angle"),
+        (lambda r: channel(r, "receive", "speed", signal="Angle"),
          "[devices.drive]: channel `speed` is in rad/s, but the DBC file gives rad: say so with "
          "unit and scale."),
-        (lambda r: channel(r, "outputs", "torque", safe=400, limits=[-500, 500]),
+        (lambda r: channel(r, "send", "torque", safe=400, limits=[-500, 500]),
          "[devices.drive]: the safe values do not fit the message: message `Command`: "),
         (lambda r: r["devices"]["drive"].update(dbc="none.dbc"),
          "[devices.drive]: there is no file `none.dbc`."),

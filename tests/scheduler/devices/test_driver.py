@@ -37,7 +37,7 @@ class Card(Driver):
 
     @classmethod
     def check(cls, setup):
-        pins = [c.options["pin"] for c in setup.inputs]
+        pins = [c.options["pin"] for c in setup.receive]
         return [f"there is no pin {pin}." for pin in pins if pin > 7]
 
     def _called(self, name, *values):
@@ -95,7 +95,7 @@ def rig(**options):
     return {
         "devices": {"c": {
             "driver": "card", "serial": 7,
-            "inputs": {"y": {"scale": 0.5}}, "outputs": {"u": {"safe": 0.25, "scale": 0.5}},
+            "receive": {"y": {"scale": 0.5}}, "send": {"u": {"safe": 0.25, "scale": 0.5}},
             **options,
         }},
         "blocks": {"k": {"device": "c"}},
@@ -169,7 +169,7 @@ def test_a_card_without_inputs_is_never_lost_and_still_watches_the_run(ticks, in
     install(Valve)
     Valve.log.clear()
     table = {
-        "devices": {"v": {"driver": "card", "outputs": {"u": {"safe": 0.25}}}},
+        "devices": {"v": {"driver": "card", "send": {"u": {"safe": 0.25}}}},
         "signals": {"x": "v.u"},
     }
     run = ticks(open_binding(loop(), table))
@@ -357,7 +357,7 @@ class Refusing(Card):
 def test_a_driver_that_cannot_be_opened_is_told_and_others_are_closed(install):
     install(Card)
     table = rig()
-    table["devices"]["other"] = {"driver": "missing", "serial": 1, "inputs": {"a": {}}}
+    table["devices"]["other"] = {"driver": "missing", "serial": 1, "receive": {"a": {}}}
     table["signals"] = {"x": "other.a"}
     registry._PYTHON["missing"] = lambda: Refusing
     try:
@@ -374,12 +374,12 @@ def test_options_and_checks_of_a_driver_are_those_of_the_binding(install):
     install(Card)
     table = rig()
     del table["devices"]["c"]["serial"]
-    table["devices"]["c"]["inputs"]["y"]["pim"] = 3
+    table["devices"]["c"]["receive"]["y"]["pim"] = 3
     assert check_binding(loop(), table).problems == [
         "[devices.c] serial: is missing: number on its label.",
-        "[devices.c.inputs.y] pim: is no option of a channel. Did you mean `pin`? Options: unit, "
+        "[devices.c.receive.y] pim: is no option of a channel. Did you mean `pin`? Options: unit, "
         "scale, offset, saturate, width, unused, pin, limits, safe.",
     ]
     table = rig()
-    table["devices"]["c"]["inputs"]["y"]["pin"] = 8
+    table["devices"]["c"]["receive"]["y"]["pin"] = 8
     assert check_binding(loop(), table).problems == ["[devices.c]: there is no pin 8."]

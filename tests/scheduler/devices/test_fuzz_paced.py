@@ -16,7 +16,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from biella import Diagram, start
+from biella import Diagram, run_realtime
 from biella.blocks import Constant, Gain
 from biella.scheduler.devices import registry
 from biella.scheduler.devices.driver import Driver
@@ -60,8 +60,8 @@ def rig(**options):
         "devices": {
             "board": {
                 "timeout": 60.0,
-                "inputs": {"said": {"width": 2, "safe": [0, mark(0)]}},
-                "outputs": {"told": {"safe": 0}},
+                "receive": {"said": {"width": 2, "safe": [0, mark(0)]}},
+                "send": {"told": {"safe": 0}},
                 **options,
             }
         },
@@ -73,7 +73,9 @@ class Run:
     """A paced run of the diagram, and what must become of all that it was sent."""
 
     def __init__(self, stack, **options):
-        self.live = stack.enter_context(start(diagram(), bind=rig(**options), overrun="skip"))
+        self.live = stack.enter_context(
+            run_realtime(diagram(), bind=rig(**options), overrun="skip")
+        )
         self.frames = self.corrupt = self.stale = 0
 
     @property
@@ -372,11 +374,11 @@ def test_messages_on_a_can_bus(batches, tmp_path):
     (tmp_path / "drive.dbc").write_text(DBC)
     table = rig(driver="can", interface="virtual", channel=channel, dbc=str(tmp_path / "drive.dbc"))
     table["devices"]["board"] |= {
-        "inputs": {
+        "receive": {
             "number": {"message": "Pair", "signal": "Number"},
             "mark": {"message": "Pair", "signal": "Mark", "safe": mark(0)},
         },
-        "outputs": {"told": {"safe": 0, "message": "Command", "signal": "Told"}},
+        "send": {"told": {"safe": 0, "message": "Command", "signal": "Told"}},
     }
     table["signals"] = {"number": "board.number", "mark": "board.mark", "told": "board.told"}
     d = Diagram("fuzzed", step=1e-3)
@@ -394,7 +396,7 @@ def test_messages_on_a_can_bus(batches, tmp_path):
             {"arbitration_id": 512, "data": struct.pack("<If", 7, draw.choice(NOT_FINITE))},
         ])  # fmt: skip
 
-    with can.Bus(interface="virtual", channel=channel) as bus, start(d, bind=table) as live:
+    with can.Bus(interface="virtual", channel=channel) as bus, run_realtime(d, bind=table) as live:
         for number in range(1, batches + 1):
             for _ in range(AT_ONCE):
                 bus.send(can.Message(**({"is_extended_id": False} | hostile())))

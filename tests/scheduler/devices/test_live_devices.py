@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from biella import Diagram, simulate, start
+from biella import Diagram, run_realtime, simulate
 from biella.blocks import Asynchronous, Constant, Gain, Port, python_block
 from biella.errors import BiellaError, DeviceError
 from biella.scheduler.devices import Driver, registry
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.engine
 
 def rig(**options):
     return {
-        "devices": {"c": {"inputs": {"y": {}}, "outputs": {"u": {"safe": 0.25}}, **options}},
+        "devices": {"c": {"receive": {"y": {}}, "send": {"u": {"safe": 0.25}}, **options}},
         "blocks": {"k": {"device": "c"}},
     }
 
@@ -67,8 +67,8 @@ def install(monkeypatch):
 def test_a_run_through_a_loopback_is_the_difference_equation():
     """x' is -x of one tick before, and 0 at the first: exact on the free clock."""
     table = rig(driver="loopback")
-    table["devices"]["c"]["inputs"]["y"]["scale"] = -1.0
-    run = start(loop(), until=0.5, bind=table, clock="free")
+    table["devices"]["c"]["receive"]["y"]["scale"] = -1.0
+    run = run_realtime(loop(), until=0.5, bind=table, clock="free")
     result = run.wait()
     x = [1.0, 1.0]
     while len(x) < len(result.t):
@@ -81,7 +81,7 @@ def test_a_run_through_a_loopback_is_the_difference_equation():
 
 def test_a_run_with_a_driver_in_python_ends_safe(install):
     install(Card)
-    with start(loop(), bind=rig(driver="card")) as run:
+    with run_realtime(loop(), bind=rig(driver="card")) as run:
         end = time.monotonic() + 20.0
         while not run.latest("c.alive") or run.latest("x") > 0.99:
             assert time.monotonic() < end
@@ -100,11 +100,11 @@ def test_once_a_value_ends_the_run_no_other_device_gets_more_than_its_safe_value
     d.add(Constant(5.0), name="level")
     out = {"u": {"safe": 0.0, "limits": [-9, 9]}}
     devices = {
-        name: {"driver": "loopback", "inputs": {"y": {}}, "outputs": out} for name in ("a", "b")
+        name: {"driver": "loopback", "receive": {"y": {}}, "send": out} for name in ("a", "b")
     }
-    devices["a"]["outputs"] = {"u": {"safe": 0.0, "limits": [-1, 1]}}
+    devices["a"]["send"] = {"u": {"safe": 0.0, "limits": [-1, 1]}}
     signals = {"level": "a.u", "level.y": "b.u"}
-    run = start(d, until=1.0, clock="free", bind={"devices": devices, "signals": signals})
+    run = run_realtime(d, until=1.0, clock="free", bind={"devices": devices, "signals": signals})
     with pytest.raises(DeviceError, match=r"`a`, channel `u` \(to it\): 5 is beyond its limit 1"):
         run.wait()
     counts = run.result.info["realtime"]["devices"]
@@ -117,7 +117,7 @@ def test_an_input_that_a_device_feeds_cannot_be_set_by_hand_too():
     d.connect(d.input("u", default=1.0), d.add(Gain(2.0), name="g"))
     d.add(Constant(3.0), name="level")
     table = rig(driver="loopback") | {"blocks": {}, "signals": {"level": "c.u", "u": "c.y"}}
-    with start(d, bind=table) as run:
+    with run_realtime(d, bind=table) as run:
         for change in (run.override, run.__setitem__):
             with pytest.raises(BiellaError, match=r"`u` comes from the device `c`.*behind it"):
                 change("u", 0.0)
@@ -144,7 +144,7 @@ def test_a_run_that_cannot_get_its_threads_ends_safe_before_it_is_told(install, 
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(RuntimeError, match="can't start new thread"):
-        start(d, bind=rig(driver="card"))
+        run_realtime(d, bind=rig(driver="card"))
     assert not live_exit._live
     (card,) = Card.made
     assert card.log[-2:] == [("safe", 0.25), "close"]
@@ -165,7 +165,7 @@ class Failing(Card):
 def test_an_exception_of_a_driver_ends_the_run_with_its_text(install):
     install(Failing)
     Failing.fails.clear()
-    run = start(loop(), bind=rig(driver="card"))
+    run = run_realtime(loop(), bind=rig(driver="card"))
     wait_for(lambda: run.tick > 1)
     Failing.fails.set()
     with pytest.raises(DeviceError, match="device `c` is gone: OSError: the cable is off") as error:
@@ -187,8 +187,8 @@ class Slow(Card):
 def test_a_slow_driver_is_lost_and_comes_back_and_no_tick_waits(install):
     install(Slow)
     table = rig(driver="card", timeout=0.02, on_loss="safe")
-    table["devices"]["c"]["inputs"]["y"]["safe"] = 0.5
-    run = start(loop(), bind=table, until=2.0)
+    table["devices"]["c"]["receive"]["y"]["safe"] = 0.5
+    run = run_realtime(loop(), bind=table, until=2.0)
     result = run.wait()
     devices = result.info["realtime"]["devices"]["c"]
     assert devices["losses"] >= 1
@@ -202,15 +202,17 @@ def test_a_slow_driver_is_lost_and_comes_back_and_no_tick_waits(install):
 
 def test_a_run_with_a_driver_in_python_is_repeated_bit_for_bit(install, tmp_path):
     install(Card)
-    first = start(loop(), bind=rig(driver="card"), until=0.3, out=tmp_path / "log.h5").wait()
+    first = run_realtime(loop(), bind=rig(driver="card"), until=0.3, out=tmp_path / "log.h5").wait()
     assert find_differences(first, replay(tmp_path / "log.h5")) == []
 
 
 def test_a_result_is_played_again_as_a_device_and_that_run_is_kept(tmp_path):
     first = simulate(loop(), until=0.05)
     table = rig(driver="replay", file=first)
-    table["devices"]["c"]["inputs"]["y"]["signal"] = "k"
-    again = start(loop(), until=0.05, bind=table, clock="free", out=tmp_path / "log.h5").wait()
+    table["devices"]["c"]["receive"]["y"]["signal"] = "k"
+    again = run_realtime(
+        loop(), until=0.05, bind=table, clock="free", out=tmp_path / "log.h5"
+    ).wait()
     # The last row is where the run ended: nothing came in any more.
     np.testing.assert_array_equal(again["k"][:-1], first["k"][:-1])
     assert again.info["binding"]["table"]["devices"]["c"]["file"] == "a Result"
@@ -225,7 +227,7 @@ def test_a_block_that_is_an_fmu_runs_against_a_clock_and_again(tmp_path):
     inner.output("y", g)
     inner.export_fmu(tmp_path / "gain.fmu", sources=False)
     (tmp_path / "rig.toml").write_text('[run]\nclock = "free"\n[blocks.k]\nfmu = "gain.fmu"\n')
-    run = start(loop(), until=0.1, bind=tmp_path / "rig.toml", out=tmp_path / "log.h5")
+    run = run_realtime(loop(), until=0.1, bind=tmp_path / "rig.toml", out=tmp_path / "log.h5")
     first = run.wait()
     # The FMU holds its input through a step.
     np.testing.assert_allclose(first["x"], (1 - 4e-3) ** np.arange(101), rtol=1e-12)

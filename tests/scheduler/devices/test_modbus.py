@@ -16,7 +16,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from biella import Diagram, start
+from biella import Diagram, run_realtime
 from biella.blocks import Constant, Gain
 from biella.errors import DeviceError
 from biella.scheduler.binding.bind import check_binding, open_binding
@@ -135,8 +135,8 @@ def rig(port=502, **options):
         "devices": {"plc": {
             "driver": "modbus", "host": "127.0.0.1", "port": port, "unit_id": UNIT, "timeout": 5.0,
             "period": 0.0,
-            "inputs": {"y": {"kind": "input", "address": 0, "type": "float32"}},
-            "outputs": {"u": {"kind": "holding", "address": 0, "type": "float32", "safe": 0.25}},
+            "receive": {"y": {"kind": "input", "address": 0, "type": "float32"}},
+            "send": {"u": {"kind": "holding", "address": 0, "type": "float32", "safe": 0.25}},
             **options,
         }},
         "blocks": {"k": {"device": "plc"}},
@@ -148,7 +148,7 @@ def bench(signals, inputs, outputs, port=502, **options):
     d = Diagram("bench", step=1e-3)
     for name, value in signals.items():
         d.connect(d.add(Constant(value), name=name), d.add(Gain(1.0), name=f"sink_{name}"))
-    table = rig(port, inputs=inputs, outputs=outputs, **options)
+    table = rig(port, receive=inputs, send=outputs, **options)
     del table["blocks"]
     table["signals"] = {name: f"plc.{name}" for name in signals}
     return d, table
@@ -158,7 +158,7 @@ def bench(signals, inputs, outputs, port=502, **options):
 
 
 def check_loop(table, plc):
-    with start(loop(), bind=table) as run:
+    with run_realtime(loop(), bind=table) as run:
         wait_for(lambda: run.latest("x") < 0.5)
         result = run.stop()
     # Each value that came is what the server made of one that was sent before, in float32.
@@ -308,7 +308,7 @@ def test_a_period_is_kept_and_the_end_does_not_wait_for_it(ticks, plc):
 def test_a_server_that_goes_and_comes_back(ticks, plc):
     plc.switch_on()
     table = rig(plc.port, on_loss="safe")
-    table["devices"]["plc"]["inputs"]["y"]["safe"] = -0.125
+    table["devices"]["plc"]["receive"]["y"]["safe"] = -0.125
     bound = open_binding(loop(), table)
     run = ticks(bound)
     advance_until(run, lambda alive, k: alive and k < -0.5, ["plc.alive", "k"])
@@ -515,31 +515,31 @@ def device(table, **values):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: channel(t, "inputs", "y", type="int8"),
-         "[devices.plc.inputs.y] type: is one of int16, uint16, int32, uint32, float32, float64, "
+        (lambda t: channel(t, "receive", "y", type="int8"),
+         "[devices.plc.receive.y] type: is one of int16, uint16, int32, uint32, float32, float64, "
          "bit, not 'int8'. Did you mean `int32` or `int16`?"),
-        (lambda t: channel(t, "inputs", "y", kind="register"),
-         "[devices.plc.inputs.y] kind: is one of holding, input, coil, discrete, not 'register'."),
-        (lambda t: channel(t, "inputs", "y", address=400001),
-         "[devices.plc.inputs.y] address: must be between 0 and 65535, got 400001."),
-        (lambda t: channel(t, "inputs", "y", address=65535),
+        (lambda t: channel(t, "receive", "y", kind="register"),
+         "[devices.plc.receive.y] kind: is one of holding, input, coil, discrete, not 'register'."),
+        (lambda t: channel(t, "receive", "y", address=400001),
+         "[devices.plc.receive.y] address: must be between 0 and 65535, got 400001."),
+        (lambda t: channel(t, "receive", "y", address=65535),
          "[devices.plc]: channel `y` ends at input 65536, but the last address is 65535."),
-        (lambda t: channel(t, "inputs", "y", type=None) or t["devices"]["plc"]["inputs"]["y"].pop(
+        (lambda t: channel(t, "receive", "y", type=None) or t["devices"]["plc"]["receive"]["y"].pop(
             "type"),
          "[devices.plc]: channel `y`: type is missing: what stands in the register, one of int16, "
          "uint16, int32, uint32, float32, float64."),
-        (lambda t: channel(t, "inputs", "y", type="bit"),
+        (lambda t: channel(t, "receive", "y", type="bit"),
          "[devices.plc]: channel `y`: what stands at kind `input` is never a bit, not bit."),
-        (lambda t: channel(t, "inputs", "y", kind="coil"),
+        (lambda t: channel(t, "receive", "y", kind="coil"),
          "[devices.plc]: channel `y`: what stands at kind `coil` is a bit: leave out type, or say "
          "\"bit\", not float32."),
-        (lambda t: channel(t, "outputs", "u", kind="input"),
+        (lambda t: channel(t, "send", "u", kind="input"),
          "[devices.plc]: channel `u`: an input register cannot be written: kind is \"holding\" or "
          "\"coil\" for outputs."),
-        (lambda t: t["devices"]["plc"]["inputs"].update(
+        (lambda t: t["devices"]["plc"]["receive"].update(
             z={"kind": "input", "address": 1, "type": "int16"}),
          "[devices.plc]: channels `y` and `z` both read input 1: `y` is input 0 to 1."),
-        (lambda t: channel(t, "outputs", "u", type="uint16", safe=-1),
+        (lambda t: channel(t, "send", "u", type="uint16", safe=-1),
          "[devices.plc]: channel `u`: the safe value -1 stands as -1 in the register, which is "
          "uint16: from 0 to 65535."),
         (lambda t: device(t, unit_id=256),
@@ -565,7 +565,7 @@ def test_a_channel_in_another_unit_than_its_port_is_a_problem():
     d = Diagram("tank", step=1e-3)
     d.connect(d.add(Constant(0.0, unit="m"), name="level"), d.add(Gain(1.0), name="gauge"))
     inputs = {"level": {"kind": "input", "address": 0, "type": "int16", "unit": "mm"}}
-    table = rig(inputs=inputs, outputs={})
+    table = rig(receive=inputs, send={})
     del table["blocks"]
     table["signals"] = {"level": "plc.level"}
     (problem,) = check_binding(d, table).problems
@@ -600,7 +600,7 @@ def test_what_is_not_there_is_said_before_a_run(plc):
         open_binding(loop(), table)
     plc.switch_on()
     table = rig(plc.port)
-    channel(table, "inputs", "y", address=40000)
+    channel(table, "receive", "y", address=40000)
     with pytest.raises(
         DeviceError, match="refuses to read input 40000 to 40001, code 2: it has no"
     ):

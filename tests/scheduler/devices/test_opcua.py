@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from biella import Diagram, start
+from biella import Diagram, run_realtime
 from biella.blocks import Constant, Gain
 from biella.errors import DeviceError
 from biella.scheduler.binding.bind import check_binding, open_binding
@@ -150,8 +150,8 @@ def rig(url="opc.tcp://127.0.0.1:4840", **options):
     return {
         "devices": {"cell": {
             "driver": "opcua", "url": url, "timeout": 5.0, "period": 0.0,
-            "inputs": {"y": {"node": node("y")}},
-            "outputs": {"u": {"node": node("u"), "safe": 0.25}},
+            "receive": {"y": {"node": node("y")}},
+            "send": {"u": {"node": node("u"), "safe": 0.25}},
             **options,
         }},
         "blocks": {"k": {"device": "cell"}},
@@ -163,14 +163,14 @@ def bench(signals, inputs, outputs, url, **options):
     d = Diagram("bench", step=1e-3)
     for name, value in signals.items():
         d.connect(d.add(Constant(value), name=name), d.add(Gain(1.0), name=f"sink_{name}"))
-    table = rig(url, inputs=inputs, outputs=outputs, **options)
+    table = rig(url, receive=inputs, send=outputs, **options)
     del table["blocks"]
     table["signals"] = {name: f"cell.{name}" for name in signals}
     return d, table
 
 
 def test_a_loop_is_closed_through_the_server(plant):
-    with start(loop(), bind=rig(plant.url)) as run:
+    with run_realtime(loop(), bind=rig(plant.url)) as run:
         wait_for(lambda: run.latest("x") < 0.5)
         result = run.stop()
     # Each value that came is what the server made of one that was sent before.
@@ -245,7 +245,7 @@ def test_the_largest_double_that_fits_64_bits(ticks, plant, name, most):
 
 def test_a_server_that_goes_and_comes_back(ticks, plant):
     table = rig(plant.url, on_loss="safe")
-    table["devices"]["cell"]["inputs"]["y"]["safe"] = -0.125
+    table["devices"]["cell"]["receive"]["y"]["safe"] = -0.125
     bound = open_binding(loop(), table)
     run = ticks(bound)
     advance_until(run, lambda alive, k: alive and k < -0.5, ["cell.alive", "k"])
@@ -383,14 +383,15 @@ def test_a_user_has_a_password(ticks, plant, monkeypatch):
 @pytest.mark.parametrize(
     ("channel", "message"),
     [
-        (("inputs", "y", node("none")), "`y`: the server has no node nsu=.*none .BadNodeIdUnknown"),
-        (("inputs", "y", "nsu=http://example.com/plan;s=y"),
+        (("receive", "y", node("none")),
+         "`y`: the server has no node nsu=.*none .BadNodeIdUnknown"),
+        (("receive", "y", "nsu=http://example.com/plan;s=y"),
          "`y`: the server has no namespace `http://example.com/plan`. Did you mean .*plant"),
-        (("inputs", "y", node("box")), "`y`: node .*box is no variable"),
-        (("inputs", "y", node("text")), "`y` is of type String, which is no number"),
-        (("inputs", "y", node("row")), "`y` has 2 values, but its width is 1"),
-        (("outputs", "u", node("text")), "`u`: node .*text is of type String, which is no number"),
-        (("outputs", "u", node("fixed")), "`u`: node .*fixed may not be written by this user"),
+        (("receive", "y", node("box")), "`y`: node .*box is no variable"),
+        (("receive", "y", node("text")), "`y` is of type String, which is no number"),
+        (("receive", "y", node("row")), "`y` has 2 values, but its width is 1"),
+        (("send", "u", node("text")), "`u`: node .*text is of type String, which is no number"),
+        (("send", "u", node("fixed")), "`u`: node .*fixed may not be written by this user"),
     ],
 )  # fmt: skip
 def test_what_the_server_has_not_is_said_before_a_run(plant, channel, message):
@@ -422,13 +423,13 @@ def test_a_server_that_is_not_there_is_said_before_a_run(plant):
         ({"user": "anna", "password_env": "NO_SUCH_VARIABLE"},
          "[devices.cell]: there is no environment variable `NO_SUCH_VARIABLE`: it is to have the "
          "password of the user. In a shell: export NO_SUCH_VARIABLE=…"),
-        ({"inputs": {"y": {"node": "Motor.Speed"}}},
+        ({"receive": {"y": {"node": "Motor.Speed"}}},
          "[devices.cell]: channel `y`: `Motor.Speed` is no node id. One is ns=2;s=Motor.Speed, "
          "ns=2;i=1001, or with the name of a namespace nsu=http://example.com/motor;s=Speed."),
-        ({"inputs": {"y": {"node": "ns=2;i=5"}, "z": {"node": "i=5;ns=2"}}},
+        ({"receive": {"y": {"node": "ns=2;i=5"}, "z": {"node": "i=5;ns=2"}}},
          "[devices.cell]: channels `y` and `z` both read node i=5;ns=2."),
-        ({"inputs": {"y": {}}},
-         "[devices.cell.inputs.y] node: is missing: its node id, as ns=2;s=Motor.Speed."),
+        ({"receive": {"y": {}}},
+         "[devices.cell.receive.y] node: is missing: its node id, as ns=2;s=Motor.Speed."),
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_a_problem_of_the_binding(change, message):

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.engine
 def device(ins, outs, **options):
     return {
         "driver": "loopback",
-        "inputs": {name: dict(about) for name, about in ins.items()},
-        "outputs": {name: {"safe": 0, **about} for name, about in outs.items()},
+        "receive": {name: dict(about) for name, about in ins.items()},
+        "send": {name: {"safe": 0, **about} for name, about in outs.items()},
         **options,
     }
 
@@ -136,7 +136,7 @@ def test_outputs_of_other_widths_stand_one_after_the_other(ticks):
         "devices": {"v": device({"one": {}, "pair": {"width": 2}}, {"u": {"width": 2}, "x": {}})},
         "blocks": {"sub": {"device": "v"}},
     }
-    rig["devices"]["v"]["outputs"]["x"] |= {"unused": True, "safe": 7}
+    rig["devices"]["v"]["send"]["x"] |= {"unused": True, "safe": 7}
     (row,) = ticks(open_binding(d, rig)).advance(2, signals=["first", "second"])[1:]
     np.testing.assert_array_equal(row[0], [6.0, 7.0])
     assert row[1] == 5.0
@@ -172,7 +172,7 @@ def test_limits_end_the_run_unless_they_saturate(ticks):
     run.advance(1)
     with pytest.raises(ticks.ended, match=r"channel `y` \(from it\): 2 is beyond its limit 1.5"):
         run.advance(1)
-    rig["devices"]["b"]["inputs"]["y"]["saturate"] = True
+    rig["devices"]["b"]["receive"]["y"]["saturate"] = True
     assert ticks(open_binding(loop(), rig)).advance(2, signals=["k"]) == [[0.0], [1.5]]
 
 
@@ -181,7 +181,7 @@ def test_an_unused_output_has_its_safe_value(ticks):
         "devices": {"b": device({"y": {}, "echo": {}}, {"u": {}, "on": {}})},
         "blocks": {"k": {"device": "b", "outputs": {"y": "echo"}}},
     }
-    rig["devices"]["b"]["outputs"]["on"] |= {"unused": True, "safe": 5.0}
+    rig["devices"]["b"]["send"]["on"] |= {"unused": True, "safe": 5.0}
     assert ticks(open_binding(loop(), rig)).advance(3, signals=["k"]) == [[0.0], [5.0], [5.0]]
 
 
@@ -305,7 +305,7 @@ def replayed(ticks, file, count, step=1e-3, **options):
     channel = {"signal": "pull"} if options.pop("renamed", False) else {}
     rig = {
         "devices": {"r": {
-            "driver": "replay", "file": file, "inputs": {"force": channel}, **options,
+            "driver": "replay", "file": file, "receive": {"force": channel}, **options,
         }},
         "signals": {"force": "r.force"},
     }  # fmt: skip
@@ -379,7 +379,7 @@ def test_a_recording_in_another_unit_is_refused_unless_it_is_scaled():
     d.add(Constant(0.0, unit="N"), name="force")
     channel = {"unit": "N"}
     rig = {
-        "devices": {"r": {"driver": "replay", "file": result, "inputs": {"force": channel}}},
+        "devices": {"r": {"driver": "replay", "file": result, "receive": {"force": channel}}},
         "signals": {"force": "r.force"},
     }
     assert check_binding(d, rig).problems == [

@@ -185,7 +185,7 @@ def receive_all(end: UdpEnd):
 
 def test_from_the_shell():
     end = UdpEnd()
-    command = [sys.executable, "-m", "biella.scheduler.devices.virtual.relay"]
+    command = [sys.executable, "-m", "biella.udp_proxy"]
     with subprocess.Popen(
         [*command, "--listen", "0", "--to", f"127.0.0.1:{end.port}", "--seed", "4"],
         stdout=subprocess.PIPE,

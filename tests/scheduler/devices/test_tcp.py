@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 import numpy as np
 import pytest
 
-from biella import start
+from biella import run_realtime
 from biella.errors import DeviceError
 from biella.scheduler.binding.bind import check_binding, open_binding
 
@@ -710,7 +710,7 @@ def test_what_is_left_of_a_frame_goes_out_while_it_waits():
 
 
 def rig(**options):
-    channels = {"inputs": {"y": {"scale": -2.0}}, "outputs": {"u": {"safe": -1}}}
+    channels = {"receive": {"y": {"scale": -2.0}}, "send": {"u": {"safe": -1}}}
     return {
         "devices": {"board": {"driver": "tcp", "timeout": 60.0, **channels, **options}},
         "blocks": {"k": {"device": "board"}},
@@ -742,7 +742,7 @@ def test_a_peer_that_gives_back_what_it_gets_is_a_loopback(ticks, way):
 
 def test_a_paced_run_ends_with_safe_values_on_the_wire(end, way):
     place = {"port": end.port, "host": end.host} if way is dial else {"bind_port": free_tcp_port()}
-    with start(loop(3.0), bind=rig(**place)) as run:
+    with run_realtime(loop(3.0), bind=rig(**place)) as run:
         end.accept() if way is dial else end.connect(place["bind_port"])
         peer = Peer()
         wait_for(lambda: bool(peer.hear(end.frames()[-1])))
@@ -761,11 +761,11 @@ def test_a_device_that_is_never_there_is_told_with_what_to_look_at(end):
         match=r"is lost: no frame since the start.*:\d+ refuses the connection: no program "
         r"listens there\. It was never heard: .*on_loss = 'hold'",
     ):
-        start(loop(3.0), bind=rig(host=end.host, port=end.port, timeout=0.2)).wait()
+        run_realtime(loop(3.0), bind=rig(host=end.host, port=end.port, timeout=0.2)).wait()
 
 
 def test_a_run_whose_device_ends_is_told_why(end):
-    with start(loop(3.0), bind=rig(host=end.host, port=end.port)) as run:
+    with run_realtime(loop(3.0), bind=rig(host=end.host, port=end.port)) as run:
         end.accept()
         peer = Peer()
         peer.hear(end.frames()[0])

@@ -1,8 +1,8 @@
 """A plant's FMU and its controller in two processes on UDP, a bad network between them; and on TCP.
 
-Both ends are ``biella run`` on the diagram of example 16, with the bindings of that example. Where
-this machine lets us, each end also runs in a network namespace of its own, and only the relay joins
-the two. Numbers are of frames and of ticks.
+Both ends are ``biella run-realtime`` on the diagram of example 16, with the bindings of that
+example. Where this machine lets us, each end also runs in a network namespace of its own, and
+only the relay joins the two. Numbers are of frames and of ticks.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def command(
     rig = rig.replace('"udp"', f'"{driver}"')
     (folder / f"{end}.toml").write_text(rig)
     files = ["--bind", str(folder / f"{end}.toml"), "--log", str(folder / f"{end}.h5")]
-    python = [sys.executable, "-W", "error", "-m", "biella", "run", str(EXAMPLE)]
+    python = [sys.executable, "-W", "error", "-m", "biella", "run-realtime", str(EXAMPLE)]
     enter = ["nsenter", f"--net=/run/netns/{namespace}"] if namespace else []
     return [*enter, *python, *files, *options]
 
@@ -142,7 +142,7 @@ def run_plant(place: str, folder: Path, port: int, driver: str = "udp") -> None:
     slider_crank(planar=True).export_fmu(
         folder / "crank.fmu", outputs=LOOP["PORTS"][1], step=LOOP["STEP"]
     )
-    paced = ["--realtime", "--until", str(UNTIL), "--factor", str(SLOWER)]
+    paced = ["--until", str(UNTIL), "--factor", str(SLOWER)]
     plant = command(place, folder, "plant", port, *paced, driver=driver)
     subprocess.run(plant, check=True, capture_output=True)
 

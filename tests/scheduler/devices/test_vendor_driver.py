@@ -115,19 +115,19 @@ def test_what_the_card_says_when_it_is_not_there(package):
 
 def test_its_checks_are_those_of_the_binding(package):
     table = rig()
-    table["devices"]["card"]["outputs"]["second"] = {"pin": 0, "safe": 0, "unused": True}
-    table["devices"]["card"]["inputs"]["pressure"]["pin"] = 16
+    table["devices"]["card"]["send"]["second"] = {"pin": 0, "safe": 0, "unused": True}
+    table["devices"]["card"]["receive"]["pressure"]["pin"] = 16
     assert check_binding(diagram(), table).problems == [
-        "[devices.card.inputs.pressure] pin: must be between 0 and 15, got 16."
+        "[devices.card.receive.pressure] pin: must be between 0 and 15, got 16."
     ]
-    table["devices"]["card"]["inputs"]["pressure"]["pin"] = 3
+    table["devices"]["card"]["receive"]["pressure"]["pin"] = 3
     assert check_binding(diagram(), table).problems == ["[devices.card]: pin 0 has two outputs."]
 
 
 def test_entry_points_that_are_no_drivers(package):
     assert find_driver("wrong") == (
         None,
-        "`wrong` (no_driver:something) is no biella.scheduler.devices.Driver.",
+        "`wrong` (no_driver:something) is no biella.devices.Driver.",
     )
     kind, why = find_driver("absent")
     assert kind is None

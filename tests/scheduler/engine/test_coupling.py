@@ -386,7 +386,7 @@ def test_an_algebraic_loop_of_three_across_two_members(method: str) -> None:
         return d
 
     assert len(make(0.01).compile().loops) == 1
-    with make(0.01).compile().start() as first:
+    with make(0.01).compile().instantiate() as first:
         m = np.diag(M) + inertance * np.array([[1, -1], [-1, 1]])
         force = np.array([-C[0] - DAMPER, DAMPER])  # at the start v = (1, 0), x = 0
         expected = np.linalg.solve(m, force)
@@ -411,7 +411,7 @@ def test_an_algebraic_loop_of_three_across_two_members(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_a_saved_state_goes_on_with_the_same_bits(method: str) -> None:
     plan = two_masses(step=0.01).compile(coupling=method, hold=2, estimate_error=3)
-    with plan.start() as first, plan.start() as second:
+    with plan.instantiate() as first, plan.instantiate() as second:
         first.run(57)
         state = first.save()
         second.run(3)
@@ -542,7 +542,7 @@ def test_a_refused_iterate_is_not_the_end(method: str) -> None:
     assert np.abs(apart[:, 0] - apart[:, 1]).max() < 0.15
     with pytest.raises(BlockError, match=r"`pull` .*raised ValueError.*stretched too far"):
         simulate(guarded(0.25, method, halvings=0), END)
-    with guarded(0.25, method).compile().start() as instance:
+    with guarded(0.25, method).compile().instantiate() as instance:
         instance.run(8)
         assert instance.get("coupling.a+b.shortened") > 0
         assert instance.get("coupling.a+b.failures") == 0
@@ -579,7 +579,7 @@ def test_an_interrupt_is_not_tried_again() -> None:
     d.connect(block, push)
     d.connect(push, a["push.force.x"])
     d.couple(method="newton", hold=1)
-    with d.compile().start() as instance, pytest.raises(KeyboardInterrupt):
+    with d.compile().instantiate() as instance, pytest.raises(KeyboardInterrupt):
         instance.run(10)
     assert len(calls) == 5
 
@@ -587,7 +587,7 @@ def test_an_interrupt_is_not_tried_again() -> None:
 @pytest.mark.parametrize("make", [hurried, lambda: guarded(0.25, "newton")])
 def test_a_state_saved_between_shortened_steps_goes_on_with_the_same_bits(make: Any) -> None:
     plan = make().compile(estimate_error=3)
-    with plan.start() as first, plan.start() as second:
+    with plan.instantiate() as first, plan.instantiate() as second:
         first.run(5)
         assert read_couplings(first)[0]["shortened"] > 0
         second.restore(first.save())
@@ -850,7 +850,7 @@ def test_a_coupling_at_rest_is_not_warned_of() -> None:
 
 def test_created_energy_is_part_of_the_saved_state() -> None:
     plan = moved_end(1, step=2e-3).compile()
-    with plan.start() as first, plan.start() as second:
+    with plan.instantiate() as first, plan.instantiate() as second:
         first.run(100)
         second.restore(first.save())
         first.run(300)

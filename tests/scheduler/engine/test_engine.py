@@ -155,7 +155,7 @@ def test_offset_moves_the_hits():
 
 def test_save_and_restore_are_bit_exact():
     plan = pendulum_loop().compile()
-    with plan.start() as first, plan.start() as second:
+    with plan.instantiate() as first, plan.instantiate() as second:
         first.run(137)
         state = first.save()
         first.run(500)
@@ -185,7 +185,7 @@ def test_a_checkpoint_of_another_plan_is_refused():
 
 
 def test_outputs_are_pure():
-    with pendulum_loop().compile().start() as run:
+    with pendulum_loop().compile().instantiate() as run:
         run.run(10)
         run.evaluate()
         once = run.save()
@@ -216,7 +216,7 @@ def test_parameters_and_inputs_are_set_by_path():
 
 
 def test_a_changed_constant_reaches_its_consumers():
-    with pendulum_loop().compile().start() as run:
+    with pendulum_loop().compile().instantiate() as run:
         run.run(5)
         run.set("ref.value", 1.5)
         assert run.get("ref") == 1.5

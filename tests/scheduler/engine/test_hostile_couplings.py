@@ -78,7 +78,7 @@ def test_the_plan_itself_is_sound(plan: Plan) -> None:
     assert all(cells(plan)[tag].size for tag in (*TABLES, "LOOP"))
     assert sorted(plan.couplings[0]["members"]) == ["a", "b", "states"]
     assert run(plan.data)
-    with plan.start() as instance:
+    with plan.instantiate() as instance:
         assert instance.run(50) == (50, False)
 
 
@@ -143,7 +143,7 @@ def test_impossible_tolerances(plan: Plan, value: float) -> None:
 
 def test_a_saved_state_with_wrong_values(plan: Plan) -> None:
     """What a coupling remembers may come from anywhere."""
-    with plan.start() as instance:
+    with plan.instantiate() as instance:
         instance.run(5)
         state = np.frombuffer(instance.save(), "<f8").copy()
         for value in (np.nan, np.inf, -1e300, 1e300, -1.0, 3.5):

@@ -136,7 +136,7 @@ def test_the_plan_itself_is_sound(plan: Plan) -> None:
     assert open_plan(seal(plan.data)) == (0, "")
     assert write_sections(cells(plan)) == plan.data
     assert all(cells(plan)[tag].size for tag in ("GARD", "LOOP", "BODY", "TEAR", "MINR", "VARS"))
-    with plan.start() as instance:
+    with plan.instantiate() as instance:
         assert instance.run(50) == (50, False)
 
 
@@ -344,7 +344,7 @@ def test_a_saved_state_of_another_size_or_plan(plan: Plan) -> None:
     other = Diagram("other")
     other.add(Integrator(), "x")
     other.connect(other.input("u"), "x")
-    with plan.start() as instance, other.compile().start() as stranger:
+    with plan.instantiate() as instance, other.compile().instantiate() as stranger:
         state = instance.save()
         for length in (0, 1, 39, len(state) - 8, len(state) - 1):
             with pytest.raises(BiellaError, match=f"has {len(state)} bytes, this one has {length}"):
@@ -378,7 +378,7 @@ def test_a_saved_state_of_another_size_or_plan(plan: Plan) -> None:
     ],
 )  # fmt: skip
 def test_a_saved_state_with_a_wrong_head(plan: Plan, at: int, value: bytes) -> None:
-    with plan.start() as instance:
+    with plan.instantiate() as instance:
         state = bytearray(instance.save())
         state[at : at + 8] = value
         with pytest.raises(BiellaError):
@@ -388,7 +388,7 @@ def test_a_saved_state_with_a_wrong_head(plan: Plan, at: int, value: bytes) -> N
 
 def test_a_saved_state_with_wrong_values(plan: Plan) -> None:
     """Also indices that a block keeps in its memory."""
-    with plan.start() as instance:
+    with plan.instantiate() as instance:
         instance.run(5)
         state = instance.save()
         for at in range(48, len(state), 8):
@@ -405,7 +405,7 @@ def test_a_saved_state_with_wrong_values(plan: Plan) -> None:
 def test_a_record_of_values_that_are_not_there(plan: Plan) -> None:
     """Slots come from the description, which the engine has not checked."""
     out = np.zeros((4, 2))
-    with plan.start() as instance:
+    with plan.instantiate() as instance:
         for slot in (-1, instance.layout.total, INT64_MAX):
             pick = (ctypes.c_int64 * 1)(slot)
             room = out.ctypes.data_as(ctypes.POINTER(ctypes.c_double))

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from biella import BlockError, Diagram, DiagramError, replay, simulate, start
+from biella import BlockError, Diagram, DiagramError, replay, run_realtime, simulate
 from biella.blocks import (
     Asynchronous,
     Compare,
@@ -99,7 +99,7 @@ def test_a_checkpoint_holds_its_state():
 
 
 def test_paced_a_worker_computes_and_the_run_is_replayed():
-    result = start(loop(Planner()), 0.4, overrun="catch_up").wait()
+    result = run_realtime(loop(Planner()), 0.4, overrun="catch_up").wait()
     worker = result.info["realtime"]["workers"]["planner"]
     assert worker["results"] >= 2
     y, since = result["planner.y"][:-1], result["planner.since"][:-1]
@@ -120,7 +120,7 @@ def test_paced_a_worker_computes_and_the_run_is_replayed():
 
 
 def test_no_tick_waits_for_a_slow_worker():
-    result = start(loop(Planner(seconds=0.05)), 0.4, overrun="catch_up").wait()
+    result = run_realtime(loop(Planner(seconds=0.05)), 0.4, overrun="catch_up").wait()
     worker = result.info["realtime"]["workers"]["planner"]
     assert result.info["ticks"] == 400
     assert 1 <= worker["results"] <= 9 and worker["skipped"] >= worker["results"]
@@ -129,8 +129,11 @@ def test_no_tick_waits_for_a_slow_worker():
 
 def test_a_worker_that_fails_ends_the_run():
     with pytest.raises(BlockError, match=r"`planner` raised ValueError in its worker .*: no plan"):
-        start(loop(Broken()), 10.0).wait()
-    with pytest.raises(BlockError, match="`planner`") as caught, start(loop(Broken())) as run:
+        run_realtime(loop(Broken()), 10.0).wait()
+    with (
+        pytest.raises(BlockError, match="`planner`") as caught,
+        run_realtime(loop(Broken())) as run,
+    ):
         run.wait()
     assert caught.value.path == "planner" and isinstance(caught.value.__cause__, ValueError)
     assert "no plan" in run.result.info["stopped"]
@@ -148,7 +151,7 @@ def test_it_reads_inputs_of_the_diagram_too():
     slow = d.add(Asynchronous(total(), period=2e-3), name="slow")
     d.connect(d.input("u", default=1.0), slow["u"])
     d.connect(d.input("v", width=2, default=2.0), slow["v"])
-    with start(d) as run:
+    with run_realtime(d) as run:
         while run.latest("slow.y") != 5.0:
             time.sleep(1e-3)
         run["v"] = [10.0, 20.0]
@@ -161,9 +164,9 @@ def test_it_reads_inputs_of_the_diagram_that_come_from_a_device():
     d.add(Constant(3.0), name="level")
     slow = d.add(Asynchronous(double(), period=2e-3), name="slow")
     d.connect(d.input("u", default=1.0), slow)
-    loopback = {"driver": "loopback", "inputs": {"y": {}}, "outputs": {"u": {"safe": 0.0}}}
+    loopback = {"driver": "loopback", "receive": {"y": {}}, "send": {"u": {"safe": 0.0}}}
     rig = {"devices": {"c": loopback}, "signals": {"level": "c.u", "u": "c.y"}}
-    with start(d, until=5.0, bind=rig) as run:
+    with run_realtime(d, until=5.0, bind=rig) as run:
         while run.running and run.latest("slow.y") != 6.0:
             time.sleep(1e-3)
         assert run.latest("slow.y") == 6.0
@@ -238,7 +241,7 @@ def test_a_model_keeps_its_own_state_in_checkpoints(fmu, make):
 
 @pytest.mark.parametrize("make", [lambda fmu: lag(), Fmu, lambda fmu: Fmu(fmu, isolate=True)])
 def test_paced_a_model_takes_every_period_and_is_replayed(fmu, make):
-    run = start(around(make(fmu)), 0.4, overrun="catch_up")
+    run = run_realtime(around(make(fmu)), 0.4, overrun="catch_up")
     result = run.wait()
     counts = result.info["realtime"]["workers"]["slow"]
     assert counts["skipped"] == 0 and counts["results"] >= 2
@@ -267,7 +270,7 @@ def test_a_model_that_is_slower_than_the_clock_is_said_to_be_behind():
 
     inside = lag()
     inside.connect(inside["u"], inside.add(Heavy(), name="heavy"))
-    result = start(around(inside), 0.4, overrun="catch_up").wait()
+    result = run_realtime(around(inside), 0.4, overrun="catch_up").wait()
     counts = result.info["realtime"]["workers"]["slow"]
     assert counts["skipped"] == 0 and 2 <= counts["results"] < 20 and counts["behind"] > 100
     assert "ticks behind" in str(result.realtime_report())
@@ -276,7 +279,7 @@ def test_a_model_that_is_slower_than_the_clock_is_said_to_be_behind():
 def test_a_model_may_end_the_run():
     offline = simulate(around(lag(stop=0.5)), 1.0)
     assert "it is low" in offline.info["stopped"] and offline.t[-1] < 0.2
-    paced = start(around(lag(stop=0.5)), 10.0).wait()
+    paced = run_realtime(around(lag(stop=0.5)), 10.0).wait()
     assert "it is low" in paced.info["stopped"] and paced.t[-1] < 10.0
 
 
@@ -286,7 +289,7 @@ def test_a_model_that_fails_ends_the_run():
     with pytest.raises(BlockError, match=r"`slow` .*`broken` .*no plan"):
         simulate(around(inside), 1.0)
     with pytest.raises(BlockError, match=r"`slow` .*`broken` .*no plan"):
-        start(around(inside), 10.0).wait()
+        run_realtime(around(inside), 10.0).wait()
 
 
 def test_a_model_starts_with_the_diagram_around_it(tmp_path):
@@ -296,14 +299,14 @@ def test_a_model_starts_with_the_diagram_around_it(tmp_path):
     inside.output("x", inside.add(Time(), name="clock"))
     exported = inside.export_fmu(tmp_path / "clock.fmu")
     for model in (inside, Fmu(exported)):
-        d = Diagram("late", step=1e-3, start=7.0)
+        d = Diagram("late", step=1e-3, start_time=7.0)
         slow = d.add(Asynchronous(model, period=PERIOD), name="slow")
         d.connect(d.add(Sine(unit="m"), name="ref"), slow["u"])
         result = simulate(d, 7.1)
         assert result["slow.x"][0] == 7.0 == result["slow.since"][0]
         hits = slice(10, None, 10)
         np.testing.assert_allclose(result["slow.x"][hits], result.t[hits], atol=1e-9)
-        paced = start(d, 7.1, overrun="catch_up").wait()
+        paced = run_realtime(d, 7.1, overrun="catch_up").wait()
         count = paced.info["realtime"]["workers"]["slow"]["results"]
         assert paced["slow.x"][-2] <= 7.0 + count * PERIOD + 1e-9 and paced["slow.x"][0] == 7.0
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from biella import BiellaError, BlockError, Diagram, Fmu, simulate, start
+from biella import BiellaError, BlockError, Diagram, Fmu, run_realtime, simulate
 from biella.blocks import (
     PID,
     Compare,
@@ -19,7 +19,6 @@ from biella.blocks import (
     Expression,
     Gain,
     Integrator,
-    Outside,
     Port,
     PythonBlock,
     RealTime,
@@ -29,6 +28,7 @@ from biella.blocks import (
     ZeroOrderHold,
     python_block,
 )
+from biella.blocks.authoring import Outside
 from biella.errors import DeviceError, OverrunError
 from biella.scheduler.compile.subsystem import Subsystem
 from biella.scheduler.realtime.log_recorder import Hdf5LogRecorder, MemoryLogRecorder
@@ -93,7 +93,7 @@ def in_a_process(text, **options):
 def test_a_paced_run_gives_the_bits_of_an_offline_one():
     d = loop()
     expected = simulate(d, 0.2)
-    result = start(d, 0.2).wait()
+    result = run_realtime(d, 0.2).wait()
     assert result.length == expected.length == 201
     assert np.array_equal(result.t, expected.t)
     for path in expected:
@@ -107,7 +107,7 @@ def test_a_paced_run_gives_the_bits_of_an_offline_one():
 
 
 def test_timing_signals_are_those_of_the_report():
-    result = start(loop(), 0.2, overrun="catch_up").wait()
+    result = run_realtime(loop(), 0.2, overrun="catch_up").wait()
     report = result.info["realtime"]
     late = result["realtime.lateness"][:200]
     assert late.min() == pytest.approx(report["lateness"]["min"])
@@ -121,7 +121,7 @@ def test_timing_signals_are_those_of_the_report():
 
 
 def test_on_the_free_clock_a_run_is_the_same_every_time():
-    first, second = (start(loop(), 1.0, clock="free").wait() for _ in range(2))
+    first, second = (run_realtime(loop(), 1.0, clock="free").wait() for _ in range(2))
     for path in first:
         assert np.array_equal(first[path], second[path]), path
     assert len(first) > 5 and first["realtime.lateness"].max() == 0.0
@@ -133,7 +133,7 @@ def test_a_diagram_may_use_how_late_it_is():
     doubled = d.add(Gain(2.0), name="doubled")
     d.connect(timing["lateness"], doubled)
     assert not simulate(d, 0.01)["doubled"].any()
-    result = start(d, 0.05).wait()
+    result = run_realtime(d, 0.05).wait()
     assert "realtime.lateness" not in result
     assert np.array_equal(result["doubled"], 2.0 * result["timing.lateness"])
     assert result["doubled"].max() > 0.0
@@ -143,7 +143,7 @@ def test_the_name_realtime_may_not_be_taken_by_something_else():
     d = loop()
     d.add(Constant(1.0), name="realtime")
     with pytest.raises(BiellaError, match="name `realtime` is taken"):
-        start(d, 0.01)
+        run_realtime(d, 0.01)
 
 
 # --- changed and looked at ---
@@ -152,7 +152,7 @@ def test_the_name_realtime_may_not_be_taken_by_something_else():
 def test_a_parameter_changes_at_a_tick_and_stays_changed():
     d = Diagram("set", step=1e-3)
     d.add(Constant(1.0), name="c")
-    with start(d) as run:
+    with run_realtime(d) as run:
         wait_until(lambda: run.tick > 20)
         assert run["c.value"] == 1.0
         run["c.value"] = 5
@@ -173,7 +173,7 @@ def test_vectors_change_as_a_whole():
     d.add(Constant([0.0, 0.0]), name="c")
     u = d.input("u", width=2, default=0.0)
     d.connect(u, d.add(Gain(1.0), name="g"))
-    with start(d) as run:
+    with run_realtime(d) as run:
         for k in range(1, 30):
             run["c.value"] = [k, -k]
             run["u"] = [k, k]
@@ -190,7 +190,7 @@ def test_vectors_change_as_a_whole():
 def test_a_vector_may_be_longer_than_the_pipe_of_changes_usually_is():
     d = Diagram("long", step=1e-3)
     d.add(Constant(np.zeros(5000)), name="c")
-    with start(d, until=5.0, record=[]) as run:
+    with run_realtime(d, until=5.0, record=[]) as run:
         run["c.value"] = np.ones(5000)
         wait_until(lambda: not run.running or run.latest("c")[-1] == 1.0)
         assert run.latest("c")[-1] == 1.0
@@ -199,7 +199,7 @@ def test_a_vector_may_be_longer_than_the_pipe_of_changes_usually_is():
 def test_more_overrides_than_there_can_be_say_so():
     d = Diagram("long", step=1e-3)
     d.connect(d.add(Constant(np.zeros(600)), name="c"), d.add(Gain(1.0), name="g"))
-    with start(d, record=[]) as run:
+    with run_realtime(d, record=[]) as run:
         run.override("c", 1.0)
         run.override("c", 2.0)
         with pytest.raises(BiellaError, match=r"with `g` 1200 values .* 1024 can be: .*: c"):
@@ -215,7 +215,7 @@ def test_what_cannot_be_changed_says_so():
     d.add(UnitDelay(), name="delay")
     d.connect(d["plant"], d["delay"])
     d.add(Outside(outputs=[Port("y")]), name="board")
-    with start(d) as run:
+    with run_realtime(d) as run:
         with pytest.raises(BiellaError, match=r"no parameter or input `pid.kq`. Did you mean"):
             run["pid.kq"] = 1.0
         with pytest.raises(BiellaError, match="counts only when a run starts"):
@@ -246,7 +246,7 @@ def test_an_override_holds_everywhere_and_ends_with_its_release():
     total = d.add(Integrator(0.0), name="total")
     d.connect(rate, held)
     d.connect(held, total)
-    with start(d, clock="free", until=1e6) as run:
+    with run_realtime(d, clock="free", until=1e6) as run:
         run.override("held", 0.0)
         wait_until(lambda: run.latest("held") == 0.0)
         before = run.latest("total")
@@ -272,7 +272,7 @@ def test_an_override_holds_in_minor_steps():
     total = d.add(Integrator(0.0), name="total")
     d.connect(d.add(Sine(frequency=5.0), name="ref"), rate)
     d.connect(rate, total)
-    with start(d, clock="free", until=1e6) as run:
+    with run_realtime(d, clock="free", until=1e6) as run:
         run.override("rate", 0.0)
         wait_until(lambda: run.latest("rate") == 0.0)
         before = run.latest("total")
@@ -293,7 +293,7 @@ def test_an_override_holds_in_a_subsystem_that_is_off():
     d.connect(off, sub["enable"])
     copy = d.add(Gain(1.0), name="copy")
     d.connect(sub["y"], copy)
-    with start(d) as run:
+    with run_realtime(d) as run:
         run.override("sub.y", 7.0)
         run.override("sub.twice", 5.0)
         wait_until(lambda: run.latest("copy") == 7.0)
@@ -309,7 +309,7 @@ def test_an_override_holds_in_an_algebraic_loop():
     b = d.add(Gain(1.0), name="b")
     d.connect(a, b)
     d.connect(b, a)
-    with start(d) as run:
+    with run_realtime(d) as run:
         wait_until(lambda: abs(run.latest("a") - 2.0) < 1e-9)
         run.override("b", 6.0)
         wait_until(lambda: abs(run.latest("a") - 4.0) < 1e-9)
@@ -318,7 +318,7 @@ def test_an_override_holds_in_an_algebraic_loop():
 
 
 def test_pause_and_resume():
-    with start(loop()) as run:
+    with run_realtime(loop()) as run:
         wait_until(lambda: run.tick > 10)
         run.pause()
         time.sleep(0.05)
@@ -335,7 +335,7 @@ def test_pause_and_resume():
 
 
 def test_before_the_first_tick_latest_waits_for_it():
-    with start(loop(step=0.05)) as run:
+    with run_realtime(loop(step=0.05)) as run:
         assert isinstance(run.latest("plant"), float)
 
 
@@ -347,12 +347,12 @@ def test_latest_of_a_run_that_failed_at_its_first_tick_says_why():
         raise RuntimeError("no licence")
 
     d.add(broken(), name="broken")
-    with pytest.raises(BlockError, match=r"`broken`.*no licence"), start(d) as run:
+    with pytest.raises(BlockError, match=r"`broken`.*no licence"), run_realtime(d) as run:
         run.latest("broken")
 
 
 def test_a_report_of_a_run_that_goes_on_and_of_one_that_is_over():
-    with start(loop(), profile=True) as run:
+    with run_realtime(loop(), profile=True) as run:
         wait_until(lambda: run.tick > 50)
         assert "so far" in str(run.report())
         result = run.stop()
@@ -376,7 +376,7 @@ def test_a_stop_block_and_the_end_time_are_ordinary_ends():
     d.connect(d["plant"], d.add(Compare(">", 0.3), name="far"))
     d.connect(d["far"], d.add(Stop("far enough"), name="stop"))
     expected = simulate(d, 5.0)
-    result = start(d, clock="free").wait()
+    result = run_realtime(d, clock="free").wait()
     assert np.array_equal(result["plant"], expected["plant"])
     assert result.info["stopped"] == expected.info["stopped"]
     assert result.info["realtime"]["end"] == "stop"
@@ -387,7 +387,7 @@ def test_a_value_that_is_not_finite_ends_the_run_with_its_result():
     root = d.add(Expression("sqrt(1 - t * 100)"), name="root")
     assert root
     with pytest.raises(BlockError, match=r"`root` .* not finite") as caught:
-        start(d, 1.0).wait()
+        run_realtime(d, 1.0).wait()
     assert caught.value.result.length == 11
     assert caught.value.result.info["realtime"]["end"] == "error"
 
@@ -404,9 +404,12 @@ def test_an_exception_in_a_block_ends_the_run_and_is_told_once():
 
     d = Diagram("python", step=1e-3)
     d.add(Picky(), name="picky")
-    with pytest.raises(BlockError, match=r"`picky`.* raised ValueError .*: no more"), start(d):
+    with (
+        pytest.raises(BlockError, match=r"`picky`.* raised ValueError .*: no more"),
+        run_realtime(d),
+    ):
         time.sleep(0.2)
-    with start(d) as run, pytest.raises(BlockError):
+    with run_realtime(d) as run, pytest.raises(BlockError):
         run.wait()
     assert run.result.length == 11
 
@@ -423,13 +426,13 @@ def test_too_many_overruns_end_the_run():
     d = Diagram("slow", step=1e-3)
     d.add(Slow(), name="slow")
     with pytest.raises(OverrunError, match="where 0 are tolerated") as caught:
-        start(d, 1.0, overrun="stop").wait()
+        run_realtime(d, 1.0, overrun="stop").wait()
     assert caught.value.result.info["ticks"] == 1
     with pytest.raises(OverrunError, match="4 in a row, where 3 are tolerated") as caught:
-        start(d, 1.0, overrun="slip", tolerated_in_a_row=3, grace=5).wait()
+        run_realtime(d, 1.0, overrun="slip", tolerated_in_a_row=3, grace=5).wait()
     report = caught.value.result.info["realtime"]
     assert report["ticks"] == 9 and report["overruns"] == 4 and report["overruns_in_grace"] == 5
-    result = start(d, 0.01, profile=True).wait()
+    result = run_realtime(d, 0.01, profile=True).wait()
     assert result.info["realtime"]["overruns"] == 10
     assert result.info["realtime"]["skipped"] >= 40
     assert result.info["realtime"]["blocks"]["slow"]["min"] >= 5e-3
@@ -450,19 +453,19 @@ def test_too_many_overruns_end_the_run():
 )
 def test_a_bad_start_starts_nothing(options, words):
     with pytest.raises(BiellaError, match=words):
-        start(loop(), **options)
+        run_realtime(loop(), **options)
     with pytest.raises(BiellaError, match="wants a Diagram or a Plan"):
-        start("loop")
+        run_realtime("loop")
     with pytest.raises(BiellaError, match="a Plan has its step"):
-        start(loop().compile(), step=1e-3)
+        run_realtime(loop().compile(), step=1e-3)
 
 
 def test_ctrl_c_ends_a_run_and_gives_its_result():
     process = in_a_process("""
         import test_live, signal, threading
-        from biella import start
+        from biella import run_realtime
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        run = start(test_live.loop())
+        run = run_realtime(test_live.loop())
         tell = lambda: (test_live.wait_until(lambda: run._waiting), print("goes", flush=True))
         threading.Thread(target=tell).start()
         result = run.wait()
@@ -481,8 +484,8 @@ def test_a_signal_ends_a_run_safely(number, waits, tmp_path):
     """SIGHUP is a terminal that is closed, or a connection to it that is lost."""
     process = in_a_process(f"""
         import test_live, threading, time
-        from biella import start
-        run = start(test_live.loop(), out={str(tmp_path / "log.h5")!r})
+        from biella import run_realtime
+        run = run_realtime(test_live.loop(), out={str(tmp_path / "log.h5")!r})
         run.latest("plant")
         ready = lambda: run._waiting or not {waits}
         tell = lambda: (test_live.wait_until(ready), print("goes", flush=True))
@@ -505,8 +508,8 @@ def test_sigterm_ends_a_program_that_is_just_changing_or_reporting(tmp_path):
     """Both hold a lock for a moment, which the end of the run needs, too."""
     process = in_a_process(f"""
         import test_live, time
-        from biella import start
-        run = start(test_live.loop(), out={str(tmp_path / "log.h5")!r})
+        from biella import run_realtime
+        run = run_realtime(test_live.loop(), out={str(tmp_path / "log.h5")!r})
         run.latest("plant")
         with run._lock:
             print("goes", flush=True)
@@ -526,8 +529,8 @@ def test_sigterm_ends_a_program_that_is_just_changing_or_reporting(tmp_path):
 def test_a_process_that_ends_ends_its_runs(tmp_path):
     process = in_a_process(f"""
         import test_live
-        from biella import start
-        run = start(test_live.loop(), out={str(tmp_path / "log.h5")!r})
+        from biella import run_realtime
+        run = run_realtime(test_live.loop(), out={str(tmp_path / "log.h5")!r})
         run.latest("plant")
     """)
     _, errors = process.communicate()
@@ -539,9 +542,9 @@ def test_a_process_that_ends_ends_its_runs(tmp_path):
 def test_a_killed_process_leaves_its_log(tmp_path):
     process = in_a_process(f"""
         import test_live, time
-        from biella import Result, start
+        from biella import Result, run_realtime
         path = {str(tmp_path / "log.h5")!r}
-        run = start(test_live.loop(), out=path)
+        run = run_realtime(test_live.loop(), out=path)
         test_live.wait_until(lambda: Result.from_hdf5(path).log.ticks > 500)
         print("goes", flush=True)
         time.sleep(100)
@@ -590,7 +593,7 @@ def start_bound(monkeypatch, frames, run, **options):
     monkeypatch.setattr(
         "biella.scheduler.realtime.start.open_binding", lambda diagram, bind, **options: binding
     )
-    return start(Diagram("any", step=1e-3), bind="rig.toml", **options), device, binding
+    return run_realtime(Diagram("any", step=1e-3), bind="rig.toml", **options), device, binding
 
 
 def test_a_bound_run_takes_its_options_from_the_binding_unless_they_are_given(monkeypatch):
@@ -704,11 +707,11 @@ def test_a_run_on_a_full_disk_goes_on(tmp_path):
     process = in_a_process(
         f"""
         import os, resource, test_live, warnings
-        from biella import start
+        from biella import run_realtime
         from biella.scheduler.results import recorder
         recorder._BLOCK_ROWS, recorder._CHUNK_BYTES = 500, 8000
         warnings.simplefilter("always")
-        run = start(test_live.loop(), out={str(tmp_path / "log.h5")!r})
+        run = run_realtime(test_live.loop(), out={str(tmp_path / "log.h5")!r})
         test_live.wait_until(lambda: run._recorder.rows_kept > 0)
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         size = os.path.getsize({str(tmp_path / "log.h5")!r})
@@ -772,7 +775,7 @@ def test_a_run_that_records_no_row_fails(limit, earlier, request, tmp_path_facto
         from biella.cli import main
         if {limit == "size"}:
             resource.setrlimit(resource.RLIMIT_FSIZE, (900_000, 900_000))
-        sys.exit(main(["run", {str(folder / "d.py")!r}, "--realtime", "--until", "0.2",
+        sys.exit(main(["run-realtime", {str(folder / "d.py")!r}, "--until", "0.2",
                        "--log", {str(log)!r}]))
     """)
     out, errors = process.communicate()
@@ -796,7 +799,7 @@ def test_the_end_of_a_cancelled_run_without_deadlines_is_recorded():
     d = Diagram("fast", step=1e-2)
     d.add(Constant(1.0), name="c")
     for _ in range(5):
-        run = start(d, clock="free")
+        run = run_realtime(d, clock="free")
         wait_until(lambda run=run: run.tick > 3000)
         result = run.stop()
         assert result.info["realtime"]["rows_lost"] == 0
@@ -807,7 +810,7 @@ def test_a_recorder_that_fails_ends_the_run_before_anything_is_closed(monkeypatc
     """The loop works on the pipes: closed under it, they would be freed memory."""
     d = Diagram("d", step=1e-3)
     d.add(Constant(1.0), name="c")
-    run = start(d, clock="wall")
+    run = run_realtime(d, clock="wall")
 
     def fail(*_: object) -> None:
         raise RuntimeError("no more paper")
@@ -833,7 +836,7 @@ def test_what_couplings_tell_does_not_disturb_who_watches(tmp_path):
     d.couple(plant, method="newton")
     plan = d.compile()
     told = next(path for path in plan.signals if path.startswith("coupling."))
-    with start(d, until=0.3) as run:
+    with run_realtime(d, until=0.3) as run:
         with pytest.raises(BiellaError, match="tells of a coupling"):
             run.latest(told)
         run.wait()

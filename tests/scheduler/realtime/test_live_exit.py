@@ -29,9 +29,9 @@ def test_a_forked_child_ends_by_itself_and_the_run_goes_on(tmp_path: Path) -> No
     """The child has a copy of the run, but not its threads, and shares its file."""
     path = str(tmp_path / "log.h5")
     done = run_script(f"""
-from biella import BiellaError, start
+from biella import BiellaError, run_realtime
 from biella.scheduler.results.recorder import Hdf5Recorder
-run = start(test_live.loop(), out={path!r})
+run = run_realtime(test_live.loop(), out={path!r})
 test_live.wait_until(lambda: run._recorder._written > 0)
 child = os.fork()
 if child == 0:
@@ -115,7 +115,7 @@ def test_ctrl_c_at_a_prompt_ends_a_run() -> None:
         os.environ["PYTHON_BASIC_REPL"] = "1"
         os.execv(sys.executable, [sys.executable, "-q", "-i", "-c", SETUP])
     try:
-        os.write(terminal, b"from biella import start; run = start(test_live.loop())\n")
+        os.write(terminal, b"from biella import start; run = run_realtime(test_live.loop())\n")
         os.write(terminal, b"run.latest('plant') < 9 and 'it' + 'goes'\n")
         read_until(terminal, "'itgoes'")
         press_ctrl_c(terminal, "KeyboardInterrupt")
@@ -134,8 +134,8 @@ def test_ctrl_c_at_a_prompt_ends_a_run() -> None:
 def test_ctrl_c_during_an_offline_run_ends_live_runs_too() -> None:
     done = run_script("""
 import signal, threading
-from biella import simulate, start
-run = start(test_live.loop())
+from biella import run_realtime, simulate
+run = run_realtime(test_live.loop())
 press = lambda: (time.sleep(0.2), os.kill(os.getpid(), signal.SIGINT))
 threading.Thread(target=press).start()
 result = simulate(test_live.loop(), 1e9, record=["plant"], every=10**6, progress=False)
@@ -150,8 +150,8 @@ def test_under_nohup_a_run_goes_on_when_its_terminal_is_closed(tmp_path: Path) -
     done = run_script(
         f"""
 import signal
-from biella import start
-run = start(test_live.loop(), out={str(path)!r})
+from biella import run_realtime
+run = run_realtime(test_live.loop(), out={str(path)!r})
 run.latest("plant")
 os.kill(os.getpid(), signal.SIGHUP)
 tick = run.tick

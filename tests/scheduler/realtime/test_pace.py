@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biella import Diagram, simulate
-from biella.blocks import Compare, Gain, Outside, Port, Stop, Sum, UnitDelay
+from biella.blocks import Compare, Gain, Port, Stop, Sum, UnitDelay
+from biella.blocks.authoring import Outside
 from biella.scheduler.engine.engine import Instance, library
 from biella.scheduler.realtime.pace import (
     CLOCK_DEVICE,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biella import BiellaError, BlockError, Diagram, replay, simulate, start
+from biella import BiellaError, BlockError, Diagram, replay, run_realtime, simulate
 from biella.blocks import (
     PID,
     Compare,
@@ -72,7 +72,7 @@ def check_bits(result, again):
 
 
 def test_a_run_is_replayed_from_memory_and_from_its_files(tmp_path):
-    with start(loop(), out=tmp_path / "log.h5", parameters={"bias.value": 0.3}) as run:
+    with run_realtime(loop(), out=tmp_path / "log.h5", parameters={"bias.value": 0.3}) as run:
         for k in range(1, 20):
             run["pid.kp"] = 2.0 + 0.1 * k
             time.sleep(2e-3)
@@ -86,7 +86,7 @@ def test_a_run_is_replayed_from_memory_and_from_its_files(tmp_path):
     check_bits(result, replay(tmp_path / "log.h5"))  # what is in the log will do
     result.to_hdf5(tmp_path / "copy.h5")
     check_bits(result, replay(tmp_path / "copy.h5", loop()))
-    in_memory = start(loop(), 0.05).wait()
+    in_memory = run_realtime(loop(), 0.05).wait()
     check_bits(in_memory, replay(in_memory, loop()))
     in_memory.to_hdf5(tmp_path / "memory.h5")
     again = replay(tmp_path / "memory.h5", loop(), out=tmp_path / "again.h5")
@@ -96,7 +96,7 @@ def test_a_run_is_replayed_from_memory_and_from_its_files(tmp_path):
 
 
 def test_a_replay_shows_what_was_not_recorded():
-    result = start(loop(), 0.05, record=["plant"], every=5).wait()
+    result = run_realtime(loop(), 0.05, record=["plant"], every=5).wait()
     assert list(result) == ["plant.y"] and result.length == 11
     check_bits(result, replay(result, loop()))
     whole = replay(result, loop(), record=["*"], every=1)
@@ -105,7 +105,7 @@ def test_a_replay_shows_what_was_not_recorded():
 
 
 def test_a_log_with_a_gap_is_compared_at_the_times_it_has():
-    result = start(loop(), 0.05, record=["plant", "noise"]).wait()
+    result = run_realtime(loop(), 0.05, record=["plant", "noise"]).wait()
     kept = np.r_[0:10, 25:51]
     log = result_of(result, kept)
     assert find_differences(log, result) == []
@@ -126,7 +126,7 @@ def result_of(result, rows, changed=None):
 
 def test_without_its_journal_the_bits_would_differ():
     """What the test above leans on: lateness and changes do matter."""
-    with start(loop(), 0.2) as run:
+    with run_realtime(loop(), 0.2) as run:
         time.sleep(0.05)
         run["pid.kp"] = 7.0
         result = run.wait()
@@ -135,7 +135,7 @@ def test_without_its_journal_the_bits_would_differ():
 
 def test_what_if_a_parameter_had_been_another():
     """All else that was recorded enters as before: how late ticks were, and other changes."""
-    with start(loop(), 0.3) as run:
+    with run_realtime(loop(), 0.3) as run:
         run["pid.kp"] = 7.0
         run["bias.value"] = 0.4
         result = run.wait()
@@ -227,7 +227,7 @@ def with_python():
 
 
 def test_python_blocks_run_again_and_must_be_given():
-    result = start(with_python(), 0.05).wait()
+    result = run_realtime(with_python(), 0.05).wait()
     check_bits(result, replay(result, with_python()))
     with pytest.raises(BiellaError, match="has Python blocks or FMUs, which are not in the log"):
         replay(result)
@@ -237,7 +237,7 @@ def test_runs_that_ended_early_end_so_again():
     d = loop()
     d.connect(d["plant"], d.add(Compare(">", 0.02), name="far"))
     d.connect(d["far"], d.add(Stop("far enough"), name="stop"))
-    result = start(d, 5.0).wait()
+    result = run_realtime(d, 5.0).wait()
     again = replay(result, d)
     check_bits(result, again)
     assert again.info["stopped"] == result.info["stopped"]
@@ -245,14 +245,14 @@ def test_runs_that_ended_early_end_so_again():
     d = Diagram("nan", step=1e-3)
     d.add(Expression("sqrt(1 - t * 100)"), name="root")
     with pytest.raises(BlockError) as caught:
-        start(d, 1.0).wait()
+        run_realtime(d, 1.0).wait()
     with pytest.raises(BlockError, match="`root`") as again:
         replay(caught.value.result, d)
     check_bits(caught.value.result, again.value.result)
 
 
 def test_a_diagram_that_has_changed_is_named_with_what_has_changed():
-    result = start(loop(), 0.02).wait()
+    result = run_realtime(loop(), 0.02).wait()
     with pytest.raises(BiellaError, match="not the diagram that was run") as caught:
         replay(result, loop(kp=3.0))
     assert "`pid.kp` was 2 and is 3." in str(caught.value)
@@ -269,7 +269,7 @@ def test_a_diagram_that_has_changed_is_named_with_what_has_changed():
 def test_a_log_of_another_version_can_be_read_but_not_replayed(tmp_path):
     d = Diagram("old", step=1e-3)
     d.add(Sine(), "s")
-    run = start(d, 0.02, clock="free", out=tmp_path / "old.h5").wait()
+    run = run_realtime(d, 0.02, clock="free", out=tmp_path / "old.h5").wait()
     with h5py.File(tmp_path / "old.h5", "r+") as file:
         file["log/plan"][8] = 1  # the format
     for given_diagram in (None, d):
@@ -279,13 +279,13 @@ def test_a_log_of_another_version_can_be_read_but_not_replayed(tmp_path):
 
 
 def test_a_step_that_was_given_to_the_run_is_that_of_the_replay():
-    result = start(loop(), 0.05, step=5e-4).wait()
+    result = run_realtime(loop(), 0.05, step=5e-4).wait()
     assert result.length == 101
     check_bits(result, replay(result, loop()))
 
 
 def test_a_log_that_is_not_closed_is_replayed_as_far_as_it_goes(tmp_path):
-    with start(loop(), out=tmp_path / "log.h5") as run:
+    with run_realtime(loop(), out=tmp_path / "log.h5") as run:
         while Result.from_hdf5(tmp_path / "log.h5").log.ticks < 100:  # it is written once a second
             time.sleep(0.01)
         log = Result.from_hdf5(tmp_path / "log.h5")
@@ -308,9 +308,9 @@ loss = 0.1
 noise = 0.01
 seed = 7
 timeout = 5.0
-[devices.stage.inputs.back]
+[devices.stage.receive.back]
 limits = [-50, 50]
-[devices.stage.outputs.out]
+[devices.stage.send.out]
 limits = [-50, 50]
 safe = 0
 [blocks.mix]
@@ -336,7 +336,7 @@ def bound():
 
 def test_a_run_with_a_device_is_replayed_without_it(tmp_path):
     (tmp_path / "rig.toml").write_text(RIG)
-    result = start(bound(), 0.3, bind=tmp_path / "rig.toml", out=tmp_path / "log.h5").wait()
+    result = run_realtime(bound(), 0.3, bind=tmp_path / "rig.toml", out=tmp_path / "log.h5").wait()
     report = result.info["realtime"]
     assert report["devices"]["stage"]["frames"] > 200
     assert len(set(result["stage.age"])) > 1 and result["stage.delay"].max() >= 3
@@ -354,8 +354,8 @@ def test_a_run_with_a_device_is_replayed_without_it(tmp_path):
 def test_all_ways_of_running_give_the_same_signals(tmp_path):
     """Simulated, paced, bound and replayed: one schema, besides what a device says of itself."""
     (tmp_path / "rig.toml").write_text(RIG)
-    paced = start(bound(), 0.05).wait()
-    with_device = start(bound(), 0.05, bind=tmp_path / "rig.toml").wait()
+    paced = run_realtime(bound(), 0.05).wait()
+    with_device = run_realtime(bound(), 0.05, bind=tmp_path / "rig.toml").wait()
     replayed = replay(with_device, bound())
     own = {"stage.age", "stage.alive", "stage.delay"}
     assert set(with_device) - own == set(paced) and set(replayed) == set(with_device)

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from biella import BiellaError, Diagram, cli, start
+from biella import BiellaError, Diagram, cli, run_realtime
 from biella.blocks import Constant, Gain, Sine
 from biella.scheduler.realtime import watch
 from biella.scheduler.realtime.watch import Page, find_pages, read_page, runtime_folder
@@ -42,7 +42,7 @@ def first_page():
 
 
 def test_another_process_sees_the_latest_values(folder):
-    with start(loop()) as run:
+    with run_realtime(loop()) as run:
         page = first_page()
         told = subprocess.run(
             [sys.executable, "-m", "biella", "watch", "--json", "--signal", "place"],
@@ -64,7 +64,7 @@ def test_another_process_sees_the_latest_values(folder):
 def test_the_command_shows_a_table_and_explains_what_is_missing(capsys):
     assert cli.main(["watch", "--once"]) == 1
     assert "no live run of yours" in capsys.readouterr().err
-    with start(loop()):
+    with run_realtime(loop()):
         first_page()
         assert cli.main(["watch", "--once", "--signal", "re*"]) == 0
         shown = capsys.readouterr().out
@@ -72,7 +72,7 @@ def test_the_command_shows_a_table_and_explains_what_is_missing(capsys):
         assert cli.main(["watch", "--once", "--signal", "tvice"]) == 1
         assert "Did you mean" in capsys.readouterr().err
         assert cli.main(["watch", "nothing"]) == 1
-        with start(loop()):
+        with run_realtime(loop()):
             while len([page for page in find_pages() if read_page(page)]) < 2:
                 time.sleep(1e-3)
             assert cli.main(["watch", "--once"]) == 1
@@ -80,7 +80,7 @@ def test_the_command_shows_a_table_and_explains_what_is_missing(capsys):
 
 
 def test_it_ends_with_the_run():
-    with start(loop(), 0.5):
+    with run_realtime(loop(), 0.5):
         page = first_page()
         ticks = [glance.tick for glance in watch.glances(page)]
     assert ticks == sorted(ticks) and len(ticks) >= 1
@@ -145,4 +145,4 @@ def test_a_folder_of_somebody_else_is_refused(folder, tmp_path):
     folder.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(BiellaError, match="belongs to somebody else"):
         runtime_folder()
-    assert start(loop(), 0.01).wait().length == 11  # the run goes on without
+    assert run_realtime(loop(), 0.01).wait().length == 11  # the run goes on without

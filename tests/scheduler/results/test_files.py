@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import pytest
 
-from biella import Diagram, simulate, start
+from biella import Diagram, run_realtime, simulate
 from biella.blocks import Constant, Gain
 from biella.cli import main
 from biella.scheduler.binding.bind import check_binding
@@ -92,7 +92,7 @@ class TestForeign:
         with pytest.raises(ResultError, match=r"mine\.h5.*not replaced"):
             simulate(diagram(), 0.01, out=foreign)
         with pytest.raises(ResultError, match=r"mine\.h5.*not replaced"):
-            start(diagram(), 0.01, out=foreign)
+            run_realtime(diagram(), 0.01, out=foreign)
         with pytest.raises(ResultError, match=r"mine\.h5.*not replaced"):
             simulate(diagram(), 0.01).to_hdf5(foreign)
         assert look(foreign) == before
@@ -103,8 +103,8 @@ class TestForeign:
     ) -> None:
         (tmp_path / "d.py").write_text(DIAGRAM)
         before = look(foreign)
-        paced = ["--realtime"] if option == "--log" else []
-        run = ["run", str(tmp_path / "d.py"), "--until", "0.01", option, str(foreign), *paced]
+        command = "run-realtime" if option == "--log" else "simulate"
+        run = [command, str(tmp_path / "d.py"), "--until", "0.01", option, str(foreign)]
         assert main(run) == 1
         assert "not replaced" in capsys.readouterr().err
         assert look(foreign) == before
@@ -123,7 +123,7 @@ class TestForeign:
         assert look(foreign) == before
         # A file that is given instead is what counts.
         other = tmp_path / "other.h5"
-        run = start(diagram(), 0.01, bind=tmp_path / "rig.toml", out=other, clock="free")
+        run = run_realtime(diagram(), 0.01, bind=tmp_path / "rig.toml", out=other, clock="free")
         assert run.wait().length == 11 == Result.from_hdf5(other).length
 
 
@@ -151,7 +151,7 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
 
 
 def test_a_log_is_not_replaced_by_its_own_replay(tmp_path: Path) -> None:
-    start(diagram(), 0.02, clock="free", out=tmp_path / "log.h5").wait()
+    run_realtime(diagram(), 0.02, clock="free", out=tmp_path / "log.h5").wait()
     before = (tmp_path / "log.h5").read_bytes()
     with pytest.raises(ResultError, match="is the log that is replayed"):
         replay(tmp_path / "log.h5", out=tmp_path / "log.h5")

@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 import pytest
 
-from biella import Diagram, start
+from biella import Diagram, run_realtime
 from biella.blocks import Constant, Gain
 from biella.cli import main
 from biella.scheduler.realtime.log_recorder import Hdf5LogRecorder
@@ -36,7 +36,7 @@ def diagram() -> Diagram:
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The log of a run that has ended, with entries in its journal."""
     path = tmp_path_factory.mktemp("closed") / "log.h5"
-    start(diagram(), clock="free", until=5.0, out=path, parameters={"k.k": 3.0}).wait()
+    run_realtime(diagram(), clock="free", until=5.0, out=path, parameters={"k.k": 3.0}).wait()
     return path
 
 
@@ -181,7 +181,7 @@ def test_a_truncated_log_is_not_replayed(
     )
     for path in (killed, closed):
         (tmp_path / "log.h5").write_bytes(path.read_bytes()[:200_000])
-        assert main(["run", str(tmp_path / "d.py"), "--replay", str(tmp_path / "log.h5")]) == 1
+        assert main(["replay", str(tmp_path / "log.h5"), str(tmp_path / "d.py")]) == 1
         assert "log.h5` cannot be read: it is truncated or damaged" in capsys.readouterr().err
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import control
 import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from biella import BiellaError, Diagram, Subsystem
+from biella import BiellaError, Diagram, Subsystem, System, linearize
 from biella.blocks import (
     Constant,
     Counter,
@@ -25,7 +27,6 @@ from biella.blocks import (
     UnitDelay,
     ZeroOrderHold,
 )
-from biella.scheduler.run.linearize import linearize
 
 pytestmark = pytest.mark.engine
 
@@ -375,14 +376,132 @@ def test_what_cannot_be_linearised_is_said(diagram, options, message):
         linearize(diagram(), **options)
 
 
-def test_without_inputs_or_outputs_it_asks_for_them():
+def test_neither_inputs_nor_outputs_are_needed():
     d = Diagram()
     x = d.add(Integrator(), name="x")
     d.connect(d.add(Constant(1.0), name="one"), x)
-    with pytest.raises(BiellaError, match=r"wants inputs: name them, or declare them"):
-        linearize(d)
-    with pytest.raises(BiellaError, match=r"wants outputs: name them, or declare them"):
-        linearize(d, inputs=["one"])
+    alone, driven = linearize(d), linearize(d, inputs=["one"])
+    assert [m.shape for m in (alone.A, alone.B, alone.C, alone.D)] == [
+        (1, 1),
+        (1, 0),
+        (0, 1),
+        (0, 0),
+    ]
+    assert alone.states == ("x.x",) and alone.inputs == alone.outputs == ()
+    assert np.allclose(driven.B, 1.0, **CLOSE) and driven.outputs == ()
+    d.output("y", x)
+    assert linearize(d).outputs == ("y",)
+    assert linearize(d, outputs=[]).outputs == ()
+
+
+def double_pendulum():
+    """The second joint is declared from its far body: the tree runs through it backwards."""
+    s = System("double", gravity=(0.0, -9.81), planar=True)
+    upper = s.body("upper", mass=1.0, inertia=0.02, position=(0.5, 0.0))
+    lower = s.body("lower", mass=0.7, inertia=0.01, position=(1.3, 0.0))
+    s.revolute("shoulder", s.ground, upper, at=(0.0, 0.0))
+    s.torque("motor", s.revolute("elbow", lower, upper, at=(1.0, 0.0)), 0.0)
+    return s
+
+
+def test_a_block_is_linearized_alone_with_the_names_of_its_ports_and_states():
+    names = ["shoulder.angle", "elbow.angle", "shoulder.speed", "elbow.speed"]
+    block = double_pendulum().block(["motor.torque"], names)
+    model = linearize(block)
+    assert model.inputs == ("motor.torque",) and model.outputs == tuple(names)
+    assert sorted(model.states) == sorted(names)
+    # A state is what its name says: the outputs of these names are the states.
+    order = [model.states.index(name) for name in names]
+    assert np.allclose(model.C[:, order], np.eye(4), **CLOSE)
+    assert np.allclose(model.D, 0.0, **CLOSE)
+    for name in names:
+        assert model.operating_point.states[name] == pytest.approx(
+            model.operating_point.outputs[name], abs=1e-12
+        )
+    d = Diagram()
+    d.add(double_pendulum().block(["motor.torque"], names), name="plant")
+    d.connect(d.input("torque", unit="N.m"), "plant.motor.torque")
+    whole = linearize(d, outputs=[f"plant.{name}" for name in names])
+    for name in "ABCD":
+        assert np.array_equal(getattr(model, name), getattr(whole, name)), name
+    assert whole.states == tuple(f"plant.{name}" for name in model.states)
+    two = linearize(block, ["motor.torque"], ["elbow.speed", "elbow.angle"])
+    assert two.outputs == ("elbow.speed", "elbow.angle")
+    assert np.array_equal(two.C, model.C[[3, 1]])
+
+
+def test_names_of_balls_and_free_bodies():
+    s = System("loose", gravity=(0.0, 0.0, -9.81))
+    arm = s.body("arm", mass=1.0, inertia=(0.1, 0.1, 0.1), position=(0.0, 0.0, -0.5))
+    s.spherical("ball", s.ground, arm, at=(0.0, 0.0, 0.0))
+    s.body("stone", mass=2.0, inertia=(0.1, 0.2, 0.3), position=(1.0, 2.0, 3.0), free=True)
+    shown = ["stone.position", "stone.velocity"]
+    model = linearize(s.block(outputs=shown))
+    assert model.outputs == tuple(f"{name}[{k}]" for name in shown for k in range(3))
+    for name in model.outputs:
+        (row,) = model.C[[model.outputs.index(name)]]
+        assert row[model.states.index(name)] == pytest.approx(1.0, abs=1e-9)
+        assert np.count_nonzero(np.abs(row) > 1e-9) == 1
+    assert {f"ball.rotation[{k}]" for k in range(4)} <= set(model.states)
+    assert {f"ball.angular_velocity[{k}]" for k in range(3)} <= set(model.states)
+    assert len(set(model.states)) == len(model.states) == 7 + 13
+
+
+def test_a_sampled_block_and_a_continuous_one_over_a_period():
+    delay = linearize(DiscreteIntegrator(period=PERIOD), period=PERIOD)
+    assert np.allclose(delay.A, 1.0, **CLOSE) and delay.dt == PERIOD
+    lag = linearize(StateSpace([[-2.0]], [1.0], [1.0]), period=0.25)
+    assert np.allclose(lag.A, np.exp(-0.5), rtol=0, atol=1e-9)
+    assert np.allclose(lag.B, (1 - np.exp(-0.5)) / 2, rtol=0, atol=1e-9)
+    with pytest.raises(BiellaError, match=r"is sampled.*give period="):
+        linearize(DiscreteIntegrator(period=PERIOD))
+
+
+def test_the_operating_point_of_a_block_is_given_by_its_own_names():
+    model = linearize(Pendulum(2.0, 0.5, damping=0.3), at={"initial_angle": 1.0, "torque": 3.0})
+    assert np.allclose(model.A, linearize(pendulum(1.0)).A, **CLOSE)
+    assert model.operating_point.inputs == {"torque": 3.0}
+    assert model.operating_point.outputs["angle"] == 1.0
+    later = linearize(Pendulum(2.0, 0.5, damping=0.3), at=0.5)
+    assert later.operating_point.time == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: linearize("plant"), "wants a Diagram or a block, got 'plant'"),
+        (lambda: linearize(Pendulum(1, 1), ["torqe"]), "no input `torqe`. Did you mean `torque`"),
+        (
+            lambda: linearize(Pendulum(1, 1), None, ["angel"]),
+            "no output `angel`. Did you mean `ang",
+        ),
+    ],
+)
+def test_a_wrong_block_or_port_is_said(call, message):
+    with pytest.raises(BiellaError, match=message):
+        call()
+
+
+def test_a_model_is_a_value_that_prints_and_leaves_for_other_tools():
+    model = linearize(pendulum(1.0))
+    with pytest.raises(AttributeError):
+        model.A = np.eye(2)
+    with pytest.raises(ValueError, match="read-only"):
+        model.A[0, 0] = 1.0
+    assert np.allclose(poles(model.A), np.sort_complex(model.poles()))
+    scipy = model.to_scipy()
+    assert np.array_equal(scipy.A, model.A) and scipy.dt is None
+    there = model.to_control()
+    assert there.input_labels == ["torque"] and there.output_labels == ["angle"]
+    assert np.allclose(np.sort_complex(control.poles(there)), np.sort_complex(model.poles()))
+    assert there.state_labels == [name.replace(".", "_") for name in model.states]
+    sampled = linearize(pendulum(1.0), period=0.01)
+    assert sampled.to_control().dt == sampled.to_scipy().dt == sampled.dt == 0.01
+    shown = repr(model).splitlines()
+    assert shown[0] == "LinearModel: continuous, 2 states, 1 input, 1 output, at t = 0 s"
+    assert shown[1].split() == ["p.x[0]", "p.x[1]", "torque"]
+    assert shown[2].startswith("d/dt p.x[0]") and shown[4].split()[0] == "angle"
+    assert "discrete, dt = 0.01 s" in repr(sampled)
 
 
 def test_a_run_that_stops_before_the_operating_point_is_said():
@@ -405,3 +524,9 @@ def test_a_counter_is_no_smooth_state():
     d.connect(d.input("event", kind="boolean"), *[counter[n] for n in counter.input_index])
     with pytest.raises(BiellaError, match=r"`counter` \(Counter\) has memory that is no smooth"):
         linearize(d, period=0.1)
+
+
+def test_without_python_control_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "control", None)
+    with pytest.raises(BiellaError, match=r"pip install 'biella\[control\]'"):
+        linearize(pendulum(0.0)).to_control()

@@ -1,0 +1,49 @@
+"""What a new kind of block is made of: base classes, ports, parameters, rates, units."""
+
+from .core.block import AbstractBlock, NativeBlock
+from .core.ports import (
+    CONSTANT,
+    CONTINUOUS,
+    EVERY_TICK,
+    INHERITED,
+    SAMPLED,
+    Derived,
+    Parameter,
+    Port,
+    PortRef,
+    Rate,
+    Same,
+    Widths,
+    parameter,
+    periodic,
+)
+from .core.units import Unit, conversion, equivalent, format_unit, parse_unit
+from .external.outside import Outside
+from .external.python import PythonBlock, python_block
+
+__all__ = [
+    "CONSTANT",
+    "CONTINUOUS",
+    "EVERY_TICK",
+    "INHERITED",
+    "SAMPLED",
+    "AbstractBlock",
+    "Derived",
+    "NativeBlock",
+    "Outside",
+    "Parameter",
+    "Port",
+    "PortRef",
+    "PythonBlock",
+    "Rate",
+    "Same",
+    "Unit",
+    "Widths",
+    "conversion",
+    "equivalent",
+    "format_unit",
+    "parameter",
+    "parse_unit",
+    "periodic",
+    "python_block",
+]

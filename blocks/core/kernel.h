@@ -20,8 +20,9 @@
  * differs from what it was at the last output, without disturbing what is outside.
  *
  * A kernel keeps nothing between calls except through x and z; one that runs what lives outside the engine (an FMU)
- * keeps it in `foreign`, and says how to save, restore and close that. Sizes are checked once, by `check`,
- * when a plan is loaded: after that a kernel may trust every pointer and every width it sees.
+ * keeps it in `foreign`, and says how to save, restore and close that. Integers and widths are checked once, by `check`, when a plan
+ * is loaded; `sizes` then computes how many values of z and w the block needs, from the same integers and widths. The engine
+ * compares z_count with that and allocates w: after that a kernel may trust every pointer and every width it sees.
  * Values in z may come from a serialised state, so an index kept there is clamped before use.
  */
 #ifndef BIELLA_KERNEL_H
@@ -100,7 +101,10 @@ typedef int (*bl_operation)(bl_block *b, double t);
 
 typedef struct {
     const char *name;
-    int (*check)(const bl_block *b);  /* non-zero if the sizes and integers are sound */
+    int (*check)(const bl_block *b);  /* non-zero if the widths and integers are sound */
+    /* After `check`, before x, z, w and p have values: how many values of z and w the block needs. Without it, z_count is the plan's
+       and judged by `check`, and there is no work space. */
+    void (*sizes)(const bl_block *b, int64_t *memory, int64_t *scratch);
     bl_operation init, output, derivative, update;
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;

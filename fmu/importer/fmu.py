@@ -13,7 +13,8 @@ from ...blocks.core.block import AbstractBlock, NativeBlock
 from ...blocks.core.ports import EVERY_TICK, periodic
 from ...blocks.external.foreign import OUTSIDE, ForeignBlock
 from ...errors import BiellaError, DiagramError, FmuError
-from ...scheduler.engine.engine import OK, Instance, library
+from ...scheduler.engine.engine import OK, Instance
+from ...scheduler.engine.library import library
 from .archive import Folder, find_binary, read_archive
 from .interface import (
     Description,

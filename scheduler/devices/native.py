@@ -28,7 +28,8 @@ import numpy.typing as npt
 
 from ...errors import DeviceError
 from ..compile.derived import derive_seed
-from ..engine.engine import OK, library, library_path
+from ..engine.engine import OK
+from ..engine.library import library, library_path
 from .options import Option, show
 from .virtual.recording import read_recording
 

@@ -10,9 +10,7 @@ import struct
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
-from functools import lru_cache
-from pathlib import Path
+from ctypes import POINTER, byref, c_double, c_int64, c_void_p
 from typing import Any, Self, cast
 
 import numpy as np
@@ -22,7 +20,7 @@ from ...blocks.external.foreign import Attachment, EndOfRun, ForeignBlock, Sessi
 from ...blocks.external.python import PythonBlock
 from ...errors import BiellaError, BiellaWarning, BlockError, PlanError
 from ..compile.plan import Plan, read_value
-from .build import library_name
+from .library import HostCall, Layout, Record, library
 
 OK, STOP, UNCHANGED = 0, 1, 2
 ERROR_STATE, ERROR_NOT_FINITE, ERROR_LOOP, ERROR_SOLVER, ERROR_BLOCK = -4, -5, -6, -7, -8
@@ -34,87 +32,6 @@ _NO_STATE = b"no state: "  # begins what stands for the state of a run that cann
 
 _LENGTH = struct.Struct("<q")
 Array = npt.NDArray[np.float64]
-HostCall = ctypes.CFUNCTYPE(c_int, c_int32, c_int32, c_double, c_double)
-
-
-class Layout(ctypes.Structure):
-    """Mirrors bl_layout."""
-
-    _fields_ = [(name, c_int64) for name in ("parameters", "signals", "states", "memory", "total")]
-
-
-class Record(ctypes.Structure):
-    """Mirrors bl_record."""
-
-    _fields_ = [
-        ("pick", POINTER(c_int64)),
-        ("count", c_int64),
-        ("every", c_int64),
-        ("out", POINTER(c_double)),
-        ("capacity", c_int64),
-        ("rows", c_int64),
-    ]
-
-
-def library_path() -> Path:
-    """Return where the engine is; ``BIELLA_LIBRARY`` names another one, as with sanitizers."""
-    named = os.environ.get("BIELLA_LIBRARY")
-    return Path(named) if named else Path(__file__).parents[2] / library_name()
-
-
-@lru_cache(maxsize=1)
-def library() -> ctypes.CDLL:
-    """Load the engine."""
-    path = library_path()
-    try:
-        lib = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise BiellaError(
-            f"the engine library cannot be loaded from {path}: {error}. Install biella again "
-            f"(pip install .), or in a checkout run: python scheduler/engine/build.py"
-        ) from error
-    engine = c_void_p
-    signatures: dict[str, tuple[Any, Sequence[Any]]] = {
-        "bl_hash": (ctypes.c_uint64, [c_char_p, c_size_t]),
-        "bl_open": (c_int, [c_char_p, c_size_t, POINTER(c_void_p), c_char_p, c_size_t]),
-        "bl_close": (None, [engine]),
-        "bl_set_host": (None, [engine, HostCall]),
-        "bl_reset": (None, [engine]),
-        "bl_init": (c_int, [engine]),
-        "bl_run": (c_int, [engine, c_int64, POINTER(Record), POINTER(c_int64)]),
-        "bl_run_to": (c_int, [engine, c_double]),
-        "bl_call_block": (c_int, [engine, c_int32, c_int32, c_double, c_double]),
-        "bl_inputs": (c_int, [engine, c_int32, POINTER(c_double)]),
-        "bl_outputs": (c_int, [engine]),
-        "bl_derivatives": (c_int, [engine, POINTER(c_double)]),
-        "bl_record_now": (c_int, [engine, POINTER(Record)]),
-        "bl_touch": (None, [engine]),
-        "bl_get_layout": (None, [engine, POINTER(Layout)]),
-        "bl_values": (POINTER(c_double), [engine]),
-        "bl_slopes": (POINTER(c_double), [engine]),
-        "bl_tick": (c_int64, [engine]),
-        "bl_time": (c_double, [engine]),
-        "bl_message": (c_char_p, [engine]),
-        "bl_failed_block": (c_int32, [engine]),
-        "bl_next_remark": (c_int32, [engine, c_int, c_int32]),
-        "bl_set_start": (None, [engine, c_double]),
-        "bl_keep_float_control": (None, [c_void_p]),
-        "bl_restore_float_control": (None, [c_void_p]),
-        "bl_check_loop": (
-            c_int,
-            [engine, c_int32, POINTER(c_double), POINTER(c_double), POINTER(c_double)],
-        ),
-        "bl_loop_size": (c_int32, [engine, c_int32]),
-        "bl_loop_slots": (POINTER(c_int32), [engine, c_int32]),
-        "bl_state_size": (c_size_t, [engine]),
-        "bl_save": (None, [engine, c_void_p]),
-        "bl_restore": (c_int, [engine, c_char_p, c_size_t]),
-    }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(lib, name)
-        function.restype = result
-        function.argtypes = list(arguments)
-    return lib
 
 
 def hash_bytes(data: bytes) -> int:

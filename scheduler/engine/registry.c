@@ -22,3 +22,21 @@ const bl_kernel *bl_find_kernel(const char *name) {
             if (strcmp(k->name, name) == 0) return k;
     return NULL;
 }
+
+int bl_kernel_sizes(const char *kernel, const bl_shape *shape, int64_t *memory, int64_t *scratch) {
+    const bl_kernel *found = bl_find_kernel(kernel);
+    *memory = *scratch = 0;
+    if (!found) return BL_ERROR_PLAN;
+    if (!found->sizes) return BL_UNCHANGED;
+    const double at_tick = 0.0;
+    const bl_block block = {
+        .u_width = shape->u_width, .u_count = shape->u_count,
+        .y_width = shape->y_width, .y_count = shape->y_count,
+        .i = shape->i, .i_count = shape->i_count,
+        .p = shape->p, .p_count = shape->p_count,
+        .x_count = shape->x_count, .index = -1, .dt = 1.0, .offset = &at_tick,
+    };
+    if (!found->check(&block)) return BL_ERROR_PLAN;
+    found->sizes(&block, memory, scratch);
+    return BL_OK;
+}

@@ -13,7 +13,7 @@ from ctypes import c_char_p
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..engine.engine import library, library_path
+from ..engine.library import library, library_path
 from .privileges import read_limit
 
 PACKAGES = {

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...errors import BiellaError
-from ..engine.engine import library
+from ..engine.library import library
 
 TIMERS, POWER, MEMORY, STACK, CPU, PRIORITY = range(6)
 NAMES = ("exact timers", "full power", "locked memory", "stack", "processor", "priority")

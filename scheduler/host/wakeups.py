@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import BiellaError
-from ..engine.engine import library
+from ..engine.library import library
 from ..run.progress import Progress
 from .privileges import Grant, Privileges, PrivilegesStruct, read_grants
 

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import BiellaError
-from ..engine.engine import Instance, keep_float_control, library, restore_float_control
+from ..engine.engine import Instance, keep_float_control, restore_float_control
+from ..engine.library import library
 
 CLOCK_WALL, CLOCK_DEVICE, CLOCK_FREE, CLOCK_SCRIPT = range(4)
 OVERRUN_POLICIES = ("stop", "skip", "catch_up", "slip")

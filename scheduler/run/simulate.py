@@ -19,7 +19,8 @@ import numpy as np
 from ...errors import BiellaError, BlockError, name_list, suggest
 from ..compile.diagram import Diagram
 from ..compile.plan import Plan, PortInfo
-from ..engine.engine import REMARK_RUN, REMARK_START, Instance, Record
+from ..engine.engine import REMARK_RUN, REMARK_START, Instance
+from ..engine.library import Record
 from ..realtime import live_exit
 from ..results.captures import declare_captures, read_captures
 from ..results.coupling_report import read_couplings, warn_of_created_energy, warn_of_failures

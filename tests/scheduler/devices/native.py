@@ -24,7 +24,7 @@ from typing import Any
 
 from biella.scheduler.devices.native import ChannelRecord as Channel
 from biella.scheduler.devices.native import CountsRecord as Counts
-from biella.scheduler.engine.engine import library
+from biella.scheduler.engine.library import library
 
 OK, ERROR_BLOCK, ERROR_ARGUMENT = 0, -8, -9
 STOP, HOLD, SAFE = range(3)

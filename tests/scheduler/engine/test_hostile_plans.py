@@ -20,7 +20,8 @@ from biella import BiellaError, Diagram, Subsystem
 from biella.blocks import Expression, Gain, Integrator, Pulse, Sum, TransportDelay, UnitDelay
 from biella.errors import BlockError, PlanError
 from biella.scheduler.compile.plan import BLOCK_RECORD, Plan, fnv1a, write_sections
-from biella.scheduler.engine.engine import Instance, Record, library
+from biella.scheduler.engine.engine import Instance
+from biella.scheduler.engine.library import Record, library
 
 pytestmark = pytest.mark.engine
 

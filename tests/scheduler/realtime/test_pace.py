@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from biella import Diagram, simulate
 from biella.blocks import Compare, Gain, Outside, Port, Stop, Sum, UnitDelay
-from biella.scheduler.engine.engine import Instance, library
+from biella.scheduler.engine.engine import Instance
+from biella.scheduler.engine.library import library
 from biella.scheduler.realtime.pace import (
     CLOCK_DEVICE,
     CLOCK_FREE,

@@ -122,42 +122,10 @@ typedef struct {
 
 enum { BL_SLOTS = 4 };
 
-/* Each file of kernels ends with such a table, closed by an entry without a name;
-   scheduler/engine/registry.c lists the tables. */
-extern const bl_kernel bl_kernels_sources[];
-extern const bl_kernel bl_kernels_noise[];
-extern const bl_kernel bl_kernels_playback[];
-extern const bl_kernel bl_kernels_math[];
-extern const bl_kernel bl_kernels_function[];
-extern const bl_kernel bl_kernels_nonlinear[];
-extern const bl_kernel bl_kernels_logic[];
-extern const bl_kernel bl_kernels_lookup[];
-extern const bl_kernel bl_kernels_expression[];
-extern const bl_kernel bl_kernels_continuous[];
-extern const bl_kernel bl_kernels_discrete[];
-extern const bl_kernel bl_kernels_delay[];
-extern const bl_kernel bl_kernels_linear[];
-extern const bl_kernel bl_kernels_routing[];
-extern const bl_kernel bl_kernels_sinks[];
-extern const bl_kernel bl_kernels_pendulum[];
-extern const bl_kernel bl_kernels_multibody[];
-extern const bl_kernel bl_kernels_bearings[];
-extern const bl_kernel bl_kernels_oil[];
-extern const bl_kernel bl_kernels_converter[];
-extern const bl_kernel bl_kernels_filter[];
-extern const bl_kernel bl_kernels_trigger[];
-extern const bl_kernel bl_kernels_pwm[];
-extern const bl_kernel bl_kernels_counter[];
-extern const bl_kernel bl_kernels_pid[];
-extern const bl_kernel bl_kernels_feedback[];
-extern const bl_kernel bl_kernels_observer[];
-extern const bl_kernel bl_kernels_tracking[];
-extern const bl_kernel bl_kernels_trajectory[];
-extern const bl_kernel bl_kernels_tuner[];
-extern const bl_kernel bl_kernels_sensors[];
-extern const bl_kernel bl_kernels_encoder[];
-extern const bl_kernel bl_kernels_outside[];
-extern const bl_kernel bl_kernels_python[];
-extern const bl_kernel bl_kernels_fmu[];
+/* Each file of kernels ends with a table of them, closed by an entry without a name. It begins in a line of its own with
+
+       const bl_kernel bl_kernels_name[] = {
+
+   and the build finds it by that: nothing else lists it. */
 
 #endif

@@ -46,6 +46,9 @@ typedef struct {
     int64_t rows;
 } bl_record;
 
+/* Which headers the library was compiled from: a digest of all that Python mirrors of them (scheduler/engine/contract.py). */
+BL_API const char *bl_contract(void);
+
 /* The hash that a plan's head carries. */
 BL_API uint64_t bl_hash(const void *bytes, size_t size);
 

@@ -20,14 +20,13 @@ from ...blocks.external.foreign import Attachment, EndOfRun, ForeignBlock, Sessi
 from ...blocks.external.python import PythonBlock
 from ...errors import BiellaError, BiellaWarning, BlockError, PlanError
 from ..compile.plan import Plan, read_value
-from .library import HostCall, Layout, Record, library
+from .library import contract, library
 
-OK, STOP, UNCHANGED = 0, 1, 2
-ERROR_STATE, ERROR_NOT_FINITE, ERROR_LOOP, ERROR_SOLVER, ERROR_BLOCK = -4, -5, -6, -7, -8
-_ERROR_INTERRUPT = -10
-REMARK_START, REMARK_RUN = 0, 1
-_OP_ADVANCE, _OP_BEGIN = 4, 6
-_LOOP_IS_SINGULAR, _LOOP_HAS_OTHER = 1, 2
+OK, STOP, UNCHANGED = contract.BL_OK, contract.BL_STOP, contract.BL_UNCHANGED
+ERROR_STATE, ERROR_NOT_FINITE = contract.BL_ERROR_STATE, contract.BL_ERROR_NOT_FINITE
+ERROR_LOOP, ERROR_SOLVER = contract.BL_ERROR_LOOP, contract.BL_ERROR_SOLVER
+ERROR_BLOCK = contract.BL_ERROR_BLOCK
+REMARK_START, REMARK_RUN = contract.BL_REMARK_START, contract.BL_REMARK_RUN
 _NO_STATE = b"no state: "  # begins what stands for the state of a run that cannot be saved
 
 _LENGTH = struct.Struct("<q")
@@ -57,7 +56,7 @@ class Instance:
         status = self.library.bl_open(plan.data, len(plan.data), byref(self.handle), message, 512)
         if status != OK:
             raise PlanError(f"{message.value.decode(errors='replace')}.")
-        layout = Layout()
+        layout = contract.bl_layout()
         self.library.bl_get_layout(self.handle, byref(layout))
         self.layout = layout
         self.values: Array = np.ctypeslib.as_array(
@@ -130,7 +129,7 @@ class Instance:
         """Compute all outputs at the present time."""
         self.check(self.call(self.library.bl_outputs))
 
-    def run(self, ticks: int, record: Record | None = None) -> tuple[int, bool]:
+    def run(self, ticks: int, record: contract.bl_record | None = None) -> tuple[int, bool]:
         """Run `ticks` ticks; return how many were done and whether a Stop block ended the run."""
         done = c_int64()
         reference = byref(record) if record is not None else None
@@ -144,7 +143,7 @@ class Instance:
         self.check(status)
         return bool(status == STOP)
 
-    def record_now(self, record: Record) -> None:
+    def record_now(self, record: contract.bl_record) -> None:
         """Record the present tick."""
         self.check(self.call(self.library.bl_record_now, byref(record)))
 
@@ -241,7 +240,7 @@ class Instance:
             slots = self.library.bl_loop_slots(self.handle, number)
             tears = [names.get(slots[k], "") for k in range(size)]
             where = f"the algebraic loop {' → '.join(cycle)}"
-            if verdict == _LOOP_IS_SINGULAR:
+            if verdict == contract.BL_LOOP_IS_SINGULAR:
                 how = f"relative errors in it are amplified {condition.value:.1g} times"
                 if condition.value == math.inf:
                     how = "its Jacobian has no inverse"
@@ -253,7 +252,7 @@ class Instance:
                     f"Where a signal comes back with a gain of 1, the loop does not determine it: "
                     f"correct the gain, or put a UnitDelay into the loop."
                 )
-            elif verdict == _LOOP_HAS_OTHER:
+            elif verdict == contract.BL_LOOP_HAS_OTHER:
                 found.append(
                     f"{where} has more than one solution at t = {self.time:.9g} s: "
                     f"{_show_values(tears, chosen, other)} was taken, because Newton's method "
@@ -342,7 +341,7 @@ class Instance:
         path = self.plan.blocks[number].path if 0 <= number < len(self.plan.blocks) else ""
         named = f"`{path}` ({self.plan.blocks[number].type})" if path else "the engine"
         raised, self._raised = self._raised, None
-        if status == _ERROR_INTERRUPT and raised is not None:
+        if status == contract.BL_ERROR_INTERRUPT and raised is not None:
             raise raised[1]
         # What a block raised before may have been tried again, and have gone well.
         if status == ERROR_BLOCK and raised is not None and number in (raised[0], -1):
@@ -456,9 +455,9 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
 
     def call(number: int, op: int, t: float, dt: float) -> int:
         try:
-            if op == _OP_ADVANCE:
+            if op == contract.BL_OP_ADVANCE:
                 operations[number][op](t, dt)
-            elif op == _OP_BEGIN:
+            elif op == contract.BL_OP_BEGIN:
                 return OK if operations[number][op](t) else UNCHANGED
             else:
                 operations[number][op](t)
@@ -468,10 +467,11 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
         except BaseException as error:
             instance._raised = number, error
             instance._failed_inputs = instance._show_inputs(number)
-            return _ERROR_INTERRUPT if isinstance(error, KeyboardInterrupt) else ERROR_BLOCK
+            interrupted = isinstance(error, KeyboardInterrupt)
+            return contract.BL_ERROR_INTERRUPT if interrupted else ERROR_BLOCK
         return OK
 
-    return HostCall(call)
+    return contract.bl_host_call(call)
 
 
 def _bind_session(session: Session) -> list[Any]:

@@ -1,54 +1,26 @@
-"""The C library: where it is, and the functions of it that Python calls."""
+"""The C library: where it is, and whether it belongs to the generated module ``_contract``."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Sequence
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import CDLL, byref, c_char_p, c_double, c_int32, c_int64
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from ...errors import BiellaError
 from .build import library_name
 
-HostCall = ctypes.CFUNCTYPE(c_int, c_int32, c_int32, c_double, c_double)
+_REBUILD = (
+    "Install biella again (pip install .), or in a checkout run: python scheduler/engine/build.py"
+)
 
+try:
+    from ... import _contract as contract
+except ModuleNotFoundError as error:
+    raise BiellaError(f"the engine has not been built: {error}. {_REBUILD}") from error
 
-class Layout(ctypes.Structure):
-    """Mirrors bl_layout."""
-
-    _fields_ = [(name, c_int64) for name in ("parameters", "signals", "states", "memory", "total")]
-
-
-class Record(ctypes.Structure):
-    """Mirrors bl_record."""
-
-    _fields_ = [
-        ("pick", POINTER(c_int64)),
-        ("count", c_int64),
-        ("every", c_int64),
-        ("out", POINTER(c_double)),
-        ("capacity", c_int64),
-        ("rows", c_int64),
-    ]
-
-
-class Shape(ctypes.Structure):
-    """Mirrors bl_shape."""
-
-    _fields_ = [
-        ("u_width", POINTER(c_int32)),
-        ("y_width", POINTER(c_int32)),
-        ("i", POINTER(c_int32)),
-        ("p", POINTER(c_double)),
-        ("u_count", c_int32),
-        ("y_count", c_int32),
-        ("x_count", c_int32),
-        ("p_count", c_int32),
-        ("i_count", c_int32),
-    ]
+__all__ = ["contract", "kernel_sizes", "library", "library_path"]
 
 
 def library_path() -> Path:
@@ -58,59 +30,39 @@ def library_path() -> Path:
 
 
 @lru_cache(maxsize=1)
-def library() -> ctypes.CDLL:
-    """Load the engine."""
-    path = library_path()
+def library() -> CDLL:
+    """Load the engine, and declare its functions."""
+    return load_library(library_path())
+
+
+def load_library(path: Path) -> CDLL:
+    """Load an engine that was compiled from the same headers as ``_contract``.
+
+    Raises
+    ------
+    BiellaError
+        It is missing, does not load, or was compiled from other headers.
+    """
     try:
-        lib = ctypes.CDLL(str(path))
+        loaded = CDLL(str(path))
     except OSError as error:
         raise BiellaError(
-            f"the engine library cannot be loaded from {path}: {error}. Install biella again "
-            f"(pip install .), or in a checkout run: python scheduler/engine/build.py"
+            f"the engine library cannot be loaded from {path}: {error}. {_REBUILD}"
         ) from error
-    engine = c_void_p
-    signatures: dict[str, tuple[Any, Sequence[Any]]] = {
-        "bl_hash": (ctypes.c_uint64, [c_char_p, c_size_t]),
-        "bl_open": (c_int, [c_char_p, c_size_t, POINTER(c_void_p), c_char_p, c_size_t]),
-        "bl_kernel_sizes": (c_int, [c_char_p, POINTER(Shape), POINTER(c_int64), POINTER(c_int64)]),
-        "bl_close": (None, [engine]),
-        "bl_set_host": (None, [engine, HostCall]),
-        "bl_reset": (None, [engine]),
-        "bl_init": (c_int, [engine]),
-        "bl_run": (c_int, [engine, c_int64, POINTER(Record), POINTER(c_int64)]),
-        "bl_run_to": (c_int, [engine, c_double]),
-        "bl_call_block": (c_int, [engine, c_int32, c_int32, c_double, c_double]),
-        "bl_inputs": (c_int, [engine, c_int32, POINTER(c_double)]),
-        "bl_outputs": (c_int, [engine]),
-        "bl_derivatives": (c_int, [engine, POINTER(c_double)]),
-        "bl_record_now": (c_int, [engine, POINTER(Record)]),
-        "bl_touch": (None, [engine]),
-        "bl_get_layout": (None, [engine, POINTER(Layout)]),
-        "bl_values": (POINTER(c_double), [engine]),
-        "bl_slopes": (POINTER(c_double), [engine]),
-        "bl_tick": (c_int64, [engine]),
-        "bl_time": (c_double, [engine]),
-        "bl_message": (c_char_p, [engine]),
-        "bl_failed_block": (c_int32, [engine]),
-        "bl_next_remark": (c_int32, [engine, c_int, c_int32]),
-        "bl_set_start": (None, [engine, c_double]),
-        "bl_keep_float_control": (None, [c_void_p]),
-        "bl_restore_float_control": (None, [c_void_p]),
-        "bl_check_loop": (
-            c_int,
-            [engine, c_int32, POINTER(c_double), POINTER(c_double), POINTER(c_double)],
-        ),
-        "bl_loop_size": (c_int32, [engine, c_int32]),
-        "bl_loop_slots": (POINTER(c_int32), [engine, c_int32]),
-        "bl_state_size": (c_size_t, [engine]),
-        "bl_save": (None, [engine, c_void_p]),
-        "bl_restore": (c_int, [engine, c_char_p, c_size_t]),
-    }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(lib, name)
-        function.restype = result
-        function.argtypes = list(arguments)
-    return lib
+    try:
+        digest_of = loaded.bl_contract
+    except AttributeError:
+        digest = "unknown"
+    else:
+        digest_of.restype = c_char_p
+        digest = digest_of().decode()
+    if digest != contract.DIGEST:
+        raise BiellaError(
+            f"the engine library {path} and {contract.__file__} were built from different headers "
+            f"(digests {digest} and {contract.DIGEST}). {_REBUILD}"
+        )
+    contract.declare(loaded)
+    return loaded
 
 
 def kernel_sizes(
@@ -142,7 +94,7 @@ def kernel_sizes(
     tuple of int, or None
         Zeros for a kernel that needs neither; None if the block does not fit the kernel.
     """
-    shape = Shape(
+    shape = contract.bl_shape(
         (c_int32 * len(inputs))(*inputs),
         (c_int32 * len(outputs))(*outputs),
         (c_int32 * len(integers))(*integers),

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import DiagramError
-from ..core.block import NativeBlock, size_of
+from ..core.block import NativeBlock
 from ..core.ports import CONTINUOUS, SAMPLED, Port, Same, Widths, parameter, periodic
 from ..core.state import make_initial
 
-_TRANSPORT_MEMORY = 3
 _MOST_SAMPLES = 10_000_000
 
 
@@ -47,7 +46,6 @@ class Delay(NativeBlock):
             parameters=[start],
             rate=periodic(period, offset, SAMPLED),
             feedthrough=False,
-            memory=lambda widths: 1 + samples * size_of(width, widths),
             integers=[samples],
         )
 
@@ -109,7 +107,6 @@ class TransportDelay(NativeBlock):
             parameters=[time, start],
             rate=CONTINUOUS,
             feedthrough=False,
-            memory=lambda widths: _TRANSPORT_MEMORY + room(widths) * size_of(width, widths),
             integers=lambda widths: [room(widths)],
         )
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ...errors import DiagramError, name_list
-from ..core.block import NativeBlock, size_of
+from ..core.block import NativeBlock
 from ..core.ports import SAMPLED, Derived, Parameter, Port, Same, Width, parameter, periodic
 from ..core.state import make_initial, make_limits
 from ..core.units import Unit, parse_unit
 from .delay import check_samples
 
 _METHODS = ("forward", "backward", "trapezoidal")
-_MOVING_AVERAGE_MEMORY = 2
 
 
 def _times_seconds(unit: Unit) -> Unit:
@@ -43,7 +42,6 @@ class UnitDelay(NativeBlock):
             parameters=[start],
             rate=periodic(period, offset, SAMPLED),
             feedthrough=False,
-            memory=width,
         )
 
 
@@ -117,7 +115,6 @@ class DiscreteIntegrator(NativeBlock):
             parameters=[factor, start, *bounds],
             rate=periodic(period, offset, SAMPLED),
             feedthrough=method != "forward",
-            memory=width,
             integers=(
                 _METHODS.index(method),
                 start.value.size,
@@ -161,6 +158,5 @@ class MovingAverage(NativeBlock):
             outputs=[Port("y", width=width, unit=Same())],
             parameters=parameters,
             rate=periodic(period, offset, SAMPLED),
-            memory=lambda widths: _MOVING_AVERAGE_MEMORY + kept * size_of(width, widths),
             integers=[kept],
         )

@@ -187,7 +187,6 @@ class Edge(NativeBlock):
             inputs=[Port("u", "n", kind="boolean")],
             outputs=[Port("y", "n", kind="boolean")],
             rate=periodic(period, offset, SAMPLED),
-            memory=lambda widths: widths["n"] + 1,
             integers=[_EVENTS.index(edge)],
         )
 
@@ -256,7 +255,6 @@ class Counter(NativeBlock):
                 parameter("upper", upper, doc="largest count"),
             ],
             rate=periodic(period, offset, SAMPLED),
-            memory=3,
             integers=[_EVENTS.index(edge), int(bool(wrap))],
         )
 
@@ -296,7 +294,6 @@ class SampleHold(NativeBlock):
             outputs=[Port("y", width, Same(), Same())],
             parameters=[start],
             rate=periodic(period, offset, SAMPLED),
-            memory=lambda widths: (widths["n"] if isinstance(width, str) else width) + 2,
             integers=[_EVENTS.index(edge)],
         )
 
@@ -335,7 +332,6 @@ class Latch(NativeBlock):
                 parameter("initial", bool(initial), doc="output at the start", tunable=False)
             ],
             rate=periodic(period, offset, SAMPLED),
-            memory="n",
             integers=[int(priority == "set")],
         )
 

@@ -83,7 +83,6 @@ class Noise(NativeBlock):
                 centre,
             ],
             integers=[uniform, int(density is not None)],
-            memory=1,
             rate=periodic(period, offset, SAMPLED),
         )
 

@@ -144,7 +144,6 @@ class Relay(NativeBlock):
             outputs=[Port("y", width=width or "n", unit=unit)],
             parameters=parameters,
             rate=periodic(period, offset, SAMPLED),
-            memory=width or "n",
         )
 
 
@@ -196,7 +195,6 @@ class RateLimiter(NativeBlock):
             parameters=parameters,
             integers=[int(initial is not None)],
             rate=periodic(period, offset, SAMPLED),
-            memory=lambda widths: 1 + (width or widths["n"]),
         )
 
 
@@ -233,5 +231,4 @@ class Backlash(NativeBlock):
             outputs=[Port("y", width=length or "n", unit=Same())],
             parameters=parameters,
             rate=periodic(period, offset, SAMPLED),
-            memory=length or "n",
         )

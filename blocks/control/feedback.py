@@ -95,8 +95,6 @@ class StateFeedback(NativeBlock):
             parameters=[*parameters, *_limits(limits, outputs, unit), time],
             rate=periodic(period, offset, INHERITED if integral is None else SAMPLED),
             feedthrough=[("y", name) for name in names],
-            memory=0 if integral is None else integral.shape[1],
-            scratch=outputs,
         )
 
 

@@ -114,13 +114,11 @@ class NativeBlock(AbstractBlock):
 
     Parameters
     ----------
-    states, memory
-        How many continuous states and discrete values the kernel keeps. Without `memory`, the
-        kernel computes it from `integers` and the widths of the ports.
-    scratch
-        How many values the kernel needs while it works, if it does not compute that as well.
+    states
+        How many continuous states the kernel has.
     integers
-        The kernel's integers: modes, sizes, programs; or a function of the width symbols.
+        The kernel's integers: modes, sizes, programs; or a function of the width symbols. From
+        them and the widths of the ports the kernel computes how much discrete state it keeps.
     """
 
     kernel: ClassVar[str]
@@ -135,15 +133,11 @@ class NativeBlock(AbstractBlock):
         self,
         *,
         states: Size = 0,
-        memory: Size | None = None,
-        scratch: int = 0,
         integers: Sequence[int] | Callable[[Widths], Sequence[int]] = (),
         **declaration: Any,
     ) -> None:
         super().__init__(**declaration)
         self.states = states
-        self.memory = memory
-        self.scratch = scratch
         self.integers = integers
 
 

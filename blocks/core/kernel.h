@@ -99,12 +99,17 @@ enum { BL_REMARK_START, BL_REMARK_RUN };
 
 typedef int (*bl_operation)(bl_block *b, double t);
 
+/* How many values a block needs: of discrete state, z, and of work space, w. */
+typedef struct {
+    int64_t memory, scratch;
+} bl_sizes;
+
 typedef struct {
     const char *name;
     int (*check)(const bl_block *b);  /* non-zero if the widths and integers are sound */
     /* After `check`, before x, z, w and p have values: how many values of z and w the block needs. Without it, z_count is the plan's
        and judged by `check`, and there is no work space. */
-    void (*sizes)(const bl_block *b, int64_t *memory, int64_t *scratch);
+    bl_sizes (*sizes)(const bl_block *b);
     bl_operation init, output, derivative, update;
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;

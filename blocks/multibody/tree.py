@@ -14,13 +14,15 @@ from typing import Literal
 
 import networkx as nx
 
+from ... import _contract
 from ...errors import DiagramError
 from .bodies import Body
 from .forces import Friction, JointLoad, Stop, TorsionalSpring
 from .joints import Joint
 from .system import System
 
-FIXED, REVOLUTE, PRISMATIC, SPHERICAL = range(4)
+FIXED, REVOLUTE = _contract.MB_FIXED, _contract.MB_REVOLUTE
+PRISMATIC, SPHERICAL = _contract.MB_PRISMATIC, _contract.MB_SPHERICAL
 SPEEDS = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, SPHERICAL: 3}
 COORDINATES = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, SPHERICAL: 4}
 

@@ -23,7 +23,6 @@ from .interface import (
     read_description,
 )
 
-_CAN_SAVE, _CAN_SERIALISE, _CAN_INTERPOLATE, _NEEDS_TOOL, _GIVES_DERIVATIVES = 1, 2, 4, 8, 16
 _FAILURES = ("logStatusDiscard", "logStatusError", "logStatusFatal")  # names that FMI gives
 _BACKENDS = ("engine", "fmpy", "pyfmi")
 
@@ -207,11 +206,11 @@ class EngineFmu(NativeBlock, ForeignBlock):
         flags = self.description.model.coSimulation
         digest = bytes.fromhex(self.description.archive.digest)
         numbers = [
-            _CAN_SAVE * self.can_roll_back
-            + _CAN_SERIALISE * self.can_serialise
-            + _CAN_INTERPOLATE * bool(flags.canInterpolateInputs)
-            + _NEEDS_TOOL * bool(flags.needsExecutionTool)
-            + _GIVES_DERIVATIVES * bool(flags.providesDirectionalDerivative),
+            contract.HOST_CAN_SAVE * self.can_roll_back
+            + contract.HOST_CAN_SERIALISE * self.can_serialise
+            + contract.HOST_CAN_INTERPOLATE * bool(flags.canInterpolateInputs)
+            + contract.HOST_NEEDS_TOOL * bool(flags.needsExecutionTool)
+            + contract.HOST_GIVES_DERIVATIVES * bool(flags.providesDirectionalDerivative),
             self.options.substeps,
             sum(len(group.scalars) for group in self.interface.parameters),
             self.interface.tunable,

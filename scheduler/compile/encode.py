@@ -16,8 +16,8 @@ from ...blocks.core.block import NativeBlock, size_of
 from ...blocks.external.foreign import ForeignBlock
 from ...blocks.external.python import PythonBlock
 from ...errors import DiagramError
-from ..engine.library import kernel_sizes
-from ..results.coupling_report import ARRAY_COUNT, BOND, HEAD_SIZE
+from ..engine.library import contract, kernel_sizes
+from ..results.coupling_report import ARRAY_COUNT, BOND_SIZE, HEAD_SIZE
 from .coupling_options import METHODS
 from .couplings import Component, Exchange
 from .derived import derive_value
@@ -29,9 +29,17 @@ from .plan_description import Describer
 from .port_types import ResolvedPorts
 from .rates import CONSTANT, CONTINUOUS, Ticks, find_flowing
 
-_GUARD_KINDS = {"enable": 0, "trigger": 1, "reset": 2}
-_EDGES = {"rising": 0, "falling": 1, "either": 2, "level": 3}
-_GUARD_MEMORY = 7
+_GUARD_KINDS = {
+    "enable": contract.BL_GUARD_ENABLE,
+    "trigger": contract.BL_GUARD_TRIGGER,
+    "reset": contract.BL_GUARD_RESET,
+}
+_EDGES = {
+    "rising": contract.BL_EDGE_RISING,
+    "falling": contract.BL_EDGE_FALLING,
+    "either": contract.BL_EDGE_EITHER,
+    "level": contract.BL_EDGE_LEVEL,
+}
 _ENTRIES = {"call": 0, "loop": 1, "guard": 2}
 _IMPLICIT = ("backward_euler", "trapezoidal")
 _LARGEST_IMPLICIT = 4096
@@ -209,12 +217,12 @@ class Encoder:
             self.coupling_memory.append(z)
             z += HEAD_SIZE + ARRAY_COUNT * coupling.element_count
             z += coupling.unknown_count**2 if coupling.how.method == "newton" else 0
-            self.bond_memory.append([z + len(BOND) * n for n in range(len(coupling.bonds))])
-            z += len(BOND) * len(coupling.bonds)
+            self.bond_memory.append([z + BOND_SIZE * n for n in range(len(coupling.bonds))])
+            z += BOND_SIZE * len(coupling.bonds)
         self.exchange_memory: list[int] = []
         for exchange in self.exchanges:
             self.exchange_memory.append(z)
-            z += len(BOND) + 1 + 2 * exchange.pair.width
+            z += BOND_SIZE + 1 + 2 * exchange.pair.width
         self.memory_count = z
 
     def _size_guards(self, sizes: list[tuple[int, int]]) -> None:
@@ -227,7 +235,7 @@ class Encoder:
             inside = range(guards[g].first, guards[g].first + guards[g].count)
             signals = sum(port.width or 1 for n in inside for port in self.ports.outputs[n])
             states = sum(sum(sizes[n]) for n in inside) + self.inner_guard_sizes[g]
-            self.guard_sizes[g] = _GUARD_MEMORY + signals + states
+            self.guard_sizes[g] = contract.BL_GUARD_MEMORY + signals + states
             if guards[g].parent >= 0:
                 total = self.guard_sizes[g] + self.inner_guard_sizes[g]
                 self.inner_guard_sizes[guards[g].parent] += total
@@ -254,7 +262,7 @@ class Encoder:
         assert isinstance(block, NativeBlock | PythonBlock)
         try:
             states = size_of(block.states, widths)
-            if block.memory is not None:
+            if isinstance(block, PythonBlock):
                 return states, size_of(block.memory, widths)
         except DiagramError as error:
             self.problems += [f"`{item.path}`: {problem}" for problem in error.problems]
@@ -327,7 +335,7 @@ class Encoder:
             tables.records += [
                 kernel, rate, guard,
                 inputs_first, len(block.inputs), outputs_first, len(block.outputs),
-                *self.state_slots[number], *self.memory_slots[number], block.scratch,
+                *self.state_slots[number], *self.memory_slots[number], 0,
                 self.parameter_slots[number], parameter_count,
                 len(tables.integers), len(integers),
             ]  # fmt: skip

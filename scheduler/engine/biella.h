@@ -105,7 +105,7 @@ BL_API double *bl_values(bl_engine *e);
 /* The value that the plan gives a parameter or an input of the diagram, by its index into bl_values; 0 for any other value. */
 BL_API double bl_first_value(const bl_engine *e, int64_t slot);
 /* Where blocks write their derivatives (bl_layout.states values): for blocks outside the engine. */
-BL_API double *bl_slopes(bl_engine *e);
+BL_API double *bl_state_derivatives(bl_engine *e);
 /* The last tick; the present time, which is later if a run has stopped within a tick. */
 BL_API int64_t bl_tick(const bl_engine *e);
 BL_API double bl_time(const bl_engine *e);

@@ -546,7 +546,7 @@ def _derivative_view(instance: Instance, first: int, count: int) -> Array:
     if not count:
         return np.empty(0)
     slopes = np.ctypeslib.as_array(
-        instance.library.bl_slopes(instance.handle), shape=(instance.layout.states,)
+        instance.library.bl_state_derivatives(instance.handle), shape=(instance.layout.states,)
     )
     return slopes[first : first + count]
 

@@ -31,9 +31,9 @@ static const int32_t LARGEST_TEARS = 2048;
 static const int32_t LARGEST_HALVINGS = 10;      /* of a coupled step */
 static const int32_t LARGEST_UNKNOWNS = 512;     /* of one coupling, for a dense Jacobian */
 
-/* Integers of one record in each table. */
+/* Integers of one record in each table. BLOCK_UNUSED was the size of the work space, which the kernel computes. */
 enum { BLOCK_KERNEL, BLOCK_RATE, BLOCK_GUARD, BLOCK_U, BLOCK_U_COUNT, BLOCK_Y, BLOCK_Y_COUNT, BLOCK_X,
-       BLOCK_X_COUNT, BLOCK_Z, BLOCK_Z_COUNT, BLOCK_W_COUNT, BLOCK_P, BLOCK_P_COUNT, BLOCK_I, BLOCK_I_COUNT, BLOCK_FIELDS };
+       BLOCK_X_COUNT, BLOCK_Z, BLOCK_Z_COUNT, BLOCK_UNUSED, BLOCK_P, BLOCK_P_COUNT, BLOCK_I, BLOCK_I_COUNT, BLOCK_FIELDS };
 enum { GUARD_KIND, GUARD_EDGE, GUARD_RESETS, GUARD_PARENT, GUARD_CONTROL, GUARD_BLOCK, GUARD_BLOCK_COUNT,
        GUARD_X, GUARD_X_COUNT, GUARD_Z, GUARD_Z_COUNT, GUARD_MEMORY, GUARD_FIELDS };
 enum { LOOP_BODY, LOOP_BODY_COUNT, LOOP_TEAR, LOOP_TEAR_COUNT, LOOP_START, LOOP_FIELDS };
@@ -240,11 +240,10 @@ static int load_ports(const bl_loader *l, const int32_t *ports, int64_t port_cou
 
 /* Sets the work space that the kernel needs, and returns whether the plan gives it the memory that it needs. */
 static bool fit_sizes(const bl_kernel *kernel, bl_block *block) {
-    if (!kernel->sizes) return block->w_count >= 0 && block->w_count <= LARGEST_VALUES;
-    int64_t memory = 0, scratch = 0;
-    kernel->sizes(block, &memory, &scratch);
-    if (memory != block->z_count || scratch < 0 || scratch > LARGEST_VALUES) return false;
-    block->w_count = (int32_t)scratch;
+    if (!kernel->sizes) return true;
+    const bl_sizes sizes = kernel->sizes(block);
+    if (sizes.memory != block->z_count || sizes.scratch < 0 || sizes.scratch > LARGEST_VALUES) return false;
+    block->w_count = (int32_t)sizes.scratch;
     return true;
 }
 
@@ -312,7 +311,6 @@ static int load_blocks(bl_loader *l) {
         block->y_count = record[BLOCK_Y_COUNT];
         block->x_count = record[BLOCK_X_COUNT];
         block->z_count = record[BLOCK_Z_COUNT];
-        block->w_count = record[BLOCK_W_COUNT];
         block->p_count = record[BLOCK_P_COUNT];
         block->i_count = record[BLOCK_I_COUNT];
         block->u = (const double *const *)(pointers + used);

@@ -27,6 +27,8 @@ int bl_kernel_sizes(const char *kernel, const bl_shape *shape, int64_t *memory, 
         .x_count = shape->x_count, .index = -1, .dt = 1.0, .offset = &at_tick,
     };
     if (!found->check(&block)) return BL_ERROR_PLAN;
-    found->sizes(&block, memory, scratch);
+    const bl_sizes sizes = found->sizes(&block);
+    *memory = sizes.memory;
+    *scratch = sizes.scratch;
     return BL_OK;
 }

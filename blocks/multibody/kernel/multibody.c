@@ -409,11 +409,13 @@ static int multibody_check(const bl_block *b) {
     return b->x_count == (own ? 0 : nq + nv);
 }
 
-static void multibody_sizes(const bl_block *b, int64_t *memory, int64_t *scratch) {
+static bl_sizes multibody_sizes(const bl_block *b) {
     bl_block unplaced = *b;
     unplaced.z = unplaced.w = NULL;
     mb_view m;
-    mb_open(&unplaced, &m, memory, scratch);
+    bl_sizes sizes;
+    mb_open(&unplaced, &m, &sizes.memory, &sizes.scratch);
+    return sizes;
 }
 
 static double *states(const bl_block *b, const mb_view *m) { return m->head[MB_OWN_STEP] ? m->own : b->x; }

@@ -207,6 +207,23 @@ def test_a_kernel_that_does_not_fit(plan: Plan) -> None:
     )
 
 
+@pytest.mark.parametrize("change", [-1, 1])
+def test_memory_of_another_size_than_the_kernel_computes(plan: Plan, change: int) -> None:
+    sections = cells(plan)
+    records = sections["BLKS"].view(BLOCK_RECORD)
+    number = next(n for n, block in enumerate(plan.blocks) if block.type == "UnitDelay")
+    sections["SIZE"][2] += 1  # so that there is room for more
+    records["z_count"][number] += change
+    assert "does not fit its kernel 'unit_delay'" in refuse(write_sections(sections))
+
+
+def test_the_work_space_is_the_kernels_own(plan: Plan) -> None:
+    """What plans of earlier versions say of it is not read."""
+    sections = cells(plan)
+    sections["BLKS"].view(BLOCK_RECORD)["unused"] = -1
+    assert open_plan(write_sections(sections))[0] == 0
+
+
 @pytest.mark.parametrize("ports", [(0, 0), (1, 0), (0, 1), (1, 1)])
 def test_every_kernel_with_too_little(ports: tuple[int, int]) -> None:
     """No check may look at a port, an integer or a value before it knows that there is one.

@@ -50,8 +50,10 @@ static int full_integrator_check(const bl_block *b) {
     if (limit != 0 && limit != 1 && limit != n) return 0;
     for (int32_t k = 0; k < b->y_count; k++)
         if (b->y_width[k] != n) return 0;
-    return b->u_width[0] == n && (int64_t)b->p_count == initial + 2 * (int64_t)limit &&
-           (int64_t)b->z_count == FULL_INTEGRATOR_SIDES + (int64_t)n;
+    return b->u_width[0] == n && (int64_t)b->p_count == initial + 2 * (int64_t)limit;
+}
+static bl_sizes full_integrator_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = FULL_INTEGRATOR_SIDES + (int64_t)b->x_count};
 }
 
 static double full_integrator_limit(const bl_block *b, int32_t k, double x) {
@@ -146,9 +148,9 @@ static int full_integrator_project(bl_block *b, double t) {
 static int derivative_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 1 || b->u_width[0] != b->x_count || b->y_width[0] != b->x_count)
         return 0;
-    if (b->z_count == 1) return b->p_count == 1;
-    return b->z_count == 0 && (b->p_count == 2 || (int64_t)b->p_count == 1 + (int64_t)b->x_count);
+    return b->p_count == 1 || b->p_count == 2 || (int64_t)b->p_count == 1 + (int64_t)b->x_count;
 }
+static bl_sizes derivative_sizes(const bl_block *b) { return (bl_sizes){.memory = b->p_count == 1}; }
 static double derivative_of(const bl_block *b, int32_t k) {
     if (b->z_count == 1 && b->z[0] == 0.0) return 0.0;
     return (b->u[0][k] - b->x[k]) / b->p[0];
@@ -181,10 +183,10 @@ static int derivative_update(bl_block *b, double t) {
 const bl_kernel bl_kernels_continuous[] = {
     {.name = "integrator", .check = integrator_check, .init = integrator_init,
      .output = integrator_output, .derivative = integrator_derivative},
-    {.name = "full_integrator", .check = full_integrator_check, .init = full_integrator_init,
+    {.name = "full_integrator", .check = full_integrator_check, .sizes = full_integrator_sizes, .init = full_integrator_init,
      .output = full_integrator_output, .derivative = full_integrator_derivative,
      .update = full_integrator_update, .project = full_integrator_project},
-    {.name = "derivative", .check = derivative_check, .init = derivative_init,
+    {.name = "derivative", .check = derivative_check, .sizes = derivative_sizes, .init = derivative_init,
      .output = derivative_output, .derivative = derivative_derivative, .update = derivative_update},
     {.name = 0},
 };

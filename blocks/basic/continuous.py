@@ -7,14 +7,13 @@ from typing import Any, Literal
 import numpy as np
 
 from ...errors import DiagramError, name_list
-from ..core.block import NativeBlock, size_of
+from ..core.block import NativeBlock
 from ..core.ports import CONTINUOUS, Derived, Numbers, Parameter, Port, Same, parameter
 from ..core.state import make_initial, make_limits
 from ..core.units import Unit, parse_unit
 
 _EDGES = ("rising", "falling", "either", "level")
 _NEVER = len(_EDGES)
-_FULL_INTEGRATOR_MEMORY = 4
 
 
 def _times_seconds(unit: Unit) -> Unit:
@@ -92,7 +91,6 @@ class Integrator(NativeBlock):
             kernel=None if plain else "full_integrator",
             feedthrough=[("y", port.name) for port in inputs[1:]],
             states=width,
-            memory=0 if plain else lambda w: _FULL_INTEGRATOR_MEMORY + size_of(width, w),
             integers=()
             if plain
             else (
@@ -136,5 +134,4 @@ class Derivative(NativeBlock):
             parameters=parameters,
             rate=CONTINUOUS,
             states=width,
-            memory=int(initial is None),
         )

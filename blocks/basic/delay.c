@@ -8,9 +8,9 @@
 static int delay_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 1 || b->i_count != 1 || b->i[0] < 1) return 0;
     const int32_t n = b->y_width[0];
-    return b->u_width[0] == n && (b->p_count == 1 || b->p_count == n) &&
-           (int64_t)b->z_count == 1 + (int64_t)b->i[0] * n;
+    return b->u_width[0] == n && (b->p_count == 1 || b->p_count == n);
 }
+static bl_sizes delay_sizes(const bl_block *b) { return (bl_sizes){.memory = 1 + (int64_t)b->i[0] * b->y_width[0]}; }
 static int delay_init(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->y_width[0];
@@ -42,8 +42,10 @@ enum { TRANSPORT_NEWEST, TRANSPORT_COUNT, TRANSPORT_TIME, TRANSPORT_SAMPLES };
 static int transport_delay_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 1 || b->i_count != 1 || b->i[0] < 3) return 0;
     const int32_t n = b->y_width[0];
-    return b->u_width[0] == n && (b->p_count == 2 || (int64_t)b->p_count == 1 + (int64_t)n) &&
-           (int64_t)b->z_count == TRANSPORT_SAMPLES + (int64_t)b->i[0] * n;
+    return b->u_width[0] == n && (b->p_count == 2 || (int64_t)b->p_count == 1 + (int64_t)n);
+}
+static bl_sizes transport_delay_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = TRANSPORT_SAMPLES + (int64_t)b->i[0] * b->y_width[0]};
 }
 static int transport_delay_init(bl_block *b, double t) {
     (void)t;
@@ -89,9 +91,9 @@ static int transport_delay_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_delay[] = {
-    {.name = "delay", .check = delay_check, .init = delay_init, .output = delay_output,
+    {.name = "delay", .check = delay_check, .sizes = delay_sizes, .init = delay_init, .output = delay_output,
      .update = delay_update},
-    {.name = "transport_delay", .check = transport_delay_check, .init = transport_delay_init,
+    {.name = "transport_delay", .check = transport_delay_check, .sizes = transport_delay_sizes, .init = transport_delay_init,
      .output = transport_delay_output, .update = transport_delay_update},
     {.name = 0},
 };

@@ -7,11 +7,10 @@ import math
 import numpy as np
 
 from ...errors import DiagramError
-from ..core.block import NativeBlock, size_of
+from ..core.block import NativeBlock
 from ..core.ports import CONTINUOUS, SAMPLED, Numbers, Port, Same, Widths, parameter
 from ..core.state import make_initial
 
-_TRANSPORT_MEMORY = 3
 _MOST_SAMPLES = 10_000_000
 
 
@@ -37,7 +36,6 @@ class Delay(NativeBlock):
             parameters=[start],
             rate=SAMPLED,
             feedthrough=False,
-            memory=lambda widths: 1 + samples * size_of(width, widths),
             integers=[samples],
         )
 
@@ -101,7 +99,6 @@ class TransportDelay(NativeBlock):
             parameters=[time, start],
             rate=CONTINUOUS,
             feedthrough=False,
-            memory=lambda widths: _TRANSPORT_MEMORY + room(widths) * size_of(width, widths),
             integers=lambda widths: [room(widths)],
         )
 

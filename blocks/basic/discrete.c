@@ -4,8 +4,9 @@
 /* UnitDelay: y[n] = u[n-1], y[0] = p. */
 static int unit_delay_check(const bl_block *b) {
     return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] &&
-           b->z_count == b->y_width[0] && (b->p_count == 1 || b->p_count == b->z_count);
+           (b->p_count == 1 || b->p_count == b->y_width[0]);
 }
+static bl_sizes unit_delay_sizes(const bl_block *b) { return (bl_sizes){.memory = b->y_width[0]}; }
 static int unit_delay_init(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < b->z_count; k++) b->z[k] = b->p[b->p_count > 1 ? k : 0];
@@ -49,9 +50,10 @@ static int discrete_integrator_check(const bl_block *b) {
     return b->i[DISCRETE_INTEGRATOR_METHOD] >= DISCRETE_INTEGRATOR_FORWARD &&
            b->i[DISCRETE_INTEGRATOR_METHOD] <= DISCRETE_INTEGRATOR_TRAPEZOIDAL &&
            (initial == 1 || initial == n) && (limit == 0 || limit == 1 || limit == n) &&
-           b->u_width[0] == n && b->z_count == n &&
+           b->u_width[0] == n &&
            (int64_t)b->p_count == 1 + (int64_t)initial + 2 * (int64_t)limit;
 }
+static bl_sizes discrete_integrator_sizes(const bl_block *b) { return (bl_sizes){.memory = b->y_width[0]}; }
 static double discrete_integrator_limit(const bl_block *b, int32_t k, double x) {
     const int32_t limits = b->i[DISCRETE_INTEGRATOR_LIMIT];
     if (limits == 0) return x;
@@ -97,8 +99,10 @@ enum { MOVING_AVERAGE_NEXT, MOVING_AVERAGE_COUNT, MOVING_AVERAGE_SAMPLES };
 static int moving_average_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 1 || b->i_count != 1 || b->i[0] < 0) return 0;
     const int32_t n = b->y_width[0];
-    return b->u_width[0] == n && (b->p_count <= 1 || b->p_count == n) &&
-           (int64_t)b->z_count == MOVING_AVERAGE_SAMPLES + (int64_t)b->i[0] * n;
+    return b->u_width[0] == n && (b->p_count <= 1 || b->p_count == n);
+}
+static bl_sizes moving_average_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = MOVING_AVERAGE_SAMPLES + (int64_t)b->i[0] * b->y_width[0]};
 }
 static int moving_average_init(bl_block *b, double t) {
     (void)t;
@@ -137,12 +141,12 @@ static int moving_average_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_discrete[] = {
-    {.name = "unit_delay", .check = unit_delay_check, .init = unit_delay_init,
+    {.name = "unit_delay", .check = unit_delay_check, .sizes = unit_delay_sizes, .init = unit_delay_init,
      .output = unit_delay_output, .update = unit_delay_update},
     {.name = "zero_order_hold", .check = zero_order_hold_check, .output = zero_order_hold_output},
-    {.name = "discrete_integrator", .check = discrete_integrator_check, .init = discrete_integrator_init,
+    {.name = "discrete_integrator", .check = discrete_integrator_check, .sizes = discrete_integrator_sizes, .init = discrete_integrator_init,
      .output = discrete_integrator_output, .update = discrete_integrator_update},
-    {.name = "moving_average", .check = moving_average_check, .init = moving_average_init,
+    {.name = "moving_average", .check = moving_average_check, .sizes = moving_average_sizes, .init = moving_average_init,
      .output = moving_average_output, .update = moving_average_update},
     {.name = 0},
 };

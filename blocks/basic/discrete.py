@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 from ...errors import DiagramError, name_list
-from ..core.block import NativeBlock, size_of
+from ..core.block import NativeBlock
 from ..core.ports import SAMPLED, Derived, Numbers, Parameter, Port, Same, Width, parameter
 from ..core.state import make_initial, make_limits
 from ..core.units import Unit, parse_unit
 from .delay import check_samples
 
 _METHODS = ("forward", "backward", "trapezoidal")
-_MOVING_AVERAGE_MEMORY = 2
 
 
 def _times_seconds(unit: Unit) -> Unit:
@@ -39,7 +38,6 @@ class UnitDelay(NativeBlock):
             parameters=[start],
             rate=SAMPLED,
             feedthrough=False,
-            memory=width,
         )
 
 
@@ -104,7 +102,6 @@ class DiscreteIntegrator(NativeBlock):
             parameters=[factor, start, *bounds],
             rate=SAMPLED,
             feedthrough=method != "forward",
-            memory=width,
             integers=(
                 _METHODS.index(method),
                 start.value.size,
@@ -139,6 +136,5 @@ class MovingAverage(NativeBlock):
             outputs=[Port("y", width=width, unit=Same())],
             parameters=parameters,
             rate=SAMPLED,
-            memory=lambda widths: _MOVING_AVERAGE_MEMORY + kept * size_of(width, widths),
             integers=[kept],
         )

@@ -3,10 +3,12 @@
 #include "blocks/core/matrix.h"
 
 /* StateSpace: dx/dt = A x + B u, y = C x + D u; the same with z+ for dx/dt is DiscreteStateSpace.
- * p: A, B, C, D row by row, then the first state. i: 1 with D, 0 without: then u does not reach y at once. */
+ * p: A, B, C, D row by row, then the first state. i: 1 with D, 0 without: then u does not reach y at once; of DiscreteStateSpace,
+ * then the number of states. */
+enum { STATE_SPACE_DIRECT, STATE_SPACE_INTEGERS, STATE_SPACE_STATES = STATE_SPACE_INTEGERS, DISCRETE_STATE_SPACE_INTEGERS };
 static int state_space_fits(const bl_block *b, int32_t states) {
-    if (b->u_count != 1 || b->y_count != 1 || b->i_count != 1 || states < 1) return 0;
-    if (b->i[0] != 0 && b->i[0] != 1) return 0;
+    if (b->u_count != 1 || b->y_count != 1 || states < 1) return 0;
+    if (b->i[STATE_SPACE_DIRECT] != 0 && b->i[STATE_SPACE_DIRECT] != 1) return 0;
     const int64_t n = states, m = b->u_width[0], q = b->y_width[0];
     const int64_t sizes[] = {n * n, n * m, q * n, b->i[0] * (q * m), n};
     return bl_sizes_fit(sizes, 5, b->p_count);
@@ -39,7 +41,9 @@ static void state_space_multiply(const bl_block *b, const double *p, const doubl
     }
 }
 
-static int state_space_check(const bl_block *b) { return state_space_fits(b, b->x_count); }
+static int state_space_check(const bl_block *b) {
+    return b->i_count == STATE_SPACE_INTEGERS && state_space_fits(b, b->x_count);
+}
 static int state_space_init(bl_block *b, double t) {
     (void)t;
     const double *first = state_space_split(b, b->x_count).first;
@@ -61,11 +65,14 @@ static int state_space_derivative(bl_block *b, double t) {
 
 /* The second half of z is room for the next state. */
 static int discrete_state_space_check(const bl_block *b) {
-    return b->z_count % 2 == 0 && state_space_fits(b, b->z_count / 2);
+    return b->i_count == DISCRETE_STATE_SPACE_INTEGERS && state_space_fits(b, b->i[STATE_SPACE_STATES]);
+}
+static bl_sizes discrete_state_space_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = 2 * (int64_t)b->i[STATE_SPACE_STATES]};
 }
 static int discrete_state_space_init(bl_block *b, double t) {
     (void)t;
-    const int32_t n = b->z_count / 2;
+    const int32_t n = b->i[STATE_SPACE_STATES];
     const double *first = state_space_split(b, n).first;
     for (int32_t k = 0; k < n; k++) {
         b->z[k] = first[k];
@@ -75,14 +82,14 @@ static int discrete_state_space_init(bl_block *b, double t) {
 }
 static int discrete_state_space_output(bl_block *b, double t) {
     (void)t;
-    const int32_t n = b->z_count / 2;
+    const int32_t n = b->i[STATE_SPACE_STATES];
     const state_space_matrices s = state_space_split(b, n);
     state_space_multiply(b, s.c, b->i[0] ? s.d : 0, b->z, n, b->y[0], b->y_width[0]);
     return BL_OK;
 }
 static int discrete_state_space_update(bl_block *b, double t) {
     (void)t;
-    const int32_t n = b->z_count / 2;
+    const int32_t n = b->i[STATE_SPACE_STATES];
     const state_space_matrices s = state_space_split(b, n);
     state_space_multiply(b, s.a, s.b, b->z, n, b->z + n, n);
     for (int32_t k = 0; k < n; k++) b->z[k] = b->z[n + k];
@@ -97,8 +104,10 @@ static int discrete_transfer_function_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 1 || b->i_count != 1 || b->u_width[0] != b->y_width[0]) return 0;
     if (b->i[0] < 1 || b->i[0] >= b->p_count) return 0;
     const int32_t order = b->p_count - b->i[0] - 1;
-    return order >= 1 && b->i[0] <= order + 1 &&
-           (int64_t)b->z_count == (int64_t)order * b->y_width[0];
+    return order >= 1 && b->i[0] <= order + 1;
+}
+static bl_sizes discrete_transfer_function_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = (int64_t)(b->p_count - b->i[0] - 1) * b->y_width[0]};
 }
 static int discrete_transfer_function_init(bl_block *b, double t) {
     (void)t;
@@ -140,9 +149,9 @@ static int fir_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 1 || b->i_count != FIR_INTEGERS || b->i[FIR_TAPS] < 1) return 0;
     const int32_t n = b->y_width[0], initial = b->i[FIR_INITIAL];
     return b->u_width[0] == n && (b->i[FIR_DIRECT] == 0 || b->i[FIR_DIRECT] == 1) &&
-           (initial == 1 || initial == n) && (int64_t)b->p_count == (int64_t)b->i[FIR_TAPS] + initial &&
-           (int64_t)b->z_count == 1 + ((int64_t)b->i[FIR_TAPS] - 1) * n;
+           (initial == 1 || initial == n) && (int64_t)b->p_count == (int64_t)b->i[FIR_TAPS] + initial;
 }
+static bl_sizes fir_sizes(const bl_block *b) { return (bl_sizes){.memory = 1 + ((int64_t)b->i[FIR_TAPS] - 1) * b->y_width[0]}; }
 static int32_t fir_newest(const bl_block *b) {
     return b->z[0] >= 0.0 && b->z[0] < (double)(b->i[FIR_TAPS] - 1) ? (int32_t)b->z[0] : 0;
 }
@@ -182,12 +191,12 @@ static int fir_update(bl_block *b, double t) {
 const bl_kernel bl_kernels_linear[] = {
     {.name = "state_space", .check = state_space_check, .init = state_space_init,
      .output = state_space_output, .derivative = state_space_derivative},
-    {.name = "discrete_state_space", .check = discrete_state_space_check,
+    {.name = "discrete_state_space", .check = discrete_state_space_check, .sizes = discrete_state_space_sizes,
      .init = discrete_state_space_init, .output = discrete_state_space_output,
      .update = discrete_state_space_update},
-    {.name = "discrete_transfer_function", .check = discrete_transfer_function_check,
+    {.name = "discrete_transfer_function", .check = discrete_transfer_function_check, .sizes = discrete_transfer_function_sizes,
      .init = discrete_transfer_function_init, .output = discrete_transfer_function_output,
      .update = discrete_transfer_function_update},
-    {.name = "fir", .check = fir_check, .init = fir_init, .output = fir_output, .update = fir_update},
+    {.name = "fir", .check = fir_check, .sizes = fir_sizes, .init = fir_init, .output = fir_output, .update = fir_update},
     {.name = 0},
 };

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DiagramError
-from ..core.block import NativeBlock, size_of
+from ..core.block import NativeBlock
 from ..core.ports import (
     CONTINUOUS,
     SAMPLED,
@@ -71,8 +71,7 @@ class AbstractStateSpace(NativeBlock):
             rate=rate,
             feedthrough=direct,
             states=states if continuous else 0,
-            memory=0 if continuous else 2 * states,
-            integers=[int(direct)],
+            integers=[int(direct)] if continuous else [int(direct), states],
             kernel=kernel,
         )
         self._poles = (
@@ -244,7 +243,6 @@ class DiscreteTransferFunction(NativeBlock):
         unit: str | None = None,
     ) -> None:
         numerator, denominator = check_polynomials("DiscreteTransferFunction", "z", num, den)
-        order = denominator.size - 1
         super().__init__(
             inputs=[Port("u", width="n")],
             outputs=[Port("y", width="n", unit=unit)],
@@ -254,7 +252,6 @@ class DiscreteTransferFunction(NativeBlock):
             ],
             rate=periodic(period, offset, SAMPLED),
             feedthrough=numerator.size == denominator.size,
-            memory=lambda widths: order * widths["n"],
             integers=[numerator.size],
         )
 
@@ -293,7 +290,6 @@ class FIR(NativeBlock):
                 f"FIR wants its coefficients as a list, not of shape {taps.value.shape}."
             )
         start, width = make_initial(initial, "input before the start")
-        kept = taps.value.size - 1
         direct = bool(taps.value[0] != 0)
         super().__init__(
             inputs=[Port("u", width=width)],
@@ -301,6 +297,5 @@ class FIR(NativeBlock):
             parameters=[taps, start],
             rate=periodic(period, offset, SAMPLED),
             feedthrough=direct,
-            memory=lambda widths: 1 + kept * size_of(width, widths),
             integers=[taps.value.size, int(direct), start.value.size],
         )

@@ -89,9 +89,9 @@ static int multiport_switch_output(bl_block *b, double t) {
 /* Edge: z: the values before, and whether there were any; i: which edge. */
 static int edge_check(const bl_block *b) {
     return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] &&
-           (int64_t)b->z_count == (int64_t)b->y_width[0] + 1 && b->i_count == 1 &&
-           b->i[0] >= LOGIC_RISING && b->i[0] <= LOGIC_EITHER;
+           b->i_count == 1 && b->i[0] >= LOGIC_RISING && b->i[0] <= LOGIC_EITHER;
 }
+static bl_sizes edge_sizes(const bl_block *b) { return (bl_sizes){.memory = (int64_t)b->y_width[0] + 1}; }
 static int edge_init(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < b->z_count; k++) b->z[k] = 0.0;
@@ -115,8 +115,12 @@ static int edge_update(bl_block *b, double t) {
    z: count, signal before, whether there was one. */
 static int counter_check(const bl_block *b) {
     return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == 1 && b->u_width[1] == 1 &&
-           b->y_width[0] == 1 && b->z_count == 3 && b->p_count == 4 && b->i_count == 2 &&
+           b->y_width[0] == 1 && b->p_count == 4 && b->i_count == 2 &&
            b->i[0] >= LOGIC_RISING && b->i[0] <= LOGIC_LEVEL;
+}
+static bl_sizes counter_sizes(const bl_block *b) {
+    (void)b;
+    return (bl_sizes){.memory = 3};
 }
 static int counter_init(bl_block *b, double t) {
     (void)t;
@@ -153,10 +157,10 @@ static int counter_update(bl_block *b, double t) {
 /* SampleHold: u: value, sample; p: initial; i: edge; z: held values, sample before, whether there was one. */
 static int sample_hold_check(const bl_block *b) {
     return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->u_width[1] == 1 &&
-           (int64_t)b->z_count == (int64_t)b->y_width[0] + 2 &&
            (b->p_count == 1 || b->p_count == b->y_width[0]) && b->i_count == 1 &&
            b->i[0] >= LOGIC_RISING && b->i[0] <= LOGIC_LEVEL;
 }
+static bl_sizes sample_hold_sizes(const bl_block *b) { return (bl_sizes){.memory = (int64_t)b->y_width[0] + 2}; }
 static int sample_hold_init(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->y_width[0];
@@ -187,9 +191,10 @@ static int sample_hold_update(bl_block *b, double t) {
 /* Latch: u: set, reset; p: initial; i: 1 if set wins when both are true; z: the last outputs. */
 static int latch_check(const bl_block *b) {
     return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == b->y_width[0] &&
-           b->u_width[1] == b->y_width[0] && b->z_count == b->y_width[0] && b->p_count == 1 &&
+           b->u_width[1] == b->y_width[0] && b->p_count == 1 &&
            b->i_count == 1;
 }
+static bl_sizes latch_sizes(const bl_block *b) { return (bl_sizes){.memory = b->y_width[0]}; }
 static int latch_init(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < b->z_count; k++) b->z[k] = b->p[0] != 0.0;
@@ -216,12 +221,12 @@ const bl_kernel bl_kernels_logic[] = {
     {.name = "logic", .check = logic_check, .output = logic_output},
     {.name = "switch", .check = switch_check, .output = switch_output},
     {.name = "multiport_switch", .check = multiport_switch_check, .output = multiport_switch_output},
-    {.name = "edge", .check = edge_check, .init = edge_init, .output = edge_output, .update = edge_update},
-    {.name = "counter", .check = counter_check, .init = counter_init, .output = counter_output,
+    {.name = "edge", .check = edge_check, .sizes = edge_sizes, .init = edge_init, .output = edge_output, .update = edge_update},
+    {.name = "counter", .check = counter_check, .sizes = counter_sizes, .init = counter_init, .output = counter_output,
      .update = counter_update},
-    {.name = "sample_hold", .check = sample_hold_check, .init = sample_hold_init,
+    {.name = "sample_hold", .check = sample_hold_check, .sizes = sample_hold_sizes, .init = sample_hold_init,
      .output = sample_hold_output, .update = sample_hold_update},
-    {.name = "latch", .check = latch_check, .init = latch_init, .output = latch_output,
+    {.name = "latch", .check = latch_check, .sizes = latch_sizes, .init = latch_init, .output = latch_output,
      .update = latch_update},
     {.name = 0},
 };

@@ -155,7 +155,6 @@ class Edge(NativeBlock):
             inputs=[Port("u", "n", kind="boolean")],
             outputs=[Port("y", "n", kind="boolean")],
             rate=SAMPLED,
-            memory=lambda widths: widths["n"] + 1,
             integers=[_EVENTS.index(edge)],
         )
 
@@ -220,7 +219,6 @@ class Counter(NativeBlock):
                 parameter("upper", upper, doc="largest count"),
             ],
             rate=SAMPLED,
-            memory=3,
             integers=[_EVENTS.index(edge), int(bool(wrap))],
         )
 
@@ -256,7 +254,6 @@ class SampleHold(NativeBlock):
             outputs=[Port("y", width, Same(), Same())],
             parameters=[start],
             rate=SAMPLED,
-            memory=lambda widths: (widths["n"] if isinstance(width, str) else width) + 2,
             integers=[_EVENTS.index(edge)],
         )
 
@@ -288,7 +285,6 @@ class Latch(NativeBlock):
                 parameter("initial", bool(initial), doc="output at the start", tunable=False)
             ],
             rate=SAMPLED,
-            memory="n",
             integers=[int(priority == "set")],
         )
 

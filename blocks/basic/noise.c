@@ -154,8 +154,12 @@ double bl_noise_fast_normal(uint64_t stream, uint64_t number) {
 /* Noise. p: seed, then std or density, then mean, both for all elements or for each.
    i: whether it is uniform, whether p is a density. z: number of the sample. */
 static int noise_check(const bl_block *b) {
-    return b->u_count == 0 && b->y_count == 1 && b->i_count == 2 && b->z_count == 1 &&
+    return b->u_count == 0 && b->y_count == 1 && b->i_count == 2 &&
            (b->p_count == 3 || (int64_t)b->p_count == 1 + 2 * (int64_t)b->y_width[0]);
+}
+static bl_sizes noise_sizes(const bl_block *b) {
+    (void)b;
+    return (bl_sizes){.memory = 1};
 }
 static int noise_init(bl_block *b, double t) {
     (void)t;
@@ -184,7 +188,7 @@ static int noise_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_noise[] = {
-    {.name = "noise", .check = noise_check, .init = noise_init, .output = noise_output,
+    {.name = "noise", .check = noise_check, .sizes = noise_sizes, .init = noise_init, .output = noise_output,
      .update = noise_update},
     {.name = 0},
 };

@@ -77,7 +77,6 @@ class Noise(NativeBlock):
                 centre,
             ],
             integers=[uniform, int(density is not None)],
-            memory=1,
             rate=SAMPLED,
         )
 

@@ -4,10 +4,8 @@
 
 #include "blocks/core/kernel.h"
 
-/* z holds `memory` values for each element, and `more` besides. */
-static int nonlinear_fits(const bl_block *b, int32_t parameters, int32_t memory, int32_t more) {
+static int nonlinear_fits(const bl_block *b, int32_t parameters) {
     return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] &&
-           (int64_t)b->z_count == (int64_t)memory * b->u_width[0] + more &&
            (b->p_count == parameters || (int64_t)b->p_count == (int64_t)parameters * b->u_width[0]);
 }
 static double nonlinear_clip(double v, double low, double high) {
@@ -15,7 +13,7 @@ static double nonlinear_clip(double v, double low, double high) {
 }
 
 /* Saturation: y = u between lower and upper. p: lower, upper. */
-static int saturation_check(const bl_block *b) { return nonlinear_fits(b, 2, 0, 0); }
+static int saturation_check(const bl_block *b) { return nonlinear_fits(b, 2); }
 static int saturation_output(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->p_count / 2, s = n > 1;
@@ -25,7 +23,7 @@ static int saturation_output(bl_block *b, double t) {
 }
 
 /* DeadZone: y = 0 between lower and upper, and the distance to them outside. p: lower, upper. */
-static int dead_zone_check(const bl_block *b) { return nonlinear_fits(b, 2, 0, 0); }
+static int dead_zone_check(const bl_block *b) { return nonlinear_fits(b, 2); }
 static int dead_zone_output(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->p_count / 2, s = n > 1;
@@ -37,7 +35,7 @@ static int dead_zone_output(bl_block *b, double t) {
 }
 
 /* Quantizer: y = interval * round(u / interval). p: interval. */
-static int quantizer_check(const bl_block *b) { return nonlinear_fits(b, 1, 0, 0); }
+static int quantizer_check(const bl_block *b) { return nonlinear_fits(b, 1); }
 static int quantizer_output(bl_block *b, double t) {
     (void)t;
     const int32_t s = b->p_count > 1;
@@ -50,13 +48,14 @@ static int quantizer_output(bl_block *b, double t) {
 
 /* Relay: on from u >= on, off from u <= off, else as it was. p: on, off, high, low, initial.
    z: whether each element is on. */
-static int relay_check(const bl_block *b) { return nonlinear_fits(b, 5, 1, 0); }
+static int relay_check(const bl_block *b) { return nonlinear_fits(b, 5); }
 static int relay_init(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->p_count / 5, s = n > 1;
     for (int32_t k = 0; k < b->z_count; k++) b->z[k] = b->p[4 * n + k * s] != 0.0;
     return BL_OK;
 }
+static bl_sizes relay_sizes(const bl_block *b) { return (bl_sizes){.memory = b->y_width[0]}; }
 static int relay_is_on(const bl_block *b, int32_t k) {
     const int32_t n = b->p_count / 5, s = n > 1;
     return b->u[0][k] >= b->p[k * s] ? 1 : b->u[0][k] <= b->p[n + k * s] ? 0 : b->z[k] != 0.0;
@@ -79,8 +78,9 @@ static int relay_update(bl_block *b, double t) {
    z: whether it has started, then the last y. */
 static int32_t rate_limiter_parameters(const bl_block *b) { return b->i[0] ? 3 : 2; }
 static int rate_limiter_check(const bl_block *b) {
-    return b->i_count == 1 && nonlinear_fits(b, rate_limiter_parameters(b), 1, 1);
+    return b->i_count == 1 && nonlinear_fits(b, rate_limiter_parameters(b));
 }
+static bl_sizes rate_limiter_sizes(const bl_block *b) { return (bl_sizes){.memory = 1 + (int64_t)b->y_width[0]}; }
 static int rate_limiter_init(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->p_count / rate_limiter_parameters(b), s = n > 1;
@@ -108,13 +108,14 @@ static int rate_limiter_update(bl_block *b, double t) {
 
 /* Backlash: y stands still until u has crossed the play, then follows half its width behind.
    p: width, initial. z: the last y. */
-static int backlash_check(const bl_block *b) { return nonlinear_fits(b, 2, 1, 0); }
+static int backlash_check(const bl_block *b) { return nonlinear_fits(b, 2); }
 static int backlash_init(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->p_count / 2, s = n > 1;
     for (int32_t k = 0; k < b->z_count; k++) b->z[k] = b->p[n + k * s];
     return BL_OK;
 }
+static bl_sizes backlash_sizes(const bl_block *b) { return (bl_sizes){.memory = b->y_width[0]}; }
 static double backlash_next(const bl_block *b, int32_t k) {
     const double half = 0.5 * b->p[b->p_count > 2 ? k : 0];
     return nonlinear_clip(b->z[k], b->u[0][k] - half, b->u[0][k] + half);
@@ -134,11 +135,11 @@ const bl_kernel bl_kernels_nonlinear[] = {
     {.name = "saturation", .check = saturation_check, .output = saturation_output},
     {.name = "dead_zone", .check = dead_zone_check, .output = dead_zone_output},
     {.name = "quantizer", .check = quantizer_check, .output = quantizer_output},
-    {.name = "relay", .check = relay_check, .init = relay_init, .output = relay_output,
+    {.name = "relay", .check = relay_check, .sizes = relay_sizes, .init = relay_init, .output = relay_output,
      .update = relay_update},
-    {.name = "rate_limiter", .check = rate_limiter_check, .init = rate_limiter_init,
+    {.name = "rate_limiter", .check = rate_limiter_check, .sizes = rate_limiter_sizes, .init = rate_limiter_init,
      .output = rate_limiter_output, .update = rate_limiter_update},
-    {.name = "backlash", .check = backlash_check, .init = backlash_init, .output = backlash_output,
+    {.name = "backlash", .check = backlash_check, .sizes = backlash_sizes, .init = backlash_init, .output = backlash_output,
      .update = backlash_update},
     {.name = 0},
 };

@@ -126,7 +126,6 @@ class Relay(NativeBlock):
             outputs=[Port("y", width=width or "n", unit=unit)],
             parameters=parameters,
             rate=SAMPLED,
-            memory=width or "n",
         )
 
 
@@ -170,7 +169,6 @@ class RateLimiter(NativeBlock):
             parameters=parameters,
             integers=[int(initial is not None)],
             rate=SAMPLED,
-            memory=lambda widths: 1 + (width or widths["n"]),
         )
 
 
@@ -203,5 +201,4 @@ class Backlash(NativeBlock):
             outputs=[Port("y", width=length or "n", unit=Same())],
             parameters=parameters,
             rate=SAMPLED,
-            memory=length or "n",
         )

@@ -5,8 +5,9 @@
    u: value, active. i: 1 if the output is reset instead of held. p: initial value. */
 static int held_output_check(const bl_block *b) {
     return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->u_width[1] == 1 &&
-           b->z_count == b->y_width[0] && b->p_count == 1 && b->i_count == 1;
+           b->p_count == 1 && b->i_count == 1;
 }
+static bl_sizes held_output_sizes(const bl_block *b) { return (bl_sizes){.memory = b->y_width[0]}; }
 static int held_output_init(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < b->z_count; k++) b->z[k] = b->p[0];
@@ -72,7 +73,7 @@ const bl_kernel bl_kernels_routing[] = {
     {.name = "mux", .check = mux_check, .output = mux_output},
     {.name = "demux", .check = demux_check, .output = demux_output},
     {.name = "selector", .check = selector_check, .output = selector_output},
-    {.name = "held_output", .check = held_output_check, .init = held_output_init,
+    {.name = "held_output", .check = held_output_check, .sizes = held_output_sizes, .init = held_output_init,
      .output = held_output_output, .update = held_output_update},
     {.name = 0},
 };

@@ -2,6 +2,7 @@
  * element: parameter j of element k is p[j * n + k]. */
 #include <math.h>
 
+#include "blocks/core/constants.h"
 #include "blocks/core/kernel.h"
 
 static int source_fits(const bl_block *b, int32_t parameters, int32_t integers) {
@@ -46,7 +47,7 @@ static int ramp_output(bl_block *b, double t) {
     return BL_OK;
 }
 
-static const double SOURCE_TURN = 6.283185307179586476925286766559; /* 2 pi */
+static const double SOURCE_TURN = 2.0 * BL_PI;
 
 /* Sine: y = bias + amplitude * sin(2 pi f t + phase). p: amplitude, frequency, phase, bias. */
 static int sine_check(const bl_block *b) { return source_fits(b, 4, 0); }

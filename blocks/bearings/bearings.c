@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "blocks/bearings/film.h"
+#include "blocks/core/constants.h"
 #include "blocks/core/kernel.h"
 
 enum { BEARING_POSITION, BEARING_VELOCITY, BEARING_JOURNAL, BEARING_BUSH, BEARING_INPUTS,
@@ -41,12 +42,14 @@ static int bearing_fits(const bl_block *b, int32_t ends, int32_t outputs, int32_
            b->i[BEARING_CAVITATION] >= 0 && b->i[BEARING_CAVITATION] < BL_CAVITATION_COUNT;
 }
 static int bearing_middle_check(const bl_block *b) {
-    return bearing_fits(b, 1, BEARING_PLAIN_OUTPUTS, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS &&
-           b->z_count == BL_THINNED_SIZE;
+    return bearing_fits(b, 1, BEARING_PLAIN_OUTPUTS, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS;
 }
 static int bearing_ends_check(const bl_block *b) {
-    return bearing_fits(b, 2, BEARING_PLAIN_OUTPUTS, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS &&
-           b->z_count == BL_THINNED_SIZE;
+    return bearing_fits(b, 2, BEARING_PLAIN_OUTPUTS, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS;
+}
+static bl_sizes bearing_sizes(const bl_block *b) {
+    (void)b;
+    return (bl_sizes){.memory = BL_THINNED_SIZE};
 }
 
 static bl_film_bearing bearing_read(const bl_block *b) {
@@ -166,9 +169,11 @@ static int finite_bearing_check(const bl_block *b) {
         along % 2)
         return 0;
     const int64_t feeds = b->i[BEARING_FEEDS], map = b->i[BEARING_MAP] ? around * (2 * along + 1) : 0;
-    return feeds >= 0 && b->p_count == BEARING_PARAMETERS + (BL_FILM_FEED_NUMBERS + 1) * feeds + map &&
-           b->w_count >= 2 * finite_bearing_cells(b) + bl_film_work(around, along, b->i[BEARING_CAVITATION]) &&
-           b->z_count == finite_bearing_memory(b);
+    return feeds >= 0 && b->p_count == BEARING_PARAMETERS + (BL_FILM_FEED_NUMBERS + 1) * feeds + map;
+}
+static bl_sizes finite_bearing_sizes(const bl_block *b) {
+    const int64_t work = bl_film_work(b->i[BEARING_AROUND], b->i[BEARING_ALONG], b->i[BEARING_CAVITATION]);
+    return (bl_sizes){.memory = finite_bearing_memory(b), .scratch = 2 * finite_bearing_cells(b) + work};
 }
 static int finite_bearing_init(bl_block *b, double t) {
     const double start = finite_bearing_keeps_time(b) ? -1.0 : 0.0; /* full, or no guess */
@@ -210,7 +215,7 @@ static int finite_bearing_output(bl_block *b, double t) {
 static const double FINITE_RESOLVED = 4.0;
 static double finite_bearing_resolution(const bl_block *b, double film) {
     const double part = fmin(fmax(film, b->p[4]) / b->p[2], 1.0);
-    return part < 1.0 ? sqrt(2.0 * part / (1.0 - part)) * b->i[BEARING_AROUND] / (2.0 * 3.14159265358979323846) : INFINITY;
+    return part < 1.0 ? sqrt(2.0 * part / (1.0 - part)) * b->i[BEARING_AROUND] / (2.0 * BL_PI) : INFINITY;
 }
 static double *finite_bearing_unresolved(const bl_block *b) { return b->z + b->z_count - FINITE_COUNTS; }
 static void finite_bearing_remark(bl_block *b, int about, double t) {
@@ -250,13 +255,13 @@ static int finite_bearing_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_bearings[] = {
-    {.name = "short_bearing", .check = bearing_middle_check, .init = bearing_init, .output = short_bearing_output,
+    {.name = "short_bearing", .check = bearing_middle_check, .sizes = bearing_sizes, .init = bearing_init, .output = short_bearing_output,
      .update = bearing_watch, .remark = bearing_remark},
-    {.name = "tilted_short_bearing", .check = bearing_ends_check, .init = bearing_init, .output = tilted_bearing_output,
+    {.name = "tilted_short_bearing", .check = bearing_ends_check, .sizes = bearing_sizes, .init = bearing_init, .output = tilted_bearing_output,
      .update = bearing_watch, .remark = bearing_remark},
-    {.name = "long_bearing", .check = bearing_middle_check, .init = bearing_init, .output = long_bearing_output,
+    {.name = "long_bearing", .check = bearing_middle_check, .sizes = bearing_sizes, .init = bearing_init, .output = long_bearing_output,
      .update = bearing_watch, .remark = bearing_remark},
-    {.name = "finite_bearing", .check = finite_bearing_check, .init = finite_bearing_init,
+    {.name = "finite_bearing", .check = finite_bearing_check, .sizes = finite_bearing_sizes, .init = finite_bearing_init,
      .output = finite_bearing_output, .update = finite_bearing_update, .remark = finite_bearing_remark},
     {.name = 0},
 };

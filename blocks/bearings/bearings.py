@@ -31,7 +31,6 @@ _CONTACT, _STOP, _EXPECTED = 0, 1, 2
 _THICKEST = 0.1
 _SHORT = 1.0 + 1e-9
 """Length over diameter up to which the short law is taken without a warning."""
-THINNED = 5
 """Numbers that a block keeps of how long and how far its film was below a bound."""
 _STEEL = 115e9
 """E / (2 (1 - ν²)) of steel on steel, Pa."""
@@ -101,8 +100,6 @@ class AbstractBearing(NativeBlock):
         more_integers: Sequence[int] = (),
         more_parameters: Sequence[Parameter] = (),
         more_outputs: Sequence[Port] = (),
-        memory: int = 0,
-        scratch: int = 0,
     ) -> None:
         name = type(self).__name__
         dimensions = check_dimensions(name, radius, length, clearance, viscosity)
@@ -143,8 +140,6 @@ class AbstractBearing(NativeBlock):
                 squeeze, viscosity_input, [port.name for port in more_outputs]
             ),
             integers=integers,
-            memory=memory + THINNED,
-            scratch=scratch,
         )
         self.ends = ends
         self.squeeze = bool(squeeze)

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "blocks/bearings/reynolds.h"
+#include "blocks/core/constants.h"
 
-static const double FEED_PI = 3.14159265358979323846;
 
 /* A rectangle reaches `around` rad and `along` m to both sides of its middle, a hole as far as its diameter says. */
 typedef struct {
@@ -18,7 +18,7 @@ static film_feed feed_read(const double *numbers) {
 
 /* How far a column or a row is from the middle of a feed. */
 static double feed_away_around(const film_feed *f, const bl_film_grid *grid, int32_t i) {
-    return fabs(remainder(((double)i + 0.5) * 2.0 * FEED_PI / grid->n_theta - f->angle, 2.0 * FEED_PI));
+    return fabs(remainder(((double)i + 0.5) * 2.0 * BL_PI / grid->n_theta - f->angle, 2.0 * BL_PI));
 }
 static double feed_away_along(const film_feed *f, const bl_film_grid *grid, int32_t j, double length) {
     return fabs(((double)j + 0.5) * length / grid->n_z - f->z);

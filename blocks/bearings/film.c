@@ -1,9 +1,9 @@
 /* What all oil films share: the guard for thin films, contact, friction, loss. */
 #include "blocks/bearings/film.h"
+#include "blocks/core/constants.h"
 
 #include <math.h>
 
-static const double FILM_PI = 3.14159265358979323846;
 
 int bl_film_sound(const bl_film_bearing *b) {
     return b->radius > 0.0 && b->length > 0.0 && b->clearance > 0.0 && b->viscosity > 0.0 && b->film_limit >= 0.0 &&
@@ -91,7 +91,7 @@ static void film_guard_place(const bl_film_bearing *b, double room, double reach
 /* Looks wherever the equations have a gap: between cells along, and between columns. */
 static film_guard film_guard_bush(const bl_film_bearing *b, const bl_film_motion *m, const bl_film_grid *grid) {
     film_guard guard = {.thickness = INFINITY, .part = {1.0, 1.0}, .clear = 1};
-    const double half = FILM_PI / grid->n_theta;
+    const double half = BL_PI / grid->n_theta;
     for (int32_t i = 0; i < grid->n_theta; i++) {
         const double cosine = cos((2 * i + 1) * half), sine = sin((2 * i + 1) * half);
         const double cos_face = cos((2 * i + 2) * half), sin_face = sin((2 * i + 2) * half);
@@ -109,13 +109,13 @@ static film_guard film_guard_bush(const bl_film_bearing *b, const bl_film_motion
 static double film_couette_bush(const bl_film_bearing *b, const bl_film_motion *m, const bl_film_grid *grid) {
     double sum = 0.0;
     for (int32_t i = 0; i < grid->n_theta; i++) {
-        const double angle = ((double)i + 0.5) * 2.0 * FILM_PI / grid->n_theta, cosine = cos(angle), sine = sin(angle);
+        const double angle = ((double)i + 0.5) * 2.0 * BL_PI / grid->n_theta, cosine = cos(angle), sine = sin(angle);
         for (int32_t j = 0; j <= grid->n_z; j++) {
             const double h = film_bush_gap(b, grid, i, j) - film_bush_reach(m, (double)j / grid->n_z, cosine, sine);
             sum += (j == 0 || j == grid->n_z ? 0.5 : 1.0) / h;
         }
     }
-    return sum * 2.0 * FILM_PI * b->length / ((double)grid->n_theta * grid->n_z);
+    return sum * 2.0 * BL_PI * b->length / ((double)grid->n_theta * grid->n_z);
 }
 
 /* ∫∫ dθ dz / h over the whole film: 2π ∫ dz / √(c² - e²), where e² is a quadratic in z. */
@@ -128,7 +128,7 @@ static double film_couette(const bl_film_bearing *b, const bl_film_motion *m, co
     }
     const double tilt = hypot(m->x[1] - m->x[0], m->y[1] - m->y[0]);
     const double mean = tilt > 1e-9 * roots ? 2.0 / tilt * atan(tilt / roots) : 2.0 / roots;
-    return 2.0 * FILM_PI * b->length * mean;
+    return 2.0 * BL_PI * b->length * mean;
 }
 
 static double film_friction(const bl_film_bearing *b, const bl_film_motion *m, const bl_film_grid *grid,
@@ -136,7 +136,7 @@ static double film_friction(const bl_film_bearing *b, const bl_film_motion *m, c
     const double slip = m->journal_speed - m->bush_speed, r = b->radius;
     const double shear = b->viscosity * slip * r * r * r;
     if (b->friction == BL_FRICTION_SHEAR) return -shear * film_couette(b, m, grid) - 0.5 * twist;
-    if (b->friction == BL_FRICTION_PETROFF) return -shear * 2.0 * FILM_PI * b->length / b->clearance;
+    if (b->friction == BL_FRICTION_PETROFF) return -shear * 2.0 * BL_PI * b->length / b->clearance;
     if (b->friction == BL_FRICTION_NONE || slip == 0.0) return 0.0;
     const double phi = b->clearance / (b->friction == BL_FRICTION_BY_RADIUS ? r : 2.0 * r);
     const double load = hypot(force[0], force[1]);

@@ -15,7 +15,6 @@ from ..core.ports import CONTINUOUS, INHERITED, Parameter, Port, parameter
 from ..core.vectors import require_choice
 from .bearings import (
     CAVITATION,
-    THINNED,
     AbstractBearing,
     Contact,
     check_dimensions,
@@ -145,7 +144,6 @@ class FiniteBearing(AbstractBearing):
         require_choice("`cavitation` of FiniteBearing", cavitation, CAVITATION)
         check_dimensions("FiniteBearing", radius, length, clearance, viscosity)
         around, along = _check_cells(_USUAL if cells is None else cells)
-        count = around * along
         fed = [*_check_grooves(grooves), *_check_feeds(feeds, length)]
         if cavitation == "jfo_steady" and not fed:
             raise DiagramError(
@@ -179,8 +177,6 @@ class FiniteBearing(AbstractBearing):
                 Port("supply_flow", unit="m3/s", doc="into the film from its feeds"),
                 *([Port("oil", unit="m3", doc="in the film")] if cavitation == "jfo" else []),
             ],
-            memory=THINNED + _memory(cavitation, count),
-            scratch=2 * count + _work(cavitation, around, along),
         )
         # Which cells hold a film is a guess that saves time; how much oil they hold is a state.
         self.memory_holds = cavitation != "jfo"
@@ -237,19 +233,6 @@ class FiniteBearing(AbstractBearing):
             f"{60 / found:.2g} %. Take cells=({enough}, {along}), or leave `cells` out."
         )
         warnings.warn(text, BiellaWarning, stacklevel=3)
-
-
-def _memory(cavitation: str, cells: int) -> int:
-    """As finite_bearing_memory: which cells hold a film; or their oil, four places and a time."""
-    return {"reynolds": cells, "jfo_steady": cells, "jfo": cells + 5}.get(cavitation, 0)
-
-
-def _work(cavitation: str, around: int, along: int) -> int:
-    """As bl_film_work."""
-    keeps = cavitation.startswith("jfo")
-    cells, rows = around * along, around * along // 2 + 4
-    arrays = (10 if keeps else 7) * cells + 4 * around + around * (along + 1)
-    return arrays + rows * (5 + (4 if keeps else 2) * along)
 
 
 def _check_cells(cells: Any) -> tuple[int, int]:

@@ -17,9 +17,9 @@
 #include <string.h>
 
 #include "blocks/bearings/reynolds.h"
+#include "blocks/core/constants.h"
 #include "blocks/core/kernel.h"
 
-static const double JFO_PI = 3.14159265358979323846;
 static const double JFO_LONG = 1e9;    /* of a steady film: turns of its oil in a step */
 static const double JFO_CLOSING = 0.1; /* the least part of a gap that is left after a step */
 static const double JFO_MOST = 1e6;    /* clearances of oil in a cell: no state that is sound has so much */
@@ -46,7 +46,7 @@ static double jfo_bush(const reynolds_system *s, const bl_film_grid *grid, int32
 static void jfo_gaps(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *mo, const bl_film_grid *grid,
                      double omega) {
     const int32_t n = s->n, m = s->m;
-    const double dt = 2.0 * JFO_PI / n, spread = sin(0.5 * dt) / (0.5 * dt);
+    const double dt = 2.0 * BL_PI / n, spread = sin(0.5 * dt) / (0.5 * dt);
     for (int32_t j = 0; j < m; j++) {
         const double z = ((double)j + 0.5) / grid->n_z, c = b->clearance;
         const double X = (mo->x[0] + (mo->x[1] - mo->x[0]) * z) / c, Y = (mo->y[0] + (mo->y[1] - mo->y[0]) * z) / c;
@@ -88,7 +88,7 @@ static double jfo_oil(const reynolds_system *s, const bl_film_bearing *b, const 
    there is, in clearances of a cell. */
 static double jfo_store(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *mo,
                         const bl_film_grid *grid, double step) {
-    const double dt = 2.0 * JFO_PI / s->n, spread = sin(0.5 * dt) / (0.5 * dt);
+    const double dt = 2.0 * BL_PI / s->n, spread = sin(0.5 * dt) / (0.5 * dt);
     double total = 0.0;
     for (int32_t i = 0; i < s->n; i++)
         for (int32_t j = 0; j < s->m; j++) {
@@ -272,7 +272,7 @@ int bl_reynolds_jfo(reynolds_system *s, const bl_film_bearing *b, const bl_film_
     for (int32_t k = 0; k < s->n * s->m; k++) s->film[k] = bl_reynolds_is_held(s, k / s->m, k % s->m) ? 0.0 : 1.0;
     bl_reynolds_order(s);
     jfo_gaps(s, b, motion, grid, omega);
-    const double area = 2.0 * JFO_PI / s->n * b->radius * b->length / s->n_z;
+    const double area = 2.0 * BL_PI / s->n * b->radius * b->length / s->n_z;
     load->oil = jfo_store(s, b, motion, grid, step) * b->clearance * area;
     do {
         if (load->solves == JFO_PASSES) return BL_ERROR_SOLVER;

@@ -10,8 +10,8 @@
 #include <math.h>
 
 #include "blocks/bearings/film.h"
+#include "blocks/core/constants.h"
 
-static const double LONG_PI = 3.14159265358979323846;
 
 typedef struct {
     double epsilon, kappa, rate;
@@ -60,7 +60,7 @@ void bl_film_long(const bl_film_bearing *b, const bl_film_motion *m, bl_film_loa
     if (f.kappa == 0.0 && f.rate == 0.0) return;
 
     const double eps = f.epsilon, s2 = (1.0 - eps) * (1.0 + eps), s = sqrt(s2);
-    double from = 0.0, to = 2.0 * LONG_PI;
+    double from = 0.0, to = 2.0 * BL_PI;
     if (b->cavitation == BL_CAVITATION_GUMBEL) {
         /* κ so small that the cubic is none leaves a squeeze: all around, or nothing. */
         if (fabs(f.kappa) > 1e-12 * fabs(f.rate)) {

@@ -17,9 +17,9 @@
 #include <string.h>
 
 #include "blocks/bearings/reynolds.h"
+#include "blocks/core/constants.h"
 #include "blocks/core/kernel.h"
 
-static const double REYNOLDS_PI = 3.14159265358979323846;
 
 int64_t bl_film_work(int32_t n_theta, int32_t n_z, int32_t cavitation) {
     const int64_t n = n_theta, m = n_z, rows = n * m / 2 + REYNOLDS_BLOCK;
@@ -96,7 +96,7 @@ static void reynolds_lay_out(reynolds_system *s, const bl_film_bearing *b, const
 
 /* Cosines and sines by turning on half a cell at a time. */
 static void reynolds_angles(reynolds_system *s) {
-    const double step = REYNOLDS_PI / s->n, turn_c = cos(step), turn_s = sin(step);
+    const double step = BL_PI / s->n, turn_c = cos(step), turn_s = sin(step);
     double c = 1.0, d = 0.0;
     for (int32_t i = 0; i < s->n; i++) {
         s->cosine[i] = c * turn_c - d * turn_s;
@@ -117,7 +117,7 @@ static double reynolds_cube(double v) { return v * v * v; }
 static void reynolds_coefficients(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *mo,
                                   const bl_film_grid *grid) {
     const int32_t n = s->n, m = s->m;
-    const double c = b->clearance, dt = 2.0 * REYNOLDS_PI / n, dz = 1.0 / grid->n_z;
+    const double c = b->clearance, dt = 2.0 * BL_PI / n, dz = 1.0 / grid->n_z;
     const double ratio = b->radius / b->length, per_t = 1.0 / (dt * dt), per_z = ratio * ratio / (dz * dz);
     const double omega = mo->journal_speed + mo->bush_speed;
     const double spread = sin(0.5 * dt) / (0.5 * dt); /* mean of a cosine over a cell, against its middle */
@@ -145,7 +145,7 @@ static void reynolds_coefficients(reynolds_system *s, const bl_film_bearing *b, 
 static void reynolds_add_bush(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *mo,
                               const bl_film_grid *grid) {
     const int32_t n = s->n, m = s->m, n_z = s->n_z;
-    const double c = b->clearance, dt = 2.0 * REYNOLDS_PI / n, dz = 1.0 / n_z;
+    const double c = b->clearance, dt = 2.0 * BL_PI / n, dz = 1.0 / n_z;
     const double ratio = b->radius / b->length, per_t = 1.0 / (dt * dt), per_z = ratio * ratio / (dz * dz);
     const double omega = mo->journal_speed + mo->bush_speed;
     const double *edges = grid->bush, *ends = grid->bush + n * n_z;
@@ -295,7 +295,7 @@ static void reynolds_sum(const reynolds_system *s, const bl_film_bearing *b, con
                          bl_film_load *load) {
     const int32_t n = s->n, m = s->m, n_z = grid->n_z;
     const double scale = reynolds_scale(b);
-    const double area = 2.0 * REYNOLDS_PI / n * b->radius * b->length / n_z;
+    const double area = 2.0 * BL_PI / n * b->radius * b->length / n_z;
     double peak = 0.0, fx = 0.0, fy = 0.0, mx = 0.0, my = 0.0;
     for (int32_t i = 0; i < n; i++) {
         double sum = 0.0, lever = 0.0;

@@ -13,8 +13,9 @@
 #include <math.h>
 
 #include "blocks/bearings/film.h"
+#include "blocks/core/constants.h"
 
-static const double SHORT_HALF_PI = 1.57079632679489661923;
+static const double SHORT_HALF_PI = 0.5 * BL_PI;
 
 /* A slice: force and largest pressure, but for the factor z (B - z). */
 typedef struct {

@@ -10,12 +10,18 @@ enum { FEEDBACK_STATE, FEEDBACK_REFERENCE, FEEDBACK_MEASUREMENT };
 static int32_t feedback_references(const bl_block *b) {
     return b->u_count > FEEDBACK_REFERENCE ? b->u_width[FEEDBACK_REFERENCE] : 0;
 }
+static int32_t feedback_integrals(const bl_block *b) {
+    return b->u_count > FEEDBACK_MEASUREMENT ? b->u_width[FEEDBACK_MEASUREMENT] : 0;
+}
 static int state_feedback_check(const bl_block *b) {
     if (b->u_count < 1 || b->u_count > 3 || b->y_count != 1) return 0;
-    const int64_t n = b->u_width[FEEDBACK_STATE], m = b->y_width[0], q = feedback_references(b), k = b->z_count;
-    if (b->u_count == 3 ? b->u_width[FEEDBACK_MEASUREMENT] != q || k != q : k != 0) return 0;
+    const int64_t n = b->u_width[FEEDBACK_STATE], m = b->y_width[0], q = feedback_references(b), k = feedback_integrals(b);
+    if (k > 0 && k != q) return 0;
     const int64_t sizes[] = {m * n, m * q, m * k, m * k, m, m, 1};
-    return bl_sizes_fit(sizes, 7, b->p_count) && b->w_count >= m;
+    return bl_sizes_fit(sizes, 7, b->p_count);
+}
+static bl_sizes state_feedback_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = feedback_integrals(b), .scratch = b->y_width[0]};
 }
 
 typedef struct {
@@ -76,7 +82,7 @@ static int state_feedback_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_feedback[] = {
-    {.name = "state_feedback", .check = state_feedback_check, .init = state_feedback_init,
+    {.name = "state_feedback", .check = state_feedback_check, .sizes = state_feedback_sizes, .init = state_feedback_init,
      .output = state_feedback_output, .update = state_feedback_update},
     {.name = 0},
 };

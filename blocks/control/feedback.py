@@ -90,8 +90,6 @@ class StateFeedback(NativeBlock):
             parameters=[*parameters, *_limits(limits, outputs, unit), time],
             rate=INHERITED if integral is None else SAMPLED,
             feedthrough=[("y", name) for name in names],
-            memory=0 if integral is None else integral.shape[1],
-            scratch=outputs,
         )
 
 

@@ -60,7 +60,10 @@ static double observer_ahead(const bl_block *b, const observer_plant *s, const d
 
 /* Steady gain, sampled: x̂[n|n] = x̂ + L ν, x̂[n+1|n] = A x̂[n|n] + B u. z: x̂[n|n-1]. w: x̂[n|n]. */
 static int kalman_filter_check(const bl_block *b) {
-    return observer_fits(b, 0, b->z_count) && b->w_count >= b->z_count;
+    return b->y_count > OBSERVER_ESTIMATE && observer_fits(b, 0, b->y_width[OBSERVER_ESTIMATE]);
+}
+static bl_sizes kalman_filter_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = b->y_width[OBSERVER_ESTIMATE], .scratch = b->y_width[OBSERVER_ESTIMATE]};
 }
 static int kalman_filter_init(bl_block *b, double t) {
     (void)t;
@@ -106,8 +109,11 @@ static kalman_noise kalman_split(const observer_plant *s) {
 static int kalman_varying_check(const bl_block *b) {
     if (b->y_count < 1) return 0;
     const int64_t n = b->y_width[OBSERVER_ESTIMATE];
-    return n < 32768 && b->z_count == n + n * n && observer_fits(b, 1, n) &&
-           b->w_count >= 2 * n + n * n + 2 * (int64_t)b->y_width[OBSERVER_INNOVATION];
+    return n < 32768 && observer_fits(b, 1, n);
+}
+static bl_sizes kalman_varying_sizes(const bl_block *b) {
+    const int64_t n = b->y_width[OBSERVER_ESTIMATE], q = b->y_width[OBSERVER_INNOVATION];
+    return (bl_sizes){.memory = n + n * n, .scratch = 2 * n + n * n + 2 * q};
 }
 static int kalman_varying_init(bl_block *b, double t) {
     (void)t;
@@ -165,13 +171,14 @@ static int kalman_varying_update(bl_block *b, double t) {
 }
 
 /* Steady gain, continuous: dx̂/dt = A x̂ + B u + L ν. */
-static int kalman_bucy_check(const bl_block *b) { return observer_fits(b, 0, b->x_count) && b->w_count >= b->u_width[0]; }
+static int kalman_bucy_check(const bl_block *b) { return observer_fits(b, 0, b->x_count); }
 static int kalman_bucy_init(bl_block *b, double t) {
     (void)t;
     const observer_plant s = observer_split(b);
     memcpy(b->x, observer_first(b, &s), sizeof(double) * (size_t)s.n);
     return BL_OK;
 }
+static bl_sizes kalman_bucy_sizes(const bl_block *b) { return (bl_sizes){.scratch = b->u_width[OBSERVER_MEASUREMENT]}; }
 static int kalman_bucy_output(bl_block *b, double t) {
     (void)t;
     const observer_plant s = observer_split(b);
@@ -189,11 +196,11 @@ static int kalman_bucy_derivative(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_observer[] = {
-    {.name = "kalman_filter", .check = kalman_filter_check, .init = kalman_filter_init, .output = kalman_filter_output,
+    {.name = "kalman_filter", .check = kalman_filter_check, .sizes = kalman_filter_sizes, .init = kalman_filter_init, .output = kalman_filter_output,
      .update = kalman_filter_update},
-    {.name = "kalman_varying", .check = kalman_varying_check, .init = kalman_varying_init,
+    {.name = "kalman_varying", .check = kalman_varying_check, .sizes = kalman_varying_sizes, .init = kalman_varying_init,
      .output = kalman_varying_output, .update = kalman_varying_update},
-    {.name = "kalman_bucy", .check = kalman_bucy_check, .init = kalman_bucy_init, .output = kalman_bucy_output,
+    {.name = "kalman_bucy", .check = kalman_bucy_check, .sizes = kalman_bucy_sizes, .init = kalman_bucy_init, .output = kalman_bucy_output,
      .derivative = kalman_bucy_derivative},
     {.name = 0},
 };

@@ -125,8 +125,6 @@ class KalmanFilter(NativeBlock):
             rate=CONTINUOUS if continuous else periodic(period, offset, SAMPLED),
             feedthrough=[(output, name) for output in shown for name in acting],
             states=states if continuous else 0,
-            memory=0 if continuous else states + (states**2 if covariance is not None else 0),
-            scratch=2 * states + 2 * measured + (states**2 if covariance is not None else 0),
             integers=[int(updated), int(direct)],
             kernel="kalman_varying" if covariance is not None else kernel,
         )

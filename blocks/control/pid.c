@@ -32,7 +32,7 @@ typedef struct {
 } pid_gains;
 
 static int pid_check(const bl_block *b) {
-    if (b->y_count != PID_OUTPUTS || b->i_count != PID_INTEGERS || b->z_count != PID_MEMORY) return 0;
+    if (b->y_count != PID_OUTPUTS || b->i_count != PID_INTEGERS) return 0;
     const int64_t points = b->i[PID_POINTS];
     if (points < 0 || points == 1 || (points > 0 && b->i[PID_FORM] != PID_PARALLEL) || b->u_count != PID_INPUTS + (points > 0)) return 0;
     if (b->p_count != PID_PARAMETERS + (1 + PID_GAINS) * points) return 0;
@@ -43,6 +43,10 @@ static int pid_check(const bl_block *b) {
     return b->i[PID_FORM] >= PID_PARALLEL && b->i[PID_FORM] <= PID_STANDARD && b->i[PID_METHOD] >= PID_BACKWARD &&
            b->i[PID_METHOD] <= PID_TUSTIN && b->i[PID_WINDUP] >= PID_WINDS_UP &&
            b->i[PID_WINDUP] <= PID_BACK_CALCULATION;
+}
+static bl_sizes pid_sizes(const bl_block *b) {
+    (void)b;
+    return (bl_sizes){.memory = PID_MEMORY};
 }
 
 /* Of a schedule: lines between its points, and beyond its ends what is there. */
@@ -156,6 +160,6 @@ static int pid_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_pid[] = {
-    {.name = "pid", .check = pid_check, .init = pid_init, .output = pid_output, .update = pid_update},
+    {.name = "pid", .check = pid_check, .sizes = pid_sizes, .init = pid_init, .output = pid_output, .update = pid_update},
     {.name = 0},
 };

@@ -18,7 +18,6 @@ from ..core.vectors import require_choice, require_rising
 _METHODS = ("backward", "tustin")
 _ANTI_WINDUP = ("none", "clamping", "back-calculation")
 _TERMS = ("proportional", "integral", "derivative")
-_MEMORY = 8
 _FILTER = 10.0
 """How much shorter than the derivative time the filter is, unless it is given."""
 
@@ -207,7 +206,6 @@ class PID(NativeBlock):
                 ("derivative", "measurement"),
                 *((output, "schedule") for output in (*_TERMS, "saturated", "y") if table),
             ],
-            memory=_MEMORY,
             integers=[
                 int(standard),
                 tustin,

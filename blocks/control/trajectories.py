@@ -15,7 +15,6 @@ from ..core.vectors import require_one_positive
 from .segments import LAWS, Array, make_s_curve, make_trapezoid, stretch
 
 _DERIVATIVES = ("position", "velocity", "acceleration", "jerk")
-_TRIGGER_MEMORY = 3
 
 
 class AbstractMotion(NativeBlock):
@@ -64,7 +63,6 @@ class AbstractMotion(NativeBlock):
             feedthrough=[(name, "start") for name in _first_moved(rows, jerk)]
             if trigger
             else False,
-            memory=_TRIGGER_MEMORY if trigger else 0,
         )
 
 

@@ -5,6 +5,7 @@
  * Outputs: position, velocity, acceleration and, where it is bounded, jerk; of a triggered motion also whether it moves. */
 #include <math.h>
 
+#include "blocks/core/constants.h"
 #include "blocks/core/kernel.h"
 
 enum { SEGMENT_BEGIN, SEGMENT_LENGTH, SEGMENT_POWERS, SEGMENT_AMPLITUDE = 10, SEGMENT_PULSATION, SEGMENT_PHASE,
@@ -87,7 +88,11 @@ static int motion_output(bl_block *b, double t) {
 enum { MOTION_LAST, MOTION_BEGUN, MOTION_COUNT, MOTION_MEMORY };
 
 static int motion_triggered_check(const bl_block *b) {
-    return b->z_count == MOTION_MEMORY && trajectory_fits(b, 1, 1, MOTION_SEGMENTS);
+    return trajectory_fits(b, 1, 1, MOTION_SEGMENTS);
+}
+static bl_sizes motion_triggered_sizes(const bl_block *b) {
+    (void)b;
+    return (bl_sizes){.memory = MOTION_MEMORY};
 }
 static int motion_triggered_init(bl_block *b, double t) {
     (void)t;
@@ -126,7 +131,7 @@ enum { CAM_RISE, CAM_SEGMENTS };
 static int cam_check(const bl_block *b) { return trajectory_fits(b, CAM_INPUTS, 0, CAM_SEGMENTS); }
 static int cam_output(bl_block *b, double t) {
     (void)t;
-    const double turn = 6.283185307179586, speed = b->u[CAM_SPEED][0], acceleration = b->u[CAM_ACCELERATION][0];
+    const double turn = 2.0 * BL_PI, speed = b->u[CAM_SPEED][0], acceleration = b->u[CAM_ACCELERATION][0];
     const double turns = floor(b->u[CAM_ANGLE][0] / turn), place = b->u[CAM_ANGLE][0] - turns * turn;
     double d[4];
     segment_evaluate(b->p + CAM_SEGMENTS, (b->p_count - CAM_SEGMENTS) / SEGMENT_SIZE, place, 0.0, d);
@@ -140,7 +145,7 @@ static int cam_output(bl_block *b, double t) {
 
 const bl_kernel bl_kernels_trajectory[] = {
     {.name = "motion", .check = motion_check, .output = motion_output},
-    {.name = "motion_triggered", .check = motion_triggered_check, .init = motion_triggered_init,
+    {.name = "motion_triggered", .check = motion_triggered_check, .sizes = motion_triggered_sizes, .init = motion_triggered_init,
      .output = motion_triggered_output, .update = motion_triggered_update},
     {.name = "cam", .check = cam_check, .output = cam_output},
     {.name = 0},

@@ -9,6 +9,7 @@
  * p: see the enum. i: cycles wanted. */
 #include <math.h>
 
+#include "blocks/core/constants.h"
 #include "blocks/core/kernel.h"
 
 enum { TUNER_REFERENCE, TUNER_MEASUREMENT, TUNER_START, TUNER_CONTROL, TUNER_INPUTS };
@@ -38,7 +39,11 @@ static int tuner_check(const bl_block *b) {
         if (b->u_width[k] != 1) return 0;
     for (int32_t k = 0; k < TUNER_OUTPUTS; k++)
         if (b->y_width[k] != 1) return 0;
-    return b->i_count == 1 && b->i[0] >= 1 && b->z_count == TUNER_MEMORY;
+    return b->i_count == 1 && b->i[0] >= 1;
+}
+static bl_sizes tuner_sizes(const bl_block *b) {
+    (void)b;
+    return (bl_sizes){.memory = TUNER_MEMORY};
 }
 static int tuner_init(bl_block *b, double t) {
     (void)t;
@@ -97,7 +102,7 @@ static void tuner_judge(const bl_block *b, tuner_state *s, tuner_cycle cycle) {
     if (!(s->agreed >= (double)b->i[0])) return;
     const double a = s->sum.amplitude / s->agreed, square = a * a - hysteresis * hysteresis;
     s->pu = s->sum.period / s->agreed;
-    s->ku = 4.0 * b->p[TUNER_AMPLITUDE] / (3.141592653589793 * sqrt(square > 0.0 ? square : a * a));
+    s->ku = 4.0 * b->p[TUNER_AMPLITUDE] / (BL_PI * sqrt(square > 0.0 ? square : a * a));
     s->phase = TUNER_FINISHED;
 }
 /* When the error passed the hysteresis, on the line from the last sample to this one. */
@@ -127,6 +132,6 @@ static int tuner_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_tuner[] = {
-    {.name = "relay_tuner", .check = tuner_check, .init = tuner_init, .output = tuner_output, .update = tuner_update},
+    {.name = "relay_tuner", .check = tuner_check, .sizes = tuner_sizes, .init = tuner_init, .output = tuner_output, .update = tuner_update},
     {.name = 0},
 };

@@ -15,7 +15,6 @@ RULES = {
     "tyreus-luyben pi": (1 / 3.2, 2.2, 0.0),
 }
 """kp over Ku, and integral and derivative time over Pu."""
-_MEMORY = 17
 _MOST_CYCLES = 1000
 
 
@@ -121,6 +120,5 @@ class RelayTuner(NativeBlock):
                 ("running", "start"),
                 *((name, "start") for name in ("done", "ku", "pu", "kp", "ki", "kd")),
             ],
-            memory=_MEMORY,
             integers=[require_whole("cycles", cycles, 1, _MOST_CYCLES)],
         )

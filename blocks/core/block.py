@@ -202,11 +202,11 @@ class NativeBlock(AbstractBlock):
 
     Parameters
     ----------
-    states, memory, scratch
-        How many continuous states and discrete values the kernel keeps, and how many it needs
-        while it works.
+    states
+        How many continuous states the kernel has.
     integers
-        The kernel's integers: modes, sizes, programs; or a function of the width symbols.
+        The kernel's integers: modes, sizes, programs; or a function of the width symbols. From
+        them and the widths of the ports the kernel computes how much discrete state it keeps.
     kernel
         Name of the C kernel, if not that of the class.
     inputs, outputs, parameters, rate, feedthrough
@@ -225,8 +225,6 @@ class NativeBlock(AbstractBlock):
         self,
         *,
         states: Size = 0,
-        memory: Size = 0,
-        scratch: int = 0,
         integers: Sequence[int] | Callable[[Widths], Sequence[int]] = (),
         kernel: str | None = None,
         inputs: Sequence[Port] = (),
@@ -245,8 +243,6 @@ class NativeBlock(AbstractBlock):
         if kernel is not None:
             self.kernel = kernel
         self.states = states
-        self.memory = memory
-        self.scratch = scratch
         self.integers = integers
 
 

@@ -93,8 +93,10 @@ static int adc_check(const bl_block *b) {
     for (int32_t k = 0; k < n; k++)
         if (b->i[ADC_CHANNELS + k] < 0 || b->i[ADC_CHANNELS + k] >= b->u_width[0]) return 0;
     if (b->i[ADC_PERIOD] < 1 || b->i[ADC_FIRST] < 0 || latency < 0) return 0;
-    if (rows != 0 && (rows < ADC_LEAST_ROWS || latency > rows - ADC_LEAST_ROWS)) return 0;
-    return b->z_count == (rows ? ADC_HELD + 3 * (int64_t)n + 2 + (int64_t)rows * b->u_width[0] : 0);
+    return rows == 0 || (rows >= ADC_LEAST_ROWS && latency <= rows - ADC_LEAST_ROWS);
+}
+static bl_sizes adc_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = b->i[ADC_ROWS] ? ADC_HELD + 3 * (int64_t)b->y_width[0] + 2 + (int64_t)b->i[ADC_ROWS] * b->u_width[0] : 0};
 }
 static int adc_init(bl_block *b, double t) {
     (void)t;
@@ -214,7 +216,7 @@ static int dac_output(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_converter[] = {
-    {.name = "adc", .check = adc_check, .init = adc_init, .output = adc_output, .update = adc_update},
+    {.name = "adc", .check = adc_check, .sizes = adc_sizes, .init = adc_init, .output = adc_output, .update = adc_update},
     {.name = "dac", .check = dac_check, .output = dac_output},
     {.name = 0},
 };

@@ -104,14 +104,6 @@ class AbstractADC(NativeBlock):
                 head = [bits, points, round(cycle / step), first, late, late + _HISTORY]
             return [*head, *channels(widths)]
 
-        def memory(widths: Widths) -> int:
-            if not between:
-                return 0
-            rows = latency(widths.step) + _HISTORY
-            inputs = widths[width] if isinstance(width, str) else width
-            assert isinstance(inputs, int)
-            return 2 + 3 * len(channels(widths)) + 2 + rows * inputs
-
         def when_scans_end(step: float) -> Rate:
             return periodic(cycle, (offset + latency(step) * step) % cycle)
 
@@ -125,7 +117,6 @@ class AbstractADC(NativeBlock):
             ],
             parameters=[*characteristic, *timing],
             integers=integers,
-            memory=memory,
             rate=Rate("every_tick", outputs=when_scans_end) if between else rate,
         )
 

@@ -6,6 +6,7 @@
  * that would come now, and 0 after the timeout.
  * u: signal. y: speed, frequency, count. p: see the enum. i: average.
  * z: see the enum, then times of the last average + 1 edges. */
+#include "blocks/core/constants.h"
 #include "blocks/core/kernel.h"
 #include "blocks/core/ring.h"
 #include "blocks/core/rounding.h"
@@ -17,8 +18,9 @@ static int tachometer_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 3 || b->u_width[0] != 1 || b->p_count != COUNTER_PARAMETERS) return 0;
     for (int port = 0; port < 3; port++)
         if (b->y_width[port] != 1) return 0;
-    return b->i_count == 1 && b->i[0] >= 1 && b->z_count == COUNTER_EDGES + 1 + (int64_t)b->i[0];
+    return b->i_count == 1 && b->i[0] >= 1;
 }
+static bl_sizes tachometer_sizes(const bl_block *b) { return (bl_sizes){.memory = COUNTER_EDGES + 1 + (int64_t)b->i[0]}; }
 static int tachometer_init(bl_block *b, double t) {
     for (int32_t k = 0; k < b->z_count; k++) b->z[k] = 0.0;
     b->z[COUNTER_LAST_TIME] = t;
@@ -41,7 +43,7 @@ static double tachometer_frequency(const bl_block *b) {
 static int tachometer_output(bl_block *b, double t) {
     (void)t;
     const double frequency = tachometer_frequency(b);
-    b->y[0][0] = frequency * (6.283185307179586 / b->p[COUNTER_PULSES]);
+    b->y[0][0] = frequency * ((2.0 * BL_PI) / b->p[COUNTER_PULSES]);
     b->y[1][0] = frequency;
     b->y[2][0] = b->z[COUNTER_COUNT];
     return BL_OK;
@@ -72,7 +74,7 @@ static int tachometer_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_counter[] = {
-    {.name = "tachometer", .check = tachometer_check, .init = tachometer_init, .output = tachometer_output,
+    {.name = "tachometer", .check = tachometer_check, .sizes = tachometer_sizes, .init = tachometer_init, .output = tachometer_output,
      .update = tachometer_update},
     {.name = 0},
 };

@@ -7,7 +7,6 @@ from ..core.block import NativeBlock
 from ..core.ports import SAMPLED, Port, number, parameter, periodic
 from ..core.vectors import require_one_positive, require_whole
 
-_MEMORY = 6
 _MOST = 1_000_000
 
 
@@ -89,8 +88,7 @@ class Tachometer(NativeBlock):
                     doc="without an edge",
                 ),
             ],
-            memory=_MEMORY + 1 + require_whole("average", average, 1, _MOST),
-            integers=[average],
+            integers=[require_whole("average", average, 1, _MOST)],
             feedthrough=False,
             rate=periodic(period, offset, SAMPLED),
         )

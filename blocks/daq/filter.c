@@ -61,8 +61,10 @@ enum { DECIMATOR_WAIT, DECIMATOR_NEWEST, DECIMATOR_HELD };
 static int decimator_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 1 || b->i_count != 2 || b->u_width[0] != b->y_width[0]) return 0;
     const int64_t taps = b->i[1];
-    return b->i[0] >= 1 && taps >= 1 && b->p_count == taps &&
-           b->z_count == DECIMATOR_HELD + taps * b->y_width[0];
+    return b->i[0] >= 1 && taps >= 1 && b->p_count == taps;
+}
+static bl_sizes decimator_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = DECIMATOR_HELD + (int64_t)b->i[1] * b->y_width[0]};
 }
 static int decimator_init(bl_block *b, double t) {
     (void)t;
@@ -113,7 +115,7 @@ static int decimator_update(bl_block *b, double t) {
 const bl_kernel bl_kernels_filter[] = {
     {.name = "sections", .check = sections_check, .init = sections_init, .output = sections_output,
      .derivative = sections_derivative},
-    {.name = "decimator", .check = decimator_check, .init = decimator_init, .output = decimator_output,
+    {.name = "decimator", .check = decimator_check, .sizes = decimator_sizes, .init = decimator_init, .output = decimator_output,
      .update = decimator_update},
     {.name = 0},
 };

@@ -160,7 +160,6 @@ class Decimator(NativeBlock):
             inputs=[Port("u", "n", Same())],
             outputs=[Port("y", "n", Same())],
             parameters=[coefficients],
-            memory=lambda widths: 2 + length * widths["n"],
             integers=[factor, length],
             rate=Rate(runs.kind, runs.period, runs.offset, outputs=factor),
         )

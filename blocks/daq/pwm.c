@@ -15,8 +15,9 @@ enum { PWM_FREQUENCY, PWM_LOW, PWM_HIGH, PWM_COUNTS };
 
 static int pwm_output_check(const bl_block *b) {
     return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->p_count == 4 &&
-           b->i_count == 2 && b->z_count == b->y_width[0];
+           b->i_count == 2;
 }
+static bl_sizes pwm_output_sizes(const bl_block *b) { return (bl_sizes){.memory = b->y_width[0]}; }
 static int pwm_output_init(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < b->z_count; k++) b->z[k] = 0.0;
@@ -74,7 +75,11 @@ static int pwm_input_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 3 || b->u_width[0] != 1 || b->p_count != 4 || b->i_count != 1) return 0;
     for (int port = 0; port < 3; port++)
         if (b->y_width[port] != 1) return 0;
-    return b->z_count == PWM_IN_MEMORY;
+    return 1;
+}
+static bl_sizes pwm_input_sizes(const bl_block *b) {
+    (void)b;
+    return (bl_sizes){.memory = PWM_IN_MEMORY};
 }
 static int pwm_input_init(bl_block *b, double t) {
     for (int32_t k = 0; k < b->z_count; k++) b->z[k] = 0.0;
@@ -125,9 +130,9 @@ static int pwm_input_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_pwm[] = {
-    {.name = "pwm_output", .check = pwm_output_check, .init = pwm_output_init, .output = pwm_output_output,
+    {.name = "pwm_output", .check = pwm_output_check, .sizes = pwm_output_sizes, .init = pwm_output_init, .output = pwm_output_output,
      .update = pwm_output_update},
-    {.name = "pwm_input", .check = pwm_input_check, .init = pwm_input_init, .output = pwm_input_output,
+    {.name = "pwm_input", .check = pwm_input_check, .sizes = pwm_input_sizes, .init = pwm_input_init, .output = pwm_input_output,
      .update = pwm_input_update},
     {.name = 0},
 };

@@ -76,7 +76,6 @@ class PWMOutput(NativeBlock):
                 parameter("high", high, unit=unit, doc="level of pulses"),
                 parameter("counts", counts or 0, doc="of a period; 0: any duty", tunable=False),
             ],
-            memory="n",
             integers=integers,
             rate=EVERY_TICK,
         )
@@ -135,7 +134,6 @@ class PWMInput(NativeBlock):
                 parameter("clock", clock or 0.0, unit="Hz", doc="of the timer; 0: any time"),
                 parameter("timeout", timeout, unit="s", doc="without an edge"),
             ],
-            memory=7,
             integers=[1 - require_choice("edges", edges, ("mean", "tick"))],
             feedthrough=False,
             rate=EVERY_TICK,

@@ -1,5 +1,6 @@
 /* Trigger: keeps the samples around an event. */
 #include "blocks/core/kernel.h"
+#include "blocks/daq/trigger.h"
 
 /* Trigger. A ring keeps the last pre + post samples of u. Once `pre` of them are there, an event of the source, one
  * element of u, starts the count of the `post` samples that still fit; then the ring stands still until `arm` falls.
@@ -7,19 +8,16 @@
  * i: event, pre, post, number of the source.
  * z: phase, number of samples kept, samples still to come, time of the event, whether the source was on the side from
  * which an event starts, last value of the source and its time, place of the oldest sample, the samples. */
-enum { TRIGGER_ABOVE, TRIGGER_BELOW, TRIGGER_RISING, TRIGGER_FALLING, TRIGGER_LEAVE, TRIGGER_ENTER, TRIGGER_EVENTS };
-enum { TRIGGER_ARMED, TRIGGER_FILLING, TRIGGER_READY };
-enum { TRIGGER_PHASE, TRIGGER_KEPT, TRIGGER_LEFT, TRIGGER_TIME, TRIGGER_PRIMED, TRIGGER_LAST, TRIGGER_LAST_TIME,
-       TRIGGER_OLDEST, TRIGGER_SAMPLES };
-
 static int trigger_check(const bl_block *b) {
     if (b->u_count != 2 || b->y_count != 3 || b->i_count != 4 || b->p_count != 2 || b->u_width[1] != 1) return 0;
     for (int port = 0; port < 3; port++)
         if (b->y_width[port] != 1) return 0;
     const int64_t pre = b->i[1], post = b->i[2];
     return b->i[0] >= 0 && b->i[0] < TRIGGER_EVENTS && pre >= 0 && post >= 1 && b->i[3] >= 0 &&
-           b->i[3] < b->u_width[0] && pre + post <= INT32_MAX &&
-           b->z_count == TRIGGER_SAMPLES + (pre + post) * b->u_width[0];
+           b->i[3] < b->u_width[0] && pre + post <= INT32_MAX;
+}
+static bl_sizes trigger_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = TRIGGER_SAMPLES + ((int64_t)b->i[1] + b->i[2]) * b->u_width[0]};
 }
 static void trigger_forget(bl_block *b) {
     for (int32_t k = 0; k < TRIGGER_SAMPLES; k++) b->z[k] = 0.0;
@@ -97,7 +95,7 @@ static int trigger_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_trigger[] = {
-    {.name = "trigger", .check = trigger_check, .init = trigger_init, .output = trigger_output,
+    {.name = "trigger", .check = trigger_check, .sizes = trigger_sizes, .init = trigger_init, .output = trigger_output,
      .update = trigger_update},
     {.name = 0},
 };

@@ -15,9 +15,6 @@ EVENTS = ("above", "below", "rising", "falling", "leave", "enter")
 _WINDOWS = ("leave", "enter")
 _MOST_SAMPLES = 10_000_000
 
-MEMORY = 8
-"""Values that the kernel keeps before the samples."""
-
 
 class Trigger(NativeBlock):
     """A trigger that keeps the samples around an event: `pre` before it and `post` from it on.
@@ -102,7 +99,6 @@ class Trigger(NativeBlock):
                 parameter("first", first, unit=unit, doc="level, or lower end of the window"),
                 parameter("second", second, unit=unit, doc="hysteresis, or upper end"),
             ],
-            memory=lambda widths: MEMORY + (pre + post) * widths["n"],
             integers=integers,
             feedthrough=False,
             rate=SAMPLED,

@@ -55,7 +55,6 @@ class PythonBlock(AbstractBlock):
         "native blocks; a source may be named in inputs=[…]"
     )
     integers: Sequence[int] = ()
-    scratch = 0
     free_rate = CONTINUOUS  # the methods may use t
     smooth_memory = True
 

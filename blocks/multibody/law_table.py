@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ... import _contract
 from ...errors import DiagramError
 from ..core.formula import fetch_input, fetch_time, write_program
 from ..core.ports import Parameter, Port
@@ -14,7 +15,9 @@ from ..core.units import Unit, parse_unit
 from .laws import AbstractLaw, Constant, Formula, Input, Linear, Sine, Table
 from .rotations import Array
 
-_CONSTANT, _LINEAR, _SINE, _INPUT, _TABLE, _FORMULA = range(6)
+_CONSTANT, _LINEAR = _contract.MB_LAW_CONSTANT, _contract.MB_LAW_LINEAR
+_SINE, _INPUT = _contract.MB_LAW_SINE, _contract.MB_LAW_INPUT
+_TABLE, _FORMULA = _contract.MB_LAW_TABLE, _contract.MB_LAW_FORMULA
 _FIRST = {Linear: "start", Sine: "amplitude"}
 _OF = {"t": 0, "l": 1, "q": 1, "v": 2}
 

@@ -220,7 +220,7 @@ class Plant(NativeBlock):
                 f"`{system.name}` has {writer.tree.nv} speeds: implicit steps take up to "
                 f"{_LARGEST_IMPLICIT}, because their matrix is full. Take integrator='rk4'."
             )
-        integers, memory, scratch = writer.write()
+        integers = writer.write()
         shown = writer.output_ports
         direct = [
             (port.name, name)
@@ -236,8 +236,6 @@ class Plant(NativeBlock):
             kernel="multibody_own_step" if own else None,
             feedthrough=direct,
             states=0 if own else writer.tree.nq + writer.tree.nv,
-            memory=memory,
-            scratch=scratch,
             integers=integers,
         )
         self.state_names = () if own else name_states(writer.tree)
@@ -502,8 +500,8 @@ class _Writer:
 
     # -- the tables
 
-    def write(self) -> tuple[list[int], int, int]:
-        """Return the integers, and the sizes of memory and work space."""
+    def write(self) -> list[int]:
+        """Return the integers."""
         tree = self.tree
         bodies = [self._body_record(body) for body in self.system.bodies]
         links = [self._link_record(link) for link in tree.links]
@@ -565,53 +563,7 @@ class _Writer:
             starts.append(at)
             body_of_tables += flat
             at += len(flat)
-        integers = [*head, *starts, *body_of_tables]
-        return integers, *self._sizes(
-            len(rows), len(cuts), jacobian, nonzeros, len(joints), len(movers)
-        )
-
-    def _sizes(
-        self, rows: int, cuts: int, jacobian: int, nonzeros: int, joints: int, movers: int
-    ) -> tuple[int, int]:
-        """Memory and work space: the same walk as mb_open."""
-        tree = self.tree
-        links, nv, nq = len(tree.links), tree.nv, tree.nq
-        own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
-        memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += (
-            2 * len(self._measures)
-            + (4 if self._measures else 0)
-            + 10
-            + 7 * self._contacts
-            + rows
-            + 4
-        )
-        films = sum(isinstance(element, Bearing) for element in self.system.elements)
-        memory += 6 + 11 * films if films else 0
-        memory += sum(
-            element.wear.sections + 2
-            for element in self.system.elements
-            if isinstance(element, ClearanceRevolute) and element.wear
-        )
-        articulated = 33 * links if rows == 0 else 0
-        scratch = 4 + 64 * links + 17 * rows + 33 * cuts + jacobian + nq + 10 * nv + 3 * nonzeros
-        rigid = len(self._rigid_contacts())
-        scratch += articulated + 43 * self._contacts
-        scratch += (1 + rigid) * (nv + rows + rigid) if rigid else 0
-        rubbings = len(self._rubbings)
-        if rubbings:
-            scratch += (22 + 5 * rubbings + nv + rows) * rubbings + nv + rows + 64 * links
-        kept = len(self._kept)
-        scratch += nq + 4 * nv + 2 * len(self.system.bodies) + kept * (2 * nv + kept + 5)
-        if self.implicit:
-            memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
-            scratch += nv * nv + 7 * nv + 2 * nq + rows
-        memory += 3 * movers + (10 if movers else 0)
-        if joints:
-            memory += 8 + 4 * rows + nv + 2 * joints
-            scratch += rows * (nv + 2 * rows + 7 * (joints + rows) + 3)
-            scratch += 2 * nv + 5 * joints + 7 * links
-        return memory, scratch
+        return [*head, *starts, *body_of_tables]
 
     def _sharing_joints(self, outputs: list[list[int]]) -> list[list[int]]:
         """All joints, bearings that rows hold and drivers, if a reaction is used; see share.c."""

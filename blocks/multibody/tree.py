@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import networkx as nx
 
+from ... import _contract
 from ...errors import DiagramError
 from .bodies import Body
 from .forces import Friction, JointLoad, Stop, TorsionalSpring
@@ -22,7 +23,8 @@ from .joints import Joint
 if TYPE_CHECKING:
     from .system import System
 
-FIXED, REVOLUTE, PRISMATIC, SPHERICAL = range(4)
+FIXED, REVOLUTE = _contract.MB_FIXED, _contract.MB_REVOLUTE
+PRISMATIC, SPHERICAL = _contract.MB_PRISMATIC, _contract.MB_SPHERICAL
 SPEEDS = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, SPHERICAL: 3}
 COORDINATES = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, SPHERICAL: 4}
 

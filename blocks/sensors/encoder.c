@@ -1,12 +1,13 @@
 /* Incremental encoder: edges on a disc, counted and timed. */
 #include <math.h>
 
+#include "blocks/core/constants.h"
 #include "blocks/core/kernel.h"
 #include "blocks/basic/noise.h"
 #include "blocks/core/ring.h"
 #include "blocks/core/rounding.h"
 
-static const double ENCODER_TURN = 6.283185307179586;
+static const double ENCODER_TURN = 2.0 * BL_PI;
 static const double ENCODER_NEVER = -1e300; /* when there was no edge yet */
 
 enum { ENCODER_BY_COUNT, ENCODER_BY_PERIOD, ENCODER_BY_BOTH };
@@ -67,9 +68,10 @@ static int encoder_check(const bl_block *b) {
     return i[ENCODER_COUNTS] >= 1 && (decoding == 1 || decoding == 2 || decoding == 4) &&
            i[ENCODER_METHOD] >= ENCODER_BY_COUNT && i[ENCODER_METHOD] <= ENCODER_BY_BOTH &&
            i[ENCODER_WINDOW] >= 1 && i[ENCODER_LATENCY] >= 0 && (i[ENCODER_BLIND] == 0 || i[ENCODER_BLIND] == 1) &&
-           b->p_count == ENCODER_PARAMETERS &&
-           (int64_t)b->z_count == ENCODER_KEPT + ENCODER_MARK * (int64_t)i[ENCODER_WINDOW] +
-                                      ENCODER_OUTPUTS * (int64_t)i[ENCODER_LATENCY];
+           b->p_count == ENCODER_PARAMETERS;
+}
+static bl_sizes encoder_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = ENCODER_KEPT + ENCODER_MARK * (int64_t)b->i[ENCODER_WINDOW] + ENCODER_OUTPUTS * (int64_t)b->i[ENCODER_LATENCY]};
 }
 
 static int encoder_init(bl_block *b, double t) {
@@ -206,7 +208,7 @@ static int encoder_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_encoder[] = {
-    {.name = "encoder", .check = encoder_check, .init = encoder_init, .output = encoder_output,
+    {.name = "encoder", .check = encoder_check, .sizes = encoder_sizes, .init = encoder_init, .output = encoder_output,
      .update = encoder_update},
     {.name = 0},
 };

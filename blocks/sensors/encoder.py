@@ -15,7 +15,7 @@ from ..core.ports import SAMPLED, Parameter, Port, Widths, number, parameter, pe
 from ..core.vectors import require_choice
 
 METHODS = ("count", "period", "both")
-_STATE, _MARK, _OUTPUTS = 17, 3, ("counts", "angle", "speed", "a", "b", "index")
+_OUTPUTS = ("counts", "angle", "speed", "a", "b", "index")
 _MOST_COUNTS = 2**31 - 1
 _MOST_SAMPLES = 10_000_000
 _LARGEST_EDGE_ERROR = 0.45
@@ -142,7 +142,6 @@ class Encoder(NativeBlock):
                 late(widths),
                 int(not direction),
             ],
-            memory=lambda widths: _STATE + _MARK * window + len(_OUTPUTS) * late(widths),
         )
 
 

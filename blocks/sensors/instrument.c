@@ -1,4 +1,5 @@
 /* The chain that all sensors share: see instrument.h. */
+#include "blocks/core/constants.h"
 #include "blocks/sensors/instrument.h"
 
 #include <math.h>
@@ -50,12 +51,15 @@ int bl_instrument_fits(const bl_block *b, int32_t integers, int64_t parameters) 
     const int64_t n = b->y_width[0], curve = b->i[INSTRUMENT_CURVE], room = b->i[INSTRUMENT_ROOM];
     const int is_table = b->i[INSTRUMENT_TABLE];
     if (is_table != 0 && is_table != 1) return 0;
-    if (curve < 2 * is_table || curve > INT32_MAX / 2 || room < 0 || room == 1 || b->w_count != n) return 0;
+    if (curve < 2 * is_table || curve > INT32_MAX / 2 || room < 0 || room == 1) return 0;
     if (b->i[INSTRUMENT_ORDER] < 0 || b->i[INSTRUMENT_ORDER] > 2) return 0;
     for (int32_t port = b->u_count - 2; port < b->u_count; port++)
         if (b->u_width[port] != 1 && b->u_width[port] != n) return 0;
-    return (int64_t)b->p_count == INSTRUMENT_NUMBERS + CHANNEL_NUMBERS * n + curve * (1 + is_table) + parameters &&
-           (int64_t)b->z_count == KEPT_HEAD + CHANNEL_KEPT * n + room * n;
+    return (int64_t)b->p_count == INSTRUMENT_NUMBERS + CHANNEL_NUMBERS * n + curve * (1 + is_table) + parameters;
+}
+bl_sizes bl_instrument_sizes(const bl_block *b) {
+    const int64_t n = b->y_width[0];
+    return (bl_sizes){.memory = KEPT_HEAD + CHANNEL_KEPT * n + b->i[INSTRUMENT_ROOM] * n, .scratch = n};
 }
 
 /* How a low-pass works, in samples. */
@@ -96,7 +100,7 @@ static void instrument_exponential(double e[FOH][FOH], double m[FOH][FOH], doubl
 static double instrument_natural_frequency(double bandwidth, double damping) {
     const double c = 1.0 - 2.0 * damping * damping, root = sqrt(c * c + 1.0);
     const double squared = c > 0.0 ? c + root : 1.0 / (root - c); /* equal, but for rounding */
-    return 6.283185307179586 * bandwidth / sqrt(squared);
+    return (2.0 * BL_PI) * bandwidth / sqrt(squared);
 }
 
 /* Of two states, covariances: both variances and what they share. */
@@ -158,7 +162,7 @@ static covariance instrument_design(const bl_block *b, int32_t k, channel_state 
     }
     const double bandwidth = instrument_number(b, CHANNEL_BANDWIDTH, k);
     const double damping = instrument_number(b, CHANNEL_DAMPING, k);
-    double w = 6.283185307179586 * bandwidth, m[FOH][FOH] = {{0.0}}, e[FOH][FOH], lasting[2] = {0.25 * w, 0.0};
+    double w = (2.0 * BL_PI) * bandwidth, m[FOH][FOH] = {{0.0}}, e[FOH][FOH], lasting[2] = {0.25 * w, 0.0};
     m[2][3] = 1.0; /* an input that rises from 0 to 1 in h */
     if (order == 1) {
         m[0][0] = m[1][1] = -w * h;

@@ -53,6 +53,7 @@ enum {
 
 /* Non-zero if all sizes fit, given how many integers and parameters the sensor has itself. */
 int bl_instrument_fits(const bl_block *b, int32_t integers, int64_t parameters);
+bl_sizes bl_instrument_sizes(const bl_block *b);
 /* The sensor's own parameters. */
 const double *bl_instrument_own(const bl_block *b);
 

@@ -31,7 +31,6 @@ Array = npt.NDArray[np.float64]
 
 _BUTTERWORTH = math.sqrt(0.5)
 _MOST_SAMPLES = 10_000_000
-_CHANNEL_HEAD, _CHANNEL_KEPT = 4, 18
 """Doubles that the kernel keeps for a block and for each channel."""
 
 
@@ -236,8 +235,6 @@ class AbstractSensor(NativeBlock):
             rate=periodic(period, offset, SAMPLED),
             feedthrough=[("y", name) for name in (*at_once, "dropout", "stuck")],
             integers=lambda widths: [*integers, _room(chain, widths), *holds, *own],
-            memory=lambda widths: _CHANNEL_HEAD + (_CHANNEL_KEPT + _room(chain, widths)) * channels,
-            scratch=channels,
         )
 
 

@@ -2,6 +2,7 @@
  * of instrument.h. */
 #include <math.h>
 
+#include "blocks/core/constants.h"
 #include "blocks/sensors/instrument.h"
 
 typedef void (*sensor_feeling)(const bl_block *b);
@@ -88,7 +89,7 @@ static int proximity_check(const bl_block *b) {
 }
 /* How far the surface stands out at an angle on the shaft, by straight lines between evenly spaced places. */
 static double proximity_runout(const double *map, int32_t points, double angle) {
-    const double turns = angle / 6.283185307179586;
+    const double turns = angle / (2.0 * BL_PI);
     double place = (turns - floor(turns)) * points;
     if (place >= (double)points) place = 0.0; /* a hair before a whole turn is rounded to it */
     const int32_t before = place >= 0.0 ? (int32_t)place : 0;
@@ -112,11 +113,11 @@ static int proximity_output(bl_block *b, double t) { return sensor_run_output(b,
 static int proximity_update(bl_block *b, double t) { return sensor_run_update(b, t, proximity_feel); }
 
 const bl_kernel bl_kernels_sensors[] = {
-    {.name = "sensor", .check = sensor_check, .init = bl_instrument_init, .output = sensor_output,
+    {.name = "sensor", .check = sensor_check, .sizes = bl_instrument_sizes, .init = bl_instrument_init, .output = sensor_output,
      .update = sensor_update},
-    {.name = "accelerometer", .check = accelerometer_check, .init = bl_instrument_init,
+    {.name = "accelerometer", .check = accelerometer_check, .sizes = bl_instrument_sizes, .init = bl_instrument_init,
      .output = accelerometer_output, .update = accelerometer_update},
-    {.name = "proximity", .check = proximity_check, .init = bl_instrument_init, .output = proximity_output,
+    {.name = "proximity", .check = proximity_check, .sizes = bl_instrument_sizes, .init = bl_instrument_init, .output = proximity_output,
      .update = proximity_update},
     {.name = 0},
 };

@@ -18,9 +18,11 @@ import numpy as np
 from ...blocks.core.ports import Kind, Parameter, Port, parameter
 from ...blocks.core.units import BASE_UNITS, Unit, UnitError, parse_unit
 from ...errors import BiellaWarning, DiagramError, FmuError, name_list, suggest
+from ...scheduler.engine.library import contract
 from .archive import Archive
 
-REAL, INTEGER, BOOLEAN, STRING = range(4)
+REAL, INTEGER, BOOLEAN = contract.HOST_REAL, contract.HOST_INTEGER, contract.HOST_BOOLEAN
+STRING = contract.HOST_TYPES  # which the engine does not know
 _TYPES = {"Real": REAL, "Integer": INTEGER, "Enumeration": INTEGER, "Boolean": BOOLEAN}
 _TYPES |= {"String": STRING, "Float64": REAL, "Float32": REAL}
 _TYPES |= {f"{sign}Int{bits}": INTEGER for sign in ("", "U") for bits in (8, 16, 32, 64)}

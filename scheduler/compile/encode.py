@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from ...blocks.core.block import NativeBlock, size_of
-from ...blocks.core.ports import Widths
 from ...blocks.external.foreign import ForeignBlock
 from ...blocks.external.python import PythonBlock
 from ...errors import DiagramError
-from ..results.coupling_report import ARRAY_COUNT, BOND, HEAD_SIZE
+from ..engine.library import contract, kernel_sizes
+from ..results.coupling_report import ARRAY_COUNT, BOND_SIZE, HEAD_SIZE
 from .coupling_options import METHODS
 from .couplings import Component, Exchange
 from .derived import derive_value
-from .flatten import FlatBlock, FlatDiagram, Source
+from .flatten import FlatDiagram, Source
 from .model import Model
 from .order import Order, find_minor_blocks
 from .plan import write_sections
@@ -30,9 +30,17 @@ from .port_types import ResolvedPorts
 from .rates import CONSTANT, CONTINUOUS, Ticks, find_flowing
 from .solver_options import SOLVERS, Settings
 
-_GUARD_KINDS = {"enable": 0, "trigger": 1, "reset": 2}
-_EDGES = {"rising": 0, "falling": 1, "either": 2, "level": 3}
-_GUARD_MEMORY = 7
+_GUARD_KINDS = {
+    "enable": contract.BL_GUARD_ENABLE,
+    "trigger": contract.BL_GUARD_TRIGGER,
+    "reset": contract.BL_GUARD_RESET,
+}
+_EDGES = {
+    "rising": contract.BL_EDGE_RISING,
+    "falling": contract.BL_EDGE_FALLING,
+    "either": contract.BL_EDGE_EITHER,
+    "level": contract.BL_EDGE_LEVEL,
+}
 _ENTRIES = {"call": 0, "loop": 1, "guard": 2}
 _IMPLICIT = ("backward_euler", "trapezoidal")
 _LARGEST_IMPLICIT = 4096
@@ -176,6 +184,7 @@ class Encoder:
         guard_of_block: dict[int, list[int]] = {}
         for g, guard in enumerate(flat.guards):
             guard_of_block.setdefault(guard.first, []).append(g)
+        self.integers = [self._integers(n) for n in range(len(flat.blocks))]
         sizes = [self._sizes(n) for n in range(len(flat.blocks))]
         self._size_guards(sizes)
         for number, (states, memory) in enumerate(sizes):
@@ -214,12 +223,12 @@ class Encoder:
             self.coupling_memory.append(z)
             z += HEAD_SIZE + ARRAY_COUNT * coupling.element_count
             z += coupling.unknown_count**2 if coupling.how.method == "newton" else 0
-            self.bond_memory.append([z + len(BOND) * n for n in range(len(coupling.bonds))])
-            z += len(BOND) * len(coupling.bonds)
+            self.bond_memory.append([z + BOND_SIZE * n for n in range(len(coupling.bonds))])
+            z += BOND_SIZE * len(coupling.bonds)
         self.exchange_memory: list[int] = []
         for exchange in self.exchanges:
             self.exchange_memory.append(z)
-            z += len(BOND) + 1 + 2 * exchange.pair.width
+            z += BOND_SIZE + 1 + 2 * exchange.pair.width
         self.memory_count = z
 
     def _size_guards(self, sizes: list[tuple[int, int]]) -> None:
@@ -232,7 +241,7 @@ class Encoder:
             inside = range(guards[g].first, guards[g].first + guards[g].count)
             signals = sum(port.width or 1 for n in inside for port in self.ports.outputs[n])
             states = sum(sum(sizes[n]) for n in inside) + self.inner_guard_sizes[g]
-            self.guard_sizes[g] = _GUARD_MEMORY + signals + states
+            self.guard_sizes[g] = contract.BL_GUARD_MEMORY + signals + states
             if guards[g].parent >= 0:
                 total = self.guard_sizes[g] + self.inner_guard_sizes[g]
                 self.inner_guard_sizes[guards[g].parent] += total
@@ -258,12 +267,29 @@ class Encoder:
         block = item.block
         assert isinstance(block, NativeBlock | PythonBlock)
         try:
-            return size_of(block.states, widths), size_of(block.memory, widths)
+            states = size_of(block.states, widths)
+            if isinstance(block, PythonBlock):
+                return states, size_of(block.memory, widths)
         except DiagramError as error:
             self.problems += [f"`{item.path}`: {problem}" for problem in error.problems]
             return 0, 0
+        if self.problems:  # nothing is encoded, and the integers may be missing
+            return states, 0
+        needed = kernel_sizes(
+            block.kernel,
+            inputs=[port.width or 1 for port in self.ports.inputs[number]],
+            outputs=[port.width or 1 for port in self.ports.outputs[number]],
+            states=states,
+            parameters=sum(parameter.value.size for parameter in block.parameters),
+            integers=self.integers[number],
+        )
+        if needed is None:
+            self.problems.append(f"`{item.path}` does not fit its kernel `{block.kernel}`.")
+            return states, 0
+        return states, needed[0]
 
-    def _integers(self, item: FlatBlock, widths: Widths) -> Sequence[int]:
+    def _integers(self, number: int) -> Sequence[int]:
+        item, widths = self.flat.blocks[number], self.ports.widths[number]
         block = item.block
         assert isinstance(block, NativeBlock | PythonBlock)
         if not callable(block.integers):
@@ -290,7 +316,6 @@ class Encoder:
         for number, item in enumerate(self.flat.blocks):
             block = item.block
             assert isinstance(block, NativeBlock | PythonBlock)
-            widths = self.ports.widths[number]
             kernel = kernels.setdefault(block.kernel, len(kernels))
             # Beyond the table: every tick, and wherever a run stops within one.
             rate = len(table) if number in flowing else table[self.rates[number]]
@@ -309,14 +334,14 @@ class Encoder:
                 self.output_slots[number], self.ports.outputs[number], strict=True
             ):
                 tables.ports += [slot, carried.width or 1]
-            integers = self._integers(item, widths)
+            integers = self.integers[number]
             parameter_count = sum(parameter.value.size for parameter in block.parameters)
             # What is constant may be needed at any time, and has no state that could stand still.
             guard = -1 if self.rates[number] == CONSTANT else item.guard
             tables.records += [
                 kernel, rate, guard,
                 inputs_first, len(block.inputs), outputs_first, len(block.outputs),
-                *self.state_slots[number], *self.memory_slots[number], block.scratch,
+                *self.state_slots[number], *self.memory_slots[number], 0,
                 self.parameter_slots[number], parameter_count,
                 len(tables.integers), len(integers),
             ]  # fmt: skip

@@ -61,7 +61,7 @@ BLOCK_RECORD = np.dtype([
     (name, "<i4")
     for name in (
         "kernel", "rate", "guard", "u_first", "u_count", "y_first", "y_count", "x_first", "x_count",
-        "z_first", "z_count", "w_count", "p_first", "p_count", "i_first", "i_count",
+        "z_first", "z_count", "unused", "p_first", "p_count", "i_first", "i_count",
     )
 ])  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...blocks.basic.sinks import Record, Scope
 from ...blocks.core.ports import Port
 from ...blocks.core.units import Unit
+from ..engine.library import contract
 from ..results.coupling_report import ARRAYS, BOND, HEAD, HEAD_SIZE
 from .couplings import STATES, Component
 from .flatten import FlatBlock, FlatDiagram, FlatInput, Source
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from .encode import Encoder
 
 _KINDS = {"real": 0, "integer": 1, "boolean": 2, "enumeration": 3}
-_INPUT, _OUTPUT, _FIXED_PARAMETER, _TUNABLE_PARAMETER = range(4)
+_INPUT, _OUTPUT = contract.BL_INPUT, contract.BL_OUTPUT
+_FIXED_PARAMETER, _TUNABLE_PARAMETER = contract.BL_FIXED_PARAMETER, contract.BL_TUNABLE_PARAMETER
 
 
 class Describer:

@@ -125,6 +125,5 @@ class HeldOutput(NativeBlock):
             parameters=[
                 parameter("initial", initial, doc="value before the first run", tunable=False)
             ],
-            memory="n",
             integers=[int(reset)],
         )

@@ -18,7 +18,8 @@ import numpy as np
 
 from ...deprecation import warn_deprecated
 from ...errors import BiellaWarning, DeviceError
-from .native import Device, Surroundings, count_values, device_library
+from ..engine.library import library
+from .native import Device, Surroundings, count_values
 from .options import Option
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class DriverDevice(Device):
     """An open device whose driver is a thread of Python."""
 
     def __init__(self, entry: DeviceEntry, around: Surroundings, driver: Driver) -> None:
-        self._lib = device_library()
+        self._lib = library()
         outs = count_values(entry.send)
         self._in_count = count_values(entry.receive)
         handle = self._lib.bl_mailbox_device_open(entry.name.encode(), self._in_count, outs)

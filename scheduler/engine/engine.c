@@ -465,7 +465,7 @@ double *bl_values(bl_engine *e) { return e->values; }
 double bl_first_value(const bl_engine *e, int64_t slot) {
     return slot >= 0 && slot < e->layout.parameters ? e->first_parameters[slot] : 0.0;
 }
-double *bl_slopes(bl_engine *e) { return e->dx; }
+double *bl_state_derivatives(bl_engine *e) { return e->dx; }
 int64_t bl_tick(const bl_engine *e) { return e->tick; }
 double bl_time(const bl_engine *e) { return time_of(e, e->tick) + e->offset; }
 double bl_step(const bl_engine *e) { return e->step; }

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...blocks.daq.trigger import MEMORY, Trigger
+from ...blocks.daq.trigger import Trigger
+from ..engine.library import contract
 from .result_file import Array, Capture
 from .signals import ResultError, Signal
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from ..compile.plan import Plan
     from ..engine.engine import Instance
     from .result import Result
-
-_FILLING, _READY = 1, 2
 
 
 Captures = dict[str, "Result | str"]
@@ -73,13 +72,16 @@ def _read(instance: Instance, number: int) -> Result | str:
     plan = instance.plan
     block, place = plan.blocks[number], plan.block_records[number]
     kept = instance.memory[place["z_first"] : place["z_first"] + place["z_count"]]
-    phase, count, left, time, _, _, newest, oldest = kept[:MEMORY]
-    if phase < _FILLING:
+    phase, count = kept[contract.TRIGGER_PHASE], kept[contract.TRIGGER_KEPT]
+    time, newest = kept[contract.TRIGGER_TIME], kept[contract.TRIGGER_LAST_TIME]
+    if phase < contract.TRIGGER_FILLING:
         return "its event did not happen, or fewer samples than `pre` were there before it"
-    if phase < _READY:
+    if phase < contract.TRIGGER_READY:
+        left = kept[contract.TRIGGER_LEFT]
         return f"{left:g} samples after its event were still to come when the run ended"
     port = block.inputs[0]
-    samples = np.roll(kept[MEMORY:].reshape(-1, port.width), -int(oldest), axis=0)
+    ring = kept[contract.TRIGGER_SAMPLES :].reshape(-1, port.width)
+    samples = np.roll(ring, -int(kept[contract.TRIGGER_OLDEST]), axis=0)
     period = max(int(plan.tick_rates[place["rate"], 0]), 1) * plan.step
     t = newest - period * np.arange(count - 1, -1, -1)
     about = {"diagram": f"{plan.name}: {block.path}", "step": period, "trigger_time": float(time)}

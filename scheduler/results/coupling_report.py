@@ -11,25 +11,42 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..compile.coupling_options import ITERATED, CouplingWarning
+from ..engine.library import contract
 
 if TYPE_CHECKING:
     from ..engine.engine import Instance
 
 # The head of a coupling's memory and the arrays that follow it, as in engine.h.
 HEAD = {
-    "iterations": 4,
-    "residual": 5,
-    "failures": 6,
-    "steps": 7,
-    "sweeps": 8,
-    "estimates": 10,
-    "shortened": 11,
+    "iterations": contract.BL_COUPLING_ITERATIONS,
+    "residual": contract.BL_COUPLING_RESIDUAL,
+    "failures": contract.BL_COUPLING_FAILURES,
+    "steps": contract.BL_COUPLING_STEPS,
+    "sweeps": contract.BL_COUPLING_SWEEPS,
+    "estimates": contract.BL_COUPLING_ESTIMATES,
+    "shortened": contract.BL_COUPLING_SHORTENED,
 }
-HEAD_SIZE = 12
-ARRAYS = {"scale": 3, "error": 4, "error_sum": 5, "halved": 6, "quartered": 7}
-ARRAY_COUNT = 8
-_BOND = "power passing energy total passed lowest highest exchanged scale"
-BOND = {name: n for n, name in enumerate(_BOND.split())}
+HEAD_SIZE = contract.BL_COUPLING_HEAD
+ARRAYS = {
+    "scale": contract.BL_COUPLED_SCALE,
+    "error": contract.BL_COUPLED_ERROR,
+    "error_sum": contract.BL_COUPLED_ERROR_SUM,
+    "halved": contract.BL_COUPLED_HALVED,
+    "quartered": contract.BL_COUPLED_QUARTERED,
+}
+ARRAY_COUNT = contract.BL_COUPLED_ARRAYS
+BOND = {
+    "power": contract.BL_BOND_POWER,
+    "passing": contract.BL_BOND_PASSING,
+    "energy": contract.BL_BOND_ENERGY,
+    "total": contract.BL_BOND_TOTAL,
+    "passed": contract.BL_BOND_PASSED,
+    "lowest": contract.BL_BOND_LOWEST,
+    "highest": contract.BL_BOND_HIGHEST,
+    "exchanged": contract.BL_BOND_EXCHANGED,
+    "scale": contract.BL_BOND_SCALE,
+}
+BOND_SIZE = contract.BL_BOND_MEMORY
 _CREATED_SHARE = 0.05
 """Of the energy that passes at once: what a coupling may create before a warning."""
 _CREATED_PART = 2e-3

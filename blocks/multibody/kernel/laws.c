@@ -1,4 +1,5 @@
 /* Laws: numbers that change with time, or with the length and speed of what they act on. */
+#include "blocks/core/constants.h"
 #include "blocks/core/formula.h"
 #include "blocks/multibody/kernel/multibody.h"
 #include "blocks/core/table.h"
@@ -79,7 +80,7 @@ static double input_law(const mb_view *m, const int32_t *law, double t, double *
 
 double mb_law(const mb_view *m, int32_t law, double t, double *rate, double *second) {
     const int32_t *record = m->laws + law * MB_LAW_FIELDS;
-    const double *p = m->p + record[MB_LAW_P], quarter = 1.5707963267948966;
+    const double *p = m->p + record[MB_LAW_P], quarter = 0.5 * BL_PI;
     double value;
     *rate = *second = 0.0;
     switch (record[MB_LAW_TYPE]) {

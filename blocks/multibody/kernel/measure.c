@@ -8,6 +8,7 @@
  * more than a quarter turn does not tell turns apart for sure, and is remarked upon. */
 #include <string.h>
 
+#include "blocks/core/constants.h"
 #include "blocks/multibody/kernel/multibody.h"
 
 void mb_marker_axes(const mb_view *m, int32_t marker, double *R) {
@@ -104,7 +105,7 @@ double mb_measure(const mb_view *m, int32_t measure, double t) {
     measure_axis(m, record, MB_MEASURE_OF, of);
     measure_axis(m, record, MB_MEASURE_START, start);
     mb_cross(axis, start, side);
-    const double full = 6.283185307179586, angle = atan2(mb_dot(of, side), mb_dot(of, start));
+    const double full = 2.0 * BL_PI, angle = atan2(mb_dot(of, side), mb_dot(of, start));
     const double expected = m->turns[measure] + m->turn_rates[measure] * (t - m->turned[MB_TURNED_AT]);
     return angle + full * nearbyint((expected - angle) / full);
 }
@@ -169,7 +170,7 @@ void mb_start_measures(mb_view *m, double t, const double *q, const double *v) {
 }
 
 void mb_keep_turns(mb_view *m, double t, const double *q, const double *v) {
-    const double certain = 1.5707963267948966;
+    const double certain = 0.5 * BL_PI;
     double second, *turned = m->turned;
     if (m->head[MB_MEASURES] == 0) return;
     mb_positions(m, q);

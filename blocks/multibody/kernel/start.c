@@ -14,10 +14,11 @@
  * pivots: a value with none left is decided by the rows and the other values, and must agree with them. */
 #include <string.h>
 
+#include "blocks/core/constants.h"
 #include "blocks/multibody/kernel/multibody.h"
 
 enum { MB_FIT_LIMIT = 50, MB_SLOW_LIMIT = 12, MB_CLOSE_LIMIT = 30, MB_FOLLOW_LIMIT = 500, MB_NEAREST_LIMIT = 400 };
-static const double FULL_TURN = 6.283185307179586;
+static const double FULL_TURN = 2.0 * BL_PI;
 /* Given poses that are met this well, as a part of the size and in rad, are not improved. */
 static const double POSE_MET = 1e-12;
 /* Rows that are more open than this, as parts of lengths and in rad, are closed little by little. */

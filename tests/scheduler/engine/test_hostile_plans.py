@@ -20,7 +20,8 @@ from biella import BiellaError, Diagram, Subsystem
 from biella.blocks import Expression, Gain, Integrator, Pulse, Sum, TransportDelay, UnitDelay
 from biella.errors import BlockError, PlanError
 from biella.scheduler.compile.plan import BLOCK_RECORD, Plan, fnv1a, write_sections
-from biella.scheduler.engine.engine import Instance, Record, library
+from biella.scheduler.engine.engine import Instance
+from biella.scheduler.engine.library import contract, library
 
 pytestmark = pytest.mark.engine
 
@@ -204,6 +205,23 @@ def test_a_kernel_that_does_not_fit(plan: Plan) -> None:
     assert "does not fit its kernel 'pendulum'" in refuse(
         write_sections({**sections, "KERN": names})
     )
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_memory_of_another_size_than_the_kernel_computes(plan: Plan, change: int) -> None:
+    sections = cells(plan)
+    records = sections["BLKS"].view(BLOCK_RECORD)
+    number = next(n for n, block in enumerate(plan.blocks) if block.type == "UnitDelay")
+    sections["SIZE"][2] += 1  # so that there is room for more
+    records["z_count"][number] += change
+    assert "does not fit its kernel 'unit_delay'" in refuse(write_sections(sections))
+
+
+def test_the_work_space_is_the_kernels_own(plan: Plan) -> None:
+    """What plans of earlier versions say of it is not read."""
+    sections = cells(plan)
+    sections["BLKS"].view(BLOCK_RECORD)["unused"] = -1
+    assert open_plan(write_sections(sections))[0] == 0
 
 
 @pytest.mark.parametrize("ports", [(0, 0), (1, 0), (0, 1), (1, 1)])
@@ -409,7 +427,10 @@ def test_a_record_of_values_that_are_not_there(plan: Plan) -> None:
         for slot in (-1, instance.layout.total, INT64_MAX):
             pick = (ctypes.c_int64 * 1)(slot)
             room = out.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
-            for record in (Record(pick, 1, 1, room, 4, 0), Record(pick, 1, 0, room, 4, 0)):
+            for record in (
+                contract.bl_record(pick, 1, 1, room, 4, 0),
+                contract.bl_record(pick, 1, 0, room, 4, 0),
+            ):
                 with pytest.raises(BiellaError, match="record"):
                     instance.record_now(record)
                 with pytest.raises(BiellaError, match="record"):

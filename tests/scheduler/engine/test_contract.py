@@ -1,0 +1,305 @@
+"""The contract between Python and C: what is generated, and that both sides agree on it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from biella import BiellaError, Diagram, _contract
+from biella.blocks import Constant, StateSpace
+from biella.scheduler.engine import build, c_headers, contract
+from biella.scheduler.engine.library import kernel_sizes, library_path, load_library
+
+pytestmark = pytest.mark.engine
+
+PACKAGE = Path(_contract.__file__).parent
+STRUCTURES = sorted(
+    (
+        kind
+        for kind in vars(_contract).values()
+        if isinstance(kind, type) and issubclass(kind, ctypes.Structure)
+        if kind is not ctypes.Structure
+    ),
+    key=lambda kind: kind.__name__,
+)
+EXECUTABLE = "prog.exe" if os.name == "nt" else "prog"
+
+
+def read(tmp_path, text, name="one.h"):
+    (tmp_path / name).write_text(text)
+    return c_headers.read_headers(tmp_path, [Path(name)])
+
+
+def write(tmp_path, text):
+    return contract.write_contract(read(tmp_path, text)).module
+
+
+def run_c(tmp_path, compiler, text):
+    """Compile a program against the headers, and return what it prints."""
+    (tmp_path / "prog.c").write_text(text)
+    command = [*compiler.command, "-std=c11", "-D_GNU_SOURCE", f"-I{PACKAGE}"]
+    program = tmp_path / EXECUTABLE
+    subprocess.run([*command, str(tmp_path / "prog.c"), "-o", str(program)], check=True)
+    return subprocess.run([str(program)], check=True, capture_output=True, text=True, env={}).stdout
+
+
+def include_all():
+    names = [path.as_posix() for path in build.find_sources(PACKAGE, ".h")]
+    lines = ["#include <inttypes.h>", "#include <stddef.h>", "#include <stdio.h>"]
+    return "\n".join([*lines, *(f'#include "{name}"' for name in names)])
+
+
+def test_structures_have_the_layout_of_c(tmp_path, c_compiler):
+    """Size of each, offset and size of each member: a member that was moved or retyped shows."""
+    assert len(STRUCTURES) >= 15
+    prints, expected = [], []
+    for kind in STRUCTURES:
+        name = kind.__name__ if kind is not _contract.bl_device else "struct bl_device"
+        prints.append(f'printf("{name} %zu\\n", sizeof({name}));')
+        expected.append(f"{name} {ctypes.sizeof(kind)}")
+        for member, _ in kind._fields_:
+            place = f"offsetof({name}, {member}), sizeof((({name} *)0)->{member})"
+            prints.append(f'printf("{name}.{member} %zu %zu\\n", {place});')
+            field = getattr(kind, member)
+            expected.append(f"{name}.{member} {field.offset} {field.size}")
+    text = f"{include_all()}\nint main(void) {{\n{chr(10).join(prints)}\nreturn 0;\n}}\n"
+    assert run_c(tmp_path, c_compiler, text).splitlines() == expected
+
+
+def test_constants_have_the_values_of_c(tmp_path, c_compiler):
+    names = [
+        name for name, value in vars(_contract).items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and name[0] != "_"
+    ]  # fmt: skip
+    assert len(names) > 600
+    prints = "\n".join(f'printf("{name} %.17g\\n", (double)({name}));' for name in names)
+    text = f"{include_all()}\nint main(void) {{\n{prints}\nreturn 0;\n}}\n"
+    found = dict(line.split() for line in run_c(tmp_path, c_compiler, text).splitlines())
+    assert {name: float(value) for name, value in found.items()} == {
+        name: getattr(_contract, name) for name in names
+    }
+
+
+def test_every_exported_function_is_declared_and_there():
+    """In the headers as counted by their lines, in the module, and in the library."""
+    headers = build.find_sources(PACKAGE, ".h")
+    text = "".join((PACKAGE / name).read_text(encoding="utf-8") for name in headers)
+    exported = re.findall(r"^BL_API [^;]*?\b(bl_\w+)\(", text, re.MULTILINE)
+    assert sorted(exported) == sorted(_contract.FUNCTIONS) and len(exported) > 90
+    sources = build.find_sources(PACKAGE)
+    hidden = [
+        name for name in sources if re.search(r"^BL_API ", (PACKAGE / name).read_text(), re.M)
+    ]
+    assert hidden == [], "what is exported is declared in a header"
+    library = load_library(library_path())
+    assert all(hasattr(library, name) for name in exported)
+
+
+def test_the_module_is_the_one_of_these_headers():
+    """A header that was changed after the last build is reported here."""
+    generated = build.generate(PACKAGE)
+    rebuild = "the headers have changed: run python scheduler/engine/build.py"
+    assert build.contract_path(PACKAGE).read_text(encoding="utf-8") == generated.module, rebuild
+    assert generated.digest == _contract.DIGEST
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("int64_t parameters, signals,", "int64_t signals, parameters,"),
+        ("BL_REAL, BL_INTEGER,", "BL_INTEGER, BL_REAL,"),
+        ("BL_API double bl_step(const bl_engine *e);", "BL_API float bl_step(const bl_engine *e);"),
+        ("#define BL_PLAN_VERSION 2", "#define BL_PLAN_VERSION 3"),
+    ],
+)
+def test_a_changed_header_changes_the_digest(tmp_path, change):
+    package = copy_package(tmp_path)
+    header = package / "scheduler" / "engine" / "biella.h"
+    text = header.read_text(encoding="utf-8")
+    assert change[0] in text
+    header.write_text("/* A comment\n * alone */\n" + text, encoding="utf-8")
+    assert build.generate(package).digest == _contract.DIGEST
+    header.write_text(text.replace(*change), encoding="utf-8")
+    assert build.generate(package).digest != _contract.DIGEST
+
+
+def copy_package(tmp_path):
+    package = tmp_path / "package"
+    for name in [*build.find_sources(PACKAGE), *build.find_sources(PACKAGE, ".h")]:
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PACKAGE / name, package / name)
+    return package
+
+
+def test_a_library_of_another_contract_is_refused(tmp_path, c_compiler):
+    source = tmp_path / "other.c"
+    source.write_text('const char *bl_contract(void) { return "0123456789abcdef"; }\n')
+    other = tmp_path / "libother.so"
+    subprocess.run([*c_compiler.command, "-shared", "-fPIC", source, "-o", other], check=True)
+    message = (
+        f"{re.escape(str(other))} and .*_contract.py were built from different headers "
+        rf"\(digests 0123456789abcdef and {_contract.DIGEST}\).*scheduler/engine/build.py"
+    )
+    with pytest.raises(BiellaError, match=message):
+        load_library(other)
+
+    source.write_text("int nothing;\n")
+    older = tmp_path / "libolder.so"
+    subprocess.run([*c_compiler.command, "-shared", "-fPIC", source, "-o", older], check=True)
+    with pytest.raises(BiellaError, match=r"digests unknown and"):
+        load_library(older)
+
+
+def test_a_library_that_the_environment_names_is_checked_too(tmp_path, c_compiler):
+    source = tmp_path / "other.c"
+    source.write_text('const char *bl_contract(void) { return "0123456789abcdef"; }\n')
+    other = tmp_path / "libother.so"
+    subprocess.run([*c_compiler.command, "-shared", "-fPIC", source, "-o", other], check=True)
+    code = (
+        "import biella\nd = biella.Diagram('d', step=1e-3)\n"
+        "d.add(biella.blocks.Constant(1.0))\nbiella.simulate(d, until=1e-3)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "BIELLA_LIBRARY": str(other)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode and "were built from different headers" in done.stderr
+
+
+# -- the reader of headers
+
+
+def test_enums_are_counted_as_c_counts(tmp_path):
+    found = read(
+        tmp_path,
+        "enum { A, B = 4, C, D = (1 << C) - 1, E = -B, F = 7 / 2, G = A | B };\n"
+        "typedef enum { X = 3 /* three */, Y, } kind;\n#define MOST 12\n#define PART 1e-6\n",
+    )
+    assert found.constants == {
+        "A": 0, "B": 4, "C": 5, "D": 31, "E": -4, "F": 3, "G": 4, "X": 3, "Y": 4,
+        "MOST": 12, "PART": 1e-6,
+    }  # fmt: skip
+
+
+def test_types_of_structures_and_functions(tmp_path):
+    text = """
+typedef struct thing thing;
+typedef int (*call)(thing *t, int32_t op);
+typedef struct { double x, *y; char name[8]; const char *const *texts; } inner;
+typedef struct { inner in, many[2]; thing *handle; call back; void (*end)(thing *); } outer;
+BL_API outer *make(const char *name, thing **made, uint8_t *bytes, size_t size, call back);
+BL_API void drop(thing *t);
+static inline double half(double x) { return x > 0 ? x / 2 : 0; }
+int not_exported(struct whatever *w, ...);
+BL_API const double *look(void);
+"""
+    module = write(tmp_path, text)
+    scope: dict[str, object] = {}
+    exec(compile(module, "module", "exec"), scope)
+    outer, inner, call = scope["outer"], scope["inner"], scope["call"]
+    assert [name for name, _ in outer._fields_] == ["in", "many", "handle", "back", "end"]
+    assert ctypes.sizeof(inner) == 8 + 8 + 8 + ctypes.sizeof(ctypes.c_void_p)
+    assert list(scope["FUNCTIONS"]) == ["make", "drop", "look"]
+    assert scope["FUNCTIONS"]["make"] == (
+        ctypes.POINTER(outer),
+        [
+            ctypes.c_char_p,
+            ctypes.POINTER(ctypes.c_void_p),
+            ctypes.POINTER(ctypes.c_uint8),
+            ctypes.c_size_t,
+            call,
+        ],
+    )
+    assert scope["FUNCTIONS"]["drop"] == (None, [ctypes.c_void_p])
+    assert scope["FUNCTIONS"]["look"] == (ctypes.POINTER(ctypes.c_double), [])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("enum { A = sizeof(int) };", r"^one.h:1: `sizeof \( int \)` is no whole number"),
+        ("\nenum { A, B = C };", r"^one.h:2: `C` is no whole number"),
+        ("enum { A };\nenum { B,\n A = 2 };", r"^one.h:3: `A` is 2 here and 0 before"),
+        ("BL_API int f(void);\ntypedef struct {\n  int x : 3;\n} s;", r"^one.h:3: .*bit field"),
+        ("BL_API int f(void);\ntypedef struct { int x[2][3]; } s;", r"^one.h:2: .*array of arrays"),
+        ("BL_API int f(void);\ntypedef struct { union { int a; } u; } s;", r"^one.h:2: .*`union`"),
+        ("\n\nBL_API long f(int x);", r"^one.h:3: `long` is a type that Python has no counterpart"),
+        ("BL_API int f(int x)", r"^one.h:1: `;` is missing"),
+        ("#ifndef H\n#if X\nBL_API int f(void);\n#endif\n#endif", r"^one.h:3: .*depend on #if"),
+        ("BL_API int f(void);\nBL_API int f(int x);", r"^one.h:2: `f` is declared in two ways"),
+        ("\nBL_API int f(const char *format, ...);", r"^one.h:2: `...` is a type"),
+        ("\nBL_API int f(unknown *x);", r"^one.h:2: `unknown` is a type"),
+    ],
+)
+def test_what_is_not_understood_is_refused_by_file_and_line(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        write(tmp_path, text)
+
+
+# -- the registry of kernels
+
+
+TABLE = """const bl_kernel bl_kernels_mine[] = {
+    {.name = "mine", .check = c},
+    {.name = 0},
+};
+"""
+
+
+def test_a_file_of_kernels_is_registered_by_being_there(tmp_path):
+    package = copy_package(tmp_path)
+    (package / "blocks" / "basic" / "mine.c").write_text(TABLE)
+    header = build.generate(package).headers["generated/kernels.h"]
+    assert "extern const bl_kernel bl_kernels_mine[];\n" in header
+    assert "    bl_kernels_mine,\n" in header
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TABLE.replace(" = {", " =\n{"), r"basic/mine.c:1: a table of kernels begins with"),
+        ("\nstatic " + TABLE, r"basic/mine.c:2: a table of kernels begins with"),
+        (TABLE.replace('"mine"', '"gain"'), r"`gain` is defined in blocks/basic/\w+.c:\d+ too"),
+        (TABLE.replace("_mine", "_math"), r"`bl_kernels_math` is defined in"),
+    ],
+)
+def test_a_table_that_would_be_missed_is_refused(tmp_path, text, message):
+    package = copy_package(tmp_path)
+    (package / "blocks" / "basic" / "mine.c").write_text(text)
+    with pytest.raises(build.BuildError, match=message):
+        build.generate(package)
+
+
+# -- sizes
+
+
+def test_a_kernel_computes_the_sizes_of_a_block():
+    sizes = kernel_sizes("delay", inputs=[3], outputs=[3], states=0, parameters=1, integers=[5])
+    assert sizes == (1 + 5 * 3, 0)
+    assert kernel_sizes("gain", inputs=[1], outputs=[1], states=0, parameters=1, integers=[]) == (
+        0,
+        0,
+    )
+
+
+def test_a_block_that_does_not_fit_its_kernel_is_reported():
+    assert (
+        kernel_sizes("delay", inputs=[3], outputs=[2], states=0, parameters=1, integers=[5]) is None
+    )
+    assert kernel_sizes("none", inputs=[], outputs=[], states=0, parameters=0, integers=[]) is None
+    block = StateSpace([[0.0]], [[1.0]], [[1.0]], [[0.0]])
+    block.integers = [2]
+    block.kernel = "delay"
+    d = Diagram("wrong", step=1e-3)
+    d.connect(d.add(Constant(1.0)), d.add(block, name="plant"))
+    with pytest.raises(BiellaError, match="`plant` does not fit its kernel `delay`"):
+        d.compile()

@@ -96,10 +96,13 @@ def _wrap(
     step = 1e-3
     if block.rate.kind == "periodic":
         step = block.rate.period
+    elif block.rate.kind == "sampled" and period is not None:
+        step = period
     elif period is not None:
         step = period / max(1, math.ceil(period / step - 1e-9))
     diagram = Diagram(type(block).__name__, step=step)
-    diagram.add(block, name=_BLOCK)
+    sampled = block.rate.kind == "sampled"
+    diagram.add(block, name=_BLOCK, period=period if sampled else None)
     sources: dict[str, str] = {}
     shown: dict[str, str] = {}
     wanted = [port.name for port in block.inputs] if inputs is None else inputs

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from biella import Diagram, Result, Subsystem, linearize, replay, simulate, start, sweep
+from biella import Diagram, Result, Subsystem, linearize, replay, run_realtime, simulate, sweep
 from biella.blocks import PID, Asynchronous, Gain, Integrator, ShortBearing, Step, TransferFunction
 from biella.blocks.multibody.mechanisms import mcpherson, slider_crank
 from biella.fmu.exporter.description import describe
@@ -130,7 +130,7 @@ def test_an_export_of_a_mechanism(tmp_path: Path) -> None:
 
 def test_a_live_run() -> None:
     d = lag()
-    assert count(lambda: start(d, until=0.05, clock="free").wait()) == ONCE
+    assert count(lambda: run_realtime(d, until=0.05, clock="free").wait()) == ONCE
 
 
 def test_a_bound_run_and_its_replay() -> None:
@@ -140,10 +140,12 @@ def test_a_bound_run_and_its_replay() -> None:
     k = d.add(Gain(-2.0), name="k")
     d.connect(x, k)
     d.connect(k, x)
-    board = {"driver": "loopback", "inputs": {"y": {}}, "outputs": {"u": {"safe": 0}}}
+    board = {"driver": "loopback", "receive": {"y": {}}, "send": {"u": {"safe": 0}}}
     rig = {"devices": {"board": board}, "blocks": {"k": {"device": "board"}}}
     results: list[Result] = []
-    found = count(lambda: results.append(start(d, until=0.05, clock="free", bind=rig).wait()))
+    found = count(
+        lambda: results.append(run_realtime(d, until=0.05, clock="free", bind=rig).wait())
+    )
     assert found == {**ONCE, "analyze": 2}
     assert count(lambda: replay(results[0], d)) == {**ONCE, "analyze": 2}
 
@@ -179,7 +181,7 @@ def test_an_asynchronous_diagram_is_compiled_once_for_a_run() -> None:
     d = Diagram("outer", step=1e-2)
     d.add(Asynchronous(inner, period=1e-1), name="slow")
     # The outer diagram and the inner one; first results, the worker, and the run itself.
-    found = count(lambda: start(d, until=0.05, clock="free").wait())
+    found = count(lambda: run_realtime(d, until=0.05, clock="free").wait())
     assert found == {"flatten": 1, "analyze": 2, "encode": 2, "engine": 3, "xml": 0}
 
 

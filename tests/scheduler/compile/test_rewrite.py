@@ -114,9 +114,9 @@ def test_each_output_of_a_subsystem_leads_to_its_own_takers(path):
         [Port(name) for name in names],
         start={"same": 5.0, "more": 6.0, "again": 7.0},
     )
-    with d.compile(replace={path: other}).start() as instance:
+    with d.compile(replace={path: other}).instantiate() as instance:
         assert [instance.get(name) for name in names] == [5.0, 6.0, 7.0]
-    with d.compile().start() as instance:
+    with d.compile().instantiate() as instance:
         assert [instance.get(name) for name in names] == [1.0, 2.0, 2.0]
 
 
@@ -150,7 +150,7 @@ def test_a_subsystem_goes_with_all_that_is_in_it_and_numbers_follow():
         assert inside and all(item.path.startswith(f"{guard.path}.") for item in inside)
     assert [group.path for group in flat.groups] == ["first.part", "first", "third.part", "third"]
     replaced = {"second": Outside(ports, [Port("y")], start={"y": 9.0})}
-    with d.compile(replace=replaced).start() as instance:
+    with d.compile(replace=replaced).instantiate() as instance:
         assert instance.get("total") == 2.0 + 9.0 + 2.0
 
 
@@ -161,7 +161,7 @@ def test_an_input_of_the_diagram_is_replaced_by_a_source():
     d.connect(d.input("b"), d.add(Gain(3.0), name="h"))
     model = d.compile(replace={"a": Constant(4.0)})
     assert list(model.inputs) == ["b"]
-    with model.start({"b": 5.0}) as instance:
+    with model.instantiate({"b": 5.0}) as instance:
         assert (instance.get("k"), instance.get("h")) == (8.0, 15.0)
 
 
@@ -173,7 +173,7 @@ def test_a_source_becomes_an_input_that_starts_with_its_first_value():
     d.connect(pair, d.add(Gain(1.0), name="h"))
     model = d.compile(inputs=["pair", "wave"])
     assert {name: port.width for name, port in model.inputs.items()} == {"pair": 2, "wave": 1}
-    with model.start() as instance:
+    with model.instantiate() as instance:
         assert instance.get("h").tolist() == [3.0, 4.0]
         assert instance.get("k") == pytest.approx(2.0)
 

@@ -296,9 +296,8 @@ def test_a_block_that_does_not_fit_its_kernel_is_reported():
         kernel_sizes("delay", inputs=[3], outputs=[2], states=0, parameters=1, integers=[5]) is None
     )
     assert kernel_sizes("none", inputs=[], outputs=[], states=0, parameters=0, integers=[]) is None
-    block = StateSpace([[0.0]], [[1.0]], [[1.0]], [[0.0]])
-    block.integers = [2]
-    block.kernel = "delay"
+    fitting = StateSpace([[0.0]], [[1.0]], [[1.0]], [[0.0]])
+    block = fitting.copy_with(integers=[2], kernel="delay")
     d = Diagram("wrong", step=1e-3)
     d.connect(d.add(Constant(1.0)), d.add(block, name="plant"))
     with pytest.raises(BiellaError, match="`plant` does not fit its kernel `delay`"):

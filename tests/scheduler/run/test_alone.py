@@ -11,7 +11,7 @@ from biella.services import find_service
 
 
 def test_inputs_that_are_named_can_be_set() -> None:
-    with compile_alone(Gain(3.0), "k", {"u"}).start() as instance:
+    with compile_alone(Gain(3.0), "k", {"u"}).instantiate() as instance:
         instance.set("u", 2.0)
         assert instance.get("k") == 6.0
 

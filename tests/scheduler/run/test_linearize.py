@@ -448,13 +448,13 @@ def test_names_of_balls_and_free_bodies():
 
 
 def test_a_sampled_block_and_a_continuous_one_over_a_period():
-    delay = linearize(DiscreteIntegrator(period=PERIOD), period=PERIOD)
+    delay = linearize(DiscreteIntegrator(), period=PERIOD)
     assert np.allclose(delay.A, 1.0, **CLOSE) and delay.dt == PERIOD
     lag = linearize(StateSpace([[-2.0]], [1.0], [1.0]), period=0.25)
     assert np.allclose(lag.A, np.exp(-0.5), rtol=0, atol=1e-9)
     assert np.allclose(lag.B, (1 - np.exp(-0.5)) / 2, rtol=0, atol=1e-9)
     with pytest.raises(BiellaError, match=r"is sampled.*give period="):
-        linearize(DiscreteIntegrator(period=PERIOD))
+        linearize(DiscreteIntegrator())
 
 
 def test_the_operating_point_of_a_block_is_given_by_its_own_names():

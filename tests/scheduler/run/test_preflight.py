@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
 
-from biella import BiellaWarning, Diagram, linearize, simulate, start, sweep
+from biella import BiellaWarning, Diagram, linearize, run_realtime, simulate, sweep
 from biella.blocks import StateSpace
 from biella.blocks.multibody.mechanisms import mcpherson
 from biella.scheduler.compile.compiler import compile_diagram
@@ -44,12 +45,13 @@ def test_every_way_to_use_a_diagram_warns_once(
     def told() -> int:
         found = [w for w in recwarn.list if "with steps of" in str(w.message)]
         recwarn.clear()
+        warnings.simplefilter("always")
         return len(found)
 
     ways = {
         "compile": lambda d: d.compile(),
         "simulate": lambda d: simulate(d, 0.0),
-        "start": lambda d: start(d, until=0.0, clock="free").wait(),
+        "run_realtime": lambda d: run_realtime(d, until=0.0, clock="free").wait(),
         "export": lambda d: d.export_fmu(tmp_path / "a.fmu"),
         "sweep": lambda d: sweep(d, 0.0, [{}, {}, {}], progress=False),
     }

@@ -57,6 +57,7 @@ def test_links_and_pictures_of_the_documents_exist():
 @pytest.fixture(scope="module")
 def reference():
     spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -1,4 +1,4 @@
-"""A clone without symbolic links: wheels and source archives are built, editable installs refused."""
+"""A clone without symbolic links: wheels and archives are built, editable installs refused."""
 
 import os
 import shutil

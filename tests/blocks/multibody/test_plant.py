@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -144,7 +146,7 @@ def test_reactions_are_the_same_wherever_the_loop_is_cut():
     acceleration = result["plant.slider.acceleration"]
     weight = np.array([0.0, 0.0, -4.0 * 9.80665])
     slide, pin = result["plant.slide.force"], result["plant.wrist_pin.force"]
-    s = slider_crank(drive="as listed")
+    s: Any = slider_crank(drive="as listed")
     signs = [1.0 if s[n].second.body.name == "slider" else -1.0 for n in ("slide", "wrist_pin")]
     total = signs[0] * slide + signs[1] * pin + weight
     assert np.allclose(total, 4.0 * acceleration, atol=1e-8)
@@ -317,7 +319,7 @@ def test_mistakes_teach():
     ):
         s.block(outputs=["crank.positon"])
     with pytest.raises(DiagramError, match=r"'continuous' or 'own_step'"):
-        s.block(mode="fast")
+        s.block(mode="fast")  # type: ignore[arg-type]
     with pytest.raises(DiagramError, match=r"cannot be an input"):
         s.block(inputs=["crank.mass"])
 
@@ -347,6 +349,7 @@ def test_what_an_open_chain_needs_grows_with_its_links_alone():
             s.revolute(f"pin{n}", base, body, at=(n, 0))
         assert [b.index for b in s.bodies] == list(range(links))
         block = s.block(outputs=["link0.position"])
+        assert not callable(block.integers)
         return np.array([len(block.integers), block.memory, block.scratch])
 
     few, more, most = needs(10), needs(20), needs(40)

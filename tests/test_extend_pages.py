@@ -101,6 +101,7 @@ def follow(page: Path, project: Path) -> list[str]:
     return commands
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.usefixtures("c_compiler")
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_can_be_followed(page: str, project: Path) -> None:

@@ -36,7 +36,8 @@ NAMED = re.compile(r"(?:# |/\* )(?P<path>[\w./]+\.\w+)(?: \*/)?\n")
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A copy of the project, without anything compiled."""
-    ignored = shutil.ignore_patterns("__pycache__", "libbiella.so", *LIBRARY_NAMES.values())
+    made = ("libbiella.so", *LIBRARY_NAMES.values(), "_contract.py")
+    ignored = shutil.ignore_patterns("__pycache__", *made)
     copy = tmp_path / "project"
     copy.mkdir()
     for name in COPIED:

@@ -1,6 +1,13 @@
-"""Hatchling's build hook: compile the C engine, put it in the wheel and tag the wheel."""
+"""Hatchling's build hook: compile the C engine, put it in the wheel and tag the wheel.
+
+In a checkout ``src/biella/{blocks,scheduler,fmu}`` are symbolic links. Git without
+``core.symlinks`` (its default on Windows), and archives that a forge offers for download, have a
+text file with the target in place of each link. Wheels and source archives are then built from
+the folders themselves.
+"""
 
 import importlib.util
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -9,21 +16,53 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import platform_tags
 
+LINKS = ("blocks", "scheduler", "fmu")
 
-def load_build(package: Path) -> ModuleType:
+
+class MissingLinksError(RuntimeError):
+    """The checkout has no symbolic links; the message has the remedy."""
+
+
+def find_text_links(root: Path) -> list[str]:
+    """Return which of the links in ``src/biella`` are text files that hold their target."""
+    found = []
+    for name in LINKS:
+        link = root / "src" / "biella" / name
+        if link.is_dir():
+            continue
+        target = link.read_text(encoding="utf-8").strip() if link.is_file() else None
+        if target != f"../../{name}" or not (root / name).is_dir():
+            raise MissingLinksError(
+                f"{link} must be a symbolic link to the folder {root / name}, and is not. Check "
+                "the repository out again, or take a source archive of a release."
+            )
+        found.append(name)
+    return found
+
+
+def load_build(root: Path) -> ModuleType:
     """Load ``scheduler/engine/build.py`` alone: biella's own requirements are not installed yet."""
-    location = package / "scheduler" / "engine" / "build.py"
-    if not location.is_file():
-        raise FileNotFoundError(
-            f"{location} is missing. src/biella/{{blocks,scheduler,fmu}} are symbolic links; on "
-            "Windows, check the repository out again with `git config core.symlinks true`."
-        )
+    linked = "scheduler" not in find_text_links(root)
+    parent = root / "src" / "biella" if linked else root
+    location = parent / "scheduler" / "engine" / "build.py"
     spec = importlib.util.spec_from_file_location("biella_build", location)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def gather_package(root: Path) -> Path:
+    """Copy the package, with folders in place of text links, to ``build/package``; return it."""
+    package = root / "build" / "package"
+    shutil.rmtree(package, ignore_errors=True)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(root / "src" / "biella", package, ignore=ignored)
+    for name in find_text_links(root):
+        (package / name).unlink()
+        shutil.copytree(root / name, package / name, ignore=ignored)
+    return package
 
 
 def find_platform_tag() -> str:
@@ -38,16 +77,35 @@ class EngineBuildHook(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Ask for ziglang, a compiler of 100 MB, only on a machine that has none."""
-        build = load_build(Path(self.root, "src", "biella"))
+        if self.target_name != "wheel":
+            return []
+        build = load_build(Path(self.root))
         return [] if build.find_system_compiler() else [build.ZIG_REQUIREMENT]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        package = Path(self.root, "src", "biella")
-        build = load_build(package)
-        library = build.build(package, stamps=Path(self.root, "build"))
-        contract = build.contract_path(package)
+        root = Path(self.root)
+        text_links = find_text_links(root)
+        excluded = self.build_config.target_config.setdefault("exclude", [])
+        excluded += [f"/src/biella/{name}" for name in text_links]
+        if self.target_name == "sdist":
+            for name in text_links:
+                build_data["force_include"][str(root / name)] = f"src/biella/{name}"
+            return
+        if text_links and version == "editable":
+            raise MissingLinksError(
+                f"An editable install needs the symbolic links src/biella/{{{','.join(LINKS)}}}, "
+                f"but this checkout has text files instead ({', '.join(text_links)}). Either "
+                "install without --editable, or make the links: "
+                "`git config core.symlinks true && git checkout -- src/biella` (on Windows in "
+                "developer mode, or as an administrator)."
+            )
+        package = gather_package(root) if text_links else root / "src" / "biella"
+        build = load_build(root)
+        library = build.build(package, stamps=root / "build")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{find_platform_tag()}"
         if version == "standard":
-            for made in (library, contract):
+            for name in text_links:
+                build_data["force_include"][str(package / name)] = f"biella/{name}"
+            for made in (library, build.contract_path(package)):
                 build_data["force_include"][str(made)] = f"biella/{made.name}"

@@ -44,10 +44,11 @@ settings.register_profile(
 )
 settings.load_profile("repeatable")
 
-_stderr = pytest.StashKey()
+_stderr = pytest.StashKey[int]()
 
 
 def pytest_configure(config):
+    assert sys.__stderr__ is not None
     config.stash[_stderr] = os.dup(sys.__stderr__.fileno())
 
 

@@ -49,7 +49,7 @@ def test_the_main_job_of_the_readme_is_the_demo():
 
 
 def test_links_and_pictures_of_the_documents_exist():
-    for document in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
             if "://" not in target:
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
@@ -58,6 +58,7 @@ def test_links_and_pictures_of_the_documents_exist():
 @pytest.fixture(scope="module")
 def reference():
     spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -39,7 +39,8 @@ def test_mistake(title, section, tmp_path, monkeypatch, capsys):
             Path(name[1]).write_text(code)
         elif (kind, code) != wrong:
             exec(code, {})
-    said = make(*wrong, capsys)
+    language, code = wrong
+    said = make(language, code, capsys)
     assert flat(said) == flat(message), f"{title}: the message is now\n{said}"
 
 

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 def load_validation():
     spec = importlib.util.spec_from_file_location("validation", ROOT / "docs" / "validation.py")
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -15,6 +15,9 @@ from ..core.ports import SAMPLED, Numbers, Parameter, Port, Same, number, parame
 from ..core.units import Unit, parse_unit
 from ..core.vectors import require_choice, require_rising
 
+Gains = float | Sequence[float] | np.ndarray[Any, np.dtype[np.float64]]
+"""One gain, or one for each place of a schedule."""
+
 _METHODS = ("backward", "tustin")
 _ANTI_WINDUP = ("none", "clamping", "back-calculation")
 _TERMS = ("proportional", "integral", "derivative")
@@ -90,9 +93,9 @@ class PID(NativeBlock):
 
     def __init__(
         self,
-        kp: float | None = None,
-        ki: float | None = None,
-        kd: float | None = None,
+        kp: Gains | None = None,
+        ki: Gains | None = None,
+        kd: Gains | None = None,
         *,
         k: float | None = None,
         ti: float | None = None,
@@ -215,7 +218,7 @@ class PID(NativeBlock):
         )
 
 
-def _choose_form(parallel: dict[str, float | None], standard: dict[str, float | None]) -> bool:
+def _choose_form(parallel: dict[str, Gains | None], standard: dict[str, float | None]) -> bool:
     """Return whether the gains are those of the standard form."""
     given = [[name for name, v in form.items() if v is not None] for form in (parallel, standard)]
     if given[0] and given[1]:
@@ -251,13 +254,13 @@ def _schedule(
 
 
 def _parallel(
-    kp: float | None, ki: float | None, kd: float | None, per: Unit | None
+    kp: Gains | None, ki: Gains | None, kd: Gains | None, per: Unit | None
 ) -> list[Parameter]:
     second = parse_unit("s")
     return [
-        _gain("kp", kp or 0.0, per, "proportional gain"),
-        _gain("ki", ki or 0.0, per / second if per else None, "integral gain"),
-        _gain("kd", kd or 0.0, per * second if per else None, "derivative gain"),
+        _gain("kp", 0.0 if kp is None else kp, per, "proportional gain"),
+        _gain("ki", 0.0 if ki is None else ki, per / second if per else None, "integral gain"),
+        _gain("kd", 0.0 if kd is None else kd, per * second if per else None, "derivative gain"),
     ]
 
 

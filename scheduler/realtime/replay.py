@@ -71,7 +71,7 @@ def replay(
     if out is not None and log.is_stored_in(out):
         raise ResultError(f"`{out}` is the log that is replayed: write the result to another file.")
     plan = _find_plan(log, diagram)
-    report: dict[str, Any] = log.info.get("realtime") or {}  # type: ignore[assignment]
+    report: dict[str, Any] = log.info.get("realtime") or {}
     ticks = log.log.ticks
     if ticks != report.get("ticks"):
         ticks = max(0, ticks - 1)  # what the log does not end with may be there in part
@@ -87,7 +87,7 @@ def replay(
             "out": out,
         },
         parameters=parameters,
-        compiled_with=log.info.get("compiled_with", {}),  # type: ignore[arg-type]
+        compiled_with=log.info.get("compiled_with", {}),
         journal=_leave_out(log.log.journal, plan, parameters or {}),
         ticks=ticks,
     )

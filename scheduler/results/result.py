@@ -76,7 +76,7 @@ class Result(Mapping[str, Array]):
     ) -> None:
         self._columns = columns
         self.signals = signals
-        self.info: dict[str, object] = dict(info or {})
+        self.info: dict[str, Any] = dict(info or {})
         self.checkpoint: bytes | None = None
         """The engine's state at the end, from which another run may go on."""
         self._captures = captures
@@ -87,7 +87,9 @@ class Result(Mapping[str, Array]):
     def from_arrays(
         cls,
         t: ArrayLike,
-        signals: Mapping[str | Signal, ArrayLike],
+        signals: Mapping[str, ArrayLike]
+        | Mapping[Signal, ArrayLike]
+        | Mapping[str | Signal, ArrayLike],
         *,
         units: Mapping[str, str] | None = None,
         aliases: Mapping[str, str] | None = None,

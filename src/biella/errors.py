@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .scheduler.results.result import Result
 
 __all__ = [
     "BiellaDeprecationWarning",
@@ -77,7 +81,7 @@ class BlockError(BiellaError):
         self.path = path
         self.time = time
         self.tick = tick
-        self.result: object | None = None
+        self.result: Result | None = None
 
 
 class PlanError(BiellaError):
@@ -116,7 +120,7 @@ class DeviceError(BiellaError):
         If it ended a run: what was recorded until then.
     """
 
-    result: object | None = None
+    result: Result | None = None
 
 
 class BindingError(DeviceError):
@@ -148,7 +152,7 @@ class OverrunError(BiellaError):
         What was recorded until then.
     """
 
-    result: object | None = None
+    result: Result | None = None
 
 
 def suggest(name: str, valid: Iterable[str]) -> str:

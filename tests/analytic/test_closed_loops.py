@@ -68,7 +68,7 @@ def pid_loop(kp: float, ki: float, kd: float, filter_time: float) -> Diagram:
 def test_p_pi_and_pid_against_python_control(gains):
     kp, ki, kd = gains
     filter_time, until = 0.05, 8.0
-    result = simulate(pid_loop(*gains, filter_time), until)
+    result = simulate(pid_loop(kp, ki, kd, filter_time), until)
     controller = kp + control.tf([ki], [1, 0]) + control.tf([kd, 0], [filter_time, 1])
     closed = control.minreal(control.feedback(controller * PLANT), verbose=False)
     _, exact = control.step_response(closed, T=result.t)

@@ -11,6 +11,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -69,7 +70,7 @@ OWN_STEPS: list[dict[str, Any]] = [
 def loose_ball(contact: Any = None, height: float = 0.0, **options: Any) -> NativeBlock:
     """Return a ball that a force pushes about in a hole, with impacts that are remembered."""
     s = System("loose", planar=True)
-    start = {"position": (0.0, height), "velocity": (0.3, 0.1)}
+    start: dict[str, Any] = {"position": (0.0, height), "velocity": (0.3, 0.1)}
     ball = s.body("ball", mass=0.1, inertia=1e-3, **start)
     contact = contact or LankaraniNikravesh(stiffness=1e4, friction=0.2)
     ends = ball.marker("middle"), s.ground.marker("hole")
@@ -255,7 +256,7 @@ EXAMPLES: dict[str, list[Example]] = {
     "ZeroPole": [Example(lambda: b.ZeroPole([-1.0], [-2.0, -3.0], 4.0))],
     "TransportDelay": [Example(lambda: b.TransportDelay(2.5e-3, longest=0.01))],
     "Plant": [
-        *(Example(lambda options=options: loose_ball(**options)) for options in OWN_STEPS),
+        *(Example(partial(loose_ball, **options)) for options in OWN_STEPS),
         Example(
             lambda: loose_ball(RigidContact(restitution=0.0), 1e-3, mode="own_step"),
             flat=frozenset(("pin.contact", f"push.force.{axis}") for axis in "xy"),
@@ -487,7 +488,7 @@ EXAMPLES: dict[str, list[Example]] = {
     ],
     "MinimumJerk": [Example(lambda: b.MinimumJerk(0.1, 0.02), period=2e-3)],
     "CamLaw": [
-        Example(lambda law=law: b.CamLaw(law, 0.1, 0.03, unit="mm"))
+        Example(partial(b.CamLaw, law, 0.1, 0.03, unit="mm"))
         for law in ("cycloidal", "modified sine", "modified trapezoid", "3-4-5", "4-5-6-7")
     ],
     "Cam": [
@@ -570,7 +571,7 @@ class Trial:
             return self.random.integers(0, 5, width) if other_than is None else other_than + step
         return self.random.uniform(self.example.low, self.example.high, width)
 
-    def kind_of(self, port: Port) -> str:
+    def kind_of(self, port: Port) -> Any:
         """Return the kind of signal to feed a port with."""
         return port.kind if isinstance(port.kind, str) else self.example.kind
 

@@ -25,7 +25,7 @@ def test_the_list_of_examples_says_what_they_are_and_what_they_write():
     assert sorted(rows) == [path.name for path in EXAMPLES]
     for path in EXAMPLES:
         code = path.read_text()
-        about = ast.get_docstring(ast.parse(code)).partition("\n\n")[0]
+        about = (ast.get_docstring(ast.parse(code)) or "").partition("\n\n")[0]
         sentence, _, written = rows[path.name].partition(" | ")
         assert sentence == " ".join(about.split())
         for name in re.findall(r"`([^`]+)`", written) or pytest.fail(path.name):

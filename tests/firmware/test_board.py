@@ -11,6 +11,7 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from biella import Diagram, simulate
 from biella.blocks import PID, Playback
 
 LONG = 30_000  # ms: no test of numbers may end by a stall of this machine
-LAW = {"kp": 0.9, "ki": 40.0, "kd": 2e-3, "filter_time": 4e-3, "b": 0.7, "c": 0.3}
+LAW: dict[str, Any] = {"kp": 0.9, "ki": 40.0, "kd": 2e-3, "filter_time": 4e-3, "b": 0.7, "c": 0.3}
 LIMITS = (-6.0, 5.0)
 PERIOD = 1e-3
 
@@ -164,6 +165,7 @@ def test_a_killed_host_leaves_it_safe_and_it_says_so_when_asked_again(kind, tmp_
                 stdout=subprocess.PIPE,
                 cwd=Path(__file__).parent,
             )
+            assert host.stdout is not None
             assert float(host.stdout.readline()) > 0, "the controller acts"
             os.kill(host.pid, signal.SIGKILL)
             assert host.wait() == -signal.SIGKILL
@@ -198,9 +200,8 @@ def test_it_answers_within_a_tick_of_1_khz(tmp_path):
                 asked = Frame((0.01 * k, 1.0), k)
                 heard = answer_to(line, asked)
         said = board.close()
-    received, answer = (
-        int(re.search(rf"{what} (\d+)", said)[1]) for what in ("received", "answer")
-    )
+    counts = dict(re.findall(r"(received|answer) (\d+)", said))
+    received, answer = int(counts["received"]), int(counts["answer"])
     assert received == 199 * len(asked.encode()), "nothing was lost"
     assert answer > 100 and 10 * len(asked.encode()) + answer + 10 * len(heard.encode()) < 1000
 

@@ -11,6 +11,7 @@ import subprocess
 import tomllib
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from board_peer import FLOAT64, SAFE, TRIPPED, Frame, cobs, uncobs, unpack
@@ -46,6 +47,7 @@ class Probe:
         answers = []
         for at in range(0, len(commands), 500):  # less than what a pipe holds
             some = commands[at : at + 500]
+            assert self.process.stdin is not None and self.process.stdout is not None
             self.process.stdin.write("".join(f"{command}\n" for command in some))
             self.process.stdin.flush()
             answers += [self.process.stdout.readline().strip() for _ in some]
@@ -73,23 +75,25 @@ def compile_probe(folder: Path, receives: int = 2, sends: int = 1, *options: str
     counts = [f"-DBIELLA_RECEIVES={receives}", f"-DBIELLA_SENDS={sends}"]
     source = Path(__file__).parent / "probe.c"
     header = f"-I{ROOT / 'examples' / 'firmware'}"
-    command = [CC, "-std=c99", *STRICT, *SANITIZED, *counts, *options, header, source]
-    subprocess.run([*command, "-o", program], check=True)
+    command = [CC, "-std=c99", *STRICT, *SANITIZED, *counts, *options, header, str(source)]
+    subprocess.run([*command, "-o", str(program)], check=True)
     return program
 
 
 def start(program: Path):
     probe = Probe(program)
     yield probe
+    assert probe.process.stdin is not None
     probe.process.stdin.close()
     assert probe.process.wait() == 0
+    assert probe.process.stdout is not None
     probe.process.stdout.close()
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     """With and without the table of the CRC; with double; with the largest frames."""
-    variants = {
+    variants: dict[str, Any] = {
         "plain": (2, 1),
         "table": (2, 1, "-DBIELLA_CRC_TABLE=1"),
         "double": (2, 1, "-DBIELLA_DOUBLE=1"),
@@ -375,6 +379,7 @@ def test_it_compiles_clean_as_c_and_as_cpp(tmp_path, language, options):
 
 
 def test_missing_counts_are_explained(tmp_path):
-    command = [CC, "-x", "c", "-fsyntax-only", ROOT / "examples" / "firmware" / "biella_device.h"]
+    header = ROOT / "examples" / "firmware" / "biella_device.h"
+    command = [CC, "-x", "c", "-fsyntax-only", str(header)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode and "Define BIELLA_RECEIVES" in done.stderr

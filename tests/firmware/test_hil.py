@@ -24,6 +24,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def example():
     sys.path.insert(0, str(EXAMPLES))
     spec = importlib.util.spec_from_file_location("hil_serial", EXAMPLES / "15_hil_serial.py")
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     yield module
@@ -104,6 +105,7 @@ def test_a_run_that_is_killed_leaves_the_board_safe(example, kind, tmp_path):
     with example.make_board(str(tmp_path), kind, timeout=1000) as board:
         command = [sys.executable, "-c", LIVE, str(EXAMPLES), board.port]
         host = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert host.stdout is not None
         assert float(host.stdout.readline()) > 10, "N m: it drives"
         os.kill(host.pid, signal.SIGKILL)
         assert host.wait() == -signal.SIGKILL

@@ -279,6 +279,7 @@ def start_holder(path, end):
         stdout=subprocess.PIPE,
         text=True,
     )
+    assert process.stdout is not None
     return process, process.stdout.readline().strip()
 
 

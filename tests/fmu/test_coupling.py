@@ -299,7 +299,7 @@ def test_fmus_run_elsewhere_are_coupled_explicitly(specimen, options):
     for method, hold in (("jacobi", 1), ("gauss-seidel", 2)):
         runs = [
             simulate(pair(specimen, others), 0.1, coupling=method, hold=min(hold, 1))
-            for others in ({}, options)
+            for others in (dict[str, Any](), options)
         ]
         assert np.array_equal(runs[0]["b.s"], runs[1]["b.s"])
         assert np.array_equal(runs[0]["a.q"], runs[1]["a.q"])
@@ -330,6 +330,7 @@ def test_an_fmu_that_fails_within_a_coupled_step(tmp_path, specimen, trouble, me
         assert "its last messages: [fmi2Error, error] x = " in message
     # What was recorded is there, and only the culprit was not ended in order.
     last = 0.04 if trouble == "get_error" else 0.05
+    assert caught.value.result is not None
     assert caught.value.result.t[-1] == pytest.approx(last)
     assert caught.value.result["a.s"].shape == caught.value.result.t.shape
     assert diaries[0].read_text().split()[-2:] == ["terminate", "free"]
@@ -515,7 +516,7 @@ def test_an_output_that_leads_to_another_of_the_same_block(tmp_path, torn):
     d = Diagram("back", step=0.01)
     f = d.add(Fmu(path), name="f")
     d.connect(f["x"], f["x2"])
-    source = d.add(Sine(), name="u")
+    source: Any = d.add(Sine(), name="u")
     if torn:  # u = sin - y / 10: x = 1 + 2 sin - 0.6 x
         total = d.add(Sum("++"), name="total")
         d.connect(source, total["u1"])

@@ -199,7 +199,7 @@ def test_the_states_of_the_table_are_what_they_are_called(fmu: Unpacked) -> None
 
 @pytest.mark.parametrize("state", STATES)
 def test_what_is_not_offered_is_never_ok(fmu: Unpacked, state: str) -> None:
-    asked = [
+    asked: list[list[Any]] = [
         ["fmi2CancelStep", "a"],
         # One of the outputs is discrete, so none has a derivative.
         ["fmi2GetRealOutputDerivatives", "a", [fmu.references["x"]], [1], 1],

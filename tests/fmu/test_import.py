@@ -12,6 +12,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import fmpy
 import numpy as np
@@ -48,7 +49,7 @@ from biella.scheduler.engine.engine import Instance
 
 pytestmark = pytest.mark.engine
 
-BACKENDS = [{}, {"isolate": True}, {"backend": "fmpy"}]
+BACKENDS: list[dict[str, Any]] = [{}, {"isolate": True}, {"backend": "fmpy"}]
 IDS = ["engine", "isolated", "fmpy"]
 
 
@@ -401,7 +402,8 @@ def test_only_the_last_messages_are_kept(specimen):
             instance.initialise()
             with pytest.raises(BlockError):
                 instance.run(1)
-        assert len(instance.foreign[0].messages) == 4
+        attached: Any = instance.foreign[0]
+        assert len(attached.messages) == 4
 
 
 @pytest.mark.parametrize(
@@ -884,7 +886,7 @@ def test_integers_that_fmi_does_not_have_are_refused(specimen):
 
 # -- FMI 3.0, through FMPy
 
-CHOSEN = {"backend": "fmpy", "inputs": ["n", "small"], "outputs": ["y"]}
+CHOSEN: dict[str, Any] = {"backend": "fmpy", "inputs": ["n", "small"], "outputs": ["y"]}
 
 
 @pytest.fixture(scope="module")

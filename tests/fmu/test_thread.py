@@ -207,10 +207,16 @@ def test_two_instances_do_not_disturb_each_other(fmu, tmp_path):
     b.fmu.freeInstance()
 
 
+def find(element: ET.Element, path: str) -> ET.Element:
+    found = element.find(path)
+    assert found is not None, path
+    return found
+
+
 def test_the_description_says_what_is_true(fmu):
     with zipfile.ZipFile(fmu) as archive:
         root = ET.fromstring(archive.read("modelDescription.xml"))
-    capabilities = root.find("CoSimulation").attrib
+    capabilities = find(root, "CoSimulation").attrib
     for flag in (
         "canGetAndSetFMUstate",
         "canSerializeFMUstate",
@@ -222,14 +228,14 @@ def test_the_description_says_what_is_true(fmu):
     assert capabilities["maxOutputDerivativeOrder"] == "0"  # `torque` is sampled
     variables = {v.get("name"): v for v in root.iter("ScalarVariable")}
     assert variables["ref"].get("causality") == "input"
-    assert variables["ref"].find("Real").attrib == {"start": "0.5", "unit": "rad"}
+    assert find(variables["ref"], "Real").attrib == {"start": "0.5", "unit": "rad"}
     assert variables["angle"].get("variability") == "continuous"
     assert variables["torque"].get("variability") == "discrete"
     assert variables["plant.initial_angle"].get("variability") == "fixed"
-    units = {u.get("name"): u.find("BaseUnit").attrib for u in root.iter("Unit")}
+    units = {u.get("name"): find(u, "BaseUnit").attrib for u in root.iter("Unit")}
     assert units["N.m"] == {"kg": "1", "m": "2", "s": "-2"}
     # Neither output depends on the input at once: the plant integrates, the delay delays.
-    outputs = root.find("ModelStructure/Outputs")
+    outputs = find(root, "ModelStructure/Outputs")
     assert [unknown.get("dependencies") for unknown in outputs] == ["", ""]
 
 

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from biella.blocks.external.python import PythonBlock
 from biella.blocks.multibody import (
     HuntCrossley,
     Input,
+    Joint,
     LankaraniNikravesh,
     RigidContact,
     Wear,
@@ -122,7 +123,7 @@ class Hosted(NativeBlock):
     """The engine's side of a foreign FMU: a real and a boolean in and out, two parameters."""
 
     def __init__(self, rollback: bool) -> None:
-        self.kernel = "fmu2_rollback" if rollback else "fmu2"
+        self.kernel = "fmu2_rollback" if rollback else "fmu2"  # type: ignore[misc]
         inputs = [0, 0, 1, 1, 2, 0]  # reference, type, whether an output depends on it
         outputs = [2, 0, -1, 2]  # reference, type
         parameters = [3, 0, 1, 4, 1, 0]  # reference, type, whether it is always set
@@ -407,7 +408,7 @@ def loose() -> System:
     ball = s.body("ball", mass=1.0, inertia=0.1, velocity=(1.0, 0.5), angular_velocity=2.0)
     rod = s.body("rod", mass=1.0, inertia=0.1, position=(1.0, 0.0))
     s.revolute("hinge", s.ground, rod, at=(2.0, 0.0))
-    sizes = {"clearance": 0.5, "pin_radius": 1.0}
+    sizes: dict[str, Any] = {"clearance": 0.5, "pin_radius": 1.0}
     hunt = HuntCrossley(stiffness=50.0, damping=0.5, friction=0.3)
     wear = Wear(coefficient=0.1, hardness=1.0, length=1.0, sections=36)
     s.clearance_revolute(
@@ -429,7 +430,7 @@ def rubbing() -> System:
     s.spherical("ball", shaft, hand, at=(1, 0.4, 0.8))
     hinge = s.revolute("hinge", block, hand, at=(0.5, 1, 0), axis=(0.3, 0.5, 1))
     s.torque("motor", bush, 1.0)
-    size = {"coefficient": 0.02, "diameter": 1.0, "length": 2.0}
+    size: dict[str, Any] = {"coefficient": 0.02, "diameter": 1.0, "length": 2.0}
     for joint in (bush, rail, hinge):
         s.friction(f"rub_{joint.name}", joint, **size)
     return s
@@ -441,7 +442,7 @@ def rattling() -> System:
     bar = s.body("bar", mass=1.0, inertia=0.1, velocity=(1.0, 0.5), angular_velocity=2.0)
     arm = s.body("arm", mass=1.0, inertia=0.1, position=(1.0, 0.0))
     s.revolute("hinge", s.ground, arm, at=(2.0, 0.0))
-    sizes = {"clearance": 0.5, "pin_radius": 1.0}
+    sizes: dict[str, Any] = {"clearance": 0.5, "pin_radius": 1.0}
     hard = RigidContact(restitution=0.5, tangential_restitution=0.5, friction=0.3)
     s.clearance_revolute(
         "play", bar.marker("a", (1.0, 0.0)), arm.marker("a"), contact=hard, **sizes
@@ -647,7 +648,7 @@ def moving() -> Diagram:
 def redundant() -> System:
     """Return a four-bar in space, more than enough joints, that an input drives."""
     s = mechanisms.four_bar(planar=False)
-    s.driver("drive", s["foot1"], Input("x"))
+    s.driver("drive", cast(Joint, s["foot1"]), Input("x"))
     return s
 
 

@@ -1,6 +1,7 @@
 """The engine compiles with the system's compiler or with zig, in every way that pip installs."""
 
 import ctypes
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -72,7 +73,7 @@ def no_compiler(tmp_path, monkeypatch):
     empty.mkdir()
     monkeypatch.setenv("PATH", str(empty))
     monkeypatch.delenv("CC", raising=False)
-    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     return empty
 
 

@@ -118,7 +118,8 @@ class PinocchioTree:
                 seen[f"{body.name}.angular_velocity"],
             )
         self.q, self.v, self.tau = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
-        efforts = {e.joint.name: e.effort.number for e in self.system.elements if hasattr(e, "of")}
+        system: Any = self.system  # its elements are of the kinds that `draw` makes
+        efforts = {e.joint.name: e.effort.number for e in system.elements if hasattr(e, "of")}
         self.forces = [pin.Force.Zero() for _ in range(model.njoints)]
         for body in self.system.bodies:
             joint, outwards = self.carrier[body.name]
@@ -146,7 +147,7 @@ class PinocchioTree:
             sign = 1.0 if outwards else -1.0
             self.tau[where] = sign * efforts.get(joint.name, 0.0)
             force, torque = (
-                np.array([law.number for law in self.system[f"{what}{body.name[4:]}"].components])
+                np.array([law.number for law in system[f"{what}{body.name[4:]}"].components])
                 for what in ("force", "torque")
             )
             place = world[body.name][0].act(np.array(body.markers["load"].position))

@@ -24,4 +24,4 @@ def test_pyfmi_gives_the_bits_of_the_engine(tmp_path):
         d.connect(d.add(Sine(1.0, 3.0), name="s"), f)
         runs.append(simulate(d, 1.0)["f"])
     assert runs[0][0] == 0.25
-    assert np.array_equal(*runs)
+    assert np.array_equal(runs[0], runs[1])

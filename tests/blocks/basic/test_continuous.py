@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ class TestIntegrator:
         d.connect(x, d.add(Integrator(), name="area"))
         result = simulate(d, ticks * step, progress=False)
 
-        def slopes(t: float, v: Array, held: bool) -> Array:
+        def slopes(held: bool, t: float, v: Array) -> Array:
             return np.array([0.0 if held else np.cos(t), v[0]])
 
         v, before, expected = np.array([0.7, 0.0]), None, []
@@ -125,9 +126,8 @@ class TestIntegrator:
                 v = np.array([0.7, v[1]])
             before = now
             expected.append(v)
-            v = explicit_step(
-                solver, lambda t, v, h=(edge == "level" and now): slopes(t, v, h), t, v, step
-            )
+            held = edge == "level" and now
+            v = explicit_step(solver, partial(slopes, held), t, v, step)
         np.testing.assert_allclose(result["x.y"], np.array(expected)[:, 0], rtol=0, atol=1e-13)
         np.testing.assert_allclose(result["area.y"], np.array(expected)[:, 1], rtol=0, atol=1e-13)
         assert np.count_nonzero(result["x.y"] == 0.7) > 2

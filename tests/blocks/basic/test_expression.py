@@ -39,6 +39,7 @@ def wire(block: Expression) -> Diagram:
     d = Diagram("test")
     d.add(block, name="f")
     for port in block.inputs:
+        assert isinstance(port.width, int)
         d.connect(d.input(f"in_{port.name}", width=port.width), block[port.name])
     return d
 

@@ -253,10 +253,11 @@ class TestZeroPole:
         real = st.floats(-9, -0.1)
         pair = st.tuples(st.floats(-5, -0.1), st.floats(0.1, 9))
 
-        def draw(largest: int) -> Array:
+        def draw(largest: int) -> Any:
             singles = data.draw(st.lists(real, max_size=largest))
             pairs = data.draw(st.lists(pair, max_size=(largest - len(singles)) // 2))
-            return np.array([*singles, *(complex(a, s * b) for a, b in pairs for s in (1, -1))])
+            roots = [*singles, *(complex(a, s * b) for a, b in pairs for s in (1, -1))]
+            return np.array(roots)
 
         poles = draw(6)
         assume(poles.size)

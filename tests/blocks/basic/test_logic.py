@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,9 +34,10 @@ def drive(block, *, period=None, offset=0.0, **signals):
     d.add(block, name="b", period=period, offset=offset)
     rows = {name: np.asarray(signal, dtype=float) for name, signal in signals.items()}
     for name, signal in rows.items():
-        kind = block.inputs[block.input_index[name]].kind
+        declared = block.inputs[block.input_index[name]].kind
+        kind: Any = declared if isinstance(declared, str) else "real"
         width = signal.shape[1] if signal.ndim == 2 else 1
-        source = d.input(f"in {name}", width=width, kind=kind if isinstance(kind, str) else "real")
+        source = d.input(f"in {name}", width=width, kind=kind)
         d.connect(source, block[name])
     seen = []
     with d.compile().instantiate() as instance:
@@ -236,22 +238,22 @@ def test_latch(initial, priority):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Compare("=<", 1.0), r"`op` is one of '<', '<=', .* not '=<'"),
+        (lambda: Compare("=<", 1.0), r"`op` is one of '<', '<=', .* not '=<'"),  # type: ignore[arg-type]
         (lambda: Compare("<", "one"), "`threshold` wants numbers"),
         (lambda: Compare("<", [[1.0]]), "a number or a vector"),
-        (lambda: Logic("nandd"), "Did you mean `nand`"),
+        (lambda: Logic("nandd"), "Did you mean `nand`"),  # type: ignore[arg-type]
         (lambda: Logic("and", 0), "`n` is a number of inputs, at least 1, got 0"),
         (lambda: Logic("not", 2), "'not' has one input"),
-        (lambda: MultiportSwitch(2.5), "`n` is a number of inputs"),
-        (lambda: Edge("level"), "`edge` is one of 'rising', 'falling', 'either'"),
-        (lambda: Counter(0.5), "`initial` of a Counter is a whole number"),
-        (lambda: Counter(step=float("inf")), "`step` of a Counter is a whole number"),
-        (lambda: Counter("one"), "`initial` of a Counter is a whole number"),
+        (lambda: MultiportSwitch(2.5), "`n` is a number of inputs"),  # type: ignore[arg-type]
+        (lambda: Edge("level"), "`edge` is one of 'rising', 'falling', 'either'"),  # type: ignore[arg-type]
+        (lambda: Counter(0.5), "`initial` of a Counter is a whole number"),  # type: ignore[arg-type]
+        (lambda: Counter(step=float("inf")), "`step` of a Counter is a whole number"),  # type: ignore[arg-type]
+        (lambda: Counter("one"), "`initial` of a Counter is a whole number"),  # type: ignore[arg-type]
         (lambda: Counter(9, upper=5), "lower ≤ initial ≤ upper"),
-        (lambda: Counter(edge="up"), "`edge` is one of"),
-        (lambda: SampleHold(edge="high"), "`edge` is one of"),
+        (lambda: Counter(edge="up"), "`edge` is one of"),  # type: ignore[arg-type]
+        (lambda: SampleHold(edge="high"), "`edge` is one of"),  # type: ignore[arg-type]
         (lambda: SampleHold("x"), "`initial` wants numbers"),
-        (lambda: Latch(priority="both"), "`priority` is one of 'reset', 'set'"),
+        (lambda: Latch(priority="both"), "`priority` is one of 'reset', 'set'"),  # type: ignore[arg-type]
     ],
 )
 def test_refused(make, message):

@@ -120,7 +120,7 @@ def test_convert_joins_kinds() -> None:
     assert simulate(d, 0.0)["gain"][0] == 3.0
 
 
-NUMPY = {
+NUMPY: dict[str, Any] = {
     "round": lambda v: np.trunc(v + np.copysign(0.5, v)),
     "mod": np.mod,
     "pow": np.power,

@@ -170,7 +170,7 @@ def test_seed_and_deviation_are_settable(run_block: Any) -> None:
     [
         (lambda: Noise(1.0, density=1.0), "`std` or `density`, not both"),
         (lambda: Noise(-1.0), "`std` must not be negative"),
-        (lambda: Noise(seed=1.5), "`seed` is a whole number"),
+        (lambda: Noise(seed=1.5), "`seed` is a whole number"),  # type: ignore[arg-type]
         (lambda: Noise(seed=-1), "`seed` is a whole number"),
         (lambda: Noise([1.0, 2.0], width=3), "`width` is 3, but there are 2 values"),
         (lambda: Noise(distribution="pink"), "distribution is one of 'normal', 'uniform'"),

@@ -131,16 +131,13 @@ def test_any_spacing(steps: list[float], first: float, queries: list[float]) -> 
 
 @pytest.fixture
 def recorded() -> Result:
-    return Result.from_arrays(
-        UNEVEN,
-        {
-            Signal("pid.u", unit="N.m"): VALUES,
-            Signal("plant.force", 3, "N"): RNG.normal(size=(20, 3)),
-            "ratio.y": VALUES**2,
-        },
-        units={"ratio.y": "1"},
-        aliases={"ratio": "ratio.y"},
-    )
+    signals: dict[str | Signal, Any] = {
+        Signal("pid.u", unit="N.m"): VALUES,
+        Signal("plant.force", 3, "N"): RNG.normal(size=(20, 3)),
+        "ratio.y": VALUES**2,
+    }
+    aliases = {"ratio": "ratio.y"}
+    return Result.from_arrays(UNEVEN, signals, units={"ratio.y": "1"}, aliases=aliases)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "h5"])

@@ -108,15 +108,15 @@ def test_selector_says_what_is_missing():
     [
         (lambda: Mux(0), r"`inputs` is a number, at least 1, or a list of widths"),
         (lambda: Mux([1, 0]), r"got \[1, 0\]"),
-        (lambda: Mux([1.5]), r"got \[1.5\]"),
+        (lambda: Mux([1.5]), r"got \[1.5\]"),  # type: ignore[list-item]
         (lambda: Demux([]), r"`outputs` is a number"),
         (lambda: Demux(-1), "got -1"),
-        (lambda: Demux(2.0), "got 2.0"),
-        (lambda: Mux("ab"), "got 'ab'"),
+        (lambda: Demux(2.0), "got 2.0"),  # type: ignore[arg-type]
+        (lambda: Mux("ab"), "got 'ab'"),  # type: ignore[arg-type]
         (lambda: Selector([]), "`indices` are whole numbers"),
-        (lambda: Selector([0.5]), "`indices` are whole numbers"),
-        (lambda: Selector("ab"), "`indices` are whole numbers"),
-        (lambda: Selector(None), "`indices` are whole numbers"),
+        (lambda: Selector([0.5]), "`indices` are whole numbers"),  # type: ignore[list-item]
+        (lambda: Selector("ab"), "`indices` are whole numbers"),  # type: ignore[arg-type]
+        (lambda: Selector(None), "`indices` are whole numbers"),  # type: ignore[arg-type]
     ],
 )
 def test_refused(make, message):

@@ -53,6 +53,7 @@ def test_assertion_stops_with_its_reason():
         simulate(d, until=10.0)
     assert caught.value.tick == 4
     assert caught.value.path == "sink"
+    assert caught.value.result is not None
     assert caught.value.result.t[-1] == pytest.approx(0.4)
 
 

@@ -137,7 +137,7 @@ def test_parameters_are_settable(run_block: Any) -> None:
         (lambda: Ramp(slope="fast"), "`slope` wants numbers"),
         (lambda: Chirp(0.0, 1.0, 1.0, method="logarithmic"), "`f0` must be positive"),
         (lambda: Chirp(1.0, 2.0, 1.0, method="log"), "'linear', 'logarithmic'; got 'log'"),
-        (lambda: Constant(1.0, kind="text"), "kind is one of 'real'"),
+        (lambda: Constant(1.0, kind="text"), "kind is one of 'real'"),  # type: ignore[arg-type]
         (lambda: Sine(frequency=np.nan), "`frequency` must be finite"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,7 +165,7 @@ def dam(theta, z):
     return np.where((turned > 0.2) & (turned < 2.5) & (np.abs(z - R) < 0.7 * R), C, 0.0)
 
 
-PUSHING = {
+PUSHING: dict[str, dict[str, Any]] = {
     "pressure dam": {"bush": dam, "grooves": [(0.0, 0.35), (np.pi, 0.35)]},
     "lemon bore": {"bush": lobes(2, C, np.pi / 2), "grooves": [(0.0, 0.35), (np.pi, 0.35)]},
     "three lobes": {"bush": lobes(3, C, 0.3)},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import nnls
@@ -32,7 +34,12 @@ def tipped(theta, z):
 @pytest.mark.parametrize("shape", [moved, tipped])
 def test_a_round_bush_elsewhere_is_a_journal_elsewhere(ask, shape, cavitation):
     """All that a film does, to rounding; friction's sum over the cells is of second order."""
-    options = {"cells": (48, 8), "tilt": True, "cavitation": cavitation, "grooves": [(2.0, 0.3)]}
+    options: dict[str, Any] = {
+        "cells": (48, 8),
+        "tilt": True,
+        "cavitation": cavitation,
+        "grooves": [(2.0, 0.3)],
+    }
     place = np.array([0.4, 0.2, 0.5, -0.1]) * C
     gone = np.concatenate([AWAY * (shape is moved), AWAY])
     velocity = np.array([20.0, -10.0, 5.0, 30.0]) * C
@@ -50,7 +57,7 @@ def test_a_round_bush_elsewhere_is_a_journal_elsewhere(ask, shape, cavitation):
 def test_a_bush_is_as_near_between_columns_as_in_their_middles(ask, eccentricity):
     """Of few cells: a round one by a map is the round one, also where it is nearest."""
     place = [eccentricity * C, 0.0]  # between the last column and the first
-    options = {"cells": (16, 4), "contact": Contact(stiffness=1e8, friction=0.0)}
+    options: dict[str, Any] = {"cells": (16, 4), "contact": Contact(stiffness=1e8, friction=0.0)}
     plain = ask(FiniteBearing(R, L, C, MU, **options), place, speed=OMEGA)
     found = ask(FiniteBearing(R, L, C, MU, bush=np.zeros(4), **options), place, speed=OMEGA)
     for name in ("force", "film", "pressure", "thin_film"):
@@ -85,7 +92,7 @@ def test_an_array_is_what_it_samples(ask):
 def test_a_table_along_is_linear_in_z(ask):
     """A taper given by its two ends, against the function."""
     taper = np.tile([0.2 * C, 0.6 * C], (8, 1))
-    options = {"tilt": True, "cells": (32, 8)}
+    options: dict[str, Any] = {"tilt": True, "cells": (32, 8)}
     by_table, by_function = (
         ask(FiniteBearing(R, L, C, MU, bush=bush, **options), [0.5 * C, 0.0], speed=OMEGA)
         for bush in (taper, lambda theta, z: C * (0.2 + 0.4 * z / L) + 0 * theta)

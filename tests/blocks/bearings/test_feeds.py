@@ -124,7 +124,7 @@ def test_pressure_of_a_feed_can_be_set():
         ({"feeds": [(0.0, 0.1)]}, r"`feeds` of FiniteBearing are Pocket"),
         ({"feeds": [Hole(0.0, -0.01)]}, r"must not be negative, got Hole"),
         ({"feeds": [Pocket(0.0, 0.1, -1.0)]}, r"must not be negative, got Pocket"),
-        ({"feeds": [Pocket(0.0, "wide")]}, r"must not be negative, got Pocket"),
+        ({"feeds": [Pocket(0.0, "wide")]}, r"must not be negative, got Pocket"),  # type: ignore[arg-type]
         (
             {"feeds": [Hole(float("nan"), 0.01)]},
             r"middle of a feed is at an angle in rad.*got Hole",

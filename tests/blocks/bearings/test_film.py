@@ -213,7 +213,7 @@ def test_bad_dimensions_of_a_finite_film_are_told_before_anything_else(length, o
         ({"contact": Contact(slip_speed=0.0)}, "`slip_speed` of a Contact"),
         ({"contact": Contact(slip_speed=np.inf)}, "`slip_speed` of a Contact"),
         ({"contact": Contact(friction=np.nan)}, "`friction` of a Contact"),
-        ({"contact": Contact(stiffness="hard")}, "`stiffness` of a Contact.*got 'hard'"),
+        ({"contact": Contact(stiffness="hard")}, "`stiffness` of a Contact.*got 'hard'"),  # type: ignore[arg-type]
         ({"contact": 1e8}, r"`contact` of \w+ is a Contact\(…\).*got 1"),
         ({"film_limit": "thin"}, "`film_limit`.*got 'thin'"),
     ],
@@ -237,7 +237,7 @@ def test_other_choices_are_refused():
         FiniteBearing(*SIZE, cavitation="floberg")
     for grooves in ([1.0, 2.0], [(1.0, -0.1)]):
         with pytest.raises(DiagramError, match="`grooves` of FiniteBearing are pairs"):
-            FiniteBearing(*SIZE, grooves=grooves)
+            FiniteBearing(*SIZE, grooves=grooves)  # type: ignore[arg-type]
 
 
 def test_wrong_unit_is_refused():

@@ -101,7 +101,9 @@ def test_a_film_that_is_too_thin_for_its_cells_says_so_when_the_run_ends():
     )
     with pytest.warns(BiellaWarning, match=told) as warned:
         result = simulate(moved(FiniteBearing(*SIZE), 0.95 * SIZE[2], 1), until=1.0)
-    seconds, first = map(float, re.search(told, str(warned[0].message)).groups())
+    found = re.search(told, str(warned[0].message))
+    assert found is not None
+    seconds, first = map(float, found.groups())
     thin = result["film.film"] < 0.0715 * SIZE[2]
     assert (seconds, first) == pytest.approx((1e-2 * thin.sum(), result.t[thin.argmax()]))
     simulate(moved(FiniteBearing(*SIZE, cells=(156, 16)), 0.95 * SIZE[2], 1), until=1.0)

@@ -8,6 +8,8 @@ equation for the bubble between plates that move apart and together (after Ausas
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
@@ -25,7 +27,7 @@ pytestmark = pytest.mark.engine
 
 OMEGA = 300.0
 STEP = 1e-3  # of `open_film`
-FEEDS = {
+FEEDS: dict[str, Any] = {
     "none": [],
     "hole": [Hole(0.4, 0.005, 2e5)],
     "pocket": [Pocket(2.0, 0.7, 1e5, length=0.01, z=0.018)],
@@ -194,7 +196,7 @@ def test_fronts_of_a_long_bearing(ask, n, supply):
 
 def test_a_flooded_film_ends_as_reynolds_says(ask):
     """With no pressure behind it oil does not come back before the groove: both films are one."""
-    options = {"cells": (128, 16), "grooves": [(np.pi, 0.2)]}
+    options: dict[str, Any] = {"cells": (128, 16), "grooves": [(np.pi, 0.2)]}
     for n in (0.3, 0.8):
         films = [
             ask(FiniteBearing(R, 0.04, C, MU, cavitation=c, **options), [n * C, 0.0], speed=OMEGA)
@@ -206,7 +208,7 @@ def test_a_flooded_film_ends_as_reynolds_says(ask):
 
 
 def test_time_leads_to_the_steady_film(ask):
-    options = {"cells": (32, 8), "feeds": [Pocket(np.pi, 0.4, 2e5)]}
+    options: dict[str, Any] = {"cells": (32, 8), "feeds": [Pocket(np.pi, 0.4, 2e5)]}
     place = [0.5 * C, 0.1 * C]
     steady = ask(
         FiniteBearing(R, 0.04, C, MU, cavitation="jfo_steady", **options), place, speed=OMEGA
@@ -252,7 +254,7 @@ def bubble(gap, rate, supply, land, times):
         return [h**2 / (12 * MU) * (supply / z[0] - 6 * MU * rate(t) * z[0] / h**3) / empty]
 
     closed = lambda t, z: z[0] - land / 2  # noqa: E731
-    closed.terminal = True
+    closed.terminal = True  # type: ignore[attr-defined]
     after = solve_ivp(
         grow,
         (fine[turn], times[-1]),

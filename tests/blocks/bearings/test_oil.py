@@ -147,11 +147,11 @@ def test_oil_too_cold_for_its_law_stops_the_run():
         (lambda: Walther((313.15, 46e-6), (373.15, 6.8e-6), 0.0), "wants a density"),
         (lambda: Vogel.through([(300, 0.1), (320, 0.05)]), "goes through three points"),
         (lambda: Vogel.through([(300, 0.1), (320, 0.05), (340, 0.2)]), "three points"),
-        (lambda: OilTemperature(0.03, heat_capacity=1.0), "is a Vogel"),
+        (lambda: OilTemperature(0.03, heat_capacity=1.0), "is a Vogel"),  # type: ignore[arg-type]
         (lambda: OilTemperature(VG46, heat_capacity=0.0), "positive `heat_capacity`"),
         (lambda: OilTemperature(VG46, heat_capacity=1.0, conductance=-1.0), "not negative"),
         (lambda: OilTemperature(VG46, heat_capacity=1.0, supply_temperature=-9.0), "not negative"),
-        (lambda: OilTemperature(VG46, heat_capacity="much"), "positive `heat_capacity`"),
+        (lambda: OilTemperature(VG46, heat_capacity="much"), "positive `heat_capacity`"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_oil_is_refused(make, message):

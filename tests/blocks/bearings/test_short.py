@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.engine
 R, B, C, MU = 0.02, 0.01, 2e-5, 0.03
 OMEGA = 300.0
 K = MU * OMEGA * R * B**3 / C**2
-THIN = {"film_limit": 1e-5 * C}
+THIN: dict[str, Any] = {"film_limit": 1e-5 * C}
 
 
 def turn(angle: float) -> np.ndarray:

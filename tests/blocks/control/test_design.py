@@ -142,7 +142,8 @@ def test_integral_is_added_after_the_states():
     a, b = add_integral(A, B, C)
     assert a.shape == (5, 5) and b.shape == (5, 2)
     np.testing.assert_array_equal(a[3:, :3], -C)
-    a, _ = add_integral(*sampled(0.05), C, period=0.05)
+    discrete, driven = sampled(0.05)
+    a, _ = add_integral(discrete, driven, C, period=0.05)
     np.testing.assert_array_equal(a[3:], np.hstack([-0.05 * C, np.eye(2)]))
 
 

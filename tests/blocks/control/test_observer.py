@@ -100,19 +100,19 @@ def test_errors_are_as_large_as_the_filter_says():
     """
     runs, ticks = 60, 150
     x, y = simulate_plant(runs, ticks, 5)
-    total, white = np.zeros(ticks), []
+    total, innovations = np.zeros(ticks), []
     for states, measured in zip(x, y, strict=True):
         block = KalmanFilter(A, None, C, Q=Q, R=R, covariance=[4.0, 2.0, 1.0], period=T)
         ours = run(block, measured)
         error = states - ours["state"]
         P = ours["covariance"].reshape(-1, 3, 3)
         total += np.einsum("ti,tij,tj->t", error, np.linalg.inv(P), error)
-        white.append(ours["innovation"][50:, 0])
+        innovations.append(ours["innovation"][50:, 0])
     low, high = chi2.ppf([0.0005, 0.9995], 3 * runs)
     assert np.mean((total > low) & (total < high)) >= 0.98
     # The mean over all samples is within 4 standard deviations, neighbours counted as one in ten.
     assert abs(total.mean() / (3 * runs) - 1) < 4 * np.sqrt(2 / (3 * runs * ticks / 10))
-    white = np.array(white)
+    white = np.array(innovations)
     correlation = np.mean(white[:, 1:] * white[:, :-1]) / white.var()
     assert abs(correlation) < 4 / np.sqrt(white.size)
 

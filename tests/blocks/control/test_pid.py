@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import control
 import numpy as np
 import pytest
@@ -56,7 +58,7 @@ def discrete(kp, ki, kd, tf, method):
 def test_response_is_that_of_python_control(method, form):
     """Any reference and measurement: the same numbers to rounding, set-point weights included."""
     kp, ki, kd, tf, b, c = 2.0, 5.0, 0.3, 0.02, 0.6, 0.4
-    gains = (
+    gains: dict[str, Any] = (
         {"kp": kp, "ki": ki, "kd": kd}
         if form == "parallel"
         else {"k": kp, "ti": kp / ki, "td": kd / kp}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +27,7 @@ from biella.blocks import (
 pytestmark = pytest.mark.engine
 
 STEP = 1e-4
-MOTIONS = {
+MOTIONS: dict[str, Callable[[], Any]] = {
     "trapezoid": lambda: Trapezoid(0.5, 0.8, 5.0, before=0.1, at=0.05, unit="m"),
     "short trapezoid": lambda: Trapezoid(-0.1, 0.8, 5.0, deceleration=2.0),
     "s-curve": lambda: SCurve(0.5, 0.8, 5.0, 80.0, before=0.1, at=0.05),
@@ -32,7 +35,7 @@ MOTIONS = {
     "s-curve without full acceleration": lambda: SCurve(0.3, 0.2, 50.0, 80.0),
     "s-curve with neither": lambda: SCurve(-0.01, 8.0, 50.0, 80.0, before=0.02),
     "minimum jerk": lambda: MinimumJerk(0.3, 0.7, before=-0.2),
-    **{law: lambda law=law: CamLaw(law, 0.3, 0.6) for law in
+    **{law: partial(CamLaw, law, 0.3, 0.6) for law in
        ("cycloidal", "modified sine", "modified trapezoid", "3-4-5", "4-5-6-7")},
 }  # fmt: skip
 EVERY = pytest.mark.parametrize("make", MOTIONS.values(), ids=MOTIONS)

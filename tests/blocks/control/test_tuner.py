@@ -82,7 +82,8 @@ def exact_cycle(num, den, d, eps):
 def test_cycle_is_that_of_the_exact_theory(plant, eps):
     # Turns wait for a sample, 1 ms: 3e-4 of a period of some seconds, and less of the swing.
     d = 0.5
-    period, half = exact_cycle(*plant, d, eps)
+    numerator, denominator = plant
+    period, half = exact_cycle(numerator, denominator, d, eps)
     result = tune(RelayTuner(d, eps, tolerance=0.005), TransferFunction(*plant), until=60.0)
     assert last(result, "done") == 1.0
     assert last(result, "pu") == pytest.approx(period, rel=2e-3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -36,7 +37,7 @@ def windows(monkeypatch):
     class Canvas(FigureCanvasAgg):
         manager_class = Manager
 
-    module = types.ModuleType("closing_windows")
+    module: Any = types.ModuleType("closing_windows")
     module.FigureCanvas, module.FigureManager = Canvas, Manager
     monkeypatch.setitem(sys.modules, "closing_windows", module)
     before = matplotlib.get_backend()

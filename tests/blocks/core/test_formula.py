@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ OPCODES, CLIP, HYPOT = 50, 8, 27
 
 def with_program(plan: Plan, program: list[int]) -> Plan:
     """Return `plan`, of one block, with other integers."""
-    sections = {
+    sections: dict[str, Any] = {
         tag: raw if tag in TEXT else np.frombuffer(raw, ELEMENTS.get(tag, "<i4")).copy()
         for tag, raw in plan.sections.items()
     }

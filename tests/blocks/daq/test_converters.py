@@ -289,7 +289,7 @@ def test_dac_takes_codes() -> None:
     ("make", "message"),
     [
         (lambda: ADC(0), "whole number from 1 to 32, got 0"),
-        (lambda: ADC(8.5), "whole number from 1 to 32"),
+        (lambda: ADC(8.5), "whole number from 1 to 32"),  # type: ignore[arg-type]
         (lambda: ADC(8, (10, -10)), r"lower < upper, such as \(-10, 10\)"),
         (lambda: ADC(8, (1, 1)), "lower < upper"),
         (lambda: ADC(8, dnl=1.0), "from 0 to below 1"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import fmpy
 import numpy as np
@@ -45,7 +46,12 @@ def chain() -> Diagram:
     out, into = d.add(PWMOutput(170.0), name="out"), d.add(PWMInput(), name="in")
     volts = d.add(Scaling(10.0, unit="V", reading_unit="1"))
     dac = d.add(DAC(10, (0, 10), dnl=0.4), name="dac")
-    links = [(both, filter_), (filter_, scan), (scan["y"], fewer), (fewer, newtons)]
+    links: list[tuple[Any, Any]] = [
+        (both, filter_),
+        (filter_, scan),
+        (scan["y"], fewer),
+        (fewer, newtons),
+    ]
     links += [(newtons, scope["u"]), (newtons, first), (first, duty), (duty, out), (out, into)]
     links += [(into["duty"], volts), (volts, dac)]
     for source, target in links:

@@ -77,7 +77,10 @@ def test_a_carrier_faster_than_the_ticks_is_refused() -> None:
         loop(Constant(0.5), PWMOutput(1e5), PWMInput())
 
 
-CALIBRATION = {"readings": [-2.0, -0.5, 0.0, 1.0, 4.0], "values": [90.0, 30.0, 8.0, 1.0, -5.0]}
+CALIBRATION: dict[str, Any] = {
+    "readings": [-2.0, -0.5, 0.0, 1.0, 4.0],
+    "values": [90.0, 30.0, 8.0, 1.0, -5.0],
+}
 
 
 def test_calibration_and_its_inverse(run_block: Any) -> None:

@@ -56,7 +56,7 @@ def test_speed_of_a_sine_within_what_a_chord_misses(frequency: float) -> None:
 
 
 @pytest.mark.parametrize("average", [1, 10])
-def test_speed_of_a_square_wave_within_a_sample(average: float) -> None:
+def test_speed_of_a_square_wave_within_a_sample(average: int) -> None:
     t = np.arange(40_000) * STEP
     frequency = 97.3
     u = (np.mod(frequency * t, 1.0) < 0.4) * 5.0

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ class LoadData:
     at: Array
     force: Array
     torque: Array
-    frame: str
+    frame: Literal["world", "body"]
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Blueprint:
             made = getattr(s, method)(joint.name, *ends)
             if joint.name in self.wanted:
                 effort = s.force if made.coordinates[0].kind == "length" else s.torque
-                choice = {"coordinate": 0} if len(made.coordinates) > 1 else {}
+                choice: dict[str, Any] = {"coordinate": 0} if len(made.coordinates) > 1 else {}
                 effort(f"{joint.name}_effort", made, self.effort, **choice)
         for load in self.loads:
             marker = bodies[load.body].marker(load.name, load.at)
@@ -338,7 +338,7 @@ def draw_loads(
             rng.uniform(-0.5, 0.5, size=3),
             rng.normal(scale=5.0, size=3),
             rng.normal(scale=2.0, size=3),
-            str(rng.choice(["world", "body"])),
+            cast(Any, str(rng.choice(["world", "body"]))),
         )
         for body in bodies
     )
@@ -406,8 +406,8 @@ def draw_ring(rng: np.random.Generator) -> Blueprint:
     joints = []
     for k, (corner, (first, second)) in enumerate(zip(corners, ends, strict=True)):
         place = tilt @ (corner + np.append(rng.uniform(-0.05, 0.05, size=2), 0.0))
-        frames = tuple(tilt @ turn_z(float(rng.uniform(-2.0, 2.0))) for _ in range(2))
-        joints.append(JointData(f"j{k}", "revolute", first, second, (place, place), frames))
+        one, two = (tilt @ turn_z(float(rng.uniform(-2.0, 2.0))) for _ in range(2))
+        joints.append(JointData(f"j{k}", "revolute", first, second, (place, place), (one, two)))
     bodies = tuple(draw_body(rng, name) for name in names)
     return Blueprint(rng.normal(scale=6.0, size=3), bodies, tuple(joints), *draw_loads(rng, names))
 

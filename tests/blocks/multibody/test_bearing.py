@@ -142,7 +142,8 @@ def free_pair(film, given):
             free=True,
         )
         made.append(body.marker("seat", arm))
-    s.bearing("film", *made, film)
+    journal, bush = made
+    s.bearing("film", journal, bush, film)
     return s
 
 
@@ -195,7 +196,7 @@ def test_the_wrench_is_that_of_the_block_and_its_opposite(given, model):
     for name, sign, mass in (("journal", 1.0, 3.0), ("bush", -1.0, 2.0)):
         arm = about - R.T @ (found[f"{name}.position"] - given["place"])
         torque = sign * (moment + np.cross(arm, force))
-        scale = np.linalg.norm(force) + 0.1  # N: films make so much more of rounding
+        scale = float(np.linalg.norm(force)) + 0.1  # N: films make so much more of rounding
         np.testing.assert_allclose(
             mass * found[f"{name}.acceleration"], sign * R @ force, atol=1e-6 * scale
         )
@@ -250,6 +251,7 @@ def test_momentum_stays_and_energy_leaves_as_power_loss(film, spin):
     # RK4 and Simpson's rule: a contact has corners, and the start of a long film is over in 2 µs.
     tolerance = 1e-3 if thin.any() else 1e-5 if isinstance(film, LongBearing) else 1e-6
     assert energy[0] - energy[-1] == pytest.approx(lost, rel=tolerance)
+    assert HARD.stiffness is not None
     depth = max(0.0, np.hypot(0.4, 0.2) * CLEARANCE - (CLEARANCE - film.film_limit))
     assert potential[0] == pytest.approx(
         0.5 * HARD.stiffness * depth**2, rel=0.05
@@ -489,6 +491,7 @@ def test_a_run_ends_with_a_warning_of_a_film_that_was_too_thin(mode):
         )
     assert len(told) == 1
     match = re.search(THIN, str(told[0].message))
+    assert match is not None
     found = {name: float(value) for name, value in match.groupdict().items()}
     assert thin.any() and not thin[0]
     assert found["first"] == pytest.approx(t[thin.argmax()], rel=1e-5)

@@ -6,6 +6,8 @@ with K = μ ω r B³ / c², and an attitude of tan φ = π √(1 - n²) / (4 n).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -25,7 +27,7 @@ SIZE = (0.02, 0.01, 4e-5, 0.01)
 RADIUS, LENGTH, CLEARANCE, VISCOSITY = SIZE
 MASS, GRAVITY = 5.0, 9.81
 LOAD = (0.0, -MASS * GRAVITY)
-MODES = {
+MODES: dict[str, dict[str, Any]] = {
     "continuous": {},
     "rk4": {"mode": "own_step", "substeps": 2},
     "implicit": {"mode": "own_step", "integrator": "implicit"},
@@ -214,7 +216,12 @@ def test_a_steady_force_has_its_load_stand_still_in_the_axes_it_is_told(axes):
 def test_two_free_bodies_keep_their_momentum():
     """An unbalanced journal in a heavier bush, both free: what one gets the other gives."""
     s = System("pair", (0.0, 0.0), planar=True)
-    given = {"mass": 2.0, "inertia": 0.01, "angular_velocity": 200.0, "velocity": (0, -0.2)}
+    given: dict[str, Any] = {
+        "mass": 2.0,
+        "inertia": 0.01,
+        "angular_velocity": 200.0,
+        "velocity": (0, -0.2),
+    }
     journal = s.body("journal", **given, free=True)
     bush = s.body("bush", mass=3.0, inertia=0.02, angular_velocity=-50.0, free=True,
                   position=(1e-3, 0.2), velocity=(10.0, 0))  # fmt: skip
@@ -410,7 +417,7 @@ def test_rows_that_are_not_those_of_the_bearing_are_refused():
     table = np.frombuffer(plan.sections["INTS"], "<i4")
     friction, thin, cavitation, squeeze = steady().integers
     packed = friction + 8 * thin + 16 * cavitation + 64 * squeeze + 128
-    [at] = [k for k in np.flatnonzero((table & 511) == packed) if table[k] >> 9 > 0]
+    [at] = [int(k) for k in np.flatnonzero((table & 511) == packed) if table[k] >> 9 > 0]
     first = (int(table[at]) >> 9) - 1
     assert try_out(with_cell(plan, "INTS", at, packed))  # a force, and rows that nobody moves
     for row in (first - 1, first + 1, 1000, 2**21):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from biella import BiellaWarning, BlockError, Diagram, linearize, run_realtime, 
 from biella.blocks import Demux, FiniteBearing, Selector, ShortBearing, TiltedShortBearing
 from biella.blocks.bearings import Contact
 from biella.blocks.bearings.analysis import open_film
-from biella.blocks.multibody import Input, System
+from biella.blocks.multibody import Input, Marker, System
 from biella.blocks.multibody.mechanisms import crank_pin, crank_pin_film
 
 pytestmark = pytest.mark.engine
@@ -23,7 +24,7 @@ CLEARANCE = SIZE[2]
 LIGHT, HEAVY, GRAVITY, SPEED = 0.05, 5.0, 9.81, 300.0
 LOAD = (0.0, -50.0)
 OWN = {"mode": "own_step"}
-IMPLICIT = {"mode": "own_step", "integrator": "implicit"}
+IMPLICIT: dict[str, Any] = {"mode": "own_step", "integrator": "implicit"}
 
 
 def film(**options):
@@ -139,6 +140,7 @@ def test_an_exchange_that_is_unstable_says_so_instead_of_exploding(block, how):
     ):
         simulate(d, 0.1, **how)
     assert np.abs(path_of(caught.value.result)).max() < 1e4
+    assert caught.value.result is not None
     assert caught.value.result.t[-1] < 0.02
 
 
@@ -253,8 +255,8 @@ def test_a_coupled_step_that_fails_is_repeated(case):
 
 
 def test_the_report_says_what_is_in_force():
-    told = str(simulate(wired(HEAVY, 2e-5), 1e-3).coupling_report())
-    assert "plant: as one, with all that is computed in between, in minor steps of rk4" in told
+    text = str(simulate(wired(HEAVY, 2e-5), 1e-3).coupling_report())
+    assert "plant: as one, with all that is computed in between, in minor steps of rk4" in text
     result = simulate(wired(HEAVY, 2e-5, **OWN), 1e-3, estimate_error=1)
     told = result.coupling_report(tolerance=1e-6)
     assert "plant: jacobi, hold 0" in str(told)
@@ -462,7 +464,7 @@ def hard_steps(mass, speed, step, start, angle, velocity, load):
     )
     s.force("load", body.marker("journal"), (0.0, -load))
     touching = film(contact=Contact(expected=True))  # one of them is thrown against its bush
-    s.bearing("film", s["disc.journal"], s.ground.marker("bush"), touching)
+    s.bearing("film", cast(Marker, s["disc.journal"]), s.ground.marker("bush"), touching)
     d = Diagram("hard", step=step)
     d.add(s.block(outputs=["converged", "film.offset"], **IMPLICIT), name="plant")
     return d

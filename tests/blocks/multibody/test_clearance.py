@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from biella.blocks.multibody.clearance import OUTPUTS
 pytestmark = pytest.mark.engine
 
 CLEARANCE, RADIUS, MASS = 1e-3, 0.01, 2.0
-MODES = {
+MODES: dict[str, dict[str, Any]] = {
     "continuous": {},
     "own_step": {"mode": "own_step"},
     "substeps": {"mode": "own_step", "substeps": 4},
@@ -42,7 +43,7 @@ def ball(contact, *, offset=(0.0, 0.0), velocity=(0.0, 0.0), gravity=(0.0, 0.0),
     """A round body in a hole of the ground."""
     s = System("ball", gravity, planar=True)
     body = s.body("ball", mass=mass, inertia=1e-3, position=offset, velocity=velocity)
-    sizes = {"clearance": CLEARANCE, "pin_radius": RADIUS, "contact": contact}
+    sizes: dict[str, Any] = {"clearance": CLEARANCE, "pin_radius": RADIUS, "contact": contact}
     s.clearance_revolute("pin", body.marker("middle"), s.ground.marker("hole"), **sizes)
     return s
 
@@ -438,7 +439,7 @@ def test_a_number_that_makes_no_contact_is_refused_by_name(name, value):
         (lambda: RigidContact(restitution=-0.1), "`restitution` of RigidContact"),
         (lambda: RigidContact(tangential_restitution=2), "between -1 and 1"),
         (lambda: hertz_stiffness(0.01, 0.01), "larger than its pin"),
-        (lambda: HuntCrossley(stiffness="hard"), "wants numbers, got 'hard'"),
+        (lambda: HuntCrossley(stiffness="hard"), "wants numbers, got 'hard'"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_no_contact_law(make, text):
@@ -450,7 +451,7 @@ def test_what_is_no_revolute_with_clearance():
     s = System("ball", planar=True)
     a, b = s.body("ball", mass=1.0, inertia=1.0).marker("a"), s.ground.marker("b")
     law = HuntCrossley(stiffness=1e9)
-    sizes = {"clearance": 1e-3, "pin_radius": 0.01, "contact": law}
+    sizes: dict[str, Any] = {"clearance": 1e-3, "pin_radius": 0.01, "contact": law}
     with pytest.raises(DiagramError, match=r"`clearance` of `pin` is positive.*s\.revolute"):
         s.clearance_revolute("pin", a, b, **{**sizes, "clearance": 0.0})
     with pytest.raises(DiagramError, match="`pin_radius` of `pin` is positive"):
@@ -458,7 +459,7 @@ def test_what_is_no_revolute_with_clearance():
     with pytest.raises(DiagramError, match=r"is a HuntCrossley, a Lank.*got 1e9|got 1000000000"):
         s.clearance_revolute("pin", a, b, **{**sizes, "contact": 1e9})
     with pytest.raises(DiagramError, match="no keyword `radius`"):
-        s.clearance_revolute("pin", a, b, **sizes, radius=1.0)
+        s.clearance_revolute("pin", a, b, **sizes, radius=1.0)  # type: ignore[call-arg]
     space = System("space")
     ends = space.body("ball", mass=1.0, inertia=1.0).marker("a"), space.ground.marker("b")
     with pytest.raises(DiagramError, match=r"planar systems only.*planar=True"):
@@ -471,7 +472,7 @@ def test_rigid_contacts_and_friction_from_reactions_do_not_go_together():
     hinge = s.revolute("hinge", s.ground, arm, at=(-1.0, 0.0))
     s.friction("rub", hinge, coefficient=0.1, diameter=0.02)
     ends = arm.marker("pin"), s.ground.marker("hole")
-    sizes = {"clearance": 1e-3, "pin_radius": 0.01}
+    sizes: dict[str, Any] = {"clearance": 1e-3, "pin_radius": 0.01}
     s.clearance_revolute("pin", *ends, contact=RigidContact(), **sizes)
     with pytest.raises(DiagramError, match=r"`pin` has a RigidContact and `rub` is friction"):
         s.block(mode="own_step")

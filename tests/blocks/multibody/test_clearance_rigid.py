@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import ellipk
 
 from biella import BiellaWarning, BlockError, Diagram, DiagramError, simulate
-from biella.blocks.multibody import HuntCrossley, Input, Linear, RigidContact, System
+from biella.blocks.multibody import HuntCrossley, Input, Joint, Linear, RigidContact, System
 from biella.scheduler.engine.engine import Instance
 
 pytestmark = pytest.mark.engine
@@ -34,7 +35,7 @@ def ball(contact, *, offset=(0.0, 0.0), velocity=(0.0, 0.0), spin=0.0, gravity=G
     s = System("ball", (0.0, -gravity), planar=True)
     start = {"position": offset, "velocity": velocity, "angular_velocity": spin}
     body = s.body("ball", mass=MASS, inertia=INERTIA, **start)
-    sizes = {"clearance": CLEARANCE, "pin_radius": RADIUS, "contact": contact}
+    sizes: dict[str, Any] = {"clearance": CLEARANCE, "pin_radius": RADIUS, "contact": contact}
     s.clearance_revolute("pin", body.marker("middle"), s.ground.marker("hole"), **sizes)
     return s
 
@@ -126,7 +127,7 @@ def test_impacts_keep_the_order_of_the_integrator():
     def meets(_, y):
         return CLEARANCE - np.hypot(y[0], y[1])
 
-    meets.terminal, meets.direction = True, -1.0
+    meets.terminal, meets.direction = True, -1.0  # type: ignore[attr-defined]
     at, y, hits = 0.0, np.array([0.0, 0.0, *v0]), 0
     while True:
         part = solve_ivp(
@@ -241,7 +242,7 @@ def rolling(friction, speed, spin):
     def ends(_, y):
         return CLEARANCE * y[1] + RADIUS * y[2]
 
-    ends.terminal = True
+    ends.terminal = True  # type: ignore[attr-defined]
     options = {"method": "DOP853", "rtol": 1e-12, "atol": 1e-13, "dense_output": True}
     first = solve_ivp(
         slides, (0, 1), [0.0, speed / CLEARANCE, spin, 0.0, 0.0], events=ends, **options
@@ -321,7 +322,7 @@ def four_bar(joint, *, clearance=5e-3, torque=2.0, start_gap=0.0):
     s.revolute("elbow", crank, coupler, at=start)
     s.revolute("foot", s.ground, rocker, at=foot)
     hole, pin = coupler.marker("hole", (0.5 * length, 0.0)), rocker.marker("pin", (0.1, 0.0))
-    s.torque("motor", s["main"], torque)
+    s.torque("motor", cast(Joint, s["main"]), torque)
     if joint == "link":
         s.distance("pin", hole, pin, length=clearance)
     else:
@@ -438,7 +439,9 @@ def build(blow, sign=1.0):
             length=float(np.linalg.norm(end.world_position[:2] - where)),
         )  # fmt: skip
     if blow.driven:
-        s.driver("drive", s["hinge0"], Linear(blow.bars[0].angle, sign * blow.bars[0].rate))
+        s.driver(
+            "drive", cast(Joint, s["hinge0"]), Linear(blow.bars[0].angle, sign * blow.bars[0].rate)
+        )
     contact = RigidContact(
         restitution=blow.restitution, tangential_restitution=blow.tangential,
         friction=blow.friction,
@@ -713,7 +716,7 @@ def loose_chain(seed):
             friction=rng.choice([0.0, 0.05, 0.3]),
         )  # fmt: skip
         offset = 0.8 * PLAY * _unit(rng.uniform(-3, 3))
-        sizes = {"clearance": PLAY, "pin_radius": 0.01, "contact": contact}
+        sizes: dict[str, Any] = {"clearance": PLAY, "pin_radius": 0.01, "contact": contact}
         if n == 3:
             hole = s.ground.marker("end", at - offset)
             s.clearance_revolute("pin3", before.marker("tip", (0.1, 0.0)), hole, **sizes)
@@ -725,7 +728,7 @@ def loose_chain(seed):
             position=at + offset + 0.1 * _unit(angle), rotation=angle,
         )  # fmt: skip
         s.clearance_revolute(f"pin{n}", body.marker("pin", (-0.1, 0.0)), hole, **sizes)
-        at, before, place = at + offset + 0.2 * _unit(angle), body, (0.1, 0.0)
+        at, before, place = at + offset + 0.2 * _unit(angle), body, np.array([0.1, 0.0])
     raise AssertionError
 
 
@@ -884,7 +887,7 @@ def test_a_driver_that_pushes_a_pin_into_its_hole_is_told_of():
     s = System("pushed", (0.0, 0.0), planar=True)
     body = s.body("slider", mass=1.0, inertia=1e-3)
     s.prismatic("slide", s.ground, body, at=(0.0, 0.0), axis=(1.0, 0.0))
-    s.driver("drive", s["slide"], Linear(0.0, 1.0))
+    s.driver("drive", cast(Joint, s["slide"]), Linear(0.0, 1.0))
     s.clearance_revolute(
         "pin", body.marker("middle"), s.ground.marker("hole"), clearance=1e-3, pin_radius=0.01,
         contact=RigidContact(),

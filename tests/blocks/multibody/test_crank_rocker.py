@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pytest
 
 from biella import Diagram, simulate
 from biella.blocks.multibody import (
     HuntCrossley,
+    Joint,
     LankaraniNikravesh,
     RigidContact,
     contact_statistics,
@@ -30,7 +33,7 @@ def run(system, until, outputs, *, step=1e-5, **options):
 def loaded(pin, towards=0.0):
     """With a torque on the rocker that keeps the pin at one side of its hole."""
     s = crank_rocker(pin, speed=SLOW, clearance=PLAY, towards=towards)
-    s.torque("load", s["foot"], -40.0)
+    s.torque("load", cast(Joint, s["foot"]), -40.0)
     return s
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from scipy.integrate import simpson, solve_ivp
 
 from biella import BiellaWarning, Diagram, DiagramError, simulate
 from biella.blocks import Expression
-from biella.blocks.multibody import Input, Linear, Sine, System, Table
+from biella.blocks.multibody import Input, Joint, Linear, Sine, System, Table
 from biella.blocks.multibody.initial import coordinate_name
 from biella.blocks.multibody.laws import Formula
 from biella.blocks.multibody.tree import grow_tree
@@ -355,8 +356,8 @@ def test_drivers_are_in_the_tree_wherever_the_loop_is():
     assert ("b", 0) in tree.coordinates
     s.driver("other", c, 0.0)
     assert {("b", 0), ("c", 0)} <= set(grow_tree(s).coordinates)
-    s.driver("third", s["a"], 0.0)
-    s.driver("fourth", s["d"], 0.0)
+    s.driver("third", cast(Joint, s["a"]), 0.0)
+    s.driver("fourth", cast(Joint, s["d"]), 0.0)
     tree = grow_tree(s)
     assert [joint.name for joint in tree.cuts] == ["d"], "the last one is measured"
 
@@ -411,7 +412,7 @@ def test_a_universal_joint_has_springs_outputs_and_drivers_on_both_angles(
 
 def initial_angles(joint):
     """The coordinates of a joint by their definition, in the poses that were given."""
-    axes = {}
+    axes: dict[str, Any] = {}
     for side, marker, frame in (
         ("i", joint.first, joint.frame_i),
         ("j", joint.second, joint.frame_j),
@@ -487,7 +488,7 @@ def test_a_slide_that_closes_a_loop_has_friction_springs_and_outputs(kind):
     s = System("twice", gravity=(0, 0, 0))
     body = s.body("mass", mass=2.0, inertia=0.1)
     s.prismatic("first", s.ground, body, at=(0, 0, 0), axis=(1, 2, 2))
-    s.force("along first", s["first"], 0.0)
+    s.force("along first", cast(Joint, s["first"]), 0.0)
     second = getattr(s, kind)("second", s.ground, body, at=(0, 0, 0), axis=(1, 2, 2))
     s.friction("friction", second, viscous=0.6, coordinate=0)
     s.stop("stop", second, lower=-0.1, upper=0.1, stiffness=50.0, coordinate=0)
@@ -520,8 +521,10 @@ def test_angles_of_a_loop_are_unwrapped_and_saved():
     s.revolute("b", one, bar, at=(0, 1, 0), axis=z)
     s.revolute("c", bar, two, at=(2, 1, 0), axis=z)
     s.revolute("d", s.ground, two, at=(2, 0, 0), axis=z)
-    s.driver("turn", s["a"], Linear(0.0, 10.0))
-    s.driver("level", s["d"], Linear(0.0, 10.0))  # keeps it a parallelogram where it is flat
+    s.driver("turn", cast(Joint, s["a"]), Linear(0.0, 10.0))
+    s.driver(
+        "level", cast(Joint, s["d"]), Linear(0.0, 10.0)
+    )  # keeps it a parallelogram where it is flat
     (cut,) = (joint.name for joint in grow_tree(s).cuts)
     t, (angle, speed) = run(s, 2.0, [f"{cut}.angle", f"{cut}.speed"])
     sign = -1.0 if cut == "b" else 1.0
@@ -539,7 +542,7 @@ def quick_return():
     s.revolute("c", s.ground, crank, at=(1, 0, 0), axis=z)
     slot = rocker.marker("slot", axis=(1, 0, 0))
     s.guide("slot", slot, crank.marker("pin", (0.4, 0, 0)))
-    s.driver("turn", s["c"], Linear(0.0, 5.0))
+    s.driver("turn", cast(Joint, s["c"]), Linear(0.0, 5.0))
     return s
 
 
@@ -594,7 +597,7 @@ def test_angles_of_a_cut_universal_joint_change_at_their_rates():
     s.revolute("a", s.ground, first, at=(-1, 0, 0), axis=(1, 0, 0))
     s.revolute("b", s.ground, second, at=out, axis=out)
     s.universal("cross", first, second, at=(0, 0, 0), axis=((0, 1, 0), (0, 0, 1)))
-    s.driver("turn", s["a"], Linear(0.0, 5.0))
+    s.driver("turn", cast(Joint, s["a"]), Linear(0.0, 5.0))
     assert [joint.name for joint in grow_tree(s).cuts] == ["cross"]
     names = [f"cross.angle_{n}{what}" for n in (1, 2) for what in ("", "_speed", "_acceleration")]
     t, values = run(s, 2.0, names)
@@ -753,7 +756,7 @@ def test_a_bushing_between_two_bodies_makes_no_momentum():
 
 def test_a_bushing_between_bodies_that_turn_together_damps_nothing():
     s = System("pair", gravity=(0, 0, 0))
-    spin = {"inertia": 0.1, "angular_velocity": (0, 0, 2.0), "free": True}
+    spin: dict[str, Any] = {"inertia": 0.1, "angular_velocity": (0, 0, 2.0), "free": True}
     a = s.body("a", mass=1.0, **spin)
     b = s.body("b", mass=1.0, position=(1, 0, 0), velocity=(0, 2.0, 0), **spin)
     s.bushing(
@@ -799,7 +802,8 @@ def test_a_stop_pushes_and_never_pulls():
 def test_loads_in_axes_of_the_world_the_body_and_the_marker():
     """A body that turns at a constant speed: a force fixed on it turns too."""
     omega = 3.0
-    for frame in ("world", "body", "marker"):
+    frames: list[Any] = ["world", "body", "marker"]
+    for frame in frames:
         s = System("thrust", gravity=(0, 0, 0))
         body = s.body("body", mass=2.0, inertia=0.1, angular_velocity=(0, 0, omega), free=True)
         if frame == "marker":

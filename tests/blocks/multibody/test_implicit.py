@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
+from typing import cast
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scipy.integrate import solve_ivp
 
 from biella import BiellaWarning, BlockError, Diagram, DiagramError, simulate
 from biella.blocks import Step
-from biella.blocks.multibody import System
+from biella.blocks.multibody import Joint, System
 from biella.blocks.multibody.mechanisms import cardan, five_bar, four_bar, mcpherson, slider_crank
 from biella.scheduler.engine.engine import Instance
 
@@ -269,7 +270,7 @@ def test_the_largest_stable_step_is_where_rk4_breaks():
 def test_mistakes_teach():
     s = slider_crank()
     with pytest.raises(DiagramError, match=r"`integrator` is 'rk4' or 'implicit', got 'euler'"):
-        s.block(mode="own_step", integrator="euler")
+        s.block(mode="own_step", integrator="euler")  # type: ignore[arg-type]
     with pytest.raises(DiagramError, match=r"say mode='own_step' too"):
         s.block(integrator="implicit")
     with pytest.raises(DiagramError, match=r"`spectral_radius` is between 0 and 1, got 1.5"):
@@ -299,7 +300,7 @@ def press(coupler):
     ends = [s.ground, left, middle, right, s.ground]
     for n, corner in enumerate([(0, 0), (0, 1), (2, 1), (2, 0)]):
         s.revolute(f"pin{n}", ends[n], ends[n + 1], at=corner)
-    s.torque("motor", s["pin0"], -3000.0)
+    s.torque("motor", cast(Joint, s["pin0"]), -3000.0)
     hook, tip = s.ground.marker("hook", (3, 1)), right.marker("tip", (0, 0.5))
     s.spring("spring", hook, tip, stiffness=1e5, damping=50.0, free_length=1.0)
     return s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from biella import BiellaWarning, Diagram, DiagramError, System, simulate
+from biella.blocks.multibody import Body, Joint
 from biella.blocks.multibody.analysis.manifold import make_manifold, split
 from biella.blocks.multibody.rotations import rotation_from_quaternion
 from biella.errors import BlockError
@@ -242,7 +243,7 @@ def plant(system: System, *outputs: str, **options: Any) -> Diagram:
 def test_joint_values_are_kept_and_the_rest_is_solved(angle: float, mode: Any) -> None:
     """Whichever joint closes the loop; angles start in the turn that was given. No warning."""
     exact = slider_crank(angle=angle)
-    place = exact["slider"].position[0]
+    place = cast(Body, exact["slider"]).position[0]
     cosine, sine = np.cos(angle), np.sin(angle)
     rate = -0.1 * sine - 0.1 * sine * 0.1 * cosine / np.sqrt(0.09 - 0.01 * sine**2)
     for speed in (0.0, 10.0):
@@ -283,7 +284,7 @@ def test_a_kept_angle_stays_where_a_length_is_changed() -> None:
     kept = plant(slider_crank(), *outputs, initial={"main.angle": 0.6})
     r = simulate(kept, 1e-3, parameters=longer)
     assert r["plant.main.angle"][0] == pytest.approx(0.6, abs=1e-14)
-    exact = slider_crank(rod=0.35)["slider"].position[0]
+    exact = cast(Body, slider_crank(rod=0.35)["slider"]).position[0]
     assert r["plant.slider.position"][0, 0] == pytest.approx(exact, abs=1e-14)
     with pytest.warns(BiellaWarning, match=r"`crank` is moved by 0.0\d+ m and 0.\d+ rad"):
         r = simulate(plant(slider_crank(), *outputs), 1e-3, parameters=longer)
@@ -358,7 +359,7 @@ def test_values_that_agree_may_be_kept_twice() -> None:
 
 def test_a_driver_decides_what_is_kept() -> None:
     s = slider_crank()
-    s.driver("drive", s["main"], "0.6 + 4 * t")
+    s.driver("drive", cast(Joint, s["main"]), "0.6 + 4 * t")
     with pytest.raises(DiagramError, match=r"`main.speed` cannot be 5 rad/s .* make it 4 rad/s"):
         s.block(initial={"main.speed": 5.0})
     s.block(initial={"main.speed": 4.0})
@@ -402,7 +403,7 @@ def test_a_pose_that_is_prescribed_is_not_told_of() -> None:
     """By a driver, or by a value that is kept: given poses only choose the branch."""
     s = open_four_bar(0.065)
     simulate(plant(s, "closure", initial={"main.angle": 1.0}), 1e-3)
-    s.driver("drive", s["main"], 1.2)
+    s.driver("drive", cast(Joint, s["main"]), 1.2)
     simulate(plant(s, "closure"), 1e-3)
 
 

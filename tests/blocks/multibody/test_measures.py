@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import cast
 
 import numpy as np
 import pytest
 
 from biella import BiellaWarning, Diagram, simulate
-from biella.blocks.multibody import System
+from biella.blocks.multibody import Joint, System
 
 pytestmark = pytest.mark.engine
 
@@ -21,7 +22,7 @@ def rotor(rpm, *, spring_on=None, torque=0.0):
     for name, z in (("left", 0.0), ("right", 1.0)):
         s.revolute(name, s.ground, body, at=(0, 0, z), axis=(0, 0, 1))
     if spring_on:
-        s.torsional_spring("spring", s[spring_on], stiffness=0.05)
+        s.torsional_spring("spring", cast(Joint, s[spring_on]), stiffness=0.05)
     if torque:
         s.torque("motor", body.marker("m"), (0, 0, torque))
     return s, speed

@@ -5,14 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from biella import BiellaWarning, BlockError, Diagram, DiagramError, System, simulate
 from biella.blocks import Ramp, ShortBearing
-from biella.blocks.multibody import Input, Table, mechanisms
+from biella.blocks.multibody import Body, Input, Joint, Table, mechanisms
 from biella.scheduler.engine.engine import REMARK_RUN, Instance
 
 pytestmark = pytest.mark.engine
@@ -119,7 +119,7 @@ def test_angles_are_told_in_radians():
     s = door()
     s.body("cart", mass=1, inertia=1)
     # What an input puts somewhere is looked at by the engine alone.
-    rail = s.prismatic("rail", s.ground, s["cart"], at=(0, 0, 0), axis=(1, 0, 0))
+    rail = s.prismatic("rail", s.ground, cast(Body, s["cart"]), at=(0, 0, 0), axis=(1, 0, 0))
     s.driver("drive", rail, Input())
     with pytest.raises(BlockError, match=r"`high` stays open by 0.3 rad with the other"):
         simulate(diagram(s), 0.1)
@@ -136,7 +136,8 @@ def test_names_of_any_script_and_length_are_told():
     s = quadrangle()
     long = "ß" * 200
     s.fixed("x", s.ground, s.body("plate", mass=1, inertia=1), at=(0, 0))
-    s.revolute(long, s["coupler"].marker("c", (0.5, 0)), s["plate"].marker("p", (0.5, 1)))
+    coupler, plate = cast(Body, s["coupler"]), cast(Body, s["plate"])
+    s.revolute(long, coupler.marker("c", (0.5, 0)), plate.marker("p", (0.5, 1)))
     with pytest.raises(BlockError, match=r"`ß{30,}` stays open by") as error:
         simulate(diagram(s), 0.1, parameters={"plant.plate.p.place": [9.0, 0.0]})
     assert "�" not in str(error.value)
@@ -247,7 +248,9 @@ def test_an_fmu_warns_of_thin_films_when_it_ends(tmp_path, run_fmu):
 
 def test_a_driver_that_jumps_is_no_error_of_the_step():
     s = quadrangle()
-    s.driver("drive", s["foot_a"], Table([0, 0.0502, 0.0503, 1], [1.5, 1.5, 1.52, 1.52]))
+    s.driver(
+        "drive", cast(Joint, s["foot_a"]), Table([0, 0.0502, 0.0503, 1], [1.5, 1.5, 1.52, 1.52])
+    )
     with pytest.warns(BiellaWarning, match=r"motion `drive` jumps by 0\.02 .* to t = 0\.051 s"):
         result = simulate(diagram(s, "converged", "foot_a.angle"), 0.1)
     assert result["plant.foot_a.angle"][-1] == pytest.approx(1.52, abs=1e-9)
@@ -260,7 +263,7 @@ def test_rest_in_a_singular_position_is_no_motion_that_could_be_coarse():
     There the coupler and the right bar may turn about `foot_b` together, so that its angle is kept.
     """
     s = quadrangle()
-    s.driver("drive", s["foot_a"], 0.0)
+    s.driver("drive", cast(Joint, s["foot_a"]), 0.0)
     d = diagram(s, "converged", initial={"foot_b.angle": 0.0})
     assert simulate(d, 0.1)["plant"].min() == 1.0
 
@@ -390,7 +393,7 @@ def test_a_driver_sets_in_motion_what_was_given_at_rest():
     """Also beside something that was given in motion; a speed other than the driver's is told."""
     for given, told in ((0.0, False), (0.5, False), (0.2, True)):
         s = quadrangle(spins=(given, given, 0.0))
-        s.driver("drive", s["foot_a"], f"{np.pi / 2!r} + 0.5 * t")
+        s.driver("drive", cast(Joint, s["foot_a"]), f"{np.pi / 2!r} + 0.5 * t")
         top = s.body("top", mass=1, inertia=1, position=(5, 0), angular_velocity=3)
         s.revolute("spin", s.ground, top, at=(5, 0))
         match = r"`drive` would open by 0.3 rad/s\."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -145,7 +147,7 @@ def test_reactions_are_the_same_wherever_the_loop_is_cut():
     acceleration = result["plant.slider.acceleration"]
     weight = np.array([0.0, 0.0, -4.0 * 9.80665])
     slide, pin = result["plant.slide.force"], result["plant.wrist_pin.force"]
-    s = slider_crank(drive="as listed")
+    s: Any = slider_crank(drive="as listed")
     signs = [1.0 if s[n].second.body.name == "slider" else -1.0 for n in ("slide", "wrist_pin")]
     total = signs[0] * slide + signs[1] * pin + weight
     assert np.allclose(total, 4.0 * acceleration, atol=1e-8)
@@ -318,7 +320,7 @@ def test_mistakes_teach():
     ):
         s.block(outputs=["crank.positon"])
     with pytest.raises(DiagramError, match=r"'continuous' or 'own_step'"):
-        s.block(mode="fast")
+        s.block(mode="fast")  # type: ignore[arg-type]
     with pytest.raises(DiagramError, match=r"cannot be an input"):
         s.block(inputs=["crank.mass"])
 

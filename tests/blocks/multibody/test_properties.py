@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -92,11 +92,12 @@ def equations(joint: Joint, pose_i: tuple[Array, Array], pose_j: tuple[Array, Ar
     d = p_j + r_j @ joint.second.position - p_i - r_i @ joint.first.position
     axes = {f"{n}_i": (r_i @ joint.frame_i)[:, k] for k, n in enumerate("fgh")}
     axes |= {f"{n}_j": (r_j @ joint.frame_j)[:, k] for k, n in enumerate("fgh")}
+    length = joint.length or 0.0
     values = {
         "S": lambda row: d[row.component],
         "d1": lambda row: axes[row.a] @ axes[row.b],
         "d2": lambda row: axes[row.a] @ d,
-        "SS": lambda row: d @ d - joint.length**2,
+        "SS": lambda row: d @ d - length**2,
         "angle": lambda row: np.arctan2(axes["f_j"] @ axes["g_i"], axes["f_j"] @ axes["f_i"]),
     }
     return np.array([values[row.kind](row) for row in joint.rows])
@@ -236,7 +237,7 @@ def draw_planar_closed(kind: str, swapped: bool, cut: int, seed: int) -> System:
     guide = add("guide", "guide", b, a)
     for joint in (slide, guide) if cut == 0 else ():
         s.force(f"{joint.name}_effort", joint, 0.0)
-    s.torque("motor", s["foot"], 3.0)
+    s.torque("motor", cast(Joint, s["foot"]), 3.0)
     return s
 
 
@@ -422,8 +423,10 @@ def test_the_order_of_making_does_not_matter(what: str, seed: int, draw: Any, lo
     names = [body.name for body in blueprint.bodies]
     paths = unique_reactions(blueprint.build())
     for steps in (0, 20):
-        both = (look(one.build(), paths, steps=steps, step=FINE) for one in (blueprint, other))
-        check_same(names, *both, np.eye(3), np.zeros(3), joints=paths)
+        one, two = (
+            look(each.build(), paths, steps=steps, step=FINE) for each in (blueprint, other)
+        )
+        check_same(names, one, two, np.eye(3), np.zeros(3), joints=paths)
 
 
 @few

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scipy.optimize import root
 
 from biella import BiellaWarning, BlockError, Diagram, DiagramError, simulate
 from biella.blocks import ShortBearing
-from biella.blocks.multibody import Input, System
+from biella.blocks.multibody import Input, Joint, System
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.multibody.tree import grow_tree
 from biella.scheduler.engine.engine import Instance
@@ -90,7 +91,7 @@ def test_a_tall_block_slides_down_a_slope(height, planar):
     s = System("slope", planar=planar)
     block = s.body("block", mass=3.0, inertia=0.1, com=at(height * up), velocity=at(along))
     guide = s.prismatic("guide", s.ground, block, at=at((0.0, 0.0)), axis=at(along))
-    size = {"length": length} if planar else {"length": length, "diameter": 0.1}
+    size: dict[str, Any] = {"length": length} if planar else {"length": length, "diameter": 0.1}
     s.friction("rub", guide, coefficient=f, smoothing_speed=SHARP, **size)
     slowing = f * G * np.cos(slope) / (1.0 - 2.0 * f * height / length)
     force, acceleration, load = see(s, ["rub.force", "guide.acceleration", "rub.load"])
@@ -221,11 +222,13 @@ def newton_euler(angle, speed, f, torque):
     def cross(a, b):
         return a[0] * b[1] - a[1] * b[0]
 
+    efforts = np.zeros(4)
+
     def equations(x):
         a1, w1, a2, w2, a3 = x[0:2], x[2], x[3:5], x[5], x[6]
         main, pin, wrist, normal, tilt = x[7:9], x[9:11], x[11:13], x[13], x[14]
         sign = -np.sign(slip)
-        efforts = sign * f * np.array([
+        efforts[:] = sign * f * np.array([
             RADII["main"] * np.hypot(*main),
             RADII["pin"] * np.hypot(*pin),
             RADII["wrist"] * np.hypot(*wrist),
@@ -255,12 +258,11 @@ def newton_euler(angle, speed, f, torque):
                 - (CRANK * (w1 * n1 - speed**2 * e1) + ROD * (w2 * n2 - rate**2 * e2))
             ),
         ]
-        equations.efforts = efforts
         return np.array(crank + rod + piston + closes)
 
     found = root(equations, np.ones(15), tol=1e-13)
     assert np.abs(equations(found.x)).max() < 1e-9
-    return found.x[2], found.x[6], equations.efforts
+    return found.x[2], found.x[6], efforts
 
 
 @pytest.mark.parametrize("angle", [0.3, 1.4, 2.6, 4.0, 5.9])
@@ -558,7 +560,7 @@ def sources():
         bar = s.body("bar", mass=2.0, inertia=0.1, position=(0.5, 0.0), angular_velocity=3.0,
                      velocity=(0.0, 1.5))  # fmt: skip
         s.revolute("main", s.ground, bar, at=(0, 0))
-        s.friction("rub", s["main"], coefficient=0.1, diameter=0.1)
+        s.friction("rub", cast(Joint, s["main"]), coefficient=0.1, diameter=0.1)
         return s, bar
 
     def effort(s, bar):
@@ -668,9 +670,9 @@ def test_an_exported_engine_rubs_alike(tmp_path):
 
 def test_friction_of_redundant_joints_is_in_doubt():
     s = slider_crank()
-    size = {"coefficient": 0.1, "diameter": 0.05, "length": 0.1}
+    size: dict[str, Any] = {"coefficient": 0.1, "diameter": 0.05, "length": 0.1}
     for name in ("main", "slide"):
-        s.friction(f"rub_{name}", s[name], **size)
+        s.friction(f"rub_{name}", cast(Joint, s[name]), **size)
     with pytest.warns(BiellaWarning, match=r"friction `rub_main`.* not unique.*redundant"):
         run(s, 0.01, ["rub_main.torque"])
     report = s.report()

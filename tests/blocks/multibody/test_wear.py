@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 
 from biella import BiellaError, BlockError, Diagram, DiagramError, simulate
-from biella.blocks.multibody import HuntCrossley, LankaraniNikravesh, RigidContact, System, Wear
+from biella.blocks.multibody import (
+    HuntCrossley,
+    LankaraniNikravesh,
+    Marker,
+    RigidContact,
+    System,
+    Wear,
+)
 from biella.errors import PlanError
 from biella.scheduler.compile.plan import Plan, write_sections
 from biella.scheduler.engine.engine import Instance
@@ -17,7 +26,7 @@ pytestmark = pytest.mark.engine
 PLAY, RADIUS, LENGTH, HARDNESS = 1e-3, 0.01, 0.02, 2e9
 LOAD, SPIN, STIFFNESS = 100.0, 100.0, 1e7
 TOWARDS = -1.2345  # rad: between two sections
-OWN = {"mode": "own_step"}
+OWN: dict[str, Any] = {"mode": "own_step"}
 IMPLICIT = {"mode": "own_step", "integrator": "implicit"}
 
 
@@ -31,7 +40,7 @@ def pressed(coefficient=1.4, sections=180, contact=None):
     wear = Wear(coefficient=coefficient, hardness=HARDNESS, length=LENGTH, sections=sections)
     s.clearance_revolute(
         "pin",
-        s["disc.pin"],
+        cast(Marker, s["disc.pin"]),
         s.ground.marker("hole"),
         clearance=PLAY,
         pin_radius=RADIUS,
@@ -142,7 +151,7 @@ def ring_and_disc(contact, spin=-20.0):
         "pull", disc.marker("pin"), ring.marker("peg", (0, -0.2)), stiffness=500.0, free_length=0.05
     )
     s.clearance_revolute(
-        "pin", s["disc.pin"], ring.marker("hole"), clearance=PLAY, pin_radius=RADIUS,
+        "pin", cast(Marker, s["disc.pin"]), ring.marker("hole"), clearance=PLAY, pin_radius=RADIUS,
         contact=contact, wear=Wear(coefficient=3.0, hardness=HARDNESS, length=LENGTH, sections=90),
     )  # fmt: skip
     return s
@@ -290,7 +299,7 @@ def test_a_map_that_is_not_that_of_the_plan_is_refused():
     d.add(pressed().block(outputs=["pin.wear"], **OWN), name="p")
     plan = d.compile()
     table = np.frombuffer(plan.sections["INTS"], "<i4")
-    [at] = np.flatnonzero(table == 16 * 180)
+    [at] = np.flatnonzero(table == 16 * 180).tolist()
     for value in (16 * 181, 16 * 179, 16 * 35, 16 * 3601, 16 * 180 + 2, 0):
         with pytest.raises(PlanError):
             Instance(with_cell(plan, "INTS", at, value))

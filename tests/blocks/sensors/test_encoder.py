@@ -284,7 +284,7 @@ def test_stuck_behind_a_latency(measure: Any) -> None:
 
 MISTAKES = [
     (lambda: Encoder(0), "`counts` .* from 1"),
-    (lambda: Encoder(10.5), "`counts` .* whole number"),
+    (lambda: Encoder(10.5), "`counts` .* whole number"),  # type: ignore[arg-type]
     (lambda: Encoder(1022), "multiple of its decoding, 4: 1022 is not, 1024 is"),
     (lambda: Encoder(8, decoding=3), "`decoding` .* 1, 2 or 4"),
     (lambda: Encoder(8, method="guess"), "'count', 'period', 'both'"),

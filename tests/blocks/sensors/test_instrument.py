@@ -440,7 +440,7 @@ MISTAKES = [
     (lambda: Sensor(channels=0), "`channels` is a whole number from 1"),
     (lambda: Sensor(seed=-1), "`seed` is a whole number"),
     (lambda: Sensor(faults="some"), "'all', 'each'"),
-    (lambda: Sensor(0.1), "Sensor takes an Instrument"),
+    (lambda: Sensor(0.1), "Sensor takes an Instrument"),  # type: ignore[arg-type]
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import fmpy
 import numpy as np
@@ -24,12 +24,12 @@ from biella.blocks import (
     Sine,
     TorqueMeter,
 )
-from biella.blocks.multibody import System
+from biella.blocks.multibody import Joint, System
 from biella.blocks.sensors import presets
 
 pytestmark = pytest.mark.engine
 
-QUIET = {"noise": 0.0, "random_walk": 0.0}
+QUIET: dict[str, Any] = {"noise": 0.0, "random_walk": 0.0}
 
 
 # Load cell and torque meter
@@ -176,7 +176,7 @@ def test_on_a_crank_it_feels_what_turns_it() -> None:
     s = System("arm", gravity=(0.0, -9.81), planar=True)
     bar = s.body("bar", mass=1.0, inertia=0.1, position=(arm, 0.0))
     s.revolute("pivot", s.ground, bar, at=(0.0, 0.0))
-    s.driver("drive", s["pivot"], f"{speed}*t")
+    s.driver("drive", cast(Joint, s["pivot"]), f"{speed}*t")
     d = Diagram(step=1e-3)
     plant = d.add(s.block(outputs=["bar.acceleration", "bar.rotation"]), name="plant")
     sensor = d.add(Accelerometer(gravity=(0, -9.81, 0)), name="sensor")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def test_of_a_state_space_they_are_its_matrix_d(open_fmu):
     )
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, tuple[Any, tuple[float, ...]]] = {
     "sin(u)": (np.cos, (0.0, 1.0, -40.0, 1e3)),
     "exp(u)": (np.exp, (0.0, -3.0, 5.0)),
     "u**3": (lambda u: 3 * u**2, (1e-4, 1.0, 1e6)),
@@ -143,7 +144,7 @@ def everything() -> Diagram:
     d.connect(total, half["y"], product["u1"], limit)
     d.connect(v, product["u2"])
     d.connect(product, x)
-    outputs = {
+    outputs: dict[str, Any] = {
         "loop": total, "table_": table, "product_": product, "limit_": limit,
         "angle": x["angle"], "hold_": hold, "delay_": delay,
     }  # fmt: skip
@@ -240,8 +241,8 @@ def test_in_initialization_mode_parameters_are_known_too(open_fmu):
     knowns = ["plant.initial_angle", "u", "k.k"]
     slave.set("plant.initial_angle", 0.9)
     slave.set("u", 2.0)
-    for k, column in enumerate([(np.cos(0.9), 0), (0, 3), (0, 2)]):
-        seed = [float(k == n) for n in range(3)]
+    for row, column in enumerate([(np.cos(0.9), 0), (0, 3), (0, 2)]):
+        seed = [float(row == n) for n in range(3)]
         assert slave.directional(["y", "z"], knowns, seed) == pytest.approx(column, abs=1e-10)
     assert slave.get("y")[0] == np.sin(0.9)
     slave.fmu.exitInitializationMode()
@@ -333,7 +334,7 @@ def test_own_steps_follow_their_inputs(open_fmu):
     """A mass on a rail pushed by u = 6 + 8τ: v = 6τ + 4τ². With held inputs it is 6τ per tick."""
     s = System("cart")
     mass = s.body("mass", mass=1.0, inertia=(1.0, 1.0, 1.0))
-    s.gravity = (0.0, 0.0, 0.0)
+    s.gravity = np.zeros(3)
     s.prismatic("rail", s.ground, mass, at=(0, 0, 0), axis=(1, 0, 0))
     s.force("push", mass.marker("middle"), (0.0, 0.0, 0.0))
     d = Diagram("cart", step=H)
@@ -383,7 +384,7 @@ def moving() -> Diagram:
     d.connect(sine, product["u2"], late)
     d.connect(total, half)
     d.connect(half, total["u2"])
-    outputs = {
+    outputs: dict[str, Any] = {
         "angle": plant["angle"], "speed": plant["speed"], "sine_": sine, "product_": product,
         "loop": total, "late_": late,
     }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Literal, cast
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ from biella.blocks import (
     UnitDelay,
     ZeroOrderHold,
 )
-from biella.blocks.multibody import Input, System
+from biella.blocks.multibody import Input, Joint, System
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.scheduler.compile.diagram import SOLVERS
 
@@ -447,7 +448,7 @@ def test_the_stop_time_holds_within_a_step_too(open_fmu):
         slave.step(0.01 * H)
 
 
-def crank(integrator: str, step: float, **options) -> Diagram:
+def crank(integrator: Literal["rk4", "implicit"], step: float, **options) -> Diagram:
     """Oldani's slider-crank as a plant with steps of its own, its torque an input."""
     d = Diagram("crank", step=step)
     plant = d.add(
@@ -521,7 +522,7 @@ def test_a_sampled_driver_goes_on_from_its_tick(open_fmu, period):
     s = System("slider", gravity=(0, 0, 0))
     body = s.body("body", mass=2.0, inertia=(1.0, 1.0, 1.0))
     s.prismatic("slide", s.ground, body, at=(0, 0, 0), axis=(1, 0, 0))
-    s.driver("drive", s["slide"], Input("x"))
+    s.driver("drive", cast(Joint, s["slide"]), Input("x"))
     d = Diagram("driven", step=H)
     plant = d.add(s.block(outputs=["slide.displacement"], mode="own_step"), name="plant")
     laws = {"x": "sin(3*t)", "x_rate": "3*cos(3*t)", "x_acceleration": "-9*sin(3*t)"}

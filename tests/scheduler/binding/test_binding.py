@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tomllib
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -459,7 +460,7 @@ def test_blocks_inside_subsystems_are_named_with_or_without_quotes():
     out = d.add(Gain(2.0), name="out")
     d.connect(one, sub)
     d.connect(sub, out)
-    device = {
+    device: dict[str, Any] = {
         "driver": "loopback",
         "receive": {"t": {"unit": "N.m"}},
         "send": {"s": {"safe": 0, "unit": "rad/s"}},

@@ -7,7 +7,7 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -33,14 +33,14 @@ from biella.blocks import (
     Sum,
     TorqueMeter,
 )
-from biella.blocks.multibody import System
+from biella.blocks.multibody import Body, System
 from biella.blocks.sensors import presets
 from biella.scheduler.compile.derived import derive_seed
 
 pytestmark = pytest.mark.engine
 
 NOISY = Instrument(noise=1e-3, random_walk=1e-3)
-WITH_SEED = {
+WITH_SEED: dict[str, Any] = {
     "noise": Noise, "sensor": lambda: Sensor(NOISY), "torque": lambda: TorqueMeter(NOISY),
     "load": lambda: LoadCell(NOISY), "acceleration": lambda: Accelerometer(NOISY),
     "gyro": lambda: Gyroscope(NOISY), "probes": lambda: ProximityPair(NOISY),
@@ -186,7 +186,7 @@ def box_on_a_table(gravity: Any, planar: bool = False) -> System:
     s = System("table", gravity=gravity, planar=planar)
     s.body("box", mass=1.0, inertia=0.1 if planar else (0.1, 0.1, 0.1))
     at, along = ((0, 0), (1, 0)) if planar else ((0, 0, 0), (1, 0, 0))
-    s.prismatic("on", s.ground, s["box"], at=at, axis=along)
+    s.prismatic("on", s.ground, cast(Body, s["box"]), at=at, axis=along)
     return s
 
 
@@ -194,7 +194,7 @@ def reading(s: System, through: Any = None, **options: Any) -> Any:
     d = Diagram("rest", step=1e-3)
     plant = d.add(s.block(outputs=["box.acceleration", "box.rotation"]), name="plant")
     sensor = d.add(Accelerometer(**options), name="sensor")
-    out = plant["box.acceleration"]
+    out: Any = plant["box.acceleration"]
     if through is not None:
         d.connect(out, d.add(through, name="through"))
         out = d["through"]

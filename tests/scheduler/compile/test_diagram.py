@@ -208,6 +208,7 @@ def test_several_solutions_are_told_with_the_one_that_is_taken(formula, taken, o
     found = re.search(
         r"more than one solution at t = 0 s: `f\.y` = (\S+) was taken.*= (\S+) is", text
     )
+    assert found is not None
     assert float(found[1]) == pytest.approx(taken, abs=1e-5)
     assert min(abs(float(found[2]) - other) for other in others) < 1e-5
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 import pytest
 
@@ -37,12 +39,18 @@ def ramp(initial=5.0) -> Diagram:
     return inner
 
 
+def control_of(sub: Subsystem) -> tuple[Literal["boolean", "real"], str]:
+    """Return the kind and the name of the control port."""
+    assert sub.control is not None
+    return ("boolean" if sub.control == "enable" else "real"), sub.control
+
+
 def around(inner: Diagram, step=0.1, solver="rk4", **options) -> Diagram:
     """`inner` as the conditional subsystem `sub`, its control signal as an input of the diagram."""
     d = Diagram("around", step=step, solver=solver)
     sub = d.add(Subsystem(inner, **options), name="sub")
-    kind = "boolean" if sub.control == "enable" else "real"
-    d.connect(d.input("control", kind=kind), sub[sub.control])
+    kind, control = control_of(sub)
+    d.connect(d.input("control", kind=kind), sub[control])
     for name in inner.outports:
         d.output(name, sub[name])
     return d
@@ -335,14 +343,14 @@ def nested(inner: Diagram, inside: dict, outside: dict) -> Diagram:
     """`inner` in a conditional subsystem in another, their controls `a` (outer) and `b` (inner)."""
     middle = Diagram("middle")
     sub = middle.add(Subsystem(inner, **inside), name="inner")
-    kind = "boolean" if sub.control == "enable" else "real"
-    middle.connect(middle.input("b", kind=kind), sub[sub.control])
+    kind, control = control_of(sub)
+    middle.connect(middle.input("b", kind=kind), sub[control])
     middle.output("y", sub["count"])
     d = Diagram("nested", step=0.1)
     outer = d.add(Subsystem(middle, **outside), name="outer")
     d.connect(d.input("b", kind=kind), outer["b"])
-    outer_kind = "boolean" if outer.control == "enable" else "real"
-    d.connect(d.input("a", kind=outer_kind), outer[outer.control])
+    outer_kind, outer_control = control_of(outer)
+    d.connect(d.input("a", kind=outer_kind), outer[outer_control])
     d.output("y", outer["y"])
     return d
 
@@ -422,7 +430,7 @@ def test_deep_nesting_compiles():
 
 # Repeatable: what was tried at a tick leaves no trace.
 
-FORMS = {
+FORMS: dict[str, dict[str, Any]] = {
     "enable": {"enable": True},
     "enable, reset outputs": {"enable": True, "outputs": "reset", "initial": -1.0},
     "enable, reset states": {"enable": True, "states": "reset"},
@@ -459,7 +467,7 @@ def test_trying_other_inputs_at_a_tick_leaves_no_trace(form, period):
     rng = np.random.default_rng(7)
     with plan.instantiate() as plain, plan.instantiate() as probed:
         for control in rng.integers(0, 2, 60):
-            tried = {}
+            tried: dict[float, Any] = {}
             for trial in rng.integers(0, 2, 4):
                 probed.set("control", trial)
                 shown = probed.get("count")

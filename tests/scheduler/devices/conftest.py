@@ -107,5 +107,5 @@ def ticks() -> Iterator[Any]:
             stack.callback(made.close)
             return made
 
-        make.ended = RunEnded
+        make.ended = RunEnded  # type: ignore[attr-defined]
         yield make

@@ -107,7 +107,8 @@ class Device:
         """The counters that are not zero."""
         counts = Counts()
         self.library.bl_device_get_counts(self.handle, byref(counts))
-        return {name: getattr(counts, name) for name, _ in Counts._fields_ if getattr(counts, name)}
+        names = [field[0] for field in Counts._fields_]
+        return {name: getattr(counts, name) for name in names if getattr(counts, name)}
 
     @property
     def why(self) -> str:

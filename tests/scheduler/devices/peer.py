@@ -258,21 +258,26 @@ class TcpEnd(StreamEnd):
         self.connection, self.rest, self.has_ended = connection, b"", False
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
+    @property
+    def open_connection(self) -> socket.socket:
+        assert self.connection is not None, "there is no connection"
+        return self.connection
+
     def write(self, data: bytes) -> None:
-        self.connection.sendall(data)
+        self.open_connection.sendall(data)
         wait_for(lambda: self._count_unsent() == 0)
 
     def _count_unsent(self) -> int:
         count = array("i", [0])
         if sys.platform == "linux":
-            fcntl.ioctl(self.connection, 0x894B, count)  # SIOCOUTQNSD
+            fcntl.ioctl(self.open_connection, 0x894B, count)  # SIOCOUTQNSD
         return count[0]
 
     def read(self) -> bytes:
         data = b""
-        while not self.has_ended and select.select([self.connection], [], [], 0)[0]:
+        while not self.has_ended and select.select([self.open_connection], [], [], 0)[0]:
             try:
-                piece = self.connection.recv(65536)
+                piece = self.open_connection.recv(65536)
             except ConnectionError:
                 piece = b""
             data += piece
@@ -280,7 +285,7 @@ class TcpEnd(StreamEnd):
         return data
 
     def hang_up(self) -> None:
-        self.connection.close()
+        self.open_connection.close()
         self.connection = None
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ class LoopThread:
 
 def advance_until(run, condition, signals):
     """Run ticks until the values of `signals` are as wanted; return them."""
-    rows = []
+    rows: list[Any] = []
 
     def met():
         rows[:] = run.advance(1, signals=signals, now=time.monotonic_ns)

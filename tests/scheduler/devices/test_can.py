@@ -122,6 +122,7 @@ def test_safe_values_are_the_last_thing_on_the_bus(ticks, rig, dbc, peer):
     last = None
     while (message := peer.recv(timeout=0.2)) is not None:
         last = message
+    assert last is not None
     assert dbc.decode_message(256, last.data)["Torque"] == pytest.approx(0.5)
 
 

@@ -28,8 +28,8 @@ pytestmark = pytest.mark.engine
 
 def make(ins=1, outs=0, **options):
     script = Script()
-    counts = [n if isinstance(n, int) else len(n) for n in (ins, outs)]
-    return script, Device(script.open(*counts), ins, outs, **options)
+    many, few = (n if isinstance(n, int) else len(n) for n in (ins, outs))
+    return script, Device(script.open(many, few), ins, outs, **options)
 
 
 def test_values_are_scaled_both_ways():

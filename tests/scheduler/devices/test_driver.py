@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -251,7 +252,7 @@ def test_what_came_before_a_loss_is_no_data_after_the_return(ticks, install):
     """A frame that nobody took in time would otherwise make the device alive, with old values."""
     install(Card)
     bound = open_binding(loop(), rig(on_loss="hold"))
-    device = bound.devices[0]
+    device: Any = bound.devices[0]
     run = ticks(bound)
     device._ending.set()  # the test is the driver's thread from now on
     device._thread.join()

@@ -12,6 +12,8 @@ import struct
 import threading
 import time
 from contextlib import ExitStack
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -245,7 +247,7 @@ def test_frames_on_a_connection(batches, connects):
     with ExitStack() as stack:
         end = TcpEnd()
         stack.callback(end.close)
-        place = {"host": end.host, "port": end.port}
+        place: dict[str, Any] = {"host": end.host, "port": end.port}
         if connects == "it":
             place = {"bind_port": free_tcp_port()}
         run = Run(stack, driver="tcp", double=True, **place)
@@ -259,7 +261,7 @@ def test_frames_on_a_connection(batches, connects):
             """In pieces of any size."""
             while data:
                 cut = draw.choice([1, 7, 4096, len(data)])
-                end.connection.sendall(data[:cut])
+                end.open_connection.sendall(data[:cut])
                 data = data[cut:]
 
         fuzz_line(run, batches, send, end.frames)
@@ -401,11 +403,10 @@ def test_messages_on_a_can_bus(batches, tmp_path):
             for _ in range(AT_ONCE):
                 bus.send(can.Message(**({"is_extended_id": False} | hostile())))
             if number % 20 == 0:  # and let it be seen before the genuine one comes
-                tick = live.tick
-                wait_for(lambda tick=tick: live.tick > tick + 5)
+                wait_for(partial(lambda tick: live.tick > tick + 5, live.tick))
             pair = struct.pack("<If", number, mark(number))
             bus.send(can.Message(arbitration_id=512, data=pair, is_extended_id=False))
-            wait_for(lambda number=number: live.latest("number") == number)
+            wait_for(partial(lambda number: live.latest("number") == number, number))
         result = live.stop()
     pairs = zip(result["number"], result["mark"], strict=True)
     assert all(found == mark(number) for number, found in pairs)

@@ -170,6 +170,7 @@ def test_an_exception_of_a_driver_ends_the_run_with_its_text(install):
     Failing.fails.set()
     with pytest.raises(DeviceError, match="device `c` is gone: OSError: the cable is off") as error:
         run.wait()
+    assert error.value.result is not None
     assert len(error.value.result.t) > 1
     assert Card.made[0].log[-2:] == [("safe", 0.25), "close"]
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,6 +98,7 @@ class Plc:
             self.server = None
 
     def read(self, function, address, count):
+        assert self.server is not None
         values = self.server.context.async_getValues(UNIT, function, address, count)
         return self.thread.run(values)
 
@@ -272,7 +274,7 @@ def test_long_rows_are_cut_between_numbers():
     d.add(Constant([0.0] * 40), name="wide")
     table["signals"] = {"wide": "plc.wide"}
     entry = check_binding(d, table).binding.devices["plc"]
-    spans = ModbusDriver(Setup(entry, Surroundings(".", 1e-3)))._ins
+    spans = ModbusDriver(Setup(entry, Surroundings(Path("."), 1e-3)))._ins
     assert [(span.address, span.count) for span in spans] == [(0, 124), (124, 36)]
 
 

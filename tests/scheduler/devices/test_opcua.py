@@ -7,6 +7,7 @@ import math
 import random
 import sys
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ pytest.importorskip("asyncua", reason="asyncua is not installed")
 from asyncua import Server, ua
 from asyncua.common.callback import CallbackType
 from asyncua.crypto.permission_rules import User, UserRole
+from asyncua.server.user_managers import UserManager
 
 URI = "http://example.com/plant"
 VALUES = {
@@ -41,7 +43,7 @@ VALUES = {
 }
 
 
-class Gate:
+class Gate(UserManager):
     """Lets in who is anonymous, and one user."""
 
     def get_user(self, server, username=None, password=None, certificate=None):
@@ -64,18 +66,25 @@ class Plant:
         self.server.set_security_policy([ua.SecurityPolicyType.NoSecurity])
         space = await self.server.register_namespace(URI)
         self.space = space
-        box = await self.server.nodes.objects.add_object(ua.NodeId("box", space), "box")
+        box = await self.server.nodes.objects.add_object(
+            ua.NodeId.from_string(f"ns={space};s=box"), "box"
+        )
         self.nodes = {}
         for name, (value, kind) in VALUES.items():
             node = await box.add_variable(
-                ua.NodeId(name, space), name, value, varianttype=ua.VariantType[kind]
+                ua.NodeId.from_string(f"ns={space};s={name}"),
+                name,
+                value,
+                varianttype=ua.VariantType[kind],
             )
             if name != "fixed":
                 await node.set_writable()
             self.nodes[name] = node
         await self.nodes["any"].write_attribute(
             ua.AttributeIds.DataType,
-            ua.DataValue(ua.Variant(ua.NodeId(ua.ObjectIds.Number), ua.VariantType.NodeId)),
+            ua.DataValue(
+                ua.Variant(ua.NodeId(ua.Int32(ua.ObjectIds.Number)), ua.VariantType.NodeId)
+            ),
         )
         await self.server.start()
         self.server.subscribe_server_callback(CallbackType.PostWrite, self._note)
@@ -106,11 +115,16 @@ class Plant:
 
     @property
     def url(self):
-        return f"opc.tcp://127.0.0.1:{self.server.bserver.port}/plant"
+        return f"opc.tcp://127.0.0.1:{self._line.port}/plant"
+
+    @property
+    def _line(self):
+        assert self.server.bserver is not None
+        return self.server.bserver
 
     def switch(self, on):
         if on != self.on:
-            line = self.server.bserver
+            line = self._line
             self.thread.run(line.start() if on else line.stop())
             self.on = on
 
@@ -280,9 +294,14 @@ def test_what_is_no_good_number_is_never_data(ticks, plant, value, kind, status,
     advance_until(run, lambda k: k < 0, ["k"])
     plant.doubles = False
     plant.pretend("y", value, kind, status)
-    last = []
+    last: list[Any] = []
+
+    def go_on() -> bool:
+        last.extend(run.advance(1, signals=["k"], now=time.monotonic_ns))
+        return False
+
     with pytest.raises(ticks.ended) as error:
-        wait_for(lambda: last.extend(run.advance(1, signals=["k"], now=time.monotonic_ns)))
+        wait_for(go_on)
     assert "device `cell` is gone: DeviceError: " in str(error.value)
     assert reason in str(error.value)
     assert all(-2.0 <= k < 0 for (k,) in last)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -377,7 +379,7 @@ def test_a_recording_in_another_unit_is_refused_unless_it_is_scaled():
     result = forces()
     d = Diagram("played", step=1e-3)
     d.add(Constant(0.0, unit="N"), name="force")
-    channel = {"unit": "N"}
+    channel: dict[str, Any] = {"unit": "N"}
     rig = {
         "devices": {"r": {"driver": "replay", "file": result, "receive": {"force": channel}}},
         "signals": {"force": "r.force"},

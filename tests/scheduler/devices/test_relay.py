@@ -149,7 +149,8 @@ def test_a_device_takes_only_what_is_true_through_a_bad_network(seed):
         handle, message = open_udp(None, 1, 1, host="127.0.0.1", port=relay.port)
         assert handle, message
         with Device(handle, 1, 1, on_loss=HOLD) as device:
-            peer, back, seen = Peer(), None, []
+            seen: list[float] = []
+            peer, back = Peer(), None
             end.socket.settimeout(20.0)
             while device.tick < 400:
                 seen += device.take(time.monotonic_ns()).values()
@@ -191,6 +192,7 @@ def test_from_the_shell():
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
+        assert process.stdout is not None
         first = process.stdout.readline()
         port = int(first.split()[2])
         with socket.socket(type=socket.SOCK_DGRAM) as host:

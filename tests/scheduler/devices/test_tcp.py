@@ -719,9 +719,10 @@ def rig(**options):
 
 def test_a_peer_that_gives_back_what_it_gets_is_a_loopback(ticks, way):
     end = TcpEnd()
-    place = {"port": end.port, "host": end.host} if way is dial else {"bind_port": free_tcp_port()}
+    at = free_tcp_port()
+    place = {"port": end.port, "host": end.host} if way is dial else {"bind_port": at}
     run = ticks(open_binding(loop(3.0), rig(double=True, **place)))
-    end.accept() if way is dial else end.connect(place["bind_port"])
+    end.accept() if way is dial else end.connect(at)
     peer, rows = Peer(), []
     for _ in range(300):
         rows += run.advance(1, signals=["x", "k", "board.age", "board.delay"])

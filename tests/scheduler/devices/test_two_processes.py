@@ -129,6 +129,7 @@ def controlling(place: str, folder: Path, port: int, driver: str = "udp") -> Ite
         stderr=subprocess.PIPE,
     )
     try:
+        assert controller.stderr is not None
         assert b"running" in controller.stderr.readline()
         yield
     finally:

@@ -140,6 +140,7 @@ SECTIONS = {"can": "CAN", "modbus": "Modbus", "opcua": "OPC UA"}
 def test_the_page_names_every_driver_and_option():
     for name in ("serial", "text", "udp", "tcp", "loopback", "replay", *SECTIONS):
         kind, _ = find_driver(name)
+        assert kind is not None
         (line,) = re.findall(rf"^\| `{name}` \|.*$", PAGE, re.M)
         text = line
         if name in SECTIONS:

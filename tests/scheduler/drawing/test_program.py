@@ -29,6 +29,7 @@ def test_the_optimum_is_that_of_highs(seed):
     if expected.status != 0:
         assert found is None
         return
+    assert found is not None
     assert (found >= -1e-9).all()
     assert (table @ found <= bounds + 1e-8).all()
     assert cost @ found == pytest.approx(expected.fun, abs=1e-8)

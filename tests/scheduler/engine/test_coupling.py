@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import fmpy
 import numpy as np
@@ -28,7 +28,7 @@ from biella.blocks import (
 )
 from biella.blocks.core.ports import periodic
 from biella.blocks.external.python import python_block
-from biella.blocks.multibody import Input, System
+from biella.blocks.multibody import Input, Joint, System
 from biella.errors import BiellaError, BlockError, DiagramError
 from biella.scheduler.compile.coupling_options import CouplingWarning
 from biella.scheduler.results.coupling_report import BOND, read_couplings
@@ -51,8 +51,8 @@ def mass(n: int, stiffness: float = 0.0, damping: float = 0.0, **options: Any) -
     s.spring("spring", wall, end, stiffness=k, damping=c, free_length=9.0)
     s.force("push", end, (0.0, 0.0))
     outputs = ["slide.displacement", "slide.speed", "slide.acceleration"]
-    options = {"mode": "own_step", "substeps": 4} | options
-    return s.block(["push.force.x"], outputs, **options)
+    steps: dict[str, Any] = {"mode": "own_step", "substeps": 4}
+    return s.block(["push.force.x"], outputs, **(steps | options))
 
 
 def law(d: Diagram, name: str, formula: str, plants: dict[str, Any], **numbers: float) -> Any:
@@ -124,7 +124,7 @@ def moved_end(rates: int, **options: Any) -> Diagram:
     left = System("left", (0, 0), planar=True)
     body = left.body("mass", mass=1.0, inertia=1.0, velocity=(1.0, 0))
     left.prismatic("slide", left.ground, body, at=(0, 0), axis=(1, 0))
-    left.force("push", left["slide"], Input("push"))
+    left.force("push", cast(Joint, left["slide"]), Input("push"))
     right = System("right", (0, 0), planar=True)
     body = right.body("mass", mass=2.0, inertia=1.0, position=(1.0, 0))
     right.prismatic("slide", right.ground, body, at=(1, 0), axis=(1, 0))
@@ -479,7 +479,7 @@ def test_too_few_iterations() -> None:
 def hurried(step: float = 0.2, **options: Any) -> Diagram:
     """Two iterations of a fixed point reach 1e-6 in parts of a step only."""
     d = two_masses(step=step)
-    how = {"method": "fixed-point", "hold": 1, "iterations": 2, "tolerance": 1e-6}
+    how: dict[str, Any] = {"method": "fixed-point", "hold": 1, "iterations": 2, "tolerance": 1e-6}
     d.couple(**(how | options))
     return d
 
@@ -813,7 +813,7 @@ def spring_of_blocks(stiffness: float = STIFF, **options: Any) -> Diagram:
     s = System("mass", (0, 0), planar=True)
     body = s.body("mass", mass=1.0, inertia=1.0, velocity=(1.0, 0))
     s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
-    s.force("push", s["slide"], Input("push"))
+    s.force("push", cast(Joint, s["slide"]), Input("push"))
     outputs = ["slide.displacement", "slide.speed"]
     plant = d.add(s.block(outputs=outputs, mode="own_step", substeps=4), "plant")
     d.connect(plant["slide.speed"], d.add(Integrator(), "stretch"))
@@ -869,9 +869,9 @@ def test_no_power_where_units_leave_it_open() -> None:
             body = s.body(f"mass{n}", mass=1.0, inertia=1.0, position=(0, int(n)))
             s.prismatic(f"slide{n}", s.ground, body, at=(0, int(n)), axis=(1, 0))
             if inputs == "force":
-                s.force(f"push{n}", s[f"slide{n}"], Input(f"f{n}"))
+                s.force(f"push{n}", cast(Joint, s[f"slide{n}"]), Input(f"f{n}"))
             else:
-                motion = {"x": Input(f"x{n}"), "y": float(n)}
+                motion: dict[str, Any] = {"x": Input(f"x{n}"), "y": float(n)}
                 end = s.ground.marker(f"end{n}", motion=motion)
                 stiffness = (9.0, 9.0, 0.0)
                 s.bushing(f"spring{n}", end, body.marker("m"), stiffness=stiffness)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -239,6 +241,7 @@ def test_not_finite_names_the_block_that_made_it():
     ) as info:
         simulate(d, 1.0)
     assert info.value.path == "culprit" and info.value.tick == 5
+    assert info.value.result is not None
     assert len(info.value.result.t) == 5
 
 
@@ -274,7 +277,9 @@ def test_an_exception_in_a_python_block_stops_the_run_and_says_everything():
     assert "`divide`" in text and "ZeroDivisionError" in text and "tick 30" in text
     assert "u = 3" in text
     assert isinstance(info.value.__cause__, ZeroDivisionError)
-    assert info.value.__cause__.__traceback__.tb_next is not None
+    traceback = info.value.__cause__.__traceback__
+    assert traceback is not None and traceback.tb_next is not None
+    assert info.value.result is not None
     assert len(info.value.result.t) == 30
 
 
@@ -440,7 +445,7 @@ def test_what_a_python_block_returns_wrongly_is_told(value, width, message):
 def test_a_state_of_the_wrong_size_is_told(method, value, told):
     class Wrong(PythonBlock):
         def __init__(self):
-            period = {"period": 0.01} if method == "update" else {}
+            period: dict[str, Any] = {"period": 0.01} if method == "update" else {}
             super().__init__(outputs=["y"], state=[0.0, 0.0], **period)
 
         def output(self, t, x, u):

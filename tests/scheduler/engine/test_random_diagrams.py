@@ -91,12 +91,13 @@ def diagrams(draw: st.DrawFn) -> list[Node]:
         offset = draw(st.integers(0, period - 1)) if period else 0
         if kind in ("constant", "delay", "integrator"):
             width = draw(st.integers(1, 4))
-            value = draw(numbers(width))
-            nodes.append(Node(kind, value, (), period, offset, (width,)))
+            nodes.append(Node(kind, draw(numbers(width)), (), period, offset, (width,)))
             continue
         source = draw(st.sampled_from(signals()))
         width = width_of(source)
-        sources, value, widths = (source,), None, (width,)
+        sources: tuple[Signal, ...] = (source,)
+        value: Any = None
+        widths: tuple[int, ...] = (width,)
         if kind == "gain":
             value = draw(numbers(1))[0]
         elif kind == "vector":
@@ -151,7 +152,7 @@ class Interpreter:
     solver: str
     held: dict[int, list[np.ndarray]] = field(default_factory=dict)
 
-    def run(self) -> list[list[np.ndarray]]:
+    def run(self) -> list[list[list[np.ndarray]]]:
         state = {
             n: np.array(node.value)
             for n, node in enumerate(self.nodes)
@@ -199,7 +200,8 @@ class Interpreter:
             if node.kind == "matrix":
                 return [np.array(node.value) @ u[0]]
             if node.kind == "sum":
-                return [sum((v if s == "+" else -v for s, v in zip(node.value, u, strict=True)), 0)]
+                signed = (v if s == "+" else -v for s, v in zip(node.value, u, strict=True))
+                return [sum(signed, np.zeros(()))]
             if node.kind == "largest":
                 return [np.max(u, axis=0)]
             if node.kind == "mux":

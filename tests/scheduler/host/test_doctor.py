@@ -15,7 +15,7 @@ from biella import cli
 from biella.scheduler.host import machine, wakeups
 from biella.scheduler.host.doctor import Diagnosis, conclude, draw_histogram, write_share
 from biella.scheduler.host.machine import examine, find_isolated, find_serial_devices
-from biella.scheduler.host.privileges import Privileges
+from biella.scheduler.host.privileges import Grant, Privileges
 from biella.scheduler.host.wakeups import (
     EDGES_US,
     QUANTILES,
@@ -79,8 +79,8 @@ def test_a_machine_made_for_real_time_needs_no_advice(tmp_path):
 @linux
 @pytest.mark.engine
 def test_what_is_in_the_way_is_said_with_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine.os, "access", lambda *_: False)
-    monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
     write_tree(
         tmp_path,
         {
@@ -207,7 +207,7 @@ def test_variants_take_turns_and_those_refused_take_no_part(monkeypatch):
     calls = []
 
     def wait(variant, period_ns, ticks):
-        refused = [wakeups.Grant("priority", False, "no")]
+        refused = [Grant("priority", False, "no")]
         variant.grants = refused if variant.name == "refused" else []
         if ticks:
             calls.append((variant.name, period_ns, ticks))

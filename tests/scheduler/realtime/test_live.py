@@ -61,7 +61,7 @@ def wait_until(condition):
     raise AssertionError("it did not happen")
 
 
-_processes = []
+_processes: list[subprocess.Popen[str]] = []
 
 
 @pytest.fixture(autouse=True)
@@ -163,6 +163,7 @@ def test_a_parameter_changes_at_a_tick_and_stays_changed():
     change = np.flatnonzero(np.diff(result["c"]))
     assert len(change) == 1 and change[0] >= 20
     assert set(result["c"]) == {1.0, 5.0}
+    assert result.log is not None
     entry = result.log.journal[result.log.journal["slot"] == run.plan.parameters["c.value"].slot]
     assert entry["tick"].tolist() == [change[0] + 1]
     assert result.info["stopped"] is None and result.info["realtime"]["end"] == "cancel"
@@ -388,6 +389,7 @@ def test_a_value_that_is_not_finite_ends_the_run_with_its_result():
     assert root
     with pytest.raises(BlockError, match=r"`root` .* not finite") as caught:
         run_realtime(d, 1.0).wait()
+    assert caught.value.result is not None
     assert caught.value.result.length == 11
     assert caught.value.result.info["realtime"]["end"] == "error"
 
@@ -427,9 +429,11 @@ def test_too_many_overruns_end_the_run():
     d.add(Slow(), name="slow")
     with pytest.raises(OverrunError, match="where 0 are tolerated") as caught:
         run_realtime(d, 1.0, overrun="stop").wait()
+    assert caught.value.result is not None
     assert caught.value.result.info["ticks"] == 1
     with pytest.raises(OverrunError, match="4 in a row, where 3 are tolerated") as caught:
         run_realtime(d, 1.0, overrun="slip", tolerated_in_a_row=3, grace=5).wait()
+    assert caught.value.result is not None
     report = caught.value.result.info["realtime"]
     assert report["ticks"] == 9 and report["overruns"] == 4 and report["overruns_in_grace"] == 5
     result = run_realtime(d, 0.01, profile=True).wait()
@@ -455,7 +459,7 @@ def test_a_bad_start_starts_nothing(options, words):
     with pytest.raises(BiellaError, match=words):
         run_realtime(loop(), **options)
     with pytest.raises(BiellaError, match="wants a Diagram or a Plan"):
-        run_realtime("loop")
+        run_realtime("loop")  # type: ignore[arg-type]
     with pytest.raises(BiellaError, match="a Plan has its step"):
         run_realtime(loop().compile(), step=1e-3)
 
@@ -553,6 +557,7 @@ def test_a_killed_process_leaves_its_log(tmp_path):
     process.kill()
     process.communicate()
     log = Result.from_hdf5(tmp_path / "log.h5")
+    assert log.log is not None
     assert log.length > 100 and log.log.ticks > 500
     assert log.log.journal["tick"].max() >= log.log.ticks - 1
 
@@ -584,6 +589,7 @@ def start_bound(monkeypatch, frames, run, **options):
 
     path = Path(__file__).parent / "test_pace.py"
     spec = importlib.util.spec_from_file_location("pace_of_live", path)
+    assert spec is not None and spec.loader is not None
     test_pace = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(test_pace)
     plan = test_pace.device_plan()
@@ -613,6 +619,7 @@ def test_a_device_that_ends_the_run_is_an_error_with_a_result(monkeypatch):
     run, device, binding = start_bound(monkeypatch, [(1, 1.0), (2, 1e10)], {})
     with pytest.raises(DeviceError, match="beyond its limit") as caught:
         run.wait()
+    assert caught.value.result is not None
     assert caught.value.result.info["realtime"]["end"] == "device"
     assert device.safe_sent == [-7.0] * 3 and binding.closed
     device.__exit__()
@@ -666,6 +673,7 @@ def test_a_full_disk_makes_a_gap_and_recording_goes_on_after_it(tmp_path, monkey
         expected = [*range(10 + capacity), *range(200 + capacity, 230 + capacity)]
     assert result.t.tolist() == expected
     assert recorder.dropped == [(10 + capacity, expected[10 + capacity] - 1)]
+    assert result.log is not None
     assert len(result.log.journal) == 20 and result.log.ticks == 20
     assert recorder.entries_dropped == 0
 
@@ -689,6 +697,7 @@ def test_a_disk_that_stays_full_keeps_what_was_written(tmp_path, monkeypatch):
     assert recorder.dropped == [(10.0, 29.0)]
     assert recorder.rows_dropped == 20 and recorder.entries_dropped == 5
     result = recorder.close()
+    assert result.log is not None
     assert result.length == 10 and result.log.ticks == 0
 
 
@@ -738,6 +747,7 @@ def test_a_run_on_a_full_disk_goes_on(tmp_path):
     assert missing == list(range(gap["first"], gap["last"] + 1))
     assert len(missing) == int(lost) > 200
     assert int(kept) <= gap["first"] and gap["last"] < int(ticks) - 500
+    assert log.log is not None
     assert int(entries_lost) == 0 and log.log.ticks == int(ticks)
     assert find_differences(log, replay(log)) == []
     assert "larger than the system allows" in trouble

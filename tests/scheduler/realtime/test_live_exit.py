@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ SETUP = (
 )
 
 
-def run_script(text: str, **options: object) -> subprocess.CompletedProcess[str]:
+def run_script(text: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", SETUP + text], capture_output=True, text=True, **options
     )
@@ -60,6 +61,7 @@ print(os.waitstatus_to_exitcode(status), result.length)
     assert code == 7 and log.length == length
     assert log.t.tolist() == [pytest.approx(k * 1e-3) for k in range(length)]
     assert all(len(log[path]) == length for path in log)
+    assert log.log is not None
     assert len(log.log.journal) > 0 and log.log.ticks == length - 1
     assert list(tmp_path.iterdir()) == [tmp_path / "log.h5"]
 

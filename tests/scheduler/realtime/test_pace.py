@@ -202,7 +202,7 @@ def test_without_deadlines_nothing_is_lost_where_the_reader_is_slow():
         pace.record(rows, [instance.plan.find_signal("total").slot], 1)
         runner = threading.Thread(target=pace.run, args=(instance, 100))
         runner.start()
-        got = []
+        got: list[float] = []
         while len(got) < 101:
             got += rows.pull()[:, 1].tolist()
         runner.join()
@@ -250,7 +250,7 @@ def test_a_pipe_between_two_threads_loses_nothing():
 
         writer = threading.Thread(target=write)
         writer.start()
-        got = []
+        got: list[float] = []
         while len(got) < total:
             got += pipe.pull().tolist()
         writer.join()

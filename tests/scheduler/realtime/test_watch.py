@@ -54,6 +54,7 @@ def test_another_process_sees_the_latest_values(folder):
         assert stat.S_IMODE(page.stat().st_mode) == 0o600
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         glance = read_page(page)
+        assert glance is not None
         assert glance.name == "watched" and glance.pid == os.getpid()
         assert glance.values["twice.y"] == 2.0 * glance.values["ref.y"]
         assert glance.units["place.y"] == "m"

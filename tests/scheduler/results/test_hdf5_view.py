@@ -66,6 +66,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read_all(path: Path) -> dict[str, np.ndarray]:
     result = Result.from_hdf5(path)
+    assert result.log is not None
     journal = result.log.journal
     return {"time": result.t, "journal": journal, **{name: result[name] for name in result}}
 

@@ -152,7 +152,7 @@ class TestFile:
         recorder.append(make_rows(0, 10))
         assert Result.from_hdf5(tmp_path / "r.h5").length == 0
         later = time.monotonic() + 1.5
-        monkeypatch.setattr(recorder_module.time, "monotonic", lambda: later)
+        monkeypatch.setattr(time, "monotonic", lambda: later)
         recorder.append(make_rows(10, 10))
         assert Result.from_hdf5(tmp_path / "r.h5").length == 20
         recorder.close()

@@ -6,6 +6,7 @@ import csv
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -111,7 +112,8 @@ class TestNames:
         assert "&lt;Ctrl-C&gt;" in result._repr_html_()
 
     def test_empty(self, tmp_path: Path) -> None:
-        empty = Result.from_arrays([], {"a": [], Signal("v", 2): np.empty((0, 2))})
+        signals: dict[str | Signal, Any] = {"a": [], Signal("v", 2): np.empty((0, 2))}
+        empty = Result.from_arrays([], signals)
         assert empty["v"].shape == (0, 2)
         assert "0 times" in repr(empty)
         empty.to_csv(tmp_path / "e.csv")
@@ -345,7 +347,9 @@ class TestPlot:
     def test_lists_make_axes(self, result: Result) -> None:
         figure = result.plot(["ref", "pid.u"], "sub.plant.force", title="")
         assert [len(axes.lines) for axes in figure.axes] == [2, 3]
-        names = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
+        legend = figure.axes[1].get_legend()
+        assert legend is not None
+        names = [text.get_text() for text in legend.get_texts()]
         assert names == [f"sub.plant.force[{i}]" for i in range(3)]
 
     def test_everything_by_default(self, result: Result) -> None:
@@ -359,14 +363,17 @@ class TestPlot:
         figure = result.plot("ref", "sub.plant.force")
         figure.draw_without_rendering()
         for axes in figure.axes:
-            legend = axes.get_legend().get_window_extent()
-            assert legend.x0 >= axes.get_window_extent().x1
-            assert legend.x1 <= figure.bbox.x1
+            legend = axes.get_legend()
+            assert legend is not None
+            box = legend.get_window_extent()
+            assert box.x0 >= axes.get_window_extent().x1
+            assert box.x1 <= figure.bbox.x1
 
     def test_part_of_the_time(self, result: Result) -> None:
         line = result.plot("pid.u", start=0.2, stop=0.4).axes[0].lines[0]
-        assert line.get_xdata()[0] == pytest.approx(0.2)
-        assert len(line.get_xdata()) == 21
+        drawn = np.asarray(line.get_xdata())
+        assert drawn[0] == pytest.approx(0.2)
+        assert len(drawn) == 21
         with pytest.raises(ResultError, match="the recording covers 0 to 1 s"):
             result.plot("pid.u", start=5.0)
 
@@ -378,7 +385,7 @@ class TestPlot:
         drawn = np.asarray(line.get_ydata())
         assert len(drawn) < 25_000
         assert (drawn.min(), drawn.max()) == (-50.0, 50.0)
-        assert line.get_xdata()[-1] == t[-1]
+        assert np.asarray(line.get_xdata())[-1] == t[-1]
 
     @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
     def test_saves_by_extension(self, result: Result, tmp_path: Path, suffix: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import control
 import numpy as np
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.engine
 
 # Central differences with steps of 6e-6: rounding 1e-16 / 6e-6 and truncation 4e-11 f''' / 6, both
 # well below this for the values of these diagrams.
-CLOSE = {"rtol": 0, "atol": 2e-9}
+CLOSE: dict[str, Any] = {"rtol": 0, "atol": 2e-9}
 
 
 def poles(matrix) -> np.ndarray:
@@ -56,7 +57,7 @@ def test_a_pendulum_about_any_angle(angle):
     a = [[0, 1], [-weight / inertia * np.cos(angle), -0.3 / inertia]]
     # sin has a third derivative of m g l / J = 20: the truncation is 20 · 3.6e-11 / 6 = 1.2e-10.
     assert np.allclose(system.A, a, **CLOSE)
-    assert np.allclose(system.B, [[0], [1 / inertia]], **CLOSE)
+    assert np.allclose(system.B, [[0.0], [1 / inertia]], **CLOSE)
     assert np.allclose(system.C, [[1, 0]], **CLOSE)
     assert np.allclose(system.D, [[0]], **CLOSE)
     assert (max(poles(system.A).real) > 0) == (angle > 2)
@@ -107,7 +108,7 @@ def mimo() -> Diagram:
 def test_inputs_and_outputs_are_chosen_by_name_and_keep_their_order():
     """`second` is a source block: naming it makes it an input."""
     system = linearize(mimo(), inputs=["second", "first"], outputs=["c", "x"])
-    assert np.allclose(system.A, [[-1, 2], [0.5, -3]], **CLOSE)
+    assert np.allclose(system.A, [[-1.0, 2.0], [0.5, -3.0]], **CLOSE)
     assert np.allclose(system.B, [[0, 1], [4, 0]], **CLOSE)
     assert np.allclose(system.C, [[1, 1], [1, 0], [0, 1]], **CLOSE)
     assert np.array_equal(system.D, np.zeros((3, 2)))
@@ -243,8 +244,8 @@ def test_discrete_blocks_of_every_smooth_kind():
     d.connect(second, third)
     d.output("y", third)
     system = linearize(d, period=PERIOD)
-    assert np.allclose(system.A, [[1, 0, 0], [1, 0.5, 0], [0, 2, 0]], **CLOSE)
-    assert np.allclose(system.B, [[PERIOD], [0], [0]], **CLOSE)
+    assert np.allclose(system.A, [[1.0, 0.0, 0.0], [1.0, 0.5, 0.0], [0.0, 2.0, 0.0]], **CLOSE)
+    assert np.allclose(system.B, [[PERIOD], [0.0], [0.0]], **CLOSE)
     assert np.allclose(system.C, [[0, 0, 1]], **CLOSE)
 
 

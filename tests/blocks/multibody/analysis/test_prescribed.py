@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pytest
 
 from biella import Diagram, DiagramError, simulate
-from biella.blocks.multibody import Formula, Input, Linear, Sine, System, Table
+from biella.blocks.multibody import Body, Formula, Input, Joint, Linear, Sine, System, Table
 from biella.blocks.multibody.mechanisms import (
     cardan,
     five_bar,
@@ -63,7 +65,7 @@ def test_report_tells_unique_reactions_from_shared_ones():
     """A pendulum under the slider hangs on one joint only; a five-bar shares all its forces."""
     s = slider_crank()
     bob = s.body("bob", mass=1.0, inertia=0.1, position=(2.57793547, 0.0, -1.0))
-    s.revolute("hook", s["slider"], bob, at=(2.57793547, 0.0, 0.0), axis=(0, 1, 0))
+    s.revolute("hook", cast(Body, s["slider"]), bob, at=(2.57793547, 0.0, 0.0), axis=(0, 1, 0))
     report = s.report()
     assert report.unique == ("hook",)
     # The two redundant rows hold the plane: what they share at the pivot acts out of it.
@@ -73,8 +75,8 @@ def test_report_tells_unique_reactions_from_shared_ones():
 
 def test_report_warns_of_drivers_that_contradict_each_other():
     s = four_bar()
-    s.driver("left", s["foot0"], Linear(np.pi / 2, 1.0))
-    s.driver("right", s["foot1"], Linear(np.pi / 2, 2.0))
+    s.driver("left", cast(Joint, s["foot0"]), Linear(np.pi / 2, 1.0))
+    s.driver("right", cast(Joint, s["foot1"]), Linear(np.pi / 2, 2.0))
     report = s.report()
     assert not report.consistent
     assert "contradict" in str(report)
@@ -141,7 +143,7 @@ def test_a_linkage_that_is_too_short_names_the_joint_and_its_gap():
 
 def test_a_pose_that_an_input_chooses_is_left_to_the_run():
     s = slider_crank(planar=True)
-    s.driver("push", s["slide"], Input("place"))
+    s.driver("push", cast(Joint, s["slide"]), Input("place"))
     with pytest.raises(DiagramError, match="open by"):
         s.assemble()  # the default, 0, is out of reach
     assert s.block().inputs
@@ -174,7 +176,7 @@ def test_velocities_that_joints_forbid_are_projected_and_told():
 def driven_slider_crank(speed=3.0):
     s = slider_crank(planar=True, drive="none")
     # The crank is given at 45°, so that joint angle 0 is there.
-    s.driver("drive", s["main"], Linear(0.0, speed))
+    s.driver("drive", cast(Joint, s["main"]), Linear(0.0, speed))
     return s
 
 
@@ -262,7 +264,7 @@ def test_kinematics_refuses_freedom_and_places_out_of_reach():
     with pytest.raises(DiagramError, match=r"1 degrees of freedom.*`main.angle`"):
         slider_crank(planar=True).kinematics([0.0])
     s = slider_crank(planar=True)
-    s.driver("push", s["slide"], Linear(2.57793547, 1.0))
+    s.driver("push", cast(Joint, s["slide"]), Linear(2.57793547, 1.0))
     with pytest.raises(DiagramError, match=r"cannot follow its drivers beyond t = 0\.4|singular"):
         s.kinematics([1.0])
     with pytest.raises(DiagramError, match="must rise"):
@@ -284,7 +286,7 @@ def arm(*, gravity=(0, 0, -G), second_axis=(0, 1, 0)):
     s.revolute("shoulder", s.ground, upper, at=(0, 0, 0), axis=(0, 0, 1))
     # The lower arm is the first end here, so that the tree runs against the joint.
     s.revolute("elbow", lower, upper, at=(0.8, 0, 0), axis=second_axis)
-    s.friction("grease", s["elbow"], viscous=0.3)
+    s.friction("grease", cast(Joint, s["elbow"]), viscous=0.3)
     lower.marker("hand", (0.6, 0, 0))
     return s
 
@@ -451,8 +453,8 @@ def test_a_chain_of_masses_has_the_modes_of_its_formula():
     ends.append(s.ground.marker("right", (0.5 * (count + 1), 0, 0)))
     for n in range(count + 1):
         s.spring(f"s{n}", ends[n], ends[n + 1], stiffness=k, damping=c, free_length=0.5)
-    n = np.arange(1, count + 1)
-    exact = 2.0 * np.sqrt(k / m) * np.sin(n * np.pi / (2 * (count + 1)))
+    order = np.arange(1, count + 1)
+    exact = 2.0 * np.sqrt(k / m) * np.sin(order * np.pi / (2 * (count + 1)))
     linear = s.linearize()
     modes = linear.modes()
     assert 2 * np.pi * np.array([mode.frequency for mode in modes]) == pytest.approx(
@@ -461,7 +463,7 @@ def test_a_chain_of_masses_has_the_modes_of_its_formula():
     # C = (c / k) K makes ζ = c ω / (2 k).
     assert [mode.damping for mode in modes] == pytest.approx(c * exact / (2 * k), rel=1e-6)
     shape = np.array([modes[0].shape[f"m{i}"].displacement[0] for i in range(count)])
-    sine = np.sin(np.pi * n / (count + 1))
+    sine = np.sin(np.pi * order / (count + 1))
     assert np.allclose(shape / shape[0], sine / sine[0], atol=1e-6)
     values = np.linalg.eigvals(linear.state_matrix)
     assert np.sort(np.abs(values)) == pytest.approx(np.repeat(exact, 2), rel=1e-7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import cast
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biella import BiellaWarning, Diagram, DiagramError, simulate
-from biella.blocks.multibody import Linear, System
+from biella.blocks.multibody import Joint, Linear, System
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.scheduler.engine.engine import Instance
 
@@ -39,7 +40,7 @@ def shaft(places, order=None, *, weight_at=0.8, span=1.0, driven=False):
     for n in order or range(len(places)):
         s.revolute(f"b{n}", s.ground, body, at=(0, 0, places[n] * span), axis=Z)
     if driven:
-        s.driver("hold", s["b0"], 0.0)
+        s.driver("hold", cast(Joint, s["b0"]), 0.0)
     return s
 
 
@@ -110,7 +111,7 @@ def five_bar(joint_order, body_order, *, ends=(), driven=False):
             first, second = second, first
         s.revolute(name, first, second, at=at, axis=Z)
     if driven:
-        s.driver("drive", s["a_foot"], Linear(0.0, -0.7 if 0 in ends else 0.7))
+        s.driver("drive", cast(Joint, s["a_foot"]), Linear(0.0, -0.7 if 0 in ends else 0.7))
     return s
 
 

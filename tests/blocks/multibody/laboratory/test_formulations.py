@@ -339,7 +339,8 @@ class Bar:
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0, 1e3, 1e5, 1e7])
 def test_contraction_of_the_augmented_lagrangian(alpha: float) -> None:
     """Case (h): ÿ shrinks by m / (m + 2 α) for every α > 0, and the load is shared equally."""
-    bar, memory = Bar(), {}
+    bar = Bar()
+    memory: dict[str, Any] = {}
     method = METHODS["augmented lagrangian"]
     qdd, lam = method(bar, 0.0, np.zeros(3), np.zeros(3), memory, alpha=alpha)
     heights = [each[1] for each in memory["history"]]
@@ -436,7 +437,7 @@ def test_euler_parameters_break_udwadia_and_kalaba() -> None:
         forms: list[Any] = ["regular", "general"] + (["plain"] if model is natural else [])
         for by in ("svd", "greville"):
             for form in forms:
-                qdd, _ = udwadia_kalaba(model, 0.0, q, v, {}, by=by, form=form)  # type: ignore[arg-type]
+                qdd, _ = udwadia_kalaba(model, 0.0, q, v, {}, by=by, form=form)
                 assert qdd == pytest.approx(expected, abs=1e-9 * np.abs(expected).max())
     q, v = state(euler, 2)
     with pytest.raises(FormulationError, match="singular"):
@@ -653,7 +654,7 @@ def test_assembly() -> None:
         model = make_model(mechanisms.slider_crank())
         assert np.abs(model.phi(model.q0, 0.0)).max() > 1e-9
         rng = np.random.default_rng(0)
-        q = assemble(model, 0.0, model.q0 + 0.1 * rng.normal(size=model.n), by=by)  # type: ignore[arg-type]
+        q = assemble(model, 0.0, model.q0 + 0.1 * rng.normal(size=model.n), by=by)
         assert np.abs(model.phi(q, 0.0)).max() <= 1e-12
     s = System("short", planar=True)
     bar = s.body("bar", mass=1.0, inertia=0.1)

@@ -411,7 +411,7 @@ def formulas(name: str, module: str, number: int, port: Port, low: float, high: 
         middle, half = 0.5 * (low + high), 0.5 * (high - low)
         wave = f"{middle} + {half}*sin({31.4159 * (1 + 0.6 * number)}*t + "
         given = [f"{wave}{0.8 * k})" for k in range(width)]
-        if module.rpartition(".")[2] in STEPPED:
+        if module.rpartition(".")[2].lstrip("_") in STEPPED:
             given = f"0.0 if t < {0.1 * UNTIL.get(name, 0.2)} else {high / 3}"
     return [given] * width if isinstance(given, str) else given
 

@@ -1,0 +1,46 @@
+"""Widths, units and kinds of ports: inferred along the wires, and compared."""
+
+from __future__ import annotations
+
+import pytest
+
+from biella import Diagram, DiagramError
+from biella.blocks import Constant, Gain, Integrator, Mux, Sum
+
+
+def test_a_width_is_inferred_through_a_chain_against_the_order_of_adding():
+    d = Diagram("widths")
+    end, middle = d.add(Gain(1.0), name="end"), d.add(Integrator(), name="middle")
+    source = d.add(Constant([1.0, 2.0, 3.0]), name="source")
+    d.connect(middle, end)
+    d.connect(source, middle)
+    assert d.compile().signals["end.y"].width == 3
+
+
+def test_the_width_of_a_mux_is_the_sum_of_its_inputs():
+    d = Diagram("mux")
+    mux = d.add(Mux(2), name="mux")
+    d.connect(d.add(Constant([1.0, 2.0])), mux["u1"])
+    d.connect(d.add(Constant([3.0, 4.0, 5.0])), mux["u2"])
+    assert d.compile().signals["mux.y"].width == 5
+
+
+def test_a_unit_goes_through_blocks_that_keep_it_and_an_integral_multiplies_by_seconds():
+    d = Diagram("units")
+    speed = d.add(Constant(1.0, unit="m/s"), name="speed")
+    kept, place = d.add(Sum("+"), name="kept"), d.add(Integrator(), name="place")
+    d.connect(speed, kept)
+    d.connect(kept, place)
+    signals = d.compile().signals
+    assert signals["kept.y"].unit == "m/s" and signals["place.y"].unit == "m"
+
+
+def test_both_ports_and_both_widths_are_named():
+    d = Diagram("widths")
+    total = d.add(Sum("++"), name="total")
+    d.connect(d.add(Constant([1.0, 2.0]), name="two"), total["u1"])
+    d.connect(d.add(Constant([1.0, 2.0, 3.0]), name="three"), total["u2"])
+    with pytest.raises(DiagramError) as caught:
+        d.compile()
+    text = str(caught.value)
+    assert "total" in text and "2" in text and "3" in text

@@ -1,0 +1,72 @@
+"""Periods in whole ticks, and inherited rates."""
+
+from __future__ import annotations
+
+import pytest
+
+from biella import Diagram
+from biella.blocks import Constant, Integrator, PythonBlock, Sum
+from biella.scheduler.compile.flatten import flatten
+from biella.scheduler.compile.rates import Ticks, resolve_rates
+
+
+class Sampled(PythonBlock):
+    """A source with a period."""
+
+    def __init__(self, period: float, offset: float = 0.0) -> None:
+        super().__init__(outputs=["y"], period=period, offset=offset)
+
+    def output(self, t, x, u):
+        return t
+
+
+def rate_of_sum(*sources) -> Ticks:
+    """Return the rate of a Sum, which inherits it, behind some blocks."""
+    d = Diagram("rates")
+    total = d.add(Sum("+" * len(sources)), name="total")
+    for n, block in enumerate(sources):
+        d.connect(d.add(block, name=f"s{n}"), total[f"u{n + 1}"])
+        if block.inputs:
+            d.connect(total, d[f"s{n}"])
+    flat = flatten(d)
+    problems: list[str] = []
+    rates = resolve_rates(flat, 1e-3, problems)
+    assert problems == []
+    return next(r for r, item in zip(rates, flat.blocks, strict=True) if item.path == "total")
+
+
+@pytest.mark.parametrize(
+    ("sources", "rate"),
+    [
+        ([Sampled(0.004), Constant(1.0)], Ticks(4)),
+        ([Sampled(0.004), Sampled(0.006)], Ticks(2)),
+        # Hits at 1, 5, 9 … and at 3, 7, 11 … ms: together at every odd one.
+        ([Sampled(0.004, 0.001), Sampled(0.004, 0.003)], Ticks(2, 1)),
+        ([Sampled(0.004), Integrator()], Ticks(0)),
+        ([Constant(1.0), Constant(2.0)], Ticks(-1)),
+    ],
+)
+def test_a_rate_is_inherited_as_the_slowest_with_all_hits_of_what_feeds_a_block(sources, rate):
+    assert rate_of_sum(*sources) == rate
+
+
+def test_a_period_that_does_not_fit_is_a_problem_and_no_exception():
+    d = Diagram("rates")
+    d.add(Sampled(0.0015), name="odd")
+    problems: list[str] = []
+    resolve_rates(flatten(d), 1e-3, problems)
+    (problem,) = problems
+    assert "`odd`" in problem and "0.0015 s" in problem
+
+
+@pytest.mark.parametrize(
+    ("ticks", "words"),
+    [
+        (Ticks(0), "continuous"),
+        (Ticks(-1), "constant"),
+        (Ticks(10), "0.01 s"),
+        (Ticks(10, 3), "0.01 s + 0.003 s"),
+    ],
+)
+def test_a_rate_in_words(ticks, words):
+    assert ticks.describe(1e-3) == words

@@ -23,7 +23,7 @@ from biella import Diagram, cli
 from biella.blocks import Expression, Integrator
 
 ROOT = Path(__file__).parents[1]
-LINKED = {"reference.md", "validation.md", "mistakes.md"}  # tested elsewhere
+LINKED = {"validation.md", "mistakes.md"}  # tested elsewhere
 PAGES = sorted(
     str(page.relative_to(ROOT))
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
@@ -99,11 +99,11 @@ def prepare_devices() -> None:
 
 
 PREPARE = {
-    "docs/devices.md": prepare_devices,
+    "docs/guides/devices.md": prepare_devices,
     "docs/howto/use_fmu.md": prepare_import,
-    "docs/fmu_import.md": prepare_import,
-    "docs/co_simulation.md": prepare_couplings,
-    "docs/multibody.md": prepare_mechanisms,
+    "docs/guides/fmu_import.md": prepare_import,
+    "docs/guides/co_simulation.md": prepare_couplings,
+    "docs/guides/multibody.md": prepare_mechanisms,
 }
 
 

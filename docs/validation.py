@@ -123,7 +123,7 @@ def someya() -> list[Row]:
     parts of the largest entry of the matrix. The arc of the grooves is not stated. Of 5, 10, 15 and
     20° we took the one that fits eccentricity and damping best, 10°, so that some of the agreement
     is chosen. Met means within 5 %. Why the cross stiffness is missed below ε = 0.6, and that the
-    table contradicts itself there, is in [Journal bearings](guides/bearings.md#how-well).
+    table contradicts itself there, is in [Journal bearings](guides/bearings.md#verification).
     """
     tables = load("benchmarks/film_tables.py")
     rows = []

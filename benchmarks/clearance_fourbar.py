@@ -1,4 +1,4 @@
-"""A crank-rocker with play in one joint: the study behind docs/clearance.md.
+"""A crank-rocker with play in one joint: the study behind docs/guides/clearance.md.
 
     python benchmarks/clearance_fourbar.py [--figures FOLDER] [--contact rigid|compliant]
                                            [--starts N] [--quick]

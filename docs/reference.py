@@ -1,10 +1,10 @@
-"""Write docs/reference.md and docs/reference/: every block, and the classes and functions around.
+"""Write docs/reference/: every block, and the classes and functions around.
 
     python docs/reference.py
 
-All text comes from the docstrings. A page for each section of docs/blocks.md has its blocks with
-equations, ports, parameters, units and a picture, drawn by running the first example that
-tests/blocks/test_contract.py has of a block. docs/reference/python.md has what `PYTHON` lists.
+All text comes from the docstrings. A page for each section of docs/reference/blocks.md has its
+blocks with equations, ports, parameters, units and a picture, drawn by running the first example
+that tests/blocks/test_contract.py has of a block. docs/reference/python.md has what `PYTHON` lists.
 A test fails while these files are not what this would write.
 """
 
@@ -71,6 +71,8 @@ PARTS: list[Any] = [
     mechanism_picture.animate,
 ]  # fmt: skip
 """What the above refers to: described after it, without members, under the path of its import."""
+BY_HAND = {"api.md", "blocks.md", "command_line.md", "platforms.md", "versioning.md"}
+"""Pages of docs/reference/ that this does not write."""
 CONTRACT = DOCS.parent / "tests" / "blocks" / "test_contract.py"
 
 # What a block is fed with in its picture, where sines between the limits of its example say little:
@@ -143,10 +145,10 @@ def load_examples() -> dict[str, list[Any]]:
 
 
 def sections() -> dict[str, list[str]]:
-    """Return the names of blocks under each heading of docs/blocks.md."""
+    """Return the names of blocks under each heading of docs/reference/blocks.md."""
     found: dict[str, list[str]] = {}
     heading = ""
-    for line in (DOCS / "blocks.md").read_text().splitlines():
+    for line in (DOCS / "reference" / "blocks.md").read_text().splitlines():
         if line.startswith("## "):
             heading = line[3:]
         elif match := re.match(r"\| `(\w+)` \|", line):
@@ -160,7 +162,7 @@ def write_reference() -> dict[str, str]:
     index = [
         "# Reference\n",
         "Written by `python docs/reference.py` from the docstrings; do not edit. Diagrams, results "
-        "and mechanisms are in [Classes and functions](reference/python.md); what follows are "
+        "and mechanisms are in [Classes and functions](python.md); what follows are "
         "blocks.\n",
     ]
     files = {"reference/python.md": write_python()}
@@ -169,11 +171,12 @@ def write_reference() -> dict[str, str]:
         if not known:
             continue
         page = f"reference/{heading.lower().replace(' ', '_')}.md"
-        links = [f"[{name}]({page}#{name.lower()})" for name in known]
-        index.append(f"**[{heading}]({page})**: {', '.join(links)}\n")
+        file = Path(page).name
+        links = [f"[{name}]({file}#{name.lower()})" for name in known]
+        index.append(f"**[{heading}]({file})**: {', '.join(links)}\n")
         parts = [describe(blocks[name], examples[name][0].make()) for name in known]
         files[page] = "\n".join([f"# {heading}\n", ABOUT_BLOCKS, *parts])
-    return {"reference.md": "\n".join(index), **link_references(files)}
+    return {"reference/README.md": "\n".join(index), **link_references(files)}
 
 
 REFERENCE = re.compile(r"\b([Ss]ee(?: also)?\s+)`([\w.]+)`")
@@ -491,7 +494,8 @@ def main() -> None:
             )
     (DOCS / "reference").mkdir(exist_ok=True)
     for old in (DOCS / "reference").glob("*.md"):
-        old.unlink()
+        if old.name not in BY_HAND:
+            old.unlink()
     for path, text in files.items():
         (DOCS / path).write_text(text)
     PICTURES.mkdir(parents=True, exist_ok=True)

@@ -122,7 +122,7 @@ def someya() -> list[Row]:
     parts of the largest entry of the matrix. The arc of the grooves is not stated. Of 5, 10, 15 and
     20° we took the one that fits eccentricity and damping best, 10°, so that some of the agreement
     is chosen. Met means within 5 %. Why the cross stiffness is missed below ε = 0.6, and that the
-    table contradicts itself there, is in [Journal bearings](bearings.md#how-well).
+    table contradicts itself there, is in [Journal bearings](guides/bearings.md#verification).
     """
     tables = load("benchmarks/film_tables.py")
     rows = []
@@ -527,7 +527,7 @@ def figures_only() -> list[Row]:
             "McPherson suspension, histories",
             "Oldani 4.2",
             "figures",
-            "its two listings differ; compared with Exudyn: [Mechanisms](multibody.md)",
+            "its two listings differ; compared with Exudyn: [Mechanisms](guides/multibody.md)",
         ),
     ):
         rows.append(Row(case, source, published, why, "", OPEN))
@@ -634,9 +634,9 @@ def clearance() -> list[Row]:
     """A four-bar with play in one joint.
 
     A paper by Tasora, Prati and Silvestri, in words and figures; it gives clearances, cranks and
-    speeds, and no other dimension, so that these are ours: [Joints with play](clearance.md). Runs
-    of 25 turns at 1000 rpm from eight starts around the hole; the motion is chaotic, and the means
-    of another machine differ by some per cent.
+    speeds, and no other dimension, so that these are ours: [Joints with play](guides/clearance.md).
+    Runs of 25 turns at 1000 rpm from eight starts around the hole; the motion is chaotic, and the
+    means of another machine differ by some per cent.
     """
     study = load("benchmarks/clearance_fourbar.py")
     where = "Tasora et al."
@@ -710,7 +710,7 @@ def clearance() -> list[Row]:
             "impulses, torque, clearances",
             f"{where}, fig. 8, 11, 14–16",
             "figures",
-            "of other dimensions; ours are in [Joints with play](clearance.md)",
+            "of other dimensions; ours are in [Joints with play](guides/clearance.md)",
             "",
             OPEN,
         ),

@@ -254,7 +254,7 @@ def test_a_run_in_real_time_is_reported_logged_and_replayed(loop, tmp_path, caps
 
 
 def test_every_command_is_in_its_page_with_an_example():
-    page = (ROOT / "docs" / "command_line.md").read_text()
+    page = (ROOT / "docs" / "reference" / "command_line.md").read_text()
     (commands,) = (
         action.choices for action in cli._parser()._actions if isinstance(action.choices, dict)
     )

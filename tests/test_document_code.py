@@ -23,12 +23,20 @@ from biella import Diagram, cli
 from biella.blocks import Expression, Integrator
 
 ROOT = Path(__file__).parents[1]
-LINKED = {"reference.md", "validation.md", "mistakes.md"}  # tested elsewhere
 FOLLOWED = set(ROOT.glob("docs/howto/add_*.md"))  # by tests/test_extend_pages.py
+LINKED = {"validation.md", "mistakes.md"}  # tested elsewhere
+
+
+def is_generated(page: Path) -> bool:
+    """Whether docs/reference.py writes the page, from docstrings."""
+    by_hand = {"api.md", "blocks.md", "command_line.md", "platforms.md", "versioning.md"}
+    return page.parent.name == "reference" and page.name not in by_hand
+
+
 PAGES = sorted(
     str(page.relative_to(ROOT))
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    if page.parent.name != "reference" and page.name not in LINKED and page not in FOLLOWED
+    if page.name not in LINKED and page not in FOLLOWED and not is_generated(page)
 )
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=indent)```$", re.S | re.M
@@ -100,11 +108,11 @@ def prepare_devices() -> None:
 
 
 PREPARE = {
-    "docs/devices.md": prepare_devices,
+    "docs/guides/devices.md": prepare_devices,
     "docs/howto/use_fmu.md": prepare_import,
-    "docs/fmu_import.md": prepare_import,
-    "docs/co_simulation.md": prepare_couplings,
-    "docs/multibody.md": prepare_mechanisms,
+    "docs/guides/fmu_import.md": prepare_import,
+    "docs/guides/co_simulation.md": prepare_couplings,
+    "docs/guides/multibody.md": prepare_mechanisms,
 }
 
 

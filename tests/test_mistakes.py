@@ -1,4 +1,4 @@
-"""docs/mistakes.md: each mistake, made as it stands there, gives the message that stands there.
+"""docs/howto/mistakes.md: each mistake, made as shown, gives the message shown.
 
 A section has a block of Python or a command of biella, perhaps after blocks that write files (their
 first line is ``# name``), and then a block of text: the message.
@@ -17,7 +17,7 @@ from biella import cli
 from biella.errors import BiellaError
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "mistakes.md").read_text()
+PAGE = (ROOT / "docs" / "howto" / "mistakes.md").read_text()
 SECTIONS = re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.S | re.M)
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
 pytestmark = pytest.mark.engine

@@ -41,7 +41,7 @@ PUBLIC_MODULES = {
     "biella.results",
     "biella.udp_proxy",
 }
-"""Public modules that are no packages: they keep their names. docs/api.md lists both."""
+"""Public modules that are no packages: they keep their names. docs/reference/api.md lists both."""
 PUBLIC = PUBLIC_PACKAGES | PUBLIC_MODULES
 LAZY = ("biella", "biella.blocks", "biella.fmu")
 GENERATORS = {"docs/reference.py", "docs/control_pictures.py"}
@@ -111,7 +111,7 @@ def test_every_public_name_resolves_and_is_listed(name):
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_the_page_of_the_api_lists_every_public_module(name):
-    assert f"`{name}`" in (ROOT / "docs" / "api.md").read_text()
+    assert f"`{name}`" in (ROOT / "docs" / "reference" / "api.md").read_text()
 
 
 @pytest.mark.parametrize("name", LAZY)

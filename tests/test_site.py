@@ -63,7 +63,7 @@ def test_equations_are_drawn_and_files_outside_are_shown(site):
     assert "DiscreteIntegrator" in example
     assert "First loop: the speed of a motor" in (site / "examples.html").read_text()
     assert 'href="source/examples/01_first_loop.py.html"' in (site / "first_hour.html").read_text()
-    assert 'href="reference/control.html#pid"' in (site / "blocks.html").read_text()
+    assert 'href="control.html#pid"' in (site / "reference" / "blocks.html").read_text()
 
 
 @pytest.mark.parametrize(

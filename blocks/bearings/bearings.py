@@ -1,7 +1,7 @@
 """Journal bearings: what an oil film does to a journal, from where it is and how it moves.
 
-Axes, signs and the meaning of every port are in docs/bearings.md. The physics is in C: `film.c` and
-beside it one file for each model.
+Axes, signs and the meaning of every port are in docs/guides/bearings.md. The physics is in C:
+`film.c` and beside it one file for each model.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class System(JointMethods, ForceMethods):
         """Make the system of a robot that a URDF file describes.
 
         Links are bodies; those that fixed joints weld to another one are markers on its body. What
-        becomes of each element of the file is in docs/multibody.md.
+        becomes of each element of the file is in docs/guides/multibody.md.
 
         Parameters
         ----------

@@ -10,11 +10,11 @@ REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Link the first cell of each row of docs/blocks.md."""
-    if page.file.src_uri != "blocks.md":
+    """Link the first cell of each row of docs/reference/blocks.md."""
+    if page.file.src_uri != "reference/blocks.md":
         return markdown
     place = {
-        name: f"reference/{path.name}#{name.lower()}"
+        name: f"{path.name}#{name.lower()}"
         for path in REFERENCE.glob("*.md")
         for name in re.findall(r"^## (\w+)$", path.read_text(encoding="utf-8"), re.M)
     }

@@ -3,7 +3,7 @@
 Nodes of the graph are these blocks and, as one more node, the continuous states of the diagram; an
 edge leads from a node to one that reads a signal which depends on it at once, also through blocks
 in between. The strongly connected components are the couplings. ``coupling.c`` runs them;
-``docs/co_simulation.md`` explains the methods.
+``docs/guides/co_simulation.md`` explains the methods.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ enum {
     BL_WIRE_ANSWERS = 4,  /* frames: we are the device, and the other side is the host, whose session we take */
 };
 
-/* serial.c: binary frames (docs/frame.md) on a serial port, any `baud`. At most 255 values each way. */
+/* serial.c: binary frames (docs/guides/frame.md) on a serial port, any `baud`. At most 255 values each way. */
 BL_API bl_device *bl_serial_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count, int32_t flags,
                                  char *message, size_t message_size);
 /* text.c: lines of numbers on a serial port. */

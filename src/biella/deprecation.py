@@ -1,4 +1,4 @@
-"""Names and spellings that are kept for one minor release; see docs/versioning.md."""
+"""Names and spellings that are kept for one minor release; see docs/reference/versioning.md."""
 
 from __future__ import annotations
 

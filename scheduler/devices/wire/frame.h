@@ -1,4 +1,4 @@
-/* The frame that devices speak, version 1: docs/frame.md. Pure functions over bytes. */
+/* The frame that devices speak, version 1: docs/guides/frame.md. Pure functions over bytes. */
 #ifndef BIELLA_FRAME_H
 #define BIELLA_FRAME_H
 

@@ -1,4 +1,4 @@
-"""The driver of docs/devices.md, installed as a package with an entry point, for a made-up card."""
+"""The driver of docs/guides/devices.md, installed as a package, for a made-up card."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from biella.scheduler.devices.registry import find_driver, list_drivers
 
 pytestmark = pytest.mark.engine
 
-PAGE = (Path(__file__).parents[3] / "docs" / "devices.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "devices.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.S | re.M)
 
 VENDOR = '''

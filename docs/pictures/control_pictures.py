@@ -1,4 +1,4 @@
-"""Draw the pictures of control.md: ``python docs/control_pictures.py``."""
+"""Draw the pictures of control.md: ``python docs/pictures/control_pictures.py``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from biella import Diagram, Result, simulate
 from biella.blocks import PID, CamLaw, SCurve, Step, TransferFunction, Trapezoid
 from biella.scheduler.results.plotting import COLOURS
 
-PICTURES = Path(__file__).parent / "pictures"
+PICTURES = Path(__file__).parent
 LAWS = ("cycloidal", "modified sine", "modified trapezoid", "3-4-5", "4-5-6-7")
 WHAT = ("position", "velocity", "acceleration", "jerk")
 

@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 import biella
+import biella.results
 from biella import BiellaDeprecationWarning, BiellaError, BiellaWarning, Diagram, Plan
 from biella.deprecation import REMOVAL, deprecated_alias
 from biella.lazy import attach
@@ -78,11 +79,12 @@ def is_public(module: str, name: str | None) -> bool:
 def test_documents_and_examples_import_public_names_only(path):
     if str(path.relative_to(ROOT)) in GENERATORS:
         return
+    added = {"Square"} if path.name == "add_a_block.md" else set()  # what the page adds
     text = path.read_text()
     codes = [text] if path.suffix == ".py" else re.findall(r"```python\n(.*?)```", text, re.S)
     private = [
         f"{module}.{name}" for code in codes for module, name in imports_of(code)
-        if not is_public(module, name)
+        if not is_public(module, name) and name not in added
     ]  # fmt: skip
     assert private == []
     for module in re.findall(r"python -m (biella[\w.]*)", text):
@@ -189,7 +191,8 @@ def test_no_public_error_is_defined_elsewhere():
         for name, _ in pattern.findall(path.read_text())
         if not name.startswith("_")
     }
-    assert elsewhere == {"BuildError", "Refused"}
+    # The build runs before biella is installed: its errors are not those of a run.
+    assert elsewhere == {"BuildError", "ContractError", "HeaderError", "Refused"}
 
 
 def test_a_deprecated_alias_warns_where_it_is_called_and_passes_all_on():
@@ -228,7 +231,7 @@ def test_a_moved_name_is_found_with_a_warning_where_it_is_used():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match=r"module 'biella' has no attribute 'simulat'"):
         _ = biella.simulat  # type: ignore[attr-defined]
-    get, listed = attach("biella.results", {".scheduler.results.result": ("Result",)})
+    get, listed = attach(biella.results.__name__, {".scheduler.results.result": ("Result",)})
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         get("nothing")
     assert "Result" in listed()

@@ -176,14 +176,14 @@ class AbstractBlock:
         kind = type(self).__name__
         if name in ("rate", "period", "offset"):
             place = f"{kind}(…, period=…)" if self.designs_with_period else "d.add(…, period=…)"
-            return f"the rate of a {kind} cannot be assigned: give the period to {place}."
+            return f"the rate of {kind} cannot be assigned: give the period to {place}."
         if any(item.name == name for item in self.parameters):
             return (
-                f"`{name}` of a {kind} cannot be assigned: make a new block, {kind}({name}=…), or "
+                f"`{name}` of {kind} cannot be assigned: make a new block, {kind}({name}=…), or "
                 f"set it for a run, simulate(…, parameters={{'<name of the block>.{name}': …}})."
             )
         return (
-            f"`{name}` of a {kind} cannot be assigned: a block is read when it is made. "
+            f"`{name}` of {kind} cannot be assigned: a block is read when it is made. "
             f"Make a new {kind}(…)."
         )
 

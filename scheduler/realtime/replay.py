@@ -169,7 +169,7 @@ def _compile_again(diagram: Diagram, info: dict[str, object]) -> Plan:
     """Compile a diagram as for the run: with the same stand-ins, but no device."""
     options: dict[str, Any] = {**info.get("compiled_with", {})}  # type: ignore[dict-item]
     flat = flatten(diagram)
-    options |= {**stand_ins(flat, diagram.start), "flat": flat}
+    options |= {**stand_ins(flat, diagram.start_time), "flat": flat}
     bound: Any = info.get("binding")
     if bound:
         file = Path(bound["file"]) if bound["file"] else None

@@ -126,9 +126,8 @@ def run_plan(
     checkpoint: bytes | None = None,
     keep_state: bool | None = None,
     progress: bool = True,
-    checked: bool = False,
 ) -> Result:
-    """Run a plan once; see `simulate`. If it was `checked`, stiff blocks are not tried before."""
+    """Run a plan once; see `simulate`."""
     ports = choose_signals(plan, record)
     if every < 1:
         raise BiellaError(f"every must be at least 1, got {every}.")
@@ -145,7 +144,7 @@ def run_plan(
             for path, value in (parameters or {}).items():
                 instance.set(path, value)
         ticks = count_ticks(until, instance.time, plan.step)
-        if checkpoint is None and not checked:
+        if checkpoint is None:
             warn_of_ringing(plan, ticks, parameters, stacklevel=3)
         recorder = _make_recorder(plan, ports, ticks // every + 2, out)
         result = _run(instance, ticks, ports, recorder, every, progress, keep_state)

@@ -16,9 +16,8 @@ from ...errors import BiellaError, BlockError
 from ..compile.diagram import Diagram
 from ..compile.plan import Plan, read_value
 from ..results.result import Result
-from .preflight import warn_of_ringing
 from .progress import Progress
-from .simulate import choose_signals, count_ticks, plan_of, run_plan
+from .simulate import choose_signals, plan_of, run_plan
 
 Case = Mapping[str, npt.ArrayLike]
 """Parameters and inputs of one run, by path."""
@@ -120,8 +119,7 @@ def sweep(
 ) -> Sweep[T] | Sweep[Result]:
     """Run `diagram` once for each case, several at a time.
 
-    The diagram is compiled once. Whether its steps are too long for stiff blocks is checked with
-    the first and the last case. The engine runs outside of Python's lock, so that threads keep all
+    The diagram is compiled once. The engine runs outside of Python's lock, so that threads keep all
     cores busy, unless most of the work is in Python blocks.
 
     Parameters
@@ -158,10 +156,6 @@ def sweep(
     for number, case in enumerate(cases):
         _check_case(plan, number, case)
 
-    ticks = count_ticks(until, plan.start_time, plan.step)
-    for case in cases[:1] + cases[1:][-1:] if checkpoint is None else ():
-        warn_of_ringing(plan, ticks, case)
-
     def run(case: Case) -> Any:
         result = run_plan(
             plan,
@@ -172,7 +166,6 @@ def sweep(
             checkpoint=checkpoint,
             keep_state=keep_state,
             progress=False,
-            checked=True,
         )
         return result if measure is None else measure(result)
 

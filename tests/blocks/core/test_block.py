@@ -48,18 +48,18 @@ class TestFixed:
     @pytest.mark.parametrize(
         ("make", "name", "message"),
         [
-            (lambda: Gain(2.0), "k", r"`k` of a Gain .*Gain\(k=…\).*parameters=\{'<name of the bl"),
-            (lambda: Gain(2.0), "gain", r"`gain` of a Gain cannot be assigned: .*new Gain\(…\)"),
-            (lambda: Gain(2.0), "kernel", "`kernel` of a Gain cannot be assigned"),
-            (lambda: Gain(2.0), "rate", r"rate of a Gain .*give the period to d.add\(…, period=…"),
+            (lambda: Gain(2.0), "k", r"`k` of Gain .*Gain\(k=…\).*parameters=\{'<name of the bl"),
+            (lambda: Gain(2.0), "gain", r"`gain` of Gain cannot be assigned: .*new Gain\(…\)"),
+            (lambda: Gain(2.0), "kernel", "`kernel` of Gain cannot be assigned"),
+            (lambda: Gain(2.0), "rate", r"rate of Gain .*give the period to d.add\(…, period=…"),
             (lambda: Gain(2.0), "period", r"give the period to d.add"),
             (lambda: PID(1.0), "period", r"give the period to PID\(…, period=…\)"),
             (lambda: ShortBearing(0.02, 0.01, 2e-5, 0.03), "radius", r"ShortBearing\(radius=…\)"),
-            (lambda: Subsystem(Diagram()), "diagram", "`diagram` of a Subsystem"),
-            (lambda: Diagram().input("u"), "port", "`port` of a Inport"),
-            (lambda: slider_crank(planar=True).block(), "gravity", "`gravity` of a Plant"),
-            (lambda: Lag(), "inputs", "`inputs` of a Lag cannot be assigned"),
-            (lambda: Lag(), "initial_state", "`initial_state` of a Lag cannot be assigned"),
+            (lambda: Subsystem(Diagram()), "diagram", "`diagram` of Subsystem"),
+            (lambda: Diagram().input("u"), "port", "`port` of Inport"),
+            (lambda: slider_crank(planar=True).block(), "gravity", "`gravity` of Plant"),
+            (lambda: Lag(), "inputs", "`inputs` of Lag cannot be assigned"),
+            (lambda: Lag(), "initial_state", "`initial_state` of Lag cannot be assigned"),
         ],
     )
     def test_what_is_read_at_construction(self, make: Any, name: str, message: str) -> None:
@@ -91,13 +91,13 @@ class TestFixed:
 
         block = Named("a")
         assert (block.before, block.after) == ("a", "a")
-        with pytest.raises(DiagramError, match="`after` of a Named"):
+        with pytest.raises(DiagramError, match="`after` of Named"):
             block.after = "b"
 
     def test_copies_are_fixed_too(self) -> None:
         for block in (copy.copy(Gain(2.0)), pickle.loads(pickle.dumps(Gain(2.0)))):
             assert repr(block) == "Gain(k=2.0)"
-            with pytest.raises(DiagramError, match="`k` of a Gain"):
+            with pytest.raises(DiagramError, match="`k` of Gain"):
                 block.k = 1.0
 
     def test_a_copy_with_other_attributes_leaves_the_block_as_it_is(self) -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from ...blocks.multibody import System
-from ...blocks.multibody.clearance import has_rigid_contact
-from ...blocks.multibody.forces import JointLoad, Load
 from ...blocks.multibody.initial import Initial, coordinate_name
 from ...scheduler.compile.compiler import compile_diagram
 from ...scheduler.compile.diagram import Diagram
@@ -53,7 +51,7 @@ def export_system(
     plant = system.block(
         inputs=list_efforts(system) if inputs is None else inputs,
         outputs=list_motion(system) if outputs is None else outputs,
-        mode="own_step" if has_rigid_contact(system) else "continuous",
+        mode="own_step" if any(e.is_rigid for e in system.elements) else "continuous",
         initial=initial,
     )
     diagram = Diagram(system.name, step=step, solver=solver)
@@ -79,7 +77,7 @@ def list_efforts(system: System) -> list[str]:
     return [
         number.name
         for element in system.elements
-        if isinstance(element, Load | JointLoad)
+        if element.is_load
         for number in element.numbers()
         if number.name.removeprefix(f"{element.name}.").partition(".")[0] in _EFFORTS
         and number.name.rpartition(".")[2] in (*_EFFORTS, "x", "y", "z")

@@ -21,7 +21,9 @@ int32_t mb_contact_numbers(const int32_t *force) {
     }
 }
 
-bool mb_contact_check(const int32_t *force, int64_t p_count, int64_t number) {
+static bool check(const bl_block *b, const int32_t *force, mb_tally *tally) {
+    const int64_t number = tally->contacts++, p_count = b->p_count;
+    if (b->i[MB_PLANAR] == 0 || !mb_check_markers(b, force) || !mb_check_numbers(b, force, 1)) return false;
     const int32_t sections = mb_wear_sections(force), wear = sections == 0 ? 0 : MB_WEAR_NUMBERS;
     if (sections != 0 && (!mb_in_range(sections, MB_WEAR_FEWEST, MB_WEAR_MOST + 1) || contact_law(force) == MB_CONTACT_RIGID)) return false;
     return contact_law(force) < MB_CONTACT_LAWS && force[MB_FORCE_EXTRA] == number &&
@@ -115,7 +117,8 @@ static void contact_force(const mb_contact *at, double *F) {
     for (int k = 0; k < 3; k++) F[k] = -at->N * at->n[k] - at->T * at->t[k];
 }
 
-void mb_add_contact(const mb_view *m, const int32_t *force, double t) {
+static void load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+    (void)q, (void)v, (void)joint_force;
     mb_contact at;
     double F[3];
     if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return; /* a constraint: rigid_contact.c */
@@ -128,7 +131,8 @@ void mb_add_contact(const mb_view *m, const int32_t *force, double t) {
     mb_push(m, force[MB_FORCE_J], at.P, opposite, NULL);
 }
 
-double mb_contact_energy(const mb_view *m, const int32_t *force, double t) {
+static double energy(const mb_view *m, const int32_t *force, double t, const double *q) {
+    (void)q;
     const double *p = m->p + force[MB_FORCE_P];
     mb_contact at;
     if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return 0.0;
@@ -142,41 +146,75 @@ double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact 
     return rubbed + (at->N / at->slope - p[MB_PLAY_STIFFNESS] * pow(-at->gap, p[MB_PLAY_EXPONENT])) * at->approach;
 }
 
-int32_t mb_contact_width(const int32_t *force, int32_t what) {
-    if (what >= MB_SHOWN_WEAR && mb_wear_sections(force) == 0) return -1; /* there is none */
+static void keep(mb_view *m, const int32_t *force, double t) {
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return;
+    mb_contact at;
+    mb_contact_see(m, force, t, &at);
+    double *began = &contact_memory(m, force)[MB_CONTACT_BEGAN];
+    *began = at.gap >= 0.0 ? at.approach : fmax(*began, at.approach);
+    if (mb_wear_sections(force) == 0) return;
+    mb_contact_press(m, force, &at);
+    mb_wear_keep(m, force, t, &at);
+}
+
+/* With the forces of rigid contacts, where accelerations are known. */
+static void see_forces(const mb_view *m, const int32_t *force, double t, mb_contact *at) {
+    mb_contact_see(m, force, t, at);
+    mb_contact_press(m, force, at);
+    if (m->solved) mb_rigid_force(m, mb_element_number(m, force), at);
+}
+
+static double loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+    (void)q, (void)v;
+    mb_contact at;
+    see_forces(m, force, t, &at);
+    return mb_contact_loss(m, force, &at);
+}
+
+/* The normal force of a rigid contact does no work. */
+static double power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+    return force[MB_FORCE_LAW] == MB_CONTACT_RIGID ? -loss(m, force, t, q, v) : mb_pushed_power(m, force, t, q, v);
+}
+
+static int32_t width(const int32_t *force, int32_t what) {
+    if (!mb_in_range(what, 0, MB_CONTACT_QUANTITIES)) return -1;
+    if ((what == MB_SHOWN_WEAR || what == MB_SHOWN_WORN_VOLUME) && mb_wear_sections(force) == 0) return -1; /* there is none */
     return what == MB_SHOWN_WEAR ? mb_wear_sections(force) : what == MB_CONTACT_OFFSET ? 2 : what == MB_CONTACT_FORCE ? 3 : 1;
 }
 
-void mb_contact_show(const mb_view *m, const int32_t *force, const mb_contact *at, int32_t what, double *y) {
+static int show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+    (void)q, (void)v;
+    mb_contact at;
+    see_forces(m, force, t, &at);
     switch (what) {
-        case MB_CONTACT_OFFSET: memcpy(y, at->offset, 2 * sizeof(double)); break;
-        case MB_CONTACT_GAP: *y = at->gap; break;
-        case MB_CONTACT_FORCE: contact_force(at, y); break;
-        case MB_CONTACT_NORMAL_FORCE: *y = at->N; break;
-        case MB_CONTACT_ANGLE: *y = contact_angle(m, force[MB_FORCE_J], at->n); break;
-        case MB_CONTACT_ANGLE_ON_PIN: *y = contact_angle(m, force[MB_FORCE_I], at->n); break;
-        case MB_CONTACT_SLIP: *y = at->slip; break;
-        case MB_CONTACT_TOUCHES: *y = at->touches; break;
+        case MB_CONTACT_OFFSET: memcpy(y, at.offset, 2 * sizeof(double)); break;
+        case MB_CONTACT_GAP: *y = at.gap; break;
+        case MB_CONTACT_FORCE: contact_force(&at, y); break;
+        case MB_CONTACT_NORMAL_FORCE: *y = at.N; break;
+        case MB_CONTACT_ANGLE: *y = contact_angle(m, force[MB_FORCE_J], at.n); break;
+        case MB_CONTACT_ANGLE_ON_PIN: *y = contact_angle(m, force[MB_FORCE_I], at.n); break;
+        case MB_CONTACT_SLIP: *y = at.slip; break;
+        case MB_CONTACT_TOUCHES: *y = at.touches; break;
         case MB_SHOWN_WEAR: mb_wear_show(m, force, y); break;
         case MB_SHOWN_WORN_VOLUME: *y = mb_worn_volume(m, force); break;
+        case MB_SHOWN_CONTACT_LOSS: *y = mb_contact_loss(m, force, &at); break;
         default: *y = contact_memory(m, force)[MB_CONTACT_IMPACTS + what - MB_SHOWN_IMPACTS];
     }
+    return BL_OK;
 }
 
-/* After each whole step, at the poses of its end. */
-void mb_keep_contacts(mb_view *m, double t, const double *q, const double *v) {
-    if (m->head[MB_CONTACTS] == 0) return;
-    mb_positions(m, q);
-    mb_velocities(m, v);
-    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
-        const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
-        if (force[MB_FORCE_TYPE] != MB_CONTACT || force[MB_FORCE_LAW] == MB_CONTACT_RIGID) continue;
-        mb_contact at;
-        mb_contact_see(m, force, t, &at);
-        double *began = &contact_memory(m, force)[MB_CONTACT_BEGAN];
-        *began = at.gap >= 0.0 ? at.approach : fmax(*began, at.approach);
-        if (mb_wear_sections(force) == 0) continue;
-        mb_contact_press(m, force, &at);
-        mb_wear_keep(m, force, t, &at);
-    }
+static bool needs_solution(const int32_t *force, int32_t what) {
+    return force[MB_FORCE_LAW] == MB_CONTACT_RIGID &&
+           (what == MB_SHOWN_POWER || what == MB_CONTACT_FORCE || what == MB_CONTACT_NORMAL_FORCE || what == MB_CONTACT_TOUCHES ||
+            what == MB_SHOWN_CONTACT_LOSS);
 }
+
+static int refuse(const bl_block *b, const mb_view *m, int32_t number, double t) {
+    (void)t;
+    return mb_refuse_contact(b, m, number);
+}
+
+const mb_element mb_element_clearance_revolute = {
+    .name = "clearance_revolute", .named = true, .energy_kind = MB_ENERGY_CONTACT, .check = check, .sound = mb_contact_sound, .refuse = refuse,
+    .start = mb_wear_start, .keep = keep, .load = load, .energy = energy, .loss = loss, .power = power, .width = width, .show = show,
+    .needs_solution = needs_solution};

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ...errors import DiagramError
 from ..core.block import NativeBlock
-from ..core.ports import CONTINUOUS, EVERY_TICK, Port
+from ..core.ports import CONTINUOUS, EVERY_TICK, Parameter, Port
 from .analysis.given_pose import check_pose
 from .initial import Initial, read_initial
 from .outputs import Catalogue, Shown, list_outputs
@@ -107,6 +107,7 @@ class Plant(NativeBlock):
                 f"{_LARGEST_IMPLICIT}, because their matrix is full. Take integrator='rk4'."
             )
         shown, (integers, memory, scratch) = _write(tables, list(outputs))
+        _check_names(system, tables.input_names, shown)
         direct = [
             (item.port.name, name)
             for item in shown
@@ -116,7 +117,7 @@ class Plant(NativeBlock):
         super().__init__(
             inputs=tables.input_ports,
             outputs=[item.port for item in shown],
-            parameters=tables.parameters,
+            parameters=_apart(tables.parameters, shown),
             rate=EVERY_TICK if own else CONTINUOUS,
             feedthrough=direct,
             states=0 if own else tables.tree.nq + tables.tree.nv,
@@ -202,6 +203,29 @@ def list_input_ports(system: System) -> tuple[list[Port], list[Port]]:
     all_named = Tables(system, plain.laws.constants, True, 1, None)
     _write(all_named, [])
     return plain.input_ports, all_named.input_ports
+
+
+def _check_names(system: System, inputs: Sequence[str], shown: Sequence[Shown]) -> None:
+    for item in shown:
+        if item.port.name in inputs:
+            raise DiagramError(
+                f"`{item.port.name}` of `{system.name}` is an input and an output: give the input "
+                f"another name, with the law Input(…)."
+            )
+
+
+def _apart(parameters: Sequence[Parameter], shown: Sequence[Shown]) -> list[Parameter]:
+    """Return parameters with other names where an output has theirs.
+
+    The actuator of a spring, ``tyre.force``, is ``tyre.actuator_force`` beside the output.
+    """
+    names = {item.port.name for item in shown}
+    found = []
+    for item in parameters:
+        owner, _, what = item.name.rpartition(".")
+        name = f"{owner}.actuator_{what}" if item.name in names else item.name
+        found.append(Parameter(name, item.value, item.unit, item.doc, item.tunable, item.hidden))
+    return found
 
 
 def _check_rigid_contacts(system: System, own: bool, implicit: bool) -> None:

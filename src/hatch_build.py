@@ -43,8 +43,11 @@ class EngineBuildHook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         package = Path(self.root, "src", "biella")
-        library = load_build(package).build(package, stamps=Path(self.root, "build"))
+        build = load_build(package)
+        library = build.build(package, stamps=Path(self.root, "build"))
+        contract = build.contract_path(package)
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{find_platform_tag()}"
         if version == "standard":
-            build_data["force_include"][str(library)] = f"biella/{library.name}"
+            for made in (library, contract):
+                build_data["force_include"][str(made)] = f"biella/{made.name}"

@@ -114,9 +114,11 @@ class NativeBlock(AbstractBlock):
 
     Parameters
     ----------
-    states, memory, scratch
-        How many continuous states and discrete values the kernel keeps, and how many it needs
-        while it works.
+    states, memory
+        How many continuous states and discrete values the kernel keeps. Without `memory`, the
+        kernel computes it from `integers` and the widths of the ports.
+    scratch
+        How many values the kernel needs while it works, if it does not compute that as well.
     integers
         The kernel's integers: modes, sizes, programs; or a function of the width symbols.
     """
@@ -133,7 +135,7 @@ class NativeBlock(AbstractBlock):
         self,
         *,
         states: Size = 0,
-        memory: Size = 0,
+        memory: Size | None = None,
         scratch: int = 0,
         integers: Sequence[int] | Callable[[Widths], Sequence[int]] = (),
         **declaration: Any,

@@ -20,8 +20,9 @@
  * differs from what it was at the last output, without disturbing what is outside.
  *
  * A kernel keeps nothing between calls except through x and z; one that runs what lives outside the engine (an FMU)
- * keeps it in `foreign`, and says how to save, restore and close that. Sizes are checked once, by `check`,
- * when a plan is loaded: after that a kernel may trust every pointer and every width it sees.
+ * keeps it in `foreign`, and says how to save, restore and close that. Integers and widths are checked once, by `check`, when a plan
+ * is loaded; `sizes` then computes how many values of z and w the block needs, from the same integers and widths. The engine
+ * compares z_count with that and allocates w: after that a kernel may trust every pointer and every width it sees.
  * Values in z may come from a serialised state, so an index kept there is clamped before use.
  */
 #ifndef BIELLA_KERNEL_H
@@ -100,7 +101,10 @@ typedef int (*bl_operation)(bl_block *b, double t);
 
 typedef struct {
     const char *name;
-    int (*check)(const bl_block *b);  /* non-zero if the sizes and integers are sound */
+    int (*check)(const bl_block *b);  /* non-zero if the widths and integers are sound */
+    /* After `check`, before x, z, w and p have values: how many values of z and w the block needs. Without it, z_count is the plan's
+       and judged by `check`, and there is no work space. */
+    void (*sizes)(const bl_block *b, int64_t *memory, int64_t *scratch);
     bl_operation init, output, derivative, update;
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
@@ -118,42 +122,10 @@ typedef struct {
 
 enum { BL_SLOTS = 4 };
 
-/* Each file of kernels ends with such a table, closed by an entry without a name;
-   scheduler/engine/registry.c lists the tables. */
-extern const bl_kernel bl_kernels_sources[];
-extern const bl_kernel bl_kernels_noise[];
-extern const bl_kernel bl_kernels_playback[];
-extern const bl_kernel bl_kernels_math[];
-extern const bl_kernel bl_kernels_function[];
-extern const bl_kernel bl_kernels_nonlinear[];
-extern const bl_kernel bl_kernels_logic[];
-extern const bl_kernel bl_kernels_lookup[];
-extern const bl_kernel bl_kernels_expression[];
-extern const bl_kernel bl_kernels_continuous[];
-extern const bl_kernel bl_kernels_discrete[];
-extern const bl_kernel bl_kernels_delay[];
-extern const bl_kernel bl_kernels_linear[];
-extern const bl_kernel bl_kernels_routing[];
-extern const bl_kernel bl_kernels_sinks[];
-extern const bl_kernel bl_kernels_pendulum[];
-extern const bl_kernel bl_kernels_multibody[];
-extern const bl_kernel bl_kernels_bearings[];
-extern const bl_kernel bl_kernels_oil[];
-extern const bl_kernel bl_kernels_converter[];
-extern const bl_kernel bl_kernels_filter[];
-extern const bl_kernel bl_kernels_trigger[];
-extern const bl_kernel bl_kernels_pwm[];
-extern const bl_kernel bl_kernels_counter[];
-extern const bl_kernel bl_kernels_pid[];
-extern const bl_kernel bl_kernels_feedback[];
-extern const bl_kernel bl_kernels_observer[];
-extern const bl_kernel bl_kernels_tracking[];
-extern const bl_kernel bl_kernels_trajectory[];
-extern const bl_kernel bl_kernels_tuner[];
-extern const bl_kernel bl_kernels_sensors[];
-extern const bl_kernel bl_kernels_encoder[];
-extern const bl_kernel bl_kernels_outside[];
-extern const bl_kernel bl_kernels_python[];
-extern const bl_kernel bl_kernels_fmu[];
+/* Each file of kernels ends with a table of them, closed by an entry without a name. It begins in a line of its own with
+
+       const bl_kernel bl_kernels_name[] = {
+
+   and the build finds it by that: nothing else lists it. */
 
 #endif

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import IntEnum
 
+from ... import _contract as contract
 from ...errors import DiagramError, name_list, suggest
 from ..core.ports import Kind, Port
 from .elements.element import AbstractElement, Output
@@ -14,101 +14,106 @@ from .joints import Joint
 from .system import System
 from .tables import Tables, nearest_first
 
-
-class OutputKind(IntEnum):
-    """Kinds of output, as MB_OUT_… in multibody.h."""
-
-    POSITION = 0
-    QUATERNION = 1
-    VELOCITY = 2
-    ANGULAR_VELOCITY = 3
-    ACCELERATION = 4
-    ANGULAR_ACCELERATION = 5
-    COORDINATE = 6
-    SPEED = 7
-    JOINT_ACCELERATION = 8
-    REACTION_FORCE = 9
-    REACTION_TORQUE = 10
-    EFFORT = 11
-    KINETIC = 12
-    POTENTIAL = 13
-    CLOSURE = 14
-    ITERATIONS = 15
-    RESIDUAL = 16
-    CONVERGED = 17
-    POWER = 18
-    ELEMENT = 19
-    ELEMENT_POWER = 20
-    ELEMENT_ENERGY = 21
-    DRIVER_POWER = 22
-    WEIGHT_ENERGY = 23
-    ENERGY = 24
-    CLOSURE_RATE = 25
-    JOINT_CLOSURE = 26
-    JOINT_CLOSURE_RATE = 27
-
-
 _MARKER = {
-    "position": (OutputKind.POSITION, 3, "m", "position of {} in world axes"),
+    "position": (contract.MB_OUT_POSITION, 3, "m", "position of {} in world axes"),
     "rotation": (
-        OutputKind.QUATERNION, 4, None, "Euler parameters e0, e1, e2, e3 of {} against the world",
+        contract.MB_OUT_QUATERNION,
+        4,
+        None,
+        "Euler parameters e0, e1, e2, e3 of {} against the world",
     ),
-    "velocity": (OutputKind.VELOCITY, 3, "m/s", "velocity of {} in world axes"),
+    "velocity": (contract.MB_OUT_VELOCITY, 3, "m/s", "velocity of {} in world axes"),
     "angular_velocity": (
-        OutputKind.ANGULAR_VELOCITY, 3, "rad/s", "angular velocity of {} in world axes",
+        contract.MB_OUT_ANGULAR_VELOCITY,
+        3,
+        "rad/s",
+        "angular velocity of {} in world axes",
     ),
-    "acceleration": (OutputKind.ACCELERATION, 3, "m/s2", "acceleration of {} in world axes"),
+    "acceleration": (contract.MB_OUT_ACCELERATION, 3, "m/s2", "acceleration of {} in world axes"),
     "angular_acceleration": (
-        OutputKind.ANGULAR_ACCELERATION, 3, "rad/s2", "angular acceleration of {} in world axes",
+        contract.MB_OUT_ANGULAR_ACCELERATION,
+        3,
+        "rad/s2",
+        "angular acceleration of {} in world axes",
     ),
-}  # fmt: skip
-_SYSTEM: dict[str, tuple[OutputKind, int, str | None, str]] = {
-    "kinetic_energy": (OutputKind.KINETIC, 0, "J", "of all bodies"),
+}
+_SYSTEM: dict[str, tuple[int, int, str | None, str]] = {
+    "kinetic_energy": (contract.MB_OUT_KINETIC, 0, "J", "of all bodies"),
     "potential_energy": (
-        OutputKind.POTENTIAL, 0, "J", "of weight, springs, stops, bushings and contacts",
+        contract.MB_OUT_POTENTIAL,
+        0,
+        "J",
+        "of weight, springs, stops, bushings and contacts",
     ),
-    "weight_energy": (OutputKind.WEIGHT_ENERGY, 0, "J", "of weight, a part of potential_energy"),
+    "weight_energy": (
+        contract.MB_OUT_WEIGHT_ENERGY,
+        0,
+        "J",
+        "of weight, a part of potential_energy",
+    ),
     "elastic_energy": (
-        OutputKind.ENERGY, 1, "J", "of springs and bushings, a part of potential_energy",
+        contract.MB_OUT_ENERGY,
+        contract.MB_ENERGY_ELASTIC,
+        "J",
+        "of springs and bushings, a part of potential_energy",
     ),
     "contact_energy": (
-        OutputKind.ENERGY, 2, "J",
+        contract.MB_OUT_ENERGY,
+        contract.MB_ENERGY_CONTACT,
+        "J",
         "of stops, and of contacts in clearances and bearings, a part of potential_energy",
     ),
-    "closure": (OutputKind.CLOSURE, 0, None, "largest error of a joint, in m or rad"),
+    "closure": (contract.MB_OUT_CLOSURE, 0, None, "largest error of a joint, in m or rad"),
     "closure_rate": (
-        OutputKind.CLOSURE_RATE, 0, None, "largest rate of an error of a joint, in m/s or rad/s",
+        contract.MB_OUT_CLOSURE_RATE,
+        0,
+        None,
+        "largest rate of an error of a joint, in m/s or rad/s",
     ),
-    "iterations": (OutputKind.ITERATIONS, 0, None, "for the multipliers"),
-    "residual": (OutputKind.RESIDUAL, 0, None, "last change of an acceleration"),
+    "iterations": (contract.MB_OUT_ITERATIONS, 0, None, "for the multipliers"),
+    "residual": (contract.MB_OUT_RESIDUAL, 0, None, "last change of an acceleration"),
     "converged": (
-        OutputKind.CONVERGED, 0, None,
+        contract.MB_OUT_CONVERGED,
+        0,
+        None,
         "1, or 0 where the last step or its multipliers are not to be trusted",
     ),
     "power_in": (
-        OutputKind.POWER, 0, "W", "of drivers, loads and actuators that put power in",
+        contract.MB_OUT_POWER,
+        0,
+        "W",
+        "of drivers, loads and actuators that put power in",
     ),
     "power_loss": (
-        OutputKind.POWER, 1, "W", "what friction, oil films and contacts turn into heat",
+        contract.MB_OUT_POWER,
+        1,
+        "W",
+        "what friction, oil films and contacts turn into heat",
     ),
     "efficiency": (
-        OutputKind.POWER, 2, None, "1 - power_loss / power_in, not below 0; 1 without losses",
+        contract.MB_OUT_POWER,
+        2,
+        None,
+        "1 - power_loss / power_in, not below 0; 1 without losses",
     ),
-}  # fmt: skip
-_NEEDS_ACCELERATION = {
-    OutputKind.ACCELERATION,
-    OutputKind.ANGULAR_ACCELERATION,
-    OutputKind.JOINT_ACCELERATION,
-    OutputKind.REACTION_FORCE,
-    OutputKind.REACTION_TORQUE,
-    OutputKind.EFFORT,
-    OutputKind.POWER,
-    OutputKind.DRIVER_POWER,
 }
-_OF_ITERATIONS = {OutputKind.ITERATIONS, OutputKind.RESIDUAL, OutputKind.CONVERGED}
+_NEEDS_ACCELERATION = {
+    contract.MB_OUT_ACCELERATION,
+    contract.MB_OUT_ANGULAR_ACCELERATION,
+    contract.MB_OUT_JOINT_ACCELERATION,
+    contract.MB_OUT_REACTION_FORCE,
+    contract.MB_OUT_REACTION_TORQUE,
+    contract.MB_OUT_DRIVER_EFFORT,
+    contract.MB_OUT_POWER,
+    contract.MB_OUT_DRIVER_POWER,
+}
+_OF_ITERATIONS = {contract.MB_OUT_ITERATIONS, contract.MB_OUT_RESIDUAL, contract.MB_OUT_CONVERGED}
 _OF_ALL_MARKERS = {
-    OutputKind.POTENTIAL, OutputKind.CLOSURE, OutputKind.CLOSURE_RATE, OutputKind.ENERGY,
-}  # fmt: skip
+    contract.MB_OUT_POTENTIAL,
+    contract.MB_OUT_CLOSURE,
+    contract.MB_OUT_CLOSURE_RATE,
+    contract.MB_OUT_ENERGY,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +184,7 @@ class Catalogue:
     def _shown(
         self,
         path: str,
-        kind: OutputKind,
+        kind: int,
         index: int,
         extra: int,
         width: int,
@@ -189,16 +194,16 @@ class Catalogue:
         signal: Kind = "real",
     ) -> Shown:
         port = Port(path, width=width, unit=unit, kind=signal, doc=doc)
-        return Shown((int(kind), index, extra), port, inputs)
+        return Shown((kind, index, extra), port, inputs)
 
-    def _inputs(self, kind: OutputKind, index: int, extra: int) -> set[str]:
+    def _inputs(self, kind: int, index: int, extra: int) -> set[str]:
         """Return the inputs that an output follows without delay: those that move its markers."""
         tables = self.tables
         if kind in _NEEDS_ACCELERATION or (kind in _OF_ITERATIONS and not tables.implicit):
             return set(tables.input_names)
-        if kind in (OutputKind.POSITION, OutputKind.VELOCITY):
+        if kind in (contract.MB_OUT_POSITION, contract.MB_OUT_VELOCITY):
             return tables.marker_inputs([index])
-        if kind in (OutputKind.COORDINATE, OutputKind.SPEED) and extra == 0:
+        if kind in (contract.MB_OUT_COORDINATE, contract.MB_OUT_SPEED) and extra == 0:
             return tables.marker_inputs(tables.measures[index][1:3])
         if kind in _OF_ALL_MARKERS:
             return tables.marker_inputs(range(tables.marker_count))
@@ -227,14 +232,14 @@ class Catalogue:
         if what in ("force", "torque"):
             index, marker = self.tables.reaction(joint)
             force = what == "force"
-            kind = OutputKind.REACTION_FORCE if force else OutputKind.REACTION_TORQUE
+            kind = contract.MB_OUT_REACTION_FORCE if force else contract.MB_OUT_REACTION_TORQUE
             doc = f"{what} of the ideal joint {joint.name} on its second body, in world axes"
             inputs = self._inputs(kind, index, marker)
             return self._shown(path, kind, index, marker, 3, "N" if force else "N.m", doc, inputs)
         if what in ("closure", "closure_rate"):
             index, _ = self.tables.reaction(joint)
             rate = what == "closure_rate"
-            kind = OutputKind.JOINT_CLOSURE_RATE if rate else OutputKind.JOINT_CLOSURE
+            kind = contract.MB_OUT_JOINT_CLOSURE_RATE if rate else contract.MB_OUT_JOINT_CLOSURE
             doc = f"largest {'rate of an ' if rate else ''}error of the equations of {joint.name}"
             doc += ", in m/s or rad/s" if rate else ", in m or rad"
             ends = (joint.first, joint.frame_i), (joint.second, joint.frame_j)
@@ -245,7 +250,11 @@ class Catalogue:
         return self._of_coordinate(path, joint, what)
 
     def _of_coordinate(self, path: str, joint: Joint, what: str) -> Shown | None:
-        kinds = OutputKind.COORDINATE, OutputKind.SPEED, OutputKind.JOINT_ACCELERATION
+        kinds = (
+            contract.MB_OUT_COORDINATE,
+            contract.MB_OUT_SPEED,
+            contract.MB_OUT_JOINT_ACCELERATION,
+        )
         docs = ("", "rate of the ", "second derivative of the ")
         for number, coordinate in enumerate(joint.coordinates):
             name = coordinate_name(joint, number)
@@ -276,16 +285,16 @@ class Catalogue:
             self._element_inputs(owner, output), output.kind,
         )  # fmt: skip
 
-    def _record_of(self, owner: str, output: Output) -> tuple[OutputKind, int]:
+    def _record_of(self, owner: str, output: Output) -> tuple[int, int]:
         tables = self.tables
         if output.of == "effort":
-            return OutputKind.EFFORT, tables.row_of[owner]
+            return contract.MB_OUT_DRIVER_EFFORT, tables.row_of[owner]
         if owner not in tables.force_number:
-            return OutputKind.DRIVER_POWER, tables.row_of[owner]
+            return contract.MB_OUT_DRIVER_POWER, tables.row_of[owner]
         kinds = {
-            "element": OutputKind.ELEMENT,
-            "power": OutputKind.ELEMENT_POWER,
-            "energy": OutputKind.ELEMENT_ENERGY,
+            "element": contract.MB_OUT_ELEMENT,
+            "power": contract.MB_OUT_ELEMENT_POWER,
+            "energy": contract.MB_OUT_ELEMENT_ENERGY,
         }
         return kinds[output.of], tables.force_number[owner]
 

@@ -106,7 +106,7 @@ class Plant(NativeBlock):
                 f"`{system.name}` has {tables.tree.nv} speeds: implicit steps take up to "
                 f"{_LARGEST_IMPLICIT}, because their matrix is full. Take integrator='rk4'."
             )
-        shown, (integers, memory, scratch) = _write(tables, list(outputs))
+        shown, integers = _write(tables, list(outputs))
         _check_names(system, tables.input_names, shown)
         direct = [
             (item.port.name, name)
@@ -121,8 +121,6 @@ class Plant(NativeBlock):
             rate=EVERY_TICK if own else CONTINUOUS,
             feedthrough=direct,
             states=0 if own else tables.tree.nq + tables.tree.nv,
-            memory=memory,
-            scratch=scratch,
             integers=integers,
         )
         self.rate_ports = {
@@ -160,8 +158,8 @@ class Plant(NativeBlock):
         return " ".join(filter(None, doubts))
 
 
-def _write(tables: Tables, paths: Sequence[str]) -> tuple[list[Shown], tuple[list[int], int, int]]:
-    """Return the outputs of a mechanism, and its integers, memory and work space."""
+def _write(tables: Tables, paths: Sequence[str]) -> tuple[list[Shown], list[int]]:
+    """Return the outputs of a mechanism, and its integers."""
     shown: list[Shown] = []
 
     def show() -> list[list[int]]:

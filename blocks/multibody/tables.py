@@ -7,12 +7,12 @@ from difflib import SequenceMatcher
 from itertools import product
 from typing import Any, NamedTuple
 
+from ... import _contract as contract
 from ...errors import DiagramError, name_list, suggest
 from ..core.ports import Parameter, parameter
 from .analysis.sharing import joint_stiffnesses
 from .bodies import Body, Marker
-from .elements.element import Element, RowKind
-from .elements.table import KERNELS, ON_COORDINATES
+from .elements.element import Element
 from .initial import Kept
 from .joints import Coordinate, Joint, Row
 from .law_table import LawTable
@@ -21,8 +21,14 @@ from .rotations import Array, quaternion_from_rotation
 from .system import System
 from .tree import SPEEDS, Tree, find_pattern, grow_tree
 
-OF_REACTIONS = {9, 10, 11, 18, 22}
-"""Kinds of output that tell how redundant joints share a load: MB_OUT_REACTION_FORCE, …."""
+OF_REACTIONS = {
+    contract.MB_OUT_REACTION_FORCE,
+    contract.MB_OUT_REACTION_TORQUE,
+    contract.MB_OUT_DRIVER_EFFORT,
+    contract.MB_OUT_DRIVER_POWER,
+    contract.MB_OUT_POWER,
+}
+"""Kinds of output that tell how redundant joints share a load."""
 
 _AXIS = {f"{axis}_{side}": n for n, (side, axis) in enumerate(product("ij", "fgh"))}
 _RENAMED = {
@@ -141,7 +147,7 @@ class Tables:
             record = item.record(self)
             self.force_number[item.name] = len(records)
             self.laws_of[item.name] = range(first, len(self.laws.records))
-            records.append([KERNELS.index(item.kernel_name), *record])
+            records.append([item.type_number, *record])
         return records
 
     # -- markers and laws
@@ -178,8 +184,8 @@ class Tables:
 
     # -- the tables
 
-    def write(self, show: Callable[[], list[list[int]]]) -> tuple[list[int], int, int]:
-        """Return the integers, and the sizes of memory and work space.
+    def write(self, show: Callable[[], list[list[int]]]) -> list[int]:
+        """Return the integers.
 
         `show` returns the records of the outputs, once those of the elements are there.
         """
@@ -245,53 +251,7 @@ class Tables:
             starts.append(at)
             body_of_tables += flat
             at += len(flat)
-        integers = [*head, *starts, *body_of_tables]
-        return integers, *self._sizes(
-            len(rows), len(cuts), jacobian, nonzeros, len(joints), len(movers)
-        )
-
-    def _sizes(
-        self, rows: int, cuts: int, jacobian: int, nonzeros: int, joints: int, movers: int
-    ) -> tuple[int, int]:
-        """Memory and work space: the same walk as mb_open."""
-        tree = self.tree
-        links, nv, nq = len(tree.links), tree.nv, tree.nq
-        own = (nq + nv) * ((1 if self.implicit else 7) if self.own else 0)
-        memory = own + 40 * links + 12 * len(self._markers) + 31 * len(self.system.bodies)
-        memory += (
-            2 * len(self.measures)
-            + (4 if self.measures else 0)
-            + 10
-            + 7 * self._contacts
-            + rows
-            + 4
-        )
-        films = sum(element.kernel_name == "bearing" for element in self.system.elements)
-        memory += 6 + 11 * films if films else 0
-        memory += sum(
-            wear.sections + 2
-            for element in self.system.elements
-            if (wear := getattr(element, "wear", None))
-        )
-        articulated = 33 * links if rows == 0 else 0
-        scratch = 4 + 70 * links + 17 * rows + 33 * cuts + jacobian + nq + 11 * nv + 3 * nonzeros
-        rigid = len(self._rigid_contacts())
-        scratch += articulated + 43 * self._contacts
-        scratch += (1 + rigid) * (nv + rows + rigid) if rigid else 0
-        rubbings = len(self._rubbings)
-        if rubbings:
-            scratch += (22 + 5 * rubbings + nv + rows) * rubbings + nv + rows + 64 * links
-        kept = len(self._kept)
-        scratch += nq + 4 * nv + 2 * len(self.system.bodies) + kept * (2 * nv + kept + 5)
-        if self.implicit:
-            memory += 5 + 2 * nv + rows + len(self.input_names) + 2 * nv * nv
-            scratch += nv * nv + 7 * nv + 2 * nq + rows
-        memory += 3 * movers + (10 if movers else 0)
-        if joints:
-            memory += 8 + 4 * rows + nv + 2 * joints
-            scratch += rows * (nv + 2 * rows + 7 * (joints + rows) + 3)
-            scratch += 2 * nv + 5 * joints + 7 * links
-        return memory, scratch
+        return [*head, *starts, *body_of_tables]
 
     def _sharing_joints(self, reactions: bool) -> list[list[int]]:
         """All joints, held elements and constraints, if a reaction is used; see share.c."""
@@ -431,12 +391,12 @@ class Tables:
             add(constraint.name, [record], path)
         for element in self._held():
             i, j = map(self.marker, _ends(element))
-            records = [[RowKind.POINT, i, j, axis, 0, 0] for axis in (0, 1)]
+            records = [[contract.MB_ROW_POINT, i, j, axis, 0, 0] for axis in (0, 1)]
             add(element.name, records, self.path(*_ends(element)))
         for number, element in self._rigid_contacts():
             j, i = map(self.marker, _ends(element))
             place = self.place(f"{element.name}.clearance")
-            kinds = RowKind.TOUCH, RowKind.SLIP
+            kinds = contract.MB_ROW_TOUCH, contract.MB_ROW_SLIP
             records = [[kind, i, j, number, 0, place] for kind in kinds]
             add(element.name, records, self.path(*reversed(_ends(element))))
         return rows, cuts, paths
@@ -452,14 +412,21 @@ class Tables:
     def _row(self, joint: Joint, row: Row, i: int, j: int) -> list[int]:
         axes = {"f": 0, "g": 1, "h": 2}
         if row.kind == "S":
-            return [RowKind.POINT, i, j, row.component, 0, 0]
+            return [contract.MB_ROW_POINT, i, j, row.component, 0, 0]
         if row.kind == "d1":
-            return [RowKind.D1, i, j, axes[row.a[0]], axes[row.b[0]], 0]
+            return [contract.MB_ROW_D1, i, j, axes[row.a[0]], axes[row.b[0]], 0]
         if row.kind == "d2":
-            return [RowKind.D2, i, j, axes[row.a[0]], 0, 0]
+            return [contract.MB_ROW_D2, i, j, axes[row.a[0]], 0, 0]
         if row.kind == "SS":
-            return [RowKind.DISTANCE, i, j, 0, 0, self._place[f"{joint.name}.length"]]
-        return [RowKind.D1, i, j, 0, 1, 0]  # no turn in the plane: f_i at right angles to g_j
+            return [contract.MB_ROW_DISTANCE, i, j, 0, 0, self._place[f"{joint.name}.length"]]
+        return [
+            contract.MB_ROW_D1,
+            i,
+            j,
+            0,
+            1,
+            0,
+        ]  # no turn in the plane: f_i at right angles to g_j
 
     def path(self, first: Marker, second: Marker) -> list[list[int]]:
         """The speeds between the two bodies of a closure; common ancestors move both alike."""
@@ -516,7 +483,8 @@ class Tables:
     def element_markers(self, name: str) -> list[int]:
         """Return the markers between which an element acts, or its coordinate is measured."""
         record = self._force_records[self.force_number[name]]
-        if KERNELS[record[0]] not in ON_COORDINATES:
+        part = self.system.parts[name]
+        if not (isinstance(part, Element) and part.acts_on):
             return record[1:3]
         return self.measures[-1 - record[1]][1:3] if record[1] < 0 else []
 

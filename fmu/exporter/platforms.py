@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ...errors import FmuError, suggest
 from ...scheduler.engine.build import BuildError, Compiler, build, digest_inputs, find_zig_compiler
-from ...scheduler.engine.engine import library_path
+from ...scheduler.engine.library import library_path
 
 PACKAGE = Path(__file__).parents[2]
 TARGETS = {

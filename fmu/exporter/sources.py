@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from ...scheduler.engine.build import FOLDERS, find_sources
+from ...scheduler.engine.build import FOLDERS, find_sources, generate
 
 PACKAGE = Path(__file__).parents[2]
 _LEFT_OUT = (
@@ -33,8 +34,6 @@ _SHARED_FUNCTION = re.compile(
 )
 _EXTERN_TABLE = re.compile(r"^extern const bl_kernel \w+\[\];\n", re.MULTILINE)
 _TABLE = re.compile(r"^(?=const bl_kernel \w+\[\] = )", re.MULTILINE)
-_DEFINED_TABLE = re.compile(r"^static const bl_kernel (\w+)\[\] = ", re.MULTILINE)
-_LISTED_TABLE = re.compile(r"\b(bl_kernels_\w+),\s*")
 _FMI_FUNCTION = re.compile(r"^FMI2_API [^(]*?\b(fmi2\w+)\(", re.MULTILINE)
 
 _HEAD = """\
@@ -103,23 +102,22 @@ def write_sources(name: str, identifier: str, plan: bytes, version: str) -> dict
 def amalgamate() -> tuple[str, tuple[str, ...]]:
     """Return the engine as one text of C, and the names of FMI's functions in it."""
     seen: set[str] = set()
-    files = [path.as_posix() for path in find_sources(PACKAGE)]
+    files = [path for path in find_sources(PACKAGE) if not path.as_posix().startswith(_LEFT_OUT)]
     # Tables of kernels stand before the registry that lists them.
-    files.sort(key=lambda path: (FOLDERS.index(path.partition("/")[0]), path))
-    text = "".join(_expand(path, seen) for path in files if not path.startswith(_LEFT_OUT))
-    tables = set(_DEFINED_TABLE.findall(text))
-    text = _LISTED_TABLE.sub(lambda found: found[0] if found[1] in tables else "", text)
+    files.sort(key=lambda path: (FOLDERS.index(path.parts[0]), path.as_posix()))
+    headers = generate(PACKAGE, files).headers
+    text = "".join(_expand(path.as_posix(), seen, headers) for path in files)
     functions = tuple(dict.fromkeys(_FMI_FUNCTION.findall(text)))
     return text, functions
 
 
-def _expand(path: str, seen: set[str]) -> str:
+def _expand(path: str, seen: set[str], generated: Mapping[str, str]) -> str:
     """Return a file with the engine's own headers in place of their first mention."""
     if path in seen:
         return ""
     seen.add(path)
-    text = (PACKAGE / path).read_text(encoding="utf-8")
-    text = _INCLUDE.sub(lambda found: _expand(found[1], seen), text)
+    text = generated.get(path) or (PACKAGE / path).read_text(encoding="utf-8")
+    text = _INCLUDE.sub(lambda found: _expand(found[1], seen, generated), text)
     return f"\n/* {path} */\n{_hide(text)}"
 
 

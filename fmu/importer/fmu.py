@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32, c_void_p
-from functools import lru_cache
+from ctypes import c_char_p, c_uint32
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +12,8 @@ from ...blocks.core.block import AbstractBlock, NativeBlock
 from ...blocks.core.ports import EVERY_TICK, periodic
 from ...blocks.external.foreign import OUTSIDE, ForeignBlock
 from ...errors import BiellaError, DiagramError, FmuError
-from ...scheduler.engine.engine import OK, Instance, library
+from ...scheduler.engine.engine import OK, Instance
+from ...scheduler.engine.library import contract, library
 from .archive import Folder, find_binary, read_archive
 from .interface import (
     Description,
@@ -239,51 +239,13 @@ def _signed(reference: int) -> int:
     return reference - (1 << 32) if reference >= 1 << 31 else reference
 
 
-class _Source(ctypes.Structure):
-    """Mirrors bl_fmu_source."""
-
-    _fields_ = [
-        ("file", c_char_p),
-        ("library", c_char_p),
-        ("name", c_char_p),
-        ("guid", c_char_p),
-        ("resources", c_char_p),
-        ("string_references", POINTER(c_uint32)),
-        ("strings", POINTER(c_char_p)),
-        ("string_count", c_int64),
-        ("tolerance", c_double),
-        ("stop_time", c_double),
-        ("logging", c_int32),
-        ("log_categories", POINTER(c_char_p)),
-        ("log_category_count", c_int64),
-    ]
-
-
-@lru_cache(maxsize=1)
-def _library() -> ctypes.CDLL:
-    """Return the engine with the signatures of the functions for FMUs."""
-    lib = library()
-    signatures: dict[str, tuple[Any, list[Any]]] = {
-        "bl_attach_fmu": (c_int, [c_void_p, c_int32, POINTER(_Source)]),
-        "bl_fmu_state_size": (c_int64, [c_void_p, c_int32]),
-        "bl_fmu_save": (c_int, [c_void_p, c_int32, c_void_p, c_int64]),
-        "bl_fmu_restore": (c_int, [c_void_p, c_int32, c_char_p, c_int64]),
-        "bl_fmu_messages": (c_char_p, [c_void_p, c_int32]),
-    }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(lib, name)
-        function.restype = result
-        function.argtypes = arguments
-    return lib
-
-
 class AttachedFmu:
     """An FMU that is loaded into a running engine."""
 
     saved_on_request = True
 
     def __init__(self, block: EngineFmu, instance: Instance, number: int) -> None:
-        self.library, self.instance, self.number = _library(), instance, number
+        self.library, self.instance, self.number = library(), instance, number
         archive, model = block.description.archive, block.description.model
         binary = find_binary(archive, model.coSimulation.modelIdentifier)
         self.portable = block.can_serialise
@@ -302,7 +264,7 @@ class AttachedFmu:
 
     def _attach(self, block: EngineFmu, binary: Path) -> None:
         options, strings = block.options, block.interface.strings
-        source = _Source(
+        source = contract.bl_fmu_source(
             file=block.description.archive.path.name.encode(),
             library=str(binary).encode(),
             name=options.name.encode(),

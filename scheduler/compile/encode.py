@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from ...blocks.core.block import NativeBlock, size_of
-from ...blocks.core.ports import Widths
 from ...blocks.external.foreign import ForeignBlock
 from ...blocks.external.python import PythonBlock
 from ...errors import DiagramError
+from ..engine.library import kernel_sizes
 from ..results.coupling_report import ARRAY_COUNT, BOND, HEAD_SIZE
 from .coupling_options import METHODS
 from .couplings import Component, Exchange
 from .derived import derive_value
 from .diagram import SOLVERS, Diagram
-from .flatten import FlatBlock, FlatDiagram, Source
+from .flatten import FlatDiagram, Source
 from .order import Order, find_minor_blocks
 from .plan import Plan, write_sections
 from .plan_description import Describer
@@ -170,6 +170,7 @@ class Encoder:
         guard_of_block: dict[int, list[int]] = {}
         for g, guard in enumerate(flat.guards):
             guard_of_block.setdefault(guard.first, []).append(g)
+        self.integers = [self._integers(n) for n in range(len(flat.blocks))]
         sizes = [self._sizes(n) for n in range(len(flat.blocks))]
         self._size_guards(sizes)
         for number, (states, memory) in enumerate(sizes):
@@ -252,12 +253,29 @@ class Encoder:
         block = item.block
         assert isinstance(block, NativeBlock | PythonBlock)
         try:
-            return size_of(block.states, widths), size_of(block.memory, widths)
+            states = size_of(block.states, widths)
+            if block.memory is not None:
+                return states, size_of(block.memory, widths)
         except DiagramError as error:
             self.problems += [f"`{item.path}`: {problem}" for problem in error.problems]
             return 0, 0
+        if self.problems:  # nothing is encoded, and the integers may be missing
+            return states, 0
+        needed = kernel_sizes(
+            block.kernel,
+            inputs=[port.width or 1 for port in self.ports.inputs[number]],
+            outputs=[port.width or 1 for port in self.ports.outputs[number]],
+            states=states,
+            parameters=sum(parameter.value.size for parameter in block.parameters),
+            integers=self.integers[number],
+        )
+        if needed is None:
+            self.problems.append(f"`{item.path}` does not fit its kernel `{block.kernel}`.")
+            return states, 0
+        return states, needed[0]
 
-    def _integers(self, item: FlatBlock, widths: Widths) -> Sequence[int]:
+    def _integers(self, number: int) -> Sequence[int]:
+        item, widths = self.flat.blocks[number], self.ports.widths[number]
         block = item.block
         assert isinstance(block, NativeBlock | PythonBlock)
         if not callable(block.integers):
@@ -284,7 +302,6 @@ class Encoder:
         for number, item in enumerate(self.flat.blocks):
             block = item.block
             assert isinstance(block, NativeBlock | PythonBlock)
-            widths = self.ports.widths[number]
             kernel = kernels.setdefault(block.kernel, len(kernels))
             # Beyond the table: every tick, and wherever a run stops within one.
             rate = len(table) if number in flowing else table[self.rates[number]]
@@ -303,7 +320,7 @@ class Encoder:
                 self.output_slots[number], self.ports.outputs[number], strict=True
             ):
                 tables.ports += [slot, carried.width or 1]
-            integers = self._integers(item, widths)
+            integers = self.integers[number]
             parameter_count = sum(parameter.value.size for parameter in block.parameters)
             # What is constant may be needed at any time, and has no state that could stand still.
             guard = -1 if self.rates[number] == CONSTANT else item.guard

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...errors import BiellaWarning, DeviceError
-from .native import Device, Surroundings, count_values, device_library
+from ..engine.library import library
+from .native import Device, Surroundings, count_values
 from .options import Option
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class DriverDevice(Device):
     """An open device whose driver is a thread of Python."""
 
     def __init__(self, entry: DeviceEntry, around: Surroundings, driver: Driver) -> None:
-        self._lib = device_library()
+        self._lib = library()
         outs = count_values(entry.outputs)
         self._in_count = count_values(entry.inputs)
         handle = self._lib.bl_mailbox_device_open(entry.name.encode(), self._in_count, outs)

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from ctypes import (
     POINTER,
     byref,
-    c_char,
-    c_char_p,
     c_double,
-    c_int,
-    c_int32,
     c_int64,
-    c_size_t,
-    c_uint32,
-    c_void_p,
 )
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,95 +20,28 @@ import numpy.typing as npt
 
 from ...errors import DeviceError
 from ..compile.derived import derive_seed
-from ..engine.engine import OK, library, library_path
+from ..engine.engine import OK
+from ..engine.library import contract, library
 from .options import Option, show
 from .virtual.recording import read_recording
 
 if TYPE_CHECKING:
     from ..binding.rig import Channel, DeviceEntry
 
-ON_LOSS = {"stop": 0, "hold": 1, "safe": 2}
-_DOUBLE, _CHECKSUM, _ANSWERS = 1, 2, 4
-_AT_END = {"hold": 0, "lost": 1, "repeat": 2}
-_LONGEST_FRAME = 255
-MOST_VALUES = 4096
-"""In each direction, of any device: BL_MAX_CHANNELS."""
+ON_LOSS = {
+    "stop": contract.BL_LOSS_STOP,
+    "hold": contract.BL_LOSS_HOLD,
+    "safe": contract.BL_LOSS_SAFE,
+}
+_AT_END = {
+    "hold": contract.BL_REPLAY_HOLDS,
+    "lost": contract.BL_REPLAY_ENDS,
+    "repeat": contract.BL_REPLAY_REPEATS,
+}
+_LONGEST_FRAME = contract.BL_FRAME_VALUES
+MOST_VALUES = contract.BL_MAX_CHANNELS
+"""In each direction, of any device."""
 _MESSAGE_SIZE = 512
-
-
-class ChannelRecord(ctypes.Structure):
-    """Mirrors bl_channel."""
-
-    _fields_ = [
-        ("name", c_char * 48),
-        ("slot", c_int64),
-        ("scale", c_double),
-        ("offset", c_double),
-        ("low", c_double),
-        ("high", c_double),
-        ("safe", c_double),
-        ("saturates", c_int32),
-    ]
-
-
-class CountsRecord(ctypes.Structure):
-    """Mirrors bl_device_counts."""
-
-    _fields_ = [
-        (name, c_int64)
-        for name in (
-            "frames", "sent", "corrupt", "stale", "missed", "dropped", "losses", "returns",
-            "violations", "trips",
-        )
-    ]  # fmt: skip
-
-
-class _LoopbackOptions(ctypes.Structure):
-    """Mirrors bl_loopback_options."""
-
-    _fields_ = [
-        ("delay", c_int32),
-        ("jitter", c_int32),
-        ("loss", c_double),
-        ("noise", c_double),
-        ("seed", c_double),
-    ]
-
-
-@lru_cache(maxsize=1)
-def device_library() -> ctypes.CDLL:
-    """Return the engine's library with the functions of devices declared, for this module alone."""
-    library()  # for its message if there is none
-    lib = ctypes.CDLL(str(library_path()))
-    device = c_void_p
-    signatures: dict[str, tuple[Any, Sequence[Any]]] = {
-        "bl_device_close": (None, [device]),
-        "bl_device_set_channels": (
-            c_int, [device, POINTER(ChannelRecord), POINTER(ChannelRecord)]
-        ),
-        "bl_device_set_loss": (c_int, [device, c_int64, c_int32]),
-        "bl_device_set_slots": (None, [device, c_int64, c_int64, c_int64]),
-        "bl_device_get_counts": (None, [device, POINTER(CountsRecord)]),
-        "bl_device_why": (c_char_p, [device]),
-        "bl_device_is_alive": (c_int, [device]),
-        "bl_loopback_open": (device, [c_char_p, c_int32, POINTER(_LoopbackOptions)]),
-        "bl_replay_open": (
-            device,
-            [c_char_p, c_int32, c_int32, POINTER(c_int64), POINTER(c_double), c_int64, c_int32],
-        ),
-        "bl_mailbox_device_open": (device, [c_char_p, c_int32, c_int32]),
-        "bl_mailbox_device_post": (c_int, [device, POINTER(c_double), c_uint32]),
-        "bl_mailbox_device_take": (
-            c_int, [device, c_int64, POINTER(c_double), POINTER(c_uint32), POINTER(c_int32)]
-        ),
-        "bl_mailbox_device_fail": (None, [device, c_char_p]),
-        "bl_mailbox_device_return": (None, [device]),
-    }  # fmt: skip
-    for name, (result, arguments) in signatures.items():
-        function = getattr(lib, name)
-        function.restype = result
-        function.argtypes = list(arguments)
-    return lib
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +97,7 @@ class Device:
         status
             Slots of its ``age``, ``alive`` and ``delay``.
         """
-        lib = device_library()
+        lib = library()
         records = [_records(self.entry.inputs, ins), _records(self.entry.outputs, outs)]
         if lib.bl_device_set_channels(self.handle, *records) != OK:
             raise DeviceError(f"{self.why}.")
@@ -185,8 +110,8 @@ class Device:
     def counts(self) -> dict[str, int]:
         """What has happened since it was opened, also when it is closed."""
         if self.handle:
-            counts = CountsRecord()
-            device_library().bl_device_get_counts(self.handle, byref(counts))
+            counts = contract.bl_device_counts()
+            library().bl_device_get_counts(self.handle, byref(counts))
             self._counts = {item[0]: int(getattr(counts, item[0])) for item in counts._fields_}
         return self._counts
 
@@ -194,7 +119,7 @@ class Device:
     def why(self) -> str:
         """Why it was lost or ended the run, also when it is closed."""
         if self.handle:
-            text: bytes = device_library().bl_device_why(self.handle)
+            text: bytes = library().bl_device_why(self.handle)
             self._why = text.decode(errors="replace")
         return self._why
 
@@ -213,7 +138,7 @@ class Device:
     def close(self) -> None:
         """End it; the engine must no longer use it."""
         if handle := self._let_go():
-            device_library().bl_device_close(handle)
+            library().bl_device_close(handle)
 
 
 def count_values(channels: Mapping[str, Channel]) -> int:
@@ -227,13 +152,13 @@ def _records(channels: Mapping[str, Channel], slots: Mapping[str, int]) -> Any:
         for k, name in enumerate(channel.element_names):
             safe = channel.safe[k] if channel.safe else min(max(0.0, channel.low), channel.high)
             items.append(
-                ChannelRecord(
+                contract.bl_channel(
                     name.encode()[:47].decode(errors="ignore").encode(), slots.get(name, -1),
                     channel.scale, channel.offset, channel.low, channel.high, safe,
                     int(channel.saturate),
                 )
             )  # fmt: skip
-    return (ChannelRecord * max(1, len(items)))(*items)
+    return (contract.bl_channel * max(1, len(items)))(*items)
 
 
 # The openers.
@@ -317,14 +242,11 @@ def _open_socket(function: str, entry: DeviceEntry) -> Device:
 
 def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
     o = entry.options
-    flags = _DOUBLE * o["double"] + _CHECKSUM * o.get("checksum", False)
-    flags += _ANSWERS * (o.get("role") == "device")
+    flags = contract.BL_WIRE_DOUBLE * o["double"]
+    flags += contract.BL_WIRE_CHECKSUM * o.get("checksum", False)
+    flags += contract.BL_WIRE_ANSWERS * (o.get("role") == "device")
     message = ctypes.create_string_buffer(_MESSAGE_SIZE)
-    opener = getattr(device_library(), function)
-    opener.restype = c_void_p
-    places = [c_char_p if isinstance(item, bytes) else c_int32 for item in place]
-    opener.argtypes = [c_char_p, *places, c_int32, c_int32, c_int32, c_char_p, c_size_t]
-    handle = opener(
+    handle = getattr(library(), function)(
         entry.name.encode(), *place, count_values(entry.inputs), count_values(entry.outputs),
         flags, message, _MESSAGE_SIZE,
     )  # fmt: skip
@@ -340,16 +262,16 @@ def open_loopback(entry: DeviceEntry, around: Surroundings) -> Device:
     given = dict(entry.options)
     if given["seed"] is None:
         given["seed"] = derive_seed(entry.name)
-    options = _LoopbackOptions(**given)
+    options = contract.bl_loopback_options(**given)
     count = count_values(entry.outputs)
-    handle = device_library().bl_loopback_open(entry.name.encode(), count, byref(options))
+    handle = library().bl_loopback_open(entry.name.encode(), count, byref(options))
     return Device(entry, _opened(entry, handle))
 
 
 def open_replay(entry: DeviceEntry, around: Surroundings) -> Device:
     """Open a recording as a device."""
     ticks, rows = _read_rows(entry, around)
-    handle = device_library().bl_replay_open(
+    handle = library().bl_replay_open(
         entry.name.encode(),
         rows.shape[1],
         count_values(entry.outputs),

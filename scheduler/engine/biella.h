@@ -46,6 +46,9 @@ typedef struct {
     int64_t rows;
 } bl_record;
 
+/* Which headers the library was compiled from: a digest of all that Python mirrors of them (scheduler/engine/contract.py). */
+BL_API const char *bl_contract(void);
+
 /* The hash that a plan's head carries. */
 BL_API uint64_t bl_hash(const void *bytes, size_t size);
 
@@ -53,6 +56,16 @@ BL_API uint64_t bl_hash(const void *bytes, size_t size);
 BL_API int bl_open(const void *plan, size_t plan_size, bl_engine **engine, char *message,
                    size_t message_size);
 BL_API void bl_close(bl_engine *e);
+
+/* A block without values: what its kernel needs to compute its sizes. */
+typedef struct {
+    const int32_t *u_width, *y_width, *i; /* u_count, y_count, i_count of them */
+    const double *p;                      /* p_count parameters; only their number matters */
+    int32_t u_count, y_count, x_count, p_count, i_count;
+} bl_shape;
+/* How many values of discrete state and of work space a block needs: see `sizes` in blocks/core/kernel.h. BL_UNCHANGED if the
+   kernel leaves both to the plan, BL_ERROR_PLAN if there is no such kernel or the shape does not fit it. */
+BL_API int bl_kernel_sizes(const char *kernel, const bl_shape *shape, int64_t *memory, int64_t *scratch);
 
 /* The function that runs blocks which live outside the engine (Python). */
 BL_API void bl_set_host(bl_engine *e, bl_host_call call);

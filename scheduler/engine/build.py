@@ -1,5 +1,7 @@
 """Compile the C engine: every ``.c`` file of the package becomes one shared library.
 
+With it comes ``_contract.py``, what Python has to know of the library: see ``contract.py``.
+
 Stands alone on the standard library, because the packaging hook loads this file before anything
 else of biella is installed. From a checkout, ``python scheduler/engine/build.py`` compiles in
 place; ``--output`` and ``--flags`` make another library, such as one with sanitizers::
@@ -23,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 FOLDERS = ("blocks", "scheduler", "fmu")
 LIBRARY_NAMES = {"darwin": "libbiella.dylib", "win32": "biella.dll"}
@@ -42,6 +45,40 @@ CFLAGS = [
 
 class BuildError(RuntimeError):
     """The engine cannot be compiled here; the message says what was tried and what to do."""
+
+
+def _load_beside(name: str) -> ModuleType:
+    """Load a module that lies beside this one, also where biella is not a package yet."""
+    full = f"biella_build_{name}"
+    if full not in sys.modules:
+        spec = importlib.util.spec_from_file_location(full, Path(__file__).with_name(f"{name}.py"))
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[full] = module
+        spec.loader.exec_module(module)
+    return sys.modules[full]
+
+
+_c_headers, _contract = _load_beside("c_headers"), _load_beside("contract")
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What is written from the sources before they are compiled.
+
+    Attributes
+    ----------
+    module
+        The text of ``_contract.py``.
+    headers
+        The text of each generated header, by the name that sources include it by.
+    digest
+        By which a library and a module are known to belong together.
+    """
+
+    module: str
+    headers: dict[str, str]
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -93,6 +130,45 @@ def find_sources(package: Path, suffix: str = ".c") -> list[Path]:
         for name in names
         if name.endswith(suffix)
     )
+
+
+def generate(package: Path, sources: Sequence[Path] | None = None) -> Generated:
+    """Write the contract with Python and the registry of kernels for the sources below `package`.
+
+    Parameters
+    ----------
+    package
+        The folder that holds ``blocks``, ``scheduler`` and ``fmu``.
+    sources
+        The ``.c`` files whose kernels are registered; by default all.
+
+    Raises
+    ------
+    BuildError
+        A declaration that Python cannot mirror, or a table of kernels in another form.
+    """
+    sources = find_sources(package) if sources is None else sources
+    try:
+        headers = _c_headers.read_headers(package, find_sources(package, ".h"))
+        contract = _contract.write_contract(headers)
+        tables = _contract.find_kernel_tables(package, sources)
+        kernels = _contract.write_kernels_header(tables, contract.digest)
+    except (_c_headers.HeaderError, _contract.ContractError) as error:
+        raise BuildError(str(error)) from error
+    return Generated(contract.module, {_contract.KERNELS_HEADER: kernels}, contract.digest)
+
+
+def contract_path(package: Path) -> Path:
+    """Return where the generated module of `package` is."""
+    return package / str(_contract.MODULE)
+
+
+def write_headers(generated: Generated, folder: Path) -> None:
+    """Write the generated headers below `folder`."""
+    for name, text in generated.headers.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def find_system_compiler() -> Compiler | None:
@@ -155,6 +231,8 @@ def build(
 ) -> Path:
     """Compile the engine and return the path of the library.
 
+    A library in place gets the module ``_contract.py`` beside it.
+
     Parameters
     ----------
     package
@@ -175,11 +253,13 @@ def build(
         No compiler, or an error in a source; carries the compiler's own words.
     """
     compiler = compiler or find_compiler()
+    in_place = output is None
     output = (output or package / library_name(compiler.platform)).absolute()
     sources = find_sources(package)
     if not sources:
         raise BuildError(f"{package} holds no C source, so there is no engine to compile.")
     flags = [*flags, *shlex.split(os.environ.get("BIELLA_CFLAGS", ""))]
+    generated = generate(package, sources)
 
     made_from = digest_inputs(package, compiler, flags)
     stamp = stamps / f"{output.name}.stamp" if stamps else None
@@ -189,13 +269,22 @@ def build(
         and stamp.is_file()
         and stamp.read_text() == f"{made_from} {_digest_file(output)}\n"
     ):
+        if in_place:
+            _replace_text(contract_path(package), generated.module)
         return output
 
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="biella-build-") as folder:
         objects = [Path(folder, f"{index}.o") for index in range(len(sources))]
         # Relative names keep this machine's paths out of the library.
-        compile_ = [*compiler.compile_flags, "-I.", f"-ffile-prefix-map={package.absolute()}=."]
+        write_headers(generated, Path(folder))
+        compile_ = [
+            *compiler.compile_flags,
+            "-I.",
+            f"-I{folder}",
+            f"-ffile-prefix-map={package.absolute()}=.",
+            f"-ffile-prefix-map={folder}=.",
+        ]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             runs = [
                 pool.submit(
@@ -217,6 +306,8 @@ def build(
         fresh = output.with_name(f".{output.name}.{os.getpid()}")
         shutil.copy(linked, fresh)
         os.replace(fresh, output)
+    if in_place:
+        _replace_text(contract_path(package), generated.module)
 
     if stamp:
         stamp.parent.mkdir(parents=True, exist_ok=True)
@@ -288,10 +379,21 @@ def digest_inputs(package: Path, compiler: Compiler, flags: Sequence[str] = ()) 
     digest = hashlib.sha256()
     options = [compiler.platform, *compiler.compile_flags, *compiler.link_flags, *flags]
     digest.update("\0".join([*compiler.command, *options]).encode())
+    generated = generate(package)
+    digest.update("\0".join([generated.module, *generated.headers.values()]).encode())
     for source in find_sources(package, ".c") + find_sources(package, ".h"):
         content = (package / source).read_bytes()
         digest.update(f"\0{source.as_posix()}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
+
+
+def _replace_text(path: Path, text: str) -> None:
+    """Write a file in one step, unless it says that already."""
+    if path.is_file() and path.read_text(encoding="utf-8") == text:
+        return
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.write_text(text, encoding="utf-8")
+    os.replace(fresh, path)
 
 
 def _digest_file(path: Path) -> str:
@@ -303,11 +405,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Compile biella's C engine.")
     parser.add_argument("--output", type=Path, help="the library to write; by default in place")
     parser.add_argument("--flags", type=shlex.split, default=[], help="more compiler options")
+    parser.add_argument(
+        "--headers", type=Path, help="only write the generated headers, below this folder"
+    )
     options = parser.parse_args(arguments)
 
     here = Path(__file__).resolve().parents[2]
     package = here / "src" / "biella" if (here / "src" / "biella").is_dir() else here
     try:
+        if options.headers:
+            write_headers(generate(package), options.headers)
+            return
         library = build(package, options.output, flags=options.flags)
     except BuildError as error:
         raise SystemExit(str(error)) from None

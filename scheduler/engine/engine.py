@@ -10,9 +10,7 @@ import struct
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
-from functools import lru_cache
-from pathlib import Path
+from ctypes import POINTER, byref, c_double, c_int64, c_void_p
 from typing import Any, Self, cast
 
 import numpy as np
@@ -22,99 +20,17 @@ from ...blocks.external.foreign import Attachment, EndOfRun, ForeignBlock, Sessi
 from ...blocks.external.python import PythonBlock
 from ...errors import BiellaError, BiellaWarning, BlockError, PlanError
 from ..compile.plan import Plan, read_value
-from .build import library_name
+from .library import contract, library
 
-OK, STOP, UNCHANGED = 0, 1, 2
-ERROR_STATE, ERROR_NOT_FINITE, ERROR_LOOP, ERROR_SOLVER, ERROR_BLOCK = -4, -5, -6, -7, -8
-_ERROR_INTERRUPT = -10
-REMARK_START, REMARK_RUN = 0, 1
-_OP_ADVANCE, _OP_BEGIN = 4, 6
-_LOOP_IS_SINGULAR, _LOOP_HAS_OTHER = 1, 2
+OK, STOP, UNCHANGED = contract.BL_OK, contract.BL_STOP, contract.BL_UNCHANGED
+ERROR_STATE, ERROR_NOT_FINITE = contract.BL_ERROR_STATE, contract.BL_ERROR_NOT_FINITE
+ERROR_LOOP, ERROR_SOLVER = contract.BL_ERROR_LOOP, contract.BL_ERROR_SOLVER
+ERROR_BLOCK = contract.BL_ERROR_BLOCK
+REMARK_START, REMARK_RUN = contract.BL_REMARK_START, contract.BL_REMARK_RUN
 _NO_STATE = b"no state: "  # begins what stands for the state of a run that cannot be saved
 
 _LENGTH = struct.Struct("<q")
 Array = npt.NDArray[np.float64]
-HostCall = ctypes.CFUNCTYPE(c_int, c_int32, c_int32, c_double, c_double)
-
-
-class Layout(ctypes.Structure):
-    """Mirrors bl_layout."""
-
-    _fields_ = [(name, c_int64) for name in ("parameters", "signals", "states", "memory", "total")]
-
-
-class Record(ctypes.Structure):
-    """Mirrors bl_record."""
-
-    _fields_ = [
-        ("pick", POINTER(c_int64)),
-        ("count", c_int64),
-        ("every", c_int64),
-        ("out", POINTER(c_double)),
-        ("capacity", c_int64),
-        ("rows", c_int64),
-    ]
-
-
-def library_path() -> Path:
-    """Return where the engine is; ``BIELLA_LIBRARY`` names another one, as with sanitizers."""
-    named = os.environ.get("BIELLA_LIBRARY")
-    return Path(named) if named else Path(__file__).parents[2] / library_name()
-
-
-@lru_cache(maxsize=1)
-def library() -> ctypes.CDLL:
-    """Load the engine."""
-    path = library_path()
-    try:
-        lib = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise BiellaError(
-            f"the engine library cannot be loaded from {path}: {error}. Install biella again "
-            f"(pip install .), or in a checkout run: python scheduler/engine/build.py"
-        ) from error
-    engine = c_void_p
-    signatures: dict[str, tuple[Any, Sequence[Any]]] = {
-        "bl_hash": (ctypes.c_uint64, [c_char_p, c_size_t]),
-        "bl_open": (c_int, [c_char_p, c_size_t, POINTER(c_void_p), c_char_p, c_size_t]),
-        "bl_close": (None, [engine]),
-        "bl_set_host": (None, [engine, HostCall]),
-        "bl_reset": (None, [engine]),
-        "bl_init": (c_int, [engine]),
-        "bl_run": (c_int, [engine, c_int64, POINTER(Record), POINTER(c_int64)]),
-        "bl_run_to": (c_int, [engine, c_double]),
-        "bl_call_block": (c_int, [engine, c_int32, c_int32, c_double, c_double]),
-        "bl_inputs": (c_int, [engine, c_int32, POINTER(c_double)]),
-        "bl_outputs": (c_int, [engine]),
-        "bl_derivatives": (c_int, [engine, POINTER(c_double)]),
-        "bl_record_now": (c_int, [engine, POINTER(Record)]),
-        "bl_touch": (None, [engine]),
-        "bl_get_layout": (None, [engine, POINTER(Layout)]),
-        "bl_values": (POINTER(c_double), [engine]),
-        "bl_slopes": (POINTER(c_double), [engine]),
-        "bl_tick": (c_int64, [engine]),
-        "bl_time": (c_double, [engine]),
-        "bl_message": (c_char_p, [engine]),
-        "bl_failed_block": (c_int32, [engine]),
-        "bl_next_remark": (c_int32, [engine, c_int, c_int32]),
-        "bl_set_start": (None, [engine, c_double]),
-        "bl_keep_float_control": (None, [c_void_p]),
-        "bl_restore_float_control": (None, [c_void_p]),
-        "bl_check_loop": (
-            c_int,
-            [engine, c_int32, POINTER(c_double), POINTER(c_double), POINTER(c_double)],
-        ),
-        "bl_loop_size": (c_int32, [engine, c_int32]),
-        "bl_loop_slots": (POINTER(c_int32), [engine, c_int32]),
-        "bl_state_size": (c_size_t, [engine]),
-        "bl_save": (None, [engine, c_void_p]),
-        "bl_restore": (c_int, [engine, c_char_p, c_size_t]),
-    }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(lib, name)
-        function.restype = result
-        function.argtypes = list(arguments)
-    return lib
 
 
 def hash_bytes(data: bytes) -> int:
@@ -140,7 +56,7 @@ class Instance:
         status = self.library.bl_open(plan.data, len(plan.data), byref(self.handle), message, 512)
         if status != OK:
             raise PlanError(f"{message.value.decode(errors='replace')}.")
-        layout = Layout()
+        layout = contract.bl_layout()
         self.library.bl_get_layout(self.handle, byref(layout))
         self.layout = layout
         self.values: Array = np.ctypeslib.as_array(
@@ -213,7 +129,7 @@ class Instance:
         """Compute all outputs at the present time."""
         self.check(self.call(self.library.bl_outputs))
 
-    def run(self, ticks: int, record: Record | None = None) -> tuple[int, bool]:
+    def run(self, ticks: int, record: contract.bl_record | None = None) -> tuple[int, bool]:
         """Run `ticks` ticks; return how many were done and whether a Stop block ended the run."""
         done = c_int64()
         reference = byref(record) if record is not None else None
@@ -227,7 +143,7 @@ class Instance:
         self.check(status)
         return bool(status == STOP)
 
-    def record_now(self, record: Record) -> None:
+    def record_now(self, record: contract.bl_record) -> None:
         """Record the present tick."""
         self.check(self.call(self.library.bl_record_now, byref(record)))
 
@@ -324,7 +240,7 @@ class Instance:
             slots = self.library.bl_loop_slots(self.handle, number)
             tears = [names.get(slots[k], "") for k in range(size)]
             where = f"the algebraic loop {' → '.join(cycle)}"
-            if verdict == _LOOP_IS_SINGULAR:
+            if verdict == contract.BL_LOOP_IS_SINGULAR:
                 how = f"relative errors in it are amplified {condition.value:.1g} times"
                 if condition.value == math.inf:
                     how = "its Jacobian has no inverse"
@@ -336,7 +252,7 @@ class Instance:
                     f"Where a signal comes back with a gain of 1, the loop does not determine it: "
                     f"correct the gain, or put a UnitDelay into the loop."
                 )
-            elif verdict == _LOOP_HAS_OTHER:
+            elif verdict == contract.BL_LOOP_HAS_OTHER:
                 found.append(
                     f"{where} has more than one solution at t = {self.time:.9g} s: "
                     f"{_show_values(tears, chosen, other)} was taken, because Newton's method "
@@ -425,7 +341,7 @@ class Instance:
         path = self.plan.blocks[number].path if 0 <= number < len(self.plan.blocks) else ""
         named = f"`{path}` ({self.plan.blocks[number].type})" if path else "the engine"
         raised, self._raised = self._raised, None
-        if status == _ERROR_INTERRUPT and raised is not None:
+        if status == contract.BL_ERROR_INTERRUPT and raised is not None:
             raise raised[1]
         # What a block raised before may have been tried again, and have gone well.
         if status == ERROR_BLOCK and raised is not None and number in (raised[0], -1):
@@ -539,9 +455,9 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
 
     def call(number: int, op: int, t: float, dt: float) -> int:
         try:
-            if op == _OP_ADVANCE:
+            if op == contract.BL_OP_ADVANCE:
                 operations[number][op](t, dt)
-            elif op == _OP_BEGIN:
+            elif op == contract.BL_OP_BEGIN:
                 return OK if operations[number][op](t) else UNCHANGED
             else:
                 operations[number][op](t)
@@ -551,10 +467,11 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
         except BaseException as error:
             instance._raised = number, error
             instance._failed_inputs = instance._show_inputs(number)
-            return _ERROR_INTERRUPT if isinstance(error, KeyboardInterrupt) else ERROR_BLOCK
+            interrupted = isinstance(error, KeyboardInterrupt)
+            return contract.BL_ERROR_INTERRUPT if interrupted else ERROR_BLOCK
         return OK
 
-    return HostCall(call)
+    return contract.bl_host_call(call)
 
 
 def _bind_session(session: Session) -> list[Any]:

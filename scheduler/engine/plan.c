@@ -238,6 +238,16 @@ static int load_ports(const bl_loader *l, const int32_t *ports, int64_t port_cou
     return BL_OK;
 }
 
+/* Sets the work space that the kernel needs, and returns whether the plan gives it the memory that it needs. */
+static bool fit_sizes(const bl_kernel *kernel, bl_block *block) {
+    if (!kernel->sizes) return block->w_count >= 0 && block->w_count <= LARGEST_VALUES;
+    int64_t memory = 0, scratch = 0;
+    kernel->sizes(block, &memory, &scratch);
+    if (memory != block->z_count || scratch < 0 || scratch > LARGEST_VALUES) return false;
+    block->w_count = (int32_t)scratch;
+    return true;
+}
+
 static int load_blocks(bl_loader *l) {
     bl_engine *e = l->e;
     const int32_t *records = NULL, *ports = NULL, *integers = NULL;
@@ -273,15 +283,7 @@ static int load_blocks(bl_loader *l) {
         used += (int64_t)record[BLOCK_U_COUNT] + record[BLOCK_Y_COUNT];
         REQUIRE(used <= 4 * port_count, "the blocks share more ports than there are");
     }
-    /* No two blocks run at once, so one work space serves them all. */
-    double *scratch = NULL;
     int64_t scratch_count = 0;
-    for (int32_t b = 0; b < e->block_count; b++) {
-        const int32_t count = records[(int64_t)b * BLOCK_FIELDS + BLOCK_W_COUNT];
-        REQUIRE(count >= 0 && count <= LARGEST_VALUES, "a work space is out of range");
-        if (count > scratch_count) scratch_count = count;
-    }
-    TRY(allocate(l, scratch_count, sizeof(double), &scratch));
     TRY(allocate(l, integer_count, sizeof(int32_t), &own_integers));
     if (integer_count > 0) memcpy(own_integers, integers, (size_t)integer_count * sizeof(int32_t));
     TRY(allocate(l, used, sizeof(double *), &pointers));
@@ -326,7 +328,6 @@ static int load_blocks(bl_loader *l) {
         block->x = e->x + record[BLOCK_X];
         block->dx = e->dx + record[BLOCK_X];
         block->z = e->z + record[BLOCK_Z];
-        block->w = scratch;
         block->p = e->values + record[BLOCK_P];
         block->i = own_integers + record[BLOCK_I];
         block->index = b;
@@ -335,12 +336,17 @@ static int load_blocks(bl_loader *l) {
         block->offset = &e->offset;
         const int64_t period = record[BLOCK_RATE] < 2 ? 1 : e->rates[record[BLOCK_RATE]].period;
         block->dt = (double)period * e->step;
-        if (!e->kernels[b]->check(block)) {
+        if (!e->kernels[b]->check(block) || !fit_sizes(e->kernels[b], block)) {
             snprintf(l->message, l->message_size, "not a sound plan: block '%.80s' does not fit its kernel '%s'",
                      e->paths[b], e->kernels[b]->name);
             return BL_ERROR_PLAN;
         }
+        if (block->w_count > scratch_count) scratch_count = block->w_count;
     }
+    /* No two blocks run at once, so one work space serves them all. */
+    double *scratch = NULL;
+    TRY(allocate(l, scratch_count, sizeof(double), &scratch));
+    for (int32_t b = 0; b < e->block_count; b++) e->blocks[b].w = scratch;
     return BL_OK;
 }
 

@@ -1,10 +1,8 @@
 /* What `biella doctor` asks of the engine: how late a thread wakes that does nothing else, and what the engine is made by. */
-#include "scheduler/realtime/clock.h"
-#include "scheduler/host/privileges.h"
+#include "scheduler/host/doctor.h"
 
-/* Wakes `count` times, once a period, and writes how late it was, in ns. The first deadline is two periods away, so that taking
-   the privileges is not counted. */
-BL_API void bl_measure_wakeups(bl_privileges *privileges, int64_t period_ns, int64_t spin_ns, int64_t count, int64_t *lateness_ns);
+#include "scheduler/realtime/clock.h"
+
 void bl_measure_wakeups(bl_privileges *privileges, int64_t period_ns, int64_t spin_ns, int64_t count, int64_t *lateness_ns) {
     bl_privileges_take(privileges);
     int64_t deadline = bl_clock_now() + period_ns;
@@ -18,7 +16,6 @@ void bl_measure_wakeups(bl_privileges *privileges, int64_t period_ns, int64_t sp
 #define WORD_OF(x) #x
 #define WORD(x) WORD_OF(x)
 
-BL_API const char *bl_compiler(void);
 const char *bl_compiler(void) {
 #if defined(__clang__)
     return "clang " WORD(__clang_major__) "." WORD(__clang_minor__);

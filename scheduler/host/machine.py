@@ -9,11 +9,10 @@ import platform
 import re
 import sys
 from collections.abc import Iterator
-from ctypes import c_char_p
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..engine.engine import library, library_path
+from ..engine.library import library, library_path
 from .privileges import read_limit
 
 PACKAGES = {
@@ -53,10 +52,8 @@ def examine(root: Path = Path("/")) -> list[Fact]:
         for look in (_look_at_kernel, _look_at_limits, _look_at_processors, _look_at_devices):
             facts += look(root)
     facts += _look_at_packages()
-    lib = library()
-    lib.bl_compiler.restype = c_char_p
     facts.append(Fact("engine", "library", str(library_path())))
-    facts.append(Fact("engine", "compiled by", lib.bl_compiler().decode()))
+    facts.append(Fact("engine", "compiled by", library().bl_compiler().decode()))
     return facts
 
 

@@ -6,44 +6,23 @@ run goes on without. All is given back when the run ends.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes import POINTER, byref, c_int32, c_int64, c_uint32, c_uint64
+from ctypes import byref
 from dataclasses import dataclass
-from functools import lru_cache
 
 from ...errors import BiellaError
-from ..engine.engine import library
+from ..engine.library import contract, library
 
-TIMERS, POWER, MEMORY, STACK, CPU, PRIORITY = range(6)
+TIMERS, POWER, MEMORY = contract.BL_TIMERS, contract.BL_POWER, contract.BL_MEMORY
+STACK, CPU, PRIORITY = contract.BL_STACK, contract.BL_CPU, contract.BL_PRIORITY
 NAMES = ("exact timers", "full power", "locked memory", "stack", "processor", "priority")
 
 LIMITS_FILE = "/etc/security/limits.d/realtime.conf"
 _JOIN = "`sudo groupadd -f realtime && sudo usermod -aG realtime $USER`, and log in again"
-
-
-class PrivilegesStruct(ctypes.Structure):
-    """Mirrors bl_privileges."""
-
-    _fields_ = [
-        ("asked", c_uint32),
-        ("priority", c_int32),
-        ("cpu", c_int32),
-        ("stack", c_int64),
-        ("granted", c_uint32),
-        ("granted_priority", c_int32),
-        ("errors", c_int32 * len(NAMES)),
-        ("held", c_uint32),
-        ("former_policy", c_int32),
-        ("former_priority", c_int32),
-        ("power_file", c_int32),
-        ("former_cpus", c_uint64 * 16),
-        ("former_slack", c_uint64),
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +66,7 @@ class Privileges:
         """Return all of them: what a machine that does nothing else would give."""
         return cls(True, True, True, 1 << 18, cpu, priority)
 
-    def as_struct(self) -> PrivilegesStruct:
+    def as_struct(self) -> contract.bl_privileges:
         """Return what the engine's ``bl_privileges_take`` is called with."""
         wanted = (
             self.exact_timers,
@@ -97,7 +76,7 @@ class Privileges:
             self.cpu is not None,
             self.priority is not None,
         )
-        return PrivilegesStruct(
+        return contract.bl_privileges(
             asked=sum(1 << k for k, asked in enumerate(wanted) if asked),
             priority=self.priority or 0,
             cpu=-1 if self.cpu is None else self.cpu,
@@ -132,12 +111,12 @@ class Grant:
         return f"{self.name}: not granted, {self.detail}. {self.advice}".rstrip()
 
 
-def read_grants(struct: PrivilegesStruct) -> list[Grant]:
+def read_grants(struct: contract.bl_privileges) -> list[Grant]:
     """Return what became of all that was asked for."""
     return [_read_grant(struct, kind) for kind in range(len(NAMES)) if struct.asked & (1 << kind)]
 
 
-def _read_grant(struct: PrivilegesStruct, kind: int) -> Grant:
+def _read_grant(struct: contract.bl_privileges, kind: int) -> Grant:
     name = NAMES[kind]
     if not struct.granted & (1 << kind):
         return Grant(name, False, *_explain(kind, struct))
@@ -161,7 +140,7 @@ def _name_priority(priority: int) -> str:
     return "time critical" if sys.platform == "win32" else "time constraint"
 
 
-def _explain(kind: int, struct: PrivilegesStruct) -> tuple[str, str]:
+def _explain(kind: int, struct: contract.bl_privileges) -> tuple[str, str]:
     """Return why a privilege was refused, and what to do about it."""
     error = struct.errors[kind]
     if error == errno.ENOTSUP:
@@ -225,18 +204,10 @@ def read_limit(name: str) -> str:
     return "unlimited" if limit == resource.RLIM_INFINITY else str(limit)
 
 
-@lru_cache(maxsize=1)
-def _bind() -> ctypes.CDLL:
-    lib = library()
-    for function in (lib.bl_privileges_take, lib.bl_privileges_return):
-        function.restype, function.argtypes = None, [POINTER(PrivilegesStruct)]
-    return lib
-
-
 @contextmanager
 def hold(privileges: Privileges) -> Iterator[list[Grant]]:
     """Have the calling thread hold privileges inside the ``with``; gives what was granted."""
-    lib, struct = _bind(), privileges.as_struct()
+    lib, struct = library(), privileges.as_struct()
     lib.bl_privileges_take(byref(struct))
     try:
         yield read_grants(struct)

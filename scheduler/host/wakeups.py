@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import BiellaError
-from ..engine.engine import library
+from ..engine.library import library
 from ..run.progress import Progress
-from .privileges import Grant, Privileges, PrivilegesStruct, read_grants
+from .privileges import Grant, Privileges, read_grants
 
 Nanoseconds = npt.NDArray[np.int64]
 QUANTILES = {"min": 0.0, "median": 0.5, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
@@ -96,13 +96,10 @@ def _try_out(variant: Variant) -> bool:
 
 
 def _wait(variant: Variant, period_ns: int, ticks: int) -> Nanoseconds:
-    function = library().bl_measure_wakeups
-    function.restype = None
-    function.argtypes = [POINTER(PrivilegesStruct), c_int64, c_int64, c_int64, POINTER(c_int64)]
     struct = variant.privileges.as_struct()
     lateness = np.zeros(ticks, np.int64)
     out = lateness.ctypes.data_as(POINTER(c_int64))
-    function(byref(struct), period_ns, variant.spin_ns, ticks, out)
+    library().bl_measure_wakeups(byref(struct), period_ns, variant.spin_ns, ticks, out)
     variant.grants = read_grants(struct)
     return lateness
 

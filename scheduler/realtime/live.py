@@ -61,6 +61,7 @@ from .pace import (
     FROM_WORKER,
     OVERRUN_POLICIES,
     TIMING_SIGNALS,
+    Histogram,
     Journal,
     Mailbox,
     Pace,
@@ -338,7 +339,7 @@ class LiveRun:
         self._warn_of_loss(stacklevel=3)
 
     def __repr__(self) -> str:
-        state = "running" if self.running else f"over: {self._pace.why}"
+        state = "running" if self.running else f"over: {self._pace.reason}"
         return f"<LiveRun of {self.plan.name!r}, t = {self.time:.6g} s, {state}>"
 
     # --- setting up ---
@@ -575,10 +576,12 @@ class LiveRun:
         """Keep as a failure what ended the run, if it has to be raised."""
         failure: BiellaError | None = None
         if self._pace.end == END_OVERRUN:
-            failure = OverrunError(f"the run was ended at t = {self.time:.9g} s: {self._pace.why}.")
+            failure = OverrunError(
+                f"the run was ended at t = {self.time:.9g} s: {self._pace.reason}."
+            )
         elif self._pace.end == END_DEVICE:
             failure = DeviceError(
-                f"the run was ended at t = {self.time:.9g} s: {self._pace.why}."
+                f"the run was ended at t = {self.time:.9g} s: {self._pace.reason}."
                 f"{self._advise_on_loss()}"
             )
         elif isinstance(self._failure, BlockError):
@@ -652,7 +655,7 @@ class LiveRun:
             return None
         if end == END_STOP:
             return self._instance.stop_reason()
-        why = self._asked if end == END_CANCEL else self._pace.why
+        why = self._asked if end == END_CANCEL else self._pace.reason
         return f"{why} at t = {self.time:.9g} s"
 
     def _describe(self) -> dict[str, Any]:
@@ -672,9 +675,9 @@ class LiveRun:
             "tolerated_in_a_row": options["tolerated_in_a_row"],
             "ticks": int(pace.done),
             "end": END_NAMES[pace.end],
-            "why": (self._asked if pace.end == END_CANCEL else pace.why) if over else "",
-            "lateness": pace.lateness.summary(),
-            "execution": pace.execution.summary(),
+            "why": (self._asked if pace.end == END_CANCEL else pace.reason) if over else "",
+            "lateness": Histogram.of(pace.lateness).summary(),
+            "execution": Histogram.of(pace.execution).summary(),
             "overruns": pace.overruns,
             "overruns_in_grace": pace.overruns_in_grace,
             "skipped": pace.skipped,
@@ -723,7 +726,7 @@ class LiveRun:
     ) -> None:
         if not self.running:
             raise BiellaError(
-                f"the run is over: {self._pace.why}. Nothing can be changed any more."
+                f"the run is over: {self._pace.reason}. Nothing can be changed any more."
             )
         entries = np.zeros(len(slots), dtype=ENTRY)
         entries["slot"], entries["value"] = list(slots), values
@@ -760,7 +763,7 @@ class LiveRun:
         if frame is None:
             if self._failure is not None:
                 self._raise()
-            raise BiellaError(f"the run was over before its first tick: {self._pace.why}.")
+            raise BiellaError(f"the run was over before its first tick: {self._pace.reason}.")
         return frame
 
     def _end(self, why: str) -> None:
@@ -773,7 +776,7 @@ class LiveRun:
         why = f"it goes on in process {os.getppid()}, which has started it; this is a forked copy"
         self._lock = threading.Lock()  # the threads that held these do not exist here
         self._over, self._settled = threading.Event(), threading.Event()
-        self._pace.why = why
+        self._pace.reason = why
         self._mailbox.abandon()
         self._failure = BiellaError(f"the run cannot be used here: {why}.")
         self._told = True  # not raised at the end of a with block

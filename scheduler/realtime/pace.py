@@ -5,53 +5,51 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
-from ctypes import POINTER, byref, c_char, c_double, c_int, c_int32, c_int64, c_void_p
-from functools import lru_cache
+from ctypes import POINTER, byref, c_double, c_int64, c_void_p
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import BiellaError
-from ..engine.engine import Instance, keep_float_control, library, restore_float_control
+from ..engine.engine import Instance, keep_float_control, restore_float_control
+from ..engine.library import contract, library
 
-CLOCK_WALL, CLOCK_DEVICE, CLOCK_FREE, CLOCK_SCRIPT = range(4)
+CLOCK_WALL, CLOCK_DEVICE = contract.BL_CLOCK_WALL, contract.BL_CLOCK_DEVICE
+CLOCK_FREE, CLOCK_SCRIPT = contract.BL_CLOCK_FREE, contract.BL_CLOCK_SCRIPT
 OVERRUN_POLICIES = ("stop", "skip", "catch_up", "slip")
 TIMING_SIGNALS = ("lateness", "execution", "overruns", "age", "lost")
-END_NONE, END_TIME, END_CANCEL, END_STOP, END_OVERRUN, END_DEVICE, END_ERROR = range(7)
+END_NONE, END_TIME, END_CANCEL = contract.BL_END_NONE, contract.BL_END_TIME, contract.BL_END_CANCEL
+END_STOP, END_OVERRUN = contract.BL_END_STOP, contract.BL_END_OVERRUN
+END_DEVICE, END_ERROR = contract.BL_END_DEVICE, contract.BL_END_ERROR
 END_NAMES = ("none", "time", "cancel", "stop", "overrun", "device", "error")
 GAP_KINDS = ("frames", "rows", "journal")
-ENTER_SET, ENTER_OVERRIDE, ENTER_RELEASE = range(3)
-FROM_LIVE, FROM_TIMING, FROM_WORKER = -1, -2, -3
+ENTER_SET, ENTER_OVERRIDE = contract.BL_ENTER_SET, contract.BL_ENTER_OVERRIDE
+ENTER_RELEASE = contract.BL_ENTER_RELEASE
+FROM_LIVE, FROM_TIMING = contract.BL_FROM_LIVE, contract.BL_FROM_TIMING
+FROM_WORKER = contract.BL_FROM_WORKER
 
-_BINS, _NOTED = 640, 1000
-
-ENTRY = np.dtype(
-    [("tick", "<i8"), ("slot", "<i8"), ("value", "<f8"), ("kind", "<i4"), ("from", "<i4")]
-)
-"""One line of the journal: mirrors bl_entry."""
+ENTRY = np.dtype(contract.bl_entry)
+"""One line of the journal."""
 
 Journal = npt.NDArray[Any]
 
 
-class Histogram(ctypes.Structure):
-    """Durations in ns, by bins of equal ratio: mirrors bl_histogram."""
+class Histogram(contract.bl_histogram):
+    """Durations in ns, by bins of equal ratio."""
 
-    _fields_ = [
-        ("count", c_int64),
-        ("least", c_int64),
-        ("most", c_int64),
-        ("sum", c_int64),
-        ("bins", c_int64 * _BINS),
-    ]
+    @classmethod
+    def of(cls, counted: contract.bl_histogram) -> Self:
+        """Return a histogram that a structure of C holds, without copying it."""
+        return cls.from_buffer(counted)
 
     def add(self, nanoseconds: int) -> None:
         """Count one more."""
-        _library().bl_histogram_add(byref(self), nanoseconds)
+        library().bl_histogram_add(byref(self), nanoseconds)
 
     def percentile(self, part: float) -> float:
         """Return the duration in ns that `part` (0 to 1) of all do not exceed, within 3 %."""
-        return float(_library().bl_histogram_percentile(byref(self), part))
+        return float(library().bl_histogram_percentile(byref(self), part))
 
     def summary(self) -> dict[str, float]:
         """Return its figures, in seconds."""
@@ -67,64 +65,8 @@ class Histogram(ctypes.Structure):
         }
 
 
-class _Gap(ctypes.Structure):
-    _fields_ = [("first", c_int64), ("last", c_int64), ("kind", c_int64)]
-
-
-class _Overrun(ctypes.Structure):
-    _fields_ = [("tick", c_int64), ("late", c_int64)]
-
-
-class Pace(ctypes.Structure):
-    """What a run is held to, and what came of it: mirrors bl_pace."""
-
-    _fields_ = [
-        ("clock", c_int32),
-        ("pacer", c_int32),
-        ("factor", c_double),
-        ("spin", c_int64),
-        ("script_wake", POINTER(c_int64)),
-        ("script_execution", POINTER(c_int64)),
-        ("script_count", c_int64),
-        ("overrun", c_int32),
-        ("device_count", c_int32),
-        ("grace", c_int64),
-        ("tolerated", c_int64),
-        ("tolerated_in_a_row", c_int64),
-        ("devices", POINTER(c_void_p)),
-        ("commands", c_void_p),
-        ("journal", c_void_p),
-        ("rows", c_void_p),
-        ("pick", POINTER(c_int64)),
-        ("pick_count", c_int64),
-        ("every", c_int64),
-        ("row", POINTER(c_double)),
-        ("replay", c_void_p),
-        ("replay_count", c_int64),
-        ("latest", c_void_p),
-        ("latest_first", c_int64),
-        ("frame", POINTER(c_double)),
-        ("timing", c_int64 * len(TIMING_SIGNALS)),
-        ("ages", POINTER(c_int64)),
-        ("age_count", c_int64),
-        ("cancel", c_int),
-        ("pause", c_int),
-        ("end", c_int32),
-        ("lost_device", c_int32),
-        ("done", c_int64),
-        ("overruns", c_int64),
-        ("overruns_in_grace", c_int64),
-        ("skipped", c_int64),
-        ("rows_lost", c_int64),
-        ("entries_lost", c_int64),
-        ("entries_refused", c_int64),
-        ("gap_count", c_int64),
-        ("lateness", Histogram),
-        ("execution", Histogram),
-        ("overrun_list", _Overrun * _NOTED),
-        ("gaps", _Gap * _NOTED),
-        ("_why", c_char * 256),
-    ]
+class Pace(contract.bl_pace):
+    """What a run is held to, and what came of it."""
 
     def __init__(self) -> None:
         super().__init__(clock=CLOCK_WALL, factor=1.0, tolerated=-1, tolerated_in_a_row=-1, every=1)
@@ -132,24 +74,24 @@ class Pace(ctypes.Structure):
         self._kept: dict[str, Any] = {}  # what the pointers point to
 
     @property
-    def why(self) -> str:
+    def reason(self) -> str:
         """Why it ended, in words."""
-        return bytes(self._why).decode(errors="replace")
+        return self.why.decode(errors="replace")
 
-    @why.setter
-    def why(self, text: str) -> None:
-        self._why = text.encode()[:255]
+    @reason.setter
+    def reason(self, text: str) -> None:
+        self.why = text.encode()[:255]
 
     @property
     def listed_overruns(self) -> list[tuple[int, float]]:
         """The first overruns: tick, and how long after the next deadline it ended, in s."""
-        count = min(self.overruns + self.overruns_in_grace, _NOTED)
+        count = min(self.overruns + self.overruns_in_grace, contract.BL_NOTED)
         return [(item.tick, 1e-9 * item.late) for item in self.overrun_list[:count]]
 
     @property
     def listed_gaps(self) -> list[tuple[str, int, int]]:
         """The first gaps: of what, first and last tick."""
-        count = min(self.gap_count, _NOTED)
+        count = min(self.gap_count, contract.BL_NOTED)
         return [(GAP_KINDS[item.kind], item.first, item.last) for item in self.gaps[:count]]
 
     def script(self, wake: Sequence[int], execution: Sequence[int]) -> None:
@@ -191,13 +133,14 @@ class Pace(ctypes.Structure):
         """Enter what a journal says, at its ticks."""
         kept = np.ascontiguousarray(journal, dtype=ENTRY)
         self._kept["replay"] = kept
-        self.replay, self.replay_count = kept.ctypes.data, len(kept)
+        self.replay = ctypes.cast(kept.ctypes.data, POINTER(contract.bl_entry))
+        self.replay_count = len(kept)
 
     def run(self, instance: Instance, ticks: int) -> int:
         """Run up to `ticks` ticks, without end if negative; return the engine's status."""
         # Not by `Instance.call`: a program may change its working directory during such a run.
         control = keep_float_control()
-        status = int(_library().bl_run_paced(instance.handle, ticks, byref(self)))
+        status = int(library().bl_run_paced(instance.handle, ticks, byref(self)))
         restore_float_control(control)
         return status
 
@@ -213,7 +156,7 @@ class Pipe:
     def __init__(self, kind: npt.DTypeLike, capacity: int) -> None:
         self.kind = np.dtype(kind)
         self.capacity = capacity
-        self.handle = _library().bl_pipe_open(self.kind.itemsize, capacity)
+        self.handle = library().bl_pipe_open(self.kind.itemsize, capacity)
         if not self.handle:
             size = self.kind.itemsize * capacity
             raise BiellaError(f"there is no memory for a pipe of {size} bytes.")
@@ -222,7 +165,7 @@ class Pipe:
         """Push all of `records`, or none if there is no room."""
         records = np.ascontiguousarray(records, dtype=self.kind)
         return bool(
-            _library().bl_pipe_push(self.handle, records.ctypes.data, len(records)) == len(records)
+            library().bl_pipe_push(self.handle, records.ctypes.data, len(records)) == len(records)
         )
 
     def pull(self) -> npt.NDArray[Any]:
@@ -230,7 +173,7 @@ class Pipe:
         parts = []
         while True:
             part = np.empty(min(self.capacity, 8192), dtype=self.kind)
-            count = _library().bl_pipe_pull(self.handle, part.ctypes.data, len(part))
+            count = library().bl_pipe_pull(self.handle, part.ctypes.data, len(part))
             parts.append(part[:count])
             if count < len(part):
                 return np.concatenate(parts)
@@ -238,7 +181,7 @@ class Pipe:
     def close(self) -> None:
         """Free it: neither thread may use it any more."""
         if self.handle:
-            _library().bl_pipe_close(self.handle)
+            library().bl_pipe_close(self.handle)
             self.handle = None
 
     def __enter__(self) -> Self:
@@ -253,7 +196,7 @@ class Mailbox:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.handle = _library().bl_mailbox_open(count)
+        self.handle = library().bl_mailbox_open(count)
         if not self.handle:
             raise BiellaError(f"there is no memory for a mailbox of {count} numbers.")
         self._frame = np.zeros(count)
@@ -263,7 +206,7 @@ class Mailbox:
         """Return the newest frame, None if there is none yet or it is closed."""
         pointer = self._frame.ctypes.data_as(POINTER(c_double))
         with self._lock:
-            if not self.handle or not _library().bl_mailbox_take(self.handle, pointer):
+            if not self.handle or not library().bl_mailbox_take(self.handle, pointer):
                 return None
             return self._frame.copy()
 
@@ -276,34 +219,8 @@ class Mailbox:
         """Free it: the writer may not use it any more."""
         with self._lock:
             if self.handle:
-                _library().bl_mailbox_close(self.handle)
+                library().bl_mailbox_close(self.handle)
                 self.handle = None
-
-
-@lru_cache(maxsize=1)
-def _library() -> ctypes.CDLL:
-    lib = library()
-    signatures: dict[str, tuple[Any, list[Any]]] = {
-        "bl_pipe_open": (c_void_p, [c_int64, c_int64]),
-        "bl_pipe_close": (None, [c_void_p]),
-        "bl_pipe_push": (c_int64, [c_void_p, c_void_p, c_int64]),
-        "bl_pipe_pull": (c_int64, [c_void_p, c_void_p, c_int64]),
-        "bl_mailbox_open": (c_void_p, [c_int64]),
-        "bl_mailbox_close": (None, [c_void_p]),
-        "bl_mailbox_post": (None, [c_void_p, POINTER(c_double)]),
-        "bl_mailbox_take": (c_int64, [c_void_p, POINTER(c_double)]),
-        "bl_histogram_add": (None, [POINTER(Histogram), c_int64]),
-        "bl_histogram_percentile": (c_double, [POINTER(Histogram), c_double]),
-        "bl_probe_open": (c_int, [c_void_p, c_int32]),
-        "bl_probe_close": (None, [c_void_p]),
-        "bl_probe_times": (POINTER(Histogram), [c_void_p, c_int32]),
-        "bl_run_paced": (c_int, [c_void_p, c_int64, POINTER(Pace)]),
-    }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(lib, name)
-        function.restype = result
-        function.argtypes = arguments
-    return lib
 
 
 class Probe:
@@ -311,21 +228,19 @@ class Probe:
 
     def __init__(self, instance: Instance, *, profile: bool) -> None:
         self.instance = instance
-        instance.check(_library().bl_probe_open(instance.handle, int(profile)))
+        instance.check(library().bl_probe_open(instance.handle, int(profile)))
 
     def times(self) -> dict[str, Histogram]:
         """Return how long each block took in the ticks in which it ran, by path."""
         found = {}
         for number, block in enumerate(self.instance.plan.blocks):
-            times = _library().bl_probe_times(self.instance.handle, number)
+            times = library().bl_probe_times(self.instance.handle, number)
             if times and times.contents.count:
-                copy = Histogram()
-                ctypes.pointer(copy)[0] = times.contents
-                found[block.path] = copy
+                found[block.path] = Histogram.from_buffer_copy(times.contents)
         return found
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _library().bl_probe_close(self.instance.handle)
+        library().bl_probe_close(self.instance.handle)

@@ -19,7 +19,8 @@ import numpy as np
 from ...errors import BiellaError, BlockError, name_list, suggest
 from ..compile.diagram import Diagram
 from ..compile.plan import Plan, PortInfo
-from ..engine.engine import REMARK_RUN, REMARK_START, Instance, Record
+from ..engine.engine import REMARK_RUN, REMARK_START, Instance
+from ..engine.library import contract
 from ..realtime import live_exit
 from ..results.captures import declare_captures, read_captures
 from ..results.coupling_report import read_couplings, warn_of_created_energy, warn_of_failures
@@ -156,11 +157,13 @@ def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:
     return list(chosen.values())
 
 
-def make_record(ports: Sequence[PortInfo], capacity: int, every: int) -> tuple[Record, Any, Any]:
+def make_record(
+    ports: Sequence[PortInfo], capacity: int, every: int
+) -> tuple[contract.bl_record, Any, Any]:
     """Return a record for the engine, its rows, and what must be kept while it is used."""
     picks = np.array([p.slot + k for p in ports for k in range(p.width)], dtype=np.int64)
     rows = np.empty((capacity, 1 + picks.size))
-    record = Record(
+    record = contract.bl_record(
         pick=picks.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)),
         count=picks.size,
         every=every,
@@ -315,7 +318,7 @@ class _Interrupt:
             live_exit.end_all()
 
 
-def _drain(recorder: AbstractRecorder, record: Record, rows: Any) -> None:
+def _drain(recorder: AbstractRecorder, record: contract.bl_record, rows: Any) -> None:
     if record.rows:
         recorder.append(rows[: record.rows])
         record.rows = 0

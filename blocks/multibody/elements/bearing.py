@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NoReturn
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...bearings import (
     AbstractBearing,
@@ -55,7 +56,7 @@ class Bearing(Element):
         In which a film without squeeze takes its load to stand still: ``"world"`` or ``"bush"``.
     """
 
-    kernel = "bearing"
+    kernel = contract.MB_BEARING
 
     name: str
     journal: Marker

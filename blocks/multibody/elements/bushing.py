@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core.ports import Parameter, parameter
 from ..bodies import Marker
@@ -48,7 +49,7 @@ class Bushing(Element):
     turns: stiffness[0], [1] and [5]; the others are 0.
     """
 
-    kernel = "bushing"
+    kernel = contract.MB_BUSHING
 
     name: str
     first: Marker

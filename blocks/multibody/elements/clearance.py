@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core.ports import Parameter, parameter
 from ..bodies import Marker
@@ -294,7 +295,7 @@ def hertz_stiffness(
 class ClearanceRevolute(Element):
     """A revolute with play, in a plane: flight, impact and sliding of a pin in its hole."""
 
-    kernel = "clearance_revolute"
+    kernel = contract.MB_CONTACT
 
     name: str
     pin: Marker
@@ -422,7 +423,7 @@ class ClearanceRevolute(Element):
         """Return the integers I, J, P, LAW and EXTRA of its record in the kernel."""
         i, j = tables.marker(self.pin), tables.marker(self.hole)
         sections = self.wear.sections if self.wear else 0
-        law = self.contact.law + 16 * sections  # MB_CONTACT_WEAR_SHIFT
+        law = self.contact.law + (sections << contract.MB_CONTACT_WEAR_SHIFT)
         return [i, j, tables.place(f"{self.name}.clearance"), law, tables.next_contact()]
 
     def push(self, at: LoadState, items: None) -> NoReturn:

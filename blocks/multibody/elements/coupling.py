@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core.ports import Parameter, parameter
 from ..drawing.strokes import SOFT_INK, SPRING_LAYER, Stroke
@@ -17,7 +18,7 @@ from ..laws import AbstractLaw, Constant
 from ..parts import Parts
 from ..reading import read_number, read_positive, teach_keywords
 from ..rotations import Array
-from .element import Constraint, Output, RowKind, Term
+from .element import Constraint, Output, Term
 
 if TYPE_CHECKING:
     from ..drawing.paper import Paper
@@ -44,7 +45,7 @@ class Coupling(Constraint):
         The second coordinate where the first is 0, in m or rad.
     """
 
-    kernel = "coupling"
+    kernel = contract.MB_COUPLING
 
     name: str
     first: Joint
@@ -112,7 +113,7 @@ class Coupling(Constraint):
                 path = [[known.v, known.link, 0, 1]]
             paths |= {speed: [speed, *rest] for speed, *rest in path}
         ratio = tables.place(f"{self.name}.ratio")
-        return [RowKind.COUPLING, *places, *signs, ratio], list(paths.values())
+        return [contract.MB_ROW_COUPLING, *places, *signs, ratio], list(paths.values())
 
     def record(self, tables: Tables) -> list[int]:
         """Return the integers I, J, P, LAW and EXTRA of its record in the kernel."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core.ports import Parameter
 from ..drawing.signs import draw_effort
@@ -15,7 +16,7 @@ from ..parameters import law_numbers
 from ..parts import Parts
 from ..reading import teach_keywords
 from ..rotations import Array
-from .element import Constraint, Output, RowKind, Term, power
+from .element import Constraint, Output, Term, power
 
 if TYPE_CHECKING:
     from ..drawing.paper import Paper
@@ -70,10 +71,10 @@ class Driver(Constraint):
         law = tables.law(f"{self.name}.motion", self.law, moves=True, shift=shift)
         tables.movers[self.name] = law
         if at is not None:
-            return [RowKind.DRIVER, at.q, 0, at.v, at.sign, law], [[at.v, at.link, 0, 1]]
+            return [contract.MB_ROW_DRIVER, at.q, 0, at.v, at.sign, law], [[at.v, at.link, 0, 1]]
         measure = -1 - tables.coordinate(self.joint, self.coordinate).q
         turns, i, j = tables.measures[measure][:3]
-        kind = RowKind.DRIVEN_ANGLE if turns else RowKind.DRIVEN_LENGTH
+        kind = contract.MB_ROW_DRIVEN_ANGLE if turns else contract.MB_ROW_DRIVEN_LENGTH
         return [kind, i, j, measure, 0, law], tables.path(self.joint.first, self.joint.second)
 
     def draw(self, frame: Snapshot, paper: Paper) -> list[Stroke]:

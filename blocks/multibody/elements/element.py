@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ...core.ports import Kind, Parameter
@@ -69,14 +68,14 @@ class AbstractElement:
     Class attributes
     ----------------
     kernel
-        Its name in ``elements/table.c``.
+        Its number in ``elements/table.c``.
     is_load
         Whether drawings show it in the color of loads.
     """
 
     __slots__ = ()
 
-    kernel: ClassVar[str]
+    kernel: ClassVar[int]
     is_load: ClassVar[bool] = False
     name: str
 
@@ -93,8 +92,8 @@ class AbstractElement:
         raise NotImplementedError
 
     @property
-    def kernel_name(self) -> str:
-        """Return its name in ``elements/table.c``."""
+    def type_number(self) -> int:
+        """Return its number in ``elements/table.c``."""
         return self.kernel
 
     def draw(self, frame: Snapshot, paper: Paper) -> list[Stroke]:
@@ -184,21 +183,6 @@ class Element(AbstractElement):
         `away` points to where there is room, `line` along the element; `k` is the size of symbols.
         """
         return []
-
-
-class RowKind(IntEnum):
-    """Kinds of constraint rows, as MB_ROW_… in multibody.h."""
-
-    POINT = 0
-    D1 = 1
-    D2 = 2
-    DISTANCE = 3
-    DRIVER = 4
-    DRIVEN_LENGTH = 5
-    DRIVEN_ANGLE = 6
-    COUPLING = 7
-    TOUCH = 8
-    SLIP = 9
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core.ports import Parameter, parameter
 from ..joints import Joint
@@ -31,7 +32,7 @@ class Friction(Element):
     effort acts. The Coulomb effort is given; `Rubbing` derives it from the reaction of the joint.
     """
 
-    kernel = "friction"
+    kernel = contract.MB_FRICTION
 
     name: str
     joint: Joint

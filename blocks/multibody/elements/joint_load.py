@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .... import _contract as contract
 from ...core.ports import Parameter
 from ..drawing.signs import draw_effort
 from ..joints import Coordinate, Joint
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 class JointLoad(Element):
     """A force or torque on a joint coordinate, by a law of t. Positive increases the coordinate."""
 
-    kernel = "joint_load"
+    kernel = contract.MB_JOINT_EFFORT
     is_load = True
 
     name: str

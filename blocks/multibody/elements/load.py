@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core.ports import Parameter
 from ..bodies import Marker
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
     from ..equations.shapes import Shapes
     from ..tables import Tables
 
-_AXES = {"world": 0, "body": 1, "marker": 2}
+_AXES = {
+    "world": contract.MB_AXES_WORLD,
+    "body": contract.MB_AXES_BODY,
+    "marker": contract.MB_AXES_MARKER,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,9 +75,9 @@ class Load(Element):
             yield from law_numbers(f"{path}.{axis}", law, unit, f"{self.effort} along {axis}")
 
     @property
-    def kernel_name(self) -> str:
-        """Return its name in ``elements/table.c``."""
-        return self.effort
+    def type_number(self) -> int:
+        """Return its number in ``elements/table.c``."""
+        return contract.MB_FORCE if self.effort == "force" else contract.MB_TORQUE
 
     @property
     def may_be_stiff(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core.ports import Parameter, parameter
 from ..joints import Joint
@@ -56,7 +57,7 @@ class Rubbing(Element):
         apart where a joint slides.
     """
 
-    kernel = "rubbing"
+    kernel = contract.MB_RUBBING
 
     name: str
     joint: Joint

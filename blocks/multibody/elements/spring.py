@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core.ports import Parameter, parameter
 from ..bodies import Marker
@@ -38,7 +39,7 @@ class Spring(Element):
     Coefficients are laws of t, l and v; at l = 0 there is no direction and no force.
     """
 
-    kernel = "spring"
+    kernel = contract.MB_SPRING
 
     name: str
     first: Marker

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core.ports import Parameter, parameter
 from ..joints import Joint
@@ -30,7 +31,7 @@ class Stop(Element):
     infinite limit is no stop.
     """
 
-    kernel = "stop"
+    kernel = contract.MB_STOP
 
     name: str
     joint: Joint

@@ -1,4 +1,4 @@
-/* All elements that a mechanism may have, one line each, in the order of MB_FORCE, …; elements/__init__.py has the same order. */
+/* All elements that a mechanism may have, one line each, by MB_FORCE, …; and rows that tie joint coordinates. */
 #include "blocks/multibody/kernel/multibody.h"
 
 extern const mb_element mb_element_force, mb_element_torque, mb_element_spring, mb_element_bushing, mb_element_bearing,

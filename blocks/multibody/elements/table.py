@@ -1,4 +1,4 @@
-"""All elements of a mechanism, and the methods of `System` that make them: one line each."""
+"""The methods of `System` that make elements: one line for each."""
 
 from __future__ import annotations
 
@@ -12,25 +12,6 @@ from .load import LoadMethods
 from .spring import SpringMethods
 from .stop import StopMethods
 from .torsional_spring import TorsionalSpringMethods
-
-KERNELS = (
-    "force",
-    "torque",
-    "spring",
-    "bushing",
-    "bearing",
-    "clearance_revolute",
-    "torsional_spring",
-    "friction",
-    "stop",
-    "joint_load",
-    "rubbing",
-    "coupling",
-)
-"""Names of the elements in the kernel, in the order of ``elements/table.c``."""
-
-ON_COORDINATES = {"torsional_spring", "friction", "stop", "joint_load"}
-"""Those whose record has a joint coordinate in I, J and EXTRA."""
 
 
 class ElementMethods(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .... import _contract as contract
 from ...core.ports import Parameter, parameter
 from ..drawing.signs import joint_axis
 from ..drawing.strokes import INK, Stroke
@@ -33,7 +34,7 @@ class TorsionalSpring(Element):
     rate of q: on body i it is + that times h_i [V 1.62]. Coefficients are laws of t, q and v.
     """
 
-    kernel = "torsional_spring"
+    kernel = contract.MB_JOINT_SPRING
 
     name: str
     joint: Joint

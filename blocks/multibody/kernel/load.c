@@ -123,7 +123,7 @@ double mb_joint_rate(const mb_view *m, const int32_t *force, double t, const dou
     return force[MB_FORCE_EXTRA] < 0 ? -v[force[MB_FORCE_J]] : v[force[MB_FORCE_J]];
 }
 
-void mb_push_coordinate(const mb_view *m, const int32_t *force, double t, const double *q, const double *v, mb_effort *effort, double *joint_force) {
+void mb_push_coordinate(const mb_view *m, const int32_t *force, double t, const double *q, const double *v, mb_effort effort, double *joint_force) {
     const int32_t i = force[MB_FORCE_I];
     const double found = effort(m, force, t, mb_joint_coordinate(m, force, t, q), mb_joint_rate(m, force, t, v));
     if (i < 0)

@@ -396,12 +396,14 @@ static int multibody_check(const bl_block *b) {
     }
     for (int32_t k = 0; k < b->u_count; k++)
         if (b->u_width[k] != 1) return 0;
-    bl_block sizes = *b;
-    sizes.z = sizes.w = NULL;
+    return b->x_count == (own ? 0 : nq + nv);
+}
+
+static void multibody_sizes(const bl_block *b, int64_t *memory, int64_t *scratch) {
+    bl_block unplaced = *b;
+    unplaced.z = unplaced.w = NULL;
     mb_view m;
-    int64_t memory, scratch;
-    mb_open(&sizes, &m, &memory, &scratch);
-    return b->x_count == (own ? 0 : nq + nv) && b->z_count == memory && b->w_count == scratch;
+    mb_open(&unplaced, &m, memory, scratch);
 }
 
 static double *states(const bl_block *b, const mb_view *m) { return m->head[MB_OWN_STEP] ? m->own : b->x; }
@@ -789,9 +791,9 @@ static void multibody_remark(bl_block *b, int about, double t) {
 }
 
 const bl_kernel bl_kernels_multibody[] = {
-    {.name = "multibody", .check = multibody_check, .init = multibody_init, .begin = multibody_begin, .output = multibody_output,
+    {.name = "multibody", .check = multibody_check, .sizes = multibody_sizes, .init = multibody_init, .begin = multibody_begin, .output = multibody_output,
      .derivative = multibody_derivative, .project = multibody_project, .remark = multibody_remark},
-    {.name = "multibody_own_step", .check = multibody_check, .init = multibody_init, .begin = multibody_begin, .output = multibody_output,
+    {.name = "multibody_own_step", .check = multibody_check, .sizes = multibody_sizes, .init = multibody_init, .begin = multibody_begin, .output = multibody_output,
      .advance = multibody_advance, .remark = multibody_remark},
     {.name = 0},
 };

@@ -440,10 +440,10 @@ double mb_pushed_power(mb_view *m, const int32_t *force, double t, const double 
 /* After each whole step, at the poses of its end. */
 void mb_keep_elements(mb_view *m, double t, const double *q, const double *v);
 /* A joint coordinate that an element acts on, its rate, and the effort that it puts on it. */
-typedef double mb_effort(const mb_view *m, const int32_t *force, double t, double x, double v);
+typedef double (*mb_effort)(const mb_view *m, const int32_t *force, double t, double x, double v);
 double mb_joint_coordinate(const mb_view *m, const int32_t *force, double t, const double *q);
 double mb_joint_rate(const mb_view *m, const int32_t *force, double t, const double *v);
-void mb_push_coordinate(const mb_view *m, const int32_t *force, double t, const double *q, const double *v, mb_effort *effort, double *joint_force);
+void mb_push_coordinate(const mb_view *m, const int32_t *force, double t, const double *q, const double *v, mb_effort effort, double *joint_force);
 /* Stiffness, damping and actuator of a spring are three laws of t, x and v in a row; P is where it is free. It stores by a constant stiffness. */
 double mb_spring_effort(const mb_view *m, const int32_t *force, double t, double x, double v);
 double mb_spring_energy(const mb_view *m, const int32_t *force, double x);

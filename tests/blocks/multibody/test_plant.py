@@ -17,6 +17,7 @@ from biella.blocks.multibody.mechanisms import (
     slider_crank,
 )
 from biella.blocks.multibody.tree import find_pattern, grow_tree
+from biella.scheduler.engine.library import kernel_sizes
 
 pytestmark = pytest.mark.engine
 
@@ -347,7 +348,15 @@ def test_what_an_open_chain_needs_grows_with_its_links_alone():
             s.revolute(f"pin{n}", base, body, at=(n, 0))
         assert [b.index for b in s.bodies] == list(range(links))
         block = s.block(outputs=["link0.position"])
-        return np.array([len(block.integers), block.memory, block.scratch])
+        memory, scratch = kernel_sizes(
+            block.kernel,
+            inputs=[],
+            outputs=[port.width for port in block.outputs],
+            states=block.states,
+            parameters=sum(item.value.size for item in block.parameters),
+            integers=block.integers,
+        )
+        return np.array([len(block.integers), memory, scratch])
 
     few, more, most = needs(10), needs(20), needs(40)
     assert (most - more).tolist() == (2 * (more - few)).tolist()

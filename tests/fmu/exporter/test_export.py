@@ -26,7 +26,7 @@ from biella.cli import main
 from biella.errors import FmuError
 from biella.fmu.exporter import platforms
 from biella.fmu.exporter.elf import exported_symbols, minimum_glibc
-from biella.scheduler.engine.engine import library_path
+from biella.scheduler.engine.library import library_path
 
 from .conftest import Exported, make_crank
 

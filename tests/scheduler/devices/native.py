@@ -2,108 +2,34 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import math
 from collections.abc import Sequence
 from ctypes import (
-    POINTER,
     byref,
-    c_bool,
-    c_char,
-    c_char_p,
     c_double,
-    c_int,
-    c_int32,
-    c_int64,
-    c_size_t,
-    c_uint32,
-    c_void_p,
 )
 from typing import Any
 
-from biella.scheduler.devices.native import ChannelRecord as Channel
-from biella.scheduler.devices.native import CountsRecord as Counts
-from biella.scheduler.engine.engine import library
+from biella.scheduler.engine.library import contract, library
 
-OK, ERROR_BLOCK, ERROR_ARGUMENT = 0, -8, -9
-STOP, HOLD, SAFE = range(3)
-SEND_SAFE = 1
-DOUBLE, CHECKSUM, ANSWERS = 1, 2, 4
+OK, ERROR_BLOCK = contract.BL_OK, contract.BL_ERROR_BLOCK
+ERROR_ARGUMENT = contract.BL_ERROR_ARGUMENT
+STOP, HOLD, SAFE = contract.BL_LOSS_STOP, contract.BL_LOSS_HOLD, contract.BL_LOSS_SAFE
+SEND_SAFE = contract.BL_SEND_SAFE
+DOUBLE, CHECKSUM = contract.BL_WIRE_DOUBLE, contract.BL_WIRE_CHECKSUM
+ANSWERS = contract.BL_WIRE_ANSWERS
 MS = 1_000_000
 AGE, ALIVE, DELAY = 1000, 1001, 1002
 
 
-class State(ctypes.Structure):
-    """Mirrors the first part of bl_device: what a driver fills in."""
-
-    _fields_ = [
-        ("driver", c_void_p),
-        ("state", c_void_p),
-        ("name", c_char * 64),
-        ("ins", POINTER(Channel)),
-        ("outs", POINTER(Channel)),
-        ("in_count", c_int32),
-        ("out_count", c_int32),
-        ("received", POINTER(c_double)),
-        ("sending", POINTER(c_double)),
-        ("safe", POINTER(c_double)),
-        ("sequence", c_uint32),
-        ("echo", c_uint32),
-        ("tripped", c_bool),
-    ]
-
-
-Receive = ctypes.CFUNCTYPE(c_int, POINTER(State), c_int64)
-Send = ctypes.CFUNCTYPE(c_int, POINTER(State), c_uint32, c_int)
-Wait = ctypes.CFUNCTYPE(c_int, POINTER(State), c_int64)
-Reopen = ctypes.CFUNCTYPE(c_int, POINTER(State))
-Close = ctypes.CFUNCTYPE(None, POINTER(State))
-Enter = ctypes.CFUNCTYPE(None, c_void_p, c_int64, c_double)
-
-
-class Driver(ctypes.Structure):
-    """Mirrors bl_driver."""
-
-    _fields_ = [
-        ("name", c_char_p),
-        ("receive", Receive),
-        ("send", Send),
-        ("wait", Wait),
-        ("reopen", Reopen),
-        ("close", Close),
-    ]
+Channel, Counts = contract.bl_channel, contract.bl_device_counts
+CALLS = dict(contract.bl_driver._fields_)
 
 
 def engine() -> Any:
-    """Return the library with what it has for devices declared."""
-    lib = library()
-    message = [c_char_p, c_size_t]
-    serial = [c_char_p, c_char_p, *[c_int32] * 4, *message]
-    network = [c_char_p, c_char_p, c_int32, c_char_p, c_int32, *[c_int32] * 3, *message]
-    signatures: dict[str, tuple[Any, list[Any]]] = {
-        "bl_device_open": (c_void_p, [POINTER(Driver), c_void_p, c_char_p, c_int32, c_int32]),
-        "bl_device_close": (None, [c_void_p]),
-        "bl_device_set_channels": (c_int, [c_void_p, POINTER(Channel), POINTER(Channel)]),
-        "bl_device_set_loss": (c_int, [c_void_p, c_int64, c_int32]),
-        "bl_device_set_slots": (None, [c_void_p, c_int64, c_int64, c_int64]),
-        "bl_device_take": (c_int, [c_void_p, c_int64, c_int64, Enter, c_void_p]),
-        "bl_device_give": (c_int, [c_void_p, c_int64, POINTER(c_double)]),
-        "bl_device_make_safe": (None, [c_void_p, c_int64]),
-        "bl_device_get_counts": (None, [c_void_p, POINTER(Counts)]),
-        "bl_device_why": (c_char_p, [c_void_p]),
-        "bl_device_is_alive": (c_int, [c_void_p]),
-        "bl_serial_open": (c_void_p, serial),
-        "bl_text_open": (c_void_p, serial),
-        "bl_udp_open": (c_void_p, network),
-        "bl_tcp_open": (c_void_p, network),
-        "bl_udp_bound_port": (c_int32, [c_void_p]),
-    }
-    for name, (result, arguments) in signatures.items():
-        if hasattr(lib, name):
-            function = getattr(lib, name)
-            function.restype, function.argtypes = result, arguments
-    return lib
+    """Return the library."""
+    return library()
 
 
 def channel(
@@ -139,7 +65,7 @@ class Device:
         self.values: dict[int, float] = {}
         self.entered: dict[int, float] = {}
         self.status = OK
-        self._enter = Enter(self._note)
+        self._enter = contract.bl_enter(self._note)
         if isinstance(ins, int):
             ins = [channel(f"in{k}", k) for k in range(ins)]
         if isinstance(outs, int):
@@ -171,7 +97,7 @@ class Device:
 
     def wait(self, deadline: int) -> int:
         """Wait as the paced thread does for a device that is its clock."""
-        return Driver.from_address(self.state.driver).wait(byref(self.state), deadline)
+        return self.state.driver.contents.wait(self.handle, deadline)
 
     def make_safe(self) -> None:
         self.library.bl_device_make_safe(self.handle, self.tick)
@@ -188,8 +114,8 @@ class Device:
         return self.library.bl_device_why(self.handle).decode()
 
     @property
-    def state(self) -> State:
-        return ctypes.cast(self.handle, POINTER(State)).contents
+    def state(self) -> contract.bl_device:
+        return contract.bl_device.from_address(self.handle)
 
     def close(self) -> None:
         self.library.bl_device_close(self.handle)
@@ -215,13 +141,13 @@ class Script:
         self.back = False
         self.sent: list[tuple[int, int, list[float]]] = []
         self.closed = 0
-        self._driver = Driver(
+        self._driver = contract.bl_driver(
             b"script",
-            Receive(self._receive),
-            Send(self._send),
-            Wait(),
-            Reopen(lambda d: 0 if self.back else -errno.ENOENT),
-            Close(self._close),
+            CALLS["receive"](self._receive),
+            CALLS["send"](self._send),
+            CALLS["wait"](),
+            CALLS["reopen"](lambda d: 0 if self.back else -errno.ENOENT),
+            CALLS["close"](self._close),
         )
 
     def open(self, in_count: int, out_count: int, name: str = "board") -> int | None:
@@ -229,10 +155,10 @@ class Script:
             byref(self._driver), None, name.encode(), in_count, out_count
         )
 
-    def _receive(self, d: Any, now: int) -> int:
+    def _receive(self, d: int, now: int) -> int:
         if self.error:
             return -self.error
-        state = d.contents
+        state = contract.bl_device.from_address(d)
         for frame in self.frames:
             for k, value in enumerate(frame):
                 state.received[k] = value
@@ -242,12 +168,12 @@ class Script:
         taken, self.frames = len(self.frames), []
         return taken
 
-    def _send(self, d: Any, sequence: int, flags: int) -> int:
+    def _send(self, d: int, sequence: int, flags: int) -> int:
         if self.send_error:
             return -self.send_error
-        state = d.contents
+        state = contract.bl_device.from_address(d)
         self.sent.append((sequence, flags, [state.sending[k] for k in range(state.out_count)]))
         return 0
 
-    def _close(self, d: Any) -> None:
+    def _close(self, d: int) -> None:
         self.closed += 1

@@ -7,7 +7,7 @@ import re
 import struct
 import tomllib
 import zlib
-from ctypes import POINTER, byref, c_double, c_int32, c_size_t, c_uint8, c_uint16, c_uint32
+from ctypes import byref, c_double, c_uint8
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from . import peer
-from .native import engine
+from .native import contract, engine
 
 pytestmark = pytest.mark.engine
 
@@ -24,40 +24,24 @@ FRAMES, REFUSED = VECTORS["frames"], VECTORS["refused"]
 FINE = bytes.fromhex(REFUSED["fine"])
 
 
-class Head(ctypes.Structure):
-    """Mirrors bl_frame_head."""
-
-    _fields_ = [
-        ("sequence", c_uint32),
-        ("echo", c_uint32),
-        ("session", c_uint16),
-        ("flags", c_uint8),
-    ]
-
-
-def _function(name, *arguments, result=c_size_t):
-    function = getattr(engine(), name)
-    function.restype, function.argtypes = result, arguments
-    return function
+def _bytes(data: bytes) -> ctypes.Array[c_uint8]:
+    return (c_uint8 * len(data)).from_buffer_copy(data)
 
 
 def write(frame: peer.Frame) -> bytes:
     """Return what the engine makes of a frame; nothing if it refuses."""
-    head = Head(frame.sequence, frame.echo, frame.session, frame.flags)
+    head = contract.bl_frame_head(frame.sequence, frame.echo, frame.session, frame.flags)
     out = (c_uint8 * 2060)()
-    call = _function("bl_frame_write", POINTER(Head), POINTER(c_double), c_int32, POINTER(c_uint8))
     values = (c_double * (len(frame.values) + 1))(*frame.values)
-    return bytes(out[: call(byref(head), values, len(frame.values), out)])
+    size = engine().bl_frame_write(byref(head), values, len(frame.values), out)
+    return bytes(out[:size])
 
 
 def read(data: bytes, count: int) -> peer.Frame | None:
     """Return what the engine reads from bytes; None if it refuses."""
-    head = Head()
+    head = contract.bl_frame_head()
     values = (c_double * 256)(*[-7.0] * 256)
-    call = _function(
-        "bl_frame_read", ctypes.c_char_p, c_size_t, c_int32, POINTER(Head), POINTER(c_double)
-    )
-    if not call(data, len(data), count, byref(head), values):
+    if not engine().bl_frame_read(_bytes(data), len(data), count, byref(head), values):
         assert set(values) == {-7.0} and bytes(head) == bytes(12)
         return None
     return peer.Frame(tuple(values[:count]), head.session, head.sequence, head.echo, head.flags)
@@ -65,14 +49,12 @@ def read(data: bytes, count: int) -> peer.Frame | None:
 
 def stuff(data: bytes) -> bytes:
     out = (c_uint8 * (len(data) + len(data) // 254 + 1))()
-    call = _function("bl_stuff", ctypes.c_char_p, c_size_t, POINTER(c_uint8))
-    return bytes(out[: call(data, len(data), out)])
+    return bytes(out[: engine().bl_stuff(_bytes(data), len(data), out)])
 
 
 def unstuff(data: bytes, room: int = 5000) -> bytes:
     out = (c_uint8 * (room + 1))()
-    call = _function("bl_unstuff", ctypes.c_char_p, c_size_t, POINTER(c_uint8), c_size_t)
-    return bytes(out[: call(data, len(data), out, room)])
+    return bytes(out[: engine().bl_unstuff(_bytes(data), len(data), out, room)])
 
 
 @pytest.mark.parametrize("name", FRAMES)
@@ -226,7 +208,9 @@ def test_what_does_not_fit_is_not_written():
 
 
 def test_the_crc_is_the_usual_one():
-    call = _function("bl_crc32", ctypes.c_char_p, c_size_t, result=c_uint32)
+    def call(data: bytes, size: int) -> int:
+        return int(engine().bl_crc32(_bytes(data), size))
+
     assert call(b"123456789", 9) == 0xCBF43926
     for data in (b"", b"\0", bytes(range(256)) * 3):
         assert call(data, len(data)) == zlib.crc32(data)

@@ -289,10 +289,9 @@ def test_a_terminal_that_this_program_has_is_none_of_its_own(end):
     """Opening a port must not make it the controlling terminal, whose hang-up ends a program."""
     code = (
         "import os, sys; os.setsid(); sys.path[:0] = sys.argv[2:];"
-        "import ctypes; from biella.scheduler.engine.engine import library; lib = library();"
-        "lib.bl_serial_open.restype = ctypes.c_void_p; m = ctypes.create_string_buffer(200);"
-        "size = ctypes.c_size_t(200);"
-        "d = lib.bl_serial_open(b'b', sys.argv[1].encode(), 9600, 0, 0, 0, m, size);"
+        "import ctypes; from biella.scheduler.engine.library import library; lib = library();"
+        "m = ctypes.create_string_buffer(200);"
+        "d = lib.bl_serial_open(b'b', sys.argv[1].encode(), 9600, 0, 0, 0, m, 200);"
         "assert d, m.value\n"
         "try: os.open('/dev/tty', os.O_RDWR)\n"
         "except OSError: sys.exit(0)\n"

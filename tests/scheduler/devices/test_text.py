@@ -4,7 +4,7 @@ import ctypes
 import locale
 import math
 import random
-from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_size_t
+from ctypes import c_double
 from functools import reduce
 
 import pytest
@@ -22,7 +22,6 @@ def read(line: str | bytes, count: int, checksum: bool = False) -> list[float] |
     """Return the numbers that the engine reads from a line; None if it refuses."""
     data = line.encode() if isinstance(line, str) else line
     call = engine().bl_text_read
-    call.restype, call.argtypes = c_int, [c_char_p, c_size_t, c_int32, c_int, POINTER(c_double)]
     values = (c_double * (count + 1))()
     buffer = ctypes.create_string_buffer(data, len(data) + 1)
     return values[:count] if call(buffer, len(data), count, checksum, values) else None
@@ -30,8 +29,6 @@ def read(line: str | bytes, count: int, checksum: bool = False) -> list[float] |
 
 def write(values: list[float], wide: bool = False, checksum: bool = False) -> str:
     call = engine().bl_text_write
-    call.restype = c_size_t
-    call.argtypes = [POINTER(c_double), c_int32, c_int, c_int, c_char_p]
     line = ctypes.create_string_buffer(8191)
     size = call((c_double * (len(values) + 1))(*values), len(values), wide, checksum, line)
     return line.raw[:size].decode()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from ctypes import CFUNCTYPE, POINTER, c_double, c_int, c_int64, c_void_p
+from ctypes import POINTER, c_double
 
-from biella.scheduler.devices.native import device_library
 from biella.scheduler.engine.engine import OK, Instance
-
-_Enter = CFUNCTYPE(None, c_void_p, c_int64, c_double)
+from biella.scheduler.engine.library import contract, library
 
 
 class Ticks:
@@ -15,16 +13,10 @@ class Ticks:
 
     def __init__(self, bound, step_ns=1_000_000):
         self.bound, self.step_ns = bound, step_ns
-        self.lib = device_library()
-        self.lib.bl_device_take.restype = c_int
-        self.lib.bl_device_take.argtypes = [c_void_p, c_int64, c_int64, _Enter, c_void_p]
-        self.lib.bl_device_give.restype = c_int
-        self.lib.bl_device_give.argtypes = [c_void_p, c_int64, POINTER(c_double)]
-        self.lib.bl_device_make_safe.restype = None
-        self.lib.bl_device_make_safe.argtypes = [c_void_p, c_int64]
+        self.lib = library()
         self.instance = Instance(bound.plan)
         self.instance.initialise()
-        self.enter = _Enter(self._write)
+        self.enter = contract.bl_enter(self._write)
         self.tick = 0
 
     def _write(self, _, slot, value):

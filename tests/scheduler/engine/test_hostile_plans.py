@@ -20,7 +20,8 @@ from biella import BiellaError, Diagram, Subsystem
 from biella.blocks import Expression, Gain, Integrator, Pulse, Sum, TransportDelay, UnitDelay
 from biella.errors import BlockError, PlanError
 from biella.scheduler.compile.plan import BLOCK_RECORD, Plan, fnv1a, write_sections
-from biella.scheduler.engine.engine import Instance, Record, library
+from biella.scheduler.engine.engine import Instance
+from biella.scheduler.engine.library import contract, library
 
 pytestmark = pytest.mark.engine
 
@@ -409,7 +410,10 @@ def test_a_record_of_values_that_are_not_there(plan: Plan) -> None:
         for slot in (-1, instance.layout.total, INT64_MAX):
             pick = (ctypes.c_int64 * 1)(slot)
             room = out.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
-            for record in (Record(pick, 1, 1, room, 4, 0), Record(pick, 1, 0, room, 4, 0)):
+            for record in (
+                contract.bl_record(pick, 1, 1, room, 4, 0),
+                contract.bl_record(pick, 1, 0, room, 4, 0),
+            ):
                 with pytest.raises(BiellaError, match="record"):
                     instance.record_now(record)
                 with pytest.raises(BiellaError, match="record"):

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from biella import BiellaError
-from biella.scheduler.host.privileges import NAMES, Privileges, PrivilegesStruct, hold, read_grants
+from biella.scheduler.host.privileges import NAMES, Privileges, hold, read_grants
 
 pytestmark = [
     pytest.mark.engine,
@@ -33,8 +33,9 @@ FLAGS = ["-std=c11", "-O2", "-D_GNU_SOURCE", "-DBL_STATIC", "-pthread", f"-I{SOU
 AS_NOBODY = """
 import os, resource, sys
 import numpy as np
-from biella.scheduler.host.privileges import Privileges, _bind, hold
-_bind()
+from biella.scheduler.engine.library import library
+from biella.scheduler.host.privileges import Privileges, hold
+library()
 resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
 resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
 if os.geteuid() == 0:
@@ -272,16 +273,3 @@ int made_up_limit(int which, unsigned long *limits) {
         (os.SCHED_FIFO, 20),
         former,
     ]
-
-
-def test_the_struct_is_as_large_as_the_engine_has_it(tmp_path):
-    probe = tmp_path / "probe.c"
-    probe.write_text(
-        '#include "scheduler/host/privileges.h"\n#include <stddef.h>\n'
-        "size_t layout[] = {sizeof(bl_privileges), offsetof(bl_privileges, granted),\n"
-        "    offsetof(bl_privileges, errors), offsetof(bl_privileges, former_slack)};\n"
-    )
-    compile_c(tmp_path / "probe.so", "-shared", "-fPIC", probe)
-    layout = list((ctypes.c_size_t * 4).in_dll(ctypes.CDLL(str(tmp_path / "probe.so")), "layout"))
-    fields = PrivilegesStruct.granted, PrivilegesStruct.errors, PrivilegesStruct.former_slack
-    assert layout == [ctypes.sizeof(PrivilegesStruct), *(field.offset for field in fields)]

@@ -3,7 +3,6 @@
 import ctypes
 import itertools
 import threading
-from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32, c_void_p
 
 import numpy as np
 import pytest
@@ -12,7 +11,8 @@ from hypothesis import strategies as st
 
 from biella import Diagram, simulate
 from biella.blocks import Compare, Gain, Outside, Port, Stop, Sum, UnitDelay
-from biella.scheduler.engine.engine import Instance, library
+from biella.scheduler.engine.engine import Instance
+from biella.scheduler.engine.library import contract, library
 from biella.scheduler.realtime.pace import (
     CLOCK_DEVICE,
     CLOCK_FREE,
@@ -150,7 +150,7 @@ def test_policies_on_one_long_tick():
         assert pace.skipped == (2 if policy == "skip" else 0)
     pace, _ = run_script("stop", [0] * 8, execution, 8, tolerated=0)
     assert pace.end == END_OVERRUN and pace.done == 2
-    assert "tick 1 ended 1.5 ms after the next should have begun" in pace.why
+    assert "tick 1 ended 1.5 ms after the next should have begun" in pace.reason
 
 
 def test_ending_exactly_at_the_next_deadline_is_no_overrun():
@@ -190,7 +190,7 @@ def test_a_bad_pace_is_refused():
             for name, value in change.items():
                 setattr(pace, name, value)
             assert pace.run(instance, 1) == -9
-            assert pace.end == END_ERROR and pace.why
+            assert pace.end == END_ERROR and pace.reason
 
 
 def test_without_deadlines_nothing_is_lost_where_the_reader_is_slow():
@@ -285,7 +285,7 @@ def run_gate(d, ticks, commands=(), journal=None, record=("total",), capacity=10
             pace.commands = None
         pace.record(rows, slots, every)
         status = pace.run(instance, ticks)
-        assert status in (0, 1), pace.why
+        assert status in (0, 1), pace.reason
         return rows.pull(), outbox.pull(), pace
 
 
@@ -374,50 +374,7 @@ def test_a_probe_leaves_the_engine_as_it_was(profile):
 
 # --- devices: a driver whose frames are a list ---
 
-_CALLS = {
-    "receive": ctypes.CFUNCTYPE(c_int, c_void_p, c_int64),
-    "send": ctypes.CFUNCTYPE(c_int, c_void_p, c_uint32, c_int),
-    "wait": ctypes.CFUNCTYPE(c_int, c_void_p, c_int64),
-    "reopen": ctypes.CFUNCTYPE(c_int, c_void_p),
-    "close": ctypes.CFUNCTYPE(None, c_void_p),
-}
-SAFE_FLAG = 1
-
-
-class _Driver(ctypes.Structure):
-    """Mirrors bl_driver."""
-
-    _fields_ = [("name", c_char_p), *_CALLS.items()]
-
-
-class _Channel(ctypes.Structure):
-    """Mirrors bl_channel."""
-
-    _fields_ = [
-        ("name", ctypes.c_char * 48),
-        ("slot", c_int64),
-        *((name, c_double) for name in ("scale", "offset", "low", "high", "safe")),
-        ("saturates", c_int32),
-    ]
-
-
-class _Device(ctypes.Structure):
-    """Mirrors the beginning of bl_device."""
-
-    _fields_ = [
-        ("driver", c_void_p),
-        ("state", c_void_p),
-        ("name", ctypes.c_char * 64),
-        ("ins", c_void_p),
-        ("outs", c_void_p),
-        ("in_count", c_int32),
-        ("out_count", c_int32),
-        ("received", POINTER(c_double)),
-        ("sending", POINTER(c_double)),
-        ("safe", POINTER(c_double)),
-        ("sequence", c_uint32),
-        ("echo", c_uint32),
-    ]
+SAFE_FLAG = contract.BL_SEND_SAFE
 
 
 class FakeDevice:
@@ -429,20 +386,18 @@ class FakeDevice:
     def __init__(self, frames, slot_in, slot_out, *, timeout=0, on_loss=0, limits=(-1e9, 1e9)):
         self.frames, self.sent = iter(frames), []
         lib = library()
-        lib.bl_device_open.restype = c_void_p
-        lib.bl_device_open.argtypes = [c_void_p, c_void_p, c_char_p, c_int32, c_int32]
-        lib.bl_device_set_channels.argtypes = [c_void_p, c_void_p, c_void_p]
-        lib.bl_device_set_loss.argtypes = [c_void_p, c_int64, c_int32]
-        lib.bl_device_set_slots.argtypes = [c_void_p, c_int64, c_int64, c_int64]
-        lib.bl_device_close.argtypes = [c_void_p]
-        calls = {name: kind(getattr(self, name)) for name, kind in _CALLS.items()}
-        self.driver = _Driver(b"fake", **calls)
+        calls = {
+            name: kind(getattr(self, name))
+            for name, kind in contract.bl_driver._fields_
+            if name != "name"
+        }
+        self.driver = contract.bl_driver(b"fake", **calls)
         self.handle = lib.bl_device_open(ctypes.byref(self.driver), None, b"fake", 1, 1)
-        ins = _Channel(b"in", slot_in, 1.0, 0.0, *limits, 0.0, 0)
-        outs = _Channel(b"out", slot_out, 1.0, 0.0, *limits, -7.0, 0)
+        ins = contract.bl_channel(b"in", slot_in, 1.0, 0.0, *limits, 0.0, 0)
+        outs = contract.bl_channel(b"out", slot_out, 1.0, 0.0, *limits, -7.0, 0)
         assert lib.bl_device_set_channels(self.handle, ctypes.byref(ins), ctypes.byref(outs)) == 0
         assert lib.bl_device_set_loss(self.handle, timeout, on_loss) == 0
-        self.place = _Device.from_address(self.handle)
+        self.place = contract.bl_device.from_address(self.handle)
 
     def use_slots(self, age, alive, delay):
         library().bl_device_set_slots(self.handle, age, alive, delay)
@@ -549,7 +504,7 @@ def test_a_long_tick_is_no_silence_of_the_device():
     pace, rows, *_ = run_device(answers, 7, **options)
     assert pace.end == END_TIME and rows[-1, 1] == 3.0
     pace, *_ = run_device(answers[:2], 20, **options)
-    assert pace.end == END_DEVICE and "no frame for 0.905 s" in pace.why
+    assert pace.end == END_DEVICE and "no frame for 0.905 s" in pace.reason
     # Where no tick keeps up, a device that is silent is lost none the less.
     pace, *_ = run_device(answers[:1], 20, timeout=8 * PERIOD, execution=[9 * PERIOD] * 20)
     assert pace.end == END_DEVICE
@@ -566,7 +521,7 @@ def test_a_long_tick_is_no_silence_of_the_device():
 )
 def test_whatever_a_device_ends_the_run_with_safe_values_are_the_last_sent(frames, options, words):
     pace, rows, journal, device, status = run_device(frames, 20, **options)
-    assert status == 0 and pace.end == END_DEVICE and words in pace.why
+    assert status == 0 and pace.end == END_DEVICE and words in pace.reason
     if words != "gone":
         assert device.safe_sent == [-7.0] * 3
         assert all(flags & SAFE_FLAG for _, _, flags in device.sent[-3:])
@@ -609,7 +564,7 @@ def test_a_pacing_device_that_starts_anew_makes_no_gap():
 
 def test_a_silent_pacing_device_is_lost():
     pace, *_ = run_device([(1, 1.0)], 5, clock="device", timeout=30 * PERIOD)
-    assert pace.end == END_DEVICE and "no frame for" in pace.why
+    assert pace.end == END_DEVICE and "no frame for" in pace.reason
     assert pace.done == 1
 
 

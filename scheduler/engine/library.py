@@ -1,0 +1,110 @@
+"""The C library: where it is, and whether it belongs to the generated module ``_contract``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from ctypes import CDLL, byref, c_char_p, c_double, c_int32, c_int64
+from functools import lru_cache
+from pathlib import Path
+
+from ...errors import BiellaError
+from .build import library_name
+
+_REBUILD = (
+    "Install biella again (pip install .), or in a checkout run: python scheduler/engine/build.py"
+)
+
+try:
+    from ... import _contract as contract
+except ModuleNotFoundError as error:
+    raise BiellaError(f"the engine has not been built: {error}. {_REBUILD}") from error
+
+__all__ = ["contract", "kernel_sizes", "library", "library_path"]
+
+
+def library_path() -> Path:
+    """Return where the engine is; ``BIELLA_LIBRARY`` names another one, as with sanitizers."""
+    named = os.environ.get("BIELLA_LIBRARY")
+    return Path(named) if named else Path(__file__).parents[2] / library_name()
+
+
+@lru_cache(maxsize=1)
+def library() -> CDLL:
+    """Load the engine, and declare its functions."""
+    return load_library(library_path())
+
+
+def load_library(path: Path) -> CDLL:
+    """Load an engine that was compiled from the same headers as ``_contract``.
+
+    Raises
+    ------
+    BiellaError
+        It is missing, does not load, or was compiled from other headers.
+    """
+    try:
+        loaded = CDLL(str(path))
+    except OSError as error:
+        raise BiellaError(
+            f"the engine library cannot be loaded from {path}: {error}. {_REBUILD}"
+        ) from error
+    try:
+        digest_of = loaded.bl_contract
+    except AttributeError:
+        digest = "unknown"
+    else:
+        digest_of.restype = c_char_p
+        digest = digest_of().decode()
+    if digest != contract.DIGEST:
+        raise BiellaError(
+            f"the engine library {path} and {contract.__file__} were built from different headers "
+            f"(digests {digest} and {contract.DIGEST}). {_REBUILD}"
+        )
+    contract.declare(loaded)
+    return loaded
+
+
+def kernel_sizes(
+    kernel: str,
+    *,
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    states: int,
+    parameters: int,
+    integers: Sequence[int],
+) -> tuple[int, int] | None:
+    """Return how many values of discrete state and of work space a block needs.
+
+    Its kernel computes them; the engine allocates the work space when it loads a plan.
+
+    Parameters
+    ----------
+    kernel
+        The name of the kernel.
+    inputs, outputs
+        The width of each port.
+    states, parameters
+        How many continuous states and values of parameters the block has.
+    integers
+        The integers of the block.
+
+    Returns
+    -------
+    tuple of int, or None
+        Zeros for a kernel that needs neither; None if the block does not fit the kernel.
+    """
+    shape = contract.bl_shape(
+        (c_int32 * len(inputs))(*inputs),
+        (c_int32 * len(outputs))(*outputs),
+        (c_int32 * len(integers))(*integers),
+        (c_double * parameters)(),
+        len(inputs),
+        len(outputs),
+        states,
+        parameters,
+        len(integers),
+    )
+    memory, scratch = c_int64(), c_int64()
+    status = library().bl_kernel_sizes(kernel.encode(), byref(shape), byref(memory), byref(scratch))
+    return None if status < 0 else (memory.value, scratch.value)

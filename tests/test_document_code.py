@@ -24,10 +24,11 @@ from biella.blocks import Expression, Integrator
 
 ROOT = Path(__file__).parents[1]
 LINKED = {"reference.md", "validation.md", "mistakes.md"}  # tested elsewhere
+FOLLOWED = set(ROOT.glob("docs/howto/add_*.md"))  # by tests/test_extend_pages.py
 PAGES = sorted(
     str(page.relative_to(ROOT))
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    if page.parent.name != "reference" and page.name not in LINKED
+    if page.parent.name != "reference" and page.name not in LINKED and page not in FOLLOWED
 )
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=indent)```$", re.S | re.M

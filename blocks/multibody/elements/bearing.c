@@ -20,7 +20,7 @@ static int32_t film_cavitation_of(int32_t options) { return options >> 4 & 3; }
 static int32_t film_squeezed(int32_t options) { return options >> 6 & 1; }
 static int32_t film_follows_bush(int32_t options) { return options >> 7 & 1; }
 
-static bool check(const bl_block *b, const int32_t *force, mb_tally *tally) {
+static bool film_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;
     if (!mb_check_markers(b, force) || !mb_check_numbers(b, force, MB_BEARING_NUMBERS)) return false;
     if (!mb_bearing_rows_check(force, b->i + b->i[MB_AT_ROWS], b->i[MB_ROWS], b->i[MB_PLANAR] != 0)) return false;
@@ -99,7 +99,7 @@ int mb_bearing_evaluate(const mb_view *m, const int32_t *force, double t, mb_fil
     return bl_film_evaluate(force[MB_FORCE_LAW], &film->bearing, &film->motion, NULL, &film->load);
 }
 
-static void load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void film_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
     (void)q, (void)v, (void)joint_force;
     mb_film film;
     if (mb_bearing_evaluate(m, force, t, &film) != BL_OK) {
@@ -128,7 +128,7 @@ static void load(mb_view *m, const int32_t *force, double t, const double *q, co
 }
 
 /* Of the contact: each end of a film that tilts has half of it. */
-static double energy(const mb_view *m, const int32_t *force, double t, const double *q) {
+static double film_energy(const mb_view *m, const int32_t *force, double t, const double *q) {
     (void)q;
     mb_film film;
     double sum = 0.0;
@@ -142,24 +142,24 @@ static double energy(const mb_view *m, const int32_t *force, double t, const dou
     return sum;
 }
 
-static double loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+static double film_loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     (void)q, (void)v;
     mb_film film;
     return mb_bearing_evaluate(m, force, t, &film) == BL_OK ? film.load.power_loss : 0.0;
 }
 
-static bool sound(const mb_view *m, const int32_t *force) {
+static bool film_sound(const mb_view *m, const int32_t *force) {
     const bl_film_bearing bearing = mb_bearing_read(m, force);
     return bl_film_sound(&bearing);
 }
 
-static int32_t width(const int32_t *force, int32_t what) {
+static int32_t film_width(const int32_t *force, int32_t what) {
     (void)force;
     if (!mb_in_range(what, 0, MB_FILM_QUANTITIES)) return -1;
     return what == MB_FILM_OFFSET ? 2 : what == MB_FILM_FORCE ? 3 : 1;
 }
 
-static int show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int film_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
     (void)q, (void)v;
     mb_film film;
     if (mb_bearing_evaluate(m, force, t, &film) != BL_OK) {
@@ -272,5 +272,5 @@ double mb_difference(const mb_view *m) {
     return size;
 }
 
-const mb_element mb_element_bearing = {.name = "bearing", .named = true, .energy_kind = MB_ENERGY_CONTACT, .check = check, .sound = sound,
-                                       .refuse = mb_refuse_bearing, .load = load, .energy = energy, .loss = loss, .width = width, .show = show};
+const mb_element mb_element_bearing = {.named = true, .energy_kind = MB_ENERGY_CONTACT, .check = film_check, .sound = film_sound,
+                                       .refuse = mb_refuse_bearing, .load = film_load, .energy = film_energy, .loss = film_loss, .width = film_width, .show = film_show};

@@ -7,16 +7,16 @@
 
 #include "blocks/multibody/kernel/multibody.h"
 
-enum { SHOWN_FORCE, SHOWN_TORQUE, SHOWN_DEFLECTION, SHOWN_ROTATION, SHOWN_DEFLECTION_RATE, SHOWN_ROTATION_RATE, SHOWN_COUNT };
+enum { BUSHING_SHOWN_FORCE, BUSHING_SHOWN_TORQUE, BUSHING_SHOWN_DEFLECTION, BUSHING_SHOWN_ROTATION, BUSHING_SHOWN_DEFLECTION_RATE, BUSHING_SHOWN_ROTATION_RATE, BUSHING_SHOWN_COUNT };
 
 /* x, ẋ, R and the relative angular velocity in axes of marker i; force and torque on body i in axes of the world. */
 typedef struct {
     double R_i[9], P_j[3], x[3], R[9], rate[3], spin[3], F[3], N[3];
 } mb_bushing;
 
-static int32_t link_of(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
+static int32_t bushing_link_of(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
 
-static bool check(const bl_block *b, const int32_t *force, mb_tally *tally) {
+static bool bushing_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;
     const bool planar = b->i[MB_PLANAR] != 0;
     return mb_check_markers(b, force) && mb_check_numbers(b, force, planar ? 6 : 12) &&
@@ -24,7 +24,7 @@ static bool check(const bl_block *b, const int32_t *force, mb_tally *tally) {
 }
 
 /* Where marker j is as seen from i: its place x and its rotation R. */
-static void see_place(const mb_view *m, const int32_t *force, double t, mb_bushing *s) {
+static void bushing_see_place(const mb_view *m, const int32_t *force, double t, mb_bushing *s) {
     double P_i[3], R_j[9], d[3], *R_i = s->R_i;
     mb_marker_motion(m, force[MB_FORCE_I], t, P_i, NULL, NULL);
     mb_marker_motion(m, force[MB_FORCE_J], t, s->P_j, NULL, NULL);
@@ -37,34 +37,34 @@ static void see_place(const mb_view *m, const int32_t *force, double t, mb_bushi
 }
 
 /* Stiffness and damping along and about axis k, or NULL where a plane has none. */
-static const double *along_axis(const mb_view *m, const int32_t *force, int k) {
+static const double *bushing_along_axis(const mb_view *m, const int32_t *force, int k) {
     return m->head[MB_PLANAR] && k == 2 ? NULL : m->p + force[MB_FORCE_P] + 2 * k;
 }
-static const double *about_axis(const mb_view *m, const int32_t *force, int k) {
+static const double *bushing_about_axis(const mb_view *m, const int32_t *force, int k) {
     if (m->head[MB_PLANAR]) return k == 2 ? m->p + force[MB_FORCE_P] + 4 : NULL;
     return m->p + force[MB_FORCE_P] + 6 + 2 * k;
 }
 
 /* The a_n of the potential. */
-static void find_shares(const mb_view *m, const int32_t *force, double *a) {
+static void bushing_find_shares(const mb_view *m, const int32_t *force, double *a) {
     double half = 0.0;
-    for (int k = 0; k < 3; k++) a[k] = about_axis(m, force, k)[0], half += 0.5 * a[k];
+    for (int k = 0; k < 3; k++) a[k] = bushing_about_axis(m, force, k)[0], half += 0.5 * a[k];
     for (int k = 0; k < 3; k++) a[k] = half - a[k];
 }
 
 /* The gradient of the potential: the torque on i, Σ a_n e_n × R e_n in its axes. */
-static void elastic_torque(const mb_view *m, const int32_t *force, const double *R, double *N) {
+static void bushing_elastic_torque(const mb_view *m, const int32_t *force, const double *R, double *N) {
     double a[3];
-    find_shares(m, force, a);
+    bushing_find_shares(m, force, a);
     N[0] = a[1] * R[7] - a[2] * R[5];
     N[1] = a[2] * R[2] - a[0] * R[6];
     N[2] = a[0] * R[3] - a[1] * R[1];
 }
 
-static void see_bushing(const mb_view *m, const int32_t *force, double t, mb_bushing *s) {
-    const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J], link_i = link_of(m, i), link_j = link_of(m, j);
+static void bushing_see(const mb_view *m, const int32_t *force, double t, mb_bushing *s) {
+    const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J], link_i = bushing_link_of(m, i), link_j = bushing_link_of(m, j);
     double P_i[3], V_i[3], V_j[3], arm[3], *rate = s->rate, *spin = s->spin;
-    see_place(m, force, t, s);
+    bushing_see_place(m, force, t, s);
     /* The velocity of j as seen from the turning body of i. */
     mb_marker_motion(m, i, t, P_i, V_i, NULL);
     mb_marker_motion(m, j, t, s->P_j, V_j, NULL);
@@ -78,11 +78,11 @@ static void see_bushing(const mb_view *m, const int32_t *force, double t, mb_bus
     mb_rotate_back(s->R_i, spin, spin);
     memset(s->N, 0, sizeof s->N);
     if (m->head[MB_PLANAR])
-        s->N[2] = about_axis(m, force, 2)[0] * mb_measure(m, force[MB_FORCE_EXTRA], t);
+        s->N[2] = bushing_about_axis(m, force, 2)[0] * mb_measure(m, force[MB_FORCE_EXTRA], t);
     else
-        elastic_torque(m, force, s->R, s->N);
+        bushing_elastic_torque(m, force, s->R, s->N);
     for (int k = 0; k < 3; k++) {
-        const double *along = along_axis(m, force, k), *about = about_axis(m, force, k);
+        const double *along = bushing_along_axis(m, force, k), *about = bushing_about_axis(m, force, k);
         s->F[k] = along ? along[0] * s->x[k] + along[1] * rate[k] : 0.0;
         if (about) s->N[k] += about[1] * spin[k];
     }
@@ -90,36 +90,36 @@ static void see_bushing(const mb_view *m, const int32_t *force, double t, mb_bus
     mb_rotate(s->R_i, s->N, s->N);
 }
 
-static void load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void bushing_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
     (void)q, (void)v, (void)joint_force;
     mb_bushing s;
-    see_bushing(m, force, t, &s);
+    bushing_see(m, force, t, &s);
     const double opposite[3] = {-s.F[0], -s.F[1], -s.F[2]}, opposite_N[3] = {-s.N[0], -s.N[1], -s.N[2]};
     mb_push(m, force[MB_FORCE_I], s.P_j, s.F, s.N);
     mb_push(m, force[MB_FORCE_J], s.P_j, opposite, opposite_N);
 }
 
 /* Along the axes Σ ½ k x², about them Σ a_n (1 - R_nn). */
-static double energy(const mb_view *m, const int32_t *force, double t, const double *q) {
+static double bushing_energy(const mb_view *m, const int32_t *force, double t, const double *q) {
     (void)q;
     mb_bushing s;
     double a[3], sum = 0.0;
-    see_place(m, force, t, &s);
+    bushing_see_place(m, force, t, &s);
     for (int k = 0; k < 3; k++) {
-        const double *along = along_axis(m, force, k);
+        const double *along = bushing_along_axis(m, force, k);
         if (along) sum += 0.5 * along[0] * s.x[k] * s.x[k];
     }
     if (m->head[MB_PLANAR]) {
         const double angle = mb_measure(m, force[MB_FORCE_EXTRA], t);
-        return sum + 0.5 * about_axis(m, force, 2)[0] * angle * angle;
+        return sum + 0.5 * bushing_about_axis(m, force, 2)[0] * angle * angle;
     }
-    find_shares(m, force, a);
+    bushing_find_shares(m, force, a);
     for (int k = 0; k < 3; k++) sum += a[k] * (1.0 - s.R[4 * k]);
     return sum;
 }
 
 /* Axis times angle. */
-static void rotation_vector(const double *R, double *out) {
+static void bushing_rotation_vector(const double *R, double *out) {
     double e[4];
     mb_to_quaternion(R, e);
     const double side = e[0] < 0.0 ? -1.0 : 1.0, sine = sqrt(mb_dot(e + 1, e + 1));
@@ -127,35 +127,35 @@ static void rotation_vector(const double *R, double *out) {
     for (int k = 0; k < 3; k++) out[k] = scale * e[1 + k];
 }
 
-static int32_t width(const int32_t *force, int32_t what) {
+static int32_t bushing_width(const int32_t *force, int32_t what) {
     (void)force;
-    return mb_in_range(what, 0, SHOWN_COUNT) ? 3 : -1;
+    return mb_in_range(what, 0, BUSHING_SHOWN_COUNT) ? 3 : -1;
 }
 
 /* Force and torque are those on the second body, as of a joint. */
-static int show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int bushing_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
     (void)q, (void)v;
     mb_bushing s;
-    see_bushing(m, force, t, &s);
+    bushing_see(m, force, t, &s);
     switch (what) {
-        case SHOWN_FORCE:
+        case BUSHING_SHOWN_FORCE:
             for (int k = 0; k < 3; k++) y[k] = -s.F[k];
             break;
-        case SHOWN_TORQUE:
+        case BUSHING_SHOWN_TORQUE:
             for (int k = 0; k < 3; k++) y[k] = -s.N[k];
             break;
-        case SHOWN_DEFLECTION: mb_copy(s.x, y); break;
-        case SHOWN_DEFLECTION_RATE: mb_copy(s.rate, y); break;
-        case SHOWN_ROTATION_RATE: mb_copy(s.spin, y); break;
+        case BUSHING_SHOWN_DEFLECTION: mb_copy(s.x, y); break;
+        case BUSHING_SHOWN_DEFLECTION_RATE: mb_copy(s.rate, y); break;
+        case BUSHING_SHOWN_ROTATION_RATE: mb_copy(s.spin, y); break;
         default:
             y[0] = y[1] = 0.0;
             if (m->head[MB_PLANAR])
                 y[2] = mb_measure(m, force[MB_FORCE_EXTRA], t);
             else
-                rotation_vector(s.R, y);
+                bushing_rotation_vector(s.R, y);
     }
     return BL_OK;
 }
 
 const mb_element mb_element_bushing = {
-    .name = "bushing", .energy_kind = MB_ENERGY_ELASTIC, .check = check, .load = load, .energy = energy, .width = width, .show = show};
+    .energy_kind = MB_ENERGY_ELASTIC, .check = bushing_check, .load = bushing_load, .energy = bushing_energy, .width = bushing_width, .show = bushing_show};

@@ -21,7 +21,7 @@ int32_t mb_contact_numbers(const int32_t *force) {
     }
 }
 
-static bool check(const bl_block *b, const int32_t *force, mb_tally *tally) {
+static bool contact_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     const int64_t number = tally->contacts++, p_count = b->p_count;
     if (b->i[MB_PLANAR] == 0 || !mb_check_markers(b, force) || !mb_check_numbers(b, force, 1)) return false;
     const int32_t sections = mb_wear_sections(force), wear = sections == 0 ? 0 : MB_WEAR_NUMBERS;
@@ -30,20 +30,20 @@ static bool check(const bl_block *b, const int32_t *force, mb_tally *tally) {
            force[MB_FORCE_P] <= p_count - mb_contact_numbers(force) - wear;
 }
 
-static bool within(double value, double low, double high) { return value >= low && value <= high; }
+static bool contact_within(double value, double low, double high) { return value >= low && value <= high; }
 
 bool mb_contact_sound(const mb_view *m, const int32_t *force) {
     const double *p = m->p + force[MB_FORCE_P];
     if (!(p[MB_PLAY_CLEARANCE] > 0.0 && p[MB_PLAY_PIN_RADIUS] > 0.0 && p[MB_PLAY_FRICTION] >= 0.0)) return false;
     if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID)
-        return within(p[MB_PLAY_RIGID_RESTITUTION], 0.0, 1.0) && within(p[MB_PLAY_RIGID_TANGENTIAL], -1.0, 1.0);
+        return contact_within(p[MB_PLAY_RIGID_RESTITUTION], 0.0, 1.0) && contact_within(p[MB_PLAY_RIGID_TANGENTIAL], -1.0, 1.0);
     if (!(p[MB_PLAY_STIFFNESS] > 0.0 && p[MB_PLAY_EXPONENT] >= 1.0 && p[MB_PLAY_SLIP_SPEED] > 0.0)) return false;
     const double *wear = p + mb_contact_numbers(force);
     if (mb_wear_sections(force) > 0 &&
         !(wear[MB_WEAR_COEFFICIENT] >= 0.0 && wear[MB_WEAR_HARDNESS] > 0.0 && wear[MB_WEAR_LENGTH] > 0.0))
         return false;
     return contact_law(force) == MB_CONTACT_HUNT_CROSSLEY ? p[MB_PLAY_DAMPING] >= 0.0
-                                                           : within(p[MB_PLAY_RESTITUTION], 0.0, 1.0) && p[MB_PLAY_SLOWEST] > 0.0;
+                                                           : contact_within(p[MB_PLAY_RESTITUTION], 0.0, 1.0) && p[MB_PLAY_SLOWEST] > 0.0;
 }
 
 static double contact_spin(const mb_view *m, int32_t marker) {
@@ -117,7 +117,7 @@ static void contact_force(const mb_contact *at, double *F) {
     for (int k = 0; k < 3; k++) F[k] = -at->N * at->n[k] - at->T * at->t[k];
 }
 
-static void load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void contact_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
     (void)q, (void)v, (void)joint_force;
     mb_contact at;
     double F[3];
@@ -131,7 +131,7 @@ static void load(mb_view *m, const int32_t *force, double t, const double *q, co
     mb_push(m, force[MB_FORCE_J], at.P, opposite, NULL);
 }
 
-static double energy(const mb_view *m, const int32_t *force, double t, const double *q) {
+static double contact_energy(const mb_view *m, const int32_t *force, double t, const double *q) {
     (void)q;
     const double *p = m->p + force[MB_FORCE_P];
     mb_contact at;
@@ -146,7 +146,7 @@ double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact 
     return rubbed + (at->N / at->slope - p[MB_PLAY_STIFFNESS] * pow(-at->gap, p[MB_PLAY_EXPONENT])) * at->approach;
 }
 
-static void keep(mb_view *m, const int32_t *force, double t) {
+static void contact_keep(mb_view *m, const int32_t *force, double t) {
     if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return;
     mb_contact at;
     mb_contact_see(m, force, t, &at);
@@ -158,34 +158,34 @@ static void keep(mb_view *m, const int32_t *force, double t) {
 }
 
 /* With the forces of rigid contacts, where accelerations are known. */
-static void see_forces(const mb_view *m, const int32_t *force, double t, mb_contact *at) {
+static void contact_see_forces(const mb_view *m, const int32_t *force, double t, mb_contact *at) {
     mb_contact_see(m, force, t, at);
     mb_contact_press(m, force, at);
     if (m->solved) mb_rigid_force(m, mb_element_number(m, force), at);
 }
 
-static double loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+static double contact_loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     (void)q, (void)v;
     mb_contact at;
-    see_forces(m, force, t, &at);
+    contact_see_forces(m, force, t, &at);
     return mb_contact_loss(m, force, &at);
 }
 
 /* The normal force of a rigid contact does no work. */
-static double power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
-    return force[MB_FORCE_LAW] == MB_CONTACT_RIGID ? -loss(m, force, t, q, v) : mb_pushed_power(m, force, t, q, v);
+static double contact_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+    return force[MB_FORCE_LAW] == MB_CONTACT_RIGID ? -contact_loss(m, force, t, q, v) : mb_pushed_power(m, force, t, q, v);
 }
 
-static int32_t width(const int32_t *force, int32_t what) {
+static int32_t contact_width(const int32_t *force, int32_t what) {
     if (!mb_in_range(what, 0, MB_CONTACT_QUANTITIES)) return -1;
     if ((what == MB_SHOWN_WEAR || what == MB_SHOWN_WORN_VOLUME) && mb_wear_sections(force) == 0) return -1; /* there is none */
     return what == MB_SHOWN_WEAR ? mb_wear_sections(force) : what == MB_CONTACT_OFFSET ? 2 : what == MB_CONTACT_FORCE ? 3 : 1;
 }
 
-static int show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int contact_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
     (void)q, (void)v;
     mb_contact at;
-    see_forces(m, force, t, &at);
+    contact_see_forces(m, force, t, &at);
     switch (what) {
         case MB_CONTACT_OFFSET: memcpy(y, at.offset, 2 * sizeof(double)); break;
         case MB_CONTACT_GAP: *y = at.gap; break;
@@ -203,18 +203,18 @@ static int show(mb_view *m, const int32_t *force, double t, const double *q, con
     return BL_OK;
 }
 
-static bool needs_solution(const int32_t *force, int32_t what) {
+static bool contact_needs_solution(const int32_t *force, int32_t what) {
     return force[MB_FORCE_LAW] == MB_CONTACT_RIGID &&
            (what == MB_SHOWN_POWER || what == MB_CONTACT_FORCE || what == MB_CONTACT_NORMAL_FORCE || what == MB_CONTACT_TOUCHES ||
             what == MB_SHOWN_CONTACT_LOSS);
 }
 
-static int refuse(const bl_block *b, const mb_view *m, int32_t number, double t) {
+static int contact_refuse(const bl_block *b, const mb_view *m, int32_t number, double t) {
     (void)t;
     return mb_refuse_contact(b, m, number);
 }
 
 const mb_element mb_element_clearance_revolute = {
-    .name = "clearance_revolute", .named = true, .energy_kind = MB_ENERGY_CONTACT, .check = check, .sound = mb_contact_sound, .refuse = refuse,
-    .start = mb_wear_start, .keep = keep, .load = load, .energy = energy, .loss = loss, .power = power, .width = width, .show = show,
-    .needs_solution = needs_solution};
+    .named = true, .energy_kind = MB_ENERGY_CONTACT, .check = contact_check, .sound = mb_contact_sound, .refuse = contact_refuse,
+    .start = mb_wear_start, .keep = contact_keep, .load = contact_load, .energy = contact_energy, .loss = contact_loss, .power = contact_power, .width = contact_width, .show = contact_show,
+    .needs_solution = contact_needs_solution};

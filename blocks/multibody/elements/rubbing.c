@@ -100,7 +100,7 @@ static void rub_add(const mb_view *m, int32_t number, double t, double load, dou
     if (rub_turns(rubbing)) rub_push(m, rubbing[MB_RUB_TURN], rubbing[MB_RUB_TURN_SIGN], t, load * m->rub.turn[number], joint_force);
 }
 
-static void load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void rub_push_found(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
     (void)q, (void)v;
     const int32_t number = force[MB_FORCE_LAW];
     if (m->rub.load[number] != 0.0) rub_add(m, number, t, m->rub.load[number], joint_force);
@@ -289,19 +289,19 @@ bool mb_rub(mb_view *m, double t, const double *v) {
     return true;
 }
 
-static bool check(const bl_block *b, const int32_t *force, mb_tally *tally) {
+static bool rub_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;
     return mb_check_markers(b, force) && mb_check_numbers(b, force, 0) && mb_in_range(force[MB_FORCE_EXTRA], 0, 8) &&
            mb_in_range(force[MB_FORCE_LAW], 0, b->i[MB_RUBBINGS]);
 }
 
-static bool sound(const mb_view *m, const int32_t *force) { return mb_rubbing_sound(m, force[MB_FORCE_LAW]); }
+static bool rub_sound(const mb_view *m, const int32_t *force) { return mb_rubbing_sound(m, force[MB_FORCE_LAW]); }
 
-static int refuse(const bl_block *b, const mb_view *m, int32_t number, double t) {
+static int rub_refuse(const bl_block *b, const mb_view *m, int32_t number, double t) {
     return mb_refuse_rubbing(b, m, m->forces[number * MB_FORCE_FIELDS + MB_FORCE_LAW], t);
 }
 
-static double loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+static double rub_loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     (void)q;
     const int32_t number = force[MB_FORCE_LAW];
     const double load_found = m->rub.load[number];
@@ -310,27 +310,27 @@ static double loss(mb_view *m, const int32_t *force, double t, const double *q, 
     return -(load_found * m->rub.slide[number]) * slide - load_found * m->rub.turn[number] * turn;
 }
 
-static int32_t width(const int32_t *force, int32_t what) {
+static int32_t rub_width(const int32_t *force, int32_t what) {
     (void)force;
     return mb_in_range(what, 0, MB_RUBBING_QUANTITIES) ? 1 : -1;
 }
 
-static int show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int rub_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
     const int32_t number = force[MB_FORCE_LAW];
     const double load_found = m->rub.load[number];
     switch (what) {
         case MB_RUBBING_FORCE: *y = load_found * m->rub.slide[number]; break;
         case MB_RUBBING_TORQUE: *y = load_found * m->rub.turn[number]; break;
         case MB_RUBBING_LOAD: *y = load_found; break;
-        default: *y = loss(m, force, t, q, v);
+        default: *y = rub_loss(m, force, t, q, v);
     }
     return BL_OK;
 }
 
-static bool needs_solution(const int32_t *force, int32_t what) {
+static bool rub_needs_solution(const int32_t *force, int32_t what) {
     (void)force, (void)what;
     return true;
 }
 
-const mb_element mb_element_rubbing = {.name = "rubbing", .check = check, .sound = sound, .refuse = refuse, .load = load, .loss = loss, .width = width,
-                                       .show = show, .needs_solution = needs_solution};
+const mb_element mb_element_rubbing = {.check = rub_check, .sound = rub_sound, .refuse = rub_refuse, .load = rub_push_found, .loss = rub_loss, .width = rub_width,
+                                       .show = rub_show, .needs_solution = rub_needs_solution};

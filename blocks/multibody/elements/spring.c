@@ -5,19 +5,19 @@
  * Of the force along the line only the components in EXTRA act, in world axes. P is l₀; k, c and f are three laws of t, l and l̇ in a row. */
 #include "blocks/multibody/kernel/multibody.h"
 
-enum { SHOWN_LENGTH, SHOWN_RATE, SHOWN_FORCE, SHOWN_DEFLECTION, SHOWN_COUNT };
+enum { SPRING_SHOWN_LENGTH, SPRING_SHOWN_RATE, SPRING_SHOWN_FORCE, SPRING_SHOWN_DEFLECTION, SPRING_SHOWN_COUNT };
 
 typedef struct {
     double P_i[3], P_j[3], d[3], length, rate, along; /* `along`: Σ over the components that act of d · ḋ / length */
 } mb_spring;
 
-static bool check(const bl_block *b, const int32_t *force, mb_tally *tally) {
+static bool spring_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;
     return mb_check_markers(b, force) && mb_check_numbers(b, force, 1) && mb_check_laws(b, force, 3) && mb_in_range(force[MB_FORCE_EXTRA], 0, 8);
 }
 
 /* Returns whether it has a length; without one there is no direction and no force. */
-static bool see_spring(const mb_view *m, const int32_t *force, double t, mb_spring *s) {
+static bool spring_see(const mb_view *m, const int32_t *force, double t, mb_spring *s) {
     double V_i[3], V_j[3], dd[3];
     mb_marker_motion(m, force[MB_FORCE_I], t, s->P_i, V_i, NULL);
     mb_marker_motion(m, force[MB_FORCE_J], t, s->P_j, V_j, NULL);
@@ -32,11 +32,11 @@ static bool see_spring(const mb_view *m, const int32_t *force, double t, mb_spri
     return true;
 }
 
-static void load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void spring_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
     (void)q, (void)v, (void)joint_force;
     mb_spring s;
     double F[3], opposite[3];
-    if (!see_spring(m, force, t, &s)) return;
+    if (!spring_see(m, force, t, &s)) return;
     const double tension = mb_spring_effort(m, force, t, s.length, s.rate);
     for (int k = 0; k < 3; k++) {
         F[k] = force[MB_FORCE_EXTRA] >> k & 1 ? tension * s.d[k] / s.length : 0.0;
@@ -46,7 +46,7 @@ static void load(mb_view *m, const int32_t *force, double t, const double *q, co
     mb_push(m, force[MB_FORCE_J], s.P_j, opposite, NULL);
 }
 
-static double energy(const mb_view *m, const int32_t *force, double t, const double *q) {
+static double spring_energy(const mb_view *m, const int32_t *force, double t, const double *q) {
     (void)q;
     double P_i[3], P_j[3], d[3];
     mb_marker_motion(m, force[MB_FORCE_I], t, P_i, NULL, NULL);
@@ -56,30 +56,30 @@ static double energy(const mb_view *m, const int32_t *force, double t, const dou
 }
 
 /* The third law is the actuator, which pulls. */
-static double actuator_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+static double spring_actuator_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     (void)q, (void)v;
     mb_spring s;
-    if (!see_spring(m, force, t, &s)) return 0.0;
+    if (!spring_see(m, force, t, &s)) return 0.0;
     return -mb_coefficient(m, force[MB_FORCE_LAW] + 2, t, s.length, s.rate) * s.along;
 }
 
-static int32_t width(const int32_t *force, int32_t what) {
+static int32_t spring_width(const int32_t *force, int32_t what) {
     (void)force;
-    return mb_in_range(what, 0, SHOWN_COUNT) ? 1 : -1;
+    return mb_in_range(what, 0, SPRING_SHOWN_COUNT) ? 1 : -1;
 }
 
-static int show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int spring_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
     (void)q, (void)v;
     mb_spring s;
-    const bool acts = see_spring(m, force, t, &s);
+    const bool acts = spring_see(m, force, t, &s);
     switch (what) {
-        case SHOWN_LENGTH: *y = s.length; break;
-        case SHOWN_RATE: *y = s.rate; break;
-        case SHOWN_FORCE: *y = acts ? mb_spring_effort(m, force, t, s.length, s.rate) : 0.0; break;
+        case SPRING_SHOWN_LENGTH: *y = s.length; break;
+        case SPRING_SHOWN_RATE: *y = s.rate; break;
+        case SPRING_SHOWN_FORCE: *y = acts ? mb_spring_effort(m, force, t, s.length, s.rate) : 0.0; break;
         default: *y = s.length - m->p[force[MB_FORCE_P]];
     }
     return BL_OK;
 }
 
-const mb_element mb_element_spring = {.name = "spring", .energy_kind = MB_ENERGY_ELASTIC, .check = check, .load = load, .energy = energy,
-                                      .source = actuator_power, .width = width, .show = show};
+const mb_element mb_element_spring = {.energy_kind = MB_ENERGY_ELASTIC, .check = spring_check, .load = spring_load, .energy = spring_energy,
+                                      .source = spring_actuator_power, .width = spring_width, .show = spring_show};

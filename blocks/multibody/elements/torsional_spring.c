@@ -3,43 +3,43 @@
  * P is q₀; k, c and τ are three laws of t, q and q̇ in a row. */
 #include "blocks/multibody/kernel/multibody.h"
 
-enum { SHOWN_ANGLE, SHOWN_RATE, SHOWN_TORQUE, SHOWN_DEFLECTION, SHOWN_COUNT };
+enum { TORSION_SHOWN_ANGLE, TORSION_SHOWN_RATE, TORSION_SHOWN_TORQUE, TORSION_SHOWN_DEFLECTION, TORSION_SHOWN_COUNT };
 
-static bool check(const bl_block *b, const int32_t *force, mb_tally *tally) {
+static bool torsion_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;
     return mb_check_coordinate(b, force) && mb_check_numbers(b, force, 1) && mb_check_laws(b, force, 3);
 }
 
-static double effort(const mb_view *m, const int32_t *force, double t, double x, double v) { return -mb_spring_effort(m, force, t, x, v); }
+static double torsion_effort(const mb_view *m, const int32_t *force, double t, double x, double v) { return -mb_spring_effort(m, force, t, x, v); }
 
-static void load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
-    mb_push_coordinate(m, force, t, q, v, effort, joint_force);
+static void torsion_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+    mb_push_coordinate(m, force, t, q, v, torsion_effort, joint_force);
 }
 
-static double energy(const mb_view *m, const int32_t *force, double t, const double *q) {
+static double torsion_energy(const mb_view *m, const int32_t *force, double t, const double *q) {
     return mb_spring_energy(m, force, mb_joint_coordinate(m, force, t, q));
 }
 
-static double actuator_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+static double torsion_actuator_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     const double rate = mb_joint_rate(m, force, t, v);
     return -mb_coefficient(m, force[MB_FORCE_LAW] + 2, t, mb_joint_coordinate(m, force, t, q), rate) * rate;
 }
 
-static int32_t width(const int32_t *force, int32_t what) {
+static int32_t torsion_width(const int32_t *force, int32_t what) {
     (void)force;
-    return mb_in_range(what, 0, SHOWN_COUNT) ? 1 : -1;
+    return mb_in_range(what, 0, TORSION_SHOWN_COUNT) ? 1 : -1;
 }
 
-static int show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int torsion_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
     const double x = mb_joint_coordinate(m, force, t, q), rate = mb_joint_rate(m, force, t, v);
     switch (what) {
-        case SHOWN_ANGLE: *y = x; break;
-        case SHOWN_RATE: *y = rate; break;
-        case SHOWN_TORQUE: *y = effort(m, force, t, x, rate); break;
+        case TORSION_SHOWN_ANGLE: *y = x; break;
+        case TORSION_SHOWN_RATE: *y = rate; break;
+        case TORSION_SHOWN_TORQUE: *y = torsion_effort(m, force, t, x, rate); break;
         default: *y = x - m->p[force[MB_FORCE_P]];
     }
     return BL_OK;
 }
 
-const mb_element mb_element_torsional_spring = {.name = "torsional_spring", .on_coordinate = true, .energy_kind = MB_ENERGY_ELASTIC, .check = check,
-                                                .load = load, .energy = energy, .source = actuator_power, .width = width, .show = show};
+const mb_element mb_element_torsional_spring = {.on_coordinate = true, .energy_kind = MB_ENERGY_ELASTIC, .check = torsion_check,
+                                                .load = torsion_load, .energy = torsion_energy, .source = torsion_actuator_power, .width = torsion_width, .show = torsion_show};

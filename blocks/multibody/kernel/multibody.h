@@ -372,7 +372,6 @@ typedef struct {
 } mb_tally; /* elements so far whose records must be numbered */
 enum { MB_SHOWN_POWER = -1 };
 typedef struct {
-    const char *name;
     bool on_coordinate, named;
     int energy_kind; /* MB_ENERGY_… */
     /* Whether its integers keep all later operations within their arrays. */

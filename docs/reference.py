@@ -64,6 +64,7 @@ PARTS: list[Any] = [
     Plant, Signal, multibody.Constant, multibody.Linear, multibody.Sine, multibody.Table,
     multibody.Formula, multibody.Input, multibody.Load, multibody.JointLoad, multibody.Spring,
     multibody.TorsionalSpring, multibody.Bushing, multibody.Friction, multibody.Rubbing,
+    multibody.Coupling,
     multibody.Stop, multibody.Driver, multibody.Bearing, multibody.ClearanceRevolute,
     multibody.HuntCrossley, multibody.LankaraniNikravesh, multibody.RigidContact, multibody.Wear,
     multibody.hertz_stiffness, mechanism_picture.poses_from_result,

@@ -2,7 +2,9 @@
 
 from .analysis.contact_statistics import ContactStatistics, contact_statistics
 from .bodies import Body, Marker
-from .clearance import (
+from .elements.bearing import Bearing
+from .elements.bushing import Bushing
+from .elements.clearance import (
     ClearanceRevolute,
     HuntCrossley,
     LankaraniNikravesh,
@@ -10,18 +12,15 @@ from .clearance import (
     Wear,
     hertz_stiffness,
 )
-from .forces import (
-    Bearing,
-    Bushing,
-    Driver,
-    Friction,
-    JointLoad,
-    Load,
-    Rubbing,
-    Spring,
-    Stop,
-    TorsionalSpring,
-)
+from .elements.coupling import Coupling
+from .elements.driver import Driver
+from .elements.friction import Friction
+from .elements.joint_load import JointLoad
+from .elements.load import Load
+from .elements.rubbing import Rubbing
+from .elements.spring import Spring
+from .elements.stop import Stop
+from .elements.torsional_spring import TorsionalSpring
 from .joints import Joint
 from .laws import AbstractLaw, Constant, Formula, Input, Linear, Sine, Table
 from .plant import Plant
@@ -35,6 +34,7 @@ __all__ = [
     "ClearanceRevolute",
     "Constant",
     "ContactStatistics",
+    "Coupling",
     "Driver",
     "Formula",
     "Friction",

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import DiagramError, name_list
 from .bodies import Body, Marker
-from .forces import Bearing
+from .elements.element import Element
 from .joints import PLANAR, SPATIAL, Joint, joint_frames
 from .parts import Parts
 from .reading import read_direction, read_number, teach_keywords
@@ -152,7 +152,7 @@ class JointMethods(Parts):
         """
         name = joint if isinstance(joint, str) else joint.name
         part = self[name]
-        if not isinstance(part, Joint) and not (isinstance(part, Bearing) and part.held):
+        if not isinstance(part, Joint) and not (isinstance(part, Element) and part.row_count):
             raise DiagramError(f"`{name}` is no joint: only joints have a joint_stiffness.")
         read = [
             read_number(f"`{what}` of `{name}`", value)

@@ -204,6 +204,22 @@ class Joint:
         """Return its coordinates; empty for joints that have none that are simple."""
         return self.type.coordinates
 
+    def given_axis(self, name: str) -> Array:
+        """Return one of its axes, such as ``"h_i"``, in the given pose and in world axes."""
+        marker, frame = (
+            (self.first, self.frame_i) if name[2] == "i" else (self.second, self.frame_j)
+        )
+        return np.asarray(marker.body.rotation @ frame[:, "fgh".index(name[0])])
+
+    def given_value(self, number: int) -> float:
+        """Return a coordinate in the given pose, in m or rad, angles from -π to π."""
+        of = self.coordinates[number]
+        if of.kind == "length":
+            d = self.second.world_position - self.first.world_position
+            return float(d @ self.given_axis(of.along))
+        start, about, end = (self.given_axis(name) for name in (of.start, of.about, of.of))
+        return float(np.arctan2(end @ np.cross(about, start), end @ start))
+
     def numbers(self) -> Iterator[Parameter]:
         """Yield its numbers by path."""
         if self.length is not None:

@@ -15,7 +15,7 @@ from ...errors import DiagramError
 from ..bearings import ShortBearing
 from ..core.vectors import require_choice
 from .bodies import Body, Marker
-from .clearance import ContactLaw
+from .elements.clearance import ContactLaw
 from .laws import Formula, Input, Linear, Sine
 from .system import System
 

@@ -4,46 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 
 from ...errors import DiagramError, name_list, suggest
 from .bodies import Body, Marker
-from .clearance import ClearanceRevolute
-from .forces import (
-    Bearing,
-    Bushing,
-    Driver,
-    Element,
-    Friction,
-    JointLoad,
-    Load,
-    Rubbing,
-    Spring,
-    Stop,
-    TorsionalSpring,
-)
-from .joints import Joint
+from .elements.element import Constraint, Element
+from .joints import Coordinate, Joint
 from .reading import read_vector
 from .rotations import Array, freeze
 
-Part = Body | Joint | Element | Driver
-T = TypeVar(
-    "T",
-    Joint,
-    Load,
-    JointLoad,
-    Spring,
-    TorsionalSpring,
-    Bushing,
-    Bearing,
-    ClearanceRevolute,
-    Friction,
-    Rubbing,
-    Stop,
-    Driver,
-)
+if TYPE_CHECKING:
+    from .elements.coupling import Coupling
+    from .elements.driver import Driver
+
+Part = Body | Joint | Element | Constraint
+T = TypeVar("T", bound=Joint | Element | Constraint)
 
 
 class Parts:
@@ -95,9 +72,21 @@ class Parts:
         return tuple(part for part in self._parts.values() if isinstance(part, Element))
 
     @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return the equations between joint coordinates: the drivers, then the couplings."""
+        return (*self.drivers, *self.couplings)
+
+    @property
     def drivers(self) -> tuple[Driver, ...]:
         """Return the drivers, in order of making."""
-        return tuple(part for part in self._parts.values() if isinstance(part, Driver))
+        found = (p for p in self._parts.values() if isinstance(p, Constraint) and p.driven)
+        return cast("tuple[Driver, ...]", tuple(found))
+
+    @property
+    def couplings(self) -> tuple[Coupling, ...]:
+        """Return the couplings of joint coordinates, in order of making."""
+        found = (p for p in self._parts.values() if isinstance(p, Constraint) and not p.driven)
+        return cast("tuple[Coupling, ...]", tuple(found))
 
     def _newest_body(self) -> Body:
         """Return the body made last, or the ground: counting all of them takes longer each time."""
@@ -143,6 +132,46 @@ class Parts:
     def _vector(self, what: str, value: Any) -> Array:
         return freeze(np.zeros(3)) if value is None else read_vector(what, value, self.planar)
 
+    def _find_coordinate(
+        self,
+        name: str,
+        joint: Joint,
+        given: int | None,
+        kind: Literal["length", "angle"] | None = None,
+    ) -> int:
+        """Return the number of a joint's coordinate: the one given, or the only one that fits."""
+        if not isinstance(joint, Joint):
+            raise DiagramError(f"`{name}` acts on a joint, got {joint!r}.")
+        if self._parts.get(joint.name) is not joint:
+            raise DiagramError(f"`{name}` acts on `{joint.name}`, a joint of another system.")
+        listed = ", ".join(
+            f"{n}: {_describe(coordinate)}" for n, coordinate in enumerate(joint.coordinates)
+        )
+        has = f"Coordinates of `{joint.name}`, a {joint.kind} joint: {listed or 'none'}."
+        fits = [
+            n
+            for n, coordinate in enumerate(joint.coordinates)
+            if kind is None or coordinate.kind == kind
+        ]
+        if given is None:
+            if not fits or (kind is None and len(fits) > 1):
+                wanted = {"length": "a displacement", "angle": "an angle", None: "one"}[kind]
+                raise DiagramError(
+                    f"`{name}` acts on a coordinate that is {wanted}. {has} "
+                    f"{'Choose with coordinate=….' if fits else ''}".rstrip()
+                )
+            return fits[0]
+        if given not in fits:
+            raise DiagramError(f"`{name}` cannot act on coordinate {given!r}. {has}")
+        return given
+
     def _add(self, part: T) -> T:
         self._parts[part.name] = part
         return part
+
+
+def _describe(coordinate: Coordinate) -> str:
+    """Return a coordinate in words."""
+    if coordinate.kind == "length":
+        return f"displacement along {coordinate.along} (m)"
+    return f"angle about {coordinate.about} (rad)"

@@ -59,6 +59,22 @@ def read_number(what: str, value: Any) -> float:
     return float(array)
 
 
+def read_not_negative(owner: str, what: str, value: Any) -> float:
+    """Return a number of the part `owner` that is not below 0."""
+    number = read_number(f"`{what}` of `{owner}`", value)
+    if number < 0:
+        raise DiagramError(f"`{what}` of `{owner}` must not be negative, got {number:g}.")
+    return number
+
+
+def read_positive(owner: str, what: str, value: Any) -> float:
+    """Return a number of the part `owner` that is above 0."""
+    number = read_not_negative(owner, what, value)
+    if number == 0:
+        raise DiagramError(f"`{what}` of `{owner}` must be positive.")
+    return number
+
+
 def read_vector(what: str, value: Any, planar: bool) -> Array:
     """Return a vector of three numbers; in a plane two are given, and z is 0."""
     array = read_numbers(what, value)

@@ -14,9 +14,7 @@ import numpy as np
 from ...errors import DiagramError, name_list
 from ..core.ports import Matrix, Numbers, Parameter, parameter
 from .bodies import Body, read_inertia, read_mass
-from .clearance import ClearanceRevolute
-from .force_methods import ForceMethods
-from .forces import Bearing, Bushing, Spring
+from .elements.table import ElementMethods
 from .joint_methods import JointMethods
 from .reading import read_number, read_rotation, teach_keywords
 from .rotations import Array, freeze
@@ -33,11 +31,8 @@ if TYPE_CHECKING:
     from .plant import Plant
     from .signals import Signals
 
-_NEARLY_ALONG = 0.995
-"""Cosine of 0.1 rad, far more than a journal can tilt in its bush."""
 
-
-class System(JointMethods, ForceMethods):
+class System(JointMethods, ElementMethods):
     """A mechanism: rigid bodies that joints tie together and forces move.
 
     Bodies, markers, joints and elements are made by the methods of this class and of `Body`; they
@@ -136,13 +131,13 @@ class System(JointMethods, ForceMethods):
 
     @property
     def kutzbach(self) -> int:
-        """Return 6 (in a plane 3) for each body, less one for each row of joints and drivers.
+        """Return 6 (in a plane 3) for each body, less one for each row of joints and constraints.
 
         It is the number of degrees of freedom if no equation is redundant [V 1.11]. A bearing that
         a constraint holds has two rows.
         """
-        rows = sum(len(joint.rows) for joint in self.joints) + len(self.drivers)
-        rows += 2 * sum(isinstance(item, Bearing) and item.held for item in self.elements)
+        rows = sum(len(joint.rows) for joint in self.joints) + len(self.constraints)
+        rows += sum(element.row_count for element in self.elements)
         return (3 if self.planar else 6) * len(self.bodies) - rows
 
     @teach_keywords
@@ -544,16 +539,9 @@ class System(JointMethods, ForceMethods):
             end.body.name for joint in self.joints for end in (joint.first, joint.second)
         )
         for element in self.elements:
-            if isinstance(element, Spring | Bushing | Bearing | ClearanceRevolute):
-                graph.add_edge(element.first.body.name, element.second.body.name)
-            if isinstance(element, Bearing):
-                lines = [end.world_rotation[:, 2] for end in (element.journal, element.bush)]
-                if abs(lines[0] @ lines[1]) < _NEARLY_ALONG:
-                    problems.append(
-                        f"the z axes of `{element.journal.path}` and `{element.bush.path}` are no "
-                        f"axis of a bearing: `{element.name}` wants them along each other. Give "
-                        f"both markers axis=…."
-                    )
+            if element.ends:
+                graph.add_edge(*(end.body.name for end in element.ends))
+            problems += element.problems()
         free = {body.name for body in self.bodies if body.free}
         for names in nx.connected_components(graph):
             if "ground" not in names and not names & free:

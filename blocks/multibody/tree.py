@@ -17,7 +17,6 @@ import networkx as nx
 from ... import _contract
 from ...errors import DiagramError
 from .bodies import Body
-from .forces import Friction, JointLoad, Stop, TorsionalSpring
 from .joints import Joint
 
 if TYPE_CHECKING:
@@ -216,11 +215,8 @@ def _driven_joints(system: System, usable: list[Joint]) -> set[str]:
 
 def _wanted_joints(system: System) -> set[str]:
     """Names of joints with efforts on a coordinate: the tree has it cheaper than a closure."""
-    return {
-        item.joint.name
-        for item in system.elements
-        if isinstance(item, JointLoad | TorsionalSpring | Friction | Stop)
-    }
+    wanted = {item.acts_on.name for item in system.elements if item.acts_on}
+    return wanted | {term.joint.name for item in system.couplings for term in item.terms}
 
 
 def _add_chain(tree: Tree, system: System, joint: Joint | None, parent: Body, child: Body) -> None:

@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy.typing as npt
 
 from ...blocks.multibody import System
-from ...blocks.multibody.clearance import has_rigid_contact
-from ...blocks.multibody.forces import JointLoad, Load
 from ...blocks.multibody.initial import Initial
 from ...errors import DiagramError
 from ...scheduler.compile.compiler import compile_diagram
@@ -56,7 +54,7 @@ def export_system(
     plant = system.block(
         inputs=list_efforts(system) if inputs is None else inputs,
         outputs=outputs,
-        mode="own_step" if has_rigid_contact(system) else "continuous",
+        mode="own_step" if any(e.is_rigid for e in system.elements) else "continuous",
         initial=initial,
     )
     diagram = _DottedDiagram(system.name, step=step, solver=solver)
@@ -87,7 +85,7 @@ def list_efforts(system: System) -> list[str]:
     return [
         number.name
         for element in system.elements
-        if isinstance(element, Load | JointLoad)
+        if element.is_load
         for number in element.numbers()
         if number.name.removeprefix(f"{element.name}.").partition(".")[0] in _EFFORTS
         and number.name.rpartition(".")[2] in (*_EFFORTS, "x", "y", "z")

@@ -34,6 +34,9 @@ _SHARED_FUNCTION = re.compile(
 )
 _EXTERN_TABLE = re.compile(r"^extern const bl_kernel \w+\[\];\n", re.MULTILINE)
 _TABLE = re.compile(r"^(?=const bl_kernel \w+\[\] = )", re.MULTILINE)
+_SHARED_DATA = re.compile(
+    r"^(?:extern )?(?=const mb_\w+ (?:\*const )?mb_\w+\s*[\[=,;])", re.MULTILINE
+)
 _FMI_FUNCTION = re.compile(r"^FMI2_API [^(]*?\b(fmi2\w+)\(", re.MULTILINE)
 
 _HEAD = """\
@@ -126,6 +129,7 @@ def _hide(text: str) -> str:
     text = _EXTERN_TABLE.sub("", text)
     text = _TABLE.sub("static ", text)
     text = _API.sub("static ", text)
+    text = _SHARED_DATA.sub("static ", text)
     return _SHARED_FUNCTION.sub("static ", text)
 
 

@@ -48,9 +48,11 @@ from biella.blocks.multibody import (
     Wear,
     mechanisms,
 )
+from biella.blocks.multibody.outputs import list_outputs
 from biella.blocks.multibody.pendulum import Pendulum
-from biella.blocks.multibody.plant import Plant, list_outputs
+from biella.blocks.multibody.plant import Plant
 from biella.blocks.multibody.system import System
+from biella.blocks.multibody.tree import grow_tree
 from biella.scheduler.compile.diagram import SOLVERS
 from biella.scheduler.compile.plan import Plan, write_sections
 
@@ -652,10 +654,27 @@ def redundant() -> System:
     return s
 
 
+def geared() -> System:
+    """Return couplings of coordinates of the tree and of a joint that closes a loop."""
+    s = mechanisms.four_bar()
+    for joint in s.joints:
+        s.friction(f"rub_{joint.name}", joint, viscous=0.1)
+    wheel = s.body("wheel", mass=1.0, inertia=0.1, position=(3.0, 0.0))
+    bar = s.body("bar", mass=1.0, inertia=0.1, position=(3.0, 1.0))
+    hub = s.revolute("hub", s.ground, wheel, at=(3.0, 0.0))
+    (cut,) = (joint for joint in grow_tree(s).cuts if joint.coordinates)
+    s.gear("gear", cut, hub, ratio=1.5)
+    slide = s.prismatic("slide", s.ground, bar, at=(3.0, 1.0), axis=(1, 0))
+    s.rack("rack", hub, slide, radius=0.2)
+    return s
+
+
 def plant(system: System, own_step: bool, initial: dict[str, float] | None = None) -> Diagram:
     """Return a mechanism as a block, in steps of the diagram or of its own."""
     names = list_outputs(system)
-    shown = names[:12] + [name for name in names if name.startswith(("film.", "rub_", "play."))]
+    own = {part.name for part in (*system.elements, *system.constraints)}
+    shown = names[:16] + [name for name in names[16:] if name.partition(".")[0] in own]
+    shown += [name for name in names[16:] if name.endswith((".closure", ".closure_rate"))]
     mode: Literal["own_step", "continuous"] = "own_step" if own_step else "continuous"
     d = Diagram("plant", STEP)
     block = d.add(Plant(system, outputs=shown, mode=mode, initial=initial), "plant")
@@ -735,6 +754,7 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
         yield f"multibody {make_system.__name__}", plant(make_system(), n % 2 == 1)
     yield "multibody rattling", plant(rattling(), True)
     yield "multibody redundant", plant(redundant(), True)
+    yield "multibody geared", plant(geared(), True)
     kept = {"foot0.angle": 1.6, "end0.speed": 1.0}
     yield "multibody kept", plant(mechanisms.four_bar(), False, kept)
     yield "multibody kept in space", plant(mechanisms.four_bar(planar=False), True, kept)

@@ -119,7 +119,7 @@ def equilibrium(system: System, t: float = 0.0, tolerance: float = 1e-9) -> Equi
         values,
         float(np.abs(here.residual).max(initial=0.0)) / scale,
         model.reactions(t, q, model.multipliers(here.lam)),
-        {d.name: -float(here.lam[model.rows(d.name)][0]) for d in system.drivers},
+        {d.name: -float(here.lam[model.rows(d.name)][0]) for d in system.constraints},
         iterations,
         q,
         t,

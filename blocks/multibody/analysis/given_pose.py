@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..forces import Driver
+from ..elements.element import Constraint
 from ..initial import Initial
 from ..joints import Joint
 from ..laws import Input
@@ -52,7 +52,11 @@ def check_pose(system: System, inputs: Sequence[str] = (), initial: Initial | No
     )
     if moved or len(system.bodies) > _LARGEST:
         return
-    if not initial and all(map(_is_closed, system.joints)) and all(map(_is_met, system.drivers)):
+    if (
+        not initial
+        and all(map(_is_closed, system.joints))
+        and all(map(_is_met, system.constraints))
+    ):
         return
     from .manifold import make_kinematic_model
     from .pose import find_start
@@ -64,13 +68,6 @@ def _between(joint: Joint) -> Array:
     return joint.second.world_position - joint.first.world_position
 
 
-def _axis(joint: Joint, name: str) -> Array:
-    marker, frame = (
-        (joint.first, joint.frame_i) if name[2] == "i" else (joint.second, joint.frame_j)
-    )
-    return marker.body.rotation @ frame[:, "fgh".index(name[0])]
-
-
 def _is_closed(joint: Joint) -> bool:
     d = _between(joint)
     for row in joint.rows:
@@ -79,19 +76,19 @@ def _is_closed(joint: Joint) -> bool:
         elif row.kind == "SS":
             error = float(np.linalg.norm(d)) - (joint.length or 0.0)
         elif row.kind == "angle":
-            error = float(_axis(joint, "f_i") @ _axis(joint, "g_j"))
+            error = float(joint.given_axis("f_i") @ joint.given_axis("g_j"))
         else:
-            error = float(_axis(joint, row.a) @ (d if row.kind == "d2" else _axis(joint, row.b)))
+            error = float(
+                joint.given_axis(row.a) @ (d if row.kind == "d2" else joint.given_axis(row.b))
+            )
         if abs(error) > _PRINTED:
             return False
     return True
 
 
-def _is_met(driver: Driver) -> bool:
-    joint, wanted = driver.joint, driver.law.value(0.0)
-    of = joint.coordinates[driver.coordinate]
-    if of.kind == "length":
-        return abs(float(_between(joint) @ _axis(joint, of.along)) - wanted) <= _PRINTED
-    start, about, end = (_axis(joint, name) for name in (of.start, of.about, of.of))
-    angle = np.arctan2(end @ np.cross(about, start), end @ start)
-    return abs(float(np.remainder(angle - wanted + np.pi, 2.0 * np.pi) - np.pi)) <= _PRINTED
+def _is_met(constraint: Constraint) -> bool:
+    found = sum(term.factor * term.joint.given_value(term.coordinate) for term in constraint.terms)
+    error = found - constraint.right_side.value(0.0)
+    if constraint.driven and constraint.turns:
+        error = float(np.remainder(error + np.pi, 2.0 * np.pi) - np.pi)
+    return abs(error) <= _PRINTED

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..bodies import Body
+from ..elements.element import Element
 from ..equations.euler_parameters import EulerModel, transformations
 from ..equations.model import AbstractModel
 from ..equations.planar import PlanarModel
-from ..forces import Bearing
 from ..joints import PLANAR, Joint, joint_frames
 from ..rotations import Array
 
@@ -242,7 +242,7 @@ def make_kinematic_model(system: System) -> Manifold:
 
     A bearing that a constraint holds is there as the hinge that it nearly is, under its name.
     """
-    held = [item for item in system.elements if isinstance(item, Bearing) and item.held]
+    held = [item for item in system.elements if item.row_count]
     if held:
         system = copy.copy(system)
         system._parts = {**system._parts, **{item.name: _hinge(item) for item in held}}
@@ -251,10 +251,11 @@ def make_kinematic_model(system: System) -> Manifold:
     return model
 
 
-def _hinge(bearing: Bearing) -> Joint:
-    ends = bearing.bush, bearing.journal
+def _hinge(element: Element) -> Joint:
+    assert element.ends is not None
+    ends = element.ends[1], element.ends[0]
     kind = "revolute"
-    return Joint(bearing.name, kind, *ends, *joint_frames(kind, *ends), PLANAR[kind])
+    return Joint(element.name, kind, *ends, *joint_frames(kind, *ends), PLANAR[kind])
 
 
 def split(jacobian: Array) -> tuple[int, Array, Array]:

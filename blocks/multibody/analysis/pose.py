@@ -12,7 +12,6 @@ import numpy as np
 
 from ....errors import BlockError, DiagramError, FormulationError, name_list
 from ....services import find_service
-from ..clearance import ClearanceRevolute
 from ..drawing.poses import Poses
 from ..equations.assembly import assemble as close_nearest
 from ..equations.assembly import consistent_velocity
@@ -209,7 +208,7 @@ def _kinematic_plant(system: System, initial: Initial | None) -> Any:
     """
     from ..plant import Plant
 
-    rigid = [e for e in system.elements if isinstance(e, ClearanceRevolute) and e.rigid]
+    rigid = [e for e in system.elements if e.is_rigid]
     if rigid:
         system = copy.copy(system)
         system._parts = {n: p for n, p in system._parts.items() if p not in rigid}
@@ -342,10 +341,9 @@ def find_gaps(model: Manifold, phi: Array) -> dict[str, Gap]:
             else:
                 angle = abs(float(value))
         found[joint.name] = Gap(distance, angle)
-    for driver in model.system.drivers:
-        value = abs(float(phi[model.rows(driver.name)][0]))
-        turns = driver.joint.coordinates[driver.coordinate].kind == "angle"
-        found[driver.name] = Gap(0.0, value) if turns else Gap(value, 0.0)
+    for item in model.system.constraints:
+        value = abs(float(phi[model.rows(item.name)][0]))
+        found[item.name] = Gap(0.0, value) if item.turns else Gap(value, 0.0)
     return found
 
 

@@ -257,8 +257,8 @@ class _Follower:
         forces = model.reactions(self.t, self.q, model.multipliers(self.lam))
         for name, reaction in forces.items():
             row[f"{name}.force"], row[f"{name}.torque"] = reaction.force_j, reaction.torque_j
-        for driver in model.system.drivers:
-            row[f"{driver.name}.effort"] = -float(self.lam[model.rows(driver.name)][0])
+        for item in model.system.constraints:
+            row[f"{item.name}.effort"] = -float(self.lam[model.rows(item.name)][0])
         return row
 
 
@@ -272,8 +272,8 @@ def _follow(system: System, times: Any, drivers: Mapping[str, str]) -> Motion:
     values = {path: np.array([row[path] for row in rows]) for path in rows[0]}
     added = {name: path for path, name in drivers.items()}
     efforts = {
-        added.get(driver.name, driver.name): values[f"{driver.name}.effort"]
-        for driver in system.drivers
+        added.get(item.name, item.name): values[f"{item.name}.effort"]
+        for item in system.constraints
     }
     for name in added:
         del values[f"{name}.effort"]

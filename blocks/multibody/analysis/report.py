@@ -142,7 +142,7 @@ def report(system: System, t: float = 0.0, initial: Initial | None = None) -> Me
         dependent.setdefault(owner, []).append(row or "motion")
     not_unique = _shared(model, t, q, found)
     joints = model.system.joints
-    named = [joint.name for joint in joints] + [driver.name for driver in system.drivers]
+    named = [joint.name for joint in joints] + [item.name for item in system.constraints]
     given = any(body.velocity.any() or body.angular_velocity.any() for body in system.bodies)
     return MechanismReport(
         system.name,
@@ -183,9 +183,9 @@ def _shared(model: Manifold, t: float, q: Array, found: RedundancyReport) -> dic
         name: [label for label, value in zip(_COMPONENTS, size, strict=True) if value > 1e-7]
         for name, size in sizes.items()
     }
-    for driver in model.system.drivers:
-        if np.abs(kernel[model.joint_rows[driver.name]]).max() > 1e-7:
-            shared[driver.name] = ["effort"]
+    for item in model.system.constraints:
+        if np.abs(kernel[model.joint_rows[item.name]]).max() > 1e-7:
+            shared[item.name] = ["effort"]
     return {name: labels for name, labels in shared.items() if labels}
 
 

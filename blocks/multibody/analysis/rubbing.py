@@ -12,7 +12,6 @@ import numpy as np
 
 from ....errors import BiellaError, name_list
 from ..equations.redundancy import RedundancyReport, report_redundancy
-from ..forces import Rubbing
 from ..rotations import Array
 from .manifold import RANK, Manifold, make_kinematic_model
 from .pose import Assembly, assemble_model
@@ -28,7 +27,11 @@ def find_doubtful(
     model: Manifold, assembly: Assembly, t: float, found: RedundancyReport
 ) -> tuple[str, ...]:
     """Return the names of friction whose normal load the kernel of Φ_qᵀ changes."""
-    rubbings = [item for item in model.system.elements if isinstance(item, Rubbing)]
+    rubbings = {
+        item.name: item.follows_reaction_of
+        for item in model.system.elements
+        if item.follows_reaction_of
+    }
     if not rubbings or not found.redundant:
         return ()
     q = assembly.coordinates
@@ -38,8 +41,7 @@ def find_doubtful(
     doubtful = set()
     for lam in kernel.T:
         reactions = model.reactions(t, q, lam)
-        for rubbing in rubbings:
-            joint = rubbing.joint
+        for name, joint in rubbings.items():
             slides_in_plane = model.system.planar and joint.kind == "prismatic"
             frame = rotations[joint.second.body.name] @ joint.frame_j
             axis = frame[:, 0 if slides_in_plane else 2]
@@ -48,8 +50,8 @@ def find_doubtful(
             if joint.kind == "prismatic":
                 parts.append(abs(float(reaction.torque_j @ axis)))
             if max(parts) > 1e-7:
-                doubtful.add(rubbing.name)
-    return tuple(rubbing.name for rubbing in rubbings if rubbing.name in doubtful)
+                doubtful.add(name)
+    return tuple(name for name in rubbings if name in doubtful)
 
 
 def warn_of_doubt(system: System) -> str:

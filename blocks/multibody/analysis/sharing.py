@@ -5,10 +5,10 @@ Where constraints are redundant, accelerations are unique but multipliers are no
 
     Σ |F|² / k_F + |M|² / k_M + Σ τ² / k   → minimum
 
-over all joints and over the efforts τ of drivers. F and M are the reaction on the second body,
-about the second marker. k_F and k_M are given by `System.joint_stiffness`, for all joints; a driver
-then counts as its joint does. If none are given, k_M = L² k_F, the same for all joints, with L the
-largest distance between the markers of two joints on one body.
+over all joints and over the efforts τ of drivers and couplings. F and M are the reaction on the
+second body, about the second marker. k_F and k_M are given by `System.joint_stiffness`, for all
+joints; a driver then counts as its joint does. If none are given, k_M = L² k_F, the same for all
+joints, with L the largest distance between the markers of two joints on one body.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import DiagramError, name_list
-from ..forces import Bearing
 from ..rotations import Array
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def joint_stiffnesses(system: System) -> dict[str, tuple[float, float]]:
     if not given:
         return {}
     names = [joint.name for joint in system.joints]
-    names += [item.name for item in system.elements if isinstance(item, Bearing) and item.held]
+    names += [item.name for item in system.elements if item.row_count]
     missing = [name for name in names if name not in given]
     if missing:
         raise DiagramError(
@@ -53,7 +52,7 @@ def mechanism_size(system: System) -> float:
     """Return L in m; 1 if no two joints are apart, because then forces and moments do not mix."""
     ends = [(joint.first, joint.second) for joint in system.joints]
     # A bearing held by a constraint is a joint of the engine's, too.
-    ends += [(e.journal, e.bush) for e in system.elements if isinstance(e, Bearing) and e.held]
+    ends += [e.ends for e in system.elements if e.row_count and e.ends]
     places: dict[str, list[Array]] = {}
     for marker in chain.from_iterable(ends):
         places.setdefault(marker.body.name, []).append(marker.position)
@@ -79,10 +78,9 @@ def compute_row_weights(model: Manifold) -> Array:
             else 1.0 / of_force
             for row in joint.rows
         ]
-    for driver in system.drivers:
-        of_force, of_moment = stiffnesses.get(driver.joint.name, (1.0, size**2))
-        turns = driver.joint.coordinates[driver.coordinate].kind == "angle"
-        weights[model.rows(driver.name)] = 1.0 / (of_moment if turns else of_force)
+    for item in system.constraints:
+        of_force, of_moment = stiffnesses.get(item.terms[-1].joint.name, (1.0, size**2))
+        weights[model.rows(item.name)] = 1.0 / (of_moment if item.turns else of_force)
     return weights
 
 

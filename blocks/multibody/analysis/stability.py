@@ -10,10 +10,6 @@ import numpy as np
 
 from ....errors import BiellaError, DiagramError
 from ....services import find_service
-from ..clearance import ClearanceRevolute
-from ..forces import Bearing, Bushing, JointLoad, Load
-from ..laws import Formula, Table
-from ..rotations import freeze
 
 if TYPE_CHECKING:
     from ..plant import Plant
@@ -41,9 +37,9 @@ def warn_of_step(plant: Plant, step: float, rk4: bool) -> str:
     dampers and the like: their motions are as slow as they look.
     """
     system = plant.system
-    if not rk4 and not any(isinstance(e, ClearanceRevolute) for e in system.elements):
+    if not rk4 and not any(e.is_contact for e in system.elements):
         return ""
-    if len(system.bodies) > LARGEST_CHECKED or not any(map(_may_be_stiff, system.elements)):
+    if len(system.bodies) > LARGEST_CHECKED or not any(e.may_be_stiff for e in system.elements):
         return ""
     if plant.largest_step is None:
         try:
@@ -79,21 +75,8 @@ def _shortest_contact(system: System) -> float:
 
     That is the largest stable step with all compliant contacts closed in all directions.
     """
-    clearances = [e for e in system.elements if isinstance(e, ClearanceRevolute) and not e.rigid]
-    return _largest_stable_step(system, closed=True) if clearances else math.inf
-
-
-def _tie(element: ClearanceRevolute) -> Bushing:
-    """Return what a contact is like while it lasts; a rigid one is as if it did not touch."""
-    stiffness = 0.0 if element.rigid else element.stiffness_at(CONTACT_DEPTH * element.clearance)
-    both = np.array([stiffness, stiffness, 0.0, 0.0, 0.0, 0.0])
-    return Bushing(element.name, element.hole, element.pin, freeze(both), freeze(0.0 * both))
-
-
-def _may_be_stiff(element: object) -> bool:
-    if isinstance(element, JointLoad):
-        return isinstance(element.effort, Formula | Table)
-    return not isinstance(element, Load)
+    compliant = any(e.is_contact and not e.is_rigid for e in system.elements)
+    return _largest_stable_step(system, closed=True) if compliant else math.inf
 
 
 def largest_stable_step(system: System) -> float:
@@ -104,13 +87,11 @@ def largest_stable_step(system: System) -> float:
 def _largest_stable_step(system: System, *, closed: bool = False) -> float:
     """Return the largest stable step as it starts, or with compliant contacts closed."""
     # Films and contacts are nowhere near linear over the usual difference.
-    clearances = [e.film.clearance for e in system.elements if isinstance(e, Bearing)]
-    clearances += [e.clearance for e in system.elements if isinstance(e, ClearanceRevolute)]
-    difference = min([6e-6, *(1e-4 * clearance for clearance in clearances)])
+    difference = min([6e-6, *(1e-4 * e.play for e in system.elements if e.play is not None)])
     ties = {
-        e.name: _tie(e)
+        e.name: e.tie(CONTACT_DEPTH)
         for e in system.elements
-        if isinstance(e, ClearanceRevolute) and (closed or e.rigid)
+        if e.is_contact and (closed or e.is_rigid)
     }
     tied = copy.copy(system)
     tied._parts = {**system._parts, **ties}

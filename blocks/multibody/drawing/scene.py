@@ -9,30 +9,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..bodies import Body, Marker
-from ..clearance import ClearanceRevolute
-from ..forces import Bearing, Bushing, Driver, Element, JointLoad, Load, Spring, TorsionalSpring
 from ..joints import Joint
 from ..rotations import Array
 from .labels import Label
 from .paper import Paper
 from .poses import Snapshot
 from .shapes import SLIDES, draw_body, shape_of, sleeve_of, slide_axis
+from .signs import snap
 from .strokes import BODY_LAYER, INK, LOAD, PALETTE, SOFT_INK, Stroke, unit
-from .symbols import draw_element, draw_joint, draw_mount, draw_support, draw_wall, is_still
+from .symbols import draw_joint, draw_mount, is_still
 from .view import View
 
 if TYPE_CHECKING:
     from ..system import System
-
-_SOFT = Spring | Bushing | Bearing | ClearanceRevolute
 _LONGEST, _HIGHEST = 430.0, 300.0
 _MARGIN = 22.0
 
 # Symbols have full size where joints are this far apart, in points, and shrink where closer.
 _ROOMY = 45.0
 _SMALLEST = 0.3
-
-_SIDES = np.array([[0.0, -1.0], [0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]])
 
 
 @dataclass(frozen=True)
@@ -105,13 +100,8 @@ class Scene:
         for joint in self.system.joints:
             plain = self._slides_as_block(joint)
             strokes += draw_joint(joint, frame, self.paper, self.rails[joint.name], plain)
-        for element in (*self.system.elements, *self.system.drivers):
-            strokes += draw_element(element, frame, self.paper)
-            if isinstance(element, Spring):
-                for end, other in _two_ways(element):
-                    if end.body.is_ground and end.motion:
-                        at, towards = (self.paper.at(frame.point(m)) for m in (end, other))
-                        strokes += draw_wall(at, _snap(at - towards), self.paper.size)
+        for element in (*self.system.elements, *self.system.constraints):
+            strokes += element.draw(frame, self.paper)
         return strokes
 
     def labels(self, frame: Snapshot) -> list[Label]:
@@ -132,35 +122,17 @@ class Scene:
             elif shape.kind == "plate":
                 anchors += list((points + anchors[0]) / 2.0)
             labels.append(Label(body.name, np.array(anchors), clear, self.colour(body), 10.0, True))
-        for element in (*self.system.elements, *self.system.drivers):
-            found = self._label_place(element, frame)
+        for element in (*self.system.elements, *self.system.constraints):
+            found = element.label_place(frame, self.paper)
             if found is not None:
                 anchors_of, clear = found
-                is_load = isinstance(element, Load | JointLoad | Driver)
-                colour = LOAD if is_load else INK
+                colour = LOAD if element.is_load else INK
                 labels.append(Label(element.name, anchors_of, clear, colour, 9.0, False))
         for joint in self.system.joints:
             at = self.paper.at(frame.point(joint.second))
             clear = 14.0 * k if self._slides_as_block(joint) else 8.0 * k
             labels.append(Label(joint.name, at[None], clear, SOFT_INK, 8.5, False))
         return labels
-
-    def _label_place(
-        self, element: Element | Driver, frame: Snapshot
-    ) -> tuple[Array, float] | None:
-        k = self.paper.size
-        if isinstance(element, Spring):
-            ends = [self.paper.at(frame.point(m)) for m in (element.first, element.second)]
-            return np.array(
-                [ends[0] + share * (ends[1] - ends[0]) for share in (0.5, 0.3, 0.7)]
-            ), 12 * k
-        if isinstance(element, Bushing | Bearing | ClearanceRevolute):
-            return self.paper.at(frame.point(element.second))[None], 14 * k
-        if isinstance(element, Load):
-            return self.paper.at(frame.point(element.marker))[None], 19 * k
-        if isinstance(element, JointLoad | Driver | TorsionalSpring):
-            return self.paper.at(frame.point(element.joint.second))[None], 19 * k
-        return None
 
     def _slides_as_block(self, joint: Joint) -> bool:
         """Whether the sleeve of a joint is the body itself, already drawn as a block."""
@@ -183,26 +155,20 @@ class Scene:
         strokes: list[Stroke] = []
         held: set[tuple[float, ...]] = set()
         for joint in self.system.joints:
-            for end, other in _two_ways(joint):
+            for end, other in _two_ways(joint.first, joint.second):
                 at = paper.at(frame.point(end))
                 if end.body.is_ground:
                     away = self._away(at, other.body)
                     strokes += draw_mount(joint, frame, paper, self.rails[joint.name], away)
                     held.add(tuple(np.round(at)))
-        soft = [e for e in self.system.elements if isinstance(e, _SOFT)]
-        for element in soft:
-            for end, other in _two_ways(element):
+        for element in self.system.elements:
+            for end, other in _two_ways(*element.ends) if element.ends else ():
                 at = paper.at(frame.point(end))
                 if not is_still(end) or tuple(np.round(at)) in held:
                     continue
                 held.add(tuple(np.round(at)))
-                if isinstance(element, Bushing):
-                    strokes += draw_support(at, self._away(at, other.body), paper.size)
-                elif isinstance(element, Bearing | ClearanceRevolute):
-                    away = self._away(at, other.body)
-                    strokes += draw_wall(at + 10 * paper.size * away, away, paper.size)
-                else:
-                    strokes += draw_wall(at, _snap(at - paper.at(frame.point(other))), paper.size)
+                line = at - paper.at(frame.point(other))
+                strokes += element.draw_mount(at, self._away(at, other.body), line, paper.size)
         return strokes
 
     def _away(self, at: Array, body: Body) -> Array:
@@ -221,7 +187,7 @@ class Scene:
         down = np.array([0.0, -1.0])
         if np.linalg.norm(towards) < 1.0 or unit(towards) @ down < 0.5:
             return down
-        return _snap(-towards)
+        return snap(-towards)
 
     def _bounds(self) -> Bounds:
         low, high = self._low - 10.0, self._high + 10.0
@@ -249,15 +215,8 @@ def _marks(system: System) -> list[tuple[Body, Array]]:
     return marks + [(body, body.com) for body in system.bodies if len(body.markers) < 2]
 
 
-def _two_ways(
-    part: Joint | Spring | Bushing | Bearing | ClearanceRevolute,
-) -> tuple[tuple[Marker, Marker], tuple[Marker, Marker]]:
-    return (part.first, part.second), (part.second, part.first)
-
-
-def _snap(direction: Array) -> Array:
-    """Return the side of the paper that a direction points to most."""
-    return np.asarray(_SIDES[int(np.argmax(_SIDES @ direction))])
+def _two_ways(first: Marker, second: Marker) -> tuple[tuple[Marker, Marker], ...]:
+    return (first, second), (second, first)
 
 
 def _symbol_size(system: System, frame: Snapshot, view: View, scale: float) -> float:

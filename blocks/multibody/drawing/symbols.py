@@ -5,21 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..bodies import Marker
-from ..clearance import ClearanceRevolute
-from ..forces import (
-    Bearing,
-    Bushing,
-    Driver,
-    Friction,
-    JointLoad,
-    Load,
-    Rubbing,
-    Spring,
-    Stop,
-    TorsionalSpring,
-)
-from ..joints import Coordinate, Joint
-from ..laws import AbstractLaw, Constant
+from ..joints import Joint
 from ..rotations import Array
 from .paper import Paper
 from .poses import Snapshot
@@ -27,20 +13,15 @@ from .shapes import SLIDES, slide_axis
 from .strokes import (
     GROUND_LAYER,
     INK,
-    LOAD,
-    SPRING_LAYER,
     STEEL,
     WHITE,
     Stroke,
     across,
-    arrow_head,
     circle,
-    dashpot,
     hatch,
     rectangle,
     rounded,
     unit,
-    zigzag,
 )
 
 
@@ -178,132 +159,6 @@ def pedestal(at: Array, away: Array, k: float) -> list[Stroke]:
     legs = np.array([at, base - side * 9 * k, base + side * 9 * k])
     ground = hatch(base - side * 16 * k, base + side * 16 * k, away, 7 * k)
     return [*ground, Stroke(legs, INK, WHITE, 1.2, GROUND_LAYER)]
-
-
-def draw_wall(at: Array, away: Array, k: float) -> list[Stroke]:
-    """Return a hatched line that a spring is held by."""
-    side = across(away) * 13 * k
-    return hatch(at - side, at + side, away, 6.5 * k)
-
-
-def draw_element(element: object, frame: Snapshot, paper: Paper) -> list[Stroke]:
-    """Return the sign of a spring, bushing, load or driver; friction and stops have none."""
-    k = paper.size
-    match element:
-        case Spring():
-            ends = [paper.at(frame.point(end)) for end in (element.first, element.second)]
-            return _spring(element, ends[0], ends[1], k)
-        case Bearing():
-            at = paper.at(frame.point(element.bush))
-            return [
-                Stroke(circle(at, 10 * k), INK, STEEL, 1.2, tint=0.5),
-                Stroke(circle(at, 7 * k), INK, WHITE, 1.0),
-                Stroke(circle(paper.at(frame.point(element.journal)), 5 * k), INK, STEEL, 1.0),
-            ]
-        case ClearanceRevolute():
-            at = paper.at(frame.point(element.hole))
-            return [
-                Stroke(circle(at, 8 * k), INK, WHITE, 1.2),
-                Stroke(circle(paper.at(frame.point(element.pin)), 5.5 * k), INK, STEEL, 1.0),
-            ]
-        case Bushing():
-            if element.first.body.is_ground or element.second.body.is_ground:
-                return []
-            at = paper.at(frame.point(element.second))
-            return [
-                Stroke(circle(at, 8 * k), INK, STEEL, 1.2, tint=0.5),
-                Stroke(circle(at, 4 * k), INK, WHITE, 1.0),
-            ]
-        case TorsionalSpring():
-            at = paper.at(frame.point(element.joint.second))
-            about = _axis(element.joint, element.joint.coordinates[element.coordinate], frame)
-            return [Stroke(paper.spiral(at, about, 6 * k, 15 * k), INK, width=1.2)]
-        case Load():
-            return _load(element, frame, paper)
-        case JointLoad():
-            return _effort(element.joint, element.of, element.effort, frame, paper)
-        case Driver():
-            of = element.joint.coordinates[element.coordinate]
-            return _effort(element.joint, of, Constant(element.law.jet(frame.t)[1]), frame, paper)
-        case Friction() | Rubbing() | Stop():
-            return []
-        case _:
-            raise AssertionError(element)
-
-
-def _spring(element: Spring, start: Array, end: Array, k: float) -> list[Stroke]:
-    """Return a zigzag, a dashpot, or the two side by side."""
-    width = 1.3 * max(k, 0.6)
-    length = float(np.linalg.norm(end - start))
-    springs, damps = not is_zero(element.stiffness), not is_zero(element.damping)
-    pulls = not is_zero(element.force)
-    if length < 1e-6:
-        return []
-    if not damps and not pulls:
-        line = zigzag(start, end, 5.5 * k)
-        return [Stroke(line, INK, width=width, layer=SPRING_LAYER)]
-    if not springs:
-        return dashpot(start, end, 6 * k, width, INK)
-    along = unit(end - start)
-    lead = along * min(0.2 * length, 24 * k)
-    side = across(along) * 6.5 * k
-    a, b = start + lead, end - lead
-    lines = ([start, a], [a - side, a + side], [b - side, b + side], [b, end])
-    frame = [Stroke(np.array(line), INK, width=width, layer=SPRING_LAYER) for line in lines]
-    tooth = Stroke(zigzag(a + side, b + side, 4.5 * k), INK, width=width, layer=SPRING_LAYER)
-    return [*frame, tooth, *dashpot(a - side, b - side, 4.5 * k, width, INK)]
-
-
-def draw_support(at: Array, away: Array, k: float) -> list[Stroke]:
-    """Return a soft support on the ground: a bushing with one end there."""
-    foot = at + away * 30 * k
-    line = Stroke(zigzag(at + away * 4 * k, foot, 5 * k), INK, width=1.3, layer=SPRING_LAYER)
-    return [*draw_wall(foot, away, k), line]
-
-
-def _load(load: Load, frame: Snapshot, paper: Paper) -> list[Stroke]:
-    values = np.array([law.value(frame.t) for law in load.components])
-    if not values.any() and load.single is not None and not is_zero(load.components[load.single]):
-        values[load.single] = 1.0
-    rotation = np.eye(3)
-    if load.frame != "world":
-        rotation = frame.rotation(load.marker.body)
-    if load.frame == "marker":
-        rotation = rotation @ load.marker.rotation
-    at = paper.at(frame.point(load.marker))
-    return _arrow(load.effort == "force", at, rotation @ values, paper)
-
-
-def _effort(
-    joint: Joint, of: Coordinate, law: AbstractLaw, frame: Snapshot, paper: Paper
-) -> list[Stroke]:
-    value = law.value(frame.t) if not law.variables - {"t"} else 1.0
-    at = paper.at(frame.point(joint.second))
-    return _arrow(of.kind == "length", at, _axis(joint, of, frame) * (value or 1.0), paper)
-
-
-def _arrow(is_force: bool, at: Array, vector: Array, paper: Paper) -> list[Stroke]:
-    k = paper.size
-    if not vector.any():
-        return []
-    axis = vector / np.linalg.norm(vector)
-    if not is_force:
-        return paper.turning_arrow(at, axis, 17 * k, LOAD)
-    reach = paper.slant(axis) * 44 * k
-    if np.linalg.norm(reach) < 8 * k:
-        return []
-    tip, along = at + reach, unit(reach)
-    head = arrow_head(tip, along, 8 * k, LOAD)
-    return [Stroke(np.array([at, tip - along * 5 * k]), LOAD, width=1.8, layer=head.layer), head]
-
-
-def _axis(joint: Joint, of: Coordinate, frame: Snapshot) -> Array:
-    return frame.axis(joint, of.along or of.about)
-
-
-def is_zero(law: AbstractLaw) -> bool:
-    """Whether a law is the number 0."""
-    return isinstance(law, Constant) and law.number == 0.0
 
 
 def is_still(marker: Marker) -> bool:

@@ -83,8 +83,8 @@ class AbstractModel(ABC):
     """The equations of motion of a `System`; the centre of mass is the origin of every body.
 
     Rows: first those that tie the coordinates of each body (base rows), then joints in order of
-    making, then drivers. Angles in springs and stops are unwrapped from call to call, so that a
-    model follows one motion at a time; `reset` forgets.
+    making, then drivers and couplings. Angles in springs, stops and couplings are unwrapped from
+    call to call, so that a model follows one motion at a time; `reset` forgets.
 
     Attributes
     ----------
@@ -128,18 +128,33 @@ class AbstractModel(ABC):
                 constants.append(joint.length**2 if row.kind == "SS" and joint.length else 0.0)
             self.joint_rows[joint.name] = slice(start, len(self.row_names))
         self._laws: list[AbstractLaw] = []
-        for driver in system.drivers:
-            scalar = self.shapes.coordinate(driver.joint, driver.coordinate)
-            self.joint_rows[driver.name] = slice(len(self.row_names), len(self.row_names) + 1)
-            self._add_row(scalar, driver.name)
+        sums: list[tuple[int, list[tuple[int, float, float]]]] = []
+        for item in system.constraints:
+            terms = [
+                (self.shapes.coordinate(term.joint, term.coordinate), term) for term in item.terms
+            ]
+            if len(terms) > 1:
+                given = [
+                    (n, term.factor, term.joint.given_value(term.coordinate)) for n, term in terms
+                ]
+                sums.append((len(self._row_scalars), given))
+            self.joint_rows[item.name] = slice(len(self.row_names), len(self.row_names) + 1)
+            self._add_row(terms[-1][0], item.name)
             constants.append(0.0)
-            self._laws.append(driver.law)
+            self._laws.append(item.right_side)
         self.m = len(self.row_names)
         self._constants = np.array(constants)
         self.loads = Loads(system, self.shapes)
         self.shapes.close()
         self._angular = np.array(self._row_scalars, dtype=int) < 0
         self._rows = np.array([self.shapes.scalar(k) for k in self._row_scalars], dtype=int)
+        # Rows of couplings: of each coordinate its scalar, factor, whether it turns, given value.
+        self._sums = [
+            (row, [(self.shapes.scalar(n), factor, n < 0, value) for n, factor, value in terms])
+            for row, terms in sums
+        ]
+        self._angular[[row for row, _ in self._sums]] = False
+        self._angles: dict[int, float] = {}
         self._gravity = self._gravity_force()
         self.q0, self.v0 = self._start()
 
@@ -198,6 +213,7 @@ class AbstractModel(ABC):
     def reset(self) -> None:
         """Forget the turns that angles have made."""
         self.loads.reset()
+        self._angles.clear()
 
     def blocks(self, q: Array) -> Array:
         """Return q as one row for each body, without the ground."""
@@ -208,18 +224,38 @@ class AbstractModel(ABC):
 
     def _residual(self, t: float, scalars: Scalars) -> Array:
         phi: Array = scalars.value[self._rows] - self._constants
+        for row, terms in self._sums:
+            phi[row] = sum(
+                factor
+                * (self._unwrapped(n, value, scalars.value[n]) if turns else scalars.value[n])
+                for n, factor, turns, value in terms
+            )
         for k, law in enumerate(self._laws, len(self._rows) - len(self._laws)):
             phi[k] -= law.value(t)
         turn = self._angular
         phi[turn] = np.remainder(phi[turn] + np.pi, 2.0 * np.pi) - np.pi
         return phi
 
+    def _unwrapped(self, scalar: int, given: float, value: float) -> float:
+        """Return an angle of a coupling over all turns since the given pose."""
+        last = self._angles.get(scalar, given)
+        found = float(value + 2.0 * np.pi * round((last - value) / (2.0 * np.pi)))
+        self._angles[scalar] = found
+        return found
+
+    def _of_rows(self, of: Array) -> Array:
+        """Return what scalars have, for the rows that are made of them."""
+        found: Array = of[self._rows]
+        for row, terms in self._sums:
+            found[row] = sum(factor * of[n] for n, factor, _, _ in terms)
+        return found
+
     def constraints(self, t: float, q: Array) -> tuple[Array, Array]:
         """Return Φ and Φ_q."""
         scalars = self._scalars(t, q, np.zeros(self.n))
         base, base_jacobian, _ = self._base(q, np.zeros(self.n))
         phi = self._residual(t, scalars)
-        jacobian = scalars.jacobian[self._rows]
+        jacobian = self._of_rows(scalars.jacobian)
         return np.concatenate([base, phi]), np.concatenate([base_jacobian, jacobian])
 
     def evaluate(self, t: float, q: Array, v: Array, *, loads: bool = True) -> Equations:
@@ -227,14 +263,14 @@ class AbstractModel(ABC):
         field = self._field(t, q, v)
         scalars = self.shapes.combine(field, v)
         phi = self._residual(t, scalars)
-        partial = scalars.partial[self._rows]
-        gamma = -scalars.rest[self._rows]
+        partial = self._of_rows(scalars.partial)
+        gamma = -self._of_rows(scalars.rest)
         for k, law in enumerate(self._laws, len(self._rows) - len(self._laws)):
             _, rate, acceleration = law.jet(t)
             partial[k] -= rate
             gamma[k] += acceleration
         base, base_jacobian, base_gamma = self._base(q, v)
-        jacobian = np.concatenate([base_jacobian, scalars.jacobian[self._rows]])
+        jacobian = np.concatenate([base_jacobian, self._of_rows(scalars.jacobian)])
         phi_t = np.concatenate([np.zeros(base.size), partial])
         applied = self._applied(t, q, v, field, scalars) if loads else np.zeros(self.n)
         force = self._gravity + applied

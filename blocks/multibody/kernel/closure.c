@@ -4,8 +4,9 @@
  *   d1        Φ = u_i · w_j                      axes of the two markers
  *   d2        Φ = u_i · d,   d = P_j - P_i
  *   distance  Φ = |d| - L
- *   driver    Φ = q - f(t)                       a joint coordinate that follows a law, in the tree or measured between markers
+ *   driver    Φ = q - f(t)                       a joint coordinate that follows a law, measured between markers
  *   touch, slip                                  of a rigid contact: rigid_contact.c
+ *   rows of joint coordinates                    elements/driver.c, elements/coupling.c
  *
  * The first four are the base constraints of Vita's thesis (eqs. 1.12, 1.13, 1.29, 1.32), the distance taken as a length instead of
  * a square so that its row has the scale of the others. */
@@ -67,11 +68,9 @@ static double driven_error(const mb_view *m, const int32_t *row, double t) {
 void mb_rows_position(mb_view *m, double t, const double *q) {
     for (int32_t n = 0; n < m->cut_count; n++) {
         const int32_t *cut = m->cuts + n * MB_CUT_FIELDS, *first = row_record(m, cut[MB_CUT_ROW]);
-        if (first[MB_ROW_TYPE] == MB_ROW_DRIVER) {
-            double rate, second;
-            const double place = first[MB_ROW_B] * q[first[MB_ROW_I]];
-            m->phi[cut[MB_CUT_ROW]] = place - mb_law(m, first[MB_ROW_VALUE], t, &rate, &second);
-            m->row_state[cut[MB_CUT_ROW]].size = fmax(1.0, fabs(place));
+        const mb_coordinate_row *own = mb_coordinate_row_of(m, n);
+        if (own) {
+            own->place(m, n, t, q);
             continue;
         }
         mb_cut_state *c = &m->cut_state[n];
@@ -146,11 +145,9 @@ static const double *spin_rate_of(const mb_view *m, int32_t link) { return link 
 void mb_rows_velocity(mb_view *m, double t, const double *v) {
     for (int32_t n = 0; n < m->cut_count; n++) {
         const int32_t *cut = m->cuts + n * MB_CUT_FIELDS, *first = row_record(m, cut[MB_CUT_ROW]);
-        if (first[MB_ROW_TYPE] == MB_ROW_DRIVER) {
-            double rate = 0.0, second = 0.0;
-            mb_law(m, first[MB_ROW_VALUE], t, &rate, &second);
-            m->phi_rate[cut[MB_CUT_ROW]] = first[MB_ROW_B] * v[first[MB_ROW_A]] - rate;
-            m->bias[cut[MB_CUT_ROW]] = -second;
+        const mb_coordinate_row *own = mb_coordinate_row_of(m, n);
+        if (own) {
+            own->rate(m, n, t, v);
             continue;
         }
         const mb_cut_state *c = &m->cut_state[n];
@@ -216,13 +213,14 @@ void mb_rows_velocity(mb_view *m, double t, const double *v) {
 void mb_rows_jacobian(mb_view *m) {
     for (int32_t c = 0; c < m->cut_count; c++) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
+        const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
         double *block = m->jacobian + cut[MB_CUT_J];
         for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
             const int32_t *path = m->paths + (cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS;
             const mb_link_state *s = &m->link[path[MB_PATH_LINK]];
             const int32_t type = m->links[path[MB_PATH_LINK] * MB_LINK_FIELDS + MB_LINK_TYPE];
-            if (row_record(m, cut[MB_CUT_ROW])[MB_ROW_TYPE] == MB_ROW_DRIVER) {
-                block[n] = row_record(m, cut[MB_CUT_ROW])[MB_ROW_B];
+            if (own) {
+                block[n] = own->slope(m, c, path);
                 continue;
             }
             /* How the marker moves and turns with the joint: what a row then sees is F · velocity + N · turn. */

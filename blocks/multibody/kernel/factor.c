@@ -39,8 +39,9 @@ void mb_weigh_rows(mb_view *m) {
     for (int32_t c = 0; c < m->cut_count; c++) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
         const double *block = m->jacobian + cut[MB_CUT_J];
-        double lengths, angles;
-        most_mobile(m, c, inverse, &lengths, &angles);
+        const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
+        double lengths = 0.0, angles = 0.0;
+        if (!own) most_mobile(m, c, inverse, &lengths, &angles);
         for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
             const int32_t row = cut[MB_CUT_ROW] + r, type = m->rows[row * MB_ROW_FIELDS + MB_ROW_TYPE];
             double mobility = 0.0;
@@ -49,7 +50,7 @@ void mb_weigh_rows(mb_view *m) {
                 mobility += j * j * inverse[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]];
             }
             const bool angular = type == MB_ROW_D1 || type == MB_ROW_DRIVEN_ANGLE;
-            if (type != MB_ROW_DRIVER) mobility = fmax(mobility, smallest_part * (angular ? angles : lengths));
+            if (!own) mobility = fmax(mobility, smallest_part * (angular ? angles : lengths));
             m->alpha[row] = mobility > 0.0 && isfinite(mobility) ? m->settings[MB_ALPHA] / mobility : 1.0;
             if (!mb_row_holds(m, row)) m->alpha[row] = 0.0;
         }

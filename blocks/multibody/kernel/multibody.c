@@ -60,6 +60,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->tick_age = *b->offset;
     m->whole = b->dt / (head[MB_SUBSTEPS] > 0 ? head[MB_SUBSTEPS] : 1);
     m->torn = m->jammed = m->endless = -1;
+    m->solved = false;
     m->rigid_count = 0;
     while (2 * m->rigid_count < m->row_count &&
            m->rows[(m->row_count - 1 - 2 * m->rigid_count) * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_SLIP)
@@ -108,6 +109,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->carried = take(z, memory, MB_CARRIED_SIZE);
     m->way = take(w, scratch, rows);
     m->kept = take(w, scratch, nq + 2 * nv);
+    m->pushed = take(w, scratch, 6 * links + nv);
     m->link = (mb_link_state *)(void *)take(w, scratch, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
     m->row_state = (mb_row_state *)(void *)take(w, scratch, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
     m->cut_state = (mb_cut_state *)(void *)take(w, scratch, m->cut_count * (int64_t)(sizeof(mb_cut_state) / sizeof(double)));
@@ -231,8 +233,13 @@ static int multibody_check(const bl_block *b) {
         !fits_table(b, head[MB_AT_JOINTS], head[MB_JOINTS], MB_JOINT_FIELDS) || !fits_table(b, head[MB_AT_MOVERS], head[MB_MOVERS], 1) ||
         !fits_table(b, head[MB_AT_KEEPS], keeps, MB_KEEP_FIELDS))
         return 0;
-    int64_t named = 0, contacts = 0;
-    for (int64_t k = 0; k < forces; k++) named += mb_has_name(b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
+    int64_t named = 0;
+    mb_tally tally = {0};
+    for (int64_t k = 0; k < forces; k++) {
+        const int32_t type = b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE];
+        if (!mb_in_range(type, 0, MB_FORCE_TYPES)) return 0;
+        named += mb_elements[type]->named;
+    }
     if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + rubbings + bodies + head[MB_MOVERS] + keeps)) return 0;
 
     const bool massive = rows > 0 || rubbings > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
@@ -290,10 +297,8 @@ static int multibody_check(const bl_block *b) {
         const int32_t *row = b->i + head[MB_AT_ROWS] + k * MB_ROW_FIELDS;
         const int32_t type = row[MB_ROW_TYPE];
         if (!mb_in_range(type, 0, MB_ROW_KINDS)) return 0;
-        if (type == MB_ROW_DRIVER) {
-            if (!mb_in_range(row[MB_ROW_I], 0, nq) || !mb_in_range(row[MB_ROW_A], 0, nv) || (row[MB_ROW_B] != 1 && row[MB_ROW_B] != -1) ||
-                !mb_in_range(row[MB_ROW_VALUE], 0, laws))
-                return 0;
+        if (mb_coordinate_rows[type]) {
+            if (!mb_coordinate_rows[type]->check(b, row)) return 0;
         } else if (type == MB_ROW_TOUCH || type == MB_ROW_SLIP) { /* the rest is mb_rigid_check's */
             if (!mb_in_range(row[MB_ROW_I], 0, markers) || !mb_in_range(row[MB_ROW_J], 0, markers)) return 0;
         } else if (!mb_in_range(row[MB_ROW_I], 0, markers) || !mb_in_range(row[MB_ROW_J], 0, markers) ||
@@ -310,9 +315,9 @@ static int multibody_check(const bl_block *b) {
             n < 0 || cut[MB_CUT_PATH] + n > paths || cut[MB_CUT_PAIR] < 0 || cut[MB_CUT_PAIR] + n * (n + 1) / 2 > pairs ||
             cut[MB_CUT_J] < 0 || cut[MB_CUT_J] + n * cut[MB_CUT_ROWS] > head[MB_JACOBIAN])
             return 0;
-        for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) { /* a driver has a closure of its own */
-            const int32_t *row = b->i + head[MB_AT_ROWS] + (row_used + r) * MB_ROW_FIELDS;
-            if (mb_is_driver(row[MB_ROW_TYPE]) && cut[MB_CUT_ROWS] != 1) return 0;
+        for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) { /* a driver or coupling has a closure of its own */
+            const int32_t type = b->i[head[MB_AT_ROWS] + (row_used + r) * MB_ROW_FIELDS + MB_ROW_TYPE];
+            if ((mb_is_driver(type) || mb_coordinate_rows[type]) && cut[MB_CUT_ROWS] != 1) return 0;
         }
         row_used += cut[MB_CUT_ROWS];
     }
@@ -341,24 +346,7 @@ static int multibody_check(const bl_block *b) {
             return 0;
     for (int64_t k = 0; k < forces; k++) {
         const int32_t *force = b->i + head[MB_AT_FORCES] + k * MB_FORCE_FIELDS;
-        const int32_t type = force[MB_FORCE_TYPE];
-        if (!mb_in_range(type, 0, MB_FORCE_TYPES)) return 0;
-        const int on_joint = type >= MB_JOINT_SPRING && type != MB_RUBBING,
-                  numbers[MB_FORCE_TYPES] = {0, 0, 1, planar ? 6 : 12, MB_BEARING_NUMBERS, 1, 1, 3, 4, 0, 0};
-        if (!mb_in_range(force[MB_FORCE_P], 0, (int64_t)b->p_count - numbers[type] + 1)) return 0;
-        if (on_joint ? !mb_in_range(force[MB_FORCE_I], -measures, nq) || !mb_in_range(force[MB_FORCE_J], 0, nv)
-                     : !mb_in_range(force[MB_FORCE_I], 0, markers) || !mb_in_range(force[MB_FORCE_J], 0, markers))
-            return 0;
-        if (on_joint                                ? !mb_in_range(force[MB_FORCE_EXTRA], -2, 3)
-            : type == MB_BEARING                    ? !mb_bearing_check(force) ||
-                                   !mb_bearing_rows_check(force, b->i + head[MB_AT_ROWS], rows, planar)
-            : type == MB_CONTACT                    ? !planar || !mb_contact_check(force, b->p_count, contacts++)
-            : type == MB_BUSHING && planar          ? !mb_in_range(force[MB_FORCE_EXTRA], 0, measures)
-                                                    : !mb_in_range(force[MB_FORCE_EXTRA], 0, 8))
-            return 0;
-        const int needed = type <= MB_SPRING || type == MB_JOINT_SPRING ? 3 : type == MB_JOINT_EFFORT ? 1 : 0;
-        if (needed && !mb_in_range(force[MB_FORCE_LAW], 0, laws - needed + 1)) return 0;
-        if (type == MB_RUBBING && !mb_in_range(force[MB_FORCE_LAW], 0, rubbings)) return 0;
+        if (!mb_element_of(force)->check(b, force, &tally)) return 0;
     }
     for (int64_t k = 0; k < rubbings; k++)
         if (!mb_rubbing_check(b, b->i + head[MB_AT_RUBBINGS] + k * MB_RUB_FIELDS)) return 0;
@@ -370,25 +358,25 @@ static int multibody_check(const bl_block *b) {
             !mb_in_range(keep[MB_KEEP_V], 0, nv) || !mb_in_range(keep[MB_KEEP_P], 0, b->p_count))
             return 0;
     }
-    if (b->y_count != outputs || contacts != head[MB_CONTACTS] || !mb_rigid_check(b)) return 0;
+    if (b->y_count != outputs || tally.contacts != head[MB_CONTACTS] || !mb_rigid_check(b)) return 0;
     for (int64_t k = 0; k < outputs; k++) {
         const int32_t *out = b->i + head[MB_AT_OUTPUTS] + k * MB_OUT_FIELDS;
         const int32_t type = out[MB_OUT_TYPE];
         if (!mb_in_range(type, 0, MB_OUT_TYPES)) return 0;
         const int vector = type <= MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
-        if (type == MB_OUT_BEARING || type == MB_OUT_CONTACT) {
-            const int32_t index = out[MB_OUT_INDEX], what = out[MB_OUT_AXIS];
-            const bool film = type == MB_OUT_BEARING;
-            if (!mb_in_range(index, 0, forces) || !mb_in_range(what, 0, film ? MB_FILM_QUANTITIES : MB_CONTACT_QUANTITIES) ||
-                b->i[head[MB_AT_FORCES] + index * MB_FORCE_FIELDS + MB_FORCE_TYPE] != (film ? MB_BEARING : MB_CONTACT) ||
-                b->y_width[k] != (film ? mb_bearing_width(what)
-                                       : mb_contact_width(b->i + head[MB_AT_FORCES] + index * MB_FORCE_FIELDS, what)))
-                return 0;
+        if (type >= MB_OUT_ELEMENT && type <= MB_OUT_ELEMENT_ENERGY) {
+            if (!mb_in_range(out[MB_OUT_INDEX], 0, forces)) return 0;
+            const int32_t *force = b->i + head[MB_AT_FORCES] + out[MB_OUT_INDEX] * MB_FORCE_FIELDS;
+            const mb_element *element = mb_element_of(force);
+            const int32_t width = type == MB_OUT_ELEMENT ? (out[MB_OUT_AXIS] >= 0 ? element->width(force, out[MB_OUT_AXIS]) : -1) : 1;
+            if (width < 0 || b->y_width[k] != width) return 0;
+            if (type == MB_OUT_ELEMENT_POWER && !element->power && !element->load) return 0;
+            if (type == MB_OUT_ELEMENT_ENERGY && !element->energy) return 0;
             continue;
         }
-        if (type == MB_OUT_RUBBING || type == MB_OUT_POWER) {
-            if (!mb_in_range(out[MB_OUT_INDEX], 0, type == MB_OUT_POWER ? 1 : rubbings) || b->y_width[k] != 1 ||
-                !mb_in_range(out[MB_OUT_AXIS], 0, type == MB_OUT_POWER ? MB_POWER_QUANTITIES : MB_RUBBING_QUANTITIES))
+        if (type == MB_OUT_POWER || type == MB_OUT_ENERGY) {
+            if (!mb_in_range(out[MB_OUT_INDEX], 0, 1) || b->y_width[k] != 1 ||
+                !mb_in_range(out[MB_OUT_AXIS], 0, type == MB_OUT_POWER ? MB_POWER_QUANTITIES : MB_ENERGY_KINDS))
                 return 0;
             continue;
         }
@@ -398,10 +386,12 @@ static int multibody_check(const bl_block *b) {
                             : coordinate && out[MB_OUT_AXIS] == 0 ? measures
                             : type == MB_OUT_COORDINATE         ? nq
                             : type == MB_OUT_SPEED || type == MB_OUT_JOINT_ACCELERATION ? nv
-                            : type == MB_OUT_DRIVER_EFFORT ? rows
+                            : type == MB_OUT_DRIVER_EFFORT || type == MB_OUT_DRIVER_POWER ? rows
+                            : type == MB_OUT_JOINT_CLOSURE || type == MB_OUT_JOINT_CLOSURE_RATE ? links + cuts
                             : type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE ? links + cuts
                                                                                             : 1;
         if (!mb_in_range(out[MB_OUT_INDEX], 0, end)) return 0;
+        if (type == MB_OUT_DRIVER_POWER && !mb_is_driver(b->i[head[MB_AT_ROWS] + out[MB_OUT_INDEX] * MB_ROW_FIELDS + MB_ROW_TYPE])) return 0;
         if (vector && type >= MB_OUT_REACTION_FORCE && !mb_in_range(out[MB_OUT_AXIS], -markers, markers)) return 0;
     }
     for (int32_t k = 0; k < b->u_count; k++)
@@ -429,14 +419,10 @@ static int multibody_init(bl_block *b, double t) {
     for (int32_t n = 0; n < m.body_count; n++)
         if (!mb_body_sound(&m.body[n])) return mb_refuse_body(b, &m, n);
     for (int32_t n = 0; n < m.head[MB_FORCES]; n++) {
-        const int32_t *force = m.forces + n * MB_FORCE_FIELDS;
-        if (force[MB_FORCE_TYPE] == MB_CONTACT && !mb_contact_sound(&m, force)) return mb_refuse_contact(b, &m, n);
-        if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
-        const bl_film_bearing bearing = mb_bearing_read(&m, force);
-        if (!bl_film_sound(&bearing)) return mb_refuse_bearing(b, &m, n, t);
+        const int32_t *force = mb_force_record(&m, n);
+        const mb_element *element = mb_element_of(force);
+        if (element->sound && !element->sound(&m, force)) return element->refuse(b, &m, n, t);
     }
-    for (int32_t n = 0; n < m.head[MB_RUBBINGS]; n++)
-        if (!mb_rubbing_sound(&m, n)) return mb_refuse_rubbing(b, &m, n, t);
     double *q = states(b, &m), *v = q + m.nq;
     int32_t missed;
     const int found = mb_start_state(&m, t, q, v, &missed);
@@ -446,8 +432,12 @@ static int multibody_init(bl_block *b, double t) {
     if (!mb_carry_bearings(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
     mb_start_measures(&m, t, q, v);
     mb_start_movers(&m, t);
-    for (int32_t n = 0; n < m.head[MB_FORCES]; n++) mb_wear_start(&m, m.forces + n * MB_FORCE_FIELDS, t);
-    mb_keep_contacts(&m, t, q, v);
+    for (int32_t n = 0; n < m.head[MB_FORCES]; n++) {
+        const int32_t *force = mb_force_record(&m, n);
+        const mb_element *element = mb_element_of(force);
+        if (element->start) element->start(&m, force, t);
+    }
+    mb_keep_elements(&m, t, q, v);
     mb_start_thinned(&m, t);
     const int32_t outside = mb_rigid_start(&m, t, q, v);
     if (outside >= 0) return mb_refuse_outside(b, &m, outside, t);
@@ -510,10 +500,29 @@ void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, dou
     }
 }
 
+static void push_pairs(const mb_view *m, int32_t cut, const mb_coordinate_row *own) {
+    const double lambda = m->lambda[m->cuts[cut * MB_CUT_FIELDS + MB_CUT_ROW]];
+    mb_pair pairs[2];
+    const int count = own->pairs ? own->pairs(m, cut, pairs) : 0;
+    for (int n = 0; n < count; n++) {
+        double F[3], N[3], opposite[3], opposite_N[3];
+        for (int k = 0; k < 3; k++) {
+            F[k] = -lambda * pairs[n].F[k], opposite[k] = -F[k];
+            N[k] = -lambda * pairs[n].N[k], opposite_N[k] = -N[k];
+        }
+        mb_push(m, pairs[n].i, pairs[n].P, opposite, opposite_N);
+        mb_push(m, pairs[n].j, pairs[n].P, F, N);
+    }
+}
+
 void mb_push_multipliers(const mb_view *m) {
     for (int32_t c = 0; c < m->cut_count; c++) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS, *first = m->rows + cut[MB_CUT_ROW] * MB_ROW_FIELDS;
-        if (first[MB_ROW_TYPE] == MB_ROW_DRIVER) continue;
+        const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
+        if (own) {
+            push_pairs(m, c, own);
+            continue;
+        }
         const mb_cut_state *at = &m->cut_state[c];
         double F[3] = {0, 0, 0}, opposite[3] = {0, 0, 0}, N_i[3] = {0, 0, 0}, N_j[3] = {0, 0, 0};
         for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
@@ -546,8 +555,37 @@ void mb_find_wrenches(mb_view *m, double t, const double *q, const double *v) {
 static bool needs_accelerations(int32_t type, bool implicit) {
     return type == MB_OUT_ACCELERATION || type == MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_JOINT_ACCELERATION ||
            type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE || type == MB_OUT_DRIVER_EFFORT ||
-           type == MB_OUT_RUBBING || type == MB_OUT_POWER ||
+           type == MB_OUT_DRIVER_POWER || type == MB_OUT_POWER ||
            (!implicit && (type == MB_OUT_ITERATIONS || type == MB_OUT_RESIDUAL || type == MB_OUT_CONVERGED));
+}
+
+/* Whether an output of an element needs accelerations. */
+static bool element_needs(const mb_view *m, const int32_t *out) {
+    const int32_t type = out[MB_OUT_TYPE];
+    if (type != MB_OUT_ELEMENT && type != MB_OUT_ELEMENT_POWER) return false;
+    const int32_t *force = mb_force_record(m, out[MB_OUT_INDEX]);
+    const mb_element *element = mb_element_of(force);
+    return element->needs_solution && element->needs_solution(force, type == MB_OUT_ELEMENT ? out[MB_OUT_AXIS] : MB_SHOWN_POWER);
+}
+
+static double element_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+    const mb_element *element = mb_element_of(force);
+    return element->power ? element->power(m, force, t, q, v) : mb_pushed_power(m, force, t, q, v);
+}
+
+/* The largest of the rows of a joint, of Φ or of Φ̇; a joint of the tree is closed by construction. */
+static double joint_closure(const mb_view *m, int32_t index, const double *rows) {
+    if (index < m->link_count) return 0.0;
+    const int32_t *cut = m->cuts + (index - m->link_count) * MB_CUT_FIELDS;
+    return mb_largest(rows + cut[MB_CUT_ROW], cut[MB_CUT_ROWS]);
+}
+
+/* Of all rows but those of drivers. */
+static double largest_closure(const mb_view *m, const double *rows) {
+    double most = 0.0;
+    for (int32_t r = 0; r < m->row_count; r++)
+        if (!mb_is_driver(m->rows[r * MB_ROW_FIELDS + MB_ROW_TYPE])) most = fmax(most, fabs(rows[r]));
+    return most;
 }
 
 static int multibody_output(bl_block *b, double t) {
@@ -555,13 +593,17 @@ static int multibody_output(bl_block *b, double t) {
     open_view(b, &m);
     const double *q = states(b, &m), *v = q + m.nq;
     const bool implicit = m.head[MB_INTEGRATOR] == MB_IMPLICIT;
-    bool accelerations = false, reactions = false;
+    bool accelerations = false, reactions = false, rates = false;
     for (int32_t k = 0; k < b->y_count; k++) {
         const int32_t *out = m.outputs + k * MB_OUT_FIELDS, type = out[MB_OUT_TYPE];
-        accelerations = accelerations || needs_accelerations(type, implicit) || (type == MB_OUT_CONTACT && mb_rigid_shows_force(&m, out));
+        const bool needs = element_needs(&m, out);
+        accelerations = accelerations || needs_accelerations(type, implicit) || needs;
         reactions = reactions || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE ||
-                    (m.head[MB_JOINTS] > 0 && m.shared[MB_SHARED_REDUNDANT] != 0.0 && (type == MB_OUT_DRIVER_EFFORT || type == MB_OUT_POWER));
+                    (m.head[MB_JOINTS] > 0 && m.shared[MB_SHARED_REDUNDANT] != 0.0 &&
+                     (type == MB_OUT_DRIVER_EFFORT || type == MB_OUT_DRIVER_POWER || type == MB_OUT_POWER || needs));
+        rates = rates || type == MB_OUT_CLOSURE_RATE || type == MB_OUT_JOINT_CLOSURE_RATE;
     }
+    m.solved = accelerations;
     if (accelerations) {
         if (!mb_rigid_balance(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
         if (reactions) mb_find_wrenches(&m, t, q, v);
@@ -570,6 +612,7 @@ static int multibody_output(bl_block *b, double t) {
         mb_inertias(&m);
         mb_velocities(&m, v);
         if (m.row_count > 0) mb_rows_position(&m, t, q);
+        if (m.row_count > 0 && rates) mb_rows_velocity(&m, t, v);
     }
     for (int32_t k = 0; k < b->y_count; k++) {
         const int32_t *out = m.outputs + k * MB_OUT_FIELDS;
@@ -622,33 +665,24 @@ static int multibody_output(bl_block *b, double t) {
                 break;
             }
             case MB_OUT_POTENTIAL: *y = mb_potential_energy(&m, t, q); break;
-            case MB_OUT_CLOSURE: {
-                double most = 0.0;
-                for (int32_t r = 0; r < m.row_count; r++)
-                    if (!mb_is_driver(m.rows[r * MB_ROW_FIELDS + MB_ROW_TYPE])) most = fmax(most, fabs(m.phi[r]));
-                *y = most;
-                break;
-            }
+            case MB_OUT_WEIGHT_ENERGY: *y = mb_weight_energy(&m); break;
+            case MB_OUT_ENERGY: *y = mb_stored_energy(&m, t, q, out[MB_OUT_AXIS]); break;
+            case MB_OUT_CLOSURE: *y = largest_closure(&m, m.phi); break;
+            case MB_OUT_CLOSURE_RATE: *y = largest_closure(&m, m.phi_rate); break;
+            case MB_OUT_JOINT_CLOSURE: *y = joint_closure(&m, index, m.phi); break;
+            case MB_OUT_JOINT_CLOSURE_RATE: *y = joint_closure(&m, index, m.phi_rate); break;
+            case MB_OUT_DRIVER_POWER: *y = mb_driver_power(&m, index, t); break;
             case MB_OUT_ITERATIONS:
                 *y = implicit ? m.implicit.flags[MB_IMPLICIT_ITERATIONS] : m.status[MB_STATUS_ITERATIONS];
                 break;
-            case MB_OUT_BEARING: {
-                mb_film film;
-                if (mb_bearing_evaluate(&m, m.forces + index * MB_FORCE_FIELDS, t, &film) != BL_OK)
-                    return mb_refuse_bearing(b, &m, index, t);
-                mb_bearing_show(&m, &film, out[MB_OUT_AXIS], y);
+            case MB_OUT_ELEMENT: {
+                const int32_t *force = mb_force_record(&m, index);
+                const mb_element *element = mb_element_of(force);
+                if (element->show(&m, force, t, q, v, out[MB_OUT_AXIS], y) != BL_OK) return element->refuse(b, &m, index, t);
                 break;
             }
-            case MB_OUT_CONTACT: {
-                const int32_t *force = m.forces + index * MB_FORCE_FIELDS;
-                mb_contact at;
-                mb_contact_see(&m, force, t, &at);
-                mb_contact_press(&m, force, &at);
-                if (accelerations) mb_rigid_force(&m, index, &at);
-                mb_contact_show(&m, force, &at, out[MB_OUT_AXIS], y);
-                break;
-            }
-            case MB_OUT_RUBBING: *y = mb_rubbing_show(&m, index, t, v, out[MB_OUT_AXIS]); break;
+            case MB_OUT_ELEMENT_POWER: *y = element_power(&m, mb_force_record(&m, index), t, q, v); break;
+            case MB_OUT_ELEMENT_ENERGY: *y = mb_element_of(mb_force_record(&m, index))->energy(&m, mb_force_record(&m, index), t, q); break;
             case MB_OUT_POWER: *y = mb_power(&m, t, q, v, out[MB_OUT_AXIS]); break;
             case MB_OUT_RESIDUAL: *y = implicit ? m.implicit.flags[MB_IMPLICIT_RESIDUAL] : m.status[MB_STATUS_RESIDUAL]; break;
             default:
@@ -684,7 +718,7 @@ int mb_close_step(mb_view *m, double t, double *x) {
 void mb_note_step(mb_view *m, double t, double h, const double *x) {
     if (m->row_count > 0) mb_watch_step(m, t, h, x, x + m->nq);
     mb_keep_turns(m, t, x, x + m->nq);
-    mb_keep_contacts(m, t, x, x + m->nq);
+    mb_keep_elements(m, t, x, x + m->nq);
 }
 
 /* What follows each explicit step of size h. */
@@ -720,7 +754,7 @@ static int multibody_advance(bl_block *b, double t, double dt) {
             if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq)) return mb_refuse_implicit(b, &m, now, h, x, x + m.nq);
             if (!mb_carry_bearings(&m, now + h, x, x + m.nq)) return mb_refuse_factor(b, &m, now + h);
             mb_keep_turns(&m, now + h, x, x + m.nq);
-            mb_keep_contacts(&m, now + h, x, x + m.nq);
+            mb_keep_elements(&m, now + h, x, x + m.nq);
             mb_watch_movers(&m, now + h);
             mb_count_thinned(&m, now + h, x, x + m.nq);
             continue;

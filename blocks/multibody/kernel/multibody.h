@@ -13,6 +13,7 @@
 #define BIELLA_MULTIBODY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "blocks/bearings/film.h"
 #include "blocks/core/kernel.h"
@@ -21,6 +22,7 @@
 enum { MB_FIXED, MB_REVOLUTE, MB_PRISMATIC, MB_SPHERICAL };           /* elementary joints, about or along z */
 enum { MB_ROW_POINT, MB_ROW_D1, MB_ROW_D2, MB_ROW_DISTANCE,                              /* base constraints */
        MB_ROW_DRIVER, MB_ROW_DRIVEN_LENGTH, MB_ROW_DRIVEN_ANGLE, /* of a tree coordinate; of a measure */
+       MB_ROW_COUPLING,                                          /* of two coordinates, in a closure of its own */
        MB_ROW_TOUCH, MB_ROW_SLIP, MB_ROW_KINDS };                /* of a rigid contact: the last rows, in pairs; A is its force */
 
 /* Integers of one record in each table. */
@@ -50,7 +52,7 @@ enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_S
    A contact: pin I, hole J, LAW one of MB_CONTACT_… and above MB_CONTACT_WEAR_SHIFT how many sections of its hole wear, EXTRA its number
    among the contacts, P MB_PLAY_… and then MB_WEAR_…. Rubbing: LAW its record. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
-enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_BEARING, MB_CONTACT, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_RUBBING, MB_FORCE_TYPES };
+enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_BEARING, MB_CONTACT, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_RUBBING, MB_COUPLING, MB_FORCE_TYPES };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
 /* Friction from the reaction of a joint. SLIDE, TURN: its coordinates as numbers in v with their signs, or measures with sign 0. REACTION: the
    number of its link or closure, MARKER that of its second body, below zero if the tree runs the other way. MIDDLE: the marker about which
@@ -77,8 +79,13 @@ enum { MB_OUT_TYPE, MB_OUT_INDEX, MB_OUT_AXIS, MB_OUT_FIELDS };
 enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOCITY, MB_OUT_ACCELERATION,
        MB_OUT_ANGULAR_ACCELERATION, MB_OUT_COORDINATE, MB_OUT_SPEED, MB_OUT_JOINT_ACCELERATION, MB_OUT_REACTION_FORCE,
        MB_OUT_REACTION_TORQUE, MB_OUT_DRIVER_EFFORT, MB_OUT_KINETIC, MB_OUT_POTENTIAL, MB_OUT_CLOSURE,
-       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_CONVERGED, MB_OUT_BEARING, MB_OUT_CONTACT, MB_OUT_RUBBING, MB_OUT_POWER,
+       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_CONVERGED, MB_OUT_POWER,
+       MB_OUT_ELEMENT, MB_OUT_ELEMENT_POWER, MB_OUT_ELEMENT_ENERGY, /* of the force INDEX; AXIS says which of its quantities */
+       MB_OUT_DRIVER_POWER, MB_OUT_WEIGHT_ENERGY, MB_OUT_ENERGY,    /* of the row INDEX; of all elements whose energy is of the kind AXIS */
+       MB_OUT_CLOSURE_RATE, MB_OUT_JOINT_CLOSURE, MB_OUT_JOINT_CLOSURE_RATE, /* of the link or closure INDEX */
        MB_OUT_TYPES };
+/* Kinds of energy that elements store. */
+enum { MB_ENERGY_NONE, MB_ENERGY_ELASTIC, MB_ENERGY_CONTACT, MB_ENERGY_KINDS };
 /* What is shown of a bearing, as MB_OUT_AXIS. */
 enum { MB_FILM_OFFSET, MB_FILM_FORCE, MB_FILM_ECCENTRICITY, MB_FILM_TORQUE, MB_FILM_THICKNESS, MB_FILM_PRESSURE, MB_FILM_POWER_LOSS,
        MB_FILM_THIN, MB_FILM_ROUNDS, MB_FILM_QUANTITIES };
@@ -94,7 +101,7 @@ enum { MB_FILMS_TIME, MB_FILMS_STEPS, MB_FILMS_COMPARED, MB_FILMS_UNRESOLVED, MB
 enum { MB_CONTACT_HUNT_CROSSLEY, MB_CONTACT_LANKARANI_NIKRAVESH, MB_CONTACT_RIGID, MB_CONTACT_LAWS };
 enum { MB_CONTACT_OFFSET, MB_CONTACT_GAP, MB_CONTACT_FORCE, MB_CONTACT_NORMAL_FORCE, MB_CONTACT_ANGLE, MB_CONTACT_ANGLE_ON_PIN,
        MB_CONTACT_SLIP, MB_CONTACT_TOUCHES, MB_SHOWN_IMPACTS, MB_SHOWN_IMPULSE, MB_SHOWN_SLIDING, MB_SHOWN_SLIDING_WORK,
-       MB_SHOWN_WEAR, MB_SHOWN_WORN_VOLUME, MB_CONTACT_QUANTITIES };
+       MB_SHOWN_WEAR, MB_SHOWN_WORN_VOLUME, MB_SHOWN_CONTACT_LOSS, MB_CONTACT_QUANTITIES };
 /* The numbers of a contact, from MB_FORCE_P on. */
 enum { MB_PLAY_CLEARANCE, MB_PLAY_PIN_RADIUS, MB_PLAY_FRICTION, MB_PLAY_SLIP_SPEED, MB_PLAY_STIFFNESS, MB_PLAY_EXPONENT, MB_PLAY_DAMPING,
        MB_PLAY_RESTITUTION = MB_PLAY_DAMPING, MB_PLAY_SLOWEST, MB_PLAY_RIGID_RESTITUTION = MB_PLAY_SLIP_SPEED,
@@ -248,6 +255,7 @@ typedef struct {
     double since; /* when the inputs were taken that a step of its own holds; else they are those of the time */
     const unsigned char *held; /* of each input port, whether it was taken at the last tick, `tick_age` earlier than that; may be NULL */
     double tick_age;
+    bool solved; /* whether accelerations and multipliers are those of the present state */
     int32_t torn; /* the force that is a bearing that was found without a film, or -1 */
     int32_t jammed; /* the force that is a rigid contact that cannot move, or -1 */
     int32_t rigid_count;
@@ -279,6 +287,7 @@ typedef struct {
     double *thinned;                                 /* of films: MB_FILMS_…, then MB_FILM_MEMORY for each */
     double *offset, *carried, *way;                  /* of each row, what a bearing adds to a point; see bearing_constraint.c */
     double *kept;                                    /* work space for q and v, and v once more */
+    double *pushed;                                  /* work space for the power of one element: 6 of each link, nv */
     double *own;                                     /* q and v of a block with its own step, and its work space */
     mb_implicit implicit;
     mb_rubbing rub;
@@ -292,7 +301,6 @@ enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_
 
 static inline bool mb_in_range(int32_t value, int64_t low, int64_t end) { return value >= low && value < end; }
 static inline bool mb_is_driver(int32_t row_type) { return row_type >= MB_ROW_DRIVER && row_type <= MB_ROW_DRIVEN_ANGLE; }
-static inline bool mb_has_name(int32_t force_type) { return force_type == MB_BEARING || force_type == MB_CONTACT; }
 
 /* Of steps that were too coarse: whether the last was, how many, when first; of the worst how bad, when, and which joint was open by
    how much; the largest lever of a singular position; and the liveliest motion so far. */
@@ -357,6 +365,68 @@ void mb_start_measures(mb_view *m, double t, const double *q, const double *v);
 void mb_keep_turns(mb_view *m, double t, const double *q, const double *v);
 
 /* load.c */
+/* What an element of a mechanism does: one entry for each kind of force, in elements/. NULL where it does not have it. `force` is its record.
+   Those on a joint coordinate have the numbers of that in I, J and EXTRA; `named` ones have a name for messages. */
+typedef struct {
+    int64_t contacts;
+} mb_tally; /* elements so far whose records must be numbered */
+enum { MB_SHOWN_POWER = -1 };
+typedef struct {
+    bool on_coordinate, named;
+    int energy_kind; /* MB_ENERGY_… */
+    /* Whether its integers keep all later operations within their arrays. */
+    bool (*check)(const bl_block *b, const int32_t *force, mb_tally *tally);
+    /* Whether its numbers, which may be set, make sense; and says why there is no going on. */
+    bool (*sound)(const mb_view *m, const int32_t *force);
+    int (*refuse)(const bl_block *b, const mb_view *m, int32_t number, double t);
+    /* Starts what it keeps in memory, and keeps it up after each whole step, at the poses of its end. */
+    void (*start)(const mb_view *m, const int32_t *force, double t);
+    void (*keep)(mb_view *m, const int32_t *force, double t);
+    /* Adds what it does to the links' F and N, and to the efforts on coordinates of the tree. */
+    void (*load)(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force);
+    /* In J, what it stores. In W, what it puts into the mechanism, of what is counted as power_in; what it turns into heat; and what it does to the
+       bodies in all, where that is not the power of its load. */
+    double (*energy)(const mb_view *m, const int32_t *force, double t, const double *q);
+    double (*source)(const mb_view *m, const int32_t *force, double t, const double *q, const double *v);
+    double (*loss)(mb_view *m, const int32_t *force, double t, const double *q, const double *v);
+    double (*power)(mb_view *m, const int32_t *force, double t, const double *q, const double *v);
+    /* Its outputs: how many values `what` has, -1 for none; whether that, or MB_SHOWN_POWER, needs accelerations; and their values. An error says
+       what is wrong by `refuse`. */
+    int32_t (*width)(const int32_t *force, int32_t what);
+    bool (*needs_solution)(const int32_t *force, int32_t what);
+    int (*show)(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y);
+} mb_element;
+extern const mb_element *const mb_elements[MB_FORCE_TYPES];
+static inline const mb_element *mb_element_of(const int32_t *force) { return mb_elements[force[MB_FORCE_TYPE]]; }
+static inline const int32_t *mb_force_record(const mb_view *m, int32_t number) { return m->forces + number * MB_FORCE_FIELDS; }
+static inline int32_t mb_element_number(const mb_view *m, const int32_t *force) { return (int32_t)((force - m->forces) / MB_FORCE_FIELDS); }
+/* Two markers in I and J; a coordinate; `count` numbers from P on; `count` laws from LAW on. */
+bool mb_check_markers(const bl_block *b, const int32_t *force);
+bool mb_check_coordinate(const bl_block *b, const int32_t *force);
+bool mb_check_numbers(const bl_block *b, const int32_t *force, int64_t count);
+bool mb_check_laws(const bl_block *b, const int32_t *force, int64_t count);
+
+/* A force F at P and a couple N on the body of marker j, and the opposite on that of i. */
+typedef struct {
+    int32_t i, j;
+    double P[3], F[3], N[3];
+} mb_pair;
+/* A row that ties joint coordinates instead of markers, alone in its closure. Its operations take the number of the closure. */
+typedef struct {
+    bool (*check)(const bl_block *b, const int32_t *row);
+    void (*place)(mb_view *m, int32_t cut, double t, const double *q); /* Φ and its size */
+    void (*rate)(mb_view *m, int32_t cut, double t, const double *v);  /* Φ̇ and c */
+    double (*slope)(const mb_view *m, int32_t cut, const int32_t *path); /* ∂Φ̇/∂v of one of its speeds */
+    int (*pairs)(const mb_view *m, int32_t cut, mb_pair *pairs);       /* up to two, by which Φ moves bodies that no effort of the tree moves */
+    bool (*turns)(const mb_view *m, int32_t cut);                      /* whether Φ is an angle */
+    void (*start_turns)(const mb_view *m, int32_t cut, double t, double *q);
+} mb_coordinate_row;
+extern const mb_coordinate_row *const mb_coordinate_rows[MB_ROW_KINDS];
+/* That of a closure, or NULL where it is between two markers. */
+static inline const mb_coordinate_row *mb_coordinate_row_of(const mb_view *m, int32_t cut) {
+    return mb_coordinate_rows[m->rows[m->cuts[cut * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS + MB_ROW_TYPE]];
+}
+
 /* Adds a force at P and a couple to the link of a marker; either may be NULL. */
 void mb_push(const mb_view *m, int32_t marker, const double *P, const double *F, const double *N);
 /* A coordinate of a joint from that of the tree, by its sign of MB_FORCE_EXTRA. */
@@ -364,10 +434,18 @@ double mb_coordinate(int32_t sign, double q);
 /* Chooses the turn that angles start in, of the tree and measured: that of their driver; else between -π and π, also if the tree is a quarter turn ahead. */
 void mb_start_turns(const mb_view *m, double t, double *q);
 void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double *joint_force);
-double mb_potential_energy(const mb_view *m, double t, const double *q);
-/* What an applied load, or the actuator of a spring, puts into the mechanism; and what given friction takes out of it. In W. */
-double mb_source_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v);
-double mb_friction_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v);
+/* What the load of an element does to the bodies, in W. */
+double mb_pushed_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v);
+/* After each whole step, at the poses of its end. */
+void mb_keep_elements(mb_view *m, double t, const double *q, const double *v);
+/* A joint coordinate that an element acts on, its rate, and the effort that it puts on it. */
+typedef double (*mb_effort)(const mb_view *m, const int32_t *force, double t, double x, double v);
+double mb_joint_coordinate(const mb_view *m, const int32_t *force, double t, const double *q);
+double mb_joint_rate(const mb_view *m, const int32_t *force, double t, const double *v);
+void mb_push_coordinate(const mb_view *m, const int32_t *force, double t, const double *q, const double *v, mb_effort effort, double *joint_force);
+/* Stiffness, damping and actuator of a spring are three laws of t, x and v in a row; P is where it is free. It stores by a constant stiffness. */
+double mb_spring_effort(const mb_view *m, const int32_t *force, double t, double x, double v);
+double mb_spring_energy(const mb_view *m, const int32_t *force, double x);
 /* A marker's place and velocity, as fixed on its link; link -1 is the ground. */
 void mb_marker_place(const mb_view *m, int32_t marker, double *P);
 void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, double *velocity);
@@ -380,26 +458,21 @@ typedef struct {
     bl_film_load load;
     double R[9], P[3];
 } mb_film;
-bool mb_bearing_check(const int32_t *force);
 bl_film_bearing mb_bearing_read(const mb_view *m, const int32_t *force);
 /* All of a film but its load. */
 void mb_bearing_see(const mb_view *m, const int32_t *force, double t, mb_film *film);
 int mb_bearing_evaluate(const mb_view *m, const int32_t *force, double t, mb_film *film);
-bool mb_add_bearing(const mb_view *m, const int32_t *force, double t);
 /* Numbers in memory about films that were too thin, or too stiff for the steps: none without films. */
 int64_t mb_thinned_memory(const int32_t *forces, int32_t count);
 /* Starts, and goes on after each accepted step: counts films that are below their limits, or not resolved, at q and v. */
 void mb_start_thinned(const mb_view *m, double t);
 void mb_count_thinned(mb_view *m, double t, const double *q, const double *v);
-double mb_bearing_energy(const mb_view *m, const int32_t *force, double t);
-int32_t mb_bearing_width(int32_t what);
-void mb_bearing_show(const mb_view *m, const mb_film *film, int32_t what, double *y);
 /* Of all bearings, as a part of the clearance, at the present poses; infinite without any. */
 double mb_thinnest_film(const mb_view *m, double t);
 /* How far to move for differences, in m or rad: little enough for every film and contact. */
 double mb_difference(const mb_view *m);
 
-/* contact.c */
+/* clearance.c */
 /* Where the surfaces are nearest: place P on the pin, directions n outwards and t across, pin less hole; N and T as the pin feels them,
    against n and t. `approach` is the rate of -gap, and `slope` what of it a motion along n makes: 1 in a round hole. `offset` is in axes of
    the hole, all else in those of the world. */
@@ -409,17 +482,11 @@ typedef struct {
 } mb_contact;
 /* How many numbers its law has. */
 int32_t mb_contact_numbers(const int32_t *force);
-bool mb_contact_check(const int32_t *force, int64_t p_count, int64_t number);
 bool mb_contact_sound(const mb_view *m, const int32_t *force);
 void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact *at);
 void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at);
-void mb_add_contact(const mb_view *m, const int32_t *force, double t);
-double mb_contact_energy(const mb_view *m, const int32_t *force, double t);
 /* What friction and damping turn into heat, of a contact whose N and T are known. */
 double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact *at);
-int32_t mb_contact_width(const int32_t *force, int32_t what);
-void mb_contact_show(const mb_view *m, const int32_t *force, const mb_contact *at, int32_t what, double *y);
-void mb_keep_contacts(mb_view *m, double t, const double *q, const double *v);
 
 /* wear.c */
 /* Into how many sections a hole is divided that wears; 0 if it does not. */
@@ -461,8 +528,6 @@ void mb_rigid_leave_friction(mb_view *m);
 /* Adds what the step in hand did to the sums in memory. */
 void mb_rigid_count(mb_view *m, int32_t number);
 void mb_rigid_force(const mb_view *m, int32_t force_number, mb_contact *at);
-/* Whether an output of a contact wants its multipliers. */
-bool mb_rigid_shows_force(const mb_view *m, const int32_t *out);
 
 /* events.c */
 int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h);
@@ -493,9 +558,6 @@ bool mb_rubbing_check(const bl_block *b, const int32_t *rubbing);
 bool mb_rubbing_sound(const mb_view *m, int32_t number);
 /* Adds to the solution without friction what friction does; needs K factored where there are rows. Returns whether there is a solution. */
 bool mb_rub(mb_view *m, double t, const double *v);
-/* Adds the efforts of a rubbing for the load that was found. */
-void mb_add_rubbing(const mb_view *m, int32_t number, double t, double *joint_force);
-double mb_rubbing_show(const mb_view *m, int32_t number, double t, const double *v, int32_t what);
 
 /* share.c */
 bool mb_joint_check(const bl_block *b, const int32_t *joint);
@@ -519,7 +581,13 @@ void mb_begun_movers(mb_view *m);
 
 /* power.c */
 /* MB_POWER_IN, …; needs accelerations. */
-double mb_power(const mb_view *m, double t, const double *q, const double *v, int32_t what);
+double mb_power(mb_view *m, double t, const double *q, const double *v, int32_t what);
+/* Of all elements, or of those of one kind of energy; of weight, and of both. */
+double mb_stored_energy(const mb_view *m, double t, const double *q, int kind);
+double mb_weight_energy(const mb_view *m);
+double mb_potential_energy(const mb_view *m, double t, const double *q);
+/* The rate of a driven coordinate is that of its law; the effort on it is -λ. */
+double mb_driver_power(const mb_view *m, int32_t row, double t);
 
 /* dynamics.c */
 /* Solves M v' + Jᵀ λ = m->force, J v' + m->bias = 0 with K factored, to the tolerance times the largest of v' or of `least`. Returns the

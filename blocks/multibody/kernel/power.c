@@ -6,8 +6,7 @@
  * Weight, springs and inertia store. Dampers of springs, bushings and stops are loads of the mechanism, no losses of its joints. */
 #include "blocks/multibody/kernel/multibody.h"
 
-/* The rate of a driven coordinate is that of its law; the effort on it is -λ. */
-static double driver_power(const mb_view *m, int32_t row, double t) {
+double mb_driver_power(const mb_view *m, int32_t row, double t) {
     double rate, second;
     (void)mb_law(m, m->rows[row * MB_ROW_FIELDS + MB_ROW_VALUE], t, &rate, &second);
     return -m->lambda[row] * rate;
@@ -15,38 +14,27 @@ static double driver_power(const mb_view *m, int32_t row, double t) {
 
 static double power_in(const mb_view *m, double t, const double *q, const double *v) {
     double sum = 0.0;
-    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) sum += fmax(0.0, mb_source_power(m, m->forces + n * MB_FORCE_FIELDS, t, q, v));
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = mb_force_record(m, n);
+        const mb_element *element = mb_element_of(force);
+        if (element->source) sum += fmax(0.0, element->source(m, force, t, q, v));
+    }
     for (int32_t k = 0; k < m->row_count; k++)
-        if (mb_is_driver(m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE])) sum += fmax(0.0, driver_power(m, k, t));
+        if (mb_is_driver(m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE])) sum += fmax(0.0, mb_driver_power(m, k, t));
     return sum;
 }
 
-static double power_loss(const mb_view *m, double t, const double *q, const double *v) {
+static double power_loss(mb_view *m, double t, const double *q, const double *v) {
     double sum = 0.0;
-    mb_film film;
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
-        const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
-        switch (force[MB_FORCE_TYPE]) {
-            case MB_FRICTION: sum -= mb_friction_power(m, force, t, q, v); break;
-            case MB_BEARING:
-                if (mb_bearing_evaluate(m, force, t, &film) == BL_OK) sum += film.load.power_loss;
-                break;
-            case MB_CONTACT: {
-                mb_contact at;
-                mb_contact_see(m, force, t, &at);
-                mb_contact_press(m, force, &at);
-                mb_rigid_force(m, n, &at);
-                sum += mb_contact_loss(m, force, &at);
-                break;
-            }
-            case MB_RUBBING: sum += mb_rubbing_show(m, force[MB_FORCE_LAW], t, v, MB_RUBBING_POWER_LOSS); break;
-            default: break;
-        }
+        const int32_t *force = mb_force_record(m, n);
+        const mb_element *element = mb_element_of(force);
+        if (element->loss) sum += element->loss(m, force, t, q, v);
     }
     return sum;
 }
 
-double mb_power(const mb_view *m, double t, const double *q, const double *v, int32_t what) {
+double mb_power(mb_view *m, double t, const double *q, const double *v, int32_t what) {
     if (what == MB_POWER_IN) return power_in(m, t, q, v);
     const double loss = power_loss(m, t, q, v);
     if (what == MB_POWER_LOSS) return loss;
@@ -54,3 +42,29 @@ double mb_power(const mb_view *m, double t, const double *q, const double *v, in
     const double in = power_in(m, t, q, v);
     return in > loss ? 1.0 - loss / in : 0.0;
 }
+
+static double add_stored(const mb_view *m, double t, const double *q, int kind, double sum) {
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = mb_force_record(m, n);
+        const mb_element *element = mb_element_of(force);
+        if (element->energy && (kind == MB_ENERGY_NONE || kind == element->energy_kind)) sum += element->energy(m, force, t, q);
+    }
+    return sum;
+}
+
+double mb_stored_energy(const mb_view *m, double t, const double *q, int kind) { return add_stored(m, t, q, kind, 0.0); }
+
+double mb_weight_energy(const mb_view *m) {
+    double energy = 0.0;
+    for (int32_t l = 0; l < m->link_count; l++) {
+        if (m->data[l].mass == 0.0) continue;
+        double centre[3];
+        mb_copy(m->link[l].p, centre);
+        mb_add(m->link[l].c, centre);
+        energy -= m->data[l].mass * mb_dot(m->gravity, centre);
+    }
+    return energy;
+}
+
+/* Of weight, and of springs, stops, bushings and contacts with constant coefficients. Actuators and springs whose stiffness is a law keep none. */
+double mb_potential_energy(const mb_view *m, double t, const double *q) { return add_stored(m, t, q, MB_ENERGY_NONE, mb_weight_energy(m)); }

@@ -549,12 +549,6 @@ void mb_rigid_force(const mb_view *m, int32_t force_number, mb_contact *at) {
     }
 }
 
-bool mb_rigid_shows_force(const mb_view *m, const int32_t *out) {
-    const int32_t what = out[MB_OUT_AXIS];
-    return m->forces[out[MB_OUT_INDEX] * MB_FORCE_FIELDS + MB_FORCE_LAW] == MB_CONTACT_RIGID &&
-           (what == MB_CONTACT_FORCE || what == MB_CONTACT_NORMAL_FORCE || what == MB_CONTACT_TOUCHES);
-}
-
 /* -- the start */
 
 /* Returns the force that is a contact outside its hole, or -1. Contacts at their surfaces and at rest are balanced; others fly. */

@@ -41,10 +41,8 @@ bool mb_joint_check(const bl_block *b, const int32_t *joint) {
 /* Whether the multiplier of a row is a moment. */
 static bool is_moment(const mb_view *m, const int32_t *cut, int32_t row) {
     const int32_t type = row_type(m, row);
-    if (type != MB_ROW_DRIVER) return type == MB_ROW_D1 || type == MB_ROW_DRIVEN_ANGLE;
-    if (cut[MB_CUT_PATHS] < 1) return false;
-    const int32_t link = m->paths[cut[MB_CUT_PATH] * MB_PATH_FIELDS + MB_PATH_LINK];
-    return m->links[link * MB_LINK_FIELDS + MB_LINK_TYPE] != MB_PRISMATIC;
+    const mb_coordinate_row *own = mb_coordinate_rows[type];
+    return own ? own->turns(m, (int32_t)((cut - m->cuts) / MB_CUT_FIELDS)) : type == MB_ROW_D1 || type == MB_ROW_DRIVEN_ANGLE;
 }
 
 /* L; 1 m if no two joints are apart: then forces and moments do not mix. */
@@ -219,12 +217,32 @@ static void add_wrench(const mb_view *m, int32_t link, const double *place, doub
     mb_add_cross(arm, force, wrench + 3);
 }
 
+/* The same for what a row of coordinates does to two bodies, from places in the world. */
+static void send_pairs(const mb_view *m, int32_t cut, const mb_coordinate_row *own, double lambda) {
+    mb_pair pairs[2];
+    const int count = own->pairs && lambda != 0.0 ? own->pairs(m, cut, pairs) : 0;
+    for (int n = 0; n < count; n++)
+        for (int side = 0; side < 2; side++) {
+            const int32_t link = share_link_of(m, side ? pairs[n].j : pairs[n].i);
+            const double sign = side ? lambda : -lambda, N[3] = {sign * pairs[n].N[0], sign * pairs[n].N[1], sign * pairs[n].N[2]};
+            if (link < 0) continue;
+            double local[3]; /* from the origin of the link, which add_wrench takes out again */
+            mb_sub(pairs[n].P, m->link[link].p, local);
+            mb_add(m->link[link].local, local);
+            add_wrench(m, link, local, sign, pairs[n].F, N);
+        }
+}
+
 /* What multipliers alone send through the tree: the wrench through each link, about its origin. */
 static void send_multipliers(const mb_view *m, const double *lambda) {
     memset(m->share.wrench, 0, 6 * (size_t)m->link_count * sizeof(double));
     for (int32_t c = 0; c < m->cut_count; c++) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS, *first = m->rows + cut[MB_CUT_ROW] * MB_ROW_FIELDS;
-        if (first[MB_ROW_TYPE] == MB_ROW_DRIVER) continue;
+        const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
+        if (own) {
+            send_pairs(m, c, own, lambda[cut[MB_CUT_ROW]]);
+            continue;
+        }
         double F[3] = {0, 0, 0}, N_i[3] = {0, 0, 0}, N_j[3] = {0, 0, 0};
         bool any = false;
         for (int32_t row = cut[MB_CUT_ROW]; row < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; row++) {
@@ -333,7 +351,18 @@ static void take_vector(mb_view *m, int32_t vector) {
             new_entry(&m->share, vector, list)->effect[0] = z[row] * m->share.row_scale[row];
             add_to_gram(m, *list, true);
         }
-        if (!any || first[MB_ROW_TYPE] == MB_ROW_DRIVER) continue;
+        if (!any) continue;
+        const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
+        if (own) {
+            mb_pair pairs[2];
+            const int count = own->pairs ? own->pairs(m, c, pairs) : 0;
+            for (int n = 0; n < count; n++) {
+                const int32_t i = share_link_of(m, pairs[n].i), j = share_link_of(m, pairs[n].j), common = common_link(m, i, j);
+                reach_joints(m, vector, z[cut[MB_CUT_ROW]], pairs[n].F, pairs[n].N, pairs[n].P, j, common);
+                reach_joints(m, vector, -z[cut[MB_CUT_ROW]], pairs[n].F, pairs[n].N, pairs[n].P, i, common);
+            }
+            continue;
+        }
         const int32_t i = share_link_of(m, first[MB_ROW_I]), j = share_link_of(m, first[MB_ROW_J]), common = common_link(m, i, j);
         reach_joints(m, vector, 1.0, F, N, m->cut_state[c].P_j, j, common);
         reach_joints(m, vector, -1.0, F, N, m->cut_state[c].P_j, i, common);

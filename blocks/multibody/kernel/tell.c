@@ -60,6 +60,7 @@ static bool is_driver(const mb_view *m, int32_t cut) {
 /* Whether a law of time or an input puts a closure somewhere: it may jump, which is no error of the step. */
 static bool is_moved(const mb_view *m, int32_t cut) {
     if (is_driver(m, cut)) return true;
+    if (mb_coordinate_row_of(m, cut)) return false;
     const int32_t *row = m->rows + m->cuts[cut * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS;
     for (int side = MB_ROW_I; side <= MB_ROW_J; side++)
         for (int law = MB_MARKER_LAW_X; law <= MB_MARKER_LAW_Z; law++)
@@ -78,10 +79,8 @@ static mb_gap closure_gap(const mb_view *m, int32_t number, const double *rows) 
             gap.angle = hypot(gap.angle, rows == m->phi ? asin(fmin(1.0, fabs(value))) : value);
         } else if (row[MB_ROW_TYPE] == MB_ROW_DRIVEN_ANGLE) {
             gap.angle = fabs(value);
-        } else if (row[MB_ROW_TYPE] == MB_ROW_DRIVER) {
-            const int32_t *path = m->paths + cut[MB_CUT_PATH] * MB_PATH_FIELDS;
-            const bool slides = m->links[path[MB_PATH_LINK] * MB_LINK_FIELDS + MB_LINK_TYPE] == MB_PRISMATIC;
-            *(slides ? &gap.length : &gap.angle) = fabs(value);
+        } else if (mb_coordinate_rows[row[MB_ROW_TYPE]]) {
+            *(mb_coordinate_rows[row[MB_ROW_TYPE]]->turns(m, number) ? &gap.angle : &gap.length) = fabs(value);
         } else {
             gap.length = hypot(gap.length, value);
         }
@@ -201,7 +200,7 @@ int mb_refuse_assembly(bl_block *b, mb_view *m, double t, const double *q, const
 /* Bearings and contacts have their names after those of the closures. */
 static void force_name(const mb_view *m, int32_t number, char *out) {
     int32_t before = 0;
-    for (int32_t n = 0; n < number; n++) before += mb_has_name(m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
+    for (int32_t n = 0; n < number; n++) before += mb_element_of(mb_force_record(m, n))->named;
     joint_name(m, m->link_count + m->cut_count + before, out);
 }
 
@@ -251,7 +250,7 @@ int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, doubl
 /* The first name after those of bearings and contacts, which is that of a friction. */
 static int32_t after_forces(const mb_view *m) {
     int32_t named = 0;
-    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) named += mb_has_name(m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) named += mb_element_of(mb_force_record(m, n))->named;
     return m->link_count + m->cut_count + named;
 }
 
@@ -469,7 +468,7 @@ static void remark_turned(bl_block *b, const mb_view *m) {
     char name[MB_NAME_SIZE] = "bushing";
     for (int32_t c = 0; c < m->cut_count; c++) {
         const int32_t *row = m->rows + m->cuts[c * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS;
-        if (row[MB_ROW_TYPE] == MB_ROW_DRIVER || row[MB_ROW_I] != measure[MB_MEASURE_I] || row[MB_ROW_J] != measure[MB_MEASURE_J]) continue;
+        if (mb_coordinate_row_of(m, c) || row[MB_ROW_I] != measure[MB_MEASURE_I] || row[MB_ROW_J] != measure[MB_MEASURE_J]) continue;
         joint_name(m, m->link_count + c, name);
         break;
     }

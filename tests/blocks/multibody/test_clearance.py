@@ -19,7 +19,7 @@ from biella.blocks.multibody import (
     System,
     hertz_stiffness,
 )
-from biella.blocks.multibody.clearance import OUTPUTS
+from biella.blocks.multibody.elements.clearance import OUTPUTS
 
 pytestmark = pytest.mark.engine
 

@@ -31,7 +31,7 @@ from biella.blocks.multibody.drawing.poses import (
 )
 from biella.blocks.multibody.drawing.scene import Scene
 from biella.blocks.multibody.drawing.strokes import hull, zigzag
-from biella.blocks.multibody.drawing.symbols import draw_element, draw_joint
+from biella.blocks.multibody.drawing.symbols import draw_joint
 from biella.blocks.multibody.drawing.view import read_view
 from biella.blocks.multibody.rotations import quaternion_from_rotation, rotation_about
 from biella.scheduler.results.result import Result
@@ -236,8 +236,7 @@ def test_every_joint_and_element_has_a_sign_unless_said() -> None:
     for joint in system.joints:
         assert draw_joint(joint, frame, paper, scene.rails[joint.name]), joint.name
     signs = {
-        part.name: len(draw_element(part, frame, paper))
-        for part in (*system.elements, *system.drivers)
+        part.name: len(part.draw(frame, paper)) for part in (*system.elements, *system.drivers)
     }
     # A bushing on the ground is a part of the ground.
     assert {name for name, strokes in signs.items() if not strokes} == {"drag", "stop", "foot"}
@@ -263,7 +262,7 @@ def test_arrows_turn_with_the_right_hand() -> None:
         fan = s.body("fan", mass=1, inertia=1.0)
         pin = s.revolute("pin", s.ground, fan, at=(0, 0))
         load = s.torque("motor", pin, torque)
-        arc = draw_element(load, scene_of(s).frames[0], scene_of(s).paper)[0].points
+        arc = load.draw(scene_of(s).frames[0], scene_of(s).paper)[0].points
         cross = arc[:-1, 0] * arc[1:, 1] - arc[:-1, 1] * arc[1:, 0]
         assert (np.sign(cross) == turn).all()
 

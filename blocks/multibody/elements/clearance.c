@@ -21,27 +21,29 @@ int32_t mb_contact_numbers(const int32_t *force) {
     }
 }
 
-bool mb_contact_check(const int32_t *force, int64_t p_count, int64_t number) {
+static bool contact_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
+    const int64_t number = tally->contacts++, p_count = b->p_count;
+    if (b->i[MB_PLANAR] == 0 || !mb_check_markers(b, force) || !mb_check_numbers(b, force, 1)) return false;
     const int32_t sections = mb_wear_sections(force), wear = sections == 0 ? 0 : MB_WEAR_NUMBERS;
     if (sections != 0 && (!mb_in_range(sections, MB_WEAR_FEWEST, MB_WEAR_MOST + 1) || contact_law(force) == MB_CONTACT_RIGID)) return false;
     return contact_law(force) < MB_CONTACT_LAWS && force[MB_FORCE_EXTRA] == number &&
            force[MB_FORCE_P] <= p_count - mb_contact_numbers(force) - wear;
 }
 
-static bool within(double value, double low, double high) { return value >= low && value <= high; }
+static bool contact_within(double value, double low, double high) { return value >= low && value <= high; }
 
 bool mb_contact_sound(const mb_view *m, const int32_t *force) {
     const double *p = m->p + force[MB_FORCE_P];
     if (!(p[MB_PLAY_CLEARANCE] > 0.0 && p[MB_PLAY_PIN_RADIUS] > 0.0 && p[MB_PLAY_FRICTION] >= 0.0)) return false;
     if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID)
-        return within(p[MB_PLAY_RIGID_RESTITUTION], 0.0, 1.0) && within(p[MB_PLAY_RIGID_TANGENTIAL], -1.0, 1.0);
+        return contact_within(p[MB_PLAY_RIGID_RESTITUTION], 0.0, 1.0) && contact_within(p[MB_PLAY_RIGID_TANGENTIAL], -1.0, 1.0);
     if (!(p[MB_PLAY_STIFFNESS] > 0.0 && p[MB_PLAY_EXPONENT] >= 1.0 && p[MB_PLAY_SLIP_SPEED] > 0.0)) return false;
     const double *wear = p + mb_contact_numbers(force);
     if (mb_wear_sections(force) > 0 &&
         !(wear[MB_WEAR_COEFFICIENT] >= 0.0 && wear[MB_WEAR_HARDNESS] > 0.0 && wear[MB_WEAR_LENGTH] > 0.0))
         return false;
     return contact_law(force) == MB_CONTACT_HUNT_CROSSLEY ? p[MB_PLAY_DAMPING] >= 0.0
-                                                           : within(p[MB_PLAY_RESTITUTION], 0.0, 1.0) && p[MB_PLAY_SLOWEST] > 0.0;
+                                                           : contact_within(p[MB_PLAY_RESTITUTION], 0.0, 1.0) && p[MB_PLAY_SLOWEST] > 0.0;
 }
 
 static double contact_spin(const mb_view *m, int32_t marker) {
@@ -115,7 +117,8 @@ static void contact_force(const mb_contact *at, double *F) {
     for (int k = 0; k < 3; k++) F[k] = -at->N * at->n[k] - at->T * at->t[k];
 }
 
-void mb_add_contact(const mb_view *m, const int32_t *force, double t) {
+static void contact_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+    (void)q, (void)v, (void)joint_force;
     mb_contact at;
     double F[3];
     if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return; /* a constraint: rigid_contact.c */
@@ -128,7 +131,8 @@ void mb_add_contact(const mb_view *m, const int32_t *force, double t) {
     mb_push(m, force[MB_FORCE_J], at.P, opposite, NULL);
 }
 
-double mb_contact_energy(const mb_view *m, const int32_t *force, double t) {
+static double contact_energy(const mb_view *m, const int32_t *force, double t, const double *q) {
+    (void)q;
     const double *p = m->p + force[MB_FORCE_P];
     mb_contact at;
     if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return 0.0;
@@ -142,41 +146,75 @@ double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact 
     return rubbed + (at->N / at->slope - p[MB_PLAY_STIFFNESS] * pow(-at->gap, p[MB_PLAY_EXPONENT])) * at->approach;
 }
 
-int32_t mb_contact_width(const int32_t *force, int32_t what) {
-    if (what >= MB_SHOWN_WEAR && mb_wear_sections(force) == 0) return -1; /* there is none */
+static void contact_keep(mb_view *m, const int32_t *force, double t) {
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return;
+    mb_contact at;
+    mb_contact_see(m, force, t, &at);
+    double *began = &contact_memory(m, force)[MB_CONTACT_BEGAN];
+    *began = at.gap >= 0.0 ? at.approach : fmax(*began, at.approach);
+    if (mb_wear_sections(force) == 0) return;
+    mb_contact_press(m, force, &at);
+    mb_wear_keep(m, force, t, &at);
+}
+
+/* With the forces of rigid contacts, where accelerations are known. */
+static void contact_see_forces(const mb_view *m, const int32_t *force, double t, mb_contact *at) {
+    mb_contact_see(m, force, t, at);
+    mb_contact_press(m, force, at);
+    if (m->solved) mb_rigid_force(m, mb_element_number(m, force), at);
+}
+
+static double contact_loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+    (void)q, (void)v;
+    mb_contact at;
+    contact_see_forces(m, force, t, &at);
+    return mb_contact_loss(m, force, &at);
+}
+
+/* The normal force of a rigid contact does no work. */
+static double contact_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+    return force[MB_FORCE_LAW] == MB_CONTACT_RIGID ? -contact_loss(m, force, t, q, v) : mb_pushed_power(m, force, t, q, v);
+}
+
+static int32_t contact_width(const int32_t *force, int32_t what) {
+    if (!mb_in_range(what, 0, MB_CONTACT_QUANTITIES)) return -1;
+    if ((what == MB_SHOWN_WEAR || what == MB_SHOWN_WORN_VOLUME) && mb_wear_sections(force) == 0) return -1; /* there is none */
     return what == MB_SHOWN_WEAR ? mb_wear_sections(force) : what == MB_CONTACT_OFFSET ? 2 : what == MB_CONTACT_FORCE ? 3 : 1;
 }
 
-void mb_contact_show(const mb_view *m, const int32_t *force, const mb_contact *at, int32_t what, double *y) {
+static int contact_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+    (void)q, (void)v;
+    mb_contact at;
+    contact_see_forces(m, force, t, &at);
     switch (what) {
-        case MB_CONTACT_OFFSET: memcpy(y, at->offset, 2 * sizeof(double)); break;
-        case MB_CONTACT_GAP: *y = at->gap; break;
-        case MB_CONTACT_FORCE: contact_force(at, y); break;
-        case MB_CONTACT_NORMAL_FORCE: *y = at->N; break;
-        case MB_CONTACT_ANGLE: *y = contact_angle(m, force[MB_FORCE_J], at->n); break;
-        case MB_CONTACT_ANGLE_ON_PIN: *y = contact_angle(m, force[MB_FORCE_I], at->n); break;
-        case MB_CONTACT_SLIP: *y = at->slip; break;
-        case MB_CONTACT_TOUCHES: *y = at->touches; break;
+        case MB_CONTACT_OFFSET: memcpy(y, at.offset, 2 * sizeof(double)); break;
+        case MB_CONTACT_GAP: *y = at.gap; break;
+        case MB_CONTACT_FORCE: contact_force(&at, y); break;
+        case MB_CONTACT_NORMAL_FORCE: *y = at.N; break;
+        case MB_CONTACT_ANGLE: *y = contact_angle(m, force[MB_FORCE_J], at.n); break;
+        case MB_CONTACT_ANGLE_ON_PIN: *y = contact_angle(m, force[MB_FORCE_I], at.n); break;
+        case MB_CONTACT_SLIP: *y = at.slip; break;
+        case MB_CONTACT_TOUCHES: *y = at.touches; break;
         case MB_SHOWN_WEAR: mb_wear_show(m, force, y); break;
         case MB_SHOWN_WORN_VOLUME: *y = mb_worn_volume(m, force); break;
+        case MB_SHOWN_CONTACT_LOSS: *y = mb_contact_loss(m, force, &at); break;
         default: *y = contact_memory(m, force)[MB_CONTACT_IMPACTS + what - MB_SHOWN_IMPACTS];
     }
+    return BL_OK;
 }
 
-/* After each whole step, at the poses of its end. */
-void mb_keep_contacts(mb_view *m, double t, const double *q, const double *v) {
-    if (m->head[MB_CONTACTS] == 0) return;
-    mb_positions(m, q);
-    mb_velocities(m, v);
-    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
-        const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
-        if (force[MB_FORCE_TYPE] != MB_CONTACT || force[MB_FORCE_LAW] == MB_CONTACT_RIGID) continue;
-        mb_contact at;
-        mb_contact_see(m, force, t, &at);
-        double *began = &contact_memory(m, force)[MB_CONTACT_BEGAN];
-        *began = at.gap >= 0.0 ? at.approach : fmax(*began, at.approach);
-        if (mb_wear_sections(force) == 0) continue;
-        mb_contact_press(m, force, &at);
-        mb_wear_keep(m, force, t, &at);
-    }
+static bool contact_needs_solution(const int32_t *force, int32_t what) {
+    return force[MB_FORCE_LAW] == MB_CONTACT_RIGID &&
+           (what == MB_SHOWN_POWER || what == MB_CONTACT_FORCE || what == MB_CONTACT_NORMAL_FORCE || what == MB_CONTACT_TOUCHES ||
+            what == MB_SHOWN_CONTACT_LOSS);
 }
+
+static int contact_refuse(const bl_block *b, const mb_view *m, int32_t number, double t) {
+    (void)t;
+    return mb_refuse_contact(b, m, number);
+}
+
+const mb_element mb_element_clearance_revolute = {
+    .named = true, .energy_kind = MB_ENERGY_CONTACT, .check = contact_check, .sound = mb_contact_sound, .refuse = contact_refuse,
+    .start = mb_wear_start, .keep = contact_keep, .load = contact_load, .energy = contact_energy, .loss = contact_loss, .power = contact_power, .width = contact_width, .show = contact_show,
+    .needs_solution = contact_needs_solution};

@@ -20,7 +20,10 @@ static int32_t film_cavitation_of(int32_t options) { return options >> 4 & 3; }
 static int32_t film_squeezed(int32_t options) { return options >> 6 & 1; }
 static int32_t film_follows_bush(int32_t options) { return options >> 7 & 1; }
 
-bool mb_bearing_check(const int32_t *force) {
+static bool film_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
+    (void)tally;
+    if (!mb_check_markers(b, force) || !mb_check_numbers(b, force, MB_BEARING_NUMBERS)) return false;
+    if (!mb_bearing_rows_check(force, b->i + b->i[MB_AT_ROWS], b->i[MB_ROWS], b->i[MB_PLANAR] != 0)) return false;
     const int32_t model = force[MB_FORCE_LAW], options = force[MB_FORCE_EXTRA];
     return (model == BL_FILM_SHORT || model == BL_FILM_TILTED || model == BL_FILM_LONG) && options >= 0 &&
            film_friction_of(options) < BL_FRICTION_COUNT && film_thin_of(options) < BL_THIN_COUNT && film_cavitation_of(options) < BL_CAVITATION_COUNT;
@@ -96,16 +99,19 @@ int mb_bearing_evaluate(const mb_view *m, const int32_t *force, double t, mb_fil
     return bl_film_evaluate(force[MB_FORCE_LAW], &film->bearing, &film->motion, NULL, &film->load);
 }
 
-/* Returns whether there is a film. */
-bool mb_add_bearing(const mb_view *m, const int32_t *force, double t) {
+static void film_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+    (void)q, (void)v, (void)joint_force;
     mb_film film;
-    if (mb_bearing_evaluate(m, force, t, &film) != BL_OK) return false;
+    if (mb_bearing_evaluate(m, force, t, &film) != BL_OK) {
+        m->torn = mb_element_number(m, force);
+        return;
+    }
     const bl_film_load *load = &film.load;
     if (mb_bearing_row(force) >= 0) { /* its rows do the rest: on the bush they act in its own middle */
         const double N[3] = {0.0, 0.0, load->torque}, N_bush[3] = {0.0, 0.0, load->bush_torque};
         mb_push(m, force[MB_FORCE_I], NULL, NULL, N);
         mb_push(m, force[MB_FORCE_J], NULL, NULL, N_bush);
-        return true;
+        return;
     }
     const bl_film_motion *at = &film.motion;
     const double B = film.bearing.length, tilt[2] = {(at->x[1] - at->x[0]) / B, (at->y[1] - at->y[0]) / B};
@@ -119,40 +125,62 @@ bool mb_add_bearing(const mb_view *m, const int32_t *force, double t) {
     const double opposite[3] = {-F[0], -F[1], -F[2]}, opposite_N[3] = {-N[0], -N[1], -N[2]};
     mb_push(m, force[MB_FORCE_I], P, F, N);
     mb_push(m, force[MB_FORCE_J], P, opposite, opposite_N);
-    return true;
 }
 
 /* Of the contact: each end of a film that tilts has half of it. */
-double mb_bearing_energy(const mb_view *m, const int32_t *force, double t) {
+static double film_energy(const mb_view *m, const int32_t *force, double t, const double *q) {
+    (void)q;
     mb_film film;
-    double energy = 0.0;
+    double sum = 0.0;
     mb_bearing_see(m, force, t, &film);
     const bl_film_bearing b = film.bearing;
     const bl_film_motion at = film.motion;
     for (int k = 0; k < 2; k++) {
         const double depth = hypot(at.x[k], at.y[k]) - (b.clearance - b.film_limit);
-        if (b.thin != BL_THIN_STOP && depth > 0.0) energy += 0.25 * b.contact_stiffness * depth * depth;
+        if (b.thin != BL_THIN_STOP && depth > 0.0) sum += 0.25 * b.contact_stiffness * depth * depth;
     }
-    return energy;
+    return sum;
 }
 
-int32_t mb_bearing_width(int32_t what) { return what == MB_FILM_OFFSET ? 2 : what == MB_FILM_FORCE ? 3 : 1; }
+static double film_loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+    (void)q, (void)v;
+    mb_film film;
+    return mb_bearing_evaluate(m, force, t, &film) == BL_OK ? film.load.power_loss : 0.0;
+}
 
-void mb_bearing_show(const mb_view *m, const mb_film *film, int32_t what, double *y) {
-    const bl_film_load *load = &film->load;
-    const double offset[2] = {0.5 * (film->motion.x[0] + film->motion.x[1]), 0.5 * (film->motion.y[0] + film->motion.y[1])};
-    const double F[3] = {load->force[0], load->force[1], 0.0};
+static bool film_sound(const mb_view *m, const int32_t *force) {
+    const bl_film_bearing bearing = mb_bearing_read(m, force);
+    return bl_film_sound(&bearing);
+}
+
+static int32_t film_width(const int32_t *force, int32_t what) {
+    (void)force;
+    if (!mb_in_range(what, 0, MB_FILM_QUANTITIES)) return -1;
+    return what == MB_FILM_OFFSET ? 2 : what == MB_FILM_FORCE ? 3 : 1;
+}
+
+static int film_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+    (void)q, (void)v;
+    mb_film film;
+    if (mb_bearing_evaluate(m, force, t, &film) != BL_OK) {
+        m->torn = mb_element_number(m, force);
+        return BL_ERROR_BLOCK;
+    }
+    const bl_film_load *does = &film.load;
+    const double offset[2] = {0.5 * (film.motion.x[0] + film.motion.x[1]), 0.5 * (film.motion.y[0] + film.motion.y[1])};
+    const double F[3] = {does->force[0], does->force[1], 0.0};
     switch (what) {
         case MB_FILM_OFFSET: memcpy(y, offset, sizeof offset); break;
-        case MB_FILM_FORCE: mb_rotate(film->R, F, y); break;
-        case MB_FILM_ECCENTRICITY: *y = 1.0 - load->thickness / film->bearing.clearance; break;
-        case MB_FILM_TORQUE: *y = load->torque; break;
-        case MB_FILM_THICKNESS: *y = load->thickness; break;
-        case MB_FILM_PRESSURE: *y = load->pressure; break;
-        case MB_FILM_POWER_LOSS: *y = load->power_loss; break;
+        case MB_FILM_FORCE: mb_rotate(film.R, F, y); break;
+        case MB_FILM_ECCENTRICITY: *y = 1.0 - does->thickness / film.bearing.clearance; break;
+        case MB_FILM_TORQUE: *y = does->torque; break;
+        case MB_FILM_THICKNESS: *y = does->thickness; break;
+        case MB_FILM_PRESSURE: *y = does->pressure; break;
+        case MB_FILM_POWER_LOSS: *y = does->power_loss; break;
         case MB_FILM_ROUNDS: *y = m->carried[MB_CARRIED_ROUNDS]; break;
-        default: *y = load->thin_film;
+        default: *y = does->thin_film;
     }
+    return BL_OK;
 }
 
 double mb_thinnest_film(const mb_view *m, double t) {
@@ -243,3 +271,6 @@ double mb_difference(const mb_view *m) {
     }
     return size;
 }
+
+const mb_element mb_element_bearing = {.named = true, .energy_kind = MB_ENERGY_CONTACT, .check = film_check, .sound = film_sound,
+                                       .refuse = mb_refuse_bearing, .load = film_load, .energy = film_energy, .loss = film_loss, .width = film_width, .show = film_show};

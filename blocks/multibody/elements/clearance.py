@@ -9,17 +9,29 @@ t·ċ + R ω_pin - (R + e) ω_hole.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from ...errors import DiagramError
-from ..core.ports import Parameter, parameter
-from .bodies import Marker
-from .reading import read_number
+import numpy as np
+
+from .... import _contract as contract
+from ....errors import DiagramError
+from ...core.ports import Parameter, parameter
+from ..bodies import Marker
+from ..drawing.signs import draw_wall
+from ..drawing.strokes import INK, STEEL, WHITE, Stroke, circle
+from ..parts import Parts
+from ..reading import read_number, teach_keywords
+from ..rotations import Array, freeze
+from .bushing import Bushing
+from .element import Element, Output, energy, power
 
 if TYPE_CHECKING:
-    from .parts import Parts
+    from ..drawing.paper import Paper
+    from ..drawing.poses import Snapshot
+    from ..equations.loads import LoadState
+    from ..tables import Tables
 
 
 def _check(owner: str, name: str, value: Any, least: float, most: float = math.inf) -> float:
@@ -280,8 +292,10 @@ def hertz_stiffness(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClearanceRevolute:
+class ClearanceRevolute(Element):
     """A revolute with play, in a plane: flight, impact and sliding of a pin in its hole."""
+
+    kernel = contract.MB_CONTACT
 
     name: str
     pin: Marker
@@ -356,37 +370,161 @@ class ClearanceRevolute:
             return math.inf
         return float(contact.exponent * contact.stiffness * depth ** (contact.exponent - 1.0))
 
+    @property
+    def ends(self) -> tuple[Marker, Marker]:
+        """Return the two markers that it ties softly together."""
+        return self.pin, self.hole
 
-def has_rigid_contact(system: Parts) -> bool:
-    """Return whether a pin of the system has a contact without compliance."""
-    return any(isinstance(item, ClearanceRevolute) and item.rigid for item in system.elements)
+    @property
+    def is_named(self) -> bool:
+        """Return True: messages of the kernel name it."""
+        return True
+
+    @property
+    def is_contact(self) -> bool:
+        """Return True: impacts are over in a few steps."""
+        return True
+
+    @property
+    def is_rigid(self) -> bool:
+        """Return whether it needs the events of rigid contacts."""
+        return self.rigid
+
+    @property
+    def play(self) -> float:
+        """Return the clearance in m."""
+        return self.clearance
+
+    def tie(self, depth: float) -> Bushing:
+        """Return what a contact is like while it lasts, at a depth as a part of the clearance.
+
+        A rigid one is as if it did not touch.
+        """
+        stiffness = 0.0 if self.rigid else self.stiffness_at(depth * self.clearance)
+        both = np.array([stiffness, stiffness, 0.0, 0.0, 0.0, 0.0])
+        return Bushing(self.name, self.hole, self.pin, freeze(both), freeze(0.0 * both))
+
+    def outputs(self) -> Mapping[str, Output]:
+        """Return what it can show, by name."""
+        found = dict(OUTPUTS)
+        if self.rigid:
+            found |= RIGID_OUTPUTS
+            for what in FOLLOWS_INPUTS:
+                found[what] = replace(found[what], follows="solution")
+        elif self.wear is not None:
+            found |= WEAR_OUTPUTS
+            found["wear"] = replace(found["wear"], width=self.wear.sections)
+        return found | {
+            "power": power("solution" if self.rigid else "laws"),
+            **({} if self.rigid else {"energy": energy()}),
+        }
+
+    def record(self, tables: Tables) -> list[int]:
+        """Return the integers I, J, P, LAW and EXTRA of its record in the kernel."""
+        i, j = tables.marker(self.pin), tables.marker(self.hole)
+        sections = self.wear.sections if self.wear else 0
+        law = self.contact.law + (sections << contract.MB_CONTACT_WEAR_SHIFT)
+        return [i, j, tables.place(f"{self.name}.clearance"), law, tables.next_contact()]
+
+    def push(self, at: LoadState, items: None) -> NoReturn:
+        """Refuse: the contact is known to the engine only."""
+        raise DiagramError(
+            f"`{self.name}` is a revolute with clearance, whose contact only the engine knows: "
+            f"run the system in time."
+        )
+
+    def draw(self, frame: Snapshot, paper: Paper) -> list[Stroke]:
+        """Return the hole, and the pin in it."""
+        k = paper.size
+        return [
+            Stroke(circle(paper.at(frame.point(self.hole)), 8 * k), INK, WHITE, 1.2),
+            Stroke(circle(paper.at(frame.point(self.pin)), 5.5 * k), INK, STEEL, 1.0),
+        ]
+
+    def draw_mount(self, at: Array, away: Array, line: Array, k: float) -> list[Stroke]:
+        """Return what holds an end that stands on the ground."""
+        return draw_wall(at + 10 * k * away, away, k)
+
+    def label_place(self, frame: Snapshot, paper: Paper) -> tuple[Array, float] | None:
+        """Return the places for its name and the distance from them."""
+        return paper.at(frame.point(self.hole))[None], 14 * paper.size
 
 
-OUTPUTS: dict[str, tuple[int, str | None, str]] = {
-    "offset": (2, "m", "of the pin in axes of the hole, x and y"),
-    "gap": (1, "m", "between the surfaces; negative is penetration"),
-    "force": (3, "N", "on the pin, in world axes"),
-    "normal_force": (1, "N", "of the contact"),
-    "angle": (1, "rad", "of the contact, in axes of the hole"),
-    "angle_on_pin": (1, "rad", "of the contact, in axes of the pin"),
-    "slip": (1, "m/s", "of the surfaces, pin less hole"),
-    "contact": (1, None, "whether the surfaces touch"),
+OUTPUTS: dict[str, Output] = {
+    "offset": Output(0, "m", "of the pin in axes of the hole, x and y", 2),
+    "gap": Output(1, "m", "between the surfaces; negative is penetration"),
+    "force": Output(2, "N", "on the pin, in world axes", 3),
+    "normal_force": Output(3, "N", "of the contact"),
+    "angle": Output(4, "rad", "of the contact, in axes of the hole"),
+    "angle_on_pin": Output(5, "rad", "of the contact, in axes of the pin"),
+    "slip": Output(6, "m/s", "of the surfaces, pin less hole"),
+    "contact": Output(7, None, "whether the surfaces touch", kind="boolean"),
+    "power_loss": Output(14, "W", "what friction and damping turn into heat"),
 }
-"""Outputs of a revolute with clearance, in the order of MB_CONTACT_… in multibody.h."""
+"""Outputs of a revolute with clearance, numbered by MB_CONTACT_… in multibody.h."""
 
-RIGID_OUTPUTS: dict[str, tuple[int, str | None, str]] = {
-    "impacts": (1, None, "how often the surfaces met since the start"),
-    "impulse": (1, "N.s", "sum of the normal impulses of impacts since the start"),
-    "sliding": (1, "m", "distance that the surfaces slid in contact since the start"),
-    "sliding_work": (1, "J", "integral of normal force times |slip| since the start"),
+RIGID_OUTPUTS: dict[str, Output] = {
+    "impacts": Output(8, None, "how often the surfaces met since the start"),
+    "impulse": Output(9, "N.s", "sum of the normal impulses of impacts since the start"),
+    "sliding": Output(10, "m", "distance that the surfaces slid in contact since the start"),
+    "sliding_work": Output(11, "J", "integral of normal force times |slip| since the start"),
 }
 """What a rigid contact shows besides: counted in the engine, so that nothing between is missed."""
 
-WEAR_OUTPUTS: dict[str, tuple[int, str | None, str]] = {
-    "wear": (0, "m", "depth of each section of the hole, from angle 0 of its marker on"),
-    "worn_volume": (1, "m3", "of the hole since the start"),
+WEAR_OUTPUTS: dict[str, Output] = {
+    "wear": Output(12, "m", "depth of each section of the hole, from angle 0 of its marker on"),
+    "worn_volume": Output(13, "m3", "of the hole since the start"),
 }
 """What a hole that wears shows besides; the first has as many values as it has sections."""
 
-FOLLOWS_INPUTS = ("force", "normal_force", "contact")
+FOLLOWS_INPUTS = ("force", "normal_force", "contact", "power_loss")
 """Outputs that in a rigid contact follow forces without delay."""
+
+
+class ClearanceMethods(Parts):
+    """Adds revolutes with clearance."""
+
+    @teach_keywords
+    def clearance_revolute(
+        self,
+        name: str,
+        pin: Marker,
+        hole: Marker,
+        *,
+        clearance: float,
+        pin_radius: float,
+        contact: ContactLaw,
+        wear: Wear | None = None,
+    ) -> ClearanceRevolute:
+        """Add a revolute with play between two markers of a planar system; see `ClearanceRevolute`.
+
+        Its outputs are ``name.offset`` (x and y of the pin in axes of the hole's marker), ``gap``,
+        ``force`` (on the pin, in world axes), ``normal_force``, ``angle`` of the contact in axes
+        of the hole and ``angle_on_pin``, ``slip`` of the surfaces and ``contact``.
+
+        Parameters
+        ----------
+        name
+            Unique in the system.
+        pin, hole
+            Markers in the middle of each.
+        clearance
+            The radius of the hole less that of the pin, in m.
+        pin_radius
+            In m; it matters for the slip of the surfaces, and so for friction and wear.
+        contact
+            How they press: `HuntCrossley`, `LankaraniNikravesh` or `RigidContact`.
+        wear
+            How the hole wears, for compliant contacts: a `Wear`. Its outputs are then also
+            ``name.wear``, the depth of each section, and ``worn_volume``.
+        """
+        self._check_name(name)
+        self._check_ends(name, pin, hole)
+        if not self.planar:
+            raise DiagramError(
+                f"`{name}` is a revolute with clearance, which is for planar systems only: make "
+                f"the system with System(…, planar=True)."
+            )
+        play = [read_number(f"`clearance` of `{name}`", clearance)]
+        play.append(read_number(f"`pin_radius` of `{name}`", pin_radius))
+        return self._add(ClearanceRevolute(name, pin, hole, play[0], play[1], contact, wear))

@@ -100,7 +100,9 @@ static void rub_add(const mb_view *m, int32_t number, double t, double load, dou
     if (rub_turns(rubbing)) rub_push(m, rubbing[MB_RUB_TURN], rubbing[MB_RUB_TURN_SIGN], t, load * m->rub.turn[number], joint_force);
 }
 
-void mb_add_rubbing(const mb_view *m, int32_t number, double t, double *joint_force) {
+static void rub_push_found(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+    (void)q, (void)v;
+    const int32_t number = force[MB_FORCE_LAW];
     if (m->rub.load[number] != 0.0) rub_add(m, number, t, m->rub.load[number], joint_force);
 }
 
@@ -287,13 +289,48 @@ bool mb_rub(mb_view *m, double t, const double *v) {
     return true;
 }
 
-double mb_rubbing_show(const mb_view *m, int32_t number, double t, const double *v, int32_t what) {
-    const double load = m->rub.load[number], force = load * m->rub.slide[number], torque = load * m->rub.turn[number];
-    double slide, turn;
-    switch (what) {
-        case MB_RUBBING_FORCE: return force;
-        case MB_RUBBING_TORQUE: return torque;
-        case MB_RUBBING_LOAD: return load;
-        default: rub_rates(m, rub_record(m, number), t, v, &slide, &turn); return -force * slide - torque * turn;
-    }
+static bool rub_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
+    (void)tally;
+    return mb_check_markers(b, force) && mb_check_numbers(b, force, 0) && mb_in_range(force[MB_FORCE_EXTRA], 0, 8) &&
+           mb_in_range(force[MB_FORCE_LAW], 0, b->i[MB_RUBBINGS]);
 }
+
+static bool rub_sound(const mb_view *m, const int32_t *force) { return mb_rubbing_sound(m, force[MB_FORCE_LAW]); }
+
+static int rub_refuse(const bl_block *b, const mb_view *m, int32_t number, double t) {
+    return mb_refuse_rubbing(b, m, m->forces[number * MB_FORCE_FIELDS + MB_FORCE_LAW], t);
+}
+
+static double rub_loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+    (void)q;
+    const int32_t number = force[MB_FORCE_LAW];
+    const double load_found = m->rub.load[number];
+    double slide, turn;
+    rub_rates(m, rub_record(m, number), t, v, &slide, &turn);
+    return -(load_found * m->rub.slide[number]) * slide - load_found * m->rub.turn[number] * turn;
+}
+
+static int32_t rub_width(const int32_t *force, int32_t what) {
+    (void)force;
+    return mb_in_range(what, 0, MB_RUBBING_QUANTITIES) ? 1 : -1;
+}
+
+static int rub_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+    const int32_t number = force[MB_FORCE_LAW];
+    const double load_found = m->rub.load[number];
+    switch (what) {
+        case MB_RUBBING_FORCE: *y = load_found * m->rub.slide[number]; break;
+        case MB_RUBBING_TORQUE: *y = load_found * m->rub.turn[number]; break;
+        case MB_RUBBING_LOAD: *y = load_found; break;
+        default: *y = rub_loss(m, force, t, q, v);
+    }
+    return BL_OK;
+}
+
+static bool rub_needs_solution(const int32_t *force, int32_t what) {
+    (void)force, (void)what;
+    return true;
+}
+
+const mb_element mb_element_rubbing = {.check = rub_check, .sound = rub_sound, .refuse = rub_refuse, .load = rub_push_found, .loss = rub_loss, .width = rub_width,
+                                       .show = rub_show, .needs_solution = rub_needs_solution};

@@ -68,7 +68,7 @@ static double driven_error(const mb_view *m, const int32_t *row, double t) {
 void mb_rows_position(mb_view *m, double t, const double *q) {
     for (int32_t n = 0; n < m->cut_count; n++) {
         const int32_t *cut = m->cuts + n * MB_CUT_FIELDS, *first = row_record(m, cut[MB_CUT_ROW]);
-        const mb_coordinate_row *own = mb_coordinate_row_of(m, n);
+        const mb_coordinate_row *own = mb_coordinate_rows[first[MB_ROW_TYPE]];
         if (own) {
             own->place(m, n, t, q);
             continue;
@@ -145,7 +145,7 @@ static const double *spin_rate_of(const mb_view *m, int32_t link) { return link 
 void mb_rows_velocity(mb_view *m, double t, const double *v) {
     for (int32_t n = 0; n < m->cut_count; n++) {
         const int32_t *cut = m->cuts + n * MB_CUT_FIELDS, *first = row_record(m, cut[MB_CUT_ROW]);
-        const mb_coordinate_row *own = mb_coordinate_row_of(m, n);
+        const mb_coordinate_row *own = mb_coordinate_rows[first[MB_ROW_TYPE]];
         if (own) {
             own->rate(m, n, t, v);
             continue;
@@ -215,14 +215,14 @@ void mb_rows_jacobian(mb_view *m) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
         const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
         double *block = m->jacobian + cut[MB_CUT_J];
+        if (own) {
+            for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) block[n] = own->slope(m, c, m->paths + (cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS);
+            continue;
+        }
         for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
             const int32_t *path = m->paths + (cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS;
             const mb_link_state *s = &m->link[path[MB_PATH_LINK]];
             const int32_t type = m->links[path[MB_PATH_LINK] * MB_LINK_FIELDS + MB_LINK_TYPE];
-            if (own) {
-                block[n] = own->slope(m, c, path);
-                continue;
-            }
             /* How the marker moves and turns with the joint: what a row then sees is F · velocity + N · turn. */
             double axis[3], velocity[3];
             if (type == MB_SPHERICAL)

@@ -39,7 +39,7 @@ void mb_weigh_rows(mb_view *m) {
     for (int32_t c = 0; c < m->cut_count; c++) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
         const double *block = m->jacobian + cut[MB_CUT_J];
-        const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
+        const bool own = mb_coordinate_row_of(m, c) != NULL;
         double lengths = 0.0, angles = 0.0;
         if (!own) most_mobile(m, c, inverse, &lengths, &angles);
         for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {

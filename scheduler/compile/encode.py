@@ -6,7 +6,6 @@ The tables are those of ``plan.c``; the two files change together.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -288,17 +287,17 @@ class Encoder:
             return states, 0
         return states, needed[0]
 
-    def _integers(self, number: int) -> Sequence[int]:
+    def _integers(self, number: int) -> list[int]:
         item, widths = self.flat.blocks[number], self.ports.widths[number]
         block = item.block
         assert isinstance(block, NativeBlock | PythonBlock)
-        if not callable(block.integers):
-            return block.integers
         try:
-            return block.integers(widths)
+            given = block.integers(widths) if callable(block.integers) else block.integers
         except DiagramError as error:
             self.problems += [f"`{item.path}`: {problem}" for problem in error.problems]
-            return ()
+            return []
+        whole: list[int] = np.array(given, dtype="<i4").tolist()  # arguments may be numpy's
+        return whole
 
     def slot_of(self, source: Source) -> int:
         if source.block < 0:

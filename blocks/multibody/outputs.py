@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,8 +13,10 @@ from ..core.ports import Kind, Port
 from .elements.element import AbstractElement, Output
 from .initial import coordinate_name
 from .joints import Joint
-from .system import System
 from .tables import Tables, nearest_first
+
+if TYPE_CHECKING:
+    from .system import System
 
 _MARKER = {
     "position": (contract.MB_OUT_POSITION, 3, "m", "position of {} in world axes"),

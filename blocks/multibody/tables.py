@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import _contract as contract
 from ...errors import DiagramError, name_list, suggest
@@ -18,8 +18,10 @@ from .joints import Coordinate, Joint, Row
 from .law_table import LawTable
 from .laws import AbstractLaw
 from .rotations import Array, quaternion_from_rotation
-from .system import System
 from .tree import SPEEDS, Tree, find_pattern, grow_tree
+
+if TYPE_CHECKING:
+    from .system import System
 
 OF_REACTIONS = {
     contract.MB_OUT_REACTION_FORCE,

@@ -64,7 +64,7 @@ class KalmanFilter(NativeBlock):
     def __init__(
         self,
         A: Matrix,
-        B: Matrix,
+        B: Matrix | None,
         C: Matrix,
         D: Matrix | None = None,
         *,
@@ -80,7 +80,7 @@ class KalmanFilter(NativeBlock):
     ) -> None:
         steered = B is not None
         rows = len(np.atleast_2d(np.asarray(A)))
-        system = check_matrices(A, B if steered else np.zeros(rows), C, D)
+        system = check_matrices(A, np.zeros(rows) if B is None else B, C, D)
         states, measured = len(system.A), len(system.C)
         updated = bool(require_choice("form", form, _FORMS)) and not continuous
         direct = steered and bool(system.D.any())

@@ -15,7 +15,7 @@ from .units import Unit, parse_unit
 Kind = Literal["real", "integer", "boolean", "enumeration"]
 Numbers = float | Sequence[float] | npt.NDArray[np.floating[Any] | np.integer[Any]]
 """A number; or several, a list or an array."""
-Matrix = Numbers | Sequence[Sequence[float] | npt.NDArray[np.floating[Any] | np.integer[Any]]]
+Matrix = Numbers | Sequence[Numbers]
 """A number, a vector, or a matrix: an array or a list of its rows."""
 KINDS: tuple[Kind, ...] = ("real", "integer", "boolean", "enumeration")
 

@@ -384,7 +384,7 @@ class Diagram:
         *,
         inputs: Sequence[str] | None = None,
         outputs: Sequence[str] | None = None,
-        parameters: Sequence[str] | Mapping[str, Numbers] | None = None,
+        parameters: Sequence[str] | Mapping[str, Numbers | None] | None = None,
         platforms: Sequence[str] | None = None,
         sources: bool = True,
     ) -> Path:

@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 import biella
+import biella.blocks
 import biella.results
 from biella import BiellaDeprecationWarning, BiellaError, BiellaWarning, Diagram, Plan
 from biella.deprecation import REMOVAL, deprecated_alias
@@ -222,7 +223,7 @@ def test_a_moved_name_is_found_with_a_warning_where_it_is_used():
     with pytest.warns(
         BiellaDeprecationWarning, match=r"from biella.blocks.authoring import Na"
     ) as w:
-        block = biella.blocks.NativeBlock
+        block = biella.blocks.NativeBlock  # type: ignore[attr-defined]
     assert block is importlib.import_module("biella.blocks.authoring").NativeBlock
     assert w[0].filename == __file__
     assert "NativeBlock" not in dir(biella.blocks)

@@ -37,9 +37,10 @@ def run_block() -> RunBlock:
         diagram = Diagram("one block", step=step, start_time=start)
         diagram.add(block, name="block", period=period)
         for port, values in zip(block.inputs, inputs, strict=True):
-            ticks = len(np.asarray(values))
+            samples = np.asarray(values, np.float64)
+            ticks = len(samples)
             times = start + np.arange(ticks) * step
-            source = diagram.add(Playback(times, values, interpolation="hold"))
+            source = diagram.add(Playback(times, samples, interpolation="hold"))
             diagram.connect(source, block[port.name])
         named = {f"block.{name}": value for name, value in (parameters or {}).items()}
         until = start + (ticks - 1) * step

@@ -493,7 +493,7 @@ def test_a_loop_is_solved_with_the_derivatives_that_an_fmu_gives(tmp_path):
         path = make_specimen(tmp_path / "s.fmu", xml=description(flags), flags=options)
         diary = tmp_path / name
         d = Diagram("loop", step=0.01)
-        given = {"diary": str(diary), "x": 0.5}
+        given: dict[str, str | float] = {"diary": str(diary), "x": 0.5}
         f = d.add(Fmu(path, inputs=["u"], outputs=["y"], parameters=given), name="f")
         law = d.add(Expression("1 - y/4", unit="m"), name="law")
         d.connect(f["y"], law["y"])

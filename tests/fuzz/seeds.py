@@ -53,8 +53,8 @@ from biella.blocks.multibody.pendulum import Pendulum
 from biella.blocks.multibody.plant import Plant
 from biella.blocks.multibody.system import System
 from biella.blocks.multibody.tree import grow_tree
-from biella.scheduler.compile.diagram import SOLVERS
 from biella.scheduler.compile.plan import Plan, write_sections
+from biella.scheduler.compile.solver_options import SOLVERS
 
 HERE = Path(__file__).parent
 STEP = 1e-3
@@ -125,7 +125,7 @@ class Hosted(NativeBlock):
     """The engine's side of a foreign FMU: a real and a boolean in and out, two parameters."""
 
     def __init__(self, rollback: bool) -> None:
-        self.kernel = "fmu2_rollback" if rollback else "fmu2"  # type: ignore[misc]
+        self.kernel = "fmu2_rollback" if rollback else "fmu2"
         inputs = [0, 0, 1, 1, 2, 0]  # reference, type, whether an output depends on it
         outputs = [2, 0, -1, 2]  # reference, type
         parameters = [3, 0, 1, 4, 1, 0]  # reference, type, whether it is always set
@@ -140,7 +140,7 @@ class Hosted(NativeBlock):
 
 
 # Sample times of those that are not added with their own rate.
-RATES: dict[str, dict[str, float]] = {
+RATES: dict[str, dict[str, Any]] = {
     "time": {"period": 2e-3},
     "noise": {"period": 1e-3},
     "noise uniform": {"period": 2e-3},

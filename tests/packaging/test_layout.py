@@ -167,7 +167,8 @@ def collect_imports(tree, in_function=False):
 def find_hidden_cycles(sources):
     """Return (module, imported) for each import in a function that leads back to its module."""
     names = {dotted(module): module for module in sources}
-    at_top, late = {name: set() for name in names}, set()
+    at_top: dict[str, set[str]] = {name: set() for name in names}
+    late: set[tuple[str, str]] = set()
     for name, module in names.items():
         for node, in_function in collect_imports(ast.parse(sources[module])):
             for asked in imported_names(node, module):

@@ -11,5 +11,6 @@ from biella import services
 def test_every_service_is_provided(name):
     found = services.find_service(name)
     assert found.__name__ == name
-    assert inspect.getmodule(found).__name__ == f"biella.{services._PROVIDERS[name]}"
-    assert f"``{name}(" in services.find_service.__doc__
+    module = inspect.getmodule(found)
+    assert module and module.__name__ == f"biella.{services._PROVIDERS[name]}"
+    assert f"``{name}(" in (services.find_service.__doc__ or "")

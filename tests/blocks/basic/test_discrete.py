@@ -226,7 +226,10 @@ def test_chain_of_rates_with_offsets() -> None:
             held = shown["filter"]
 
 
-RATES = {"unit delay": {"period": 0.02}, "hold": {"period": 0.05, "offset": 0.01}}
+RATES: dict[str, dict[str, Any]] = {
+    "unit delay": {"period": 0.02},
+    "hold": {"period": 0.05, "offset": 0.01},
+}
 REMEMBERING: dict[str, Callable[[], NativeBlock]] = {
     "unit delay": lambda: UnitDelay(1.0),
     "delay": lambda: Delay(5, [1.0, 2.0]),

@@ -239,8 +239,8 @@ def test_latch(initial, priority):
     ("make", "message"),
     [
         (lambda: Compare("=<", 1.0), r"`op` is one of '<', '<=', .* not '=<'"),  # type: ignore[arg-type]
-        (lambda: Compare("<", "one"), "`threshold` wants numbers"),
-        (lambda: Compare("<", [[1.0]]), "a number or a vector"),
+        (lambda: Compare("<", "one"), "`threshold` wants numbers"),  # type: ignore[arg-type]
+        (lambda: Compare("<", [[1.0]]), "a number or a vector"),  # type: ignore[list-item]
         (lambda: Logic("nandd"), "Did you mean `nand`"),  # type: ignore[arg-type]
         (lambda: Logic("and", 0), "`n` is a number of inputs, at least 1, got 0"),
         (lambda: Logic("not", 2), "'not' has one input"),
@@ -252,7 +252,7 @@ def test_latch(initial, priority):
         (lambda: Counter(9, upper=5), "lower ≤ initial ≤ upper"),
         (lambda: Counter(edge="up"), "`edge` is one of"),  # type: ignore[arg-type]
         (lambda: SampleHold(edge="high"), "`edge` is one of"),  # type: ignore[arg-type]
-        (lambda: SampleHold("x"), "`initial` wants numbers"),
+        (lambda: SampleHold("x"), "`initial` wants numbers"),  # type: ignore[arg-type]
         (lambda: Latch(priority="both"), "`priority` is one of 'reset', 'set'"),  # type: ignore[arg-type]
     ],
 )

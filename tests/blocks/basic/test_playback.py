@@ -219,7 +219,7 @@ def test_bad_files(tmp_path: Path) -> None:
     ("make", "message"),
     [
         (lambda: Playback([0], [1]), "`times` is a list of at least two"),
-        (lambda: Playback([[0, 1]], [1]), r"shape \(1, 2\)"),
+        (lambda: Playback([[0, 1]], [1]), r"shape \(1, 2\)"),  # type: ignore[list-item]
         (lambda: Playback([0, 2, 1], [1, 2, 3]), r"times\[2\] = 1 comes after times\[1\] = 2"),
         (lambda: Playback([1, 1], [1, 2]), "has the one time 1 only"),
         (lambda: Playback([0, 1], [1, 2, 3]), r"it must be \(2,\) or \(2, width\)"),

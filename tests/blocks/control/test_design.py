@@ -29,7 +29,8 @@ def test_regulators_are_those_of_python_control(cross):
     K, S, poles = control.lqr(A, B, Q, R, *([] if cross is None else [cross]))
     np.testing.assert_allclose(ours.K, K, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(ours.S, S, rtol=1e-9)
-    np.testing.assert_allclose(np.sort_complex(ours.poles), np.sort_complex(poles), rtol=1e-8)
+    found = np.sort_complex(ours.poles.astype(complex))
+    np.testing.assert_allclose(found, np.sort_complex(poles), rtol=1e-8)
     a, b = sampled()
     ours = dlqr(a, b, Q, R, N=cross)
     K, S, _ = control.dlqr(a, b, Q, R, *([] if cross is None else [cross]))
@@ -185,22 +186,22 @@ TURN = [[np.cos(1), np.sin(1)], [-np.sin(1), np.cos(1)]]
         (lambda: lqr(A, B, Q, R, N.T), "N needs shape (3, 2)"),
         (lambda: lqr(A, B[:2], Q, R), "a square A and a B with as many rows"),
         (
-            lambda: lqr(A, B),
+            lambda: lqr(A, B),  # type: ignore[call-overload]
             "lqr lacks Q, R: write lqr(A, B, Q, R, N=None), or lqr(model, Q, R, N=",
         ),
-        (lambda: lqr(A, B, Q, r=R), "no argument `r` here. Did you mean `R`? Write lqr(A, B, Q, R"),
+        (lambda: lqr(A, B, Q, r=R), "no argument `r` here. Did you mean `R`? Write lqr(A, B, Q, R"),  # type: ignore[call-overload]
         (
-            lambda: lqr(A, B, Q, R, weight=1),
+            lambda: lqr(A, B, Q, R, weight=1),  # type: ignore[call-overload]
             "lqr has no argument `weight` here. It has: A, B, Q, R, N",
         ),
         (
-            lambda: lqr(_Model(A, B, C, None), B=B, Q=Q, R=R),
+            lambda: lqr(_Model(A, B, C, None), B=B, Q=Q, R=R),  # type: ignore[call-overload]
             "lqr has no argument `B` here. It has: mo",
         ),
-        (lambda: lqr(A, B, Q, Q=Q, R=R), "lqr got `Q` twice: by position and by keyword"),
-        (lambda: lqr(A, B, Q, R, N, 1.0), "lqr takes lqr(A, B, Q, R, N=None), or lqr(model"),
-        (lambda: dlqe(A, Q=1.0, R=1.0), "dlqe lacks C: write dlqe(A, C, Q, R, G=None)"),
-        (lambda: lqr(model=3, Q=Q, R=R), "lqr wants a model with A and B, got 3"),
+        (lambda: lqr(A, B, Q, Q=Q, R=R), "lqr got `Q` twice: by position and by keyword"),  # type: ignore[call-overload]
+        (lambda: lqr(A, B, Q, R, N, 1.0), "lqr takes lqr(A, B, Q, R, N=None), or lqr(model"),  # type: ignore[call-overload]
+        (lambda: dlqe(A, Q=1.0, R=1.0), "dlqe lacks C: write dlqe(A, C, Q, R, G=None)"),  # type: ignore[call-overload]
+        (lambda: lqr(model=3, Q=Q, R=R), "lqr wants a model with A and B, got 3"),  # type: ignore[call-overload]
         (
             lambda: lqr(_Model(A, B, C, 0.1), Q, R),
             "this one is sampled: linearise without a period, or use dlqr",

@@ -162,9 +162,9 @@ class TestWords:
         assert [line for line in lines if line not in text] == []
 
     def test_help_of_a_block_shows_its_ports(self) -> None:
-        shown = pydoc.render_doc(Gain([1.0, 2.0]), renderer=pydoc.plaintext)
+        shown = pydoc.plain(pydoc.render_doc(Gain([1.0, 2.0])))
         assert "A gain: y = k u." in shown and "u  2 values, any unit" in shown
-        shown = pydoc.render_doc(Lag(0.5), renderer=pydoc.plaintext)
+        shown = pydoc.plain(pydoc.render_doc(Lag(0.5)))
         assert "with an attribute" in shown and "rate: continuous" in shown
 
     def test_help_of_a_class_is_its_docstring(self) -> None:

@@ -427,7 +427,7 @@ def test_what_is_no_film_of_a_mechanism():
     with pytest.raises(DiagramError, match=r"is a FiniteBearing.*for diagrams only"):
         s.bearing("film", a, b, FiniteBearing(*SIZE))
     with pytest.raises(DiagramError, match=r"is a bearing, such as ShortBearing\(.*got 0.02"):
-        s.bearing("film", a, b, 0.02)
+        s.bearing("film", a, b, 0.02)  # type: ignore[arg-type]
     with pytest.raises(DiagramError, match="viscosity from a signal"):
         s.bearing("film", a, b, ShortBearing(*SIZE, viscosity_input=True))
     with pytest.raises(DiagramError, match="ties `disc` to itself"):

@@ -146,8 +146,8 @@ def two_bodies(kind: str, planar: bool) -> System:
     s = System("two", planar=planar)
     ends = []
     for name in ("one", "two"):
-        turn = rng.normal() if planar else rng.normal(size=4)
-        rotation = turn if planar else turn / np.linalg.norm(turn)
+        turn = rng.normal(size=1 if planar else 4)
+        rotation = float(turn[0]) if planar else turn / np.linalg.norm(turn)
         ends.append(
             s.body(name, mass=1, inertia=1, position=rng.normal(size=size), rotation=rotation)
         )

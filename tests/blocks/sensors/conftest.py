@@ -34,8 +34,9 @@ def measure() -> Measure:
         d.add(block, name="block")
         ticks = 0
         for name, values in inputs.items():
-            ticks = len(np.asarray(values))
-            source = d.add(Playback(np.arange(ticks) * step, values, interpolation="hold"))
+            samples = np.asarray(values, np.float64)
+            ticks = len(samples)
+            source = d.add(Playback(np.arange(ticks) * step, samples, interpolation="hold"))
             if block.inputs[block.input_index[name]].kind == "boolean":
                 logic = d.add(Convert("boolean"))
                 d.connect(source, logic)

@@ -157,11 +157,12 @@ def test_gyro_of_the_data_sheet_has_its_numbers() -> None:
     d.add(Gyroscope(presets.GYROSCOPE, axes=[0, 0, 1], seed=2), name="gyro")
     d.connect(d.add(Constant([0.1, -0.2, 3.0], unit="rad/s")), "gyro.angular_velocity")
     y = simulate(d, 2.0)["gyro"][10_000:]
-    bow = presets.GYROSCOPE.nonlinearity * presets.GYROSCOPE.full_scale
-    assert y.mean() == pytest.approx(3.0 + presets.GYROSCOPE.offset, abs=bow)
-    step = presets.GYROSCOPE.resolution
+    sheet: Any = presets.GYROSCOPE  # its numbers hold for each axis
+    bow = sheet.nonlinearity * sheet.full_scale
+    assert y.mean() == pytest.approx(3.0 + sheet.offset, abs=bow)
+    step = sheet.resolution
     assert np.allclose(y / step, np.round(y / step), atol=1e-6)
-    density = presets.GYROSCOPE.noise**2 * 1.11 * 100.0  # Butterworth's noise bandwidth
+    density = sheet.noise**2 * 1.11 * 100.0  # Butterworth's noise bandwidth
     assert y.std() == pytest.approx(math.sqrt(density + step**2 / 12), rel=0.1)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biella.scheduler.compile.checksum import _CHUNK, _FEW, fnv1a
-from biella.scheduler.engine.engine import library
+from biella.scheduler.engine.library import library
 
 
 def engine_hash(data: bytes) -> int:

@@ -7,6 +7,8 @@ import pytest
 
 from biella import Diagram, simulate
 from biella.blocks import Constant, Gain, Integrator, Mux, StateSpace, UnitDelay
+from biella.blocks.core.block import AbstractBlock
+from biella.blocks.core.ports import PortRef
 
 pytestmark = pytest.mark.engine
 
@@ -19,7 +21,9 @@ def mixed() -> Diagram:
     held = d.add(UnitDelay(), name="held")
     i, mux = d.add(Integrator([0.0, 0.0, 0.0]), name="i"), d.add(Mux(2), name="mux")
     end = d.add(Gain(2.0), name="end")
-    for source, target in [(a, x), (x, held), (held, i), (i, mux["u1"]), (a, mux["u2"])]:
+    wires: list[tuple[AbstractBlock, AbstractBlock | PortRef]]
+    wires = [(a, x), (x, held), (held, i), (i, mux["u1"]), (a, mux["u2"])]
+    for source, target in wires:
         d.connect(source, target)
     d.connect(mux, end)
     return d

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from biella import Diagram, Plan, simulate
@@ -18,14 +21,15 @@ def small() -> Plan:
 
 
 def test_sections_come_back_as_they_were_written():
-    sections = {
+    real = np.array([1.0, -2.5])
+    sections: dict[str, npt.NDArray[Any] | bytes] = {
         "META": b"{}",
         "ODDS": b"abc",  # the next section starts at a multiple of 8 bytes all the same
-        "REAL": np.array([1.0, -2.5]),
+        "REAL": real,
         "INTS": np.arange(3, dtype=np.int32),
     }
     data = write_sections(sections)
-    assert data.index(sections["REAL"].tobytes()) % 8 == 0
+    assert data.index(real.tobytes()) % 8 == 0
     found = read_sections(data)
     assert found["META"] == b"{}" and found["ODDS"] == b"abc"
     assert np.frombuffer(found["REAL"]).tolist() == [1.0, -2.5]

@@ -9,7 +9,7 @@ import pytest
 
 from biella import Diagram, DiagramError, Subsystem, simulate
 from biella.blocks import Constant, Gain, Integrator, Port, PythonBlock, Sum, UnitDelay
-from biella.scheduler.compile.diagram import SOLVERS
+from biella.scheduler.compile.solver_options import SOLVERS
 
 pytestmark = pytest.mark.engine
 

@@ -23,8 +23,9 @@ MS = 1_000_000
 AGE, ALIVE, DELAY = 1000, 1001, 1002
 
 
-Channel, Counts = contract.bl_channel, contract.bl_device_counts
-CALLS = dict(contract.bl_driver._fields_)
+Channel = contract.bl_channel
+Counts = contract.bl_device_counts
+CALLS: dict[str, Any] = {field[0]: field[1] for field in contract.bl_driver._fields_}
 
 
 def engine() -> Any:

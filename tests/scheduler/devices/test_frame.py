@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from biella.scheduler.engine.library import contract
+
 from . import peer
-from .native import contract, engine
+from .native import engine
 
 pytestmark = pytest.mark.engine
 

@@ -161,7 +161,7 @@ def bench(signals, inputs, outputs, port=502, **options):
 
 def check_loop(table, plc):
     with run_realtime(loop(), bind=table) as run:
-        wait_for(lambda: run.latest("x") < 0.5)
+        wait_for(lambda: bool(run.latest("x") < 0.5))
         result = run.stop()
     # Each value that came is what the server made of one that was sent before, in float32.
     sent = np.float32(-2.0) * result["x"].astype(np.float32)

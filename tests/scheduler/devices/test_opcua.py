@@ -185,7 +185,7 @@ def bench(signals, inputs, outputs, url, **options):
 
 def test_a_loop_is_closed_through_the_server(plant):
     with run_realtime(loop(), bind=rig(plant.url)) as run:
-        wait_for(lambda: run.latest("x") < 0.5)
+        wait_for(lambda: bool(run.latest("x") < 0.5))
         result = run.stop()
     # Each value that came is what the server made of one that was sent before.
     assert set(result["k"][1:-1]) <= {0.0, -0.5, *(-2.0 * result["x"])}

@@ -15,7 +15,7 @@ KNOWN = {
 
 
 def read(table):
-    said = {}
+    said: dict[str, str] = {}
     return read_options(table, KNOWN, said.__setitem__), said
 
 

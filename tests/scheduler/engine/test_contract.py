@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_structures_have_the_layout_of_c(tmp_path, c_compiler):
         name = kind.__name__ if kind is not _contract.bl_device else "struct bl_device"
         prints.append(f'printf("{name} %zu\\n", sizeof({name}));')
         expected.append(f"{name} {ctypes.sizeof(kind)}")
-        for member, _ in kind._fields_:
+        for member, *_ in kind._fields_:
             place = f"offsetof({name}, {member}), sizeof((({name} *)0)->{member})"
             prints.append(f'printf("{name}.{member} %zu %zu\\n", {place});')
             field = getattr(kind, member)
@@ -203,7 +204,7 @@ int not_exported(struct whatever *w, ...);
 BL_API const double *look(void);
 """
     module = write(tmp_path, text)
-    scope: dict[str, object] = {}
+    scope: dict[str, Any] = {}
     exec(compile(module, "module", "exec"), scope)
     outer, inner, call = scope["outer"], scope["inner"], scope["call"]
     assert [name for name, _ in outer._fields_] == ["in", "many", "handle", "back", "end"]

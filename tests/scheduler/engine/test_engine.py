@@ -22,7 +22,7 @@ from biella.blocks import (
     UnitDelay,
     python_block,
 )
-from biella.scheduler.compile.diagram import SOLVERS
+from biella.scheduler.compile.solver_options import SOLVERS
 
 pytestmark = pytest.mark.engine
 

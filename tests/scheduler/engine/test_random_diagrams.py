@@ -309,7 +309,7 @@ class Builder:
         members = [n for n in self.order if self.places[n] == scope]
         for n in members:
             node = self.nodes[n]
-            rate: dict[str, float] = {}
+            rate: dict[str, Any] = {}
             if node.period is not None:
                 rate = {"period": node.period * STEP, "offset": node.offset * STEP}
             d.add(self.blocks[n], name=self.names[n], **rate)

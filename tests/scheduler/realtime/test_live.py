@@ -179,9 +179,10 @@ def test_vectors_change_as_a_whole():
             run["c.value"] = [k, -k]
             run["u"] = [k, k]
             time.sleep(1e-3)
-        assert run["c.value"].tolist() == [29, -29] and run["u"].tolist() == [29, 29]
-        wait_until(lambda: run.latest("g")[0] == 29.0)
-        assert run.latest("u").tolist() == [29, 29]
+        assert np.array_equal(run["c.value"], [29, -29])
+        assert np.array_equal(run["u"], [29, 29])
+        wait_until(lambda: np.asarray(run.latest("g"))[0] == 29.0)
+        assert np.array_equal(run.latest("u"), [29, 29])
         result = run.stop()
     assert np.array_equal(result["c"][:, 0], -result["c"][:, 1])
     assert np.array_equal(result["u"][:, 0], result["u"][:, 1])
@@ -193,8 +194,8 @@ def test_a_vector_may_be_longer_than_the_pipe_of_changes_usually_is():
     d.add(Constant(np.zeros(5000)), name="c")
     with run_realtime(d, until=5.0, record=[]) as run:
         run["c.value"] = np.ones(5000)
-        wait_until(lambda: not run.running or run.latest("c")[-1] == 1.0)
-        assert run.latest("c")[-1] == 1.0
+        wait_until(lambda: not run.running or np.asarray(run.latest("c"))[-1] == 1.0)
+        assert np.asarray(run.latest("c"))[-1] == 1.0
 
 
 def test_more_overrides_than_there_can_be_say_so():
@@ -207,7 +208,7 @@ def test_more_overrides_than_there_can_be_say_so():
             run.override("g", 1.0)
         run.release("c")
         run.override("g", 3.0)
-        wait_until(lambda: run.latest("g")[-1] == 3.0)
+        wait_until(lambda: np.asarray(run.latest("g"))[-1] == 3.0)
         assert not run.stop().info["realtime"]["entries_refused"]
 
 
@@ -311,11 +312,11 @@ def test_an_override_holds_in_an_algebraic_loop():
     d.connect(a, b)
     d.connect(b, a)
     with run_realtime(d) as run:
-        wait_until(lambda: abs(run.latest("a") - 2.0) < 1e-9)
+        wait_until(lambda: np.abs(run.latest("a") - 2.0) < 1e-9)
         run.override("b", 6.0)
-        wait_until(lambda: abs(run.latest("a") - 4.0) < 1e-9)
+        wait_until(lambda: np.abs(run.latest("a") - 4.0) < 1e-9)
         run.release()
-        wait_until(lambda: abs(run.latest("a") - 2.0) < 1e-9)
+        wait_until(lambda: np.abs(run.latest("a") - 2.0) < 1e-9)
 
 
 def test_pause_and_resume():

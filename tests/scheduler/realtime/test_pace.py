@@ -389,7 +389,7 @@ class FakeDevice:
         lib = library()
         calls = {
             name: kind(getattr(self, name))
-            for name, kind in contract.bl_driver._fields_
+            for name, kind, *_ in contract.bl_driver._fields_
             if name != "name"
         }
         self.driver = contract.bl_driver(b"fake", **calls)

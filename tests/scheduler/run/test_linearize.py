@@ -470,7 +470,7 @@ def test_the_operating_point_of_a_block_is_given_by_its_own_names():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: linearize("plant"), "wants a Diagram or a block, got 'plant'"),
+        (lambda: linearize("plant"), "wants a Diagram or a block, got 'plant'"),  # type: ignore[arg-type]
         (lambda: linearize(Pendulum(1, 1), ["torqe"]), "no input `torqe`. Did you mean `torque`"),
         (
             lambda: linearize(Pendulum(1, 1), None, ["angel"]),
@@ -486,7 +486,7 @@ def test_a_wrong_block_or_port_is_said(call, message):
 def test_a_model_is_a_value_that_prints_and_leaves_for_other_tools():
     model = linearize(pendulum(1.0))
     with pytest.raises(AttributeError):
-        model.A = np.eye(2)
+        model.A = np.eye(2)  # type: ignore[misc]
     with pytest.raises(ValueError, match="read-only"):
         model.A[0, 0] = 1.0
     assert np.allclose(poles(model.A), np.sort_complex(model.poles()))

@@ -10,6 +10,8 @@ import pytest
 from biella import Diagram, simulate
 from biella.blocks.multibody import Linear, System
 from biella.blocks.multibody.analysis.manifold import make_manifold
+from biella.blocks.multibody.elements.coupling import Coupling
+from biella.blocks.multibody.joints import Joint
 from biella.blocks.multibody.tree import grow_tree
 from biella.errors import BiellaError, DiagramError
 from biella.scheduler.engine.engine import Instance
@@ -40,6 +42,12 @@ def look(system: System, outputs: list[str], **parameters: float) -> dict[str, A
         instance.initialise()
         instance.evaluate()
         return {path: np.array(instance.get(f"plant.{path}")) for path in outputs}
+
+
+def joint_of(system: System, name: str) -> Joint:
+    joint = system[name]
+    assert isinstance(joint, Joint)
+    return joint
 
 
 def two_discs(**gear: Any) -> System:
@@ -86,7 +94,8 @@ def test_ratio_is_a_parameter_of_the_compiled_block() -> None:
 
 
 def test_internal_gear_and_belt_turn_the_same_way() -> None:
-    assert two_discs(teeth=(20, 60), internal=True)["gear"].ratio == pytest.approx(1.0 / 3.0)
+    gear = two_discs(teeth=(20, 60), internal=True)["gear"]
+    assert isinstance(gear, Coupling) and gear.ratio == pytest.approx(1.0 / 3.0)
     s = System("belt", planar=True)
     bodies = [s.body(n, mass=1.0, inertia=1.0) for n in "ab"]
     joints = [s.revolute(f"j{n.name}", s.ground, n, at=(0, 0)) for n in bodies]
@@ -143,7 +152,7 @@ def geared_crank(cut: str = "small", *, moves: bool = False) -> System:
         small = s.revolute("small", s.ground, slider, at=(0.6, 0.0))
         slide = s.prismatic("slide", slider, rod, at=(0.6, 0.0), axis=(1, 0))
     hub = s.revolute("hub", s.ground, wheel, at=(0.0, 1.0))
-    s.coupling("gear", s[cut], hub, ratio=3.0)
+    s.coupling("gear", joint_of(s, cut), hub, ratio=3.0)
     s.rack("rack", hub, s.prismatic("bar", s.ground, s.body(
         "bar_body", mass=0.5, inertia=0.1, position=(0.0, 1.2)
     ), at=(0.0, 1.2), axis=(1, 0)), radius=-0.2)  # fmt: skip
@@ -277,7 +286,7 @@ def test_coupled_loop_conserves_energy_and_stays_closed(options: dict[str, Any])
 
 def test_kinematics_follow_a_coupling_over_many_turns() -> None:
     s = two_discs(ratio=-0.4)
-    s.driver("drive", s["a"], Linear(0.0, 20.0))
+    s.driver("drive", joint_of(s, "a"), Linear(0.0, 20.0))
     motion = s.kinematics(np.linspace(0.0, 3.0, 31))
     np.testing.assert_allclose(motion["b.angle"], -0.4 * motion["a.angle"], atol=1e-10)
     np.testing.assert_allclose(motion["b.angle_speed"], -8.0, atol=1e-9)
@@ -320,7 +329,7 @@ def test_equilibrium_and_linearization_have_the_coupling() -> None:
 def test_redundant_couplings_share_a_load() -> None:
     """Two equal gears between the same joints carry half each."""
     s = two_discs(ratio=1.0)
-    s.gear("twin", s["a"], s["b"], ratio=1.0)
+    s.gear("twin", joint_of(s, "a"), joint_of(s, "b"), ratio=1.0)
     seen = look(s, ["gear.effort", "twin.effort"])
     half = 0.5 * 0.5 * 3.0 / 0.7
     np.testing.assert_allclose(seen["gear.effort"], half, rtol=1e-9)
@@ -338,7 +347,7 @@ def test_offset_keeps_the_given_pose_and_can_be_given() -> None:
 
 def test_bad_couplings_are_refused() -> None:
     s = two_discs(ratio=1.0)
-    a, b = s["a"], s["b"]
+    a, b = joint_of(s, "a"), joint_of(s, "b")
     with pytest.raises(DiagramError, match="ratio of 0"):
         s.coupling("x", a, b, ratio=0.0)
     with pytest.raises(DiagramError, match="to itself"):
@@ -352,5 +361,5 @@ def test_bad_couplings_are_refused() -> None:
     with pytest.raises(DiagramError, match="a displacement"):
         s.rack("x", a, b, radius=0.1)
     with pytest.raises(BiellaError, match="no keyword `pitch`"):
-        s.screw("x", a, pitch=0.1)
+        s.screw("x", a, pitch=0.1)  # type: ignore[call-arg]
     assert "x" not in s.parts

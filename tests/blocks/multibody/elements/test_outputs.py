@@ -17,6 +17,7 @@ from biella.blocks.core.units import parse_unit
 from biella.blocks.multibody import HuntCrossley, Input, RigidContact, Sine, System, Wear
 from biella.blocks.multibody.elements import table
 from biella.blocks.multibody.elements.element import AbstractElement
+from biella.blocks.multibody.joints import Joint
 from biella.blocks.multibody.outputs import list_outputs
 from biella.errors import DiagramError
 from biella.scheduler.engine.engine import Instance
@@ -51,7 +52,9 @@ def spatial(**options: bool) -> System:
 
 def rubbing() -> System:
     s = spatial()
-    s.friction("rubbing", s["rail"], coefficient=0.1, diameter=0.05, length=0.1)
+    rail = s["rail"]
+    assert isinstance(rail, Joint)
+    s.friction("rubbing", rail, coefficient=0.1, diameter=0.05, length=0.1)
     return s
 
 
@@ -122,7 +125,7 @@ def options_of(system: System) -> dict[str, Any]:
 
 
 def subclasses(of: type) -> set[type]:
-    found = set(of.__subclasses__())
+    found: set[type] = set(of.__subclasses__())
     return found.union(*(subclasses(kind) for kind in found))
 
 
@@ -187,8 +190,8 @@ def test_feedthrough_of_elements_is_as_declared() -> None:
     diagram = Diagram("d")
     diagram.add(block, name="plant")
     for port in block.inputs:
-        source = diagram.input(port.name.replace(".", " "), unit=port.unit and str(port.unit),
-                               default=port.default)  # fmt: skip
+        unit = None if port.unit is None else str(port.unit)
+        source = diagram.input(port.name.replace(".", " "), unit=unit, default=port.default)
         diagram.connect(source, block[port.name])
 
     def look(changed: str | None) -> dict[str, Any]:

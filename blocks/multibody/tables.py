@@ -30,7 +30,7 @@ OF_REACTIONS = {
     contract.MB_OUT_DRIVER_POWER,
     contract.MB_OUT_POWER,
 }
-"""Kinds of output that tell how redundant joints share a load."""
+"""Kinds of output that tell how redundant joints share a load, besides those of couplings."""
 
 _AXIS = {f"{axis}_{side}": n for n, (side, axis) in enumerate(product("ij", "fgh"))}
 _RENAMED = {
@@ -197,7 +197,7 @@ class Tables:
         rows, cuts, paths = self._closures()
         self._force_records = self._forces()
         forces, outputs = self._force_records, show()
-        reactions = any(record[0] in OF_REACTIONS for record in outputs)
+        reactions = any(self._tells_sharing(record) for record in outputs)
         joints = self._sharing_joints(reactions) if cuts else []
         keeps = [self._keep(item) for item in self._kept]
         used = {name for name in self._wanted_inputs if name not in self.input_names}
@@ -254,6 +254,13 @@ class Tables:
             body_of_tables += flat
             at += len(flat)
         return [*head, *starts, *body_of_tables]
+
+    def _tells_sharing(self, output: list[int]) -> bool:
+        """Return whether an output tells how redundant joints share a load."""
+        kind, index, _ = output
+        if kind in (contract.MB_OUT_ELEMENT, contract.MB_OUT_ELEMENT_POWER):
+            return self._force_records[index][0] == contract.MB_COUPLING
+        return kind in OF_REACTIONS
 
     def _sharing_joints(self, reactions: bool) -> list[list[int]]:
         """All joints, held elements and constraints, if a reaction is used; see share.c."""

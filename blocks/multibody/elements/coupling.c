@@ -26,6 +26,8 @@ static mb_side coupling_side_of(const mb_view *m, int32_t row, int side) {
     return (mb_side){record[MB_ROW_I + side], record[MB_ROW_A + side], factor};
 }
 
+double mb_coupling_factor(const mb_view *m, int32_t row) { return coupling_side_of(m, row, 0).factor; }
+
 static const int32_t *coupling_link_record(const mb_view *m, int32_t link) { return m->links + link * MB_LINK_FIELDS; }
 static const int32_t *coupling_measure_record(const mb_view *m, mb_side x) { return m->measures + (-1 - x.place) * MB_MEASURE_FIELDS; }
 static int32_t coupling_marker_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }

@@ -559,6 +559,10 @@ bool mb_rubbing_sound(const mb_view *m, int32_t number);
 /* Adds to the solution without friction what friction does; needs K factored where there are rows. Returns whether there is a solution. */
 bool mb_rub(mb_view *m, double t, const double *v);
 
+/* coupling.c */
+/* ∂Φ/∂x of the first coordinate of a coupling. */
+double mb_coupling_factor(const mb_view *m, int32_t row);
+
 /* share.c */
 bool mb_joint_check(const bl_block *b, const int32_t *joint);
 /* Sets L and looks for redundant rows in the pose q. */
@@ -567,6 +571,8 @@ void mb_share_start(mb_view *m, double t, const double *q);
 void mb_share_prepare(mb_view *m);
 /* Puts multipliers and the wrenches through the links to those of minimum norm; needs both, and mb_share_prepare at these poses. */
 void mb_share(mb_view *m);
+/* The row whose multiplier an output is, but for a factor, or -1. */
+int32_t mb_effort_row(const mb_view *m, const int32_t *out);
 /* Looks, now or every few steps, how much of the outputs follows from the rule. */
 void mb_sample_shared(mb_view *m, double t, const double *q, const double *v, bool now);
 

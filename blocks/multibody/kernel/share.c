@@ -544,6 +544,13 @@ static int32_t record_of(const mb_view *m, int32_t reaction) {
 
 static bool stiffnesses_given(const mb_view *m) { return m->head[MB_JOINTS] > 0 && joint_record(m, 0)[MB_JOINT_P] >= 0; }
 
+int32_t mb_effort_row(const mb_view *m, const int32_t *out) {
+    if (out[MB_OUT_TYPE] == MB_OUT_DRIVER_EFFORT) return out[MB_OUT_INDEX];
+    if (out[MB_OUT_TYPE] != MB_OUT_ELEMENT) return -1;
+    const int32_t *force = mb_force_record(m, out[MB_OUT_INDEX]);
+    return force[MB_FORCE_TYPE] == MB_COUPLING ? force[MB_FORCE_LAW] : -1;
+}
+
 /* Keeps the output that owes the largest part to the rule; needs reactions that are shared. */
 static void note_shared(mb_view *m, double t) {
     const double largest = largest_reaction(m), length = m->shared[MB_SHARED_LENGTH];
@@ -551,12 +558,14 @@ static void note_shared(mb_view *m, double t) {
         const int32_t *out = m->outputs + k * MB_OUT_FIELDS, index = out[MB_OUT_INDEX];
         const bool torque = out[MB_OUT_TYPE] == MB_OUT_REACTION_TORQUE;
         double part = 0.0, whole = 0.0, unit = 1.0;
-        if (out[MB_OUT_TYPE] == MB_OUT_DRIVER_EFFORT) {
+        const int32_t row = mb_effort_row(m, out);
+        if (row >= 0) {
             bool any = false;
             for (int32_t v = 0; v < m->share.count; v++)
-                any = any || fabs(m->share.basis[(int64_t)v * m->row_count + index] * m->share.row_scale[index]) > SHARE_SEEN;
-            part = whole = any ? fabs(m->lambda[index]) : 0.0;
-            unit = m->share.row_scale[index];
+                any = any || fabs(m->share.basis[(int64_t)v * m->row_count + row] * m->share.row_scale[row]) > SHARE_SEEN;
+            const double factor = out[MB_OUT_TYPE] == MB_OUT_ELEMENT ? mb_coupling_factor(m, row) : 1.0;
+            part = whole = any ? fabs(m->lambda[row] * factor) : 0.0;
+            unit = factor != 0.0 ? m->share.row_scale[row] / fabs(factor) : 0.0;
         } else if (torque || out[MB_OUT_TYPE] == MB_OUT_REACTION_FORCE) {
             double F[3], N[3];
             const int32_t n = record_of(m, index);

@@ -505,17 +505,18 @@ static void remark_shared(bl_block *b, const mb_view *m) {
     const double output = m->shared[MB_SHARED_OUTPUT]; /* from a saved state, which may hold anything */
     if (!(output >= 0.0 && output < m->head[MB_OUTPUTS])) return;
     const int32_t *out = m->outputs + (int32_t)output * MB_OUT_FIELDS;
-    const bool effort = out[MB_OUT_TYPE] == MB_OUT_DRIVER_EFFORT, force = out[MB_OUT_TYPE] == MB_OUT_REACTION_FORCE;
+    const int32_t row = mb_effort_row(m, out);
+    const bool effort = row >= 0, force = out[MB_OUT_TYPE] == MB_OUT_REACTION_FORCE;
     int32_t joint = out[MB_OUT_INDEX];
     for (int32_t c = 0; effort && c < m->cut_count; c++)
-        if (m->cuts[c * MB_CUT_FIELDS + MB_CUT_ROW] == out[MB_OUT_INDEX]) joint = m->link_count + c;
+        if (m->cuts[c * MB_CUT_FIELDS + MB_CUT_ROW] == row) joint = m->link_count + c;
     if (joint < 0 || joint >= m->link_count + m->cut_count) return;
     char name[MB_NAME_SIZE];
     joint_name(m, joint, name);
     bl_say(b, "reactions of redundant joints are not unique, and `%s.%s` is one of them: at t = %.9g s %.4g of its %.4g%s depend on how joints share"
            " the load, which follows from a rule (minimum norm) and not from rigid-body mechanics. Use joints that constrain less"
            " (System.report() lists the redundant ones), or give all joints a System.joint_stiffness(). ", name,
-           effort ? "effort" : force ? "force" : "torque", m->shared[MB_SHARED_TIME], m->shared[MB_SHARED_PART], m->shared[MB_SHARED_WHOLE],
+           out[MB_OUT_TYPE] == MB_OUT_ELEMENT ? "first_effort" : effort ? "effort" : force ? "force" : "torque", m->shared[MB_SHARED_TIME], m->shared[MB_SHARED_PART], m->shared[MB_SHARED_WHOLE],
            effort ? "" : force ? " N" : " N m");
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from biella.blocks.multibody.analysis.manifold import make_manifold
 from biella.blocks.multibody.elements.coupling import Coupling
 from biella.blocks.multibody.joints import Joint
 from biella.blocks.multibody.tree import grow_tree
-from biella.errors import BiellaError, DiagramError
+from biella.errors import BiellaError, BiellaWarning, DiagramError
 from biella.scheduler.engine.engine import Instance
 
 pytestmark = pytest.mark.engine
@@ -335,6 +336,19 @@ def test_redundant_couplings_share_a_load() -> None:
     np.testing.assert_allclose(seen["gear.effort"], half, rtol=1e-9)
     np.testing.assert_allclose(seen["twin.effort"], half, rtol=1e-9)
     assert s.report().redundant == 1
+
+
+@pytest.mark.parametrize("path", ["gear.first_effort", "gear.power"])
+def test_outputs_of_a_redundant_coupling_do_not_depend_on_other_outputs(path: str) -> None:
+    """Two gears that are redundant, but not alike: the rule decides what each of them carries."""
+    s = two_discs(ratio=-2.0)
+    s.gear("twin", s["b"], s["a"], ratio=-0.5)
+    with pytest.warns(BiellaWarning, match="not unique, and `gear.(first_)?effort`"):
+        both = run(s, [path, "gear.effort"], 0.05)
+    context = pytest.warns(BiellaWarning, match="`gear.first_effort` is one of them")
+    with context if path == "gear.first_effort" else nullcontext():
+        alone = run(s, [path], 0.05)
+    np.testing.assert_array_equal(alone[path], both[path])
 
 
 def test_offset_keeps_the_given_pose_and_can_be_given() -> None:

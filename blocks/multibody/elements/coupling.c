@@ -154,12 +154,17 @@ static void coupling_shift(const mb_view *m, mb_side x, double by, double *q) {
         q[coupling_link_record(m, x.place)[MB_LINK_Q]] += x.sign < 0 ? -by : by;
 }
 
+static double coupling_open_by(const mb_view *m, int32_t row, double t, const double *q) {
+    const mb_side first = coupling_side_of(m, row, 0), second = coupling_side_of(m, row, 1);
+    return coupling_value_of(m, second, t, q) + first.factor * coupling_value_of(m, first, t, q) - m->p[m->rows[row * MB_ROW_FIELDS + MB_ROW_VALUE] + COUPLING_OFFSET];
+}
+
 /* Angles may start at π or at -π: those are taken with which Φ is least. */
 static void coupling_start_turns(const mb_view *m, int32_t cut, double t, double *q) {
     const double full = 6.283185307179586;
     const int32_t row = coupling_row_of(m, cut);
     const mb_side first = coupling_side_of(m, row, 0), second = coupling_side_of(m, row, 1);
-    const double phi = coupling_value_of(m, second, t, q) + first.factor * coupling_value_of(m, first, t, q) - m->p[m->rows[row * MB_ROW_FIELDS + MB_ROW_VALUE] + COUPLING_OFFSET];
+    const double phi = coupling_open_by(m, row, t, q);
     double least = (1.0 - 1e-9) * fabs(phi), turns_of[2] = {0.0, 0.0};
     for (int a = -1; a <= 1; a++)
         for (int b = -1; b <= 1; b++) {
@@ -171,8 +176,34 @@ static void coupling_start_turns(const mb_view *m, int32_t cut, double t, double
     coupling_shift(m, second, turns_of[1], q);
 }
 
+/* Whether a driver or a kept value puts a measured coordinate into a turn. */
+static bool coupling_turn_is_given(const mb_view *m, int32_t measure) {
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const int32_t *row = m->rows + k * MB_ROW_FIELDS;
+        if (row[MB_ROW_TYPE] == MB_ROW_DRIVEN_ANGLE && row[MB_ROW_A] == measure) return true;
+    }
+    for (int32_t n = 0; n < m->keep_count; n++) {
+        const int32_t *keep = mb_keep_record(m, n);
+        if (keep[MB_KEEP_RATE] == 0 && keep[MB_KEEP_SIGN] == 0 && keep[MB_KEEP_INDEX] == measure) return true;
+    }
+    return false;
+}
+
+/* Closing cannot turn a measured angle by whole turns, as it does one of the tree: it starts in that in which Φ is least. */
+static void coupling_follow_turns(const mb_view *m, int32_t cut, double t, double *q) {
+    const double full = 6.283185307179586;
+    const int32_t row = coupling_row_of(m, cut);
+    for (int side = 1; side >= 0; side--) {
+        const mb_side x = coupling_side_of(m, row, side);
+        if (x.sign != 0 || x.factor == 0.0 || !coupling_is_angle(m, x) || coupling_turn_is_given(m, -1 - x.place)) continue;
+        const double turns = nearbyint(coupling_open_by(m, row, t, q) / (x.factor * full));
+        if (isfinite(turns)) coupling_shift(m, x, -full * turns, q);
+    }
+}
+
 const mb_coordinate_row mb_row_coupling = {
-    .check = coupling_check_row, .place = coupling_place, .rate = coupling_rate, .slope = coupling_slope, .pairs = coupling_pairs, .turns = coupling_turns, .start_turns = coupling_start_turns};
+    .check = coupling_check_row, .place = coupling_place, .rate = coupling_rate, .slope = coupling_slope, .pairs = coupling_pairs, .turns = coupling_turns, .start_turns = coupling_start_turns,
+    .follow_turns = coupling_follow_turns};
 
 /* As an element it has no load: LAW is its row. */
 static bool coupling_check(const bl_block *b, const int32_t *force, mb_tally *tally) {

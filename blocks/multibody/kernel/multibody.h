@@ -419,7 +419,9 @@ typedef struct {
     double (*slope)(const mb_view *m, int32_t cut, const int32_t *path); /* ∂Φ̇/∂v of one of its speeds */
     int (*pairs)(const mb_view *m, int32_t cut, mb_pair *pairs);       /* up to two, by which Φ moves bodies that no effort of the tree moves */
     bool (*turns)(const mb_view *m, int32_t cut);                      /* whether Φ is an angle */
+    /* Chooses the turn that its angles start in, before drivers and kept values do, and after. */
     void (*start_turns)(const mb_view *m, int32_t cut, double t, double *q);
+    void (*follow_turns)(const mb_view *m, int32_t cut, double t, double *q);
 } mb_coordinate_row;
 extern const mb_coordinate_row *const mb_coordinate_rows[MB_ROW_KINDS];
 /* That of a closure, or NULL where it is between two markers. */

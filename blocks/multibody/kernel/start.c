@@ -88,6 +88,10 @@ static void read_given(mb_view *m, double t, double *q, double *v) {
     mb_pose_from_bodies(m, q, v);
     mb_start_turns(m, t, q);
     choose_turns(m, q);
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
+        if (own && own->follow_turns) own->follow_turns(m, c, t, q);
+    }
 }
 
 /* Where the given pose puts the centre of mass of the body of link `l`, less where it is; and the rotation from the given axes to the

@@ -351,6 +351,24 @@ def test_outputs_of_a_redundant_coupling_do_not_depend_on_other_outputs(path: st
     np.testing.assert_array_equal(alone[path], both[path])
 
 
+@pytest.mark.parametrize("driven", [True, False], ids=["driver", "initial"])
+@pytest.mark.parametrize("turns", [-3, 3, 6])
+def test_measured_angle_starts_in_the_turn_of_what_it_is_coupled_to(
+    turns: int, driven: bool
+) -> None:
+    """The hub starts after whole turns, of which the joint that closes the loop made a third."""
+    s = geared_crank()
+    start, options = 2.0 * np.pi * turns, {}
+    if driven:
+        s.driver("drive", s["hub"], Linear(start, 0.0))
+    else:
+        options["initial"] = {"hub.angle": start}
+    seen = run(s, ["hub.angle", "small.angle", "closure"], 0.002, **options)
+    assert seen["hub.angle"][0] == pytest.approx(start)
+    assert seen["small.angle"][0] == pytest.approx(start / 3.0)
+    assert seen["closure"].max() < 1e-10
+
+
 def test_offset_keeps_the_given_pose_and_can_be_given() -> None:
     s = System("set", planar=True)
     bodies = [s.body(n, mass=1.0, inertia=1.0, rotation=0.3 if n == "b" else 0.0) for n in "ab"]

@@ -95,6 +95,11 @@ void mb_start_turns(const mb_view *m, double t, double *q) {
         const int32_t *out = m->outputs + n * MB_OUT_FIELDS;
         if (out[MB_OUT_TYPE] == MB_OUT_COORDINATE) start_turn(out[MB_OUT_AXIS], &q[out[MB_OUT_INDEX]]);
     }
+    for (int32_t k = 0; k < m->row_count; k++) {
+        const int32_t *row = m->rows + k * MB_ROW_FIELDS;
+        for (int side = 0; row[MB_ROW_TYPE] == MB_ROW_COUPLING && side < 2; side++)
+            if (row[MB_ROW_A + side] != 0) start_turn(row[MB_ROW_A + side], &q[m->links[row[MB_ROW_I + side] * MB_LINK_FIELDS + MB_LINK_Q]]);
+    }
     for (int32_t c = 0; c < m->cut_count; c++) {
         const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
         if (own && own->start_turns) own->start_turns(m, c, t, q);

@@ -369,6 +369,23 @@ def test_measured_angle_starts_in_the_turn_of_what_it_is_coupled_to(
     assert seen["closure"].max() < 1e-10
 
 
+@pytest.mark.parametrize("ratio", [-1.0, 1.0])
+def test_coupled_angles_start_in_the_same_turn_whatever_is_shown(ratio: float) -> None:
+    """The tree is a quarter turn ahead of the second angle of a universal joint."""
+    s = System("cross", gravity=(0.0, 0.0, 0.0))
+    cross = s.body("cross", mass=1.0, inertia=np.eye(3))
+    wheel = s.body("wheel", mass=1.0, inertia=np.eye(3), position=(3.0, 0.0, 0.0))
+    x, z = np.array([np.cos(2.5), 0.0, -np.sin(2.5)]), np.array([0.0, 1.0, 0.0])
+    still = s.ground.marker("still", rotation=[[0, 0, 1], [1, 0, 0], [0, 1, 0]])
+    moved = cross.marker("moved", rotation=np.column_stack([x, np.cross(z, x), z]))
+    joint = s.universal("joint", still, moved)
+    hub = s.revolute("hub", s.ground, wheel, at=(3.0, 0.0, 0.0), axis=(0, 0, 1))
+    s.coupling("gear", joint, hub, ratio=ratio, first_coordinate=1)
+    assert joint.given_value(1) == pytest.approx(2.5)
+    for outputs in (["hub.angle"], ["hub.angle", "joint.angle_2"]):
+        assert look(s, outputs)["hub.angle"] == pytest.approx(0.0, abs=1e-12)
+
+
 def test_offset_keeps_the_given_pose_and_can_be_given() -> None:
     s = System("set", planar=True)
     bodies = [s.body(n, mass=1.0, inertia=1.0, rotation=0.3 if n == "b" else 0.0) for n in "ab"]

@@ -341,7 +341,7 @@ def test_redundant_couplings_share_a_load() -> None:
 @pytest.mark.parametrize("path", ["gear.first_effort", "gear.power"])
 def test_outputs_of_a_redundant_coupling_do_not_depend_on_other_outputs(path: str) -> None:
     """Two gears that are redundant, but not alike: the rule decides what each of them carries."""
-    s = two_discs(ratio=-2.0)
+    s: Any = two_discs(ratio=-2.0)
     s.gear("twin", s["b"], s["a"], ratio=-0.5)
     with pytest.warns(BiellaWarning, match="not unique, and `gear.(first_)?effort`"):
         both = run(s, [path, "gear.effort"], 0.05)
@@ -357,7 +357,7 @@ def test_measured_angle_starts_in_the_turn_of_what_it_is_coupled_to(
     turns: int, driven: bool
 ) -> None:
     """The hub starts after whole turns, of which the joint that closes the loop made a third."""
-    s = geared_crank()
+    s: Any = geared_crank()
     start, options = 2.0 * np.pi * turns, {}
     if driven:
         s.driver("drive", s["hub"], Linear(start, 0.0))

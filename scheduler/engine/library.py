@@ -26,7 +26,7 @@ __all__ = ["contract", "kernel_sizes", "library", "library_path"]
 def library_path() -> Path:
     """Return where the engine is; ``BIELLA_LIBRARY`` names another one, as with sanitizers."""
     named = os.environ.get("BIELLA_LIBRARY")
-    return Path(named) if named else Path(__file__).parents[2] / library_name()
+    return Path(named).absolute() if named else Path(__file__).parents[2] / library_name()
 
 
 @lru_cache(maxsize=1)

@@ -175,6 +175,14 @@ def test_a_library_that_the_environment_names_is_checked_too(tmp_path, c_compile
     assert done.returncode and "were built from different headers" in done.stderr
 
 
+def test_a_relative_name_of_a_library_is_that_of_a_file(monkeypatch, tmp_path):
+    shutil.copy(library_path(), tmp_path / "engine.so")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BIELLA_LIBRARY", "engine.so")
+    assert library_path().is_absolute()
+    load_library(library_path())
+
+
 # -- the reader of headers
 
 

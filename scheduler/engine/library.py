@@ -17,7 +17,7 @@ _REBUILD = (
 
 try:
     from ... import _contract as contract
-except ModuleNotFoundError as error:
+except ImportError as error:  # `from` raises this for a missing submodule
     raise BiellaError(f"the engine has not been built: {error}. {_REBUILD}") from error
 
 __all__ = ["contract", "kernel_sizes", "library", "library_path"]

@@ -175,6 +175,21 @@ def test_a_library_that_the_environment_names_is_checked_too(tmp_path, c_compile
     assert done.returncode and "were built from different headers" in done.stderr
 
 
+def test_a_checkout_that_was_not_built_says_how_to_build_it():
+    code = (
+        "import sys\n"
+        "class Unbuilt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'biella._contract':\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Unbuilt())\n"
+        "import biella.scheduler.engine.library"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "BiellaError: the engine has not been built" in done.stderr
+    assert "scheduler/engine/build.py" in done.stderr
+
+
 def test_a_relative_name_of_a_library_is_that_of_a_file(monkeypatch, tmp_path):
     shutil.copy(library_path(), tmp_path / "engine.so")
     monkeypatch.chdir(tmp_path)

@@ -256,3 +256,24 @@ def test_old_names_of_runs_still_work_with_a_warning():
     with pytest.warns(BiellaDeprecationWarning, match=r"write `biella.run_realtime`"):
         result = biella.start(d, until=2.01, clock="free").wait()
     assert result.t[0] == 2.0
+
+
+def test_threads_may_use_lazy_names_first():
+    code = """
+import sys, threading
+sys.setswitchinterval(1e-6)
+import biella
+names, failures, barrier = biella.__all__, [], threading.Barrier(8)
+def use(first):
+    barrier.wait()
+    try:
+        for name in names[first:] + names[:first]:
+            getattr(biella, name)
+    except ImportError as error:
+        failures.append(error)
+threads = [threading.Thread(target=use, args=(3 * k,)) for k in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert not failures, failures
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

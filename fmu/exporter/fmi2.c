@@ -160,11 +160,15 @@ fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean on, size_t count, co
     return fmi2OK;
 }
 
-/* The GUID begins with the checksum of the plan, so that a description and a plan that do not belong together are noticed. */
+/* The GUID begins with the checksum of the plan, so that a description and a plan that do not belong together are noticed. A digest
+   of the description follows, of which only the form is known here: a GUID that was cut short or has more behind it is refused. */
 static int has_guid(const bl_engine *e, const char *guid) {
+    enum { DIGITS = 16 };
     char own[32];
     snprintf(own, sizeof own, "{biella-%016llx-", (unsigned long long)bl_plan_hash(e));
-    return guid && strncmp(guid, own, strlen(own)) == 0;
+    const size_t head = strlen(own);
+    if (!guid || strncmp(guid, own, head) != 0) return 0;
+    return strspn(guid + head, "0123456789abcdef") == DIGITS && strcmp(guid + head + DIGITS, "}") == 0;
 }
 
 fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources,

@@ -19,7 +19,8 @@ from .flatten import FlatBlock, FlatDiagram, FlatInput, Group, Source
 def replace_blocks(flat: FlatDiagram, others: Mapping[str, AbstractBlock]) -> FlatDiagram:
     """Put other blocks, with ports of the same names, in the place of those at some paths.
 
-    A path may also name a whole subsystem, or an input of the diagram.
+    A path may also name a whole subsystem, or an input of the diagram. What differs in its ports is
+    reported and not put in place, so that the sources of other blocks stay valid.
     """
     for path in sorted(others, key=len):  # a subsystem before what is in it
         other = others[path]
@@ -196,14 +197,18 @@ def bare_parameters(flat: FlatDiagram, path: str) -> FlatDiagram:
 def _replace_block(flat: FlatDiagram, number: int, other: AbstractBlock) -> FlatDiagram:
     old = flat.blocks[number]
     differences = _differences(old.path, (old.block.inputs, old.block.outputs), other)
+    if differences:
+        return _complain(flat, *differences)
     blocks = list(flat.blocks)
-    blocks[number] = replace(old, block=other, sources=_fit(old.sources, other), given_rate=None)
-    return _complain(replace(flat, blocks=tuple(blocks)), *differences)
+    blocks[number] = replace(old, block=other, given_rate=None)
+    return replace(flat, blocks=tuple(blocks))
 
 
 def _replace_input(flat: FlatDiagram, number: int, other: AbstractBlock) -> FlatDiagram:
     item = flat.inputs[number]
-    flat = _complain(flat, *_differences(item.name, ((), (item.port,)), other))
+    differences = _differences(item.name, ((), (item.port,)), other)
+    if differences:
+        return _complain(flat, *differences)
     new = len(flat.blocks)
     blocks = [*flat.blocks, FlatBlock(item.name, other, -1, (None,) * len(other.inputs))]
     moved = {Source(-1 - number, 0): Source(new, 0)}
@@ -214,13 +219,15 @@ def _replace_input(flat: FlatDiagram, number: int, other: AbstractBlock) -> Flat
 def _replace_subsystem(flat: FlatDiagram, group: Group, other: AbstractBlock) -> FlatDiagram:
     inside = f"{group.path}."
     ports = group.subsystem.inputs, group.subsystem.outputs
-    flat = _complain(flat, *_differences(group.path, ports, other))
+    differences = _differences(group.path, ports, other)
+    if differences:
+        return _complain(flat, *differences)
     sources = {border.path: border.source for border in flat.borders}
     new = FlatBlock(
         group.path,
         other,
         group.guard,
-        _fit([sources.get(inside + port.name) for port in ports[0]], other),
+        tuple(sources.get(inside + port.name) for port in ports[0]),
     )
     end = group.first + group.count
     blocks = [*flat.blocks[: group.first], new, *flat.blocks[end:]]
@@ -231,8 +238,7 @@ def _replace_subsystem(flat: FlatDiagram, group: Group, other: AbstractBlock) ->
     def redirect(source: Source) -> Source | None:
         for n, (path, name) in enumerate(source.through):
             if path == group.path:
-                port = other.output_index.get(name, 0)
-                return Source(group.first, port, source.through[:n])
+                return Source(group.first, other.output_index[name], source.through[:n])
         return None
 
     flat = replace(
@@ -354,11 +360,6 @@ def _shrink(group: Group, numbers: Mapping[int, int], guards: Mapping[int, int])
 def _renumbered(count: int, without: set[int]) -> dict[int, int]:
     kept = [n for n in range(count) if n not in without]
     return {old: new for new, old in enumerate(kept)}
-
-
-def _fit(sources: Sequence[Source | None], other: AbstractBlock) -> tuple[Source | None, ...]:
-    """Return as many sources as a block has inputs; if they differ, that is a problem already."""
-    return (*sources, *[None] * len(other.inputs))[: len(other.inputs)]
 
 
 def _differences(

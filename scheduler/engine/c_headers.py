@@ -105,10 +105,12 @@ def read_headers(package: Path, files: Iterable[Path]) -> Headers:
 
 def _sort_by_includes(package: Path, files: list[Path]) -> list[Path]:
     known, ordered = {file.as_posix(): file for file in files}, dict[Path, None]()
+    visited: set[Path] = set()
 
     def visit(file: Path) -> None:
-        if file in ordered:
+        if file in visited:
             return
+        visited.add(file)
         text = (package / file).read_text(encoding="utf-8")
         for name in re.findall(r'^#include "([^"]+)"', text, re.MULTILINE):
             if name in known:
@@ -127,7 +129,9 @@ class _Reader:
         self.file, self.found = file, found
         blank = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
         self.conditional = _find_conditional_lines(blank)
-        blank = _DIRECTIVE.sub(self._read_directive, blank)
+        directives = list(_DIRECTIVE.finditer(blank))
+        lines = [blank.count("\n", 0, match.start()) + 1 for match in directives]
+        blank = _DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), blank)
         self.tokens: list[tuple[str, int]] = []
         at, line = 0, 1
         while match := _TOKEN.match(blank, at):
@@ -137,13 +141,23 @@ class _Reader:
             at = match.end()
         self.at = 0
         self.exports = any(token == EXPORT for token, _ in self.tokens)
+        for match, line in zip(directives, lines, strict=True):
+            self._read_directive(match[1], match[2], line)
 
-    def _read_directive(self, match: re.Match[str]) -> str:
-        number = _NUMBER_MACRO.match(match[2]) if match[1] == "define" else None
-        if number:
-            is_whole = re.fullmatch(r"-?\d+", number[2])
-            self._define(number[1], int(number[2]) if is_whole else float(number[2]), 0)
-        return "\n" * match[0].count("\n")
+    def _read_directive(self, word: str, text: str, line: int) -> None:
+        if word == "pragma" and text.split("(")[0].strip() == "pack" and self.exports:
+            self.refuse("structures that Python mirrors cannot be packed", line)
+        number = _NUMBER_MACRO.match(text) if word == "define" else None
+        if number is None:
+            return
+        if line in self.conditional:
+            if self.exports:
+                self.refuse(f"`{number[1]}`: what Python mirrors cannot depend on #if", line)
+            return
+        is_whole = re.fullmatch(r"-?\d+", number[2])
+        if is_whole and re.match(r"-?0\d", number[2]):
+            self.refuse(f"`{number[2]}` is octal in C: write a decimal number", line)
+        self._define(number[1], int(number[2]) if is_whole else float(number[2]), line)
 
     # -- tokens
 
@@ -212,6 +226,8 @@ class _Reader:
     def pass_over(self) -> None:
         """Skip a declaration that Python does not see: up to ``;``, or the body of a function."""
         while (token := self.next()) != ";":
+            if token == EXPORT:
+                self.refuse(f"a declaration with {EXPORT} must begin with it")
             if token == "{":
                 self.pass_braces()
                 if self.peek() not in (";", ","):
@@ -238,6 +254,8 @@ class _Reader:
                 value = self.read_value(",}")
             else:
                 value += 1
+            if not -(2**31) <= value < 2**31:
+                self.refuse(f"`{name}` is {value}, which is no int", line)
             self._define(name, value, line)
             names.append(name)
             if self.peek() != "}":
@@ -259,7 +277,7 @@ class _Reader:
         text = " ".join(parts)
         try:
             return _evaluate(ast.parse(text, mode="eval").body, self.found.constants)
-        except (SyntaxError, ValueError, KeyError):
+        except (SyntaxError, ValueError, KeyError, ArithmeticError, MemoryError):
             self.refuse(f"`{text}` is no whole number that can be worked out here", line)
             raise AssertionError from None
 
@@ -286,7 +304,11 @@ class _Reader:
         name = tag or self.next()
         self.expect(";")
         if self.exports:
-            self.found.structs[name] = Struct(name, tuple(fields), f"{self.file}:{line}")
+            known = self.found.structs.setdefault(
+                name, Struct(name, tuple(fields), f"{self.file}:{line}")
+            )
+            if known.fields != tuple(fields):
+                self.refuse(f"`{name}` is declared in another way at {known.place}", line)
         elif tag is None:
             self.found.opaque.add(name)
 
@@ -297,6 +319,8 @@ class _Reader:
             line, (name, kind) = self.line, self.read_declarator(base)
             if not name:
                 self.refuse("a member has no name", line)
+            if kind.length is not None and kind.length < 1:
+                self.refuse(f"`{name}` is an array without a length", line)
             found.append((name, kind))
             if self.peek() == ";":
                 self.next()
@@ -331,10 +355,7 @@ class _Reader:
         length = None
         if self.peek() == "[":
             self.next()
-            if self.peek() == "]":  # an argument without a length is a pointer
-                pointers += 1
-            else:
-                length = self.read_value("]")
+            length = 0 if self.peek() == "]" else self.read_value("]")
             self.expect("]")
         if self.peek() in ("[", ":"):
             self.refuse(f"`{name}` is an array of arrays or a bit field")
@@ -357,12 +378,16 @@ class _Reader:
                 found.append(Type(self.next()))
             else:
                 _, kind = self.read_declarator(self.read_base())
-                found.append(Type(kind.name, kind.pointers, None, kind.function))
+                # An array, with or without its length, is a pointer here.
+                pointers = kind.pointers + (kind.length is not None)
+                found.append(Type(kind.name, pointers, None, kind.function))
             if self.next() == ")":
                 return tuple(found)
 
     def read_typedef(self) -> None:
-        name, kind = self.read_declarator(self.read_base())
+        line, (name, kind) = self.line, self.read_declarator(self.read_base())
+        if kind.length is not None:
+            self.refuse(f"`{name}` names an array: write the length at each member", line)
         if kind.function is not None:
             self.found.callbacks[name] = kind.function
         else:
@@ -401,6 +426,8 @@ def _evaluate(node: ast.expr, constants: Mapping[str, int | float]) -> int:
 def _find_conditional_lines(text: str) -> set[int]:
     """Return the lines inside ``#if``, other than the guard of the whole header."""
     found: set[int] = set()
+    first = re.search(r"^[ \t]*#[ \t]*(\w+)", text, re.MULTILINE)
+    guards = 1 if first and first[1] == "ifndef" else 0
     depth = 0
     for number, line in enumerate(text.splitlines(), 1):
         word = re.match(r"[ \t]*#[ \t]*(\w+)", line)
@@ -408,6 +435,6 @@ def _find_conditional_lines(text: str) -> set[int]:
             depth += 1
         elif word and word[1] == "endif":
             depth -= 1
-        elif depth > 1:
+        elif depth > guards:
             found.add(number)
     return found

@@ -122,6 +122,7 @@ class _Writer:
         self.headers = headers
         self.lines: list[str] = []
         self.written: set[str] = set()
+        self.unfinished: set[str] = set()
 
     def write(self) -> str:
         grouped: set[str] = set()
@@ -146,8 +147,10 @@ class _Writer:
         if name in self.written:
             return
         self.written.add(name)
+        self.unfinished.add(name)
         struct = self.headers.structs[name]
         fields = [(member, *self.member(kind, struct.place)) for member, kind in struct.fields]
+        self.unfinished.remove(name)
         hints = [
             f"    {member}: {hint}" for member, _, hint in fields if not keyword.iskeyword(member)
         ]
@@ -190,6 +193,8 @@ class _Writer:
         elif name in self.headers.opaque and pointers:
             text, pointers = "c_void_p", pointers - 1
         elif name in self.headers.structs:
+            if name in self.unfinished:
+                raise ContractError(f"{place}: `{name}` points to itself, use `void *`.")
             self.write_struct(name)
             text = name
         elif name in self.headers.callbacks:

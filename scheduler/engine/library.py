@@ -17,7 +17,7 @@ _REBUILD = (
 
 try:
     from ... import _contract as contract
-except ModuleNotFoundError as error:
+except ImportError as error:  # `from` raises this for a missing submodule
     raise BiellaError(f"the engine has not been built: {error}. {_REBUILD}") from error
 
 __all__ = ["contract", "kernel_sizes", "library", "library_path"]
@@ -26,7 +26,7 @@ __all__ = ["contract", "kernel_sizes", "library", "library_path"]
 def library_path() -> Path:
     """Return where the engine is; ``BIELLA_LIBRARY`` names another one, as with sanitizers."""
     named = os.environ.get("BIELLA_LIBRARY")
-    return Path(named) if named else Path(__file__).parents[2] / library_name()
+    return Path(named).absolute() if named else Path(__file__).parents[2] / library_name()
 
 
 @lru_cache(maxsize=1)

@@ -9,9 +9,15 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from .deprecation import warn_deprecated
+
+# NumPy and SciPy import in circles: two threads that are the first to import them may each see a
+# module of the other half-made. No module that a lazy name leads to may use a lazy name when it is
+# imported; otherwise this lock and that of the module could wait for each other.
+_importing = threading.RLock()
 
 
 def attach(
@@ -33,13 +39,15 @@ def attach(
 
     def get(name: str) -> object:
         if name in homes:
-            value = getattr(importlib.import_module(homes[name], package), name)
+            with _importing:
+                value = getattr(importlib.import_module(homes[name], package), name)
             setattr(sys.modules[package], name, value)
             return value
         if name in new_homes:
             new = new_homes[name]
             warn_deprecated(f"`{package}.{name}`", f"`from {new} import {name}`", stacklevel=2)
-            return getattr(importlib.import_module(new), name)
+            with _importing:
+                return getattr(importlib.import_module(new), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     def listed() -> list[str]:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -437,6 +438,26 @@ def test_instances_that_cannot_be(fmu: Unpacked, change: dict[str, Any], message
     assert answer["statuses"] == [ERROR, ERROR]
     assert len(answer["log"]) == 1
     assert answer["log"][0].startswith(message)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda guid: guid[:-1],
+        lambda guid: guid[:25],
+        lambda guid: guid[:-2] + "}",
+        lambda guid: guid + "}",
+        lambda guid: guid[:-1] + "0}",
+        lambda guid: guid[:-2] + "x}",
+        lambda guid: guid + "a" * 5000,
+    ],
+)
+def test_a_guid_that_is_cut_or_has_more_behind_it(
+    fmu: Unpacked, change: Callable[[str], str]
+) -> None:
+    call = fmu.instantiate()
+    call[4] = change(fmu.guid)
+    assert make(fmu, call)["statuses"] == [ERROR]
 
 
 def test_a_plan_that_is_broken(fmu: Unpacked, tmp_path: Path) -> None:

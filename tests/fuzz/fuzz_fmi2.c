@@ -17,7 +17,7 @@ enum { INSTANCES = 4, PLANS = 3, STATES = 4, LARGEST_COUNT = 6, CALLS = 28, LARG
 int fuzz_accepted;
 
 typedef struct {
-    char guid[40], location[1100];
+    char guid[48], location[1100];
 } plan_info;
 
 typedef struct {
@@ -79,7 +79,7 @@ static const plan_info *load_plans(void) {
         }
         fclose(file);
         memcpy(&hash, head + 16, sizeof hash);
-        snprintf(plans[k].guid, sizeof plans[k].guid, "{biella-%016llx}", (unsigned long long)hash);
+        snprintf(plans[k].guid, sizeof plans[k].guid, "{biella-%016llx-%016llx}", (unsigned long long)hash, 0ULL);
     }
     return plans;
 }

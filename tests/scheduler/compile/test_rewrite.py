@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from biella import Diagram, Subsystem, simulate
-from biella.blocks import Compare, Constant, Gain, Integrator, Port, Sine, Step, Sum
+from biella.blocks import Compare, Constant, Demux, Gain, Integrator, Port, Sine, Step, Sum
 from biella.blocks.authoring import Outside
 from biella.errors import DiagramError
 from biella.scheduler.compile import rewrite
@@ -61,6 +61,17 @@ def test_ports_must_be_the_same():
     other = Outside([Port("u")], [Port("torque")])
     with pytest.raises(DiagramError, match=r"`k` has the outputs .*y.*, but what replaces it"):
         loop().compile(replace={"k": other})
+
+
+def test_other_ports_are_reported_although_a_taker_is_left_without_its_source():
+    d = Diagram("split", step=1e-2)
+    pair = d.add(Constant([1.0, 2.0]), name="pair")
+    split = d.add(Demux(2), name="split")
+    last = d.add(Gain(2.0), name="last")
+    d.connect(pair, split)
+    d.connect(split[split.outputs[1].name], last)
+    with pytest.raises(DiagramError, match=r"`split` has the outputs .*, but what replaces it"):
+        d.compile(replace={"split": stand_in()})
 
 
 def test_an_unknown_block_is_named():

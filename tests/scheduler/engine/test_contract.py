@@ -176,6 +176,29 @@ def test_a_library_that_the_environment_names_is_checked_too(tmp_path, c_compile
     assert done.returncode and "were built from different headers" in done.stderr
 
 
+def test_a_checkout_that_was_not_built_says_how_to_build_it():
+    code = (
+        "import sys\n"
+        "class Unbuilt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'biella._contract':\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Unbuilt())\n"
+        "import biella.scheduler.engine.library"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "BiellaError: the engine has not been built" in done.stderr
+    assert "scheduler/engine/build.py" in done.stderr
+
+
+def test_a_relative_name_of_a_library_is_that_of_a_file(monkeypatch, tmp_path):
+    shutil.copy(library_path(), tmp_path / "engine.so")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BIELLA_LIBRARY", "engine.so")
+    assert library_path().is_absolute()
+    load_library(library_path())
+
+
 # -- the reader of headers
 
 
@@ -224,6 +247,18 @@ BL_API const double *look(void);
     assert scope["FUNCTIONS"]["look"] == (ctypes.POINTER(ctypes.c_double), [])
 
 
+def test_an_array_as_an_argument_is_a_pointer(tmp_path):
+    scope: dict[str, object] = {}
+    exec(write(tmp_path, "BL_API void turn(const double R[9], double v[], char name[8]);"), scope)
+    numbers = ctypes.POINTER(ctypes.c_double)
+    assert scope["FUNCTIONS"]["turn"] == (None, [numbers, numbers, ctypes.c_char_p])
+
+
+def test_a_macro_under_a_condition_is_passed_over_where_nothing_is_exported(tmp_path):
+    text = "#ifndef H\n#define MOST 3\n#ifdef _WIN32\n#define PART 1\n#endif\n#endif\n"
+    assert read(tmp_path, text).constants == {"MOST": 3}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -239,6 +274,28 @@ BL_API const double *look(void);
         ("BL_API int f(void);\nBL_API int f(int x);", r"^one.h:2: `f` is declared in two ways"),
         ("\nBL_API int f(const char *format, ...);", r"^one.h:2: `...` is a type"),
         ("\nBL_API int f(unknown *x);", r"^one.h:2: `unknown` is a type"),
+        ("BL_API int f(void);\nint BL_API g(void);", r"^one.h:2: .*must begin with it"),
+        ("BL_API int f(void);\ntypedef struct { int x[]; } s;", r"^one.h:2: .*without a length"),
+        ("BL_API int f(void);\ntypedef double vector[3];", r"^one.h:2: `vector` names an array"),
+        ("BL_API int f(void);\n#pragma pack(1)", r"^one.h:2: .*cannot be packed"),
+        ("#pragma once\n#if X\nBL_API int f(void);\n#endif", r"^one.h:3: .*depend on #if"),
+        (
+            "#ifndef H\n#if X\n#define A 1\n#endif\nBL_API int f(void);\n#endif",
+            r"^one.h:3: `A`: .*#if",
+        ),
+        ("enum { A };\n#define A 1\n", r"^one.h:1: `A` is 0 here and 1 before"),
+        ("\n#define A 1\n#define A 2", r"^one.h:3: `A` is 2 here and 1 before"),
+        ("\n#define A 010", r"^one.h:2: `010` is octal"),
+        ("\nenum { A = 1 / 0 };", r"^one.h:2: `1 / 0` is no whole number"),
+        ("\nenum { A = 1 << 31 };", r"^one.h:2: `A` is 2147483648, which is no int"),
+        (
+            "typedef struct { int x; } s;\nBL_API int f(void);\ntypedef struct { double x; } s;",
+            r"^one.h:3: `s` is declared in another way at one.h:1",
+        ),
+        (
+            "struct s { int x; struct s *next; };\nBL_API int f(struct s *x);",
+            r"^one.h:1: `s` points",
+        ),
     ],
 )
 def test_what_is_not_understood_is_refused_by_file_and_line(tmp_path, text, message):

@@ -248,7 +248,7 @@ BL_API const double *look(void);
 
 
 def test_an_array_as_an_argument_is_a_pointer(tmp_path):
-    scope: dict[str, object] = {}
+    scope: dict[str, Any] = {}
     exec(write(tmp_path, "BL_API void turn(const double R[9], double v[], char name[8]);"), scope)
     numbers = ctypes.POINTER(ctypes.c_double)
     assert scope["FUNCTIONS"]["turn"] == (None, [numbers, numbers, ctypes.c_char_p])

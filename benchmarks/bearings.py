@@ -44,7 +44,7 @@ except ModuleNotFoundError as error:
         raise
     sys.exit("biella is not installed in this environment: run `pip install .` first.")
 
-from biella.blocks import FiniteBearing, ShortBearing, Sine, TiltedShortBearing
+from biella.blocks import FiniteBearing, MisalignedShortBearing, ShortBearing, Sine
 from biella.blocks.bearings import AbstractBearing
 
 Array = npt.NDArray[np.float64]
@@ -84,7 +84,7 @@ def time_bearings(quick: bool) -> dict[str, float]:
     """Give the time of a call of each model in µs."""
     models: dict[str, tuple[AbstractBearing, int, int]] = {
         "short": (ShortBearing(*SIZE), 1, 20_000),
-        "tilted short": (TiltedShortBearing(*SIZE), 2, 1000),
+        "tilted short": (MisalignedShortBearing(*SIZE), 2, 1000),
         "finite": (FiniteBearing(*SIZE), 1, 100),
         "finite, Gümbel": (FiniteBearing(*SIZE, cavitation="gumbel"), 1, 100),
         "finite, tilted": (FiniteBearing(*SIZE, tilt=True), 2, 40),

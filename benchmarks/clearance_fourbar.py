@@ -49,7 +49,7 @@ DEGREES = 2.0
 RESTITUTION = 0.5
 """Of the law of Lankarani and Nikravesh; impacts keep 0.725 of their speed, rigid ones too."""
 KP, KI, KD, LAG = 0.2, 4.0, 2e-4, 1e-3  # N m s/rad, N m/rad, N m s²/rad, s
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.55"
+BLUE, ORANGE, GREEN, GRAY = "#0072B2", "#D55E00", "#009E73", "0.55"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Case:
     crank: float = 0.065
     contact: Contact = "rigid"
     turns: int = TURNS
-    towards: float = np.pi
+    toward: float = np.pi
 
     @property
     def speed(self) -> float:
@@ -93,7 +93,7 @@ def build(case: Case) -> Diagram:
     """Wire the mechanism, to a motor whose PID holds the speed if that is not imposed."""
     system = crank_rocker(
         case.law, speed=case.speed, crank=case.crank, clearance=case.clearance,
-        towards=case.towards, drive=case.drive,
+        toward=case.toward, drive=case.drive,
     )  # fmt: skip
     shown = ["main.angle", "main.speed", "pin.force"]
     if case.contact != "ideal":
@@ -104,7 +104,7 @@ def build(case: Case) -> Diagram:
     # A recorded sample each third of a degree; contacts need more than that.
     step = case.turn / 1080
     substeps = max(4, int(np.ceil(10 * step / system.largest_stable_step())))
-    options: dict[str, Any] = {"mode": "own_step", "substeps": substeps}
+    options: dict[str, Any] = {"mode": "internal", "substeps": substeps}
     if case.contact != "rigid":
         step, options = step / substeps, {}
     d = Diagram("crank-rocker", step=step)
@@ -204,7 +204,7 @@ def measure_starts(case: Case, starts: int) -> dict[str, str]:
 
     With the standard error of the mean, if there are several.
     """
-    runs = [measure(replace(case, towards=np.pi + 2 * np.pi * n / starts)) for n in range(starts)]
+    runs = [measure(replace(case, toward=np.pi + 2 * np.pi * n / starts)) for n in range(starts)]
     shown = {}
     for name in runs[0]:
         values = np.array([one[name] for one in runs])
@@ -252,17 +252,17 @@ LOAD = -40.0
 """N m on the rocker, so that the pin stays at one side of its hole for a whole turn."""
 
 
-def loaded(pin: Any, towards: float) -> System:
+def loaded(pin: Any, toward: float) -> System:
     """Make the crank-rocker at 500 rpm under a load."""
-    system = crank_rocker(pin, speed=Case(rpm=500).speed, towards=towards)
+    system = crank_rocker(pin, speed=Case(rpm=500).speed, toward=toward)
     system.torque("load", system["foot"], LOAD)  # type: ignore[arg-type]
     return system
 
 
-def run_loaded(pin: Any, towards: float, step: float, **options: Any) -> tuple[Array, Array]:
+def run_loaded(pin: Any, toward: float, step: float, **options: Any) -> tuple[Array, Array]:
     """Return times and the force on the pin over a turn."""
     d = Diagram("loaded", step=step)
-    d.add(loaded(pin, towards).block([], ["pin.force"], **options), name="plant")
+    d.add(loaded(pin, toward).block([], ["pin.force"], **options), name="plant")
     result = simulate(d, Case(rpm=500).turn)
     return result.t, np.asarray(np.hypot(*result["plant.pin.force"][:, :2].T))
 
@@ -272,10 +272,10 @@ def draw_link(console: Console) -> Figure:
     d = Diagram("ideal", step=1e-5)
     d.add(loaded("ideal", 0.0).block([], ["pin.force"]), name="plant")
     pull = simulate(d, 1e-5)["plant.pin.force"][0]
-    towards = float(np.arctan2(-pull[1], -pull[0])) + 0.5
+    toward = float(np.arctan2(-pull[1], -pull[0])) + 0.5
     t, ideal = run_loaded("ideal", 0.0, 1e-5)
-    _, link = run_loaded("link", towards, 1e-5)
-    _, rigid = run_loaded(RigidContact(restitution=0.0), towards, 1e-5, mode="own_step")
+    _, link = run_loaded("link", toward, 1e-5)
+    _, rigid = run_loaded(RigidContact(restitution=0.0), toward, 1e-5, mode="internal")
     table = Table(title="contact that lasts, against a link without mass: largest difference")
     for column in ("contact", "force"):
         table.add_column(column, justify="right")
@@ -284,18 +284,18 @@ def draw_link(console: Console) -> Figure:
     figure = Figure(figsize=(9.0, 6.4), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
     degrees = 360 * t / t[-1]
-    top.plot(degrees, ideal, color=GREY, label="ideal revolute")
+    top.plot(degrees, ideal, color=GRAY, label="ideal revolute")
     top.plot(degrees, link, color=BLUE, lw=4, alpha=0.45, label="link without mass")
     top.plot(degrees, rigid, color=ORANGE, lw=1, ls="--", label="rigid contact")
     bottom.semilogy(degrees, np.abs(rigid - link) + 1e-12, color=ORANGE, label="rigid")
     late = t > 0.2 * t[-1]
-    for factor, colour in ((1, GREEN), (100, BLUE)):
+    for factor, color in ((1, GREEN), (100, BLUE)):
         law = HuntCrossley(stiffness=factor * steel, damping=20.0)
-        _, soft = run_loaded(law, towards, 1e-5, mode="own_step", substeps=4 if factor == 1 else 40)
+        _, soft = run_loaded(law, toward, 1e-5, mode="internal", substeps=4 if factor == 1 else 40)
         table.add_row(
             f"Hertz × {factor}", f"{np.abs(soft - link)[late].max() / link.max():.1e} after 72°"
         )
-        bottom.semilogy(degrees, np.abs(soft - link), color=colour, lw=0.8,
+        bottom.semilogy(degrees, np.abs(soft - link), color=color, lw=0.8,
                         label=f"Hunt–Crossley, K = {factor * steel:.1e}")  # fmt: skip
     console.print(table)
     top.set(ylabel="force on the pin in N", title="A contact that lasts is a link without mass")
@@ -346,10 +346,10 @@ def draw_torque(base: Case) -> Figure:
     figure = Figure(figsize=(9.0, 4.2), layout="constrained")
     axis = figure.subplots()
     ideal = replace(base, rpm=500.0, contact="ideal", turns=LEFT_OUT + 3)
-    for friction, colour in ((0.0, ORANGE), (0.02, GREEN)):
+    for friction, color in ((0.0, ORANGE), (0.02, GREEN)):
         case = replace(base, rpm=500.0, friction=friction)
         rows = over_turns(case, "drive.effort", 1.0)
-        axis.plot(np.arange(360.0), rows[0], color=colour, lw=0.9, label=f"play, μ = {friction:g}")
+        axis.plot(np.arange(360.0), rows[0], color=color, lw=0.9, label=f"play, μ = {friction:g}")
     axis.plot(np.arange(360.0), over_turns(ideal, "drive.effort", 1.0)[0], color="k", label="ideal")
     axis.set(xlabel="crank angle from the start in °", ylabel="torque on the crank in N m",
              title="Torque that holds 500 rpm, crank 65 mm", xlim=(0, 360))  # fmt: skip
@@ -385,16 +385,16 @@ def draw_clearances(base: Case, sizes: tuple[float, ...]) -> Figure:
     figure = Figure(figsize=(10.0, 7.2), layout="constrained")
     (wide, mean), (left, right) = figure.subplots(2, 2)
     case = replace(base, rpm=500.0, crank=0.085, friction=0.02)
-    colours = [BLUE, GREEN, ORANGE, "k"]
-    for size, colour in zip(sizes, colours, strict=True):
+    colors = [BLUE, GREEN, ORANGE, "k"]
+    for size, color in zip(sizes, colors, strict=True):
         one = replace(case, clearance=size)
         rows = force_with_impulses(one)
         degrees = np.arange(rows.shape[1]) * DEGREES
-        wide.plot(degrees, rows[0], color=colour, lw=0.8, label=f"{size * 1e3:g} mm")
+        wide.plot(degrees, rows[0], color=color, lw=0.8, label=f"{size * 1e3:g} mm")
         part = judge(one).hole
-        left.step(np.degrees(part.angles), part.density, where="mid", color=colour, lw=1.0)
+        left.step(np.degrees(part.angles), part.density, where="mid", color=color, lw=1.0)
         fast = judge(replace(one, rpm=1000.0)).hole
-        right.step(np.degrees(fast.angles), fast.density, where="mid", color=colour, lw=1.0)
+        right.step(np.degrees(fast.angles), fast.density, where="mid", color=color, lw=1.0)
     wide.set(title="500 rpm, crank 85 mm: one turn", xlabel="crank angle from the start in °",
              ylabel="normal force in N, means of 2°")  # fmt: skip
     wide.legend(frameon=False)
@@ -409,7 +409,7 @@ def draw_clearances(base: Case, sizes: tuple[float, ...]) -> Figure:
         mean.plot([size * 1e3 for size in sizes],
                   [np.sqrt((row**2).mean()) / rms for row in forces], mark, color=ORANGE,
                   mfc="white", label=f"rms, {rpm:g} rpm")  # fmt: skip
-    mean.axhline(1.0, color=GREY, lw=0.8)
+    mean.axhline(1.0, color=GRAY, lw=0.8)
     mean.set(xlabel="clearance in mm", ylabel="force / that of the ideal joint", ylim=(0, None))
     mean.legend(frameon=False)
     for axis, rpm in ((left, 500), (right, 1000)):

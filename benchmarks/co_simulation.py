@@ -1,4 +1,4 @@
-"""Couplings of blocks with steps of their own: error against the whole, by method, hold and step.
+"""Couplings of blocks with an internal solver: error against the whole, by method, hold and step.
 
     python benchmarks/co_simulation.py [--quick] [--fmu] [--plot FILE]
 
@@ -38,7 +38,7 @@ from biella.blocks.multibody import System
 from biella.scheduler.compile.coupling_options import CouplingWarning
 
 METHODS = ("jacobi", "gauss-seidel", "fixed-point", "newton")
-Mode = Literal["own_step", "continuous", "fmu"]
+Mode = Literal["internal", "continuous", "fmu"]
 SUBSTEPS = 4
 Measure = Callable[[float, str, int, Mode], float]
 Lines = dict[tuple[str, int], tuple[np.ndarray, list[float]]]
@@ -62,7 +62,7 @@ def part(
     """Add a mechanism to the diagram, in one of its forms."""
     if mode == "continuous":
         return d.add(system.block(inputs, outputs, mode=mode), name=name)
-    if mode == "own_step":
+    if mode == "internal":
         return d.add(system.block(inputs, outputs, mode=mode, substeps=SUBSTEPS), name=name)
     path = fmu_folder() / f"{name}.fmu"
     step = d.step / SUBSTEPS
@@ -205,15 +205,17 @@ CRANK_STATES = ["drive.axle.angle", "drive.axle.speed", "crank.main.angle", "cra
 
 
 def mass_error(shared: bool) -> Measure:
-    def measure(step: float, method: str, hold: int, mode: Mode) -> float:
-        run = simulate(two_masses(step, mode, shared), 4.0, coupling=method, hold=hold)
+    def measure(step: float, method: str, extrapolation: int, mode: Mode) -> float:
+        run = simulate(
+            two_masses(step, mode, shared), 4.0, coupling=method, extrapolation=extrapolation
+        )
         return float(np.abs([run[p][-1] for p in MASS_STATES] - exact_two_masses()).max())
 
     return measure
 
 
-def crank_error(step: float, method: str, hold: int, mode: Mode) -> float:
-    run = simulate(slider_crank(step, mode), 0.6, coupling=method, hold=hold)
+def crank_error(step: float, method: str, extrapolation: int, mode: Mode) -> float:
+    run = simulate(slider_crank(step, mode), 0.6, coupling=method, extrapolation=extrapolation)
     end, scale = whole_slider_crank()
     return float(np.max(np.abs([run[p][-1] for p in CRANK_STATES] - end) / scale))
 
@@ -233,19 +235,19 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore", CouplingWarning)  # what they warn of is what is measured
     count = 4 if options.quick else 6
-    mode: Mode = "fmu" if options.fmu else "own_step"
+    mode: Mode = "fmu" if options.fmu else "internal"
     drawn: dict[str, Lines] = {}
     for name, (measure, largest) in WORKS.items():
         steps = largest / 2 ** np.arange(count)
         heads = "".join(f"{h * 1e3:8.4g} ms" for h in steps)
         print(f"\n{name}\n{'method':14}hold{heads} order")
         for method in METHODS:
-            for hold in (0, 1, 2):
-                errors = [measure(float(h), method, hold, mode) for h in steps]
+            for extrapolation in (0, 1, 2):
+                errors = [measure(float(h), method, extrapolation, mode) for h in steps]
                 order = np.log2(errors[-2] / errors[-1])
                 shown = "".join(f"{error:11.1e}" for error in errors)
-                print(f"{method:14}{hold:4}{shown}{order:6.2f}")
-                drawn.setdefault(name, {})[method, hold] = (steps, errors)
+                print(f"{method:14}{extrapolation:4}{shown}{order:6.2f}")
+                drawn.setdefault(name, {})[method, extrapolation] = (steps, errors)
     if options.plot:
         draw(drawn, options.plot)
 
@@ -255,13 +257,15 @@ def draw(drawn: dict[str, Lines], path: str) -> None:
 
     plt.style.use("seaborn-v0_8-colorblind")
     figure, row = plt.subplots(1, len(drawn), figsize=(14, 4.6), layout="constrained")
-    colours = {"jacobi": "C2", "gauss-seidel": "C1", "newton": "C0"}
+    colors = {"jacobi": "C2", "gauss-seidel": "C1", "newton": "C0"}
     for axes, (name, lines) in zip(row, drawn.items(), strict=True):
-        for (method, hold), (steps, errors) in lines.items():
-            if method in colours:  # a fixed point ends where Newton does
+        for (method, extrapolation), (steps, errors) in lines.items():
+            if method in colors:  # a fixed point ends where Newton does
                 wide = {"linewidth": 4, "markersize": 10} if method == "jacobi" else {}
-                style = {"marker": "os^"[hold], "color": colours[method], **wide}
-                label = f"{'iterated' if method == 'newton' else method}, hold {hold}"
+                style = {"marker": "os^"[extrapolation], "color": colors[method], **wide}
+                label = (
+                    f"{'iterated' if method == 'newton' else method}, extrapolation {extrapolation}"
+                )
                 axes.loglog(steps, np.minimum(errors, 1e3), label=label, **style)
         axes.set(title=name, xlabel="step in s", ylim=(1e-8, 30))
         axes.set_xticks(steps, [f"{h:.3g}" for h in steps], rotation=30)

@@ -160,7 +160,7 @@ def judge(contest: Contest) -> list[Row]:
     return rows
 
 
-def remark(contest: Contest, reference: Baseline) -> list[str]:
+def comment(contest: Contest, reference: Baseline) -> list[str]:
     """Say what a reader of the rows has to know."""
     title, seconds = contest.title, SECONDS[contest.work]
     notes = [
@@ -297,7 +297,7 @@ def main() -> None:
         horizons = {package: s / 10 if quick else s for package, s in slow.items()}
         contest = hold_contest(work, title, baselines[work], peers, horizons, quick)
         rows += judge(contest)
-        notes += remark(contest, references[work])
+        notes += comment(contest, references[work])
     for peer in peers.values():
         peer.close()
     more_rows, more_notes = measure_compile(quick)

@@ -40,7 +40,7 @@ def orbit(part: float, rate: float, coupling: str) -> Array:
     period = 2 * np.pi / rate
     turns = 2 + int(rate / 30.0)  # the start dies away in some turns of the shaft
     d = Diagram(coupling, step=period / TICKS)
-    own = {"mode": "own_step", "integrator": "implicit"} if squeeze else {}
+    own = {"mode": "internal", "integrator": "implicit"} if squeeze else {}
     d.add(s.block(outputs=["film.offset"], **own), name="plant")
     path: Array = simulate(d, turns * period)["plant.film.offset"][-TICKS - 1 :]
     return path / SIZE["clearance"]

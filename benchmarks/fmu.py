@@ -153,7 +153,7 @@ def build_loop(fmu: Path, folder: Path) -> Callable[[int], Run]:
                 (ctypes.c_double * count)(*starts(count)),
             )
             if not ring:
-                sys.exit("fmu_c.c: the FMU cannot be loaded or initialised.")
+                sys.exit("fmu_c.c: the FMU cannot be loaded or initialized.")
             start = time.perf_counter()
             output = loop.ring_run(ring, steps(count), STEP)
             elapsed = time.perf_counter() - start
@@ -246,7 +246,7 @@ def within_loop(title: str, ours: float, bare: float) -> Row:
     return Row(title, "bare C loop", ours, bare, "µs", ours / bare, "≤ 2× + 0.05 µs", met)
 
 
-def remark(contest: Contest) -> str:
+def comment(contest: Contest) -> str:
     """Tell how the ratios spread from turn to turn."""
     least, largest = ratios(contest.ours, contest.c)
     parts = [f"ours is {least:.2f} to {largest:.2f} times the bare loop"]
@@ -257,7 +257,7 @@ def remark(contest: Contest) -> str:
 
 
 def measure_opening(fmu: Path, peers: dict[str, Peer], quick: bool) -> list[Row]:
-    """Time from the file to an FMU that has its first output: read, unpack, load, initialise."""
+    """Time from the file to an FMU that has its first output: read, unpack, load, initialize."""
 
     def open_ours() -> tuple[float, float | None]:
         start = time.perf_counter()
@@ -267,7 +267,7 @@ def measure_opening(fmu: Path, peers: dict[str, Peer], quick: bool) -> list[Row]
         instance.close()
         return elapsed, output
 
-    title = "open an FMU: read, unpack, load, initialise"
+    title = "open an FMU: read, unpack, load, initialize"
     ours = Entrant("ours", open_ours, 1.0)
     entered = enter_peers(peers, "open", None)
     take_turns([ours, *filter(None, entered.values())], rounds=4 if quick else 12)
@@ -319,7 +319,7 @@ def main() -> None:
             say(name_ring(count))
             contest = hold_contest(count, fmu, loop, peers, quick)
             rows += judge(contest)
-            notes.append(remark(contest))
+            notes.append(comment(contest))
         say("opening")
         rows += measure_opening(fmu, peers, quick)
         for peer in peers.values():

@@ -27,19 +27,19 @@ SIZES: dict[str, dict[str, float]] = {
 }
 
 
-def build(rubbing: int) -> System:
+def build(joint_friction: int) -> System:
     """Return the mechanism with its first joints rubbing."""
     s: Any = slider_crank(planar=True)
-    for name, size in list(SIZES.items())[:rubbing]:
+    for name, size in list(SIZES.items())[:joint_friction]:
         s.friction(f"rub_{name}", s[name], coefficient=0.1, smoothing_speed=0.05, **size)
     found: System = s
     return found
 
 
-def enter(rubbing: int, solver: str) -> Entrant:
+def enter(joint_friction: int, solver: str) -> Entrant:
     """Return a run of some steps from the beginning."""
     d = Diagram("slider-crank", step=STEP, solver=solver)
-    d.add(build(rubbing).block(outputs=["main.angle"]), name="plant")
+    d.add(build(joint_friction).block(outputs=["main.angle"]), name="plant")
     started: Any = d.compile().instantiate()
     run = timed(lambda: started.run(STEPS), time.process_time)
 
@@ -47,7 +47,7 @@ def enter(rubbing: int, solver: str) -> Entrant:
         started.reset()
         return run()
 
-    return Entrant(f"{rubbing} {solver}", from_the_beginning, STEPS * STEP)
+    return Entrant(f"{joint_friction} {solver}", from_the_beginning, STEPS * STEP)
 
 
 def main() -> None:

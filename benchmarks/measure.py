@@ -41,7 +41,7 @@ class Meter:
     def see(self, p: Array, R: Array, v: Array, w: Array) -> None:
         """Look at one instant: positions, rotations and velocities of all bodies, in the world.
 
-        Velocities `v` are of the centres of mass. Energies are compared with those of the first
+        Velocities `v` are of the centers of mass. Energies are compared with those of the first
         instant seen, plus the work of the torque.
         """
         if self.plant.joints:

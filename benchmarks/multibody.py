@@ -63,7 +63,7 @@ INSTALL = {
 RK4_PEERS = ("mujoco", "pinocchio")
 
 CLOSED = 1e-10
-"""What we promise of every joint, metres."""
+"""What we promise of every joint, meters."""
 
 ENERGY_FLOOR = 1e-10
 """Joule: below this, the energy errors of these works are rounding and not the method's."""
@@ -71,7 +71,7 @@ ENERGY_FLOOR = 1e-10
 
 @dataclass(frozen=True)
 class Case:
-    """A work, how long it is simulated, and how far from the reference everyone may end, metres.
+    """A work, how long it is simulated, and how far from the reference everyone may end, meters.
 
     That tells a wrong motion from an inexact one: Exudyn is of second order, MuJoCo's closures give
     way, Pinocchio's `integrate` costs RK4 its order for a free body.
@@ -148,7 +148,7 @@ class Measured:
     energy: float
     momentum: float
     error: float
-    """Largest distance of a named point from the reference, metres."""
+    """Largest distance of a named point from the reference, meters."""
 
     @property
     def us_per_step(self) -> float:
@@ -389,7 +389,7 @@ def _remark(quick: bool) -> list[str]:
     return notes
 
 
-def _tell_shares(quick: bool) -> str:
+def _print_shares(quick: bool) -> str:
     say("shares of a step")
     shares = measure_shares(20 if quick else 60)
     whole = sum(shares.values())
@@ -425,7 +425,7 @@ def main() -> None:
         peer.close()
     more_rows, more_notes = measure_growth(quick)
     rows += more_rows
-    notes += [*more_notes, _tell_shares(quick)]
+    notes += [*more_notes, _print_shares(quick)]
     print_measured(contests)
     print_rows("Ours beside the others", rows, notes)
     if arguments.json:

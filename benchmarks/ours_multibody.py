@@ -1,4 +1,4 @@
-"""The works of `multibody.py` in biella, as `System.block` in its own steps, one a tick."""
+"""The works of `multibody.py` in biella, as `System.block` in its internal solver, one a tick."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def build_ring(n: int) -> System:
 
 def _build(system: System, outputs: list[str], step: float = STEP) -> Diagram:
     d = Diagram(system.name, step=step)
-    d.add(system.block(outputs=outputs, mode="own_step"), name="plant")
+    d.add(system.block(outputs=outputs, mode="internal"), name="plant")
     return d
 
 
 def start_system(system: System, outputs: list[str], step: float = STEP) -> Any:
-    """Compile a mechanism in its own steps and start it."""
+    """Compile a mechanism in its internal solver and start it."""
     return _build(system, outputs, step).compile().instantiate()
 
 
@@ -115,8 +115,8 @@ class Ours:
         p, R = np.zeros((count, 3)), np.zeros((count, 3, 3))
         for number, body in enumerate(self.made.bodies):
             if body.name in self._shown:
-                centre = self._timed.get(f"plant.{body.name}.position")
-                p[number] = self._turn @ centre
+                center = self._timed.get(f"plant.{body.name}.position")
+                p[number] = self._turn @ center
                 R[number] = self._rotate(self._timed.get(f"plant.{body.name}.rotation"), number)
         return elapsed, {"points": final_points(self.made, p, R)}
 
@@ -133,8 +133,8 @@ class Ours:
         }
         meter = Meter(self.made)
         turn = self._turn.T
-        for centres, quaternions, v, w in zip(*(tracks[kind] for kind in _KINDS), strict=True):
-            p = centres @ turn
+        for centers, quaternions, v, w in zip(*(tracks[kind] for kind in _KINDS), strict=True):
+            p = centers @ turn
             R = np.array([self._rotate(q, number) for number, q in enumerate(quaternions)])
             meter.see(p, R, v @ turn, w @ turn)
         return meter.answer(p, R)
@@ -190,7 +190,7 @@ def tree_accelerations(seed: int) -> dict[str, list[float]]:
 
 
 def mcpherson_track(seconds: float, step: float, every: float) -> list[list[list[float]]]:
-    """Give the centres of all bodies of the suspension from time to time."""
+    """Give the centers of all bodies of the suspension from time to time."""
     s = mcpherson()
     run = start_system(s, [f"{body.name}.position" for body in s.bodies], step)
     track = []

@@ -1,6 +1,6 @@
 """The mechanisms that every participant of `multibody.py` runs, as data; only numpy is used here.
 
-All body frames sit at the centre of mass and are parallel to the world at t = 0; points and axes of
+All body frames sit at the center of mass and are parallel to the world at t = 0; points and axes of
 joints are in body axes, those of the ground in the world. The tree robot is a `Link` list instead,
 because its frames are in a general position.
 """
@@ -79,7 +79,7 @@ def slider_crank() -> Plant:
     """Give Oldani's slider-crank in the plane x-z, its markers rounded as printed.
 
     The force of 20 N that turns with the crank stands across it, so it does the work of a torque
-    about y on the crank of 20 N times the distance of its centre from the pivot.
+    about y on the crank of 20 N times the distance of its center from the pivot.
     """
     a, b, c = 0.35355339, 0.93541435, 0.35355339
     # The crank at exactly 45 degrees, the rest assembled on it: as printed, pins are 1e-8 m apart.
@@ -324,7 +324,7 @@ class Link:
     mass: float
     com: Array
     inertia: Array
-    """About the centre of mass, in body axes: a full tensor."""
+    """About the center of mass, in body axes: a full tensor."""
     q: Array
     """One coordinate; a quaternion (w, x, y, z) for a spherical joint."""
     v: Array

@@ -1,8 +1,8 @@
-"""Wake-up lateness of a paced run beside a bare C loop and cyclictest, and the cost of a tick.
+"""Wake-up lateness of a real-time run beside a bare C loop and cyclictest, and the cost of a tick.
 
     python benchmarks/realtime.py [--quick] [--json FILE]
 
-All wake a thousand times a second: a diagram of ours in the paced loop of the engine, a C loop
+All wake a thousand times a second: a diagram of ours in the real-time loop of the engine, a C loop
 around `clock_nanosleep` (`realtime_c.c`), and cyclictest of rt-tests (Debian: `apt install
 rt-tests`). They take turns of a quarter of a second on one and the same processor, as ordinary
 threads and, if these are granted, with SCHED_FIFO, locked memory and full power; ours also as an
@@ -10,7 +10,8 @@ ordinary thread with exact timers, which everybody may have. Medians are judged.
 beside each other and never judged: what a shared machine does in its worst millisecond says nothing
 of the three.
 
-The second table is the time of a tick of whole diagrams, paced at 1 kHz, so with caches as cold as
+The second table is the time of a tick of whole diagrams, real-time at 1 kHz, so with caches as
+cold as
 they are in real time: a slider-crank as FMU, a journal bearing and ten blocks of instruments and
 control; and the rig of the demo, whose FMU is iterated with the film of its crank pin in each tick.
 """
@@ -65,16 +66,16 @@ from biella.blocks import (
     TorqueMeter,
     TransferFunction,
 )
-from biella.blocks.authoring import Outside
+from biella.blocks.authoring import ExternalInput
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.sensors import presets
 from biella.demo import rig
 from biella.fmu.importer.fmu import Fmu
 from biella.scheduler.compile.plan import Plan
 from biella.scheduler.engine.engine import Instance
-from biella.scheduler.host.machine import choose_processor
+from biella.scheduler.host.latency import summarize
 from biella.scheduler.host.privileges import Privileges, hold
-from biella.scheduler.host.wakeups import summarise
+from biella.scheduler.host.system_info import choose_processor
 from biella.scheduler.realtime.pace import Pace, Pipe
 
 Nanoseconds = npt.NDArray[np.int64]
@@ -96,17 +97,19 @@ class Entrant:
     @property
     def lateness(self) -> dict[str, float]:
         """Quantiles of all turns, µs."""
-        return summarise(np.concatenate(self.turns))
+        return summarize(np.concatenate(self.turns))
 
 
 def compile_timed(d: Diagram) -> Plan:
-    """Compile a diagram with a block whose outputs the paced loop sets to the times of a tick."""
-    times = Outside(outputs=[Port("lateness", unit="s"), Port("execution", unit="s")])
+    """Compile a diagram with a block whose outputs the real-time loop sets to the times of a
+    tick.
+    """
+    times = ExternalInput(outputs=[Port("lateness", unit="s"), Port("execution", unit="s")])
     return d.compile(extra={"realtime": times})
 
 
-def run_paced(plan: Plan, ticks: int, *watched: str) -> npt.NDArray[np.float64]:
-    """Run paced; return a row a tick: its lateness, the execution of the last one, signals."""
+def run_realtime(plan: Plan, ticks: int, *watched: str) -> npt.NDArray[np.float64]:
+    """Run real-time; return a row a tick: its lateness, the execution of the last one, signals."""
     slots = [plan.find_signal(f"realtime.{name}").slot for name in ("lateness", "execution")]
     slots += [plan.find_signal(path).slot for path in watched]
     pace = Pace()
@@ -114,18 +117,18 @@ def run_paced(plan: Plan, ticks: int, *watched: str) -> npt.NDArray[np.float64]:
     pace.timing[0], pace.timing[1] = first, first + 1
     row = np.dtype((np.float64, 1 + len(slots)))
     with Instance(plan) as instance, Pipe(row, ticks) as rows:
-        instance.initialise()
+        instance.initialize()
         pace.record(rows, slots, 1)
         instance.check(pace.run(instance, ticks))
         return rows.pull()[:, 1:]
 
 
 def enter_ours() -> Callable[[], Nanoseconds]:
-    """Return a turn of the smallest diagram in our paced loop."""
+    """Return a turn of the smallest diagram in our real-time loop."""
     d = Diagram("nothing", step=PERIOD)
     d.add(Constant(1.0), name="one")
     plan = compile_timed(d)
-    return lambda: to_nanoseconds(run_paced(plan, TURN)[:, 0])
+    return lambda: to_nanoseconds(run_realtime(plan, TURN)[:, 0])
 
 
 def to_nanoseconds(seconds: npt.NDArray[np.float64]) -> Nanoseconds:
@@ -233,7 +236,7 @@ def judge(condition: Condition, entrants: list[Entrant]) -> list[Row]:
     return rows
 
 
-def remark(condition: Condition, entrants: list[Entrant]) -> str:
+def comment(condition: Condition, entrants: list[Entrant]) -> str:
     """Tell how the medians spread from turn to turn."""
     ours, *peers = ([float(np.median(turn)) for turn in e.turns] for e in entrants)
     ratios = np.array(ours) / np.min(peers, axis=0)
@@ -287,7 +290,7 @@ def build_loop(path: Path) -> Diagram:
 
 
 def measure_ticks(folder: Path, turns: int) -> list[Row]:
-    """Time the ticks of two diagrams, paced; of a run only what follows its first half."""
+    """Time the ticks of two diagrams, real-time; of a run only what follows its first half."""
     diagrams = {
         "FMU, bearing, 10 blocks": build_loop(folder / "crank.fmu"),
         "demo rig: FMU and film iterated, 20 blocks": rig.diagram(
@@ -300,13 +303,13 @@ def measure_ticks(folder: Path, turns: int) -> list[Row]:
     took: dict[str, list[Nanoseconds]] = {name: [] for name in plans}
     for _ in range(turns):
         for name, plan in plans.items():
-            seen = run_paced(plan, DEMO, WATCHED)
+            seen = run_realtime(plan, DEMO, WATCHED)
             if not np.array_equal(seen[:, 2], offline[name]):
                 sys.exit(f"{name}: runs otherwise in real time than offline")
             took[name].append(to_nanoseconds(seen[DEMO // 2 :, 1]))
     rows: list[Row] = []
     for name in plans:
-        times = summarise(np.concatenate(took[name]))
+        times = summarize(np.concatenate(took[name]))
         rows.append(within(f"{name}: median", times["median"], TICK_US, "µs"))
         rows += (figure(f"{name}: {q}", times[q], "µs") for q in ("min", "p99", "p99.9", "max"))
     return rows
@@ -333,7 +336,7 @@ def main() -> None:
                 entrant.turns.append(entrant.wake())
         for condition, entrants in contests:
             rows += judge(condition, entrants)
-            notes.append(remark(condition, entrants))
+            notes.append(comment(condition, entrants))
         for quantile in ("median", "p99", "p99.9", "max"):
             title = f"ordinary thread with exact timers: {quantile}"
             rows.append(figure(title, exact.lateness[quantile], "µs"))

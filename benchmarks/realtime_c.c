@@ -1,4 +1,4 @@
-/* A paced loop with nothing in it: sleep until an absolute deadline, read the clock, write down how late it is. */
+/* A real-time loop with nothing in it: sleep until an absolute deadline, read the clock, write down how late it is. */
 #include <errno.h>
 #include <stdint.h>
 #include <time.h>

@@ -5,12 +5,12 @@ A mechanism with one degree of freedom s and places r_i(s), angles φ_i(s) has
     m(s) = Σ m_i r_i'·r_i' + J_i φ_i'²          m s̈ + ½ m' ṡ² = Q - Σ m_i g·(-r_i')
     ½ m' = Σ m_i r_i'·r_i'' + J_i φ_i' φ_i''
 
-where ' is d/ds and Q the drive. Slider-crank, s = θ from x towards z, crank a and rod b long, the
+where ' is d/ds and Q the drive. Slider-crank, s = θ from x toward z, crank a and rod b long, the
 rod at φ below the x axis:
 
     b sin φ = a sin θ     φ' = a cos θ / (b cos φ)     φ'' = (b sin φ φ'² - a sin θ) / (b cos φ)
 
-The row of n four-bars, s = θ from the vertical towards x: n + 1 bars turn about their feet and n
+The row of n four-bars, s = θ from the vertical toward x: n + 1 bars turn about their feet and n
 couplers move as their tops do, so that m = (n + 1) / 3 + n is constant and
 
     m θ̈ = g ((n + 1) / 2 + n) sin θ
@@ -26,7 +26,7 @@ plus 1/3 if i = j, and b_i the number below rod i, plus 1/2:
 The free body: Euler's equations J ω̇ = J ω × ω in its axes, and q̇ = ½ q ω of its quaternion.
 
 Also the accelerations of the tree robot by projection: with V = J v the velocities of all links at
-their centres and F what acts there, gyroscopic torques included, Jᵀ (M (J v̇ + J̇ v) - F) = Q.
+their centers and F what acts there, gyroscopic torques included, Jᵀ (M (J v̇ + J̇ v) - F) = Q.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _solve_rk4(acceleration: Acceleration, start: tuple[float, float], seconds: 
 
 
 def slider_crank_points(plant: Plant, seconds: float, rk4: bool = False) -> dict[str, list[float]]:
-    """Give the centres of crank, rod and slider after a time."""
+    """Give the centers of crank, rod and slider after a time."""
     crank, rod, slider = plant.bodies
     g = -plant.gravity[2]
     a = 2 * float(np.hypot(crank.position[0], crank.position[2]))
@@ -93,7 +93,7 @@ def slider_crank_points(plant: Plant, seconds: float, rk4: bool = False) -> dict
         masses = (crank.mass, rod.mass, slider.mass)
         m = crank.inertia[1] + rod.inertia[1] * d**2
         half = rod.inertia[1] * d * dd
-        push = -plant.torque  # about y, which turns z towards x
+        push = -plant.torque  # about y, which turns z toward x
         for mass, r1, r2 in zip(masses, first, second, strict=True):
             m += mass * (r1 @ r1)
             half += mass * (r1 @ r2)
@@ -139,7 +139,7 @@ def _integrate(rates: Callable[[float, Array], Array], start: Array, seconds: fl
 
 
 def chain_points(n: int, seconds: float) -> dict[str, list[float]]:
-    """Give the centre of the middle rod and the tip of the last after a time."""
+    """Give the center of the middle rod and the tip of the last after a time."""
     rods = np.arange(n)
     below = n - 1.0 - np.maximum(rods[:, None], rods[None, :])
     a = below + np.where(np.eye(n) > 0, 1 / 3, 1 / 2)
@@ -158,7 +158,7 @@ def chain_points(n: int, seconds: float) -> dict[str, list[float]]:
 
 
 def tumbler_points(plant: Plant, seconds: float) -> dict[str, list[float]]:
-    """Give the named points of the free body, which turns about its centre, after a time."""
+    """Give the named points of the free body, which turns about its center, after a time."""
     (body,) = plant.bodies
     J = np.array(body.inertia)
 

@@ -22,7 +22,7 @@ STEPS = 2000
 SUBSTEPS = 4
 
 
-def _enter(mode: Literal["own_step", "continuous"], solver: str, substeps: int = 1) -> Entrant:
+def _enter(mode: Literal["internal", "continuous"], solver: str, substeps: int = 1) -> Entrant:
     d = Diagram("slider-crank", step=substeps * STEP, solver=solver)
     system = build_system("slider_crank", spatial=False)
     block = system.block(outputs=["slider.position"], mode=mode, substeps=substeps)
@@ -40,8 +40,8 @@ def _enter(mode: Literal["own_step", "continuous"], solver: str, substeps: int =
 def measure_shares(rounds: int) -> dict[str, float]:
     """Give the parts of a step in microseconds."""
     entrants = [
-        _enter("own_step", "rk4"),
-        _enter("own_step", "rk4", SUBSTEPS),
+        _enter("internal", "rk4"),
+        _enter("internal", "rk4", SUBSTEPS),
         _enter("continuous", "heun"),
         _enter("continuous", "rk4"),
     ]

@@ -2,7 +2,8 @@
 
     python benchmarks/soak.py [--minutes 10 | --seconds 60] [--seed 1] [--keep FOLDER] [--limit]
 
-A UDP device behind a relay that loses 5 % of the frames and spoils, repeats and reorders others; a
+A UDP device behind a UDP proxy that loses 5 % of the frames and spoils, repeats and reorders
+others; a
 serial device on a pty with the like; a driver in Python. On top of that, in an order that the seed
 gives: the cable is cut, the network gets slow, peers fall silent, are killed and started again, the
 serial line is pulled out, the driver is stuck, fails and says NaN, the whole process is stopped for
@@ -11,7 +12,7 @@ a moment, processors are taken away, and the disk is full. Parameters are change
 Whoever does harm writes down what and when; peers write down each frame that they see. At the end
 all that biella has counted is held against that. Nothing is judged by how long it took: a busy
 machine adds overruns and losses, which must be counted and have a cause on the wire. Exit code 1 if
-any judgement fails.
+any judgment fails.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from soak_judge import Judgement, judge
+from soak_judge import Judgment, judge
 from soak_run import STEP
 
 from biella.scheduler.run.progress import Progress
@@ -321,7 +322,7 @@ def kernel_drops(port: int) -> int:
     return 0
 
 
-def soak(folder: Path, seconds: float, seed: int, limit: bool) -> list[Judgement]:
+def soak(folder: Path, seconds: float, seed: int, limit: bool) -> list[Judgment]:
     """Run, do harm, and judge."""
     with ExitStack() as stack:
         disk = Disk(folder, seconds, limit)
@@ -330,7 +331,7 @@ def soak(folder: Path, seconds: float, seed: int, limit: bool) -> list[Judgement
             told, done, memory = inflict(folder, disk, seconds, seed)
         except Crash as crash:
             errors = (folder / "errors.txt").read_text()
-            return [Judgement("no crash", "0", f"{crash}\n{errors[-2000:]}", False)]
+            return [Judgment("no crash", "0", f"{crash}\n{errors[-2000:]}", False)]
         shutil.copy(disk.folder / "run.h5", folder)
         about = {"told": told, "done": done, "memory": memory}
         (folder / "soak.json").write_text(json.dumps(about))
@@ -373,9 +374,9 @@ def inflict(
         return s.hush(), s.done, memory
 
 
-def show(rows: list[Judgement]) -> None:
+def show(rows: list[Judgment]) -> None:
     """Print a table."""
-    table = Table("judgement", "expected", "found", "", title="Soak")
+    table = Table("judgment", "expected", "found", "", title="Soak")
     for row in rows:
         table.add_row(row.what, row.expected, row.found, "✓" if row.holds else "✗ FAILED")
     Console(width=None if sys.stdout.isatty() else 150).print(table)
@@ -408,7 +409,7 @@ def main() -> int:
         rows = soak(folder.resolve(), seconds, options.seed, options.limit)
     show(rows)
     failed = sum(not row.holds for row in rows)
-    print(f"{len(rows)} judgements, {failed} failed; seed {options.seed}")
+    print(f"{len(rows)} judgments, {failed} failed; seed {options.seed}")
     return 1 if failed else 0
 
 

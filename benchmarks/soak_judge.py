@@ -1,7 +1,8 @@
-"""Judgements of a soak: what biella has counted and recorded, against what others have seen.
+"""Judgments of a soak: what biella has counted and recorded, against what others have seen.
 
 A run is judged from what it has left in its folder: the log, each frame on each wire, and what was
-done to it. First its journal is replayed; where that gives the bits of the log, it also tells what
+done to it. First its input log is replayed; where that gives the bits of the log, it also tells
+what
 the log has lost while the disk was full, so that all else is judged at every tick.
 """
 
@@ -35,7 +36,7 @@ _GROWTH = 6e6  # bytes from the second quarter to the last, whatever the length 
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgment:
     """One line of the table."""
 
     what: str
@@ -44,22 +45,22 @@ class Judgement:
     holds: bool
 
 
-def equal(what: str, expected: object, found: object) -> Judgement:
+def equal(what: str, expected: object, found: object) -> Judgment:
     """Judge that two are the same."""
-    return Judgement(what, str(expected), str(found), expected == found)
+    return Judgment(what, str(expected), str(found), expected == found)
 
 
-def between(what: str, least: float, most: float, found: float) -> Judgement:
+def between(what: str, least: float, most: float, found: float) -> Judgment:
     """Judge that a count lies within bounds."""
     text = f"{least}" if least == most else f"{least} … {most}"
-    return Judgement(what, text, f"{found}", least <= found <= most)
+    return Judgment(what, text, f"{found}", least <= found <= most)
 
 
-def none_of(what: str, wrong: Array, of: int) -> Judgement:
+def none_of(what: str, wrong: Array, of: int) -> Judgment:
     """Judge that there is no exception among `of` cases, which must be some."""
     where = f", first at {np.flatnonzero(wrong)[0]}" if wrong.any() else ""
     found = f"{np.count_nonzero(wrong)} of {of}{where}"
-    return Judgement(what, "0", found, not wrong.any() and of > 0)
+    return Judgment(what, "0", found, not wrong.any() and of > 0)
 
 
 class Soaked:
@@ -124,10 +125,10 @@ class Soaked:
         return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def judge(folder: Path) -> list[Judgement]:
+def judge(folder: Path) -> list[Judgment]:
     """Judge all."""
     s = Soaked(folder)
-    parts: list[Callable[[Soaked], Iterator[Judgement]]] = [
+    parts: list[Callable[[Soaked], Iterator[Judgment]]] = [
         judge_end, judge_replay, judge_recorder, judge_overruns, judge_changes, judge_memory,
     ]  # fmt: skip
     rows = [row for part in parts for row in part(s)]
@@ -141,7 +142,7 @@ def judge(folder: Path) -> list[Judgement]:
     return rows
 
 
-def judge_end(s: Soaked) -> Iterator[Judgement]:
+def judge_end(s: Soaked) -> Iterator[Judgment]:
     """No crash; and the run ended because it was told to."""
     yield equal("exit code of the run", 0, s.told["exit"])
     yield equal("the run ended, since", "cancel: stopped", f"{s.report['end']}: {s.report['why']}")
@@ -149,7 +150,7 @@ def judge_end(s: Soaked) -> Iterator[Judgement]:
     yield equal(f"kinds of faults that are not among the {len(s.done)} injected", [], missing)
 
 
-def judge_replay(s: Soaked) -> Iterator[Judgement]:
+def judge_replay(s: Soaked) -> Iterator[Judgment]:
     """The journal gives the bits of the log."""
     different = [
         path
@@ -158,10 +159,10 @@ def judge_replay(s: Soaked) -> Iterator[Judgement]:
     ]
     yield equal("signals that a replay gives otherwise", [], different)
     yield equal("ticks of the replay", s.report["ticks"], s.whole.length - 1)
-    yield equal("entries of the journal lost", 0, s.report["entries_lost"])
+    yield equal("entries of the input log lost", 0, s.report["entries_lost"])
 
 
-def judge_recorder(s: Soaked) -> Iterator[Judgement]:
+def judge_recorder(s: Soaked) -> Iterator[Judgment]:
     """Rows are complete but for gaps, each of which is marked with its ticks and has a cause."""
     missing = np.setdiff1d(np.arange(s.report["ticks"] + 1), s.logged)
     gaps = [gap for gap in s.report["gaps"] if gap["of"] == "rows"]
@@ -180,7 +181,7 @@ def judge_recorder(s: Soaked) -> Iterator[Judgement]:
     yield equal("trouble of the recorder is told", bool(full), bool(s.report["recorder"]))
 
 
-def judge_overruns(s: Soaked) -> Iterator[Judgement]:
+def judge_overruns(s: Soaked) -> Iterator[Judgment]:
     """Each overrun is counted, and each stop of the process is one."""
     counted = np.diff(s.get("realtime.overruns"))
     is_over = s.busy > STEP
@@ -212,14 +213,14 @@ def judge_overruns(s: Soaked) -> Iterator[Judgement]:
     yield equal(f"stops of the process, of {stops}, without an overrun", 0, missed)
     names, counts = np.unique(causes.astype(str), return_counts=True)
     told = ", ".join(f"{name} {n}" for name, n in zip(names, counts, strict=True))
-    yield Judgement("overruns by cause", f"{len(over)} in all", told, counts.sum() == len(over))
+    yield Judgment("overruns by cause", f"{len(over)} in all", told, counts.sum() == len(over))
 
 
-def judge_changes(s: Soaked) -> Iterator[Judgement]:
+def judge_changes(s: Soaked) -> Iterator[Judgment]:
     """Each live change entered once, in order, at a tick after it was made; and had its effect."""
     assert s.log.log
-    journal = s.log.log.journal
-    live = journal[(journal["from"] == FROM_LIVE) & (journal["tick"] >= 0)]
+    input_log = s.log.log.input_log
+    live = input_log[(input_log["from"] == FROM_LIVE) & (input_log["tick"] >= 0)]
     made = [(s.slots[path], value) for _, path, value in s.changes]
     entered = list(zip(live["slot"].tolist(), live["value"].tolist(), strict=True))
     yield equal("live changes that entered", len(made), len(entered))
@@ -237,17 +238,17 @@ def judge_changes(s: Soaked) -> Iterator[Judgement]:
     yield none_of("ticks at which a change had no effect", wrong, len(wrong))
 
 
-def judge_memory(s: Soaked) -> Iterator[Judgement]:
+def judge_memory(s: Soaked) -> Iterator[Judgment]:
     """Memory is flat."""
     memory = np.array([size for _, size in s.memory])
     quarter = max(1, len(memory) // 4)
     growth = np.median(memory[-quarter:]) - np.median(memory[quarter : 2 * quarter])
     text = f"{growth / 1e6:+.1f} MB, {memory[0] / 1e6:.0f} → {memory[-1] / 1e6:.0f} MB"
     limit = f"≤ {_GROWTH / 1e6:g} MB"
-    yield Judgement("growth from second quarter to last", limit, text, bool(growth <= _GROWTH))
+    yield Judgment("growth from second quarter to last", limit, text, bool(growth <= _GROWTH))
 
 
-def judge_losses(s: Soaked, name: str) -> Iterator[Judgement]:
+def judge_losses(s: Soaked, name: str) -> Iterator[Judgment]:
     """Each loss that was caused is seen, and each that is seen was caused, or shows on the wire."""
     counts, windows = s.report["devices"][name], s.losses(name)
     heard = s.get(f"{name}.alive").any()
@@ -287,7 +288,7 @@ def _was_silent(s: Soaked, name: str, tick: int) -> bool:
     return name == "line" and len(late) == len(recent) and (later[:, 1] > held[1]).any()
 
 
-def judge_values(s: Soaked, name: str) -> Iterator[Judgement]:
+def judge_values(s: Soaked, name: str) -> Iterator[Judgment]:
     """Only what the device has said enters, none of it twice; while it is lost, what was agreed."""
     values = s.get(f"from_{name}")
     alive = s.get(f"{name}.alive") > 0.5
@@ -313,7 +314,7 @@ def judge_values(s: Soaked, name: str) -> Iterator[Judgement]:
         yield none_of(f"{name}: not safe while lost", wrong, np.count_nonzero(lost))
 
 
-def judge_sent(s: Soaked, name: str) -> Iterator[Judgement]:
+def judge_sent(s: Soaked, name: str) -> Iterator[Judgment]:
     """On the wire: the values of a tick, or safe ones; the latter whenever it was lost."""
     wire = s.wires[name]
     down = wire[(wire["way"] == DOWN) & (wire["valid"] == 1)]
@@ -345,7 +346,7 @@ def judge_sent(s: Soaked, name: str) -> Iterator[Judgement]:
         )
     yield equal(f"{name}: losses without safe values on the wire", 0, unsafe)
     last = len(is_safe) - (np.flatnonzero(~is_safe)[-1] + 1 if (~is_safe).any() else 0)
-    yield Judgement(f"{name}: safe values as its last frames", "≥ 1", str(last), last >= 1)
+    yield Judgment(f"{name}: safe values as its last frames", "≥ 1", str(last), last >= 1)
     if name == "net":
         seen = s.wires["net_peer"]
         yield equal("net: the last that its peer heard is safe", True,
@@ -399,8 +400,8 @@ def account(frames: Array, session: int) -> Account:
     return a
 
 
-def judge_datagrams(s: Soaked) -> Iterator[Judgement]:
-    """Of the datagrams that the relay has passed on, none is unaccounted for."""
+def judge_datagrams(s: Soaked) -> Iterator[Judgment]:
+    """Of the datagrams that the UDP proxy has passed on, none is unaccounted for."""
     wire, counts = s.wires["net"], s.report["devices"]["net"]
     up, drops = wire[wire["way"] == UP], s.told["drops"]
     a = account(up, int(wire[(wire["way"] == DOWN) & (wire["valid"] == 1)]["session"][0]))
@@ -413,16 +414,16 @@ def judge_datagrams(s: Soaked) -> Iterator[Judgement]:
         yield between(f"net: {kind}", most - loose, most + loose, counts[kind])
     relay = s.told["relay"]["to host"]
     share = relay.get("dropped", 0) / relay["arrived"]
-    yield Judgement("net: part of datagrams dropped", "≈ 5 %", f"{100 * share:.2f} %", share > 0.03)
+    yield Judgment("net: part of datagrams dropped", "≈ 5 %", f"{100 * share:.2f} %", share > 0.03)
     delay = s.get("net.delay")
     slow = [done for done in s.done if done["kind"] == "network slow"]
     worst = [int(delay[done["first"] : done["last"] + 1].max()) for done in slow]
     if worst:
         text = f"{min(worst)} … {max(worst)} in {len(worst)} times"
-        yield Judgement("net: largest delay while slow, ticks", "≥ 50", text, min(worst) >= 50)
+        yield Judgment("net: largest delay while slow, ticks", "≥ 50", text, min(worst) >= 50)
 
 
-def judge_line(s: Soaked) -> Iterator[Judgement]:
+def judge_line(s: Soaked) -> Iterator[Judgment]:
     """Of the frames on the serial line, none is unaccounted for but those at a pulled plug."""
     wire, counts = s.wires["line"], s.report["devices"]["line"]
     up = wire[wire["way"] == UP]
@@ -448,7 +449,7 @@ def _count_unread(wire: Array, cuts: list[dict[str, Any]]) -> int:
     return int(unread)
 
 
-def judge_card(s: Soaked) -> Iterator[Judgement]:
+def judge_card(s: Soaked) -> Iterator[Judgment]:
     """Of what the driver has read, all came, up to the last tick; some too late before a loss."""
     wire, counts = s.wires["card"], s.report["devices"]["card"]
     up = wire[wire["way"] == UP]

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-from biella.scheduler.devices.virtual.relay import TO_DEVICE, TO_HOST, Faults, Relay
+from biella.scheduler.devices.virtual.udp_proxy import TO_DEVICE, TO_HOST, Faults, UdpProxy
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "scheduler" / "devices"))
 from peer import FLOAT64, TRIPPED, Peer, parse, stuff, unstuff
@@ -128,7 +128,7 @@ def run_relay(folder: Path, seed: int, port: int) -> None:
             wire.see(UP, data)
 
     kinds = {"quiet": QUIET, "bad": BAD, "slow": SLOW}
-    with Relay(("127.0.0.1", port), seed=seed, faults=BAD, watch=watch) as relay:
+    with UdpProxy(("127.0.0.1", port), seed=seed, faults=BAD, watch=watch) as relay:
         say(f"{relay.port} {relay._back.getsockname()[1]}")
         while True:
             for order in orders.take():

@@ -22,7 +22,7 @@ from soak_peers import DOWN, TIMEOUT, UP, Orders, WireLog, mark, say
 
 from biella import Diagram, run_realtime
 from biella.blocks import Constant, Gain, Integrator, Mux, Sum, UnitDelay
-from biella.scheduler.devices import Driver
+from biella.scheduler.devices import DeviceDriver
 from biella.scheduler.realtime.live import LiveRun
 from biella.scheduler.results import recorder
 
@@ -69,11 +69,11 @@ def diagram() -> Diagram:
 
 
 def rig(tty: Path, relay_port: int) -> dict[str, Any]:
-    """Return the binding: a UDP device behind the relay, a serial line, a driver in Python."""
+    """Return the binding: a UDP device behind the UDP proxy, a serial line, a driver in Python."""
     drivers: dict[str, dict[str, Any]] = {
-        "net": {"driver": "udp", "host": "127.0.0.1", "port": relay_port, "double": True},
+        "net": {"driver": "udp", "host": "127.0.0.1", "port": relay_port, "precision": "float64"},
         "line": {
-            "driver": "serial", "port": str(tty), "baud": 4_000_000, "double": True,
+            "driver": "serial", "port": str(tty), "baud": 4_000_000, "precision": "float64",
             "on_loss": "hold",
         },
         "card": {"driver": "soak"},
@@ -92,7 +92,7 @@ def rig(tty: Path, relay_port: int) -> dict[str, Any]:
     }
 
 
-class SoakDriver(Driver):
+class SoakDriver(DeviceDriver):
     """A card that is stuck, or fails, when it is told to."""
 
     timeout = TIMEOUT

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from .bearings import (
         FiniteBearing,
         LongBearing,
+        MisalignedShortBearing,
         OilTemperature,
         ShortBearing,
-        TiltedShortBearing,
     )
     from .control import (
         PID,
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         Trigger,
     )
     from .external.asynchronous import Asynchronous
-    from .external.outside import Outside, RealTime
+    from .external.external_input import ExternalInput, RealTime
     from .external.python import PythonBlock, python_block
     from .multibody.pendulum import Pendulum
     from .sensors import (
@@ -173,7 +173,7 @@ else:
                 "LongBearing",
                 "OilTemperature",
                 "ShortBearing",
-                "TiltedShortBearing",
+                "MisalignedShortBearing",
             ),
             ".control": (
                 "Cam",
@@ -203,8 +203,8 @@ else:
                 "Trigger",
             ),
             ".external.asynchronous": ("Asynchronous",),
-            ".external.outside": (
-                "Outside",
+            ".external.external_input": (
+                "ExternalInput",
                 "RealTime",
             ),
             ".external.python": (
@@ -262,6 +262,7 @@ __all__ = [
     "Edge",
     "Encoder",
     "Expression",
+    "ExternalInput",
     "FiniteBearing",
     "Function",
     "Gain",
@@ -279,13 +280,13 @@ __all__ = [
     "Lookup2D",
     "MinMax",
     "MinimumJerk",
+    "MisalignedShortBearing",
     "MovingAverage",
     "MultiportSwitch",
     "Mux",
     "Noise",
     "Notch",
     "OilTemperature",
-    "Outside",
     "PWMInput",
     "PWMOutput",
     "Pendulum",
@@ -322,7 +323,6 @@ __all__ = [
     "Switch",
     "Tachometer",
     "Terminator",
-    "TiltedShortBearing",
     "Time",
     "TorqueMeter",
     "TransferFunction",

@@ -18,7 +18,7 @@ from .core.ports import (
     periodic,
 )
 from .core.units import Unit, conversion, equivalent, format_unit, parse_unit
-from .external.outside import Outside
+from .external.external_input import ExternalInput
 from .external.python import PythonBlock, python_block
 
 __all__ = [
@@ -29,8 +29,8 @@ __all__ = [
     "SAMPLED",
     "AbstractBlock",
     "Derived",
+    "ExternalInput",
     "NativeBlock",
-    "Outside",
     "Parameter",
     "Port",
     "PortRef",

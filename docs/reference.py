@@ -42,14 +42,14 @@ from biella import (
     sweep,
 )
 from biella.blocks import Asynchronous, Expression, Mux, Port, PythonBlock, multibody, python_block
-from biella.blocks.authoring import AbstractBlock, Derived, NativeBlock, Outside, Same
+from biella.blocks.authoring import AbstractBlock, Derived, ExternalInput, NativeBlock, Same
 from biella.blocks.multibody import Body, Plant
 from biella.blocks.multibody.drawing import picture as mechanism_picture
 from biella.blocks.multibody.signals import Signal
 from biella.fmu import export_fmu, export_system
 from biella.scheduler.compile.compiler import compile_diagram
 from biella.scheduler.drawing.draw import draw as draw_diagram
-from biella.scheduler.results.plotting import COLOURS, STYLE
+from biella.scheduler.results.plotting import COLORS, STYLE
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures" / "reference"
@@ -63,9 +63,9 @@ PYTHON += [System, Body, Fmu, Port, PythonBlock, python_block, Asynchronous]
 PARTS: list[Any] = [
     Plant, Signal, multibody.Constant, multibody.Linear, multibody.Sine, multibody.Table,
     multibody.Formula, multibody.Input, multibody.Load, multibody.JointLoad, multibody.Spring,
-    multibody.TorsionalSpring, multibody.Bushing, multibody.Friction, multibody.Rubbing,
+    multibody.TorsionalSpring, multibody.Bushing, multibody.Friction, multibody.JointFriction,
     multibody.Coupling,
-    multibody.Stop, multibody.Driver, multibody.Bearing, multibody.ClearanceRevolute,
+    multibody.EndStop, multibody.JointDriver, multibody.Bearing, multibody.ClearanceRevolute,
     multibody.HuntCrossley, multibody.LankaraniNikravesh, multibody.RigidContact, multibody.Wear,
     multibody.hertz_stiffness, mechanism_picture.poses_from_result,
     AbstractBlock, compile_diagram, draw_diagram, export_fmu, export_system, mechanism_picture.draw,
@@ -83,7 +83,7 @@ FEEDS: dict[str, dict[str, str | list[str]]] = {
     "Product": {"u3": "2 + sin(50*t)"},
     "ShortBearing": {"position": ["9e-5*t", "0"], "velocity": "0", "journal_speed": "300"},
     "LongBearing": {"position": ["9e-5*t", "0"], "velocity": "0", "journal_speed": "300"},
-    "TiltedShortBearing": {
+    "MisalignedShortBearing": {
         "position": ["9e-5*t", "0", "7e-5*t", "0"],
         "velocity": "0",
         "journal_speed": "300",
@@ -220,7 +220,7 @@ Ports and parameters are those of an example: some depend on the arguments. A pa
 
 def is_drawn(block: NativeBlock) -> bool:
     """Whether a picture shows anything: what comes from outside does not come here."""
-    return bool(block.outputs) and not isinstance(block, Outside)
+    return bool(block.outputs) and not isinstance(block, ExternalInput)
 
 
 def describe(kind: type[NativeBlock], block: NativeBlock) -> str:
@@ -476,7 +476,7 @@ def draw(
         held = first.kind != "real" or d.rate_of(block).kind in ("every_tick", "periodic")
         style = "steps-post" if held else "default"
         for k, (label, y) in enumerate(lines.items()):
-            axes.plot(result.t, y, color=COLOURS[k % len(COLOURS)], label=label, ds=style)
+            axes.plot(result.t, y, color=COLORS[k % len(COLORS)], label=label, ds=style)
         axes.set(xlabel="time [s]", xlim=(0, until))
         axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1.03), frameon=False)
         buffer = io.BytesIO()

@@ -25,7 +25,7 @@ import numpy as np
 from biella import Diagram, simulate
 from biella.blocks import CamLaw
 from biella.blocks.multibody import RigidContact, System, mechanisms
-from biella.blocks.multibody.laboratory import METHODS, OLDANI, compare, make_model, run
+from biella.blocks.multibody.reference_formulations import METHODS, OLDANI, compare, make_model, run
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "validation.md"
@@ -237,7 +237,7 @@ def counts() -> list[Row]:
     """Degrees of freedom and redundant equations.
 
     Oldani's and Vita's theses. Their counts have one equation more for each body of a system in
-    Euler parameters, the normalisation, which we add to ours where they do.
+    Euler parameters, the normalization, which we add to ours where they do.
     """
 
     def tell(system: System, form: str, bodies: int = 0) -> str:
@@ -247,7 +247,7 @@ def counts() -> list[Row]:
             rank=found.rank + bodies,
             redundant=found.redundant,
             freedom=found.freedom,
-            kutzbach=found.kutzbach,
+            mobility=found.mobility,
         )
 
     cardan = mechanisms.cardan()
@@ -272,7 +272,7 @@ def counts() -> list[Row]:
             "34 equations, 7 redundant, 1 free, Kutzbach -6",
             tell(
                 mechanisms.five_bar(),
-                "{rows} equations, {redundant} redundant, {freedom} free, Kutzbach {kutzbach}",
+                "{rows} equations, {redundant} redundant, {freedom} free, Kutzbach {mobility}",
                 bodies=4,
             ),
         ),
@@ -392,7 +392,7 @@ def misprints() -> list[Row]:
         Row("pendulum, q₃ = 3π/2", "Vita 2.3", "accelerations", ours, "", OPEN),
         statement("pendulum, q₃ = 7π/4", "errata", "closed", below(right), right < 1e-14),
     ]
-    beam = load("tests/blocks/multibody/laboratory/test_formulations.py").Bar()
+    beam = load("tests/blocks/multibody/reference_formulations/test_formulations.py").Bar()
     for alpha in (0.1, 10.0, 1e3):
         memory: dict[str, Any] = {}
         METHODS["augmented lagrangian"](beam, 0.0, np.zeros(3), np.zeros(3), memory, alpha=alpha)
@@ -487,7 +487,7 @@ def figures_only() -> list[Row]:
     ]
     beta, speed = np.radians(10.0), 2.0
     turned = analytic.run(
-        mechanisms.cardan(beta, speed), np.pi, ["output.angular_velocity"], mode="own_step"
+        mechanisms.cardan(beta, speed), np.pi, ["output.angular_velocity"], mode="internal"
     )
     shaft = np.array([np.cos(beta), 0.0, np.sin(beta)])
     ratio = turned["plant.output.angular_velocity"] @ shaft / speed
@@ -503,7 +503,7 @@ def figures_only() -> list[Row]:
         )
     )
     five = analytic.run(
-        mechanisms.five_bar(), 8.0, ["closure", *analytic.ENERGIES], mode="own_step"
+        mechanisms.five_bar(), 8.0, ["closure", *analytic.ENERGIES], mode="internal"
     )
     gap, drift = five["plant.closure"].max(), analytic.drift(five)
     rows.append(
@@ -563,7 +563,7 @@ def rotor_row() -> Row:
         radius = np.linalg.norm(points[turn, :2], axis=1) / unit
         return float(radius.mean()), float(np.ptp(radius) / radius.mean())
 
-    mass = circle(result["plant.rotor.centre.position"], example.OFF)
+    mass = circle(result["plant.rotor.center.position"], example.OFF)
     journals = [circle(result[f"plant.film {n}.offset"], example.CLEARANCE) for n in example.ENDS]
     uneven = max(mass[1], *(uneven for _, uneven in journals))
     radii = " and ".join(f"{radius:.3f}" for radius, _ in journals)
@@ -589,7 +589,7 @@ def energy_benchmarks() -> list[Row]:
     cases = [("A01, pendulum", pendulum)]
     cases += [(f"A02, {n} four-bars", mechanisms.four_bar(n)) for n in (1, 2, 10, 40)]
     for name, system in cases:
-        result = analytic.run(system, 10.0, ["closure", *analytic.ENERGIES], mode="own_step")
+        result = analytic.run(system, 10.0, ["closure", *analytic.ENERGIES], mode="internal")
         gap, drift = float(result["plant.closure"].max()), analytic.drift(result)
         ours = f"{below(drift)} J, closed {below(gap)} m"
         rows.append(statement(name, "IFToMM", "constant", ours, gap < 1e-10 and drift < 1e-6))
@@ -636,16 +636,16 @@ def clearance() -> list[Row]:
     A paper by Tasora, Prati and Silvestri, in words and figures; it gives clearances, cranks and
     speeds, and no other dimension, so that these are ours: [Joints with play](guides/clearance.md).
     Runs of 25 turns at 1000 rpm from eight starts around the hole; the motion is chaotic, and the
-    means of another machine differ by some per cent.
+    means of another machine differ by some percent.
     """
     study = load("benchmarks/clearance_fourbar.py")
     where = "Tasora et al."
     d = Diagram("ideal", step=1e-5)
     d.add(study.loaded("ideal", 0.0).block([], ["pin.force"]), name="plant")
     pull = simulate(d, 1e-5)["plant.pin.force"][0]
-    towards = float(np.arctan2(-pull[1], -pull[0])) + 0.5
-    _, link = study.run_loaded("link", towards, 1e-5)
-    _, rigid = study.run_loaded(RigidContact(restitution=0.0), towards, 1e-5, mode="own_step")
+    toward = float(np.arctan2(-pull[1], -pull[0])) + 0.5
+    _, link = study.run_loaded("link", toward, 1e-5)
+    _, rigid = study.run_loaded(RigidContact(restitution=0.0), toward, 1e-5, mode="internal")
     off = np.abs(rigid - link).max() / link.max()
     words = "coincides with a link without mass"
     apart = f"forces {below(off)} apart"
@@ -655,12 +655,12 @@ def clearance() -> list[Row]:
         found: Counter[str] = Counter()
         for k in range(8):
             say(f"play in a four-bar, {changes}, start {k}")
-            found.update(study.measure(study.Case(towards=np.pi * (1 + k / 4), **changes)))
+            found.update(study.measure(study.Case(toward=np.pi * (1 + k / 4), **changes)))
         return {name: value / 8 for name, value in found.items()}
 
     zones = study.judge(study.Case()).hole
     shares = [zones.probability(*np.radians(ends)) for ends in ((100, -60), (-60, 100))]
-    free, rubbing, motor = mean(), mean(friction=0.02), mean(drive="torque")
+    free, joint_friction, motor = mean(), mean(friction=0.02), mean(drive="torque")
 
     rows += [
         statement(
@@ -675,15 +675,15 @@ def clearance() -> list[Row]:
             "friction 0.02, contact",
             f"{where}, fig. 12",
             "fewer losses",
-            f"{free['contact %']:.0f} → {rubbing['contact %']:.0f} % of the time in contact",
-            rubbing["contact %"] > free["contact %"] + 2,
+            f"{free['contact %']:.0f} → {joint_friction['contact %']:.0f} % of the time in contact",
+            joint_friction["contact %"] > free["contact %"] + 2,
         ),
         statement(
             "friction 0.02, force",
             f"{where}, fig. 12",
             "less high-frequency oscillation",
-            f"{free['fast N']:.3g} → {rubbing['fast N']:.3g} N rms",
-            rubbing["fast N"] < 0.97 * free["fast N"],
+            f"{free['fast N']:.3g} → {joint_friction['fast N']:.3g} N rms",
+            joint_friction["fast N"] < 0.97 * free["fast N"],
         ),
         statement(
             "motor with PID, speed",

@@ -1,6 +1,6 @@
 """First loop: the speed of a motor under a sampled PI controller.
 
-A step of the reference at 0.2 s, a load torque at 1 s; every 5 ms the quantised speed is fed back.
+A step of the reference at 0.2 s, a load torque at 1 s; every 5 ms the quantized speed is fed back.
 """
 
 from biella import Diagram, simulate

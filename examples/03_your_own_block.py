@@ -40,12 +40,12 @@ def diagram(friction=None) -> Diagram:
     total = d.add(Sum("++"), name="total")
     mass = d.add(Gain(1.0, unit="m/s2"), name="mass")
     speed = d.add(Integrator(), name="speed")
-    rubbing = d.add(friction or formula(), name="friction")
+    joint_friction = d.add(friction or formula(), name="friction")
     d.connect(push, total["u1"])
-    d.connect(rubbing, total["u2"])
+    d.connect(joint_friction, total["u2"])
     d.connect(total, mass)
     d.connect(mass, speed)
-    d.connect(speed, rubbing)
+    d.connect(speed, joint_friction)
     return d
 
 

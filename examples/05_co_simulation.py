@@ -1,4 +1,4 @@
-"""Two masses on springs, each with steps of its own as two FMUs would have, coupled by a spring.
+"""Two masses on springs, each with internal steps as two FMUs would have, coupled by a spring.
 
 The spring between them belongs to the left mass, which gets the place of the right one and gives
 back a force. How these are foreseen within a step decides the accuracy: the picture compares
@@ -30,11 +30,11 @@ def mass(n: int) -> Plant:
     s.spring("spring", wall, end, stiffness=k, damping=d, free_length=1.0)
     s.force("push", end, (0.0, 0.0))
     outputs = ["slide.displacement", "slide.speed"]
-    return s.block(["push.force.x"], outputs, mode="own_step", substeps=4)
+    return s.block(["push.force.x"], outputs, mode="internal", substeps=4)
 
 
 def diagram(step: float = 0.02) -> Diagram:
-    d = Diagram("two masses", step=step, coupling="newton", hold=2)
+    d = Diagram("two masses", step=step, coupling="newton", extrapolation=2)
     left, right = d.add(mass(0), name="left"), d.add(mass(1), name="right")
     formulas = {"place": "k*x2 + d*v2", "force": "k*(x1 - x2) + d*(v1 - v2)"}
     for (name, formula), plant in zip(formulas.items(), (left, right), strict=True):
@@ -61,17 +61,17 @@ def main() -> None:
     plt.style.use("seaborn-v0_8-colorblind")
     steps = 0.08 / 2 ** np.arange(6)
     figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
-    for method, colour in (("jacobi", "C2"), ("gauss-seidel", "C1"), ("newton", "C0")):
+    for method, color in (("jacobi", "C2"), ("gauss-seidel", "C1"), ("newton", "C0")):
         for hold, marker in enumerate("os^"):
-            runs = [simulate(diagram(h), 4.0, coupling=method, hold=hold) for h in steps]
+            runs = [simulate(diagram(h), 4.0, coupling=method, extrapolation=hold) for h in steps]
             errors = [max(abs(exact(4.0) - [run[s][-1] for s in STATES])) for run in runs]
-            axes.loglog(steps, errors, f"{marker}-", c=colour, label=f"{method}, hold {hold}")
+            axes.loglog(steps, errors, f"{marker}-", c=color, label=f"{method}, order {hold}")
     axes.set(xlabel="step, s", ylabel="largest error at 4 s, m or m/s", ylim=(1e-8, 10))
     axes.set_xticks(steps, [f"{h:g}" for h in steps])
     axes.minorticks_off()
     axes.legend()
     figure.savefig("co_simulation.png", dpi=120)
-    run = simulate(diagram(), 4.0, coupling="jacobi", hold=1, estimate_error=1)
+    run = simulate(diagram(), 4.0, coupling="jacobi", extrapolation=1, estimate_error=1)
     print(run.coupling_report(tolerance=1e-3))
 
 

@@ -2,7 +2,7 @@
 
 Below the threshold the rotor follows its unbalance, once a turn. Above it the oil carries the
 journal around at about half the speed of the shaft, almost as wide as the clearance allows. The
-threshold found from runs at constant speed is compared with that of the linearised film.
+threshold found from runs at constant speed is compared with that of the linearized film.
 """
 
 import matplotlib.pyplot as plt

@@ -32,13 +32,13 @@ SHOWN += ["pin.angle", "pin.angle_on_pin", "main.speed"]
 def diagram(pin=HARD, motor=False) -> Diagram:
     """Return the mechanism; its motor has a PI controller if it is not to impose the speed."""
     drive = "torque" if motor else "speed"
-    mechanism = crank_rocker(pin, speed=SPEED, clearance=PLAY, towards=np.pi, drive=drive)
+    mechanism = crank_rocker(pin, speed=SPEED, clearance=PLAY, toward=np.pi, drive=drive)
     outputs = ["pin.force", "main.speed"] if pin == "ideal" else list(SHOWN)
     if pin is HARD:
         outputs += ["pin.impacts", "pin.impulse", "pin.sliding", "pin.sliding_work"]
     inputs = ["motor.torque"] if motor else []
     d = Diagram("crank-rocker", step=2e-5)
-    plant = d.add(mechanism.block(inputs, outputs, mode="own_step", substeps=5), name="plant")
+    plant = d.add(mechanism.block(inputs, outputs, mode="internal", substeps=5), name="plant")
     if motor:
         wanted = d.add(Constant(SPEED, unit="rad/s"), name="wanted")
         error, pi = d.add(Sum("+-")), d.add(TransferFunction([0.2, 4.0], [1.0, 0.0]), name="pi")

@@ -1,6 +1,6 @@
 """An inverted pendulum on a cart, held upright by LQG: a Kalman filter and a state feedback.
 
-Both are designed for the mechanism as linearised upright. Only the cart's place and the rod's angle
+Both are designed for the mechanism as linearized upright. Only the cart's place and the rod's angle
 are measured, with noise, every 5 ms. At 1 s the cart is sent 0.4 m along, at 5 s the rod is pushed.
 """
 

@@ -48,9 +48,9 @@ def diagram() -> Diagram:
     probes = d.add(ProximityPair(PROBE, GAP, radius=0.02, seed=1), name="probes")
     filter_ = d.add(AntiAliasFilter(1000.0, 4), name="filter")
     card = d.add(ScanList(2, SCAN, skew=2.5e-5, bits=16), name="card")
-    metres = d.add(Scaling(readings=VOLTS, values=-AWAY, unit="m"), name="metres")
+    meters = d.add(Scaling(readings=VOLTS, values=-AWAY, unit="m"), name="meters")
     seen = d.add(Gain(PROBES.T, unit="m"), name="seen")
-    d.chain(plant["left.offset"], probes["position"], filter_, card, metres, seen)
+    d.chain(plant["left.offset"], probes["position"], filter_, card, meters, seen)
     return d
 
 

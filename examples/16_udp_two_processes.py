@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 from biella import Diagram, run_realtime, simulate
 from biella.blocks import PID, Step
 from biella.blocks.multibody.mechanisms import slider_crank
-from biella.devices import Faults, Relay
+from biella.devices import Faults, UdpProxy
 
 PORTS, STEP, UNTIL = (["motor.torque"], ["main.speed"]), 1e-3, 1.2
 RIGS = Path(__file__).parent / "rigs"
@@ -64,10 +64,10 @@ def main() -> None:
         for k, (label, faults) in enumerate(NETWORKS.items()):
             process, port = ends[k]
             assert b"running" in process.stderr.readline()  # its port is open
-            with Relay(("127.0.0.1", port), seed=1, faults=Faults(delay=4e-3, **faults)) as relay:
-                run = run_realtime(diagram(), UNTIL, bind=write_rig("plant", k, relay.port)).wait()
+            with UdpProxy(("127.0.0.1", port), seed=1, faults=Faults(delay=4e-3, **faults)) as link:
+                run = run_realtime(diagram(), UNTIL, bind=write_rig("plant", k, link.port)).wait()
             off = (run["plant.main.speed"] - ideal["plant.main.speed"]).std()
-            print(f"{label}: {off:.2f} rad/s (rms) off the loop in one process; {relay.counts}")
+            print(f"{label}: {off:.2f} rad/s (rms) off the loop in one process; {link.counts}")
             top.plot(run.t, run["plant.main.speed"], f"C{2 * k}", lw=1, label=label)
             bottom.plot(run.t[50:], run["controller.delay"][50:], f"C{2 * k}.", ms=3)
     top.set(ylabel="speed of the crank, rad/s", title="One loop in two processes")

@@ -1,4 +1,4 @@
-"""Record and replay: a paced run with a device and changes by hand, then again without them.
+"""Record and replay: a real-time run with a device and changes by hand, then again without them.
 
 The load of a motor is what a load cell says: here a loopback that answers late, loses frames and
 adds noise. While the motor runs, its reference is turned up and the load cell is overridden. All
@@ -50,7 +50,7 @@ def main() -> None:
         result = run.wait()
     again = replay("motor.h5", diagram())
     different = find_differences(result, again)
-    entries = len(result.log.journal)
+    entries = len(result.log.input_log)
     print(f"{entries} entries from outside; {len(result)} signals, of which differ: {different}")
     other = replay("motor.h5", diagram(), parameters={"pid.kp": 1.6, "pid.ki": 16.0})
 

@@ -8,8 +8,8 @@ energy that it makes or loses.
 import matplotlib.pyplot as plt
 
 from biella import Diagram, simulate
-from biella.blocks.multibody.laboratory import compare
 from biella.blocks.multibody.mechanisms import slider_crank
+from biella.blocks.multibody.reference_formulations import compare
 
 NAMES = {
     "BMG": "Baumgarte",
@@ -34,8 +34,8 @@ def main() -> None:
     bars = {NAMES[line.method]: line.error for line in comparison.lines if not line.redundant}
     bars["engine of biella"] = run["crank.closure"].max()
     figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")
-    colours = ["C1" if name.startswith("engine") else "C0" for name in bars]
-    ax.barh(list(bars), [max(value, 1e-17) for value in bars.values()], color=colours)
+    colors = ["C1" if name.startswith("engine") else "C0" for name in bars]
+    ax.barh(list(bars), [max(value, 1e-17) for value in bars.values()], color=colors)
     ax.set(xscale="log", xlabel="largest |Φ| in 1 s at a step of 5 ms", xlim=(1e-17, 10))
     ax.set_title("How well the loop of a slider-crank stays closed")
     ax.grid(axis="x", alpha=0.3)

@@ -172,7 +172,7 @@ def test_draw_and_export(loop, tmp_path):
         (["simulate", "{loop}", "--until", "inf"], "the end of a run is a time in s, got inf"),
         (["run-realtime", "{loop}", "--until", "nan"], "the end of a run is a time in s"),
         (["run-realtime", "{loop}", "--until", "1", "--spin", "-1"], "spin is a time in s"),
-        (["run-realtime", "{loop}", "--until", "1", "--grace", "-1"], "a number of ticks"),
+        (["run-realtime", "{loop}", "--until", "1", "--warmup-ticks", "-1"], "a number of ticks"),
         (["simulate", "."], "is a folder: name the Python file in it"),
         (
             ["bind", "{loop}", "nowhere/rig.toml", "--template", "k"],
@@ -383,8 +383,8 @@ def test_the_commands_of_0_1_still_work_and_say_what_to_write(loop, tmp_path, ca
         return line
 
     assert notice(loop, "--until", 0.1).endswith(f"write `biella simulate {loop}`.")
-    paced = notice(loop, "--realtime", "--until", 0.02, "--log", log)
-    assert paced.endswith(f"will be removed in 0.3: write `biella run-realtime {loop}`.")
+    realtime = notice(loop, "--realtime", "--until", 0.02, "--log", log)
+    assert realtime.endswith(f"will be removed in 0.3: write `biella run-realtime {loop}`.")
     assert notice(loop, "--bind", rig, "--until", 0.02).endswith(f"`biella run-realtime {loop}`.")
     assert notice(loop, "--replay", log).endswith(f"write `biella replay {log} {loop}`.")
     assert run("run", loop, "--realtime", "--input", rig) == 1

@@ -47,10 +47,10 @@ def test_the_demo_writes_its_page_and_all_that_it_shows(demo):
     figures = {row["what"]: row["figure"] for row in told["table"]}
     assert set(figures) >= {"overruns", "coupling error of a tick", "closure of the joints"}
     # The device answers as the simulated power stage does, so that pacing changes nothing.
-    assert figures["paced against simulated"] == "0 rad/s"
+    assert figures["real-time against simulated"] == "0 rad/s"
 
 
-def test_the_log_of_the_paced_run_has_the_signals_of_the_simulated_one(folder):
+def test_the_log_of_the_realtime_run_has_the_signals_of_the_simulated_one(folder):
     log = Result.from_hdf5(folder / "run.h5")
     simulated = simulate(rig.diagram(folder / "crank.fmu"), 2.2, record=["*"])
     assert set(simulated.paths) <= set(log.paths)
@@ -95,7 +95,7 @@ def test_a_short_demo_has_figures_too(tmp_path, capsys):
         (["taken"], "is a file: name a folder"),
     ],
 )
-def test_wrong_options_are_told(tmp_path, monkeypatch, capsys, arguments, words):
+def test_wrong_options_are_reported(tmp_path, monkeypatch, capsys, arguments, words):
     monkeypatch.chdir(tmp_path)
     Path("taken").write_text("")
     assert cli.main(["demo", *arguments]) == 1

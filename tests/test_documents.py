@@ -81,7 +81,7 @@ def test_the_reference_is_up_to_date_and_has_every_block(reference):
     assert drawn == set(re.findall(r"pictures/reference/(\w+)\.png", text))
     without = set(reference.exported()) - drawn
     assert without == {
-        "Assertion", "Outside", "RealTime", "Record", "Scope", "Stop", "Terminator"
+        "Assertion", "ExternalInput", "RealTime", "Record", "Scope", "Stop", "Terminator"
     }  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def test_cross_references_of_the_reference_are_links(reference):
     # A member of the same class is meant before anything else of that name.
     python = files["reference/python.md"]
     assert "see [`linearize`](python.md#systemlinearize)" in python
-    assert "see [`multibody.Stop`](python.md#biellablocksmultibodystop)" in python
+    assert "see [`multibody.EndStop`](python.md#biellablocksmultibodyendstop)" in python
 
 
 def modules():

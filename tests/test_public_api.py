@@ -29,7 +29,7 @@ PUBLIC_PACKAGES = {
     "biella.blocks.control",
     "biella.blocks.daq",
     "biella.blocks.multibody",
-    "biella.blocks.multibody.laboratory",
+    "biella.blocks.multibody.reference_formulations",
     "biella.blocks.sensors",
     "biella.fmu",
 }
@@ -93,9 +93,7 @@ def test_documents_and_examples_import_public_names_only(path):
 
 
 def test_private_imports_are_found():
-    code = (
-        "from biella.scheduler.devices.virtual.relay import Relay\nfrom biella.blocks import Gian\n"
-    )
+    code = "from biella.scheduler.run.simulate import simulate\nfrom biella.blocks import Gian\n"
     assert [is_public(*each) for each in imports_of(code)] == [False, False]
     assert is_public("biella.blocks", "Gain") and is_public("biella.blocks", "control")
 

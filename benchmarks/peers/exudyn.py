@@ -1,4 +1,4 @@
-"""The works in Exudyn: absolute coordinates, implicit generalised-alpha, closed in position.
+"""The works in Exudyn: absolute coordinates, implicit generalized-alpha, closed in position.
 
 Planar models have three coordinates a body, 3-D ones seven and all the rows of their joints; where
 these are redundant Exudyn needs its dense solver, told to pass over singular Jacobians. A spectral
@@ -263,18 +263,18 @@ def prepare_plant(work: str, seconds: float, check: bool) -> Prepare:
 
 
 def prepare_mcpherson(seconds: float, step: float) -> Prepare:
-    """Give the centres of all bodies every 0.05 s."""
+    """Give the centers of all bodies every 0.05 s."""
     import exudyn.itemInterface as items
 
     every = round(0.05 / step)
 
     def prepare() -> Callable[[], Any]:
-        made, (suspension, tyre) = mcpherson()
+        made, (suspension, tire) = mcpherson()
         model = Spatial(made)
         mbs = model.mbs
         road = mbs.AddNode(
             items.NodePoint(
-                referenceCoordinates=list(tyre.at_first),
+                referenceCoordinates=list(tire.at_first),
                 initialVelocities=[0.0, 0.0, ROAD_AMPLITUDE * ROAD_OMEGA],
             )
         )
@@ -299,7 +299,7 @@ def prepare_mcpherson(seconds: float, step: float) -> Prepare:
         patch = mbs.AddMarker(items.MarkerNodePosition(nodeNumber=road))
         for spring, first in (
             (suspension, model.marker(suspension.first, suspension.at_first)),
-            (tyre, patch),
+            (tire, patch),
         ):
             mbs.AddObject(
                 items.ObjectConnectorSpringDamper(

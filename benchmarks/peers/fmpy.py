@@ -12,7 +12,7 @@ from peers.process import Prepare, serve
 
 
 def open_ring(path: str, count: int) -> list[Any]:
-    """Unpack the FMU and initialise its instances."""
+    """Unpack the FMU and initialize its instances."""
     from fmpy import extract
     from fmpy.fmi2 import FMU2Slave
 

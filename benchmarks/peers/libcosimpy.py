@@ -38,7 +38,7 @@ def prepare_ring(path: str, count: int) -> Prepare:
 
     def prepare() -> Callable[[], float]:
         execution, read = open_ring(path, count)
-        # The first step initialises; it is taken before the time counts.
+        # The first step initializes; it is taken before the time counts.
         execution.step()
 
         def run() -> float:

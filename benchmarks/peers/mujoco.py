@@ -1,6 +1,6 @@
 """The works in MuJoCo: RK4, a tree of hinges and slides closed by `connect` equalities.
 
-Equalities are springs and dampers in MuJoCo. They are critically damped, as little regularised as
+Equalities are springs and dampers in MuJoCo. They are critically damped, as little regularized as
 it allows (impedance 0.9999), and `CLOSURE` gives the time constant, its guard (`refsafe`) off.
 Shorter ones are stable down to 0.5 ms, but in the slider-crank they close worse, because RK4 at
 1 ms does not resolve them: at 2 ms, 8e-6 m; at 0.5 ms, 6e-4 m. One call in C makes all steps.
@@ -96,7 +96,7 @@ def prepare_plant(work: str, seconds: float, check: bool) -> Prepare:
         p, R = poses(data)
         mujoco.mj_comPos(model, data)
         mujoco.mj_comVel(model, data)
-        # MuJoCo's velocities are at the centre of mass of the whole tree.
+        # MuJoCo's velocities are at the center of mass of the whole tree.
         w = data.cvel[numbers, :3]
         arm = p - data.subtree_com[model.body_rootid[numbers]]
         meter.see(p, R, data.cvel[numbers, 3:] + np.cross(w, arm), w)

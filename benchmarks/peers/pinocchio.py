@@ -23,7 +23,7 @@ from peers.process import Prepare, serve
 
 KP, KD = 1e4, 200.0
 PROXIMAL = (1e-12, 1e-10, 10)
-"""Accuracy, regularisation and largest number of iterations."""
+"""Accuracy, regularization and largest number of iterations."""
 
 
 def prepare_plant(work: str, seconds: float, check: bool) -> Prepare:

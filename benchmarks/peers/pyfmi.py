@@ -12,7 +12,7 @@ from peers.process import Prepare, serve
 
 
 def open_ring(path: str, count: int) -> list[Any]:
-    """Load and initialise the FMUs."""
+    """Load and initialize the FMUs."""
     from pyfmi import load_fmu
 
     models = []

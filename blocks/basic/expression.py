@@ -55,7 +55,7 @@ class Expression(NativeBlock):
 
     - Comparisons, ``and``, ``or`` and ``not`` give 0 or 1; anything but 0 counts as true.
     - ``a // b`` is the floor of the quotient and ``a % b`` has the sign of b, as in Python.
-      ``round`` takes halves to the even neighbour.
+      ``round`` takes halves to the even neighbor.
     - Both sides of ``a if c else b``, and of ``and`` and ``or``, are computed. That is safe: in
       ``1/x if x != 0 else 0`` the infinity of the side that is not taken does not leak. One that
       reaches an output stops the run.

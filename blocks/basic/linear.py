@@ -23,13 +23,13 @@ from ..core.ports import (
 )
 from ..core.state import make_initial
 from ..core.stiffness import warn_of_poles
-from .realisation import (
-    Realisation,
+from .realization import (
+    Realization,
     check_matrices,
     check_polynomials,
     check_roots,
-    realise,
-    realise_chain,
+    realize,
+    realize_chain,
     scale,
 )
 
@@ -39,7 +39,7 @@ class AbstractStateSpace(NativeBlock):
 
     def __init__(
         self,
-        system: Realisation,
+        system: Realization,
         initial: Any,
         rate: Rate,
         unit: str | None,
@@ -130,7 +130,7 @@ class TransferFunction(AbstractStateSpace):
 
     def __init__(self, num: Numbers, den: Numbers, *, unit: str | None = None) -> None:
         numerator, denominator = check_polynomials("TransferFunction", "s", num, den)
-        system = scale(realise(numerator, denominator))
+        system = scale(realize(numerator, denominator))
         super().__init__(system, 0.0, CONTINUOUS, unit, False)
 
 
@@ -168,7 +168,7 @@ class ZeroPole(AbstractStateSpace):
         *,
         unit: str | None = None,
     ) -> None:
-        system = scale(realise_chain(*check_roots(zeros, poles, gain)))
+        system = scale(realize_chain(*check_roots(zeros, poles, gain)))
         super().__init__(system, 0.0, CONTINUOUS, unit, False)
 
 

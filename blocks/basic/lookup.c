@@ -3,7 +3,7 @@
 #include "blocks/core/table.h"
 
 enum { LOOKUP_LINEAR, LOOKUP_NEAREST, LOOKUP_PREVIOUS };
-enum { LOOKUP_HOLD, LOOKUP_EXTEND, LOOKUP_REFUSE };
+enum { LOOKUP_HOLD, LOOKUP_EXTEND, LOOKUP_FAIL };
 
 /* Where v lies between x[i] and x[i + 1]: 0 to 1, or beyond if the table is extended. */
 static double lookup_part(const double *x, int32_t i, double v, int32_t extrapolation) {
@@ -24,7 +24,7 @@ static int lookup_1d_check(const bl_block *b) {
     const int64_t n = b->i[0], c = b->i[1];
     return n >= 2 && c >= 1 && n <= b->p_count && n * (1 + c) == b->p_count &&
            b->i[2] >= LOOKUP_LINEAR && b->i[2] <= LOOKUP_PREVIOUS && b->i[3] >= LOOKUP_HOLD &&
-           b->i[3] <= LOOKUP_REFUSE &&
+           b->i[3] <= LOOKUP_FAIL &&
            (c == 1 ? b->u_width[0] == b->y_width[0] : b->u_width[0] == 1 && b->y_width[0] == c);
 }
 static int lookup_1d_output(bl_block *b, double t) {
@@ -33,7 +33,7 @@ static int lookup_1d_output(bl_block *b, double t) {
     const double *x = b->p, *values = x + n;
     for (int32_t k = 0; k < b->u_width[0]; k++) {
         const double v = b->u[0][k];
-        if (extrapolation == LOOKUP_REFUSE && !(v >= x[0] && v <= x[n - 1])) return bl_refuse(b, "u = %.9g", v);
+        if (extrapolation == LOOKUP_FAIL && !(v >= x[0] && v <= x[n - 1])) return bl_log_error(b, "u = %.9g", v);
         const int32_t i = bl_table_find(x, n, v);
         double part = lookup_part(x, i, v, extrapolation);
         if (interpolation == LOOKUP_NEAREST) part = part < 0.5 ? 0.0 : 1.0;
@@ -49,7 +49,7 @@ static int lookup_2d_check(const bl_block *b) {
     if (b->u_count != 2 || b->y_count != 1 || b->i_count != 3) return 0;
     const int64_t n = b->i[0], m = b->i[1];
     return n >= 2 && m >= 2 && n + m + n * m == b->p_count && b->i[2] >= LOOKUP_HOLD &&
-           b->i[2] <= LOOKUP_REFUSE && b->u_width[0] == b->y_width[0] && b->u_width[1] == b->y_width[0];
+           b->i[2] <= LOOKUP_FAIL && b->u_width[0] == b->y_width[0] && b->u_width[1] == b->y_width[0];
 }
 static int lookup_2d_output(bl_block *b, double t) {
     (void)t;
@@ -57,9 +57,9 @@ static int lookup_2d_output(bl_block *b, double t) {
     const double *x = b->p, *y = x + n, *table = y + m;
     for (int32_t k = 0; k < b->y_width[0]; k++) {
         const double v = b->u[0][k], w = b->u[1][k];
-        if (extrapolation == LOOKUP_REFUSE &&
+        if (extrapolation == LOOKUP_FAIL &&
             !(v >= x[0] && v <= x[n - 1] && w >= y[0] && w <= y[m - 1]))
-            return bl_refuse(b, "u1 = %.9g, u2 = %.9g", v, w);
+            return bl_log_error(b, "u1 = %.9g, u2 = %.9g", v, w);
         const int32_t i = bl_table_find(x, n, v), j = bl_table_find(y, m, w);
         const double across = lookup_part(y, j, w, extrapolation);
         const double *row = table + (int64_t)i * m + j, *next = row + m;

@@ -8,7 +8,7 @@
 
 static const uint64_t NOISE_STRIDE = 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio, odd */
 
-/* The finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection that hides its input. */
+/* The finalizer of SplitMix64 (Steele, Lea and Flood 2014): a bijection that hides its input. */
 static uint64_t noise_mix(uint64_t v) {
     v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9u;
     v = (v ^ (v >> 27)) * 0x94d049bb133111ebu;
@@ -49,10 +49,10 @@ static double noise_ratio(const double above[8], const double below[8], double r
 /* The v that a normal variable falls below with probability p: M. J. Wichura, "Algorithm AS 241: The
    percentage points of the normal distribution", Applied Statistics 37 (1988), PPND16. */
 static double noise_quantile(double p) {
-    static const double centre_above[8] = {
+    static const double center_above[8] = {
         2.5090809287301226727e+3, 3.3430575583588128105e+4, 6.7265770927008700853e+4, 4.5921953931549871457e+4,
         1.3731693765509461125e+4, 1.9715909503065514427e+3, 1.3314166789178437745e+2, 3.3871328727963666080e+0};
-    static const double centre_below[8] = {
+    static const double center_below[8] = {
         5.2264952788528545610e+3, 2.8729085735721942674e+4, 3.9307895800092710610e+4, 2.1213794301586595867e+4,
         5.3941960214247511077e+3, 6.8718700749205790830e+2, 4.2313330701600911252e+1, 1.0};
     static const double middle_above[8] = {
@@ -68,7 +68,7 @@ static double noise_quantile(double p) {
         2.04426310338993978564e-15, 1.42151175831644588870e-7, 1.84631831751005468180e-5, 7.86869131145613259100e-4,
         1.48753612908506148525e-2, 1.36929880922735805310e-1, 5.99832206555887937690e-1, 1.0};
     const double q = p - 0.5;
-    if (fabs(q) <= 0.425) return q * noise_ratio(centre_above, centre_below, 0.180625 - q * q);
+    if (fabs(q) <= 0.425) return q * noise_ratio(center_above, center_below, 0.180625 - q * q);
     const double r = sqrt(-noise_log(q < 0.0 ? p : 1.0 - p));
     const double v = r <= 5.0 ? noise_ratio(middle_above, middle_below, r - 1.6)
                               : noise_ratio(far_above, far_below, r - 5.0);

@@ -16,7 +16,7 @@ uint64_t bl_noise_stream(double seed);
 double bl_noise_fast_normal(uint64_t stream, uint64_t number);
 double bl_noise_step(uint64_t stream, uint64_t number);
 
-/* A sample number that was kept as a double: a serialised state may hold anything. */
+/* A sample number that was kept as a double: a serialized state may hold anything. */
 static inline uint64_t bl_noise_sample(double kept) {
     return kept >= 0.0 && kept < 9e15 ? (uint64_t)kept : 0;
 }

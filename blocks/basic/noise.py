@@ -64,7 +64,7 @@ class Noise(NativeBlock):
         if np.any(spread.value < 0):
             raise DiagramError(f"`{spread.name}` must not be negative, got {spread.value}.")
         uniform = require_choice("distribution", distribution, ("normal", "uniform"))
-        (spread, centre), length = align(
+        (spread, center), length = align(
             [spread, parameter("mean", mean, unit=unit, doc="mean value")]
         )
         if width is not None and (width < 1 or length not in (None, width)):
@@ -74,7 +74,7 @@ class Noise(NativeBlock):
             parameters=[
                 make_seed(seed),
                 spread,
-                centre,
+                center,
             ],
             integers=[uniform, int(density is not None)],
             rate=SAMPLED,

@@ -5,7 +5,7 @@
 static int sink_check(const bl_block *b) { return b->u_count >= 1 && b->y_count == 0; }
 
 /* Without x and z, so that an update runs before anything of the tick is committed. */
-static int verdict_check(const bl_block *b) {
+static int termination_check(const bl_block *b) {
     return b->u_count == 1 && b->y_count == 0 && b->x_count == 0 && b->z_count == 0;
 }
 
@@ -14,7 +14,7 @@ static int assertion_update(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < b->u_width[0]; k++)
         if (b->u[0][k] == 0.0) {
-            if (b->u_width[0] > 1) bl_say(b, "element %d of %d", (int)k + 1, (int)b->u_width[0]);
+            if (b->u_width[0] > 1) bl_log(b, "element %d of %d", (int)k + 1, (int)b->u_width[0]);
             return BL_ERROR_BLOCK;
         }
     return BL_OK;
@@ -30,7 +30,7 @@ static int stop_update(bl_block *b, double t) {
 
 const bl_kernel bl_kernels_sinks[] = {
     {.name = "sink", .check = sink_check},
-    {.name = "assertion", .check = verdict_check, .update = assertion_update},
-    {.name = "stop", .check = verdict_check, .update = stop_update},
+    {.name = "assertion", .check = termination_check, .update = assertion_update},
+    {.name = "stop", .check = termination_check, .update = stop_update},
     {.name = 0},
 };

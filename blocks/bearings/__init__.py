@@ -1,12 +1,15 @@
 """Lubricated journal bearings."""
 
+from typing import Any
+
+from ...deprecation import renamed_attribute
 from .analysis import Coefficients, OilEquilibrium
 from .bearings import (
     AbstractBearing,
     Contact,
     LongBearing,
+    MisalignedShortBearing,
     ShortBearing,
-    TiltedShortBearing,
 )
 from .bush import lobes
 from .finite import FiniteBearing, Hole, Pocket
@@ -19,12 +22,16 @@ __all__ = [
     "FiniteBearing",
     "Hole",
     "LongBearing",
+    "MisalignedShortBearing",
     "OilEquilibrium",
     "OilTemperature",
     "Pocket",
     "ShortBearing",
-    "TiltedShortBearing",
     "Vogel",
     "Walther",
     "lobes",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return renamed_attribute(__name__, name)

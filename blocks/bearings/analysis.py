@@ -126,7 +126,7 @@ def _state_matrix(found: Coefficients, mass: float) -> Array:
     return np.block([[zero, one], [-found.stiffness / mass, -found.damping / mass]])
 
 
-class _Film:
+class _OilFilm:
     """The block alone, asked again and again."""
 
     def __init__(self, instance: Any, ends: int) -> None:
@@ -156,11 +156,11 @@ class _Film:
 
 
 @contextmanager
-def open_film(bearing: AbstractBearing) -> Iterator[_Film]:
+def open_film(bearing: AbstractBearing) -> Iterator[_OilFilm]:
     """Run a bearing alone, to ask for its loads."""
     inputs = {port.name for port in bearing.inputs} - {"viscosity"}  # that is as it was given
     with find_service("compile_alone")(bearing, "bearing", inputs).instantiate() as instance:
-        yield _Film(instance, bearing.ends)
+        yield _OilFilm(instance, bearing.ends)
 
 
 def _as_load(load: Load) -> Array:
@@ -176,7 +176,7 @@ def _as_load(load: Load) -> Array:
 class _Search:
     """Looks for the place where a film carries a load."""
 
-    film: _Film
+    film: _OilFilm
     clearance: float
     limit: float
     """The thinnest film, in m."""

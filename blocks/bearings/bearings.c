@@ -72,17 +72,17 @@ static bl_film_motion bearing_motion(const bl_block *b) {
                             .journal_speed = b->u[BEARING_JOURNAL][0], .bush_speed = b->u[BEARING_BUSH][0]};
 }
 
-static int bearing_refuse(const bl_block *b, const bl_film_bearing *bearing, const bl_film_load *load, int status) {
+static int bearing_fail(const bl_block *b, const bl_film_bearing *bearing, const bl_film_load *load, int status) {
     if (status == BL_ERROR_SOLVER)
-        return bl_refuse(b, "the edge of its film was not found in %d passes", (int)load->solves);
+        return bl_log_error(b, "the edge of its film was not found in %d passes", (int)load->solves);
     if (!bl_film_sound(bearing)) {
-        bl_say(b, "its dimensions ");
-        return bl_film_refuse(b, bearing);
+        bl_log(b, "its dimensions ");
+        return bl_film_fail(b, bearing);
     }
     if (bearing->thin != BL_THIN_STOP)
-        return bl_refuse(b, "its bush, which is not round, leaves a journal in the middle less than `film_limit`, %.4g m, with a "
+        return bl_log_error(b, "its bush, which is not round, leaves a journal in the middle less than `film_limit`, %.4g m, with a "
                          "clearance of %.4g m: set more clearance, or a lower limit", bearing->film_limit, bearing->clearance);
-    return bl_refuse(b, "its film is %.4g m thick, thinner than `film_limit`, %.4g m. Give contact=Contact(…) to go on "
+    return bl_log_error(b, "its film is %.4g m thick, thinner than `film_limit`, %.4g m. Give contact=Contact(…) to go on "
                      "with a contact law, or more clearance, speed or viscosity", load->thickness,
                      bearing->film_limit);
 }
@@ -92,7 +92,7 @@ static int bearing_output(bl_block *b, int32_t model, const bl_film_grid *grid) 
     const bl_film_motion motion = bearing_motion(b);
     bl_film_load load;
     const int status = bl_film_evaluate(model, &bearing, &motion, grid, &load);
-    if (status != BL_OK) return bearing_refuse(b, &bearing, &load, status);
+    if (status != BL_OK) return bearing_fail(b, &bearing, &load, status);
     memcpy(b->y[BEARING_FORCE], load.force, sizeof load.force);
     memcpy(b->y[BEARING_MOMENT], load.moment, sizeof load.moment);
     b->y[BEARING_TORQUE][0] = load.torque;
@@ -115,12 +115,12 @@ static int bearing_init(bl_block *b, double t) {
     memset(b->z, 0, sizeof(double) * (size_t)b->z_count);
     return BL_OK;
 }
-static void bearing_remark(bl_block *b, int about, double t) {
+static void bearing_diagnose(bl_block *b, int about, double t) {
     (void)t;
     const double *thinned = bearing_thinned(b);
-    if (about != BL_REMARK_RUN || !(thinned[BL_THINNED_STEPS] > 0.0)) return;
+    if (about != BL_DIAGNOSTIC_RUN || !(thinned[BL_THINNED_STEPS] > 0.0)) return;
     const bl_film_bearing bearing = bearing_read(b);
-    bl_say(b, "its film ");
+    bl_log(b, "its film ");
     bl_film_say_thin(b, &bearing, thinned);
 }
 
@@ -131,17 +131,17 @@ static int bearing_watch(bl_block *b, double t) {
     bl_film_count_thin(bl_film_bound(&bearing), t, b->dt, b->y[BEARING_FILM][0], bearing_thinned(b));
     const double beyond = -b->y[BEARING_FILM][0] / b->p[2];
     if (!(beyond > BEARING_LOST)) return BL_OK;
-    return bl_refuse(b, "the journal is %.3g clearances beyond its bush at t = %.9g s: its forces are exchanged in steps too long for "
-                     "so stiff a film, and the exchange is unstable. Say method='newton' in d.couple(…) for a plant with steps of its own, "
+    return bl_log_error(b, "the journal is %.3g clearances beyond its bush at t = %.9g s: its forces are exchanged in steps too long for "
+                     "so stiff a film, and the exchange is unstable. Say method='newton' in d.couple(…) for a plant with internal steps, "
                      "take smaller steps, or put the film into the mechanism: System.bearing(…), integrator='implicit'", beyond, t);
 }
 static int short_bearing_output(bl_block *b, double t) {
     (void)t;
     return bearing_output(b, BL_FILM_SHORT, NULL);
 }
-static int tilted_bearing_output(bl_block *b, double t) {
+static int misaligned_bearing_output(bl_block *b, double t) {
     (void)t;
-    return bearing_output(b, BL_FILM_TILTED, NULL);
+    return bearing_output(b, BL_FILM_MISALIGNED, NULL);
 }
 static int long_bearing_output(bl_block *b, double t) {
     (void)t;
@@ -201,7 +201,7 @@ static bl_film_grid finite_bearing_grid(const bl_block *b, double t) {
 static int finite_bearing_fed(const bl_block *b, const bl_film_grid *grid) {
     for (int32_t k = 0; k < grid->feed_count; k++)
         if (!(grid->feed_pressures[k] >= 0.0 && grid->feed_pressures[k] < INFINITY))
-            return bl_refuse(b, "feed %d is at %.4g Pa. Pressures count from the one at the ends and are not negative: "
+            return bl_log_error(b, "feed %d is at %.4g Pa. Pressures count from the one at the ends and are not negative: "
                              "set `feed_pressure` to 0 or more", (int)k + 1, grid->feed_pressures[k]);
     return BL_OK;
 }
@@ -218,13 +218,13 @@ static double finite_bearing_resolution(const bl_block *b, double film) {
     return part < 1.0 ? sqrt(2.0 * part / (1.0 - part)) * b->i[BEARING_AROUND] / (2.0 * BL_PI) : INFINITY;
 }
 static double *finite_bearing_unresolved(const bl_block *b) { return b->z + b->z_count - FINITE_COUNTS; }
-static void finite_bearing_remark(bl_block *b, int about, double t) {
+static void finite_bearing_diagnose(bl_block *b, int about, double t) {
     const double *kept = finite_bearing_unresolved(b);
-    bearing_remark(b, about, t);
-    if (about == BL_REMARK_RUN && kept[BL_THINNED_STEPS] > 0.0) {
+    bearing_diagnose(b, about, t);
+    if (about == BL_DIAGNOSTIC_RUN && kept[BL_THINNED_STEPS] > 0.0) {
         const double cells = finite_bearing_resolution(b, kept[BL_THINNED_LEAST]);
         const double enough = fmin(2.0 * ceil(b->i[BEARING_AROUND] * FINITE_RESOLVED / cells), BL_FILM_MOST_AROUND);
-        bl_say(b, "%sits film was too thin for its cells for %.3g s, first at t = %.6g s, most at t = %.6g s: with %d around, forces were up to"
+        bl_log(b, "%sits film was too thin for its cells for %.3g s, first at t = %.6g s, most at t = %.6g s: with %d around, forces were up to"
                " about %.2g %% off there and damping %.2g %%. Take cells=(%.0f, %d).", *b->message ? " " : "", kept[BL_THINNED_SECONDS], kept[BL_THINNED_FIRST],
                kept[BL_THINNED_WHEN], (int)b->i[BEARING_AROUND], 25.0 / (cells * cells), 60.0 / cells, enough, (int)b->i[BEARING_ALONG]);
     }
@@ -256,12 +256,12 @@ static int finite_bearing_update(bl_block *b, double t) {
 
 const bl_kernel bl_kernels_bearings[] = {
     {.name = "short_bearing", .check = bearing_middle_check, .sizes = bearing_sizes, .init = bearing_init, .output = short_bearing_output,
-     .update = bearing_watch, .remark = bearing_remark},
-    {.name = "tilted_short_bearing", .check = bearing_ends_check, .sizes = bearing_sizes, .init = bearing_init, .output = tilted_bearing_output,
-     .update = bearing_watch, .remark = bearing_remark},
+     .update = bearing_watch, .diagnose = bearing_diagnose},
+    {.name = "misaligned_short_bearing", .check = bearing_ends_check, .sizes = bearing_sizes, .init = bearing_init, .output = misaligned_bearing_output,
+     .update = bearing_watch, .diagnose = bearing_diagnose},
     {.name = "long_bearing", .check = bearing_middle_check, .sizes = bearing_sizes, .init = bearing_init, .output = long_bearing_output,
-     .update = bearing_watch, .remark = bearing_remark},
+     .update = bearing_watch, .diagnose = bearing_diagnose},
     {.name = "finite_bearing", .check = finite_bearing_check, .sizes = finite_bearing_sizes, .init = finite_bearing_init,
-     .output = finite_bearing_output, .update = finite_bearing_update, .remark = finite_bearing_remark},
+     .output = finite_bearing_output, .update = finite_bearing_update, .diagnose = finite_bearing_diagnose},
     {.name = 0},
 };

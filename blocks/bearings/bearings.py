@@ -234,7 +234,7 @@ def check_dimensions(name: str, *values: float) -> dict[str, float]:
     if checked["clearance"] > _THICKEST * checked["radius"]:
         raise DiagramError(
             f"`clearance` of {name} is radial and far below the radius: {checked['clearance']:g} m "
-            f"beside {checked['radius']:g} m is no thin film. Are both in metres?"
+            f"beside {checked['radius']:g} m is no thin film. Are both in meters?"
         )
     return checked
 
@@ -391,8 +391,8 @@ class ShortBearing(AbstractShortBearing):
     ends = 1
 
 
-class TiltedShortBearing(AbstractShortBearing):
-    """A short journal bearing whose journal may tilt: forces and moments from both end centres.
+class MisalignedShortBearing(AbstractShortBearing):
+    """A short journal bearing whose journal may tilt: forces and moments from both end centers.
 
     Each slice is a short bearing with its own offset and speed, summed along the bush by Gauss's
     rule in panels that are halved until the sum stays, and are narrow where the film is thin.
@@ -416,7 +416,7 @@ class TiltedShortBearing(AbstractShortBearing):
         Whether viscosity is an input port, with `viscosity` where nothing is wired to it.
     """
 
-    kernel = "tilted_short_bearing"
+    kernel = "misaligned_short_bearing"
 
     ends = 2
 

@@ -19,7 +19,7 @@ BushShape = Callable[[Array, Array], Any] | npt.ArrayLike
 def lobes(count: int, depth: float, angle: float = 0.0) -> Callable[[Array, Array], Array]:
     """Return the shape of a bush of equal lobes, two for an elliptic ("lemon") bore.
 
-    Each lobe is an arc about a centre moved by `depth` towards it, so that a journal in the middle
+    Each lobe is an arc about a center moved by `depth` toward it, so that a journal in the middle
     has the bearing's clearance at the lobes' middles, and depth (1 - cos(π / count)) more between
     them. With a preload m, depth = m c_p where the machined clearance is c_p = clearance / (1 - m).
 
@@ -80,7 +80,7 @@ def _evaluate(bush: BushShape, theta: Array, z: Array, length: float) -> Array:
         except (TypeError, ValueError) as error:
             raise DiagramError(
                 f"`bush` of FiniteBearing is called with θ in rad, one a row, and z in m, one a "
-                f"column, and gives metres for each; it gave: {error}."
+                f"column, and gives meters for each; it gave: {error}."
             ) from error
     try:
         table = np.asarray(bush, dtype=float)

@@ -29,16 +29,16 @@ void bl_reynolds_order(reynolds_system *s) {
 /* The row of black cell (i, j). Red and black cells of a column share a number j / 2. */
 static int32_t reynolds_row(const reynolds_system *s, int32_t i, int32_t j) { return s->place[i] * s->blacks + j / 2; }
 
-/* Neighbours of a cell that hold film, and what couples it to them: before, after, below, above. */
+/* Neighbors of a cell that hold film, and what couples it to them: before, after, below, above. */
 typedef struct {
     int32_t i[4], j[4];
     double by[4]; /* 0 where there is none */
-} reynolds_neighbours;
+} reynolds_neighbors;
 
-static reynolds_neighbours reynolds_look_around(const reynolds_system *s, int32_t i, int32_t j) {
+static reynolds_neighbors reynolds_look_around(const reynolds_system *s, int32_t i, int32_t j) {
     const int32_t m = s->m, before = i > 0 ? i - 1 : s->n - 1, after = i + 1 < s->n ? i + 1 : 0;
     const double *along = s->along + i * (m + 1);
-    return (reynolds_neighbours){
+    return (reynolds_neighbors){
         .i = {before, after, i, i},
         .j = {j, j, j - 1, j + 1},
         .by = {s->around[before * m + j] * s->film[before * m + j], s->around[i * m + j] * s->film[after * m + j],
@@ -46,7 +46,7 @@ static reynolds_neighbours reynolds_look_around(const reynolds_system *s, int32_
                j + 1 < m ? along[j + 1] * s->film[i * m + j + 1] : 0.0}};
 }
 
-/* Cells are red and black like those of a board. A red one has black neighbours only: it is eliminated on the spot,
+/* Cells are red and black like those of a board. A red one has black neighbors only: it is eliminated on the spot,
    which couples each two of them and leaves half of the rows in a band that is no wider. */
 static void reynolds_assemble(reynolds_system *s) {
     const int32_t m = s->m, stride = s->width + REYNOLDS_BLOCK;
@@ -65,7 +65,7 @@ static void reynolds_assemble(reynolds_system *s) {
         for (int32_t j = 1 - i % 2; j < m; j += 2) {
             const int32_t cell = i * m + j;
             if (!(s->film[cell] > 0.0)) continue;
-            const reynolds_neighbours near = reynolds_look_around(s, i, j);
+            const reynolds_neighbors near = reynolds_look_around(s, i, j);
             const double inverse = 1.0 / s->diagonal[cell];
             for (int32_t p = 0; p < 4; p++) {
                 if (!(near.by[p] > 0.0)) continue;

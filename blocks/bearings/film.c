@@ -14,8 +14,8 @@ int bl_film_sound(const bl_film_bearing *b) {
            isfinite(b->contact_friction) && isfinite(b->slip_speed);
 }
 
-int bl_film_refuse(const bl_block *b, const bl_film_bearing *f) {
-    return bl_refuse(b, "make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity %.4g Pa s, film_limit %.4g m, "
+int bl_film_fail(const bl_block *b, const bl_film_bearing *f) {
+    return bl_log_error(b, "make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity %.4g Pa s, film_limit %.4g m, "
                      "contact_stiffness %.4g N/m, contact_damping %.4g s/m, contact_friction %.4g, slip_speed %.4g m/s. All are finite; "
                      "radius, length, clearance, viscosity and slip_speed are positive, the others not negative, and the limit is below "
                      "the clearance",
@@ -41,11 +41,11 @@ void bl_film_count_thin(double bound, double t, double duration, double thicknes
 void bl_film_say_thin(const bl_block *b, const bl_film_bearing *f, const double *thinned) {
     const double least = thinned[BL_THINNED_LEAST];
     const int expected = f->thin == BL_THIN_EXPECTED;
-    bl_say(b, "was thinner than %s, %.3g m, for %.3g s, first at t = %.6g s, and thinnest at t = %.6g s: %.3g m",
+    bl_log(b, "was thinner than %s, %.3g m, for %.3g s, first at t = %.6g s, and thinnest at t = %.6g s: %.3g m",
            expected ? "minus its clearance" : "its `film_limit`", bl_film_bound(f), thinned[BL_THINNED_SECONDS], thinned[BL_THINNED_FIRST],
            thinned[BL_THINNED_WHEN], least);
-    if (least < 0.0) bl_say(b, ", %.3g clearances beyond the bush", -least / f->clearance);
-    bl_say(b, expected ? ". Its contact is too soft for the load, or the step too long."
+    if (least < 0.0) bl_log(b, ", %.3g clearances beyond the bush", -least / f->clearance);
+    bl_log(b, expected ? ". Its contact is too soft for the load, or the step too long."
                        : ". There a contact law carries the load, not the film. Check load, speed, viscosity and step; contact=None stops a"
                          " run there, Contact(expected=True) allows it.");
 }
@@ -60,7 +60,7 @@ static int film_motion_finite(const bl_film_motion *m) {
 static double film_bush_gap(const bl_film_bearing *b, const bl_film_grid *grid, int32_t i, int32_t j) {
     return b->clearance + grid->bush[grid->n_theta * grid->n_z + i * (grid->n_z + 1) + j];
 }
-/* How far the journal reaches towards an angle, at a part z of the length. */
+/* How far the journal reaches toward an angle, at a part z of the length. */
 static double film_bush_reach(const bl_film_motion *m, double z, double cosine, double sine) {
     return (m->x[0] + (m->x[1] - m->x[0]) * z) * cosine + (m->y[0] + (m->y[1] - m->y[0]) * z) * sine;
 }
@@ -214,7 +214,7 @@ int bl_film_evaluate(int32_t model, const bl_film_bearing *b, const bl_film_moti
     const bl_film_motion m = film_drawn_back(&guard, motion);
     int status = BL_OK;
     if (model == BL_FILM_SHORT) bl_film_short(b, &m, load);
-    else if (model == BL_FILM_TILTED) bl_film_tilted(b, &m, load);
+    else if (model == BL_FILM_MISALIGNED) bl_film_tilted(b, &m, load);
     else if (model == BL_FILM_LONG) bl_film_long(b, &m, load);
     else status = bl_film_finite(b, &m, grid, load);
     if (status != BL_OK) return status;

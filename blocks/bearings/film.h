@@ -1,6 +1,6 @@
 /* Oil films between a journal and its bush: what a force element and a block both call.
  *
- * Axes: z along the bore, from end 1 (z = 0) to end 2 (z = B); θ from x towards y. (x, y) is the journal's centre
+ * Axes: z along the bore, from end 1 (z = 0) to end 2 (z = B); θ from x toward y. (x, y) is the journal's center
  * less the bush's, so that the film is
  *
  *     h = c - x cos θ - y sin θ,        x(z) = x1 + (x2 - x1) z / B, and so for y and their rates.
@@ -20,7 +20,7 @@
 
 #include "blocks/core/kernel.h"
 
-enum { BL_FILM_SHORT, BL_FILM_TILTED, BL_FILM_LONG, BL_FILM_FINITE };
+enum { BL_FILM_SHORT, BL_FILM_MISALIGNED, BL_FILM_LONG, BL_FILM_FINITE };
 
 /* What turns the journal back. The correlation is 3 φ / S for S < 1, else 3 φ / √S, with S = p_m φ² / (μ |Δω|)
    and φ either c / r or, as its source prints it, c / (2 r). */
@@ -104,7 +104,7 @@ static inline int bl_film_keeps_oil(int32_t cavitation) { return cavitation >= B
 /* Whether every number of a bearing makes sense. */
 int bl_film_sound(const bl_film_bearing *bearing);
 /* Says which they are, of one that is not sound, and returns BL_ERROR_BLOCK. */
-int bl_film_refuse(const bl_block *b, const bl_film_bearing *bearing);
+int bl_film_fail(const bl_block *b, const bl_film_bearing *bearing);
 
 /* What the film does to the journal. Returns a bl_status: BL_ERROR_BLOCK if the bearing is not sound or its film is
    too thin, BL_ERROR_SOLVER if a finite film was not found. Motion that is not finite gives loads that are NaN.

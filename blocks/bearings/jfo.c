@@ -25,7 +25,7 @@ static const double JFO_CLOSING = 0.1; /* the least part of a gap that is left a
 static const double JFO_MOST = 1e6;    /* clearances of oil in a cell: no state that is sound has so much */
 enum { JFO_QUICK_PASSES = 60, JFO_PASSES = 500 };
 
-/* What a cell gives to its neighbours for each unit of its x, in the order of reynolds_neighbours. */
+/* What a cell gives to its neighbors for each unit of its x, in the order of reynolds_neighbors. */
 enum { JFO_BEFORE, JFO_AFTER, JFO_BELOW, JFO_ABOVE, JFO_SIDES };
 
 static int32_t jfo_next(const reynolds_system *s, int32_t i, int side) {
@@ -128,16 +128,16 @@ static void jfo_gives(const reynolds_system *s, int32_t i, int32_t j, double giv
     }
 }
 
-/* Neighbours that are unknowns; what they give to a cell, and it to them. */
+/* Neighbors that are unknowns; what they give to a cell, and it to them. */
 typedef struct {
     int32_t row[JFO_SIDES];
     double get[JFO_SIDES], give[JFO_SIDES];
     int there[JFO_SIDES];
-} jfo_neighbours;
+} jfo_neighbors;
 
-static jfo_neighbours jfo_look_around(const reynolds_system *s, int32_t i, int32_t j) {
+static jfo_neighbors jfo_look_around(const reynolds_system *s, int32_t i, int32_t j) {
     static const int opposite[JFO_SIDES] = {JFO_AFTER, JFO_BEFORE, JFO_ABOVE, JFO_BELOW};
-    jfo_neighbours near;
+    jfo_neighbors near;
     double gives[JFO_SIDES];
     jfo_gives(s, i, j, near.give);
     for (int side = 0; side < JFO_SIDES; side++) {
@@ -169,7 +169,7 @@ static void jfo_assemble(reynolds_system *s) {
         const int32_t i = s->order[c];
         for (int32_t j = 1 - i % 2; j < m; j += 2) {
             if (bl_reynolds_is_held(s, i, j)) continue;
-            const jfo_neighbours near = jfo_look_around(s, i, j);
+            const jfo_neighbors near = jfo_look_around(s, i, j);
             const double inverse = 1.0 / jfo_diagonal(s, i * m + j);
             for (int p = 0; p < JFO_SIDES; p++) {
                 if (!near.there[p] || !(near.give[p] > 0.0)) continue;
@@ -219,7 +219,7 @@ static void jfo_spread(reynolds_system *s) {
                     s->q[i * m + j] = s->right[c * s->blacks + j / 2];
                     continue;
                 }
-                const jfo_neighbours near = jfo_look_around(s, i, j);
+                const jfo_neighbors near = jfo_look_around(s, i, j);
                 double sum = s->source[i * m + j];
                 for (int p = 0; p < JFO_SIDES; p++)
                     if (near.there[p]) sum += near.get[p] * s->right[near.row[p]];

@@ -45,10 +45,10 @@ static double long_end(const long_film *f) {
 
 /* The larger pressure of the two places where its slope is zero. */
 static double long_peak(const long_film *f) {
-    const double size = hypot(f->kappa, 2.0 * f->rate), centre = atan2(2.0 * f->rate, f->kappa);
+    const double size = hypot(f->kappa, 2.0 * f->rate), center = atan2(2.0 * f->rate, f->kappa);
     const double level = -3.0 * f->epsilon / (2.0 + f->epsilon * f->epsilon) * f->kappa / size;
     const double half = acos(fmin(fmax(level, -1.0), 1.0));
-    return fmax(0.0, fmax(long_pressure(f, centre + half), long_pressure(f, centre - half)));
+    return fmax(0.0, fmax(long_pressure(f, center + half), long_pressure(f, center - half)));
 }
 
 void bl_film_long(const bl_film_bearing *b, const bl_film_motion *m, bl_film_load *load) {

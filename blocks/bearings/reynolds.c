@@ -11,7 +11,7 @@
  * changes nothing but rounding.
  *
  * Without tilt both halves are equal and one is solved. Feeds hold cells at a pressure: such a cell is no unknown, and
- * its neighbours have it on their right-hand side. Volumes are (c / 2) r B dθ dζ for each unit of A q - f, which is
+ * its neighbors have it on their right-hand side. Volumes are (c / 2) r B dθ dζ for each unit of A q - f, which is
  * zero where the film is whole, what comes in where pressure is held, and what cavitation invents elsewhere. */
 #include <math.h>
 #include <string.h>
@@ -166,7 +166,7 @@ static void reynolds_add_bush(reynolds_system *s, const bl_film_bearing *b, cons
     }
 }
 
-/* A cell that is held is so up to its edges, which are half as far from the middles of its neighbours. */
+/* A cell that is held is so up to its edges, which are half as far from the middles of its neighbors. */
 static void reynolds_hold_edges(reynolds_system *s) {
     const int32_t n = s->n, m = s->m;
     for (int32_t i = 0; i < n; i++) {
@@ -188,7 +188,7 @@ static void reynolds_diagonal(reynolds_system *s) {
     }
 }
 
-/* What cells get from neighbours whose pressure is given joins what drives them. */
+/* What cells get from neighbors whose pressure is given joins what drives them. */
 static void reynolds_feed(reynolds_system *s) {
     const int32_t n = s->n, m = s->m;
     for (int32_t i = 0; i < n; i++) {
@@ -254,7 +254,7 @@ static void reynolds_set_held(reynolds_system *s) {
             if (bl_reynolds_is_held(s, i, j)) s->q[i * s->m + j] = s->held[i * s->n_z + j];
 }
 
-/* What flows out of a cell whose pressure is given, beside what its neighbours and its own wedge give it. */
+/* What flows out of a cell whose pressure is given, beside what its neighbors and its own wedge give it. */
 static double reynolds_excess(const reynolds_system *s, int32_t i, int32_t j) {
     const int32_t m = s->m, k = i * m + j, before = i > 0 ? i - 1 : s->n - 1, after = i + 1 < s->n ? i + 1 : 0;
     const double *along = s->along + i * (m + 1);

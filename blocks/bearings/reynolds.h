@@ -30,8 +30,8 @@ typedef struct {
     int32_t columns, width;
 } reynolds_system;
 
-/* Lists the columns with film. From a free one on, neighbours in the list are neighbours around the journal; if there
-   is none, the list alternates between both sides of the ring and neighbours are at most two places apart. */
+/* Lists the columns with film. From a free one on, neighbors in the list are neighbors around the journal; if there
+   is none, the list alternates between both sides of the ring and neighbors are at most two places apart. */
 void bl_reynolds_order(reynolds_system *s);
 /* Finds q where `film` says that there is one; it is zero elsewhere. */
 void bl_reynolds_solve(reynolds_system *s);

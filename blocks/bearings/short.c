@@ -239,7 +239,7 @@ void bl_film_tilted(const bl_film_bearing *b, const bl_film_motion *m, bl_film_l
     load->moment[0] = B * B * B * B * sum.mx;
     load->moment[1] = B * B * B * B * sum.my;
     const short_half *top = &half[half[1].highest > half[0].highest];
-    /* Neighbours in a half are less than three times as far from its end, or from the middle of the bearing on. */
+    /* Neighbors in a half are less than three times as far from its end, or from the middle of the bearing on. */
     const double found = short_highest(top, top->best / 3.0, fmin(3.0 * top->best, 0.5 * (1.0 + top->best)));
     load->pressure = fmax(top->highest * B * B, found);
 }

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..basic.linear import AbstractStateSpace
-from ..basic.realisation import Realisation, realise, scale
+from ..basic.realization import Realization, realize, scale
 from ..core.ports import CONTINUOUS, number, periodic
 from ..core.vectors import require_one_positive
 
@@ -32,7 +32,7 @@ class AbstractCompensator(AbstractStateSpace):
     ) -> None:
         rate = periodic(period, offset, CONTINUOUS)
         if period is None:
-            system = realise(np.array(num), np.array(den))
+            system = realize(np.array(num), np.array(den))
         else:
             system = _sample(np.array(num), np.array(den), exact, rate.period)
         kernel = None if period is None else "discrete_state_space"
@@ -142,7 +142,7 @@ class Notch(AbstractCompensator):
         )  # fmt: skip
 
 
-def _sample(num: Any, den: Any, exact: float, period: float) -> Realisation:
+def _sample(num: Any, den: Any, exact: float, period: float) -> Realization:
     """Return the sampled form with s = k (z - 1) / (z + 1), k such that it is exact at `exact`."""
     from scipy.signal import bilinear
 
@@ -153,4 +153,4 @@ def _sample(num: Any, den: Any, exact: float, period: float) -> Realisation:
         )
     rate = 0.5 * exact / np.tan(0.5 * exact * period)
     numerator, denominator = bilinear(num, den, rate)
-    return realise(numerator, denominator)
+    return realize(numerator, denominator)

@@ -370,9 +370,9 @@ def _read_arguments(
         raise DiagramError(
             f"{name} wants a {'sampled' if sampled else 'continuous'} model; this one is "
             + (
-                "continuous: linearise with period=…, or use "
+                "continuous: linearize with period=…, or use "
                 if sampled
-                else "sampled: linearise without a period, or use "
+                else "sampled: linearize without a period, or use "
             )
             + (name[1:] if sampled else f"d{name}")
             + "."
@@ -457,7 +457,7 @@ def _border(a: Array, sampled: bool) -> float:
 def _solve(
     name: str, sampled: bool, matrices: tuple[Any, ...], explain: Callable[[], None]
 ) -> Array:
-    """Return the stabilising solution of a Riccati equation, or say why there is none."""
+    """Return the stabilizing solution of a Riccati equation, or say why there is none."""
     from scipy.linalg import solve_continuous_are, solve_discrete_are
 
     *given, cross = matrices
@@ -539,7 +539,7 @@ def _out_of_reach(mode: str) -> str:
 def _costs_nothing(mode: str) -> str:
     return (
         f"{mode} lies on the border of stability and costs nothing in Q, so the least cost is to "
-        f"leave it there: the Riccati equation has no stabilising solution. Give it some weight."
+        f"leave it there: the Riccati equation has no stabilizing solution. Give it some weight."
     )
 
 
@@ -553,6 +553,6 @@ def _out_of_sight(mode: str) -> str:
 def _undisturbed(mode: str) -> str:
     return (
         f"{mode} lies on the border of stability and no noise drives it, so the filter would end "
-        f"by not correcting it: the Riccati equation has no stabilising solution. Give it some "
+        f"by not correcting it: the Riccati equation has no stabilizing solution. Give it some "
         f"noise."
     )

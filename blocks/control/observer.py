@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from ...errors import DiagramError
-from ..basic.realisation import Realisation, check_matrices
+from ..basic.realization import Realization, check_matrices
 from ..core.block import NativeBlock
 from ..core.ports import CONTINUOUS, SAMPLED, Matrix, Numbers, Parameter, Port, parameter, periodic
 from ..core.vectors import require_choice
@@ -143,7 +143,7 @@ def _fixed(name: str, value: Any, doc: str, hidden: bool = False) -> Parameter:
     return parameter(name, value, doc=doc, tunable=False, hidden=hidden)
 
 
-def _describe(system: Realisation, steered: bool, direct: bool) -> list[Parameter]:
+def _describe(system: Realization, steered: bool, direct: bool) -> list[Parameter]:
     chosen = {"A": True, "B": steered, "C": True, "D": direct}
     return [
         _fixed(name, matrix, f"matrix {name} of the plant")
@@ -152,7 +152,7 @@ def _describe(system: Realisation, steered: bool, direct: bool) -> list[Paramete
     ]
 
 
-def _varying(system: Realisation, Q: Any, R: Any, G: Any, covariance: Any) -> list[Parameter]:
+def _varying(system: Realization, Q: Any, R: Any, G: Any, covariance: Any) -> list[Parameter]:
     """Return what a filter with a varying gain needs; W R Wᵀ = 1 makes measurements independent."""
     from scipy.linalg import solve_triangular
 

@@ -67,17 +67,17 @@ static pid_gains pid_read_gains(const bl_block *b) {
 }
 
 /* Values that were set during a run. */
-static int pid_refuses(const bl_block *b, double kd) {
+static int pid_rejects(const bl_block *b, double kd) {
     const double *p = b->p;
     if (b->i[PID_FORM] == PID_STANDARD && !(p[PID_INTEGRAL] > 0.0))
-        return bl_refuse(b, "ti = %.9g s; it must be positive, and infinite for no integral action", p[PID_INTEGRAL]);
+        return bl_log_error(b, "ti = %.9g s; it must be positive, and infinite for no integral action", p[PID_INTEGRAL]);
     if (!(p[PID_LOWER] <= p[PID_UPPER]))
-        return bl_refuse(b, "its limits are reversed: lower = %.9g, upper = %.9g", p[PID_LOWER], p[PID_UPPER]);
+        return bl_log_error(b, "its limits are reversed: lower = %.9g, upper = %.9g", p[PID_LOWER], p[PID_UPPER]);
     if (!(p[PID_FALLING] >= 0.0 && p[PID_RISING] >= 0.0))
-        return bl_refuse(b, "falling = %.9g, rising = %.9g; rates are 0 or positive", p[PID_FALLING], p[PID_RISING]);
+        return bl_log_error(b, "falling = %.9g, rising = %.9g; rates are 0 or positive", p[PID_FALLING], p[PID_RISING]);
     const double shortest = b->i[PID_METHOD] == PID_TUSTIN && kd != 0.0 ? 0.5 * b->dt : 0.0;
     if (!(p[PID_FILTER_TIME] >= shortest))
-        return bl_refuse(b, "filter_time = %.9g s; with this method it must be at least %.9g s",
+        return bl_log_error(b, "filter_time = %.9g s; with this method it must be at least %.9g s",
                          p[PID_FILTER_TIME], shortest);
     return BL_OK;
 }
@@ -123,7 +123,7 @@ static int pid_init(bl_block *b, double t) {
 static int pid_output(bl_block *b, double t) {
     (void)t;
     const pid_gains gain = pid_read_gains(b);
-    if (pid_refuses(b, gain.kd) != BL_OK) return BL_ERROR_BLOCK;
+    if (pid_rejects(b, gain.kd) != BL_OK) return BL_ERROR_BLOCK;
     const double r = b->u[PID_REFERENCE][0], y = b->u[PID_MEASUREMENT][0], ahead = b->u[PID_FEEDFORWARD][0];
     const double weight = b->p[PID_WEIGHT_B], *z = b->z;
     const double p = gain.kp * (weight * r - y);

@@ -48,7 +48,7 @@ class PID(NativeBlock):
     changes at P goes into I. Without integral action (ki = 0) neither is done, because an integral
     term would keep it for ever: y then is what the law above says, at once.
 
-    With a `schedule` the gains are lists, one value for each of its places, and the input
+    With a `schedule` the gains are lists, one value for each of its breakpoints, and the input
     ``schedule`` says where between them they are: on straight lines, and beyond the ends those of
     the ends. Since they change without a bump, only how the output goes on depends on the place.
 
@@ -233,10 +233,14 @@ def _choose_form(parallel: dict[str, Gains | None], standard: dict[str, float | 
 
 
 def _schedule(
-    places: Any, unit: str | None, kp: Any, ki: Any, kd: Any, per: Unit | None
+    breakpoints: Any, unit: str | None, kp: Any, ki: Any, kd: Any, per: Unit | None
 ) -> list[Parameter]:
-    """Return the table: places, and each gain at them."""
-    made = [parameter("schedule_places", places, unit=unit, doc="of the schedule", tunable=False)]
+    """Return the table: breakpoints, and each gain at them."""
+    made = [
+        parameter(
+            "schedule_breakpoints", breakpoints, unit=unit, doc="of the schedule", tunable=False
+        )
+    ]
     require_rising("schedule", made[0])
     count, second = made[0].value.size, parse_unit("s")
     units = (per, per / second if per else None, per * second if per else None)
@@ -244,7 +248,8 @@ def _schedule(
         given = parameter(name, 0.0 if gain is None else gain).value
         if given.ndim > 1 or given.size not in (1, count):
             raise DiagramError(
-                f"`{name}` has {given.size} values, the schedule {count} places: give one for each."
+                f"`{name}` has {given.size} values, the schedule {count} breakpoints: give one "
+                f"for each."
             )
         filled = np.broadcast_to(given, count)
         made.append(

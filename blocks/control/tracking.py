@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DiagramError
-from ..basic.realisation import check_matrices
+from ..basic.realization import check_matrices
 from ..core.block import NativeBlock
 from ..core.ports import CONTINUOUS, Matrix, Numbers, Port, parameter, periodic
 from ..core.vectors import require_whole

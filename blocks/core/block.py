@@ -44,12 +44,12 @@ class AbstractBlock:
         ``(output, input)`` of names that do.
     """
 
-    own_step: bool = False
-    """Whether it takes steps of its own, such as an FMU."""
-    takes_slopes: bool = False
+    has_internal_solver: bool = False
+    """Whether it has an internal solver, such as an FMU."""
+    takes_input_derivatives: bool = False
     """Whether such a step follows inputs that change within it; if not, it gets their mean."""
     rate_ports: Mapping[int, int] = MappingProxyType({})
-    """Inputs, by number, and the input that is the rate of each: within a step of its own the block
+    """Inputs, by number, and the input that is the rate of each: within an internal step the block
     integrates that rate, from the value that the input has at the start of the step."""
     can_roll_back: bool = True
     """Whether it can go back to the start of such a step."""
@@ -67,7 +67,7 @@ class AbstractBlock:
     engine keeps the negative value."""
     shows_parameters: bool = False
     """Whether an output may have the name of a parameter, because it shows its value."""
-    stays: str = ""
+    export_blocker: str = ""
     """Why the block cannot leave in an FMU, and what to do instead; empty if it can."""
     designs_with_period: ClassVar[bool] = False
     """Whether the constructor takes the period, because the block's numbers depend on it."""
@@ -116,12 +116,13 @@ class AbstractBlock:
         if port not in self.input_index and port not in self.output_index:
             names = [*self.input_index, *self.output_index]
             raise DiagramError(
-                f"{self} has no port `{port}`.{self.tell_missing(port) or suggest(port, names)} "
+                f"{self} has no port `{port}`."
+                f"{self.describe_missing_port(port) or suggest(port, names)} "
                 f"Inputs: {name_list(self.input_index)}. Outputs: {name_list(self.output_index)}."
             )
         return PortRef(self, port)
 
-    def tell_missing(self, port: str) -> str:
+    def describe_missing_port(self, port: str) -> str:
         """Return how the block can be made with a port that it lacks; empty if it cannot."""
         return ""
 
@@ -142,7 +143,7 @@ class AbstractBlock:
                 "it has continuous states. Use its discrete counterpart, or sample its output "
                 "with a ZeroOrderHold."
             )
-        if self.own_step:
+        if self.has_internal_solver:
             return "it has an internal solver, whose period is set where the block is made."
         if self.can_be_sampled:
             return ""
@@ -215,11 +216,11 @@ class NativeBlock(AbstractBlock):
 
     kernel: str
     smooth_memory: ClassVar[bool] = False
-    """Whether every value of the memory is a state that a linearisation may vary; flags, counts
+    """Whether every value of the memory is a state that a linearization may vary; flags, counts
     and positions in a ring buffer are not."""
     memory_holds: bool = False
     """Whether the memory is only what was worked out at the start, and decisions, such as which
-    limit is reached, that a linearisation leaves as they are."""
+    limit is reached, that a linearization leaves as they are."""
 
     def __init__(
         self,

@@ -9,21 +9,21 @@
  *   advance     step an own solver from t to t + dt; inputs follow u + u1 τ + u2 τ²/2 with τ from t on
  *   project     put x back on its constraints after an accepted step, which may end within a tick
  *
- * and `remark`, outside of any tick: says with bl_say what was odd at the start or during the run, if anything was.
+ * and `diagnose`, outside of any tick: says with bl_log what was odd at the start or during the run, if anything was.
  *
- * A kernel may have `begin`: called when all outputs at the start are known, so that initialization can end with consistent inputs; the
+ * A kernel may have `exit_initialization`: called when all outputs at the start are known, so that initialization can end with consistent inputs; the
  * outputs are then evaluated again, unless it returns BL_UNCHANGED.
  *
  * A kernel that keeps state elsewhere has two more, `save` and `restore`, which keep and bring back all of it in
- * one of BL_SLOTS places: that is how a step is taken back. And it may have `settle`, for a member of a coupling: called before any
- * of them advances, while u still is what it was at t. And `nudge`, if it knows its derivatives: the outputs to first order in how u
+ * one of BL_SNAPSHOTS snapshots: that is how a step is taken back. And it may have `accept_step`, for a member of a coupling: called before any
+ * of them advances, while u still is what it was at t. And `directional_derivative`, if it knows its derivatives: the outputs to first order in how u
  * differs from what it was at the last output, without disturbing what is outside.
  *
  * A kernel keeps nothing between calls except through x and z; one that runs what lives outside the engine (an FMU)
- * keeps it in `foreign`, and says how to save, restore and close that. Integers and widths are checked once, by `check`, when a plan
+ * keeps it in `external`, and says how to save, restore and close that. Integers and widths are checked once, by `check`, when a plan
  * is loaded; `sizes` then computes how many values of z and w the block needs, from the same integers and widths. The engine
  * compares z_count with that and allocates w: after that a kernel may trust every pointer and every width it sees.
- * Values in z may come from a serialised state, so an index kept there is clamped before use.
+ * Values in z may come from a serialized state, so an index kept there is clamped before use.
  */
 #ifndef BIELLA_KERNEL_H
 #define BIELLA_KERNEL_H
@@ -34,7 +34,7 @@
 typedef enum {
     BL_OK = 0,
     BL_STOP = 1,             /* a Stop block ended the run: not an error */
-    BL_UNCHANGED = 2,        /* of `begin` only: there was nothing to do */
+    BL_UNCHANGED = 2,        /* of `exit_initialization` only: there was nothing to do */
     BL_ERROR_MEMORY = -1,
     BL_ERROR_PLAN = -2,      /* the plan is not one of ours, is truncated, or does not fit its kernels */
     BL_ERROR_VERSION = -3,
@@ -50,7 +50,7 @@ typedef enum {
 typedef struct bl_block bl_block;
 
 typedef enum {
-    BL_OP_INIT, BL_OP_OUTPUT, BL_OP_DERIVATIVE, BL_OP_UPDATE, BL_OP_ADVANCE, BL_OP_PROJECT, BL_OP_BEGIN
+    BL_OP_INIT, BL_OP_OUTPUT, BL_OP_DERIVATIVE, BL_OP_UPDATE, BL_OP_ADVANCE, BL_OP_PROJECT, BL_OP_EXIT_INITIALIZATION
 } bl_op;
 
 /* Calls a block that lives outside the engine; returns a bl_status. */
@@ -79,7 +79,7 @@ struct bl_block {
     const unsigned char *u_held; /* for a block with `advance`: of each input port, a bl_held */
     const bl_host_call *host;
     char *message;           /* BL_MESSAGE_SIZE bytes: what it says of itself; the engine empties it when it has read it */
-    void *foreign;           /* what the host has attached; NULL until then, and in all other blocks */
+    void *external;           /* what the host has attached; NULL until then, and in all other blocks */
 };
 
 enum { BL_MESSAGE_SIZE = 1024 };
@@ -89,13 +89,13 @@ enum { BL_MESSAGE_SIZE = 1024 };
 #else
 #define BL_FORMAT(n)
 #endif
-/* Adds to the message of a block. Only from an operation that then fails, and from a remark. */
-void bl_say(const bl_block *b, const char *format, ...) BL_FORMAT(2);
+/* Adds to the message of a block. Only from an operation that then fails, and from a diagnostic. */
+void bl_log(const bl_block *b, const char *format, ...) BL_FORMAT(2);
 /* The same, and returns BL_ERROR_BLOCK. */
-int bl_refuse(const bl_block *b, const char *format, ...) BL_FORMAT(2);
+int bl_log_error(const bl_block *b, const char *format, ...) BL_FORMAT(2);
 
-/* What a remark is about. */
-enum { BL_REMARK_START, BL_REMARK_RUN };
+/* What a diagnostic is about. */
+enum { BL_DIAGNOSTIC_START, BL_DIAGNOSTIC_RUN };
 
 typedef int (*bl_operation)(bl_block *b, double t);
 
@@ -113,19 +113,19 @@ typedef struct {
     bl_operation init, output, derivative, update;
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
-    void (*remark)(bl_block *b, int about, double t);
-    /* Of blocks with state outside the engine only. A state is kept in one of BL_SLOTS slots, which are there from the
+    void (*diagnose)(bl_block *b, int about, double t);
+    /* Of blocks with state outside the engine only. A state is kept in one of BL_SNAPSHOTS snapshots, which are there from the
        start, so that a step can be taken back without allocating anything. */
-    int (*save)(bl_block *b, int slot);
-    int (*restore)(bl_block *b, int slot);
-    bl_operation begin;
-    bl_operation settle;
-    bl_operation nudge;
+    int (*save)(bl_block *b, int snapshot);
+    int (*restore)(bl_block *b, int snapshot);
+    bl_operation exit_initialization;
+    bl_operation accept_step;
+    bl_operation directional_derivative;
     void (*close)(bl_block *b);                /* ends what is attached: the engine is closing */
-    const char *(*explain)(const bl_block *b); /* why the last operation failed, where BL_MESSAGE_SIZE would not do */
+    const char *(*last_error)(const bl_block *b); /* why the last operation failed, where BL_MESSAGE_SIZE would not do */
 } bl_kernel;
 
-enum { BL_SLOTS = 4 };
+enum { BL_SNAPSHOTS = 4 };
 
 /* Each file of kernels ends with a table of them, closed by an entry without a name. It begins in a line of its own with
 

@@ -30,7 +30,7 @@ int bl_lu_factor(double *a, double *pivots, int64_t n) {
 
 void bl_lu_solve(const double *a, const double *pivots, int64_t n, double *b) {
     for (int64_t k = 0; k < n; k++) {
-        /* A pivot may come from a serialised state: clamp it. */
+        /* A pivot may come from a serialized state: clamp it. */
         int64_t row = pivots[k] > (double)k && pivots[k] < (double)n ? (int64_t)pivots[k] : k;
         const double swapped = b[k];
         b[k] = b[row];

@@ -16,14 +16,14 @@ static void add_message(const bl_block *b, const char *format, va_list arguments
     *end = '\0';
 }
 
-void bl_say(const bl_block *b, const char *format, ...) {
+void bl_log(const bl_block *b, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     add_message(b, format, arguments);
     va_end(arguments);
 }
 
-int bl_refuse(const bl_block *b, const char *format, ...) {
+int bl_log_error(const bl_block *b, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     add_message(b, format, arguments);

@@ -1,4 +1,4 @@
-/* Places in a ring of samples, kept as doubles: a serialised state may hold anything. */
+/* Places in a ring of samples, kept as doubles: a serialized state may hold anything. */
 #ifndef BIELLA_RING_H
 #define BIELLA_RING_H
 

@@ -9,7 +9,7 @@ so that a unit read here and a ``<BaseUnit>`` of a modelDescription.xml are the 
 
 The radian has its own exponent, as in FMI. Hence ``Hz`` (s^-1) and ``rad/s`` are different, and a
 product of a torque and a speed is in ``N.m.rad/s``, not in ``W``: where a diagram wants watts, a
-``Gain`` with given units says so. A newton metre and a joule are the same unit, as in the SI.
+``Gain`` with given units says so. A newton meter and a joule are the same unit, as in the SI.
 
 A ``count`` (of an encoder, of a converter) is a ninth exponent of our own: FMI sees it as a number,
 but ``count`` is never taken for ``1`` silently.

@@ -48,7 +48,7 @@ static int converter_is_at(const converter *a, double c, double place) {
     return (c <= 0.0 || place >= c - 0.5 + converter_deviation(a, c)) &&
            (c >= a->codes - 1.0 || place < c + 0.5 + converter_deviation(a, c + 1.0));
 }
-/* The code at a place; transitions rise, so halving finds it where a guess and its neighbours fail: a steep INL. */
+/* The code at a place; transitions rise, so halving finds it where a guess and its neighbors fail: a steep INL. */
 static double converter_search(const converter *a, double guess, double place) {
     const double last = a->codes - 1.0;
     for (double c = fmax(guess - 1.0, 0.0); c <= fmin(guess + 1.0, last); c += 1.0)

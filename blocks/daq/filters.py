@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DiagramError
-from ..basic.realisation import pair_roots, realise, scale
+from ..basic.realization import pair_roots, realize, scale
 from ..core.block import NativeBlock
 from ..core.ports import CONTINUOUS, SAMPLED, Numbers, Port, Rate, Same, number, parameter, periodic
 from ..core.vectors import require_choice, require_one_positive, require_whole
@@ -216,7 +216,7 @@ def _sections(
         denominator = np.atleast_1d(np.poly(section_poles)).real.astype(np.float64)
         level = denominator[-1] / numerator[-1]
         product *= level
-        system = scale(realise(numerator * level, denominator))
+        system = scale(realize(numerator * level, denominator))
         row = np.zeros(_SECTION)
         n = len(system.A)
         row[:4].reshape(2, 2)[:n, :n] = system.A

@@ -9,7 +9,7 @@ static double pwm_clip(double v, double low, double high) {
 
 /* PWMOutput. At the tick in which a period of the carrier begins the duty is taken over, in whole counts of the timer.
  * u: duty. y: level of the pin, between low and high. p: frequency, low, high, counts of a period (0: any duty).
- * i: whether y is the mean over the tick that begins, rather than the level at the tick; whether pulses are centred.
+ * i: whether y is the mean over the tick that begins, rather than the level at the tick; whether pulses are centered.
  * z: duty of the period. */
 enum { PWM_FREQUENCY, PWM_LOW, PWM_HIGH, PWM_COUNTS };
 
@@ -33,22 +33,22 @@ static double pwm_duty(const bl_block *b, double asked) {
     return counts >= 1.0 ? floor(duty * counts + 0.5) / counts : duty;
 }
 /* How much of the phases from a to b a pulse covers. */
-static double pwm_overlap(double duty, int centred, double a, double b) {
-    const double start = centred ? 0.5 - 0.5 * duty : 0.0, end = start + duty;
+static double pwm_overlap(double duty, int centered, double a, double b) {
+    const double start = centered ? 0.5 - 0.5 * duty : 0.0, end = start + duty;
     return fmax(fmin(b, end) - fmax(a, start), 0.0);
 }
 static int pwm_output_output(bl_block *b, double t) {
-    const int centred = b->i[1];
+    const int centered = b->i[1];
     const double phase = pwm_phase(b, t), span = b->dt * b->p[PWM_FREQUENCY], end = phase + span;
     for (int32_t k = 0; k < b->y_width[0]; k++) {
         const double next = pwm_duty(b, b->u[0][k]), duty = phase == 0.0 ? next : pwm_clip(b->z[k], 0.0, 1.0);
         double on;
         if (b->i[0]) {
-            on = pwm_overlap(duty, centred, phase, fmin(end, 1.0));
-            if (end > 1.0 + 1e-9) on += pwm_overlap(next, centred, 0.0, end - 1.0);
+            on = pwm_overlap(duty, centered, phase, fmin(end, 1.0));
+            if (end > 1.0 + 1e-9) on += pwm_overlap(next, centered, 0.0, end - 1.0);
             on = pwm_clip(on / span, 0.0, 1.0);
         } else {
-            const double start = centred ? 0.5 - 0.5 * duty : 0.0;
+            const double start = centered ? 0.5 - 0.5 * duty : 0.0;
             on = phase >= start - 1e-9 && phase < start + duty - 1e-9;
         }
         b->y[0][k] = on == 1.0 ? b->p[PWM_HIGH] : b->p[PWM_LOW] + on * (b->p[PWM_HIGH] - b->p[PWM_LOW]);

@@ -31,7 +31,7 @@ class PWMOutput(NativeBlock):
     edges
         ``"mean"`` or ``"tick"``.
     align
-        ``"edge"``: pulses begin with the period; ``"centre"``: they lie in its middle.
+        ``"edge"``: pulses begin with the period; ``"center"``: they lie in its middle.
     unit
         Of y.
     """
@@ -56,7 +56,7 @@ class PWMOutput(NativeBlock):
             require_whole("counts", counts, 1, _MOST_COUNTS)
         modes = [
             1 - require_choice("edges", edges, ("mean", "tick")),
-            require_choice("align", align, ("edge", "centre")),
+            require_choice("align", align, ("edge", "center")),
         ]
 
         def integers(widths: Widths) -> list[int]:

@@ -1,4 +1,4 @@
-"""`Asynchronous`: a slow block that a paced run does not wait for."""
+"""`Asynchronous`: a slow block that a real-time run does not wait for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ Values = npt.NDArray[np.float64]
 def Asynchronous(what: object, *, period: float) -> AbstractAsynchronous:
     """Return a block that takes its time: its results come later, and the run goes on meanwhile.
 
-    In a paced run a worker thread takes the newest inputs once in a period, computes, and hands the
+    In a real-time run a worker thread takes the newest inputs once in a period, computes, and
+    hands the
     result over; it enters at the next tick, whenever that is. Offline a result comes exactly one
     period after its inputs, so that a run is the same every time.
 
@@ -31,7 +32,8 @@ def Asynchronous(what: object, *, period: float) -> AbstractAsynchronous:
     it is not done within a period, it skips what it has missed.
 
     An FMU, any other block, or a whole diagram is a model with a time of its own. It goes one
-    period ahead, its inputs held, in steps of its own, and until the first result it shows how it
+    period ahead, its inputs held, by its internal solver, and until the first result it shows how
+    it
     starts. It never skips: when it is behind, it takes its next periods without a pause. Its
     parameters are those that it was made with.
 
@@ -44,7 +46,7 @@ def Asynchronous(what: object, *, period: float) -> AbstractAsynchronous:
         In s, how often it starts to compute. The steps of a model fit into it: those of a diagram,
         the period of an FMU; for a block without one it is a single step.
     """
-    if isinstance(what, PythonBlock) and not what.own_step:
+    if isinstance(what, PythonBlock) and not what.has_internal_solver:
         return AsynchronousPython(what, period)
     model: AbstractAsynchronous = find_service("AsynchronousModel")(what, period)
     return model

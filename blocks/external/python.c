@@ -9,7 +9,7 @@ static int python_init(bl_block *b, double t) { return call_host(b, BL_OP_INIT, 
 static int python_output(bl_block *b, double t) { return call_host(b, BL_OP_OUTPUT, t, 0.0); }
 static int python_derivative(bl_block *b, double t) { return call_host(b, BL_OP_DERIVATIVE, t, 0.0); }
 static int python_update(bl_block *b, double t) { return call_host(b, BL_OP_UPDATE, t, 0.0); }
-static int python_begin(bl_block *b, double t) { return call_host(b, BL_OP_BEGIN, t, 0.0); }
+static int python_begin(bl_block *b, double t) { return call_host(b, BL_OP_EXIT_INITIALIZATION, t, 0.0); }
 static int python_advance(bl_block *b, double t, double dt) { return call_host(b, BL_OP_ADVANCE, t, dt); }
 
 const bl_kernel bl_kernels_python[] = {
@@ -18,7 +18,7 @@ const bl_kernel bl_kernels_python[] = {
      .derivative = python_derivative},
     {.name = "python_discrete", .check = python_check, .init = python_init, .output = python_output,
      .update = python_update},
-    {.name = "python_own_step", .check = python_check, .init = python_init, .output = python_output,
-     .begin = python_begin, .advance = python_advance},
+    {.name = "python_internal", .check = python_check, .init = python_init, .output = python_output,
+     .exit_initialization = python_begin, .advance = python_advance},
     {.name = 0},
 };

@@ -50,7 +50,7 @@ class PythonBlock(AbstractBlock):
     """
 
     can_be_sampled = True
-    stays = (
+    export_blocker = (
         "it is written in Python, and an FMU runs without. Write it as an Expression or with "
         "native blocks; a source may be named in inputs=[…]"
     )

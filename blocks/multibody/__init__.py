@@ -1,5 +1,8 @@
 """Mechanisms: bodies, joints and forces, described as data."""
 
+from typing import Any
+
+from ...deprecation import renamed_attribute
 from .analysis.contact_statistics import ContactStatistics, contact_statistics
 from .bodies import Body, Marker
 from .elements.bearing import Bearing
@@ -13,13 +16,13 @@ from .elements.clearance import (
     hertz_stiffness,
 )
 from .elements.coupling import Coupling
-from .elements.driver import Driver
+from .elements.driver import JointDriver
 from .elements.friction import Friction
+from .elements.joint_friction import JointFriction
 from .elements.joint_load import JointLoad
 from .elements.load import Load
-from .elements.rubbing import Rubbing
 from .elements.spring import Spring
-from .elements.stop import Stop
+from .elements.stop import EndStop
 from .elements.torsional_spring import TorsionalSpring
 from .joints import Joint
 from .laws import AbstractLaw, Constant, Formula, Input, Linear, Sine, Table
@@ -35,12 +38,14 @@ __all__ = [
     "Constant",
     "ContactStatistics",
     "Coupling",
-    "Driver",
+    "EndStop",
     "Formula",
     "Friction",
     "HuntCrossley",
     "Input",
     "Joint",
+    "JointDriver",
+    "JointFriction",
     "JointLoad",
     "LankaraniNikravesh",
     "Linear",
@@ -48,10 +53,8 @@ __all__ = [
     "Marker",
     "Plant",
     "RigidContact",
-    "Rubbing",
     "Sine",
     "Spring",
-    "Stop",
     "System",
     "Table",
     "TorsionalSpring",
@@ -59,3 +62,7 @@ __all__ = [
     "contact_statistics",
     "hertz_stiffness",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return renamed_attribute(__name__, name)

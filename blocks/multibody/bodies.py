@@ -18,14 +18,14 @@ import numpy as np
 from ...errors import DiagramError
 from ..core.ports import Matrix, Numbers, Parameter, parameter
 from .laws import AbstractLaw, Lawlike, as_law, check_motion
-from .parameters import law_numbers
+from .parameters import law_parameters
 from .reading import (
     read_direction,
     read_number,
     read_numbers,
     read_rotation,
     read_vector,
-    teach_keywords,
+    suggest_keywords,
 )
 from .rotations import Array, angle_of, frame_along, freeze, quaternion_from_rotation
 
@@ -90,7 +90,7 @@ class Marker:
         """Return R_WM in the given pose of the body."""
         return self.body.rotation @ self.rotation
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers by path."""
         size = 2 if self.body.system.planar else 3
         position = self.position[:size]
@@ -98,7 +98,7 @@ class Marker:
             f"{self.path}.position", position, unit="m", doc="on the body", tunable=False
         )
         for axis, law in self.motion.items():
-            yield from law_numbers(f"{self.path}.{axis}", law, "m", f"motion along {axis}")
+            yield from law_parameters(f"{self.path}.{axis}", law, "m", f"motion along {axis}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,9 +114,9 @@ class Body:
     mass
         In kg.
     com
-        Centre of mass p_BC in m, in axes of the body.
+        Center of mass p_BC in m, in axes of the body.
     inertia
-        Tensor in kg m² about the centre of mass, in axes of the body. Of a planar body only J_z
+        Tensor in kg m² about the center of mass, in axes of the body. Of a planar body only J_z
         acts; it is kept as that of a thin plate, diag(J/2, J/2, J).
     position, rotation
         p_WB in m and R_WB: the frame of the body in the world, at the start.
@@ -151,7 +151,7 @@ class Body:
         """Return the markers by name."""
         return MappingProxyType(self._markers)
 
-    @teach_keywords
+    @suggest_keywords
     def marker(
         self,
         name: str,
@@ -219,7 +219,7 @@ class Body:
             laws[axis] = check_motion(what, as_law(what, value))
         return MappingProxyType(laws)
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers and those of its markers, by path."""
         planar = self.system.planar
         size = 2 if planar else 3
@@ -231,8 +231,8 @@ class Body:
         if not self.is_ground:
             yield give("mass", self.mass, "kg", "mass")
             inertia = self.inertia[2, 2] if planar else self.inertia
-            yield give("inertia", inertia, "kg.m2", "about the centre of mass, body axes")
-            yield give("com", self.com[:size], "m", "centre of mass, body axes")
+            yield give("inertia", inertia, "kg.m2", "about the center of mass, body axes")
+            yield give("com", self.com[:size], "m", "center of mass, body axes")
             yield give("position", self.position[:size], "m", "of the frame, at the start")
             if planar:
                 yield give("angle", angle_of(self.rotation), "rad", "at the start")
@@ -243,7 +243,7 @@ class Body:
             turning = self.angular_velocity[2] if planar else self.angular_velocity
             yield give("angular_velocity", turning, "rad/s", "in world axes, at the start")
         for marker in self._markers.values():
-            yield from marker.numbers()
+            yield from marker.parameters()
 
 
 def read_mass(name: str, mass: Any) -> float:
@@ -292,12 +292,12 @@ def read_inertia(name: str, inertia: Any, planar: bool, allow_nonphysical: bool)
     if smallest < -1e-9 * size:
         raise DiagramError(
             f"body `{name}` has principal moments of inertia {moments}: none may be negative. "
-            f"The tensor is taken about the centre of mass; products stand in it with a minus sign."
+            f"The tensor is taken about the center of mass; products stand in it with a minus sign."
         )
     if largest > (smallest + middle) * (1.0 + 1e-9) and not allow_nonphysical:
         raise DiagramError(
             f"body `{name}` has principal moments of inertia {moments}, which no body has: "
             f"{largest:.6g} is larger than {smallest:.6g} + {middle:.6g}. Check the numbers and "
-            f"that they are about the centre of mass, or say allow_nonphysical=True."
+            f"that they are about the center of mass, or say allow_nonphysical=True."
         )
     return freeze(array)

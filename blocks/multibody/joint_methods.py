@@ -11,7 +11,7 @@ from .bodies import Body, Marker
 from .elements.element import Element
 from .joints import PLANAR, SPATIAL, Joint, joint_frames
 from .parts import Parts
-from .reading import read_direction, read_number, teach_keywords
+from .reading import read_direction, read_number, suggest_keywords
 from .rotations import Array, angle_of, frame_along
 
 End = Marker | Body
@@ -38,7 +38,7 @@ class JointMethods(Parts):
     the angle of a joint made with ``at=`` is that turn; else it counts from the given pose.
     """
 
-    @teach_keywords
+    @suggest_keywords
     def fixed(self, name: str, first: End, second: End, *, at: Any = None) -> Joint:
         """Tie two markers rigidly together.
 
@@ -48,33 +48,33 @@ class JointMethods(Parts):
         """
         return self._joint("fixed", name, first, second, at, None)
 
-    @teach_keywords
+    @suggest_keywords
     def revolute(
         self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
     ) -> Joint:
         """Add a hinge about the z axes of two markers; coordinate: the angle of x about z."""
         return self._joint("revolute", name, first, second, at, axis)
 
-    @teach_keywords
+    @suggest_keywords
     def prismatic(
         self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
     ) -> Joint:
         """Add a slide along the z axes of two markers (x in a plane); coordinate: displacement."""
         return self._joint("prismatic", name, first, second, at, axis)
 
-    @teach_keywords
+    @suggest_keywords
     def cylindrical(
         self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
     ) -> Joint:
         """Add a slide that also turns; coordinates: displacement along z, angle about z."""
         return self._joint("cylindrical", name, first, second, at, axis)
 
-    @teach_keywords
+    @suggest_keywords
     def spherical(self, name: str, first: End, second: End, *, at: Any = None) -> Joint:
         """Add a ball joint; it has no simple coordinates."""
         return self._joint("spherical", name, first, second, at, None)
 
-    @teach_keywords
+    @suggest_keywords
     def universal(
         self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
     ) -> Joint:
@@ -85,14 +85,14 @@ class JointMethods(Parts):
         """
         return self._joint("universal", name, first, second, at, axis)
 
-    @teach_keywords
+    @suggest_keywords
     def planar_joint(
         self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
     ) -> Joint:
         """Keep two markers in a plane normal to z; coordinates: along x, along y, angle about z."""
         return self._joint("planar", name, first, second, at, axis)
 
-    @teach_keywords
+    @suggest_keywords
     def guide(
         self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
     ) -> Joint:
@@ -102,7 +102,7 @@ class JointMethods(Parts):
         """
         return self._joint("guide", name, first, second, at, axis)
 
-    @teach_keywords
+    @suggest_keywords
     def in_plane(
         self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
     ) -> Joint:
@@ -112,7 +112,7 @@ class JointMethods(Parts):
         """
         return self._joint("in_plane", name, first, second, at, axis)
 
-    @teach_keywords
+    @suggest_keywords
     def distance(
         self, name: str, first: Marker, second: Marker, *, length: float | None = None
     ) -> Joint:
@@ -127,7 +127,7 @@ class JointMethods(Parts):
             )
         return self._joint("distance", name, first, second, None, None, length)
 
-    @teach_keywords
+    @suggest_keywords
     def joint_stiffness(self, joint: Joint | str, *, force: float, torque: float) -> None:
         """Say how stiff a joint is, for the way in which redundant joints share a load.
 

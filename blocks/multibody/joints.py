@@ -160,9 +160,9 @@ def joint_frames(kind: str, first: Marker, second: Marker) -> tuple[Array, Array
     return frame_i, frame_j
 
 
-def _turn(frame: Array, towards: Array) -> Array:
-    """Turn a frame about its z axis until its x axis points `towards`, as far as it can."""
-    seen = frame.T @ towards
+def _turn(frame: Array, toward: Array) -> Array:
+    """Turn a frame about its z axis until its x axis points `toward`, as far as it can."""
+    seen = frame.T @ toward
     return freeze(frame @ rotation_about([0.0, 0.0, 1.0], float(np.arctan2(seen[1], seen[0]))))
 
 
@@ -220,7 +220,7 @@ class Joint:
         start, about, end = (self.given_axis(name) for name in (of.start, of.about, of.of))
         return float(np.arctan2(end @ np.cross(about, start), end @ start))
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers by path."""
         if self.length is not None:
             yield parameter(

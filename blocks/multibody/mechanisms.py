@@ -44,10 +44,11 @@ def slider_crank(
     planar: bool = False,
     drive: Drive = "motor",
 ) -> System:
-    """Make Oldani's centred slider-crank [O 4.1, listing A.1]: crank 1 m, rod 2 m, at 45°, at rest.
+    """Make Oldani's centered slider-crank [O 4.1, listing A.1]: crank 1 m, rod 2 m, at 45°, at
+    rest.
 
     It moves in the plane x-z, gravity along -z; the planar one in x-y. Body frames are at the
-    centres of mass. Markers are rounded as printed: pins start up to 1e-8 m apart, so assemble.
+    centers of mass. Markers are rounded as printed: pins start up to 1e-8 m apart, so assemble.
 
     Parameters
     ----------
@@ -56,10 +57,10 @@ def slider_crank(
         ``"spherical"``, as listed: 13 equations and five degrees of freedom.
     planar
         Make the planar model: 8 equations for 9 coordinates. Angles and torques then count from x
-        towards y, so that the motor's 10 N m about y become -10 N m.
+        toward y, so that the motor's 10 N m about y become -10 N m.
     drive
         ``"motor"``: a torque of 10 N m on the crank, called ``motor``, as in listing A.2. ``"as
-        listed"``: the 20 N that turn with the crank at its centre, as in A.1, called ``drive``; the
+        listed"``: the 20 N that turn with the crank at its center, as in A.1, called ``drive``; the
         crank moves alike, the main bearing feels them. ``"one second"``: the same until t = 1 s.
     """
     require_choice("pins", pins, ("revolute", "spherical"))
@@ -91,17 +92,17 @@ def slider_crank(
     pin("wrist_pin", rod_end, wrist)
     (s.prismatic if planar else s.cylindrical)("slide", rail, shoe)
 
-    centre = crank.marker("centre", axis=pivot_axis)
+    center = crank.marker("center", axis=pivot_axis)
     if drive == "motor":
-        s.torque("motor", centre, -10.0 if planar else 10.0)
+        s.torque("motor", center, -10.0 if planar else 10.0)
     elif drive != "none":
         push = 14.142135623730951
         values = [push, -push] if planar else [push, 0.0, -push]
         if drive == "one second":
             laws = [Formula(f"where(t < 1, {value!r}, 0)") for value in values]
-            s.force("drive", centre, laws, frame="body")
+            s.force("drive", center, laws, frame="body")
         else:
-            s.force("drive", centre, values, frame="body")
+            s.force("drive", center, values, frame="body")
     return s
 
 
@@ -137,20 +138,20 @@ def mcpherson() -> System:
     strut_top = strut.marker("upper", (-0.003009036, 0.099668829, 0.305818303), axis=strut_axis)
     tie_out = tie_rod.marker("outer", (0.045, -0.18, -0.015))
     tie_in = tie_rod.marker("inner", (-0.045, 0.18, 0.015))
-    centre = wheel.marker("centre", axis=hub_axis)
-    mount_centre = mount.marker("centre", axis=strut_axis)
+    center = wheel.marker("center", axis=hub_axis)
+    mount_center = mount.marker("center", axis=strut_axis)
 
     s.revolute("arm_pivot", chassis, arm_in)
-    s.revolute("hub", hub, centre)
+    s.revolute("hub", hub, center)
     s.spherical("ball_joint", arm_out, strut_low)
     s.spherical("tie_rod_outer", steering, tie_out)
     s.spherical("tie_rod_inner", rack, tie_in)
-    s.spherical("top_ball", tower, mount_centre)
-    s.cylindrical("damper_rod", strut_top, mount_centre)
+    s.spherical("top_ball", tower, mount_center)
+    s.cylindrical("damper_rod", strut_top, mount_center)
     s.spring(
-        "suspension", strut_low, mount_centre, stiffness=4.22e4, damping=2.7e3, free_length=0.4815
+        "suspension", strut_low, mount_center, stiffness=4.22e4, damping=2.7e3, free_length=0.4815
     )
-    s.spring("tyre", road, centre, stiffness=2.0e5, damping=8.0e4, free_length=0.35)
+    s.spring("tire", road, center, stiffness=2.0e5, damping=8.0e4, free_length=0.35)
     return s
 
 
@@ -170,7 +171,7 @@ def five_bar() -> System:
     inertia, position = (0.325, 101.725, 101.725), (1.957106781, -0.707106781, 0)
     s.body("coupler", mass=195, inertia=inertia, position=position)
     bar("right", 2.85355339)
-    bar("centre", 1.60355339)
+    bar("center", 1.60355339)
 
     frame = np.array([[_ROOT, -_ROOT, 0], [_ROOT, _ROOT, 0], [0, 0, 1]])
     bodies = {"ground": s.ground, **{body.name: body for body in s.bodies}}
@@ -179,8 +180,8 @@ def five_bar() -> System:
         ("C2", ("left", 0.5), ("coupler", -1.25)),
         ("C3", ("right", 0.5), ("coupler", 1.25)),
         ("C4", ("ground", 2.5), ("right", -0.5)),
-        ("C5", ("ground", 1.25), ("centre", -0.5)),
-        ("C6", ("centre", 0.5), ("coupler", 0.0)),
+        ("C5", ("ground", 1.25), ("center", -0.5)),
+        ("C6", ("center", 0.5), ("coupler", 0.0)),
     ):
         i = bodies[first].marker(name, (x_i, 0, 0), rotation=frame)
         j = bodies[second].marker(name, (x_j, 0, 0), rotation=frame)
@@ -223,7 +224,7 @@ def cardan(angle: float = np.radians(10.0), speed: float = 2.0) -> System:
 def four_bar(n: int = 1, *, planar: bool = True) -> System:
     """Make n four-bars in a row, IFToMM benchmark A02: one degree of freedom.
 
-    n + 1 upright bars and n couplers, slender rods of 1 m and 1 kg with their frames at the centre
+    n + 1 upright bars and n couplers, slender rods of 1 m and 1 kg with their frames at the center
     and x along the rod; feet at (i, 0), tops at (i, 1), moving at 1 m/s along +x; gravity 9.81 m/s²
     along -y. In a plane 6 n + 2 equations, all independent until the bars lie flat; in space
     15 n + 5, of which 12 n + 5 are independent.
@@ -271,7 +272,7 @@ def crank_rocker(
     speed: float,
     crank: float = 0.065,
     clearance: float = 5e-4,
-    towards: float = 0.0,
+    toward: float = 0.0,
     drive: Literal["speed", "torque"] = "speed",
 ) -> System:
     """Make a planar crank-rocker with play between coupler and rocker, the pin on the rocker.
@@ -286,13 +287,13 @@ def crank_rocker(
     pin
         How the pin of the rocker sits in the coupler: ``"ideal"``, a revolute; a contact law, a
         revolute with clearance; ``"link"``, a rod without mass, as long as the clearance, between
-        their centres, which is what a contact that lasts is like.
+        their centers, which is what a contact that lasts is like.
     speed
         Of the crank at the start, in rad/s.
     crank, clearance
         In m.
-    towards
-        The angle from the centre of the hole to that of the pin at the start, in rad.
+    toward
+        The angle from the center of the hole to that of the pin at the start, in rad.
     drive
         ``"speed"``: the driver ``drive`` keeps the speed. ``"torque"``: the torque ``motor`` on the
         crank, 0 if nothing gives it.
@@ -301,7 +302,7 @@ def crank_rocker(
     ground, coupler, rocker, start = 0.2, 0.2, 0.15, np.pi / 3
     s = System("crank-rocker", (0.0, -9.81), planar=True)
     joint = crank * np.array([np.cos(start), np.sin(start)])
-    offset = (0.0 if pin == "ideal" else clearance) * np.array([np.cos(towards), np.sin(towards)])
+    offset = (0.0 if pin == "ideal" else clearance) * np.array([np.cos(toward), np.sin(toward)])
     # The hole is on a circle about the crank's pin, and on one about the rocker's foot, moved.
     between = np.array([ground, 0.0]) - offset - joint
     away = float(np.linalg.norm(between))
@@ -365,7 +366,7 @@ def pendulum_on_cart() -> System:
 def rotor(speed: float = 100.0, *, stiffness: float | None = 1e6, damping: float = 100.0) -> System:
     """Make Vita's unbalanced rotor [V 4.8, tables 4.2-4.3]: 1 kg, 1 mm off its axis, along z.
 
-    The frame is on the axis of the shaft, level with the centre of mass; the supports are 0.2 m
+    The frame is on the axis of the shaft, level with the center of mass; the supports are 0.2 m
     below and 0.1 m above it, at markers ``a`` and ``b``. Its inertia, (0.01, 0.01, 0.3) kg m², is
     that of no body, but it is the printed one. One equation keeps it at z = 0. There is no gravity.
 

@@ -1,4 +1,4 @@
-"""What a mechanism can show: the catalogue of its outputs, and their records in the kernel."""
+"""What a mechanism can show: the catalog of its outputs, and their records in the kernel."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _joint_outputs(joint: Joint) -> Iterator[str]:
     yield from ("force", "torque", "closure", "closure_rate")
 
 
-class Catalogue:
+class Catalog:
     """Finds outputs by their paths.
 
     Parameters

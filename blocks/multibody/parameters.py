@@ -1,4 +1,4 @@
-"""The numbers of a mechanism by their paths, such as ``crank.mass`` or ``tyre.stiffness``."""
+"""The numbers of a mechanism by their paths, such as ``crank.mass`` or ``tire.stiffness``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..core.units import parse_unit
 from .laws import AbstractLaw, Constant
 
 
-def law_numbers(path: str, law: AbstractLaw, unit: str, doc: str) -> Iterator[Parameter]:
+def law_parameters(path: str, law: AbstractLaw, unit: str, doc: str) -> Iterator[Parameter]:
     """Yield the numbers of a law: a constant at `path`, others below it.
 
     The numbers of tables and formulas are no parameters: they stay as they were given.

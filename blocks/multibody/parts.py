@@ -17,7 +17,7 @@ from .rotations import Array, freeze
 
 if TYPE_CHECKING:
     from .elements.coupling import Coupling
-    from .elements.driver import Driver
+    from .elements.driver import JointDriver
 
 Part = Body | Joint | Element | Constraint
 T = TypeVar("T", bound=Joint | Element | Constraint)
@@ -77,10 +77,10 @@ class Parts:
         return (*self.drivers, *self.couplings)
 
     @property
-    def drivers(self) -> tuple[Driver, ...]:
+    def drivers(self) -> tuple[JointDriver, ...]:
         """Return the drivers, in order of making."""
         found = (p for p in self._parts.values() if isinstance(p, Constraint) and p.driven)
-        return cast("tuple[Driver, ...]", tuple(found))
+        return cast("tuple[JointDriver, ...]", tuple(found))
 
     @property
     def couplings(self) -> tuple[Coupling, ...]:

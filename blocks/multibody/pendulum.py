@@ -15,7 +15,7 @@ class Pendulum(NativeBlock):
     Parameters
     ----------
     mass, length
-        Mass in kg, and distance of its centre from the axis in m.
+        Mass in kg, and distance of its center from the axis in m.
     inertia
         About the axis in kg m²; without one all mass is in one point, J = m l².
     damping

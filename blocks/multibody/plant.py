@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from ...deprecation import renamed_value
 from ...errors import DiagramError
 from ..core.block import NativeBlock
 from ..core.ports import CONTINUOUS, EVERY_TICK, Parameter, Port
 from .analysis.given_pose import check_pose
 from .initial import Initial, read_initial
-from .outputs import Catalogue, Shown, list_outputs
+from .outputs import Catalog, Shown, list_outputs
 from .state_names import name_states
 from .tables import Tables
 
@@ -32,7 +33,8 @@ class Plant(NativeBlock):
     constant stiffness, of stops, bushings and contacts; actuators and springs whose
     stiffness is a law keep none.
 
-    In the diagram's own steps the states are the coordinates and speeds of a tree of joints; loops
+    In the diagram's internal steps the states are the coordinates and speeds of a tree of joints;
+    loops
     are closed exactly after every step.
 
     Parameters
@@ -44,15 +46,17 @@ class Plant(NativeBlock):
     outputs
         Paths of what is shown; `System.outputs` lists all of them.
     mode
-        ``"continuous"``: integrated with the rest of the diagram, so that a stiff neighbour is
-        coupled strongly. ``"own_step"``: by its own steps, with the inputs held over each period.
+        ``"continuous"``: integrated with the rest of the diagram, so that a stiff neighbor is
+        coupled strongly. ``"internal"``: by its internal solver, with the inputs held over each
+        period.
     integrator
-        Of its own steps. ``"rk4"``: classical Runge–Kutta, the most accurate where it is stable;
-        see `System.largest_stable_step`. ``"implicit"``: generalised-α of order two, stable with
+        Of its internal solver. ``"rk4"``: classical Runge–Kutta, the most accurate where it is
+        stable;
+        see `System.largest_stable_step`. ``"implicit"``: generalized-α of order two, stable with
         stiff forces at any step. A step that does not converge is taken in parts, as small as they
         must be; below 1/1024 of it the run stops.
     substeps
-        Own steps in each period.
+        Internal steps in each period.
     spectral_radius
         Of implicit steps, between 0 and 1: what one step leaves of an oscillation far too fast for
         it. 1 is the trapezoidal rule, which damps nothing; 0 damps most.
@@ -75,7 +79,7 @@ class Plant(NativeBlock):
         inputs: Sequence[str] = (),
         outputs: Sequence[str] = (),
         *,
-        mode: Literal["continuous", "own_step"] = "continuous",
+        mode: Literal["continuous", "internal"] = "continuous",
         integrator: Literal["rk4", "implicit"] = "rk4",
         substeps: int = 1,
         spectral_radius: float = 0.8,
@@ -86,15 +90,16 @@ class Plant(NativeBlock):
         kept = read_initial(system, initial)
         if check:
             check_pose(system, inputs, initial)
-        if mode not in ("continuous", "own_step"):
-            raise DiagramError(f"`mode` is 'continuous' or 'own_step', got {mode!r}.")
+        mode = renamed_value("mode", mode, {"own_step": "internal"})
+        if mode not in ("continuous", "internal"):
+            raise DiagramError(f"`mode` is 'continuous' or 'internal', got {mode!r}.")
         if not isinstance(substeps, int) or substeps < 1:
             raise DiagramError(f"`substeps` is a whole number, at least 1; got {substeps!r}.")
-        own = mode == "own_step"
+        own = mode == "internal"
         radius = _read_integrator(integrator, own, spectral_radius)
         _check_rigid_contacts(system, own, radius is not None)
         if own:
-            self.own_step = self.takes_slopes = True
+            self.has_internal_solver = self.takes_input_derivatives = True
         self.memory_holds = not own  # what init works out, and the turns that angles have made
         self.system = system
         self.gravity = system.gravity
@@ -122,7 +127,7 @@ class Plant(NativeBlock):
             outputs=[item.port for item in shown],
             parameters=_apart(tables.parameters, shown),
             rate=EVERY_TICK if own else CONTINUOUS,
-            kernel="multibody_own_step" if own else None,
+            kernel="multibody_internal" if own else None,
             feedthrough=direct,
             states=0 if own else tables.tree.nq + tables.tree.nv,
             integers=integers,
@@ -133,11 +138,11 @@ class Plant(NativeBlock):
             for name, rate in tables.laws.rates.items()
         }
 
-    def tell_missing(self, port: str) -> str:
+    def describe_missing_port(self, port: str) -> str:
         """Return where to name an output or a number of the mechanism that is no port yet."""
         if port in list_outputs(self.system):
             return f" The mechanism has it: name it in System.block(outputs=[…, {port!r}])."
-        if port in self.system.numbers():
+        if port in self.system.parameters():
             return (
                 f" It is a number of the mechanism: name it in System.block(inputs=[…, {port!r}]); "
                 f"print(system.inputs()) lists those that can be inputs."
@@ -157,7 +162,9 @@ class Plant(NativeBlock):
     def _warn_of_doubt(self) -> str:
         doubts = [element.doubt() for element in self.system.elements]
         if any(element.follows_reaction_of for element in self.system.elements):
-            from .analysis.rubbing import warn_of_doubt  # takes as long to import as all the rest
+            from .analysis.joint_friction import (
+                warn_of_doubt,  # takes as long to import as all the rest
+            )
 
             doubts.append(warn_of_doubt(self.system))
         return " ".join(filter(None, doubts))
@@ -168,8 +175,8 @@ def _write(tables: Tables, paths: Sequence[str]) -> tuple[list[Shown], list[int]
     shown: list[Shown] = []
 
     def show() -> list[list[int]]:
-        catalogue = Catalogue(tables)
-        shown.extend(catalogue.find(path) for path in paths)
+        catalog = Catalog(tables)
+        shown.extend(catalog.find(path) for path in paths)
         return [list(item.record) for item in shown]
 
     return shown, tables.write(show)
@@ -185,7 +192,7 @@ def _read_integrator(integrator: str, own: bool, radius: float) -> float | None:
         return None
     if not own:
         raise DiagramError(
-            "integrator='implicit' takes steps of its own: say mode='own_step' too. In mode "
+            "integrator='implicit' has an internal solver: say mode='internal' too. In mode "
             "'continuous' the solver of the diagram integrates; choose it there."
         )
     return float(radius)
@@ -220,7 +227,7 @@ def _check_names(system: System, inputs: Sequence[str], shown: Sequence[Shown]) 
 def _apart(parameters: Sequence[Parameter], shown: Sequence[Shown]) -> list[Parameter]:
     """Return parameters with other names where an output has theirs.
 
-    The actuator of a spring, ``tyre.force``, is ``tyre.actuator_force`` beside the output.
+    The actuator of a spring, ``tire.force``, is ``tire.actuator_force`` beside the output.
     """
     names = {item.port.name for item in shown}
     found = []
@@ -235,10 +242,11 @@ def _check_rigid_contacts(system: System, own: bool, implicit: bool) -> None:
     rigid = next((element.name for element in system.elements if element.is_rigid), None)
     if rigid is None:
         return
-    rubbing = next((e.name for e in system.elements if e.follows_reaction_of), None)
-    if rubbing is not None:
+    joint_friction = next((e.name for e in system.elements if e.follows_reaction_of), None)
+    if joint_friction is not None:
         raise DiagramError(
-            f"`{rigid}` has a RigidContact and `{rubbing}` is friction from reactions: they are "
+            f"`{rigid}` has a RigidContact and `{joint_friction}` is friction from reactions: "
+            f"they are "
             f"not solved together. Take a compliant contact such as HuntCrossley, or friction with "
             f"a given coulomb=…."
         )
@@ -250,7 +258,7 @@ def _check_rigid_contacts(system: System, own: bool, implicit: bool) -> None:
             f"coupling='force' for the bearing."
         )
     if not own or implicit:
-        wanted = "mode='own_step'" if not own else "integrator='rk4'"
+        wanted = "mode='internal'" if not own else "integrator='rk4'"
         raise DiagramError(
             f"`{rigid}` has a RigidContact, whose impacts lie within steps: they are found by own "
             f"steps of Runge–Kutta only. Say {wanted}, or take a compliant contact such as "

@@ -19,7 +19,7 @@ TOLERANCE = 1e-6
 """How far a given rotation may be from orthonormal: data printed with few digits pass."""
 
 
-def teach_keywords(function: Callable[P, R]) -> Callable[P, R]:
+def suggest_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """Make `function` answer an unknown keyword with a `DiagramError` that lists the known ones."""
     known = [name for name in inspect.signature(function).parameters if name != "self"]
 

@@ -81,7 +81,7 @@ def outputs(system: System) -> Signals:
 
 def inputs(system: System) -> Signals:
     """Return the inputs that the block of a system has, and those that it can have."""
-    numbers = system.numbers()
+    numbers = system.parameters()
     always, possible = list_input_ports(system)
     names = {port.name for port in always}
     found = []

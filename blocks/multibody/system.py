@@ -16,7 +16,7 @@ from ..core.ports import Matrix, Numbers, Parameter, parameter
 from .bodies import Body, read_inertia, read_mass
 from .elements.table import ElementMethods
 from .joint_methods import JointMethods
-from .reading import read_number, read_rotation, teach_keywords
+from .reading import read_number, read_rotation, suggest_keywords
 from .rotations import Array, freeze
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class System(JointMethods, ElementMethods):
         rotations, angular velocities, inertias and torques one.
     """
 
-    @teach_keywords
+    @suggest_keywords
     def __init__(self, name: str, gravity: Numbers | None = None, *, planar: bool = False) -> None:
         self.name = name
         self.planar = bool(planar)
@@ -63,7 +63,7 @@ class System(JointMethods, ElementMethods):
         self._stiffnesses: dict[str, tuple[float, float]] = {}
 
     @staticmethod
-    @teach_keywords
+    @suggest_keywords
     def from_urdf(
         path: str | Path,
         *,
@@ -130,7 +130,7 @@ class System(JointMethods, ElementMethods):
         )
 
     @property
-    def kutzbach(self) -> int:
+    def mobility(self) -> int:
         """Return 6 (in a plane 3) for each body, less one for each row of joints and constraints.
 
         It is the number of degrees of freedom if no equation is redundant [V 1.11]. A bearing that
@@ -140,7 +140,7 @@ class System(JointMethods, ElementMethods):
         rows += sum(element.row_count for element in self.elements)
         return (3 if self.planar else 6) * len(self.bodies) - rows
 
-    @teach_keywords
+    @suggest_keywords
     def body(
         self,
         name: str,
@@ -164,10 +164,10 @@ class System(JointMethods, ElementMethods):
         mass
             In kg; 0 only for a body between two joints or more.
         inertia
-            About the centre of mass in axes of the body, in kg m²: a number, three principal
+            About the center of mass in axes of the body, in kg m²: a number, three principal
             moments or a tensor; in a plane J_z. 0 makes it a point mass.
         com
-            Centre of mass in axes of the body, in m; its origin if not given.
+            Center of mass in axes of the body, in m; its origin if not given.
         position, rotation
             Of its frame in the world: m, and a matrix or Euler parameters (e0, e1, e2, e3), in a
             plane an angle in rad.
@@ -197,7 +197,7 @@ class System(JointMethods, ElementMethods):
         self._parts[name] = made
         return made
 
-    def numbers(self) -> dict[str, Parameter]:
+    def parameters(self) -> dict[str, Parameter]:
         """Return every number of the system by its path, with its unit.
 
         Paths are such as ``gravity``, ``crank.mass``, ``crank.pin.position``,
@@ -207,7 +207,7 @@ class System(JointMethods, ElementMethods):
         gravity = self.gravity[:2] if self.planar else self.gravity
         found: Iterator[Parameter] = chain(
             [parameter("gravity", gravity, unit="m/s2", doc="acceleration")],
-            *(part.numbers() for part in self._parts.values()),
+            *(part.parameters() for part in self._parts.values()),
         )
         return {item.name: item for item in found}
 
@@ -247,7 +247,7 @@ class System(JointMethods, ElementMethods):
         inputs: Sequence[str] = (),
         outputs: Sequence[str] | None = None,
         *,
-        mode: Literal["continuous", "own_step"] = "continuous",
+        mode: Literal["continuous", "internal"] = "continuous",
         integrator: Literal["rk4", "implicit"] = "rk4",
         substeps: int = 1,
         spectral_radius: float = 0.8,
@@ -463,7 +463,7 @@ class System(JointMethods, ElementMethods):
         t
             In s.
         tolerance
-            Of generalised forces, as a part of the largest one at the start.
+            Of generalized forces, as a part of the largest one at the start.
 
         Raises
         ------
@@ -513,7 +513,7 @@ class System(JointMethods, ElementMethods):
         λ is the fastest natural motion, growing or not, of the equations as the engine solves
         them, with the loops closed, and once more with compliant contacts of clearances touching
         by 1 % of the clearance. Stops and other forces that act later may need less. With larger
-        steps take ``block(mode="own_step", integrator="implicit")``.
+        steps take ``block(mode="internal", integrator="implicit")``.
         """
         from .analysis.stability import largest_stable_step
 

@@ -73,14 +73,14 @@ class Tables:
         self.radius = radius
         self.tree: Tree = grow_tree(system)
         self._kept = kept
-        self._numbers = system.numbers() | {item.parameter.name: item.parameter for item in kept}
+        self._numbers = system.parameters() | {item.parameter.name: item.parameter for item in kept}
         self._wanted_inputs = inputs
         self._markers: list[list[int]] = []
         self._marker_numbers: dict[Any, int] = {}
         self._hidden: list[float] = []
         self.measures: list[list[int]] = []
         self._contacts = 0
-        self._rubbings: list[list[int]] = []
+        self._joint_frictions: list[list[int]] = []
         self.row_of: dict[str, int] = {}
         """Of each joint that closes a loop, of each constraint and held element: its first row."""
         self.movers: dict[str, int] = {}
@@ -136,10 +136,10 @@ class Tables:
         self._contacts += 1
         return self._contacts - 1
 
-    def add_rubbing(self, record: list[int]) -> int:
+    def add_joint_friction(self, record: list[int]) -> int:
         """Return the number of a new friction that follows from a reaction."""
-        self._rubbings.append(record)
-        return len(self._rubbings) - 1
+        self._joint_frictions.append(record)
+        return len(self._joint_frictions) - 1
 
     def _forces(self) -> list[list[int]]:
         """Return the records of elements, and of couplings, which have outputs as elements do."""
@@ -208,7 +208,7 @@ class Tables:
                 f"print(system.inputs()) lists them."
             )
         # An open tree has its recursion and no matrix, which would be full for a chain.
-        massive = bool(cuts) or bool(self._rubbings) or self.implicit
+        massive = bool(cuts) or bool(self._joint_frictions) or self.implicit
         cliques = [sorted({*(p[0] for p in path)}) for path in paths]
         cliques += self._ancestor_pairs() if massive else []
         pattern = find_pattern(tree.nv, cliques)
@@ -234,13 +234,13 @@ class Tables:
             self.laws.records, forces, outputs, self.measures, self.laws.words, mass_slots,
             pattern.permutation, pattern.row_start, pattern.column_of,
             pattern.slot_of, pattern.column_start, pattern.row_of, names,
-            self._rubbings, joints, [law for _, law in movers], keeps,
+            self._joint_frictions, joints, [law for _, law in movers], keeps,
         ]  # fmt: skip
         head = [
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
             len(outputs), nonzeros, len(self.measures), len(self.laws.words), len(names),
-            len(mass_slots), self._contacts, len(self._rubbings), len(joints),
+            len(mass_slots), self._contacts, len(self._joint_frictions), len(joints),
             len(movers), len(keeps),
             int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
@@ -265,7 +265,7 @@ class Tables:
     def _sharing_joints(self, reactions: bool) -> list[list[int]]:
         """All joints, held elements and constraints, if a reaction is used; see share.c."""
         held = self._held()
-        if not (self._rubbings or held or reactions):
+        if not (self._joint_frictions or held or reactions):
             return []
         links, cuts = len(self.tree.links), len(self.tree.cuts)
         records = []
@@ -522,7 +522,7 @@ def _ends(element: Element) -> tuple[Marker, Marker]:
 
 
 def nearest_first(path: str, names: Iterable[str]) -> list[str]:
-    """Return the names in the order of how near they are to a misspelt one."""
+    """Return the names in the order of how near they are to a misspelled one."""
     matcher = SequenceMatcher(b=path.casefold())
 
     def far(name: str) -> float:
@@ -536,7 +536,7 @@ def _renamed(item: Parameter) -> Parameter:
     """Give starting values and places of markers names that do not hide the outputs."""
     owner, _, what = item.name.rpartition(".")
     if "." in owner and what == "position":
-        name = f"{owner}.place"
+        name = f"{owner}.location"
     elif owner and "." not in owner and what in _RENAMED:
         name = f"{owner}.{_RENAMED[what]}"
     else:

@@ -152,14 +152,14 @@ def grow_tree(system: System) -> Tree:
     ]
     driven = _driven_joints(system, usable)
     wanted = _wanted_joints(system)
-    neighbours: dict[Body, list[tuple[float, int, Joint, Body]]] = {system.ground: []}
+    neighbors: dict[Body, list[tuple[float, int, Joint, Body]]] = {system.ground: []}
     for body in system.bodies:
-        neighbours[body] = []
+        neighbors[body] = []
     for number, joint in enumerate(usable):
         cost = 1e-3 if joint.name in wanted else 1.0
         a, b = joint.first.body, joint.second.body
-        neighbours[a].append((cost, number, joint, b))
-        neighbours[b].append((cost, number, joint, a))
+        neighbors[a].append((cost, number, joint, b))
+        neighbors[b].append((cost, number, joint, a))
     tree = Tree()
     reached: dict[Body, float] = {}
     # Bodies that no joint reaches hang on the ground by a free one.
@@ -167,7 +167,7 @@ def grow_tree(system: System) -> Tree:
 
     def visit(body: Body, distance: float) -> None:
         reached[body] = distance
-        for cost, number, joint, other in neighbours[body]:
+        for cost, number, joint, other in neighbors[body]:
             if other not in reached:
                 order = -1.0 if joint.name in driven else distance + cost
                 heapq.heappush(queue, (order, number, distance + cost, joint, body, other))
@@ -281,21 +281,21 @@ class Pattern:
 
 def find_pattern(nv: int, cliques: list[list[int]]) -> Pattern:
     """Order the unknowns by least degree and work out where the factor fills in."""
-    neighbours: list[set[int]] = [set() for _ in range(nv)]
+    neighbors: list[set[int]] = [set() for _ in range(nv)]
     for clique in cliques:
         members = set(clique)
         for v in clique:
-            neighbours[v] |= members
+            neighbors[v] |= members
     for v in range(nv):
-        neighbours[v].discard(v)
+        neighbors[v].discard(v)
     order: list[int] = []
     fill: list[set[int]] = []
-    heap = [(len(neighbours[v]), v) for v in range(nv)]
+    heap = [(len(neighbors[v]), v) for v in range(nv)]
     heapq.heapify(heap)
     done = [False] * nv
     while heap:
         degree, v = heapq.heappop(heap)
-        if done[v] or degree != len(neighbours[v]):
+        if done[v] or degree != len(neighbors[v]):
             continue
         if degree == nv - len(order) - 1:
             # All that remain are tied to each other: no order is better than another.
@@ -305,12 +305,12 @@ def find_pattern(nv: int, cliques: list[list[int]]) -> Pattern:
             break
         done[v] = True
         order.append(v)
-        later = neighbours[v]
+        later = neighbors[v]
         fill.append(set(later))
         for w in later:
-            neighbours[w] |= later
-            neighbours[w] -= {v, w}
-            heapq.heappush(heap, (len(neighbours[w]), w))
+            neighbors[w] |= later
+            neighbors[w] -= {v, w}
+            heapq.heappush(heap, (len(neighbors[w]), w))
     permutation = [0] * nv
     for position, v in enumerate(order):
         permutation[v] = position

@@ -155,7 +155,7 @@ static encoder_state encoder_next(const bl_block *b, double t) {
 }
 
 /* What that gives. */
-static void encoder_tell(const bl_block *b, const encoder_state *s, double out[ENCODER_OUTPUTS]) {
+static void encoder_report(const bl_block *b, const encoder_state *s, double out[ENCODER_OUTPUTS]) {
     const encoder_state *old = (const encoder_state *)b->z;
     const double counts = (double)b->i[ENCODER_COUNTS], decoding = (double)b->i[ENCODER_DECODING];
     const double quarter = decoding == 4.0 ? s->place : bl_floor(s->phase * (4.0 / decoding));
@@ -181,7 +181,7 @@ static int encoder_output(bl_block *b, double t) {
         leaving = encoder_late(b) + ENCODER_OUTPUTS * bl_ring_place(kept->oldest, latency);
     } else {
         const encoder_state s = encoder_next(b, t);
-        encoder_tell(b, &s, ready);
+        encoder_report(b, &s, ready);
     }
     for (int k = 0; k < ENCODER_OUTPUTS; k++) b->y[k][0] = leaving[k];
     return BL_OK;
@@ -198,7 +198,7 @@ static int encoder_update(bl_block *b, double t) {
     encoder_marks(b)[place] = mark;
     s.newest = (double)place;
     if (latency) {
-        encoder_tell(b, &s, encoder_late(b) + ENCODER_OUTPUTS * bl_ring_place(kept->oldest, latency));
+        encoder_report(b, &s, encoder_late(b) + ENCODER_OUTPUTS * bl_ring_place(kept->oldest, latency));
         s.oldest = (double)bl_ring_next(kept->oldest, latency);
     }
     s.started = 1.0;

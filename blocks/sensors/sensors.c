@@ -101,10 +101,10 @@ static void proximity_feel(const bl_block *b) {
     const double *own = bl_instrument_own(b), *e = b->u[0], radius = own[PROBE_RADIUS];
     for (int32_t k = 0; k < n; k++) {
         const double *place = own + PROBE_PLACES + 3 * k;
-        const double towards = place[0] * e[0] + place[1] * e[1], across = place[0] * e[1] - place[1] * e[0];
+        const double toward = place[0] * e[0] + place[1] * e[1], across = place[0] * e[1] - place[1] * e[0];
         /* A round surface falls away where the shaft is off to the side. */
         const double below = radius * radius - across * across;
-        double gap = own[PROBE_GAP] - towards + across * across / (radius + sqrt(below > 0.0 ? below : 0.0));
+        double gap = own[PROBE_GAP] - toward + across * across / (radius + sqrt(below > 0.0 ? below : 0.0));
         if (points) gap -= proximity_runout(own + PROBE_PLACES + 3 * n, points, place[2] - b->u[1][0]);
         b->w[k] = gap;
     }

@@ -317,9 +317,9 @@ class Gyroscope(AbstractInertialSensor):
 class ProximityPair(AbstractSensor):
     """Two proximity probes that look at a shaft, for the orbit of a journal.
 
-    Probe k stands at angle a_k from x towards y and feels the gap along its line,
+    Probe k stands at angle a_k from x toward y and feels the gap along its line,
     gap - e·n_k + (e·t_k)² / (r + √(r² - (e·t_k)²)) - runout(a_k - angle), where e is the position
-    of the shaft's centre.
+    of the shaft's center.
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ class ProximityPair(AbstractSensor):
         super().__init__(
             instrument,
             [
-                Port("position", 2, unit="m", doc="of the shaft's centre: x, y"),
+                Port("position", 2, unit="m", doc="of the shaft's center: x, y"),
                 Port("angle", unit="rad", default=0.0, doc="of the shaft, for its runout"),
             ],
             2,
@@ -394,7 +394,7 @@ class ProximityPair(AbstractSensor):
         self._gap, self._directions = float(gap), places_[:, :2]
 
     def orbit(self, y: npt.ArrayLike) -> Array:
-        """Return x and y of the shaft's centre in m from what the probes gave.
+        """Return x and y of the shaft's center in m from what the probes gave.
 
         By gain and offset alone, as one reads an oscilloscope: nonlinearity, runout and the
         roundness of the shaft stay in it.

@@ -1,6 +1,6 @@
 """Fences marked ``math`` become pictures of their TeX, drawn once when the site is built.
 
-Matplotlib's own TeX subset sets them, as outlines in the colour of the text: no script, no font and
+Matplotlib's own TeX subset sets them, as outlines in the color of the text: no script, no font and
 no network are needed to read them, and places that show Markdown set the same fence themselves.
 """
 

@@ -18,7 +18,7 @@
  *         last = now;
  *     }
  *
- * A real firmware also sends every now and then while nobody is there, so that a host that is paced by it can begin, and
+ * A real firmware also sends every now and then while nobody is there, so that a host that is real-time by it can begin, and
  * moves its actuators to their safe values whenever biella_is_safe(): see pid_uno.c.
  *
  * biella_feed() takes a bounded time for each byte (the CRC is carried along), so that it may be called in the receive

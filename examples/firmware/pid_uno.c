@@ -9,7 +9,7 @@
  * and takes 0.26 ms: 1 kHz. A USB adapter adds its own latency.
  *
  * A frame from the host holds the measurement and the reference; each is answered at once by one with the torque, so that
- * a run paced by this device has one tick of delay in the loop, on any line and at any speed of the board.
+ * a run real-time by this device has one tick of delay in the loop, on any line and at any speed of the board.
  * Without a frame for TIMEOUT ms the torque is 0 and the controller is reset, until the host is back. While nobody is
  * there, a frame every BEACON ms says so: with session 0 if nobody has been there yet, else with the flag TRIPPED. */
 #ifdef HOST

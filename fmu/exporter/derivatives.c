@@ -20,7 +20,7 @@ static int64_t *find_slots(const bl_fmu *f, const fmi2ValueReference references[
             continue;
         }
         if (variable)
-            bl_fmu_say(f, fmi2Error, outputs ? "value reference %u is no output: there are derivatives of outputs only"
+            bl_fmu_log(f, fmi2Error, outputs ? "value reference %u is no output: there are derivatives of outputs only"
                                              : "no derivative with respect to value reference %u: it must be an input, or, in "
                                                "initialization mode, a parameter",
                        references[k]);
@@ -39,7 +39,7 @@ fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReferenc
         return fmi2Error;
     for (size_t k = 0; k < known_count; k++)
         if (!isfinite(seed[k])) {
-            bl_fmu_say(f, fmi2Error, "a seed is not finite");
+            bl_fmu_log(f, fmi2Error, "a seed is not finite");
             return fmi2Error;
         }
     if (f->state == INITIALIZING && bl_fmu_prepare(f) != fmi2OK) return fmi2Error;
@@ -48,7 +48,7 @@ fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReferenc
     fmi2Status status = from && to ? fmi2OK : fmi2Error;
     if (status == fmi2OK && bl_directional(f->engine, from, seed, (int64_t)known_count, to, (int64_t)unknown_count, anew,
                                            sensitivity) != BL_OK) {
-        bl_fmu_say(f, fmi2Error, "%s", bl_message(f->engine));
+        bl_fmu_log(f, fmi2Error, "%s", bl_message(f->engine));
         status = fmi2Error;
     }
     free(from);
@@ -67,11 +67,11 @@ fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference
         const bl_variable *variable = bl_fmu_find(f, references[k], BL_REAL, BL_REAL);
         if (!variable) return fmi2Error;
         if (!isfinite(values[k])) {
-            bl_fmu_say(f, fmi2Discard, "a derivative is not finite");
+            bl_fmu_log(f, fmi2Discard, "a derivative is not finite");
             return fmi2Discard;
         }
-        if (bl_set_slope(f->engine, references[k], orders[k], values[k]) != BL_OK) {
-            bl_fmu_say(f, fmi2Error, variable->causality == BL_INPUT ? "inputs have derivatives of order 1 and 2, not %d"
+        if (bl_set_input_derivative(f->engine, references[k], orders[k], values[k]) != BL_OK) {
+            bl_fmu_log(f, fmi2Error, variable->causality == BL_INPUT ? "inputs have derivatives of order 1 and 2, not %d"
                                                                      : "no input, so no derivative of order %d can be set",
                        orders[k]);
             return fmi2Error;
@@ -94,18 +94,18 @@ fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReferenc
         return fmi2Error;
     if (count == 0) return fmi2OK;
     if (!has_output_derivatives(f)) {
-        bl_fmu_say(f, fmi2Error, "not every output is continuous, so there are no output derivatives");
+        bl_fmu_log(f, fmi2Error, "not every output is continuous, so there are no output derivatives");
         return fmi2Error;
     }
     for (size_t k = 0; k < count; k++)
         if (orders[k] != 1) {
-            bl_fmu_say(f, fmi2Error, "outputs have derivatives of order 1, not %d", orders[k]);
+            bl_fmu_log(f, fmi2Error, "outputs have derivatives of order 1, not %d", orders[k]);
             return fmi2Error;
         }
     int64_t *slots = find_slots(f, references, count, 1, NULL);
     fmi2Status status = slots ? fmi2OK : fmi2Error;
-    if (slots && bl_output_slopes(f->engine, slots, (int64_t)count, values) != BL_OK) {
-        bl_fmu_say(f, fmi2Error, "%s", bl_message(f->engine));
+    if (slots && bl_output_derivatives(f->engine, slots, (int64_t)count, values) != BL_OK) {
+        bl_fmu_log(f, fmi2Error, "%s", bl_message(f->engine));
         status = fmi2Error;
     }
     free(slots);

@@ -133,7 +133,7 @@ def describe(
         fmiVersion="2.0",
         modelName=_clean(plan.name),
         guid=make_guid(plan, variables, version),
-        description=summarise(plan, needs or {}),
+        description=summarize(plan, needs or {}),
         generationTool=f"biella {version}",
         variableNamingConvention="structured" if _all_structured(variables) else "flat",
         numberOfEventIndicators="0",
@@ -180,7 +180,7 @@ def _output_derivative_order(plan: Plan) -> int:
     return int(all(port.kind == "real" and not port.sampled for port in plan.outputs.values()))
 
 
-def summarise(plan: Plan, needs: Mapping[str, str | None]) -> str:
+def summarize(plan: Plan, needs: Mapping[str, str | None]) -> str:
     """Return a sentence about an FMU: how it steps, and what its binaries need."""
     text = f"Base step {plan.step:g} s, solver {plan.solver}."
     for platform, glibc in needs.items():

@@ -127,7 +127,7 @@ def document(
 
 
 def _figure(picture: str, replaced: Sequence[str]) -> str:
-    text = "The diagram inside; colours are rates."
+    text = "The diagram inside; colors are rates."
     if replaced:
         names = ", ".join(f"<code>{escape(name)}</code>" for name in replaced)
         text += f" Given from outside instead: {names}."

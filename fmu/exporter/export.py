@@ -79,7 +79,7 @@ def export_fmu(
     """
     model = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
     warn_of_steps(model, stacklevel=2)
-    _refuse_blocks(model)
+    _reject_blocks(model)
     warn_of_reactions(model, stacklevel=2)
     written = write_fmu(diagram, model, path, parameters, platforms, sources)
     if not model.outputs:
@@ -101,7 +101,7 @@ def write_fmu(
     sources: bool,
 ) -> Path:
     """Write a compiled diagram as an FMU; see `export_fmu`."""
-    _refuse_double_names(plan)
+    _reject_double_names(plan)
     shown = _choose_parameters(plan, parameters)
     if isinstance(parameters, Mapping):
         values = {path: value for path, value in parameters.items() if value is not None}
@@ -135,18 +135,18 @@ def write_fmu(
     return _write_zip(Path(path), files)
 
 
-def _refuse_blocks(model: Model) -> None:
+def _reject_blocks(model: Model) -> None:
     """Name every block that only works here, with what to do instead."""
     problems = [
-        f"`{item.path}` ({item.block}) cannot leave in an FMU: {item.block.stays}."
+        f"`{item.path}` ({item.block}) cannot leave in an FMU: {item.block.export_blocker}."
         for item in model.flat.blocks
-        if item.block.stays
+        if item.block.export_blocker
     ]
     if problems:
         raise DiagramError(problems)
 
 
-def _refuse_double_names(plan: Plan) -> None:
+def _reject_double_names(plan: Plan) -> None:
     """In a diagram an input and an output may share a name, in an FMU not."""
     problems = [
         f"`{name}` is an input and an output: the variables of an FMU need different names."

@@ -61,7 +61,7 @@ static const char *const CATEGORIES[] = {"logEvents", "logStatusWarning", "logSt
 enum { LOG_EVENTS, LOG_WARNING, LOG_DISCARD, LOG_ERROR, LOG_CATEGORIES };
 enum { LOG_FAILURES = 1 << LOG_WARNING | 1 << LOG_DISCARD | 1 << LOG_ERROR, LOG_ALL = LOG_FAILURES | 1 << LOG_EVENTS };
 
-void bl_fmu_say(const bl_fmu *f, fmi2Status status, const char *format, ...) {
+void bl_fmu_log(const bl_fmu *f, fmi2Status status, const char *format, ...) {
     const int category = status == fmi2Error     ? LOG_ERROR
                          : status == fmi2Discard ? LOG_DISCARD
                          : status == fmi2Warning ? LOG_WARNING
@@ -94,7 +94,7 @@ static const char *state_name(bl_fmu_state state) {
 bl_fmu *bl_fmu_enter(fmi2Component c, bl_fmu_call call) {
     bl_fmu *f = fmu_of(c);
     if (!f || (int)f->state & CALLS[call].allowed) return f;
-    bl_fmu_say(f, fmi2Error, "%s is not allowed in the state '%s'", CALLS[call].name, state_name(f->state));
+    bl_fmu_log(f, fmi2Error, "%s is not allowed in the state '%s'", CALLS[call].name, state_name(f->state));
     return NULL;
 }
 
@@ -107,25 +107,25 @@ bl_fmu *bl_fmu_enter(fmi2Component c, bl_fmu_call call) {
 static fmi2Status fail(bl_fmu *f) {
     const int32_t block = bl_failed_block(f->engine);
     const char *path = bl_block_path(f->engine, block);
-    bl_fmu_say(f, fmi2Error, "t = %.9g: %s%s%s", bl_time(f->engine), path, *path ? ": " : "", bl_message(f->engine));
+    bl_fmu_log(f, fmi2Error, "t = %.9g: %s%s%s", bl_time(f->engine), path, *path ? ": " : "", bl_message(f->engine));
     f->state = BROKEN;
     return fmi2Error;
 }
 
 /* Passes on what blocks found odd, and at the start which algebraic loops have no unique solution. */
 static void warn(const bl_fmu *f, int about) {
-    for (int32_t k = -1; (k = bl_next_remark(f->engine, about, k)) >= 0;)
-        bl_fmu_say(f, fmi2Warning, "%s: %s", bl_block_path(f->engine, k), bl_message(f->engine));
-    for (int32_t k = 0; about == BL_REMARK_START && k < bl_loop_count(f->engine); k++) {
+    for (int32_t k = -1; (k = bl_next_diagnostic(f->engine, about, k)) >= 0;)
+        bl_fmu_log(f, fmi2Warning, "%s: %s", bl_block_path(f->engine, k), bl_message(f->engine));
+    for (int32_t k = 0; about == BL_DIAGNOSTIC_START && k < bl_loop_count(f->engine); k++) {
         double chosen[BL_LOOP_CHECKED], other[BL_LOOP_CHECKED], condition = 0.0;
         const int verdict = bl_loop_size(f->engine, k) <= BL_LOOP_CHECKED
                                 ? bl_check_loop(f->engine, k, chosen, other, &condition) : BL_LOOP_GOOD;
         const char *path = bl_slot_path(f->engine, bl_loop_slots(f->engine, k)[0]);
         if (verdict == BL_LOOP_IS_SINGULAR)
-            bl_fmu_say(f, fmi2Warning, "%s: its algebraic loop is singular: %.6g solves it, and so do other values, or nearly so", path,
+            bl_fmu_log(f, fmi2Warning, "%s: its algebraic loop is singular: %.6g solves it, and so do other values, or nearly so", path,
                        chosen[0]);
         else if (verdict == BL_LOOP_HAS_OTHER)
-            bl_fmu_say(f, fmi2Warning, "%s: its algebraic loop has more than one solution: %.6g was taken, %.6g is another one", path,
+            bl_fmu_log(f, fmi2Warning, "%s: its algebraic loop has more than one solution: %.6g was taken, %.6g is another one", path,
                        chosen[0], other[0]);
     }
 }
@@ -152,7 +152,7 @@ fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean on, size_t count, co
         if (categories[k] && n < LOG_CATEGORIES) chosen |= 1u << n;
         else if (categories[k] && strcmp(categories[k], "logAll") == 0) chosen |= LOG_ALL;
         else {
-            bl_fmu_say(f, fmi2Error, "unknown log category '%s'", categories[k] ? categories[k] : "(null)");
+            bl_fmu_log(f, fmi2Error, "unknown log category '%s'", categories[k] ? categories[k] : "(null)");
             return fmi2Error;
         }
     }
@@ -184,15 +184,15 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
     f->name = name && *name ? malloc(strlen(name) + 1) : NULL;
     if (f->name) strcpy(f->name, name);
     if (!f->name)
-        bl_fmu_say(f, fmi2Error, "an instance needs a name");
+        bl_fmu_log(f, fmi2Error, "an instance needs a name");
     else if (type != fmi2CoSimulation)
-        bl_fmu_say(f, fmi2Error, "this FMU is for co-simulation");
+        bl_fmu_log(f, fmi2Error, "this FMU is for co-simulation");
     else if (!(plan = bl_find_plan(resources, &size, message, sizeof message)))
-        bl_fmu_say(f, fmi2Error, "%s", message);
+        bl_fmu_log(f, fmi2Error, "%s", message);
     else if (bl_open(plan, size, &f->engine, message, sizeof message) != BL_OK)
-        bl_fmu_say(f, fmi2Error, "the plan is broken: %s", message);
+        bl_fmu_log(f, fmi2Error, "the plan is broken: %s", message);
     else if (!has_guid(f->engine, guid))
-        bl_fmu_say(f, fmi2Error, "the GUID '%s' is not that of the plan", guid ? guid : "(null)");
+        bl_fmu_log(f, fmi2Error, "the GUID '%s' is not that of the plan", guid ? guid : "(null)");
     else {
         bl_release_plan(plan);
         f->magic = FMU_MAGIC;
@@ -224,7 +224,7 @@ fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean toleranceDefined, fm
     (void)tolerance;
     ENTER(SETUP_EXPERIMENT)
     if (!isfinite(startTime) || (stopTimeDefined && !(stopTime >= startTime))) {
-        bl_fmu_say(f, fmi2Error, "an experiment from %g to %g is not possible", startTime, stopTime);
+        bl_fmu_log(f, fmi2Error, "an experiment from %g to %g is not possible", startTime, stopTime);
         return fmi2Error;
     }
     bl_set_start(f->engine, startTime);
@@ -245,16 +245,16 @@ fmi2Status fmi2ExitInitializationMode(fmi2Component c) {
     if (bl_fmu_prepare(f) != fmi2OK) return fmi2Error;
     if (bl_outputs(f->engine) != BL_OK) return fail(f);
     f->state = STEPPING;
-    warn(f, BL_REMARK_START);
-    bl_fmu_say(f, fmi2OK, "initialized at t = %.9g, base step %.9g", bl_time(f->engine), bl_step(f->engine));
+    warn(f, BL_DIAGNOSTIC_START);
+    bl_fmu_log(f, fmi2OK, "initialized at t = %.9g, base step %.9g", bl_time(f->engine), bl_step(f->engine));
     return fmi2OK;
 }
 
 fmi2Status fmi2Terminate(fmi2Component c) {
     ENTER(TERMINATE)
     f->state = TERMINATED;
-    warn(f, BL_REMARK_RUN);
-    bl_fmu_say(f, fmi2OK, "terminated at t = %.9g", bl_time(f->engine));
+    warn(f, BL_DIAGNOSTIC_RUN);
+    bl_fmu_log(f, fmi2OK, "terminated at t = %.9g", bl_time(f->engine));
     return fmi2OK;
 }
 
@@ -273,13 +273,13 @@ const bl_variable *bl_fmu_find(const bl_fmu *f, fmi2ValueReference reference, in
         const bl_variable *variable = &f->variables[reference];
         if (variable->kind == kind || variable->kind == or_kind) return variable;
     }
-    bl_fmu_say(f, fmi2Error, "there is no such variable: value reference %u", reference);
+    bl_fmu_log(f, fmi2Error, "there is no such variable: value reference %u", reference);
     return NULL;
 }
 
 fmi2Status bl_fmu_check_arrays(const bl_fmu *f, const void *a, size_t count, const void *b) {
     if (count == 0 || (a && b)) return fmi2OK;
-    bl_fmu_say(f, fmi2Error, "an array is NULL");
+    bl_fmu_log(f, fmi2Error, "an array is NULL");
     return fmi2Error;
 }
 
@@ -305,11 +305,11 @@ static fmi2Status set(bl_fmu *f, const bl_variable *variable, double value) {
     const int allowed = variable->causality == BL_INPUT || variable->causality == BL_TUNABLE_PARAMETER ||
                         (variable->causality == BL_FIXED_PARAMETER && f->state & BEFORE_STEPS);
     if (!allowed) {
-        bl_fmu_say(f, fmi2Error, is_parameter ? "this parameter is fixed after initialization" : "an output cannot be set");
+        bl_fmu_log(f, fmi2Error, is_parameter ? "this parameter is fixed after initialization" : "an output cannot be set");
         return fmi2Error;
     }
     if (!isfinite(value) && !is_start(f, variable, value)) {
-        bl_fmu_say(f, fmi2Discard, "a value is not finite, and is not the start value of variable %lld",
+        bl_fmu_log(f, fmi2Discard, "a value is not finite, and is not the start value of variable %lld",
                    (long long)(variable - f->variables));
         return fmi2Discard;
     }
@@ -362,7 +362,7 @@ fmi2Status fmi2GetString(fmi2Component c, const fmi2ValueReference references[],
     (void)values;
     ENTER(GET_STRING)
     if (count == 0) return fmi2OK;
-    bl_fmu_say(f, fmi2Error, "this FMU has no string variables");
+    bl_fmu_log(f, fmi2Error, "this FMU has no string variables");
     return fmi2Error;
 }
 
@@ -372,7 +372,7 @@ fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference references[],
     (void)values;
     ENTER(SET_STRING)
     if (count == 0) return fmi2OK;
-    bl_fmu_say(f, fmi2Error, "this FMU has no string variables");
+    bl_fmu_log(f, fmi2Error, "this FMU has no string variables");
     return fmi2Error;
 }
 
@@ -382,7 +382,7 @@ static size_t snapshot_size(const bl_fmu *f) { return sizeof(bl_fmu_snapshot) + 
 static bl_fmu_snapshot *snapshot_of(const bl_fmu *f, fmi2FMUstate state) {
     bl_fmu_snapshot *snapshot = state;
     if (snapshot && snapshot->magic == SNAPSHOT_MAGIC && snapshot->size == bl_state_size(f->engine)) return snapshot;
-    bl_fmu_say(f, fmi2Error, "this is not a state of this FMU");
+    bl_fmu_log(f, fmi2Error, "this is not a state of this FMU");
     return NULL;
 }
 
@@ -406,7 +406,7 @@ fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
     const bl_fmu_snapshot *snapshot = snapshot_of(f, state);
     if (!snapshot) return fmi2Error;
     if (bl_restore(f->engine, snapshot + 1, (size_t)snapshot->size) != BL_OK) {
-        bl_fmu_say(f, fmi2Error, "%s", bl_message(f->engine));
+        bl_fmu_log(f, fmi2Error, "%s", bl_message(f->engine));
         return fmi2Error;
     }
     f->state = (bl_fmu_state)snapshot->fmu_state;
@@ -437,7 +437,7 @@ fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte b
     ENTER(SERIALIZE_FMU_STATE)
     const bl_fmu_snapshot *snapshot = snapshot_of(f, state);
     if (!snapshot || !bytes || size < snapshot_size(f)) {
-        bl_fmu_say(f, fmi2Error, "a serialised state needs %zu bytes", snapshot_size(f));
+        bl_fmu_log(f, fmi2Error, "a serialized state needs %zu bytes", snapshot_size(f));
         return fmi2Error;
     }
     memcpy(bytes, snapshot, snapshot_size(f));
@@ -448,14 +448,14 @@ fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size
     ENTER(DESERIALIZE_FMU_STATE)
     bl_fmu_snapshot head;
     if (!bytes || !state || size < snapshot_size(f)) {
-        bl_fmu_say(f, fmi2Error, "a serialised state has %zu bytes, got %zu", snapshot_size(f), size);
+        bl_fmu_log(f, fmi2Error, "a serialized state has %zu bytes, got %zu", snapshot_size(f), size);
         return fmi2Error;
     }
     memcpy(&head, bytes, sizeof head);
     const int known = head.fmu_state == INSTANTIATED || head.fmu_state == INITIALIZING || head.fmu_state == STEPPING ||
                       head.fmu_state == STEP_FAILED || head.fmu_state == TERMINATED || head.fmu_state == BROKEN;
     if (head.magic != SNAPSHOT_MAGIC || head.size != bl_state_size(f->engine) || !known) {
-        bl_fmu_say(f, fmi2Error, "this is not a serialised state of this FMU");
+        bl_fmu_log(f, fmi2Error, "this is not a serialized state of this FMU");
         return fmi2Error;
     }
     bl_fmu_snapshot *snapshot = calloc(1, snapshot_size(f));
@@ -470,18 +470,18 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real now, fmi2Real size, fmi2Boolean 
     ENTER(DO_STEP)
     const double reached = bl_time(f->engine), end = now + size, slack = bl_slack(f->engine, end);
     if (!(size >= 0.0) || !isfinite(end) || !(fabs(now - reached) <= slack)) {
-        bl_fmu_say(f, fmi2Error, "a step from %.12g by %.12g does not go on from %.12g", now, size, reached);
+        bl_fmu_log(f, fmi2Error, "a step from %.12g by %.12g does not go on from %.12g", now, size, reached);
         f->state = BROKEN;
         return fmi2Error;
     }
     if (f->has_stop_time && end > f->stop_time + slack) { /* the standard asks for an error here */
-        bl_fmu_say(f, fmi2Error, "the step to %.12g goes beyond the stop time, %.12g", end, f->stop_time);
+        bl_fmu_log(f, fmi2Error, "the step to %.12g goes beyond the stop time, %.12g", end, f->stop_time);
         f->state = BROKEN;
         return fmi2Error;
     }
     const int status = bl_run_to(f->engine, end);
     if (status == BL_STOP) {
-        bl_fmu_say(f, fmi2Discard, "the simulation ended itself at t = %.9g", bl_time(f->engine));
+        bl_fmu_log(f, fmi2Discard, "the simulation ended itself at t = %.9g", bl_time(f->engine));
         f->ended = 1;
         f->state = STEP_FAILED;
         return fmi2Discard;
@@ -507,7 +507,7 @@ fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Rea
 /* What this FMU does not offer; the description says so too. */
 fmi2Status fmi2CancelStep(fmi2Component c) {
     const bl_fmu *f = fmu_of(c);
-    if (f) bl_fmu_say(f, fmi2Error, "fmi2CancelStep is not offered");
+    if (f) bl_fmu_log(f, fmi2Error, "fmi2CancelStep is not offered");
     return fmi2Error;
 }
 

@@ -48,7 +48,7 @@ typedef struct {
 /* The instance, or NULL if there is none or the call is not allowed now, which is then told. */
 bl_fmu *bl_fmu_enter(fmi2Component c, bl_fmu_call call);
 /* Tells the tool what happened. Failures are told unless their category was left out; what goes well only if logging is on. */
-void bl_fmu_say(const bl_fmu *f, fmi2Status status, const char *format, ...)
+void bl_fmu_log(const bl_fmu *f, fmi2Status status, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 3, 4)))
 #endif

@@ -44,7 +44,7 @@ def export_system(
     outputs
         Paths of what is shown; if not given, those of `System.block`.
     step, solver
-        Of the diagram around it. A mechanism with rigid contacts takes own steps of this size.
+        Of the diagram around it. A mechanism with rigid contacts takes internal steps of this size.
     initial
         Joint coordinates and speeds that the initial state keeps, as in `System.block`; they are
         parameters such as ``main.initial_speed``.
@@ -54,7 +54,7 @@ def export_system(
     plant = system.block(
         inputs=list_efforts(system) if inputs is None else inputs,
         outputs=outputs,
-        mode="own_step" if any(e.is_rigid for e in system.elements) else "continuous",
+        mode="internal" if any(e.is_rigid for e in system.elements) else "continuous",
         initial=initial,
     )
     diagram = _DottedDiagram(system.name, step=step, solver=solver)
@@ -86,7 +86,7 @@ def list_efforts(system: System) -> list[str]:
         number.name
         for element in system.elements
         if element.is_load
-        for number in element.numbers()
+        for number in element.parameters()
         if number.name.removeprefix(f"{element.name}.").partition(".")[0] in _EFFORTS
         and number.name.rpartition(".")[2] in (*_EFFORTS, "x", "y", "z")
     ]

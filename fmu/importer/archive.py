@@ -130,7 +130,9 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(path) as archive:
             yield archive
     except _DAMAGE as error:
-        raise FmuError(f"`{path}` is damaged, or no FMU: {_say_damage(path, error)}.") from error
+        raise FmuError(
+            f"`{path}` is damaged, or no FMU: {_describe_corruption(path, error)}."
+        ) from error
     except OSError as error:
         raise FmuError(f"cannot read `{path}`: {error.strerror or error}.") from error
 
@@ -150,7 +152,7 @@ _DAMAGE = (
 )
 
 
-def _say_damage(path: Path, error: Exception) -> str:
+def _describe_corruption(path: Path, error: Exception) -> str:
     """Return what is wrong in words: a cut file is what is met most."""
     with contextlib.suppress(OSError), path.open("rb") as file:
         if not isinstance(error, zipfile.BadZipFile) or str(error) != "File is not a zip file":
@@ -284,7 +286,7 @@ class Folder:
         with _unpacking(archive.path):
             self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
             try:
-                self._mark = _hold(self.path)
+                self._mark = _lock(self.path)
             except BaseException:
                 shutil.rmtree(self.path, ignore_errors=True)
                 raise
@@ -435,7 +437,7 @@ try:
     import fcntl
 except ImportError:  # Windows: there an open file cannot be removed, which does as well
 
-    def _hold(folder: Path) -> Any:
+    def _lock(folder: Path) -> Any:
         return (folder / ".held").open("wb")
 
     def _is_abandoned(folder: Path) -> bool:
@@ -448,7 +450,7 @@ except ImportError:  # Windows: there an open file cannot be removed, which does
         return True
 else:
 
-    def _hold(folder: Path) -> Any:
+    def _lock(folder: Path) -> Any:
         """Lock a file in the folder: the system unlocks it however the process ends."""
         mark = (folder / ".held").open("wb")
         fcntl.flock(mark, fcntl.LOCK_EX)

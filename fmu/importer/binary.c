@@ -70,8 +70,8 @@ static const bl_fmu_symbol SYMBOLS[] = {
     SYMBOL(Terminate, 0), SYMBOL(GetReal, 0), SYMBOL(GetInteger, 0), SYMBOL(GetBoolean, 0), SYMBOL(SetReal, 0),
     SYMBOL(SetInteger, 0), SYMBOL(SetBoolean, 0), SYMBOL(SetString, 0), SYMBOL(DoStep, 0),
     SYMBOL(GetBooleanStatus, 0), SYMBOL(GetRealStatus, HOST_NO_FLAG), SYMBOL(GetFMUstate, HOST_CAN_SAVE), SYMBOL(SetFMUstate, HOST_CAN_SAVE),
-    SYMBOL(FreeFMUstate, HOST_CAN_SAVE), SYMBOL(SerializedFMUstateSize, HOST_CAN_SERIALISE),
-    SYMBOL(SerializeFMUstate, HOST_CAN_SERIALISE), SYMBOL(DeSerializeFMUstate, HOST_CAN_SERIALISE),
+    SYMBOL(FreeFMUstate, HOST_CAN_SAVE), SYMBOL(SerializedFMUstateSize, HOST_CAN_SERIALIZE),
+    SYMBOL(SerializeFMUstate, HOST_CAN_SERIALIZE), SYMBOL(DeSerializeFMUstate, HOST_CAN_SERIALIZE),
     SYMBOL(SetRealInputDerivatives, HOST_CAN_INTERPOLATE), SYMBOL(GetDirectionalDerivative, HOST_GIVES_DERIVATIVES),
 };
 #undef SYMBOL

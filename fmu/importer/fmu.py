@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...blocks.core.block import AbstractBlock, NativeBlock
 from ...blocks.core.ports import EVERY_TICK, periodic
-from ...blocks.external.foreign import OUTSIDE, ForeignBlock
+from ...blocks.external.external_block import EXPORT_BLOCKER, ExternalBlock
 from ...errors import BiellaError, DiagramError, FmuError
 from ...scheduler.engine.engine import OK, Instance
 from ...scheduler.engine.library import contract, library
@@ -109,11 +109,11 @@ def Fmu(
     )
     interface, input_values = choose_interface(description, inputs, outputs, parameters or {})
     if backend == "fmpy":
-        from .through_fmpy import FmpyFmu
+        from .backend_fmpy import FmpyFmu
 
         return FmpyFmu(description, interface, input_values, options)
     if backend == "pyfmi":
-        from .through_pyfmi import PyfmiFmu
+        from .backend_pyfmi import PyfmiFmu
 
         return PyfmiFmu(description, interface, input_values, options)
     check_runnable(description)
@@ -147,12 +147,12 @@ def check_runnable(description: Description) -> None:
     find_binary(description.archive, description.model.coSimulation.modelIdentifier)
 
 
-class EngineFmu(NativeBlock, ForeignBlock):
+class EngineFmu(NativeBlock, ExternalBlock):
     """An FMI 2.0 co-simulation FMU whose binary the engine calls directly; made by `Fmu`."""
 
     kernel = "fmu2"
-    own_step = shows_parameters = True
-    stays = OUTSIDE
+    has_internal_solver = shows_parameters = True
+    export_blocker = EXPORT_BLOCKER
 
     def __init__(
         self,
@@ -162,13 +162,13 @@ class EngineFmu(NativeBlock, ForeignBlock):
         options: Options,
     ) -> None:
         self.description, self.interface, self.options = description, interface, options
-        self.foreign_name = f"the FMU `{description.archive.path.name}`"
+        self.external_name = f"the FMU `{description.archive.path.name}`"
         flags = description.model.coSimulation
         self.can_roll_back = bool(flags.canGetAndSetFMUstate)
         self.takes_any_step = bool(flags.canHandleVariableCommunicationStepSize)
-        self.can_serialise = self.can_roll_back and bool(flags.canSerializeFMUstate)
+        self.can_serialize = self.can_roll_back and bool(flags.canSerializeFMUstate)
         # One that cannot interpolate follows them in as many steps as it takes.
-        self.takes_slopes = bool(flags.canInterpolateInputs) or options.substeps > 1
+        self.takes_input_derivatives = bool(flags.canInterpolateInputs) or options.substeps > 1
         pairs = interface.feedthrough(description)
         super().__init__(
             inputs=interface.ports(interface.inputs, input_values),
@@ -189,7 +189,7 @@ class EngineFmu(NativeBlock, ForeignBlock):
         digest = bytes.fromhex(self.description.archive.digest)
         numbers = [
             contract.HOST_CAN_SAVE * self.can_roll_back
-            + contract.HOST_CAN_SERIALISE * self.can_serialise
+            + contract.HOST_CAN_SERIALIZE * self.can_serialize
             + contract.HOST_CAN_INTERPOLATE * bool(flags.canInterpolateInputs)
             + contract.HOST_NEEDS_TOOL * bool(flags.needsExecutionTool)
             + contract.HOST_GIVES_DERIVATIVES * bool(flags.providesDirectionalDerivative),
@@ -229,12 +229,12 @@ class AttachedFmu:
         self.library, self.instance, self.number = library(), instance, number
         archive, model = block.description.archive, block.description.model
         binary = find_binary(archive, model.coSimulation.modelIdentifier)
-        self.portable = block.can_serialise
+        self.portable = block.can_serialize
         self.folder = Folder.acquire(archive)
         try:
             if model.coSimulation.canBeInstantiatedOnlyOncePerProcess and self.folder.users > 1:
                 raise FmuError(
-                    f"{block.foreign_name} can be instantiated only once in a process, and it is "
+                    f"{block.external_name} can be instantiated only once in a process, and it is "
                     f"running already. Use isolate=True for the others."
                 )
             path = self.folder.path.joinpath(*binary.split("/"))

@@ -4,10 +4,10 @@
  *   init            an instance is made, parameters are set, it enters initialization mode
  *   output          fmi2Set* of the inputs that reach an output at once, fmi2Get* of the outputs; before the first
  *                   advance in initialization mode, so that loops of first values are solved like all others
- *   nudge           the outputs nearby by fmi2GetDirectionalDerivative, for the Jacobian of a loop at one instant
+ *   directional_derivative  the outputs nearby by fmi2GetDirectionalDerivative, for the Jacobian of a loop at one instant
  *   begin           the end of initialization mode, with the inputs at that instant; the outputs are read again afterwards
- *   settle          of a member of a coupling: the step that now begins may be repeated, earlier ones may not
- *   advance         fmi2Set* of all inputs, fmi2SetRealInputDerivatives if they have slopes, fmi2DoStep
+ *   accept_step     of a member of a coupling: the step that now begins may be repeated, earlier ones may not
+ *   advance         fmi2Set* of all inputs, fmi2SetRealInputDerivatives if they have input derivatives, fmi2DoStep
  *   close           fmi2Terminate and fmi2FreeInstance where they are allowed, the library is unloaded
  *
  * A call may change the thread's floating-point control and the working directory. Both are restored after each operation; in output
@@ -27,14 +27,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmu/importer/surroundings.h"
+#include "fmu/importer/process_state.h"
 #include "scheduler/realtime/clock.h"
 #include "scheduler/engine/engine.h"
 
 enum { MESSAGE_COUNT = 16, MESSAGE_LENGTH = 320, SHOWN_MESSAGES = 6, REASON_LENGTH = 1800 };
 enum { LOCK_TRIES = 1000, LOCK_PAUSE = 20000 }; /* ns */
 
-typedef enum { HOST_NONE, HOST_INITIALISING, HOST_STEPPING, HOST_BROKEN, HOST_DEAD } bl_host_mode;
+typedef enum { HOST_NONE, HOST_INITIALIZING, HOST_STEPPING, HOST_BROKEN, HOST_DEAD } bl_host_mode;
 
 /* Values of one FMI type that are set or read in one call. */
 typedef struct {
@@ -43,7 +43,7 @@ typedef struct {
     int in_a_row;    /* whether the places lie side by side */
     double **places; /* in the engine */
     double *reals;
-    double *slopes;  /* first or second derivatives, */
+    double *input_derivatives;  /* first or second derivatives, */
     int *orders;     /* and which of them */
     int *integers;   /* or booleans */
     int32_t *ports, *elements; /* where it is among the ports */
@@ -59,10 +59,10 @@ typedef struct {
 typedef struct {
     fmi2FMUstate state;
     bl_host_mode mode;
-    int32_t slope_order;
+    int32_t input_derivative_order;
     unsigned message_count;
     int ended;
-} bl_fmu_slot;
+} bl_fmu_snapshot;
 
 typedef struct bl_fmu_host {
     /* What a step touches comes first, close together. */
@@ -76,8 +76,8 @@ typedef struct bl_fmu_host {
     double oldest;                          /* the time of the oldest state that a coupling may still restore: see step() */
     double oldest_saved;                    /* and of the oldest one that was handed out as bytes; infinity: none was */
     int ended;                              /* whether it has ended the simulation, at the end of its last step */
-    int32_t slope_order;                    /* up to which derivatives of inputs were set last and may still be there */
-    int32_t slope_limit;                    /* up to which the FMU takes them */
+    int32_t input_derivative_order;                    /* up to which derivatives of inputs were set last and may still be there */
+    int32_t input_derivative_limit;                    /* up to which the FMU takes them */
     const double *const *gathered;          /* the inputs that the places are of */
     bl_fmu_values direct, delayed, outputs; /* direct: inputs that reach an output at once; delayed: the others */
     bl_fmu_calls call;
@@ -91,9 +91,9 @@ typedef struct bl_fmu_host {
     char **strings, **categories;
     double tolerance, stop_time;
     int logging;
-    bl_fmu_slot slots[BL_SLOTS + 1];       /* the last one is for serialising */
+    bl_fmu_snapshot snapshots[BL_SNAPSHOTS + 1];       /* the last one is for serializing */
     uint64_t run;                          /* no other instance has the same */
-    bl_fmu_slot *kept;                     /* states behind tickets */
+    bl_fmu_snapshot *kept;                     /* states behind tickets */
     int64_t kept_count;
     atomic_uint message_count;
     char messages[MESSAGE_COUNT][MESSAGE_LENGTH];
@@ -230,7 +230,7 @@ static void list_messages(bl_fmu_host *f, unsigned limit, const char *separator,
     }
 }
 
-static int explain(bl_fmu_host *f, const char *format, ...) {
+static int set_error(bl_fmu_host *f, const char *format, ...) {
     char heard[SHOWN_MESSAGES * 200];
     int length = snprintf(f->reason, sizeof f->reason, "FMU `%.200s` (instance `%.100s`): ", f->file, f->name);
     va_list arguments;
@@ -248,11 +248,11 @@ static const char *silence(bl_fmu_host *f) {
 }
 
 /* What a status means; BL_OK also for a warning. */
-static int judge(bl_fmu_host *f, fmi2Status status, const char *function, double t) {
+static int handle_status(bl_fmu_host *f, fmi2Status status, const char *function, double t) {
     if (status == fmi2OK || status == fmi2Warning) return BL_OK;
     if (status == fmi2Fatal) f->mode = HOST_DEAD;
     else if (status != fmi2Discard) f->mode = HOST_BROKEN;
-    return explain(f, "%s returned %s at t = %.9g%s", function, status_name(status), t, silence(f));
+    return set_error(f, "%s returned %s at t = %.9g%s", function, status_name(status), t, silence(f));
 }
 
 /* ---- loading */
@@ -266,14 +266,14 @@ static char *copy_text(const char *text) {
 
 static int allocate_group(bl_fmu_group *g, int32_t type, int32_t count) {
     const size_t n = (size_t)count;
-    g->memory = calloc(n, sizeof *g->places + sizeof *g->reals + sizeof *g->slopes + sizeof *g->orders + sizeof *g->integers +
+    g->memory = calloc(n, sizeof *g->places + sizeof *g->reals + sizeof *g->input_derivatives + sizeof *g->orders + sizeof *g->integers +
                               sizeof *g->ports + sizeof *g->elements + sizeof *g->references);
     if (!g->memory) return 0;
     g->type = type;
     g->places = g->memory;
     g->reals = (double *)(g->places + n);
-    g->slopes = g->reals + n;
-    g->orders = (int *)(g->slopes + n);
+    g->input_derivatives = g->reals + n;
+    g->orders = (int *)(g->input_derivatives + n);
     g->integers = g->orders + n;
     g->ports = (int32_t *)(g->integers + n);
     g->elements = g->ports + n;
@@ -406,7 +406,7 @@ static int copy_texts(char ***copies, const char *const *texts, int64_t count) {
 static int allocate_host(const bl_block *b, const bl_fmu_source *source, bl_fmu_host *f) {
     f->flags = b->i[HOST_FLAGS];
     f->substeps = b->i[HOST_SUBSTEPS];
-    f->slope_limit = f->flags & HOST_CAN_INTERPOLATE ? 2 : 0;
+    f->input_derivative_limit = f->flags & HOST_CAN_INTERPOLATE ? 2 : 0;
     f->gathered = b->u;
     f->tolerance = source->tolerance;
     f->stop_time = source->stop_time;
@@ -441,8 +441,8 @@ int bl_attach_fmu(bl_engine *e, int32_t block, const bl_fmu_source *source) {
     if (!is_host(e, block) || !source || !source->library || source->string_count < 0 || source->log_category_count < 0)
         return bl_fail(e, BL_ERROR_ARGUMENT, -1, "block %d cannot hold an FMU", (int)block);
     bl_block *b = &e->blocks[block];
-    free_host(b->foreign);
-    b->foreign = NULL;
+    free_host(b->external);
+    b->external = NULL;
     bl_fmu_host *f = calloc(1, sizeof *f);
     if (f) {
         f->control = bl_get_float_control();
@@ -460,7 +460,7 @@ int bl_attach_fmu(bl_engine *e, int32_t block, const bl_fmu_source *source) {
         free_host(f);
         return status;
     }
-    b->foreign = f;
+    b->external = f;
     return BL_OK;
 }
 
@@ -472,8 +472,8 @@ static void forget_values(bl_fmu_values *values) {
 
 static int is_integer(double value) { return value >= (double)INT_MIN && value <= (double)INT_MAX; }
 
-static int refuse_integer(bl_fmu_host *f, fmi2ValueReference reference, double value) {
-    return explain(f, "the integer with value reference %u cannot be %.17g: FMI 2.0 has integers from -2147483648 to 2147483647",
+static int fail_integer(bl_fmu_host *f, fmi2ValueReference reference, double value) {
+    return set_error(f, "the integer with value reference %u cannot be %.17g: FMI 2.0 has integers from -2147483648 to 2147483647",
                    (unsigned)reference, value);
 }
 
@@ -499,7 +499,7 @@ static int fetch_whole(bl_fmu_host *f, bl_fmu_group *g, int32_t k, double value)
         g->integers[k] = value != 0.0;
         return BL_OK;
     }
-    if (!is_integer(value)) return refuse_integer(f, g->references[k], value);
+    if (!is_integer(value)) return fail_integer(f, g->references[k], value);
     g->integers[k] = (int)lrint(value);
     return BL_OK;
 }
@@ -522,7 +522,7 @@ static int put_values(bl_fmu_host *f, bl_fmu_group *g, double t) {
         g->type == HOST_REAL      ? CALL(f, SetReal, f->component, g->references, count, g->reals)
         : g->type == HOST_INTEGER ? CALL(f, SetInteger, f->component, g->references, count, g->integers)
                                   : CALL(f, SetBoolean, f->component, g->references, count, g->integers);
-    if (status > fmi2Warning) return judge(f, status, NAMES[g->type], t);
+    if (status > fmi2Warning) return handle_status(f, status, NAMES[g->type], t);
     g->known = 1;
     return BL_OK;
 }
@@ -549,36 +549,36 @@ typedef struct {
 /* The value and derivatives of an input at the start of a part, as far as the FMU takes them. Where a derivative is not taken, the
    rest is the polynomial nearest to the true one over the part, so that its mean is right, and with a slope its mean weighted by
    time too: what such a part does to the FMU is then off by one order of h less than if the derivative were left out. */
-static void follow_input(const bl_block *b, int32_t port, int32_t element, bl_fmu_part part, int32_t limit, double course[3]) {
+static void follow_input(const bl_block *b, int32_t port, int32_t element, bl_fmu_part part, int32_t limit, double polynomial[3]) {
     const double first = b->u1 ? b->u1[port][element] : 0.0, second = b->u2 ? b->u2[port][element] : 0.0;
     const double age = part.age, h = part.h;
-    course[0] = b->u[port][element];
-    course[1] = course[2] = 0.0;
+    polynomial[0] = b->u[port][element];
+    polynomial[1] = polynomial[2] = 0.0;
     if (first == 0.0 && second == 0.0) return;
-    if (age > 0.0) course[0] += (first + 0.5 * second * age) * age;
-    course[1] = first + second * age;
-    course[2] = second;
+    if (age > 0.0) polynomial[0] += (first + 0.5 * second * age) * age;
+    polynomial[1] = first + second * age;
+    polynomial[2] = second;
     if (limit < 2) {
-        course[0] -= course[2] * h * h / 12.0;
-        course[1] += course[2] * h / 2.0;
-        course[2] = 0.0;
+        polynomial[0] -= polynomial[2] * h * h / 12.0;
+        polynomial[1] += polynomial[2] * h / 2.0;
+        polynomial[2] = 0.0;
     }
     if (limit < 1) {
-        course[0] += course[1] * h / 2.0;
-        course[1] = 0.0;
+        polynomial[0] += polynomial[1] * h / 2.0;
+        polynomial[1] = 0.0;
     }
 }
 
-static void fetch_course(const bl_block *b, bl_fmu_group *g, bl_fmu_part part, int32_t limit, int order) {
-    double course[3], *to = order == 0 ? g->reals : g->slopes;
+static void fetch_polynomial(const bl_block *b, bl_fmu_group *g, bl_fmu_part part, int32_t limit, int order) {
+    double polynomial[3], *to = order == 0 ? g->reals : g->input_derivatives;
     for (int32_t k = 0; k < g->count; k++) {
-        follow_input(b, g->ports[k], g->elements[k], part, limit, course);
-        to[k] = course[order];
+        follow_input(b, g->ports[k], g->elements[k], part, limit, polynomial);
+        to[k] = polynomial[order];
         g->orders[k] = order;
     }
 }
 
-/* Discrete inputs have no course. */
+/* Discrete inputs have no polynomial. */
 static int fetch_held(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g) {
     int status = BL_OK;
     for (int32_t k = 0; k < g->count && status == BL_OK; k++)
@@ -586,9 +586,9 @@ static int fetch_held(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g) {
     return status;
 }
 
-static fmi2Status set_slopes(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, bl_fmu_part part, int order) {
-    fetch_course(b, g, part, f->slope_limit, order);
-    return CALL(f, SetRealInputDerivatives, f->component, g->references, (size_t)g->count, g->orders, g->slopes);
+static fmi2Status set_input_derivatives(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, bl_fmu_part part, int order) {
+    fetch_polynomial(b, g, part, f->input_derivative_limit, order);
+    return CALL(f, SetRealInputDerivatives, f->component, g->references, (size_t)g->count, g->orders, g->input_derivatives);
 }
 
 /* Of the derivatives that inputs have. */
@@ -601,31 +601,31 @@ static int32_t largest_order(const bl_block *b) {
 
 /* Sets a group of inputs for a part of a step. FMI has no flag for how many derivatives an FMU takes: one that discards the second
    gets none any more. */
-static int set_group_course(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, bl_fmu_part part, double t) {
+static int set_group_polynomial(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, bl_fmu_part part, double t) {
     int status = BL_OK;
-    if (g->type == HOST_REAL) fetch_course(b, g, part, f->slope_limit, 0);
+    if (g->type == HOST_REAL) fetch_polynomial(b, g, part, f->input_derivative_limit, 0);
     else status = fetch_held(b, f, g);
     if (status == BL_OK) status = put_values(f, g, t);
-    if (status != BL_OK || g->type != HOST_REAL || f->slope_limit < 1 || part.order < 1) return status;
-    status = judge(f, set_slopes(b, f, g, part, 1), "fmi2SetRealInputDerivatives", t);
-    if (status != BL_OK || f->slope_limit < 2 || part.order < 2) return status;
-    const fmi2Status answer = set_slopes(b, f, g, part, 2);
-    if (answer != fmi2Discard) return judge(f, answer, "fmi2SetRealInputDerivatives of order 2, which hold=1 does not need,", t);
-    f->slope_limit = 1;
-    return set_group_course(b, f, g, part, t);
+    if (status != BL_OK || g->type != HOST_REAL || f->input_derivative_limit < 1 || part.order < 1) return status;
+    status = handle_status(f, set_input_derivatives(b, f, g, part, 1), "fmi2SetRealInputDerivatives", t);
+    if (status != BL_OK || f->input_derivative_limit < 2 || part.order < 2) return status;
+    const fmi2Status answer = set_input_derivatives(b, f, g, part, 2);
+    if (answer != fmi2Discard) return handle_status(f, answer, "fmi2SetRealInputDerivatives of order 2, which extrapolation=1 does not need,", t);
+    f->input_derivative_limit = 1;
+    return set_group_polynomial(b, f, g, part, t);
 }
 
-static int set_course(const bl_block *b, bl_fmu_host *f, bl_fmu_values *values, bl_fmu_part part, double t) {
+static int set_polynomial(const bl_block *b, bl_fmu_host *f, bl_fmu_values *values, bl_fmu_part part, double t) {
     int status = BL_OK;
     for (int32_t k = 0; k < values->group_count && status == BL_OK; k++)
-        status = set_group_course(b, f, &values->groups[k], part, t);
+        status = set_group_polynomial(b, f, &values->groups[k], part, t);
     return status;
 }
 
 static int get_reals(bl_fmu_host *f, bl_fmu_group *g, double t) {
     double *into = g->in_a_row ? g->places[0] : g->reals;
     const fmi2Status status = CALL(f, GetReal, f->component, g->references, (size_t)g->count, into);
-    if (status > fmi2Warning) return judge(f, status, "fmi2GetReal", t);
+    if (status > fmi2Warning) return handle_status(f, status, "fmi2GetReal", t);
     if (g->in_a_row && f->flags & HOST_GIVES_DERIVATIVES) memcpy(g->reals, into, (size_t)g->count * sizeof *into);
     if (!g->in_a_row)
         for (int32_t k = 0; k < g->count; k++) *g->places[k] = g->reals[k];
@@ -637,7 +637,7 @@ static int get_integers(bl_fmu_host *f, bl_fmu_group *g, double t) {
     const fmi2Status status =
         boolean ? CALL(f, GetBoolean, f->component, g->references, (size_t)g->count, g->integers)
                 : CALL(f, GetInteger, f->component, g->references, (size_t)g->count, g->integers);
-    if (status > fmi2Warning) return judge(f, status, boolean ? "fmi2GetBoolean" : "fmi2GetInteger", t);
+    if (status > fmi2Warning) return handle_status(f, status, boolean ? "fmi2GetBoolean" : "fmi2GetInteger", t);
     for (int32_t k = 0; k < g->count; k++)
         *g->places[k] = boolean ? (g->integers[k] ? 1.0 : 0.0) : (double)g->integers[k];
     return BL_OK;
@@ -653,12 +653,12 @@ static int get_outputs(bl_fmu_host *f, double t) {
 
 static int set_parameter(bl_fmu_host *f, const int32_t *record, double value, double t) {
     const fmi2ValueReference reference = (fmi2ValueReference)record[0];
-    if (record[1] == HOST_INTEGER && !is_integer(value)) return refuse_integer(f, reference, value);
+    if (record[1] == HOST_INTEGER && !is_integer(value)) return fail_integer(f, reference, value);
     const int whole = record[1] == HOST_INTEGER ? (int)lrint(value) : value != 0.0;
     switch (record[1]) {
-        case HOST_REAL: return judge(f, CALL(f, SetReal, f->component, &reference, 1, &value), "fmi2SetReal", t);
-        case HOST_INTEGER: return judge(f, CALL(f, SetInteger, f->component, &reference, 1, &whole), "fmi2SetInteger", t);
-        default: return judge(f, CALL(f, SetBoolean, f->component, &reference, 1, &whole), "fmi2SetBoolean", t);
+        case HOST_REAL: return handle_status(f, CALL(f, SetReal, f->component, &reference, 1, &value), "fmi2SetReal", t);
+        case HOST_INTEGER: return handle_status(f, CALL(f, SetInteger, f->component, &reference, 1, &whole), "fmi2SetInteger", t);
+        default: return handle_status(f, CALL(f, SetBoolean, f->component, &reference, 1, &whole), "fmi2SetBoolean", t);
     }
 }
 
@@ -673,7 +673,7 @@ static int set_parameters(const bl_block *b, bl_fmu_host *f, double t) {
     memcpy(f->tuned, value, (size_t)tunable * sizeof *f->tuned);
     f->tuned_known = 1;
     if (status == BL_OK && f->string_count > 0)
-        status = judge(f, CALL(f, SetString, f->component, f->string_references, (size_t)f->string_count,
+        status = handle_status(f, CALL(f, SetString, f->component, f->string_references, (size_t)f->string_count,
                                             (const fmi2String *)f->strings),
                        "fmi2SetString", t);
     return status;
@@ -696,10 +696,10 @@ static int tune(const bl_block *b, bl_fmu_host *f, double t) {
 
 /* ---- the block */
 
-static void free_state(bl_fmu_host *f, bl_fmu_slot *slot) {
-    if (slot->state && f->mode != HOST_DEAD) CALL(f, FreeFMUstate, f->component, &slot->state);
-    slot->state = NULL;
-    slot->mode = HOST_NONE;
+static void free_state(bl_fmu_host *f, bl_fmu_snapshot *snapshot) {
+    if (snapshot->state && f->mode != HOST_DEAD) CALL(f, FreeFMUstate, f->component, &snapshot->state);
+    snapshot->state = NULL;
+    snapshot->mode = HOST_NONE;
 }
 
 /* Ends the instance, by the calls that its state allows. */
@@ -707,7 +707,7 @@ static void end_instance(bl_fmu_host *f) {
     if (f->component && f->mode != HOST_DEAD) {
         bl_working_directory directory;
         enter_setup(f, &directory);
-        for (int k = 0; k <= BL_SLOTS; k++) free_state(f, &f->slots[k]);
+        for (int k = 0; k <= BL_SNAPSHOTS; k++) free_state(f, &f->snapshots[k]);
         for (int64_t k = 0; k < f->kept_count; k++) free_state(f, &f->kept[k]);
         if (f->mode == HOST_STEPPING && CALL(f, Terminate, f->component) == fmi2Fatal) f->mode = HOST_DEAD;
         if (f->mode != HOST_DEAD) f->call.FreeInstance(f->component);
@@ -730,37 +730,37 @@ static int start_instance(bl_block *b, bl_fmu_host *f, double t) {
     atomic_store(&f->message_count, 0u);
     forget_values(&f->direct);
     forget_values(&f->delayed);
-    f->slope_order = 0;
+    f->input_derivative_order = 0;
     const int listening = f->logging || f->category_count > 0;
     f->component = f->call.Instantiate(f->name, fmi2CoSimulation, f->guid, f->resources, &f->callbacks, fmi2False,
                                        listening ? fmi2True : fmi2False);
     put_back_control(f);
     if (!f->component)
-        return explain(f, "fmi2Instantiate gave no instance%s%s",
+        return set_error(f, "fmi2Instantiate gave no instance%s%s",
                        f->flags & HOST_NEEDS_TOOL ? " (it needs the tool that made it, says its description)" : "",
                        silence(f));
     int status = BL_OK;
     if (listening) {
         const fmi2Status told = CALL(f, SetDebugLogging, f->component, fmi2True, (size_t)f->category_count,
                                                         (const fmi2String *)f->categories);
-        if (f->logging || told == fmi2Fatal) status = judge(f, told, "fmi2SetDebugLogging", t);
+        if (f->logging || told == fmi2Fatal) status = handle_status(f, told, "fmi2SetDebugLogging", t);
     }
     const int stops = !isnan(f->stop_time);
     if (status == BL_OK)
-        status = judge(f, CALL(f, SetupExperiment, f->component, f->tolerance > 0.0, f->tolerance, t, stops,
+        status = handle_status(f, CALL(f, SetupExperiment, f->component, f->tolerance > 0.0, f->tolerance, t, stops,
                                                   stops ? f->stop_time : 0.0),
                        "fmi2SetupExperiment", t);
     if (status == BL_OK) status = set_parameters(b, f, t);
     if (status == BL_OK)
-        status = judge(f, CALL(f, EnterInitializationMode, f->component), "fmi2EnterInitializationMode", t);
-    if (status == BL_OK) f->mode = HOST_INITIALISING;
+        status = handle_status(f, CALL(f, EnterInitializationMode, f->component), "fmi2EnterInitializationMode", t);
+    if (status == BL_OK) f->mode = HOST_INITIALIZING;
     return status;
 }
 
 static int host_init(bl_block *b, double t) {
-    bl_fmu_host *f = b->foreign;
+    bl_fmu_host *f = b->external;
     if (!f) return BL_ERROR_BLOCK;
-    if (f->mode == HOST_DEAD) return explain(f, "it had a fatal error and cannot start again");
+    if (f->mode == HOST_DEAD) return set_error(f, "it had a fatal error and cannot start again");
     bl_working_directory directory;
     end_instance(f);
     f->control = bl_get_float_control();
@@ -769,11 +769,11 @@ static int host_init(bl_block *b, double t) {
 }
 
 static int is_running(bl_fmu_host *f) {
-    return f && (f->mode == HOST_INITIALISING || f->mode == HOST_STEPPING);
+    return f && (f->mode == HOST_INITIALIZING || f->mode == HOST_STEPPING);
 }
 
 static int host_output(bl_block *b, double t) {
-    bl_fmu_host *f = b->foreign;
+    bl_fmu_host *f = b->external;
     if (!is_running(f)) return BL_ERROR_BLOCK;
     enter(f);
     f->time = t;
@@ -789,23 +789,23 @@ static int has_only_reals(const bl_fmu_values *values) {
     return values->group_count == 1 && values->groups[0].type == HOST_REAL;
 }
 
-static int host_nudge(bl_block *b, double t) {
-    bl_fmu_host *f = b->foreign;
+static int host_directional_derivative(bl_block *b, double t) {
+    bl_fmu_host *f = b->external;
     if (!is_running(f)) return BL_ERROR_BLOCK;
     bl_fmu_group *in = f->direct.groups, *out = f->outputs.groups;
     if (f->ended || !(f->flags & HOST_GIVES_DERIVATIVES) || !has_only_reals(&f->direct) || !has_only_reals(&f->outputs) || !in->known)
         return host_output(b, t);
-    for (int32_t k = 0; k < in->count; k++) in->slopes[k] = input_value(b, f, in, k) - in->reals[k];
+    for (int32_t k = 0; k < in->count; k++) in->input_derivatives[k] = input_value(b, f, in, k) - in->reals[k];
     enter(f);
     const fmi2Status status = CALL(f, GetDirectionalDerivative, f->component, out->references, (size_t)out->count, in->references,
-                                    (size_t)in->count, in->slopes, out->slopes);
+                                    (size_t)in->count, in->input_derivatives, out->input_derivatives);
     leave(f, BL_OK);
     if (status == fmi2Discard) { /* differences will do */
         f->flags &= ~HOST_GIVES_DERIVATIVES;
         return host_output(b, t);
     }
-    if (status > fmi2Warning) return judge(f, status, "fmi2GetDirectionalDerivative", t);
-    for (int32_t k = 0; k < out->count; k++) *out->places[k] = out->reals[k] + out->slopes[k];
+    if (status > fmi2Warning) return handle_status(f, status, "fmi2GetDirectionalDerivative", t);
+    for (int32_t k = 0; k < out->count; k++) *out->places[k] = out->reals[k] + out->input_derivatives[k];
     return BL_OK;
 }
 
@@ -817,7 +817,7 @@ static double last_successful_time(bl_fmu_host *f, double t, double h) {
 }
 
 static int end_run(bl_fmu_host *f, double t) {
-    explain(f, "it ended the simulation at t = %.9g", t);
+    set_error(f, "it ended the simulation at t = %.9g", t);
     return BL_STOP;
 }
 
@@ -837,9 +837,9 @@ static int step(bl_fmu_host *f, double t, double h, int is_last) {
     }
     if (status == fmi2Pending) {
         f->mode = HOST_BROKEN;
-        return explain(f, "fmi2DoStep returned fmi2Pending at t = %.9g, though it was not asked to work in the background", t);
+        return set_error(f, "fmi2DoStep returned fmi2Pending at t = %.9g, though it was not asked to work in the background", t);
     }
-    return judge(f, status, "fmi2DoStep", t);
+    return handle_status(f, status, "fmi2DoStep", t);
 }
 
 static int leave_initialization(bl_block *b, bl_fmu_host *f, double t) {
@@ -847,24 +847,24 @@ static int leave_initialization(bl_block *b, bl_fmu_host *f, double t) {
     if (status == BL_OK) status = set_values(b, f, &f->direct, t);
     if (status == BL_OK) status = set_values(b, f, &f->delayed, t);
     if (status == BL_OK)
-        status = judge(f, CALL(f, ExitInitializationMode, f->component), "fmi2ExitInitializationMode", t);
+        status = handle_status(f, CALL(f, ExitInitializationMode, f->component), "fmi2ExitInitializationMode", t);
     if (status == BL_OK) f->mode = HOST_STEPPING;
     return status;
 }
 
-static int host_begin(bl_block *b, double t) {
-    bl_fmu_host *f = b->foreign;
+static int host_exit_initialization(bl_block *b, double t) {
+    bl_fmu_host *f = b->external;
     if (!is_running(f)) return BL_ERROR_BLOCK;
-    if (f->mode != HOST_INITIALISING) return BL_UNCHANGED;
+    if (f->mode != HOST_INITIALIZING) return BL_UNCHANGED;
     bl_working_directory directory;
     enter_setup(f, &directory);
     return leave_setup(f, &directory, leave_initialization(b, f, t));
 }
 
 /* States that a coupling has kept before are of no use any more. */
-static int host_settle(bl_block *b, double t) {
-    bl_fmu_host *f = b->foreign;
-    const int status = host_begin(b, t);
+static int host_accept_step(bl_block *b, double t) {
+    bl_fmu_host *f = b->external;
+    const int status = host_exit_initialization(b, t);
     if (f) {
         f->settled = t;
         f->oldest = INFINITY;
@@ -872,19 +872,19 @@ static int host_settle(bl_block *b, double t) {
     return status == BL_UNCHANGED ? BL_OK : status;
 }
 
-/* A step as a coupling wants it, with inputs from elsewhere that may have slopes. What an FMU makes of an input with a slope at
+/* A step as a coupling wants it, with inputs from elsewhere that may have input derivatives. What an FMU makes of an input with a slope at
    the end of a step is its own business, so values are set anew afterwards. */
 static int advance_coupled(bl_block *b, bl_fmu_host *f, double t, double dt) {
     const double h = dt / (double)f->substeps;
-    const int32_t order = largest_order(b), before = f->slope_order; /* what was set before is set to zero */
+    const int32_t order = largest_order(b), before = f->input_derivative_order; /* what was set before is set to zero */
     int status = BL_OK;
     for (int32_t k = 0; k < f->substeps && status == BL_OK; k++) {
         const bl_fmu_part part = {(double)k * h, h, order > before ? order : before};
-        status = set_course(b, f, &f->direct, part, t + part.age);
-        if (status == BL_OK) status = set_course(b, f, &f->delayed, part, t + part.age);
+        status = set_polynomial(b, f, &f->direct, part, t + part.age);
+        if (status == BL_OK) status = set_polynomial(b, f, &f->delayed, part, t + part.age);
         if (status == BL_OK) status = step(f, t + part.age, h, k + 1 == f->substeps);
     }
-    f->slope_order = order < f->slope_limit ? order : f->slope_limit;
+    f->input_derivative_order = order < f->input_derivative_limit ? order : f->input_derivative_limit;
     f->time = t + dt;
     forget_values(&f->direct);
     forget_values(&f->delayed);
@@ -892,13 +892,13 @@ static int advance_coupled(bl_block *b, bl_fmu_host *f, double t, double dt) {
 }
 
 static int host_advance(bl_block *b, double t, double dt) {
-    bl_fmu_host *f = b->foreign;
+    bl_fmu_host *f = b->external;
     if (!is_running(f)) return BL_ERROR_BLOCK;
-    int status = f->mode == HOST_INITIALISING ? host_begin(b, t) : BL_OK; /* parameters were tuned with the outputs of the tick */
+    int status = f->mode == HOST_INITIALIZING ? host_exit_initialization(b, t) : BL_OK; /* parameters were tuned with the outputs of the tick */
     if (f->ended) return end_run(f, t);
     if (status != BL_OK) return status;
     enter(f);
-    if (b->u != f->gathered || b->u1 || f->slope_order > 0) return leave(f, advance_coupled(b, f, t, dt));
+    if (b->u != f->gathered || b->u1 || f->input_derivative_order > 0) return leave(f, advance_coupled(b, f, t, dt));
     status = set_values(b, f, &f->direct, t); /* as a rule known since the outputs */
     if (status == BL_OK) status = set_values(b, f, &f->delayed, t);
     const double h = dt / (double)f->substeps;
@@ -907,56 +907,56 @@ static int host_advance(bl_block *b, double t, double dt) {
     return leave(f, status);
 }
 
-static const char *host_explain(const bl_block *b) {
-    const bl_fmu_host *f = b->foreign;
+static const char *host_last_error(const bl_block *b) {
+    const bl_fmu_host *f = b->external;
     return f ? f->reason : "no FMU is attached to this block: a plan holds none, so the diagram must run where it was made";
 }
 
 static void host_close(bl_block *b) {
-    free_host(b->foreign);
-    b->foreign = NULL;
+    free_host(b->external);
+    b->external = NULL;
 }
 
 /* ---- saved states */
 
-static int keep_state(bl_fmu_host *f, bl_fmu_slot *slot) {
-    const int status = judge(f, CALL(f, GetFMUstate, f->component, &slot->state), "fmi2GetFMUstate", 0.0);
-    slot->slope_order = f->slope_order;
-    slot->ended = f->ended;
-    if (status == BL_OK) slot->mode = f->mode;
+static int keep_state(bl_fmu_host *f, bl_fmu_snapshot *snapshot) {
+    const int status = handle_status(f, CALL(f, GetFMUstate, f->component, &snapshot->state), "fmi2GetFMUstate", 0.0);
+    snapshot->input_derivative_order = f->input_derivative_order;
+    snapshot->ended = f->ended;
+    if (status == BL_OK) snapshot->mode = f->mode;
     return status;
 }
 
-static int put_back_state(bl_fmu_host *f, const bl_fmu_slot *slot) {
-    const int status = judge(f, CALL(f, SetFMUstate, f->component, slot->state), "fmi2SetFMUstate", 0.0);
+static int put_back_state(bl_fmu_host *f, const bl_fmu_snapshot *snapshot) {
+    const int status = handle_status(f, CALL(f, SetFMUstate, f->component, snapshot->state), "fmi2SetFMUstate", 0.0);
     if (status != BL_OK) return status;
-    f->mode = slot->mode;
-    f->slope_order = slot->slope_order;
-    f->ended = slot->ended;
+    f->mode = snapshot->mode;
+    f->input_derivative_order = snapshot->input_derivative_order;
+    f->ended = snapshot->ended;
     f->tuned_known = 0;
     forget_values(&f->direct);
     forget_values(&f->delayed);
     return BL_OK;
 }
 
-static int host_save(bl_block *b, int slot) {
-    bl_fmu_host *f = b->foreign;
-    if (!is_running(f) || slot < 0 || slot >= BL_SLOTS) return BL_ERROR_BLOCK;
-    f->slots[slot].message_count = atomic_load(&f->message_count);
+static int host_save(bl_block *b, int snapshot) {
+    bl_fmu_host *f = b->external;
+    if (!is_running(f) || snapshot < 0 || snapshot >= BL_SNAPSHOTS) return BL_ERROR_BLOCK;
+    f->snapshots[snapshot].message_count = atomic_load(&f->message_count);
     f->oldest = f->settled;
     enter(f);
-    return leave(f, keep_state(f, &f->slots[slot]));
+    return leave(f, keep_state(f, &f->snapshots[snapshot]));
 }
 
-static int host_restore(bl_block *b, int slot) {
-    bl_fmu_host *f = b->foreign;
-    if (!f || !f->component || slot < 0 || slot >= BL_SLOTS || !f->slots[slot].state || f->mode == HOST_DEAD)
+static int host_restore(bl_block *b, int snapshot) {
+    bl_fmu_host *f = b->external;
+    if (!f || !f->component || snapshot < 0 || snapshot >= BL_SNAPSHOTS || !f->snapshots[snapshot].state || f->mode == HOST_DEAD)
         return BL_ERROR_BLOCK;
     enter(f);
-    const int status = leave(f, put_back_state(f, &f->slots[slot]));
+    const int status = leave(f, put_back_state(f, &f->snapshots[snapshot]));
     if (status == BL_OK && f->reason[0]) { /* a step that has failed is taken back: and so is what was said of it */
         f->reason[0] = '\0';
-        atomic_store(&f->message_count, f->slots[slot].message_count);
+        atomic_store(&f->message_count, f->snapshots[snapshot].message_count);
     }
     return status;
 }
@@ -964,30 +964,30 @@ static int host_restore(bl_block *b, int slot) {
 /* A state as bytes: this head, then what the FMU makes of it, or nothing if it is behind a ticket. */
 typedef struct {
     uint64_t run; /* 0, or which run the ticket is good for */
-    int64_t ticket, mode, slope_order, ended;
+    int64_t ticket, mode, input_derivative_order, ended;
 } bl_fmu_state_head;
 
 static bl_fmu_host *running_host(bl_engine *e, int32_t block) {
-    bl_fmu_host *f = is_host(e, block) ? e->blocks[block].foreign : NULL;
+    bl_fmu_host *f = is_host(e, block) ? e->blocks[block].external : NULL;
     if (!f || !f->component || f->mode == HOST_DEAD) {
         bl_fail(e, BL_ERROR_STATE, -1, "the FMU of `%s` is not running", bl_block_path(e, block));
         return NULL;
     }
     if (f->flags & HOST_CAN_SAVE) return f;
-    explain(f, "it cannot save its state (canGetAndSetFMUstate is false in its description)");
+    set_error(f, "it cannot save its state (canGetAndSetFMUstate is false in its description)");
     bl_fail(e, BL_ERROR_STATE, block, "it cannot save its state");
     return NULL;
 }
 
 static int64_t state_size(bl_engine *e, int32_t block, bl_fmu_host *f) {
     size_t size = 0;
-    if (f->flags & HOST_CAN_SERIALISE) {
-        bl_fmu_slot *slot = &f->slots[BL_SLOTS];
-        int status = is_running(f) ? keep_state(f, slot) : explain(f, "it has failed and has no state to save");
+    if (f->flags & HOST_CAN_SERIALIZE) {
+        bl_fmu_snapshot *snapshot = &f->snapshots[BL_SNAPSHOTS];
+        int status = is_running(f) ? keep_state(f, snapshot) : set_error(f, "it has failed and has no state to save");
         if (status == BL_OK)
-            status = judge(f, CALL(f, SerializedFMUstateSize, f->component, slot->state, &size),
+            status = handle_status(f, CALL(f, SerializedFMUstateSize, f->component, snapshot->state, &size),
                            "fmi2SerializedFMUstateSize", 0.0);
-        if (status == BL_OK && size > INT64_MAX / 2) status = explain(f, "its state has an impossible size");
+        if (status == BL_OK && size > INT64_MAX / 2) status = set_error(f, "its state has an impossible size");
         if (status != BL_OK) return bl_fail(e, BL_ERROR_STATE, block, "its state cannot be saved");
     }
     return (int64_t)(sizeof(bl_fmu_state_head) + size);
@@ -1004,25 +1004,25 @@ int64_t bl_fmu_state_size(bl_engine *e, int32_t block) {
 }
 
 static int save_behind_ticket(bl_fmu_host *f, bl_fmu_state_head *head) {
-    bl_fmu_slot *more = realloc(f->kept, (size_t)(f->kept_count + 1) * sizeof *more);
+    bl_fmu_snapshot *more = realloc(f->kept, (size_t)(f->kept_count + 1) * sizeof *more);
     if (!more) return BL_ERROR_MEMORY;
     f->kept = more;
-    f->kept[f->kept_count] = (bl_fmu_slot){NULL, HOST_NONE, 0, 0, 0};
+    f->kept[f->kept_count] = (bl_fmu_snapshot){NULL, HOST_NONE, 0, 0, 0};
     head->run = f->run;
     head->ticket = f->kept_count++;
     return keep_state(f, &f->kept[head->ticket]);
 }
 
 static int save_state(bl_engine *e, int32_t block, bl_fmu_host *f, void *bytes, int64_t size) {
-    bl_fmu_state_head head = {0, 0, (int64_t)f->mode, f->slope_order, f->ended};
+    bl_fmu_state_head head = {0, 0, (int64_t)f->mode, f->input_derivative_order, f->ended};
     if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "too little room for a state");
     int status = BL_OK;
-    if (f->flags & HOST_CAN_SERIALISE)
-        status = judge(f, CALL(f, SerializeFMUstate, f->component, f->slots[BL_SLOTS].state, (char *)bytes + sizeof head,
+    if (f->flags & HOST_CAN_SERIALIZE)
+        status = handle_status(f, CALL(f, SerializeFMUstate, f->component, f->snapshots[BL_SNAPSHOTS].state, (char *)bytes + sizeof head,
                                                     (size_t)size - sizeof head),
                        "fmi2SerializeFMUstate", 0.0);
     else
-        status = is_running(f) ? save_behind_ticket(f, &head) : explain(f, "it has failed and has no state to save");
+        status = is_running(f) ? save_behind_ticket(f, &head) : set_error(f, "it has failed and has no state to save");
     if (status != BL_OK) return bl_fail(e, BL_ERROR_STATE, block, "its state cannot be saved");
     memcpy(bytes, &head, sizeof head);
     f->oldest_saved = fmin(f->oldest_saved, f->time);
@@ -1041,28 +1041,28 @@ static int restore_state(bl_engine *e, int32_t block, bl_fmu_host *f, const void
     bl_fmu_state_head head;
     if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is cut off");
     memcpy(&head, bytes, sizeof head);
-    if ((head.mode != HOST_INITIALISING && head.mode != HOST_STEPPING) || head.slope_order < 0 || head.slope_order > 2)
+    if ((head.mode != HOST_INITIALIZING && head.mode != HOST_STEPPING) || head.input_derivative_order < 0 || head.input_derivative_order > 2)
         return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is damaged");
     int status = BL_OK;
     if (head.run != 0) {
         if (head.run != f->run || head.ticket < 0 || head.ticket >= f->kept_count) {
-            explain(f, "it cannot serialise its state (canSerializeFMUstate is false in its description), so a saved "
+            set_error(f, "it cannot serialize its state (canSerializeFMUstate is false in its description), so a saved "
                        "state is good only for the run that it was saved in");
             return bl_fail(e, BL_ERROR_STATE, block, "the saved state is of another run");
         }
         status = put_back_state(f, &f->kept[head.ticket]);
-    } else if (f->flags & HOST_CAN_SERIALISE) {
-        bl_fmu_slot *slot = &f->slots[BL_SLOTS];
-        free_state(f, slot);
-        status = judge(f, CALL(f, DeSerializeFMUstate, f->component, (const char *)bytes + sizeof head,
-                                                      (size_t)size - sizeof head, &slot->state),
+    } else if (f->flags & HOST_CAN_SERIALIZE) {
+        bl_fmu_snapshot *snapshot = &f->snapshots[BL_SNAPSHOTS];
+        free_state(f, snapshot);
+        status = handle_status(f, CALL(f, DeSerializeFMUstate, f->component, (const char *)bytes + sizeof head,
+                                                      (size_t)size - sizeof head, &snapshot->state),
                        "fmi2DeSerializeFMUstate", 0.0);
-        slot->mode = (bl_host_mode)head.mode;
-        slot->slope_order = (int32_t)head.slope_order;
-        slot->ended = head.ended != 0;
-        if (status == BL_OK) status = put_back_state(f, slot);
+        snapshot->mode = (bl_host_mode)head.mode;
+        snapshot->input_derivative_order = (int32_t)head.input_derivative_order;
+        snapshot->ended = head.ended != 0;
+        if (status == BL_OK) status = put_back_state(f, snapshot);
     } else {
-        status = explain(f, "the saved state is not one of its own");
+        status = set_error(f, "the saved state is not one of its own");
     }
     return status == BL_OK ? BL_OK : bl_fail(e, BL_ERROR_STATE, block, "the saved state does not fit");
 }
@@ -1076,17 +1076,17 @@ int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_t size)
 }
 
 const char *bl_fmu_messages(bl_engine *e, int32_t block) {
-    bl_fmu_host *f = is_host(e, block) ? e->blocks[block].foreign : NULL;
+    bl_fmu_host *f = is_host(e, block) ? e->blocks[block].external : NULL;
     if (!f) return "";
     list_messages(f, MESSAGE_COUNT, "\n", f->shown, sizeof f->shown);
     return f->shown;
 }
 
 const bl_kernel bl_kernels_fmu[] = {
-    {.name = "fmu2", .check = host_check, .init = host_init, .output = host_output, .nudge = host_nudge, .begin = host_begin,
-     .settle = host_settle, .advance = host_advance, .close = host_close, .explain = host_explain},
+    {.name = "fmu2", .check = host_check, .init = host_init, .output = host_output, .directional_derivative = host_directional_derivative, .exit_initialization = host_exit_initialization,
+     .accept_step = host_accept_step, .advance = host_advance, .close = host_close, .last_error = host_last_error},
     {.name = "fmu2_rollback", .check = host_check_rollback, .init = host_init, .output = host_output,
-     .nudge = host_nudge, .begin = host_begin, .settle = host_settle, .advance = host_advance, .save = host_save, .restore = host_restore, .close = host_close,
-     .explain = host_explain},
+     .directional_derivative = host_directional_derivative, .exit_initialization = host_exit_initialization, .accept_step = host_accept_step, .advance = host_advance, .save = host_save, .restore = host_restore, .close = host_close,
+     .last_error = host_last_error},
     {.name = 0},
 };

@@ -424,7 +424,7 @@ def choose_interface(
     shown = [s for s in scalars.values() if s.causality == "output" and s.type != STRING]
     all_inputs = group_elements(taken_inputs, plain)
     all_outputs = group_elements(shown, plain)
-    _refuse_others(description, [*(inputs or ()), *(outputs or ()), *given])
+    _reject_others(description, [*(inputs or ()), *(outputs or ()), *given])
     chosen_in = all_inputs if inputs is None else _pick(label, "input", inputs, all_inputs, scalars)
     chosen_out = (
         all_outputs
@@ -474,7 +474,7 @@ def choose_interface(
     ), input_values
 
 
-def _refuse_others(description: Description, names: Sequence[str]) -> None:
+def _reject_others(description: Description, names: Sequence[str]) -> None:
     for name in names:
         if name in description.others:
             raise FmuError(

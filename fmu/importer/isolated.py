@@ -22,11 +22,11 @@ from typing import IO, Any
 
 import numpy as np
 
-from ...blocks.external.foreign import EndOfRun
+from ...blocks.external.external_block import EndOfRun
 from ...errors import BiellaError, FmuError
 from ...scheduler.engine.engine import Instance
 from .archive import sweep
-from .in_python import AbstractCalledFmu, Values
+from .backend_python import AbstractCalledFmu, Values
 from .interface import Description, Interface
 from .options import Options
 
@@ -56,7 +56,7 @@ class IsolatedFmu(AbstractCalledFmu):
         flags = description.model.coSimulation
         self.can_roll_back = False  # states leave the process as bytes, not through slots
         self.to_roll_back = "isolate=False" if flags.canGetAndSetFMUstate else ""
-        self.can_serialise = bool(flags.canGetAndSetFMUstate and flags.canSerializeFMUstate)
+        self.can_serialize = bool(flags.canGetAndSetFMUstate and flags.canSerializeFMUstate)
         self.timeout, self.validate = timeout, validate
 
     def open(self, instance: Instance, number: int) -> IsolatedSession:
@@ -94,7 +94,7 @@ class IsolatedSession:
 
     def __init__(self, block: IsolatedFmu, values: Values) -> None:
         self.block, self.values = block, values
-        self.portable = block.can_serialise
+        self.portable = block.can_serialize
         folders = [folder or os.getcwd() for folder in sys.path]
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", f"{__package__}.worker"],
@@ -131,7 +131,7 @@ class IsolatedSession:
     def save(self) -> bytes:
         """Return the FMU's state."""
         if not self.portable:
-            raise BiellaError(f"{self.block.foreign_name} cannot serialise its state.")
+            raise BiellaError(f"{self.block.external_name} cannot serialize its state.")
         return self._call(b"S")
 
     def restore(self, state: bytes) -> None:
@@ -177,7 +177,7 @@ class IsolatedSession:
     ) -> bytes:
         limit = None if self.block.timeout is None else self.block.timeout + extra
         if self._in_call:
-            raise FmuError(f"{self.block.foreign_name} was interrupted in the middle of a call.")
+            raise FmuError(f"{self.block.external_name} was interrupted in the middle of a call.")
         self._in_call = True  # for good, if Ctrl-C ends the wait for the answer
         try:
             with _Watch(self.process, limit) as watch:
@@ -210,7 +210,7 @@ class IsolatedSession:
         """Say how the worker ended."""
         if expired:
             return (
-                f"{self.block.foreign_name} did not answer within {limit:g} s, so its process was "
+                f"{self.block.external_name} did not answer within {limit:g} s, so its process was "
                 f"ended."
             )
         code = self.process.wait()
@@ -219,8 +219,8 @@ class IsolatedSession:
                 name = signal.Signals(-code).name
             except ValueError:
                 name = f"signal {-code}"
-            return f"{self.block.foreign_name} crashed: its process was ended by {name}."
-        return f"{self.block.foreign_name} ended its own process with exit code {code}."
+            return f"{self.block.external_name} crashed: its process was ended by {name}."
+        return f"{self.block.external_name} ended its own process with exit code {code}."
 
 
 class _Watch:

@@ -34,7 +34,7 @@ class Worker:
         block = Fmu(order.pop("path"), period=1.0, **order)
         assert isinstance(block, EngineFmu)
         if block.description.archive.digest != digest:
-            raise FmuError(f"{block.foreign_name} has changed since the block was made.")
+            raise FmuError(f"{block.external_name} has changed since the block was made.")
         self.instance = Instance(_alone(block).compile())
         plan = self.instance.plan
         info, record = plan.blocks[0], plan.block_records[0]
@@ -46,9 +46,9 @@ class Worker:
         """Do what is asked and return the answer."""
         values = self.instance.values
         if op == b"S":
-            return self.instance.foreign[0].save()
+            return self.instance.external[0].save()
         if op == b"R":
-            self.instance.foreign[0].restore(payload)
+            self.instance.external[0].restore(payload)
             return b""
         numbers = np.frombuffer(payload)
         tuned = numbers.size if op == b"I" else numbers.size - len(self.inputs)

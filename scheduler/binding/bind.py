@@ -13,19 +13,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ...blocks.external.outside import RECEIVED
+from ...blocks.external.external_input import RECEIVED
 from ...errors import BindingError
 from ..compile.diagram import Diagram
 from ..compile.plan import Plan
-from ..devices.native import Device, Surroundings
+from ..devices.native import Device, DeviceContext
 from ..devices.options import show
 from ..results.result import Result
-from .check import Check, check_binding
-from .report import list_ties
+from .channel_maps import ChannelMap
+from .check import BindingReport, check_binding
+from .report import list_channel_maps
 from .rig import Binding, read_binding
-from .ties import Tie
 
-__all__ = ["Binding", "Check", "OpenBinding", "check_binding", "open_binding", "read_binding"]
+__all__ = [
+    "Binding",
+    "BindingReport",
+    "OpenBinding",
+    "check_binding",
+    "open_binding",
+    "read_binding",
+]
 
 
 class OpenBinding:
@@ -43,7 +50,7 @@ class OpenBinding:
         What is bound to what.
     """
 
-    def __init__(self, check: Check, plan: Plan, devices: list[Device]) -> None:
+    def __init__(self, check: BindingReport, plan: Plan, devices: list[Device]) -> None:
         self.check = check
         self.plan = plan
         self.devices = devices
@@ -58,7 +65,7 @@ class OpenBinding:
             "file": str(file.resolve()) if file else None,
             "table": _plain(self.check.binding.table),
             "devices": {device.name: device.describe() for device in self.devices},
-            "ties": list_ties(self.check),
+            "channel_maps": list_channel_maps(self.check),
         }
 
     def close(self) -> None:
@@ -104,12 +111,12 @@ def open_binding(
     if plan is None:
         raise BindingError(check.problems, check.binding.name)
     devices: list[Device] = []
-    around = Surroundings(check.binding.folder, plan.step, plan.start_time)
+    around = DeviceContext(check.binding.folder, plan.step, plan.start_time)
     try:
         for entry in check.binding.devices.values():
             assert entry.driver is not None  # or there was a problem
             devices.append(entry.driver.open(entry, around))
-            _tie_device(devices[-1], plan, check)
+            _map_device(devices[-1], plan, check)
     except BaseException:
         _close_all(devices)
         raise
@@ -135,40 +142,40 @@ def _close_all(devices: list[Device]) -> None:
         raise first
 
 
-def _tie_device(device: Device, plan: Plan, check: Check) -> None:
+def _map_device(device: Device, plan: Plan, check: BindingReport) -> None:
     slots: dict[bool, dict[str, int]] = {True: {}, False: {}}
-    for tie in check.ties:
-        if tie.device == device.name:
-            first = _slot_of(plan, tie, check)
-            for k, name in enumerate(tie.names):
-                slots[tie.incoming][name] = first + k
+    for mapping in check.channel_maps:
+        if mapping.device == device.name:
+            first = _slot_of(plan, mapping, check)
+            for k, name in enumerate(mapping.names):
+                slots[mapping.incoming][name] = first + k
     status = plan.parameters[f"{device.name}.{RECEIVED}"].slot
-    device.tie(slots[True], slots[False], (status, status + 1, status + 2))
+    device.map_channel(slots[True], slots[False], (status, status + 1, status + 2))
 
 
-def _slot_of(plan: Plan, tie: Tie, check: Check) -> int:
+def _slot_of(plan: Plan, mapping: ChannelMap, check: BindingReport) -> int:
     """Return where a port's first value is read, or where what comes from a device is written."""
-    if not tie.incoming:
+    if not mapping.incoming:
         for block in plan.blocks:
             for port in block.inputs:
-                if port.path == tie.port and block.path in check.replace:
+                if port.path == mapping.port and block.path in check.replace:
                     return port.slot
-        return plan.find_signal(tie.port).slot
-    if tie.port in plan.inputs:
-        return plan.inputs[tie.port].slot
-    if tie.port in check.reroute:
-        owner, name = check.reroute[tie.port]
+        return plan.find_signal(mapping.port).slot
+    if mapping.port in plan.inputs:
+        return plan.inputs[mapping.port].slot
+    if mapping.port in check.reroute:
+        owner, name = check.reroute[mapping.port]
         outputs = check.extra[owner].outputs
     else:
-        owner, name = _split_port(tie.port, check.replace)
+        owner, name = _split_port(mapping.port, check.replace)
         outputs = check.replace[owner].outputs
     first = plan.parameters[f"{owner}.{RECEIVED}"].slot
     for output in outputs:
         if output.name == name:
             return first
-        assert isinstance(output.width, int)  # of an Outside block
+        assert isinstance(output.width, int)  # of an ExternalInput block
         first += output.width
-    raise AssertionError(tie.port)
+    raise AssertionError(mapping.port)
 
 
 def _split_port(path: str, owners: Mapping[str, object]) -> tuple[str, str]:

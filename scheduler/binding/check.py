@@ -11,20 +11,20 @@ from typing import Any
 from ...blocks.core.block import AbstractBlock
 from ...blocks.core.ports import Port
 from ...blocks.core.units import Unit, equivalent
-from ...blocks.external.outside import Outside
+from ...blocks.external.external_input import ExternalInput
 from ...errors import BiellaError, BiellaWarning, DiagramError, name_list, suggest
 from ...services import find_service
 from ..compile.compiler import outline_flat, read_settings
 from ..compile.diagram import Diagram
 from ..compile.flatten import FlatDiagram, flatten
 from ..compile.model import Model, Outline
-from ..devices.native import MOST_VALUES, Surroundings, count_values
+from ..devices.native import MOST_VALUES, DeviceContext, count_values
 from ..results.files import find_recording_target
 from ..results.result_file import is_result_file
 from ..results.signals import ResultError
 from .bindable import BlockPorts, list_blocks, port_of
+from .channel_maps import ChannelMap, ChannelMaps, element_of, start_of
 from .rig import Binding, BlockEntry, DeviceEntry, SignalEntry, read_binding
-from .ties import Tie, Ties, element_of, start_of
 
 STATUS = (
     Port("age", kind="integer", doc="ticks since the newest frame"),
@@ -37,14 +37,14 @@ _RESERVED = ("realtime", "coupling")
 
 
 @dataclass(slots=True)
-class Check:
+class BindingReport:
     """What `check_binding` found.
 
     Attributes
     ----------
     problems
         What keeps the binding from being used; empty if nothing does.
-    remarks
+    warnings
         What is odd, and goes on.
     ties
         What is bound to what.
@@ -56,8 +56,8 @@ class Check:
 
     binding: Binding
     problems: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-    ties: list[Tie] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    channel_maps: list[ChannelMap] = field(default_factory=list)
     fmus: dict[str, str] = field(default_factory=dict)
     replace: dict[str, AbstractBlock] = field(default_factory=dict)
     extra: dict[str, AbstractBlock] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Check:
 
 def check_binding(
     diagram: Diagram, binding: Binding | str | Path | Mapping[str, Any], **compile_options: Any
-) -> Check:
+) -> BindingReport:
     """Compare a binding with a diagram; nothing is opened.
 
     The diagram is checked as it would be simulated: that gives the width, the unit and the kind of
@@ -80,7 +80,7 @@ def check_binding(
     """
     if not isinstance(binding, Binding):
         binding = read_binding(binding)
-    check = Check(binding, list(binding.problems))
+    check = BindingReport(binding, list(binding.problems))
     changes = ("replace", "extra", "reroute")
     plain = {k: v for k, v in compile_options.items() if k not in changes}
     plain["flat"] = plain.get("flat") or flatten(diagram)
@@ -109,16 +109,20 @@ def _outline(diagram: Diagram, *, flat: FlatDiagram, **options: Any) -> Outline:
 
 
 class _Checker:
-    """Goes through a binding and adds to a `Check`."""
+    """Goes through a binding and adds to a `BindingReport`."""
 
     def __init__(
-        self, diagram: Diagram, plan: Outline, check: Check, extra: Mapping[str, AbstractBlock]
+        self,
+        diagram: Diagram,
+        plan: Outline,
+        check: BindingReport,
+        extra: Mapping[str, AbstractBlock],
     ) -> None:
         self.plan, self.found = plan, check
         self.reserved = {*_RESERVED, *extra}
         self.binding = check.binding
         self.blocks = dict(list_blocks(diagram, plan))
-        self.ties = Ties(self.say)
+        self.channel_maps = ChannelMaps(self.say)
         self.taken: dict[str, list[Port]] = {}
         """Outputs that devices take over, as ports of the stand-ins beside the diagram."""
         self.named = _list_named(self.binding)
@@ -138,7 +142,7 @@ class _Checker:
         for entry in self.binding.devices.values():
             self._check_use(entry)
             self._add_status(entry)
-        self.found.ties += self.ties.ties
+        self.found.channel_maps += self.channel_maps.channel_maps
 
     def _check_out(self) -> None:
         """Find a file that a recording would not replace before the run does."""
@@ -169,7 +173,7 @@ class _Checker:
         broken = (f"[devices.{name}]", f"[devices.{name}.")
         if entry.driver is None or any(p.startswith(broken) for p in self.binding.problems):
             return  # a driver is only asked about what can be read
-        around = Surroundings(self.binding.folder, self.plan.step, self.plan.start_time)
+        around = DeviceContext(self.binding.folder, self.plan.step, self.plan.start_time)
         try:
             found = entry.driver.check(entry, around)
         except Exception as error:
@@ -188,7 +192,7 @@ class _Checker:
                     text = f"is that of `{owner}` already: give one device all of its channels."
                     self.say(f"devices.{name}", "port", text)
             if 0 < entry.timeout < period:
-                self.found.remarks.append(
+                self.found.warnings.append(
                     f"[devices.{name}] timeout: {entry.timeout:g} s are less than a tick, "
                     f"{period:g} s: it is lost after a few ticks without a frame."
                 )
@@ -244,7 +248,7 @@ class _Checker:
             for port in own.values():
                 names = given.get(port.name, (port.name,) if port.name in channels else ())
                 if names:
-                    self.ties.tie(
+                    self.channel_maps.map_channel(
                         port, f"{entry.path}.{port.name}", device, incoming, names, where, side
                     )
                 elif incoming and port.name in ports.read:
@@ -254,17 +258,17 @@ class _Checker:
                         f"channel of `{device.name}`. Channels from it: {name_list(channels)}.",
                     )  # fmt: skip
                 elif not incoming and port.name in ports.fed:
-                    self.found.remarks.append(
+                    self.found.warnings.append(
                         f"[{where}]: input `{port.name}` goes to no channel of `{device.name}`."
                     )
         starts = {
-            port.name: [start_of(c, k) for c, k in tie.elements]
+            port.name: [start_of(c, k) for c, k in mapping.elements]
             for port in ports.outputs
-            for tie in self.ties.ties
-            if tie.port == f"{entry.path}.{port.name}" and tie.incoming
+            for mapping in self.channel_maps.channel_maps
+            if mapping.port == f"{entry.path}.{port.name}" and mapping.incoming
         }
         try:
-            self.found.replace[entry.path] = Outside(
+            self.found.replace[entry.path] = ExternalInput(
                 ports.inputs, ports.outputs, start=starts, rate=ports.rate
             )
         except DiagramError as error:
@@ -294,7 +298,7 @@ class _Checker:
                     self._check_fmu_port(entry, port, its[name], where)
             if left := [name for name in its if name not in own]:
                 what = "keep their start values" if side == "inputs" else "are not used"
-                self.found.remarks.append(
+                self.found.warnings.append(
                     f"[{where}]: {side} of {entry.fmu} that `{entry.path}` has not "
                     f"{what}: {name_list(left)}."
                 )
@@ -342,7 +346,9 @@ class _Checker:
         if incoming:
             self._take_over(port, path, device, entry)
         else:
-            self.ties.tie(port, path, device, False, entry.channels, "signals", entry.path)
+            self.channel_maps.map_channel(
+                port, path, device, False, entry.channels, "signals", entry.path
+            )
 
     def _unknown_signal(self, entry: SignalEntry) -> None:
         names = [*self.plan.signals, *self.plan.aliases]
@@ -364,15 +370,17 @@ class _Checker:
                 )  # fmt: skip
                 return
         if path in self.found.reroute or any(
-            tie.port == path and tie.incoming for tie in self.ties.ties
+            mapping.port == path and mapping.incoming for mapping in self.channel_maps.channel_maps
         ):
             self.say("signals", entry.path, f"`{path}` comes from a device already.")
             return
         if path not in self.plan.inputs and path.startswith("coupling."):
             self.say("signals", entry.path, f"`{path}` is what a coupling tells, and stays so.")
             return
-        tie = self.ties.tie(port, path, device, True, entry.channels, "signals", entry.path)
-        if tie is not None and path not in self.plan.inputs:
+        mapping = self.channel_maps.map_channel(
+            port, path, device, True, entry.channels, "signals", entry.path
+        )
+        if mapping is not None and path not in self.plan.inputs:
             self.found.reroute[path] = (device.name, path)
             self.taken.setdefault(device.name, []).append(port)
 
@@ -390,7 +398,7 @@ class _Checker:
                 free = [
                     name
                     for name in channel.element_names
-                    if (entry.name, side, name) not in self.ties.used
+                    if (entry.name, side, name) not in self.channel_maps.used
                 ]
                 named = self.named[entry.name]
                 free = [name for name in free if not {name, channel.name} & named]
@@ -403,7 +411,7 @@ class _Checker:
                         f"then it always has its safe value.",
                     )  # fmt: skip
                 else:
-                    self.found.remarks.append(
+                    self.found.warnings.append(
                         f"[{where}.receive.{channel.name}]: nobody takes {name_list(free)}."
                     )
 
@@ -411,11 +419,13 @@ class _Checker:
         """Put a source beside the diagram that shows how the device is, and what it takes over."""
         ports = self.taken.get(entry.name, [])
         starts = {
-            tie.port: [start_of(c, k) for c, k in tie.elements]
-            for tie in self.ties.ties
-            if tie.port in self.found.reroute and tie.device == entry.name and tie.incoming
+            mapping.port: [start_of(c, k) for c, k in mapping.elements]
+            for mapping in self.channel_maps.channel_maps
+            if mapping.port in self.found.reroute
+            and mapping.device == entry.name
+            and mapping.incoming
         }
-        self.found.extra[entry.name] = Outside(outputs=[*STATUS, *ports], start=starts)
+        self.found.extra[entry.name] = ExternalInput(outputs=[*STATUS, *ports], start=starts)
 
 
 def _list_named(binding: Binding) -> dict[str, set[str]]:

@@ -13,8 +13,8 @@ from ..compile.compiler import outline_flat, read_settings
 from ..compile.diagram import Diagram
 from ..compile.flatten import flatten
 from .bindable import list_blocks
-from .check import Check
-from .ties import Tie
+from .channel_maps import ChannelMap
+from .check import BindingReport
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
-def list_ties(check: Check) -> list[dict[str, Any]]:
+def list_channel_maps(check: BindingReport) -> list[dict[str, Any]]:
     """Return what is bound, as plain data: a row for each value of a port, or for an FMU."""
-    rows = [row for tie in check.ties for row in _rows(check, tie)]
+    rows = [row for mapping in check.channel_maps for row in _rows(check, mapping)]
     return rows + [
         {"port": path, "direction": "is", "channel": file, "driver": "fmu"}
         for path, file in check.fmus.items()
     ]
 
 
-def _rows(check: Check, tie: Tie) -> list[dict[str, Any]]:
-    driver = check.binding.devices[tie.device].driver
+def _rows(check: BindingReport, mapping: ChannelMap) -> list[dict[str, Any]]:
+    driver = check.binding.devices[mapping.device].driver
     rows = []
-    for n, (channel, k) in enumerate(tie.elements):
-        unit = str(channel.unit) if channel.unit else tie.unit
+    for n, (channel, k) in enumerate(mapping.elements):
+        unit = str(channel.unit) if channel.unit else mapping.unit
         finite = [v if math.isfinite(v) else None for v in (channel.low, channel.high)]
         rows.append({
-            "port": tie.port if len(tie.elements) == 1 else f"{tie.port}[{n}]",
-            "direction": "from" if tie.incoming else "to",
-            "channel": f"{tie.device}.{channel.element_names[k]}",
+            "port": mapping.port if len(mapping.elements) == 1 else f"{mapping.port}[{n}]",
+            "direction": "from" if mapping.incoming else "to",
+            "channel": f"{mapping.device}.{channel.element_names[k]}",
             "unit": unit,
             "scale": channel.scale,
             "offset": channel.offset,
@@ -54,21 +54,23 @@ def _rows(check: Check, tie: Tie) -> list[dict[str, Any]]:
     return rows
 
 
-def tabulate(check: Check) -> Group:
-    """Return the ties and the devices as tables, and the remarks below."""
+def tabulate(check: BindingReport) -> Group:
+    """Return the channel maps and the devices as tables, and the warnings below."""
     from rich.console import Group
     from rich.markup import escape
     from rich.table import Table
 
-    ties = Table("port", "", "channel", "unit", "scale", "offset", "limits", "safe", "driver")
-    for row in list_ties(check):
+    channel_maps = Table(
+        "port", "", "channel", "unit", "scale", "offset", "limits", "safe", "driver"
+    )
+    for row in list_channel_maps(check):
         arrow = {"from": "←", "to": "→", "is": "="}[row["direction"]]
         numbers = [_number(row.get(key)) for key in ("scale", "offset")]
         cells = [
             row["port"], arrow, row["channel"], row.get("unit") or "", *numbers,
             _limits(row), _number(row.get("safe")), row["driver"],
         ]  # fmt: skip
-        ties.add_row(*map(escape, cells))
+        channel_maps.add_row(*map(escape, cells))
     devices = Table("device", "driver", "timeout / s", "on loss", "options")
     for entry in check.binding.devices.values():
         options = ", ".join(f"{k} = {v}" for k, v in entry.options.items() if v not in (None, ""))
@@ -77,8 +79,8 @@ def tabulate(check: Check) -> Group:
             _number(entry.timeout) if entry.timeout else "never", entry.on_loss, options,
         ]  # fmt: skip
         devices.add_row(*map(escape, cells))
-    parts: list[Any] = [table for table in (ties, devices) if table.row_count]
-    return Group(*parts, *(escape(f"remark: {text}") for text in check.remarks))
+    parts: list[Any] = [table for table in (channel_maps, devices) if table.row_count]
+    return Group(*parts, *(escape(f"diagnostic: {text}") for text in check.warnings))
 
 
 def _number(value: float | None) -> str:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...blocks.core.block import AbstractBlock, NativeBlock
-from ...blocks.external.foreign import ForeignBlock
+from ...blocks.external.external_block import ExternalBlock
 from ...blocks.external.python import PythonBlock
+from ...deprecation import renamed_keywords
 from ...errors import DiagramError, suggest
 from ..engine.engine import Instance
 from . import rewrite
@@ -50,6 +51,7 @@ def _collector_paused() -> Iterator[None]:
 
 
 @_collector_paused()
+@renamed_keywords(hold="extrapolation")
 def compile_diagram(
     diagram: Diagram,
     *,
@@ -58,7 +60,7 @@ def compile_diagram(
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     coupling: str | None = None,
-    hold: int | None = None,
+    extrapolation: int | None = None,
     estimate_error: int = 0,
     replace: Mapping[str, AbstractBlock] | None = None,
     extra: Mapping[str, AbstractBlock] | None = None,
@@ -76,7 +78,7 @@ def compile_diagram(
         Source blocks to be replaced by inputs of the whole diagram; their first value is the start.
     outputs
         Signals to be outputs of the whole diagram, besides those that it declares.
-    coupling, hold
+    coupling, extrapolation
         Instead of the diagram's own; `Diagram.couple` of single blocks is kept.
     estimate_error
         Estimate the error of coupled steps at every n-th tick: each is repeated in halves and in
@@ -106,7 +108,7 @@ def compile_diagram(
         step=step,
         solver=solver,
         coupling=coupling,
-        hold=hold,
+        extrapolation=extrapolation,
         estimate_error=estimate_error,
     )
     flat = flatten(diagram) if flat is None else flat
@@ -127,7 +129,7 @@ def read_settings(
     step: float | None = None,
     solver: str | None = None,
     coupling: str | None = None,
-    hold: int | None = None,
+    extrapolation: int | None = None,
     estimate_error: int = 0,
 ) -> Settings:
     """Return what a diagram says about its run, unless something else is given."""
@@ -144,7 +146,7 @@ def read_settings(
         coupling=dataclasses.replace(
             how,
             method=how.method if coupling is None else coupling,
-            hold=how.hold if hold is None else hold,
+            extrapolation=how.extrapolation if extrapolation is None else extrapolation,
         ),
         estimate=int(estimate_error),
     )
@@ -172,7 +174,7 @@ def _first_values(
         compile_flat(flat, settings)  # reports what is wrong with them together with all the rest
         raise
     with Instance(alone) as instance:
-        instance.initialise()
+        instance.initialize()
         paths = [flat.blocks[number].path for number in numbers]
         return {
             number: np.atleast_1d(instance.get(path)).tolist()
@@ -206,9 +208,9 @@ def _analyze(flat: FlatDiagram, settings: Settings) -> Encoder:
             for loop in order.loops
         ]
     for item in flat.blocks:
-        if isinstance(item.block, ForeignBlock) and item.guard >= 0:
+        if isinstance(item.block, ExternalBlock) and item.guard >= 0:
             problems.append(
-                f"`{item.path}` is {item.block.foreign_name}, for which time cannot stand still, "
+                f"`{item.path}` is {item.block.external_name}, for which time cannot stand still, "
                 f"but the subsystem `{flat.guards[item.guard].path}` is conditional. Put it "
                 f"outside and switch its inputs or outputs."
             )

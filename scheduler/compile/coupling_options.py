@@ -1,4 +1,4 @@
-"""How blocks with steps of their own are coupled: the choices of `Diagram.couple`."""
+"""How blocks with an internal solver are coupled: the choices of `Diagram.couple`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ ITERATED = ("fixed-point", "newton")
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """How blocks with steps of their own are coupled; see `Diagram.couple`."""
+    """How blocks with an internal solver are coupled; see `Diagram.couple`."""
 
     method: str = "jacobi"
-    hold: int = 0
+    extrapolation: int = 0
     tolerance: float = 1e-8
     iterations: int = 25
     failure: str = "warn"
@@ -28,8 +28,10 @@ class Coupling:
                 f"unknown coupling `{self.method}`.{suggest(str(self.method), METHODS)} "
                 f"Couplings: {name_list(METHODS)}."
             )
-        if self.hold not in (0, 1, 2):
-            raise DiagramError(f"hold is 0, 1 or 2, the order of inputs, not {self.hold!r}.")
+        if self.extrapolation not in (0, 1, 2):
+            raise DiagramError(
+                f"extrapolation is 0, 1 or 2, the order of inputs, not {self.extrapolation!r}."
+            )
         if not 0.0 < self.tolerance < 1.0:
             raise DiagramError(f"a tolerance is between 0 and 1, not {self.tolerance!r}.")
         if not (isinstance(self.iterations, int) and 1 <= self.iterations <= 1000):

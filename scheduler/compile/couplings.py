@@ -1,4 +1,4 @@
-"""Couplings: which blocks with steps of their own exchange signals, and how they are advanced.
+"""Couplings: which blocks with an internal solver exchange signals, and how they are advanced.
 
 Nodes of the graph are these blocks and, as one more node, the continuous states of the diagram; an
 edge leads from a node to one that reads a signal which depends on it at once, also through blocks
@@ -153,7 +153,7 @@ def find_couplings(
 ) -> tuple[list[Component], list[Exchange]]:
     """Return the couplings that need more than each block's own step, in the order to run them, and
     the powers of those that do not."""
-    if not any(item.block.own_step for item in flat.blocks):
+    if not any(item.block.has_internal_solver for item in flat.blocks):
         _check_none(flat, problems)
         return [], []
     search = _Search(flat, rates, order, ports)
@@ -170,8 +170,8 @@ def find_couplings(
 def _check_none(flat: FlatDiagram, problems: list[str]) -> None:
     if flat.couplings or flat.bonds:
         problems.append(
-            "couple and power_bond are for blocks that take steps of their own (FMUs, mechanisms "
-            "with mode='own_step'); the diagram has none."
+            "couple and power_bond are for blocks that have an internal solver (FMUs, mechanisms "
+            "with mode='internal'); the diagram has none."
         )
 
 
@@ -193,7 +193,7 @@ def _choose(flat: FlatDiagram, search: _Search, problems: list[str]) -> dict[int
                 nodes[STATES] = number
             else:
                 problems.append(
-                    f"`{item.path}` ({item.block}) takes no steps of its own and has no "
+                    f"`{item.path}` ({item.block}) takes no internal steps and has no "
                     f"continuous states: leave it out of couple(…); it is computed in between."
                 )
         groups = {search.group_of(node): number for node, number in nodes.items()}
@@ -219,7 +219,7 @@ class _Search:
         self, flat: FlatDiagram, rates: Sequence[Ticks], order: Order, ports: ResolvedPorts
     ) -> None:
         self.flat, self.rates, self.order, self.ports = flat, rates, order, ports
-        self.own = [n for n, item in enumerate(flat.blocks) if item.block.own_step]
+        self.own = [n for n, item in enumerate(flat.blocks) if item.block.has_internal_solver]
         self.group = {n: rates[n] if rates[n].period > 1 else EVERY_TICK for n in self.own}
         self.pairs: list[tuple[Component, list[PowerPair]]] = []
         self.exchanges: list[Exchange] = []
@@ -250,7 +250,7 @@ class _Search:
         item = self.flat.blocks[number]
         if item.guard >= 0 or item.shows_guard >= 0 or self.rates[number] == CONSTANT:
             return False
-        if item.block.own_step:
+        if item.block.has_internal_solver:
             return True
         return item.block.can_roll_back and item.rate.kind in ("inherited", "continuous")
 
@@ -272,7 +272,7 @@ class _Search:
                 continue
             seen.add(at)
             item = self.flat.blocks[at.block]
-            if item.block.own_step:
+            if item.block.has_internal_solver:
                 if self.group[at.block] != group:
                     continue
                 nodes.add(at.block)
@@ -342,7 +342,7 @@ class _Search:
             inside = sorted(members[n], key=lambda node: (node == STATES, node))
             how = self._setting(inside, default, chosen, problems)
             reads = any(depends for node in inside for _, _, depends, _ in read[node])
-            plain = (how.method == "jacobi" and how.hold == 0) or not reads
+            plain = (how.method == "jacobi" and how.extrapolation == 0) or not reads
             pairs = find_power_pairs(self.flat, self.ports, self, inside, group) if reads else []
             if plain and not estimate and not bonded & set(inside):
                 self._measure_plainly(inside, pairs, group)
@@ -400,7 +400,7 @@ class _Search:
         component = Component(how, [], [], set(), True, max(group.period, 1))
         for node in nodes:
             block = None if node == STATES else self.flat.blocks[node].block
-            member = Member(node, block is None or block.takes_slopes)
+            member = Member(node, block is None or block.takes_input_derivatives)
             if block is not None:
                 sources = self.flat.blocks[node].sources
                 member.carried = {n for n, k in block.rate_ports.items() if sources[k] is not None}
@@ -513,7 +513,7 @@ def _place_bonds(
         if found[0] is None or found[1] is None:
             missing = [end for end, place in zip(ends, found, strict=True) if place is None]
             problems.append(
-                f"power_bond wants inputs of blocks with steps of their own that other such blocks "
+                f"power_bond wants inputs of blocks with an internal solver that other such blocks "
                 f"drive; {name_list(missing)} is none."
             )
         elif found[0][0] is not found[1][0]:

@@ -120,7 +120,7 @@ class AbstractDescribed(ABC):
 
     @property
     def couplings(self) -> list[dict[str, Any]]:
-        """The blocks with steps of their own that are advanced together, and how."""
+        """The blocks with an internal solver that are advanced together, and how."""
         return list(self.meta.get("couplings", []))
 
     @property

@@ -18,7 +18,7 @@ from ...blocks.core.ports import (
     main_output,
     periodic,
 )
-from ...deprecation import warn_deprecated
+from ...deprecation import renamed_keywords, warn_deprecated
 from ...errors import DiagramError, name_list, suggest
 from ..run.preflight import warn_of_steps
 from .boundary import Inport, Outport
@@ -53,8 +53,8 @@ class Diagram:
         Time of the first tick in seconds.
     algebraic_loops
         ``"solve"`` them at each tick, or treat them as an ``"error"``.
-    coupling, hold
-        How blocks with steps of their own (FMUs, mechanisms with ``mode="own_step"``) exchange
+    coupling, extrapolation
+        How blocks with an internal solver (FMUs, mechanisms with ``mode="internal"``) exchange
         signals within a step: ``"jacobi"``, ``"gauss-seidel"``, ``"fixed-point"`` or ``"newton"``,
         and the order 0, 1 or 2 of their inputs in time. See `couple`.
 
@@ -70,6 +70,7 @@ class Diagram:
     >>> d.connect(k, x)
     """
 
+    @renamed_keywords(hold="extrapolation")
     def __init__(
         self,
         name: str = "diagram",
@@ -79,7 +80,7 @@ class Diagram:
         start_time: float = 0.0,
         algebraic_loops: str = "solve",
         coupling: str = "jacobi",
-        hold: int = 0,
+        extrapolation: int = 0,
         start: float | None = None,
     ) -> None:
         if start is not None:
@@ -105,7 +106,7 @@ class Diagram:
         """For each connected input (block, number of the port): the output that feeds it."""
         self.outports: dict[str, Outport] = {}
         self.double_sources: list[str] = []
-        self.coupling = Coupling(coupling, hold)
+        self.coupling = Coupling(coupling, extrapolation)
         self.couplings: list[tuple[tuple[AbstractBlock, ...], Coupling]] = []
         """What `couple` said about blocks; `coupling` is for all others."""
         self.bonds: dict[str, tuple[PortRef, PortRef]] = {}
@@ -264,17 +265,18 @@ class Diagram:
             self._wire(origin, target)
         return self._split(blocks[-1])[0]
 
+    @renamed_keywords(hold="extrapolation")
     def couple(
         self,
         *blocks: AbstractBlock | str,
         method: str | None = None,
-        hold: int | None = None,
+        extrapolation: int | None = None,
         tolerance: float | None = None,
         iterations: int | None = None,
         failure: str | None = None,
         halvings: int | None = None,
     ) -> None:
-        """Say how blocks with steps of their own are coupled within a step.
+        """Say how blocks with an internal solver are coupled within a step.
 
         What is not given stays as it is for the diagram.
 
@@ -288,7 +290,7 @@ class Diagram:
             ``"jacobi"``: all at once, from the past of their inputs. ``"gauss-seidel"``: one after
             the other, later ones with the new outputs of those before. ``"fixed-point"`` (with
             Aitken's relaxation) and ``"newton"``: repeated until inputs and outputs agree.
-        hold
+        extrapolation
             Order 0, 1 or 2 of the inputs in time.
         tolerance
             Of the repetition, relative to the largest value that a signal has had.
@@ -302,7 +304,7 @@ class Diagram:
         """
         said: dict[str, Any] = {
             "method": method,
-            "hold": hold,
+            "extrapolation": extrapolation,
             "tolerance": tolerance,
             "iterations": iterations,
             "failure": failure,
@@ -509,7 +511,7 @@ class Diagram:
                 f"{side.capitalize()}s of `{name}`: {name_list(index)}."
             )
         if port not in index:
-            hint = block.tell_missing(port) or suggest(port, index)
+            hint = block.describe_missing_port(port) or suggest(port, index)
             if port in others:
                 hint = " It is an output." if side == "input" else " It is an input."
             raise DiagramError(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...blocks.core.block import NativeBlock, size_of
-from ...blocks.external.foreign import ForeignBlock
+from ...blocks.external.external_block import ExternalBlock
 from ...blocks.external.python import PythonBlock
 from ...errors import DiagramError
 from ..engine.library import contract, kernel_sizes
@@ -126,15 +126,15 @@ class Encoder:
             for n, item in enumerate(self.flat.blocks)
             if isinstance(item.block, PythonBlock)
         }
-        foreign = {
+        external = {
             n: item.block
             for n, item in enumerate(self.flat.blocks)
-            if isinstance(item.block, ForeignBlock)
+            if isinstance(item.block, ExternalBlock)
         }
         return Model(
             write_sections(sections),
             python_blocks,
-            foreign,
+            external,
             described=described,
             flat=self.flat,
             ports=self.ports,
@@ -358,7 +358,8 @@ class Encoder:
         for n, coupling in enumerate(self.couplings):
             how, program = coupling.how, self._coupling_program(coupling)
             records.append([
-                METHODS.index(how.method), how.hold, how.iterations, int(how.failure == "error"),
+                METHODS.index(how.method), how.extrapolation, how.iterations,
+                int(how.failure == "error"),
                 int(coupling.rolls_back), coupling.halvings, len(members), len(coupling.members),
                 len(signals), len(coupling.signals), len(entries), len(program), len(bonds),
                 len(coupling.bonds), self.coupling_memory[n],

@@ -303,7 +303,7 @@ def _inside(scope: _Scope, block: AbstractBlock) -> list[int]:
     return [
         n
         for part in inner.diagram.names
-        if part.own_step or part in inner.inner
+        if part.has_internal_solver or part in inner.inner
         for n in _inside(inner, part)
     ]
 

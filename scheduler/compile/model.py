@@ -35,7 +35,7 @@ class Model(Plan):
     order
         In which outputs are computed, and the algebraic loops.
     components
-        The blocks with steps of their own that are advanced together.
+        The blocks with an internal solver that are advanced together.
     """
 
     described: dict[str, Any]
@@ -59,7 +59,10 @@ class Model(Plan):
         stiff = {item.path: item.block.stiff for item in self.flat.blocks if item.block.stiff}
         if not stiff or not all(isinstance(block, NativeBlock) for block in blocks):
             return {}
-        answers = any(block.own_step for block in blocks) or self.block_records["x_count"].any()
+        answers = (
+            any(block.has_internal_solver for block in blocks)
+            or self.block_records["x_count"].any()
+        )
         return stiff if answers else {}
 
 

@@ -49,13 +49,13 @@ def order_outputs(flat: FlatDiagram, rates: Sequence[Ticks], widths: list[list[i
         return (rates[first].period, rates[first].offset, first) if first >= 0 else (-2, 0, first)
 
     components = list(nx.strongly_connected_components(graph))
-    knotted = {
+    strongly_connected = {
         n: i
         for i, component in enumerate(components)
         if len(component) > 1 or graph.has_edge(m := next(iter(component)), m)
         for n in component
     }
-    if not knotted:
+    if not strongly_connected:
         for number in nx.lexicographical_topological_sort(graph, key=lambda n: key((n,))):
             order.entries.append(("call", number) if number >= 0 else ("guard", -1 - number))
         return order
@@ -66,10 +66,10 @@ def order_outputs(flat: FlatDiagram, rates: Sequence[Ticks], widths: list[list[i
     ):
         component = members[component_number]
         first = min(component)
-        if first not in knotted:
+        if first not in strongly_connected:
             order.entries.append(("call", first) if first >= 0 else ("guard", -1 - first))
         else:
-            _untangle(flat, component, widths, order)
+            _order_component(flat, component, widths, order)
     return order
 
 
@@ -99,10 +99,10 @@ def _needed_inputs(block: Any) -> set[int]:
     return {n for inputs in block.feedthrough for n in inputs}
 
 
-def _untangle(
+def _order_component(
     flat: FlatDiagram, component: set[int], widths: list[list[int]], order: Order
 ) -> None:
-    """Order one knot of blocks at port level, finding its true loops."""
+    """Order one strongly connected component of blocks at port level, finding its true loops."""
     ports = nx.DiGraph()
     for number in sorted(component):
         if number < 0:
@@ -146,7 +146,7 @@ def _untangle(
             )
             continue
         order.entries.append(("loop", len(order.loops)))
-        order.loops.append(_cut(ports.subgraph(nodes).copy(), widths))
+        order.loops.append(_tear(ports.subgraph(nodes).copy(), widths))
 
 
 def _needs_a_call(graph: Any, called: list[Node], node: Node) -> bool:
@@ -159,20 +159,20 @@ def _needs_a_call(graph: Any, called: list[Node], node: Node) -> bool:
     return True
 
 
-def _cut(knot: Any, widths: list[list[int]]) -> Loop:
+def _tear(component: Any, widths: list[list[int]]) -> Loop:
     """Choose blocks whose outputs, once guessed, leave no loop; order the rest."""
-    cycle = [edge[0] for edge in nx.find_cycle(knot, min(knot.nodes))]
-    remaining = knot.copy()
+    cycle = [edge[0] for edge in nx.find_cycle(component, min(component.nodes))]
+    remaining = component.copy()
     tears: list[Node] = []
     while True:
-        knots = [
+        components = [
             c
             for c in nx.strongly_connected_components(remaining)
             if len(c) > 1 or remaining.has_edge(m := next(iter(c)), m)
         ]
-        if not knots:
+        if not components:
             break
-        for nodes in knots:
+        for nodes in components:
             # All outputs of a block are cut together, so that one call closes them all.
             def cost(block: int, nodes: set[Node] = nodes) -> tuple[float, int]:
                 own = [node for node in nodes if node[0] == block]
@@ -180,7 +180,7 @@ def _cut(knot: Any, widths: list[list[int]]) -> Loop:
                 return (sum(widths[v[0]][v[1]] for v in own) - 1e-3 * degree, block)
 
             best = min({node[0] for node in nodes}, key=cost)
-            for node in [node for node in knot.nodes if node[0] == best]:
+            for node in [node for node in component.nodes if node[0] == best]:
                 tears.append(node)
                 remaining.remove_edges_from(list(remaining.out_edges(node)))
     torn = {node[0] for node in tears}

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ...deprecation import deprecated_alias
 from ...errors import BiellaError, PlanError
-from ..engine.engine import REMARK_START, Instance
+from ..engine.engine import DIAGNOSTIC_START, Instance
 from .checksum import fnv1a
 from .described import (
     AbstractDescribed,
@@ -34,7 +34,7 @@ from .described import (
 from .schedule_report import report_plan
 
 if TYPE_CHECKING:
-    from ...blocks.external.foreign import ForeignBlock
+    from ...blocks.external.external_block import ExternalBlock
     from ...blocks.external.python import PythonBlock
 
 __all__ = [
@@ -83,7 +83,7 @@ class Plan(AbstractDescribed):
 
     data: bytes
     python_blocks: Mapping[int, PythonBlock]
-    foreign: Mapping[int, ForeignBlock] = field(default_factory=dict)
+    external: Mapping[int, ExternalBlock] = field(default_factory=dict)
 
     @cached_property
     def sections(self) -> dict[str, bytes]:
@@ -128,7 +128,7 @@ class Plan(AbstractDescribed):
         return np.frombuffer(self.sections["PARA"], dtype="<f8")
 
     def open(self) -> Instance:
-        """Load the plan into the engine; it is not initialised yet."""
+        """Load the plan into the engine; it is not initialized yet."""
         return Instance(self)
 
     def instantiate(self, parameters: Mapping[str, npt.ArrayLike] | None = None) -> Instance:
@@ -137,8 +137,8 @@ class Plan(AbstractDescribed):
         try:
             for path, value in (parameters or {}).items():
                 instance.set(path, value)
-            instance.initialise()
-            instance.warn(REMARK_START)
+            instance.initialize()
+            instance.warn(DIAGNOSTIC_START)
         except BaseException:
             instance.close()
             raise
@@ -146,10 +146,10 @@ class Plan(AbstractDescribed):
 
     start = deprecated_alias(instantiate, "Plan.start", "Plan.instantiate")
 
-    def name_foreign(self) -> str:
-        """Return the foreign blocks as text, for a message that refuses them."""
+    def name_external(self) -> str:
+        """Return the external blocks as text, for a message that refuses them."""
         return ", ".join(
-            f"`{self.blocks[n].path}` ({block.foreign_name})" for n, block in self.foreign.items()
+            f"`{self.blocks[n].path}` ({block.external_name})" for n, block in self.external.items()
         )
 
     def report(self) -> str:
@@ -171,8 +171,8 @@ class Plan(AbstractDescribed):
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file."""
-        if self.foreign:
-            raise BiellaError(f"a plan cannot be saved with {self.name_foreign()} in it.")
+        if self.external:
+            raise BiellaError(f"a plan cannot be saved with {self.name_external()} in it.")
         if self.python_blocks:
             raise BiellaError(
                 "a plan with Python blocks cannot be saved: "

@@ -150,7 +150,8 @@ class Describer:
             show(f"{bond.name}.power", first + BOND["power"], 1, "W", doc)
             show(f"{bond.name}.energy", first + BOND["energy"], 1, "J", "the same, altogether")
         return {
-            "name": name, "members": paths, "method": how.method, "hold": how.hold,
+            "name": name, "members": paths, "method": how.method,
+            "extrapolation": how.extrapolation,
             "tolerance": how.tolerance, "limit": how.iterations, "period": coupling.period,
             "slot": slot, "elements": coupling.element_count, "signals": signals, "bonds": bonds,
             "ports": ports,

@@ -97,7 +97,7 @@ def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> tuple[
 
 
 def find_flowing(flat: FlatDiagram, rates: Sequence[Ticks]) -> set[int]:
-    """Return the blocks between ticks: those that pass on what blocks with steps of their own give.
+    """Return the blocks between ticks: those that pass on what blocks with an internal solver give.
 
     Such a block runs at every tick, as what feeds it does. Where a run stops within a tick, its
     inputs have moved, and its outputs follow them. Sampled blocks hold, and so do conditional
@@ -113,12 +113,12 @@ def find_flowing(flat: FlatDiagram, rates: Sequence[Ticks]) -> set[int]:
     waiting = [
         n
         for n, item in enumerate(flat.blocks)
-        if item.block.own_step and item.guard < 0 and rates[n] == EVERY_TICK
+        if item.block.has_internal_solver and item.guard < 0 and rates[n] == EVERY_TICK
     ]
     found: set[int] = set()
     while waiting:
         for number in readers[waiting.pop()]:
-            if number not in found and not flat.blocks[number].block.own_step:
+            if number not in found and not flat.blocks[number].block.has_internal_solver:
                 found.add(number)
                 waiting.append(number)
     return found

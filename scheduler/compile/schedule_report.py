@@ -39,7 +39,7 @@ def report_plan(plan: AbstractDescribed) -> str:
             f"{len(plan.loops)} algebraic loop(s), solved at each tick by Newton's method",
         ]
     for item in plan.couplings:
-        how = f"{item['method']}, hold {item['hold']}"
+        how = f"{item['method']}, extrapolation {item['extrapolation']}"
         lines += ["", f"coupled by {how}: " + " → ".join(item["members"])]
     for title, ports in (("inputs", plan.inputs), ("outputs", plan.outputs)):
         if ports:

@@ -29,6 +29,6 @@ class Settings:
     solves_loops: bool = True
     """Whether algebraic loops are solved; if not, each is an error."""
     coupling: Coupling = field(default_factory=Coupling)
-    """Of blocks with steps of their own, where `Diagram.couple` says nothing else."""
+    """Of blocks with an internal solver, where `Diagram.couple` says nothing else."""
     estimate: int = 0
     """Every how many ticks the error of coupled steps is estimated; 0 for never."""

@@ -59,19 +59,19 @@ void bl_device_close(bl_device *d) {
 static double to_raw(const bl_channel *c, double value) { return (value - c->offset) / c->scale; }
 static double to_value(const bl_channel *c, double raw) { return c->scale * raw + c->offset; }
 
-static int refuse_channel(bl_device *d, const bl_channel *c, const char *reason) {
+static int fail_channel(bl_device *d, const bl_channel *c, const char *reason) {
     snprintf(d->why, sizeof d->why, "device `%s`, channel `%.*s`: %s", d->name, (int)sizeof c->name, c->name, reason);
     return BL_ERROR_ARGUMENT;
 }
 
 static int check_channel(bl_device *d, const bl_channel *c) {
-    if (c->scale == 0.0 || !isfinite(c->scale)) return refuse_channel(d, c, "the scale must be a number other than 0");
-    if (!isfinite(c->offset)) return refuse_channel(d, c, "the offset must be finite");
-    if (!(c->low <= c->high)) return refuse_channel(d, c, "the lower limit must not be above the upper one");
+    if (c->scale == 0.0 || !isfinite(c->scale)) return fail_channel(d, c, "the scale must be a number other than 0");
+    if (!isfinite(c->offset)) return fail_channel(d, c, "the offset must be finite");
+    if (!(c->low <= c->high)) return fail_channel(d, c, "the lower limit must not be above the upper one");
     if (!(c->safe >= c->low && c->safe <= c->high) || !isfinite(c->safe))
-        return refuse_channel(d, c, "the safe value must be finite and lie within the limits");
-    if (!(fabs(to_raw(c, c->safe)) <= (double)FLT_MAX)) return refuse_channel(d, c, "the safe value, scaled, does not fit the wire");
-    if (c->slot < -1) return refuse_channel(d, c, "it is tied to no value");
+        return fail_channel(d, c, "the safe value must be finite and lie within the limits");
+    if (!(fabs(to_raw(c, c->safe)) <= (double)FLT_MAX)) return fail_channel(d, c, "the safe value, scaled, does not fit the wire");
+    if (c->slot < -1) return fail_channel(d, c, "it is tied to no value");
     return BL_OK;
 }
 
@@ -277,18 +277,18 @@ static int send_frame(bl_device *d, int64_t tick, int flags) {
 }
 
 /* Which value makes a frame impossible; of those that are finite, it is the one that float32 cannot hold. */
-static int refuse_value(bl_device *d, const bl_channel *c, double value) {
+static int fail_value(bl_device *d, const bl_channel *c, double value) {
     snprintf(d->why, sizeof d->why, "device `%s`, channel `%s` (to it): %.9g %s", d->name, c->name, value,
              isfinite(value) ? "does not fit the wire" : "is not a finite number");
     return BL_ERROR_BLOCK;
 }
 
-static int refuse_largest(bl_device *d) {
+static int fail_largest(bl_device *d) {
     int32_t largest = 0;
     for (int32_t k = 1; k < d->out_count; k++)
         if (fabs(d->sending[k]) > fabs(d->sending[largest])) largest = k;
     const bl_channel *c = &d->outs[largest];
-    return refuse_value(d, c, to_value(c, d->sending[largest]));
+    return fail_value(d, c, to_value(c, d->sending[largest]));
 }
 
 static void send_safe_values(bl_device *d, int64_t tick, int flags) {
@@ -300,17 +300,17 @@ int bl_device_give(bl_device *d, int64_t tick, const double *values) {
     for (int32_t k = 0; k < d->out_count; k++) {
         const bl_channel *c = &d->outs[k];
         double value = c->slot >= 0 ? values[c->slot] : c->safe;
-        if (!isfinite(value)) return refuse_value(d, c, value);
+        if (!isfinite(value)) return fail_value(d, c, value);
         const int status = hold_to_limits(d, c, &value, "to it");
         if (status != BL_OK) return status;
         d->sending[k] = to_raw(c, value);
-        if (!isfinite(d->sending[k])) return refuse_value(d, c, value);
+        if (!isfinite(d->sending[k])) return fail_value(d, c, value);
     }
-    if (d->lost || d->told_safe) {
+    if (d->lost || d->safe_sent) {
         bl_device_make_safe(d, tick);
         return BL_OK;
     }
-    if (d->driver->send && send_frame(d, tick, 0) == -ERANGE) return refuse_largest(d);
+    if (d->driver->send && send_frame(d, tick, 0) == -ERANGE) return fail_largest(d);
     return d->gone ? judge_loss(d) : BL_OK;
 }
 

@@ -1,6 +1,6 @@
 /* A device: channels to and from something real, and the driver that carries them.
  *
- * The paced thread owns a device: it calls `receive` at the start of a tick and `send` at its end. Neither may wait, allocate or
+ * The real-time thread owns a device: it calls `receive` at the start of a tick and `send` at its end. Neither may wait, allocate or
  * lock; a device that is gone says so and the tick goes on. Drivers move raw numbers; device.c scales them, checks limits, counts ages. */
 #ifndef BIELLA_DEVICE_H
 #define BIELLA_DEVICE_H
@@ -63,8 +63,8 @@ struct bl_device {
     uint32_t sequence, echo;     /* of the frame received last */
     bool tripped;                /* the device says that its watchdog has tripped */
     bool answers;                /* we are the device, and the other side is the host: nobody is missed before its first frame */
-    bool told_safe;              /* by the host, which has sent safe values: ours are too, until it sends others */
-    uint32_t lives;              /* how often its sequence has begun anew */
+    bool safe_sent;              /* by the host, which has sent safe values: ours are too, until it sends others */
+    uint32_t epochs;              /* how often its sequence has begun anew */
     int64_t timeout;             /* ns without a frame until it counts as lost; 0: never */
     int32_t on_loss;
     int64_t age_slot, alive_slot, delay_slot; /* parameters for `age` (ticks), `alive` (0, 1), `delay` (ticks); -1: none */
@@ -94,14 +94,14 @@ BL_API void bl_device_set_slots(bl_device *d, int64_t age_slot, int64_t alive_sl
 /* Takes what has come; calls `enter(context, slot, value)` for every value that the tick gets from this device: always finite. BL_OK,
    or BL_ERROR_BLOCK with d->why if the run must end. */
 typedef void (*bl_enter)(void *context, int64_t slot, double value);
-/* Before each take of a paced run. A tick that took longer than the timeout is no silence of the device's, which may speak only when
+/* Before each take of a real-time run. A tick that took longer than the timeout is no silence of the device's, which may speak only when
    spoken to: it counts as half of the timeout. */
 BL_API void bl_device_excuse(bl_device *d, int64_t now);
 BL_API int bl_device_take(bl_device *d, int64_t tick, int64_t now, bl_enter enter, void *context);
 /* Gives the values of the tick, or the safe ones while the device is lost; BL_ERROR_BLOCK with d->why if one is not finite, or is
    beyond its limits, and the run must end: then nothing was sent. */
 BL_API int bl_device_give(bl_device *d, int64_t tick, const double *values);
-/* Sends the safe values. Called by the paced thread as the first thing when a run ends, more than once; each is a frame of its own. */
+/* Sends the safe values. Called by the real-time thread as the first thing when a run ends, more than once; each is a frame of its own. */
 BL_API void bl_device_make_safe(bl_device *d, int64_t tick);
 /* For who has only a pointer. */
 BL_API void bl_device_get_counts(const bl_device *d, bl_device_counts *counts);

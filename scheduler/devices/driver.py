@@ -19,7 +19,7 @@ import numpy as np
 from ...deprecation import warn_deprecated
 from ...errors import BiellaWarning, DeviceError
 from ..engine.library import library
-from .native import Device, Surroundings, count_values
+from .native import Device, DeviceContext, count_values
 from .options import Option
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Setup:
     name
         Of the device.
     options
-        Values of the driver's own `Driver.options`.
+        Values of the driver's own `DeviceDriver.options`.
     receive, send
         The channels from the device and to it; see `biella.devices.Channel`.
     folder
@@ -50,7 +50,7 @@ class Setup:
         Seconds of silence after which the device counts as lost.
     """
 
-    def __init__(self, entry: DeviceEntry, around: Surroundings) -> None:
+    def __init__(self, entry: DeviceEntry, around: DeviceContext) -> None:
         self.name = entry.name
         self.options: Mapping[str, Any] = entry.options
         self.receive: tuple[Channel, ...] = tuple(entry.receive.values())
@@ -77,7 +77,7 @@ class Setup:
         return tuple(channel.raw(value) for channel in self.send for value in channel.safe or ())
 
 
-class Driver:
+class DeviceDriver:
     """What a driver in Python is: a class with these methods, named as an entry point.
 
     A driver's life, all in one thread that is its own:
@@ -154,7 +154,7 @@ class Driver:
 class DriverDevice(Device):
     """An open device whose driver is a thread of Python."""
 
-    def __init__(self, entry: DeviceEntry, around: Surroundings, driver: Driver) -> None:
+    def __init__(self, entry: DeviceEntry, around: DeviceContext, driver: DeviceDriver) -> None:
         self._lib = library()
         outs = count_values(entry.send)
         self._in_count = count_values(entry.receive)
@@ -184,17 +184,17 @@ class DriverDevice(Device):
                 f"the device `{entry.name}` cannot be opened: {reason}."
             ) from self._failure
 
-    def tie(
+    def map_channel(
         self,
         ins: Mapping[str, int],
         outs: Mapping[str, int],
         status: tuple[int, int, int] = (-1, -1, -1),
     ) -> None:
-        """Say where values lie in the engine; see `Device.tie`."""
+        """Say where values lie in the engine; see `Device.map_channel`."""
         outputs = self.entry.send.items()
         fitting = {name: _narrow(channel, self.driver) for name, channel in outputs}
         self.entry = replace(self.entry, send=fitting)
-        super().tie(ins, outs, status)
+        super().map_channel(ins, outs, status)
 
     def close(self) -> None:
         """Have the outputs made safe, end the driver and its thread."""
@@ -331,7 +331,7 @@ def load_package(driver: str, name: str) -> Any:
     return package
 
 
-def _narrow(channel: Channel, driver: Driver) -> Channel:
+def _narrow(channel: Channel, driver: DeviceDriver) -> Channel:
     """Return an output with limits within what its driver can send."""
     ends = [channel.scale * raw + channel.offset for raw in driver.holds(channel)]
     return replace(channel, low=max(channel.low, min(ends)), high=min(channel.high, max(ends)))

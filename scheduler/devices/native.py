@@ -45,7 +45,7 @@ _MESSAGE_SIZE = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class DeviceContext:
     """What a driver may want to know besides its own table.
 
     Attributes
@@ -81,7 +81,7 @@ class Device:
         self._counts: dict[str, int] = {}
         self._why = ""
 
-    def tie(
+    def map_channel(
         self,
         ins: Mapping[str, int],
         outs: Mapping[str, int],
@@ -166,13 +166,17 @@ def _records(channels: Mapping[str, Channel], slots: Mapping[str, int]) -> Any:
 SERIAL_OPTIONS = {
     "port": Option("text", "the serial port, such as /dev/ttyACM0 or COM3", required=True),
     "baud": Option("whole", "bits in a second", default=115200, low=50, high=100_000_000),
-    "double": Option("flag", "values go out as float64 rather than float32", default=False),
+    "precision": Option(
+        "text", "of values on the wire", default="float32", choices=("float32", "float64")
+    ),
     "role": Option("text", "whether we are host or device", "host", choices=("host", "device")),
 }
 TEXT_OPTIONS = {
     "port": SERIAL_OPTIONS["port"],
     "baud": SERIAL_OPTIONS["baud"],
-    "double": Option("flag", "17 digits rather than 9", default=False),
+    "precision": Option(
+        "text", "9 or 17 digits", default="float32", choices=("float32", "float64")
+    ),
     "checksum": Option("flag", "send checksums, and refuse lines without", default=False),
 }
 UDP_OPTIONS = {
@@ -180,7 +184,7 @@ UDP_OPTIONS = {
     "port": Option("whole", "the device's port", default=0, low=0, high=65535),
     "bind": Option("text", "our own address; loopback if not given", default=""),
     "bind_port": Option("whole", "our own port; any if not given", default=0, low=0, high=65535),
-    "double": SERIAL_OPTIONS["double"],
+    "precision": SERIAL_OPTIONS["precision"],
     "role": SERIAL_OPTIONS["role"],
 }
 TCP_OPTIONS = {
@@ -188,7 +192,7 @@ TCP_OPTIONS = {
     "port": Option("whole", "the device's port, where we connect to it", 0, low=0, high=65535),
     "bind": Option("text", "our own address; loopback if not given", default=""),
     "bind_port": Option("whole", "our own port, where it connects to us", 0, low=0, high=65535),
-    "double": SERIAL_OPTIONS["double"],
+    "precision": SERIAL_OPTIONS["precision"],
     "role": SERIAL_OPTIONS["role"],
 }
 LOOPBACK_OPTIONS = {
@@ -209,12 +213,12 @@ REPLAY_CHANNEL_OPTIONS = {
 }
 
 
-def open_serial(entry: DeviceEntry, around: Surroundings) -> Device:
+def open_serial(entry: DeviceEntry, around: DeviceContext) -> Device:
     """Open a serial line with binary frames."""
     return _open_line("bl_serial_open", entry)
 
 
-def open_text(entry: DeviceEntry, around: Surroundings) -> Device:
+def open_text(entry: DeviceEntry, around: DeviceContext) -> Device:
     """Open a serial line with lines of text."""
     return _open_line("bl_text_open", entry)
 
@@ -224,12 +228,12 @@ def _open_line(function: str, entry: DeviceEntry) -> Device:
     return _open_wire(function, entry, place)
 
 
-def open_udp(entry: DeviceEntry, around: Surroundings) -> Device:
+def open_udp(entry: DeviceEntry, around: DeviceContext) -> Device:
     """Open a socket for datagrams."""
     return _open_socket("bl_udp_open", entry)
 
 
-def open_tcp(entry: DeviceEntry, around: Surroundings) -> Device:
+def open_tcp(entry: DeviceEntry, around: DeviceContext) -> Device:
     """Begin to connect, or to listen for who connects."""
     return _open_socket("bl_tcp_open", entry)
 
@@ -242,7 +246,7 @@ def _open_socket(function: str, entry: DeviceEntry) -> Device:
 
 def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
     o = entry.options
-    flags = contract.BL_WIRE_DOUBLE * o["double"]
+    flags = contract.BL_WIRE_DOUBLE * (o["precision"] == "float64")
     flags += contract.BL_WIRE_CHECKSUM * o.get("checksum", False)
     flags += contract.BL_WIRE_ANSWERS * (o.get("role") == "device")
     message = ctypes.create_string_buffer(_MESSAGE_SIZE)
@@ -257,7 +261,7 @@ def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
     return Device(entry, handle)
 
 
-def open_loopback(entry: DeviceEntry, around: Surroundings) -> Device:
+def open_loopback(entry: DeviceEntry, around: DeviceContext) -> Device:
     """Open a device that gives back what it is sent."""
     given = dict(entry.options)
     if given["seed"] is None:
@@ -268,7 +272,7 @@ def open_loopback(entry: DeviceEntry, around: Surroundings) -> Device:
     return Device(entry, _opened(entry, handle))
 
 
-def open_replay(entry: DeviceEntry, around: Surroundings) -> Device:
+def open_replay(entry: DeviceEntry, around: DeviceContext) -> Device:
     """Open a recording as a device."""
     ticks, rows = _read_rows(entry, around)
     handle = library().bl_replay_open(
@@ -284,7 +288,7 @@ def open_replay(entry: DeviceEntry, around: Surroundings) -> Device:
 
 
 def _read_rows(
-    entry: DeviceEntry, around: Surroundings
+    entry: DeviceEntry, around: DeviceContext
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     source = entry.options["file"]
     if isinstance(source, str):
@@ -377,7 +381,7 @@ def check_loopback(entry: DeviceEntry) -> list[tuple[str, str]]:
     ]
 
 
-def check_replay(entry: DeviceEntry, around: Surroundings) -> list[tuple[str, str]]:
+def check_replay(entry: DeviceEntry, around: DeviceContext) -> list[tuple[str, str]]:
     """Return what is wrong with a recording."""
     if not entry.receive:
         return [("receive", "has no channels: nothing would be played.")]

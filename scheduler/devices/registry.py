@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import DeviceError, name_list, suggest
 from . import native
-from .driver import Driver, DriverDevice, Setup
-from .native import Device, Surroundings
+from .driver import DeviceDriver, DriverDevice, Setup
+from .native import Device, DeviceContext
 from .options import Option
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 GROUP = "biella.drivers"
 """The group of entry points that drivers of other packages are listed in."""
 
-Check = Callable[["DeviceEntry", Surroundings], list[tuple[str, str]]]
+Check = Callable[["DeviceEntry", DeviceContext], list[tuple[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class DriverKind:
     timeout
         Seconds of silence until a loss, if the binding does not say; 0: never.
     paces
-        Whether a run can be paced by its frames.
+        Whether a run can be real-time by its frames.
     open, check
         Gives the device; gives what is wrong with an entry, as (key, text).
     """
@@ -41,7 +41,7 @@ class DriverKind:
     name: str
     doc: str
     options: Mapping[str, Option]
-    open: Callable[[DeviceEntry, Surroundings], Device]
+    open: Callable[[DeviceEntry, DeviceContext], Device]
     check: Check = field(default=lambda entry, around: [])
     channel_options: Mapping[str, Option] = field(default_factory=dict)
     timeout: float = 0.0
@@ -49,7 +49,7 @@ class DriverKind:
 
 
 def _native_kinds() -> dict[str, DriverKind]:
-    def frame(entry: DeviceEntry, around: Surroundings) -> list[tuple[str, str]]:
+    def frame(entry: DeviceEntry, around: DeviceContext) -> list[tuple[str, str]]:
         return native.check_frame(entry)
 
     kinds = [
@@ -82,26 +82,30 @@ def _native_kinds() -> dict[str, DriverKind]:
     return {kind.name: kind for kind in kinds}
 
 
-def _can() -> type[Driver]:
+def _can() -> type[DeviceDriver]:
     from .fieldbus.can import CanDriver
 
     return CanDriver
 
 
-def _modbus() -> type[Driver]:
+def _modbus() -> type[DeviceDriver]:
     from .fieldbus.modbus import ModbusDriver
 
     return ModbusDriver
 
 
-def _opcua() -> type[Driver]:
+def _opcua() -> type[DeviceDriver]:
     from .fieldbus.opcua import OpcuaDriver
 
     return OpcuaDriver
 
 
 _NATIVE = _native_kinds()
-_PYTHON: dict[str, Callable[[], type[Driver]]] = {"can": _can, "modbus": _modbus, "opcua": _opcua}
+_PYTHON: dict[str, Callable[[], type[DeviceDriver]]] = {
+    "can": _can,
+    "modbus": _modbus,
+    "opcua": _opcua,
+}
 
 
 def list_drivers() -> list[str]:
@@ -122,17 +126,17 @@ def find_driver(name: str) -> tuple[DriverKind | None, str]:
     return None, f"there is no driver `{name}`.{suggest(name, known)} Drivers: {name_list(known)}."
 
 
-def kind_of(name: str, driver: type[Driver]) -> DriverKind:
+def kind_of(name: str, driver: type[DeviceDriver]) -> DriverKind:
     """Make a driver class known under a name."""
 
-    def open_driver(entry: DeviceEntry, around: Surroundings) -> Device:
+    def open_driver(entry: DeviceEntry, around: DeviceContext) -> Device:
         try:
             made = driver(Setup(entry, around))
         except Exception as error:
             raise DeviceError(f"the device `{entry.name}` cannot be opened: {error}") from error
         return DriverDevice(entry, around, made)
 
-    def check(entry: DeviceEntry, around: Surroundings) -> list[tuple[str, str]]:
+    def check(entry: DeviceEntry, around: DeviceContext) -> list[tuple[str, str]]:
         return [("", text) for text in driver.check(Setup(entry, around))]
 
     doc = (driver.__doc__ or "").strip().partition("\n")[0].rstrip(".")
@@ -150,6 +154,6 @@ def _load(point: EntryPoint) -> tuple[DriverKind | None, str]:
         driver = point.load()
     except Exception as error:
         return None, f"`{point.name}` ({point.value}) cannot be loaded: {error}."
-    if not (isinstance(driver, type) and issubclass(driver, Driver)):
-        return None, f"`{point.name}` ({point.value}) is no biella.devices.Driver."
+    if not (isinstance(driver, type) and issubclass(driver, DeviceDriver)):
+        return None, f"`{point.name}` ({point.value}) is no biella.devices.DeviceDriver."
     return kind_of(point.name, driver), ""

@@ -1,4 +1,4 @@
-"""The order within columns: few crossings, by sweeps of barycentres and by trying every place."""
+"""The order within columns: few crossings, by sweeps of barycenters and by trying every place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing a diagram: a picture from left to right, rates by colour, subsystems framed.
+"""Drawing a diagram: a picture from left to right, rates by color, subsystems framed.
 
 This module imports matplotlib, so it is imported only when something is drawn. Figures are made
 without pyplot: no display is needed, and no global state is left behind.
@@ -37,7 +37,7 @@ def draw(
 ) -> ShownFigure:
     """Draw a block diagram from left to right.
 
-    Wires and outlines are coloured by rate, vectors are thick with their width beside them,
+    Wires and outlines are colored by rate, vectors are thick with their width beside them,
     subsystems are framed with their blocks inside. A diagram that does not compile is drawn without
     rates. A plan has no frames any more: its blocks stand under their full paths.
 
@@ -103,14 +103,12 @@ class _Canvas:
     ) -> None:
         self._axes.add_patch(Circle(at, radius, **self._style(fill, edge, width)))
 
-    def line(
-        self, points: Sequence[Point], colour: str, width: float, dash: Dash = "solid"
-    ) -> None:
+    def line(self, points: Sequence[Point], color: str, width: float, dash: Dash = "solid") -> None:
         xs, ys = zip(*points, strict=True)
         line = Line2D(
             xs,
             ys,
-            color=colour,
+            color=color,
             linewidth=width,
             linestyle=dash,
             solid_capstyle="butt",
@@ -120,14 +118,14 @@ class _Canvas:
         )
         self._axes.add_line(line)
 
-    def text(self, words: Words, colour: str) -> None:
+    def text(self, words: Words, color: str) -> None:
         self._axes.text(
             words.x,
             words.y,
             words.text,
             fontsize=words.size,
             fontweight="bold" if words.bold else "normal",
-            color=colour,
+            color=color,
             ha=words.anchor,
             va="center_baseline" if len(words.text) > 1 else "center",
             parse_math=False,

@@ -10,7 +10,7 @@ from typing import Literal
 import networkx as nx
 import numpy as np
 
-from .program import Array, minimise
+from .program import Array, minimize
 
 _MOST_ROUNDS = 60
 """Of the search for the best cuts; ordinary diagrams need two or three."""
@@ -67,7 +67,7 @@ def assign_columns(cells: Sequence[Cell], links: Sequence[Link]) -> list[int]:
     for n in order:
         if cells[n].border == "right":
             column[n] = last
-    # Pull a cell that gives more wires than it takes towards what it feeds.
+    # Pull a cell that gives more wires than it takes toward what it feeds.
     for n in reversed(order):
         gives = len({link.output for link in fed[n]})
         if cells[n].border or not gives or len(feeds[n]) >= gives:
@@ -124,7 +124,7 @@ def _cut_loops(graph: nx.DiGraph, component: set[int]) -> list[tuple[int, int]]:
 
 def _choose_edges(cost: Array, loops: Sequence[Sequence[int]]) -> Array:
     """Return 1 for each edge of the cheapest set that has one of every loop, 0 for the others."""
-    found = minimise(cost, [[(n, -1.0) for n in loop] for loop in loops], [-1.0] * len(loops))
+    found = minimize(cost, [[(n, -1.0) for n in loop] for loop in loops], [-1.0] * len(loops))
     if np.allclose(found, np.round(found), atol=1e-6):
         return found  # as nearly always: it happens to be whole
     from scipy.optimize import LinearConstraint, milp

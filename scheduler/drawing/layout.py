@@ -17,7 +17,7 @@ import numpy as np
 from .crossing import order_columns
 from .layering import Cell, Link
 from .nets import Level, Pin
-from .program import Row, minimise
+from .program import Row, minimize
 from .wiring import Piece, Point, Route, route_channel, simplify
 
 _CELL_GAP = 16.0
@@ -63,7 +63,7 @@ class _Sheet:
         self.y = np.zeros(len(level.slots))
 
     def place_rows(self) -> None:
-        """Minimise the weighted vertical length of all wires, columns keeping their order."""
+        """Minimize the weighted vertical length of all wires, columns keeping their order."""
         terms = list(self._terms())
         count = len(self.slots)
         rows: list[Row] = []
@@ -85,10 +85,10 @@ class _Sheet:
                 at_most([(a, 1.0), (b, -1.0)], -gap - self.slots[a].height)
         if not bounds:
             return
-        found = minimise(cost, rows, bounds)
+        found = minimize(cost, rows, bounds)
         missed = found[count:]
         cost[count:] *= np.where((missed < _SMALL_STEP) & (cost[count:] > 1), 30.0, 1.0)
-        found = minimise(cost, rows, bounds)
+        found = minimize(cost, rows, bounds)
         # Solver noise would make wires a hair off straight.
         self.y = np.round(found[:count], 3)
 

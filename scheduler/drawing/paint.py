@@ -1,4 +1,4 @@
-"""How a picture looks, painted on any canvas: colours by rate, line widths, margins, a legend.
+"""How a picture looks, painted on any canvas: colors by rate, line widths, margins, a legend.
 
 A canvas knows polygons, lines, circles and text; see `Canvas`. matplotlib's is in ``draw.py``, for
 every format and for people to go on with; those in ``svg.py`` and ``png.py`` start in a fraction of
@@ -16,7 +16,7 @@ from .picture import Box, Frame, Picture, Rect, Wire
 from .symbols import Words, measure
 from .wiring import Point
 
-# Okabe and Ito's palette, told apart with every common colour blindness; its yellow is too pale.
+# Okabe and Ito's palette, told apart with every common color blindness; its yellow is too pale.
 # After one round the wires are dashed.
 _CONSTANT, _CONTINUOUS, _UNKNOWN = "#7F7F7F", "#0072B2", "#333333"
 _PERIODS = ["#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
@@ -38,9 +38,7 @@ class Canvas(Protocol):
     ) -> None:
         """Fill a closed line, and draw it if it has an `edge`."""
 
-    def line(
-        self, points: Sequence[Point], colour: str, width: float, dash: Dash = "solid"
-    ) -> None:
+    def line(self, points: Sequence[Point], color: str, width: float, dash: Dash = "solid") -> None:
         """Draw an open line."""
 
     def circle(
@@ -48,7 +46,7 @@ class Canvas(Protocol):
     ) -> None:
         """Fill a circle, and draw it if it has an `edge`."""
 
-    def text(self, words: Words, colour: str) -> None:
+    def text(self, words: Words, color: str) -> None:
         """Write a line of text."""
 
 
@@ -81,7 +79,7 @@ def finish(picture: Picture, title: str | None = None) -> Picture:
 
 def paint(page: Picture, canvas: Canvas) -> None:
     """Paint a finished picture."""
-    colours = _colours(page.rates)
+    colors = _colors(page.rates)
     for frame in sorted(page.frames, key=lambda frame: frame.depth):
         _paint_frame(canvas, frame)
     dots = {dot.at for dot in page.dots}
@@ -89,16 +87,16 @@ def paint(page: Picture, canvas: Canvas) -> None:
     for wire in page.wires:
         nets.setdefault(wire.source, []).append(wire)
     for wires in nets.values():
-        _paint_net(canvas, wires, dots, colours)
+        _paint_net(canvas, wires, dots, colors)
     for dot in page.dots:
-        canvas.circle(dot.at, 2.2, colours[dot.rate][0])
+        canvas.circle(dot.at, 2.2, colors[dot.rate][0])
     for wire in page.wires:
-        canvas.polygon(_arrow(wire.points), colours[wire.rate][0])
+        canvas.polygon(_arrow(wire.points), colors[wire.rate][0])
     for rate, (x, y) in page.legend:
-        colour, dash = colours[rate]
-        canvas.line([(x, y), (x + 18, y)], colour, 2.2, dash)
+        color, dash = colors[rate]
+        canvas.line([(x, y), (x + 18, y)], color, 2.2, dash)
     for box in page.boxes:
-        _paint_box(canvas, box, colours[box.rate][0])
+        _paint_box(canvas, box, colors[box.rate][0])
     for words in page.words:
         canvas.text(words, INK if words.tone == "dark" else SOFT_INK)
 
@@ -119,12 +117,12 @@ def _describe_time(text: str) -> str:
     return f"{seconds / 1e-9:.6g} ns"
 
 
-def _colours(rates: Sequence[str]) -> dict[str, tuple[str, Dash]]:
-    """Return colour and line style for each rate."""
+def _colors(rates: Sequence[str]) -> dict[str, tuple[str, Dash]]:
+    """Return color and line style for each rate."""
     named = {"": _UNKNOWN, "constant": _CONSTANT, "continuous": _CONTINUOUS}
     found: dict[str, tuple[str, Dash]] = {}
-    for rate, colour in named.items():
-        found[rate] = (colour, "solid")
+    for rate, color in named.items():
+        found[rate] = (color, "solid")
     styles: tuple[Dash, ...] = ("solid", "dashed", "dotted")
     periods = [rate for rate in rates if rate not in found]
     for n, rate in enumerate(periods):
@@ -137,9 +135,9 @@ def _paper(depth: int) -> str:
     return "#FFFFFF" if depth == 0 else ["#F6F7F9", "#EDEFF3"][(depth - 1) % 2]
 
 
-def _tint(colour: str, share: float) -> str:
-    """Return `colour` thinned with white."""
-    parts = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+def _tint(color: str, share: float) -> str:
+    """Return `color` thinned with white."""
+    parts = (int(color[k : k + 2], 16) for k in (1, 3, 5))
     return "#" + "".join(f"{round(255 - share * (255 - part)):02X}" for part in parts)
 
 
@@ -147,12 +145,12 @@ def _rounded(rect: Rect, radius: float) -> list[Point]:
     """Return the outline of a rectangle with round corners."""
     x, y, width, height = rect
     r = min(radius, width / 2, height / 2)
-    centres = [(x + width - r, y + r), (x + width - r, y + height - r), (x + r, y + height - r),
+    centers = [(x + width - r, y + r), (x + width - r, y + height - r), (x + r, y + height - r),
                (x + r, y + r)]  # fmt: skip
     steps = 8
     return [
         (cx + r * math.cos(angle), cy + r * math.sin(angle))
-        for quarter, (cx, cy) in enumerate(centres)
+        for quarter, (cx, cy) in enumerate(centers)
         for angle in ((quarter - 1 + k / steps) * math.pi / 2 for k in range(steps + 1))
     ]
 
@@ -165,9 +163,9 @@ def _paint_net(
     canvas: Canvas,
     wires: list[Wire],
     dots: set[Point],
-    colours: dict[str, tuple[str, Dash]],
+    colors: dict[str, tuple[str, Dash]],
 ) -> None:
-    """Draw the wires from one output, with a gap in the paper's colour around them."""
+    """Draw the wires from one output, with a gap in the paper's color around them."""
     # A stretch that wires share is painted once, or it would look bolder.
     lines, painted = [], set[tuple[Point, Point]]()
     for wire in wires:
@@ -177,11 +175,11 @@ def _paint_net(
         painted.update(steps)
         lines.append(_wire_line(points[new:], dots))
     width = _THICK if wires[0].width > 1 else _THIN
-    colour, dash = colours[wires[0].rate]
+    color, dash = colors[wires[0].rate]
     for line in lines:
         canvas.line(line, _paper(wires[0].depth), width + 3.2)
     for line in lines:
-        canvas.line(line, colour, width, dash)
+        canvas.line(line, color, width, dash)
 
 
 def _split_at(points: Sequence[Point], dots: set[Point]) -> list[Point]:
@@ -214,7 +212,7 @@ def _wire_line(points: Sequence[Point], dots: set[Point]) -> list[Point]:
         into = max(abs(at[0] - before[0]), abs(at[1] - before[1]))
         out = max(abs(after[0] - at[0]), abs(after[1] - at[1]))
         radius = min(_WIRE_CORNER, into / 2, out / 2)
-        first, last = _towards(at, before, radius / into), _towards(at, after, radius / out)
+        first, last = _toward(at, before, radius / into), _toward(at, after, radius / out)
         drawn += [_bend(first, at, last, k / 6) for k in range(7)]
     drawn.append(line[-1])
     return drawn
@@ -222,10 +220,10 @@ def _wire_line(points: Sequence[Point], dots: set[Point]) -> list[Point]:
 
 def _bend(a: Point, b: Point, c: Point, share: float) -> Point:
     """Return a point of the parabola from `a` to `c` whose tangents meet in `b`."""
-    return _towards(_towards(a, b, share), _towards(b, c, share), share)
+    return _toward(_toward(a, b, share), _toward(b, c, share), share)
 
 
-def _towards(a: Point, b: Point, share: float) -> Point:
+def _toward(a: Point, b: Point, share: float) -> Point:
     return a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1])
 
 
@@ -238,12 +236,12 @@ def _arrow(points: Sequence[Point]) -> list[Point]:
     return [(x, y), *sides]
 
 
-def _paint_box(canvas: Canvas, box: Box, colour: str) -> None:
+def _paint_box(canvas: Canvas, box: Box, color: str) -> None:
     x, y, width, height = box.body
-    fill = _tint(colour, 0.09)
+    fill = _tint(color, 0.09)
     shape = box.look.shape
     if shape == "circle":
-        canvas.circle((x + width / 2, y + height / 2), width / 2, fill, colour, _OUTLINE)
+        canvas.circle((x + width / 2, y + height / 2), width / 2, fill, color, _OUTLINE)
     else:
         if shape == "triangle":
             outline = [(x, y), (x + width, y + height / 2), (x, y + height)]
@@ -254,8 +252,8 @@ def _paint_box(canvas: Canvas, box: Box, colour: str) -> None:
         else:
             radius = {"bar": 1.5, "source": height}.get(shape, _CORNER)
             outline = _rounded(box.body, radius)
-        fill = {"bar": colour, "sink": WHITE}.get(shape, fill)
-        canvas.polygon(outline, fill, colour, _OUTLINE)
+        fill = {"bar": color, "sink": WHITE}.get(shape, fill)
+        canvas.polygon(outline, fill, color, _OUTLINE)
     left, top = box.rect[:2]
     for stroke in box.look.strokes:
         canvas.line([(left + u, top + v) for u, v in stroke], INK, 1.1)

@@ -69,7 +69,7 @@ class Picture:
     dots: list[Dot] = field(default_factory=list)
     words: list[Words] = field(default_factory=list)
     legend: list[tuple[str, Point]] = field(default_factory=list)
-    """Rates, and where their samples of colour begin."""
+    """Rates, and where their samples of color begin."""
     name: str = ""
 
     @property

@@ -55,14 +55,12 @@ class _PixelCanvas:
         if edge:
             self._stroke([*points, points[0], points[1]], edge, width)
 
-    def line(
-        self, points: Sequence[Point], colour: str, width: float, dash: Dash = "solid"
-    ) -> None:
+    def line(self, points: Sequence[Point], color: str, width: float, dash: Dash = "solid") -> None:
         if dash == "solid":
-            self._stroke(points, colour, width)
+            self._stroke(points, color, width)
             return
         for piece in _cut(points, [part * width for part in _DASHES[dash]]):
-            self._stroke(piece, colour, width)
+            self._stroke(piece, color, width)
 
     def circle(
         self, at: Point, radius: float, fill: str, edge: str | None = None, width: float = 0.0
@@ -74,16 +72,16 @@ class _PixelCanvas:
             inner = (radius - width / 2) * self._scale
             self._draw.ellipse((x - inner, y - inner, x + inner, y + inner), fill=fill)
 
-    def text(self, words: Words, colour: str) -> None:
+    def text(self, words: Words, color: str) -> None:
         font = load_font(max(1, round(words.size * self._scale)), words.bold)
         place = (words.x * self._scale, (words.y + _MIDDLE * words.size) * self._scale)
         self._draw.text(
-            place, words.text, fill=colour, font=font, anchor=f"{_ANCHORS[words.anchor]}s"
+            place, words.text, fill=color, font=font, anchor=f"{_ANCHORS[words.anchor]}s"
         )
 
-    def _stroke(self, points: Sequence[Point], colour: str, width: float) -> None:
+    def _stroke(self, points: Sequence[Point], color: str, width: float) -> None:
         pixels = max(1, round(width * self._scale))
-        self._draw.line(self._places(points), fill=colour, width=pixels, joint="curve")
+        self._draw.line(self._places(points), fill=color, width=pixels, joint="curve")
 
     def _places(self, points: Sequence[Point]) -> list[tuple[float, float]]:
         return [(x * self._scale, y * self._scale) for x, y in points]

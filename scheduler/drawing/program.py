@@ -18,8 +18,8 @@ _MOST_PIVOTS = 1000
 _ZERO = 1e-9
 
 
-def minimise(cost: Array, rows: Sequence[Row], bounds: Sequence[float]) -> Array:
-    """Return the v that minimises cost·v where row·v ≤ bound for each row, and v ≥ 0; cost ≥ 0."""
+def minimize(cost: Array, rows: Sequence[Row], bounds: Sequence[float]) -> Array:
+    """Return the v that minimizes cost·v where row·v ≤ bound for each row, and v ≥ 0; cost ≥ 0."""
     if len(rows) * cost.size <= _LARGEST_TABLE:
         table = np.zeros((len(rows), cost.size))
         for line, row in zip(table, rows, strict=True):

@@ -41,10 +41,8 @@ class _SvgCanvas:
         style = _style(fill, edge, width)
         self.elements.append(f'<polygon points="{_places(points)}" {style}/>')
 
-    def line(
-        self, points: Sequence[Point], colour: str, width: float, dash: Dash = "solid"
-    ) -> None:
-        style = _style("none", colour, width)
+    def line(self, points: Sequence[Point], color: str, width: float, dash: Dash = "solid") -> None:
+        style = _style("none", color, width)
         if dash in _DASHES:
             parts = " ".join(_number(part * width) for part in _DASHES[dash])
             style += f' stroke-dasharray="{parts}"'
@@ -56,12 +54,12 @@ class _SvgCanvas:
         place = f'cx="{_number(at[0])}" cy="{_number(at[1])}" r="{_number(radius)}"'
         self.elements.append(f"<circle {place} {_style(fill, edge, width)}/>")
 
-    def text(self, words: Words, colour: str) -> None:
+    def text(self, words: Words, color: str) -> None:
         weight = ' font-weight="bold"' if words.bold else ""
         self.elements.append(
             f'<text x="{_number(words.x)}" y="{_number(words.y + _MIDDLE * words.size)}" '
             f'font-size="{_number(words.size)}" text-anchor="{_ANCHORS[words.anchor]}"{weight} '
-            f'fill="{colour}">{escape(words.text)}</text>'
+            f'fill="{color}">{escape(words.text)}</text>'
         )
 
 

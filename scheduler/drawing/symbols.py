@@ -270,13 +270,13 @@ def _body(
         x = (total - width) / 2
         words.append(below.moved(total / 2, 0))
     free = width - 2 * pad - (left + 4 if left else 0) - (right + 4 if right else 0)
-    centre = x + pad + (left + 4 if left else 0) + free / 2
+    center = x + pad + (left + 4 if left else 0) + free / 2
     for n, (text, size, bold, tone) in enumerate(rows):
         y = height / 2 + (n - (len(rows) - 1) / 2) * 11.5
-        words.append(Words(text, centre, y, size, bold=bold, tone=tone))
+        words.append(Words(text, center, y, size, bold=bold, tone=tone))
     if icon:
         w, h = 24.0, 16.0
-        strokes.append(tuple((centre + (u - 0.5) * w, height / 2 + (0.5 - v) * h) for u, v in icon))
+        strokes.append(tuple((center + (u - 0.5) * w, height / 2 + (0.5 - v) * h) for u, v in icon))
     inputs = _ports(len(facts.inputs), 0.0, height)
     outputs = _ports(len(facts.outputs), 0.0, height)
     words += [

@@ -121,7 +121,7 @@ def route_channel(pieces: Sequence[Piece]) -> Channel:
 
 
 def simplify(points: Sequence[Point]) -> list[Point]:
-    """Drop points that repeat or lie on a straight line between their neighbours."""
+    """Drop points that repeat or lie on a straight line between their neighbors."""
     kept: list[Point] = []
     for point in points:
         if kept and abs(kept[-1][0] - point[0]) + abs(kept[-1][1] - point[1]) < 1e-6:

@@ -82,7 +82,7 @@ BL_API int bl_run(bl_engine *e, int64_t ticks, bl_record *record, int64_t *done)
 BL_API int bl_run_to(bl_engine *e, double time);
 /* Sets a derivative (order 1 or 2) of a real input, by its number in bl_variables. The next bl_run_to has the input go on as
    u + u' τ + u'' τ² / 2; then it is held again. */
-BL_API int bl_set_slope(bl_engine *e, int64_t variable, int32_t order, double value);
+BL_API int bl_set_input_derivative(bl_engine *e, int64_t variable, int32_t order, double value);
 /* Evaluates all outputs at the present time, if anything changed since they were last. */
 BL_API int bl_outputs(bl_engine *e);
 /* dx/dt at the present time, into `dx` (bl_layout.states values). */
@@ -92,7 +92,7 @@ BL_API int bl_derivatives(bl_engine *e, double *dx);
    inputs by their derivatives. Neither changes anything. */
 BL_API int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int64_t known_count, const int64_t *unknowns,
                           int64_t unknown_count, int anew, double *out);
-BL_API int bl_output_slopes(bl_engine *e, const int64_t *slots, int64_t count, double *out);
+BL_API int bl_output_derivatives(bl_engine *e, const int64_t *slots, int64_t count, double *out);
 /* Whether a value may change between ticks. */
 BL_API int bl_is_continuous(const bl_engine *e, int64_t slot);
 BL_API int bl_record_now(bl_engine *e, bl_record *record);
@@ -118,14 +118,14 @@ BL_API int32_t bl_failed_block(const bl_engine *e);
 /* A block's path, and that of the block that gives the signal at a place in bl_values; empty if there is no such block. */
 BL_API const char *bl_block_path(const bl_engine *e, int32_t block);
 BL_API const char *bl_slot_path(const bl_engine *e, int64_t slot);
-/* What blocks found odd and went on with, at the start (BL_REMARK_START) or during the run (BL_REMARK_RUN): the next block
+/* What blocks found odd and went on with, at the start (BL_DIAGNOSTIC_START) or during the run (BL_DIAGNOSTIC_RUN): the next block
    after number `after` (-1: the first) that has something to say, in bl_message; -1 if there is none. Not during a run. */
-BL_API int32_t bl_next_remark(bl_engine *e, int about, int32_t after);
-/* Whether an algebraic loop has one solution, after bl_outputs at a tick: a bl_loop_verdict, or a bl_status below 0. `chosen` and
+BL_API int32_t bl_next_diagnostic(bl_engine *e, int about, int32_t after);
+/* Whether an algebraic loop has one solution, after bl_outputs at a tick: a bl_loop_status, or a bl_status below 0. `chosen` and
    `other` get the values of the signals at which it is cut (bl_loop_size of them, at bl_loop_slots), and `condition` how far
    relative errors in the loop are amplified. Repeats outputs of the blocks in the loop and changes nothing. Loops that are cut
    at more than BL_LOOP_CHECKED signals are not checked; other solutions are looked for in loops of native blocks. */
-typedef enum { BL_LOOP_GOOD, BL_LOOP_IS_SINGULAR, BL_LOOP_HAS_OTHER } bl_loop_verdict;
+typedef enum { BL_LOOP_GOOD, BL_LOOP_IS_SINGULAR, BL_LOOP_HAS_OTHER } bl_loop_status;
 #define BL_LOOP_SINGULAR 1e6 /* condition from which on a loop counts as singular */
 enum { BL_LOOP_CHECKED = 64 };
 BL_API int bl_check_loop(bl_engine *e, int32_t loop, double *chosen, double *other, double *condition);
@@ -151,12 +151,12 @@ typedef struct {
 } bl_variable;
 BL_API int64_t bl_variables(const bl_engine *e, const bl_variable **variables);
 
-/* One operation of one block (BL_OP_INIT, BL_OP_OUTPUT, BL_OP_BEGIN or BL_OP_ADVANCE), for a host that runs a block by itself. */
+/* One operation of one block (BL_OP_INIT, BL_OP_OUTPUT, BL_OP_EXIT_INITIALIZATION or BL_OP_ADVANCE), for a host that runs a block by itself. */
 BL_API int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt);
 /* The inputs of a block, port by port, as it sees them now: in a coupling they are not those of the tick. */
 BL_API int bl_inputs(const bl_engine *e, int32_t block, double *values);
 
-/* A foreign FMU for a block of kernel fmu2: all that a plan does not hold. The strings are copied. */
+/* An external FMU for a block of kernel fmu2: all that a plan does not hold. The strings are copied. */
 typedef struct {
     const char *file;      /* for messages */
     const char *library;   /* path of the binary */
@@ -176,7 +176,7 @@ typedef struct {
 /* Loads the binary: after bl_open, before bl_init. bl_close ends the instance and unloads it. */
 BL_API int bl_attach_fmu(bl_engine *e, int32_t block, const bl_fmu_source *source);
 /* The state of an attached FMU as bytes: how many (or a bl_status below 0), into them, and back. An FMU that cannot
-   serialise its state gives a ticket instead, which is good for the same engine until it is closed. */
+   serialize its state gives a ticket instead, which is good for the same engine until it is closed. */
 BL_API int64_t bl_fmu_state_size(bl_engine *e, int32_t block);
 BL_API int bl_fmu_save(bl_engine *e, int32_t block, void *bytes, int64_t size);
 BL_API int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_t size);
@@ -187,7 +187,7 @@ BL_API const char *bl_fmu_messages(bl_engine *e, int32_t block);
 BL_API void bl_keep_float_control(void *kept);
 BL_API void bl_restore_float_control(const void *kept);
 
-/* Whole frames from one thread to another, for paced runs: scheduler/realtime/realtime.h. */
+/* Whole frames from one thread to another, for real-time runs: scheduler/realtime/realtime.h. */
 typedef struct bl_mailbox bl_mailbox;
 BL_API bl_mailbox *bl_mailbox_open(int64_t count);
 BL_API void bl_mailbox_close(bl_mailbox *m);

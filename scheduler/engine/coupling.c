@@ -1,4 +1,4 @@
-/* Couplings: blocks with steps of their own that exchange signals, advanced together.
+/* Couplings: blocks with an internal solver that exchange signals, advanced together.
  *
  * Such a block, a member, goes from t to t + dt alone, so its inputs within the step have to be foreseen. Each input is
  * a polynomial of order `hold` from its value at t on: extrapolated from its past, or interpolated to its value at t + dt
@@ -11,23 +11,23 @@
  *   Newton        likewise, with an inverse Jacobian that is kept and corrected from step to step
  *
  * One sweep takes each member over the step once and computes, with the coupling's program, the signals at t + dt; so
- * it is a map w → g(w), and iterating solves g(w) = w. With hold 0 an input is its value at t if extrapolated, its value
+ * it is a map w → g(w), and iterating solves g(w) = w. With extrapolation 0 an input is its value at t if extrapolated, its value
  * at t + dt in Gauss-Seidel, and the mean of both if iterated, which is of second order. An input that a member integrates from its rate,
  * another input, has its value at t. A member that cannot follow its inputs gets their mean over the step.
  *
  * The continuous states of the diagram can be a member too: the solver advances them, minor steps follow the inputs.
  *
  * An iteration that does not converge, or in which something refuses its inputs, is tried again in halves of the step, and in
- * halves of these, each a step of its own. To the next step it then looks like one that was taken as a whole. */
+ * halves of these, each a internal step. To the next step it then looks like one that was taken as a whole. */
 #include <math.h>
 #include <string.h>
 
 #include "blocks/core/matrix.h"
 #include "scheduler/engine/engine.h"
 
-_Static_assert((int)BL_KEEP_COUNT <= (int)BL_SLOTS, "a member outside the engine has a slot for each use");
+_Static_assert((int)BL_KEEP_COUNT <= (int)BL_SNAPSHOTS, "a member outside the engine has a snapshot for each use");
 
-static const double NUDGE = 1e-5;          /* of an unknown, relative to its value */
+static const double PERTURBATION = 1e-5;          /* of an unknown, relative to its value */
 static const double SMALLEST_SCALE = 1e-4; /* of a signal, in its unit: what is below converges absolutely */
 static const double SLOW = 0.09;           /* Newton: a residual that shrinks less in as many sweeps as a Jacobian costs asks for a new one */
 
@@ -83,35 +83,35 @@ static int move_members(bl_engine *e, bl_coupling *c, int use, bool back) {
 
 typedef struct {
     double value, first, second;
-} bl_course;
+} bl_polynomial;
 
-/* From the last `order` slopes; the quadratic goes through the last three values, whatever their distances. */
-static bl_course extrapolate(const bl_coupling *c, int64_t k, int order) {
-    const double *m = c->memory, slope = array_of(c, BL_COUPLED_SLOPE)[k];
-    bl_course course = {c->start[k], 0.0, 0.0};
+/* From the last `order` input derivatives; the quadratic goes through the last three values, whatever their distances. */
+static bl_polynomial extrapolate(const bl_coupling *c, int64_t k, int order) {
+    const double *m = c->memory, slope = array_of(c, BL_COUPLED_DERIVATIVE)[k];
+    bl_polynomial polynomial = {c->start[k], 0.0, 0.0};
     const double known = m[BL_COUPLING_HISTORY];
-    if (order >= 1 && known >= 1.0) course.first = slope;
+    if (order >= 1 && known >= 1.0) polynomial.first = slope;
     if (order >= 2 && known >= 2.0) {
-        const double before = array_of(c, BL_COUPLED_SLOPE_BEFORE)[k];
+        const double before = array_of(c, BL_COUPLED_DERIVATIVE_BEFORE)[k];
         const double bend = (slope - before) / (m[BL_COUPLING_SPAN] + m[BL_COUPLING_SPAN_BEFORE]);
-        course.first = slope + bend * m[BL_COUPLING_SPAN];
-        course.second = 2.0 * bend;
+        polynomial.first = slope + bend * m[BL_COUPLING_SPAN];
+        polynomial.second = 2.0 * bend;
     }
-    return course;
+    return polynomial;
 }
 
-static bl_course interpolate(const bl_coupling *c, int64_t k, int order, double end, double dt, bool iterated) {
+static bl_polynomial interpolate(const bl_coupling *c, int64_t k, int order, double end, double dt, bool iterated) {
     const double *m = c->memory, start = c->start[k], slope = (end - start) / dt;
-    bl_course course = {start, slope, 0.0};
+    bl_polynomial polynomial = {start, slope, 0.0};
     if (order == 0) {
-        course.value = iterated ? 0.5 * (start + end) : end;
-        course.first = 0.0;
+        polynomial.value = iterated ? 0.5 * (start + end) : end;
+        polynomial.first = 0.0;
     } else if (order == 2 && m[BL_COUPLING_HISTORY] >= 1.0) {
-        const double bend = (slope - array_of(c, BL_COUPLED_SLOPE)[k]) / (dt + m[BL_COUPLING_SPAN]);
-        course.first = slope - bend * dt;
-        course.second = 2.0 * bend;
+        const double bend = (slope - array_of(c, BL_COUPLED_DERIVATIVE)[k]) / (dt + m[BL_COUPLING_SPAN]);
+        polynomial.first = slope - bend * dt;
+        polynomial.second = 2.0 * bend;
     }
-    return course;
+    return polynomial;
 }
 
 /* What the member at `position` is to see of its inputs from now to now + dt. */
@@ -124,20 +124,20 @@ static void set_inputs(const bl_coupling *c, int32_t position, int method, int o
         const bool is_there = method != BL_JACOBI && (iterated ? signal->last : signal->direct) < position;
         for (int32_t i = 0; i < signal->width; i++) {
             const int64_t k = signal->at + i;
-            bl_course course;
+            bl_polynomial polynomial;
             if (signal->last == BL_COUPLED_HELD || (order == 0 && port->carried))
-                course = (bl_course){c->start[k], 0.0, 0.0};
+                polynomial = (bl_polynomial){c->start[k], 0.0, 0.0};
             else if (is_there || iterated)
-                course = interpolate(c, k, order, is_there ? signal->now[i] : c->guess[k], dt, iterated);
+                polynomial = interpolate(c, k, order, is_there ? signal->now[i] : c->guess[k], dt, iterated);
             else
-                course = extrapolate(c, k, order);
-            if (!m->slopes) {
-                course.value += (course.first / 2.0 + course.second * dt / 6.0) * dt;
-                course.first = course.second = 0.0;
+                polynomial = extrapolate(c, k, order);
+            if (!m->input_derivatives) {
+                polynomial.value += (polynomial.first / 2.0 + polynomial.second * dt / 6.0) * dt;
+                polynomial.first = polynomial.second = 0.0;
             }
-            port->value[i] = course.value;
-            port->first[i] = course.first;
-            port->second[i] = course.second;
+            port->value[i] = polynomial.value;
+            port->first[i] = polynomial.first;
+            port->second[i] = polynomial.second;
         }
     }
 }
@@ -169,7 +169,7 @@ static int advance_member(bl_engine *e, const bl_coupling *c, bl_member *m, int 
     if (!b) return advance_states(e, c, m, t, dt);
     const double *const *own = b->u;
     b->u = m->u;
-    if (m->slopes && (order > 0 || e->follows)) {
+    if (m->input_derivatives && (order > 0 || e->follows)) {
         b->u1 = m->u1;
         b->u2 = m->u2;
     }
@@ -195,8 +195,8 @@ static int compute_partly(bl_engine *e, const bl_coupling *c, int32_t done, int 
             const bl_coupled_signal *signal = &c->signals[port->signal];
             for (int32_t i = 0; i < signal->width; i++) {
                 const int64_t k = signal->at + i;
-                const bl_course course = extrapolate(c, k, order);
-                const double foreseen = course.value + (course.first + 0.5 * course.second * dt) * dt;
+                const bl_polynomial polynomial = extrapolate(c, k, order);
+                const double foreseen = polynomial.value + (polynomial.first + 0.5 * polynomial.second * dt) * dt;
                 port->end[i] = signal->last == BL_COUPLED_HELD ? c->start[k] : signal->direct < done ? signal->now[i] : foreseen;
             }
         }
@@ -308,14 +308,14 @@ static int make_jacobian(bl_engine *e, bl_coupling *c, int order, double t, doub
         for (int32_t i = 0; signal->unknown >= 0 && i < signal->width; i++) {
             double *w = &c->guess[signal->at + i];
             const double kept = *w, scale = c->scale[signal->at + i];
-            *w = kept + NUDGE * fmax(fmax(fabs(kept), fabs(c->start[signal->at + i])), SMALLEST_SCALE);
-            const double nudged = (*w - kept) / scale;
+            *w = kept + PERTURBATION * fmax(fmax(fabs(kept), fabs(c->start[signal->at + i])), SMALLEST_SCALE);
+            const double perturbed = (*w - kept) / scale;
             const int status = sweep(e, c, BL_NEWTON, order, t, dt, true);
             if (status != BL_OK) return status;
             measure_residual(c, column);
             *w = kept;
             for (int64_t row = 0; row < n; row++)
-                matrix[row * n + signal->unknown + i] = (column[row] - r[row]) / nudged;
+                matrix[row * n + signal->unknown + i] = (column[row] - r[row]) / perturbed;
         }
     }
     const bool regular = bl_lu_factor(matrix, pivots, n) == BL_OK; /* else start from that of a fixed point, -1 */
@@ -378,8 +378,8 @@ static int iterate_newton(bl_engine *e, bl_coupling *c, int order, double t, dou
 }
 
 static void keep_history(bl_coupling *c, double dt) {
-    double *m = c->memory, *slope = array_of(c, BL_COUPLED_SLOPE), *before = array_of(c, BL_COUPLED_SLOPE_BEFORE);
-    double *oldest = array_of(c, BL_COUPLED_SLOPE_OLDEST), *scale = array_of(c, BL_COUPLED_SCALE);
+    double *m = c->memory, *slope = array_of(c, BL_COUPLED_DERIVATIVE), *before = array_of(c, BL_COUPLED_DERIVATIVE_BEFORE);
+    double *oldest = array_of(c, BL_COUPLED_DERIVATIVE_OLDEST), *scale = array_of(c, BL_COUPLED_SCALE);
     for (int32_t s = 0; s < c->signal_count; s++) {
         const bl_coupled_signal *signal = &c->signals[s];
         for (int32_t i = 0; i < signal->width; i++) {
@@ -396,10 +396,10 @@ static void keep_history(bl_coupling *c, double dt) {
     if (m[BL_COUPLING_HISTORY] < 3.0) m[BL_COUPLING_HISTORY] += 1.0;
 }
 
-/* The past as if it had been made of steps dt: its slopes from the polynomial through the last four values. */
+/* The past as if it had been made of steps dt: its input derivatives from the polynomial through the last four values. */
 static void refine_history(bl_coupling *c, double dt) {
-    double *m = c->memory, *slope = array_of(c, BL_COUPLED_SLOPE), *before = array_of(c, BL_COUPLED_SLOPE_BEFORE);
-    const double *oldest = array_of(c, BL_COUPLED_SLOPE_OLDEST), known = m[BL_COUPLING_HISTORY];
+    double *m = c->memory, *slope = array_of(c, BL_COUPLED_DERIVATIVE), *before = array_of(c, BL_COUPLED_DERIVATIVE_BEFORE);
+    const double *oldest = array_of(c, BL_COUPLED_DERIVATIVE_OLDEST), known = m[BL_COUPLING_HISTORY];
     const double first = m[BL_COUPLING_SPAN], second = first + m[BL_COUPLING_SPAN_BEFORE];
     if (known < 1.0) return;
     for (int64_t k = 0; k < c->element_count; k++) {
@@ -499,8 +499,8 @@ static int try_coupled_step(bl_engine *e, bl_coupling *c, int method, double t, 
     *residual = 0.0;
     if (method < BL_FIXED_POINT || c->unknown_count == 0) return sweep(e, c, method, c->hold, t, dt, false);
     for (int64_t k = 0; k < c->element_count; k++) {
-        const bl_course course = extrapolate(c, k, 2);
-        c->guess[k] = course.value + (course.first + 0.5 * course.second * dt) * dt;
+        const bl_polynomial polynomial = extrapolate(c, k, 2);
+        c->guess[k] = polynomial.value + (polynomial.first + 0.5 * polynomial.second * dt) * dt;
     }
     const int status = move_members(e, c, BL_KEEP_STEP, false);
     if (status != BL_OK) return status;
@@ -663,11 +663,11 @@ static void finish_estimate(bl_coupling *c) {
     c->memory[BL_COUPLING_ESTIMATES] += 1.0;
 }
 
-static int settle_members(bl_engine *e, const bl_coupling *c, double t) {
+static int accept_members(bl_engine *e, const bl_coupling *c, double t) {
     for (int32_t j = 0; j < c->member_count; j++) {
         bl_block *b = c->members[j].block;
-        const bl_operation settle = b ? e->kernels[b->index]->settle : NULL;
-        const int status = settle ? settle(b, t) : BL_OK;
+        const bl_operation accept = b ? e->kernels[b->index]->accept_step : NULL;
+        const int status = accept ? accept(b, t) : BL_OK;
         if (status != BL_OK) return bl_fail_block(e, status, b, "the block failed to start");
     }
     return BL_OK;
@@ -677,7 +677,7 @@ int bl_coupling_start(bl_engine *e, double t) {
     if (e->coupling_count == 0) return BL_OK;
     memcpy(e->coupling_signals, e->signals, (size_t)e->layout.signals * sizeof(double));
     for (int32_t n = 0; n < e->coupling_count; n++) {
-        const int status = bl_is_hit(e, e->couplings[n].rate) ? settle_members(e, &e->couplings[n], t) : BL_OK;
+        const int status = bl_is_hit(e, e->couplings[n].rate) ? accept_members(e, &e->couplings[n], t) : BL_OK;
         if (status != BL_OK) return status;
     }
     return BL_OK;

@@ -1,12 +1,12 @@
 /* What a tick is.
  *
- * Tick k: outputs of all due blocks in order → record → verdicts (Stop, Assertion) → updates of due blocks
+ * Tick k: outputs of all due blocks in order → record → termination checks (Stop, Assertion) → updates of due blocks
  * and advances → integrate continuous states from t_k to t_{k+1} → project → k + 1.
  *
  * Outputs are pure, so they may be evaluated any number of times at one tick; what happened at a tick
  * is committed only by going on to the next.
  *
- * A run may also stop within a tick, at (k, offset): bl_commit_part. Verdicts, updates and guards belong to the tick, and happen
+ * A run may also stop within a tick, at (k, offset): bl_commit_part. Termination checks, updates and guards belong to the tick, and happen
  * before the first part. Each part advances the blocks with an own step of one tick, integrates and projects. In between,
  * outputs of these and of continuous blocks are evaluated; all else holds what it had at the tick. A whole tick
  * is one part, so that stops at ticks do not change a bit. */
@@ -28,8 +28,8 @@ int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...) {
     va_end(arguments);
     e->block_message[0] = '\0';
     e->failed_block = block;
-    if (block >= 0 && e->kernels[block]->explain) { /* it knows better */
-        const char *why = e->kernels[block]->explain(&e->blocks[block]);
+    if (block >= 0 && e->kernels[block]->last_error) { /* it knows better */
+        const char *why = e->kernels[block]->last_error(&e->blocks[block]);
         if (*why) snprintf(e->message, sizeof e->message, "%s", why);
     }
     return status;
@@ -144,7 +144,7 @@ static int fail_not_finite(bl_engine *e, double t) {
 /* Ends the initialization of all blocks; says whether an output may have changed. */
 static int begin_blocks(bl_engine *e, double t, bool *changed) {
     for (int32_t k = 0; k < e->block_count; k++) {
-        const bl_operation begin = e->kernels[k]->begin;
+        const bl_operation begin = e->kernels[k]->exit_initialization;
         const int status = begin ? begin(&e->blocks[k], t) : BL_UNCHANGED;
         if (status == BL_UNCHANGED) continue;
         if (status != BL_OK) return bl_fail_block(e, status, &e->blocks[k], "the block failed to start");
@@ -155,7 +155,7 @@ static int begin_blocks(bl_engine *e, double t, bool *changed) {
 }
 
 int bl_outputs(bl_engine *e) {
-    if (!e->initialised) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "bl_init comes first");
+    if (!e->initialized) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "bl_init comes first");
     if (e->outputs_valid) return BL_OK;
     const double t = bl_time(e);
     find_due(e, e->offset != 0.0);
@@ -183,11 +183,11 @@ int bl_evaluate_held(bl_engine *e, double t) {
 void bl_follow_inputs(bl_engine *e, double t) {
     if (!e->follows) return;
     const int64_t n = e->input_count;
-    const double *first = e->slopes + BL_SLOPE_FIRST * n, *second = e->slopes + BL_SLOPE_SECOND * n, age = t - e->follows_since;
+    const double *first = e->input_derivatives + BL_INPUT_DERIVATIVE_FIRST * n, *second = e->input_derivatives + BL_INPUT_DERIVATIVE_SECOND * n, age = t - e->follows_since;
     for (int64_t i = 0; i < n; i++) {
         if (first[i] == 0.0 && second[i] == 0.0) continue;
         e->values[e->input_slots[i]] = e->input_starts[i] + (first[i] + 0.5 * second[i] * age) * age;
-        e->slopes[BL_SLOPE_NOW * n + i] = first[i] + second[i] * age;
+        e->input_derivatives[BL_INPUT_DERIVATIVE_NOW * n + i] = first[i] + second[i] * age;
     }
     e->outputs_valid = false;
 }
@@ -228,8 +228,8 @@ static int advance_blocks(bl_engine *e, double t, double h) {
         if (!bl_is_hit(e, segment->rate) || !bl_active(e, segment->guard)) continue;
         for (int64_t c = segment->first; c < segment->first + segment->count; c++) {
             bl_block *b = e->advances.calls[c].block;
-            b->u1 = e->follows ? e->input_slopes[2 * c] : NULL;
-            b->u2 = e->follows ? e->input_slopes[2 * c + 1] : NULL;
+            b->u1 = e->follows ? e->advance_input_derivatives[2 * c] : NULL;
+            b->u2 = e->follows ? e->advance_input_derivatives[2 * c + 1] : NULL;
             const int status = e->kernels[b->index]->advance(b, t, segment->rate == e->own_rate ? h : b->dt);
             b->u1 = b->u2 = NULL;
             if (status != BL_OK) return bl_fail_block(e, status, b, "the block failed to advance");
@@ -278,7 +278,7 @@ int bl_advance_states(bl_engine *e, double t, double h, double end) {
 
 int bl_commit_part(bl_engine *e, double end) {
     const double offset = e->offset, t = bl_time(e), h = end - offset;
-    int status = offset == 0.0 ? run_hits(e, &e->verdicts, t) : BL_OK;
+    int status = offset == 0.0 ? run_hits(e, &e->termination_checks, t) : BL_OK;
     if (status != BL_OK) return status;
 
     e->outputs_valid = false;
@@ -349,34 +349,34 @@ double bl_slack(const bl_engine *e, double time) {
     return BL_GRID_TOLERANCE * e->step + 4e-16 * fabs(time); /* the second part is what rounding does to large times */
 }
 
-int bl_set_slope(bl_engine *e, int64_t variable, int32_t order, double value) {
+int bl_set_input_derivative(bl_engine *e, int64_t variable, int32_t order, double value) {
     if (variable < 0 || variable >= e->variable_count || e->input_of[variable] < 0 || order < 1 || order > 2)
         return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no derivative of order %d for variable %lld", order, (long long)variable);
     const int64_t input = e->input_of[variable], n = e->input_count;
-    e->slopes[(order == 1 ? BL_SLOPE_FIRST : BL_SLOPE_SECOND) * n + input] = value;
-    if (order == 1) e->slopes[BL_SLOPE_NOW * n + input] = value;
-    e->has_slopes = true;
+    e->input_derivatives[(order == 1 ? BL_INPUT_DERIVATIVE_FIRST : BL_INPUT_DERIVATIVE_SECOND) * n + input] = value;
+    if (order == 1) e->input_derivatives[BL_INPUT_DERIVATIVE_NOW * n + input] = value;
+    e->has_input_derivatives = true;
     return BL_OK;
 }
 
 static void begin_following(bl_engine *e) {
-    if (!e->has_slopes) return;
+    if (!e->has_input_derivatives) return;
     const int64_t n = e->input_count;
     e->follows_since = bl_time(e);
     for (int64_t i = 0; i < n; i++) {
-        const double first = e->slopes[BL_SLOPE_FIRST * n + i], second = e->slopes[BL_SLOPE_SECOND * n + i];
-        e->slopes[BL_SLOPE_NOW * n + i] = first;
+        const double first = e->input_derivatives[BL_INPUT_DERIVATIVE_FIRST * n + i], second = e->input_derivatives[BL_INPUT_DERIVATIVE_SECOND * n + i];
+        e->input_derivatives[BL_INPUT_DERIVATIVE_NOW * n + i] = first;
         e->input_starts[i] = e->values[e->input_slots[i]];
         if (first != 0.0 || second != 0.0) e->follows = true;
     }
 }
 
-/* Where inputs have got to stays known, for the slopes of outputs. */
+/* Where inputs have got to stays known, for the output derivatives. */
 static void end_following(bl_engine *e) {
-    if (!e->has_slopes) return;
-    e->has_slopes = e->follows;
+    if (!e->has_input_derivatives) return;
+    e->has_input_derivatives = e->follows;
     e->follows = false;
-    memset(e->slopes, 0, (size_t)(BL_SLOPE_NOW * e->input_count) * sizeof(double));
+    memset(e->input_derivatives, 0, (size_t)(BL_INPUT_DERIVATIVE_NOW * e->input_count) * sizeof(double));
 }
 
 int bl_run_to(bl_engine *e, double time) {
@@ -410,11 +410,11 @@ void bl_touch(bl_engine *e) {
 void bl_reset(bl_engine *e) {
     memset(e->values, 0, (size_t)e->layout.total * sizeof(double));
     memcpy(e->values, e->first_parameters, (size_t)e->layout.parameters * sizeof(double));
-    memset(e->slopes, 0, (size_t)(BL_SLOPES * e->input_count) * sizeof(double));
+    memset(e->input_derivatives, 0, (size_t)(BL_INPUT_DERIVATIVES * e->input_count) * sizeof(double));
     e->tick = 0;
     e->offset = 0.0;
     e->start = e->first_start;
-    e->initialised = e->begun = false;
+    e->initialized = e->begun = false;
     e->message[0] = e->block_message[0] = '\0';
     e->failed_block = -1;
     bl_touch(e);
@@ -432,7 +432,7 @@ int bl_init(bl_engine *e) {
         const int status = e->kernels[k]->init(&e->blocks[k], e->start);
         if (status != BL_OK) return bl_fail_block(e, status, &e->blocks[k], "the block failed to start");
     }
-    e->initialised = true;
+    e->initialized = true;
     return BL_OK;
 }
 
@@ -442,7 +442,7 @@ int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt) 
     bl_block *b = &e->blocks[block];
     const bl_operation run = op == BL_OP_INIT     ? kernel->init
                              : op == BL_OP_OUTPUT ? kernel->output
-                             : op == BL_OP_BEGIN  ? kernel->begin
+                             : op == BL_OP_EXIT_INITIALIZATION  ? kernel->exit_initialization
                                                   : NULL;
     int status = BL_OK;
     if (run) status = run(b, t);
@@ -482,10 +482,10 @@ const char *bl_slot_path(const bl_engine *e, int64_t slot) {
         }
     return "";
 }
-int32_t bl_next_remark(bl_engine *e, int about, int32_t after) {
-    for (int32_t k = after < 0 ? 0 : after + 1; e->initialised && k < e->block_count; k++) {
-        if (!e->kernels[k]->remark) continue;
-        e->kernels[k]->remark(&e->blocks[k], about, bl_time(e));
+int32_t bl_next_diagnostic(bl_engine *e, int about, int32_t after) {
+    for (int32_t k = after < 0 ? 0 : after + 1; e->initialized && k < e->block_count; k++) {
+        if (!e->kernels[k]->diagnose) continue;
+        e->kernels[k]->diagnose(&e->blocks[k], about, bl_time(e));
         if (!e->block_message[0]) continue;
         snprintf(e->message, sizeof e->message, "%s", e->block_message);
         e->block_message[0] = '\0';
@@ -503,29 +503,29 @@ int64_t bl_variables(const bl_engine *e, const bl_variable **variables) {
     return e->variable_count;
 }
 
-/* A saved state: which plan, of which format, it belongs to, when it was, whether it was initialised; the values and slopes follow. */
+/* A saved state: which plan, of which format, it belongs to, when it was, whether it was initialized; the values and input derivatives follow. */
 typedef struct {
     uint64_t plan_hash;
-    int64_t tick, initialised, count;
+    int64_t tick, initialized, count;
     double start, offset;
 } bl_state_head;
 
 /* With the plan's format, because what follows for the same plan may differ between formats. */
 static uint64_t state_hash(const bl_engine *e) { return e->plan_hash ^ (uint64_t)BL_PLAN_VERSION; }
 
-static int64_t slope_count(const bl_engine *e) { return BL_SLOPES * e->input_count; }
+static int64_t input_derivative_count(const bl_engine *e) { return BL_INPUT_DERIVATIVES * e->input_count; }
 
 size_t bl_state_size(const bl_engine *e) {
-    return sizeof(bl_state_head) + (size_t)(e->layout.total + slope_count(e)) * sizeof(double);
+    return sizeof(bl_state_head) + (size_t)(e->layout.total + input_derivative_count(e)) * sizeof(double);
 }
 
 void bl_save(const bl_engine *e, void *state) {
-    const bl_state_head head = {state_hash(e), e->tick, e->initialised, e->layout.total, e->start, e->offset};
-    const size_t values = (size_t)e->layout.total * sizeof(double), slopes = (size_t)slope_count(e) * sizeof(double);
+    const bl_state_head head = {state_hash(e), e->tick, e->initialized, e->layout.total, e->start, e->offset};
+    const size_t values = (size_t)e->layout.total * sizeof(double), input_derivatives = (size_t)input_derivative_count(e) * sizeof(double);
     char *to = state;
     memcpy(to, &head, sizeof head);
     memcpy(to + sizeof head, e->values, values);
-    memcpy(to + sizeof head + values, e->slopes, slopes);
+    memcpy(to + sizeof head + values, e->input_derivatives, input_derivatives);
 }
 
 int bl_restore(bl_engine *e, const void *state, size_t size) {
@@ -537,16 +537,16 @@ int bl_restore(bl_engine *e, const void *state, size_t size) {
     if (head.plan_hash != state_hash(e) || head.count != e->layout.total || head.tick < 0 ||
         head.tick > LARGEST_TICK || !isfinite(head.start) || !(head.offset >= 0.0 && head.offset < e->step))
         return bl_fail(e, BL_ERROR_STATE, -1, "the saved state belongs to another plan, or was saved by another version of biella");
-    const size_t values = (size_t)e->layout.total * sizeof(double), slopes = (size_t)slope_count(e) * sizeof(double);
+    const size_t values = (size_t)e->layout.total * sizeof(double), input_derivatives = (size_t)input_derivative_count(e) * sizeof(double);
     const char *from = state;
     memcpy(e->values, from + sizeof head, values);
-    memcpy(e->slopes, from + sizeof head + values, slopes);
+    memcpy(e->input_derivatives, from + sizeof head + values, input_derivatives);
     e->tick = head.tick;
     e->offset = head.offset;
     e->start = head.start;
-    e->initialised = head.initialised != 0;
+    e->initialized = head.initialized != 0;
     e->begun = false; /* perhaps */
-    e->has_slopes = true; /* perhaps */
+    e->has_input_derivatives = true; /* perhaps */
     bl_touch(e);
     return BL_OK;
 }

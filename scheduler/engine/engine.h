@@ -69,7 +69,7 @@ typedef struct {
     double *memory; /* BL_GUARD_MEMORY values, the committed signals, a shadow of x and z */
 } bl_guard;
 
-/* Blocks with steps of their own that exchange signals, advanced together: see coupling.c. */
+/* Blocks with an internal solver that exchange signals, advanced together: see coupling.c. */
 enum { BL_JACOBI, BL_GAUSS_SEIDEL, BL_FIXED_POINT, BL_NEWTON, BL_COUPLING_METHODS };
 
 /* A signal that members read and that changes within a step, unless it is a count or a switch: then it is held. */
@@ -96,7 +96,7 @@ enum { BL_KEEP_STEP, BL_KEEP_ESTIMATE, BL_KEEP_WHOLE, BL_KEEP_COUNT };
 
 typedef struct {
     bl_block *block; /* NULL: the continuous states of the diagram, which the solver advances */
-    bool slopes;     /* whether it follows inputs within a step */
+    bool input_derivatives;     /* whether it follows inputs within a step */
     bl_coupled_port *ports;
     int32_t port_count;
     const double *const *own_u;            /* the block's own pointers to its inputs */
@@ -131,7 +131,7 @@ typedef struct {
 enum { BL_COUPLING_HISTORY, BL_COUPLING_SPAN, BL_COUPLING_SPAN_BEFORE, BL_COUPLING_SPAN_OLDEST, BL_COUPLING_ITERATIONS, BL_COUPLING_RESIDUAL,
        BL_COUPLING_FAILURES, BL_COUPLING_STEPS, BL_COUPLING_SWEEPS, BL_COUPLING_HAS_JACOBIAN, BL_COUPLING_ESTIMATES,
        BL_COUPLING_SHORTENED, BL_COUPLING_HEAD };
-enum { BL_COUPLED_SLOPE, BL_COUPLED_SLOPE_BEFORE, BL_COUPLED_SLOPE_OLDEST, BL_COUPLED_SCALE, BL_COUPLED_ERROR, BL_COUPLED_ERROR_SUM,
+enum { BL_COUPLED_DERIVATIVE, BL_COUPLED_DERIVATIVE_BEFORE, BL_COUPLED_DERIVATIVE_OLDEST, BL_COUPLED_SCALE, BL_COUPLED_ERROR, BL_COUPLED_ERROR_SUM,
        BL_COUPLED_HALVED, BL_COUPLED_QUARTERED, BL_COUPLED_ARRAYS };
 
 typedef struct {
@@ -168,13 +168,13 @@ struct bl_engine {
     const char **paths, **notes; /* of each block */
     bl_rate *rates;
     int32_t rate_count;
-    int32_t own_rate; /* of blocks that take steps of their own at every tick, and of those that pass on what these give */
+    int32_t own_rate; /* of blocks that have an internal solver at every tick, and of those that pass on what these give */
     bl_guard *guards;
     int32_t guard_count;
     bl_loop *loops;
     int32_t loop_count;
     bl_program major, minor;
-    bl_calls derivatives, verdicts, updates, projects;
+    bl_calls derivatives, termination_checks, updates, projects;
     bl_calls advances; /* of the blocks that are in no coupling */
     bl_coupling *couplings;
     bl_exchange *exchanges;
@@ -187,27 +187,27 @@ struct bl_engine {
     int64_t *input_of, *input_slots; /* of each variable, its number among the real inputs, or -1; of each of these, its slot */
     int64_t input_count;
 
-    /* The run: `values`, `slopes` and the time are all that the next tick depends on. */
+    /* The run: `values`, `input derivatives` and the time are all that the next tick depends on. */
     double *values;
     double *signals, *x, *z, *solver_memory; /* parts of values */
     int64_t tick;
     double offset;  /* seconds since the tick: what happens at it is done if this is not 0 */
-    double *slopes; /* BL_SLOPES for each real input */
+    double *input_derivatives; /* BL_INPUT_DERIVATIVES for each real input */
 
     /* Scratch. */
     double *dx;
     double *stages;       /* solver's work space */
     double *loop_scratch;
     double *input_starts, follows_since; /* the values of the real inputs when bl_run_to was called, and the time */
-    bool follows, has_slopes; /* whether inputs move within this run; whether any may have a slope */
-    const double *const **input_slopes; /* of each call of `advances`, what its block sees as u1 and u2 while inputs are followed */
+    bool follows, has_input_derivatives; /* whether inputs move within this run; whether any may have a slope */
+    const double *const **advance_input_derivatives; /* of each call of `advances`, what its block sees as u1 and u2 while inputs are followed */
     bool holds; /* whether the outputs being evaluated are those within a tick */
     double *coupling_signals;       /* the signals of the tick, while couplings move them */
     const bl_member *followed;      /* the member whose inputs minor steps follow, from followed_since on; NULL: none */
     const bl_coupled_signal *followed_signals;
     double followed_since;
     bool *due;
-    bool outputs_valid, constants_valid, initialised;
+    bool outputs_valid, constants_valid, initialized;
     bool begun; /* whether `begin` of all blocks has been called */
     bl_host_call host;
     int32_t failed_block;
@@ -215,12 +215,12 @@ struct bl_engine {
     char block_message[BL_MESSAGE_SIZE]; /* what a block says while it runs: bl_block.message */
 
     struct bl_chunk *chunks; /* everything allocated in bl_open */
-    struct bl_probe *probe;  /* what a paced run has put before the blocks: probe.c; NULL: nothing */
+    struct bl_probe *probe;  /* what a real-time run has put before the blocks: probe.c; NULL: nothing */
 };
 typedef struct bl_probe bl_probe;
 
 /* Of the real inputs: derivatives for the next bl_run_to, and du/dt at the present time. Each has a value for every input. */
-enum { BL_SLOPE_FIRST, BL_SLOPE_SECOND, BL_SLOPE_NOW, BL_SLOPES };
+enum { BL_INPUT_DERIVATIVE_FIRST, BL_INPUT_DERIVATIVE_SECOND, BL_INPUT_DERIVATIVE_NOW, BL_INPUT_DERIVATIVES };
 
 /* One allocation, chained so that bl_close frees them all; the bytes follow the head. */
 typedef struct bl_chunk {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from ...blocks.external.foreign import Attachment, EndOfRun, ForeignBlock, Session
+from ...blocks.external.external_block import Attachment, EndOfRun, ExternalBlock, Session
 from ...blocks.external.python import PythonBlock
 from ...errors import BiellaError, BiellaWarning, BlockError, PlanError
 from ..compile.described import read_value
@@ -30,7 +30,7 @@ OK, STOP, UNCHANGED = contract.BL_OK, contract.BL_STOP, contract.BL_UNCHANGED
 ERROR_STATE, ERROR_NOT_FINITE = contract.BL_ERROR_STATE, contract.BL_ERROR_NOT_FINITE
 ERROR_LOOP, ERROR_SOLVER = contract.BL_ERROR_LOOP, contract.BL_ERROR_SOLVER
 ERROR_BLOCK = contract.BL_ERROR_BLOCK
-REMARK_START, REMARK_RUN = contract.BL_REMARK_START, contract.BL_REMARK_RUN
+DIAGNOSTIC_START, DIAGNOSTIC_RUN = contract.BL_DIAGNOSTIC_START, contract.BL_DIAGNOSTIC_RUN
 _NO_STATE = b"no state: "  # begins what stands for the state of a run that cannot be saved
 
 _LENGTH = struct.Struct("<q")
@@ -65,11 +65,11 @@ class Instance:
         self._failed_inputs = ""
         self.explains = True  # why a value is not finite, by another instance
         self._end = ""
-        self.foreign: dict[int, Attachment] = {}
+        self.external: dict[int, Attachment] = {}
         try:
-            with self._surroundings():
-                for number, block in plan.foreign.items():
-                    self.foreign[number] = block.open(self, number)
+            with self._process_state():
+                for number, block in plan.external.items():
+                    self.external[number] = block.open(self, number)
         except BaseException:
             self.close()
             raise
@@ -81,10 +81,10 @@ class Instance:
         """Free the engine."""
         if self.handle:
             self.values = np.array(self.values)
-            with self._surroundings():
+            with self._process_state():
                 self.library.bl_close(self.handle)
                 self.handle = c_void_p()
-                for attachment in self.foreign.values():
+                for attachment in self.external.values():
                     attachment.close()
 
     def abandon(self) -> None:
@@ -112,15 +112,15 @@ class Instance:
         return float(self.library.bl_time(self.handle))
 
     def reset(self) -> None:
-        """Go back to tick 0, with the plan's own parameters, and initialise."""
+        """Go back to tick 0, with the plan's own parameters, and initialize."""
         self.library.bl_reset(self.handle)
-        self.initialise()
+        self.initialize()
 
     def start_at(self, time: float) -> None:
-        """Let the run start at this time, in s, before it is initialised."""
+        """Let the run start at this time, in s, before it is initialized."""
         self.library.bl_set_start(self.handle, time)
 
-    def initialise(self) -> None:
+    def initialize(self) -> None:
         """Set all states from the parameters and go to tick 0."""
         self.check(self.call(self.library.bl_init))
 
@@ -197,21 +197,21 @@ class Instance:
         number = self.library.bl_failed_block(self.handle)
         note = self._message()
         path = self.plan.blocks[number].path
-        if number in self.plan.foreign:
+        if number in self.plan.external:
             note = self._end or self._message()
         return f"by `{path}` at t = {self.time:.9g} s" + (f": {note}" if note else "")
 
     def warn(self, about: int, stacklevel: int = 2) -> None:
-        """Warn of what blocks found odd and went on with: `REMARK_START` or `REMARK_RUN`.
+        """Warn of what blocks found odd and went on with: `DIAGNOSTIC_START` or `DIAGNOSTIC_RUN`.
 
         At the start also of algebraic loops that have no unique solution.
         """
         number = -1
-        while (number := self.library.bl_next_remark(self.handle, about, number)) >= 0:
+        while (number := self.library.bl_next_diagnostic(self.handle, about, number)) >= 0:
             block = self.plan.blocks[number]
             text = f"`{block.path}` ({block.type}): {self._message()}"
             warnings.warn(text, BiellaWarning, stacklevel=stacklevel + 1)
-        if about == REMARK_START:
+        if about == DIAGNOSTIC_START:
             for text in self._check_loops():
                 warnings.warn(text, BiellaWarning, stacklevel=stacklevel + 1)
 
@@ -265,9 +265,9 @@ class Instance:
         """Return everything that the next tick depends on."""
         buffer = ctypes.create_string_buffer(self.library.bl_state_size(self.handle))
         self.library.bl_save(self.handle, buffer)
-        with self._surroundings():
-            foreign = [attachment.save() for attachment in self.foreign.values()]
-        return b"".join([buffer.raw, *(_LENGTH.pack(len(item)) + item for item in foreign)])
+        with self._process_state():
+            external = [attachment.save() for attachment in self.external.values()]
+        return b"".join([buffer.raw, *(_LENGTH.pack(len(item)) + item for item in external)])
 
     def checkpoint(self, asked: bool = False) -> bytes:
         """Return what `save` does; if another run could not use it, the reason instead.
@@ -275,18 +275,19 @@ class Instance:
         The state of an FMU is saved only if `asked` is true: for nothing else does a run call
         functions that are wrong in some FMUs.
         """
-        for number, attachment in self.foreign.items():
-            block = self.plan.foreign[number]
+        for number, attachment in self.external.items():
+            block = self.plan.external[number]
             if attachment.saved_on_request and not asked:
                 text = (
                     f"the run cannot be continued from its checkpoint, because the state of "
-                    f"{block.foreign_name} was not saved. Ask for it: simulate(…, keep_state=True)."
+                    f"{block.external_name} was not saved. Ask for it: simulate(…, "
+                    f"keep_state=True)."
                 )
                 return _NO_STATE + text.encode()
             if not attachment.portable:
                 text = (
                     f"the run cannot be continued from its checkpoint, because "
-                    f"{block.foreign_name} cannot serialise its state. Run it in one go."
+                    f"{block.external_name} cannot serialize its state. Run it in one go."
                 )
                 return _NO_STATE + text.encode()
         try:
@@ -298,25 +299,25 @@ class Instance:
         """Go back to a saved state, also one of another instance of the same plan."""
         if state.startswith(_NO_STATE):
             raise BiellaError(state[len(_NO_STATE) :].decode())
-        own = self.library.bl_state_size(self.handle) if self.foreign else len(state)
+        own = self.library.bl_state_size(self.handle) if self.external else len(state)
         if self.library.bl_restore(self.handle, state[:own], len(state[:own])) != OK:
             raise BiellaError(self._message() + ".")
-        for attachment in self.foreign.values():
+        for attachment in self.external.values():
             if len(state) < own + _LENGTH.size:
                 raise BiellaError("the saved state is cut off before those of its FMUs.")
             (length,) = _LENGTH.unpack_from(state, own)
             own += _LENGTH.size
-            with self._surroundings():
+            with self._process_state():
                 attachment.restore(state[own : own + length])
             own += length
 
     def call(self, function: Any, *arguments: Any) -> int:
-        """Call a function of the engine, keeping the `Surroundings` if FMUs run in it."""
-        with self._surroundings():
+        """Call a function of the engine, keeping the `ProcessState` if FMUs run in it."""
+        with self._process_state():
             return int(function(self.handle, *arguments))
 
-    def _surroundings(self) -> contextlib.AbstractContextManager[None]:
-        return Surroundings() if self.plan.foreign else contextlib.nullcontext()
+    def _process_state(self) -> contextlib.AbstractContextManager[None]:
+        return ProcessState() if self.plan.external else contextlib.nullcontext()
 
     def _message(self) -> str:
         text: bytes = self.library.bl_message(self.handle)
@@ -375,7 +376,7 @@ class Instance:
         return ", ".join(shown) or "none"
 
 
-class Surroundings:
+class ProcessState:
     """What an FMU may change for the whole process or thread, restored on exit.
 
     That is the working directory, which relative file names depend on, and the floating-point
@@ -388,7 +389,7 @@ class Surroundings:
     _folder: str | None = None
 
     def __enter__(self) -> None:
-        shared = Surroundings
+        shared = ProcessState
         with shared._lock:
             if shared._users == 0:
                 shared._folder = _working_folder()
@@ -397,7 +398,7 @@ class Surroundings:
 
     def __exit__(self, *_: object) -> None:
         restore_float_control(self._control)
-        shared = Surroundings
+        shared = ProcessState
         with shared._lock:
             shared._users -= 1
             folder = None if shared._users else shared._folder
@@ -444,8 +445,8 @@ Operation = Callable[[float], None]
 def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
     """Return the function by which the engine calls Python blocks."""
     operations: dict[int, list[Any]] = {
-        n: _bind_session(cast(Session, instance.foreign[n]))
-        if isinstance(block, ForeignBlock)
+        n: _bind_session(cast(Session, instance.external[n]))
+        if isinstance(block, ExternalBlock)
         else _bind_operations(instance, n, block)
         for n, block in blocks.items()
     }
@@ -454,7 +455,7 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
         try:
             if op == contract.BL_OP_ADVANCE:
                 operations[number][op](t, dt)
-            elif op == contract.BL_OP_BEGIN:
+            elif op == contract.BL_OP_EXIT_INITIALIZATION:
                 return OK if operations[number][op](t) else UNCHANGED
             else:
                 operations[number][op](t)
@@ -528,8 +529,8 @@ def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> lis
                 write(result)
 
     def differentiate(t: float) -> None:
-        slopes = block.derivative(t, state, read_all())  # type: ignore[attr-defined]
-        derivative[:] = _read_returned("derivative", slopes, derivative.size)
+        state_derivatives = block.derivative(t, state, read_all())  # type: ignore[attr-defined]
+        derivative[:] = _read_returned("derivative", state_derivatives, derivative.size)
 
     def update(t: float) -> None:
         new = block.update(t, state, read_all())  # type: ignore[attr-defined]
@@ -542,10 +543,10 @@ def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> lis
 def _derivative_view(instance: Instance, first: int, count: int) -> Array:
     if not count:
         return np.empty(0)
-    slopes = np.ctypeslib.as_array(
+    state_derivatives = np.ctypeslib.as_array(
         instance.library.bl_state_derivatives(instance.handle), shape=(instance.layout.states,)
     )
-    return slopes[first : first + count]
+    return state_derivatives[first : first + count]
 
 
 def _reader(memory: memoryview[float], values: Array, slot: int, width: int) -> Callable[[], Any]:

@@ -22,7 +22,7 @@ def explain_growth(instance: Instance) -> str:
     """
     plan = instance.plan
     states, parameters = int(instance.layout.states), int(instance.layout.parameters)
-    if not 0 < states <= _MOST_STATES or plan.foreign:
+    if not 0 < states <= _MOST_STATES or plan.external:
         return ""
     solver = plan.solver
     try:
@@ -30,7 +30,7 @@ def explain_growth(instance: Instance) -> str:
             again.explains = False
             again.values[:parameters] = instance.values[:parameters]
             again.touch()
-            again.initialise()
+            again.initialize()
             jacobian = _differentiate(again, states)
     except BiellaError:
         return ""
@@ -57,12 +57,12 @@ def explain_growth(instance: Instance) -> str:
 def _differentiate(run: Instance, states: int) -> np.ndarray:
     columns = []
     for n in range(states):
-        kept, slopes = float(run.states[n]), []
+        kept, state_derivatives = float(run.states[n]), []
         size = 1e-6 * max(1.0, abs(kept))
         for value in (kept + size, kept - size):
             run.states[n] = value
             run.touch()
-            slopes.append(run.derivatives())
+            state_derivatives.append(run.derivatives())
         run.states[n] = kept
-        columns.append((slopes[0] - slopes[1]) / (2.0 * size))
+        columns.append((state_derivatives[0] - state_derivatives[1]) / (2.0 * size))
     return np.stack(columns, axis=1)

@@ -31,7 +31,7 @@ static bl_newton newton_arrays(const bl_engine *e, int64_t n) {
                        .trial_residual = at + n * n + 5 * n};
 }
 
-static int run_body(bl_engine *e, const bl_loop *loop, double t, bool minor, bool nudged) {
+static int run_body(bl_engine *e, const bl_loop *loop, double t, bool minor, bool perturbed) {
     for (int64_t s = 0; s < loop->body.segment_count; s++) {
         const bl_segment *segment = &loop->body.segments[s];
         const bool due = minor ? segment->rate == BL_RATE_CONTINUOUS
@@ -39,20 +39,20 @@ static int run_body(bl_engine *e, const bl_loop *loop, double t, bool minor, boo
         if (!due || !bl_active(e, segment->guard)) continue;
         for (int64_t c = segment->first; c < segment->first + segment->count; c++) {
             const bl_call *call = &loop->body.calls[c];
-            const bl_operation nudge = nudged ? e->kernels[call->block->index]->nudge : NULL;
-            const int status = nudge ? nudge(call->block, t) : call->run(call->block, t);
+            const bl_operation derive = perturbed ? e->kernels[call->block->index]->directional_derivative : NULL;
+            const int status = derive ? derive(call->block, t) : call->run(call->block, t);
             if (status != BL_OK) return bl_fail_block(e, status, call->block, "the block failed");
         }
     }
     return BL_OK;
 }
 
-/* residual = g(v) - v, leaving g(v) in the tear slots; *size = its largest entry relative to v. `nudged`: v differs so little from
+/* residual = g(v) - v, leaving g(v) in the tear slots; *size = its largest entry relative to v. `perturbed`: v differs so little from
    what was evaluated last that first order will do. */
-static int evaluate(bl_engine *e, const bl_loop *loop, double t, bool minor, bool nudged, const double *v,
+static int evaluate(bl_engine *e, const bl_loop *loop, double t, bool minor, bool perturbed, const double *v,
                     double *residual, double *size) {
     for (int32_t i = 0; i < loop->tear_count; i++) e->values[loop->tears[i]] = v[i];
-    const int status = run_body(e, loop, t, minor, nudged);
+    const int status = run_body(e, loop, t, minor, perturbed);
     *size = 0.0;
     for (int32_t i = 0; i < loop->tear_count; i++) {
         residual[i] = e->values[loop->tears[i]] - v[i];
@@ -66,15 +66,15 @@ static int evaluate(bl_engine *e, const bl_loop *loop, double t, bool minor, boo
 static int find_jacobian(bl_engine *e, const bl_loop *loop, double t, bool minor, const bl_newton *a) {
     const int64_t n = loop->tear_count;
     for (int64_t j = 0; j < n; j++) {
-        const double kept = a->v[j], nudge = 1e-7 * fmax(1.0, fabs(kept));
+        const double kept = a->v[j], perturbation = 1e-7 * fmax(1.0, fabs(kept));
         double ignored = 0.0;
-        a->v[j] = kept + nudge;
-        const double nudged = a->v[j] - kept;
+        a->v[j] = kept + perturbation;
+        const double perturbed = a->v[j] - kept;
         const int status = evaluate(e, loop, t, minor, true, a->v, a->trial_residual, &ignored);
         if (status != BL_OK) return status;
         a->v[j] = kept;
         for (int64_t i = 0; i < n; i++)
-            a->jacobian[i * n + j] = (a->trial_residual[i] - a->residual[i]) / nudged;
+            a->jacobian[i * n + j] = (a->trial_residual[i] - a->residual[i]) / perturbed;
     }
     return BL_OK;
 }

@@ -37,10 +37,10 @@ enum { BLOCK_KERNEL, BLOCK_RATE, BLOCK_GUARD, BLOCK_U, BLOCK_U_COUNT, BLOCK_Y, B
 enum { GUARD_KIND, GUARD_EDGE, GUARD_RESETS, GUARD_PARENT, GUARD_CONTROL, GUARD_BLOCK, GUARD_BLOCK_COUNT,
        GUARD_X, GUARD_X_COUNT, GUARD_Z, GUARD_Z_COUNT, GUARD_MEMORY, GUARD_FIELDS };
 enum { LOOP_BODY, LOOP_BODY_COUNT, LOOP_TEAR, LOOP_TEAR_COUNT, LOOP_START, LOOP_FIELDS };
-enum { COUPLING_METHOD, COUPLING_HOLD, COUPLING_ITERATIONS, COUPLING_STRICT, COUPLING_ROLLS_BACK, COUPLING_HALVINGS, COUPLING_MEMBER,
+enum { COUPLING_METHOD, COUPLING_EXTRAPOLATION, COUPLING_ITERATIONS, COUPLING_STRICT, COUPLING_ROLLS_BACK, COUPLING_HALVINGS, COUPLING_MEMBER,
        COUPLING_MEMBER_COUNT, COUPLING_SIGNAL, COUPLING_SIGNAL_COUNT, COUPLING_ENTRY, COUPLING_ENTRY_COUNT, COUPLING_BOND,
        COUPLING_BOND_COUNT, COUPLING_MEMORY, COUPLING_FIELDS };
-enum { MEMBER_BLOCK, MEMBER_SLOPES, MEMBER_INPUT, MEMBER_INPUT_COUNT, MEMBER_FIELDS };
+enum { MEMBER_BLOCK, MEMBER_INPUT_DERIVATIVES, MEMBER_INPUT, MEMBER_INPUT_COUNT, MEMBER_FIELDS };
 enum { COUPLED_SLOT, COUPLED_WIDTH, COUPLED_LAST, COUPLED_DIRECT, COUPLED_FIELDS };
 enum { INPUT_PORT, INPUT_SIGNAL, INPUT_CARRIED, INPUT_FIELDS };
 enum { BOND_EFFORT_MEMBER, BOND_EFFORT, BOND_FLOW_MEMBER, BOND_FLOW, BOND_PLACE, BOND_MEMORY, BOND_FIELDS };
@@ -561,12 +561,12 @@ static int load_coupled_signals(bl_loader *l, bl_coupling *c, const int32_t *rec
     return BL_OK;
 }
 
-/* The inputs of a member that change within a step; the others keep their own pointers, and get slopes in link_slopes. */
+/* The inputs of a member that change within a step; the others keep their own pointers, and get input derivatives in link_input_derivatives. */
 static int load_member_inputs(bl_loader *l, bl_coupling_tables *tables, bl_coupling *c, int32_t position, const int32_t *records) {
     bl_member *m = &c->members[position];
     const bl_block *b = m->block;
     int64_t elements = 0;
-    double *course = NULL;
+    double *polynomial = NULL;
     TRY(allocate(l, m->port_count, sizeof(bl_coupled_port), &m->ports));
     for (int32_t n = 0; n < m->port_count; n++) {
         const int32_t port = records[n * INPUT_FIELDS + INPUT_PORT], signal = records[n * INPUT_FIELDS + INPUT_SIGNAL];
@@ -586,14 +586,14 @@ static int load_member_inputs(bl_loader *l, bl_coupling_tables *tables, bl_coupl
         elements += source->width;
         REQUIRE(elements <= LARGEST_VALUES, "a member has too many inputs");
     }
-    TRY(take_room(l, tables, 4 * elements, &course));
+    TRY(take_room(l, tables, 4 * elements, &polynomial));
     for (int32_t n = 0; n < m->port_count; n++) {
         const int32_t width = c->signals[m->ports[n].signal].width;
-        m->ports[n].value = course;
-        m->ports[n].first = course + width;
-        m->ports[n].second = course + 2 * (int64_t)width;
-        m->ports[n].end = course + 3 * (int64_t)width;
-        course += 4 * (int64_t)width;
+        m->ports[n].value = polynomial;
+        m->ports[n].first = polynomial + width;
+        m->ports[n].second = polynomial + 2 * (int64_t)width;
+        m->ports[n].end = polynomial + 3 * (int64_t)width;
+        polynomial += 4 * (int64_t)width;
     }
     if (!b) return BL_OK;
     TRY(allocate(l, b->u_count, sizeof(double *), &m->u_end));
@@ -625,7 +625,7 @@ static int load_member(bl_loader *l, bl_coupling_tables *tables, bl_coupling *c,
     } else {
         REQUIRE(number >= 0 && number < e->block_count && e->kernels[number]->advance && e->block_guard[number] < 0 &&
                     e->block_rate[number] != BL_RATE_CONSTANT && !taken[number],
-                "a coupling's member takes no steps of its own");
+                "a coupling's member takes no internal steps");
         taken[number] = true;
         m->block = &e->blocks[number];
         m->state_count = m->block->z_count;
@@ -637,7 +637,7 @@ static int load_member(bl_loader *l, bl_coupling_tables *tables, bl_coupling *c,
         c->period = period;
     }
     REQUIRE(c->period == period && (period == 1 || c->rate == rate), "members of a coupling have different periods");
-    m->slopes = number == -1 || record[MEMBER_SLOPES] != 0;
+    m->input_derivatives = number == -1 || record[MEMBER_INPUT_DERIVATIVES] != 0;
     return take_room(l, tables, BL_KEEP_COUNT * m->state_count, &m->kept);
 }
 
@@ -664,7 +664,7 @@ static int load_bonds(bl_loader *l, bl_coupling *c, const int32_t *records) {
 static int load_coupling(bl_loader *l, bl_coupling_tables *tables, const int32_t *record, bl_coupling *c, bool *taken) {
     bl_engine *e = l->e;
     c->method = record[COUPLING_METHOD];
-    c->hold = record[COUPLING_HOLD];
+    c->hold = record[COUPLING_EXTRAPOLATION];
     c->iterations = record[COUPLING_ITERATIONS];
     c->strict = record[COUPLING_STRICT] != 0;
     c->rolls_back = record[COUPLING_ROLLS_BACK] != 0;
@@ -779,7 +779,7 @@ static int collect_operations(bl_loader *l) {
     bl_engine *e = l->e;
     const int64_t n = e->block_count;
     TRY(allocate_calls(l, &e->derivatives, n));
-    TRY(allocate_calls(l, &e->verdicts, n));
+    TRY(allocate_calls(l, &e->termination_checks, n));
     TRY(allocate_calls(l, &e->updates, n));
     TRY(allocate_calls(l, &e->advances, n));
     TRY(allocate_calls(l, &e->projects, n));
@@ -793,7 +793,7 @@ static int collect_operations(bl_loader *l) {
         /* An update with no state to change can only judge: it goes first, so that a Stop or a failed
            Assertion finds the tick uncommitted. */
         if (kernel->update)
-            add_call(e, block->x_count + block->z_count > 0 ? &e->updates : &e->verdicts, b,
+            add_call(e, block->x_count + block->z_count > 0 ? &e->updates : &e->termination_checks, b,
                      kernel->update, false);
     }
     return BL_OK;
@@ -822,7 +822,7 @@ static int load_variables(bl_loader *l) {
         if (is_input) e->input_slots[e->input_count++] = variable->slot;
     }
     TRY(allocate(l, e->input_count, sizeof(double), &e->input_starts));
-    return allocate(l, BL_SLOPES * e->input_count, sizeof(double), &e->slopes);
+    return allocate(l, BL_INPUT_DERIVATIVES * e->input_count, sizeof(double), &e->input_derivatives);
 }
 
 /* What blocks with an own step see of their inputs: derivatives, which are zero unless a real input feeds the port directly, and
@@ -831,9 +831,9 @@ typedef struct {
     int64_t *input_at; /* of each value, 1 + the number of the real input that it is; -1 if a discrete block makes it */
     const double *zeros;
     unsigned char *held;
-} bl_slope_tables;
+} bl_input_derivative_tables;
 
-static void link_block(const bl_engine *e, bl_slope_tables *tables, bl_block *b, const double **u1, const double **u2) {
+static void link_block(const bl_engine *e, bl_input_derivative_tables *tables, bl_block *b, const double **u1, const double **u2) {
     b->u_held = tables->held;
     for (int32_t k = 0; k < b->u_count; k++) {
         const int64_t slot = b->u[k] - e->values, first = tables->input_at[slot];
@@ -841,13 +841,13 @@ static void link_block(const bl_engine *e, bl_slope_tables *tables, bl_block *b,
         const bool is_default = first == 0 && slot < e->layout.parameters;
         *tables->held++ = first < 0 ? BL_INPUT_HELD : is_default ? BL_INPUT_UNCONNECTED : BL_INPUT_MOVES;
         for (int32_t i = 1; i < b->u_width[k] && is_input; i++) is_input = tables->input_at[slot + i] == first + i;
-        u1[k] = is_input ? e->slopes + BL_SLOPE_NOW * e->input_count + first - 1 : tables->zeros;
-        u2[k] = is_input ? e->slopes + BL_SLOPE_SECOND * e->input_count + first - 1 : tables->zeros;
+        u1[k] = is_input ? e->input_derivatives + BL_INPUT_DERIVATIVE_NOW * e->input_count + first - 1 : tables->zeros;
+        u2[k] = is_input ? e->input_derivatives + BL_INPUT_DERIVATIVE_SECOND * e->input_count + first - 1 : tables->zeros;
     }
 }
 
-/* Inputs that come from other members have slopes of their own. */
-static void link_member(const bl_engine *e, bl_slope_tables *tables, bl_member *m) {
+/* Inputs that come from other members have input derivatives of their own. */
+static void link_member(const bl_engine *e, bl_input_derivative_tables *tables, bl_member *m) {
     if (!m->block) return;
     link_block(e, tables, m->block, m->u1, m->u2);
     for (int32_t n = 0; n < m->port_count; n++) {
@@ -856,7 +856,7 @@ static void link_member(const bl_engine *e, bl_slope_tables *tables, bl_member *
     }
 }
 
-static int link_slopes(bl_loader *l) {
+static int link_input_derivatives(bl_loader *l) {
     bl_engine *e = l->e;
     const int64_t calls = e->advances.call_count;
     int64_t ports = 0, own_ports = 0, widest = 0;
@@ -869,8 +869,8 @@ static int link_slopes(bl_loader *l) {
     for (int64_t c = 0; c < calls; c++) own_ports += e->advances.calls[c].block->u_count;
     if (calls == 0 && e->coupling_count == 0) return BL_OK;
     const double **pointers = NULL;
-    bl_slope_tables tables = {NULL, NULL, NULL};
-    TRY(allocate(l, 2 * calls, sizeof(double **), &e->input_slopes));
+    bl_input_derivative_tables tables = {NULL, NULL, NULL};
+    TRY(allocate(l, 2 * calls, sizeof(double **), &e->advance_input_derivatives));
     TRY(allocate(l, 2 * own_ports, sizeof(double *), &pointers));
     TRY(allocate(l, widest, sizeof(double), &tables.zeros));
     TRY(allocate(l, ports, 1, &tables.held));
@@ -884,8 +884,8 @@ static int link_slopes(bl_loader *l) {
         const double **u1 = pointers, **u2 = u1 + b->u_count;
         pointers += 2 * (int64_t)b->u_count;
         link_block(e, &tables, b, u1, u2);
-        e->input_slopes[2 * c] = u1;
-        e->input_slopes[2 * c + 1] = u2;
+        e->advance_input_derivatives[2 * c] = u1;
+        e->advance_input_derivatives[2 * c + 1] = u2;
     }
     for (int32_t n = 0; n < e->coupling_count; n++)
         for (int32_t j = 0; j < e->couplings[n].member_count; j++) link_member(e, &tables, &e->couplings[n].members[j]);
@@ -905,7 +905,7 @@ static int load(bl_loader *l) {
     TRY(load_exchanges(l));
     TRY(collect_operations(l));
     TRY(load_variables(l));
-    return link_slopes(l);
+    return link_input_derivatives(l);
 }
 
 int bl_open(const void *plan, size_t plan_size, bl_engine **engine, char *message, size_t message_size) {

@@ -1,7 +1,7 @@
 /* How outputs change: derivatives with respect to values, and with respect to time.
  *
  * Outputs can only be evaluated, so these are differences, over steps that shrink by 4 and extrapolated to a step of zero (Ridders
- * 1982). For each output that entry of the scheme is taken which agrees best with its neighbours: an output that is curved, or has
+ * 1982). For each output that entry of the scheme is taken which agrees best with its neighbors: an output that is curved, or has
  * a kink nearby, is served by small steps, one that is nearly straight by large ones, and neither has to say how large its
  * numbers are. No entry counts as better than the rounding of what it was made from. A step at which outputs cannot be evaluated, such as one to the root of a negative number, is left out.
  *
@@ -79,14 +79,14 @@ typedef struct {
     int64_t slot;
     double value;
     bool anew;
-} bl_nudge;
+} bl_perturbation;
 
-static int nudge_value(bl_engine *e, double *s, const void *context) {
-    const bl_nudge *nudge = context;
-    e->values[nudge->slot] = nudge->value + *s;
-    *s = e->values[nudge->slot] - nudge->value;
+static int perturb_value(bl_engine *e, double *s, const void *context) {
+    const bl_perturbation *perturbation = context;
+    e->values[perturbation->slot] = perturbation->value + *s;
+    *s = e->values[perturbation->slot] - perturbation->value;
     bl_touch(e);
-    const int status = nudge->anew ? bl_init(e) : BL_OK;
+    const int status = perturbation->anew ? bl_init(e) : BL_OK;
     return status == BL_OK ? bl_outputs(e) : status;
 }
 
@@ -100,7 +100,7 @@ static int move_in_time(bl_engine *e, double *s, const void *context) {
     const bl_tangent *tangent = context;
     for (int64_t i = 0; i < e->layout.states; i++) e->x[i] = tangent->x[i] + *s * tangent->dx[i];
     for (int64_t i = 0; i < e->input_count; i++)
-        e->values[e->input_slots[i]] = tangent->u[i] + *s * e->slopes[BL_SLOPE_NOW * e->input_count + i];
+        e->values[e->input_slots[i]] = tangent->u[i] + *s * e->input_derivatives[BL_INPUT_DERIVATIVE_NOW * e->input_count + i];
     return bl_evaluate_held(e, tangent->t + *s);
 }
 
@@ -118,8 +118,8 @@ int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int
     for (int64_t k = 0; k < unknown_count; k++) out[k] = 0.0;
     for (int64_t i = 0; i < known_count && status == BL_OK; i++) {
         if (seeds[i] == 0.0) continue;
-        const bl_nudge nudge = {knowns[i], e->values[knowns[i]], anew != 0};
-        status = differentiate(e, nudge_value, &nudge, fmax(1.0, fabs(nudge.value)), false, unknowns, unknown_count, schemes);
+        const bl_perturbation perturbation = {knowns[i], e->values[knowns[i]], anew != 0};
+        status = differentiate(e, perturb_value, &perturbation, fmax(1.0, fabs(perturbation.value)), false, unknowns, unknown_count, schemes);
         for (int64_t k = 0; k < unknown_count && status == BL_OK; k++) out[k] += seeds[i] * schemes[k].best;
         (void)bl_restore(e, saved, bl_state_size(e));
     }
@@ -128,7 +128,7 @@ int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int
     return status;
 }
 
-int bl_output_slopes(bl_engine *e, const int64_t *slots, int64_t count, double *out) {
+int bl_output_derivatives(bl_engine *e, const int64_t *slots, int64_t count, double *out) {
     const int64_t states = e->layout.states, inputs = e->input_count;
     void *saved = copy_state(e);
     bl_scheme *schemes = calloc((size_t)count + 1, sizeof(bl_scheme));

@@ -86,12 +86,12 @@ static int factor_jacobian(bl_engine *e, double t, double theta_h, double *slope
     for (int64_t j = 0; j < n; j++) {
         const double kept = x[j];
         x[j] = kept + 1e-7 * fmax(1.0, fabs(kept));
-        const double nudged = x[j] - kept;
+        const double perturbed = x[j] - kept;
         const int status = evaluate_at(e, t);
         if (status != BL_OK) return status;
         x[j] = kept;
         for (int64_t i = 0; i < n; i++)
-            matrix[i * n + j] = (i == j ? 1.0 : 0.0) - theta_h * (e->dx[i] - slope[i]) / nudged;
+            matrix[i * n + j] = (i == j ? 1.0 : 0.0) - theta_h * (e->dx[i] - slope[i]) / perturbed;
     }
     memcpy(e->dx, slope, (size_t)n * sizeof(double));
     pivots[n] = theta_h;

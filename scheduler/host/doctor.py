@@ -1,4 +1,4 @@
-"""``biella doctor``: what this machine can do for a paced run, and which rate it will hold."""
+"""``biella doctor``: what this machine can do for a real-time run, and which rate it will hold."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from .machine import Fact
+    from .latency import Variant
     from .privileges import Grant
-    from .wakeups import Variant
+    from .system_info import Fact
 
 _BAR = 30  # characters
 
@@ -88,13 +88,13 @@ class Diagnosis:
     @property
     def shares(self) -> dict[int, dict[str, float]]:
         """Share of missed deadlines by rate and variant."""
-        from .wakeups import list_shares
+        from .latency import list_shares
 
         return list_shares({v.name: v.lateness_ns for v in self.measured}, self.load)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all as what JSON can hold."""
-        from .wakeups import EDGES_US, count_bins, summarise
+        from .latency import EDGES_US, count_bins, summarize
 
         machine: dict[str, dict[str, str]] = {}
         for fact in self.facts:
@@ -113,7 +113,7 @@ class Diagnosis:
                     "spin_us": v.spin_ns / 1000,
                     "refused": [str(grant) for grant in v.refusals],
                     "wakeups": v.lateness_ns.size,
-                    "lateness_us": summarise(v.lateness_ns) if v.turns else None,
+                    "lateness_us": summarize(v.lateness_ns) if v.turns else None,
                     "histogram": count_bins(v.lateness_ns),
                 }
                 for v in self.variants
@@ -125,8 +125,8 @@ class Diagnosis:
 
 def examine_and_measure(rate: float, seconds: float, load: float = 0.5) -> Diagnosis:
     """Find out all about this machine, and measure how late threads wake on it."""
-    from .machine import choose_processor, examine
-    from .wakeups import list_variants, measure
+    from .latency import list_variants, measure
+    from .system_info import choose_processor, examine
 
     if not 0 <= load < 1:
         raise BiellaError(
@@ -221,7 +221,7 @@ def _grants_table(grants: Sequence[Grant]) -> Table:
     from rich.text import Text
 
     table = _make_table(
-        "Privileges of a paced thread", ("privilege", "granted", "what, or why not")
+        "Privileges of a real-time thread", ("privilege", "granted", "what, or why not")
     )
     for grant in grants:
         mark = "[green]yes" if grant.granted else "[red]no"
@@ -230,12 +230,12 @@ def _grants_table(grants: Sequence[Grant]) -> Table:
 
 
 def _lateness_table(diagnosis: Diagnosis) -> Table:
-    from .wakeups import QUANTILES, summarise
+    from .latency import QUANTILES, summarize
 
     title = f"Wake-up lateness at {diagnosis.rate:g} Hz, µs, all variants in turns"
     table = _make_table(title, ("variant",), (*QUANTILES, "wake-ups"))
     for variant in diagnosis.measured:
-        figures = summarise(variant.lateness_ns)
+        figures = summarize(variant.lateness_ns)
         refused = ", ".join(grant.name for grant in variant.refusals)
         name = f"{variant.name} (without {refused})" if refused else variant.name
         table.add_row(
@@ -248,7 +248,7 @@ def draw_histogram(variant: Variant) -> list[str]:
     """Return the lines of a histogram; a bar grows by the logarithm, so that single ones show."""
     from math import log10
 
-    from .wakeups import EDGES_US, count_bins
+    from .latency import EDGES_US, count_bins
 
     counts = count_bins(variant.lateness_ns)
     used = [k for k, count in enumerate(counts) if count]

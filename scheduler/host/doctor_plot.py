@@ -13,8 +13,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..results.plotting import COLOURS, STYLE, save_figure
-from .wakeups import Variant
+from ..results.plotting import COLORS, STYLE, save_figure
+from .latency import Variant
 
 
 def plot_histograms(variants: Sequence[Variant], rate: float, path: Path) -> None:
@@ -22,7 +22,7 @@ def plot_histograms(variants: Sequence[Variant], rate: float, path: Path) -> Non
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9, 5), layout="constrained")
         axes = figure.add_subplot()
-        for number, (variant, colour) in enumerate(zip(variants, cycle(COLOURS), strict=False)):
+        for number, (variant, color) in enumerate(zip(variants, cycle(COLORS), strict=False)):
             late = np.sort(np.maximum(variant.lateness_ns, 100)) / 1000
             # Of the last there is none that is later: a step down to half of one.
             share = np.append(np.arange(late.size, 0, -1), 0.5) / late.size
@@ -30,8 +30,8 @@ def plot_histograms(variants: Sequence[Variant], rate: float, path: Path) -> Non
                 np.append(late, late[-1]),
                 share,
                 where="pre",
-                color=colour,
-                linestyle="-" if number < len(COLOURS) else "--",
+                color=color,
+                linestyle="-" if number < len(COLORS) else "--",
                 label=variant.name,
             )
         axes.set_xscale("log")

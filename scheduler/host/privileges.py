@@ -1,4 +1,4 @@
-"""What a paced thread asks of the system so that it wakes on time, and what it was granted.
+"""What a real-time thread asks of the system so that it wakes on time, and what it was granted.
 
 Each is asked for by itself, none is needed: a refusal is reported with what to do about it, and the
 run goes on without. All is given back when the run ends.
@@ -27,7 +27,7 @@ _JOIN = "`sudo groupadd -f realtime && sudo usermod -aG realtime $USER`, and log
 
 @dataclass(frozen=True, slots=True)
 class Privileges:
-    """What a paced thread asks for.
+    """What a real-time thread asks for.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Models that a paced run does not wait for: FMUs, blocks, diagrams, each in its own engine."""
+"""Models that a real-time run does not wait for: FMUs, blocks, diagrams, each in its own engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ...blocks.core.block import AbstractBlock
 from ...blocks.core.ports import Port
 from ...blocks.external.asynchronous import AbstractAsynchronous, Values
-from ...blocks.external.foreign import EndOfRun, ForeignBlock
+from ...blocks.external.external_block import EndOfRun, ExternalBlock
 from ...errors import DiagramError
 from ..compile.compiler import compile_flat, outline_flat, read_settings
 from ..compile.diagram import Diagram
@@ -22,7 +22,7 @@ from ..engine.engine import Instance
 from ..run.preflight import warn_of_steps
 
 
-class AsynchronousModel(AbstractAsynchronous, ForeignBlock):
+class AsynchronousModel(AbstractAsynchronous, ExternalBlock):
     """A model with a time of its own that a worker takes ahead; made by `Asynchronous`."""
 
     stays = "it runs in an engine of its own. Export what is in it as an FMU of its own"
@@ -31,7 +31,7 @@ class AsynchronousModel(AbstractAsynchronous, ForeignBlock):
         if not isinstance(what, AbstractBlock | Diagram):
             raise DiagramError(f"Asynchronous wants a block or a Diagram, got {what!r}.")
         self.what = what
-        self.foreign_name = str(self)
+        self.external_name = str(self)
         self.diagram = what if isinstance(what, Diagram) else _alone(what, period)
         self.flat = flatten(self.diagram)
         self._models: dict[tuple[float, str], Model] = {}
@@ -128,12 +128,12 @@ class ModelRun:
     @property
     def portable(self) -> bool:
         """Whether a saved state is good for another run too."""
-        return all(attachment.portable for attachment in self.instance.foreign.values())
+        return all(attachment.portable for attachment in self.instance.external.values())
 
     @property
     def saved_on_request(self) -> bool:
         """Whether the state at the end of a run is saved only if that was asked for."""
-        return any(attachment.saved_on_request for attachment in self.instance.foreign.values())
+        return any(attachment.saved_on_request for attachment in self.instance.external.values())
 
     def compute(self, t: float, inputs: Sequence[Values]) -> Values:
         """Go one period ahead with the inputs held, whatever time it is outside."""

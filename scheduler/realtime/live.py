@@ -1,7 +1,7 @@
 """`LiveRun`: handle to a running real-time simulation.
 
-Two threads serve it: one is inside the engine's paced loop, without the interpreter's lock; the
-other takes rows and journal from it and records them. Changes go to the loop through a pipe and
+Two threads serve it: one is inside the engine's real-time loop, without the interpreter's lock; the
+other takes rows and input log from it and records them. Changes go to the loop through a pipe and
 take effect at the start of a tick.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...blocks.external.asynchronous import AbstractAsynchronous
-from ...blocks.external.outside import RECEIVED, RealTime
+from ...blocks.external.external_input import RECEIVED, RealTime
 from ...errors import (
     BiellaError,
     BiellaWarning,
@@ -34,12 +34,12 @@ from ...errors import (
     suggest,
 )
 from ..compile.plan import Plan, PortInfo, read_value, slots_of
-from ..engine.engine import REMARK_RUN, REMARK_START, Instance
+from ..engine.engine import DIAGNOSTIC_RUN, DIAGNOSTIC_START, Instance
 from ..results.captures import declare_captures, read_captures
 from ..results.coupling_report import read_couplings, warn_of_created_energy
 from ..results.result import Result
 from ..results.signals import ResultError
-from ..run.preflight import TICKS, warn_of_ringing
+from ..run.preflight import TICKS, warn_of_unstable_coupling
 from ..run.simulate import choose_signals, count_ticks, describe_run
 from . import live_exit
 from .log_recorder import AbstractLogRecorder, Hdf5LogRecorder, MemoryLogRecorder
@@ -62,7 +62,7 @@ from .pace import (
     OVERRUN_POLICIES,
     TIMING_SIGNALS,
     Histogram,
-    Journal,
+    InputLog,
     Mailbox,
     Pace,
     Pipe,
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
 _COMMANDS = 4096
 _OVERRIDES = 1024  # values, as in probe.c
-_JOURNAL_ENTRIES = 1 << 17
+_INPUT_LOG_ENTRIES = 1 << 17
 _PIPE_BYTES = 64 << 20
 _PIPE_SECONDS = 10.0
 _DRAIN_SECONDS = 0.02
@@ -109,7 +109,7 @@ class LiveRun:
         privileges: Any = None,
         profile: bool = False,
         compiled_with: Mapping[str, Any] | None = None,
-        journal: Journal | None = None,
+        input_log: InputLog | None = None,
         ticks: int | None = None,
         slow: Mapping[str, AbstractAsynchronous] | None = None,
     ) -> None:
@@ -117,7 +117,9 @@ class LiveRun:
         self._options = dict(options)
         self._devices = {device.name: device for device in binding.devices} if binding else {}
         self._fed = {
-            tie.port: tie.device for tie in (binding.check.ties if binding else ()) if tie.incoming
+            tie.port: tie.device
+            for tie in (binding.check.channel_maps if binding else ())
+            if tie.incoming
         }
         self._privileges = privileges
         self._grants: list[Any] = []
@@ -130,7 +132,7 @@ class LiveRun:
         self._asked = ""  # by whom the run was asked to end
         self._failure: BaseException | None = None
         self._result: Result | None = None
-        self._told = False  # whether the failure was raised
+        self._reported = False  # whether the failure was raised
         self._loss = ""  # what was not recorded, and why
         self._warned = False  # of that
         self._waiting = False
@@ -144,22 +146,22 @@ class LiveRun:
         self._pace = self._make_pace(spin)
         with ExitStack() as stack:
             self._instance = stack.enter_context(Instance(plan))
-            first = self._set_first(parameters or {}, journal)
+            first = self._set_first(parameters or {}, input_log)
             self._ticks = self._count_ticks() if ticks is None else ticks
-            if journal is None:
+            if input_log is None:
                 ahead = TICKS if self._ticks < 0 else self._ticks
-                warn_of_ringing(plan, ahead, parameters, stacklevel=4)
+                warn_of_unstable_coupling(plan, ahead, parameters, stacklevel=4)
             self._recorder = self._make_recorder(ports, binding, compiled_with or {})
             stack.callback(self._recorder.close)
-            self._recorder.append_journal(first, 0)
+            self._recorder.append_input_log(first, 0)
             self._probe = stack.enter_context(Probe(self._instance, profile=profile))
-            self._open_pipes(stack, ports, journal)
+            self._open_pipes(stack, ports, input_log)
             self._workers: list[Worker] = []
             for path, block in (slow or {}).items():
                 self._workers.append(Worker(self, path, block))
                 stack.callback(self._workers[-1].close)
             self._stack = stack.pop_all()
-        self._pace.tell_ages([(worker.age_slot, worker.since_slot) for worker in self._workers])
+        self._pace.write_ages([(worker.age_slot, worker.since_slot) for worker in self._workers])
         self._loop = threading.Thread(target=self._run_loop, name="biella loop", daemon=True)
         self._writer = threading.Thread(target=self._write, name="biella recorder", daemon=True)
 
@@ -197,10 +199,13 @@ class LiveRun:
         plan = self.plan
         if path in plan.parameters:
             parameter = plan.parameters[path]
-            if path.rpartition(".")[2] == RECEIVED and path.rpartition(".")[0] in self._outside():
+            if (
+                path.rpartition(".")[2] == RECEIVED
+                and path.rpartition(".")[0] in self._external_inputs()
+            ):
                 raise BiellaError(
                     f"`{path}` is what comes from outside: override a signal instead, such as "
-                    f"run.override({self._outside()[path.rpartition('.')[0]]!r}, …)."
+                    f"run.override({self._external_inputs()[path.rpartition('.')[0]]!r}, …)."
                 )
             if not parameter.tunable:
                 raise BiellaError(
@@ -298,7 +303,7 @@ class LiveRun:
         Warns
         -----
         BiellaWarning
-            If some rows, or entries of the journal, were not recorded: how many, when, and why.
+            If some rows, or entries of the input log, were not recorded: how many, when, and why.
             ``result.info["recording"]`` has the same text.
         """
         try:
@@ -335,7 +340,7 @@ class LiveRun:
         self._end("stopped")
         self._settled.wait()
         live_exit.restore_signals()
-        if self._failure is not None and kind is None and not self._told:
+        if self._failure is not None and kind is None and not self._reported:
             self._raise()
         self._warn_of_loss(stacklevel=3)
 
@@ -372,13 +377,13 @@ class LiveRun:
             raise BiellaError(f"factor must be positive, got {options['factor']}.")
         if not 0.0 <= spin < math.inf:
             raise BiellaError(f"spin is a time in s before each deadline, got {spin}.")
-        if options["grace"] < 0:
-            raise BiellaError(f"grace is a number of ticks, got {options['grace']}.")
+        if options["warmup_ticks"] < 0:
+            raise BiellaError(f"warmup_ticks is a number of ticks, got {options['warmup_ticks']}.")
         pace.factor, pace.spin = options["factor"], round(1e9 * spin)
-        pace.grace = options["grace"]
-        if options["overrun"] == "stop" and options["tolerated_in_a_row"] is None:
-            options["tolerated"] = options["tolerated"] or 0
-        for limit in ("tolerated", "tolerated_in_a_row"):
+        pace.warmup_ticks = options["warmup_ticks"]
+        if options["overrun"] == "stop" and options["max_consecutive_overruns"] is None:
+            options["max_overruns"] = options["max_overruns"] or 0
+        for limit in ("max_overruns", "max_consecutive_overruns"):
             setattr(pace, limit, -1 if options[limit] is None else options[limit])
         if options["every"] < 1:
             raise BiellaError(f"every must be at least 1, got {options['every']}.")
@@ -390,21 +395,21 @@ class LiveRun:
         pace.use_devices([device.handle or 0 for device in self._devices.values()])
         return pace
 
-    def _set_first(self, parameters: Mapping[str, Any], journal: Journal | None) -> Journal:
-        """Set what counts from the start; return it as entries of the journal."""
+    def _set_first(self, parameters: Mapping[str, Any], input_log: InputLog | None) -> InputLog:
+        """Set what counts from the start; return it as entries of the input log."""
         instance = self._instance
         self._parameter_count = int(instance.layout.parameters)
         before = instance.values[: self._parameter_count].copy()
         for path, value in parameters.items():
             instance.set(path, value)
-        if journal is not None:
-            early = journal[journal["tick"] < 0]
+        if input_log is not None:
+            early = input_log[input_log["tick"] < 0]
             instance.values[early["slot"]] = early["value"]
             instance.touch()
-            for number in range(len(TIMING_SIGNALS)):  # the journal tells them
+            for number in range(len(TIMING_SIGNALS)):  # the input log tells them
                 self._pace.timing[number] = -1
-        instance.initialise()
-        instance.warn(REMARK_START, stacklevel=4)
+        instance.initialize()
+        instance.warn(DIAGNOSTIC_START, stacklevel=4)
         self._first_values = instance.values[: self._parameter_count].copy()
         changed = np.flatnonzero(before.view(np.int64) != self._first_values.view(np.int64))
         entries = np.zeros(len(changed), dtype=ENTRY)
@@ -431,7 +436,9 @@ class LiveRun:
         triggers = declare_captures(plan)
         return Hdf5LogRecorder(out, signals, plan.aliases, info, triggers, plan=plan.data)
 
-    def _open_pipes(self, stack: ExitStack, ports: list[PortInfo], journal: Journal | None) -> None:
+    def _open_pipes(
+        self, stack: ExitStack, ports: list[PortInfo], input_log: InputLog | None
+    ) -> None:
         pace, every = self._pace, self._options["every"]
         slots = slots_of(ports)
         row = np.dtype((np.float64, 1 + len(slots)))
@@ -443,15 +450,15 @@ class LiveRun:
         longest = max(self._instance.layout.parameters, self._instance.layout.signals)
         self._commands = Pipe(ENTRY, max(_COMMANDS, longest))  # a change goes in as a whole
         stack.callback(self._commands.close)
-        self._journal = Pipe(ENTRY, _JOURNAL_ENTRIES)
-        stack.callback(self._journal.close)
-        pace.commands, pace.journal = self._commands.handle, self._journal.handle
+        self._input_log = Pipe(ENTRY, _INPUT_LOG_ENTRIES)
+        stack.callback(self._input_log.close)
+        pace.commands, pace.input_log = self._commands.handle, self._input_log.handle
         layout = self._instance.layout
         self._mailbox = Mailbox(1 + layout.parameters + layout.signals - self._frame_first)
         stack.callback(self._mailbox.close)
         pace.post_latest(self._mailbox, self._frame_first)
-        if journal is not None:
-            pace.replay_from(journal[journal["tick"] >= 0])
+        if input_log is not None:
+            pace.replay_from(input_log[input_log["tick"] >= 0])
 
     def _keep(self, stack: ExitStack) -> None:
         """Keep what is to be closed after the run: the devices."""
@@ -478,12 +485,12 @@ class LiveRun:
             self._write()
         self._settled.wait()
 
-    def _outside(self) -> dict[str, str]:
+    def _external_inputs(self) -> dict[str, str]:
         """Blocks that stand for what is outside, and a signal of each."""
         return {
             block.path: block.outputs[0].path
             for block in self.plan.blocks
-            if block.type in ("Outside", RealTime.__name__) and block.outputs
+            if block.type in ("ExternalInput", RealTime.__name__) and block.outputs
         }
 
     # --- the two threads ---
@@ -537,13 +544,13 @@ class LiveRun:
             self._settled.set()
 
     def _drain(self) -> None:
-        """Record what has come; entries of a tick are in the journal before the tick is done."""
+        """Record what has come; entries of a tick are in the input log before the tick is done."""
         ticks = int(self._pace.done)
         rows = self._rows.pull()
         if len(rows):
             rows[:, 0] = self.plan.start_time + rows[:, 0] * self.plan.step
             self._recorder.take(rows)
-        self._recorder.append_journal(self._journal.pull(), ticks)
+        self._recorder.append_input_log(self._input_log.pull(), ticks)
 
     def _show(self) -> None:
         """Let others watch, ten times a second."""
@@ -569,11 +576,11 @@ class LiveRun:
             info["recording"] = self._loss = self._describe_loss(report)
         self._recorder.captures = read_captures(instance)
         self._result = self._recorder.close()
-        self._judge()
-        instance.warn(REMARK_RUN)
+        self._handle_status()
+        instance.warn(DIAGNOSTIC_RUN)
         warn_of_created_energy(instance)
 
-    def _judge(self) -> None:
+    def _handle_status(self) -> None:
         """Keep as a failure what ended the run, if it has to be raised."""
         failure: BiellaError | None = None
         if self._pace.end == END_OVERRUN:
@@ -618,7 +625,7 @@ class LiveRun:
             )
         if entries:
             texts.append(
-                f"{entries} entries of the journal are lost: the run can be replayed up to its "
+                f"{entries} entries of the input log are lost: the run can be replayed up to its "
                 f"first gap only."
             )
         cause = recorder.trouble or "The recorder was too slow."
@@ -671,22 +678,25 @@ class LiveRun:
         over = self._over.is_set()
         blocks = {path: times.summary() for path, times in self._probe.times().items()}
         return {
-            **{name: options[name] for name in ("clock", "factor", "every", "overrun", "grace")},
-            "tolerated": options["tolerated"],
-            "tolerated_in_a_row": options["tolerated_in_a_row"],
+            **{
+                name: options[name]
+                for name in ("clock", "factor", "every", "overrun", "warmup_ticks")
+            },
+            "max_overruns": options["max_overruns"],
+            "max_consecutive_overruns": options["max_consecutive_overruns"],
             "ticks": int(pace.done),
             "end": END_NAMES[pace.end],
             "why": (self._asked if pace.end == END_CANCEL else pace.reason) if over else "",
             "lateness": Histogram.of(pace.lateness).summary(),
             "execution": Histogram.of(pace.execution).summary(),
             "overruns": pace.overruns,
-            "overruns_in_grace": pace.overruns_in_grace,
+            "overruns_in_warmup": pace.overruns_in_warmup,
             "skipped": pace.skipped,
             "overrun_ticks": [list(item) for item in pace.listed_overruns],
             "gaps": gaps,
             "rows_lost": pace.rows_lost + self._recorder.rows_dropped,
             "entries_lost": pace.entries_lost + self._recorder.entries_dropped,
-            "entries_refused": pace.entries_refused,
+            "entries_rejected": pace.entries_rejected,
             "recorder": self._recorder.trouble,
             "blocks": blocks,
             "devices": {name: dict(device.counts) for name, device in self._devices.items()},
@@ -780,7 +790,7 @@ class LiveRun:
         self._pace.reason = why
         self._mailbox.abandon()
         self._failure = BiellaError(f"the run cannot be used here: {why}.")
-        self._told = True  # not raised at the end of a with block
+        self._reported = True  # not raised at the end of a with block
         self._closed = True
         self._stack.pop_all()  # not closed: devices, FMUs and files are the parent's
         self._outer.pop_all()
@@ -790,7 +800,7 @@ class LiveRun:
 
     def _raise(self) -> NoReturn:
         assert self._failure is not None
-        self._told = True
+        self._reported = True
         raise self._failure
 
 

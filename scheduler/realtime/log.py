@@ -1,7 +1,7 @@
-"""`RunLog`: what a paced run leaves besides its signals, so that it can be run again.
+"""`RunLog`: what a real-time run leaves besides its signals, so that it can be run again.
 
 In an HDF5 file of a result it is the group ``log``: ``plan``, the bytes that the engine ran;
-``journal``, all that entered from outside, with its tick; ``entries`` and ``ticks``, how many of
+``input_log``, all that entered from outside, with its tick; ``entries`` and ``ticks``, how many of
 these count, and up to which tick they are complete; ``checksum``, their CRC-32, together with the
 number of entries that it is of. The last three have a fixed place in the file.
 """
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..results.files import claim_space
-from .pace import ENTRY, Journal
+from .pace import ENTRY, InputLog
 
 if TYPE_CHECKING:
     import h5py
 
-ReadLater = Callable[[Path, "Callable[[h5py.File], Journal]"], Journal]
+ReadLater = Callable[[Path, "Callable[[h5py.File], InputLog]"], InputLog]
 _CHUNK = 1 << 14
 _INDEX_BYTES = 1 << 14
 _COPIED = 1 << 20
@@ -36,21 +36,21 @@ class RunLog:
     plan
         What the engine ran.
     ticks
-        How many ticks the journal tells of.
+        How many ticks the input log tells of.
     """
 
-    def __init__(self, plan: bytes, ticks: int, read_journal: Callable[[], Journal]) -> None:
+    def __init__(self, plan: bytes, ticks: int, read_input_log: Callable[[], InputLog]) -> None:
         self.plan = plan
         self.ticks = ticks
-        self._read_journal = read_journal
+        self._read_input_log = read_input_log
 
     @cached_property
-    def journal(self) -> Journal:
+    def input_log(self) -> InputLog:
         """All that changed anything: tick, place in the engine's values, value, kind and origin.
 
         What was set before the start has tick -1.
         """
-        return self._read_journal()
+        return self._read_input_log()
 
 
 def create_log(file: h5py.File, plan: bytes) -> None:
@@ -63,8 +63,10 @@ def create_log(file: h5py.File, plan: bytes) -> None:
     group.create_dataset("checksum", data=np.zeros(2, dtype=np.int64))
 
 
-def append_journal(file: h5py.File, path: Path, entries: Journal, ticks: int) -> None:
-    """Add to a journal, and say that it is complete up to `ticks`; OSError if there is no room."""
+def append_input_log(file: h5py.File, path: Path, entries: InputLog, ticks: int) -> None:
+    """Add to an input log, and say that it is complete up to `ticks`; OSError if there is no
+    room.
+    """
     group = file["log"]
     start = int(group["entries"][()])
     end = start + len(entries)
@@ -84,7 +86,7 @@ def append_journal(file: h5py.File, path: Path, entries: Journal, ticks: int) ->
 
 
 def read_log(file: h5py.File, path: Path, read_later: ReadLater) -> RunLog | None:
-    """Return the log in a result file, None if it has none; the journal is read when asked for.
+    """Return the log in a result file, None if it has none; the input log is read when asked for.
 
     `read_later` opens the file at `path` then and calls a function with it.
     """
@@ -92,22 +94,22 @@ def read_log(file: h5py.File, path: Path, read_later: ReadLater) -> RunLog | Non
         return None
     group = file["log"]
     plan = group["plan"][()].tobytes()
-    return RunLog(plan, int(group["ticks"][()]), partial(read_later, path, _read_journal))
+    return RunLog(plan, int(group["ticks"][()]), partial(read_later, path, _read_input_log))
 
 
-def _read_journal(file: h5py.File) -> Journal:
+def _read_input_log(file: h5py.File) -> InputLog:
     group = file["log"]
-    found: Journal = group["journal"][: int(group["entries"][()])]
+    found: InputLog = group["journal"][: int(group["entries"][()])]
     found = found.astype(ENTRY, copy=False)
     if "checksum" in group:
         checksum, count = group["checksum"][()].tolist()
         if count == len(found) and checksum != zlib.crc32(np.ascontiguousarray(found).data):
-            raise ValueError("the journal does not agree with its checksum")
+            raise ValueError("the input log does not agree with its checksum")
     return found
 
 
 def write_log(file: h5py.File, path: Path, log: RunLog) -> None:
     """Write a whole log into a new result file."""
     create_log(file, log.plan)
-    for start in range(0, max(1, len(log.journal)), _COPIED):
-        append_journal(file, path, log.journal[start : start + _COPIED], log.ticks)
+    for start in range(0, max(1, len(log.input_log)), _COPIED):
+        append_input_log(file, path, log.input_log[start : start + _COPIED], log.ticks)

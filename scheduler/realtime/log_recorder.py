@@ -1,4 +1,4 @@
-"""Recorders of real-time runs: they also take the journal, and no failure of theirs ends a run.
+"""Recorders of real-time runs: they also take the input log, and no failure of theirs ends a run.
 
 Where there is no room, on the disk or in memory, new rows are dropped and their times are noted;
 recording goes on as soon as there is room again. The journal is kept as long as possible, because a
@@ -19,23 +19,23 @@ from ..results.files import explain
 from ..results.recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder, Rows
 from ..results.result import Result
 from ..results.signals import ResultError, Signal
-from .log import RunLog, append_journal
-from .pace import ENTRY, Journal
+from .log import RunLog, append_input_log
+from .pace import ENTRY, InputLog
 
 _LARGEST_IN_MEMORY = 2 << 30  # bytes
-_LARGEST_JOURNAL = 1 << 22  # entries that wait for room
+_LARGEST_INPUT_LOG = 1 << 22  # entries that wait for room
 _FLUSH_SECONDS = 1.0
 
 
 class AbstractLogRecorder(AbstractRecorder):
-    """What a paced run writes to.
+    """What a real-time run writes to.
 
     Attributes
     ----------
     dropped
         First and last time of stretches of rows that were not kept.
     rows_dropped, entries_dropped
-        How many rows, and how many entries of the journal, were not kept.
+        How many rows, and how many entries of the input log, were not kept.
     trouble
         Why, in words; empty if there never was any.
     """
@@ -54,8 +54,8 @@ class AbstractLogRecorder(AbstractRecorder):
         self._goes_on = False  # whether the last row was dropped, too
 
     @abstractmethod
-    def append_journal(self, entries: Journal, ticks: int) -> None:
-        """Take entries; with them the journal tells all of the first `ticks` ticks."""
+    def append_input_log(self, entries: InputLog, ticks: int) -> None:
+        """Take entries; with them the input log tells all of the first `ticks` ticks."""
 
     @abstractmethod
     def settle(self) -> None:
@@ -111,7 +111,7 @@ class MemoryLogRecorder(MemoryRecorder, AbstractLogRecorder):
         super().__init__(signals, aliases, info)
         self._plan = plan
         self._left = limit
-        self._journal: list[Journal] = []
+        self._input_log: list[InputLog] = []
         self._ticks = 0
 
     def _append(self, rows: Rows) -> None:
@@ -125,12 +125,12 @@ class MemoryLogRecorder(MemoryRecorder, AbstractLogRecorder):
             )
             self._drop(rows[kept:])
 
-    def append_journal(self, entries: Journal, ticks: int) -> None:
+    def append_input_log(self, entries: InputLog, ticks: int) -> None:
         if self.entries_dropped or entries.nbytes > self._left:
             self.entries_dropped += len(entries)
             return
         self._left -= entries.nbytes
-        self._journal.append(entries)
+        self._input_log.append(entries)
         self._ticks = ticks
 
     def settle(self) -> None:
@@ -138,8 +138,8 @@ class MemoryLogRecorder(MemoryRecorder, AbstractLogRecorder):
 
     def _close(self) -> Result:
         result = super()._close()
-        journal = np.concatenate(self._journal) if self._journal else np.empty(0, ENTRY)
-        result.log = RunLog(self._plan, self._ticks, lambda: journal)
+        input_log = np.concatenate(self._input_log) if self._input_log else np.empty(0, ENTRY)
+        result.log = RunLog(self._plan, self._ticks, lambda: input_log)
         return result
 
 
@@ -157,12 +157,12 @@ class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
         plan: bytes,
     ) -> None:
         super().__init__(path, signals, aliases, info, captures, plan=plan)
-        self._waiting: list[Journal] = []
+        self._waiting: list[InputLog] = []
         self._waiting_ticks = 0
 
-    def append_journal(self, entries: Journal, ticks: int) -> None:
+    def append_input_log(self, entries: InputLog, ticks: int) -> None:
         waiting = sum(map(len, self._waiting))
-        if self.entries_dropped or waiting + len(entries) > _LARGEST_JOURNAL:
+        if self.entries_dropped or waiting + len(entries) > _LARGEST_INPUT_LOG:
             self.entries_dropped += len(entries)
             return
         if len(entries):
@@ -176,14 +176,14 @@ class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
         """Write what was gathered; what there is no room for waits."""
         super().flush()
         if self._failure is None:
-            self._write_journal()
+            self._write_input_log()
 
-    def _write_journal(self) -> None:
+    def _write_input_log(self) -> None:
         if self.entries_dropped:  # it is complete up to where it was
             return
         entries = np.concatenate(self._waiting) if self._waiting else np.empty(0, ENTRY)
         try:
-            append_journal(self._file, self.path, entries, self._waiting_ticks)
+            append_input_log(self._file, self.path, entries, self._waiting_ticks)
             self._file.flush()
         except OSError as error:
             self._lack_room(error)

@@ -1,7 +1,7 @@
-/* Paced runs. A tick:
+/* Real-time runs. A tick:
  *
- *   wait for its deadline, or for the frame of the device that paces → gate: what devices, commands and the clock have to say is
- *   written to parameters, and to the journal → outputs → row → values to the devices → commit → was there an overrun?
+ *   wait for its deadline, or for the frame of the device that paces → input latch: what devices, commands and the clock have to say is
+ *   written to parameters, and to the input log → outputs → row → values to the devices → commit → was there an overrun?
  *
  * Deadlines are counted from one instant, so that lateness never adds up. Whatever ends the run, safe values go out first. */
 #include <math.h>
@@ -17,7 +17,7 @@ enum { SAFE_ROUNDS = 3 };      /* a frame may be lost */
 enum { KEPT_ENTRIES = BL_MAX_CHANNELS + 3 }; /* of a frame that belongs to a later tick */
 enum { LARGEST_JUMP = 65536 }; /* of a device's sequence numbers; beyond it, the device has started anew */
 static const int64_t SAFE_PAUSE = 1000000, PATIENCE = 20000000; /* ns between safe values at the end; between looks at the flags */
-static const int64_t LAST_PATIENCE = 500000000; /* ns that a cancelled run without deadlines waits for the recorder */
+static const int64_t LAST_PATIENCE = 500000000; /* ns that a canceled run without deadlines waits for the recorder */
 
 /* A run under way. */
 typedef struct {
@@ -39,10 +39,10 @@ typedef struct {
     int64_t kept_count, kept_for; /* how many, and the tick; -1: none */
     int32_t from;            /* who enters */
     int64_t last_gap[3];     /* of each kind, its number in the list; -1: none that may go on */
-    int64_t give_up;         /* when a cancelled run no longer waits for the recorder; 0: not cancelled yet */
-} bl_course;
+    int64_t give_up;         /* when a canceled run no longer waits for the recorder; 0: not canceled yet */
+} bl_run_context;
 
-static BL_FORMAT(3) void finish(bl_course *c, int32_t end, const char *format, ...) {
+static BL_FORMAT(3) void finish(bl_run_context *c, int32_t end, const char *format, ...) {
     if (c->p->end != BL_END_NONE) return;
     va_list arguments;
     va_start(arguments, format);
@@ -52,7 +52,7 @@ static BL_FORMAT(3) void finish(bl_course *c, int32_t end, const char *format, .
 }
 
 /* Gaps that follow each other tick by tick are one. */
-static void note_gap(bl_course *c, int32_t kind, int64_t first, int64_t last) {
+static void note_gap(bl_run_context *c, int32_t kind, int64_t first, int64_t last) {
     bl_pace *p = c->p;
     const int64_t before = c->last_gap[kind];
     if (before >= 0 && first <= p->gaps[before].last + (kind == BL_GAP_ROWS ? p->every : 1)) {
@@ -66,8 +66,8 @@ static void note_gap(bl_course *c, int32_t kind, int64_t first, int64_t last) {
     p->gap_count++;
 }
 
-/* Without deadlines there is time to wait for the recorder; a cancelled run waits once more for a while, so that its end is recorded. */
-static bool push(bl_course *c, bl_pipe *pipe, const void *record) {
+/* Without deadlines there is time to wait for the recorder; a canceled run waits once more for a while, so that its end is recorded. */
+static bool push(bl_run_context *c, bl_pipe *pipe, const void *record) {
     while (!bl_pipe_push(pipe, record, 1)) {
         if (c->p->clock != BL_CLOCK_FREE) return false;
         const int64_t now = bl_clock_now();
@@ -78,20 +78,20 @@ static bool push(bl_course *c, bl_pipe *pipe, const void *record) {
     return true;
 }
 
-/* --- The gate --- */
+/* --- The input latch --- */
 
-static void write_journal(bl_course *c, int64_t slot, double value, int32_t kind, int32_t from) {
-    if (!c->p->journal) return;
+static void write_input_log(bl_run_context *c, int64_t slot, double value, int32_t kind, int32_t from) {
+    if (!c->p->input_log) return;
     const bl_entry entry = {c->e->tick, slot, value, kind, from};
-    if (push(c, c->p->journal, &entry)) return;
+    if (push(c, c->p->input_log, &entry)) return;
     c->p->entries_lost++;
-    note_gap(c, BL_GAP_JOURNAL, c->e->tick, c->e->tick);
+    note_gap(c, BL_GAP_INPUT_LOG, c->e->tick, c->e->tick);
 }
 
-static void set_value(bl_course *c, int64_t slot, double value, int32_t from) {
+static void set_value(bl_run_context *c, int64_t slot, double value, int32_t from) {
     bl_engine *e = c->e;
     if (slot < 0 || slot >= e->layout.parameters) {
-        c->p->entries_refused++;
+        c->p->entries_rejected++;
         return;
     }
     if (memcmp(&e->values[slot], &value, sizeof value) == 0) return;
@@ -99,39 +99,39 @@ static void set_value(bl_course *c, int64_t slot, double value, int32_t from) {
     /* Blocks that are computed once may depend on any parameter but those of the blocks that stand for what is outside. */
     if (from == BL_FROM_LIVE) bl_touch(e);
     else bl_touch_inputs(e);
-    write_journal(c, slot, value, BL_ENTER_SET, from);
+    write_input_log(c, slot, value, BL_ENTER_SET, from);
 }
 
-static void enter_entry(bl_course *c, const bl_entry *entry) {
+static void enter_entry(bl_run_context *c, const bl_entry *entry) {
     if (entry->kind == BL_ENTER_SET) {
         set_value(c, entry->slot, entry->value, entry->from);
         return;
     }
     if (entry->kind == BL_ENTER_OVERRIDE && bl_probe_override(c->e, entry->slot, entry->value) != BL_OK) {
-        c->p->entries_refused++;
+        c->p->entries_rejected++;
         return;
     }
     if (entry->kind == BL_ENTER_RELEASE) bl_probe_release(c->e, entry->slot);
-    write_journal(c, entry->slot, entry->value, entry->kind, entry->from);
+    write_input_log(c, entry->slot, entry->value, entry->kind, entry->from);
 }
 
 static void enter_from_device(void *context, int64_t slot, double value) {
-    bl_course *c = context;
+    bl_run_context *c = context;
     set_value(c, slot, value, c->from);
 }
 
 static void keep_from_device(void *context, int64_t slot, double value) {
-    bl_course *c = context;
+    bl_run_context *c = context;
     if (c->kept_count < KEPT_ENTRIES) c->kept[c->kept_count++] = (bl_entry){0, slot, value, BL_ENTER_SET, c->from};
-    else c->p->entries_refused++;
+    else c->p->entries_rejected++;
 }
 
-static void enter_kept(bl_course *c) {
+static void enter_kept(bl_run_context *c) {
     for (int64_t i = 0; i < c->kept_count; i++) set_value(c, c->kept[i].slot, c->kept[i].value, c->kept[i].from);
     c->kept_count = 0;
 }
 
-static void take_device(bl_course *c, int32_t number, bl_enter enter) {
+static void take_device(bl_run_context *c, int32_t number, bl_enter enter) {
     bl_device *d = c->p->devices[number];
     c->from = number;
     bl_device_excuse(d, c->time);
@@ -141,7 +141,7 @@ static void take_device(bl_course *c, int32_t number, bl_enter enter) {
 }
 
 /* What was pushed by now: all of it, so that changes that belong together are made together. */
-static void take_commands(bl_course *c) {
+static void take_commands(bl_run_context *c) {
     if (!c->p->commands) return;
     const int64_t waiting = bl_pipe_waiting(c->p->commands);
     int64_t taken = 0;
@@ -154,18 +154,18 @@ static void take_commands(bl_course *c) {
     bl_pipe_drop(c->p->commands, taken);
 }
 
-static void take_replay(bl_course *c) {
+static void take_replay(bl_run_context *c) {
     const bl_pace *p = c->p;
     while (p->replay && c->replayed < p->replay_count && p->replay[c->replayed].tick <= c->e->tick) {
         enter_entry(c, &p->replay[c->replayed++]);
     }
 }
 
-static void set_timing(bl_course *c, int signal, double value) {
+static void set_timing(bl_run_context *c, int signal, double value) {
     if (c->p->timing[signal] >= 0) set_value(c, c->p->timing[signal], value, BL_FROM_TIMING);
 }
 
-static void tell_timing(bl_course *c) {
+static void write_timing(bl_run_context *c) {
     const bl_pace *p = c->p;
     int64_t age = 0, lost = 0;
     for (int32_t k = 0; k < p->device_count; k++) {
@@ -186,19 +186,19 @@ static void tell_timing(bl_course *c) {
 
 /* --- The clock --- */
 
-static int64_t read_clock(const bl_course *c) { return c->p->clock == BL_CLOCK_SCRIPT ? c->scripted : bl_clock_now(); }
+static int64_t read_clock(const bl_run_context *c) { return c->p->clock == BL_CLOCK_SCRIPT ? c->scripted : bl_clock_now(); }
 
 /* Never, rather than an overflow, where steps of years add up. */
-static int64_t deadline_of(const bl_course *c, int64_t number) {
+static int64_t deadline_of(const bl_run_context *c, int64_t number) {
     return c->origin + (int64_t)llround(fmin((double)number * c->period, 4e18));
 }
 
-static bool is_interrupted(const bl_course *c) {
+static bool is_interrupted(const bl_run_context *c) {
     return atomic_load_explicit(&c->p->cancel, memory_order_relaxed) || atomic_load_explicit(&c->p->pause, memory_order_relaxed);
 }
 
 /* False if something else came first. */
-static bool wait_for_deadline(bl_course *c) {
+static bool wait_for_deadline(bl_run_context *c) {
     const bl_pace *p = c->p;
     const int64_t deadline = deadline_of(c, c->number);
     if (p->clock == BL_CLOCK_SCRIPT) {
@@ -217,7 +217,7 @@ static bool wait_for_deadline(bl_course *c) {
 }
 
 /* The frame that is the tick. One with a later number belongs to a later tick: those before it are run with what there was. */
-static bool wait_for_frame(bl_course *c) {
+static bool wait_for_frame(bl_run_context *c) {
     bl_device *d = c->pacer;
     while (!is_interrupted(c) && c->p->end == BL_END_NONE) {
         const int64_t now = bl_clock_now();
@@ -231,9 +231,9 @@ static bool wait_for_frame(bl_course *c) {
             continue;
         }
         const uint32_t jump = d->sequence - c->sequence;
-        c->held = c->in_step && c->life == d->lives && jump >= 1 && jump <= LARGEST_JUMP ? (int64_t)jump - 1 : 0;
+        c->held = c->in_step && c->life == d->epochs && jump >= 1 && jump <= LARGEST_JUMP ? (int64_t)jump - 1 : 0;
         c->sequence = d->sequence;
-        c->life = d->lives;
+        c->life = d->epochs;
         c->in_step = true;
         c->kept_for = c->e->tick + c->held;
         if (c->held > 0) {
@@ -248,19 +248,19 @@ static bool wait_for_frame(bl_course *c) {
 }
 
 /* A tick that has to be run before the newest frame's, with what there was. */
-static void hold_frame(bl_course *c) {
+static void hold_frame(bl_run_context *c) {
     c->held--;
     c->from = c->p->pacer;
     if (c->pacer->age_slot >= 0) set_value(c, c->pacer->age_slot, (double)(c->e->tick - c->pacer->last_tick), c->from);
 }
 
-static void release_frame(bl_course *c) {
+static void release_frame(bl_run_context *c) {
     c->pacer->last_tick = c->e->tick;
     c->kept_for = -1;
     enter_kept(c);
 }
 
-static bool wait_for_tick(bl_course *c) {
+static bool wait_for_tick(bl_run_context *c) {
     if (c->pacer) return c->held > 0 || c->kept_for >= 0 || wait_for_frame(c);
     if (c->p->clock == BL_CLOCK_FREE) {
         c->time = bl_clock_now();
@@ -269,26 +269,26 @@ static bool wait_for_tick(bl_course *c) {
     return wait_for_deadline(c);
 }
 
-static void note_overrun(bl_course *c, int64_t late) {
+static void note_overrun(bl_run_context *c, int64_t late) {
     bl_pace *p = c->p;
-    const int64_t tick = c->e->tick - 1, noted = p->overruns + p->overruns_in_grace;
+    const int64_t tick = c->e->tick - 1, noted = p->overruns + p->overruns_in_warmup;
     if (noted < BL_NOTED) p->overrun_list[noted] = (bl_overrun){tick, late};
-    if (c->started <= p->grace) {
-        p->overruns_in_grace++;
+    if (c->started <= p->warmup_ticks) {
+        p->overruns_in_warmup++;
         return;
     }
     p->overruns++;
     c->in_a_row++;
-    const bool too_many = p->tolerated >= 0 && p->overruns > p->tolerated;
-    const bool too_many_in_a_row = p->tolerated_in_a_row >= 0 && c->in_a_row > p->tolerated_in_a_row;
+    const bool too_many = p->max_overruns >= 0 && p->overruns > p->max_overruns;
+    const bool too_many_in_a_row = p->max_consecutive_overruns >= 0 && c->in_a_row > p->max_consecutive_overruns;
     if (too_many || too_many_in_a_row)
         finish(c, BL_END_OVERRUN, "tick %lld ended %.3g ms after the next should have begun: overrun %lld%s, where %lld are tolerated",
                 (long long)tick, 1e-6 * (double)late, (long long)(too_many ? p->overruns : c->in_a_row), too_many ? "" : " in a row",
-                (long long)(too_many ? p->tolerated : p->tolerated_in_a_row));
+                (long long)(too_many ? p->max_overruns : p->max_consecutive_overruns));
 }
 
 /* Which deadline is next, after a tick that ended at c->time + c->execution. */
-static void choose_deadline(bl_course *c) {
+static void choose_deadline(bl_run_context *c) {
     bl_pace *p = c->p;
     const int64_t finished = c->time + c->execution, next = deadline_of(c, ++c->number), late = finished - next;
     if (late <= 0) {
@@ -307,11 +307,11 @@ static void choose_deadline(bl_course *c) {
 
 /* --- What leaves --- */
 
-static void make_safe(bl_course *c) {
+static void make_safe(bl_run_context *c) {
     for (int32_t k = 0; k < c->p->device_count; k++) bl_device_make_safe(c->p->devices[k], c->e->tick);
 }
 
-static void push_row(bl_course *c) {
+static void push_row(bl_run_context *c) {
     bl_pace *p = c->p;
     const bl_engine *e = c->e;
     if (!p->rows || e->tick % p->every != 0 || c->row_tick == e->tick) return;
@@ -323,7 +323,7 @@ static void push_row(bl_course *c) {
     note_gap(c, BL_GAP_ROWS, e->tick, e->tick);
 }
 
-static void post_latest(const bl_course *c) {
+static void post_latest(const bl_run_context *c) {
     if (!c->p->latest) return;
     const int64_t first = c->p->latest_first, end = c->e->layout.parameters + c->e->layout.signals;
     c->p->frame[0] = (double)c->e->tick;
@@ -331,7 +331,7 @@ static void post_latest(const bl_course *c) {
     bl_mailbox_post(c->p->latest, c->p->frame);
 }
 
-static void give_to_devices(bl_course *c) {
+static void give_to_devices(bl_run_context *c) {
     for (int32_t k = 0; k < c->p->device_count && c->p->end == BL_END_NONE; k++) {
         bl_device *d = c->p->devices[k];
         if (bl_device_give(d, c->e->tick, c->e->values) == BL_OK) continue;
@@ -342,7 +342,7 @@ static void give_to_devices(bl_course *c) {
 
 /* --- The run --- */
 
-static int run_tick(bl_course *c) {
+static int run_tick(bl_run_context *c) {
     const bool held = c->held > 0;
     c->started++;
     for (int32_t k = 0; k < c->p->device_count; k++)
@@ -351,7 +351,7 @@ static int run_tick(bl_course *c) {
     else if (c->pacer) release_frame(c);
     take_commands(c);
     take_replay(c);
-    tell_timing(c);
+    write_timing(c);
     if (c->p->end != BL_END_NONE) return BL_OK;
     int status = bl_outputs(c->e);
     if (status != BL_OK) return status;
@@ -365,7 +365,7 @@ static int run_tick(bl_course *c) {
     return status;
 }
 
-static void end_tick(bl_course *c) {
+static void end_tick(bl_run_context *c) {
     bl_pace *p = c->p;
     if (p->clock == BL_CLOCK_SCRIPT) {
         const int64_t n = c->started - 1;
@@ -379,7 +379,7 @@ static void end_tick(bl_course *c) {
 }
 
 /* The diagram's time stands still; actuators are safe, and devices are heard and told so all the while. */
-static void stand_still(bl_course *c) {
+static void stand_still(bl_run_context *c) {
     while (atomic_load_explicit(&c->p->pause, memory_order_relaxed) && !atomic_load_explicit(&c->p->cancel, memory_order_relaxed) &&
            c->p->end == BL_END_NONE) {
         make_safe(c);
@@ -415,7 +415,7 @@ static int check_pace(bl_engine *e, const bl_pace *p) {
     return BL_OK;
 }
 
-static void begin_course(bl_course *c) {
+static void begin_run(bl_run_context *c) {
     bl_pace *p = c->p;
     p->end = BL_END_NONE;
     p->lost_device = -1;
@@ -426,24 +426,24 @@ static void begin_course(bl_course *c) {
     c->origin = read_clock(c);
 }
 
-static void judge(bl_course *c, int status) {
+static void handle_status(bl_run_context *c, int status) {
     if (status == BL_STOP) finish(c, BL_END_STOP, "%s", c->e->message);
     else if (status != BL_OK) finish(c, BL_END_ERROR, "%s", c->e->message);
 }
 
 /* The row of the tick that was reached, unless there is one, with what has entered since the last. */
-static void record_end(bl_course *c) {
+static void record_end(bl_run_context *c) {
     take_replay(c);
     if (bl_outputs(c->e) != BL_OK) return;
     push_row(c);
     post_latest(c);
 }
 
-int bl_run_paced(bl_engine *e, int64_t ticks, bl_pace *pace) {
-    bl_course course = {.e = e, .p = pace}, *c = &course;
+int bl_run_realtime(bl_engine *e, int64_t ticks, bl_pace *pace) {
+    bl_run_context course = {.e = e, .p = pace}, *c = &course;
     int status = check_pace(e, pace);
-    begin_course(c);
-    judge(c, status);
+    begin_run(c);
+    handle_status(c, status);
     if (status == BL_OK && pace->clock == BL_CLOCK_DEVICE) c->pacer = pace->devices[pace->pacer];
     while (pace->end == BL_END_NONE) {
         if (ticks >= 0 && pace->done >= ticks) finish(c, BL_END_TIME, "the end was reached");
@@ -451,7 +451,7 @@ int bl_run_paced(bl_engine *e, int64_t ticks, bl_pace *pace) {
         else if (atomic_load_explicit(&pace->pause, memory_order_relaxed)) stand_still(c);
         else if (wait_for_tick(c)) {
             status = run_tick(c);
-            judge(c, status);
+            handle_status(c, status);
             if (pace->end == BL_END_NONE) end_tick(c);
         }
     }

@@ -1,4 +1,6 @@
-"""The engine's paced loop through ctypes: `Pace` is what a run is held to, and what came of it."""
+"""The engine's real-time loop through ctypes: `Pace` is what a run is held to, and what came of
+it.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,16 @@ END_NONE, END_TIME, END_CANCEL = contract.BL_END_NONE, contract.BL_END_TIME, con
 END_STOP, END_OVERRUN = contract.BL_END_STOP, contract.BL_END_OVERRUN
 END_DEVICE, END_ERROR = contract.BL_END_DEVICE, contract.BL_END_ERROR
 END_NAMES = ("none", "time", "cancel", "stop", "overrun", "device", "error")
-GAP_KINDS = ("frames", "rows", "journal")
+GAP_KINDS = ("frames", "rows", "input_log")
 ENTER_SET, ENTER_OVERRIDE = contract.BL_ENTER_SET, contract.BL_ENTER_OVERRIDE
 ENTER_RELEASE = contract.BL_ENTER_RELEASE
 FROM_LIVE, FROM_TIMING = contract.BL_FROM_LIVE, contract.BL_FROM_TIMING
 FROM_WORKER = contract.BL_FROM_WORKER
 
 ENTRY = np.dtype(contract.bl_entry)
-"""One line of the journal."""
+"""One line of the input log."""
 
-Journal = npt.NDArray[Any]
+InputLog = npt.NDArray[Any]
 
 
 class Histogram(contract.bl_histogram):
@@ -69,7 +71,9 @@ class Pace(contract.bl_pace):
     """What a run is held to, and what came of it."""
 
     def __init__(self) -> None:
-        super().__init__(clock=CLOCK_WALL, factor=1.0, tolerated=-1, tolerated_in_a_row=-1, every=1)
+        super().__init__(
+            clock=CLOCK_WALL, factor=1.0, max_overruns=-1, max_consecutive_overruns=-1, every=1
+        )
         self.timing = (c_int64 * len(TIMING_SIGNALS))(*[-1] * len(TIMING_SIGNALS))
         self._kept: dict[str, Any] = {}  # what the pointers point to
 
@@ -85,7 +89,7 @@ class Pace(contract.bl_pace):
     @property
     def listed_overruns(self) -> list[tuple[int, float]]:
         """The first overruns: tick, and how long after the next deadline it ended, in s."""
-        count = min(self.overruns + self.overruns_in_grace, contract.BL_NOTED)
+        count = min(self.overruns + self.overruns_in_warmup, contract.BL_NOTED)
         return [(item.tick, 1e-9 * item.late) for item in self.overrun_list[:count]]
 
     @property
@@ -124,14 +128,14 @@ class Pace(contract.bl_pace):
         self.latest, self.latest_first = mailbox.handle, first
         self.frame = self._point("frame", np.zeros(mailbox.count), np.float64, c_double)
 
-    def tell_ages(self, slots: Sequence[tuple[int, int]]) -> None:
+    def write_ages(self, slots: Sequence[tuple[int, int]]) -> None:
         """Tell at every tick how old results are: where to, and where the time of each is."""
         self.ages = self._point("ages", np.array(slots).ravel(), np.int64, c_int64)
         self.age_count = len(slots)
 
-    def replay_from(self, journal: Journal) -> None:
-        """Enter what a journal says, at its ticks."""
-        kept = np.ascontiguousarray(journal, dtype=ENTRY)
+    def replay_from(self, input_log: InputLog) -> None:
+        """Enter what an input log says, at its ticks."""
+        kept = np.ascontiguousarray(input_log, dtype=ENTRY)
         self._kept["replay"] = kept
         self.replay = ctypes.cast(kept.ctypes.data, POINTER(contract.bl_entry))
         self.replay_count = len(kept)
@@ -140,7 +144,7 @@ class Pace(contract.bl_pace):
         """Run up to `ticks` ticks, without end if negative; return the engine's status."""
         # Not by `Instance.call`: a program may change its working directory during such a run.
         control = keep_float_control()
-        status = int(library().bl_run_paced(instance.handle, ticks, byref(self)))
+        status = int(library().bl_run_realtime(instance.handle, ticks, byref(self)))
         restore_float_control(control)
         return status
 

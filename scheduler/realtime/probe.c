@@ -88,7 +88,7 @@ static void use_kernel(bl_engine *e, int32_t block, const bl_kernel *kernel) {
     for (int32_t k = 0; k < e->loop_count; k++) replace_calls(&e->loops[k].body, block, kernel->output);
     for (int32_t k = 0; k < e->coupling_count; k++) replace_calls(&e->couplings[k].program.calls, block, kernel->output);
     replace_calls(&e->derivatives, block, kernel->derivative);
-    replace_calls(&e->verdicts, block, kernel->update);
+    replace_calls(&e->termination_checks, block, kernel->update);
     replace_calls(&e->updates, block, kernel->update);
     replace_calls(&e->projects, block, kernel->project);
 }
@@ -100,7 +100,7 @@ static void wrap(bl_engine *e, int32_t block) {
     *wrapped = *kernel;
     if (kernel->output) wrapped->output = probed_output;
     /* To first order an override is the override: it has to be computed as ever. */
-    if (p->override_counts[block]) wrapped->nudge = NULL;
+    if (p->override_counts[block]) wrapped->directional_derivative = NULL;
     if (p->profile && kernel->derivative) wrapped->derivative = probed_derivative;
     if (p->profile && kernel->update) wrapped->update = probed_update;
     if (p->profile && kernel->project) wrapped->project = probed_project;

@@ -1,9 +1,9 @@
-/* Paced runs: what a run is held to, and the one gate by which anything from outside reaches it.
+/* Real-time runs: what a run is held to, and the one input latch by which anything from outside reaches it.
  *
  * Whatever enters is a write to a parameter, at the start of a tick: a bl_entry. The journal holds all that changed anything, so
- * that a run is replayed by applying its journal at the same ticks.
+ * that a run is replayed by applying its input log at the same ticks.
  *
- *   bl_pipe_open …, bl_probe_open → bl_run_paced, in a thread of its own → bl_probe_close, bl_pipe_close …
+ *   bl_pipe_open …, bl_probe_open → bl_run_realtime, in a thread of its own → bl_probe_close, bl_pipe_close …
  */
 #ifndef BIELLA_REALTIME_H
 #define BIELLA_REALTIME_H
@@ -67,7 +67,7 @@ enum { BL_TIMING_LATENESS, BL_TIMING_EXECUTION, BL_TIMING_OVERRUNS, BL_TIMING_AG
 enum { BL_END_NONE, BL_END_TIME, BL_END_CANCEL, BL_END_STOP, BL_END_OVERRUN, BL_END_DEVICE, BL_END_ERROR };
 
 /* Ticks of which something is missing: frames of the device that paces; rows, because their pipe was full; or entries. */
-enum { BL_GAP_FRAMES, BL_GAP_ROWS, BL_GAP_JOURNAL };
+enum { BL_GAP_FRAMES, BL_GAP_ROWS, BL_GAP_INPUT_LOG };
 typedef struct {
     int64_t first, last; /* ticks */
     int64_t kind;
@@ -89,13 +89,13 @@ typedef struct {
     int64_t script_count;
     int32_t overrun;            /* BL_OVERRUN_… */
     int32_t device_count;
-    int64_t grace;              /* ticks at the start whose overruns do not count */
-    int64_t tolerated, tolerated_in_a_row; /* overruns; negative: any number */
+    int64_t warmup_ticks;              /* ticks at the start whose overruns do not count */
+    int64_t max_overruns, max_consecutive_overruns; /* overruns; negative: any number */
 
     /* What enters, what leaves. Any pointer may be NULL. */
     bl_device **devices;
     bl_pipe *commands;          /* bl_entry, from outside */
-    bl_pipe *journal;           /* bl_entry, to outside */
+    bl_pipe *input_log;           /* bl_entry, to outside */
     bl_pipe *rows;              /* the tick and then pick_count values, as doubles */
     const int64_t *pick;
     int64_t pick_count, every;
@@ -114,8 +114,8 @@ typedef struct {
     int32_t end;                /* BL_END_… */
     int32_t lost_device;        /* that ended the run, or -1 */
     int64_t done;               /* ticks */
-    int64_t overruns, overruns_in_grace, skipped; /* skipped: deadlines */
-    int64_t rows_lost, entries_lost, entries_refused, gap_count;
+    int64_t overruns, overruns_in_warmup, skipped; /* skipped: deadlines */
+    int64_t rows_lost, entries_lost, entries_rejected, gap_count;
     bl_histogram lateness, execution;
     bl_overrun overrun_list[BL_NOTED];
     bl_gap gaps[BL_NOTED];
@@ -124,6 +124,6 @@ typedef struct {
 
 /* Runs up to `ticks` ticks (negative: without end). Whatever ends it, safe values are sent before anything else is done. Gives what
    the engine gave: BL_OK also where `end` says that the clock or a device has ended it. */
-BL_API int bl_run_paced(bl_engine *e, int64_t ticks, bl_pace *pace);
+BL_API int bl_run_realtime(bl_engine *e, int64_t ticks, bl_pace *pace);
 
 #endif

@@ -1,4 +1,4 @@
-"""What a paced run has to say about keeping time: a table for people."""
+"""What a real-time run has to say about keeping time: a table for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIGURES = ("min", "mean", "p50", "p99", "p99.9", "max")
 
 
 class RealtimeReport:
-    """The report of a paced run, printed as tables; `info` holds its figures.
+    """The report of a real-time run, printed as tables; `info` holds its figures.
 
     Attributes
     ----------
@@ -59,8 +59,11 @@ class RealtimeReport:
             line = f"Overruns: {count}{part}, policy {info['overrun']}"
             if info["skipped"]:
                 line += f", {info['skipped']} deadlines skipped"
-            if info["overruns_in_grace"]:
-                line += f"; {info['overruns_in_grace']} more in the first {info['grace']} ticks"
+            # Files of 0.1 have other names.
+            early = info.get("overruns_in_warmup", info.get("overruns_in_grace"))
+            if early:
+                ticks = info.get("warmup_ticks", info.get("grace"))
+                line += f"; {early} more in the first {ticks} ticks"
             lines.append(line + ".")
         return lines
 

@@ -18,12 +18,12 @@ from ..compile.plan import BlockInfo, Plan
 from ..results.result import Result
 from ..results.signals import ResultError
 from .live import LiveRun
-from .pace import ENTER_SET, Journal
+from .pace import ENTER_SET, InputLog
 from .start import OPTIONS, stand_ins
 
 _SHOWN = 8
 Rows = npt.NDArray[np.intp]
-_FOREIGN_KERNELS = ("python", "fmu2")
+_EXTERNAL_KERNELS = ("python", "fmu2")
 
 
 def replay(
@@ -35,7 +35,7 @@ def replay(
     every: int | None = None,
     out: str | Path | None = None,
 ) -> Result:
-    """Run a paced run again from its log: every signal comes out the same, bit for bit.
+    """Run a real-time run again from its log: every signal comes out the same, bit for bit.
 
     What came from devices, how late ticks were, what was changed by hand: all enters at the same
     ticks again. So also signals that were not recorded can be looked at afterwards.
@@ -65,7 +65,8 @@ def replay(
         log = Result.from_hdf5(log)
     if log.log is None:
         raise ResultError(
-            "this result has no journal, so it cannot be replayed: only paced runs have one, see "
+            "this result has no input log, so it cannot be replayed: only real-time runs have "
+            "one, see "
             "`biella.run_realtime`."
         )
     if out is not None and log.is_stored_in(out):
@@ -88,18 +89,20 @@ def replay(
         },
         parameters=parameters,
         compiled_with=log.info.get("compiled_with", {}),
-        journal=_leave_out(log.log.journal, plan, parameters or {}),
+        input_log=_leave_out(log.log.input_log, plan, parameters or {}),
         ticks=ticks,
     )
     run._begin()
     return run.wait()
 
 
-def _leave_out(journal: Journal, plan: Plan, parameters: Mapping[str, Any]) -> Journal:
-    """Return a journal without changes of these parameters."""
+def _leave_out(input_log: InputLog, plan: Plan, parameters: Mapping[str, Any]) -> InputLog:
+    """Return an input log without changes of these parameters."""
     places = [plan.parameters[path] for path in parameters if path in plan.parameters]
     slots = [place.slot + k for place in places for k in range(place.size)]
-    kept: Journal = journal[~((journal["kind"] == ENTER_SET) & np.isin(journal["slot"], slots))]
+    kept: InputLog = input_log[
+        ~((input_log["kind"] == ENTER_SET) & np.isin(input_log["slot"], slots))
+    ]
     return kept
 
 
@@ -144,7 +147,7 @@ def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
             f"still be read."
         ) from None
     if diagram is None:
-        if any(kernel.startswith(_FOREIGN_KERNELS) for kernel in recorded.kernels):
+        if any(kernel.startswith(_EXTERNAL_KERNELS) for kernel in recorded.kernels):
             raise BiellaError(
                 "the run has Python blocks or FMUs, which are not in the log: give its diagram."
             )

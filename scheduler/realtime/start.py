@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...blocks.core.block import AbstractBlock
 from ...blocks.external.asynchronous import AbstractAsynchronous
-from ...blocks.external.outside import RealTime
-from ...deprecation import deprecated_alias
+from ...blocks.external.external_input import RealTime
+from ...deprecation import deprecated_alias, renamed_keywords
 from ...errors import BiellaError
 from ..binding.bind import OpenBinding, open_binding
 from ..binding.rig import Binding, read_binding
@@ -35,9 +35,9 @@ OPTIONS: dict[str, Any] = {
     "clock": "wall",
     "factor": 1.0,
     "overrun": "skip",
-    "tolerated": None,
-    "tolerated_in_a_row": None,
-    "grace": 0,
+    "max_overruns": None,
+    "max_consecutive_overruns": None,
+    "warmup_ticks": 0,
     "record": None,
     "every": 1,
     "out": None,
@@ -45,6 +45,9 @@ OPTIONS: dict[str, Any] = {
 """What a binding may say in its table ``[run]``, and what counts if nobody says anything."""
 
 
+@renamed_keywords(
+    tolerated="max_overruns", tolerated_in_a_row="max_consecutive_overruns", grace="warmup_ticks"
+)
 def run_realtime(
     diagram: Diagram | Plan,
     until: float | None = None,
@@ -59,9 +62,9 @@ def run_realtime(
     step: float | None = None,
     solver: str | None = None,
     overrun: str | None = None,
-    tolerated: int | None = None,
-    tolerated_in_a_row: int | None = None,
-    grace: int | None = None,
+    max_overruns: int | None = None,
+    max_consecutive_overruns: int | None = None,
+    warmup_ticks: int | None = None,
     spin: float = 0.0,
     privileges: Privileges | None = None,
     profile: bool = False,
@@ -87,10 +90,10 @@ def run_realtime(
         run back to back until the deadlines are met again. ``"slip"``: the next tick begins at
         once, and all later deadlines move. ``"stop"``: the run ends; those that are tolerated are
         caught up with.
-    tolerated, tolerated_in_a_row
+    tolerated, max_consecutive_overruns
         Number of overruns with which the run still goes on; any number if not given, but with
         ``"stop"`` none.
-    grace
+    warmup_ticks
         Ticks at the start whose overruns do not count.
     spin
         Seconds before each deadline that are waited out awake, which keeps a processor busy.
@@ -119,9 +122,9 @@ def run_realtime(
         "clock": clock,
         "factor": factor,
         "overrun": overrun,
-        "tolerated": tolerated,
-        "tolerated_in_a_row": tolerated_in_a_row,
-        "grace": grace,
+        "max_overruns": max_overruns,
+        "max_consecutive_overruns": max_consecutive_overruns,
+        "warmup_ticks": warmup_ticks,
         "record": record,
         "every": every,
         "out": out,
@@ -195,7 +198,7 @@ def _choose_slow(
 
 
 def stand_ins(flat: FlatDiagram, start: float) -> dict[str, dict[str, AbstractBlock]]:
-    """Return what a paced run adds to a diagram and has in place of its blocks, for `compile`.
+    """Return what a real-time run adds to a diagram and has in place of its blocks, for `compile`.
 
     `start` is the time of the first tick in s.
     """

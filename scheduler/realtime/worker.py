@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ...blocks.core.block import AbstractBlock
 from ...blocks.external.asynchronous import AbstractAsynchronous, Values
-from ...blocks.external.foreign import EndOfRun
-from ...blocks.external.outside import RECEIVED, Outside
+from ...blocks.external.external_block import EndOfRun
+from ...blocks.external.external_input import RECEIVED, ExternalInput
 from ..compile.flatten import FlatDiagram
 
 if TYPE_CHECKING:
@@ -27,12 +27,14 @@ def find_slow_blocks(flat: FlatDiagram) -> dict[str, AbstractAsynchronous]:
 
 
 def stand_in(block: AbstractAsynchronous, start_time: float, path: str) -> AbstractBlock:
-    """Return what stands in a paced diagram for a block that a worker computes."""
+    """Return what stands in a real-time diagram for a block that a worker computes."""
     results, start, place = block.first_results(start_time, path), {}, 0
     for port, width in zip(block.outputs, block.widths, strict=False):
         start[port.name] = results[place : place + width]
         place += width
-    return Outside(list(block.inputs), list(block.outputs), start={**start, "since": start_time})
+    return ExternalInput(
+        list(block.inputs), list(block.outputs), start={**start, "since": start_time}
+    )
 
 
 class Worker:

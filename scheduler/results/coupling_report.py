@@ -85,7 +85,9 @@ def _read_bond(instance: Instance, bond: dict[str, Any]) -> dict[str, float]:
 def warn_of_created_energy(instance: Instance) -> None:
     """Warn of couplings that created, or lost, a good part of the energy that passes."""
     for item in instance.plan.couplings:
-        _warn_of_worst(instance, item["members"], item["method"], item["hold"], item["bonds"])
+        _warn_of_worst(
+            instance, item["members"], item["method"], item["extrapolation"], item["bonds"]
+        )
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for item in instance.plan.exchanges:
         groups.setdefault(tuple(item["members"]), []).append(item)
@@ -97,7 +99,7 @@ def _warn_of_worst(
     instance: Instance,
     members: Sequence[str],
     method: str,
-    hold: int,
+    extrapolation: int,
     bonds: Sequence[dict[str, Any]],
 ) -> None:
     worst: tuple[float, dict[str, Any], dict[str, float]] | None = None
@@ -115,19 +117,20 @@ def _warn_of_worst(
     created, bond, found = worst
     at_once = found["highest"] - found["lowest"]
     what = "created" if found["energy"] > 0 else "lost"
-    cause = "held" if hold == 0 else "extrapolated"
+    cause = "held" if extrapolation == 0 else "extrapolated"
     if method in ITERATED:
         cause, remedy = "interpolated", "Take a smaller step"
-        remedy += " or hold=1." if hold == 0 else "."
-    elif hold == 0:
-        remedy = "Take hold=1, a smaller step, or method='newton'."
+        remedy += " or extrapolation=1." if extrapolation == 0 else "."
+    elif extrapolation == 0:
+        remedy = "Take extrapolation=1, a smaller step, or method='newton'."
     else:
         remedy = "Take a smaller step or method='newton'."
     warnings.warn(
         f"the coupling of {', '.join(f'`{m}`' for m in members)} {what} {created:.3g} J, "
         f"{100 * created / at_once:.3g} % of the energy that passes through it at a time "
         f"({at_once:.3g} J, at `{bond['effort']}` and `{bond['flow']}`): inputs are {cause} over a "
-        f"step ({method}, hold {hold}), so the two sides see different powers. {remedy}",
+        f"step ({method}, extrapolation {extrapolation}), so the two sides see different powers. "
+        f"{remedy}",
         CouplingWarning,
         stacklevel=4,
     )
@@ -213,13 +216,15 @@ class CouplingReport:
             )
         if not self.couplings:
             lines.append(
-                "No block is coupled in steps of its own, or all are by jacobi with hold 0: of "
+                "No block is coupled by its internal solver, or all are by jacobi with "
+                "extrapolation 0: of "
                 "these estimate_error=1 tells the error."
             )
             return "\n".join(lines)
         for item in self.couplings:
             lines.append(
-                f"{' + '.join(item['members'])}: {item['method']}, hold {item['hold']}, "
+                f"{' + '.join(item['members'])}: {item['method']}, extrapolation "
+                f"{item['extrapolation']}, "
                 f"{item['steps']:.0f} steps"
             )
             if item["method"] in ITERATED and item["steps"]:
@@ -267,7 +272,7 @@ def report_couplings(
 ) -> CouplingReport:
     """Return the report of a run with this base step."""
     connections = [
-        _judge(item, signal, step, tolerance)
+        _rate(item, signal, step, tolerance)
         for item in couplings
         if item["estimates"]
         for signal in item["signals"]
@@ -278,7 +283,7 @@ def report_couplings(
     )
 
 
-def _judge(
+def _rate(
     item: dict[str, Any], signal: dict[str, Any], step: float, tolerance: float
 ) -> ConnectionReport:
     """Add up the errors of the steps: they fall with the order p of the method, each with p + 1."""
@@ -288,7 +293,7 @@ def _judge(
     error = float(total.max()) / scale
     halved, quartered = float(sums["halved"].sum()), float(sums["quartered"].sum())
     order: float | None = None
-    nominal = float(max(item["hold"] + 1, 2 if item["method"] in ITERATED else 1))
+    nominal = float(max(item["extrapolation"] + 1, 2 if item["method"] in ITERATED else 1))
     if quartered > (_ROUNDING * scale) ** 2 * item["estimates"]:
         order = log2(halved / quartered) / 2
     used = nominal if order is None or not isfinite(order) or order < 0.5 else order

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Okabe and Ito's palette, told apart with every common colour blindness; its yellow is too pale
+# Okabe and Ito's palette, told apart with every common color blindness; its yellow is too pale
 # for a line. After one round the lines change their dashes.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 _DASHES = ["-", "--", ":", "-."]
 
 STYLE: dict[Any, Any] = {
@@ -169,7 +169,7 @@ def _scope_panel(result: Result, scope: ScopeView) -> _Panel:
 
 
 def _group(signal: Signal) -> Hashable:
-    """Return what signals of one axes have in common: a unit, however spelt, or a kind."""
+    """Return what signals of one axes have in common: a unit, however spelled, or a kind."""
     if signal.kind == "boolean" or signal.unit is None:
         return "boolean" if signal.kind == "boolean" else "no unit"
     try:
@@ -205,15 +205,15 @@ def _rows_between(t: Array, start: float | None, stop: float | None) -> slice:
 
 
 def _draw(axes: Axes, panel: _Panel, result: Result, rows: slice) -> None:
-    styles = cycle([(colour, dash) for dash in _DASHES for colour in COLOURS])
+    styles = cycle([(color, dash) for dash in _DASHES for color in COLORS])
     labels = iter(panel.labels)
     t = result.t[rows]
     for name, signal in zip(panel.names, panel.signals, strict=True):
         values = result.read(name, rows)
         steps = "steps-post" if signal.holds_between_ticks else "default"
         for column in np.atleast_2d(values.T):
-            colour, dash = next(styles)
-            line = axes.plot(*_thinned(t, column), color=colour, linestyle=dash, drawstyle=steps)
+            color, dash = next(styles)
+            line = axes.plot(*_thinned(t, column), color=color, linestyle=dash, drawstyle=steps)
             line[0].set_label(next(labels))
     axes.set_ylabel(panel.label)
     if panel.title:

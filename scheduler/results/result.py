@@ -81,7 +81,7 @@ class Result(Mapping[str, Array]):
         """The engine's state at the end, from which another run may go on."""
         self._captures = captures
         self.log: RunLog | None = None
-        """What entered a paced run from outside: `biella.replay` runs it again."""
+        """What entered a real-time run from outside: `biella.replay` runs it again."""
 
     @classmethod
     def from_arrays(
@@ -159,7 +159,7 @@ class Result(Mapping[str, Array]):
         return [view for view in views if all(name in self for name in view["signals"])]
 
     def coupling_report(self, tolerance: float = 1e-3) -> CouplingReport:
-        """Tell how blocks with steps of their own were coupled, and what limits the accuracy.
+        """Tell how blocks with an internal solver were coupled, and what limits the accuracy.
 
         Printed it is a table. Errors of connections, and the step with which they would stay below
         `tolerance`, relative to the largest value of each signal, need ``estimate_error=1`` in
@@ -172,13 +172,13 @@ class Result(Mapping[str, Array]):
         return report_couplings(couplings, step, tolerance, solver, together)
 
     def realtime_report(self) -> RealtimeReport:
-        """Tell how a paced run kept time: lateness, execution, overruns, blocks, devices.
+        """Tell how a real-time run kept time: lateness, execution, overruns, blocks, devices.
 
         Printed it is a table; its figures are ``info["realtime"]``.
         """
         info: Any = self.info.get("realtime")
         if info is None:
-            raise ResultError("this result is not of a paced run: use `biella.run_realtime`.")
+            raise ResultError("this result is not of a real-time run: use `biella.run_realtime`.")
         return RealtimeReport(info, str(self.info.get("diagram", "")))
 
     def capture(self, name: str) -> Result:
@@ -386,7 +386,7 @@ class Result(Mapping[str, Array]):
         start: float | None = None,
         stop: float | None = None,
     ) -> Orbit:
-        """Return the path of a shaft's centre from two signals, with a mark for each turn.
+        """Return the path of a shaft's center from two signals, with a mark for each turn.
 
         Parameters
         ----------

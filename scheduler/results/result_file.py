@@ -241,7 +241,7 @@ def create_result_file(
 ) -> h5py.File:
     """Create a file with an empty, extendable dataset for time, each signal and each Trigger.
 
-    With a `plan` there is room for the log of a paced run, and for what it has to report.
+    With a `plan` there is room for the log of a real-time run, and for what it has to report.
     """
     import h5py
 

@@ -160,7 +160,7 @@ class OrderSpectrum:
 
 @dataclass(frozen=True)
 class Orbit:
-    """The path of a shaft's centre, seen by two probes.
+    """The path of a shaft's center, seen by two probes.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class Orbit:
 
         x + i y = forward exp(i order θ) + backward exp(-i order θ), with θ the shaft's angle. The
         long half axis is their sum in size, the short one their difference; the greater of the two
-        says which way the centre goes around, with the shaft or against it.
+        says which way the center goes around, with the shaft or against it.
         """
         if self.angle is None:
             raise ResultError("components of an orbit need the shaft's angle or speed: give one.")

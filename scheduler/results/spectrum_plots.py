@@ -15,7 +15,7 @@ from matplotlib.figure import Figure, SubFigure
 from numpy.typing import NDArray
 
 from ...blocks.core.figure import ShownFigure
-from .plotting import COLOURS, STYLE, label_unit, save_figure
+from .plotting import COLORS, STYLE, label_unit, save_figure
 
 if TYPE_CHECKING:
     from .spectra import Orbit, OrderSpectrum, Spectrum, Waterfall
@@ -49,7 +49,7 @@ def plot_spectrum(spectrum: Spectrum, axes: Axes | None, path: str | Path | None
         drawn.loglog(
             spectrum.frequencies[rest],
             np.sqrt(spectrum.density[rest]),
-            color=COLOURS[len(drawn.lines) % len(COLOURS)],
+            color=COLORS[len(drawn.lines) % len(COLORS)],
             lw=1.3,
             label=spectrum.name,
         )
@@ -111,17 +111,17 @@ def plot_orbit(
 ) -> Figure:
     """See `Orbit.plot`."""
     with _drawing(axes, path) as drawn:
-        colour = COLOURS[sum(line.get_linestyle() == "-" for line in drawn.lines) % len(COLOURS)]
+        color = COLORS[sum(line.get_linestyle() == "-" for line in drawn.lines) % len(COLORS)]
         known = drawn.get_legend_handles_labels()[1]
         if clearance is not None and "clearance" not in known:
             around = np.linspace(0, 2 * np.pi, 200)
             circle = clearance * np.array([np.cos(around), np.sin(around)])
             drawn.plot(*circle, color="black", ls="--", lw=1, label="clearance")
-        drawn.plot(orbit.x, orbit.y, color=colour, lw=1.2, label=label)
+        drawn.plot(orbit.x, orbit.y, color=color, lw=1.2, label=label)
         marks = orbit.marks
         if marks.size:
             drawn.plot(
-                orbit.x[marks], orbit.y[marks], "o", color=colour, ms=5, mec="white", mew=0.8,
+                orbit.x[marks], orbit.y[marks], "o", color=color, ms=5, mec="white", mew=0.8,
                 label=None if label else "once a turn",
             )  # fmt: skip
         unit = label_unit(orbit.unit)

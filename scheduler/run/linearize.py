@@ -164,9 +164,9 @@ def _linearize(
     period: float | None,
 ) -> LinearModel:
     plan = diagram.compile(inputs=inputs or (), outputs=outputs or ())
-    if plan.foreign:
+    if plan.external:
         raise BiellaError(
-            f"{plan.name_foreign()} cannot be linearised: the states are not in the engine."
+            f"{plan.name_external()} cannot be linearized: the states are not in the engine."
         )
     shown = list(plan.outputs if outputs is None else outputs)
     chosen_inputs = [plan.inputs[name] for name in (plan.inputs if inputs is None else inputs)]
@@ -179,7 +179,7 @@ def _linearize(
                 instance.set(path, value)
         elif not isinstance(at, Real | None):
             raise BiellaError(f"at is a time in seconds, or values by path, not {at!r}.")
-        instance.initialise()
+        instance.initialize()
         if instance.run(ticks)[0] < ticks:
             raise BiellaError(
                 f"the run ended at t = {instance.time:g} s, before the operating point at "
@@ -228,8 +228,8 @@ def _whole_ticks(plan: Plan, at: Real) -> int:
 
 
 def _check_sampled(plan: Model, period: float | None, at: int) -> None:
-    """Refuse what has no linearisation of the kind that is asked for, or none at tick `at`."""
-    rates = np.vstack([plan.tick_rates, (1, 0)])  # of what passes on the outputs of own steps
+    """Refuse what has no linearization of the kind that is asked for, or none at tick `at`."""
+    rates = np.vstack([plan.tick_rates, (1, 0)])  # of what passes on the outputs of internal steps
     ticks = None if period is None else round(period / plan.step)
     for info, item, record in zip(plan.blocks, plan.flat.blocks, plan.block_records, strict=True):
         block = item.block
@@ -240,12 +240,12 @@ def _check_sampled(plan: Model, period: float | None, at: int) -> None:
         if isinstance(block, NativeBlock) and not (holds or block.smooth_memory):
             raise BiellaError(
                 f"`{info.path}` ({info.type}) has memory that is no smooth state: it cannot be "
-                f"linearised. Replace it, for this purpose, by what it does on average."
+                f"linearized. Replace it, for this purpose, by what it does on average."
             )
         if ticks is None:
             raise BiellaError(
                 f"`{info.path}` ({info.type}) is sampled, so the diagram has no continuous "
-                f"linearisation: give period=… in seconds."
+                f"linearization: give period=… in seconds."
             )
         if every and (ticks % every or offset):
             raise BiellaError(
@@ -255,7 +255,7 @@ def _check_sampled(plan: Model, period: float | None, at: int) -> None:
         if every and at % every:
             raise BiellaError(
                 f"at t = {plan.start_time + at * plan.step:g} s `{info.path}` ({info.type}, every "
-                f"{info.rate}) is between two samples: linearise at a whole multiple of its period."
+                f"{info.rate}) is between two samples: linearize at a whole multiple of its period."
             )
 
 

@@ -5,7 +5,8 @@ springs or contacts looks for its fastest motion, for which it is started alone 
 
 `warn_of_reactions` starts a diagram with mechanisms and reads what they found odd.
 
-`warn_of_ringing` finds steps that are too long for a stiff block. A block such as an oil film that
+`warn_of_unstable_coupling` finds steps that are too long for a stiff block. A block such as an oil
+film that
 is exchanged in steps too long for it makes any small difference grow from tick to tick, long before
 anything explodes; or its outputs ring. Two short runs from the start are compared, one of them with
 a parameter of the block a little off. Only runs are checked like this; compiling, exporting and
@@ -25,9 +26,9 @@ from ...errors import BiellaError, BiellaWarning, BlockError
 from ..compile.coupling_options import ITERATED
 from ..compile.model import Model
 from ..compile.plan import Plan
-from ..engine.engine import REMARK_RUN, Instance
+from ..engine.engine import DIAGNOSTIC_RUN, Instance
 
-_NUDGE = 1e-8
+_PERTURBATION = 1e-8
 TICKS = 100
 _GROWN = 1e5
 """What a difference grows by in so few ticks only if steps are too long."""
@@ -53,17 +54,17 @@ def warn_of_steps(model: Model, stacklevel: int = 1) -> None:
 
 def warn_of_reactions(plan: Plan, stacklevel: int = 1) -> None:
     """Warn of outputs of mechanisms that are not unique, as a run would at its end."""
-    if plan.foreign or all(block.type != "Plant" for block in plan.blocks):
+    if plan.external or all(block.type != "Plant" for block in plan.blocks):
         return
     try:
         with Instance(plan) as instance:
-            instance.initialise()
-            instance.warn(REMARK_RUN, stacklevel=stacklevel + 1)
+            instance.initialize()
+            instance.warn(DIAGNOSTIC_RUN, stacklevel=stacklevel + 1)
     except BlockError:  # it may start with other parameters; a run says why it does not
         return
 
 
-def warn_of_ringing(
+def warn_of_unstable_coupling(
     plan: Plan, ticks: int, parameters: Mapping[str, Any] | None = None, stacklevel: int = 2
 ) -> None:
     """Warn of each stiff block that is exchanged in steps too long for it.
@@ -90,7 +91,7 @@ def warn_of_ringing(
             text = (
                 f"`{info.path}` ({info.type}): what it reads and gives is exchanged in steps too "
                 f"long for it: {sign}. Take smaller steps than {plan.step:g} s; for a plant with "
-                f"steps of its own, d.couple(plant, method='newton'); or put a film into the "
+                f"internal steps, d.couple(plant, method='newton'); or put a film into the "
                 f"mechanism, with System.bearing(…)."
             )
             warnings.warn(text, BiellaWarning, stacklevel=stacklevel + 1)
@@ -100,19 +101,19 @@ def _find_sign(
     plan: Plan, parameter: str, output: str, ticks: int, parameters: Mapping[str, Any]
 ) -> str:
     """Return what tells that steps are too long, if anything does."""
-    exact, nudged = (
-        _record(plan, parameter, output, part, ticks, parameters) for part in (0.0, _NUDGE)
+    exact, perturbed = (
+        _record(plan, parameter, output, part, ticks, parameters) for part in (0.0, _PERTURBATION)
     )
-    count = min(len(exact), len(nudged))
+    count = min(len(exact), len(perturbed))
     largest = np.abs(exact).max()
     if largest == 0.0:
         return ""
     so_far = np.maximum.accumulate(np.abs(exact[:count]).max(axis=1))
-    apart = np.abs(nudged[:count] - exact[:count]).max(axis=1)
+    apart = np.abs(perturbed[:count] - exact[:count]).max(axis=1)
     size = np.divide(apart, so_far, out=np.zeros(count), where=so_far > 0.0)
-    if size.max() > _GROWN * _NUDGE:
+    if size.max() > _GROWN * _PERTURBATION:
         last = int(size.argmax())
-        growth = (size[last] / _NUDGE) ** (1.0 / max(last, 1))
+        growth = (size[last] / _PERTURBATION) ** (1.0 / max(last, 1))
         return f"a small difference grows {growth:.2g} times in each, and results are worth nothing"
     if count <= ticks and so_far[-1] > 1e3 * so_far[0]:
         return "its outputs grow until it stops, and results are worth nothing"
@@ -135,7 +136,7 @@ def _record(
     plan: Plan,
     parameter: str,
     output: str,
-    nudge: float,
+    perturbation: float,
     ticks: int,
     parameters: Mapping[str, Any],
 ) -> Array:
@@ -145,9 +146,9 @@ def _record(
     with Instance(plan) as instance:
         for path, value in parameters.items():
             instance.set(path, value)
-        instance.set(parameter, instance.get(parameter) * (1.0 + nudge))
+        instance.set(parameter, instance.get(parameter) * (1.0 + perturbation))
         try:
-            instance.initialise()
+            instance.initialize()
             for _ in range(ticks + 1):
                 instance.evaluate()
                 rows.append(instance.values[port.slot : port.slot + port.width].copy())

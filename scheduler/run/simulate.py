@@ -17,17 +17,18 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ...deprecation import renamed_keywords
 from ...errors import BiellaError, BlockError, name_list, suggest
 from ..compile.diagram import Diagram
 from ..compile.plan import Plan, PortInfo
-from ..engine.engine import REMARK_RUN, REMARK_START, Instance
+from ..engine.engine import DIAGNOSTIC_RUN, DIAGNOSTIC_START, Instance
 from ..engine.library import contract
 from ..realtime import live_exit
 from ..results.captures import declare_captures, read_captures
 from ..results.coupling_report import read_couplings, warn_of_created_energy, warn_of_failures
 from ..results.recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder
 from ..results.result import Result
-from .preflight import warn_of_ringing
+from .preflight import warn_of_unstable_coupling
 from .progress import Progress
 
 _LARGEST_IN_MEMORY = 2 << 30  # bytes
@@ -35,6 +36,7 @@ _CHUNK_SECONDS = 0.05
 _CHUNK_BYTES = 8 << 20
 
 
+@renamed_keywords(hold="extrapolation")
 def simulate(
     diagram: Diagram | Plan,
     until: float,
@@ -49,7 +51,7 @@ def simulate(
     keep_state: bool | None = None,
     progress: bool = True,
     coupling: str | None = None,
-    hold: int | None = None,
+    extrapolation: int | None = None,
     estimate_error: int = 0,
 ) -> Result:
     """Run `diagram` from its start to the time `until` and return what was recorded.
@@ -77,8 +79,8 @@ def simulate(
         unless the diagram contains FMUs of other tools.
     progress
         Show a progress bar on a terminal when the run takes more than two seconds.
-    coupling, hold
-        How blocks with steps of their own are coupled, instead of the diagram's own way; what
+    coupling, extrapolation
+        How blocks with an internal solver are coupled, instead of the diagram's own way; what
         `Diagram.couple` says of single blocks is kept.
     estimate_error
         Estimate the error of coupled steps at every n-th tick, for `Result.coupling_report` and as
@@ -101,7 +103,7 @@ def simulate(
     BiellaWarning
         If a block found something odd and went on, such as a mechanism whose step is too coarse.
     """
-    plan = plan_of(diagram, step, solver, coupling, hold, estimate_error)
+    plan = plan_of(diagram, step, solver, coupling, extrapolation, estimate_error)
     return run_plan(
         plan,
         until,
@@ -134,21 +136,21 @@ def run_plan(
     with Instance(plan) as instance:
         for path, value in (parameters or {}).items():
             instance.set(path, value)
-        instance.initialise()
+        instance.initialize()
         if checkpoint is None:
             with contextlib.suppress(BiellaError):  # the run reports it
                 instance.evaluate()  # initialization ends when outputs at the start are known
-            instance.warn(REMARK_START, stacklevel=3)
+            instance.warn(DIAGNOSTIC_START, stacklevel=3)
         if checkpoint is not None:
             instance.restore(checkpoint)
             for path, value in (parameters or {}).items():
                 instance.set(path, value)
         ticks = count_ticks(until, instance.time, plan.step)
         if checkpoint is None:
-            warn_of_ringing(plan, ticks, parameters, stacklevel=3)
+            warn_of_unstable_coupling(plan, ticks, parameters, stacklevel=3)
         recorder = _make_recorder(plan, ports, ticks // every + 2, out)
         result = _run(instance, ticks, ports, recorder, every, progress, keep_state)
-        instance.warn(REMARK_RUN, stacklevel=3)
+        instance.warn(DIAGNOSTIC_RUN, stacklevel=3)
         return result
 
 
@@ -206,19 +208,23 @@ def plan_of(
     step: float | None,
     solver: str | None,
     coupling: str | None,
-    hold: int | None,
+    extrapolation: int | None,
     estimate_error: int,
 ) -> Plan:
     """Compile a diagram with these options; a plan has its own already."""
     if isinstance(diagram, Diagram):
         return diagram.compile(
-            step=step, solver=solver, coupling=coupling, hold=hold, estimate_error=estimate_error
+            step=step,
+            solver=solver,
+            coupling=coupling,
+            extrapolation=extrapolation,
+            estimate_error=estimate_error,
         )
     if not isinstance(diagram, Plan):
         raise BiellaError(f"simulate wants a Diagram or a Plan, got {diagram!r}.")
     if step is not None or solver is not None:
         raise BiellaError("a Plan has its step and solver already: simulate the Diagram instead.")
-    if coupling is not None or hold is not None or estimate_error:
+    if coupling is not None or extrapolation is not None or estimate_error:
         raise BiellaError("a Plan has its coupling already: simulate the Diagram instead.")
     return diagram
 

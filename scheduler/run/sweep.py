@@ -77,7 +77,7 @@ def sweep(
     checkpoint: bytes | None = None,
     keep_state: bool | None = None,
     coupling: str | None = None,
-    hold: int | None = None,
+    extrapolation: int | None = None,
     estimate_error: int = 0,
 ) -> Sweep[Result]: ...
 @overload
@@ -96,7 +96,7 @@ def sweep(
     checkpoint: bytes | None = None,
     keep_state: bool | None = None,
     coupling: str | None = None,
-    hold: int | None = None,
+    extrapolation: int | None = None,
     estimate_error: int = 0,
 ) -> Sweep[T]: ...
 def sweep(
@@ -114,7 +114,7 @@ def sweep(
     checkpoint: bytes | None = None,
     keep_state: bool | None = None,
     coupling: str | None = None,
-    hold: int | None = None,
+    extrapolation: int | None = None,
     estimate_error: int = 0,
 ) -> Sweep[T] | Sweep[Result]:
     """Run `diagram` once for each case, several at a time.
@@ -137,7 +137,7 @@ def sweep(
         How many run at once; one for each core if not given.
     progress
         Show a progress bar on a terminal when it takes more than two seconds.
-    step, solver, every, checkpoint, keep_state, coupling, hold, estimate_error
+    step, solver, every, checkpoint, keep_state, coupling, extrapolation, estimate_error
         As in `simulate`.
 
     Returns
@@ -151,7 +151,7 @@ def sweep(
         If a path or a value is wrong: before anything runs.
     """
     cases, shape = _cases(parameters)
-    plan = plan_of(diagram, step, solver, coupling, hold, estimate_error)
+    plan = plan_of(diagram, step, solver, coupling, extrapolation, estimate_error)
     choose_signals(plan, record)
     for number, case in enumerate(cases):
         _check_case(plan, number, case)

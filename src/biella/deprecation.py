@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import warnings
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar, cast
 
+from ._renamed import RENAMED_OPTIONS, RENAMED_PUBLIC
 from .errors import BiellaDeprecationWarning
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 REMOVAL = "0.3"
 """The release that removes what this one deprecates."""
@@ -42,3 +45,51 @@ def deprecated_alias(function: Callable[P, R], old: str, new: str) -> Callable[P
     alias.__name__ = alias.__qualname__ = old.rpartition(".")[2]
     alias.__doc__ = f"Deprecated name of `{new}`."
     return alias
+
+
+def renamed_attribute(module: str, name: str) -> Any:
+    """Return what `name` is called now in a module, with a warning; for its ``__getattr__``."""
+    new = RENAMED_PUBLIC.get(module, {}).get(name)
+    if new is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warn_deprecated(f"`{module}.{name}`", f"`{module}.{new}`", stacklevel=3)
+    return getattr(importlib.import_module(module), new)
+
+
+def renamed_keywords(**renamed: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Accept keywords under their old names, with a warning: ``@renamed_keywords(old="new")``."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            for old, new in renamed.items():
+                if old in kwargs and new not in kwargs:
+                    where = function.__qualname__
+                    warn_deprecated(f"`{old}=` of {where}", f"`{new}=`", stacklevel=2)
+                    kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def renamed_value(what: str, value: T, renamed: Mapping[str, str]) -> T:
+    """Return what a value of an option is called now, with a warning if it was an old one."""
+    new = renamed.get(value) if isinstance(value, str) else None
+    if new is None:
+        return value
+    warn_deprecated(f"`{what}={value!r}`", f"`{what}={new!r}`", stacklevel=3)
+    return cast(T, new)
+
+
+def renamed_options(arguments: Sequence[str], warn: Callable[[str], None]) -> list[str]:
+    """Return a command line with the present names of its options."""
+    found = []
+    for argument in arguments:
+        option, equals, value = argument.partition("=")
+        new = RENAMED_OPTIONS.get(option)
+        if new is not None:
+            warn(f"{option} is deprecated and will be removed in {REMOVAL}: write {new}.")
+        found.append((new or option) + equals + value)
+    return found

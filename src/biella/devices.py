@@ -1,15 +1,22 @@
 """Devices: base classes of drivers in Python, and a UDP proxy that makes a network bad."""
 
+from typing import Any
+
+from .deprecation import renamed_attribute
 from .scheduler.binding.rig import Channel
-from .scheduler.devices.driver import Driver, Setup
+from .scheduler.devices.driver import DeviceDriver, Setup
 from .scheduler.devices.options import Option
-from .scheduler.devices.virtual.relay import Faults, Relay
+from .scheduler.devices.virtual.udp_proxy import Faults, UdpProxy
 
 __all__ = [
     "Channel",
-    "Driver",
+    "DeviceDriver",
     "Faults",
     "Option",
-    "Relay",
     "Setup",
+    "UdpProxy",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return renamed_attribute(__name__, name)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from ._renamed import renamed_name
+
 if TYPE_CHECKING:
     from .scheduler.results.result import Result
 
@@ -144,7 +146,7 @@ class BindingError(DeviceError):
 
 
 class OverrunError(BiellaError):
-    """A paced run that missed more deadlines than it may.
+    """A real-time run that missed more deadlines than it may.
 
     Attributes
     ----------
@@ -157,7 +159,10 @@ class OverrunError(BiellaError):
 
 def suggest(name: str, valid: Iterable[str]) -> str:
     """Return `` Did you mean …?`` for a name close to `name`, else an empty string."""
-    known = {each.casefold(): each for each in reversed(list(valid))}
+    names = list(valid)
+    if new := renamed_name(name, names):
+        return f" Since 0.2 it is `{new}`."
+    known = {each.casefold(): each for each in reversed(names)}
     close = get_close_matches(name.casefold(), list(reversed(known)), n=2, cutoff=0.6)
     if not close:
         return ""

@@ -11,8 +11,9 @@ import importlib
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
-from .deprecation import warn_deprecated
+from .deprecation import renamed_attribute, warn_deprecated
 
 # NumPy and SciPy import in circles: two threads that are the first to import them may each see a
 # module of the other half-made. No module that a lazy name leads to may use a lazy name when it is
@@ -48,7 +49,7 @@ def attach(
             warn_deprecated(f"`{package}.{name}`", f"`from {new} import {name}`", stacklevel=2)
             with _importing:
                 return getattr(importlib.import_module(new), name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return cast(object, renamed_attribute(package, name))
 
     def listed() -> list[str]:
         return sorted({*vars(sys.modules[package]), *homes})

@@ -1,10 +1,10 @@
 """``python -m biella.udp_proxy``: a UDP proxy that loses, delays and damages datagrams."""
 
-from .scheduler.devices.virtual.relay import Faults, Relay, main
+from .scheduler.devices.virtual.udp_proxy import Faults, UdpProxy, main
 
 __all__ = [
     "Faults",
-    "Relay",
+    "UdpProxy",
     "main",
 ]
 

@@ -26,7 +26,7 @@ from scipy.integrate import solve_ivp
 
 from biella import BiellaWarning, Diagram, simulate
 from biella.blocks.multibody import System, mechanisms
-from biella.blocks.multibody.laboratory import METHODS, PlanarModel
+from biella.blocks.multibody.reference_formulations import METHODS, PlanarModel
 from biella.blocks.multibody.rotations import rotation_from_quaternion
 from biella.scheduler.results.result import Result
 
@@ -61,7 +61,7 @@ def equal_crank(
 ) -> System:
     """Make the slider-crank with gravity along -x; rods are slender, masses are ours.
 
-    The rod points from the crank's end towards the slide. Its pin is 0.04 m ahead of the piston's
+    The rod points from the crank's end toward the slide. Its pin is 0.04 m ahead of the piston's
     frame, as printed.
     """
     rod = LENGTH * (1.0 + longer)
@@ -193,7 +193,7 @@ def test_the_through_branch_from_the_singular_position(part: float) -> None:
 
 
 def test_a_longer_rod_folds_and_a_shorter_one_turns_back() -> None:
-    """One per cent either way: the piston never reaches the pivot."""
+    """One percent either way: the piston never reaches the pivot."""
     long = run(equal_crank(np.pi / 6, longer=0.01), 2.0, PATHS, step=5e-4)
     assert long["plant.piston.position"][:, 0].min() + 0.04 == pytest.approx(0.005, abs=1e-5)
     # The crank goes on, past 270°, and the rod with it.
@@ -224,11 +224,11 @@ def test_vitas_pendulum_by_udwadia_and_kalaba(by: str, speed: float) -> None:
     assert np.abs(model.phi(np.array([*place, 1.5 * np.pi]), 0.0)).max() > 0.4
     qdd, lam = METHODS[f"udwadia-kalaba {by}"](model, 0.0, q, v, {})
     bend = -m * g * length * np.cos(angle) / (m * length**2 + inertia)
-    centre = bend * np.array([-place[1], place[0]]) - speed**2 * place
-    assert qdd == pytest.approx([*centre, bend], abs=1e-12)
+    center = bend * np.array([-place[1], place[0]]) - speed**2 * place
+    assert qdd == pytest.approx([*center, bend], abs=1e-12)
     # The pin carries what gravity does not give: m (a - g).
     force = model.reactions(0.0, q, lam)["pin"].force_j
-    assert force == pytest.approx([m * centre[0], m * (centre[1] + g), 0.0], abs=1e-11)
+    assert force == pytest.approx([m * center[0], m * (center[1] + g), 0.0], abs=1e-11)
 
 
 @pytest.mark.parametrize("degrees", [10.0, 45.0])
@@ -241,7 +241,7 @@ def test_a_cardan_joint_turns_by_its_law(degrees: float) -> None:
     beta, speed = np.radians(degrees), 2.0
     s = mechanisms.cardan(beta, speed)
     paths = ["output.rotation", "input.rotation", "output.angular_velocity", "closure"]
-    result = run(s, 2 * np.pi / speed, paths, mode="own_step", every=50)
+    result = run(s, 2 * np.pi / speed, paths, mode="internal", every=50)
     assert result["plant.closure"].max() < 1e-12
     shaft = np.array([np.cos(beta), 0.0, np.sin(beta)])
     y = np.array([0.0, 1.0, 0.0])
@@ -287,7 +287,7 @@ def test_andrews_squeezer_starts_and_ends_as_published() -> None:
 
 
 def crank_angle(until: float) -> float:
-    """Return the angle of Oldani's crank from x towards z, by its equation of one coordinate."""
+    """Return the angle of Oldani's crank from x toward z, by its equation of one coordinate."""
     g, torque = 9.80665, 10.0
     mass, inertia = (1.0, 2.0, 4.0), (0.1, 0.2)
 
@@ -326,7 +326,7 @@ PINS: dict[str, dict[str, Any]] = {
 def oldani(pins: str, step: float, until: float) -> tuple[float, float]:
     """Return the largest closing error, and the phase error at the end."""
     s = mechanisms.slider_crank(drive="as listed", **PINS[pins])
-    result = run(s, until, ["crank.position", "closure"], step=step, mode="own_step")
+    result = run(s, until, ["crank.position", "closure"], step=step, mode="internal")
     x, z = result["plant.crank.position"][-1][[0, 1 if pins == "planar" else 2]]
     error = np.angle(np.exp(1j * (np.arctan2(z, x) - crank_angle(until))))
     return float(result["plant.closure"].max()), abs(float(error))

@@ -54,7 +54,7 @@ def entrant(name, median_us, tail_us=0):
 
 @pytest.mark.parametrize(("ours", "met"), [(10.9, True), (11.1, False)])
 def test_the_median_is_held_against_the_better_peer_and_tails_against_none(ours, met):
-    from realtime import Condition, Privileges, judge, remark
+    from realtime import Condition, Privileges, comment, judge
 
     condition = Condition("ordinary", Privileges(), [])
     entrants = [entrant("ours", ours, 1e6), entrant("bare C loop", 10), entrant("cyclictest", 30)]
@@ -65,11 +65,19 @@ def test_the_median_is_held_against_the_better_peer_and_tails_against_none(ours,
     tails = [row for row in rows if "median" not in row.work]
     assert len(tails) == 6 and all(row.met is None for row in tails)
     ratio = f"{ours / 10:.2f}"
-    assert f"ours is {ratio} to {ratio} times the better" in remark(condition, entrants)
+    assert f"ours is {ratio} to {ratio} times the better" in comment(condition, entrants)
 
 
 def test_the_loop_is_a_plant_a_bearing_and_ten_blocks(tmp_path):
-    from realtime import PERIOD, SPEED, WATCHED, ShortBearing, build_loop, compile_timed, run_paced
+    from realtime import (
+        PERIOD,
+        SPEED,
+        WATCHED,
+        ShortBearing,
+        build_loop,
+        compile_timed,
+        run_realtime,
+    )
 
     from biella import simulate
     from biella.fmu.importer.fmu import EngineFmu
@@ -82,6 +90,6 @@ def test_the_loop_is_a_plant_a_bearing_and_ten_blocks(tmp_path):
     # The crank is held near its speed, which swings with the weight of the slider.
     assert np.mean(result[WATCHED][1000:]) == pytest.approx(SPEED, rel=0.3)
     assert np.all(result["film.torque"][1000:] * result[WATCHED][1000:] < 0)
-    rows = run_paced(compile_timed(d), 100, WATCHED)
+    rows = run_realtime(compile_timed(d), 100, WATCHED)
     assert np.array_equal(rows[:, 2], result[WATCHED][:100])
     assert np.all(rows[1:, 1] > 0)  # the time of the tick before

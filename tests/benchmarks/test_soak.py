@@ -1,4 +1,4 @@
-"""The soak, one minute of it; and that its judgements fail when what they judge is wrong."""
+"""The soak, one minute of it; and that its judgments fail when what they judge is wrong."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_memory_that_grows_fails(soaked):
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", ["net", "line", "card"])
-def test_a_device_that_was_not_told_to_be_safe_fails(soaked, name):
+def test_a_device_that_was_not_commanded_to_be_safe_fails(soaked, name):
     import soak_judge
 
     assert not failed(soak_judge.judge_sent, soaked, name)

@@ -60,10 +60,10 @@ BLOCKS = find_blocks()
 b = SimpleNamespace(**BLOCKS)
 
 
-OWN_STEPS: list[dict[str, Any]] = [
+INTERNAL_SOLVERS: list[dict[str, Any]] = [
     {},
-    {"mode": "own_step"},
-    {"mode": "own_step", "integrator": "implicit"},
+    {"mode": "internal"},
+    {"mode": "internal", "integrator": "implicit"},
 ]
 
 
@@ -152,9 +152,9 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.Noise(1.0, seed=3)),
         Example(lambda: b.Noise(density=1e-3, width=2, distribution="uniform"), period=2e-3),
     ],
-    "Outside": [
+    "ExternalInput": [
         Example(
-            lambda: b.Outside(
+            lambda: b.ExternalInput(
                 [Port("told", unit="m")],
                 [Port("speed", unit="rad/s"), Port("place", 2, unit="m")],
                 start={"place": [1.0, -2.0]},
@@ -256,9 +256,9 @@ EXAMPLES: dict[str, list[Example]] = {
     "ZeroPole": [Example(lambda: b.ZeroPole([-1.0], [-2.0, -3.0], 4.0))],
     "TransportDelay": [Example(lambda: b.TransportDelay(2.5e-3, longest=0.01))],
     "Plant": [
-        *(Example(partial(loose_ball, **options)) for options in OWN_STEPS),
+        *(Example(partial(loose_ball, **options)) for options in INTERNAL_SOLVERS),
         Example(
-            lambda: loose_ball(RigidContact(restitution=0.0), 1e-3, mode="own_step"),
+            lambda: loose_ball(RigidContact(restitution=0.0), 1e-3, mode="internal"),
             flat=frozenset(("pin.contact", f"push.force.{axis}") for axis in "xy"),
         ),
         Example(
@@ -271,7 +271,7 @@ EXAMPLES: dict[str, list[Example]] = {
             lambda: slider_crank().block(
                 inputs=["motor.torque"],
                 outputs=["slider.velocity", "closure", "kinetic_energy"],
-                mode="own_step",
+                mode="internal",
                 substeps=2,
             )
         ),
@@ -282,7 +282,7 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.ShortBearing(*BEARING, squeeze=False), *BEARING_RANGE, period=2e-3),
         Example(lambda: b.ShortBearing(*BEARING, viscosity_input=True), 1e-6, 2e-5),
     ],
-    "TiltedShortBearing": [Example(lambda: b.TiltedShortBearing(*BEARING), *BEARING_RANGE)],
+    "MisalignedShortBearing": [Example(lambda: b.MisalignedShortBearing(*BEARING), *BEARING_RANGE)],
     "LongBearing": [Example(lambda: b.LongBearing(*BEARING), *BEARING_RANGE)],
     "FiniteBearing": [
         Example(
@@ -417,7 +417,7 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.Scaling(readings=[-1, 0, 2], values=[3, 1, 0], unit="mm", inverse=True)),
     ],
     "PWMOutput": [
-        Example(lambda: b.PWMOutput(150.0, align="centre"), -1.0, 2.0),
+        Example(lambda: b.PWMOutput(150.0, align="center"), -1.0, 2.0),
         Example(lambda: b.PWMOutput(40.0, edges="tick", counts=100), -1.0, 2.0),
     ],
     "PWMInput": [
@@ -708,7 +708,7 @@ def test_hostile_state_is_survived(example):
     trial = Trial(example)
     with trial.plan.instantiate() as instance:
         for _ in range(TICKS):
-            instance.initialise()
+            instance.initialize()
             set_all(instance, trial.draw_all())
             instance.states[:] = trial.random.choice(STRANGE, instance.states.size)
             instance.memory[:] = trial.random.choice(STRANGE, instance.memory.size)
@@ -735,7 +735,7 @@ def test_hostile_plan_is_refused_or_survived(example):
         except PlanError:
             continue
         with instance, contextlib.suppress(BlockError):
-            instance.initialise()
+            instance.initialize()
             instance.run(3)
 
 
@@ -773,7 +773,7 @@ def test_block_is_documented(block):
 
 
 @EVERY_BLOCK
-def test_misspelt_argument_is_refused(block):
+def test_misspelled_argument_is_refused(block):
     parameters = inspect.signature(block).parameters.values()
     needed = [p for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
     with pytest.raises(TypeError, match="unexpected keyword argument 'perid'"):

@@ -1,4 +1,6 @@
-"""Hardware in the loop: examples/15_hil_serial.py through the serial driver, paced by the board."""
+"""Hardware in the loop: examples/15_hil_serial.py through the serial driver, real-time by the
+board.
+"""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class Caller:
     def fmi2SerializeFMUstate(
         self, name: str, state: str | None, target: str | None, size: int
     ) -> tuple[int, None]:
-        """Serialise into a new byte vector of `size`."""
+        """Serialize into a new byte vector of `size`."""
         made = None if target is None else (c_char * max(size, 1))()
         status = self.library.fmi2SerializeFMUstate(
             self.instances[name], self.states[state], made, c_size_t(size)
@@ -182,7 +182,7 @@ class Caller:
     def fmi2DeSerializeFMUstate(
         self, name: str, source: str | None, size: int, state: str | None
     ) -> tuple[int, None]:
-        """Deserialise `size` bytes, which may be fewer than there are."""
+        """Deserialize `size` bytes, which may be fewer than there are."""
         place = None if state is None else self.states.setdefault(state, c_void_p())
         # A copy of just that size, so that a sanitizer notices a read past its end.
         raw = (

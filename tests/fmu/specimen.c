@@ -31,7 +31,7 @@ typedef struct {
 
 typedef struct {
     double u, x, k, at, w[2], w1[2], w2[2], s, q, t;
-    int n, b, trouble, ended, mode; /* mode: 1 in initialisation mode, 2 in step mode */
+    int n, b, trouble, ended, mode; /* mode: 1 in initialization mode, 2 in step mode */
 } values;
 
 typedef struct {

@@ -48,23 +48,23 @@ def work(name: str, step: float, mode: bench.Mode) -> Diagram:
 
 
 @pytest.mark.filterwarnings("ignore:coupling by gauss-seidel is the same as by jacobi")
-@pytest.mark.parametrize("hold", [0, 1, 2])
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     "name, step, until", [("displacement", 0.02, 1), ("force", 0.02, 1), ("crank", 1.25e-3, 0.1)]
 )
-def test_fmus_do_what_native_blocks_do(name, step, until, method, hold):
+def test_fmus_do_what_native_blocks_do(name, step, until, method, extrapolation):
     """The FMU has Runge-Kutta steps of a quarter inside, the block takes four: rounding differs."""
     native, fmus = (
-        simulate(work(name, step, mode), until, coupling=method, hold=hold)
-        for mode in ("own_step", "fmu")
+        simulate(work(name, step, mode), until, coupling=method, extrapolation=extrapolation)
+        for mode in ("internal", "fmu")
     )
     for path in bench.CRANK_STATES if name == "crank" else bench.MASS_STATES:
         scale = np.abs(native[path]).max()
         assert fmus[path] == pytest.approx(native[path], abs=1e-12 * scale), path
 
 
-def own_step_fmu(path: Path, plant: Any, step: float) -> Path:
+def internal_solver_fmu(path: Path, plant: Any, step: float) -> Path:
     """The same block with an own step in a diagram of its own; dots become underscores."""
     d = Diagram(path.stem, step=step)
     d.add(plant, name="plant")
@@ -82,10 +82,10 @@ def two_masses(folder: Path, step: float, fmus: bool, options: dict | None = Non
     motion, plants, dot = ["slide.displacement", "slide.speed"], [], "_" if fmus else "."
     for n, stiffness, damping in ((0, 30.0, 0.4), (1, 15.0, 0.2)):
         plant = bench.mass(n, stiffness, damping).block(
-            ["push.force.x"], motion, mode="own_step", substeps=4
+            ["push.force.x"], motion, mode="internal", substeps=4
         )
         if fmus:
-            path = own_step_fmu(folder / f"{'ab'[n]}.fmu", plant, step)
+            path = internal_solver_fmu(folder / f"{'ab'[n]}.fmu", plant, step)
             plant = Fmu(path, **(options or {}))
         plants.append(d.add(plant, name="ab"[n]))
     laws = ("k*x2 + d*v2", "k*(x1 - x2) + d*(v1 - v2)")
@@ -98,11 +98,11 @@ def two_masses(folder: Path, step: float, fmus: bool, options: dict | None = Non
     return d
 
 
-@pytest.mark.parametrize("hold", [0, 1, 2])
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
 @pytest.mark.parametrize("method", METHODS)
-def test_the_same_block_inside_an_fmu_gives_the_same_bits(tmp_path, method, hold):
+def test_the_same_block_inside_an_fmu_gives_the_same_bits(tmp_path, method, extrapolation):
     native, fmus = (
-        simulate(two_masses(tmp_path, 0.01, f), 0.5, coupling=method, hold=hold)
+        simulate(two_masses(tmp_path, 0.01, f), 0.5, coupling=method, extrapolation=extrapolation)
         for f in (False, True)
     )
     assert np.array_equal(native["a.slide.speed"], fmus["a.slide_speed"])
@@ -111,9 +111,11 @@ def test_the_same_block_inside_an_fmu_gives_the_same_bits(tmp_path, method, hold
 
 def test_an_estimate_of_the_error_takes_fmus_back(tmp_path):
     """Halves and quarters of a step are steps of the FMU's too, and leave no trace."""
-    plain = simulate(two_masses(tmp_path, 0.01, True), 0.5, coupling="jacobi", hold=1)
+    plain = simulate(two_masses(tmp_path, 0.01, True), 0.5, coupling="jacobi", extrapolation=1)
     runs = [
-        simulate(two_masses(tmp_path, 0.01, f), 0.5, coupling="jacobi", hold=1, estimate_error=1)
+        simulate(
+            two_masses(tmp_path, 0.01, f), 0.5, coupling="jacobi", extrapolation=1, estimate_error=1
+        )
         for f in (False, True)
     ]
     assert np.array_equal(plain["a.slide_speed"], runs[1]["a.slide_speed"])
@@ -122,21 +124,21 @@ def test_an_estimate_of_the_error_takes_fmus_back(tmp_path):
     assert "order" in str(runs[1].coupling_report(tolerance=1e-3))
 
 
-def mass_error(d: Diagram, method: str, hold: int) -> float:
-    run = simulate(d, 4.0, coupling=method, hold=hold)
+def mass_error(d: Diagram, method: str, extrapolation: int) -> float:
+    run = simulate(d, 4.0, coupling=method, extrapolation=extrapolation)
     names = ["a.slide_displacement", "a.slide_speed", "b.slide_displacement", "b.slide_speed"]
     return float(np.abs([run[n][-1] for n in names] - bench.exact_two_masses()).max())
 
 
 @pytest.mark.filterwarnings("ignore:coupling by gauss-seidel is the same as by jacobi")
-@pytest.mark.parametrize("hold", [0, 1, 2])
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("split", MASSES)
-def test_orders_of_coupled_fmus(split, method, hold):
+def test_orders_of_coupled_fmus(split, method, extrapolation):
     """Against the closed form: hold + 1, and 2 where the mean of both ends is held."""
-    expected = max(hold + 1, 2 if method in ("fixed-point", "newton") else 1)
+    expected = max(extrapolation + 1, 2 if method in ("fixed-point", "newton") else 1)
     measure = bench.mass_error(shared=split == "force")
-    coarse, fine = (measure(step, method, hold, "fmu") for step in (0.01, 0.005))
+    coarse, fine = (measure(step, method, extrapolation, "fmu") for step in (0.01, 0.005))
     assert np.log2(coarse / fine) == pytest.approx(expected, abs=0.2)
 
 
@@ -154,7 +156,7 @@ def without_flag(path: Path, flag: str) -> None:
             target.writestr(name, data)
 
 
-def without_slopes(folder: Path, step: float, **options: Any) -> Diagram:
+def without_input_derivatives(folder: Path, step: float, **options: Any) -> Diagram:
     two_masses(folder, step, True)  # writes the files
     for name in "ab":
         without_flag(folder / f"{name}.fmu", "canInterpolateInputs")
@@ -172,9 +174,11 @@ def without_slopes(folder: Path, step: float, **options: Any) -> Diagram:
 @pytest.mark.parametrize("method", ["fixed-point", "newton"])
 def test_an_fmu_that_cannot_interpolate_gets_means(tmp_path, method):
     """Second order; with n substeps each has a mean of its own, and the rest is n² less."""
-    errors = [mass_error(without_slopes(tmp_path, h), method, 2) for h in (0.02, 0.01)]
+    errors = [mass_error(without_input_derivatives(tmp_path, h), method, 2) for h in (0.02, 0.01)]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.25)
-    finer = [mass_error(without_slopes(tmp_path, 0.02, substeps=n), method, 2) for n in (2, 4)]
+    finer = [
+        mass_error(without_input_derivatives(tmp_path, 0.02, substeps=n), method, 2) for n in (2, 4)
+    ]
     full = mass_error(two_masses(tmp_path, 0.02, True), method, 2)
     parts = [(error - full) / (errors[0] - full) for error in finer]
     assert parts == pytest.approx([1 / 4, 1 / 16], abs=0.06)
@@ -183,7 +187,9 @@ def test_an_fmu_that_cannot_interpolate_gets_means(tmp_path, method):
 # -- what an FMU is told about its inputs
 
 
-def followed(path: Path, hold: int, step: float = 0.1, until: float = 1.0, **options: Any) -> Any:
+def followed(
+    path: Path, extrapolation: int, step: float = 0.1, until: float = 1.0, **options: Any
+) -> Any:
     """A specimen whose w is 3 t²: known at the end of each step, as nothing else drives it."""
     d = Diagram("followed", step=step)
     f = d.add(Fmu(path, inputs=["w"], outputs=["s", "q"], **options), name="f")
@@ -191,17 +197,17 @@ def followed(path: Path, hold: int, step: float = 0.1, until: float = 1.0, **opt
     d.connect(d.add(Mux(2), name="mux"), f["w"])
     d.connect(square, d["mux"]["u1"])
     d.connect(d.add(Constant(0.0), name="zero"), d["mux"]["u2"])
-    return simulate(d, until, coupling="gauss-seidel", hold=hold)
+    return simulate(d, until, coupling="gauss-seidel", extrapolation=extrapolation)
 
 
-def integrals(hold: int, count: int = 10, h: float = 0.1) -> np.ndarray:
+def integrals(extrapolation: int, count: int = 10, h: float = 0.1) -> np.ndarray:
     """s and q from the polynomials that a hold makes of 3 t², integrated exactly."""
     w = 3 * (h * np.arange(count + 1)) ** 2
     rows = [(0.0, 0.0)]
     for k in range(count):
         slope, before = (w[k + 1] - w[k]) / h, (w[k] - w[k - 1]) / h if k else 0.0
-        course = Polynomial([w[k + 1]] if hold == 0 else [w[k], slope])
-        if hold == 2 and k > 0:
+        course = Polynomial([w[k + 1]] if extrapolation == 0 else [w[k], slope])
+        if extrapolation == 2 and k > 0:
             bend = (slope - before) / (2 * h)
             course = Polynomial([w[k], slope - bend * h, bend])
         s = course.integ() + rows[-1][0]
@@ -210,11 +216,11 @@ def integrals(hold: int, count: int = 10, h: float = 0.1) -> np.ndarray:
 
 
 @pytest.mark.parametrize("substeps", [1, 3])
-@pytest.mark.parametrize("hold", [0, 1, 2])
-def test_values_and_derivatives_arrive_at_every_substep(tmp_path, hold, substeps):
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
+def test_values_and_derivatives_arrive_at_every_substep(tmp_path, extrapolation, substeps):
     path = make_specimen(tmp_path / "s.fmu", xml=description(INTERPOLATES))
-    found = followed(path, hold, substeps=substeps)
-    expected = integrals(hold)
+    found = followed(path, extrapolation, substeps=substeps)
+    expected = integrals(extrapolation)
     assert found["f.s"] == pytest.approx(expected[:, 0], abs=1e-13)
     assert found["f.q"] == pytest.approx(expected[:, 1], abs=1e-13)
 
@@ -234,7 +240,9 @@ def test_an_fmu_that_fails_at_second_derivatives_says_what_to_do(tmp_path):
     flags = ("-DLARGEST_ORDER=1", "-DREFUSAL=ERROR")
     path = make_specimen(tmp_path / "s.fmu", xml=description(INTERPOLATES), flags=flags)
     assert followed(path, 1)["f.s"] == pytest.approx(integrals(1)[:, 0], abs=1e-13)
-    with pytest.raises(BlockError, match=r"SetRealInputDerivatives of order 2, which hold=1 does"):
+    with pytest.raises(
+        BlockError, match=r"SetRealInputDerivatives of order 2, which extrapolation=1 does"
+    ):
         followed(path, 2)
 
 
@@ -276,7 +284,7 @@ def specimen(tmp_path):
 def test_a_pair_follows_its_closed_form(tmp_path):
     """b = sin t, a = cos t - 1."""
     path = make_specimen(tmp_path / "s.fmu", xml=description(INTERPOLATES))
-    run = simulate(pair(path), 1.0, coupling="newton", hold=2)
+    run = simulate(pair(path), 1.0, coupling="newton", extrapolation=2)
     assert run["b.s"] == pytest.approx(np.sin(run.t), abs=1e-6)
     assert run["a.s"] == pytest.approx(np.cos(run.t) - 1, abs=1e-6)
 
@@ -284,8 +292,8 @@ def test_a_pair_follows_its_closed_form(tmp_path):
 def test_fmus_that_cannot_go_back_are_named_and_coupled_explicitly(tmp_path):
     path = make_specimen(tmp_path / "s.fmu", xml=description(""), flags=("-DWITHOUT_STATES",))
     with pytest.warns(CouplingWarning, match=r"`a`, `b` cannot go back.*gauss-seidel instead of"):
-        run = simulate(pair(path), 0.2, coupling="newton", hold=1)
-    seidel = simulate(pair(path), 0.2, coupling="gauss-seidel", hold=1)
+        run = simulate(pair(path), 0.2, coupling="newton", extrapolation=1)
+    seidel = simulate(pair(path), 0.2, coupling="gauss-seidel", extrapolation=1)
     assert np.array_equal(run["a.s"], seidel["a.s"])
     assert seidel["b.s"] == pytest.approx(np.sin(seidel.t), abs=1e-4)
     d = pair(path)
@@ -296,9 +304,11 @@ def test_fmus_that_cannot_go_back_are_named_and_coupled_explicitly(tmp_path):
 
 @pytest.mark.parametrize("options", [{"isolate": True}, {"backend": "fmpy"}], ids=["own", "fmpy"])
 def test_fmus_run_elsewhere_are_coupled_explicitly(specimen, options):
-    for method, hold in (("jacobi", 1), ("gauss-seidel", 2)):
+    for method, extrapolation in (("jacobi", 1), ("gauss-seidel", 2)):
         runs = [
-            simulate(pair(specimen, others), 0.1, coupling=method, hold=min(hold, 1))
+            simulate(
+                pair(specimen, others), 0.1, coupling=method, extrapolation=min(extrapolation, 1)
+            )
             for others in (dict[str, Any](), options)
         ]
         assert np.array_equal(runs[0]["b.s"], runs[1]["b.s"])
@@ -319,7 +329,7 @@ def test_an_fmu_that_fails_within_a_coupled_step(tmp_path, specimen, trouble, me
     bad = {"trouble": TROUBLE[trouble], "at": 0.05, "diary": str(diaries[1])}
     d = pair(specimen, {"parameters": bad}, parameters={"diary": str(diaries[0])})
     with pytest.raises(BlockError) as caught:
-        simulate(d, 0.1, coupling=method, hold=1)
+        simulate(d, 0.1, coupling=method, extrapolation=1)
     message = str(caught.value)
     assert re.match(r"`b` .*FMU `specimen.fmu` \(instance `specimen`\)", message)
     returned = {"get_error": "fmi2Error", "error": "fmi2Error"}.get(
@@ -344,7 +354,7 @@ def test_a_step_that_an_fmu_discards_is_taken_in_parts(tmp_path, method):
     """It takes no steps above 3 ms, so that 10 ms are four quarters; what it said is forgotten."""
     limits = {"parameters": {"trouble": TROUBLE["too_long"], "at": 0.003}}
     path = make_specimen(tmp_path / "any.fmu", xml=description(ANY_STEP))
-    with pair(path, limits).compile(coupling=method, hold=2).instantiate() as instance:
+    with pair(path, limits).compile(coupling=method, extrapolation=2).instantiate() as instance:
         instance.run(20)
         assert instance.get("coupling.a+b.shortened") == 20
         assert instance.get("b.s") == pytest.approx(np.sin(0.2), abs=1e-7)
@@ -353,7 +363,7 @@ def test_a_step_that_an_fmu_discards_is_taken_in_parts(tmp_path, method):
         assert instance.library.bl_fmu_messages(instance.handle, number) == b""
     fixed = make_specimen(tmp_path / "fixed.fmu", xml=description(INTERPOLATES))
     with pytest.raises(BlockError, match=r"fmi2DoStep returned fmi2Discard.*0.01 s are too long"):
-        simulate(pair(fixed, limits), 0.2, coupling=method, hold=2)
+        simulate(pair(fixed, limits), 0.2, coupling=method, extrapolation=2)
 
 
 @pytest.mark.parametrize("wanted", [30.0, 40.0])
@@ -364,12 +374,12 @@ def test_a_pin_in_thin_oil_does_not_end_the_run(tmp_path, monkeypatch, wanted):
     monkeypatch.setattr(rig, "WANTED", wanted)
     d = rig.diagram(rig.export_plant(tmp_path / "crank.fmu"))
     d.couplings.clear()
-    d.couple("plant", method="newton", hold=0, halvings=0)
+    d.couple("plant", method="newton", extrapolation=0, halvings=0)
     edges = {"encoder.seed": 0}  # with which iterates are thrown that far
     with pytest.raises(BlockError, match=r"beyond its bush|returned fmi2Error|not finite"):
         simulate(d, 0.7, parameters=edges)
     d.couplings.clear()
-    d.couple("plant", method="newton", hold=0, failure="error")
+    d.couple("plant", method="newton", extrapolation=0, failure="error")
     pin = simulate(d, 0.7, parameters=edges)["crank_pin.journal_position"]
     assert np.hypot(*pin.T).max() < rig.CLEARANCE
 
@@ -377,17 +387,17 @@ def test_a_pin_in_thin_oil_does_not_end_the_run(tmp_path, monkeypatch, wanted):
 def test_an_fmu_that_ends_the_run_within_an_iterated_step(tmp_path, specimen):
     diary = tmp_path / "diary"
     ends = {"trouble": TROUBLE["terminated"], "at": 0.05, "diary": str(diary)}
-    run = simulate(pair(specimen, {"parameters": ends}), 0.1, coupling="newton", hold=1)
+    run = simulate(pair(specimen, {"parameters": ends}), 0.1, coupling="newton", extrapolation=1)
     assert run.t[-1] == pytest.approx(0.05)
     assert "it ended the simulation at t = 0.05" in run.info["stopped"]
     assert diary.read_text().split()[-2:] == ["terminate", "free"]
 
 
-def test_initialisation_ends_once_with_the_inputs_of_that_instant(tmp_path, specimen):
+def test_initialization_ends_once_with_the_inputs_of_that_instant(tmp_path, specimen):
     """Though the step is repeated from its start: what is taken back is a step, not the start."""
     diary = tmp_path / "diary"
     d = pair(specimen, {"parameters": {"diary": str(diary)}})
-    run = simulate(d, 0.05, coupling="newton", hold=0)
+    run = simulate(d, 0.05, coupling="newton", extrapolation=0)
     assert run["coupling.a+b.iterations"].max() > 1
     assert diary.read_text().split().count("exit") == 1
 
@@ -407,8 +417,8 @@ def counter(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("hold", [0, 1, 2])
-def test_counts_are_held_within_a_step(tmp_path, specimen, method, hold):
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
+def test_counts_are_held_within_a_step(tmp_path, specimen, method, extrapolation):
     """q of b adds up n - 3, each n as it was at its tick, whatever the other signals do."""
     path = counter(tmp_path / "counter.fmu")
 
@@ -424,7 +434,7 @@ def test_counts_are_held_within_a_step(tmp_path, specimen, method, hold):
         d.connect(mux, b["w"])
         if counted:
             d.connect(a["count"], b["n"])
-        return simulate(d, 0.2, coupling=method, hold=hold)
+        return simulate(d, 0.2, coupling=method, extrapolation=extrapolation)
 
     counting, plain = run(True), run(False)
     assert counting["a.count"].max() >= 13
@@ -438,7 +448,7 @@ def test_an_input_that_came_back_is_set_again(tmp_path):
     d = Diagram("back", step=1.0)
     f = d.add(Fmu(path), name="f")
     d.connect(d.add(Expression("min(t, 1)"), name="u"), f["u"])
-    run = simulate(d, 3.0, coupling="jacobi", hold=1)
+    run = simulate(d, 3.0, coupling="jacobi", extrapolation=1)
     assert np.array_equal(run["f.y"], [0.0, 2.0, 2.0, 2.0])
 
 
@@ -462,7 +472,7 @@ def static_fmu(path: Path, outputs: dict[str, str], step: float = 0.01) -> Path:
 @pytest.mark.parametrize("backend", [{}, {"isolate": True}, {"backend": "fmpy"}])
 def test_a_loop_of_three_variables_across_two_fmus(tmp_path, backend):
     """x = cos z + r, y = x z / 4, z = (x - y) / 3; found by bisection on z alone, at the start, in
-    initialisation mode, and at every tick after it."""
+    initialization mode, and at every tick after it."""
     first = static_fmu(tmp_path / "first.fmu", {"x": "cos(z) + r", "y": "x2*z/4"})
     second = static_fmu(tmp_path / "second.fmu", {"z": "(x - y)/3"})
     d = Diagram("loop", step=0.01)
@@ -503,7 +513,7 @@ def test_a_loop_is_solved_with_the_derivatives_that_an_fmu_gives(tmp_path):
         assert run["law"] == pytest.approx(1 - run["f.y"] / 4, rel=1e-12)
         lives = diary.read_text().split()
         asked[name] = lives.count("derivative")
-        assert lives.index("derivative") < lives.index("exit")  # in initialisation mode
+        assert lives.index("derivative") < lives.index("exit")  # in initialization mode
     # One step of Newton's method at each of three ticks, or two for rounding: the loop is linear.
     # Twice as many once more, and one Jacobian, where the loop is checked as the run starts.
     assert 3 <= asked["gives"] <= 11 and asked["discards"] == 1
@@ -536,8 +546,8 @@ def test_an_output_that_leads_to_another_of_the_same_block(tmp_path, torn):
 
 def driven(step: float, mode: str) -> tuple[Diagram, Any]:
     """The two masses, and the port of one more force on the first."""
-    d = Diagram("driven", step=step, coupling="newton", hold=2)
-    options = {"mode": mode, "substeps": 4} if mode == "own_step" else {"mode": mode}
+    d = Diagram("driven", step=step, coupling="newton", extrapolation=2)
+    options = {"mode": mode, "substeps": 4} if mode == "internal" else {"mode": mode}
     first, second = bench.mass(0, 30.0, 0.4), bench.mass(1, 15.0, 0.2)
     first.force("drive", first.bodies[0].marker("tip"), (0.0, 0.0))
     motion = ["slide.displacement", "slide.speed"]
@@ -556,26 +566,26 @@ def shake() -> Sine:
     return Sine(amplitude=3.0, frequency=1.5, unit="N")
 
 
-def test_slopes_of_an_fmus_inputs_reach_the_members_of_a_coupling_in_it(tmp_path):
+def test_input_derivatives_of_an_fmu_reach_the_members_of_its_couplings(tmp_path):
     """A master that interpolates the drive gets the order of its hold from an FMU whose own parts
     are coupled at least as well; against the whole as one, in steps that are far smaller."""
     d, port = driven(5e-4, "continuous")
     d.connect(d.add(shake(), name="shake"), port)
     whole = simulate(d, 2.0)["b.slide.speed"][-1]
 
-    def error(step: float, hold: int) -> float:
-        inner, drive = driven(step, "own_step")
+    def error(step: float, extrapolation: int) -> float:
+        inner, drive = driven(step, "internal")
         inner.connect(inner.input("drive", unit="N"), drive)
         inner.output("speed", inner["b"]["slide.speed"])
         outer = Diagram("outer", step=step)
         f = outer.add(Fmu(inner.export_fmu(tmp_path / "f.fmu", sources=False)), name="f")
         outer.connect(outer.add(shake(), name="shake"), f["drive"])
-        run = simulate(outer, 2.0, coupling="gauss-seidel", hold=hold)
+        run = simulate(outer, 2.0, coupling="gauss-seidel", extrapolation=extrapolation)
         return float(abs(run["f.speed"][-1] - whole))
 
-    for hold in (1, 2):
-        order = np.log2(error(0.02, hold) / error(0.01, hold))
-        assert order == pytest.approx(hold + 1, abs=0.3), hold
+    for extrapolation in (1, 2):
+        order = np.log2(error(0.02, extrapolation) / error(0.01, extrapolation))
+        assert order == pytest.approx(extrapolation + 1, abs=0.3), extrapolation
 
 
 @pytest.mark.parametrize("method", ["fixed-point", "newton"])
@@ -616,14 +626,17 @@ def without_dependencies(path: Path) -> None:
             archive.writestr(name, content)
 
 
-@pytest.mark.parametrize("hold", [0, 1, 2])
-def test_gauss_seidel_where_nothing_is_declared_about_dependencies(tmp_path, hold):
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
+def test_gauss_seidel_where_nothing_is_declared_about_dependencies(tmp_path, extrapolation):
     """An output that may depend on inputs of its own FMU is still known once that is advanced."""
     known = two_masses(tmp_path, 0.01, True)
-    runs = {m: simulate(known, 1.0, coupling=m, hold=hold) for m in ("jacobi", "gauss-seidel")}
+    runs = {
+        m: simulate(known, 1.0, coupling=m, extrapolation=extrapolation)
+        for m in ("jacobi", "gauss-seidel")
+    }
     for name in "ab":
         without_dependencies(tmp_path / f"{name}.fmu")
-    d = Diagram("nothing declared", step=0.01, coupling="gauss-seidel", hold=hold)
+    d = Diagram("nothing declared", step=0.01, coupling="gauss-seidel", extrapolation=extrapolation)
     for name in "ab":
         d.add(Fmu(tmp_path / f"{name}.fmu"), name=name)
     for plant, law in zip("ab", ("k*x2 + d*v2", "k*(x1 - x2) + d*(v1 - v2)"), strict=True):
@@ -645,10 +658,10 @@ def masses_that_feel_accelerations(folder: Path, fmus: bool) -> Diagram:
     motion, dot = ["slide.displacement", "slide.speed", "slide.acceleration"], "_" if fmus else "."
     for n, stiffness, damping in ((0, 30.0, 0.4), (1, 15.0, 0.2)):
         plant = bench.mass(n, stiffness, damping).block(
-            ["push.force.x"], motion, mode="own_step", substeps=4
+            ["push.force.x"], motion, mode="internal", substeps=4
         )
         if fmus:
-            plant = Fmu(own_step_fmu(folder / f"{'ab'[n]}.fmu", plant, 0.01))
+            plant = Fmu(internal_solver_fmu(folder / f"{'ab'[n]}.fmu", plant, 0.01))
         d.add(plant, name="ab"[n])
     for plant, law in zip("ab", ("20*x2 + 0.3*v2 - 0.2*a2", "20*(x1 - x2) - 0.3*a1"), strict=True):
         force = d.add(Expression(law, unit="N"))
@@ -659,12 +672,15 @@ def masses_that_feel_accelerations(folder: Path, fmus: bool) -> Diagram:
     return d
 
 
-@pytest.mark.parametrize("hold", [0, 1, 2])
-def test_gauss_seidel_where_outputs_depend_on_inputs_from_later_members(tmp_path, hold):
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
+def test_gauss_seidel_where_outputs_depend_on_inputs_from_later_members(tmp_path, extrapolation):
     """These inputs are extrapolated, also those of an FMU."""
     native, fmus = (
         simulate(
-            masses_that_feel_accelerations(tmp_path, f), 0.5, coupling="gauss-seidel", hold=hold
+            masses_that_feel_accelerations(tmp_path, f),
+            0.5,
+            coupling="gauss-seidel",
+            extrapolation=extrapolation,
         )
         for f in (False, True)
     )

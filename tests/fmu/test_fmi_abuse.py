@@ -352,7 +352,7 @@ def test_states_of_other_instances(fmu: Unpacked, other: Unpacked) -> None:
     assert answer["log"][-1].startswith("the saved state belongs to another plan")
 
 
-def test_serialised_states_that_are_wrong(fmu: Unpacked, other: Unpacked) -> None:
+def test_serialized_states_that_are_wrong(fmu: Unpacked, other: Unpacked) -> None:
     kept = [
         *start(fmu),
         step(0.0, 1e-3),

@@ -169,7 +169,7 @@ def test_a_run_continues_from_its_checkpoint_with_the_same_bits(tmp_path):
 
 
 def test_algebraic_loops_through_fmus_are_solved_from_the_first_tick(tmp_path):
-    """y = 2 (1 - y / 4): 4/3, with the FMU still in initialisation mode at the first tick."""
+    """y = 2 (1 - y / 4): 4/3, with the FMU still in initialization mode at the first tick."""
     d = Diagram("double", step=1e-3)
     d.output("y", d.add(Gain(2.0), name="g"))
     d.connect(d.input("u"), "g")
@@ -295,9 +295,9 @@ def test_the_life_of_an_instance(specimen, tmp_path):
     with_log = Diagram("logged", step=0.01, start_time=5.0)
     with_log.add(Fmu(specimen, logging=["one", "two"], parameters={"diary": str(diary)}), name="f")
     with Instance(with_log.compile()) as instance:
-        instance.initialise()
+        instance.initialize()
         instance.evaluate()
-        instance.initialise()
+        instance.initialize()
     assert diary.read_text().split("\n") == [
         "instantiate", "one", "two", "setup 0 0 5 0", "enter", "exit", "terminate", "free",
         "instantiate", "one", "two", "setup 0 0 5 0", "enter", "free", "",
@@ -399,10 +399,10 @@ def test_only_the_last_messages_are_kept(specimen):
     d.add(Fmu(specimen, parameters=chatter), name="f")
     with Instance(d.compile()) as instance:
         for _ in range(10):
-            instance.initialise()
+            instance.initialize()
             with pytest.raises(BlockError):
                 instance.run(1)
-        attached: Any = instance.foreign[0]
+        attached: Any = instance.external[0]
         assert len(attached.messages) == 4
 
 
@@ -426,7 +426,7 @@ def test_an_isolated_fmu_cannot_take_the_run_with_it(specimen, tmp_path, trouble
     assert good == ["terminate", "free"]
 
 
-def test_an_isolated_fmu_that_crashed_is_still_told_of_afterwards(specimen):
+def test_an_isolated_fmu_that_crashed_is_still_reported_afterwards(specimen):
     d = Diagram("trouble", step=0.01)
     trouble = {"trouble": TROUBLE["segfault"], "at": 0.05}
     d.add(Fmu(specimen, parameters=trouble, isolate=True), name="bad")
@@ -460,7 +460,7 @@ def test_states_are_kept_in_slots_and_as_bytes(specimen):
         assert instance.get("f.y") == values[0]
         instance.run(5)
         assert instance.get("f.y") == values[1]
-        instance.restore(kept[0])  # in initialisation mode
+        instance.restore(kept[0])  # in initialization mode
         assert instance.time == 0.0 and instance.get("f.y") == 1.0
         instance.run(10)
         assert instance.get("f.y") == values[1]
@@ -504,7 +504,7 @@ def test_an_output_that_lists_no_dependencies_depends_on_every_input(tmp_path):
     assert Fmu(path).feedthrough == ((0, 1, 2, 3), (1,), (2,), (), ())
 
 
-def test_a_state_that_cannot_be_serialised_is_good_for_its_run_only(tmp_path):
+def test_a_state_that_cannot_be_serialized_is_good_for_its_run_only(tmp_path):
     path = make_specimen(tmp_path / "s.fmu", xml=description('canGetAndSetFMUstate="true"'))
     d = Diagram("states", step=0.01)
     d.add(Fmu(path), name="f")
@@ -537,7 +537,7 @@ def test_an_fmu_without_states_is_named(tmp_path):
     assert simulate(d, 0.1)["f.y"][-1] > 1.0
 
 
-# -- where foreign FMUs cannot go
+# -- where external FMUs cannot go
 
 
 def test_foreign_fmus_are_refused_by_name(specimen, tmp_path):
@@ -547,10 +547,11 @@ def test_foreign_fmus_are_refused_by_name(specimen, tmp_path):
     d.connect(d.input("u", unit="m"), f["u"])
     named = r"`f` \(the FMU `specimen.fmu`\)"
     with pytest.raises(
-        DiagramError, match=r"`f` \(Fmu\('specimen.fmu'\)\) cannot leave in an FMU: it is a foreign"
+        DiagramError,
+        match=r"`f` \(Fmu\('specimen.fmu'\)\) cannot leave in an FMU: it is an external",
     ):
         d.export_fmu(tmp_path / "outer.fmu")
-    with pytest.raises(BiellaError, match=f"{named} cannot be linearised"):
+    with pytest.raises(BiellaError, match=f"{named} cannot be linearized"):
         linearize(d, period=0.01)
     with pytest.raises(BiellaError, match=f"cannot be saved with {named}"):
         d.compile().save(tmp_path / "outer.plan")
@@ -774,7 +775,7 @@ def test_an_fmu_does_not_change_our_working_directory(tmp_path, monkeypatch, opt
     d.add(Fmu(path, **options), name="f")
     with Instance(d.compile()) as instance:
         assert Path.cwd() == here
-        instance.initialise()
+        instance.initialize()
         assert Path.cwd() == here
         instance.evaluate()
         assert Path.cwd() == here

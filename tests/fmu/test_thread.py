@@ -285,7 +285,7 @@ def test_export_mistakes_teach(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_logger_tells_what_goes_well_only_when_it_is_switched_on(fmu, tmp_path):
+def test_the_logger_reports_what_goes_well_only_when_it_is_switched_on(fmu, tmp_path):
     from fmpy.fmi2 import (
         fmi2CallbackFunctions,
         fmi2CallbackLoggerTYPE,

@@ -26,7 +26,7 @@ typedef struct {
     double steps[INSTANCES]; /* where each one stands, as far as this script knows */
     fmi2FMUstate states[STATES];
     int owners[STATES]; /* the instance whose plan a state belongs to */
-    fmi2Byte *bytes;    /* a serialised state */
+    fmi2Byte *bytes;    /* a serialized state */
     size_t byte_count;
 } script;
 
@@ -168,7 +168,7 @@ static void use_state(script *s, int n, int call) {
         break;
     case 1:
         if (fmi2SetFMUstate(c, shape == 255 ? NULL : s->states[k]) == fmi2OK) {
-            if (!s->states[k] || plan_of(s->owners[k]) != plan_of(n)) abort(); /* it took a foreign state */
+            if (!s->states[k] || plan_of(s->owners[k]) != plan_of(n)) abort(); /* it took an external state */
             double reached = 0.0;
             if (fmi2GetRealStatus(c, fmi2LastSuccessfulTime, &reached) == fmi2OK) s->steps[n] = reached;
         }

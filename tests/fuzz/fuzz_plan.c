@@ -80,7 +80,7 @@ static int is_quick(const bl_engine *e) {
         loops += estimate_calls(&e->loops[k].body) * 20 * (1 + e->loops[k].tear_count) +
                  (int64_t)e->loops[k].tear_count * e->loops[k].tear_count * e->loops[k].tear_count;
     int64_t minor = estimate_calls(&e->minor.calls) + estimate_calls(&e->derivatives);
-    int64_t major = estimate_calls(&e->major.calls) + estimate_calls(&e->updates) + estimate_calls(&e->verdicts);
+    int64_t major = estimate_calls(&e->major.calls) + estimate_calls(&e->updates) + estimate_calls(&e->termination_checks);
     for (int64_t n = 0; n < e->minor.item_count; n++)
         if (e->minor.items[n].type == BL_ITEM_LOOP) minor += loops;
     for (int64_t n = 0; n < e->major.item_count; n++) {
@@ -98,14 +98,14 @@ static void run_within_a_tick(bl_engine *e) {
     const bl_variable *variables = NULL;
     const int64_t count = bl_variables(e, &variables), last = e->layout.total - 1;
     if (!(bl_slack(e, bl_time(e)) < 0.1 * bl_step(e)) || last < 0) return;
-    for (int64_t k = 0; k < count && k < 4; k++) (void)bl_set_slope(e, k, 1 + (int32_t)(k % 2), 10.0);
+    for (int64_t k = 0; k < count && k < 4; k++) (void)bl_set_input_derivative(e, k, 1 + (int32_t)(k % 2), 10.0);
     if (bl_run_to(e, bl_time(e) + 0.4 * bl_step(e)) != BL_OK) return;
     bl_outputs(e);
     const int64_t knowns[2] = {count > 0 ? variables[0].slot : 0, last / 2}, unknowns[2] = {0, last};
     const double seeds[2] = {1.0, -2.0};
     double results[2];
     (void)bl_directional(e, knowns, seeds, 2, unknowns, 2, 0, results);
-    (void)bl_output_slopes(e, unknowns, 2, results);
+    (void)bl_output_derivatives(e, unknowns, 2, results);
     (void)bl_is_continuous(e, last);
     bl_run_to(e, bl_time(e) + 1.3 * bl_step(e));
 }
@@ -121,8 +121,8 @@ static void run(bl_engine *e, int64_t ticks, double *dx) {
     bl_run(e, ticks, NULL, &done);
     run_within_a_tick(e);
     (void)bl_block_path(e, bl_failed_block(e));
-    for (int about = BL_REMARK_START; about <= BL_REMARK_RUN; about++)
-        for (int32_t k = -1; (k = bl_next_remark(e, about, k)) >= 0;) (void)bl_message(e);
+    for (int about = BL_DIAGNOSTIC_START; about <= BL_DIAGNOSTIC_RUN; about++)
+        for (int32_t k = -1; (k = bl_next_diagnostic(e, about, k)) >= 0;) (void)bl_message(e);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -161,7 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
         if (bl_restore(e, state, state_size) == BL_OK) {
             bl_save(e, again);
-            if (memcmp(state, again, state_size) != 0 && read_u64(state + 16) <= 1) abort(); /* initialised: 0 or 1 */
+            if (memcmp(state, again, state_size) != 0 && read_u64(state + 16) <= 1) abort(); /* initialized: 0 or 1 */
             run(e, ticks, dx);
         }
         bl_restore(e, state, state_size - 1);

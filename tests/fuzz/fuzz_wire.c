@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     w->mode = data[0] % MODES;
     w->checksum = data[2] >> 1 & 1;
     w->lines.begun = true; /* as after the first end of a line */
-    d->answers = d->told_safe = data[2] >> 4 & 1;
+    d->answers = d->safe_sent = data[2] >> 4 & 1;
     w->link.session = d->answers ? 0 : SESSION;
     int64_t now = 0, tick = 0;
     for (size_t at = 3; at + PIECE_HEAD <= size; tick++) {

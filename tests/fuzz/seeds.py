@@ -37,7 +37,7 @@ from biella.blocks.basic import (
 from biella.blocks.basic import math as arithmetic
 from biella.blocks.core.block import AbstractBlock, NativeBlock
 from biella.blocks.core.ports import EVERY_TICK, Port, parameter
-from biella.blocks.external import outside
+from biella.blocks.external import external_input
 from biella.blocks.external.python import PythonBlock
 from biella.blocks.multibody import (
     HuntCrossley,
@@ -111,18 +111,18 @@ class Discrete(PythonBlock):
 
 
 class OwnStep(PythonBlock):
-    """A block that takes its own steps elsewhere."""
+    """A block that takes its internal solver elsewhere."""
 
     def __init__(self) -> None:
         super().__init__(inputs=["u"], outputs=["y"], period=STEP)
-        self.kernel = "python_own_step"
+        self.kernel = "python_internal"
 
     def output(self, t: float, x: object, u: float) -> float:
         return u
 
 
 class Hosted(NativeBlock):
-    """The engine's side of a foreign FMU: a real and a boolean in and out, two parameters."""
+    """The engine's side of an external FMU: a real and a boolean in and out, two parameters."""
 
     def __init__(self, rollback: bool) -> None:
         self.kernel = "fmu2_rollback" if rollback else "fmu2"
@@ -284,7 +284,7 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
             bearings.Walther((313.0, 46e-6), (373.0, 7e-6), 870.0), heat_capacity=1.0
         ),
     ),
-    "tilted bearing": (1, lambda: bearings.TiltedShortBearing(20.0, 10.0, 1.5, 1.0)),
+    "tilted bearing": (1, lambda: bearings.MisalignedShortBearing(20.0, 10.0, 1.5, 1.0)),
     "long bearing": (1, lambda: bearings.LongBearing(20.0, 10.0, 1.5, 1.0, contact=None)),
     "finite bearing": (1, lambda: bearings.FiniteBearing(20.0, 10.0, 1.5, 1.0, cells=(8, 4))),
     "finite bearing gumbel": (
@@ -334,12 +334,15 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "anti-alias filter": (2, lambda: daq.AntiAliasFilter(50.0, 3)),
     "elliptic filter": (1, lambda: daq.AntiAliasFilter(50.0, 4, design="elliptic")),
     "decimator": (2, lambda: daq.Decimator(2, taps=3)),
-    "outside": (1, lambda: outside.Outside([Port("u")], [Port("a"), Port("b", 2)])),
+    "external_input": (
+        1,
+        lambda: external_input.ExternalInput([Port("u")], [Port("a"), Port("b", 2)]),
+    ),
     "tachometer": (1, lambda: daq.Tachometer(2, 0.1, average=2, clock=1e5, period=1e-3)),
     "trigger": (1, lambda: daq.Trigger(0.1, pre=1, post=2, hysteresis=0.01)),
     "window": (1, lambda: daq.Trigger((-0.5, 0.5), "enter", pre=0, post=2)),
     "pwm": (2, lambda: daq.PWMOutput(300.0, counts=10)),
-    "pwm centred": (1, lambda: daq.PWMOutput(300.0, edges="tick", align="centre")),
+    "pwm centered": (1, lambda: daq.PWMOutput(300.0, edges="tick", align="center")),
     "pwm input": (1, lambda: daq.PWMInput(clock=1e4, timeout=0.01)),
     "pid": (1, lambda: control.PID(2.0, 90.0, 0.01, limits=(-1, 1), rate_limit=90.0, period=1e-3)),
     "pid schedule": (1, lambda: control.PID([1, 2], 90.0, 0.01, schedule=[-1, 1], period=1e-3)),
@@ -399,7 +402,7 @@ def lubricated() -> System:
     s.revolute("hinge", s.ground, housing, at=(0, 0, 1), axis=(0, 1, 0))
     size = (20.0, 10.0, 1.5, 1.0)
     s.bearing("film", shaft.marker("a"), housing.marker("a"), bearings.ShortBearing(*size))
-    tilted = bearings.TiltedShortBearing(*size, contact=None)
+    tilted = bearings.MisalignedShortBearing(*size, contact=None)
     s.bearing("film_b", shaft.marker("b"), s.ground.marker("b"), tilted)
     return s
 
@@ -421,7 +424,7 @@ def loose() -> System:
     return s
 
 
-def rubbing() -> System:
+def joint_friction() -> System:
     """Return a loop whose joints of three kinds rub, one of them where it is cut."""
     s = System("rubbing")
     shaft = s.body("shaft", mass=1.0, inertia=0.1, velocity=(1, 0, 0), angular_velocity=(3, 0, 0))
@@ -478,7 +481,7 @@ MECHANISMS: list[Callable[[], System]] = [
     driven_pivot,
     lubricated,
     loose,
-    rubbing,
+    joint_friction,
     held_journal,
 ]
 
@@ -625,14 +628,14 @@ def boundary() -> Diagram:
 
 
 def moving() -> Diagram:
-    """Return a diagram with continuous outputs only, and a mechanism in steps of its own."""
+    """Return a diagram with continuous outputs only, and a mechanism by its internal solver."""
     d = Diagram("moving", STEP, "dopri5")
     u, v = d.input("u"), d.input("v")
     total, half = d.add(arithmetic.Sum("+-"), "total"), d.add(function.Function("tanh"), "half")
     limited = d.add(continuous.Integrator(limits=(-1.0, 1.0), reset="rising"), "limited")
     late = d.add(delay.TransportDelay(2.5e-3), "late")
     crank = mechanisms.slider_crank(planar=True)
-    own = Plant(crank, ["motor.torque"], ["main.speed"], mode="own_step", integrator="implicit")
+    own = Plant(crank, ["motor.torque"], ["main.speed"], mode="internal", integrator="implicit")
     d.add(own, "own")
     d.connect(u, total["u1"], limited["reset"], own["motor.torque"])
     d.connect(half, total["u2"])
@@ -669,13 +672,15 @@ def geared() -> System:
     return s
 
 
-def plant(system: System, own_step: bool, initial: dict[str, float] | None = None) -> Diagram:
+def plant(
+    system: System, has_internal_solver: bool, initial: dict[str, float] | None = None
+) -> Diagram:
     """Return a mechanism as a block, in steps of the diagram or of its own."""
     names = list_outputs(system)
     own = {part.name for part in (*system.elements, *system.constraints)}
     shown = names[:16] + [name for name in names[16:] if name.partition(".")[0] in own]
     shown += [name for name in names[16:] if name.endswith((".closure", ".closure_rate"))]
-    mode: Literal["own_step", "continuous"] = "own_step" if own_step else "continuous"
+    mode: Literal["internal", "continuous"] = "internal" if has_internal_solver else "continuous"
     d = Diagram("plant", STEP)
     block = d.add(Plant(system, outputs=shown, mode=mode, initial=initial), "plant")
     for n, port in enumerate(block.inputs):
@@ -696,20 +701,20 @@ def shared() -> Diagram:
     return d
 
 
-def followed(hold: int) -> Diagram:
+def followed(extrapolation: int) -> Diagram:
     """Return a mass that follows another one by position and rate, which exchange power."""
-    d = Diagram("followed", STEP, coupling="newton", hold=hold)
+    d = Diagram("followed", STEP, coupling="newton", extrapolation=extrapolation)
     lead = System("lead", (0, 0), planar=True)
     body = lead.body("mass", mass=1.0, inertia=1.0, velocity=(1.0, 0))
     lead.prismatic("slide", lead.ground, body, at=(0, 0), axis=(1, 0))
     lead.force("push", body.marker("end"), (0.0, 0.0))
     shown = ["slide.displacement", "slide.speed"]
-    a = d.add(Plant(lead, ["push.force.x"], shown, mode="own_step"), "a")
+    a = d.add(Plant(lead, ["push.force.x"], shown, mode="internal"), "a")
     led = System("led", (0, 0), planar=True)
     body = led.body("mass", mass=1.0, inertia=1.0)
     slide = led.prismatic("slide", led.ground, body, at=(0, 0), axis=(1, 0))
     led.driver("drive", slide, Input())
-    b = d.add(Plant(led, [], ["drive.effort"], mode="own_step"), "b")
+    b = d.add(Plant(led, [], ["drive.effort"], mode="internal"), "b")
     ports = [port.name for port in b.inputs]
     d.connect(a["slide.displacement"], b[ports[0]])
     d.connect(a["slide.speed"], b[ports[1]])
@@ -720,15 +725,15 @@ def followed(hold: int) -> Diagram:
     return d
 
 
-def couplings(method: str, hold: int) -> Diagram:
-    """Return two masses with steps of their own and a state of the diagram, coupled in a ring."""
-    d = Diagram("couplings", STEP, coupling=method, hold=hold)
+def couplings(method: str, extrapolation: int) -> Diagram:
+    """Return two masses with internal steps and a state of the diagram, coupled in a ring."""
+    d = Diagram("couplings", STEP, coupling=method, extrapolation=extrapolation)
     for name in ("a", "b"):
         s = System("mass", (0, 0), planar=True)
         body = s.body("mass", mass=1.0, inertia=1.0, velocity=(1.0, 0))
         s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
         s.force("push", body.marker("end"), (0.0, 0.0))
-        d.add(Plant(s, ["push.force.x"], ["slide.speed"], mode="own_step"), name)
+        d.add(Plant(s, ["push.force.x"], ["slide.speed"], mode="internal"), name)
     x = d.add(continuous.Integrator(), "x")
     d.connect(d["a"]["slide.speed"], x)
     for name, source, gain in (("pull", x, -3.0), ("push", d["b"]["slide.speed"], 2.0)):
@@ -759,8 +764,8 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
     yield "multibody kept", plant(mechanisms.four_bar(), False, kept)
     yield "multibody kept in space", plant(mechanisms.four_bar(planar=False), True, kept)
     yield "multibody shared", shared()
-    for hold in range(3):
-        yield f"multibody followed {hold}", followed(hold)
+    for extrapolation in range(3):
+        yield f"multibody followed {extrapolation}", followed(extrapolation)
     for n, method in enumerate(("jacobi", "gauss-seidel", "fixed-point", "newton")):
         yield f"coupling {method}", couplings(method, 2 - n % 2)
     hurried = couplings("fixed-point", 1)
@@ -785,8 +790,8 @@ def with_script(plan: Plan, name: str) -> bytes:
 CALLS = 28
 INSTANTIATE, FREE, SET_UP, ENTER, EXIT, TERMINATE, RESET, REFUSED, LOG, DO_STEP = 0, *range(2, 11)
 GET_REAL, GET_INTEGER, GET_BOOLEAN, GET_STRING, SET_REAL, SET_INTEGER = range(12, 18)
-SET_BOOLEAN, SET_STRING, ASK, SLOPE = range(18, 22)
-SAVE, RESTORE, DISCARD, SERIALISE, SPOIL, DESERIALISE = range(22, 28)
+SET_BOOLEAN, SET_STRING, ASK, SET_INPUT_DERIVATIVE = range(18, 22)
+SAVE, RESTORE, DISCARD, SERIALIZE, SPOIL, DESERIALIZE = range(22, 28)
 
 Calls = list[tuple[int, ...]]
 
@@ -801,7 +806,7 @@ def scripts() -> Iterator[tuple[str, Calls]]:
         (call, 0, 1, k, 9) for k in range(6) for call in (SET_REAL, SET_INTEGER, SET_BOOLEAN)
     ]
     save, restore, spoil = (SAVE, 0, 0), (RESTORE, 0, 2), (SPOIL, 0, 1, 0, 60, 200)
-    copy: Calls = [(SERIALISE, 0, 0), (DESERIALISE, 0, 1), spoil, (DESERIALISE, 0, 2)]
+    copy: Calls = [(SERIALIZE, 0, 0), (DESERIALIZE, 0, 1), spoil, (DESERIALIZE, 0, 2)]
     odd: Calls = [(INSTANTIATE, 0, k) for k in range(1, 15)]
     yield "life", [*ready, *steps, *reads, (TERMINATE, 0), (RESET, 0), *ready[1:], *steps]
     yield "values", [*ready[:3], *writes, *reads, (EXIT, 0), *writes, *steps, *reads]
@@ -810,7 +815,7 @@ def scripts() -> Iterator[tuple[str, Calls]]:
     parts: Calls = [(DO_STEP, n, k) for k in (140, 200, 245, 3, 130) for n in (0, 3)]
     moving: Calls = [(call, 3, *rest) for call, _, *rest in ready]
     numbers = (0, 0, 101, 120, 1, 0, 101, 90)
-    slopes: Calls = [(SLOPE, n, 1 + 2 * n, *(0, 120, 1, 90) * 2) for n in (0, 3)]
+    slopes: Calls = [(SET_INPUT_DERIVATIVE, n, 1 + 2 * n, *(0, 120, 1, 90) * 2) for n in (0, 3)]
     ask: Calls = [(ASK, n, 5 + 64 * k, *numbers * 2) for n in (0, 3) for k in range(4)]
     yield "parts", [*ready, *moving, *parts, save, *parts, (RESTORE, 0, 0), *parts]
     yield "slopes", [*ready, *moving, *slopes, *parts, *slopes, save, *parts, (RESTORE, 0, 0)]

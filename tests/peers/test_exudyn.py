@@ -12,10 +12,10 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
 def test_mcpherson_moves_as_in_exudyn() -> None:
-    """One second on the road; the centres of all bodies every 0.05 s.
+    """One second on the road; the centers of all bodies every 0.05 s.
 
-    Exudyn's generalised-alpha is of order two: its runs at 0.1 and 0.05 ms, 5e-9 m apart, are
-    extrapolated to step 0. The step load at t = 0, 37.7 kN from the tyre's damper, is in both.
+    Exudyn's generalized-alpha is of order two: its runs at 0.1 and 0.05 ms, 5e-9 m apart, are
+    extrapolated to step 0. The step load at t = 0, 37.7 kN from the tire's damper, is in both.
     """
     from peers.process import Peer
 
@@ -29,7 +29,7 @@ def test_mcpherson_moves_as_in_exudyn() -> None:
     names = [body.name for body in s.bodies]
     diagram = Diagram("suspension", step=5e-5)
     paths = [f"{name}.position" for name in names]
-    diagram.add(s.block(outputs=paths, mode="own_step"), name="plant")
+    diagram.add(s.block(outputs=paths, mode="internal"), name="plant")
     ours = simulate(diagram, 1.0, every=round(fine["every_s"] / 5e-5))
     place = np.array([ours[f"plant.{name}.position"] for name in names]).transpose(1, 0, 2)
     rough, good = np.array(coarse["track"]), np.array(fine["track"])

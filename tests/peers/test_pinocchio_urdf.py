@@ -148,7 +148,7 @@ def compute_mass_matrix(system: System, peer: Peer, q: dict[str, Array]) -> Arra
         if name == "drift":
             body = next(one for one in system.bodies if one.name == "pedestal")
             axes, k = assembly["pedestal"].rotation, 6 * body.index
-            # u has the velocity of the centre of mass, which is not the origin of the frame.
+            # u has the velocity of the center of mass, which is not the origin of the frame.
             rows[at : at + 3, k : k + 3] = axes.T
             rows[at : at + 3, k + 3 : k + 6] = axes.T @ skew(axes @ body.com)
             rows[at + 3 : at + 6, k + 3 : k + 6] = axes.T

@@ -1,7 +1,7 @@
 """Where, how long and how hard a pin touched its hole: what wear is judged by.
 
 Samples may lie unequally in time: each counts for the time around it, half of the way to its
-neighbours.
+neighbors.
 """
 
 from __future__ import annotations

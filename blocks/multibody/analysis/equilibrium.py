@@ -36,7 +36,7 @@ class Equilibrium:
     stiffnesses
         Eigenvalues μ of K_r p = μ M_r p in 1/s², rising; empty without freedom.
     residual
-        Largest generalised force that is left, as a part of the largest one at the start.
+        Largest generalized force that is left, as a part of the largest one at the start.
     reactions
         What each joint does to its bodies; redundant joints share a load by minimum norm.
     efforts

@@ -70,7 +70,7 @@ class Linearization:
     residual
         r; 0 in equilibrium, and about a motion.
     basis
-        V: velocity of the centre of mass and angular velocity of each body for unit ṗ, in world
+        V: velocity of the center of mass and angular velocity of each body for unit ṗ, in world
         axes.
     names
         Of p, if they are joint coordinates.

@@ -1,6 +1,6 @@
 """The laboratory's models with the speeds of bodies as unknowns, for analyses.
 
-u holds the velocity of the centre of mass and the angular velocity of each body, in world axes: six
+u holds the velocity of the center of mass and the angular velocity of each body, in world axes: six
 numbers, in a plane three (vx, vy, φ̇). With the coordinates q of `formulations` (position and Euler
 parameters, or x, y, φ) q̇ = N(q) u, and
 
@@ -154,7 +154,7 @@ class Manifold(AbstractModel):
         return found
 
     def twist(self, body: Body, u: Array) -> tuple[Array, Array]:
-        """Return velocity of the centre of mass and angular velocity (or the like) of one body."""
+        """Return velocity of the center of mass and angular velocity (or the like) of one body."""
         own = u[self.speeds_each * body.index : self.speeds_each * (body.index + 1)]
         if self.system.planar:
             return np.array([own[0], own[1], 0.0]), np.array([0.0, 0.0, own[2]])
@@ -171,7 +171,7 @@ class Manifold(AbstractModel):
             made.append(
                 BodyMotion(
                     body.name,
-                    self.centre(body.index, q) - arm,
+                    self.center(body.index, q) - arm,
                     rotation,
                     velocity - np.cross(omega, arm),
                     omega,

@@ -8,7 +8,7 @@ drivers allow, which goes along with the motion without turning in itself (V̇ =
     ṗ = G p + s,   ṡ = (Vᵀ ∂u̇/∂p + V̇ᵀ Z) p + Vᵀ ∂u̇/∂s s,   G = Vᵀ ω × V_π
 
 where Z p is what the joints add because their axes have moved, a(t, q, u) the accelerations that
-fulfil all equations, and ω × acts on the rotations ξ_π of each body, which are in world axes. All
+fulfill all equations, and ω × acts on the rotations ξ_π of each body, which are in world axes. All
 velocity terms are in it: gyroscopic, centrifugal, Coriolis, and forces that depend on speeds.
 
 Where the motion is steady as seen from the world (a round rotor that spins) this does not change

@@ -106,7 +106,7 @@ class Assembly:
     error
         The largest |Φ| that is left.
     velocity_correction, spin_correction
-        The largest change of the velocity of a centre of mass, in m/s, and of an angular velocity,
+        The largest change of the velocity of a center of mass, in m/s, and of an angular velocity,
         in rad/s, that joints and drivers needed.
     rate_error
         The largest |Φ_u u + Φ_t| that is left: more than rounding only if drivers ask for what the
@@ -221,7 +221,7 @@ def _read_start(model: Manifold, plant: Any, t: float) -> tuple[Array, Array]:
     q, u = model.q0.copy(), np.zeros(model.size)
     with find_service("compile_alone")(plant, "plant").open() as instance:
         instance.start_at(t)
-        instance.initialise()
+        instance.initialize()
         instance.evaluate()
         for n, body in enumerate(model.bodies):
             position, rotation, velocity, omega = (
@@ -230,16 +230,16 @@ def _read_start(model: Manifold, plant: Any, t: float) -> tuple[Array, Array]:
             )
             axes = rotation_from_quaternion(rotation)
             arm = axes @ body.com
-            centre, speed = position + arm, velocity + np.cross(omega, arm)
+            center, speed = position + arm, velocity + np.cross(omega, arm)
             size, each = model.n // model.count, model.speeds_each
             if model.system.planar:
                 turn = np.arctan2(axes[1, 0], axes[0, 0])
                 turn += 2.0 * np.pi * np.round((q[size * n + 2] - turn) / (2.0 * np.pi))
-                q[size * n : size * (n + 1)] = *centre[:2], turn
+                q[size * n : size * (n + 1)] = *center[:2], turn
                 u[each * n : each * (n + 1)] = *speed[:2], omega[2]
             else:
                 side = 1.0 if rotation @ q[size * n + 3 : size * (n + 1)] >= 0.0 else -1.0
-                q[size * n : size * (n + 1)] = *centre, *(side * rotation)
+                q[size * n : size * (n + 1)] = *center, *(side * rotation)
                 u[each * n : each * (n + 1)] = *speed, *omega
     return q, u
 
@@ -279,7 +279,7 @@ def close_pose(model: Manifold, t: float) -> Array:
     DiagramError
         If there is none near it, with the joints that stay open and by how much.
     """
-    size = max(1.0, *(float(np.abs(model.centre(n, model.q0)).max()) for n in range(model.count)))
+    size = max(1.0, *(float(np.abs(model.center(n, model.q0)).max()) for n in range(model.count)))
     try:
         q = close_nearest(model, t, tolerance=1e-12 * size)
         return model.move(q, np.zeros(model.size))

@@ -11,9 +11,9 @@ from ....errors import BiellaError
 from ..equations.redundancy import RedundancyReport, report_redundancy
 from ..initial import Initial
 from ..rotations import Array
+from .joint_friction import describe_ambiguity, find_doubtful
 from .manifold import RANK, Manifold, make_kinematic_model
 from .pose import Assembly, assemble_model
-from .rubbing import find_doubtful, say_doubt
 
 if TYPE_CHECKING:
     from ..system import System
@@ -31,7 +31,7 @@ class MechanismReport:
         Of the system, and how many; a bearing that a constraint holds counts as a joint.
     freedom
         Degrees of freedom: speeds less the rank of Φ_u.
-    kutzbach
+    mobility
         What counting equations gives [V 1.11]; differs from `freedom` by `redundant`.
     rows, rank
         Equations of joints and drivers, and how many of them are independent.
@@ -66,7 +66,7 @@ class MechanismReport:
     joints: int
     drivers: int
     freedom: int
-    kutzbach: int
+    mobility: int
     rows: int
     rank: int
     redundant: int
@@ -85,7 +85,7 @@ class MechanismReport:
         a = self.assembly
         lines = [
             f"{self.name}: {self.bodies} bodies, {self.joints} joints, {self.drivers} drivers",
-            f"  degrees of freedom   {self.freedom}   (Kutzbach count: {self.kutzbach})",
+            f"  degrees of freedom   {self.freedom}   (Kutzbach count: {self.mobility})",
             f"  equations            {self.rows}, rank {self.rank}: {self.redundant} redundant",
             f"  assembly             bodies moved by up to {a.correction:.3g} m, turned by up to "
             f"{np.degrees(a.turn):.3g}°; {a.error:.1g} is left open",
@@ -119,7 +119,7 @@ class MechanismReport:
             lines += [f"    `{name}`: {', '.join(of)}" for name, of in self.not_unique.items()]
             lines.append(f"  unique reactions: {', '.join(self.unique) or 'none'}")
         if self.doubtful_friction:
-            lines.append(f"  warning: {say_doubt(self.doubtful_friction)}")
+            lines.append(f"  warning: {describe_ambiguity(self.doubtful_friction)}")
         if not self.consistent:
             lines.append(
                 "  warning: redundant equations contradict each other: the mechanism cannot move "
@@ -150,7 +150,7 @@ def report(system: System, t: float = 0.0, initial: Initial | None = None) -> Me
         len(joints),
         len(system.drivers),
         found.freedom,
-        found.kutzbach,
+        found.mobility,
         found.equations - model.base_rows,
         found.rank - model.base_rows,
         found.redundant,

@@ -53,7 +53,7 @@ def warn_of_step(plant: Plant, step: float, rk4: bool) -> str:
     substeps = math.ceil(step * plant.substeps / limit)
     return (
         f"RK4 is not stable with steps of {step:.3g} s: the fastest motion at the start allows up "
-        f"to {limit:.3g} s. Take such a step, or mode='own_step' with substeps={substeps} or with "
+        f"to {limit:.3g} s. Take such a step, or mode='internal' with substeps={substeps} or with "
         f"integrator='implicit'."
     )
 
@@ -66,7 +66,7 @@ def _warn_of_contacts(plant: Plant, step: float) -> str:
     return (
         f"steps of {step:.3g} s are too coarse for contacts in clearances, which last about "
         f"{plant.contact_time:.2g} s: their restitution and forces will be wrong. Take steps of up "
-        f"to {limit:.2g} s, mode='own_step' with substeps={substeps}, or a softer contact."
+        f"to {limit:.2g} s, mode='internal' with substeps={substeps}, or a softer contact."
     )
 
 
@@ -97,7 +97,7 @@ def _largest_stable_step(system: System, *, closed: bool = False) -> float:
     tied._parts = {**system._parts, **ties}
     model = find_service("compile_alone")(tied.block([], []), "plant")
     with model.open() as instance, np.errstate(over="ignore", invalid="ignore"):
-        instance.initialise()
+        instance.initialize()
         states = instance.states.copy()
         columns = []
         for n, kept in enumerate(states):

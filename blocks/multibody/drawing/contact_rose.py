@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 def draw_roses(
     statistics: ContactStatistics, path: str | Path | None = None, title: str = ""
 ) -> Figure:
-    """Draw the density of contact around the hole and around the pin, coloured by the mean force.
+    """Draw the density of contact around the hole and around the pin, colored by the mean force.
 
     A bar is as long as the density there, in 1/rad, so that a contact that is anywhere alike is a
     circle of radius 1/2π, which is drawn dashed.
     """
     figure = ShownFigure(figsize=(10.0, 5.2), layout="constrained")
     parts = {"around the hole": statistics.hole, "around the pin": statistics.pin}
-    colours = ScalarMappable(_scale(list(parts.values())), colormaps["viridis_r"])
+    colors = ScalarMappable(_scale(list(parts.values())), colormaps["viridis_r"])
     axes = [figure.add_subplot(1, 2, n, projection="polar") for n in (1, 2)]
     for axis, (name, part) in zip(axes, parts.items(), strict=True):
-        _draw_rose(axis, part, colours)
+        _draw_rose(axis, part, colors)
         axis.set_title(name, pad=14)
-    figure.colorbar(colours, ax=axes, label="mean normal force in N", shrink=0.8, pad=0.03)
+    figure.colorbar(colors, ax=axes, label="mean normal force in N", shrink=0.8, pad=0.03)
     share = f"in contact {100 * statistics.contact_share:.0f} % of the time"
     share += "; length: density in 1/rad, dashed: all around alike"
     figure.suptitle(f"{title}\n{share}" if title else share, fontsize=11)
@@ -53,11 +53,11 @@ def _scale(parts: list[Around]) -> Normalize:
     return LogNorm(max(float(forces.min()), 1e-3 * float(forces.max())), float(forces.max()))
 
 
-def _draw_rose(axis: Any, part: Around, colours: ScalarMappable) -> None:
+def _draw_rose(axis: Any, part: Around, colors: ScalarMappable) -> None:
     least = 1e-12 * (float(part.mean_force.max()) or 1.0)
     axis.bar(
         part.angles, part.density, np.diff(part.edges),
-        color=colours.to_rgba(np.maximum(part.mean_force, least)), edgecolor="white", linewidth=0.3,
+        color=colors.to_rgba(np.maximum(part.mean_force, least)), edgecolor="white", linewidth=0.3,
     )  # fmt: skip
     turn = np.linspace(0.0, 2.0 * np.pi, 181)
     axis.plot(turn, np.full_like(turn, 0.5 / np.pi), "--", color="0.45", linewidth=1.0)

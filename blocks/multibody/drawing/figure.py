@@ -83,7 +83,7 @@ def set_up(scene: Scene, title: str) -> tuple[SystemFigure, Axes]:
 def paint(
     axes: Axes, strokes: Iterable[Stroke], scale: float, fade: float = 0.0, lift: float = 0.0
 ) -> list[Artist]:
-    """Put strokes on axes in m; `fade` mixes their colours with white, `lift` raises them."""
+    """Put strokes on axes in m; `fade` mixes their colors with white, `lift` raises them."""
     made: list[Artist] = []
     for stroke in strokes:
         points = stroke.points / scale
@@ -113,14 +113,14 @@ def write_labels(axes: Axes, placed: Iterable[PlacedLabel], scale: float) -> Non
             end = np.clip(item.leader, item.box[:2], item.box[2:])
             line = Stroke(np.array([item.leader, end]), SOFT_INK, width=0.6, layer=LOAD_LAYER)
             paint(axes, [line], scale)
-        x, y = (item.centre / scale).tolist()
+        x, y = (item.center / scale).tolist()
         text = axes.text(
             x,
             y,
             label.text,
             size=label.size,
             weight="bold" if label.bold else "normal",
-            color=_darker(label.colour),
+            color=_darker(label.color),
             ha="center",
             va="center_baseline",
             zorder=LOAD_LAYER + 2.0,
@@ -176,14 +176,14 @@ def _round_length(most: float) -> float:
     return float(max(n * power for n in (1.0, 2.0, 5.0) if n * power <= most * (1 + 1e-9)))
 
 
-def _mixed(colour: str, share: float) -> tuple[float, float, float]:
-    r, g, b = (1.0 - share + share * value for value in to_rgb(colour))
+def _mixed(color: str, share: float) -> tuple[float, float, float]:
+    r, g, b = (1.0 - share + share * value for value in to_rgb(color))
     return r, g, b
 
 
-def _darker(colour: str) -> tuple[float, float, float]:
-    """Return a colour dark enough for letters on white."""
-    r, g, b = to_rgb(colour)
+def _darker(color: str) -> tuple[float, float, float]:
+    """Return a color dark enough for letters on white."""
+    r, g, b = to_rgb(color)
     light = 0.299 * r + 0.587 * g + 0.114 * b
     share = min(1.0, 0.42 / light) if light else 1.0
     return r * share, g * share, b * share

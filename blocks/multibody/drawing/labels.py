@@ -33,17 +33,17 @@ class Label:
     text: str
     anchors: Array
     clear: float
-    colour: str
+    color: str
     size: float
     bold: bool
 
 
 @dataclass(frozen=True)
 class PlacedLabel:
-    """A label with its centre, its box (left, bottom, right, top), and where a leader starts."""
+    """A label with its center, its box (left, bottom, right, top), and where a leader starts."""
 
     label: Label
-    centre: Array
+    center: Array
     box: Array
     leader: Array | None
 
@@ -92,17 +92,17 @@ def _best(
         for gap in gaps:
             for turn, angle in enumerate(_DIRECTIONS):
                 way = np.array([np.cos(angle), np.sin(angle)])
-                centre = anchor + way * (label.clear + gap) + np.clip(1.6 * way, -1, 1) * size / 2.0
-                box = np.concatenate([centre - half, centre + half])
+                center = anchor + way * (label.clear + gap) + np.clip(1.6 * way, -1, 1) * size / 2.0
+                box = np.concatenate([center - half, center + half])
                 if (box[:2] < low).any() or (box[2:] > high).any():
                     continue
                 if _overlaps(box, taken):
                     continue
-                hits = int((np.abs(near - centre) < half).all(axis=1).sum())
+                hits = int((np.abs(near - center) < half).all(axis=1).sum())
                 cost = hits * _STEP + 0.35 * gap + 0.1 * turn + 0.5 * n
                 if cost < best_cost - 1e-9:
                     leader = anchor + way * label.clear * 0.6 if gap > _LEADER else None
-                    best, best_cost = PlacedLabel(label, centre, box, leader), cost
+                    best, best_cost = PlacedLabel(label, center, box, leader), cost
     return best
 
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from ....errors import DiagramError
 from ..bodies import Marker
-from ..reading import read_number, teach_keywords
+from ..reading import read_number, suggest_keywords
+from .animation import Animation, find_ffmpeg, write_gif, write_mp4
 from .figure import STYLE, SystemFigure, paint, set_up, write_labels
-from .film import Film, find_ffmpeg, write_gif, write_mp4
 from .labels import place_labels
 from .poses import (
     Poses,
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 __all__ = ["Poses", "animate", "draw", "poses_from_result"]
 
 FORMATS = ("png", "svg", "pdf")
-FILMS = ("gif", "mp4", "png")
+ANIMATIONS = ("gif", "mp4", "png")
 
 _STILLS = 7
 _MOST_FRAMES = 3000
 
 
-@teach_keywords
+@suggest_keywords
 def draw(
     system: System,
     path: str | Path | None = None,
@@ -97,7 +97,7 @@ def draw(
     return figure
 
 
-@teach_keywords
+@suggest_keywords
 def animate(
     system: System,
     motion: Any,
@@ -128,7 +128,7 @@ def animate(
     fps
         Pictures per second. A GIF counts in hundredths of a second: 100, 50, 33.3, 25, 20 ….
     speed
-        Seconds of motion in a second of film: 0.1 is slow motion.
+        Seconds of motion in a second of animation: 0.1 is slow motion.
     view, title
         As in `draw`.
     prefix
@@ -139,24 +139,26 @@ def animate(
     Raises
     ------
     DiagramError
-        If there is no motion, a trace is no marker, or the film cannot be written.
+        If there is no motion, a trace is no marker, or the animation cannot be written.
     """
-    target = _read_target(path, FILMS)
+    target = _read_target(path, ANIMATIONS)
     kind = target.suffix.lower().lstrip(".")
     program = find_ffmpeg(target) if kind == "mp4" else ""
     poses = read_poses(system, motion, prefix)
     if len(poses) < 2:
-        raise DiagramError("a film needs poses at two times or more; with one, use draw(…).")
+        raise DiagramError("an animation needs poses at two times or more; with one, use draw(…).")
     markers = [_read_trace(system, name) for name in traces]
     shown = frame_times(poses, kind, fps, speed)
     frames = snapshots(poses.at(shown))
     with mpl.rc_context(STYLE):
         scene = _scene(system, frames, view)
-        film = Film(scene, system.name if title is None else title, markers, snapshots(poses))
+        animation = Animation(
+            scene, system.name if title is None else title, markers, snapshots(poses)
+        )
         if kind == "png":
-            _save_figure(film.still(frames), target)
+            _save_figure(animation.still(frames), target)
         else:
-            pictures = film.pictures(frames, progress)
+            pictures = animation.pictures(frames, progress)
             rate = 1.0 / _frame_seconds(kind, fps)
             if kind == "gif":
                 _save_whole(target, lambda file: write_gif(file, pictures, rate))
@@ -166,7 +168,7 @@ def animate(
 
 
 def frame_times(poses: Poses, kind: str, fps: float, speed: float) -> Any:
-    """Return the times of the pictures of a film, or of a still."""
+    """Return the times of the pictures of an animation, or of a still."""
     start, stop = float(poses.times[0]), float(poses.times[-1])
     fps, speed = read_number("`fps`", fps), read_number("`speed`", speed)
     if not 0.0 < fps <= 100.0:

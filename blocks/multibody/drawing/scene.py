@@ -83,8 +83,8 @@ class Scene:
         self._low, self._high = low * scale, high * scale
         self.bounds = self._bounds()
 
-    def colour(self, body: Body) -> str:
-        """Return the colour of a body."""
+    def color(self, body: Body) -> str:
+        """Return the color of a body."""
         return INK if body.is_ground else PALETTE[body.index % len(PALETTE)]
 
     def moving_strokes(self, frame: Snapshot) -> list[Stroke]:
@@ -95,8 +95,8 @@ class Scene:
         ranks = {int(n): rank for rank, n in enumerate(np.argsort(depths, kind="stable"))}
         for body in self.system.bodies:
             layer = BODY_LAYER + 0.4 * ranks[body.index] / len(depths)
-            shape, colour = self.shapes[body.name], self.colour(body)
-            strokes += draw_body(shape, body, frame, self.paper, colour, layer)
+            shape, color = self.shapes[body.name], self.color(body)
+            strokes += draw_body(shape, body, frame, self.paper, color, layer)
         for joint in self.system.joints:
             plain = self._slides_as_block(joint)
             strokes += draw_joint(joint, frame, self.paper, self.rails[joint.name], plain)
@@ -121,13 +121,13 @@ class Scene:
                 anchors += [points[0] + share * (points[1] - points[0]) for share in (0.35, 0.65)]
             elif shape.kind == "plate":
                 anchors += list((points + anchors[0]) / 2.0)
-            labels.append(Label(body.name, np.array(anchors), clear, self.colour(body), 10.0, True))
+            labels.append(Label(body.name, np.array(anchors), clear, self.color(body), 10.0, True))
         for element in (*self.system.elements, *self.system.constraints):
             found = element.label_place(frame, self.paper)
             if found is not None:
                 anchors_of, clear = found
-                colour = LOAD if element.is_load else INK
-                labels.append(Label(element.name, anchors_of, clear, colour, 9.0, False))
+                color = LOAD if element.is_load else INK
+                labels.append(Label(element.name, anchors_of, clear, color, 9.0, False))
         for joint in self.system.joints:
             at = self.paper.at(frame.point(joint.second))
             clear = 14.0 * k if self._slides_as_block(joint) else 8.0 * k
@@ -177,17 +177,17 @@ class Scene:
         points = np.array(
             [self.paper.at(frame.place(body, p)) for p in self.shapes[body.name].points]
         )
-        towards = points.mean(axis=0) - at
-        if np.linalg.norm(towards) < 1.0:
+        toward = points.mean(axis=0) - at
+        if np.linalg.norm(toward) < 1.0:
             # The body is all at this joint: look at where the others are.
-            towards = (
+            toward = (
                 np.mean([self.paper.at(frame.place(b, p)) for b, p in _marks(self.system)], axis=0)
                 - at
             )
         down = np.array([0.0, -1.0])
-        if np.linalg.norm(towards) < 1.0 or unit(towards) @ down < 0.5:
+        if np.linalg.norm(toward) < 1.0 or unit(toward) @ down < 0.5:
             return down
-        return snap(-towards)
+        return snap(-toward)
 
     def _bounds(self) -> Bounds:
         low, high = self._low - 10.0, self._high + 10.0
@@ -220,7 +220,7 @@ def _two_ways(first: Marker, second: Marker) -> tuple[tuple[Marker, Marker], ...
 
 
 def _symbol_size(system: System, frame: Snapshot, view: View, scale: float) -> float:
-    """Return how large symbols may be, from the usual distance between neighbouring joints."""
+    """Return how large symbols may be, from the usual distance between neighboring joints."""
     places = {
         tuple(np.round(view.project(frame.point(joint.second)) * scale, 1))
         for joint in system.joints

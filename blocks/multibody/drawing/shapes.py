@@ -31,7 +31,7 @@ class Shape:
         ``"block"``: it slides. ``"disc"``: it turns about its one marker. ``"rod"`` between two
         ends. ``"plate"`` around more points.
     points
-        Ends of a rod, corners of a plate, else the centre alone.
+        Ends of a rod, corners of a plate, else the center alone.
     axis
         Of a slide or of a disc.
     disc
@@ -62,29 +62,29 @@ def sleeve_of(joint: Joint) -> Body:
 
 
 def shape_of(body: Body, system: System, extent: float) -> Shape:
-    """Return the shape of a body in a system that spans `extent` metres."""
+    """Return the shape of a body in a system that spans `extent` meters."""
     points = _distinct([marker.position for marker in body.markers.values()], 1e-4 * extent)
     joints = [joint for joint in system.joints if body in (joint.first.body, joint.second.body)]
     z = np.array([0.0, 0.0, 1.0])
     if len(points) <= 1:
-        centre = points if len(points) else np.array([body.com])
+        center = points if len(points) else np.array([body.com])
         for joint in joints:
             if joint.kind in SLIDES and sleeve_of(joint) is body:
                 axis = _frame(joint, body)[:, "fgh".index(slide_axis(joint))]
                 small = not (joint.first.body.is_ground or joint.second.body.is_ground)
                 is_round = joint.kind == "cylindrical"
-                return Shape("block", centre, axis, round_bar=is_round, small=small)
-        if np.linalg.norm(body.com - centre[0]) > 1e-2 * extent:
-            ends = np.array([centre[0], body.com])
+                return Shape("block", center, axis, round_bar=is_round, small=small)
+        if np.linalg.norm(body.com - center[0]) > 1e-2 * extent:
+            ends = np.array([center[0], body.com])
             return Shape("rod", ends, z, _disc_radius(body, z, 0.05 * extent), body.com)
         hinges = [joint for joint in joints if joint.kind == "revolute"]
         axis = _frame(hinges[0], body)[:, 2] if hinges else z
-        return Shape("disc", centre, axis, _disc_radius(body, axis, 0.16 * extent), centre[0])
-    centred = points - points.mean(axis=0)
-    _, spreads, axes = np.linalg.svd(centred, full_matrices=False)
+        return Shape("disc", center, axis, _disc_radius(body, axis, 0.16 * extent), center[0])
+    centered = points - points.mean(axis=0)
+    _, spreads, axes = np.linalg.svd(centered, full_matrices=False)
     if len(points) > 2 and spreads[1] > 1e-2 * spreads[0]:
         return Shape("plate", points, z)
-    along = centred @ axes[0]
+    along = centered @ axes[0]
     ends = points[[int(along.argmin()), int(along.argmax())]]
     moments, directions = np.linalg.eigh(body.inertia)
     is_wheel = moments[2] > 1.5 * moments[1] and abs(directions[:, 2] @ axes[0]) > 0.9
@@ -94,7 +94,7 @@ def shape_of(body: Body, system: System, extent: float) -> Shape:
 
 
 def draw_body(
-    shape: Shape, body: Body, frame: Snapshot, paper: Paper, colour: str, layer: float
+    shape: Shape, body: Body, frame: Snapshot, paper: Paper, color: str, layer: float
 ) -> list[Stroke]:
     """Return the strokes of a body."""
     k = paper.size
@@ -106,41 +106,41 @@ def draw_body(
         along = paper.slant(axis)
         if shape.round_bar:
             strokes += paper.barrel(
-                points[0], axis, 40 * k, 11 * k, face=colour, edge=colour, tint=0.3, layer=layer
+                points[0], axis, 40 * k, 11 * k, face=color, edge=color, tint=0.3, layer=layer
             )
         elif np.linalg.norm(along) > 0.2:
             box = rectangle(points[0], unit(along), 40 * k, 24 * k)
-            strokes.append(Stroke(box, colour, colour, 1.4, layer, 0.3))
+            strokes.append(Stroke(box, color, color, 1.4, layer, 0.3))
         else:
             box = rectangle(points[0], np.array([1.0, 0.0]), 22 * k, 22 * k)
-            strokes.append(Stroke(box, colour, colour, 1.4, layer, 0.3))
+            strokes.append(Stroke(box, color, color, 1.4, layer, 0.3))
     elif shape.kind == "plate":
         outline = rounded(points, 4.6 * k)
         if paper.view.flat:
-            strokes.append(Stroke(outline, colour, colour, 1.4, layer, 0.3))
+            strokes.append(Stroke(outline, color, color, 1.4, layer, 0.3))
         else:
             # In space a plate is a guess: spokes show what is tied to what.
-            strokes.append(Stroke(outline, "", colour, 0.0, layer, 0.5, 0.4))
+            strokes.append(Stroke(outline, "", color, 0.0, layer, 0.5, 0.4))
             middle = points.mean(axis=0)
             strokes += [
-                Stroke(rounded(np.array([middle, end]), 3.2 * k), "", colour, 0.0, layer, 0.6)
+                Stroke(rounded(np.array([middle, end]), 3.2 * k), "", color, 0.0, layer, 0.6)
                 for end in points
             ]
     elif shape.kind == "rod":
-        strokes.append(Stroke(rounded(points, 4.6 * k), colour, colour, 1.4, layer, 0.3))
+        strokes.append(Stroke(rounded(points, 4.6 * k), color, color, 1.4, layer, 0.3))
     if shape.disc and shape.hub is not None:
         hub = paper.at(frame.place(body, shape.hub))
         radius = max(shape.disc * paper.scale, 9.0 * k)
         strokes += paper.barrel(
-            hub, axis, 9 * k, radius, face=colour, edge=colour, tint=0.3, layer=layer
+            hub, axis, 9 * k, radius, face=color, edge=color, tint=0.3, layer=layer
         )
         if abs(axis @ paper.view.toward) > 0.8:
-            strokes += _centre_of_mass(hub, 4.0 * k, layer)
+            strokes += _center_of_mass(hub, 4.0 * k, layer)
     return strokes
 
 
-def _centre_of_mass(at: Array, radius: float, layer: float) -> list[Stroke]:
-    """Return the quartered circle that marks a centre of mass."""
+def _center_of_mass(at: Array, radius: float, layer: float) -> list[Stroke]:
+    """Return the quartered circle that marks a center of mass."""
     strokes = [Stroke(circle(at, radius), INK, WHITE, 0.8, layer)]
     for start in (0.0, np.pi):
         angles = np.linspace(start, start + np.pi / 2.0, 9)

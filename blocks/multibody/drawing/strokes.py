@@ -1,6 +1,6 @@
 """The pen: strokes on paper, and the signs of textbooks made of them.
 
-Everything here is in points on paper, 1/72 inch, with y up. A stroke knows its line, colours and
+Everything here is in points on paper, 1/72 inch, with y up. A stroke knows its line, colors and
 layer; who paints it does not matter here.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..rotations import Array
 
-# Okabe and Ito's palette, told apart with every common colour blindness, as in all our plots.
+# Okabe and Ito's palette, told apart with every common color blindness, as in all our plots.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5F5F5F")
 INK, SOFT_INK, STEEL, WHITE = "#1A1A1A", "#5F5F5F", "#8A8A8A", "#FFFFFF"
 LOAD = "#A3124A"
@@ -33,13 +33,13 @@ class Stroke:
     points
         Shape (n, 2).
     edge, face
-        Colours; an empty edge is no line, an empty face no area.
+        Colors; an empty edge is no line, an empty face no area.
     width
         Of the line.
     layer
         Higher ones lie above.
     tint
-        How much of the face's colour is mixed into white, 0 to 1.
+        How much of the face's color is mixed into white, 0 to 1.
     alpha
         1 is opaque; of the face only.
     """
@@ -70,16 +70,16 @@ def across(direction: Array) -> Array:
     return np.array([-direction[1], direction[0]])
 
 
-def circle(centre: Array, radius: float) -> Array:
+def circle(center: Array, radius: float) -> Array:
     """Return the points of a circle."""
-    return centre + radius * np.column_stack([np.cos(_TURN), np.sin(_TURN)])
+    return center + radius * np.column_stack([np.cos(_TURN), np.sin(_TURN)])
 
 
-def rectangle(centre: Array, along: Array, length: float, height: float) -> Array:
+def rectangle(center: Array, along: Array, length: float, height: float) -> Array:
     """Return the corners of a rectangle that lies along a direction."""
     half, rise = along * length / 2.0, across(along) * height / 2.0
     return np.array(
-        [centre - half - rise, centre + half - rise, centre + half + rise, centre - half + rise]
+        [center - half - rise, center + half - rise, center + half + rise, center - half + rise]
     )
 
 
@@ -138,7 +138,7 @@ def zigzag(start: Array, end: Array, half: float) -> Array:
     return np.vstack([start, teeth, end])
 
 
-def dashpot(start: Array, end: Array, half: float, width: float, colour: str) -> list[Stroke]:
+def dashpot(start: Array, end: Array, half: float, width: float, color: str) -> list[Stroke]:
     """Return a damper: a cup that hangs on the start, a piston that hangs on the end."""
     along = unit(end - start)
     up = across(along) * half
@@ -154,12 +154,12 @@ def dashpot(start: Array, end: Array, half: float, width: float, colour: str) ->
         [piston, end],
     )
     return [
-        Stroke(np.array(line), colour, width=width * (1.5 if n == 2 else 1.0), layer=SPRING_LAYER)
+        Stroke(np.array(line), color, width=width * (1.5 if n == 2 else 1.0), layer=SPRING_LAYER)
         for n, line in enumerate(lines)
     ]
 
 
-def arrow_head(tip: Array, direction: Array, size: float, colour: str) -> Stroke:
+def arrow_head(tip: Array, direction: Array, size: float, color: str) -> Stroke:
     """Return the filled head of an arrow."""
     back, side = tip - direction * size, across(direction) * size * 0.42
-    return Stroke(np.array([tip, back + side, back - side]), colour, colour, 0.6, LOAD_LAYER)
+    return Stroke(np.array([tip, back + side, back - side]), color, color, 0.6, LOAD_LAYER)

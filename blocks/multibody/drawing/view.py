@@ -81,7 +81,7 @@ def read_view(system: System, frames: Sequence[Snapshot], view: Any) -> View:
     if isinstance(view, str):
         if view not in NAMED:
             raise DiagramError(
-                f"`view` is one of {', '.join(NAMED)}, or a direction (x, y, z) towards the eye; "
+                f"`view` is one of {', '.join(NAMED)}, or a direction (x, y, z) toward the eye; "
                 f"got {view!r}."
             )
         right, up = (np.array(_UNIT[axis]) for axis in NAMED[view])
@@ -94,8 +94,8 @@ def _choose(system: System, frames: Sequence[Snapshot]) -> View:
     if system.planar:
         return View(np.array(_UNIT["x"]), np.array(_UNIT["y"]), True)
     points = _points(system, frames)
-    centred = points - points.mean(axis=0)
-    _, spreads, axes = np.linalg.svd(np.vstack([centred, np.zeros((3, 3))]), full_matrices=False)
+    centered = points - points.mean(axis=0)
+    _, spreads, axes = np.linalg.svd(np.vstack([centered, np.zeros((3, 3))]), full_matrices=False)
     if spreads[0] <= 0.0:
         return _oblique(system, points)
     # A marker that strays by rounding must not make a line a plane.
@@ -125,7 +125,7 @@ def _turns_in_plane(system: System, frame: Snapshot, normal: Array) -> bool:
 
 
 def _points(system: System, frames: Sequence[Snapshot]) -> Array:
-    """Return the places of all markers and mass centres, at up to 40 of the times."""
+    """Return the places of all markers and mass centers, at up to 40 of the times."""
     chosen = [frames[i] for i in np.unique(np.linspace(0, len(frames) - 1, 40).astype(int))]
     points = [
         frame.point(marker)

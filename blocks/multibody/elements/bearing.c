@@ -4,7 +4,7 @@
  * seen from the axes of the bush's marker, in rates that do not turn about z with it: so the spin speeds of both count, as
  * film.h has it, and a load that stands still does so in the world.
  *
- * The centre line of the journal is cut by the planes of the bush: by that in the middle, or for a film that tilts by those of
+ * The center line of the journal is cut by the planes of the bush: by that in the middle, or for a film that tilts by those of
  * both ends. What the film does to the journal there, it does to the bush by the opposite in the same line. */
 #include <string.h>
 
@@ -25,7 +25,7 @@ static bool film_check(const bl_block *b, const int32_t *force, mb_tally *tally)
     if (!mb_check_markers(b, force) || !mb_check_numbers(b, force, MB_BEARING_NUMBERS)) return false;
     if (!mb_bearing_rows_check(force, b->i + b->i[MB_AT_ROWS], b->i[MB_ROWS], b->i[MB_PLANAR] != 0)) return false;
     const int32_t model = force[MB_FORCE_LAW], options = force[MB_FORCE_EXTRA];
-    return (model == BL_FILM_SHORT || model == BL_FILM_TILTED || model == BL_FILM_LONG) && options >= 0 &&
+    return (model == BL_FILM_SHORT || model == BL_FILM_MISALIGNED || model == BL_FILM_LONG) && options >= 0 &&
            film_friction_of(options) < BL_FRICTION_COUNT && film_thin_of(options) < BL_THIN_COUNT && film_cavitation_of(options) < BL_CAVITATION_COUNT;
 }
 
@@ -48,7 +48,7 @@ static void film_turning(const mb_view *m, int32_t marker, double *w) {
 static bl_film_motion film_see(const mb_view *m, const int32_t *force, double t, double length, double *R, double *P_bush) {
     const int32_t journal = force[MB_FORCE_I], bush = force[MB_FORCE_J];
     const double squeeze = film_squeezed(force[MB_FORCE_EXTRA]) ? 1.0 : 0.0;
-    const bool tilts = force[MB_FORCE_LAW] == BL_FILM_TILTED;
+    const bool tilts = force[MB_FORCE_LAW] == BL_FILM_MISALIGNED;
     double P[3], V[3], V_bush[3], w[3], w_bush[3], axes[9], line[3], z[3], d[3];
     mb_marker_motion(m, journal, t, P, V, NULL);
     mb_marker_motion(m, bush, t, P_bush, V_bush, NULL);
@@ -115,7 +115,7 @@ static void film_load(mb_view *m, const int32_t *force, double t, const double *
     }
     const bl_film_motion *at = &film.motion;
     const double B = film.bearing.length, tilt[2] = {(at->x[1] - at->x[0]) / B, (at->y[1] - at->y[0]) / B};
-    /* About the journal's centre at end 1. Along a tilted line, forces have a moment about z too. */
+    /* About the journal's center at end 1. Along a tilted line, forces have a moment about z too. */
     double F[3] = {load->force[0], load->force[1], 0.0}, P[3] = {at->x[0], at->y[0], -0.5 * B};
     double N[3] = {load->moment[0], load->moment[1], load->torque - tilt[0] * load->moment[0] - tilt[1] * load->moment[1]};
     mb_rotate(film.R, F, F);
@@ -273,4 +273,4 @@ double mb_difference(const mb_view *m) {
 }
 
 const mb_element mb_element_bearing = {.named = true, .energy_kind = MB_ENERGY_CONTACT, .check = film_check, .sound = film_sound,
-                                       .refuse = mb_refuse_bearing, .load = film_load, .energy = film_energy, .loss = film_loss, .width = film_width, .show = film_show};
+                                       .refuse = mb_fail_bearing, .load = film_load, .energy = film_energy, .loss = film_loss, .width = film_width, .show = film_show};

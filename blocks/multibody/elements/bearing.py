@@ -12,15 +12,15 @@ from ...bearings import (
     AbstractBearing,
     FiniteBearing,
     LongBearing,
+    MisalignedShortBearing,
     ShortBearing,
-    TiltedShortBearing,
 )
 from ...core.ports import Parameter, parameter
 from ..bodies import Marker
 from ..drawing.signs import draw_wall
 from ..drawing.strokes import INK, STEEL, WHITE, Stroke, circle
 from ..parts import Parts
-from ..reading import teach_keywords
+from ..reading import suggest_keywords
 from ..rotations import Array
 from .element import Element, Output, energy, power
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..equations.loads import LoadState
     from ..tables import Tables
 
-_FILMS = (ShortBearing, TiltedShortBearing, LongBearing)
+_FILMS = (ShortBearing, MisalignedShortBearing, LongBearing)
 _NEARLY_ALONG = 0.995
 """Cosine of 0.1 rad, far more than a journal can tilt in its bush."""
 
@@ -40,7 +40,7 @@ class Bearing(Element):
     """An oil film between a journal and its bush: what a bearing block does, inside the mechanism.
 
     Both markers are in the middle of the bearing, with z along its axis. The film sees where the
-    centre line of the journal cuts the middle plane of the bush (the planes of both ends, for a
+    center line of the journal cuts the middle plane of the bush (the planes of both ends, for a
     film that tilts), in the axes of the bush's marker, and how fast; spin speeds are those about
     z. The force acts on the journal in that plane, the opposite on the bush in the same line, and
     the friction torque on both, so that no momentum is made. Nothing holds the journal along z.
@@ -80,7 +80,7 @@ class Bearing(Element):
         """Return whether constraints hold the journal."""
         return self.coupling == "constraint"
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers by path: ``name.radius``, ``name.viscosity`` …."""
         for item in self.film.parameters:
             yield parameter(f"{self.name}.{item.name}", item.value, unit=item.unit, doc=item.doc)
@@ -184,7 +184,7 @@ class Bearing(Element):
 class BearingMethods(Parts):
     """Adds lubricated bearings."""
 
-    @teach_keywords
+    @suggest_keywords
     def bearing(
         self,
         name: str,
@@ -209,7 +209,8 @@ class BearingMethods(Parts):
             Markers in the middle of the bearing on the shaft and on what holds it, with z along
             the axis; in a plane they have it so.
         film
-            A `ShortBearing`, `TiltedShortBearing` or `LongBearing`: its dimensions and options. It
+            A `ShortBearing`, `MisalignedShortBearing` or `LongBearing`: its dimensions and
+            options. It
             is not added to a diagram.
         coupling
             ``"force"``: the film pushes, and its stiffness and damping bound explicit steps.
@@ -228,7 +229,7 @@ class BearingMethods(Parts):
             raise DiagramError(
                 f"`film` of `{name}` is a FiniteBearing, whose film has a memory of its own: it is "
                 f"for diagrams only, wired to a plant. In a mechanism take a ShortBearing, a "
-                f"TiltedShortBearing or a LongBearing."
+                f"MisalignedShortBearing or a LongBearing."
             )
         if not isinstance(film, AbstractBearing):
             raise DiagramError(

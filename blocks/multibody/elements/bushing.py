@@ -16,7 +16,7 @@ from ..drawing.signs import draw_support
 from ..drawing.strokes import INK, STEEL, WHITE, Stroke, circle
 from ..joints import ANGLE
 from ..parts import Parts
-from ..reading import read_numbers, teach_keywords
+from ..reading import read_numbers, suggest_keywords
 from ..rotations import Array, freeze
 from .element import Element, Output, energy, power
 
@@ -57,7 +57,7 @@ class Bushing(Element):
     stiffness: Array
     damping: Array
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers by path: ``name.stiffness.x``, … ``name.stiffness.rz``."""
         planar = self.first.body.system.planar
         for n, axis in enumerate(("x", "y", "z", "rx", "ry", "rz")):
@@ -152,7 +152,7 @@ class Bushing(Element):
 class BushingMethods(Parts):
     """Adds bushings."""
 
-    @teach_keywords
+    @suggest_keywords
     def bushing(
         self, name: str, first: Marker, second: Marker, *, stiffness: Any, damping: Any = 0.0
     ) -> Bushing:

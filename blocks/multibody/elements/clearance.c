@@ -1,7 +1,7 @@
 /* Contacts of a pin in a hole, in a plane: revolutes with clearance.
  *
  * The marker of the pin is I, that of the hole J; LAW says how the surfaces press, EXTRA which piece of memory is theirs. With
- * c = pin centre less hole centre, n = c / |c| and t = z × n, the surfaces overlap by δ = |c| - clearance. The pin feels -N n - T t
+ * c = pin center less hole center, n = c / |c| and t = z × n, the surfaces overlap by δ = |c| - clearance. The pin feels -N n - T t
  * where its surface touches, the hole the opposite at the same point, so that no momentum is made. Compliant laws:
  *     N = K δⁿ (1 + D δ̇) ≥ 0,   T = μ N tanh(slip / slip_speed)
  * with D a number (Hunt–Crossley) or 3 (1 - e²) / (4 δ̇₀) (Lankarani–Nikravesh). δ̇₀, the speed at which a contact began, is kept
@@ -211,7 +211,7 @@ static bool contact_needs_solution(const int32_t *force, int32_t what) {
 
 static int contact_refuse(const bl_block *b, const mb_view *m, int32_t number, double t) {
     (void)t;
-    return mb_refuse_contact(b, m, number);
+    return mb_fail_contact(b, m, number);
 }
 
 const mb_element mb_element_clearance_revolute = {

@@ -1,6 +1,6 @@
 """Revolutes with clearance: a pin that moves in a hole a little wider than itself.
 
-In a plane, with c = pin centre less hole centre, n = c / |c|, t = ẑ × n, R the radius of the pin
+In a plane, with c = pin center less hole center, n = c / |c|, t = ẑ × n, R the radius of the pin
 and e the clearance: the gap is e - |c|; where it closes the pin feels -N n - T t at the point of
 contact and the hole the opposite, N ≥ 0. The slip of the surfaces there, pin less hole, is
 t·ċ + R ω_pin - (R + e) ω_hole.
@@ -22,7 +22,7 @@ from ..bodies import Marker
 from ..drawing.signs import draw_wall
 from ..drawing.strokes import INK, STEEL, WHITE, Stroke, circle
 from ..parts import Parts
-from ..reading import read_number, teach_keywords
+from ..reading import read_number, suggest_keywords
 from ..rotations import Array, freeze
 from .bushing import Bushing
 from .element import Element, Output, energy, power
@@ -347,7 +347,7 @@ class ClearanceRevolute(Element):
         """Return whether its contact has no compliance."""
         return isinstance(self.contact, RigidContact)
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers by path: ``name.clearance``, ``name.friction`` …."""
         yield parameter(f"{self.name}.clearance", self.clearance, unit="m", doc="radial")
         yield parameter(f"{self.name}.pin_radius", self.pin_radius, unit="m", doc="of the pin")
@@ -484,7 +484,7 @@ FOLLOWS_INPUTS = ("force", "normal_force", "contact", "power_loss")
 class ClearanceMethods(Parts):
     """Adds revolutes with clearance."""
 
-    @teach_keywords
+    @suggest_keywords
     def clearance_revolute(
         self,
         name: str,

@@ -16,7 +16,7 @@ from ..drawing.strokes import SOFT_INK, SPRING_LAYER, Stroke
 from ..joints import Coordinate, Joint
 from ..laws import AbstractLaw, Constant
 from ..parts import Parts
-from ..reading import read_number, read_positive, teach_keywords
+from ..reading import read_number, read_positive, suggest_keywords
 from ..rotations import Array
 from .element import Constraint, Output, Term
 
@@ -63,7 +63,7 @@ class Coupling(Constraint):
             self.second.coordinates[self.second_coordinate],
         )
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers by path: ``name.ratio``, ``name.offset``."""
         first, second = self.of
         unit = None if first.unit == second.unit else f"{second.unit}/{first.unit}"
@@ -135,7 +135,7 @@ class Coupling(Constraint):
 class CouplingMethods(Parts):
     """Adds couplings of joint coordinates."""
 
-    @teach_keywords
+    @suggest_keywords
     def coupling(
         self,
         name: str,
@@ -170,7 +170,7 @@ class CouplingMethods(Parts):
         two = self._find_coordinate(name, second, second_coordinate)
         return _make(self, name, first, one, second, two, ratio, offset)
 
-    @teach_keywords
+    @suggest_keywords
     def gear(
         self,
         name: str,
@@ -212,7 +212,7 @@ class CouplingMethods(Parts):
             raise DiagramError(f"`internal` of `{name}` is for `teeth`: a `ratio` has its sign.")
         return self._couple_angles(name, first, second, ratio, offset)
 
-    @teach_keywords
+    @suggest_keywords
     def belt(
         self,
         name: str,
@@ -244,7 +244,7 @@ class CouplingMethods(Parts):
             name, first, second, (-1.0 if crossed else 1.0) * one / two, offset
         )
 
-    @teach_keywords
+    @suggest_keywords
     def rack(
         self,
         name: str,
@@ -270,7 +270,7 @@ class CouplingMethods(Parts):
         two = self._find_coordinate(name, rack, None, "length")
         return _make(self, name, pinion, one, rack, two, radius, offset)
 
-    @teach_keywords
+    @suggest_keywords
     def screw(
         self, name: str, joint: Joint, *, lead: float, offset: float | None = None
     ) -> Coupling:

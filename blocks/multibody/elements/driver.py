@@ -12,9 +12,9 @@ from ...core.ports import Parameter
 from ..drawing.signs import draw_effort
 from ..joints import Joint
 from ..laws import AbstractLaw, Constant, Lawlike, as_law, check_motion
-from ..parameters import law_numbers
+from ..parameters import law_parameters
 from ..parts import Parts
-from ..reading import teach_keywords
+from ..reading import suggest_keywords
 from ..rotations import Array
 from .element import Constraint, Output, Term, power
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Driver(Constraint):
+class JointDriver(Constraint):
     """Prescribed motion of a joint coordinate: Φ = q - law(t) = 0.
 
     With the equations of motion M q̈ + Φ_qᵀ λ = Q the effort of the driver on the coordinate is -λ.
@@ -40,10 +40,10 @@ class Driver(Constraint):
     coordinate: int
     law: AbstractLaw
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers by path."""
         of = self.joint.coordinates[self.coordinate]
-        yield from law_numbers(f"{self.name}.motion", self.law, of.unit, f"{self.joint.name}")
+        yield from law_parameters(f"{self.name}.motion", self.law, of.unit, f"{self.joint.name}")
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -90,10 +90,10 @@ class Driver(Constraint):
 class DriverMethods(Parts):
     """Adds drivers."""
 
-    @teach_keywords
+    @suggest_keywords
     def driver(
         self, name: str, joint: Joint, law: Lawlike, *, coordinate: int | None = None
-    ) -> Driver:
+    ) -> JointDriver:
         """Prescribe a joint coordinate as a law of t, in m or rad.
 
         Parameters
@@ -120,4 +120,4 @@ class DriverMethods(Parts):
                     f"drives already."
                 )
         what = f"the law of `{name}`"
-        return self._add(Driver(name, joint, place, check_motion(what, as_law(what, law))))
+        return self._add(JointDriver(name, joint, place, check_motion(what, as_law(what, law))))

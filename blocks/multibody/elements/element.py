@@ -79,7 +79,7 @@ class AbstractElement:
     is_load: ClassVar[bool] = False
     name: str
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers by path."""
         raise NotImplementedError
 
@@ -167,7 +167,7 @@ class Element(AbstractElement):
         """Return a warning of results that are not to be trusted, or nothing."""
         return ""
 
-    # -- in the laboratory's equations
+    # -- in the reference formulations's equations
 
     def reserve(self, shapes: Shapes) -> Any:
         """Return the points and scalars that its load reads, see `push`."""

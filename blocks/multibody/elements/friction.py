@@ -13,9 +13,9 @@ from ....errors import DiagramError
 from ...core.ports import Parameter, parameter
 from ..joints import Joint
 from ..parts import Parts
-from ..reading import read_not_negative, read_positive, teach_keywords
+from ..reading import read_not_negative, read_positive, suggest_keywords
 from .element import Element, Output, power
-from .rubbing import Rubbing, make_rubbing
+from .joint_friction import JointFriction, make_joint_friction
 
 if TYPE_CHECKING:
     from ..equations.loads import LoadState
@@ -29,7 +29,8 @@ class Friction(Element):
 
     v is the rate of the coordinate. The tanh replaces the sign of v: below about a tenth of
     `smoothing_speed` the joint creeps instead of sticking, at twice that speed 96 % of the Coulomb
-    effort acts. The Coulomb effort is given; `Rubbing` derives it from the reaction of the joint.
+    effort acts. The Coulomb effort is given; `JointFriction` derives it from the reaction of the
+    joint.
     """
 
     kernel = contract.MB_FRICTION
@@ -41,7 +42,7 @@ class Friction(Element):
     coulomb: float
     smoothing_speed: float
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers by path."""
         of = self.joint.coordinates[self.coordinate]
         rate = f"{of.unit}/s"
@@ -86,7 +87,7 @@ class Friction(Element):
 class FrictionMethods(Parts):
     """Adds friction to joints."""
 
-    @teach_keywords
+    @suggest_keywords
     def friction(
         self,
         name: str,
@@ -100,12 +101,13 @@ class FrictionMethods(Parts):
         smoothing_speed: float = 1e-3,
         middle: Literal["first", "second"] = "second",
         coordinate: int | None = None,
-    ) -> Friction | Rubbing:
+    ) -> Friction | JointFriction:
         """Add friction to a joint: given by numbers, or from its reaction by a `coefficient`.
 
         Given, it acts on one coordinate with rate v: -(viscous v + coulomb tanh(v /
         smoothing_speed)); see `Friction`. With a coefficient, and the size of its bearing, it is
-        Coulomb's, from the reaction of a revolute, prismatic or cylindrical joint; see `Rubbing`.
+        Coulomb's, from the reaction of a revolute, prismatic or cylindrical joint; see
+        `JointFriction`.
         Its outputs are then ``name.torque`` and ``name.force`` on the coordinates, ``load`` (the
         normal load) and ``power_loss``.
 
@@ -137,7 +139,7 @@ class FrictionMethods(Parts):
                     f"acts on all its coordinates. Add viscous, coulomb or coordinate as friction "
                     f"of another name."
                 )
-            return make_rubbing(
+            return make_joint_friction(
                 self, name, joint, coefficient, diameter, length, smoothing_speed, middle
             )
         if diameter is not None or length is not None:

@@ -11,7 +11,7 @@ from ...core.ports import Parameter
 from ..drawing.signs import draw_effort
 from ..joints import Coordinate, Joint
 from ..laws import AbstractLaw, Formula, Table
-from ..parameters import law_numbers
+from ..parameters import law_parameters
 from ..rotations import Array
 from .element import Element, Output, power
 
@@ -41,10 +41,10 @@ class JointLoad(Element):
         """Return the coordinate it acts on."""
         return self.joint.coordinates[self.coordinate]
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers: ``name.force`` or ``name.torque``."""
         kind = self.of.effort
-        yield from law_numbers(
+        yield from law_parameters(
             f"{self.name}.{kind}", self.effort, self.of.effort_unit, f"{kind} on {self.joint.name}"
         )
 

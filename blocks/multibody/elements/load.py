@@ -15,9 +15,9 @@ from ..bodies import Marker
 from ..drawing.signs import draw_arrow, is_zero
 from ..joints import Joint
 from ..laws import AbstractLaw, Constant, as_law
-from ..parameters import law_numbers
+from ..parameters import law_parameters
 from ..parts import Parts
-from ..reading import teach_keywords
+from ..reading import suggest_keywords
 from ..rotations import Array
 from .element import Element, Output, power
 from .joint_load import JointLoad
@@ -63,16 +63,16 @@ class Load(Element):
     frame: Literal["world", "body", "marker"]
     single: int | None = None
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers: ``name.force`` of a single component, else ``name.force.x`` …."""
         unit = "N" if self.effort == "force" else "N.m"
         path = f"{self.name}.{self.effort}"
         if self.single is not None:
-            yield from law_numbers(path, self.components[self.single], unit, self.effort)
+            yield from law_parameters(path, self.components[self.single], unit, self.effort)
             return
         size = 2 if self.marker.body.system.planar else 3
         for axis, law in zip("xyz"[:size], self.components, strict=False):
-            yield from law_numbers(f"{path}.{axis}", law, unit, f"{self.effort} along {axis}")
+            yield from law_parameters(f"{path}.{axis}", law, unit, f"{self.effort} along {axis}")
 
     @property
     def type_number(self) -> int:
@@ -143,7 +143,7 @@ class Load(Element):
 class LoadMethods(Parts):
     """Adds forces and torques."""
 
-    @teach_keywords
+    @suggest_keywords
     def force(
         self,
         name: str,
@@ -171,7 +171,7 @@ class LoadMethods(Parts):
         """
         return self._load("force", name, on, value, frame, coordinate)
 
-    @teach_keywords
+    @suggest_keywords
     def torque(
         self,
         name: str,

@@ -1,6 +1,6 @@
 /* A spring, damper and actuator between two markers.
  *
- *     F = k (l - l₀) + c l̇ + f        tension: marker i is pulled towards j, and j towards i
+ *     F = k (l - l₀) + c l̇ + f        tension: marker i is pulled toward j, and j toward i
  *
  * Of the force along the line only the components in EXTRA act, in world axes. P is l₀; k, c and f are three laws of t, l and l̇ in a row. */
 #include "blocks/multibody/kernel/multibody.h"

@@ -15,9 +15,9 @@ from ..bodies import Marker
 from ..drawing.signs import draw_wall, is_zero, snap
 from ..drawing.strokes import INK, SPRING_LAYER, Stroke, across, dashpot, unit, zigzag
 from ..laws import AbstractLaw, Lawlike, as_law
-from ..parameters import law_numbers
+from ..parameters import law_parameters
 from ..parts import Parts
-from ..reading import read_number, teach_keywords
+from ..reading import read_number, suggest_keywords
 from ..rotations import Array
 from .element import Element, Output, energy, power
 
@@ -50,13 +50,13 @@ class Spring(Element):
     force: AbstractLaw
     components: str
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers by path."""
         name = self.name
-        yield from law_numbers(f"{name}.stiffness", self.stiffness, "N/m", "stiffness")
-        yield from law_numbers(f"{name}.damping", self.damping, "N.s/m", "viscous damping")
+        yield from law_parameters(f"{name}.stiffness", self.stiffness, "N/m", "stiffness")
+        yield from law_parameters(f"{name}.damping", self.damping, "N.s/m", "viscous damping")
         yield parameter(f"{name}.free_length", self.free_length, unit="m", doc="without force")
-        yield from law_numbers(f"{name}.force", self.force, "N", "tension")
+        yield from law_parameters(f"{name}.force", self.force, "N", "tension")
 
     @property
     def ends(self) -> tuple[Marker, Marker]:
@@ -152,7 +152,7 @@ class Spring(Element):
 class SpringMethods(Parts):
     """Adds springs, dampers and actuators between markers."""
 
-    @teach_keywords
+    @suggest_keywords
     def spring(
         self,
         name: str,

@@ -1,4 +1,4 @@
-/* End stops on a joint coordinate: beyond a limit by δ the effort is stiffness δ + damping δ̇ back towards it, and never pulls.
+/* End stops on a joint coordinate: beyond a limit by δ the effort is stiffness δ + damping δ̇ back toward it, and never pulls.
  *
  * P: lower and upper limit, stiffness, damping. */
 #include "blocks/multibody/kernel/multibody.h"

@@ -13,7 +13,7 @@ from ....errors import DiagramError
 from ...core.ports import Parameter, parameter
 from ..joints import Joint
 from ..parts import Parts
-from ..reading import read_not_negative, teach_keywords
+from ..reading import read_not_negative, suggest_keywords
 from .element import Element, Output, energy, power
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stop(Element):
+class EndStop(Element):
     """End stops on a joint coordinate q with rate v.
 
     Beyond `upper` by δ = q - upper > 0 the effort is -max(0, stiffness δ + damping v); below
@@ -31,7 +31,7 @@ class Stop(Element):
     infinite limit is no stop.
     """
 
-    kernel = contract.MB_STOP
+    kernel = contract.MB_END_STOP
 
     name: str
     joint: Joint
@@ -41,7 +41,7 @@ class Stop(Element):
     stiffness: float
     damping: float
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers by path."""
         of = self.joint.coordinates[self.coordinate]
         for name, unit, doc in (
@@ -91,7 +91,7 @@ class Stop(Element):
 class StopMethods(Parts):
     """Adds end stops."""
 
-    @teach_keywords
+    @suggest_keywords
     def stop(
         self,
         name: str,
@@ -102,8 +102,8 @@ class StopMethods(Parts):
         stiffness: float,
         damping: float = 0.0,
         coordinate: int | None = None,
-    ) -> Stop:
-        """Add end stops to a joint coordinate; see `multibody.Stop` for their law.
+    ) -> EndStop:
+        """Add end stops to a joint coordinate; see `multibody.EndStop` for their law.
 
         Parameters
         ----------
@@ -125,4 +125,4 @@ class StopMethods(Parts):
         place = self._find_coordinate(name, joint, coordinate)
         hard = read_not_negative(name, "stiffness", stiffness)
         soft = read_not_negative(name, "damping", damping)
-        return self._add(Stop(name, joint, place, float(lower), float(upper), hard, soft))
+        return self._add(EndStop(name, joint, place, float(lower), float(upper), hard, soft))

@@ -3,7 +3,7 @@
 
 extern const mb_element mb_element_force, mb_element_torque, mb_element_spring, mb_element_bushing, mb_element_bearing,
     mb_element_clearance_revolute, mb_element_torsional_spring, mb_element_friction, mb_element_stop, mb_element_joint_load,
-    mb_element_rubbing, mb_element_coupling;
+    mb_element_joint_friction, mb_element_coupling;
 extern const mb_coordinate_row mb_row_driver, mb_row_coupling;
 
 const mb_element *const mb_elements[MB_FORCE_TYPES] = {
@@ -15,9 +15,9 @@ const mb_element *const mb_elements[MB_FORCE_TYPES] = {
     [MB_CONTACT] = &mb_element_clearance_revolute,
     [MB_JOINT_SPRING] = &mb_element_torsional_spring,
     [MB_FRICTION] = &mb_element_friction,
-    [MB_STOP] = &mb_element_stop,
+    [MB_END_STOP] = &mb_element_stop,
     [MB_JOINT_EFFORT] = &mb_element_joint_load,
-    [MB_RUBBING] = &mb_element_rubbing,
+    [MB_JOINT_FRICTION] = &mb_element_joint_friction,
     [MB_COUPLING] = &mb_element_coupling,
 };
 

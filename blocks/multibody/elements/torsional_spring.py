@@ -12,9 +12,9 @@ from ..drawing.signs import joint_axis
 from ..drawing.strokes import INK, Stroke
 from ..joints import Joint
 from ..laws import AbstractLaw, Lawlike, as_law
-from ..parameters import law_numbers
+from ..parameters import law_parameters
 from ..parts import Parts
-from ..reading import read_number, teach_keywords
+from ..reading import read_number, suggest_keywords
 from ..rotations import Array
 from .element import Element, Output, energy, power
 
@@ -44,13 +44,13 @@ class TorsionalSpring(Element):
     free_angle: float
     torque: AbstractLaw
 
-    def numbers(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[Parameter]:
         """Yield its numbers by path."""
         name = self.name
-        yield from law_numbers(f"{name}.stiffness", self.stiffness, "N.m/rad", "stiffness")
-        yield from law_numbers(f"{name}.damping", self.damping, "N.m.s/rad", "viscous damping")
+        yield from law_parameters(f"{name}.stiffness", self.stiffness, "N.m/rad", "stiffness")
+        yield from law_parameters(f"{name}.damping", self.damping, "N.m.s/rad", "viscous damping")
         yield parameter(f"{name}.free_angle", self.free_angle, unit="rad", doc="without torque")
-        yield from law_numbers(f"{name}.torque", self.torque, "N.m", "torque")
+        yield from law_parameters(f"{name}.torque", self.torque, "N.m", "torque")
 
     @property
     def acts_on(self) -> Joint:
@@ -105,7 +105,7 @@ class TorsionalSpring(Element):
 class TorsionalSpringMethods(Parts):
     """Adds springs, dampers and actuators on angles."""
 
-    @teach_keywords
+    @suggest_keywords
     def torsional_spring(
         self,
         name: str,

@@ -1,1 +1,1 @@
-"""Equations of motion in redundant coordinates, for the analyses and the laboratory."""
+"""Equations of motion in redundant coordinates, for the analyses and the reference formulations."""

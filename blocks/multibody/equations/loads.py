@@ -1,4 +1,4 @@
-"""Applied forces as generalised forces, in any set of coordinates.
+"""Applied forces as generalized forces, in any set of coordinates.
 
 A force F at a point p does Q = p_qᵀ F, a torque T on a body Q = ω_vᵀ T, an effort on a joint
 coordinate Q = effort · coordinate_q. Each element adds its own, by `Element.push`.

@@ -80,7 +80,7 @@ class JointReaction:
 
 
 class AbstractModel(ABC):
-    """The equations of motion of a `System`; the centre of mass is the origin of every body.
+    """The equations of motion of a `System`; the center of mass is the origin of every body.
 
     Rows: first those that tie the coordinates of each body (base rows), then joints in order of
     making, then drivers and couplings. Angles in springs, stops and couplings are unwrapped from
@@ -186,7 +186,7 @@ class AbstractModel(ABC):
 
     @abstractmethod
     def wrench(self, body: int, q: Array, force: Array) -> tuple[Array, Array]:
-        """Return force and torque about the centre of mass, in world axes, of a Q of one body."""
+        """Return force and torque about the center of mass, in world axes, of a Q of one body."""
 
     @abstractmethod
     def _gravity_force(self) -> Array:
@@ -345,7 +345,7 @@ class AbstractModel(ABC):
                     own = self.blocks(force)[marker.body.index]
                     push, turn = self.wrench(marker.body.index, q, own)
                     arm = field.value[self.shapes.point(marker)]
-                    turn = turn - np.cross(arm - self.centre(marker.body.index, q), push)
+                    turn = turn - np.cross(arm - self.center(marker.body.index, q), push)
                 ends.append((push, turn))
             # The ground feels the opposite of what its partner does, moved to its own marker.
             for n, marker in enumerate((joint.first, joint.second)):
@@ -358,7 +358,7 @@ class AbstractModel(ABC):
             found[joint.name] = JointReaction(*ends[0], *ends[1])
         return found
 
-    def centre(self, body: int, q: Array) -> Array:
+    def center(self, body: int, q: Array) -> Array:
         """Return p_WC of a body."""
         own = self.blocks(q)[body]
         return np.array([own[0], own[1], 0.0]) if self.system.planar else own[:3].copy()

@@ -1,4 +1,4 @@
-"""Planar bodies [P 3]: three coordinates, q = (x, y, φ), of the centre of mass.
+"""Planar bodies [P 3]: three coordinates, q = (x, y, φ), of the center of mass.
 
 A point s has the Jacobian [I | Ω R s] and the rest -φ̇² R s.
 """

@@ -1,6 +1,6 @@
 """Mass-orthogonal projections onto the constraints [O 2.103-2.115 corrected].
 
-Position, from the integrated q*: minimise ½ (q - q*)ᵀ M (q - q*) subject to Φ(q) = 0,
+Position, from the integrated q*: minimize ½ (q - q*)ᵀ M (q - q*) subject to Φ(q) = 0,
 
     K Δq = -M (q - q*) - Φ_qᵀ (λ + α Φ),   λ ← λ + α Φ(q + Δq)
 

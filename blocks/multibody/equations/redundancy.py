@@ -19,7 +19,7 @@ class RedundancyReport:
     ----------
     coordinates, equations, rank
         n, m and r; degrees of freedom are n - r, redundant equations m - r.
-    kutzbach
+    mobility
         The count of degrees of freedom that ignores redundancy.
     gap
         The smallest singular value that counts and the largest that does not, both relative to the
@@ -38,7 +38,7 @@ class RedundancyReport:
     coordinates: int
     equations: int
     rank: int
-    kutzbach: int
+    mobility: int
     gap: tuple[float, float]
     dependent: tuple[str, ...]
     consistent: bool
@@ -58,7 +58,7 @@ class RedundancyReport:
     def __str__(self) -> str:
         lines = [
             f"{self.coordinates} coordinates, {self.equations} equations of rank {self.rank}: "
-            f"{self.freedom} degrees of freedom (Kutzbach: {self.kutzbach}), "
+            f"{self.freedom} degrees of freedom (Kutzbach: {self.mobility}), "
             f"{self.redundant} redundant",
             f"singular values around the rank: {self.gap[0]:.2g} | {self.gap[1]:.2g}",
         ]
@@ -94,7 +94,7 @@ def report_redundancy(
         model.n,
         model.m,
         rank,
-        model.system.kutzbach,
+        model.system.mobility,
         (
             float(relative[rank - 1]) if rank else 0.0,
             float(relative[rank]) if rank < len(relative) else 0.0,

@@ -131,10 +131,10 @@ int mb_carry_bearings(mb_view *m, double t, double *q, double *v) {
     return 1;
 }
 
-void mb_remark_carried(const bl_block *b, const mb_view *m) {
+void mb_diagnose_carried(const bl_block *b, const mb_view *m) {
     const double *carried = m->carried;
     if (!(carried[MB_CARRIED_FAILURES] > 0.0)) return;
-    bl_say(b, "offsets of bearings held by constraints did not settle in %.0f step%s, the first to t = %.9g s: after %d rounds they"
+    bl_log(b, "offsets of bearings held by constraints did not settle in %.0f step%s, the first to t = %.9g s: after %d rounds they"
            " still changed by up to %.2g of the clearance. Something stiff pulls at a journal, or its load turns round: take"
            " coupling='force'. ", carried[MB_CARRIED_FAILURES], carried[MB_CARRIED_FAILURES] > 1.0 ? "s" : "",
            carried[MB_CARRIED_FIRST], (int)MB_CARRY_LIMIT, carried[MB_CARRIED_WORST]);

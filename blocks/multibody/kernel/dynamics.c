@@ -79,7 +79,7 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
         memset(m->link[l].N, 0, sizeof m->link[l].N);
     }
     memset(m->force, 0, (size_t)m->nv * sizeof(double));
-    memset(m->rub.load, 0, (size_t)m->head[MB_RUBBINGS] * sizeof(double));
+    memset(m->rub.load, 0, (size_t)m->head[MB_JOINT_FRICTIONS] * sizeof(double));
     mb_add_loads(m, t, q, v, m->force);
     if (m->torn >= 0) return 0;
     if (m->row_count == 0) {

@@ -1,4 +1,4 @@
-/* Own steps of mechanisms with rigid contacts: Runge–Kutta steps that end where a contact begins, ends, sticks or slips.
+/* Internal steps of mechanisms with rigid contacts: Runge–Kutta steps that end where a contact begins, ends, sticks or slips.
  *
  * A step is tried as a whole with the contacts as they are. If one of them does not fit any more at its end, or within it, the step is
  * taken again from the same start and shortened until it ends where the first of them changes; then impacts are solved, contacts are
@@ -25,8 +25,8 @@ enum {
 static const double EVENT_WIDTH = 1e-10;
 
 /* What a contact is judged by at one time. */
-static mb_judged judge(const mb_rigid *r, double rounding) {
-    mb_judged at = {.gap = r->gap, .closing = r->closing, .N = INFINITY, .spare = INFINITY};
+static mb_event_functions evaluate_event(const mb_rigid *r, double rounding) {
+    mb_event_functions at = {.gap = r->gap, .closing = r->closing, .N = INFINITY, .spare = INFINITY};
     if (r->mode == MB_FLIES) return at;
     at.N = r->N + rounding;
     if (r->mode == MB_STICKS) at.spare = r->spare + rounding;
@@ -35,17 +35,17 @@ static mb_judged judge(const mb_rigid *r, double rounding) {
 
 static mb_rigid *contact_number(const mb_view *m, int32_t n) { return mb_rigid_of(m, mb_rigid_row(m, n)); }
 
-static void judge_all(mb_view *m, int where) {
+static void evaluate_events(mb_view *m, int where) {
     const double rounding = mb_rigid_rounding(m);
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
-        r->at[where] = judge(r, rounding);
+        r->at[where] = evaluate_event(r, rounding);
         if (mb_rigid_rubs(m, mb_rigid_row(m, n))) r->at[where].spare = r->mode * r->slip + r->speed_rounding;
     }
 }
 
 /* A gap is closed for good only if the pin is well inside the wall or still goes there: it may leave the wall from just inside. */
-static bool contact_fits(const mb_rigid *r, const mb_judged *at) {
+static bool contact_fits(const mb_rigid *r, const mb_event_functions *at) {
     if (at->N == INFINITY) return at->gap >= 0.0 || (at->gap >= -r->tolerance && at->closing <= 0.0);
     return at->N >= 0.0 && at->spare >= 0.0;
 }
@@ -72,7 +72,7 @@ static void rub(mb_view *m, double weight) {
     }
 }
 
-static int refuse_or_jam(bl_block *b, const mb_view *m, double t) { return m->jammed >= 0 ? EVENT_JAMMED : mb_refuse_factor(b, m, t); }
+static int fail_or_jam(bl_block *b, const mb_view *m, double t) { return m->jammed >= 0 ? EVENT_JAMMED : mb_fail_factor(b, m, t); }
 
 /* A step of size h from `start`, whose first slope is known; it is judged at its end. */
 static int try_step(bl_block *b, mb_view *m, double t, double h) {
@@ -86,19 +86,19 @@ static int try_step(bl_block *b, mb_view *m, double t, double h) {
     }
     for (int s = 1; s < 4; s++) {
         for (int64_t i = 0; i < n; i++) trial[i] = start[i] + nodes[s] * h * k[(s - 1) * n + i];
-        if (!mb_accelerations(m, t + nodes[s] * h, trial, trial + m->nq)) return refuse_or_jam(b, m, t + nodes[s] * h);
+        if (!mb_accelerations(m, t + nodes[s] * h, trial, trial + m->nq)) return fail_or_jam(b, m, t + nodes[s] * h);
         mb_coordinate_rates(m, trial, trial + m->nq, k + s * n);
         memcpy(k + s * n + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
         rub(m, weights[s] * h);
-        if (s == 2) judge_all(m, MB_AT_MIDDLE);
+        if (s == 2) evaluate_events(m, MB_AT_MIDDLE);
     }
     for (int64_t i = 0; i < n; i++) x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
     if (!mb_close_step(m, t + h, x)) return EVENT_OPEN;
     if (!any_touches(m))
         mb_kinematics(m, t + h, x, x + m->nq);
     else if (!mb_accelerations(m, t + h, x, x + m->nq))
-        return refuse_or_jam(b, m, t + h);
-    judge_all(m, MB_AT_END);
+        return fail_or_jam(b, m, t + h);
+    evaluate_events(m, MB_AT_END);
     return BL_OK;
 }
 
@@ -110,7 +110,7 @@ static double cubic(double s, double from, double slope, double to, double slope
 
 /* Where a gap over the width of a bracket is lowest inside it, as a part of the width; -1 if it is open all along. */
 static double lowest_gap(const mb_rigid *r, double width) {
-    const mb_judged *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
+    const mb_event_functions *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
     double least = -r->tolerance, found = -1.0;
     bool opened = from->gap > r->tolerance;
     for (int n = 1; n < EVENT_SAMPLES; n++) {
@@ -123,7 +123,7 @@ static double lowest_gap(const mb_rigid *r, double width) {
 
 /* Where it first closes: from open to closed, in a bracket that ends closed. */
 static double closed_gap(const mb_rigid *r, double width) {
-    const mb_judged *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
+    const mb_event_functions *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
     double low = -1.0, high = 1.0;
     for (int n = 0; n <= EVENT_SAMPLES; n++) {
         const double s = (double)n / EVENT_SAMPLES, gap = cubic(s, from->gap, -from->closing * width, to->gap, -to->closing * width);
@@ -150,7 +150,7 @@ static double guess_event(const mb_view *m, double width, int search) {
     const double aside = search % 2 == 0 ? 1e-3 : -1e-3;
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const mb_rigid *r = contact_number(m, n);
-        const mb_judged *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
+        const mb_event_functions *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
         if (to->N == INFINITY && !contact_fits(r, to)) least = fmin(least, closed_gap(r, width));
         if (to->N < 0.0) least = fmin(least, straight_root(from->N, to->N) + aside);
         if (to->spare < 0.0) least = fmin(least, straight_root(from->spare, to->spare) + aside);
@@ -163,7 +163,7 @@ static bool is_located(const mb_view *m, double width) {
     if (width <= 1e-13 * m->whole) return true;
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const mb_rigid *r = contact_number(m, n);
-        const mb_judged *to = &r->at[MB_AT_END];
+        const mb_event_functions *to = &r->at[MB_AT_END];
         if (contact_fits(r, to)) continue;
         if (to->N == INFINITY ? to->gap < -r->located : width > EVENT_WIDTH * m->whole) return false;
     }
@@ -174,13 +174,13 @@ static bool is_located(const mb_view *m, double width) {
 static bool meets_early(const mb_view *m) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const mb_rigid *r = contact_number(m, n);
-        const mb_judged *from = &r->at[MB_AT_FROM];
+        const mb_event_functions *from = &r->at[MB_AT_FROM];
         if (from->N == INFINITY && from->gap <= r->located && from->closing > r->speed_rounding) return true;
     }
     return false;
 }
 
-static void copy_judged(mb_view *m, int from, int to) {
+static void copy_events(mb_view *m, int from, int to) {
     for (int32_t n = 0; n < m->rigid_count; n++) contact_number(m, n)->at[to] = contact_number(m, n)->at[from];
 }
 
@@ -192,7 +192,7 @@ static int locate(bl_block *b, mb_view *m, double t, double *size) {
     for (int search = 0; search < EVENT_SEARCH && !is_located(m, high - low); search++) {
         const double middle = low + (high - low) * guess_event(m, high - low, search);
         if (!(middle > low && middle < high)) break;
-        copy_judged(m, MB_AT_END, MB_AT_TO);
+        copy_events(m, MB_AT_END, MB_AT_TO);
         status = try_step(b, m, t, middle);
         if (status != BL_OK) return status;
         at_high = !all_fit(m, MB_AT_END);
@@ -201,8 +201,8 @@ static int locate(bl_block *b, mb_view *m, double t, double *size) {
             continue;
         }
         low = middle;
-        copy_judged(m, MB_AT_END, MB_AT_FROM);
-        copy_judged(m, MB_AT_TO, MB_AT_END);
+        copy_events(m, MB_AT_END, MB_AT_FROM);
+        copy_events(m, MB_AT_TO, MB_AT_END);
         if (meets_early(m)) {
             *size = low;
             return BL_OK;
@@ -251,14 +251,14 @@ static void keep_slope(mb_view *m) {
         r->slid_start = r->mode == MB_FLIES || r->mode == MB_STICKS ? 0.0 : fabs(r->slip);
         r->worked_start = r->slid_start * r->N;
     }
-    judge_all(m, MB_AT_FROM);
+    evaluate_events(m, MB_AT_FROM);
 }
 
 /* What the contacts make of the state at the start of a step, and its first slope. */
 static int begin_step(bl_block *b, mb_view *m, double t) {
     const int64_t n = m->nq + m->nv;
     double *x = m->own;
-    if (!mb_rigid_settle(m, t, x, x + m->nq)) return mb_refuse_factor(b, m, t);
+    if (!mb_rigid_settle(m, t, x, x + m->nq)) return mb_fail_factor(b, m, t);
     memcpy(x + n, x, (size_t)n * sizeof(double));
     keep_slope(m);
     return BL_OK;
@@ -272,14 +272,14 @@ static int longest_step(bl_block *b, mb_view *m, double t, double rest, double *
         m->jammed = -1;
         status = whole_step(b, m, t, rest, size);
     }
-    if (status == EVENT_OPEN) return mb_refuse_step(b, m, t + *size, *size, m->own, m->own + m->nq);
+    if (status == EVENT_OPEN) return mb_fail_step(b, m, t + *size, *size, m->own, m->own + m->nq);
     if (status != EVENT_JAMMED) return status;
     mb_rigid_leave_friction(m);
     const double *start = m->own + m->nq + m->nv;
-    if (!mb_accelerations(m, t, start, start + m->nq)) return mb_refuse_factor(b, m, t);
+    if (!mb_accelerations(m, t, start, start + m->nq)) return mb_fail_factor(b, m, t);
     keep_slope(m);
     status = whole_step(b, m, t, rest, size);
-    return status == EVENT_JAMMED || status == EVENT_OPEN ? mb_refuse_step(b, m, t + *size, *size, m->own, m->own + m->nq) : status;
+    return status == EVENT_JAMMED || status == EVENT_OPEN ? mb_fail_step(b, m, t + *size, *size, m->own, m->own + m->nq) : status;
 }
 
 /* One own step of size h, which may be a part of a whole one. */
@@ -303,5 +303,5 @@ int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h) {
             return BL_OK;
         }
     }
-    return mb_refuse_events(b, m, t, h, EVENT_LIMIT);
+    return mb_fail_events(b, m, t, h, EVENT_LIMIT);
 }

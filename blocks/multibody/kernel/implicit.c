@@ -1,6 +1,6 @@
-/* Implicit own steps, for stiff forces and coarse steps.
+/* Implicit internal steps, for stiff forces and coarse steps.
  *
- * Generalised-α in the form of Arnold and Brüls (2007), trapezoidal for a spectral radius of 1. At the end of a step
+ * Generalized-α in the form of Arnold and Brüls (2007), trapezoidal for a spectral radius of 1. At the end of a step
  *     r = M v' + h - Q + Jᵀ λ = 0,   Φ(q, t) = 0                                   (index 3)
  *     (1 - α_m) a⁺ + α_m a = (1 - α_f) v'⁺ + α_f v'                                a: an acceleration, averaged
  *     v⁺ = v + H ((1 - γ) a + γ a⁺),   q⁺ = q ∘ exp(H v + H² ((½ - β) a + β a⁺))   H: the step
@@ -56,7 +56,7 @@ static void implicit_pose(mb_view *m, double t, const double *q) {
 /* out = M v' + h - Q, at the present poses. Friction from reactions is that of the accelerations which follow from q and v, so that
    it is a force like any other; m->residual and m->step are lost with it. */
 static void implicit_efforts(mb_view *m, double t, const double *q, const double *v, const double *acceleration, double *out) {
-    const bool rubs = m->head[MB_RUBBINGS] == 0 || mb_accelerations(m, t, q, v);
+    const bool rubs = m->head[MB_JOINT_FRICTIONS] == 0 || mb_accelerations(m, t, q, v);
     mb_velocities(m, v);
     mb_set_accelerations(m, acceleration);
     for (int32_t l = 0; l < m->link_count; l++) {

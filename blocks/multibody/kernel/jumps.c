@@ -12,7 +12,7 @@ static const double JUMP_NOTICED = 1e-3; /* of the change in a step: inputs come
 static const double JUMP_OF_RATE = 0.1;  /* of its change in a step: smooth laws of six steps a period or more are below */
 static const double JUMP_ROUNDING = 1e-12; /* of the place, and in m and rad where that is less than 1 */
 
-/* An input of a block with own steps is put right at the start of each: what it misses is an error of the exchange, of the order of the
+/* An input of a block with internal steps is put right at the start of each: what it misses is an error of the exchange, of the order of the
    whole step, and its rate changes there. */
 static bool is_exchanged(const mb_view *m, int32_t law) {
     return m->held && m->laws[law * MB_LAW_FIELDS + MB_LAW_TYPE] == MB_LAW_INPUT;

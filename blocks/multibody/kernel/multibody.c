@@ -1,6 +1,6 @@
 /* The multibody plant as a block.
  *
- * In the diagram's own steps (continuous) the states are q and v, and the solver of the diagram integrates them; in its own
+ * In the diagram's internal steps (continuous) the states are q and v, and the solver of the diagram integrates them; in its own
  * step they lie in the block's memory, and `advance` takes classical Runge–Kutta or implicit steps. All put q and v back on the
  * constraints after each step. */
 #include <string.h>
@@ -45,7 +45,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->column_start = b->i + head[MB_AT_COLUMN_START];
     m->row_of = b->i + head[MB_AT_ROW_OF];
     m->names = b->i + head[MB_AT_NAMES];
-    m->rubbings = b->i + head[MB_AT_RUBBINGS];
+    m->joint_frictions = b->i + head[MB_AT_JOINT_FRICTIONS];
     m->joints = b->i + head[MB_AT_JOINTS];
     m->movers = b->i + head[MB_AT_MOVERS];
     m->keeps = b->i + head[MB_AT_KEEPS];
@@ -56,7 +56,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->u2 = b->u2;
     m->settings = b->p + head[MB_SETTINGS];
     m->since = INFINITY;
-    m->held = head[MB_OWN_STEP] ? b->u_held : NULL;
+    m->held = head[MB_INTERNAL] ? b->u_held : NULL;
     m->tick_age = *b->offset;
     m->whole = b->dt / (head[MB_SUBSTEPS] > 0 ? head[MB_SUBSTEPS] : 1);
     m->torn = m->jammed = m->endless = -1;
@@ -72,7 +72,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     /* What is worked out once, and the states of a block with its own step, are memory; the rest is work space. */
     m->status = take(w, scratch, MB_STATUS_COUNT);
     const int64_t implicit = head[MB_INTEGRATOR] == MB_IMPLICIT;
-    m->own = take(z, memory, (nq + nv) * (!head[MB_OWN_STEP] ? 0 : implicit ? 1 : 7));
+    m->own = take(z, memory, (nq + nv) * (!head[MB_INTERNAL] ? 0 : implicit ? 1 : 7));
     mb_implicit *s = &m->implicit;
     s->flags = take(z, memory, implicit * MB_IMPLICIT_FLAGS);
     s->rate = take(z, memory, implicit * nv);
@@ -98,12 +98,12 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->turns = take(z, memory, head[MB_MEASURES]);
     m->turn_rates = take(z, memory, head[MB_MEASURES]);
     m->turned = take(z, memory, head[MB_MEASURES] > 0 ? MB_TURNED_SIZE : 0);
-    m->told = take(z, memory, MB_TOLD_SIZE);
+    m->told = take(z, memory, MB_MONITOR_SIZE);
     m->contacts = take(z, memory, (int64_t)head[MB_CONTACTS] * MB_CONTACT_MEMORY);
     m->wear = take(z, memory, mb_wear_memory(m->forces, head[MB_FORCES]));
     m->rigid = (mb_rigid *)(void *)take(w, scratch, head[MB_CONTACTS] * (int64_t)(sizeof(mb_rigid) / sizeof(double)));
     const int64_t rigid = m->rigid_count;
-    m->rubbing = take(w, scratch, rigid > 0 ? (1 + rigid) * (nv + rows + rigid) : 0);
+    m->joint_friction = take(w, scratch, rigid > 0 ? (1 + rigid) * (nv + rows + rigid) : 0);
     m->thinned = take(z, memory, mb_thinned_memory(m->forces, head[MB_FORCES]));
     m->offset = take(z, memory, rows);
     m->carried = take(z, memory, MB_CARRIED_SIZE);
@@ -132,19 +132,19 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->pivot = take(w, scratch, nv);
     m->factor = take(w, scratch, m->nonzeros);
     m->articulated = take(w, scratch, rows == 0 ? 33 * links : 0);
-    const int64_t rubbings = head[MB_RUBBINGS];
-    mb_rubbing *r = &m->rub;
-    r->load = take(w, scratch, rubbings);
-    r->slide = take(w, scratch, rubbings);
-    r->turn = take(w, scratch, rubbings);
-    r->base = take(w, scratch, MB_RUB_PARTS * rubbings);
-    r->response = take(w, scratch, MB_RUB_PARTS * rubbings * rubbings);
-    r->acceleration = take(w, scratch, rubbings * nv);
-    r->lambda = take(w, scratch, rubbings * rows);
-    r->force = take(w, scratch, rubbings > 0 ? nv : 0);
-    r->no_bias = take(w, scratch, rubbings > 0 ? rows : 0);
-    r->frame = (mb_rub_frame *)(void *)take(w, scratch, rubbings * (int64_t)(sizeof(mb_rub_frame) / sizeof(double)));
-    r->still = (mb_link_state *)(void *)take(w, scratch, rubbings > 0 ? links * (int64_t)(sizeof(mb_link_state) / sizeof(double)) : 0);
+    const int64_t joint_frictions = head[MB_JOINT_FRICTIONS];
+    mb_joint_friction *r = &m->rub;
+    r->load = take(w, scratch, joint_frictions);
+    r->slide = take(w, scratch, joint_frictions);
+    r->turn = take(w, scratch, joint_frictions);
+    r->base = take(w, scratch, MB_RUB_PARTS * joint_frictions);
+    r->response = take(w, scratch, MB_RUB_PARTS * joint_frictions * joint_frictions);
+    r->acceleration = take(w, scratch, joint_frictions * nv);
+    r->lambda = take(w, scratch, joint_frictions * rows);
+    r->force = take(w, scratch, joint_frictions > 0 ? nv : 0);
+    r->no_bias = take(w, scratch, joint_frictions > 0 ? rows : 0);
+    r->frame = (mb_joint_friction_frame *)(void *)take(w, scratch, joint_frictions * (int64_t)(sizeof(mb_joint_friction_frame) / sizeof(double)));
+    r->still = (mb_link_state *)(void *)take(w, scratch, joint_frictions > 0 ? links * (int64_t)(sizeof(mb_link_state) / sizeof(double)) : 0);
     const int64_t joints = head[MB_JOINTS], shares = joints > 0;
     m->shared = take(z, memory, shares * MB_SHARED_SIZE);
     m->moved = take(z, memory, 3 * (int64_t)head[MB_MOVERS]);
@@ -210,12 +210,12 @@ static int multibody_check(const bl_block *b) {
     const int64_t links = head[MB_LINKS], nq = head[MB_NQ], nv = head[MB_NV], bodies = head[MB_BODIES],
                   markers = head[MB_MARKERS], rows = head[MB_ROWS], cuts = head[MB_CUTS], paths = head[MB_PATHS],
                   pairs = head[MB_PAIRS], laws = head[MB_LAWS], forces = head[MB_FORCES], outputs = head[MB_OUTPUTS],
-                  nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES], rubbings = head[MB_RUBBINGS],
+                  nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES], joint_frictions = head[MB_JOINT_FRICTIONS],
                   keeps = head[MB_KEEPS];
     if (!mb_in_range(head[MB_INTEGRATOR], MB_RK4, MB_INTEGRATORS)) return 0;
-    if (head[MB_INTEGRATOR] == MB_IMPLICIT && (!head[MB_OWN_STEP] || nv > MB_IMPLICIT_LARGEST)) return 0;
+    if (head[MB_INTEGRATOR] == MB_IMPLICIT && (!head[MB_INTERNAL] || nv > MB_IMPLICIT_LARGEST)) return 0;
     if (links < 1 || nv < 1 || nq < nv || head[MB_SUBSTEPS] < 1 || head[MB_SUBSTEPS] > 1000000) return 0;
-    const int planar = head[MB_PLANAR] != 0, own = head[MB_OWN_STEP] != 0, size = planar ? 2 : 3;
+    const int planar = head[MB_PLANAR] != 0, own = head[MB_INTERNAL] != 0, size = planar ? 2 : 3;
     if (!mb_in_range(head[MB_GRAVITY], 0, b->p_count - size + 1) ||
         !mb_in_range(head[MB_SETTINGS], 0, b->p_count - MB_SETTINGS_COUNT + 1))
         return 0;
@@ -229,7 +229,7 @@ static int multibody_check(const bl_block *b) {
         !fits_table(b, head[MB_AT_ROW_START], nv + 1, 1) || !fits_table(b, head[MB_AT_COLUMN_OF], nonzeros, 1) ||
         !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) ||
         !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1) ||
-        !fits_table(b, head[MB_AT_RUBBINGS], rubbings, MB_RUB_FIELDS) ||
+        !fits_table(b, head[MB_AT_JOINT_FRICTIONS], joint_frictions, MB_RUB_FIELDS) ||
         !fits_table(b, head[MB_AT_JOINTS], head[MB_JOINTS], MB_JOINT_FIELDS) || !fits_table(b, head[MB_AT_MOVERS], head[MB_MOVERS], 1) ||
         !fits_table(b, head[MB_AT_KEEPS], keeps, MB_KEEP_FIELDS))
         return 0;
@@ -240,9 +240,9 @@ static int multibody_check(const bl_block *b) {
         if (!mb_in_range(type, 0, MB_FORCE_TYPES)) return 0;
         named += mb_elements[type]->named;
     }
-    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + rubbings + bodies + head[MB_MOVERS] + keeps)) return 0;
+    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + joint_frictions + bodies + head[MB_MOVERS] + keeps)) return 0;
 
-    const bool massive = rows > 0 || rubbings > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
+    const bool massive = rows > 0 || joint_frictions > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
     int64_t q_used = 0, v_used = 0, entries = 0;
     for (int64_t l = 0; l < links; l++) {
         const int32_t *link = b->i + head[MB_AT_LINKS] + l * MB_LINK_FIELDS;
@@ -348,8 +348,8 @@ static int multibody_check(const bl_block *b) {
         const int32_t *force = b->i + head[MB_AT_FORCES] + k * MB_FORCE_FIELDS;
         if (!mb_element_of(force)->check(b, force, &tally)) return 0;
     }
-    for (int64_t k = 0; k < rubbings; k++)
-        if (!mb_rubbing_check(b, b->i + head[MB_AT_RUBBINGS] + k * MB_RUB_FIELDS)) return 0;
+    for (int64_t k = 0; k < joint_frictions; k++)
+        if (!mb_joint_friction_check(b, b->i + head[MB_AT_JOINT_FRICTIONS] + k * MB_RUB_FIELDS)) return 0;
     for (int64_t k = 0; k < head[MB_JOINTS]; k++)
         if (!mb_joint_check(b, b->i + head[MB_AT_JOINTS] + k * MB_JOINT_FIELDS)) return 0;
     for (int64_t k = 0; k < keeps; k++) {
@@ -408,7 +408,7 @@ static bl_sizes multibody_sizes(const bl_block *b) {
     return sizes;
 }
 
-static double *states(const bl_block *b, const mb_view *m) { return m->head[MB_OWN_STEP] ? m->own : b->x; }
+static double *states(const bl_block *b, const mb_view *m) { return m->head[MB_INTERNAL] ? m->own : b->x; }
 
 /* Reads the mechanism from the parameters, closes its loops and makes its velocities consistent. */
 static int multibody_init(bl_block *b, double t) {
@@ -417,7 +417,7 @@ static int multibody_init(bl_block *b, double t) {
     open_view(b, &m);
     mb_prepare(&m);
     for (int32_t n = 0; n < m.body_count; n++)
-        if (!mb_body_sound(&m.body[n])) return mb_refuse_body(b, &m, n);
+        if (!mb_body_sound(&m.body[n])) return mb_fail_body(b, &m, n);
     for (int32_t n = 0; n < m.head[MB_FORCES]; n++) {
         const int32_t *force = mb_force_record(&m, n);
         const mb_element *element = mb_element_of(force);
@@ -426,10 +426,10 @@ static int multibody_init(bl_block *b, double t) {
     double *q = states(b, &m), *v = q + m.nq;
     int32_t missed;
     const int found = mb_start_state(&m, t, q, v, &missed);
-    if (found == MB_START_OPEN) return mb_refuse_assembly(b, &m, t, m.kept, m.kept + m.nq);
-    if (found == MB_START_MISSED) return mb_refuse_kept(b, &m, missed, t, q, v);
+    if (found == MB_START_OPEN) return mb_fail_assembly(b, &m, t, m.kept, m.kept + m.nq);
+    if (found == MB_START_MISSED) return mb_fail_kept(b, &m, missed, t, q, v);
     mb_share_start(&m, t, q);
-    if (!mb_carry_bearings(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
+    if (!mb_carry_bearings(&m, t, q, v)) return mb_fail_factor(b, &m, t);
     mb_start_measures(&m, t, q, v);
     mb_start_movers(&m, t);
     for (int32_t n = 0; n < m.head[MB_FORCES]; n++) {
@@ -440,13 +440,13 @@ static int multibody_init(bl_block *b, double t) {
     mb_keep_elements(&m, t, q, v);
     mb_start_thinned(&m, t);
     const int32_t outside = mb_rigid_start(&m, t, q, v);
-    if (outside >= 0) return mb_refuse_outside(b, &m, outside, t);
+    if (outside >= 0) return mb_fail_outside(b, &m, outside, t);
     mb_sample_shared(&m, t, q, v, true);
     return BL_OK;
 }
 
 /* Inputs that prescribe motion are known only now: the initial state is found again with them. */
-static int multibody_begin(bl_block *b, double t) {
+static int multibody_exit_initialization(bl_block *b, double t) {
     mb_view m;
     if (b->i[MB_MOVERS] == 0) return BL_UNCHANGED;
     open_view(b, &m);
@@ -547,7 +547,7 @@ void mb_find_wrenches(mb_view *m, double t, const double *q, const double *v) {
     mb_add_loads(m, t, q, v, m->step);
     mb_push_multipliers(m);
     mb_bias_forces(m, m->step);
-    if (m->head[MB_RUBBINGS] > 0) return;
+    if (m->head[MB_JOINT_FRICTIONS] > 0) return;
     mb_share_prepare(m);
     mb_share(m);
 }
@@ -605,7 +605,7 @@ static int multibody_output(bl_block *b, double t) {
     }
     m.solved = accelerations;
     if (accelerations) {
-        if (!mb_rigid_balance(&m, t, q, v)) return mb_refuse_factor(b, &m, t);
+        if (!mb_rigid_balance(&m, t, q, v)) return mb_fail_factor(b, &m, t);
         if (reactions) mb_find_wrenches(&m, t, q, v);
     } else {
         mb_positions(&m, q);
@@ -687,7 +687,7 @@ static int multibody_output(bl_block *b, double t) {
             case MB_OUT_RESIDUAL: *y = implicit ? m.implicit.flags[MB_IMPLICIT_RESIDUAL] : m.status[MB_STATUS_RESIDUAL]; break;
             default:
                 *y = implicit ? m.implicit.flags[MB_IMPLICIT_HALVED] == 0.0
-                              : m.status[MB_STATUS_CONVERGED] != 0.0 && m.told[MB_TOLD_COARSE] == 0.0;
+                              : m.status[MB_STATUS_CONVERGED] != 0.0 && m.told[MB_MONITOR_STEP_TOO_LARGE] == 0.0;
         }
     }
     return BL_OK;
@@ -696,20 +696,20 @@ static int multibody_output(bl_block *b, double t) {
 static int multibody_derivative(bl_block *b, double t) {
     mb_view m;
     open_view(b, &m);
-    if (!mb_accelerations(&m, t, b->x, b->x + m.nq)) return mb_refuse_factor(b, &m, t);
+    if (!mb_accelerations(&m, t, b->x, b->x + m.nq)) return mb_fail_factor(b, &m, t);
     mb_coordinate_rates(&m, b->x, b->x + m.nq, b->dx);
     memcpy(b->dx + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
     return BL_OK;
 }
 
-static void normalise(const mb_view *m, double *q) {
+static void normalize(const mb_view *m, double *q) {
     for (int32_t l = 0; l < m->link_count; l++)
         if (m->links[l * MB_LINK_FIELDS + MB_LINK_TYPE] == MB_SPHERICAL)
-            mb_normalise_quaternion(q + m->links[l * MB_LINK_FIELDS + MB_LINK_Q]);
+            mb_normalize_quaternion(q + m->links[l * MB_LINK_FIELDS + MB_LINK_Q]);
 }
 
 int mb_close_step(mb_view *m, double t, double *x) {
-    normalise(m, x);
+    normalize(m, x);
     if (m->row_count == 0) return 1;
     memcpy(m->kept, x, (size_t)(m->nq + m->nv) * sizeof(double));
     return mb_project(m, t, x, x + m->nq, MB_STEP_LIMIT);
@@ -723,10 +723,10 @@ void mb_note_step(mb_view *m, double t, double h, const double *x) {
 
 /* What follows each explicit step of size h. */
 static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
-    if (!mb_close_step(m, t, x)) return mb_refuse_step(b, m, t, h, x, x + m->nq);
+    if (!mb_close_step(m, t, x)) return mb_fail_step(b, m, t, h, x, x + m->nq);
     mb_note_step(m, t, h, x);
     mb_watch_movers(m, t);
-    if (m->row_count > 0 && !mb_carry_bearings(m, t, x, x + m->nq)) return mb_refuse_factor(b, m, t);
+    if (m->row_count > 0 && !mb_carry_bearings(m, t, x, x + m->nq)) return mb_fail_factor(b, m, t);
     mb_count_thinned(m, t, x, x + m->nq);
     return BL_OK;
 }
@@ -739,7 +739,7 @@ static int multibody_project(bl_block *b, double t) {
     return status;
 }
 
-/* The block's own steps: implicit, or classical Runge–Kutta. */
+/* The block's internal steps: implicit, or classical Runge–Kutta. */
 static int multibody_advance(bl_block *b, double t, double dt) {
     mb_view m;
     open_view(b, &m);
@@ -751,8 +751,8 @@ static int multibody_advance(bl_block *b, double t, double dt) {
     for (int32_t step = 0; step < substeps; step++) {
         const double now = t + step * h;
         if (m.head[MB_INTEGRATOR] == MB_IMPLICIT) {
-            if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq)) return mb_refuse_implicit(b, &m, now, h, x, x + m.nq);
-            if (!mb_carry_bearings(&m, now + h, x, x + m.nq)) return mb_refuse_factor(b, &m, now + h);
+            if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq)) return mb_fail_implicit(b, &m, now, h, x, x + m.nq);
+            if (!mb_carry_bearings(&m, now + h, x, x + m.nq)) return mb_fail_factor(b, &m, now + h);
             mb_keep_turns(&m, now + h, x, x + m.nq);
             mb_keep_elements(&m, now + h, x, x + m.nq);
             mb_watch_movers(&m, now + h);
@@ -770,7 +770,7 @@ static int multibody_advance(bl_block *b, double t, double dt) {
         for (int s = 0; s < 4; s++) {
             double *slope = k + s * n;
             for (int64_t i = 0; i < n; i++) trial[i] = start[i] + (s > 0 ? nodes[s] * h * k[(s - 1) * n + i] : 0.0);
-            if (!mb_accelerations(&m, now + nodes[s] * h, trial, trial + m.nq)) return mb_refuse_factor(b, &m, now + nodes[s] * h);
+            if (!mb_accelerations(&m, now + nodes[s] * h, trial, trial + m.nq)) return mb_fail_factor(b, &m, now + nodes[s] * h);
             mb_coordinate_rates(&m, trial, trial + m.nq, slope);
             memcpy(slope + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
         }
@@ -782,20 +782,20 @@ static int multibody_advance(bl_block *b, double t, double dt) {
     return BL_OK;
 }
 
-static void multibody_remark(bl_block *b, int about, double t) {
+static void multibody_diagnose(bl_block *b, int about, double t) {
     mb_view m;
     open_view(b, &m);
-    if (about == BL_REMARK_START)
-        mb_remark_start(b, &m, t, states(b, &m), states(b, &m) + m.nq);
+    if (about == BL_DIAGNOSTIC_START)
+        mb_diagnose_start(b, &m, t, states(b, &m), states(b, &m) + m.nq);
     else
-        mb_remark_films(b, &m), mb_remark_carried(b, &m), mb_remark_run(b, &m);
+        mb_diagnose_films(b, &m), mb_diagnose_carried(b, &m), mb_diagnose_run(b, &m);
     for (size_t end = strlen(b->message); end > 0 && b->message[end - 1] == ' '; end--) b->message[end - 1] = '\0';
 }
 
 const bl_kernel bl_kernels_multibody[] = {
-    {.name = "multibody", .check = multibody_check, .sizes = multibody_sizes, .init = multibody_init, .begin = multibody_begin, .output = multibody_output,
-     .derivative = multibody_derivative, .project = multibody_project, .remark = multibody_remark},
-    {.name = "multibody_own_step", .check = multibody_check, .sizes = multibody_sizes, .init = multibody_init, .begin = multibody_begin, .output = multibody_output,
-     .advance = multibody_advance, .remark = multibody_remark},
+    {.name = "multibody", .check = multibody_check, .sizes = multibody_sizes, .init = multibody_init, .exit_initialization = multibody_exit_initialization, .output = multibody_output,
+     .derivative = multibody_derivative, .project = multibody_project, .diagnose = multibody_diagnose},
+    {.name = "multibody_internal", .check = multibody_check, .sizes = multibody_sizes, .init = multibody_init, .exit_initialization = multibody_exit_initialization, .output = multibody_output,
+     .advance = multibody_advance, .diagnose = multibody_diagnose},
     {.name = 0},
 };

@@ -50,9 +50,9 @@ enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_S
    angle of a planar bushing; for a coordinate its sign in the tree, ±2 where the tree is a quarter turn ahead.
    A bearing: journal I, bush J, LAW its model, EXTRA its options, P nine numbers.
    A contact: pin I, hole J, LAW one of MB_CONTACT_… and above MB_CONTACT_WEAR_SHIFT how many sections of its hole wear, EXTRA its number
-   among the contacts, P MB_PLAY_… and then MB_WEAR_…. Rubbing: LAW its record. */
+   among the contacts, P MB_PLAY_… and then MB_WEAR_…. JointFriction: LAW its record. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
-enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_BEARING, MB_CONTACT, MB_JOINT_SPRING, MB_FRICTION, MB_STOP, MB_JOINT_EFFORT, MB_RUBBING, MB_COUPLING, MB_FORCE_TYPES };
+enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_BEARING, MB_CONTACT, MB_JOINT_SPRING, MB_FRICTION, MB_END_STOP, MB_JOINT_EFFORT, MB_JOINT_FRICTION, MB_COUPLING, MB_FORCE_TYPES };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
 /* Friction from the reaction of a joint. SLIDE, TURN: its coordinates as numbers in v with their signs, or measures with sign 0. REACTION: the
    number of its link or closure, MARKER that of its second body, below zero if the tree runs the other way. MIDDLE: the marker about which
@@ -115,26 +115,26 @@ enum { MB_CONTACT_BEGAN, MB_CONTACT_MODE, MB_CONTACT_IMPACTS, MB_CONTACT_IMPULSE
        MB_CONTACT_PARADOXES, MB_CONTACT_MEMORY };
 enum { MB_FLIES, MB_SLIDES, MB_STICKS, MB_SLIDES_BACK = -1 }; /* modes: slip along t, none, against t */
 /* What is shown of rubbing, and of the power of the whole, as MB_OUT_AXIS. */
-enum { MB_RUBBING_FORCE, MB_RUBBING_TORQUE, MB_RUBBING_LOAD, MB_RUBBING_POWER_LOSS, MB_RUBBING_QUANTITIES };
+enum { MB_JOINT_FRICTION_FORCE, MB_JOINT_FRICTION_TORQUE, MB_JOINT_FRICTION_LOAD, MB_JOINT_FRICTION_POWER_LOSS, MB_JOINT_FRICTION_QUANTITIES };
 enum { MB_POWER_IN, MB_POWER_LOSS, MB_EFFICIENCY, MB_POWER_QUANTITIES };
 
 /* The head of the integers. */
 enum { MB_LINKS, MB_NQ, MB_NV, MB_BODIES, MB_MARKERS, MB_ROWS, MB_CUTS, MB_PATHS, MB_PAIRS, MB_JACOBIAN, MB_LAWS, MB_FORCES,
-       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_CONTACTS, MB_RUBBINGS, MB_JOINTS, MB_MOVERS, MB_KEEPS, MB_OWN_STEP, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
+       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_CONTACTS, MB_JOINT_FRICTIONS, MB_JOINTS, MB_MOVERS, MB_KEEPS, MB_INTERNAL, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
        MB_AT_LINKS, MB_AT_BODIES, MB_AT_MARKERS, MB_AT_ROWS, MB_AT_CUTS, MB_AT_PATHS, MB_AT_PAIRS, MB_AT_LAWS, MB_AT_FORCES, MB_AT_OUTPUTS, MB_AT_MEASURES, MB_AT_WORDS,
        MB_AT_MASS, MB_AT_PERMUTATION, MB_AT_ROW_START, MB_AT_COLUMN_OF, MB_AT_SLOT_OF, MB_AT_COLUMN_START, MB_AT_ROW_OF, MB_AT_NAMES,
-       MB_AT_RUBBINGS, MB_AT_JOINTS, MB_AT_MOVERS, MB_AT_KEEPS, MB_HEAD };
+       MB_AT_JOINT_FRICTIONS, MB_AT_JOINTS, MB_AT_MOVERS, MB_AT_KEEPS, MB_HEAD };
 
 /* Settings, in this order among the parameters. */
 enum { MB_ALPHA, MB_TOLERANCE, MB_RADIUS, MB_SETTINGS_COUNT };
 
-enum { MB_RK4, MB_IMPLICIT, MB_INTEGRATORS }; /* of own steps */
+enum { MB_RK4, MB_IMPLICIT, MB_INTEGRATORS }; /* of internal steps */
 
 typedef struct {
     double R[9], p[3];          /* of the joint frame in the parent link */
     double base[3];             /* where its branch of the tree starts on the ground */
     double R_body[9], p_body[3]; /* of the body frame in the link */
-    double mass, com[3], inertia[9]; /* in the link's axes, inertia about the centre of mass */
+    double mass, com[3], inertia[9]; /* in the link's axes, inertia about the center of mass */
 } mb_link_data;
 
 typedef struct {
@@ -151,9 +151,9 @@ typedef struct {
     double local[3];                  /* origin from the base of its branch */
     double w[3], v[3];                /* angular velocity, velocity of the origin */
     double wd[3], vd[3];              /* their derivatives; from the velocities alone until accelerations are known */
-    double c[3], inertia[9];          /* centre of mass from the origin; inertia about it, in world axes */
+    double c[3], inertia[9];          /* center of mass from the origin; inertia about it, in world axes */
     double F[3], N[3];                /* wrench at the origin */
-    double mass, first[3], second[9]; /* of all outboard: mass, mass × centre, inertia about the origin */
+    double mass, first[3], second[9]; /* of all outboard: mass, mass × center, inertia about the origin */
 } mb_link_state;
 
 /* What a closure's row does: a force F at the second marker, -F at the first, and couples on their two links. */
@@ -168,7 +168,7 @@ typedef struct {
     double P_i[3], P_j[3], local_i[3], local_j[3], d[3], R_i[9], R_j[9];
 } mb_cut_state;
 
-/* What implicit steps need. `rate` is v'; `mean` the averaged acceleration of generalised-α. */
+/* What implicit steps need. `rate` is v'; `mean` the averaged acceleration of generalized-α. */
 typedef struct {
     double *flags, *rate, *mean, *lambda, *inputs, *stiffness, *damping;      /* memory: nv, rows, inputs, nv × nv */
     double *matrix, *pivots, *u, *change, *direction;                         /* work space: nv × nv, nv */
@@ -183,8 +183,8 @@ enum { MB_IMPLICIT_LARGEST = 300 }; /* speeds: the matrix is full */
 /* What a rigid contact is judged by: N and `spare` are infinite where it flies. */
 typedef struct {
     double gap, closing, N, spare;
-} mb_judged;
-enum { MB_AT_FROM, MB_AT_MIDDLE, MB_AT_END, MB_AT_TO, MB_JUDGED };
+} mb_event_functions;
+enum { MB_AT_FROM, MB_AT_MIDDLE, MB_AT_END, MB_AT_TO, MB_EVENT_TIMES };
 
 /* A rigid contact as it is. `closing` and `outwards` are the rates of |c|, `bias` what of `outwards` no joint adds; `spare` is μ N - |T|. */
 typedef struct {
@@ -194,13 +194,13 @@ typedef struct {
     double tolerance, located, speed_rounding, speed_floor, rate_rounding;
     double passed[2];                                    /* impulses through it by unit impulses on the contact that is hit */
     double slid, worked, slid_start, worked_start;       /* in the step that is tried, and their rates at its start */
-    mb_judged at[MB_JUDGED];
+    mb_event_functions at[MB_EVENT_TIMES];
 } mb_rigid;
 
 /* Axes of a bearing, from its middle to the marker that its reaction is about, and what couples press: 2 / length, 2 / width. */
 typedef struct {
     double x[3], y[3], z[3], arm[3], tilt, twist;
-} mb_rub_frame;
+} mb_joint_friction_frame;
 
 /* What friction from reactions needs, all of it work space; see rubbing.c. */
 typedef struct {
@@ -209,9 +209,9 @@ typedef struct {
     double *base, *response;           /* MB_RUB_PARTS of each reaction without friction; and what a load of 1 N in each adds to them */
     double *acceleration, *lambda;     /* of each: what a load of 1 N does, nv and rows */
     double *force, *no_bias;           /* nv, rows */
-    mb_rub_frame *frame;
+    mb_joint_friction_frame *frame;
     mb_link_state *still;              /* the links at rest */
-} mb_rubbing;
+} mb_joint_friction;
 enum { MB_RUB_PARTS = 5 };
 
 /* What a null vector does to a joint: force and moment, scaled; or to a row. */
@@ -248,11 +248,11 @@ typedef struct {
 typedef struct {
     const int32_t *head, *links, *markers, *rows, *cuts, *paths, *pairs, *laws, *forces, *outputs, *mass_slots;
     const int32_t *permutation, *row_start, *column_of, *slot_of, *column_start, *row_of;
-    const int32_t *bodies, *measures, *words, *names, *rubbings, *joints, *movers, *keeps;
+    const int32_t *bodies, *measures, *words, *names, *joint_frictions, *joints, *movers, *keeps;
     const double *p, *const *u, *const *u1, *const *u2;
     const double *settings;
     double gravity[3];
-    double since; /* when the inputs were taken that a step of its own holds; else they are those of the time */
+    double since; /* when the inputs were taken that a internal step holds; else they are those of the time */
     const unsigned char *held; /* of each input port, whether it was taken at the last tick, `tick_age` earlier than that; may be NULL */
     double tick_age;
     bool solved; /* whether accelerations and multipliers are those of the present state */
@@ -271,7 +271,7 @@ typedef struct {
     mb_cut_state *cut_state;
     double *phi, *phi_rate, *bias, *lambda, *alpha, *row_work; /* one for each row */
     double *jacobian;                                /* one block for each closure: rows × path */
-    double *force;                                   /* generalised forces, nv */
+    double *force;                                   /* generalized forces, nv */
     double *acceleration, *step, *residual, *work;   /* nv each */
     double *mass_diagonal, *mass_off;                /* M on the pattern of the factor */
     double *k_diagonal, *k_off, *pivot, *factor;     /* K, and its factors: L by columns */
@@ -282,7 +282,7 @@ typedef struct {
     double *told;                                    /* what mb_watch_step has seen */
     double *contacts;                                /* MB_CONTACT_MEMORY for each contact */
     double *wear;                                    /* of holes that wear; see wear.c */
-    double *rubbing;                                 /* what frictions do, and the equations for normal forces */
+    double *joint_friction;                                 /* what frictions do, and the equations for normal forces */
     mb_rigid *rigid;                                 /* one for each contact; only rigid ones have it */
     double *thinned;                                 /* of films: MB_FILMS_…, then MB_FILM_MEMORY for each */
     double *offset, *carried, *way;                  /* of each row, what a bearing adds to a point; see bearing_constraint.c */
@@ -290,7 +290,7 @@ typedef struct {
     double *pushed;                                  /* work space for the power of one element: 6 of each link, nv */
     double *own;                                     /* q and v of a block with its own step, and its work space */
     mb_implicit implicit;
-    mb_rubbing rub;
+    mb_joint_friction rub;
     mb_sharing share;
     double *shared;                                  /* MB_SHARED_…, if there are joints */
     double *moved, *jumps;                           /* of each mover its law and two derivatives after the last step; MB_JUMP_… */
@@ -304,8 +304,8 @@ static inline bool mb_is_driver(int32_t row_type) { return row_type >= MB_ROW_DR
 
 /* Of steps that were too coarse: whether the last was, how many, when first; of the worst how bad, when, and which joint was open by
    how much; the largest lever of a singular position; and the liveliest motion so far. */
-enum { MB_TOLD_COARSE, MB_TOLD_COUNT, MB_TOLD_FIRST, MB_TOLD_PART, MB_TOLD_TIME, MB_TOLD_JOINT, MB_TOLD_LENGTH, MB_TOLD_ANGLE, MB_TOLD_LEVER,
-       MB_TOLD_LIVELIEST, MB_TOLD_SIZE };
+enum { MB_MONITOR_STEP_TOO_LARGE, MB_MONITOR_COUNT, MB_MONITOR_FIRST, MB_MONITOR_PART, MB_MONITOR_TIME, MB_MONITOR_JOINT, MB_MONITOR_LENGTH, MB_MONITOR_ANGLE, MB_MONITOR_LEVER,
+       MB_MONITOR_FASTEST, MB_MONITOR_SIZE };
 
 enum { MB_INIT_LIMIT = 60, MB_STEP_LIMIT = 6 }; /* iterations of a projection */
 
@@ -552,12 +552,12 @@ int32_t mb_bearing_row(const int32_t *force);
 bool mb_bearing_rows_check(const int32_t *force, const int32_t *rows, int64_t row_count, bool planar);
 /* Puts journals that rows hold where their films carry the multipliers. Returns 0 if one cannot. */
 int mb_carry_bearings(mb_view *m, double t, double *q, double *v);
-void mb_remark_carried(const bl_block *b, const mb_view *m);
+void mb_diagnose_carried(const bl_block *b, const mb_view *m);
 
 /* rubbing.c */
-bool mb_rubbing_check(const bl_block *b, const int32_t *rubbing);
+bool mb_joint_friction_check(const bl_block *b, const int32_t *joint_friction);
 /* Whether its numbers, which may be set, are those of a bearing. */
-bool mb_rubbing_sound(const mb_view *m, int32_t number);
+bool mb_joint_friction_sound(const mb_view *m, int32_t number);
 /* Adds to the solution without friction what friction does; needs K factored where there are rows. Returns whether there is a solution. */
 bool mb_rub(mb_view *m, double t, const double *v);
 
@@ -627,32 +627,32 @@ double mb_kept_now(mb_view *m, int32_t n, double t, const double *q, const doubl
 double mb_turn_angle(const double *Q);
 /* The diagonal of the box around the given pose, in m. */
 double mb_given_size(const mb_view *m);
-/* For each body, whether rows and kept coordinates, or speeds, leave its centre of mass and its axes a freedom: 1 or 0. */
+/* For each body, whether rows and kept coordinates, or speeds, leave its center of mass and its axes a freedom: 1 or 0. */
 void mb_find_freedom(mb_view *m, double t, const double *q, bool rate, double *open);
 
-/* tell.c */
+/* diagnostics.c */
 bool mb_names_check(const int32_t *names, int64_t count, int64_t wanted);
 void mb_close_best(mb_view *m, double t, double *q, const double *v);
 /* Say why there is no going on, and return BL_ERROR_BLOCK. */
-int mb_refuse_assembly(bl_block *b, mb_view *m, double t, const double *q, const double *v);
+int mb_fail_assembly(bl_block *b, mb_view *m, double t, const double *q, const double *v);
 /* The kept value `number` cannot be had: the state has another. */
-int mb_refuse_kept(bl_block *b, mb_view *m, int32_t number, double t, const double *q, const double *v);
-int mb_refuse_factor(bl_block *b, const mb_view *m, double t);
-int mb_refuse_body(const bl_block *b, const mb_view *m, int32_t number);
-int mb_refuse_bearing(const bl_block *b, const mb_view *m, int32_t number, double t);
-int mb_refuse_contact(const bl_block *b, const mb_view *m, int32_t number);
-int mb_refuse_outside(const bl_block *b, const mb_view *m, int32_t number, double t);
-int mb_refuse_events(const bl_block *b, const mb_view *m, double t, double h, int count);
-int mb_refuse_rubbing(const bl_block *b, const mb_view *m, int32_t number, double t);
-int mb_refuse_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
-int mb_refuse_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
+int mb_fail_kept(bl_block *b, mb_view *m, int32_t number, double t, const double *q, const double *v);
+int mb_fail_factor(bl_block *b, const mb_view *m, double t);
+int mb_fail_body(const bl_block *b, const mb_view *m, int32_t number);
+int mb_fail_bearing(const bl_block *b, const mb_view *m, int32_t number, double t);
+int mb_fail_contact(const bl_block *b, const mb_view *m, int32_t number);
+int mb_fail_outside(const bl_block *b, const mb_view *m, int32_t number, double t);
+int mb_fail_events(const bl_block *b, const mb_view *m, double t, double h, int count);
+int mb_fail_joint_friction(const bl_block *b, const mb_view *m, int32_t number, double t);
+int mb_fail_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
+int mb_fail_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
 void mb_watch_step(mb_view *m, double t, double h, const double *q, const double *v);
 /* A body's given velocities at the origin of its link, less those that the link has. */
 void mb_velocity_gap(const mb_view *m, int32_t l, double *turn, double *move);
 /* What the initial state (q, v) has otherwise than given. */
-void mb_remark_start(bl_block *b, mb_view *m, double t, const double *q, const double *v);
-void mb_remark_films(const bl_block *b, const mb_view *m);
-void mb_remark_run(bl_block *b, mb_view *m);
+void mb_diagnose_start(bl_block *b, mb_view *m, double t, const double *q, const double *v);
+void mb_diagnose_films(const bl_block *b, const mb_view *m);
+void mb_diagnose_run(bl_block *b, mb_view *m);
 
 /* implicit.c */
 /* `part` is that of a whole own step which h is. */

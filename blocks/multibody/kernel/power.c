@@ -58,10 +58,10 @@ double mb_weight_energy(const mb_view *m) {
     double energy = 0.0;
     for (int32_t l = 0; l < m->link_count; l++) {
         if (m->data[l].mass == 0.0) continue;
-        double centre[3];
-        mb_copy(m->link[l].p, centre);
-        mb_add(m->link[l].c, centre);
-        energy -= m->data[l].mass * mb_dot(m->gravity, centre);
+        double center[3];
+        mb_copy(m->link[l].p, center);
+        mb_add(m->link[l].c, center);
+        energy -= m->data[l].mass * mb_dot(m->gravity, center);
     }
     return energy;
 }

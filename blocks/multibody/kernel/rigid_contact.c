@@ -3,7 +3,7 @@
  *   touch   Φ = |c| - e                                     holds while the surfaces touch, with N = λ ≥ 0
  *   slip    Φ̇ = t·ċ + R_pin ω_pin - R_hole ω_hole           holds while they stick, with T = λ, |T| ≤ μ N
  *
- * c is the pin's centre less the hole's, n = c / |c|, t = z × n; the pin feels -N n - T t. Where surfaces slide, T = ±μ N
+ * c is the pin's center less the hole's, n = c / |c|, t = z × n; the pin feels -N n - T t. Where surfaces slide, T = ±μ N
  * is solved for along with N. Sticking is a constraint of its own: a friction smoothed over slow slip would
  * be as stiff as μ N is large, and N has no bound in a rigid contact.
  *
@@ -51,7 +51,7 @@ bool mb_rigid_check(const bl_block *b) {
     }
     while (first < head[MB_ROWS] && rows[first * MB_ROW_FIELDS + MB_ROW_TYPE] < MB_ROW_TOUCH) first++;
     if (head[MB_ROWS] - first != 2 * rigid) return false;
-    if (rigid > 0 && (!head[MB_PLANAR] || !head[MB_OWN_STEP] || head[MB_INTEGRATOR] != MB_RK4 || head[MB_RUBBINGS] > 0 || held > 0)) return false;
+    if (rigid > 0 && (!head[MB_PLANAR] || !head[MB_INTERNAL] || head[MB_INTEGRATOR] != MB_RK4 || head[MB_JOINT_FRICTIONS] > 0 || held > 0)) return false;
     for (int32_t k = first; k < head[MB_ROWS]; k++) { /* pairs, in the order of the forces */
         const int32_t *row = rows + k * MB_ROW_FIELDS, number = row[MB_ROW_A];
         const bool slip = (k - first) % 2 == 1;
@@ -204,7 +204,7 @@ void mb_rigid_note(mb_view *m) {
 }
 
 /* Solves (1 - G) x = x for the normal forces of `count` contacts. Returns 0 where friction makes them grow without bound. */
-static int solve_rubbing(double *G, double *x, int32_t count) {
+static int solve_joint_friction(double *G, double *x, int32_t count) {
     for (int32_t k = 0; k < count; k++)
         for (int32_t j = 0; j < count; j++) G[k * count + j] = (k == j) - G[k * count + j];
     for (int32_t k = 0; k < count; k++) {
@@ -226,7 +226,7 @@ static int solve_rubbing(double *G, double *x, int32_t count) {
    the normal forces follow from as many equations as contacts slide. Returns 0 if these have no solution (Painlevé). */
 int mb_rigid_rub(mb_view *m) {
     const int32_t nv = m->nv, rows = m->row_count, size = nv + rows;
-    double *base = m->rubbing, *G = base + (1 + m->rigid_count) * size, *N = G + m->rigid_count * m->rigid_count;
+    double *base = m->joint_friction, *G = base + (1 + m->rigid_count) * size, *N = G + m->rigid_count * m->rigid_count;
     int32_t count = 0;
     memcpy(base, m->acceleration, (size_t)nv * sizeof(double));
     memcpy(base + nv, m->lambda, (size_t)rows * sizeof(double));
@@ -245,7 +245,7 @@ int mb_rigid_rub(mb_view *m) {
         if (k == 0) m->jammed = rigid_record(m, row)[MB_ROW_A];
         k++;
     }
-    if (!solve_rubbing(G, N, count)) return 0;
+    if (!solve_joint_friction(G, N, count)) return 0;
     m->jammed = -1;
     for (int32_t j = 0; j < count; j++)
         for (int32_t k = 0; k < size; k++) base[k] += N[j] * base[(1 + j) * size + k];

@@ -18,7 +18,7 @@
 static const double SHARE_RANK_TOLERANCE = 1e-8;  /* of pivots, as a part of the largest */
 static const double SHARE_GOOD_PIVOT = 1e-3;      /* of pivots that are taken again */
 static const double SHARE_SEEN = 1e-7;            /* least part of a null vector that counts */
-static const double SHARE_REMARKED = 1e-6;     /* least part of the largest reaction that is worth a remark */
+static const double SHARE_REPORTED = 1e-6;     /* least part of the largest reaction that is worth a diagnostic */
 enum { SHARE_SAMPLE_EVERY = 64 };                 /* steps between looks at what is shared */
 
 static const int32_t *joint_record(const mb_view *m, int32_t n) { return m->joints + n * MB_JOINT_FIELDS; }
@@ -575,7 +575,7 @@ static void note_shared(mb_view *m, double t) {
             whole = torque ? sqrt(mb_dot(N, N)) : sqrt(mb_dot(F, F));
             unit = torque ? 1.0 / length : 1.0;
         }
-        if (!(part * unit > SHARE_REMARKED * largest) || !(part * unit > m->shared[MB_SHARED_WORST])) continue;
+        if (!(part * unit > SHARE_REPORTED * largest) || !(part * unit > m->shared[MB_SHARED_WORST])) continue;
         m->shared[MB_SHARED_WORST] = part * unit;
         m->shared[MB_SHARED_PART] = part;
         m->shared[MB_SHARED_WHOLE] = whole;

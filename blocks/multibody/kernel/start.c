@@ -94,9 +94,9 @@ static void read_given(mb_view *m, double t, double *q, double *v) {
     }
 }
 
-/* Where the given pose puts the centre of mass of the body of link `l`, less where it is; and the rotation from the given axes to the
+/* Where the given pose puts the center of mass of the body of link `l`, less where it is; and the rotation from the given axes to the
    present ones, in world axes. */
-static void given_centre(const mb_view *m, int32_t l, double *way, double *turned) {
+static void given_center(const mb_view *m, int32_t l, double *way, double *turned) {
     const mb_body_data *body = &m->body[m->links[l * MB_LINK_FIELDS + MB_LINK_BODY]];
     const mb_link_state *s = &m->link[l];
     double R[9], com[3];
@@ -111,7 +111,7 @@ double mb_turn_angle(const double *Q) {
     return atan2(sqrt(x * x + y * y + z * z), Q[0] + Q[4] + Q[8] - 1.0);
 }
 
-/* The second moments ∫ x xᵀ dm about the centre of mass, of an inertia tensor. */
+/* The second moments ∫ x xᵀ dm about the center of mass, of an inertia tensor. */
 static void second_moments(const double *inertia, double *E) {
     const double half = 0.5 * (inertia[0] + inertia[4] + inertia[8]);
     for (int k = 0; k < 9; k++) E[k] = (k % 4 == 0 ? half : 0.0) - inertia[k];
@@ -123,7 +123,7 @@ static double distance_to_given(const mb_view *m) {
     for (int32_t l = 0; l < m->link_count; l++) {
         if (m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] < 0) continue;
         double way[3], Q[9], J[3];
-        given_centre(m, l, way, Q);
+        given_center(m, l, way, Q);
         /* (1 - cos θ) n · J n for a turn by θ about n, of s = n sin θ, which keeps its digits where θ is small. */
         const double s[3] = {0.5 * (Q[7] - Q[5]), 0.5 * (Q[2] - Q[6]), 0.5 * (Q[3] - Q[1])};
         const double cosine = 0.5 * (Q[0] + Q[4] + Q[8] - 1.0);
@@ -141,13 +141,13 @@ static double distance_to_given(const mb_view *m) {
     return sum;
 }
 
-/* How far the bodies are from the given poses at the most: of centres of mass in m, of axes in rad. Needs poses and inertias. */
+/* How far the bodies are from the given poses at the most: of centers of mass in m, of axes in rad. Needs poses and inertias. */
 static void farthest(const mb_view *m, double *length, double *angle) {
     *length = *angle = 0.0;
     for (int32_t l = 0; l < m->link_count; l++) {
         if (m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] < 0) continue;
         double way[3], Q[9];
-        given_centre(m, l, way, Q);
+        given_center(m, l, way, Q);
         *length = mb_larger(*length, sqrt(mb_dot(way, way)));
         *angle = mb_larger(*angle, mb_turn_angle(Q));
     }
@@ -196,33 +196,33 @@ static void clear_loads(mb_view *m) {
     }
 }
 
-static void push_centre(mb_view *m, int32_t l, const double *F, const double *N) {
+static void push_center(mb_view *m, int32_t l, const double *F, const double *N) {
     mb_link_state *s = &m->link[l];
     mb_add(F, s->F);
     mb_add(N, s->N);
     mb_add_cross(s->c, F, s->N);
 }
 
-/* Pulls every body towards its given pose: minus the gradient of the distance. */
+/* Pulls every body toward its given pose: minus the gradient of the distance. */
 static void pull_to_given(mb_view *m) {
     for (int32_t l = 0; l < m->link_count; l++) {
         if (m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] < 0) continue;
         double F[3], Q[9], E[9], B[9];
-        given_centre(m, l, F, Q);
+        given_center(m, l, F, Q);
         for (int k = 0; k < 3; k++) F[k] *= m->data[l].mass;
         second_moments(m->link[l].inertia, E);
         mb_multiply(E, Q, B);
         const double N[3] = {B[5] - B[7], B[6] - B[2], B[1] - B[3]};
-        push_centre(m, l, F, N);
+        push_center(m, l, F, N);
     }
 }
 
-/* The momentum of a velocity of the centre of mass and an angular velocity, as an impulse. */
+/* The momentum of a velocity of the center of mass and an angular velocity, as an impulse. */
 static void push_momentum(mb_view *m, int32_t l, const double *v, const double *w) {
     double F[3], N[3];
     for (int k = 0; k < 3; k++) F[k] = m->data[l].mass * v[k];
     mb_rotate(m->link[l].inertia, w, N);
-    push_centre(m, l, F, N);
+    push_center(m, l, F, N);
 }
 
 static bool finite_speeds(const double *values, int32_t count) {
@@ -644,7 +644,7 @@ int mb_start_state(mb_view *m, double t, double *q, double *v, int32_t *missed) 
 }
 
 /* What of the bodies could still move if rows and kept coordinates, or speeds, are as they are: what a motion like no other reaches. Leaves
-   for each body whether its centre of mass and whether its axes could, 1 or 0. */
+   for each body whether its center of mass and whether its axes could, 1 or 0. */
 void mb_find_freedom(mb_view *m, double t, const double *q, bool rate, double *open) {
     const double gravity[3] = {m->gravity[0], m->gravity[1], m->gravity[2]}, size = mb_given_size(m);
     double *step = m->start.step;

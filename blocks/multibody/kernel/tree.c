@@ -310,7 +310,7 @@ void mb_pose_from_bodies(mb_view *m, double *q, double *v) {
     }
 }
 
-/* Centres of mass and inertias in world axes: what forces and energies need besides the poses. */
+/* Centers of mass and inertias in world axes: what forces and energies need besides the poses. */
 void mb_inertias(mb_view *m) {
     for (int32_t l = 0; l < m->link_count; l++) {
         if (link_record(m, l)[MB_LINK_BODY] < 0) continue;
@@ -438,7 +438,7 @@ void mb_mass(mb_view *m) {
         if (parent_number < 0) continue;
         const mb_link_state *s = &m->link[l];
         mb_link_state *parent = &m->link[parent_number];
-        /* About the parent's origin: I + (2 r·h + m r·r) 1 - (r hᵀ + h rᵀ) - m r rᵀ, h = mass × centre. */
+        /* About the parent's origin: I + (2 r·h + m r·r) 1 - (r hᵀ + h rᵀ) - m r rᵀ, h = mass × center. */
         const double *r = s->r, *h = s->first, trace = 2.0 * mb_dot(r, h) + s->mass * mb_dot(r, r);
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++)

@@ -91,7 +91,7 @@ static inline void mb_to_quaternion(const double *R, double *e) {
     e[1 + j] = 0.5 * (R[3 * j + i] + R[3 * i + j]) / s;
     e[1 + k] = 0.5 * (R[3 * k + i] + R[3 * i + k]) / s;
 }
-static inline void mb_normalise_quaternion(double *e) {
+static inline void mb_normalize_quaternion(double *e) {
     const double s = e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3];
     const double scale = s > 0.0 ? 1.0 / sqrt(s) : 0.0;
     if (scale == 0.0) e[0] = 1.0;
@@ -116,7 +116,7 @@ static inline void mb_turn_quaternion(double *e, const double *w) {
         e[0] * d[3] + e[1] * d[2] - e[2] * d[1] + e[3] * d[0],
     };
     for (int k = 0; k < 4; k++) e[k] = r[k];
-    mb_normalise_quaternion(e);
+    mb_normalize_quaternion(e);
 }
 
 /* The larger of two sizes; NaN if either is: once it is, it stays so. */

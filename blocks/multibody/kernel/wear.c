@@ -1,8 +1,8 @@
 /* A hole that wears: Archard's law, and the contact of a pin in a hole that is no longer round.
  *
  * Material goes by the volume k N |slip| / H a second, k Archard's coefficient and H the hardness of the softer surface. The hole is
- * worn by w at `sections` equal angles θ of its marker; the pin stays round. In a hole of the radius R_pin + e + w(θ) a pin whose centre
- * is at c sinks in by δ(θ) = c·n(θ) - e - w(θ) towards θ, and touches where that is largest: so it rests on the edges of a pit that is
+ * worn by w at `sections` equal angles θ of its marker; the pin stays round. In a hole of the radius R_pin + e + w(θ) a pin whose center
+ * is at c sinks in by δ(θ) = c·n(θ) - e - w(θ) toward θ, and touches where that is largest: so it rests on the edges of a pit that is
  * narrower than itself. The largest one is taken smoothly,
  *
  *     δ = τ ln (Σ exp(δ(θ) / τ) / S),   ∂δ/∂c = Σ s n,   s = exp(δ(θ) / τ) / Σ exp(δ(θ) / τ),   τ = e Δθ²

@@ -134,12 +134,12 @@ def _sort_outwards(robot: Robot) -> tuple[str, list[UrdfJoint]]:
     for joint in joints:
         joints += children[joint.child]
     if len(joints) < len(robot.joints):
-        raise DiagramError(_tell_cycle(robot, carrier, joints))
+        raise DiagramError(_report_cycle(robot, carrier, joints))
     return roots[0], joints
 
 
-def _tell_cycle(robot: Robot, carrier: Mapping[str, UrdfJoint], found: list[UrdfJoint]) -> str:
-    """Walk from a link that the base does not reach towards its parents, until one comes again."""
+def _report_cycle(robot: Robot, carrier: Mapping[str, UrdfJoint], found: list[UrdfJoint]) -> str:
+    """Walk from a link that the base does not reach toward its parents, until one comes again."""
     reached = {joint.name for joint in found}
     joint = next(joint for joint in robot.joints.values() if joint.name not in reached)
     walked: list[UrdfJoint] = []
@@ -243,7 +243,7 @@ class _Builder:
         body = self.bodies[joint.child] = self._add_body(joint, parent, seat)
         self._mark_links(joint.child)
         if joint.kind == "floating":
-            self._refuse_dynamics(joint)
+            self._reject_dynamics(joint)
             return
         name, frame = self.joint_names[joint.name], frame_along(joint.axis, False)
         ends = (
@@ -252,7 +252,7 @@ class _Builder:
         )
         if joint.kind == "planar":
             self.system.planar_joint(name, *ends)
-            self._refuse_dynamics(joint)
+            self._reject_dynamics(joint)
             return
         make = self.system.prismatic if joint.kind == "prismatic" else self.system.revolute
         self._add_forces(joint, make(name, *ends))
@@ -280,20 +280,20 @@ class _Builder:
         )
 
     def _weigh(self, carrier: str) -> tuple[float, Array, Array]:
-        """Return mass, centre of mass and inertia about it of all links of a body."""
+        """Return mass, center of mass and inertia about it of all links of a body."""
         links = [(self.robot.links[name], self.seats[name][1]) for name in self.welded[carrier]]
         if len(links) == 1:
             link = links[0][0]
             return link.mass, link.com, link.inertia
-        centres = [frame.point(link.com) for link, frame in links]
+        centers = [frame.point(link.com) for link, frame in links]
         mass = sum(link.mass for link, _ in links)
         com = np.zeros(3)
         if mass > 0:
-            com = sum((link.mass * c for (link, _), c in zip(links, centres, strict=True)), com)
+            com = sum((link.mass * c for (link, _), c in zip(links, centers, strict=True)), com)
             com = com / mass
         inertia = np.zeros((3, 3))
-        for (link, frame), centre in zip(links, centres, strict=True):
-            d = centre - com
+        for (link, frame), center in zip(links, centers, strict=True):
+            d = center - com
             inertia += frame.rotation @ link.inertia @ frame.rotation.T
             inertia += link.mass * (d @ d * np.eye(3) - np.outer(d, d))
         return mass, com, inertia
@@ -372,7 +372,7 @@ class _Builder:
             given = given.get(joint.name)
         return None if given is None else read_number(f"`{what}`", given)
 
-    def _refuse_dynamics(self, joint: UrdfJoint) -> None:
+    def _reject_dynamics(self, joint: UrdfJoint) -> None:
         if joint.damping or joint.friction:
             raise DiagramError(
                 f"{self.robot.at(joint)} is {joint.kind} and has <dynamics>: one number for "

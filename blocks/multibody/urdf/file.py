@@ -1,8 +1,8 @@
 """Reading a URDF file: links and joints as data, each with the line it stands on.
 
-What the file format says is in https://wiki.ros.org/urdf/XML: metres, kilograms and radians; `rpy`
+What the file format says is in https://wiki.ros.org/urdf/XML: meters, kilograms and radians; `rpy`
 are turns about the fixed axes x, y, z, in this order; `ixy` and its like are elements of the tensor
-about the centre of mass, in axes of the `<origin>` of `<inertial>`. Shapes, materials, sensors
+about the center of mass, in axes of the `<origin>` of `<inertial>`. Shapes, materials, sensors
 and elements of other programs are passed over.
 """
 
@@ -31,7 +31,7 @@ MANY_TURNS = 4.0 * np.pi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UrdfLink:
-    """A link: mass in kg, centre of mass and inertia about it, in axes of the link."""
+    """A link: mass in kg, center of mass and inertia about it, in axes of the link."""
 
     name: str
     line: int
@@ -289,7 +289,7 @@ def _read_link(element: _Element, allow_nonphysical: bool) -> UrdfLink:
     if mass > 0 and largest > mass * FAR**2:
         _doubt(
             f"{given.place}: {of} of {mass:g} kg turns as if its mass were "
-            f"{np.sqrt(largest / mass):.3g} m away from its centre. Inertia is in kg m²: is this "
+            f"{np.sqrt(largest / mass):.3g} m away from its center. Inertia is in kg m²: is this "
             f"in kg mm² or g mm²?"
         )
     return UrdfLink(name, element.line, mass, com, freeze(axes @ tensor @ axes.T))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....blocks.core.units import UnitError, equivalent, parse_unit
 from ....errors import DeviceError, name_list, suggest
-from ..driver import Driver, Setup, load_package
+from ..driver import DeviceDriver, Setup, load_package
 from ..options import Option
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 1000  # messages taken in one read, so that a babbling bus cannot hold the thread
 
 
-class CanDriver(Driver):
+class CanDriver(DeviceDriver):
     """Signals of a CAN bus.
 
     Each channel is a signal of a message, both by their names in the DBC file; the raw value is

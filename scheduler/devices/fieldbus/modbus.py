@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ....errors import DeviceError
 from ..driver import Setup, load_package
 from ..options import Option
-from .asking import AbstractAskingDriver, check_finite
 from .modbus_registers import (
     BITS,
     KINDS,
@@ -21,6 +20,7 @@ from .modbus_registers import (
     locate,
     type_of,
 )
+from .polling import AbstractPollingDriver, check_finite
 
 if TYPE_CHECKING:
     from ...binding.rig import Channel
@@ -53,11 +53,11 @@ class Refused(DeviceError):
     """The device has answered, and will not."""
 
 
-class ModbusDriver(AbstractAskingDriver):
+class ModbusDriver(AbstractPollingDriver):
     """Registers and coils of a Modbus device.
 
     Each channel is a register, or several that hold one number. Every `period` the newest outputs
-    are written and all inputs are read, neighbours in one request. Whatever is not the proper
+    are written and all inputs are read, neighbors in one request. Whatever is not the proper
     answer to a request, or is not a finite number, is the loss of the device.
     """
 
@@ -70,7 +70,7 @@ class ModbusDriver(AbstractAskingDriver):
         "stop_bits": Option("whole", "for RTU", default=1, low=1, high=2),
         "unit_id": Option("whole", "which device at the line or gateway", 1, low=0, high=255),
         "word_order": Option("text", "of numbers of several words", "big", choices=ORDERS),
-        **AbstractAskingDriver.options,
+        **AbstractPollingDriver.options,
     }
     channel_options: ClassVar[Mapping[str, Option]] = {
         "kind": Option("text", f"one of {', '.join(KINDS)}", required=True, choices=KINDS),

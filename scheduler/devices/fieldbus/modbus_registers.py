@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from .asking import FLOAT32_RANGE, FLOAT64_RANGE, check_room, find_whole_range
+from .polling import FLOAT32_RANGE, FLOAT64_RANGE, check_room, find_whole_range
 
 if TYPE_CHECKING:
     from ...binding.rig import Channel
@@ -77,7 +77,7 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Neighbouring registers: what one request reads or writes."""
+    """Neighboring registers: what one request reads or writes."""
 
     kind: str
     registers: tuple[Register, ...]
@@ -145,7 +145,7 @@ def locate(channels: Iterable[Channel], order: str) -> list[Register]:
 
 
 def gather(registers: Iterable[Register], most_words: int, most_bits: int) -> list[Span]:
-    """Return requests for the registers: neighbours together, no number in two requests."""
+    """Return requests for the registers: neighbors together, no number in two requests."""
     groups: list[list[Register]] = []
     for register in sorted(registers, key=lambda r: (r.kind, r.address)):
         most = most_bits if register.kind in BITS else most_words

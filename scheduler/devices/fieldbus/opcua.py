@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from ....errors import DeviceError, name_list, suggest
 from ..driver import Setup, load_package
 from ..options import Option
-from .asking import (
+from .polling import (
     FLOAT32_RANGE,
     FLOAT64_RANGE,
-    AbstractAskingDriver,
+    AbstractPollingDriver,
     check_finite,
     check_room,
     find_whole_range,
@@ -36,7 +36,7 @@ NUMBERS = ("Boolean", *_BITS, "Float", "Double")
 """The types of OPC UA that are numbers."""
 
 
-class OpcuaDriver(AbstractAskingDriver):
+class OpcuaDriver(AbstractPollingDriver):
     """Variables of an OPC UA server.
 
     Each channel is a variable, by its node id. Every `period` the newest outputs are written in one
@@ -48,7 +48,7 @@ class OpcuaDriver(AbstractAskingDriver):
         "url": Option("text", "where the server is, as opc.tcp://host:4840/path", required=True),
         "user": Option("text", "who we are; without one, anonymous"),
         "password_env": Option("text", "the environment variable that has the password"),
-        **AbstractAskingDriver.options,
+        **AbstractPollingDriver.options,
     }
     channel_options: ClassVar[Mapping[str, Option]] = {
         "node": Option("text", "its node id, as ns=2;s=Motor.Speed", required=True),
@@ -90,7 +90,7 @@ class OpcuaDriver(AbstractAskingDriver):
     def tell(self, values: Sequence[float]) -> None:
         """Write all outputs."""
         if self._outs:
-            self._run(self._tell(values))
+            self._run(self._report(values))
 
     def close(self) -> None:
         """Leave the server."""
@@ -190,7 +190,7 @@ class OpcuaDriver(AbstractAskingDriver):
             for value in _decode(channel, data)
         ]
 
-    async def _tell(self, values: Sequence[float]) -> None:
+    async def _report(self, values: Sequence[float]) -> None:
         ua, rest, given = load_package("opcua", "asyncua").ua, list(values), []
         for channel in self.setup.send:
             kind = self._types[channel.name]
@@ -303,7 +303,8 @@ def _check_nodes(channels: Sequence[Channel], side: str) -> list[str]:
         except ua.UaError:
             problems.append(
                 f"channel `{channel.name}`: `{text}` is no node id. One is ns=2;s=Motor.Speed, "
-                f"ns=2;i=1001, or with the name of a namespace nsu=http://example.com/motor;s=Speed."
+                f"ns=2;i=1001, or with the name of a namespace "
+                f"nsu=http://example.com/motor;s=Speed."
             )
             continue
         if (before := taken.setdefault(number, channel.name)) != channel.name:

@@ -1,6 +1,6 @@
-/* A device whose driver is a thread of its own, in Python: two mailboxes between it and the paced thread, which never waits.
+/* A device whose driver is a thread of its own, in Python: two mailboxes between it and the real-time thread, which never waits.
  *
- * The driver's thread calls bl_mailbox_device_…; the paced thread the functions of the driver below. If the driver's thread dies or is
+ * The driver's thread calls bl_mailbox_device_…; the real-time thread the functions of the driver below. If the driver's thread dies or is
  * stuck, its mailbox stays empty, and device.c counts the silence. */
 #include <errno.h>
 #include <math.h>
@@ -17,7 +17,7 @@ enum { MAILBOX_DEVICE_SEQUENCE, MAILBOX_DEVICE_FLAGS, MAILBOX_DEVICE_EXTRA }; /*
 
 typedef struct {
     bl_mailbox *in, *out;    /* values and echo; values, sequence and flags */
-    double *taken, *given;   /* frames of the paced thread */
+    double *taken, *given;   /* frames of the real-time thread */
     double *posted, *seen;   /* and of the driver's */
     int64_t taken_number, seen_number;
     atomic_llong posts, gives; /* frames put into each */

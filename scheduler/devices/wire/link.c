@@ -11,7 +11,7 @@ enum { LINK_SILENCE = 1000000000 }; /* ns, for devices without a timeout */
 int bl_link_init(bl_link *l, bl_device *d, int32_t flags) {
     memset(l, 0, sizeof *l);
     l->flags = flags & BL_WIRE_DOUBLE ? BL_FRAME_DOUBLE : 0;
-    d->answers = d->told_safe = flags & BL_WIRE_ANSWERS;
+    d->answers = d->safe_sent = flags & BL_WIRE_ANSWERS;
     if (d->answers) return 0;
     FILE *random = fopen("/dev/urandom", "rb");
     if (!random) return -errno;
@@ -41,7 +41,7 @@ static bool is_late(const bl_link *l, const bl_frame_head *head) {
     return l->echo != 0 && head->echo != 0 && is_newer(l->echo, head->echo);
 }
 
-bool bl_link_is_free(const bl_link *l, const bl_device *d) { return l->session == 0 || d->lost || d->told_safe; }
+bool bl_link_is_free(const bl_link *l, const bl_device *d) { return l->session == 0 || d->lost || d->safe_sent; }
 
 /* A frame of a host: the next one of ours, or any of another that may come. */
 static bool is_from_host(const bl_link *l, const bl_device *d, const bl_frame_head *head) {
@@ -71,13 +71,13 @@ int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, in
     }
     const bool same_host = !d->answers || head.session == l->session;
     const bool continues = l->heard && same_host && is_newer(head.sequence, l->sequence);
-    if (!continues) d->lives++;
+    if (!continues) d->epochs++;
     else if (!l->restarted) d->counts.missed += head.sequence - l->sequence - 1;
     l->heard = true;
     l->restarted = l->stranger = false; /* it knows our session by now, whatever it said before */
     if (d->answers) {
         l->session = head.session;
-        d->told_safe = head.flags & BL_FRAME_SAFE;
+        d->safe_sent = head.flags & BL_FRAME_SAFE;
     }
     l->sequence = head.sequence;
     l->echo = head.echo;

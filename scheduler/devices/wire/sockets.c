@@ -15,7 +15,7 @@ static struct addrinfo *resolve(const char *host, int32_t port, const struct add
     snprintf(service, sizeof service, "%d", (int)port);
     const int error = getaddrinfo(host, service, wanted, &found);
     if (error == 0) return found;
-    snprintf(message, message_size, "address %s: %s; is it spelt as `ping` knows it? A number such as 192.168.1.20 needs no name service",
+    snprintf(message, message_size, "address %s: %s; is it spelled as `ping` knows it? A number such as 192.168.1.20 needs no name service",
              host ? host : "of loopback", gai_strerror(error));
     return NULL;
 }

@@ -1,6 +1,6 @@
 /* The same frames as on a serial line, over one TCP connection at a time: we connect to the device (`port`), or it to us (`bind_port`).
  *
- * All of it is the paced thread's, with sockets that never wait: to connect is to look, once in a tick, how far it has come. */
+ * All of it is the real-time thread's, with sockets that never wait: to connect is to look, once in a tick, how far it has come. */
 #include "scheduler/devices/drivers.h"
 
 #if !defined(_WIN32)

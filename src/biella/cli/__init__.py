@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..demo import command as demo
+from ..deprecation import renamed_options
 from ..errors import BiellaError, BlockError
 from ..scheduler.host import doctor
 from . import diagrams, fmus, mechanisms, offline, realtime, run, watching
@@ -29,7 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Ctrl-C came before there was anything to show.
     """
     parser = _parser()
-    options = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = parser.parse_args(renamed_options(given, _show_warning))
     if options.command is None:
         parser.print_help(sys.stderr)
         return EXIT_USAGE

@@ -93,10 +93,10 @@ def add_commands(commands: Any) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from ..scheduler.run.preflight import TICKS, warn_of_ringing
+    from ..scheduler.run.preflight import TICKS, warn_of_unstable_coupling
 
     plan = load_diagram(options.file).compile()
-    warn_of_ringing(plan, TICKS)
+    warn_of_unstable_coupling(plan, TICKS)
     if options.json:
         print_json(_describe(plan))
     else:
@@ -156,9 +156,7 @@ def _export(options: argparse.Namespace) -> None:
         chosen["parameters"] = dict(pairs)
     if options.step is not None:
         if isinstance(model, Diagram):
-            raise BiellaError(
-                "--step is for a file with system(); a diagram has a step of its own."
-            )
+            raise BiellaError("--step is for a file with system(); a diagram has a internal step.")
         chosen["step"] = options.step
     for name in list_uncompiled(options.platforms or ()):
         complain(f"compiling the engine for {name}; this takes a minute, once")
@@ -187,12 +185,13 @@ def _bind(options: argparse.Namespace) -> None:
 def _check_rig(options: argparse.Namespace) -> None:
     from ..errors import BindingError
     from ..scheduler.binding.bind import check_binding
-    from ..scheduler.binding.report import list_ties, tabulate
+    from ..scheduler.binding.report import list_channel_maps, tabulate
 
     found = check_binding(load_diagram(options.file), options.rig)
     if options.json:
         print_json({
-            "problems": found.problems, "remarks": found.remarks, "ties": list_ties(found)
+            "problems": found.problems, "warnings": found.warnings,
+            "channel_maps": list_channel_maps(found)
         })  # fmt: skip
     if found.problems:
         raise BindingError(found.problems, str(options.rig))

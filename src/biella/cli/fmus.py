@@ -13,10 +13,10 @@ from .shared import (
     complain,
     plot_result,
     print_json,
+    print_result,
     read_assignment,
     require_format,
     require_picture,
-    tell_result,
     write_result,
 )
 
@@ -102,7 +102,7 @@ def simulate_fmu(options: argparse.Namespace) -> None:
         if error.result is not None:
             write(error.result)
         raise
-    tell_result(result, options.json)
+    print_result(result, options.json)
     write(result)
     if options.plot:
         otherwise = Path(options.file.with_suffix(".png").name)

@@ -33,7 +33,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _formulations(options: argparse.Namespace) -> None:
-    from ..blocks.multibody.laboratory import compare
+    from ..blocks.multibody.reference_formulations import compare
     from .tables import print_tables
 
     found = compare(

@@ -64,9 +64,11 @@ def add_realtime_options(parser: argparse.ArgumentParser) -> None:
         choices=("stop", "skip", "catch_up", "slip"),
         help="what follows a missed deadline (default: skip)",
     )
-    parser.add_argument("--tolerated", type=int, help="overruns with which the run goes on")
-    parser.add_argument("--tolerated-in-a-row", type=int, help="likewise, one after the other")
-    parser.add_argument("--grace", type=int, help="ticks at the start that do not count")
+    parser.add_argument("--max-overruns", type=int, help="overruns with which the run goes on")
+    parser.add_argument(
+        "--max-consecutive-overruns", type=int, help="likewise, one after the other"
+    )
+    parser.add_argument("--warmup-ticks", type=int, help="ticks at the start that do not count")
     parser.add_argument("--spin", type=float, default=0.0, help="s awake before each deadline")
     parser.add_argument("--profile", action="store_true", help="measure the time of each block")
     parser.add_argument(
@@ -121,9 +123,9 @@ def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> 
         step=options.step,
         solver=options.solver,
         overrun=options.overrun,
-        tolerated=options.tolerated,
-        tolerated_in_a_row=options.tolerated_in_a_row,
-        grace=options.grace,
+        max_overruns=options.max_overruns,
+        max_consecutive_overruns=options.max_consecutive_overruns,
+        warmup_ticks=options.warmup_ticks,
         spin=options.spin,
         privileges=Privileges.everything() if options.privileges else None,
         profile=options.profile,

@@ -97,7 +97,7 @@ def write_result(result: Any, path: Path) -> None:
     writers.get(path.suffix.lower(), result.to_hdf5)(path)
 
 
-def tell_result(result: Any, as_json: bool) -> None:
+def print_result(result: Any, as_json: bool) -> None:
     """Print what a run gave: a table, or for a script the last, least and largest values."""
     if not as_json:
         print(result)
@@ -135,7 +135,7 @@ def report_run(options: argparse.Namespace, name: str, run: Callable[[], Result]
         raise
     if not result.length:
         raise BiellaError("no row was recorded: there is no result.")
-    tell_result(result, options.json)
+    print_result(result, options.json)
     say = complain if options.json else print
     if suffix in (".csv", ".mf4"):
         write_result(result, options.out)

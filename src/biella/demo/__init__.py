@@ -1,1 +1,1 @@
-"""`biella demo`: one rig, from its bodies to a paced run and a page of pictures."""
+"""`biella demo`: one rig, from its bodies to a real-time run and a page of pictures."""

@@ -9,7 +9,7 @@ import numpy as np
 from ..scheduler.results.result import Result
 from .rig import CLEARANCE, LOAD_AT
 
-# Wong's palette, which colour-blind people can tell apart.
+# Wong's palette, which color-blind people can tell apart.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 
 
@@ -21,10 +21,12 @@ def draw_responses(simulated: Result, paced: Result, path: Path) -> None:
     speed, torque = axes
     speed.plot(simulated.t, simulated["reference"], "k:", label="wanted")
     speed.plot(simulated.t, simulated["speed"], color=BLUE, lw=3, alpha=0.5, label="simulated")
-    speed.plot(paced.t, paced["speed"], color=ORANGE, lw=1, label="paced at 1 kHz")
+    speed.plot(paced.t, paced["speed"], color=ORANGE, lw=1, label="real-time at 1 kHz")
     speed.set(ylabel="speed of the crank, rad/s")
     torque.plot(simulated.t, simulated["motor"], color=BLUE, lw=3, alpha=0.5, label="simulated")
-    torque.plot(paced.t, paced["measured_torque"], color=ORANGE, lw=0.8, label="paced, as measured")
+    torque.plot(
+        paced.t, paced["measured_torque"], color=ORANGE, lw=0.8, label="real-time, as measured"
+    )
     torque.set(ylabel="torque of the motor, N m", xlabel="time, s")
     for ax in axes:
         ax.axvline(LOAD_AT, color="0.6", lw=0.8)
@@ -60,7 +62,7 @@ def draw_ticks(paced: Result, period: float, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(9, 4.2), layout="constrained")
-    for name, colour, label in (
+    for name, color, label in (
         ("lateness", ORANGE, "late by"),
         ("execution", BLUE, "took"),
     ):
@@ -68,14 +70,14 @@ def draw_ticks(paced: Result, period: float, path: Path) -> None:
         values = values[values > 0]
         if values.size:
             edges = np.geomspace(0.5 * values.min(), 2.0 * values.max(), 80)
-            ax.hist(values, edges.tolist(), color=colour, alpha=0.6, label=label)
+            ax.hist(values, edges.tolist(), color=color, alpha=0.6, label=label)
     ax.axvline(1e6 * period, color="k", lw=1, ls=":", label=f"period, {1e6 * period:.0f} µs")
     ax.set(
         xscale="log",
         yscale="log",
         xlabel="time, µs",
         ylabel="number of ticks",
-        title="ticks of the paced run",
+        title="ticks of the real-time run",
     )
     ax.grid(alpha=0.3)
     ax.legend()

@@ -151,7 +151,7 @@ def _wire_crank_pin(d: Diagram, plant: AbstractBlock) -> None:
     pin = d.add(Subsystem(crank_pin()), name="crank_pin")
     # The film is stiff: an exchange once a tick would ring. A millionth of the largest force is far
     # below what the exchange itself costs in accuracy (the table tells), and saves iterations.
-    d.couple(plant, method="newton", hold=1, tolerance=1e-6)
+    d.couple(plant, method="newton", extrapolation=1, tolerance=1e-6)
     for what in ("position", "velocity"):
         d.connect(plant[f"crank.pin.{what}"], pin[f"bush_{what}"])
         d.connect(plant[f"rod.big.{what}"], pin[f"rod_{what}"])

@@ -22,7 +22,7 @@ _ESTIMATE_EVERY = 5  # ticks; each costs seven
 def run_demo(
     folder: Path, seconds: float = 5.0, say: Callable[[str], None] = lambda text: None
 ) -> list[Row]:
-    """Build the rig, run it offline and paced, write all files to `folder`; return the table.
+    """Build the rig, run it offline and real-time, write all files to `folder`; return the table.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def measure(simulated: Result, paced: Result) -> list[Row]:
             f"{error.mean():+.3f} rad/s",
             f"mean; {error.std():.2f} rms around it, as the crank swings",
         ),
-        ("paced against simulated", f"{apart:.2g} rad/s", "largest difference in speed"),
+        ("real-time against simulated", f"{apart:.2g} rad/s", "largest difference in speed"),
         (
             "time of a tick, median",
             f"{1e6 * execution['p50']:.0f} µs",
@@ -146,7 +146,7 @@ _PICTURES = (
     Picture(
         "responses.png",
         "Speed and torque",
-        "Offline and paced: the same numbers, since the device answers as the simulated power "
+        "Offline and real-time: the same numbers, since the device answers as the simulated power "
         "stage does. At 2 s a load sets in.",
     ),
     Picture(
@@ -166,11 +166,11 @@ _FILES = (
     ("crank.fmu", "the mechanism, for any tool that reads FMI 2.0"),
     ("rig.toml", "which block is a device"),
     ("rig.py", "mechanism and diagram, to be read and changed"),
-    ("run.h5", "the paced run, with all that came from outside"),
+    ("run.h5", "the real-time run, with all that came from outside"),
 )
 _COMMANDS = (
     ("biella simulate rig.py --until 5 --set pid.kp=3 --record speed --plot", "with another gain"),
-    ("biella replay run.h5 rig.py", "the paced run again, bit for bit"),
+    ("biella replay run.h5 rig.py", "the real-time run again, bit for bit"),
     ("biella run-realtime rig.py --bind rig.toml --until 5", "against the clock"),
     ("biella simulate crank.fmu --until 1 --plot", "the mechanism alone, falling"),
 )

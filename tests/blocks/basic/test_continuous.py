@@ -479,7 +479,7 @@ def test_restored_run_is_the_same_bits(
 def test_hostile_memory_is_harmless(
     make: Callable[[], NativeBlock], junk: float, follow: Any
 ) -> None:
-    # A serialised state may hold anything where a kernel keeps a flag or a place in a ring.
+    # A serialized state may hold anything where a kernel keeps a flag or a place in a ring.
     block = make()
     d = Diagram(step=0.01)
     d.add(block, name="block")

@@ -275,7 +275,7 @@ def test_restored_run_is_the_same_bits(case: str) -> None:
 @pytest.mark.parametrize("junk", [np.nan, np.inf, -np.inf, -1.0, 1e300, 0.5, 2.0**31, 2.0**53])
 @pytest.mark.parametrize("make", REMEMBERING.values(), ids=REMEMBERING)
 def test_hostile_memory_is_harmless(make: Callable[[], NativeBlock], junk: float) -> None:
-    # A serialised state may hold anything where a kernel keeps a place in a ring: whatever comes
+    # A serialized state may hold anything where a kernel keeps a place in a ring: whatever comes
     # out, the run stays inside its memory (which the sanitizers watch) and can be restored.
     d = Diagram(step=STEP)
     d.connect(d.add(Samples(U), name="u"), d.add(make(), name="block"))

@@ -23,7 +23,7 @@ from biella.blocks.basic.linear import (
     TransferFunction,
     ZeroPole,
 )
-from biella.blocks.basic.realisation import realise_chain, scale
+from biella.blocks.basic.realization import realize_chain, scale
 
 pytestmark = pytest.mark.engine
 
@@ -174,7 +174,7 @@ class TestTransferFunction:
 
     def test_scaling_changes_no_transfer(self) -> None:
         system = scale(
-            scale_free := realise_chain(np.array([-3.0]), np.array([-1, -50, -2e4]), 7.0)
+            scale_free := realize_chain(np.array([-3.0]), np.array([-1, -50, -2e4]), 7.0)
         )
         s = 1j * np.logspace(-2, 5, 30)
         for at in s:
@@ -262,7 +262,7 @@ class TestZeroPole:
         poles = draw(6)
         assume(poles.size)
         zeros = draw(poles.size)
-        chain = scale(realise_chain(zeros, poles, 2.0))
+        chain = scale(realize_chain(zeros, poles, 2.0))
         assert len(chain.A) == poles.size
         for at in 1j * np.array([0.0, 0.3, 2.0, 20.0]):
             expected = 2.0 * np.prod(at - zeros) / np.prod(at - poles)
@@ -398,7 +398,7 @@ def test_discrete_systems_do_not_depend_on_time(
         assert np.array_equal(run_block(make(), late)[by:], run_block(make(), u))
 
 
-def test_sampled_plant_in_a_loop_against_its_exact_discretisation() -> None:
+def test_sampled_plant_in_a_loop_against_its_exact_discretization() -> None:
     # A held input makes the plant exactly cont2discrete(zoh); with a sampled law the whole loop is
     # an exact recursion. RK4 at 2 ms within periods of 10 ms: (4 * 2e-3)^5 / 120 per step, 1e-12.
     num, den, period = [2.0], [1.0, 0.6, 4.0], 0.01

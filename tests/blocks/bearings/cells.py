@@ -33,7 +33,7 @@ def hold(cells, length, feeds):
 def assemble(cells, length, position, velocity, omega, held, bush=None):
     """A and f of A q = f with q in (r/c)² 6 μ, cell (i, j) at i n_z + j; and the cells' places.
 
-    Edges of cells that are held lie half as far from their neighbours' middles.
+    Edges of cells that are held lie half as far from their neighbors' middles.
     """
     n, m = cells
     dt, dz = 2 * np.pi / n, 1 / m

@@ -12,9 +12,9 @@ from biella import BiellaError
 from biella.blocks.bearings import (
     FiniteBearing,
     LongBearing,
+    MisalignedShortBearing,
     Pocket,
     ShortBearing,
-    TiltedShortBearing,
     lobes,
 )
 
@@ -46,7 +46,7 @@ def test_equilibrium_of_a_short_bearing(n, direction, sense):
     "bearing",
     [
         ShortBearing(*SIZE),
-        TiltedShortBearing(*SIZE),
+        MisalignedShortBearing(*SIZE),
         LongBearing(*SIZE),
         FiniteBearing(*SIZE),
         FiniteBearing(*SIZE, cavitation="gumbel", tilt=True),

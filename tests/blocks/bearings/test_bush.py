@@ -21,7 +21,7 @@ AWAY = np.array([0.15, -0.1]) * C
 
 
 def moved(theta, z):
-    """A round bush whose centre is at -AWAY."""
+    """A round bush whose center is at -AWAY."""
     return -AWAY[0] * np.cos(theta) - AWAY[1] * np.sin(theta) + 0 * z
 
 
@@ -161,7 +161,7 @@ def test_contact_is_where_the_bush_is(ask):
         (np.full(8, np.nan), r"must be finite and above"),
         ([0.0, 0.0], r"is a function of θ and z, or an array"),
         ("round", r"is a function of θ and z, or an array"),
-        (lambda theta, z: np.zeros(7), r"gives metres for each"),
+        (lambda theta, z: np.zeros(7), r"gives meters for each"),
     ],
 )
 def test_bad_bushes_are_refused(bush, message):

@@ -44,7 +44,7 @@ def test_what_goes_in_comes_out(ask, feeds):
 def test_leakage_of_a_groove_all_around(ask, cavitation, n):
     """Each land lets through π r c³ p (1 + 1.5 n²) / (6 μ l): pressure falls in a line along it.
 
-    ∫ h³ dθ = 2π c³ (1 + 1.5 n²), and lands begin at edges of cells. Off centre, pressure is the
+    ∫ h³ dθ = 2π c³ (1 + 1.5 n²), and lands begin at edges of cells. Off center, pressure is the
     same straight line at every angle, so that nothing flows around.
     """
     groove = L / 4

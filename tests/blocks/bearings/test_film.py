@@ -11,8 +11,8 @@ from biella.blocks.bearings import (
     Contact,
     FiniteBearing,
     LongBearing,
+    MisalignedShortBearing,
     ShortBearing,
-    TiltedShortBearing,
 )
 from biella.blocks.bearings.analysis import open_film
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.engine
 
 R, B, C, MU, OMEGA = 0.02, 0.03, 2e-5, 0.03, 300.0
 SIZE = (R, B, C, MU)
-MODELS = [ShortBearing, TiltedShortBearing, LongBearing, FiniteBearing]
+MODELS = [ShortBearing, MisalignedShortBearing, LongBearing, FiniteBearing]
 EVERY_MODEL = pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 PETROFF = 2 * np.pi * MU * R**3 * B / C
 
@@ -49,7 +49,7 @@ def test_shear_balances_force_and_loss(ask, model):
 def test_shear_of_a_tilted_film(ask):
     """∫∫ dθ dz / h by sums over a fine grid."""
     ends = np.array([0.8, 0.1, -0.5, 0.6]) * C
-    found = ask(TiltedShortBearing(*SIZE), ends, speed=OMEGA)
+    found = ask(MisalignedShortBearing(*SIZE), ends, speed=OMEGA)
     part = (np.arange(4000) + 0.5) / 4000
     x, y = ends[:2, None] + (ends[2:] - ends[:2])[:, None] * part
     shear = MU * OMEGA * R**3 * B * np.mean(2 * np.pi / np.sqrt(C**2 - x**2 - y**2))
@@ -116,7 +116,7 @@ def test_contact_damps_and_rubs(ask):
 
     into = contact_part([0.0, v])
     N = k * depth * (1 + a * v)
-    # The journal turns and its top slides towards -x, so that the bush drags it to +x.
+    # The journal turns and its top slides toward -x, so that the bush drags it to +x.
     np.testing.assert_allclose(into["force"], [mu * N, -N], rtol=1e-6)
     assert into["torque"][0] == pytest.approx(-mu * N * R, rel=1e-6)
     wanted = k * depth * a * v**2 + mu * N * R * OMEGA
@@ -128,7 +128,7 @@ def test_contact_damps_and_rubs(ask):
 @EVERY_MODEL
 @pytest.mark.parametrize("rule", ["shear", "none"])
 def test_axes_do_not_matter_below_the_limit(ask, model, rule):
-    """Nor does the heat: what shaft and centre put in, less what the spring keeps, is lost."""
+    """Nor does the heat: what shaft and center put in, less what the spring keeps, is lost."""
     k, bush, frame = 1e8, 80.0, 200.0
     contact = Contact(stiffness=k, damping=5.0, friction=0.2, slip_speed=1.0)
     bearing = model(*SIZE, film_limit=0.05 * C, contact=contact, friction=rule)
@@ -204,7 +204,7 @@ def test_bad_dimensions_of_a_finite_film_are_told_before_anything_else(length, o
         ({"viscosity": np.nan}, r"`viscosity`.*must be positive, in Pa s; got nan"),
         ({"radius": "20 mm"}, "`radius`.*got '20 mm'"),
         ({"length": np.inf}, "`length`"),
-        ({"clearance": 0.02}, "no thin film. Are both in metres"),
+        ({"clearance": 0.02}, "no thin film. Are both in meters"),
         ({"film_limit": 1.0}, "`film_limit`.*between 0 and the clearance"),
         ({"film_limit": 0.0}, "above 0 with a contact"),
         ({"film_limit": np.nan}, "`film_limit`"),

@@ -251,7 +251,7 @@ def coefficients_of(cells, eccentricity):
     ("eccentricity", "forces", "damping"), [(0.95, 0.004, 0.075), (0.99, 0.004, 0.075)]
 )
 def test_usual_cells_are_refined_where_a_film_is_found_to_be_thin(eccentricity, forces, damping):
-    """Against the finest cells: 60 / N and 25 / N² per cent, with N = 8 or a little less."""
+    """Against the finest cells: 60 / N and 25 / N² percent, with N = 8 or a little less."""
     fine = coefficients_of((1024, 16), eccentricity)
     found = coefficients_of(None, eccentricity)
     assert found.equilibrium.film == pytest.approx(fine.equilibrium.film, rel=2 * forces)

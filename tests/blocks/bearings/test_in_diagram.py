@@ -14,14 +14,14 @@ from biella.blocks import (
     Gain,
     Integrator,
     LongBearing,
+    MisalignedShortBearing,
     Mux,
     ShortBearing,
     Sine,
     Sum,
-    TiltedShortBearing,
 )
 from biella.blocks.bearings import Contact
-from biella.scheduler.engine.engine import REMARK_RUN
+from biella.scheduler.engine.engine import DIAGNOSTIC_RUN
 
 pytestmark = pytest.mark.engine
 
@@ -72,11 +72,13 @@ def test_whirl_grows_above_the_threshold_and_dies_below(factor, grows):
     assert (late < early / 1.5) != grows
 
 
-@pytest.mark.parametrize("model", [ShortBearing, TiltedShortBearing, LongBearing, FiniteBearing])
+@pytest.mark.parametrize(
+    "model", [ShortBearing, MisalignedShortBearing, LongBearing, FiniteBearing]
+)
 def test_a_block_whose_film_was_too_thin_says_so_when_the_run_ends(model):
     """A journal that is moved through its film and back, along a line."""
     options = {"cells": (256, 2)} if model is FiniteBearing else {}  # fine enough for any film
-    ends = 2 if model is TiltedShortBearing else 1
+    ends = 2 if model is MisalignedShortBearing else 1
     film = model(*SIZE, **options)
     deepest = 1.5 * SIZE[2]
     told = r"`film` \(\w+\): its film was thinner than its `film_limit`, 4e-07 m, for .* beyond the"
@@ -119,10 +121,10 @@ def test_what_a_block_counts_belongs_to_the_state():
         for instance in (first, second):
             instance.run(40)
             with pytest.warns(BiellaWarning, match="was thinner than its `film_limit`") as told:
-                instance.warn(REMARK_RUN)
+                instance.warn(DIAGNOSTIC_RUN)
             texts.append(str(told[0].message))
-            instance.initialise()
-            instance.warn(REMARK_RUN)  # nothing is left of it
+            instance.initialize()
+            instance.warn(DIAGNOSTIC_RUN)  # nothing is left of it
     assert texts[0] == texts[1]
 
 

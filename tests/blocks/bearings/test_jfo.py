@@ -323,7 +323,7 @@ MASS, WEIGHT, SPEED = 5.0, 49.05, 150.0
 
 
 def rotor(step, away):
-    """A mass in the solver's own steps, and where its film carries it."""
+    """A mass in the solver's internal steps, and where its film carries it."""
     bearing = FiniteBearing(
         R, 0.01, 4e-5, 0.01, cells=(48, 4), cavitation="jfo", grooves=[(np.pi / 2, 0.5)]
     )

@@ -13,9 +13,9 @@ from biella.blocks import (
     Constant,
     FiniteBearing,
     LongBearing,
+    MisalignedShortBearing,
     OilTemperature,
     ShortBearing,
-    TiltedShortBearing,
 )
 from biella.blocks.bearings import Hole, Vogel, Walther
 from biella.blocks.bearings.analysis import open_film
@@ -68,7 +68,7 @@ def petroff(viscosity):
 
 MODELS = {
     "short": lambda **k: ShortBearing(R, L, C, MU, **k),
-    "tilted": lambda **k: TiltedShortBearing(R, L, C, MU, **k),
+    "tilted": lambda **k: MisalignedShortBearing(R, L, C, MU, **k),
     "long": lambda **k: LongBearing(R, L, C, MU, **k),
     "finite": lambda **k: FiniteBearing(R, L, C, MU, cells=(64, 4), **k),
 }

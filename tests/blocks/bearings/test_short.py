@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import IntegrationWarning, quad
 
 from biella import BiellaWarning
-from biella.blocks.bearings import FiniteBearing, ShortBearing, TiltedShortBearing
+from biella.blocks.bearings import FiniteBearing, MisalignedShortBearing, ShortBearing
 
 pytestmark = pytest.mark.engine
 
@@ -60,7 +60,7 @@ def test_steady_force_is_ocvirks(ask, n):
 
 
 def test_pure_squeeze_pushes_back(ask):
-    """A centred journal: F = -π/2 μ r (B/c)³ v, half of which is each side's positive arc."""
+    """A centered journal: F = -π/2 μ r (B/c)³ v, half of which is each side's positive arc."""
     v = 1e-3
     force = ask(ShortBearing(R, B, C, MU), [0.0, 0.0], [v, 0.0])["force"]
     np.testing.assert_allclose(force, [-np.pi / 2 * MU * R * (B / C) ** 3 * v, 0.0], atol=1e-12)
@@ -92,7 +92,7 @@ def test_force_is_the_integral_of_positive_pressure(ask, n, angle, v, omega):
 )
 def test_axes_do_not_matter(ask, angle, frame, bush, end):
     """Turned axes turn the force; turning ones change rates and speeds, and nothing else."""
-    bearing = TiltedShortBearing(R, B, C, MU) if end else ShortBearing(R, B, C, MU)
+    bearing = MisalignedShortBearing(R, B, C, MU) if end else ShortBearing(R, B, C, MU)
     e, v = np.array([0.5 * C, 0.2 * C]), np.array([1e-3, -2e-3])
     first = ask(bearing, e, v, OMEGA, bush)
     turned = ask(bearing, turn(angle) @ e, turn(angle) @ v, OMEGA, bush)
@@ -142,7 +142,7 @@ def integrate_along(position, velocity, omega):
 def test_tilted_film_is_summed_well_however_thin(ask, gap):
     """Both ends anywhere, one of them at 1 - gap: within 1e-7 of adaptive integration."""
     random = np.random.default_rng(5)
-    bearing = TiltedShortBearing(R, B, C, MU, **THIN)
+    bearing = MisalignedShortBearing(R, B, C, MU, **THIN)
     for n in range(6):
         first, angle = random.uniform(0, 2 * np.pi, 2)
         second = [angle, first + np.pi, first + 0.1][n % 3]
@@ -160,7 +160,7 @@ def test_tilted_film_is_summed_well_however_thin(ask, gap):
 def test_tilted_film_that_is_not_tilted_is_short(ask):
     position, velocity = at(0.7, 2.0), [2e-3, 1e-3]
     short = ask(ShortBearing(R, B, C, MU), position, velocity, OMEGA)
-    tilted = ask(TiltedShortBearing(R, B, C, MU), position, velocity, OMEGA)
+    tilted = ask(MisalignedShortBearing(R, B, C, MU), position, velocity, OMEGA)
     for name in short:
         rough = 1e-6 if name == "pressure" else 1e-9  # its place along z is found to 1e-3
         np.testing.assert_allclose(tilted[name], short[name], rtol=rough, err_msg=name)
@@ -169,7 +169,7 @@ def test_tilted_film_that_is_not_tilted_is_short(ask):
 def test_peak_of_a_tilted_film(ask):
     """The largest pressure of all slices, on a fine grid along and around."""
     position = np.concatenate([at(0.97, 0.3), at(0.2, 2.0)])
-    found = ask(TiltedShortBearing(R, B, C, MU, **THIN), position, speed=OMEGA)["pressure"][0]
+    found = ask(MisalignedShortBearing(R, B, C, MU, **THIN), position, speed=OMEGA)["pressure"][0]
     highest = 0.0
     for part in np.linspace(0.005, 0.05, 401):
         e = position[:2] + (position[2:] - position[:2]) * part
@@ -178,7 +178,7 @@ def test_peak_of_a_tilted_film(ask):
     assert found == pytest.approx(highest, rel=1e-5)
 
 
-@pytest.mark.parametrize("model", [ShortBearing, TiltedShortBearing])
+@pytest.mark.parametrize("model", [ShortBearing, MisalignedShortBearing])
 def test_a_short_bearing_that_is_long_is_warned_of(model):
     """At the line that calls for it; up to one diameter it is taken as it is."""
     told = rf"`length` of {model.__name__} is 1\.5 diameters\. .*Take a FiniteBearing"

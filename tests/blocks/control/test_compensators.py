@@ -54,7 +54,7 @@ def test_notch_has_its_depth_and_bandwidth():
 
 
 @pytest.mark.parametrize("period", [None, 1e-3])
-def test_they_can_be_linearised(period):
+def test_they_can_be_linearized(period):
     d = Diagram("notch", step=1e-3)
     block = d.add(Notch(20.0, 4.0, period=period), name="notch")
     d.connect(d.input("u"), block)

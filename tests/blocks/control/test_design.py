@@ -60,7 +60,7 @@ def test_double_integrator_has_its_closed_form():
 
 
 @pytest.mark.engine
-def test_regulator_of_a_linearised_diagram_costs_what_it_says():
+def test_regulator_of_a_linearized_diagram_costs_what_it_says():
     """∫ xᵀQx + uᵀRu dt along a run from x is xᵀ S x."""
     start = np.array([0.3, -0.5, 0.2])
     d = Diagram("plant", step=1e-3)
@@ -204,11 +204,11 @@ TURN = [[np.cos(1), np.sin(1)], [-np.sin(1), np.cos(1)]]
         (lambda: lqr(model=3, Q=Q, R=R), "lqr wants a model with A and B, got 3"),  # type: ignore[call-overload]
         (
             lambda: lqr(_Model(A, B, C, 0.1), Q, R),
-            "this one is sampled: linearise without a period, or use dlqr",
+            "this one is sampled: linearize without a period, or use dlqr",
         ),
         (
             lambda: dlqr(_Model(A, B, C, None), Q, R),
-            "this one is continuous: linearise with period=…, or use lqr",
+            "this one is continuous: linearize with period=…, or use lqr",
         ),
         (lambda: lqe(A, C, 1.0, 1.0, G=[1, 0]), "G needs 3 rows"),
         (lambda: add_integral(A, B, [1, 0]), "C needs 3 columns"),

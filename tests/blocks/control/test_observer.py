@@ -96,7 +96,7 @@ def test_errors_are_as_large_as_the_filter_says():
 
     With N runs the sum is χ² with 3 N degrees of freedom; the fraction of samples outside its
     band of probability 0.999 is 0.001 on average. The innovations are white: the
-    correlation of neighbours is within 4 / sqrt(samples).
+    correlation of neighbors is within 4 / sqrt(samples).
     """
     runs, ticks = 60, 150
     x, y = simulate_plant(runs, ticks, 5)
@@ -110,7 +110,7 @@ def test_errors_are_as_large_as_the_filter_says():
         innovations.append(ours["innovation"][50:, 0])
     low, high = chi2.ppf([0.0005, 0.9995], 3 * runs)
     assert np.mean((total > low) & (total < high)) >= 0.98
-    # The mean over all samples is within 4 standard deviations, neighbours counted as one in ten.
+    # The mean over all samples is within 4 standard deviations, neighbors counted as one in ten.
     assert abs(total.mean() / (3 * runs) - 1) < 4 * np.sqrt(2 / (3 * runs * ticks / 10))
     white = np.array(innovations)
     correlation = np.mean(white[:, 1:] * white[:, :-1]) / white.var()
@@ -148,7 +148,7 @@ def test_continuous_filter_follows_its_equation():
     np.testing.assert_allclose(ours, wanted, rtol=0, atol=1e-9)
 
 
-def test_filter_of_a_linearised_diagram_beats_the_sensor():
+def test_filter_of_a_linearized_diagram_beats_the_sensor():
     """A mass on a spring with a noisy sensor: the estimate is better than what is measured."""
     a, b = np.array([[0.0, 1.0], [-4.0, -0.1]]), np.array([[0.0], [1.0]])
     d = Diagram("plant", step=1e-2)

@@ -171,7 +171,7 @@ def test_rate_limit_holds_and_does_not_wind_up():
     )
     steps = np.diff(ours["y"])
     assert steps.max() == pytest.approx(3.0 * T) and steps.min() == pytest.approx(-2.0 * T)
-    # While the output still climbs towards P = 10, the integral waits.
+    # While the output still climbs toward P = 10, the integral waits.
     assert ours["integral"][99] == 0.0 and ours["saturated"][99] == 1.0
 
 
@@ -335,7 +335,7 @@ def test_a_schedule_makes_a_plant_of_any_gain_answer_alike(strength):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kp": [1, 2], "schedule": [0, 1, 2]}, "`kp` has 2 values, the schedule 3 places"),
+        ({"kp": [1, 2], "schedule": [0, 1, 2]}, "`kp` has 2 values, the schedule 3 breakpoints"),
         ({"kp": [1, 2], "schedule": [1, 0]}, "`schedule` must rise"),
         ({"k": 1.0, "schedule": [0, 1]}, "not of the standard form"),
         ({"kp": [1, 2]}, "`kp` of a PID is one number"),

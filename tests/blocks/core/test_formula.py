@@ -96,7 +96,7 @@ def test_program_is_taken_only_if_sound(plan, program):
             Instance(mutated)
         return
     with Instance(mutated) as instance:
-        instance.initialise()
+        instance.initialize()
         try:
             instance.evaluate()
         except BlockError as error:
@@ -136,5 +136,5 @@ def test_sound_program_by_hand(plan):
     program = [1, low, high, 4, 11, 3, 1, 9, 0, 0, 0]
     assert is_sound(program)
     with Instance(with_program(plan, program)) as instance:
-        instance.initialise()
+        instance.initialize()
         assert instance.get("f.y") == 2.0

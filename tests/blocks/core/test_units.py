@@ -81,7 +81,7 @@ def test_reads_exponents_and_factor(text: str, expected: tuple[int, ...], factor
 @pytest.mark.parametrize(
     "spelling", ["N*m", "N·m", "N⋅m", "N.m", "N m", " N . m ", "N*m^1", "(N)(m)", "m.N", "J"]
 )
-def test_spellings_of_a_newton_metre_are_equivalent(spelling: str) -> None:
+def test_spellings_of_a_newton_meter_are_equivalent(spelling: str) -> None:
     assert equivalent(parse_unit(spelling), parse_unit("kg.m2/s2"))
 
 

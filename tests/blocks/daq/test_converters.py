@@ -88,7 +88,7 @@ def test_codes_change_where_inl_says(inl: Any) -> None:
 
 @pytest.mark.parametrize("bits", [6, 8, 10, 12, 16, 20])
 def test_effective_bits_are_the_bits(bits: int) -> None:
-    # A full-scale sine through an ideal quantiser: SNR = 6.02 bits + 1.76 dB. Harmonics of few bits
+    # A full-scale sine through an ideal quantizer: SNR = 6.02 bits + 1.76 dB. Harmonics of few bits
     # are not white, hence the tolerance.
     q = 20.0 / 2**bits
     result = run(Sine(10.0 - q, TONE, unit="V"), ADC(bits), STEP, TICKS)
@@ -102,7 +102,7 @@ def test_effective_bits_are_the_bits(bits: int) -> None:
 @pytest.mark.parametrize("frequency", [TONE, TONE / 4])
 def test_jitter_costs_as_much_as_the_slope_says(jitter: float, frequency: float) -> None:
     # SNR = -20 log10(2 pi f sigma). 32,768 samples tell a variance to 1/128, or 0.034 dB; five of
-    # these. 24 bits, so that quantisation is far below.
+    # these. 24 bits, so that quantization is far below.
     adc = ADC(24, jitter=jitter, seed=5, period=STEP)
     result = run(Sine(9.0, frequency, unit="V"), adc, STEP, TICKS)
     later = slice(4, None)  # the history fills first

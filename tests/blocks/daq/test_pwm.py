@@ -25,7 +25,7 @@ def loop(duty: Any, out: PWMOutput, into: PWMInput, until: float = 0.05) -> Any:
     return simulate(d, until)
 
 
-@pytest.mark.parametrize("align", ["edge", "centre"])
+@pytest.mark.parametrize("align", ["edge", "center"])
 @pytest.mark.parametrize("frequency", [1000.0, 1234.5])
 @pytest.mark.parametrize("duty", [0.0123, 0.3, 0.5, 0.731, 0.96])
 def test_mean_edges_keep_the_duty(align: str, frequency: float, duty: float) -> None:
@@ -63,7 +63,7 @@ def test_the_timer_counts_whole_numbers() -> None:
 
 
 @pytest.mark.parametrize("duty", [0.0, 1.0])
-def test_without_edges_the_level_is_told(duty: float) -> None:
+def test_without_edges_the_level_is_reported(duty: float) -> None:
     result = loop(Constant(duty), PWMOutput(1000.0), PWMInput(timeout=0.01))
     assert (result["in.duty"][-1], result["in.frequency"][-1], result["in.valid"][-1]) == (
         duty,

@@ -100,7 +100,7 @@ def test_several_channels_behind_an_adc_at_its_rate() -> None:
     assert record["u"][7, 1] < 1.0 <= record["u"][8, 1]
 
 
-def test_without_an_event_the_reason_is_told() -> None:
+def test_without_an_event_the_reason_is_reported() -> None:
     result = run(Trigger(5.0))
     with pytest.raises(ResultError, match="has no record: its event did not happen"):
         result.capture("trigger")

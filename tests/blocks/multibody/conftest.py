@@ -46,7 +46,7 @@ ONE_WAY = ("guide", "in_plane")
 
 @dataclass(frozen=True)
 class BodyData:
-    """A body in the world; the centre of mass and the tensor are in its own axes."""
+    """A body in the world; the center of mass and the tensor are in its own axes."""
 
     name: str
     mass: float
@@ -466,7 +466,7 @@ def look() -> Callable[..., dict[str, Any]]:
         diagram = Diagram("look", step=step)
         diagram.add(system.block(outputs=paths), name="plant")
         with Instance(diagram.compile()) as instance:
-            instance.initialise()  # and no word of velocities drawn at random
+            instance.initialize()  # and no word of velocities drawn at random
             if steps:
                 instance.run(steps)
             return {path: np.array(instance.get(f"plant.{path}")) for path in paths}

@@ -17,14 +17,14 @@ from biella.blocks import (
     Demux,
     FiniteBearing,
     LongBearing,
+    MisalignedShortBearing,
     Selector,
     ShortBearing,
-    TiltedShortBearing,
 )
 from biella.blocks.bearings import Contact
 from biella.blocks.bearings.analysis import open_film
 from biella.blocks.multibody import Input, System
-from biella.scheduler.engine.engine import REMARK_RUN
+from biella.scheduler.engine.engine import DIAGNOSTIC_RUN
 
 pytestmark = pytest.mark.engine
 
@@ -148,7 +148,7 @@ def free_pair(film, given):
 
 
 @settings(max_examples=25)
-@given(given=pairs(), model=st.sampled_from([ShortBearing, TiltedShortBearing, LongBearing]))
+@given(given=pairs(), model=st.sampled_from([ShortBearing, MisalignedShortBearing, LongBearing]))
 def test_the_wrench_is_that_of_the_block_and_its_opposite(given, model):
     """Newton's law for both bodies, with the block's answer to ends found here."""
     film = model(*SIZE)
@@ -189,11 +189,11 @@ def test_the_wrench_is_that_of_the_block_and_its_opposite(given, model):
     middle = np.reshape(places, (-1, 2)).mean(axis=0)
     np.testing.assert_allclose(found["film.offset"], middle, rtol=0, atol=1e-9 * CLEARANCE)
 
-    # About the journal's centre at end 1: a film that does not tilt acts in the middle.
+    # About the journal's center at end 1: a film that does not tilt acts in the middle.
     about = points[0] if film.ends == 2 else points[0] - [0, 0, length / 2]
     slope = (points[-1] - points[0]) / length
     moment = np.array([*answer["moment"], answer["torque"][0] - slope[:2] @ answer["moment"]])
-    for name, sign, mass in (("journal", 1.0, 3.0), ("bush", -1.0, 2.0)):
+    for name, sign, mass in (("input_log", 1.0, 3.0), ("bush", -1.0, 2.0)):
         arm = about - R.T @ (found[f"{name}.position"] - given["place"])
         torque = sign * (moment + np.cross(arm, force))
         scale = float(np.linalg.norm(force)) + 0.1  # N: films make so much more of rounding
@@ -216,7 +216,7 @@ HARD = Contact(stiffness=1e7, damping=5.0, expected=True)
     "film",
     [
         ShortBearing(*SIZE),
-        TiltedShortBearing(*SIZE),
+        MisalignedShortBearing(*SIZE),
         LongBearing(*SIZE),
         ShortBearing(*SIZE, friction="petroff"),
         ShortBearing(*SIZE, contact=HARD, film_limit=0.6 * CLEARANCE),
@@ -323,19 +323,19 @@ def test_implicit_steps_do_not_jump_through_a_film():
     at = film.equilibrium((0.0, -LIGHT * GRAVITY), 300.0)
     start = at.position + np.array([0.3, 0.2]) * CLEARANCE
     s = planar_rotor(film, 300.0, start, mass=LIGHT)
-    how = {"step": 1e-3, "mode": "own_step", "integrator": "implicit"}
+    how = {"step": 1e-3, "mode": "internal", "integrator": "implicit"}
     _, (eccentricity, converged) = run(s, 0.05, ["film.eccentricity", "converged"], **how)
     assert converged.all()
     assert eccentricity.max() < 0.5
 
 
-def test_a_light_rotor_at_1_khz_is_told_of_and_implicit_steps_hold_it():
+def test_a_light_rotor_at_1_khz_is_reported_and_implicit_steps_hold_it():
     """The step is 200 times what RK4 bears; the film still settles where it carries the load."""
     s, found = light_rotor((0.1, 0.2))
     with pytest.warns(BiellaWarning, match=r"RK4 is not stable with steps of 0\.001 s"):
         simulate_once(s, 1e-3)
     _, (offset, converged) = run(
-        s, 0.2, ["film.offset", "converged"], step=1e-3, mode="own_step", integrator="implicit"
+        s, 0.2, ["film.offset", "converged"], step=1e-3, mode="internal", integrator="implicit"
     )
     np.testing.assert_allclose(offset[-1], found.equilibrium.position, atol=1e-9 * CLEARANCE)
     assert converged.all()
@@ -354,7 +354,7 @@ def test_implicit_steps_follow_the_orbit():
     errors = []
     for step in (1e-4, 5e-5, 2e-5):
         _, (offset,) = run(
-            s, 0.02, ["film.offset"], step=step, mode="own_step", integrator="implicit"
+            s, 0.02, ["film.offset"], step=step, mode="internal", integrator="implicit"
         )
         errors.append(np.abs(offset - exact[:: round(step / 1e-5)]).max() / CLEARANCE)
     assert errors[2] < 5e-4
@@ -405,7 +405,7 @@ def test_without_squeeze_velocities_do_not_count():
         assert np.array_equal(*forces) != squeeze
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "own_step", "integrator": "implicit"}])
+@pytest.mark.parametrize("options", [{}, {"mode": "internal", "integrator": "implicit"}])
 def test_a_film_without_contact_stops_the_run_by_name(options):
     film = ShortBearing(*SIZE, contact=None, film_limit=0.5 * CLEARANCE)
     s = planar_rotor(film, 0.0, (0.0, 0.0))
@@ -477,8 +477,8 @@ def overloaded(load=OVERLOAD, **contact):
 
 THIN_MODES = {
     "continuous": {},
-    "rk4": {"mode": "own_step"},
-    "implicit": {"mode": "own_step", "integrator": "implicit"},
+    "rk4": {"mode": "internal"},
+    "implicit": {"mode": "internal", "integrator": "implicit"},
 }
 
 
@@ -500,18 +500,18 @@ def test_a_run_ends_with_a_warning_of_a_film_that_was_too_thin(mode):
     assert found["seconds"] == pytest.approx(1e-5 * thin[1:].sum(), rel=1e-2)
 
 
-def test_a_film_that_stays_whole_is_not_told_of():
+def test_a_film_that_stays_whole_is_not_reported():
     run(overloaded(load=0.0), 1e-4, ["film.film"], step=1e-5)
 
 
-def test_an_expected_contact_is_told_of_only_where_it_is_too_soft():
+def test_an_expected_contact_is_reported_only_where_it_is_too_soft():
     run(overloaded(expected=True), 0.005, ["film.film"], step=1e-5)
     soft = r"`film` was thinner than minus its clearance, -4e-05 m, .*clearances beyond.*too soft"
     with pytest.warns(BiellaWarning, match=soft):
         run(overloaded(load=2e4, expected=True), 0.005, ["film.film"], step=1e-5)
 
 
-def test_the_worst_of_several_films_is_told_of():
+def test_the_worst_of_several_films_is_reported():
     s = overloaded()
     other = s.body("other", mass=MASS, inertia=0.01, position=(1.0, 0.0))
     bush = s.ground.marker("other bush", (1.0, 0.0))
@@ -532,10 +532,10 @@ def test_what_was_too_thin_belongs_to_the_state():
         for instance in (first, second):
             instance.run(100)
             with pytest.warns(BiellaWarning, match=THIN) as told:
-                instance.warn(REMARK_RUN)
+                instance.warn(DIAGNOSTIC_RUN)
             texts.append(str(told[0].message))
-            instance.initialise()
-            instance.warn(REMARK_RUN)  # nothing is left of it
+            instance.initialize()
+            instance.warn(DIAGNOSTIC_RUN)  # nothing is left of it
     assert texts[0] == texts[1]
 
 
@@ -563,7 +563,7 @@ def test_explicit_steps_that_settle_at_a_wrong_film_are_warned_of(mode, load, st
     """A film that is pressed together: RK4 stays where a smaller film would be too stiff for it.
 
     Nothing is wrong at the start, where the step is stable, and nothing rings from tick to tick by
-    more than a per cent: only the forces are not in balance.
+    more than a percent: only the forces are not in balance.
     """
 
     def settle(**options):

@@ -29,8 +29,8 @@ MASS, GRAVITY = 5.0, 9.81
 LOAD = (0.0, -MASS * GRAVITY)
 MODES: dict[str, dict[str, Any]] = {
     "continuous": {},
-    "rk4": {"mode": "own_step", "substeps": 2},
-    "implicit": {"mode": "own_step", "integrator": "implicit"},
+    "rk4": {"mode": "internal", "substeps": 2},
+    "implicit": {"mode": "internal", "integrator": "implicit"},
 }
 
 
@@ -120,9 +120,9 @@ def test_a_journal_that_stands_lies_in_contact():
 def test_the_report_counts_a_bearing_that_is_held_as_the_hinge_that_it_nearly_is():
     s = disc_in_bush(steady(), 300.0)
     told = s.report()
-    assert (s.kutzbach, told.kutzbach, told.freedom, told.rows, told.redundant) == (1, 1, 1, 2, 0)
+    assert (s.mobility, told.mobility, told.freedom, told.rows, told.redundant) == (1, 1, 1, 2, 0)
     held, ideal = (crank_pin(how) for how in ("constraint", "ideal"))
-    assert held.kutzbach == ideal.kutzbach
+    assert held.mobility == ideal.mobility
     for what in ("joints", "freedom", "rows", "rank", "redundant", "unique"):
         assert getattr(held.report(), what) == getattr(ideal.report(), what)
 
@@ -134,7 +134,7 @@ def test_a_second_bearing_that_is_held_is_redundant_and_named():
         steady(), coupling="constraint",
     )  # fmt: skip
     told = s.report()
-    assert (s.kutzbach, told.freedom, told.redundant) == (-1, 0, 1)
+    assert (s.mobility, told.freedom, told.redundant) == (-1, 0, 1)
     assert set(told.not_unique) == {"film", "second"}
 
 
@@ -188,7 +188,7 @@ def test_a_load_that_turns_with_the_bush():
     _, (held,) = run(s, 0.1, ["film.offset"])
     np.testing.assert_allclose(held[-1], wanted, atol=2e-3 * CLEARANCE)  # c beside 0.1 m
     s, _, _ = turning_pin(ShortBearing(*SIZE, friction="none"))
-    how = {"mode": "own_step", "integrator": "implicit", "step": 1e-4}
+    how = {"mode": "internal", "integrator": "implicit", "step": 1e-4}
     _, (pushed,) = run(s, 0.3, ["film.offset"], **how)
     np.testing.assert_allclose(pushed[-1], held[-1], atol=3e-3 * CLEARANCE)
     s, _, _ = turning_pin(steady(friction="none"), coupling="constraint")
@@ -197,7 +197,7 @@ def test_a_load_that_turns_with_the_bush():
 
 
 @pytest.mark.parametrize("axes", ["world", "bush"])
-def test_a_steady_force_has_its_load_stand_still_in_the_axes_it_is_told(axes):
+def test_a_steady_force_has_its_load_stand_still_in_the_axes_it_is_reported(axes):
     """Of one step, as a force that nothing damps."""
     s, load, speed = turning_pin(steady(friction="none"), load_axes=axes)
     seen = 300.0 - speed if axes == "bush" else 300.0 + speed
@@ -257,7 +257,7 @@ def test_the_bush_gets_the_opposite_in_the_same_line(friction):
 
 
 @pytest.mark.parametrize("times", [0.1, 0.4])
-def test_a_stiff_neighbour_is_met_by_smaller_parts(times):
+def test_a_stiff_neighbor_is_met_by_smaller_parts(times):
     """A spring that is `times` as stiff as the film: repeating alone would run away."""
     film = steady(friction="none")
     found = film.coefficients(LOAD, 300.0)
@@ -272,7 +272,7 @@ def test_a_stiff_neighbour_is_met_by_smaller_parts(times):
     )
 
 
-def test_an_offset_that_does_not_settle_is_told():
+def test_an_offset_that_does_not_settle_is_reported():
     film = steady(friction="none")
     k = 1e4 * float(np.abs(film.coefficients(LOAD, 300.0).stiffness).max())
     s = disc_in_bush(film, 300.0)
@@ -285,7 +285,7 @@ def test_an_offset_that_does_not_settle_is_told():
 def test_loads_through_inputs_count_from_the_first_step_on():
     s = disc_in_bush(steady(friction="none"), 300.0, load=(Input(), 0.0))
     d = Diagram("pushed", step=1e-3)
-    plant = d.add(s.block(outputs=["film.offset"], mode="own_step"), name="plant")
+    plant = d.add(s.block(outputs=["film.offset"], mode="internal"), name="plant")
     d.connect(d.input("push", default=30.0, unit="N"), plant["load.force.x"])
     result = simulate(d, 0.005)
     at = steady().equilibrium((30.0, LOAD[1]), 300.0)
@@ -386,7 +386,7 @@ def try_out(plan: Plan) -> bool:
     """Run a plan, if it is accepted: any error of ours is fine."""
     try:
         with Instance(plan) as instance:
-            instance.initialise()
+            instance.initialize()
             instance.run(3)
             return True
     except BiellaError:

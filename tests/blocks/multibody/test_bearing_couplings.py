@@ -11,7 +11,7 @@ from scipy.optimize import root
 from scipy.spatial.transform import Rotation
 
 from biella import BiellaWarning, BlockError, Diagram, linearize, run_realtime, simulate
-from biella.blocks import Demux, FiniteBearing, Selector, ShortBearing, TiltedShortBearing
+from biella.blocks import Demux, FiniteBearing, MisalignedShortBearing, Selector, ShortBearing
 from biella.blocks.bearings import Contact
 from biella.blocks.bearings.analysis import open_film
 from biella.blocks.multibody import Input, Marker, System
@@ -23,8 +23,8 @@ SIZE = (0.02, 0.01, 4e-5, 0.01)
 CLEARANCE = SIZE[2]
 LIGHT, HEAVY, GRAVITY, SPEED = 0.05, 5.0, 9.81, 300.0
 LOAD = (0.0, -50.0)
-OWN = {"mode": "own_step"}
-IMPLICIT: dict[str, Any] = {"mode": "own_step", "integrator": "implicit"}
+OWN = {"mode": "internal"}
+IMPLICIT: dict[str, Any] = {"mode": "internal", "integrator": "implicit"}
 
 
 def film(**options):
@@ -90,11 +90,11 @@ def path_of(result):
 @pytest.mark.parametrize(
     ("how", "order"),
     [
-        ({"coupling": "jacobi", "hold": 0}, 1),
-        ({"coupling": "jacobi", "hold": 1}, 2),
-        ({"coupling": "newton", "hold": 0}, 2),
-        ({"coupling": "newton", "hold": 2}, 3),
-        ({"coupling": "fixed-point", "hold": 1}, 2),
+        ({"coupling": "jacobi", "extrapolation": 0}, 1),
+        ({"coupling": "jacobi", "extrapolation": 1}, 2),
+        ({"coupling": "newton", "extrapolation": 0}, 2),
+        ({"coupling": "newton", "extrapolation": 2}, 3),
+        ({"coupling": "fixed-point", "extrapolation": 1}, 2),
     ],
     ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else str(value),
 )
@@ -128,7 +128,7 @@ def test_a_block_in_minor_steps_is_the_force_element():
 @pytest.mark.filterwarnings("ignore:coupling by gauss-seidel is the same as by jacobi")
 @pytest.mark.parametrize(
     ("block", "how"),
-    [(OWN, {}), (IMPLICIT, {}), (OWN, {"coupling": "gauss-seidel", "hold": 1}), ({}, {})],
+    [(OWN, {}), (IMPLICIT, {}), (OWN, {"coupling": "gauss-seidel", "extrapolation": 1}), ({}, {})],
     ids=["explicit", "of implicit steps", "gauss-seidel", "minor steps"],
 )
 def test_an_exchange_that_is_unstable_says_so_instead_of_exploding(block, how):
@@ -145,7 +145,7 @@ def test_an_exchange_that_is_unstable_says_so_instead_of_exploding(block, how):
 
 
 @pytest.mark.parametrize(("block", "step"), [(OWN, 1e-5), (OWN, 4e-6), ({}, 1e-5)])
-def test_an_exchange_that_rings_is_told_of(block, step):
+def test_an_exchange_that_rings_is_reported(block, step):
     """Nothing explodes, because a film cavitates; the disc goes elsewhere all the same."""
     d = wired(LIGHT, step, **block)
     with pytest.warns(BiellaWarning, match=r"`film` .*(ring from tick to tick|grows)"):
@@ -154,7 +154,7 @@ def test_an_exchange_that_rings_is_told_of(block, step):
     assert np.linalg.norm(path[-1] - rest) > 0.02
 
 
-def test_a_paced_run_is_warned_of_as_well():
+def test_a_realtime_run_is_warned_of_as_well():
     exchange = pytest.warns(BiellaWarning, match=r"`film` .*too long for it: .*d\.couple\(plant")
     lost = pytest.warns(
         BiellaWarning, match=r"`film` .*: its film was thinner than its `film_limit`"
@@ -164,7 +164,7 @@ def test_a_paced_run_is_warned_of_as_well():
 
 
 @pytest.mark.parametrize("bearing", [None, FiniteBearing(*SIZE, cells=(64, 4))])
-def test_what_is_stable_is_not_told_of(bearing):
+def test_what_is_stable_is_not_reported(bearing):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         simulate(wired(LIGHT, 2e-6, bearing=bearing), 2e-4)
@@ -213,7 +213,7 @@ def test_newton_couples_a_light_rotor_at_any_step(block, step):
     np.testing.assert_allclose(path_of(result)[-1], rest, atol=2e-3)
     assert np.hypot(*path_of(result).T).max() < 0.8
     told = str(result.coupling_report())
-    assert "plant: newton, hold 0" in told
+    assert "plant: newton, extrapolation 0" in told
     assert "0 not converged" in told
     assert "parts.y1 → plant.push.force.x" in told
 
@@ -238,15 +238,15 @@ PARTED = {
 @pytest.mark.parametrize("case", PARTED)
 def test_a_coupled_step_that_fails_is_repeated(case):
     """Thrown at its bush, the journal comes to rest where the film carries the load."""
-    count, step, hold, mass, part, angle, load, block, shortens = PARTED[case]
+    count, step, extrapolation, mass, part, angle, load, block, shortens = PARTED[case]
     start = part * np.array([np.cos(angle), np.sin(angle)])
     d = wired(mass, step, nudge=start - start_of(mass, (0, 0)) / CLEARANCE, **block)
-    d.couple(d["plant"], method="newton", hold=hold, failure="error", halvings=0)
+    d.couple(d["plant"], method="newton", extrapolation=extrapolation, failure="error", halvings=0)
     values = {"plant.load.force.y": -load}
     with pytest.raises(BlockError, match=r"beyond its bush|did not converge: after"):
         simulate(d, count * step, parameters=values)
     d.couplings.clear()
-    d.couple(d["plant"], method="newton", hold=hold, failure="error")
+    d.couple(d["plant"], method="newton", extrapolation=extrapolation, failure="error")
     run = simulate(d, count * step, parameters=values)
     rest = film().equilibrium((0.0, -load - mass * GRAVITY), SPEED).position / CLEARANCE
     np.testing.assert_allclose(path_of(run)[-1], rest, atol=5e-3)
@@ -259,7 +259,7 @@ def test_the_report_says_what_is_in_force():
     assert "plant: as one, with all that is computed in between, in minor steps of rk4" in text
     result = simulate(wired(HEAVY, 2e-5, **OWN), 1e-3, estimate_error=1)
     told = result.coupling_report(tolerance=1e-6)
-    assert "plant: jacobi, hold 0" in str(told)
+    assert "plant: jacobi, extrapolation 0" in str(told)
     assert told.limiting is not None
     assert told.limiting.readers[0].startswith("plant.push.force")
     again = simulate(wired(HEAVY, 2e-5, **OWN), 1e-3, coupling="newton", estimate_error=1)
@@ -268,7 +268,7 @@ def test_the_report_says_what_is_in_force():
     )
 
 
-# -- linearised
+# -- linearized
 
 
 @pytest.mark.parametrize("load", [5.0, 50.0, 500.0])
@@ -372,7 +372,7 @@ def rotor_on_films(inertia):
 
 
 def rotor_film():
-    return TiltedShortBearing(0.02, 0.02, 3e-4, 0.0242, friction="none")
+    return MisalignedShortBearing(0.02, 0.02, 3e-4, 0.0242, friction="none")
 
 
 def turning_equilibrium(inertia, speed):
@@ -399,12 +399,12 @@ def turning_equilibrium(inertia, speed):
                 force += F
                 moment[:2] += block.read("moment")
                 moment += np.cross([*at[0], z[0]], F)
-        centre = np.array([*place, 0.0]) + R @ [1e-3, 0.0, 0.0]
+        center = np.array([*place, 0.0]) + R @ [1e-3, 0.0, 0.0]
         spin = np.array([0.0, 0.0, speed])
-        carried = force + speed**2 * np.array([*centre[:2], 0.0])
+        carried = force + speed**2 * np.array([*center[:2], 0.0])
         turning = np.cross(spin, R @ np.diag(inertia) @ R.T @ spin)
-        about = moment - np.cross(centre, force) - turning
-        return np.array([*carried[:2], *about[:2] / 0.1]), offsets, centre
+        about = moment - np.cross(center, force) - turning
+        return np.array([*carried[:2], *about[:2] / 0.1]), offsets, center
 
     found = root(lambda x: loads(x)[0], [0.5, 1.5, 0.0, 0.0], tol=1e-10)
     assert found.success
@@ -415,18 +415,18 @@ def turning_equilibrium(inertia, speed):
 def test_journals_and_mass_of_a_rotor_on_two_films_go_on_circles(inertia):
     d = Diagram("rotor", step=1e-4)
     s = rotor_on_films(inertia)
-    s["rotor"].marker("centre", (1e-3, 0, 0))
-    shown = ["rotor.centre.position", "film_a.offset", "film_b.offset", "rotor.angular_velocity"]
+    s["rotor"].marker("center", (1e-3, 0, 0))
+    shown = ["rotor.center.position", "film_a.offset", "film_b.offset", "rotor.angular_velocity"]
     d.add(s.block(outputs=shown), name="plant")
     run = simulate(d, 1.0)
-    offsets, centre = turning_equilibrium(inertia, run["plant.rotor.angular_velocity"][-1, 2])
+    offsets, center = turning_equilibrium(inertia, run["plant.rotor.angular_velocity"][-1, 2])
     last = slice(-630, None)
     for name in ("a", "b"):
         radius = np.linalg.norm(run[f"plant.film_{name}.offset"][last], axis=1)
         assert np.ptp(radius) < 1e-4 * radius.mean()
         assert radius.mean() == pytest.approx(np.linalg.norm(offsets[name]), rel=2e-4)
-    radius = np.linalg.norm(run["plant.rotor.centre.position"][last, :2], axis=1)
-    assert radius.mean() == pytest.approx(np.linalg.norm(centre[:2]), rel=1e-5)
+    radius = np.linalg.norm(run["plant.rotor.center.position"][last, :2], axis=1)
+    assert radius.mean() == pytest.approx(np.linalg.norm(center[:2]), rel=1e-5)
     assert 1.0e-3 < radius.mean() < 1.3e-3
 
 

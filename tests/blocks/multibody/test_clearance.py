@@ -26,9 +26,9 @@ pytestmark = pytest.mark.engine
 CLEARANCE, RADIUS, MASS = 1e-3, 0.01, 2.0
 MODES: dict[str, dict[str, Any]] = {
     "continuous": {},
-    "own_step": {"mode": "own_step"},
-    "substeps": {"mode": "own_step", "substeps": 4},
-    "implicit": {"mode": "own_step", "integrator": "implicit"},
+    "internal": {"mode": "internal"},
+    "substeps": {"mode": "internal", "substeps": 4},
+    "implicit": {"mode": "internal", "integrator": "implicit"},
 }
 
 
@@ -139,11 +139,11 @@ def test_a_load_sinks_in_by_what_the_stiffness_says(exponent):
     assert energy[-1] - MASS * 9.81 * offset[-1, 1] == pytest.approx(stored, rel=1e-3)
 
 
-# -- two bodies, off their centres, with friction
+# -- two bodies, off their centers, with friction
 
 
 def pair(contact, given):
-    """Two free bodies; the pin and the hole are away from their centres, in turned markers."""
+    """Two free bodies; the pin and the hole are away from their centers, in turned markers."""
     s = System("pair", (0, 0), planar=True)
     markers = []
     for name, mass, inertia, (at, angle, velocity, spin), arm, turn in given:
@@ -159,7 +159,7 @@ def pair(contact, given):
     return s
 
 
-RUBBING = HuntCrossley(stiffness=1e9, damping=0.4, friction=0.3, slip_speed=0.02)
+JOINT_FRICTION = HuntCrossley(stiffness=1e9, damping=0.4, friction=0.3, slip_speed=0.02)
 PAIR = (
     ("shaft", 1.0, 2e-3, ((0.3007, 0.1001), 0.4, (0.8, 0.5), 30.0), (0.02, -0.01), 0.3),
     ("rod", 1.5, 5e-3, ((0.3, 0.1), -0.7, (-0.2, 0.1), -5.0), (-0.03, 0.02), -1.1),
@@ -214,17 +214,17 @@ def pair_by_hand(contact, given, times):
 
 @pytest.mark.parametrize("name", ["continuous", "implicit"])
 def test_two_bodies_move_as_newton_and_euler_say(name):
-    """Several impacts with friction, off the centres of both."""
+    """Several impacts with friction, off the centers of both."""
     what = ("position", "velocity", "angular_velocity")
     outputs = [f"{body}.{quantity}" for body in ("shaft", "rod") for quantity in what]
     outputs += ["pin.gap", "pin.slip"]
     t, (p_s, v_s, w_s, p_r, v_r, w_r, gap, slip) = run(
-        pair(RUBBING, PAIR), 4e-3, outputs, step=1e-6, **MODES[name]
+        pair(JOINT_FRICTION, PAIR), 4e-3, outputs, step=1e-6, **MODES[name]
     )
-    y = pair_by_hand(RUBBING, PAIR, t)
+    y = pair_by_hand(JOINT_FRICTION, PAIR, t)
     assert ((gap[:-1] >= 0) & (gap[1:] < 0)).sum() >= 2
     assert np.abs(slip[gap < 0]).max() > 0.1
-    # RK4 errs where a contact begins; generalised-α by the square of its steps too.
+    # RK4 errs where a contact begins; generalized-α by the square of its steps too.
     tolerance = 1e-6 if name == "continuous" else 1e-4
     for found, wanted in (
         (p_s[:, :2].T, y[0:2]), (v_s[:, :2].T, y[3:5]), (w_s[:, 2], y[5]),
@@ -240,14 +240,14 @@ def test_momentum_stays_and_energy_goes_by_friction_and_damping():
     outputs += ["kinetic_energy", "potential_energy", "power_loss"]
     outputs += ["pin.normal_force", "pin.force", "pin.slip", "pin.gap"]
     t, (p_s, v_s, w_s, p_r, v_r, w_r, kinetic, potential, loss, N, F, slip, gap) = run(
-        pair(RUBBING, PAIR), 4e-3, outputs, step=1e-6
+        pair(JOINT_FRICTION, PAIR), 4e-3, outputs, step=1e-6
     )
     linear = 1.0 * v_s + 1.5 * v_r
     angular = np.cross(p_s, v_s) + 1.5 * np.cross(p_r, v_r) + 2e-3 * w_s + 5e-3 * w_r
     np.testing.assert_allclose(linear, np.tile(linear[0], (len(t), 1)), atol=1e-11)
     np.testing.assert_allclose(angular, np.tile(angular[0], (len(t), 1)), atol=1e-11)
     depth = np.maximum(-gap, 0.0)
-    damped = (N - RUBBING.stiffness * depth**1.5) * np.gradient(-gap, t)
+    damped = (N - JOINT_FRICTION.stiffness * depth**1.5) * np.gradient(-gap, t)
     across = np.sqrt(np.maximum((F**2).sum(axis=1) - N**2, 0.0))
     lost = simpson(damped, x=t) + simpson(across * np.abs(slip), x=t)
     energy = kinetic + potential
@@ -290,7 +290,7 @@ def test_outputs_are_those_of_the_two_markers(data):
         for name, state, turn in zip(("shaft", "rod"), states, turns, strict=True)
     ]
     names = [f"pin.{name}" for name in OUTPUTS]
-    _, values = run(pair(RUBBING, rows), 1e-9, names, step=1e-9)
+    _, values = run(pair(JOINT_FRICTION, rows), 1e-9, names, step=1e-9)
     found = dict(zip(OUTPUTS, (value[0] for value in values), strict=True))
 
     n = c / np.linalg.norm(c)
@@ -307,9 +307,14 @@ def test_outputs_are_those_of_the_two_markers(data):
     depth = max(part - 1.0, 0.0) * CLEARANCE
     slip = t @ rate + RADIUS * states[0][3] - (RADIUS + CLEARANCE + depth) * states[1][3]
     assert found["slip"] == pytest.approx(slip, abs=1e-9)
-    normal = max(0.0, RUBBING.stiffness * depth**1.5 * (1 + RUBBING.damping * n @ rate))
+    normal = max(
+        0.0, JOINT_FRICTION.stiffness * depth**1.5 * (1 + JOINT_FRICTION.damping * n @ rate)
+    )
     assert found["normal_force"] == pytest.approx(normal, rel=1e-6, abs=1e-6)
-    force = -normal * n - RUBBING.friction * normal * math.tanh(slip / RUBBING.slip_speed) * t
+    force = (
+        -normal * n
+        - JOINT_FRICTION.friction * normal * math.tanh(slip / JOINT_FRICTION.slip_speed) * t
+    )
     np.testing.assert_allclose(found["force"], [*force, 0.0], rtol=1e-6, atol=1e-6)
     if abs(part - 1.0) > 1e-9:
         assert found["contact"] == (depth > 0)
@@ -350,7 +355,7 @@ def test_the_largest_stable_step_counts_contacts_that_do_not_touch_yet():
 
 
 @pytest.mark.parametrize(("name", "step"), [("continuous", 1e-4), ("implicit", 1e-4)])
-def test_steps_that_miss_a_contact_are_told_of(name, step):
+def test_steps_that_miss_a_contact_are_reported(name, step):
     s = ball(HuntCrossley(stiffness=1e8, exponent=1.0))
     with pytest.warns(BiellaWarning, match=r"too coarse for contacts.*last about 0\.00039 s"):
         run(s, 1e-3, ["pin.gap"], step=step, **MODES[name])
@@ -475,7 +480,7 @@ def test_rigid_contacts_and_friction_from_reactions_do_not_go_together():
     sizes: dict[str, Any] = {"clearance": 1e-3, "pin_radius": 0.01}
     s.clearance_revolute("pin", *ends, contact=RigidContact(), **sizes)
     with pytest.raises(DiagramError, match=r"`pin` has a RigidContact and `rub` is friction"):
-        s.block(mode="own_step")
+        s.block(mode="internal")
 
 
 def test_what_only_the_engine_knows_says_so():
@@ -485,5 +490,5 @@ def test_what_only_the_engine_knows_says_so():
 
 
 def test_it_is_drawn():
-    names = [text.get_text() for text in pair(RUBBING, PAIR).draw().figure.axes[0].texts]
+    names = [text.get_text() for text in pair(JOINT_FRICTION, PAIR).draw().figure.axes[0].texts]
     assert "pin" in names

@@ -25,7 +25,7 @@ CLEARANCE, RADIUS, MASS, INERTIA, GRAVITY = 0.1, 0.02, 2.0, 3e-4, 9.81
 
 def run(system, until, outputs, *, step=1e-3, parameters=None, **options):
     d = Diagram("mechanism", step=step)
-    d.add(system.block([], outputs, mode="own_step", **options), name="plant")
+    d.add(system.block([], outputs, mode="internal", **options), name="plant")
     result = simulate(d, until, parameters=parameters)
     return result.t, [result[f"plant.{name}"] for name in outputs]
 
@@ -279,7 +279,7 @@ def test_a_pin_that_slides_with_friction_comes_to_roll():
 
 def test_a_pin_sticks_until_it_is_pushed_by_more_than_friction_holds():
     # A pin that cannot turn, at the bottom, pushed aside by a growing force: it stays while
-    # F ≤ μ m g, then moves. Its guide turns with nothing: the slip is that of the centre.
+    # F ≤ μ m g, then moves. Its guide turns with nothing: the slip is that of the center.
     friction, rate = 0.4, 20.0
     s = System("box", (0.0, -GRAVITY), planar=True)
     body = s.body("box", mass=MASS, inertia=1e6, position=(0.0, -CLEARANCE))
@@ -418,17 +418,17 @@ def build(blow, sign=1.0):
         at, speed, before = at + LENGTH * u, speed + LENGTH * rate * _turned(u), body
         bodies.append(body)
     pin = before.marker("pin", (0.5 * LENGTH, 0.0))
-    centre = at - PLAY * _unit(blow.at)
+    center = at - PLAY * _unit(blow.at)
     if blow.beside is None:
-        hole = s.ground.marker("hole", centre)
+        hole = s.ground.marker("hole", center)
     else:
         bar, u = blow.beside, _unit(blow.beside.angle)
         body = s.body(
-            "beside", mass=bar.mass, inertia=bar.inertia, position=centre - 0.5 * LENGTH * u,
+            "beside", mass=bar.mass, inertia=bar.inertia, position=center - 0.5 * LENGTH * u,
             rotation=bar.angle, velocity=-0.5 * LENGTH * sign * bar.rate * _turned(-u),
             angular_velocity=sign * bar.rate,
         )  # fmt: skip
-        s.revolute("hinge beside", s.ground, body, at=centre - LENGTH * u)
+        s.revolute("hinge beside", s.ground, body, at=center - LENGTH * u)
         hole = body.marker("hole", (0.5 * LENGTH, 0.0))
         bodies.append(body)
     if blow.tied:
@@ -767,11 +767,11 @@ def test_a_tick_of_many_steps_is_the_same_as_many_ticks():
 @pytest.mark.parametrize("at", [0.05, 0.251, 0.6])
 def test_a_state_that_was_saved_goes_on_to_the_same_bits(at):
     d = Diagram("ball", step=1e-3)
-    d.add(rattling().block([], OUTPUTS, mode="own_step"), name="plant")
+    d.add(rattling().block([], OUTPUTS, mode="internal"), name="plant")
     plan = d.compile()
     with Instance(plan) as one, Instance(plan) as other:
         for instance in (one, other):
-            instance.initialise()
+            instance.initialize()
         one.run_to(at)
         state = one.save()
         one.run_to(0.8)
@@ -821,12 +821,12 @@ def test_a_load_that_turns_takes_the_pin_off_and_puts_it_back():
     s.force("push", middle, ("0", Input("push", default=-3.0)))
     d = Diagram("pushed", step=1e-3)
     plant = d.add(
-        s.block([], ["pin.normal_force", "pin.contact", "pin.gap"], mode="own_step"), name="plant"
+        s.block([], ["pin.normal_force", "pin.contact", "pin.gap"], mode="internal"), name="plant"
     )
     source = d.input("push", unit="N", default=-3.0)
     d.connect(source, plant[plant.inputs[0].name])
     with Instance(d.compile()) as run_:
-        run_.initialise()
+        run_.initialize()
         run_.run_to(0.01)
         run_.evaluate()
         assert run_.get("plant.pin.normal_force") == pytest.approx(3.0, rel=1e-12)
@@ -842,11 +842,11 @@ def test_a_load_that_turns_takes_the_pin_off_and_puts_it_back():
 # -- what is refused, and said
 
 
-def test_rigid_contacts_want_own_steps_of_runge_kutta():
-    with pytest.raises(DiagramError, match=r"`pin` has a RigidContact.*Say mode='own_step'"):
+def test_rigid_contacts_want_internal_steps_of_runge_kutta():
+    with pytest.raises(DiagramError, match=r"`pin` has a RigidContact.*Say mode='internal'"):
         ball(RigidContact()).block()
     with pytest.raises(DiagramError, match=r"`pin` has a RigidContact.*Say integrator='rk4'"):
-        ball(RigidContact()).block(mode="own_step", integrator="implicit")
+        ball(RigidContact()).block(mode="internal", integrator="implicit")
 
 
 def test_a_pin_outside_its_hole_is_refused_by_name_and_amount():
@@ -869,7 +869,7 @@ def test_a_pin_that_is_given_on_the_surface_to_printed_digits_starts_there():
 
 
 def test_more_events_than_a_step_may_have_end_the_run_with_the_name():
-    # 10 m/s across a micrometre: a thousand impacts in 0.2 ms, of a step of 1 ms.
+    # 10 m/s across a micrometer: a thousand impacts in 0.2 ms, of a step of 1 ms.
     s = System("shaken", (0.0, 0.0), planar=True)
     body = s.body("ball", mass=1.0, inertia=1e-3, velocity=(10.0, 0.0))
     s.clearance_revolute(
@@ -883,7 +883,7 @@ def test_more_events_than_a_step_may_have_end_the_run_with_the_name():
     assert impacts[-1] == math.floor((10.0 * 1e-3 + 1e-6) / 2e-6)
 
 
-def test_a_driver_that_pushes_a_pin_into_its_hole_is_told_of():
+def test_a_driver_that_pushes_a_pin_into_its_hole_is_reported():
     s = System("pushed", (0.0, 0.0), planar=True)
     body = s.body("slider", mass=1.0, inertia=1e-3)
     s.prismatic("slide", s.ground, body, at=(0.0, 0.0), axis=(1.0, 0.0))
@@ -896,7 +896,7 @@ def test_a_driver_that_pushes_a_pin_into_its_hole_is_told_of():
         run(s, 0.01, ["pin.gap"])
 
 
-def test_friction_that_has_no_solution_is_left_out_and_told_of():
+def test_friction_that_has_no_solution_is_left_out_and_reported():
     # Painlevé's rod: its tip slides below it with μ > (1 + 3 cos²) / (3 sin cos) = 1.35.
     s = System("rod", (0.0, -GRAVITY), planar=True)
     angle, half, speed = math.radians(60.0), 0.5, -3.0
@@ -920,7 +920,7 @@ def test_only_rigid_contacts_count():
 
 def test_it_takes_nothing_from_the_degrees_of_freedom_and_is_drawn(tmp_path):
     s = four_bar(RigidContact())
-    assert s.kutzbach == 3
+    assert s.mobility == 3
     assert s.report().freedom == 3
     s.draw(tmp_path / "four_bar.svg")
     assert (tmp_path / "four_bar.svg").stat().st_size > 1000

@@ -136,7 +136,7 @@ def test_counts(
     assert matrix.shape == (rows, columns)
     assert rank(matrix) == independent
     assert np.abs(Pose(system).rows(system)).max() <= closure
-    assert system.kutzbach == columns - rows - len(system.drivers)
+    assert system.mobility == columns - rows - len(system.drivers)
 
 
 def two_bodies(kind: str, planar: bool) -> System:
@@ -331,7 +331,7 @@ def test_moving_marker() -> None:
 
 
 def test_numbers() -> None:
-    numbers = mechanisms.mcpherson().numbers()
+    numbers = mechanisms.mcpherson().parameters()
     assert numbers["strut.mass"].value == 12.1
     assert numbers["suspension.stiffness"].value == 4.22e4
     assert str(numbers["suspension.damping"].unit) == "N.s/m"
@@ -343,14 +343,14 @@ def test_numbers() -> None:
     ]
     assert numbers["gravity"].value.tolist() == [0, 0, -9.80665]
     assert all(item.unit is not None and item.doc for item in numbers.values())
-    assert "motor.torque" in mechanisms.slider_crank().numbers()
-    assert "drive.force.z" in mechanisms.slider_crank(drive="as listed").numbers()
-    planar = mechanisms.four_bar().numbers()
+    assert "motor.torque" in mechanisms.slider_crank().parameters()
+    assert "drive.force.z" in mechanisms.slider_crank(drive="as listed").parameters()
+    planar = mechanisms.four_bar().parameters()
     assert planar["bar0.inertia"].value == 1 / 12
     assert planar["bar0.angle"].value == pytest.approx(math.pi / 2)
     assert planar["bar0.position"].value.tolist() == [0, 0.5]
-    assert mechanisms.cardan().numbers()["drive.motion.slope"].value == 2.0
-    assert str(mechanisms.cardan().numbers()["drive.motion.slope"].unit) == "rad/s"
+    assert mechanisms.cardan().parameters()["drive.motion.slope"].value == 2.0
+    assert str(mechanisms.cardan().parameters()["drive.motion.slope"].unit) == "rad/s"
 
 
 def test_every_element_gives_its_numbers() -> None:
@@ -365,7 +365,7 @@ def test_every_element_gives_its_numbers() -> None:
     s.stop("end", cyl, upper=1, stiffness=1e5, coordinate=0)
     s.bushing("rubber", rod.first, rod.second, stiffness=range(6))
     s.driver("drive", cyl, Sine(1, 2), coordinate=1)
-    numbers = s.numbers()
+    numbers = s.parameters()
     assert rod.length == 1 and numbers["rod.length"].value == 1
     assert numbers["turn.torque.default"].value == 0
     assert numbers["rub.coulomb"].unit is not None and str(numbers["rub.coulomb"].unit) == "N.m"

@@ -17,7 +17,7 @@ from biella.blocks.multibody import Input, Joint, Linear, Sine, System, Table
 from biella.blocks.multibody.initial import coordinate_name
 from biella.blocks.multibody.laws import Formula
 from biella.blocks.multibody.tree import grow_tree
-from biella.scheduler.engine.engine import REMARK_RUN
+from biella.scheduler.engine.engine import DIAGNOSTIC_RUN
 
 pytestmark = pytest.mark.engine
 
@@ -194,9 +194,11 @@ def test_two_inputs_of_one_name_must_agree():
 # -- drivers
 
 
-@pytest.mark.parametrize(("mode", "tolerance"), [("continuous", 1e-9), ("own_step", 1e-8)])
+@pytest.mark.parametrize(("mode", "tolerance"), [("continuous", 1e-9), ("internal", 1e-8)])
 def test_an_input_drives_with_its_rate_and_acceleration(mode, tolerance):
-    """Own steps hold the input and go on by its derivatives: an error of h³ / 6 in each place."""
+    """Internal steps hold the input and go on by its derivatives: an error of h³ / 6 in each
+    place.
+    """
     s, _ = slider()
     s.driver("drive", s["slide"], Input("x"))
     d = Diagram("driven", step=1e-3)
@@ -241,7 +243,7 @@ def test_a_formula_with_branches_that_meet_may_drive(text):
     s.driver("drive", s["slide"], text)
 
 
-@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+@pytest.mark.parametrize("mode", ["continuous", "internal"])
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("0.3*(t > 0.05)", r"motion `drive` jumps by 0\.3 m or rad in the step to t = 0\.05\d* s: "),
@@ -260,8 +262,8 @@ def test_an_input_that_jumps_is_warned_of(mode, text, expected):
     assert np.abs(result["plant.drive.effort"]).max() < 1e-9
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "own_step"},
-                                     {"mode": "own_step", "integrator": "implicit"}])  # fmt: skip
+@pytest.mark.parametrize("options", [{}, {"mode": "internal"},
+                                     {"mode": "internal", "integrator": "implicit"}])  # fmt: skip
 def test_a_run_starts_where_an_input_that_drives_is(options):
     """Not where its default is, nor at 0: the first step is then no jump."""
     s, _ = slider()
@@ -298,7 +300,7 @@ def test_what_an_input_changes_at_the_start_is_warned_of(laws, expected):
         simulate(d, 0.01)
 
 
-@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+@pytest.mark.parametrize("mode", ["continuous", "internal"])
 def test_an_input_that_changes_after_the_start_jumps_however_often(mode):
     """The initial state is found once with inputs: not again where it is restored."""
     s, _ = slider()
@@ -319,7 +321,7 @@ def test_an_input_that_changes_after_the_start_jumps_however_often(mode):
             ends.append(instance.save())
         assert ends[0] == ends[1]
         with pytest.warns(BiellaWarning, match=r"`drive` jumps by 0\.3 m or rad .* t = 0\.001 s"):
-            instance.warn(REMARK_RUN)
+            instance.warn(DIAGNOSTIC_RUN)
 
 
 def test_the_rate_of_a_driver_that_jumps_is_warned_of():
@@ -329,7 +331,7 @@ def test_the_rate_of_a_driver_that_jumps_is_warned_of():
         run(s, 0.05, ["slide.displacement"])
 
 
-@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+@pytest.mark.parametrize("mode", ["continuous", "internal"])
 @pytest.mark.parametrize("steps", [8, 10, 22, 50])
 def test_a_smooth_driver_in_few_steps_does_not_jump(steps, mode):
     """Its peaks lie in the middle of steps, at both ends of which the acceleration is the same."""
@@ -821,7 +823,7 @@ def test_loads_in_axes_of_the_world_the_body_and_the_marker():
 
 
 def test_torques_on_markers_turn_the_body_whole():
-    """A torque has no place: the body turns about its centre of mass. About a marker's z, too."""
+    """A torque has no place: the body turns about its center of mass. About a marker's z, too."""
     for torque in ((0.0, 0.0, 0.6), 0.6):
         s = System("spin", gravity=(0, 0, 0))
         body = s.body("body", mass=2.0, inertia=0.3, free=True)
@@ -832,10 +834,10 @@ def test_torques_on_markers_turn_the_body_whole():
 
 
 def test_a_spring_of_one_component_pushes_along_it_alone():
-    s = System("tyre", gravity=(0, 0, 0))
+    s = System("tire", gravity=(0, 0, 0))
     body = s.body("mass", mass=2.0, inertia=0.1, position=(0.4, 0.0, 0.9), free=True)
     s.spring(
-        "tyre", s.ground.marker("road"), body.marker("hub"), stiffness=60.0, free_length=0.7,
+        "tire", s.ground.marker("road"), body.marker("hub"), stiffness=60.0, free_length=0.7,
         components="z",
     )  # fmt: skip
     _, (place,) = run(s, 1.0, ["mass.position"])
@@ -886,7 +888,7 @@ def test_a_marker_that_moves_on_a_turning_body():
     s.driver("turn", s["pin"], Linear(0.0, omega))
     bead = s.body("bead", mass=0.5, inertia=0.01, position=(0.5, 0, 0))
     spoke = disc.marker("spoke", (0.5, 0, 0), motion={"x": Sine(0.2, 2.0)})
-    s.spherical("hold", spoke, bead.marker("centre"))
+    s.spherical("hold", spoke, bead.marker("center"))
     t, (place, force, a) = run(s, 2.0, ["bead.position", "hold.force", "disc.spoke.acceleration"])
     turn = np.exp(1j * omega * t)
     r, r1, r2 = 0.5 + 0.2 * np.sin(2 * t), 0.4 * np.cos(2 * t), -0.8 * np.sin(2 * t)
@@ -930,7 +932,7 @@ def test_a_driver_turns_a_pendulum_on_a_pivot_that_moves(integrator):
     s.driver("turn", joint, Linear(2.0 * np.pi, 2.0))
     t, (place, angle, torque, effort) = run(
         s, 3.0, ["bob.position", "pin.angle", "pin.torque", "turn.effort"],
-        mode="own_step", integrator=integrator,
+        mode="internal", integrator=integrator,
     )  # fmt: skip
     theta, x, x2 = 2.0 * (np.pi + t), 0.1 * np.sin(3 * t), -0.9 * np.sin(3 * t)
     assert np.allclose(angle, theta, rtol=0, atol=1e-11)

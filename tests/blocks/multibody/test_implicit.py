@@ -1,4 +1,6 @@
-"""Implicit own steps: order, closure, stiff forces, singular positions, jumps of inputs, states."""
+"""Implicit internal steps: order, closure, stiff forces, singular positions, jumps of inputs,
+states.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def run(system, until, outputs, step, *, radius=0.8, integrator="implicit", ever
     d = Diagram("mechanism", step=step)
     block = system.block(
         outputs=outputs,
-        mode="own_step",
+        mode="internal",
         integrator=integrator,
         spectral_radius=radius,
         **options,
@@ -41,7 +43,7 @@ def energy(result):
 
 @pytest.mark.parametrize("radius", [1.0, 0.8, 0.0])
 def test_mcpherson_is_stable_at_ten_milliseconds_and_converges_with_order_two(radius):
-    """Beyond the first second, in which a step of 10 ms cannot follow the tyre's damper."""
+    """Beyond the first second, in which a step of 10 ms cannot follow the tire's damper."""
     reference = run(mcpherson(), 2.0, ["wheel.position"], 2e-4, integrator="rk4", every=50)
     late = reference.t > 1.0
     errors = []
@@ -186,7 +188,7 @@ def test_an_input_that_jumps_acts_from_its_tick_on(radius):
     block = s.block(
         ["push.force.x"],
         ["slide.displacement", "slide.speed"],
-        mode="own_step",
+        mode="internal",
         integrator="implicit",
         spectral_radius=radius,
     )
@@ -208,11 +210,11 @@ def test_substeps_are_steps():
 
 def test_a_saved_state_goes_on_bit_for_bit():
     d = Diagram("saved", step=1e-2)
-    block = mcpherson().block([], ["wheel.position"], mode="own_step", integrator="implicit")
+    block = mcpherson().block([], ["wheel.position"], mode="internal", integrator="implicit")
     d.add(block, name="plant")
     plan = d.compile()
     with Instance(plan) as instance, Instance(plan) as other:
-        instance.initialise()
+        instance.initialize()
         instance.run(73)
         saved = instance.save()
         instance.run(100)
@@ -220,14 +222,14 @@ def test_a_saved_state_goes_on_bit_for_bit():
         instance.restore(saved)
         instance.run(100)
         assert instance.save() == ended
-        other.initialise()
+        other.initialize()
         other.restore(saved)
         other.run(100)
         assert other.save() == ended
 
 
 def test_a_step_that_does_not_converge_is_taken_in_halves():
-    """At 20 ms Newton does not find through the first kick of the tyre's damper in one step."""
+    """At 20 ms Newton does not find through the first kick of the tire's damper in one step."""
     result = run(mcpherson(), 1.0, ["wheel.position", "closure"], 2e-2)
     exact = run(mcpherson(), 1.0, ["wheel.position"], 2e-4, integrator="rk4", every=100)
     assert result["plant.closure"].max() < 1e-10
@@ -270,13 +272,13 @@ def test_the_largest_stable_step_is_where_rk4_breaks():
 def test_mistakes_teach():
     s = slider_crank()
     with pytest.raises(DiagramError, match=r"`integrator` is 'rk4' or 'implicit', got 'euler'"):
-        s.block(mode="own_step", integrator="euler")  # type: ignore[arg-type]
-    with pytest.raises(DiagramError, match=r"say mode='own_step' too"):
+        s.block(mode="internal", integrator="euler")  # type: ignore[arg-type]
+    with pytest.raises(DiagramError, match=r"say mode='internal' too"):
         s.block(integrator="implicit")
     with pytest.raises(DiagramError, match=r"`spectral_radius` is between 0 and 1, got 1.5"):
-        s.block(mode="own_step", integrator="implicit", spectral_radius=1.5)
+        s.block(mode="internal", integrator="implicit", spectral_radius=1.5)
     with pytest.raises(DiagramError, match=r"401 speeds.*up to 300.*integrator='rk4'"):
-        four_bar(200).block(mode="own_step", integrator="implicit")
+        four_bar(200).block(mode="internal", integrator="implicit")
 
 
 def test_accelerations_that_fit_the_constraints_halve_the_error():

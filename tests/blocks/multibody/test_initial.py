@@ -60,7 +60,7 @@ def run_start(system: System, initial: dict[str, float], mode: str, extra: Any =
     options = {"initial": initial} if initial else {}
     diagram.add(system.block(outputs=paths, mode=mode, **options), name="plant")  # type: ignore[arg-type]
     with Instance(diagram.compile()) as instance:
-        instance.initialise()
+        instance.initialize()
         instance.evaluate()
         return {path: np.array(instance.get(f"plant.{path}")) for path in paths}
 
@@ -99,7 +99,7 @@ def test_a_run_starts_as_assemble_says(
     """Random given velocities, poses and kept values; loops, redundant rows."""
     rng = np.random.default_rng(seed)
     s = build(displace(draw(what, seed), rng, size))
-    mode = "own_step" if own else "continuous"
+    mode = "internal" if own else "continuous"
     try:
         free = s.assemble()
     except DiagramError:  # displaced too far: then a run says so, too
@@ -239,7 +239,7 @@ def plant(system: System, *outputs: str, **options: Any) -> Diagram:
 
 
 @pytest.mark.parametrize("angle", [0.6, -1.0, 2.5, 2.5 + 4 * np.pi, -9.0])
-@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+@pytest.mark.parametrize("mode", ["continuous", "internal"])
 def test_joint_values_are_kept_and_the_rest_is_solved(angle: float, mode: Any) -> None:
     """Whichever joint closes the loop; angles start in the turn that was given. No warning."""
     exact = slider_crank(angle=angle)
@@ -280,7 +280,7 @@ def test_the_coordinate_of_any_joint_is_kept(path: str, value: float) -> None:
 def test_a_kept_angle_stays_where_a_length_is_changed() -> None:
     """A rod of 0.35 m: without it, the crank goes where the masses move least, with a warning."""
     outputs = ("main.angle", "slider.position")
-    longer = {"plant.rod.w.place": [0.35, 0.0], "plant.rod.com": [0.175, 0.0]}
+    longer = {"plant.rod.w.location": [0.35, 0.0], "plant.rod.com": [0.175, 0.0]}
     kept = plant(slider_crank(), *outputs, initial={"main.angle": 0.6})
     r = simulate(kept, 1e-3, parameters=longer)
     assert r["plant.main.angle"][0] == pytest.approx(0.6, abs=1e-14)
@@ -321,7 +321,7 @@ def test_a_kept_value_is_a_parameter_of_an_fmu(tmp_path: Any) -> None:
 
 def test_the_logger_of_an_fmu_has_the_same_warnings(tmp_path: Any, run_fmu: Any) -> None:
     path = slider_crank().export_fmu(tmp_path / "s.fmu")
-    told = [text for status, text in run_fmu(path, **{"rod.w.place[0]": 0.35}) if status == 1]
+    told = [text for status, text in run_fmu(path, **{"rod.w.location[0]": 0.35}) if status == 1]
     assert "positions given do not fit its joints and drivers" in told[0]
     assert "`crank` is moved by" in told[0]
     path = hanging("0.1 * sin(20 * t)").export_fmu(tmp_path / "h.fmu")
@@ -381,7 +381,7 @@ def open_four_bar(crank: float = 0.10) -> System:
     return s
 
 
-def test_positions_that_are_corrected_are_told_of_with_bodies_and_sizes() -> None:
+def test_positions_that_are_corrected_are_reported_with_bodies_and_sizes() -> None:
     match = r"positions given do not fit .*`coupler` is moved by 0.04 m and 0.0667 rad, `crank`"
     with pytest.warns(BiellaWarning, match=match):
         simulate(plant(open_four_bar(), "closure"), 1e-3)
@@ -390,7 +390,7 @@ def test_positions_that_are_corrected_are_told_of_with_bodies_and_sizes() -> Non
     assert "`coupler` was changed by 0.02 m, 0.0667 rad" in text
 
 
-def test_positions_are_told_of_above_a_thousandth_of_the_size() -> None:
+def test_positions_are_reported_above_a_thousandth_of_the_size() -> None:
     """The four-bar is 0.63 m across; lengths add up to an error of angles that is smaller."""
     for longer, told in ((1e-5, False), (1e-4, False), (1.5e-3, True)):
         with warnings.catch_warnings(record=True) as caught:
@@ -399,7 +399,7 @@ def test_positions_are_told_of_above_a_thousandth_of_the_size() -> None:
         assert bool(caught) == told, longer
 
 
-def test_a_pose_that_is_prescribed_is_not_told_of() -> None:
+def test_a_pose_that_is_prescribed_is_not_reported() -> None:
     """By a driver, or by a value that is kept: given poses only choose the branch."""
     s = open_four_bar(0.065)
     simulate(plant(s, "closure", initial={"main.angle": 1.0}), 1e-3)
@@ -418,7 +418,7 @@ def hanging(law: str, **given: Any) -> System:
 
 
 def test_what_hangs_at_rest_on_something_that_moves_starts_with_an_impulse() -> None:
-    """The impulse acts at the pivot, at 2 m/s: ω = v m r / (m r² + I), about the centre."""
+    """The impulse acts at the pivot, at 2 m/s: ω = v m r / (m r² + I), about the center."""
     match = r"it starts with an impulse: `bob` was given at rest and gets 0.182 m/s and 1.82 rad/s"
     with pytest.warns(BiellaWarning, match=match):
         r = simulate(plant(hanging("0.1 * sin(20 * t)"), "bob.angular_velocity"), 1e-3)

@@ -36,7 +36,7 @@ def angles(system, *, step=1e-2, mode="continuous", until=1.0):
     return result.t, [result[f"plant.{name}"] for name in outputs]
 
 
-@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+@pytest.mark.parametrize("mode", ["continuous", "internal"])
 @pytest.mark.parametrize("rpm", [2900, 3100, -3100, 60_000])
 def test_whole_turns_are_counted_above_half_a_turn_per_step(rpm, mode):
     s, speed = rotor(rpm)

@@ -13,7 +13,7 @@ import pytest
 from biella import BiellaWarning, BlockError, Diagram, DiagramError, System, simulate
 from biella.blocks import Ramp, ShortBearing
 from biella.blocks.multibody import Body, Input, Joint, Table, mechanisms
-from biella.scheduler.engine.engine import REMARK_RUN, Instance
+from biella.scheduler.engine.engine import DIAGNOSTIC_RUN, Instance
 
 pytestmark = pytest.mark.engine
 
@@ -78,13 +78,13 @@ def energy_range(result: Any) -> float:
 # -- assembly
 
 
-@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+@pytest.mark.parametrize("mode", ["continuous", "internal"])
 @pytest.mark.parametrize("coupler", [4.0, 3.25])
 def test_a_length_set_before_the_run_says_which_joint_stays_open_and_by_how_much(mode, coupler):
     d = diagram(quadrangle(), mode=mode)
     pattern = rf"cannot be assembled at t = 0 s: `top_b` stays open by {coupler - 3:g} m with"
     with pytest.raises(BlockError, match=pattern):
-        simulate(d, 0.1, parameters={"plant.coupler.b.place": [coupler, 0.0]})
+        simulate(d, 0.1, parameters={"plant.coupler.b.location": [coupler, 0.0]})
 
 
 @pytest.mark.parametrize("coupler", [4.0, 3.25])
@@ -97,7 +97,7 @@ def test_the_description_says_the_same(coupler):
 
 
 def test_a_length_that_closes_far_from_the_given_pose_is_found():
-    length = {"plant.coupler.b.place": [2.9, 0.0]}
+    length = {"plant.coupler.b.location": [2.9, 0.0]}
     with pytest.warns(BiellaWarning, match="`right` is moved by"):
         result = simulate(diagram(quadrangle()), 0.1, parameters=length)
     assert result["plant"].max() < 1e-10
@@ -125,36 +125,36 @@ def test_angles_are_told_in_radians():
         simulate(diagram(s), 0.1)
 
 
-def test_large_mechanisms_are_told_of_too():
+def test_large_mechanisms_are_reported_too():
     """121 bodies: no model is made in Python. Joint `end30` lacks 1 m of 4."""
     d = diagram(mechanisms.four_bar(60))
     with pytest.raises(BlockError, match=r"`end30` stays open by 1 m with the other"):
-        simulate(d, 0.1, parameters={"plant.coupler30.end30.place": [3.5, 0.0]})
+        simulate(d, 0.1, parameters={"plant.coupler30.end30.location": [3.5, 0.0]})
 
 
-def test_names_of_any_script_and_length_are_told():
+def test_names_of_any_script_and_length_are_reported():
     s = quadrangle()
     long = "ß" * 200
     s.fixed("x", s.ground, s.body("plate", mass=1, inertia=1), at=(0, 0))
     coupler, plate = cast(Body, s["coupler"]), cast(Body, s["plate"])
     s.revolute(long, coupler.marker("c", (0.5, 0)), plate.marker("p", (0.5, 1)))
     with pytest.raises(BlockError, match=r"`ß{30,}` stays open by") as error:
-        simulate(diagram(s), 0.1, parameters={"plant.plate.p.place": [9.0, 0.0]})
+        simulate(diagram(s), 0.1, parameters={"plant.plate.p.location": [9.0, 0.0]})
     assert "�" not in str(error.value)
 
 
 def test_an_old_message_never_shows():
     with Instance(diagram(quadrangle()).compile()) as instance:
-        instance.set("plant.coupler.b.place", [4.0, 0.0])
+        instance.set("plant.coupler.b.location", [4.0, 0.0])
         for _ in range(2):
             with pytest.raises(BlockError) as error:
-                instance.initialise()
+                instance.initialize()
             assert str(error.value).count("stays open") == 1
-        instance.set("plant.coupler.b.place", [1.0, 0.0])
-        instance.initialise()
+        instance.set("plant.coupler.b.location", [1.0, 0.0])
+        instance.initialize()
         instance.set("plant.left.mass", 0.0)
         instance.values[instance.plan.parameters["plant.gravity"].slot] = np.nan
-        instance.initialise()
+        instance.initialize()
         with pytest.raises(BlockError) as error:
             instance.run(2)
         assert "stays open" not in str(error.value)
@@ -163,7 +163,7 @@ def test_an_old_message_never_shows():
 def test_an_fmu_says_it_to_its_logger(tmp_path, run_fmu):
     path = diagram(quadrangle()).export_fmu(tmp_path / "quadrangle.fmu", outputs=["plant.closure"])
     assert [text for status, text in run_fmu(path) if status in (1, 3, 99)] == []
-    told = run_fmu(path, **{"plant.coupler.b.place[0]": 4.0})
+    told = run_fmu(path, **{"plant.coupler.b.location[0]": 4.0})
     errors = [text for status, text in told if status == 3]
     assert "plant: it cannot be assembled at t = 0 s: `top_b` stays open by 1 m" in errors[0]
     assert told[-1] == (99, "stopped")
@@ -172,7 +172,7 @@ def test_an_fmu_says_it_to_its_logger(tmp_path, run_fmu):
 # -- steps that cannot be closed, and steps that were too coarse
 
 
-@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+@pytest.mark.parametrize("mode", ["continuous", "internal"])
 @pytest.mark.parametrize("longer", [1e-6, -1e-6])
 def test_a_run_that_breaks_next_to_a_singular_position_says_where_and_why(mode, longer):
     pattern = (
@@ -185,7 +185,7 @@ def test_a_run_that_breaks_next_to_a_singular_position_says_where_and_why(mode, 
 
 
 @pytest.mark.parametrize(("longer", "coarse", "fine"), [(1e-4, 2e-3, 2e-4), (-1e-4, 1e-3, 1e-4)])
-def test_energy_lost_next_to_a_singular_position_is_told(longer, coarse, fine):
+def test_energy_lost_next_to_a_singular_position_is_reported(longer, coarse, fine):
     """With the coarse step several joules of 30 appear or vanish; with the fine one 1e-3 do."""
     paths = [*ENERGIES, "converged", "closure"]
     match = r"not resolved in \d+ steps.*t = [\d.]+ s: `wrist` was open by .* m, and closing it"
@@ -214,10 +214,10 @@ def test_what_was_seen_belongs_to_the_state():
         texts = []
         for instance in (first, second):
             with pytest.warns(BiellaWarning, match=r"not resolved in \d+ steps") as told:
-                instance.warn(REMARK_RUN)
+                instance.warn(DIAGNOSTIC_RUN)
             texts.append(str(told[0].message))
-            instance.initialise()
-            instance.warn(REMARK_RUN)
+            instance.initialize()
+            instance.warn(DIAGNOSTIC_RUN)
     assert texts[0] == texts[1]
 
 
@@ -236,7 +236,7 @@ def test_an_fmu_warns_of_thin_films_when_it_ends(tmp_path, run_fmu):
     s = System("rotor", (0.0, -9.81), planar=True)
     disc = s.body("disc", mass=5.0, inertia=0.01)
     s.bearing("film", disc.marker("journal"), s.ground.marker("bush"), ShortBearing(*size))
-    d = diagram(s, "film.film", step=1e-3, mode="own_step", integrator="implicit")
+    d = diagram(s, "film.film", step=1e-3, mode="internal", integrator="implicit")
     beside = d.add(ShortBearing(*size), name="beside")
     d.connect(d.add(Ramp([1e-4, 0.0], unit="m"), name="moved"), beside["position"])
     path = d.export_fmu(tmp_path / "film.fmu", outputs=["plant.film.film"])
@@ -272,9 +272,9 @@ def test_rest_in_a_singular_position_is_no_motion_that_could_be_coarse():
 
 
 def test_iterations_of_an_implicit_step_are_those_of_newton():
-    """At 20 ms the first kick of McPherson's tyre damper is taken in halves."""
+    """At 20 ms the first kick of McPherson's tire damper is taken in halves."""
     paths = ["iterations", "residual", "converged"]
-    options = {"mode": "own_step", "integrator": "implicit"}
+    options = {"mode": "internal", "integrator": "implicit"}
     plan = diagram(mechanisms.mcpherson(), *paths, step=2e-2, **options).compile()
     result = simulate(plan, 1.0)
     iterations, converged = result["plant.iterations"], result["plant.converged"]
@@ -309,14 +309,14 @@ def test_an_open_chain_has_nothing_to_iterate():
     [
         (1.25e-3, {}, None),
         (1.35e-3, {}, 2),
-        (2.5e-3, {"mode": "own_step"}, 2),
-        (2.5e-3, {"mode": "own_step", "substeps": 2}, None),
-        (1e-2, {"mode": "own_step", "substeps": 2}, 8),
-        (1e-2, {"mode": "own_step", "integrator": "implicit"}, None),
+        (2.5e-3, {"mode": "internal"}, 2),
+        (2.5e-3, {"mode": "internal", "substeps": 2}, None),
+        (1e-2, {"mode": "internal", "substeps": 2}, 8),
+        (1e-2, {"mode": "internal", "integrator": "implicit"}, None),
     ],
 )
 def test_a_step_too_large_for_rk4_is_told_with_one_that_holds(step, options, told):
-    """McPherson's tyre damper: stable up to 1.30 ms, see test_implicit.py."""
+    """McPherson's tire damper: stable up to 1.30 ms, see test_implicit.py."""
     d = diagram(mechanisms.mcpherson(), step=step, **options)
     if told is None:
         d.compile()
@@ -339,12 +339,12 @@ def test_a_step_too_large_for_rk4_is_told_with_one_that_holds(step, options, tol
         mechanisms.pendulum_on_cart,
     ],
 )
-def test_other_mechanisms_are_not_told_of(make):
-    for mode in ("continuous", "own_step"):
+def test_other_mechanisms_are_not_reported(make):
+    for mode in ("continuous", "internal"):
         diagram(make(), mode=mode).compile()
 
 
-def test_the_rotor_is_told_of_where_it_does_fly_apart():
+def test_the_rotor_is_reported_where_it_does_fly_apart():
     """Whirling and nutation at 4125 rad/s: with 0.6 ms it stays at its 1500 J, with 1 ms not."""
     paths = ["kinetic_energy", "rotor.position"]
     steady = simulate(diagram(mechanisms.rotor(), *paths, step=6e-4), 0.3)
@@ -357,13 +357,13 @@ def test_the_rotor_is_told_of_where_it_does_fly_apart():
 # -- velocities at the start
 
 
-def test_velocities_that_fit_are_not_told_of():
+def test_velocities_that_fit_are_not_reported():
     simulate(diagram(quadrangle(spins=(-1, -1, 0))), 0.01)
     for make in (mechanisms.four_bar, mechanisms.rotor, mechanisms.cardan):
         simulate(diagram(make(), step=5e-4), 0.01)
 
 
-def test_velocities_that_do_not_fit_are_told_of_with_joint_and_size():
+def test_velocities_that_do_not_fit_are_reported_with_joint_and_size():
     """The right bar stands still, so that `top_b` would part at 1 m/s; both feet hold."""
     match = r"velocities given do not fit its joints: `top_b` would open by 1 m/s\. The run starts"
     with pytest.warns(BiellaWarning, match=match):
@@ -373,8 +373,8 @@ def test_velocities_that_do_not_fit_are_told_of_with_joint_and_size():
     assert result["plant"][0] == pytest.approx(assembled, abs=1e-9)
 
 
-def test_velocities_given_at_run_time_are_told_of(tmp_path, run_fmu):
-    d = diagram(quadrangle(), mode="own_step")
+def test_velocities_given_at_run_time_are_reported(tmp_path, run_fmu):
+    d = diagram(quadrangle(), mode="internal")
     for at, told in (("left", "top_b"), ("right", "top_b"), ("coupler", "top_b")):
         name = f"plant.{at}.initial_angular_velocity"
         with pytest.warns(BiellaWarning, match=rf"`{told}` would open by 1 m/s"):

@@ -58,7 +58,7 @@ def test_rows_of_four_bars_pass_their_singular_position(n, planar):
     """IFToMM A02 against its equation of one coordinate, m θ'' = g ((n+1)/2 + n) sin θ."""
     s = four_bar(n, planar=planar)
     first = s.bodies[0].name
-    result = run(s, 10.0, [f"{first}.position", "closure", *ENERGIES], mode="own_step", every=10)
+    result = run(s, 10.0, [f"{first}.position", "closure", *ENERGIES], mode="internal", every=10)
     rate = 9.81 * ((n + 1) / 2 + n) / ((n + 1) / 3 + n)
     exact = solve_ivp(
         lambda t, y: (y[1], rate * np.sin(y[0])), (0, 10), (0, 1), rtol=1e-12, atol=1e-12
@@ -70,7 +70,7 @@ def test_rows_of_four_bars_pass_their_singular_position(n, planar):
 
 
 def crank_angle(until):
-    """Oldani's slider-crank as one equation: the angle of the crank from x towards z."""
+    """Oldani's slider-crank as one equation: the angle of the crank from x toward z."""
     a, b, g, torque = 1.0, 2.0, 9.80665, 10.0
     mass, inertia = (1.0, 2.0, 4.0), (0.1, 0.2)
 
@@ -97,7 +97,7 @@ def crank_angle(until):
     return y[0, -1]
 
 
-@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+@pytest.mark.parametrize("mode", ["continuous", "internal"])
 @pytest.mark.parametrize(
     "options",
     [{"planar": True}, {}, {"pins": "spherical"}],
@@ -176,12 +176,12 @@ def test_a_free_body_falls_as_galileo_says():
     s = System("falling", gravity=(0, 0, -9.81))
     s.body("stone", mass=2.0, inertia=0.1, velocity=(1.0, 2.0, 3.0), com=(0.1, 0.0, 0.0), free=True)
     result = run(s, 1.0, ["stone.position"])
-    # The frame is not at the centre of mass, but nothing turns it.
+    # The frame is not at the center of mass, but nothing turns it.
     assert np.allclose(result["plant.stone.position"][-1], [1.0, 2.0, 3.0 - 0.5 * 9.81], atol=1e-12)
 
 
 def test_vitas_five_bar_runs_with_seven_redundant_constraints():
-    result = run(five_bar(), 8.0, ["closure", *ENERGIES], mode="own_step", every=10)
+    result = run(five_bar(), 8.0, ["closure", *ENERGIES], mode="internal", every=10)
     assert result["plant.closure"].max() < 1e-12
     assert drift(result) < 1e-5 * np.abs(result["plant.potential_energy"]).max()
 
@@ -193,7 +193,7 @@ def test_a_cardan_joint_turns_as_its_law_says():
     assert tree.cuts
     names = [body.name for body in s.bodies]
     result = run(
-        s, 2.0, ["closure", *(f"{name}.angular_velocity" for name in names)], mode="own_step"
+        s, 2.0, ["closure", *(f"{name}.angular_velocity" for name in names)], mode="internal"
     )
     assert result["plant.closure"].max() < 1e-10
     speeds = {n: np.linalg.norm(result[f"plant.{n}.angular_velocity"], axis=1) for n in names}
@@ -209,7 +209,7 @@ def test_a_cardan_joint_turns_as_its_law_says():
 
 
 def test_mcpherson_settles_into_a_stable_motion():
-    """The tyre's damper needs small steps of RK4: c/m is of the order of 3000 1/s."""
+    """The tire's damper needs small steps of RK4: c/m is of the order of 3000 1/s."""
     result = run(mcpherson(), 2.0, ["closure", "wheel.position"], step=2e-4, every=10)
     assert result["plant.closure"].max() < 1e-10
     height = result["plant.wheel.position"][:, 2]
@@ -287,7 +287,7 @@ def test_masses_can_be_set_before_a_run():
         (False, "rod.inertia", [[1, 0, 0], [0, 1, 2], [0, 2, 1]], "body `rod` has a negative"),
     ],
 )
-@pytest.mark.parametrize("mode", ["continuous", "own_step"])
+@pytest.mark.parametrize("mode", ["continuous", "internal"])
 def test_masses_that_no_body_has_are_refused_when_set_later(planar, what, value, message, mode):
     s = slider_crank(planar=planar)
     with pytest.raises(BlockError, match=message):
@@ -319,7 +319,7 @@ def test_mistakes_teach():
         DiagramError, match=r"no output `crank.positon`.*Did you mean `crank.position`"
     ):
         s.block(outputs=["crank.positon"])
-    with pytest.raises(DiagramError, match=r"'continuous' or 'own_step'"):
+    with pytest.raises(DiagramError, match=r"'continuous' or 'internal'"):
         s.block(mode="fast")  # type: ignore[arg-type]
     with pytest.raises(DiagramError, match=r"cannot be an input"):
         s.block(inputs=["crank.mass"])

@@ -436,14 +436,14 @@ def test_the_order_of_making_does_not_matter(what: str, seed: int, draw: Any, lo
 def test_units_do_not_matter(
     what: str, length: float, mass: float, seed: int, draw: Any, look: Look
 ) -> None:
-    """Millimetres and grams, kilometres and tonnes: the same motion in other numbers."""
+    """Millimeters and grams, kilometers and tonnes: the same motion in other numbers."""
     blueprint = draw(what, seed)
     paths = unique_reactions(blueprint.build())
     for steps in (0, 20):
-        metres = look(blueprint.build(), paths, steps=steps, step=FINE)
+        meters = look(blueprint.build(), paths, steps=steps, step=FINE)
         others = look(blueprint.scaled(length, mass).build(), paths, steps=steps, step=FINE)
         names = [body.name for body in blueprint.bodies]
-        check_same(names, metres, others, np.eye(3), np.zeros(3), length, mass, joints=paths)
+        check_same(names, meters, others, np.eye(3), np.zeros(3), length, mass, joints=paths)
 
 
 def test_a_redundant_ring_moves_in_any_plane(look: Look) -> None:
@@ -480,17 +480,17 @@ def test_what_cannot_move_teaches() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_loops_far_from_the_origin_close_as_well(seed: int, draw: Any, look: Look) -> None:
-    """A hundred kilometres away, where places are rounded to 1e-11 m, gaps are told as near it."""
+    """A hundred kilometers away, where places are rounded to 1e-11 m, gaps are told as near it."""
     blueprint = draw("loops", seed).moved(np.eye(3), np.array([1e5, 0.0, 0.0]))
     assert look(blueprint.build(), ["closure"], steps=20)["closure"] < 1e-14
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_velocities_are_projected_to_rounding(seed: int, draw: Any, look: Look) -> None:
-    """The same in millimetres and grams: rounding in K, which its large weights amplify, is out."""
+    """The same in millimeters and grams: rounding in K, which its large weights amplify, is out."""
     blueprint = draw("redundant", seed)
-    metres = look(blueprint.build())
+    meters = look(blueprint.build())
     others = look(blueprint.scaled(1e-3, 1e-3).build())
     for body in blueprint.bodies:
         path = f"{body.name}.angular_velocity"
-        assert others[path] == pytest.approx(metres[path], abs=1e-13)
+        assert others[path] == pytest.approx(meters[path], abs=1e-13)

@@ -34,11 +34,11 @@ def test_outputs_are_a_table_and_data():
 def test_inputs_are_what_a_block_takes(make):
     s = make()
     table = s.inputs()
-    named = [name for name in table if not table[name].always and name in s.numbers()]
+    named = [name for name in table if not table[name].always and name in s.parameters()]
     plant = s.block(inputs=named)
     assert {port.name for port in plant.inputs} == set(table)
-    for name in s.numbers():
-        if name not in named and s.numbers()[name].value.size == 1:
+    for name in s.parameters():
+        if name not in named and s.parameters()[name].value.size == 1:
             with pytest.raises(DiagramError, match=r"cannot be an input.*system\.inputs\(\)"):
                 s.block(inputs=[name])
 

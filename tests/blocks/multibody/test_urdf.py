@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from biella import BiellaWarning, Diagram, DiagramError
-from biella.blocks.multibody import Body, Friction, Marker, Stop, System
+from biella.blocks.multibody import Body, EndStop, Friction, Marker, System
 
 Array = NDArray[np.float64]
 MOTION = ("position", "velocity", "angular_velocity", "acceleration", "angular_acceleration")
@@ -174,7 +174,7 @@ def test_an_arm_moves_like_one_made_by_hand() -> None:
 
 
 @pytest.mark.engine
-def test_joints_start_where_they_were_told() -> None:
+def test_joints_start_where_they_were_placed() -> None:
     s = System.from_urdf(ARM, positions=POSITIONS, velocities=VELOCITIES)
     single = ("shoulder", "elbow", "pitch", "yaw")
     paths = [f"{name}.{what}" for name in single for what in ("angle", "speed")]
@@ -268,7 +268,7 @@ def test_limits_are_stops_if_they_are_asked_for(tmp_path: Path) -> None:
     assert not System.from_urdf(path).elements
     for stiffness in (500.0, {"knee": 500.0}):
         (stop,) = System.from_urdf(path, stop_stiffness=stiffness, stop_damping=3.0).elements
-        assert isinstance(stop, Stop)
+        assert isinstance(stop, EndStop)
         assert (stop.name, stop.joint.name) == ("knee_stop", "knee")
         assert (stop.lower, stop.upper, stop.stiffness, stop.damping) == (-2.0, 2.5, 500.0, 3.0)
     assert not System.from_urdf(path, stop_stiffness={}).elements
@@ -359,7 +359,7 @@ WRONG = {
     "no mass": ('<mass value="2"/>', "", r"line 3: link `a` has no <mass> in <inertial>"),
     "no inertia": ('<inertia ixx="0.05"', '<inertial ixx="0.05"', "has no <inertia>.*Did you mean"),
     "no ixx": ('ixx="0.05"', 'iXX="0.05"', r"line 4: <inertia> has no `ixx`"),
-    "misspelt": ("inertial>", "inertail>", r"`a` has no <inertial>. Did you mean `inertail`"),
+    "misspelled": ("inertial>", "inertail>", r"`a` has no <inertial>. Did you mean `inertail`"),
     "negative": ('<mass value="2"/>', '<mass value="-2"/>', "-2 kg: it must not be negative"),
     "moments": ('iyy="0.06"', 'iyy="0.08"', r"line 4: body `a` has .*which no body has"),
     "unit": ('xyz="0 0 -0.7"', 'xyz="0 0 -700mm"', r"line 10: `xyz` .*'-700mm'.*no units: m"),
@@ -390,14 +390,14 @@ def test_motion_that_overflows_as_it_starts_has_no_largest_step() -> None:
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_file_is_told_of_by_line(tmp_path: Path, case: str) -> None:
+def test_a_wrong_file_is_reported_by_line(tmp_path: Path, case: str) -> None:
     old, new, message = WRONG[case]
     assert old in DOUBLE
     with pytest.raises(DiagramError, match=message):
         System.from_urdf(write(tmp_path, DOUBLE.replace(old, new)))
 
 
-def test_an_end_without_mass_is_told_of(tmp_path: Path) -> None:
+def test_an_end_without_mass_is_reported(tmp_path: Path) -> None:
     text = re.sub(r'<link name="b">.*?</link>', '<link name="b"/>', DOUBLE, flags=re.DOTALL)
     with pytest.raises(DiagramError, match=r"line 5: link `b` has no mass.*ends a chain"):
         System.from_urdf(write(tmp_path, text))
@@ -429,7 +429,7 @@ def test_numbers_that_look_like_other_units_are_warned_of(
         System.from_urdf(write(tmp_path, DOUBLE.replace(old, new)))
 
 
-def test_wrong_options_are_told_of(tmp_path: Path) -> None:
+def test_wrong_options_are_reported(tmp_path: Path) -> None:
     path = write(tmp_path, DOUBLE)
     with pytest.raises(DiagramError, match=r"`positions` has `knees`.*Did you mean `knee`"):
         System.from_urdf(path, positions={"knees": 1.0})
@@ -446,7 +446,7 @@ def test_wrong_options_are_told_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["1e308", "-1e308", "1e999", "1e-320", "1_0", "0x1", ""])
-def test_numbers_without_measure_are_told_of(tmp_path: Path, number: str) -> None:
+def test_numbers_without_measure_are_reported(tmp_path: Path, number: str) -> None:
     with pytest.raises(DiagramError, match="line 4: "):
         System.from_urdf(write(tmp_path, DOUBLE.replace('ixx="0.05"', f'ixx="{number}"')))
 

@@ -25,14 +25,14 @@ pytestmark = pytest.mark.engine
 
 PLAY, RADIUS, LENGTH, HARDNESS = 1e-3, 0.01, 0.02, 2e9
 LOAD, SPIN, STIFFNESS = 100.0, 100.0, 1e7
-TOWARDS = -1.2345  # rad: between two sections
-OWN: dict[str, Any] = {"mode": "own_step"}
-IMPLICIT = {"mode": "own_step", "integrator": "implicit"}
+TOWARD = -1.2345  # rad: between two sections
+OWN: dict[str, Any] = {"mode": "internal"}
+IMPLICIT = {"mode": "internal", "integrator": "implicit"}
 
 
 def pressed(coefficient=1.4, sections=180, contact=None):
     """A pin that spins in a hole of the ground, pressed by a constant force."""
-    u = np.array([np.cos(TOWARDS), np.sin(TOWARDS)])
+    u = np.array([np.cos(TOWARD), np.sin(TOWARD)])
     s = System("pressed", (0.0, 0.0), planar=True)
     at = (PLAY + LOAD / STIFFNESS) * u
     body = s.body("disc", mass=1.0, inertia=0.01, position=at, angular_velocity=SPIN)
@@ -84,11 +84,11 @@ def test_a_pin_makes_itself_a_bed(sections, tolerance):
     assert volume == pytest.approx(1.4 / HARDNESS * LOAD * RADIUS * SPIN * 0.5, rel=2e-3)
     d = bed(volume)
     theta = np.arange(sections) * 2 * np.pi / sections
-    wanted = np.maximum(0.0, d * np.cos(theta - TOWARDS) - PLAY)
+    wanted = np.maximum(0.0, d * np.cos(theta - TOWARD) - PLAY)
     assert wanted.max() > 0.2 * PLAY
     assert np.abs(found["wear"][-1] - wanted).max() < tolerance * wanted.max()
     # The pin lies still in it, on the side that it is pressed to.
-    assert np.abs(found["angle"] - TOWARDS).max() < 0.02
+    assert np.abs(found["angle"] - TOWARD).max() < 0.02
     # It lies in it by the depth of the contact, less what the width of two sections makes: 2 τ.
     depth = np.linalg.norm(found["offset"][-1]) - d
     width = PLAY * (2 * np.pi / sections) ** 2
@@ -169,7 +169,7 @@ def test_a_worn_hole_that_turns_keeps_energy_and_momentum(law):
     d = Diagram("pair", step=1e-5)
     d.add(ring_and_disc(contact).block(outputs=shown, **OWN), name="p")
     with Instance(d.compile()) as instance:
-        instance.initialise()
+        instance.initialize()
         instance.run(20_000)
         instance.set("p.pin.wear_coefficient", 0.0)
         energies, momenta = [], []
@@ -184,14 +184,14 @@ def test_a_worn_hole_that_turns_keeps_energy_and_momentum(law):
         np.testing.assert_allclose(momenta[-1], momenta[0], atol=1e-10)
 
 
-def test_a_worn_hole_that_turns_loses_what_it_tells():
+def test_a_worn_hole_that_turns_loses_its_shape():
     """Damping and friction: the energy and all of `power_loss` up to then stay the same."""
     shown = ["kinetic_energy", "potential_energy", "power_loss", "pin.contact"]
     contact = HuntCrossley(stiffness=1e7, damping=2.0, friction=0.1)
     d = Diagram("pair", step=5e-6)
     d.add(ring_and_disc(contact, spin=-200.0).block(outputs=shown, **OWN), name="p")
     with Instance(d.compile()) as instance:
-        instance.initialise()
+        instance.initialize()
         instance.run(10_000)
         instance.set("p.pin.wear_coefficient", 0.0)
         rows = []
@@ -211,11 +211,11 @@ def test_wear_is_part_of_the_saved_state():
     d = Diagram("wear", step=5e-5)
     d.add(pressed().block(outputs=["pin.wear"], **OWN), name="p")
     with Instance(d.compile()) as first, Instance(d.compile()) as second:
-        first.initialise()
+        first.initialize()
         first.run(200)
         saved = first.save()
         first.run(200)
-        second.initialise()
+        second.initialize()
         second.restore(saved)
         second.run(200)
         assert second.save() == first.save()
@@ -286,7 +286,7 @@ def test_any_integer_and_number_of_a_hole_that_wears(tag, odd):
         for value in odd:
             try:
                 with Instance(with_cell(plan, tag, index, value)) as instance:
-                    instance.initialise()
+                    instance.initialize()
                     instance.run(3)
                 runs.append(True)
             except BiellaError:

@@ -172,7 +172,7 @@ def test_one_axis_of_any_length(measure: Any) -> None:
 
 
 def test_on_a_crank_it_feels_what_turns_it() -> None:
-    """On an arm turned evenly: rω² towards the pivot, and gravity that goes around."""
+    """On an arm turned evenly: rω² toward the pivot, and gravity that goes around."""
     speed, arm = 8.0, 0.3
     s = System("arm", gravity=(0.0, -9.81), planar=True)
     bar = s.body("bar", mass=1.0, inertia=0.1, position=(arm, 0.0))
@@ -213,7 +213,7 @@ def test_probes_at_45_degrees_to_both_sides_of_y(measure: Any) -> None:
     pair = ProximityPair(Instrument(gain=7870.0, unit="V"), gap=1e-3)
     y = measure(pair, position=[[0, 0], [1e-4, 0], [0, 1e-4]])["y"] / 7870.0
     root = 1e-4 / math.sqrt(2)
-    # towards a probe the gap closes; along x only the right one, at 45°, closes
+    # toward a probe the gap closes; along x only the right one, at 45°, closes
     assert 1e-3 - y == pytest.approx(np.array([[0, 0], [root, -root], [root, root]]), abs=1e-15)
 
 

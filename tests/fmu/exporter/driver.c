@@ -1,7 +1,7 @@
 /* A master in plain C: loads an FMU's library, drives instances and prints their outputs.
  *
  *   driver two  LIBRARY GUID RESOURCES STEPS INPUT OUTPUT…        two instances in turn, with different inputs
- *   driver save LIBRARY GUID RESOURCES STEPS INPUT OUTPUT… FILE   half the steps, serialise the state, the other half
+ *   driver save LIBRARY GUID RESOURCES STEPS INPUT OUTPUT… FILE   half the steps, serialize the state, the other half
  *   driver load LIBRARY GUID RESOURCES STEPS INPUT OUTPUT… FILE   the other half alone, from that state
  *
  * INPUT and OUTPUT… are value references; RESOURCES may be "-" for none. */
@@ -31,8 +31,8 @@ static int (*set_real)(void *, const unsigned *, size_t, const double *);
 static int (*get_real)(void *, const unsigned *, size_t, double *);
 static int (*do_step)(void *, double, double, int);
 static int (*get_state)(void *, void **), (*set_state)(void *, void *), (*free_state)(void *, void **);
-static int (*state_size)(void *, void *, size_t *), (*serialise)(void *, void *, char *, size_t);
-static int (*deserialise)(void *, const char *, size_t, void **);
+static int (*state_size)(void *, void *, size_t *), (*serialize)(void *, void *, char *, size_t);
+static int (*deserialize)(void *, const char *, size_t, void **);
 static void (*free_instance)(void *);
 
 static const double STEP = 0.01;
@@ -70,7 +70,7 @@ static void load(const char *path) {
         {"fmi2ExitInitializationMode", &leave}, {"fmi2Terminate", &terminate}, {"fmi2SetReal", &set_real},
         {"fmi2GetReal", &get_real}, {"fmi2DoStep", &do_step}, {"fmi2GetFMUstate", &get_state},
         {"fmi2SetFMUstate", &set_state}, {"fmi2FreeFMUstate", &free_state}, {"fmi2SerializedFMUstateSize", &state_size},
-        {"fmi2SerializeFMUstate", &serialise}, {"fmi2DeSerializeFMUstate", &deserialise},
+        {"fmi2SerializeFMUstate", &serialize}, {"fmi2DeSerializeFMUstate", &deserialize},
         {"fmi2FreeInstance", &free_instance},
     };
     for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
@@ -84,7 +84,7 @@ static void *start(const char *name, const char *guid, const char *resources) {
     static const callbacks_t callbacks = {log_message, calloc, free, NULL, NULL};
     void *instance = instantiate(name, 1, guid, strcmp(resources, "-") == 0 ? NULL : resources, &callbacks, 0, 0);
     check(instance != NULL, "fmi2Instantiate");
-    check(setup(instance, 0, 0.0, 0.0, 0, 0.0) == 0 && enter(instance) == 0 && leave(instance) == 0, "initialisation");
+    check(setup(instance, 0, 0.0, 0.0, 0, 0.0) == 0 && enter(instance) == 0 && leave(instance) == 0, "initialization");
     return instance;
 }
 
@@ -124,10 +124,10 @@ int main(int count, char **arguments) {
         check(bytes && file, arguments[last]);
         if (fresh) {
             check(fread(bytes, 1, size, file) == size, "fread");
-            check(free_state(first, &state) == 0 && deserialise(first, bytes, size, &state) == 0, "fmi2DeSerializeFMUstate");
+            check(free_state(first, &state) == 0 && deserialize(first, bytes, size, &state) == 0, "fmi2DeSerializeFMUstate");
             check(set_state(first, state) == 0, "fmi2SetFMUstate");
         } else {
-            check(serialise(first, state, bytes, size) == 0, "fmi2SerializeFMUstate");
+            check(serialize(first, state, bytes, size) == 0, "fmi2SerializeFMUstate");
             check(fwrite(bytes, 1, size, file) == size, "fwrite");
         }
         fclose(file);

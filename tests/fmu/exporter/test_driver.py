@@ -70,7 +70,7 @@ def test_without_a_resource_location(driver: Path, crank: Exported, expected: Ro
     assert drive([str(driver)], crank, "two", resources="-")[0::2] == expected
 
 
-def test_a_serialised_state_goes_on_in_a_fresh_process(
+def test_a_serialized_state_goes_on_in_a_fresh_process(
     driver: Path, crank: Exported, expected: Rows, tmp_path: Path
 ) -> None:
     kept = str(tmp_path / "state")

@@ -134,7 +134,7 @@ def test_start_values_come_back_to_the_bit(tmp_path: Path) -> None:
     assert float(start) == value
 
 
-def test_infinite_limits_are_spelt_as_xml_does(tmp_path: Path) -> None:
+def test_infinite_limits_are_spelled_as_xml_does(tmp_path: Path) -> None:
     d = Diagram("limit")
     d.connect(d.input("u"), d.add(Saturation(-np.inf, 5.0), name="limit"))
     d.output("y", d["limit"])
@@ -276,7 +276,7 @@ def test_values_of_parameters_are_what_the_fmu_starts_with(
 
 
 class Foreign(Gain):
-    stays = "it talks to a board. Bind it in the program that runs the FMU instead"
+    export_blocker = "it talks to a board. Bind it in the program that runs the FMU instead"
 
 
 def test_blocks_that_stay_are_named_each_with_what_to_do(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ class Slave:
             self.fmu.getDirectionalDerivative(self.refer(*unknowns), self.refer(*knowns), seed)
         )
 
-    def output_slopes(self, *names: str) -> list[float]:
+    def output_derivatives(self, *names: str) -> list[float]:
         """Return first derivatives of outputs with respect to time."""
         return list(self.fmu.getRealOutputDerivatives(self.refer(*names), [1] * len(names)))
 

@@ -330,7 +330,7 @@ def test_interpolated_inputs_raise_the_order_of_a_coupling(open_fmu):
         assert slopes == pytest.approx([slope_of] * 2, abs=0.2), errors
 
 
-def test_own_steps_follow_their_inputs(open_fmu):
+def test_internal_steps_follow_their_inputs(open_fmu):
     """A mass on a rail pushed by u = 6 + 8τ: v = 6τ + 4τ². With held inputs it is 6τ per tick."""
     s = System("cart")
     mass = s.body("mass", mass=1.0, inertia=(1.0, 1.0, 1.0))
@@ -338,7 +338,7 @@ def test_own_steps_follow_their_inputs(open_fmu):
     s.prismatic("rail", s.ground, mass, at=(0, 0, 0), axis=(1, 0, 0))
     s.force("push", mass.marker("middle"), (0.0, 0.0, 0.0))
     d = Diagram("cart", step=H)
-    plant = d.add(s.block(["push.force.x"], ["rail.speed"], mode="own_step"), name="plant")
+    plant = d.add(s.block(["push.force.x"], ["rail.speed"], mode="internal"), name="plant")
     d.connect(d.input("u"), plant["push.force.x"])
     d.output("v", plant["rail.speed"])
     slave = open_fmu(d).start(u=6.0)
@@ -415,12 +415,12 @@ def test_output_derivatives_against_closed_forms(open_fmu):
             slope / 1.5,
         ]
         before = slave.get(*MOVING)
-        assert slave.output_slopes(*MOVING) == pytest.approx(expected, rel=1e-8, abs=1e-9)
+        assert slave.output_derivatives(*MOVING) == pytest.approx(expected, rel=1e-8, abs=1e-9)
         assert slave.get(*MOVING) == before
     # The delayed sine is one between samples: to h²/8 of its second derivative.
     slave.slope("u", 1.0)
     slave.step(10 * H)
-    assert slave.output_slopes("late_")[0] == pytest.approx(
+    assert slave.output_derivatives("late_")[0] == pytest.approx(
         2 * w * np.cos(w * (slave.time - 2.5 * H)), abs=2 * w**2 * H
     )
 
@@ -430,7 +430,7 @@ def test_asking_for_output_derivatives_changes_nothing(open_fmu):
     for slave in (asked, left_alone):
         slave.start(u=1.0)
     for k in range(30):
-        asked.output_slopes(*MOVING, "late_")
+        asked.output_derivatives(*MOVING, "late_")
         for slave in (asked, left_alone):
             slave.slope("u", np.cos(k))
             slave.step([0.3 * H, 0.7 * H, H][k % 3])
@@ -441,7 +441,7 @@ def test_a_discrete_output_leaves_none_with_a_derivative(open_fmu, whole):
     assert whole.description.coSimulation.maxOutputDerivativeOrder == 0
     whole.start()
     with pytest.raises(Exception, match=ERROR):
-        whole.output_slopes("angle")
+        whole.output_derivatives("angle")
     d = Diagram("boolean", step=H)
     u = d.input("u")
     x, high = d.add(Integrator(), name="x"), d.add(Compare(">", 0.0), name="high")
@@ -452,7 +452,7 @@ def test_a_discrete_output_leaves_none_with_a_derivative(open_fmu, whole):
     slave = open_fmu(d).start()
     assert slave.description.coSimulation.maxOutputDerivativeOrder == 0
     with pytest.raises(Exception, match=ERROR):
-        slave.output_slopes("x_")
+        slave.output_derivatives("x_")
 
 
 def test_other_orders_of_outputs_are_errors(open_fmu):
@@ -461,4 +461,4 @@ def test_other_orders_of_outputs_are_errors(open_fmu):
         with pytest.raises(Exception, match=ERROR):
             slave.fmu.getRealOutputDerivatives(slave.refer("angle"), [order])
     with pytest.raises(Exception, match=ERROR):
-        slave.output_slopes("u")
+        slave.output_derivatives("u")

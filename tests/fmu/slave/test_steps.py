@@ -414,7 +414,7 @@ def test_instances_in_turn_do_not_disturb_each_other(open_fmu):
         assert a.get("angle") == expected
 
 
-def test_a_time_so_large_that_ticks_are_not_told_apart(open_fmu):
+def test_a_time_so_large_that_ticks_are_not_given_apart(open_fmu):
     """At 1e15 s doubles are an eighth of a second apart: a step of nothing is still nothing."""
     slave = open_fmu(pendulum()).start(at=1e15)
     before = slave.get("angle")
@@ -449,13 +449,13 @@ def test_the_stop_time_holds_within_a_step_too(open_fmu):
 
 
 def crank(integrator: Literal["rk4", "implicit"], step: float, **options) -> Diagram:
-    """Oldani's slider-crank as a plant with steps of its own, its torque an input."""
+    """Oldani's slider-crank as a plant with internal steps, its torque an input."""
     d = Diagram("crank", step=step)
     plant = d.add(
         slider_crank().block(
             ["motor.torque"],
             ["main.angle", "closure"],
-            mode="own_step",
+            mode="internal",
             integrator=integrator,
             **options,
         ),
@@ -480,8 +480,10 @@ def crank(integrator: Literal["rk4", "implicit"], step: float, **options) -> Dia
         ("implicit", {"spectral_radius": 0.0}, 2, (0.005, 0.0025, 0.00125)),
     ],
 )
-def test_own_steps_are_shortened_and_keep_their_order(open_fmu, integrator, options, order, steps):
-    """A mechanism with closed loops and steps of its own, shortened to communication points."""
+def test_internal_steps_are_shortened_and_keep_their_order(
+    open_fmu, integrator, options, order, steps
+):
+    """A mechanism with closed loops and internal steps, shortened to communication points."""
     fine = simulate(crank("rk4", 2.5e-4), 0.5, parameters={"torque": 10.0})["plant.main.angle"]
     errors = []
     for step in steps:
@@ -494,7 +496,7 @@ def test_own_steps_are_shortened_and_keep_their_order(open_fmu, integrator, opti
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "implicit"])
-def test_own_steps_of_next_to_nothing_do_no_harm(open_fmu, integrator):
+def test_internal_steps_of_next_to_nothing_do_no_harm(open_fmu, integrator):
     slave = open_fmu(crank(integrator, 0.005)).start(torque=10.0)
     whole = open_fmu(crank(integrator, 0.005)).start(torque=10.0)
     for _ in range(50):
@@ -506,7 +508,7 @@ def test_own_steps_of_next_to_nothing_do_no_harm(open_fmu, integrator):
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "implicit"])
-def test_own_steps_on_the_grid_have_the_bits_of_an_offline_run(open_fmu, integrator):
+def test_internal_steps_on_the_grid_have_the_bits_of_an_offline_run(open_fmu, integrator):
     run = simulate(crank(integrator, 0.01), 0.3, parameters={"torque": 10.0})
     offline = run["plant.main.angle"]
     slave = open_fmu(crank(integrator, 0.01)).start(torque=10.0)
@@ -524,7 +526,7 @@ def test_a_sampled_driver_goes_on_from_its_tick(open_fmu, period):
     s.prismatic("slide", s.ground, body, at=(0, 0, 0), axis=(1, 0, 0))
     s.driver("drive", cast(Joint, s["slide"]), Input("x"))
     d = Diagram("driven", step=H)
-    plant = d.add(s.block(outputs=["slide.displacement"], mode="own_step"), name="plant")
+    plant = d.add(s.block(outputs=["slide.displacement"], mode="internal"), name="plant")
     laws = {"x": "sin(3*t)", "x_rate": "3*cos(3*t)", "x_acceleration": "-9*sin(3*t)"}
     for name, text in laws.items():
         d.connect(d.add(Expression(text), name=name, period=period), plant[name])
@@ -534,7 +536,7 @@ def test_a_sampled_driver_goes_on_from_its_tick(open_fmu, period):
     assert places == pytest.approx(np.sin(3 * np.array(times)), abs=27 * H**3 / 6 + 1e-9)
 
 
-def test_outputs_of_own_steps_are_shown_within_a_tick_and_samples_of_them_held(open_fmu):
+def test_outputs_of_internal_steps_are_shown_within_a_tick_and_samples_of_them_held(open_fmu):
     slave = open_fmu(crank("rk4", 0.01)).start(torque=10.0)
     slave.step(0.01)
     at_tick = slave.get("angle")
@@ -546,7 +548,7 @@ def test_outputs_of_own_steps_are_shown_within_a_tick_and_samples_of_them_held(o
 
 
 def masses(step: float, **options) -> Diagram:
-    """Two masses, each with steps of its own, and between them a spring made of blocks."""
+    """Two masses, each with internal steps, and between them a spring made of blocks."""
     d = Diagram("masses", step=step, **options)
     for name, mass, speed in (("a", 1.0, 1.0), ("b", 2.0, 0.0)):
         s = System("mass", (0, 0), planar=True)
@@ -554,7 +556,7 @@ def masses(step: float, **options) -> Diagram:
         s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
         s.force("push", body.marker("end"), (0.0, 0.0))
         outputs = ["slide.displacement"]
-        block = s.block(["push.force.x"], outputs, mode="own_step", substeps=2)
+        block = s.block(["push.force.x"], outputs, mode="internal", substeps=2)
         d.output(name, d.add(block, name=name)["slide.displacement"])
     stretch = d.add(Sum("+-"), name="stretch")
     pull, push = d.add(Gain(30.0, unit="N"), name="pull"), d.add(Gain(-1.0), name="push")
@@ -571,11 +573,11 @@ def masses(step: float, **options) -> Diagram:
     ("method", "hold", "order"),
     [("jacobi", 0, 1), ("jacobi", 1, 2), ("newton", 0, 2), ("newton", 2, 3), ("fixed-point", 1, 2)],
 )
-def test_coupled_own_steps_keep_their_order_off_the_grid(open_fmu, method, hold, order):
+def test_coupled_internal_steps_keep_their_order_off_the_grid(open_fmu, method, hold, order):
     """Against the closed form: with K = k (1/m1 + 1/m2) they stretch by -sin(√K t)/√K."""
     errors = []
     for step in (0.02, 0.01, 0.005):
-        slave = open_fmu(masses(step, coupling=method, hold=hold)).start()
+        slave = open_fmu(masses(step, coupling=method, extrapolation=hold)).start()
         times, forces = run_pattern(slave, step, round(1.0 / step), "force")
         root = np.sqrt(45.0)
         errors.append(np.max(np.abs(forces + 30.0 * np.sin(root * np.array(times)) / root)))
@@ -586,13 +588,13 @@ def test_shorter_steps_of_a_coupling_are_better_than_those_of_the_grid(open_fmu)
     exact = -30.0 * np.sin(np.sqrt(45.0)) / np.sqrt(45.0)
     errors = []
     for parts in (1, 2, 4):
-        slave = open_fmu(masses(0.02, coupling="newton", hold=1)).start()
+        slave = open_fmu(masses(0.02, coupling="newton", extrapolation=1)).start()
         slave.run([0.02 / parts] * 50 * parts)
         errors.append(abs(slave.get("force")[0] - exact))
     assert errors[0] > 3 * errors[1] > 9 * errors[2]
 
 
-def test_what_own_steps_give_is_passed_on_within_a_tick_and_samples_are_held(open_fmu):
+def test_what_internal_steps_give_is_passed_on_within_a_tick_and_samples_are_held(open_fmu):
     d = masses(0.02)
     held = d.add(ZeroOrderHold(), name="held", period=0.02)
     d.connect(d["stretch"], held)

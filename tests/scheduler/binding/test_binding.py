@@ -43,7 +43,7 @@ GOOD = """
 [run]
 clock = "wall"
 overrun = "skip"
-tolerated_in_a_row = 5
+max_consecutive_overruns = 5
 
 [devices.board]
 driver = "loopback"
@@ -84,13 +84,16 @@ def check(tmp_path):
 def test_a_good_binding_has_no_problems(check):
     found = check(GOOD)
     assert found.problems == []
-    assert [(tie.port, tie.device, tie.incoming, tie.names) for tie in found.ties] == [
+    assert [
+        (mapping.port, mapping.device, mapping.incoming, mapping.names)
+        for mapping in found.channel_maps
+    ] == [
         ("pid.reference", "board", False, ["reference"]),
         ("pid.measurement", "board", False, ["speed"]),
         ("pid.y", "board", True, ["torque"]),
     ]
-    assert found.binding.run == {"clock": "wall", "overrun": "skip", "tolerated_in_a_row": 5}
-    assert found.remarks == ["[devices.board.receive.spare]: nobody takes spare."]
+    assert found.binding.run == {"clock": "wall", "overrun": "skip", "max_consecutive_overruns": 5}
+    assert found.warnings == ["[devices.board.receive.spare]: nobody takes spare."]
 
 
 def test_a_timeout_that_is_shorter_than_a_tick_is_odd(check):
@@ -99,14 +102,18 @@ def test_a_timeout_that_is_shorter_than_a_tick_is_odd(check):
         found = check(text.replace('on_loss = "stop"', f'on_loss = "stop"\ntimeout = {timeout}'))
         assert found.problems == []
         words = "[devices.board] timeout: 0.0005 s are less than a tick, 0.001 s: it is lost after"
-        assert any(remark.startswith(words) for remark in found.remarks) == told
+        assert any(diagnostic.startswith(words) for diagnostic in found.warnings) == told
 
 
 def test_ports_and_channels_of_one_name_need_not_be_named(check):
     text = GOOD.replace('inputs = { measurement = "speed", reference = "reference" }', "")
     found = check(text.replace("send.speed]", "send.measurement]"))
     assert found.problems == []
-    assert [tie.names for tie in found.ties] == [["reference"], ["measurement"], ["torque"]]
+    assert [mapping.names for mapping in found.channel_maps] == [
+        ["reference"],
+        ["measurement"],
+        ["torque"],
+    ]
 
 
 PROBLEMS = {
@@ -117,12 +124,13 @@ PROBLEMS = {
         "signals.",
     ),
     "an unknown option of a run": (
-        "tolerated_in_a_row = 5", "tolerated_in_row = 5",
-        "[run] tolerated_in_row: is no option. Did you mean `tolerated_in_a_row` or `tolerated`?",
+        "max_consecutive_overruns = 5", "max_consecutive_overrun = 5",
+        "[run] max_consecutive_overrun: is no option. Did you mean `max_consecutive_overruns` or "
+        "`max_overruns`?",
     ),
     "a run option of another kind": (
-        "tolerated_in_a_row = 5", 'tolerated_in_a_row = "few"',
-        "[run] tolerated_in_a_row: wants a whole number, got 'few'.",
+        "max_consecutive_overruns = 5", 'max_consecutive_overruns = "few"',
+        "[run] max_consecutive_overruns: wants a whole number, got 'few'.",
     ),
     "an unknown policy": (
         'overrun = "skip"', 'overrun = "skips"',
@@ -393,7 +401,7 @@ def test_an_output_channel_that_nothing_feeds_must_say_that_it_is_unused(check):
     assert check(text).problems == [message]
     found = check(text.replace("send.aux]", "send.aux]\nunused = true"))
     assert found.problems == []
-    assert "[blocks.pid]: input `reference` goes to no channel of `board`." in found.remarks
+    assert "[blocks.pid]: input `reference` goes to no channel of `board`." in found.warnings
 
 
 def test_units_of_another_dimension_name_a_channel_that_fits(check):
@@ -430,7 +438,7 @@ def test_vectors_take_channels_one_by_one_or_an_array(check):
     for channels in ('"board.both"', '["board.both[0]", "board.both[1]"]'):
         found = check(f"{base}\n[signals]\npair = {channels}")
         assert found.problems == []
-        assert found.ties[-1].names == ["both[0]", "both[1]"]
+        assert found.channel_maps[-1].names == ["both[0]", "both[1]"]
     half = base.replace("send.aux]\nsafe = 0\nunused = true", "send.aux]\nsafe = 0\nwidth = 2")
     half = half.replace("[blocks.pid]", "[devices.board.receive.more]\n[blocks.pid]")
     found = check(f'{half}\n[signals]\npair = "board.both"\nspeed = "board.aux[1]"')

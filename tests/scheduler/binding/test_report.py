@@ -72,7 +72,7 @@ def test_a_good_binding_is_shown_as_a_table(files, capsys):
          "delay = 3, jitter = 0, loss = 0.0, noise = 0.0"],
     ]  # fmt: skip
     assert lines[-2:] == [
-        "remark: [devices.board.receive.spare]: nobody takes spare.",
+        "diagnostic: [devices.board.receive.spare]: nobody takes spare.",
         "no problems in rig.toml",
     ]
 
@@ -89,7 +89,7 @@ def test_the_same_as_json(files, capsys):
     assert cli.main(["bind", "loop.py", "rig.toml", "--check", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["problems"] == []
-    assert told["ties"][2] == {
+    assert told["channel_maps"][2] == {
         "port": "pid.y", "direction": "from", "channel": "board.y", "unit": "N.m", "scale": 0.5,
         "offset": 0.0, "limits": [-40.0, 40.0], "saturate": True, "safe": None,
         "driver": "loopback",
@@ -108,8 +108,8 @@ def test_a_template_is_a_binding_without_problems(files, block, capsys):
     assert capsys.readouterr().out == "wrote new.toml\n"
     found = check_binding(cli.load_diagram(files / "loop.py"), files / "new.toml")
     assert found.problems == []
-    assert found.remarks == []
-    ports = {tie.port for tie in found.ties}
+    assert found.warnings == []
+    ports = {mapping.port for mapping in found.channel_maps}
     assert (
         ports
         == {
@@ -118,7 +118,7 @@ def test_a_template_is_a_binding_without_problems(files, block, capsys):
             "ref": {"ref.y"},
         }[block]
     )
-    assert {tie.unit for tie in found.ties} <= {"rad/s", "N.m", None}
+    assert {mapping.unit for mapping in found.channel_maps} <= {"rad/s", "N.m", None}
     assert cli.main(["bind", "loop.py", "new.toml", "--template", block]) == 1
     assert "`new.toml` is there already" in capsys.readouterr().err
 

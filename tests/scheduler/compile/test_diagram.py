@@ -22,7 +22,7 @@ from biella.blocks import (
     UnitDelay,
     python_block,
 )
-from biella.scheduler.engine.engine import REMARK_START, Instance
+from biella.scheduler.engine.engine import DIAGNOSTIC_START, Instance
 
 pytestmark = pytest.mark.engine
 
@@ -262,10 +262,10 @@ def test_checking_a_loop_changes_nothing():
     plan = d.compile()
     with Instance(plan) as checked, Instance(plan) as plain:
         for run in (checked, plain):
-            run.initialise()
+            run.initialize()
             run.evaluate()
         with pytest.warns(BiellaWarning, match="more than one solution"):
-            checked.warn(REMARK_START)
+            checked.warn(DIAGNOSTIC_START)
         assert checked.save() == plain.save()
 
 

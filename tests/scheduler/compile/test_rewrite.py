@@ -5,7 +5,7 @@ import pytest
 
 from biella import Diagram, Subsystem, simulate
 from biella.blocks import Compare, Constant, Demux, Gain, Integrator, Port, Sine, Step, Sum
-from biella.blocks.authoring import Outside
+from biella.blocks.authoring import ExternalInput
 from biella.errors import DiagramError
 from biella.scheduler.compile import rewrite
 from biella.scheduler.compile.flatten import flatten
@@ -21,7 +21,7 @@ def loop():
 
 
 def stand_in(start=0.0):
-    return Outside([Port("u")], [Port("y")], start={"y": start})
+    return ExternalInput([Port("u")], [Port("y")], start={"y": start})
 
 
 def test_a_block_is_replaced_by_path_and_the_diagram_stays_as_it_was():
@@ -58,7 +58,7 @@ def test_a_whole_subsystem_is_replaced():
 
 
 def test_ports_must_be_the_same():
-    other = Outside([Port("u")], [Port("torque")])
+    other = ExternalInput([Port("u")], [Port("torque")])
     with pytest.raises(DiagramError, match=r"`k` has the outputs .*y.*, but what replaces it"):
         loop().compile(replace={"k": other})
 
@@ -80,7 +80,7 @@ def test_an_unknown_block_is_named():
 
 
 def test_extra_sources_are_recorded_and_may_not_take_a_name():
-    lateness = Outside(outputs=[Port("lateness", unit="s")], start={"lateness": 2e-6})
+    lateness = ExternalInput(outputs=[Port("lateness", unit="s")], start={"lateness": 2e-6})
     result = simulate(loop().compile(extra={"realtime": lateness}), until=0.1)
     assert result["realtime.lateness"][-1] == 2e-6
     with pytest.raises(DiagramError, match="the name `x` is taken"):
@@ -120,7 +120,7 @@ def test_each_output_of_a_subsystem_leads_to_its_own_takers(path):
     """Two outputs have one source inside, and one passes an input on."""
     d = nested()
     names = ["same", "more", "again"]
-    other = Outside(
+    other = ExternalInput(
         [Port("u")],
         [Port(name) for name in names],
         start={"same": 5.0, "more": 6.0, "again": 7.0},
@@ -152,7 +152,7 @@ def test_a_subsystem_goes_with_all_that_is_in_it_and_numbers_follow():
         d.connect(d[name], total[f"u{n}"])
     ports = [Port("u"), Port("on", kind="boolean"), Port("enable", kind="boolean")]
     flat = rewrite.replace_blocks(
-        flatten(d), {"second": Outside(ports, [Port("y")], start={"y": 9.0})}
+        flatten(d), {"second": ExternalInput(ports, [Port("y")], start={"y": 9.0})}
     )
     assert [guard.path for guard in flat.guards] == ["first", "first.part", "third", "third.part"]
     assert [guard.count for guard in flat.guards] == [4, 1, 4, 1]  # held outputs included
@@ -160,7 +160,7 @@ def test_a_subsystem_goes_with_all_that_is_in_it_and_numbers_follow():
         inside = flat.blocks[guard.first : guard.first + guard.count]
         assert inside and all(item.path.startswith(f"{guard.path}.") for item in inside)
     assert [group.path for group in flat.groups] == ["first.part", "first", "third.part", "third"]
-    replaced = {"second": Outside(ports, [Port("y")], start={"y": 9.0})}
+    replaced = {"second": ExternalInput(ports, [Port("y")], start={"y": 9.0})}
     with d.compile(replace=replaced).instantiate() as instance:
         assert instance.get("total") == 2.0 + 9.0 + 2.0
 

@@ -281,7 +281,7 @@ class TestPeriod:
             (lambda: Integrator(), r"has continuous states. Use its discrete counterpart"),
             (lambda: Constant(1.0), r"is constant"),
             (
-                lambda: slider_crank(planar=True).block(mode="own_step"),
+                lambda: slider_crank(planar=True).block(mode="internal"),
                 r"internal solver, whose period is set where",
             ),
             (lambda: Subsystem(Diagram()), r"Give the period to the blocks inside, or trigger it"),

@@ -97,7 +97,7 @@ class Device:
         return self.status
 
     def wait(self, deadline: int) -> int:
-        """Wait as the paced thread does for a device that is its clock."""
+        """Wait as the real-time thread does for a device that is its clock."""
         return self.state.driver.contents.wait(self.handle, deadline)
 
     def make_safe(self) -> None:

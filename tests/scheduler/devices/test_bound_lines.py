@@ -69,7 +69,7 @@ def test_frames_go_both_ways_on_a_serial_line(ticks, serial):
 
 def test_frames_go_both_ways_as_datagrams(ticks, udp):
     udp.to = free_port()
-    table = rig(driver="udp", host=udp.host, port=udp.port, bind_port=udp.to, double=True)
+    table = rig(driver="udp", host=udp.host, port=udp.port, bind_port=udp.to, precision="float64")
     exchange(ticks, udp, table)
 
 
@@ -103,7 +103,7 @@ def test_a_device_that_never_speaks_is_told_with_what_to_look_at(udp):
             run.wait()
 
 
-def test_a_host_that_nobody_knows_is_told_once():
+def test_a_host_that_nobody_knows_is_reported_once():
     with pytest.raises(DeviceError) as caught:
         open_binding(loop(3.0), rig(driver="udp", host="no.such.host.invalid", port=5000))
     assert str(caught.value).startswith("the device `board` cannot be opened: address no.such.host")

@@ -10,7 +10,7 @@ import pytest
 
 from biella.errors import BiellaWarning, DeviceError
 from biella.scheduler.binding.bind import check_binding, open_binding
-from biella.scheduler.devices import Driver, Option, registry
+from biella.scheduler.devices import DeviceDriver, Option, registry
 
 from .diagrams import loop
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.engine
 MS = 1_000_000
 
 
-class Card(Driver):
+class Card(DeviceDriver):
     """A card whose input is twice its output."""
 
     options = {"serial": Option("whole", "number on its label", required=True)}  # noqa: RUF012
@@ -152,7 +152,7 @@ def test_a_run_that_falls_silent_makes_the_outputs_safe(ticks, install):
     until(lambda: card.value > 1.9, "the next write")
 
 
-class Valve(Driver):
+class Valve(DeviceDriver):
     """A card that has outputs only."""
 
     poll = 1e-4
@@ -234,7 +234,7 @@ class Interrupted(Card):
         return super().read()
 
 
-def test_a_driver_that_is_back_is_made_safe_and_not_told_what_is_past(ticks, install):
+def test_a_driver_that_is_back_is_made_safe_and_not_given_what_is_past(ticks, install):
     install(Interrupted)
     Interrupted.reading.clear()
     Interrupted.given.clear()

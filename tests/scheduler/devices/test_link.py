@@ -84,7 +84,7 @@ def test_sequences_wrap(connect, first):
     assert device.counts == {"frames": 4, "sent": 1, "stale": 1}
 
 
-def test_a_frame_of_another_session_is_refused_and_told_ours(connect):
+def test_a_frame_of_another_session_is_refused_and_sent_ours(connect):
     device, end, peer = connect()
     for session in (0, 0x4711):
         end.write_frame(bytes(Frame((1.0,), session, 5)))
@@ -251,7 +251,7 @@ def test_safe_values_are_frames_of_their_own(connect):
 
 
 def test_a_device_that_speaks_only_when_spoken_to_is_spoken_to(connect):
-    """What a run does that is paced by a device: it waits before its first tick."""
+    """What a run does that is real-time by a device: it waits before its first tick."""
     device, end, peer = connect(timeout=10 * MS, on_loss=HOLD)
     assert device.wait(0) == 0
     hello = peer.hear(end.frames()[0])

@@ -1,4 +1,6 @@
-"""Whole paced runs with devices of a binding: what happens, what is told, what is left behind."""
+"""Whole real-time runs with devices of a binding: what happens, what is told, what is left
+behind.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import pytest
 from biella import Diagram, run_realtime, simulate
 from biella.blocks import Asynchronous, Constant, Gain, Port, python_block
 from biella.errors import BiellaError, DeviceError
-from biella.scheduler.devices import Driver, registry
+from biella.scheduler.devices import DeviceDriver, registry
 from biella.scheduler.realtime import live_exit
 from biella.scheduler.realtime.replay import find_differences, replay
 
@@ -28,7 +30,7 @@ def rig(**options):
     }
 
 
-class Card(Driver):
+class Card(DeviceDriver):
     """A card that gives minus its output; its log is kept for the test."""
 
     answers_at_once = True
@@ -75,7 +77,7 @@ def test_a_run_through_a_loopback_is_the_difference_equation():
         x.append(x[-1] - 1e-3 * x[-2])
     np.testing.assert_allclose(result["x"], x[: len(result.t)], rtol=1e-13)
     assert (result["c.delay"][1:] == 1).all()
-    assert result.info["binding"]["ties"][1]["channel"] == "c.y"
+    assert result.info["binding"]["channel_maps"][1]["channel"] == "c.y"
     assert result.info["realtime"]["devices"]["c"]["frames"] == len(result.t) - 2
 
 
@@ -129,7 +131,9 @@ def same(u):
 
 
 @pytest.mark.parametrize("which", ["biella loop", "biella recorder", "biella slow"])
-def test_a_run_that_cannot_get_its_threads_ends_safe_before_it_is_told(install, monkeypatch, which):
+def test_a_run_that_cannot_get_its_threads_ends_safe_before_it_is_reported(
+    install, monkeypatch, which
+):
     """Nobody has it in hand then: it would go on, and move what it is bound to."""
     install(Card)
     d = loop()

@@ -24,7 +24,7 @@ from biella.scheduler.binding.bind import check_binding, open_binding
 from biella.scheduler.devices import Setup
 from biella.scheduler.devices.fieldbus.modbus import ModbusDriver
 from biella.scheduler.devices.fieldbus.modbus_registers import Register, find_range
-from biella.scheduler.devices.native import Surroundings
+from biella.scheduler.devices.native import DeviceContext
 
 from .diagrams import loop
 from .peer import wait_for
@@ -237,7 +237,7 @@ def test_numbers_stand_as_the_standard_says(kind, value, expected):
                 big.encode(2.0 * end if end else -1.0)
 
 
-def test_neighbours_share_a_request_in_both_directions(ticks, plc):
+def test_neighbors_share_a_request_in_both_directions(ticks, plc):
     plc.switch_on()
     plc.inputs[4:8] = [*words("i", -70000)[::-1], 5, 6]
     plc.inputs[20] = 9
@@ -274,7 +274,7 @@ def test_long_rows_are_cut_between_numbers():
     d.add(Constant([0.0] * 40), name="wide")
     table["signals"] = {"wide": "plc.wide"}
     entry = check_binding(d, table).binding.devices["plc"]
-    spans = ModbusDriver(Setup(entry, Surroundings(Path("."), 1e-3)))._ins
+    spans = ModbusDriver(Setup(entry, DeviceContext(Path("."), 1e-3)))._ins
     assert [(span.address, span.count) for span in spans] == [(0, 124), (124, 36)]
 
 

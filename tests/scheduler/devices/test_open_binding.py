@@ -206,7 +206,7 @@ def test_a_block_is_an_fmu(tmp_path):
     inner.export_fmu(tmp_path / "gain.fmu", sources=False)
     (tmp_path / "rig.toml").write_text('[blocks.k]\nfmu = "gain.fmu"\nparameters = {"g.k" = -4.0}')
     with open_binding(loop(), tmp_path / "rig.toml") as bound:
-        assert bound.check.remarks == [
+        assert bound.check.warnings == [
             "[blocks.k]: outputs of gain.fmu that `k` has not are not used: more."
         ]
         assert bound.devices == []
@@ -392,7 +392,7 @@ def test_a_recording_in_another_unit_is_refused_unless_it_is_scaled():
     assert check_binding(d, rig).problems == []
 
 
-def test_a_closed_device_still_tells_what_happened(ticks):
+def test_a_closed_device_still_reports_what_happened(ticks):
     rig = {"devices": {"b": device({"y": {}}, {"u": {}})}, "blocks": {"k": {"device": "b"}}}
     bound = open_binding(loop(), rig)
     ticks(bound).advance(3)

@@ -54,7 +54,7 @@ def test_a_missing_option_is_told_with_what_it_is():
     assert "a name such as COM3" in read({})[1]["port"]
 
 
-def test_a_misspelt_choice_is_told_with_the_one_that_is_near():
+def test_a_misspelled_choice_is_told_with_the_one_that_is_near():
     assert "slow" in read({"port": "x", "mode": "slwo"})[1]["mode"]
 
 

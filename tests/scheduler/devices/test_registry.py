@@ -2,7 +2,7 @@
 
 import pytest
 
-from biella.scheduler.devices import Driver, registry
+from biella.scheduler.devices import DeviceDriver, registry
 from biella.scheduler.devices.registry import find_driver, kind_of, list_drivers
 
 
@@ -17,7 +17,7 @@ def fail():
     raise ImportError("no such library")
 
 
-class Card(Driver):
+class Card(DeviceDriver):
     """A card for tests.
 
     More words.
@@ -44,7 +44,9 @@ def test_entry_points_of_other_packages_are_drivers(points):
     assert problem == "" and kind and kind.doc == "A card for tests" and kind.timeout == 0.25
 
 
-@pytest.mark.parametrize(("name", "why"), [("broken", "no such library"), ("wrong", "Driver")])
+@pytest.mark.parametrize(
+    ("name", "why"), [("broken", "no such library"), ("wrong", "DeviceDriver")]
+)
 def test_one_that_cannot_be_used_says_why(points, name, why):
     kind, problem = find_driver(name)
     assert kind is None and f"`{name}`" in problem and why in problem

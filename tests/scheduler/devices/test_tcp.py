@@ -150,7 +150,7 @@ def test_all_addresses_of_a_name_are_tried(family):
     end.close()
 
 
-def test_a_device_that_connects_and_is_silent_is_not_told_to_be_away(end, way):
+def test_a_device_that_connects_and_is_silent_is_not_commanded_to_be_away(end, way):
     handle, _ = way(end, 1, 1)
     with Device(handle, 1, 1, timeout=10 * MS) as device:
         device.take(0)
@@ -721,7 +721,7 @@ def test_a_peer_that_gives_back_what_it_gets_is_a_loopback(ticks, way):
     end = TcpEnd()
     at = free_tcp_port()
     place = {"port": end.port, "host": end.host} if way is dial else {"bind_port": at}
-    run = ticks(open_binding(loop(3.0), rig(double=True, **place)))
+    run = ticks(open_binding(loop(3.0), rig(precision="float64", **place)))
     end.accept() if way is dial else end.connect(at)
     peer, rows = Peer(), []
     for _ in range(300):
@@ -741,7 +741,7 @@ def test_a_peer_that_gives_back_what_it_gets_is_a_loopback(ticks, way):
     end.close()
 
 
-def test_a_paced_run_ends_with_safe_values_on_the_wire(end, way):
+def test_a_realtime_run_ends_with_safe_values_on_the_wire(end, way):
     place = {"port": end.port, "host": end.host} if way is dial else {"bind_port": free_tcp_port()}
     with run_realtime(loop(3.0), bind=rig(**place)) as run:
         end.accept() if way is dial else end.connect(place["bind_port"])
@@ -765,7 +765,7 @@ def test_a_device_that_is_never_there_is_told_with_what_to_look_at(end):
         run_realtime(loop(3.0), bind=rig(host=end.host, port=end.port, timeout=0.2)).wait()
 
 
-def test_a_run_whose_device_ends_is_told_why(end):
+def test_a_run_whose_device_ends_is_reported_why(end):
     with run_realtime(loop(3.0), bind=rig(host=end.host, port=end.port)) as run:
         end.accept()
         peer = Peer()
@@ -838,7 +838,7 @@ def test_a_port_that_is_taken_and_frames_that_are_too_long(end):
     assert handle is None and "a frame has 0 to 255 values" in message
 
 
-def test_a_host_that_nobody_knows_is_told():
+def test_a_host_that_nobody_knows_is_reported():
     with pytest.raises(DeviceError, match=r"cannot be opened: address no\.such\.host\.invalid: "):
         open_binding(loop(3.0), rig(host="no.such.host.invalid", port=5000))
 

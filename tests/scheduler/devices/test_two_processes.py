@@ -2,7 +2,7 @@
 
 Both ends are ``biella run-realtime`` on the diagram of example 16, with the bindings of that
 example. Where this machine lets us, each end also runs in a network namespace of its own, and
-only the relay joins the two. Numbers are of frames and of ticks.
+only the UDP proxy joins the two. Numbers are of frames and of ticks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pytest
 
 from biella import replay, simulate
 from biella.blocks.multibody.mechanisms import slider_crank
-from biella.scheduler.devices.virtual.relay import Faults, Relay, _open_socket
+from biella.scheduler.devices.virtual.udp_proxy import Faults, UdpProxy, _open_socket
 from biella.scheduler.realtime.replay import find_differences
 from biella.scheduler.results.result import Result
 
@@ -87,7 +87,9 @@ def can_have_namespaces() -> bool:
 
 @pytest.fixture(params=["loopback", *(["namespaces"] if can_have_namespaces() else [])])
 def places(request) -> Iterator[tuple[str, str]]:
-    """The networks of the plant and of the controller: ours, or two that only the relay joins."""
+    """The networks of the plant and of the controller: ours, or two that only the UDP proxy
+    joins.
+    """
     if request.param == "loopback":
         yield "", ""
         return
@@ -109,10 +111,10 @@ def command(
     return [*enter, *python, *files, *options]
 
 
-def open_relay(places: tuple[str, str], port: int, faults: Faults) -> Relay:
-    """A relay with one leg in each network."""
+def open_relay(places: tuple[str, str], port: int, faults: Faults) -> UdpProxy:
+    """A UDP proxy with one leg in each network."""
     with inside(places[0]):
-        relay = Relay(("127.0.0.1", port), seed=1, faults=faults)
+        relay = UdpProxy(("127.0.0.1", port), seed=1, faults=faults)
     if places[1]:
         relay._back.close()
         with inside(places[1]):
@@ -143,8 +145,8 @@ def run_plant(place: str, folder: Path, port: int, driver: str = "udp") -> None:
     slider_crank(planar=True).export_fmu(
         folder / "crank.fmu", outputs=LOOP["PORTS"][1], step=LOOP["STEP"]
     )
-    paced = ["--until", str(UNTIL), "--factor", str(SLOWER)]
-    plant = command(place, folder, "plant", port, *paced, driver=driver)
+    realtime = ["--until", str(UNTIL), "--factor", str(SLOWER)]
+    plant = command(place, folder, "plant", port, *realtime, driver=driver)
     subprocess.run(plant, check=True, capture_output=True)
 
 
@@ -153,7 +155,9 @@ def read_logs(folder: Path) -> list[Result]:
 
 
 def run_loop(places, folder: Path, faults: Faults) -> tuple[Result, Result, dict]:
-    """Run both ends; return the plant's log, the controller's, and what the relay has counted."""
+    """Run both ends; return the plant's log, the controller's, and what the UDP proxy has
+    counted.
+    """
     port = free_port()
     with controlling(places[1], folder, port), open_relay(places, port, faults) as relay:
         run_plant(places[0], folder, relay.port)
@@ -164,7 +168,7 @@ def run_loop(places, folder: Path, faults: Faults) -> tuple[Result, Result, dict
 
 
 def expected(lane: dict[str, int]) -> int:
-    """How many datagrams leave a relay, but for one that waits for the next."""
+    """How many datagrams leave a UDP proxy, but for one that waits for the next."""
     return lane["arrived"] - lane.get("dropped", 0) - (1 if "reordered" in lane else 0)
 
 
@@ -178,7 +182,7 @@ def test_the_loop_closes_through_a_bad_network(places, tmp_path):
     bench, answer = counts_of(controller, "bench"), counts_of(plant, "controller")
     assert plant.info["realtime"]["ticks"] == ticks
 
-    # Nothing is lost but by the relay, and each frame is taken or refused.
+    # Nothing is lost but by the UDP proxy, and each frame is taken or refused.
     to_device, to_host = relayed["to device"], relayed["to host"]
     assert to_device["arrived"] == answer["sent"] >= ticks
     assert to_device["dropped"] > 0.1 * ticks and to_host["dropped"] > 0

@@ -131,7 +131,7 @@ def test_nobody_there_is_silence_and_not_an_error(end):
 
 
 def test_nobody_there_is_no_reason_to_wake_up(end):
-    """Each greeting is refused at once: who is paced by it must not greet without a pause."""
+    """Each greeting is refused at once: who is real-time by it must not greet without a pause."""
     port = end.port
     end.close()
     handle, message = open_udp(None, 1, 1, host=end.host, port=port)

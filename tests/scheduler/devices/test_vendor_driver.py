@@ -64,7 +64,7 @@ def package(tmp_path, monkeypatch):
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-biella\nVersion: 1.0\n")
     lines = [f"[{group}]\n{name} = {value}" for group, made in points.items()
              for name, value in made.items()]  # fmt: skip
-    more = "wrong = no_driver:something\nabsent = not_there:Driver\n"
+    more = "wrong = no_driver:something\nabsent = not_there:DeviceDriver\n"
     (about / "entry_points.txt").write_text("\n".join(lines) + f"\n{more}")
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in ("acme_daq", "acme_biella"):
@@ -127,11 +127,11 @@ def test_its_checks_are_those_of_the_binding(package):
 def test_entry_points_that_are_no_drivers(package):
     assert find_driver("wrong") == (
         None,
-        "`wrong` (no_driver:something) is no biella.devices.Driver.",
+        "`wrong` (no_driver:something) is no biella.devices.DeviceDriver.",
     )
     kind, why = find_driver("absent")
     assert kind is None
-    assert why == "`absent` (not_there:Driver) cannot be loaded: No module named 'not_there'."
+    assert why == "`absent` (not_there:DeviceDriver) cannot be loaded: No module named 'not_there'."
 
 
 SECTIONS = {"can": "CAN", "modbus": "Modbus", "opcua": "OPC UA"}

@@ -1,4 +1,4 @@
-"""A run with devices, tick by tick: what the paced loop does, without its clock."""
+"""A run with devices, tick by tick: what the real-time loop does, without its clock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Ticks:
         self.bound, self.step_ns = bound, step_ns
         self.lib = library()
         self.instance = Instance(bound.plan)
-        self.instance.initialise()
+        self.instance.initialize()
         self.enter = contract.bl_enter(self._write)
         self.tick = 0
 

@@ -39,10 +39,10 @@ def test_what_is_large_or_takes_long_goes_to_scipy(monkeypatch):
     # Each unknown is at least one more than the one before.
     rows = [[(n, 1.0), (n + 1, -1.0)] for n in range(300)]
     assert len(rows) ** 2 > program._LARGEST_TABLE
-    found = program.minimise(np.ones(301), rows, [-1.0] * 300)
+    found = program.minimize(np.ones(301), rows, [-1.0] * 300)
     assert found == pytest.approx(np.arange(301))
     monkeypatch.setattr(program, "_MOST_PIVOTS", 3)
-    found = program.minimise(np.ones(31), rows[:30], [-1.0] * 30)
+    found = program.minimize(np.ones(31), rows[:30], [-1.0] * 30)
     assert found == pytest.approx(np.arange(31))
 
 

@@ -1,4 +1,4 @@
-"""Couplings of blocks with steps of their own.
+"""Couplings of blocks with an internal solver.
 
 The reference is the closed form of two masses with a spring between them: x' = A x, by the matrix
 exponential. Blocks take four Runge-Kutta steps in each step, so that their own error is far below
@@ -51,7 +51,7 @@ def mass(n: int, stiffness: float = 0.0, damping: float = 0.0, **options: Any) -
     s.spring("spring", wall, end, stiffness=k, damping=c, free_length=9.0)
     s.force("push", end, (0.0, 0.0))
     outputs = ["slide.displacement", "slide.speed", "slide.acceleration"]
-    steps: dict[str, Any] = {"mode": "own_step", "substeps": 4}
+    steps: dict[str, Any] = {"mode": "internal", "substeps": 4}
     return s.block(["push.force.x"], outputs, **(steps | options))
 
 
@@ -107,11 +107,13 @@ def observed_order(make: Any, steps: tuple[float, float] = (0.01, 0.005), **opti
 @pytest.mark.filterwarnings("ignore:coupling by gauss-seidel is the same as by jacobi")
 @pytest.mark.parametrize("split", ["displacement", "force"])
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("hold", [0, 1, 2])
-def test_order(split: str, method: str, hold: int) -> None:
-    """hold + 1; iterated with hold 0 takes the mean of both ends, of order 2."""
-    expected = max(hold + 1, 2 if method in ("fixed-point", "newton") else 1)
-    order = observed_order(lambda step: two_masses(split, step=step), coupling=method, hold=hold)
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
+def test_order(split: str, method: str, extrapolation: int) -> None:
+    """hold + 1; iterated with extrapolation 0 takes the mean of both ends, of order 2."""
+    expected = max(extrapolation + 1, 2 if method in ("fixed-point", "newton") else 1)
+    order = observed_order(
+        lambda step: two_masses(split, step=step), coupling=method, extrapolation=extrapolation
+    )
     assert order == pytest.approx(expected, abs=0.2)
 
 
@@ -133,7 +135,7 @@ def moved_end(rates: int, **options: Any) -> Diagram:
     d = Diagram("moved end", **options)
     outputs = ["slide.displacement", "slide.speed", "slide.acceleration"]
     for name, system in (("a", left), ("b", right)):
-        d.add(system.block(outputs=outputs, mode="own_step", substeps=8), name)
+        d.add(system.block(outputs=outputs, mode="internal", substeps=8), name)
     stretch = d.add(Expression("k*(x2 - x1)", parameters={"k": STIFF}, unit="N"), "pull")
     d.connect("a.slide.displacement", stretch["x1"])
     d.connect("b.slide.displacement", stretch["x2"])
@@ -158,13 +160,14 @@ def moved_end_error(d: Diagram, end: float = 1.0, **options: Any) -> float:
 @pytest.mark.filterwarnings("ignore:.*the prescribed motion `ground.end.x` jumps")
 @pytest.mark.parametrize("rates", [0, 1, 2])
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("hold", [0, 1, 2])
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
 def test_order_where_a_place_and_its_rates_are_exchanged(
-    rates: int, method: str, hold: int
+    rates: int, method: str, extrapolation: int
 ) -> None:
-    expected = max(hold + 1, 2 if method in ("fixed-point", "newton") else 1)
+    expected = max(extrapolation + 1, 2 if method in ("fixed-point", "newton") else 1)
     coarse, fine = (
-        moved_end_error(moved_end(rates, step=h), coupling=method, hold=hold) for h in (1e-3, 5e-4)
+        moved_end_error(moved_end(rates, step=h), coupling=method, extrapolation=extrapolation)
+        for h in (1e-3, 5e-4)
     )
     assert np.log2(coarse / fine) == pytest.approx(expected, abs=0.2)
 
@@ -181,8 +184,10 @@ def test_iterating_beats_jacobi_where_a_place_and_its_rate_are_exchanged() -> No
 
 def test_what_is_better() -> None:
     """Iterated beats Gauss-Seidel beats Jacobi where the second knows the first's new output."""
-    for hold in (0, 1, 2):
-        errors = [error(two_masses(step=0.01), coupling=m, hold=hold) for m in METHODS]
+    for extrapolation in (0, 1, 2):
+        errors = [
+            error(two_masses(step=0.01), coupling=m, extrapolation=extrapolation) for m in METHODS
+        ]
         jacobi, gauss_seidel, fixed_point, newton = errors
         assert newton == pytest.approx(fixed_point, rel=1e-3)
         assert newton < gauss_seidel < 0.7 * jacobi
@@ -191,7 +196,7 @@ def test_what_is_better() -> None:
 def test_held_jacobi_is_what_no_coupling_is() -> None:
     plan = two_masses().compile()
     assert "COUP" not in plan.sections and plan.couplings == []
-    assert plan.data == two_masses(coupling="jacobi", hold=0).compile().data
+    assert plan.data == two_masses(coupling="jacobi", extrapolation=0).compile().data
     # The same through the machinery of couplings, which an estimate needs.
     plain, coupled = (simulate(two_masses(step=0.01), 1.0, estimate_error=n) for n in (0, 1))
     for path in STATES:
@@ -199,8 +204,8 @@ def test_held_jacobi_is_what_no_coupling_is() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("hold", [0, 1, 2])
-def test_states_of_the_diagram_are_a_member(method: str, hold: int) -> None:
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
+def test_states_of_the_diagram_are_a_member(method: str, extrapolation: int) -> None:
     """The second mass is two Integrators: they take part as one block with its own step would."""
 
     def make(step: float) -> Diagram:
@@ -225,27 +230,29 @@ def test_states_of_the_diagram_are_a_member(method: str, hold: int) -> None:
         return d
 
     def measure(step: float) -> float:
-        run = simulate(make(step), END, coupling=method, hold=hold)
+        run = simulate(make(step), END, coupling=method, extrapolation=extrapolation)
         ends = [run[p][-1] for p in (*STATES[:2], "x", "v")]
         return float(np.abs(ends - exact(END)).max())
 
-    expected = max(hold + 1, 2 if method in ("fixed-point", "newton") else 1)
+    expected = max(extrapolation + 1, 2 if method in ("fixed-point", "newton") else 1)
     assert np.log2(measure(0.01) / measure(0.005)) == pytest.approx(expected, abs=0.2)
 
 
-@pytest.mark.parametrize("hold", [0, 1, 2])
-def test_a_member_that_takes_no_slopes_gets_means(hold: int) -> None:
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
+def test_a_member_without_input_derivatives_gets_means(extrapolation: int) -> None:
     """The mean of a line or parabola is of second order; of what is held, of first."""
 
     def make(step: float) -> Diagram:
         d = two_masses(step=step)
         for name in ("a", "b"):
-            vars(d[name])["takes_slopes"] = False
+            vars(d[name])["takes_input_derivatives"] = False
         return d
 
-    assert observed_order(make, coupling="newton", hold=hold) == pytest.approx(2, abs=0.2)
-    order = observed_order(make, coupling="jacobi", hold=hold)
-    assert 0.8 < order < 1.2 if hold == 0 else order > 1.8
+    assert observed_order(make, coupling="newton", extrapolation=extrapolation) == pytest.approx(
+        2, abs=0.2
+    )
+    order = observed_order(make, coupling="jacobi", extrapolation=extrapolation)
+    assert 0.8 < order < 1.2 if extrapolation == 0 else order > 1.8
 
 
 # The graph
@@ -271,13 +278,13 @@ def test_gauss_seidel_that_is_jacobi_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize("hold", [0, 1, 2])
-def test_gauss_seidel_with_outputs_that_follow_inputs_at_once(hold: int) -> None:
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
+def test_gauss_seidel_with_outputs_that_follow_inputs_at_once(extrapolation: int) -> None:
     """An inertance between the masses: b gets a force that depends on the acceleration of a, which
     depends on the force that a gets from b. That of a is known once a has moved."""
 
     def make(step: float) -> Diagram:
-        d = Diagram("inertance", step=step, coupling="gauss-seidel", hold=hold)
+        d = Diagram("inertance", step=step, coupling="gauss-seidel", extrapolation=extrapolation)
         plants = {name: d.add(mass(n, SPRING, DAMPER), name) for n, name in enumerate("ab")}
         numbers = {"k": SPRING, "c": DAMPER}
         on_a = law(d, "on_a", "k*x2 + c*v2", plants, **numbers)
@@ -295,30 +302,32 @@ def test_gauss_seidel_with_outputs_that_follow_inputs_at_once(hold: int) -> None
     x1, x2, v1, v2 = expm(a * END) @ [0.0, 0.0, 1.0, 0.0]
     reference = np.array([x1, v1, x2, v2])
     coarse, fine = (error(make(h), reference) for h in (0.005, 0.0025))
-    assert np.log2(coarse / fine) == pytest.approx(hold + 1, abs=0.2)
+    assert np.log2(coarse / fine) == pytest.approx(extrapolation + 1, abs=0.2)
     assert coarse < 0.8 * error(make(0.005), reference, coupling="jacobi")
 
 
 def test_a_chain_is_advanced_in_its_order() -> None:
     """All inputs are known when they are read, so Gauss-Seidel is as good as iterating, at once."""
     reference = np.array(
-        [simulate(chain(2e-4), END, coupling="newton", hold=2)[p][-1] for p in STATES]
+        [simulate(chain(2e-4), END, coupling="newton", extrapolation=2)[p][-1] for p in STATES]
     )
-    plan = chain(0.01).compile(coupling="gauss-seidel", hold=1)
+    plan = chain(0.01).compile(coupling="gauss-seidel", extrapolation=1)
     assert [item["members"] for item in plan.couplings] == [["a"], ["b"]]
     seidel, newton, jacobi = (
-        error(chain(0.01), reference, coupling=m, hold=1)
+        error(chain(0.01), reference, coupling=m, extrapolation=1)
         for m in ("gauss-seidel", "newton", "jacobi")
     )
     assert seidel == newton
     assert seidel < 0.6 * jacobi
-    order = np.log2(seidel / error(chain(0.005), reference, coupling="gauss-seidel", hold=1))
+    order = np.log2(
+        seidel / error(chain(0.005), reference, coupling="gauss-seidel", extrapolation=1)
+    )
     assert order == pytest.approx(2, abs=0.2)
 
 
-@pytest.mark.parametrize("hold", [1, 2])
+@pytest.mark.parametrize("extrapolation", [1, 2])
 @pytest.mark.parametrize("method", METHODS)
-def test_sampled_signals_are_held(method: str, hold: int) -> None:
+def test_sampled_signals_are_held(method: str, extrapolation: int) -> None:
     """A staircase is no line: what a sampled block gives is not extrapolated over its jumps."""
 
     def make() -> Diagram:
@@ -329,7 +338,10 @@ def test_sampled_signals_are_held(method: str, hold: int) -> None:
         d.connect(gain, a["push.force.x"])
         return d
 
-    held, followed = simulate(make(), 1.0), simulate(make(), 1.0, coupling=method, hold=hold)
+    held, followed = (
+        simulate(make(), 1.0),
+        simulate(make(), 1.0, coupling=method, extrapolation=extrapolation),
+    )
     assert np.array_equal(held["a.slide.speed"], followed["a.slide.speed"])
 
 
@@ -342,7 +354,7 @@ def test_sampled_blocks_between_members_hold_within_a_step() -> None:
         d.connect(d[name], sample)
     held = simulate(d, 1.0)
     plain = simulate(two_masses(step=0.01), 1.0)
-    newton = simulate(d, 1.0, coupling="newton", hold=2)
+    newton = simulate(d, 1.0, coupling="newton", extrapolation=2)
     assert np.array_equal(held["a.slide.speed"], plain["a.slide.speed"])
     assert np.array_equal(newton["a.slide.speed"], plain["a.slide.speed"])
 
@@ -363,7 +375,7 @@ def test_python_blocks_in_between() -> None:
         return d
 
     native, python = (
-        error(m(step=0.02), coupling="newton", hold=1)
+        error(m(step=0.02), coupling="newton", extrapolation=1)
         for m in (lambda step: two_masses("force", step=step), make)
     )
     assert python == pytest.approx(native, rel=1e-9)
@@ -399,7 +411,8 @@ def test_an_algebraic_loop_of_three_across_two_members(method: str) -> None:
     # repeating the steps solves it.
     if method in ("fixed-point", "newton"):
         errors = [
-            error(make(h), exact(END, inertance), coupling=method, hold=2) for h in (0.02, 0.01)
+            error(make(h), exact(END, inertance), coupling=method, extrapolation=2)
+            for h in (0.02, 0.01)
         ]
         assert errors[1] < 1e-3
         assert np.log2(errors[0] / errors[1]) > 1.8
@@ -410,7 +423,7 @@ def test_an_algebraic_loop_of_three_across_two_members(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_saved_state_goes_on_with_the_same_bits(method: str) -> None:
-    plan = two_masses(step=0.01).compile(coupling=method, hold=2, estimate_error=3)
+    plan = two_masses(step=0.01).compile(coupling=method, extrapolation=2, estimate_error=3)
     with plan.instantiate() as first, plan.instantiate() as second:
         first.run(57)
         state = first.save()
@@ -425,7 +438,7 @@ def test_a_saved_state_goes_on_with_the_same_bits(method: str) -> None:
 
 
 def test_implicit_steps_are_taken_back_too() -> None:
-    """Generalised-α keeps accelerations and a Jacobian: all of it is in the state."""
+    """Generalized-α keeps accelerations and a Jacobian: all of it is in the state."""
 
     def make(step: float) -> Diagram:
         d = Diagram("implicit", step=step)
@@ -439,15 +452,15 @@ def test_implicit_steps_are_taken_back_too() -> None:
         d.connect(on_b, plants["b"]["push.force.x"])
         return d
 
-    assert observed_order(make, coupling="newton", hold=1) == pytest.approx(2, abs=0.2)
+    assert observed_order(make, coupling="newton", extrapolation=1) == pytest.approx(2, abs=0.2)
 
 
 def test_what_cannot_go_back_is_coupled_explicitly_or_refused() -> None:
     d = two_masses(step=0.01)
     vars(d["b"])["can_roll_back"] = False
     with pytest.warns(CouplingWarning, match=r"`b` cannot go back.*gauss-seidel instead of newton"):
-        run = simulate(d, 1.0, coupling="newton", hold=1)
-    seidel = simulate(d, 1.0, coupling="gauss-seidel", hold=1)
+        run = simulate(d, 1.0, coupling="newton", extrapolation=1)
+    seidel = simulate(d, 1.0, coupling="gauss-seidel", extrapolation=1)
     assert np.array_equal(run["b.slide.speed"], seidel["b.slide.speed"])
     with pytest.raises(DiagramError, match=r"cannot be estimated: `b` cannot go back"):
         d.compile(estimate_error=1)
@@ -479,7 +492,12 @@ def test_too_few_iterations() -> None:
 def hurried(step: float = 0.2, **options: Any) -> Diagram:
     """Two iterations of a fixed point reach 1e-6 in parts of a step only."""
     d = two_masses(step=step)
-    how: dict[str, Any] = {"method": "fixed-point", "hold": 1, "iterations": 2, "tolerance": 1e-6}
+    how: dict[str, Any] = {
+        "method": "fixed-point",
+        "extrapolation": 1,
+        "iterations": 2,
+        "tolerance": 1e-6,
+    }
     d.couple(**(how | options))
     return d
 
@@ -531,7 +549,7 @@ def guarded(limit: float, method: str, **options: Any) -> Diagram:
         side = d.add(Gain(sign, unit="N"), f"on_{name}")
         d.connect(pull, side)
         d.connect(side, plants[name]["push.force.x"])
-    d.couple(method=method, hold=1, **options)
+    d.couple(method=method, extrapolation=1, **options)
     return d
 
 
@@ -578,7 +596,7 @@ def test_an_interrupt_is_not_tried_again() -> None:
     push = d.add(Gain(1.0, unit="N"), "push")
     d.connect(block, push)
     d.connect(push, a["push.force.x"])
-    d.couple(method="newton", hold=1)
+    d.couple(method="newton", extrapolation=1)
     with d.compile().instantiate() as instance, pytest.raises(KeyboardInterrupt):
         instance.run(10)
     assert len(calls) == 5
@@ -613,10 +631,12 @@ def test_errors_of_shortened_steps_are_estimated(make: Any) -> None:
 def test_power_of_a_bond_over_the_parts_of_a_step() -> None:
     """A step in two to four parts loses less than one in halves and more than one in quarters."""
     d = bonded(0.1)
-    d.couple(method="fixed-point", hold=2, iterations=2, tolerance=1e-4)
+    d.couple(method="fixed-point", extrapolation=2, iterations=2, tolerance=1e-4)
     run = simulate(d, 1.0)
     assert run["coupling.a+b.shortened"][-1] == 10
-    halves, quarters = (simulate(bonded(h), 1.0, coupling="newton", hold=2) for h in (0.05, 0.025))
+    halves, quarters = (
+        simulate(bonded(h), 1.0, coupling="newton", extrapolation=2) for h in (0.05, 0.025)
+    )
     power, coarse, fine = (np.abs(r["coupling.grip.power"]).max() for r in (run, halves, quarters))
     assert 2 * fine < power < 0.9 * coarse
     total = 0.1 * run["coupling.grip.power"][1:].sum()
@@ -631,26 +651,26 @@ def test_a_block_that_takes_one_step_only_is_not_given_parts_of_it() -> None:
     assert run["coupling.b+a.shortened"][-1] == 0
 
 
-@pytest.mark.parametrize("hold, stable", [(0, True), (1, True), (2, False)])
-def test_parabolas_are_not_for_stiff_couplings(hold: int, stable: bool) -> None:
+@pytest.mark.parametrize("extrapolation, stable", [(0, True), (1, True), (2, False)])
+def test_parabolas_are_not_for_stiff_couplings(extrapolation: int, stable: bool) -> None:
     """Iterated, they are the third-order Adams-Moulton formula, stable up to 6 time constants."""
     for ratio in (5.8, 6.2):
         d = Diagram("brake", step=0.01)
         a = d.add(mass(0, substeps=8), "a")
         brake = law(d, "brake", "-c*v1", {"a": a}, c=ratio * M[0] / 0.01)
         d.connect(brake, a["push.force.x"])
-        d.couple(method="newton", hold=hold)
+        d.couple(method="newton", extrapolation=extrapolation)
         speed = np.abs(simulate(d, 3.0)["a.slide.speed"])
         assert (speed[-1] < 0.1) == (stable or ratio < 6), ratio
 
 
 def test_newton_keeps_its_jacobian() -> None:
     """Made once by differences, then good for all steps: this problem is linear."""
-    run = simulate(two_masses(step=0.02), 1.0, coupling="newton", hold=1)
+    run = simulate(two_masses(step=0.02), 1.0, coupling="newton", extrapolation=1)
     iterations = run["coupling.b+a.iterations"][1:]
     assert iterations[0] == 3  # one, one for its only unknown, one corrected
     assert np.all(iterations[1:] <= 2)
-    aitken = simulate(two_masses(step=0.02), 1.0, coupling="fixed-point", hold=1)
+    aitken = simulate(two_masses(step=0.02), 1.0, coupling="fixed-point", extrapolation=1)
     assert 2 <= aitken["coupling.b+a.iterations"][1:].mean() < 5
 
 
@@ -669,7 +689,7 @@ def joined(stiffness: float, damping: float, step: float) -> Diagram:
 def test_relaxation_lets_a_fixed_point_converge() -> None:
     """With 1e5 N/m and 20 ms plain repetitions diverge, by k h² / 6 m = 3 and more each; for one
     unknown of a linear problem Aitken's are a secant's and end after the third."""
-    run = simulate(joined(1e5, 500.0, step=0.02), 1.0, coupling="fixed-point", hold=1)
+    run = simulate(joined(1e5, 500.0, step=0.02), 1.0, coupling="fixed-point", extrapolation=1)
     assert run["coupling.b+a.failures"][-1] == 0
     assert run["coupling.b+a.iterations"].max() <= 4
 
@@ -680,12 +700,12 @@ def test_stiff_couplings_need_iterations(method: str) -> None:
     explicit couplings blow up, repeated ones let the masses move on together, with the momentum of
     the first. Less the damping in the first quarter of a swing, 0.3 of 3 kg and 2.9 rad/s: 3 %."""
     d = joined(1e5, 500.0, step=0.0025)
-    run = simulate(d, 2.0, coupling=method, hold=2)
+    run = simulate(d, 2.0, coupling=method, extrapolation=2)
     swing = sum(M) ** -1 / np.sqrt(sum(K) / sum(M))
     apart = run["a.slide.displacement"] - run["b.slide.displacement"]
     assert np.abs(apart[run.t > 0.5]).max() < 1e-5
     assert np.abs(run["a.slide.displacement"]).max() == pytest.approx(swing, rel=0.04)
-    explicit = simulate(d, 2.0, coupling="gauss-seidel", hold=2)
+    explicit = simulate(d, 2.0, coupling="gauss-seidel", extrapolation=2)
     assert np.abs(explicit["a.slide.displacement"]).max() > 1e6 * swing
 
 
@@ -695,25 +715,27 @@ def test_stiff_couplings_need_iterations(method: str) -> None:
 def test_an_estimate_changes_nothing() -> None:
     for method in METHODS:
         plain, watched = (
-            simulate(two_masses(step=0.01), 1.0, coupling=method, hold=2, estimate_error=n)
+            simulate(two_masses(step=0.01), 1.0, coupling=method, extrapolation=2, estimate_error=n)
             for n in (0, 5)
         )
         assert all(np.array_equal(plain[path], watched[path]) for path in STATES)
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("hold", [0, 1, 2])
-def test_the_report(method: str, hold: int) -> None:
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
+def test_the_report(method: str, extrapolation: int) -> None:
     """The order is seen in one run, and a run with the suggested step is as exact as asked for."""
-    run = simulate(two_masses(step=0.02), END, coupling=method, hold=hold, estimate_error=1)
-    tolerance = 1e-2 if hold == 0 else 1e-3
+    run = simulate(
+        two_masses(step=0.02), END, coupling=method, extrapolation=extrapolation, estimate_error=1
+    )
+    tolerance = 1e-2 if extrapolation == 0 else 1e-3
     report = run.coupling_report(tolerance)
-    expected = max(hold + 1, 2 if method in ("fixed-point", "newton") else 1)
+    expected = max(extrapolation + 1, 2 if method in ("fixed-point", "newton") else 1)
     for connection in report.connections:
         assert connection.order == pytest.approx(expected, abs=0.5)
     assert report.suggested_step is not None
     again = END / np.ceil(END / report.suggested_step)
-    run = simulate(two_masses(step=again), END, coupling=method, hold=hold)
+    run = simulate(two_masses(step=again), END, coupling=method, extrapolation=extrapolation)
     some = np.unique(np.linspace(0, run.length - 1, 60).astype(int))
     states = np.array([exact(t) for t in run.t[some]])
     force = SPRING * (states[:, 0] - states[:, 2]) + DAMPER * (states[:, 1] - states[:, 3])
@@ -723,18 +745,20 @@ def test_the_report(method: str, hold: int) -> None:
 
 def test_the_error_signal_is_the_error_of_a_step() -> None:
     """The first step starts from exact values, so that its error is known."""
-    run = simulate(two_masses(step=0.01), 0.01, coupling="newton", hold=1, estimate_error=1)
+    run = simulate(
+        two_masses(step=0.01), 0.01, coupling="newton", extrapolation=1, estimate_error=1
+    )
     x1, v1, x2, v2 = exact(0.01)
     true = run["on_b"][1] - (SPRING * (x1 - x2) + DAMPER * (v1 - v2))
     assert run["coupling.on_b.error"][1] == pytest.approx(true, rel=0.05)
 
 
 def test_what_the_report_says() -> None:
-    run = simulate(two_masses(step=0.02), END, hold=1, estimate_error=4)
+    run = simulate(two_masses(step=0.02), END, extrapolation=1, estimate_error=4)
     report = run.coupling_report(1e-4)
     assert report.limiting is report.connections[0]
     text = str(report)
-    assert "b + a: jacobi, hold 1, 200 steps" in text
+    assert "b + a: jacobi, extrapolation 1, 200 steps" in text
     assert "limits the accuracy; a step of" in text
     assert "on_b → b.push.force.x" in text
     assert "All connections keep" in str(run.coupling_report(0.5))
@@ -754,7 +778,7 @@ def bonded(step: float) -> Diagram:
     hand = s.ground.marker("hand", (-1, 0), motion={"x": Input("hand")})
     s.spring("spring", hand, body.marker("end"), stiffness=SPRING, free_length=1.0)
     outputs = ["slide.displacement", "slide.speed", "slide.acceleration"]
-    b = d.add(s.block([], outputs, mode="own_step", substeps=4), "b")
+    b = d.add(s.block([], outputs, mode="internal", substeps=4), "b")
     d.connect(a["slide.displacement"], b["hand"])
     d.connect(a["slide.speed"], b["hand_rate"])
     d.connect(law(d, "pull", "k*(x2 - x1)", {"a": a, "b": b}, k=SPRING), a["push.force.x"])
@@ -772,7 +796,7 @@ def test_power_of_a_bond() -> None:
     assert run["coupling.grip.energy"][1:] == pytest.approx(0.01 * np.cumsum(mean), abs=1e-12)
     assert run.units["coupling.grip.power"] == "W"
     assert "power bond grip (a.push.force.x · b.hand_rate)" in str(run.coupling_report())
-    iterated = simulate(bonded(0.01), 1.0, coupling="newton", hold=1)
+    iterated = simulate(bonded(0.01), 1.0, coupling="newton", extrapolation=1)
     assert np.abs(iterated["coupling.grip.power"]).max() < 1e-6 * np.abs(power).max()
 
 
@@ -789,7 +813,7 @@ def test_energy_that_a_coupling_creates_is_measured(rates: int, estimate: int) -
     """By far the most of it at the force, which is half a step old: against the energy itself.
     Without a rate the other side holds the place too, which is not a matter of power."""
     d = moved_end(rates, step=2e-3)
-    with pytest.warns(CouplingWarning, match=r"`a`, `b` created .* J, .*hold=1") as caught:
+    with pytest.warns(CouplingWarning, match=r"`a`, `b` created .* J, .*extrapolation=1") as caught:
         run = simulate(d, 5.0, estimate_error=estimate)
     told = re.search(r"created (\S+) J, .* at `a.push` and `b.x`\)", str(caught[0].message))
     assert told is not None
@@ -800,10 +824,10 @@ def test_energy_that_a_coupling_creates_is_measured(rates: int, estimate: int) -
 
 
 @pytest.mark.parametrize(
-    ("method", "hold"), [("jacobi", 1), ("jacobi", 2), ("newton", 0), ("newton", 1)]
+    ("method", "extrapolation"), [("jacobi", 1), ("jacobi", 2), ("newton", 0), ("newton", 1)]
 )
-def test_couplings_that_keep_the_energy_are_not_warned_of(method: str, hold: int) -> None:
-    run = simulate(moved_end(1, step=2e-3), 5.0, coupling=method, hold=hold)
+def test_couplings_that_keep_the_energy_are_not_warned_of(method: str, extrapolation: int) -> None:
+    run = simulate(moved_end(1, step=2e-3), 5.0, coupling=method, extrapolation=extrapolation)
     assert abs(energy(run)[-1] / energy(run)[0] - 1) < 2e-3
 
 
@@ -815,7 +839,7 @@ def spring_of_blocks(stiffness: float = STIFF, **options: Any) -> Diagram:
     s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
     s.force("push", cast(Joint, s["slide"]), Input("push"))
     outputs = ["slide.displacement", "slide.speed"]
-    plant = d.add(s.block(outputs=outputs, mode="own_step", substeps=4), "plant")
+    plant = d.add(s.block(outputs=outputs, mode="internal", substeps=4), "plant")
     d.connect(plant["slide.speed"], d.add(Integrator(), "stretch"))
     d.connect(d["stretch"], d.add(Gain(-stiffness, unit="N"), "pull"))
     d.connect(d["pull"], plant["push"])
@@ -834,7 +858,7 @@ def test_energy_created_where_a_speed_is_exchanged_with_states_of_the_diagram() 
 
 def test_energy_lost_is_named_too() -> None:
     """A parabola goes beyond the end of a long step in the other direction."""
-    d = spring_of_blocks(20.0, step=0.05, hold=2)
+    d = spring_of_blocks(20.0, step=0.05, extrapolation=2)
     with pytest.warns(CouplingWarning, match=r"`plant`, `states` lost .* smaller step") as caught:
         run = simulate(d, 2.0)
     told = re.search(r"lost (\S+) J, .* at `plant.push` and `stretch.u`", str(caught[0].message))
@@ -876,7 +900,7 @@ def test_no_power_where_units_leave_it_open() -> None:
                 stiffness = (9.0, 9.0, 0.0)
                 s.bushing(f"spring{n}", end, body.marker("m"), stiffness=stiffness)
         outputs = [f"slide{n}.displacement" for n in "12"]
-        d.add(s.block(outputs=outputs, mode="own_step"), name)
+        d.add(s.block(outputs=outputs, mode="internal"), name)
     for n in "12":
         pull = d.add(Expression("x - y", unit="N"), f"pull{n}")
         d.connect(f"b.slide{n}.displacement", pull["x"])
@@ -911,7 +935,7 @@ def test_bonds_that_are_none() -> None:
 
 def test_a_coupling_leaves_in_an_fmu(tmp_path: Path) -> None:
     """An independent importer gets the same bits."""
-    d = two_masses(step=0.01, coupling="newton", hold=2)
+    d = two_masses(step=0.01, coupling="newton", extrapolation=2)
     d.output("speed", d["a"]["slide.speed"])
     d.export_fmu(tmp_path / "masses.fmu")
     found = fmpy.simulate_fmu(
@@ -925,9 +949,9 @@ def test_members_with_a_longer_period() -> None:
     slow = two_masses(step=0.0025)
     for name in ("a", "b"):
         slow.rates[slow[name]] = periodic(0.01)
-    for method, hold in (("jacobi", 1), ("gauss-seidel", 1), ("newton", 2)):
-        fine = simulate(slow, 1.0, coupling=method, hold=hold)
-        coarse = simulate(two_masses(step=0.01), 1.0, coupling=method, hold=hold)
+    for method, extrapolation in (("jacobi", 1), ("gauss-seidel", 1), ("newton", 2)):
+        fine = simulate(slow, 1.0, coupling=method, extrapolation=extrapolation)
+        coarse = simulate(two_masses(step=0.01), 1.0, coupling=method, extrapolation=extrapolation)
         assert fine["a.slide.speed"][::4] == pytest.approx(coarse["a.slide.speed"], abs=1e-12)
         assert np.array_equal(fine["a.slide.speed"][1::4], fine["a.slide.speed"][:-1:4])
 
@@ -935,8 +959,11 @@ def test_members_with_a_longer_period() -> None:
 def test_members_with_different_periods() -> None:
     d = two_masses(step=0.005)
     d.rates[d["b"]] = periodic(0.01)
-    assert all(len(item["members"]) == 1 for item in d.compile(coupling="newton", hold=1).couplings)
-    assert error(d, coupling="newton", hold=1) < 0.1
+    assert all(
+        len(item["members"]) == 1
+        for item in d.compile(coupling="newton", extrapolation=1).couplings
+    )
+    assert error(d, coupling="newton", extrapolation=1) < 0.1
     d.couple("a", "b", method="newton")
     with pytest.raises(
         DiagramError, match=r"same period, but `a` steps every 1 .* `b` steps every 2"
@@ -946,7 +973,7 @@ def test_members_with_different_periods() -> None:
 
 def test_couple_within_a_subsystem_and_for_some_blocks_only() -> None:
     inside = two_masses(step=0.01)
-    inside.couple("a", method="newton", hold=1)
+    inside.couple("a", method="newton", extrapolation=1)
     inside.output("x", inside["a"]["slide.displacement"])
     d = Diagram("outside", step=0.01)
     d.add(Subsystem(inside), "sub")
@@ -961,7 +988,7 @@ def test_couple_within_a_subsystem_and_for_some_blocks_only() -> None:
     assert np.array_equal(run["sub.a.slide.speed"], alone["a.slide.speed"])
     outside = Diagram("outside", step=0.01)
     whole = outside.add(Subsystem(two_masses(step=0.01)), "sub")
-    outside.couple(whole, method="newton", hold=1)
+    outside.couple(whole, method="newton", extrapolation=1)
     assert np.array_equal(simulate(outside, 1.0)["sub.a.slide.speed"], alone["a.slide.speed"])
 
 
@@ -970,7 +997,7 @@ def test_a_member_in_a_conditional_subsystem_stays_explicit() -> None:
     inside.input("u", unit="N")
     inside.connect("u", inside.add(mass(0), "a")["push.force.x"])
     inside.output("v", inside["a"]["slide.speed"])
-    d = Diagram("outside", step=0.01, coupling="newton", hold=1)
+    d = Diagram("outside", step=0.01, coupling="newton", extrapolation=1)
     sub = d.add(Subsystem(inside, enable=True), "sub")
     d.connect(d.add(Expression("t < 0.3", kind="boolean"), "on", period=0.01), sub["enable"])
     b = d.add(mass(1), "b")
@@ -989,8 +1016,8 @@ def test_a_member_in_a_conditional_subsystem_stays_explicit() -> None:
 def test_mistakes() -> None:
     with pytest.raises(DiagramError, match=r"unknown coupling `gauss-seidl`.*gauss-seidel"):
         Diagram(coupling="gauss-seidl")
-    with pytest.raises(DiagramError, match=r"hold is 0, 1 or 2"):
-        two_masses().compile(hold=3)
+    with pytest.raises(DiagramError, match=r"extrapolation is 0, 1 or 2"):
+        two_masses().compile(extrapolation=3)
     d = two_masses()
     for options, message in (
         ({"tolerance": 0.0}, "between 0 and 1"),
@@ -1003,7 +1030,7 @@ def test_mistakes() -> None:
     with pytest.raises(DiagramError, match=r"not in 'two masses' yet"):
         d.couple(Gain(1.0), method="newton")
     d.couple("on_a", method="newton")
-    with pytest.raises(DiagramError, match=r"`on_a` \(Expression\) takes no steps of its own"):
+    with pytest.raises(DiagramError, match=r"`on_a` \(Expression\) takes no internal steps"):
         d.compile()
     d = two_masses()
     d.couple("a", method="newton")
@@ -1022,5 +1049,5 @@ def test_mistakes() -> None:
 
 def test_couple_changes_only_what_is_given() -> None:
     d = Diagram("two", step=1e-3, coupling="newton")
-    d.couple(hold=2)
-    assert (d.coupling.method, d.coupling.hold) == ("newton", 2)
+    d.couple(extrapolation=2)
+    assert (d.coupling.method, d.coupling.extrapolation) == ("newton", 2)

@@ -408,7 +408,7 @@ def test_a_stiff_diagram_that_overflows_is_told_with_step_and_solver():
     assert np.isfinite(simulate(d, 20.0, solver="backward_euler")["x"]).all()
 
 
-def test_a_diagram_that_is_unstable_itself_is_told_so():
+def test_a_diagram_that_is_unstable_itself_is_reported_so():
     d = Diagram("unstable", step=1e-2)
     d.connect(d.add(Integrator(1.0), name="x"), d.add(Gain(50.0), name="k"))
     d.connect("k", "x")
@@ -426,7 +426,7 @@ def test_a_diagram_that_is_unstable_itself_is_told_so():
         ("fast", 1, r"a number for `y`, got 'fast'"),
     ],
 )
-def test_what_a_python_block_returns_wrongly_is_told(value, width, message):
+def test_what_a_python_block_returns_wrongly_is_reported(value, width, message):
     class Wrong(PythonBlock):
         def __init__(self):
             super().__init__(outputs=[Port("y", width)])
@@ -442,7 +442,7 @@ def test_what_a_python_block_returns_wrongly_is_told(value, width, message):
 
 @pytest.mark.parametrize("method", ["derivative", "update"])
 @pytest.mark.parametrize(("value", "told"), [(None, "returned None"), ([1.0, 2.0, 3.0], "got 3")])
-def test_a_state_of_the_wrong_size_is_told(method, value, told):
+def test_a_state_of_the_wrong_size_is_reported(method, value, told):
     class Wrong(PythonBlock):
         def __init__(self):
             period: dict[str, Any] = {"period": 0.01} if method == "update" else {}

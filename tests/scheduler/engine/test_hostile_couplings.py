@@ -33,10 +33,10 @@ def mass() -> System:
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     """Two masses, an algebraic loop between them, and the diagram's states, coupled by Newton."""
-    d = Diagram("hostile", step=0.01, coupling="newton", hold=2)
+    d = Diagram("hostile", step=0.01, coupling="newton", extrapolation=2)
     for name in ("a", "b"):
         outputs = ["slide.speed", "slide.acceleration"]
-        d.add(mass().block(["push.force.x"], outputs, mode="own_step"), name)
+        d.add(mass().block(["push.force.x"], outputs, mode="internal"), name)
     x = d.add(Integrator(), "x")
     pull = d.add(Expression("-3*x + 0.1*(a2 - a1)", unit="N"), "pull")
     back = d.add(Gain(-1.0), "back")
@@ -66,7 +66,7 @@ def run(data: bytes) -> bool:
     except PlanError:
         return False
     with contextlib.suppress(BiellaError), instance:
-        instance.initialise()
+        instance.initialize()
         instance.run(4)
         instance.restore(instance.save())
         instance.run(4)
@@ -117,7 +117,7 @@ def test_tables_that_are_cut_off_or_missing(plan: Plan, tag: str) -> None:
 def test_exchanges_without_a_coupling() -> None:
     """A mass and a spring made of blocks: the table of powers, cell by cell."""
     d = Diagram("hostile", step=0.01)
-    plant = d.add(mass().block(["push.force.x"], ["slide.speed"], mode="own_step"), "plant")
+    plant = d.add(mass().block(["push.force.x"], ["slide.speed"], mode="internal"), "plant")
     d.connect(plant["slide.speed"], d.add(Integrator(), "x"))
     d.connect(d["x"], d.add(Gain(-3.0, unit="N"), "pull"))
     d.connect(d["pull"], plant["push.force.x"])

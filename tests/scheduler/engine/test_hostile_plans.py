@@ -94,7 +94,7 @@ def refuse(data: bytes, code: int = ERROR_PLAN) -> str:
 def run(data: bytes) -> None:
     """Run a plan for a few ticks, if it is accepted; any error of ours is fine."""
     with contextlib.suppress(BiellaError), Instance(Plan(data, {})) as instance:
-        instance.initialise()
+        instance.initialize()
         instance.run(8)
         instance.restore(instance.save())
         instance.run(8)

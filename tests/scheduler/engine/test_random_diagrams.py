@@ -217,7 +217,9 @@ class Interpreter:
     def integrate(self, state: dict[int, np.ndarray], after: dict[int, np.ndarray]) -> None:
         integrators = [n for n, node in enumerate(self.nodes) if node.kind == "integrator"]
 
-        def slopes(offset: float, last: dict[int, np.ndarray] | None) -> dict[int, np.ndarray]:
+        def state_derivatives(
+            offset: float, last: dict[int, np.ndarray] | None
+        ) -> dict[int, np.ndarray]:
             stage = dict(state)
             if last is not None:
                 stage.update({n: state[n] + offset * last[n] for n in integrators})
@@ -226,13 +228,13 @@ class Interpreter:
                 n: now[source][port] for n in integrators for source, port in self.nodes[n].sources
             }
 
-        k1 = slopes(0.0, None)
+        k1 = state_derivatives(0.0, None)
         if self.solver == "euler":
             after.update({n: state[n] + STEP * k1[n] for n in integrators})
             return
-        k2 = slopes(STEP / 2, k1)
-        k3 = slopes(STEP / 2, k2)
-        k4 = slopes(STEP, k3)
+        k2 = state_derivatives(STEP / 2, k1)
+        k3 = state_derivatives(STEP / 2, k2)
+        k4 = state_derivatives(STEP, k3)
         for n in integrators:
             after[n] = state[n] + STEP / 6 * (k1[n] + 2 * k2[n] + 2 * k3[n] + k4[n])
 

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from biella import cli
-from biella.scheduler.host import machine, wakeups
+from biella.scheduler.host import latency as wakeups
+from biella.scheduler.host import system_info as machine
 from biella.scheduler.host.doctor import Diagnosis, conclude, draw_histogram, write_share
-from biella.scheduler.host.machine import examine, find_isolated, find_serial_devices
-from biella.scheduler.host.privileges import Grant, Privileges
-from biella.scheduler.host.wakeups import (
+from biella.scheduler.host.latency import (
     EDGES_US,
     QUANTILES,
     Variant,
@@ -24,8 +23,10 @@ from biella.scheduler.host.wakeups import (
     list_variants,
     measure,
     share_late,
-    summarise,
+    summarize,
 )
+from biella.scheduler.host.privileges import Grant, Privileges
+from biella.scheduler.host.system_info import examine, find_isolated, find_serial_devices
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="not on Linux")
 
@@ -136,7 +137,7 @@ def test_where_nothing_can_be_read_nothing_is_claimed(tmp_path):
 
 def test_quantiles_are_measured_values():
     shuffled = np.random.default_rng(1).permutation(np.arange(1, 1001)) * 1000
-    assert summarise(shuffled) == {
+    assert summarize(shuffled) == {
         "min": 1.0,
         "median": 500.0,
         "p99": 990.0,
@@ -145,8 +146,8 @@ def test_quantiles_are_measured_values():
     }
     # Of few, a far quantile is the worst.
     few = {"min": 1.0, "median": 5.0, "p99": 10.0, "p99.9": 10.0, "max": 10.0}
-    assert summarise(np.arange(1, 11) * 1000) == few
-    assert summarise(np.array([7000])) == dict.fromkeys(QUANTILES, 7.0)
+    assert summarize(np.arange(1, 11) * 1000) == few
+    assert summarize(np.array([7000])) == dict.fromkeys(QUANTILES, 7.0)
 
 
 def test_a_histogram_counts_each_once_and_an_edge_to_the_bin_above():
@@ -170,7 +171,7 @@ def stalled(period_ns, stall_ns=4_000_000, every_ns=100_000_000, total_ns=10**9)
     return np.maximum(0, stall_ns - deadlines % every_ns)
 
 
-def test_shares_of_one_rate_tell_those_of_others():
+def test_shares_of_one_rate_predict_those_of_others():
     """By the closed form: late by more than a during stall - a of each 100 ms, at any rate."""
     for rate in (500, 1000, 5000):
         measured = stalled(100_000)
@@ -183,7 +184,7 @@ def test_shares_of_one_rate_tell_those_of_others():
     assert share_late(np.array([0, 600_000]), 1000, load=0.3) == 0.0
 
 
-def test_of_none_seen_a_bound_is_told():
+def test_of_none_seen_a_bound_is_reported():
     assert write_share(0.0, 3000) == "< 0.1 %"
     assert 0.049 < (1 - 0.1 / 100) ** 3000 < 0.051  # 95 % of such measurements see at least one
     assert write_share(0.0, 2) == "< 100 %"
@@ -237,7 +238,12 @@ def test_the_command_prints_tables_and_draws(tmp_path, capsys):
     arguments = ["doctor", "--rate", "2000", "--seconds", "0.05", "--plot", str(picture)]
     assert cli.main(arguments) == 0
     out = capsys.readouterr().out
-    for text in ("This machine", "Privileges of a paced thread", "lateness at 2000 Hz", "no bound"):
+    for text in (
+        "This machine",
+        "Privileges of a real-time thread",
+        "lateness at 2000 Hz",
+        "no bound",
+    ):
         assert text in out
     assert picture.read_bytes()[:4] == b"\x89PNG"
 
@@ -261,7 +267,8 @@ def test_options_out_of_range_are_refused(option, value, message, capsys):
 AS_NOBODY = """
 import grp, os, resource, sys
 from biella import cli
-from biella.scheduler.host import machine, wakeups
+from biella.scheduler.host import latency as wakeups
+from biella.scheduler.host import system_info as machine
 wakeups.library()
 machine.examine()
 resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))

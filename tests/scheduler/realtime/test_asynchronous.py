@@ -1,4 +1,4 @@
-"""Slow blocks: offline one period late, paced by a worker that no tick waits for."""
+"""Slow blocks: offline one period late, real-time by a worker that no tick waits for."""
 
 import time
 
@@ -98,7 +98,7 @@ def test_a_checkpoint_holds_its_state():
     assert np.array_equal(rest["planner.means"], whole["planner.means"][83:])
 
 
-def test_paced_a_worker_computes_and_the_run_is_replayed():
+def test_realtime_a_worker_computes_and_the_run_is_replayed():
     result = run_realtime(loop(Planner()), 0.4, overrun="catch_up").wait()
     worker = result.info["realtime"]["workers"]["planner"]
     assert worker["results"] >= 2
@@ -240,7 +240,7 @@ def test_a_model_keeps_its_own_state_in_checkpoints(fmu, make):
 
 
 @pytest.mark.parametrize("make", [lambda fmu: lag(), Fmu, lambda fmu: Fmu(fmu, isolate=True)])
-def test_paced_a_model_takes_every_period_and_is_replayed(fmu, make):
+def test_realtime_a_model_takes_every_period_and_is_replayed(fmu, make):
     run = run_realtime(around(make(fmu)), 0.4, overrun="catch_up")
     result = run.wait()
     counts = result.info["realtime"]["workers"]["slow"]
@@ -279,8 +279,8 @@ def test_a_model_that_is_slower_than_the_clock_is_said_to_be_behind():
 def test_a_model_may_end_the_run():
     offline = simulate(around(lag(stop=0.5)), 1.0)
     assert "it is low" in offline.info["stopped"] and offline.t[-1] < 0.2
-    paced = run_realtime(around(lag(stop=0.5)), 10.0).wait()
-    assert "it is low" in paced.info["stopped"] and paced.t[-1] < 10.0
+    realtime = run_realtime(around(lag(stop=0.5)), 10.0).wait()
+    assert "it is low" in realtime.info["stopped"] and realtime.t[-1] < 10.0
 
 
 def test_a_model_that_fails_ends_the_run():
@@ -306,9 +306,11 @@ def test_a_model_starts_with_the_diagram_around_it(tmp_path):
         assert result["slow.x"][0] == 7.0 == result["slow.since"][0]
         hits = slice(10, None, 10)
         np.testing.assert_allclose(result["slow.x"][hits], result.t[hits], atol=1e-9)
-        paced = run_realtime(d, 7.1, overrun="catch_up").wait()
-        count = paced.info["realtime"]["workers"]["slow"]["results"]
-        assert paced["slow.x"][-2] <= 7.0 + count * PERIOD + 1e-9 and paced["slow.x"][0] == 7.0
+        realtime = run_realtime(d, 7.1, overrun="catch_up").wait()
+        count = realtime.info["realtime"]["workers"]["slow"]["results"]
+        assert (
+            realtime["slow.x"][-2] <= 7.0 + count * PERIOD + 1e-9 and realtime["slow.x"][0] == 7.0
+        )
 
 
 def test_a_period_that_does_not_fit_a_model_is_refused():

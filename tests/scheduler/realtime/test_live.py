@@ -28,7 +28,7 @@ from biella.blocks import (
     ZeroOrderHold,
     python_block,
 )
-from biella.blocks.authoring import Outside
+from biella.blocks.authoring import ExternalInput
 from biella.errors import DeviceError, OverrunError
 from biella.scheduler.compile.subsystem import Subsystem
 from biella.scheduler.realtime.log_recorder import Hdf5LogRecorder, MemoryLogRecorder
@@ -90,7 +90,7 @@ def in_a_process(text, **options):
 # --- the same diagram ---
 
 
-def test_a_paced_run_gives_the_bits_of_an_offline_one():
+def test_a_realtime_run_gives_the_bits_of_an_offline_one():
     d = loop()
     expected = simulate(d, 0.2)
     result = run_realtime(d, 0.2).wait()
@@ -164,7 +164,9 @@ def test_a_parameter_changes_at_a_tick_and_stays_changed():
     assert len(change) == 1 and change[0] >= 20
     assert set(result["c"]) == {1.0, 5.0}
     assert result.log is not None
-    entry = result.log.journal[result.log.journal["slot"] == run.plan.parameters["c.value"].slot]
+    entry = result.log.input_log[
+        result.log.input_log["slot"] == run.plan.parameters["c.value"].slot
+    ]
     assert entry["tick"].tolist() == [change[0] + 1]
     assert result.info["stopped"] is None and result.info["realtime"]["end"] == "cancel"
 
@@ -209,14 +211,14 @@ def test_more_overrides_than_there_can_be_say_so():
         run.release("c")
         run.override("g", 3.0)
         wait_until(lambda: np.asarray(run.latest("g"))[-1] == 3.0)
-        assert not run.stop().info["realtime"]["entries_refused"]
+        assert not run.stop().info["realtime"]["entries_rejected"]
 
 
 def test_what_cannot_be_changed_says_so():
     d = loop()
     d.add(UnitDelay(), name="delay")
     d.connect(d["plant"], d["delay"])
-    d.add(Outside(outputs=[Port("y")]), name="board")
+    d.add(ExternalInput(outputs=[Port("y")]), name="board")
     with run_realtime(d) as run:
         with pytest.raises(BiellaError, match=r"no parameter or input `pid.kq`. Did you mean"):
             run["pid.kq"] = 1.0
@@ -346,10 +348,10 @@ def test_latest_of_a_run_that_failed_at_its_first_tick_says_why():
 
     @python_block(outputs=[Port("y")])
     def broken():
-        raise RuntimeError("no licence")
+        raise RuntimeError("no license")
 
     d.add(broken(), name="broken")
-    with pytest.raises(BlockError, match=r"`broken`.*no licence"), run_realtime(d) as run:
+    with pytest.raises(BlockError, match=r"`broken`.*no license"), run_realtime(d) as run:
         run.latest("broken")
 
 
@@ -366,7 +368,7 @@ def test_a_report_of_a_run_that_goes_on_and_of_one_that_is_over():
     assert all(block["count"] == result.info["ticks"] for block in blocks.values())
     whole = sum(block["total"] for block in blocks.values())
     assert 0.0 < whole <= result.info["realtime"]["execution"]["total"]
-    with pytest.raises(ResultError, match="not of a paced run"):
+    with pytest.raises(ResultError, match="not of a real-time run"):
         simulate(loop(), 0.01).realtime_report()
 
 
@@ -395,7 +397,7 @@ def test_a_value_that_is_not_finite_ends_the_run_with_its_result():
     assert caught.value.result.info["realtime"]["end"] == "error"
 
 
-def test_an_exception_in_a_block_ends_the_run_and_is_told_once():
+def test_an_exception_in_a_block_ends_the_run_and_is_reported_once():
     class Picky(PythonBlock):
         def __init__(self):
             super().__init__(outputs=[Port("y")], period=1e-3)
@@ -433,10 +435,10 @@ def test_too_many_overruns_end_the_run():
     assert caught.value.result is not None
     assert caught.value.result.info["ticks"] == 1
     with pytest.raises(OverrunError, match="4 in a row, where 3 are tolerated") as caught:
-        run_realtime(d, 1.0, overrun="slip", tolerated_in_a_row=3, grace=5).wait()
+        run_realtime(d, 1.0, overrun="slip", max_consecutive_overruns=3, warmup_ticks=5).wait()
     assert caught.value.result is not None
     report = caught.value.result.info["realtime"]
-    assert report["ticks"] == 9 and report["overruns"] == 4 and report["overruns_in_grace"] == 5
+    assert report["ticks"] == 9 and report["overruns"] == 4 and report["overruns_in_warmup"] == 5
     result = run_realtime(d, 0.01, profile=True).wait()
     assert result.info["realtime"]["overruns"] == 10
     assert result.info["realtime"]["skipped"] >= 40
@@ -560,7 +562,7 @@ def test_a_killed_process_leaves_its_log(tmp_path):
     log = Result.from_hdf5(tmp_path / "log.h5")
     assert log.log is not None
     assert log.length > 100 and log.log.ticks > 500
-    assert log.log.journal["tick"].max() >= log.log.ticks - 1
+    assert log.log.input_log["tick"].max() >= log.log.ticks - 1
 
 
 # --- devices, as a binding gives them ---
@@ -571,7 +573,7 @@ class FakeBinding:
 
     def __init__(self, plan, device, run):
         self.plan, self.run, self.closed = plan, run, False
-        self.check = SimpleNamespace(replace={}, ties=[])
+        self.check = SimpleNamespace(replace={}, channel_maps=[])
         self.devices = [SimpleNamespace(name="board", handle=device.handle, counts={"frames": 3})]
 
     def describe(self):
@@ -646,7 +648,7 @@ def test_a_full_disk_makes_a_gap_and_recording_goes_on_after_it(tmp_path, monkey
     recorder = Hdf5LogRecorder(tmp_path / "log.h5", SIGNALS, plan=b"plan")
     capacity = recorder._block.shape[1]
     recorder.take(rows_of(0, 10))
-    recorder.append_journal(entries_of(0, 10), 10)
+    recorder.append_input_log(entries_of(0, 10), 10)
     recorder.flush()
 
     def refuse(path, start, size):
@@ -659,7 +661,7 @@ def test_a_full_disk_makes_a_gap_and_recording_goes_on_after_it(tmp_path, monkey
         full.setattr(result_file, "claim_space", refuse)
         full.setattr(log, "claim_space", refuse)
         recorder.take(rows_of(10, 10 + capacity))  # fits the block
-        recorder.append_journal(entries_of(10, 20), 20)
+        recorder.append_input_log(entries_of(10, 20), 20)
         recorder.take(rows_of(10 + capacity, 110 + capacity))
         recorder.take(rows_of(110 + capacity, 120 + capacity))
         recorder.flush()
@@ -675,7 +677,7 @@ def test_a_full_disk_makes_a_gap_and_recording_goes_on_after_it(tmp_path, monkey
     assert result.t.tolist() == expected
     assert recorder.dropped == [(10 + capacity, expected[10 + capacity] - 1)]
     assert result.log is not None
-    assert len(result.log.journal) == 20 and result.log.ticks == 20
+    assert len(result.log.input_log) == 20 and result.log.ticks == 20
     assert recorder.entries_dropped == 0
 
 
@@ -693,7 +695,7 @@ def test_a_disk_that_stays_full_keeps_what_was_written(tmp_path, monkeypatch):
     monkeypatch.setattr(result_file, "claim_space", refuse)
     monkeypatch.setattr(log, "claim_space", refuse)
     recorder.take(rows_of(10, 30))
-    recorder.append_journal(entries_of(0, 5), 5)
+    recorder.append_input_log(entries_of(0, 5), 5)
     recorder.settle()
     assert recorder.dropped == [(10.0, 29.0)]
     assert recorder.rows_dropped == 20 and recorder.entries_dropped == 5
@@ -805,7 +807,7 @@ def test_a_run_that_records_no_row_fails(limit, earlier, request, tmp_path_facto
     assert info["realtime"]["rows_lost"] == 201
 
 
-def test_the_end_of_a_cancelled_run_without_deadlines_is_recorded():
+def test_the_end_of_a_canceled_run_without_deadlines_is_recorded():
     """The loop is ahead of the recorder then: their pipe is full."""
     d = Diagram("fast", step=1e-2)
     d.add(Constant(1.0), name="c")
@@ -826,13 +828,13 @@ def test_a_recorder_that_fails_ends_the_run_before_anything_is_closed(monkeypatc
     def fail(*_: object) -> None:
         raise RuntimeError("no more paper")
 
-    monkeypatch.setattr(run._recorder, "append_journal", fail)
+    monkeypatch.setattr(run._recorder, "append_input_log", fail)
     with pytest.raises(RuntimeError, match="no more paper"):
         run.wait(30)
     assert not run.running
 
 
-def test_what_couplings_tell_does_not_disturb_who_watches(tmp_path):
+def test_what_couplings_report_does_not_disturb_who_watches(tmp_path):
     """Their signals lie beyond those of blocks."""
     inner = Diagram("plant", step=1e-3)
     x = inner.add(Integrator(1.0), name="x")

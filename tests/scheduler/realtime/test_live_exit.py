@@ -62,7 +62,7 @@ print(os.waitstatus_to_exitcode(status), result.length)
     assert log.t.tolist() == [pytest.approx(k * 1e-3) for k in range(length)]
     assert all(len(log[path]) == length for path in log)
     assert log.log is not None
-    assert len(log.log.journal) > 0 and log.log.ticks == length - 1
+    assert len(log.log.input_log) > 0 and log.log.ticks == length - 1
     assert list(tmp_path.iterdir()) == [tmp_path / "log.h5"]
 
 

@@ -1,4 +1,4 @@
-"""The paced loop: overruns exactly, on a clock that is a script; what enters, what leaves."""
+"""The real-time loop: overruns exactly, on a clock that is a script; what enters, what leaves."""
 
 import ctypes
 import itertools
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from biella import Diagram, simulate
 from biella.blocks import Compare, Gain, Port, Stop, Sum, UnitDelay
-from biella.blocks.authoring import Outside
+from biella.blocks.authoring import ExternalInput
 from biella.scheduler.engine.engine import Instance
 from biella.scheduler.engine.library import contract, library
 from biella.scheduler.realtime.pace import (
@@ -57,7 +57,7 @@ def counter(step=1e-3):
 # --- overruns ---
 
 
-def model(policy, wake, execution, ticks, grace, tolerated, in_a_row_tolerated):
+def model(policy, wake, execution, ticks, warmup_ticks, max_overruns, consecutive_overruns_allowed):
     """What the documentation says of overruns, in as few words as Python allows."""
     now, origin, number = 0, 0, 0
     overruns, row, skipped, late = [], 0, 0, []
@@ -72,10 +72,10 @@ def model(policy, wake, execution, ticks, grace, tolerated, in_a_row_tolerated):
         if now <= following:
             row = 0
             continue
-        if tick >= grace:
+        if tick >= warmup_ticks:
             overruns.append(tick)
             row += 1
-            if 0 <= tolerated < len(overruns) or 0 <= in_a_row_tolerated < row:
+            if 0 <= max_overruns < len(overruns) or 0 <= consecutive_overruns_allowed < row:
                 return late, overruns, skipped, END_OVERRUN
         if policy == "slip":
             origin += now - following
@@ -86,20 +86,24 @@ def model(policy, wake, execution, ticks, grace, tolerated, in_a_row_tolerated):
     return late, overruns, skipped, END_TIME
 
 
-def run_script(policy, wake, execution, ticks, grace=0, tolerated=-1, in_a_row=-1):
+def run_script(policy, wake, execution, ticks, warmup_ticks=0, max_overruns=-1, in_a_row=-1):
     pace = Pace()
     pace.script(wake, execution)
     pace.overrun = OVERRUN_POLICIES.index(policy)
-    pace.grace, pace.tolerated, pace.tolerated_in_a_row = grace, tolerated, in_a_row
+    pace.warmup_ticks, pace.max_overruns, pace.max_consecutive_overruns = (
+        warmup_ticks,
+        max_overruns,
+        in_a_row,
+    )
     d = counter()
-    clock = Outside(outputs=[Port(name) for name in ("lateness", "execution", "overruns")])
+    clock = ExternalInput(outputs=[Port(name) for name in ("lateness", "execution", "overruns")])
     plan = d.compile(extra={"clock": clock})
     first = plan.parameters["clock.received"].slot
     for k in range(3):
         pace.timing[k] = first + k
     slots = [plan.find_signal(f"clock.{name}").slot for name in ("lateness", "execution")]
     with Instance(plan) as instance, Pipe(np.dtype((np.float64, 3)), 1000) as rows:
-        instance.initialise()
+        instance.initialize()
         pace.record(rows, slots, 1)
         assert pace.run(instance, ticks) == 0
         assert instance.tick == pace.done
@@ -121,13 +125,17 @@ durations = st.lists(
     st.integers(-1, 4),
     st.integers(-1, 3),
 )
-def test_every_policy_does_what_is_said_of_it(policy, wake, execution, grace, tolerated, in_a_row):
-    pace, rows = run_script(policy, wake, execution, 20, grace, tolerated, in_a_row)
-    late, overruns, skipped, end = model(policy, wake, execution, 20, grace, tolerated, in_a_row)
+def test_every_policy_does_what_is_said_of_it(
+    policy, wake, execution, warmup_ticks, max_overruns, in_a_row
+):
+    pace, rows = run_script(policy, wake, execution, 20, warmup_ticks, max_overruns, in_a_row)
+    late, overruns, skipped, end = model(
+        policy, wake, execution, 20, warmup_ticks, max_overruns, in_a_row
+    )
     assert pace.end == end
     assert pace.done == len(late)
     assert pace.overruns == len(overruns)
-    assert [tick for tick, _ in pace.listed_overruns if tick >= grace] == overruns
+    assert [tick for tick, _ in pace.listed_overruns if tick >= warmup_ticks] == overruns
     assert pace.skipped == skipped
     assert rows[: len(late), 1].tolist() == [1e-9 * value for value in late]
     assert rows[1 : len(late), 2].tolist() == [1e-9 * e for e in execution[: len(late) - 1]]
@@ -149,13 +157,13 @@ def test_policies_on_one_long_tick():
         np.testing.assert_allclose(rows[:8, 1], 1e-3 * np.array(expected), atol=1e-12)
         assert pace.overruns == {"skip": 1, "catch_up": 2, "slip": 1}[policy]
         assert pace.skipped == (2 if policy == "skip" else 0)
-    pace, _ = run_script("stop", [0] * 8, execution, 8, tolerated=0)
+    pace, _ = run_script("stop", [0] * 8, execution, 8, max_overruns=0)
     assert pace.end == END_OVERRUN and pace.done == 2
     assert "tick 1 ended 1.5 ms after the next should have begun" in pace.reason
 
 
 def test_ending_exactly_at_the_next_deadline_is_no_overrun():
-    pace, _ = run_script("stop", [0] * 5, [PERIOD] * 5, 5, tolerated=0)
+    pace, _ = run_script("stop", [0] * 5, [PERIOD] * 5, 5, max_overruns=0)
     assert pace.end == END_TIME and pace.overruns == 0
 
 
@@ -164,7 +172,7 @@ def test_on_the_wall_clock_ticks_are_neither_lost_nor_early():
     pace = Pace()
     pace.overrun = OVERRUN_POLICIES.index("catch_up")
     with Instance(counter().compile()) as instance:
-        instance.initialise()
+        instance.initialize()
         assert pace.run(instance, 100) == 0
         assert instance.tick == pace.done == 100
         assert instance.get("total") == 100.0
@@ -178,14 +186,14 @@ def test_a_factor_makes_deadlines_closer():
     pace.script([0] * 4, [PERIOD // 2] * 4)
     pace.factor = 4.0
     with Instance(counter().compile()) as instance:
-        instance.initialise()
+        instance.initialize()
         pace.run(instance, 4)
     assert pace.overruns == 4
 
 
 def test_a_bad_pace_is_refused():
     with Instance(counter().compile()) as instance:
-        instance.initialise()
+        instance.initialize()
         for change in ({"factor": 0.0}, {"clock": 7}, {"clock": CLOCK_DEVICE}):
             pace = Pace()
             for name, value in change.items():
@@ -198,7 +206,7 @@ def test_without_deadlines_nothing_is_lost_where_the_reader_is_slow():
     pace = Pace()
     pace.clock = CLOCK_FREE
     with Instance(counter().compile()) as instance, Pipe(np.dtype((np.float64, 2)), 4) as rows:
-        instance.initialise()
+        instance.initialize()
         pace.record(rows, [instance.plan.find_signal("total").slot], 1)
         runner = threading.Thread(target=pace.run, args=(instance, 100))
         runner.start()
@@ -257,14 +265,16 @@ def test_a_pipe_between_two_threads_loses_nothing():
         assert got == list(range(total))
 
 
-# --- the gate ---
+# --- the input latch ---
 
 
 def entries(*items):
     return np.array(list(items), dtype=ENTRY)
 
 
-def run_gate(d, ticks, commands=(), journal=None, record=("total",), capacity=1000, every=1):
+def run_input_latch(
+    d, ticks, commands=(), input_log=None, record=("total",), capacity=1000, every=1
+):
     """Run as fast as possible with commands; return rows, journal, the pace."""
     plan = d.compile() if isinstance(d, Diagram) else d
     slots = [plan.find_signal(path).slot for path in record]
@@ -277,12 +287,12 @@ def run_gate(d, ticks, commands=(), journal=None, record=("total",), capacity=10
         Pipe(ENTRY, capacity) as outbox,
         Pipe(np.dtype((np.float64, 1 + len(slots))), capacity) as rows,
     ):
-        instance.initialise()
+        instance.initialize()
         for group in commands:
             assert inbox.push(group)
-        pace.commands, pace.journal = inbox.handle, outbox.handle
-        if journal is not None:
-            pace.replay_from(journal)
+        pace.commands, pace.input_log = inbox.handle, outbox.handle
+        if input_log is not None:
+            pace.replay_from(input_log)
             pace.commands = None
         pace.record(rows, slots, every)
         status = pace.run(instance, ticks)
@@ -299,21 +309,21 @@ def test_a_command_enters_at_its_tick_and_is_replayed_bit_for_bit():
         entries((5, total, 7.0, ENTER_OVERRIDE, FROM_LIVE)),
         entries((8, total, 0.0, ENTER_RELEASE, FROM_LIVE)),
     ]
-    rows, journal, pace = run_gate(plan, 10, commands)
+    rows, input_log, pace = run_input_latch(plan, 10, commands)
     assert rows[:, 0].tolist() == list(range(11))
     by_hand = [0, 1, 2, 2.1, 2.2, 7, 7, 7, 7.1]
     np.testing.assert_allclose(rows[:9, 1], by_hand, rtol=1e-12)
-    assert [(e["tick"], e["slot"], e["kind"]) for e in journal] == [
+    assert [(e["tick"], e["slot"], e["kind"]) for e in input_log] == [
         (3, gain, ENTER_SET),
         (5, total, ENTER_OVERRIDE),
         (8, total, ENTER_RELEASE),
     ]
-    again, _, _ = run_gate(plan, 10, journal=journal)
+    again, _, _ = run_input_latch(plan, 10, input_log=input_log)
     assert again.tobytes() == rows.tobytes()
-    assert pace.entries_refused == 0
+    assert pace.entries_rejected == 0
 
 
-def test_what_changes_nothing_is_not_journalled_and_what_does_not_exist_is_refused():
+def test_what_changes_nothing_is_not_logged_and_what_does_not_exist_is_rejected():
     plan = counter().compile()
     gain = plan.parameters["one_more.k"].slot
     commands = [
@@ -325,34 +335,34 @@ def test_what_changes_nothing_is_not_journalled_and_what_does_not_exist_is_refus
         entries((0, 10**9, 1.0, ENTER_OVERRIDE, FROM_LIVE)),
         entries((0, 10**9, 1.0, ENTER_RELEASE, FROM_LIVE)),
     ]
-    rows, journal, pace = run_gate(plan, 3, commands)
+    rows, input_log, pace = run_input_latch(plan, 3, commands)
     assert rows[:, 1].tolist() == [0, 1, 2, 3]
-    assert pace.entries_refused == 5
-    assert len(journal) == 1  # the release, which does no harm
+    assert pace.entries_rejected == 5
+    assert len(input_log) == 1  # the release, which does no harm
 
 
-def test_full_pipes_are_counted_and_their_ticks_told():
-    rows, _, pace = run_gate(counter(), 20, capacity=8)
+def test_full_pipes_are_counted_and_their_ticks_reported():
+    rows, _, pace = run_input_latch(counter(), 20, capacity=8)
     assert rows[:, 0].tolist() == list(range(8))
     assert pace.rows_lost == 13
     assert pace.listed_gaps == [("rows", 8, 20)]
-    rows, _, pace = run_gate(counter(), 20, capacity=4, every=2)
+    rows, _, pace = run_input_latch(counter(), 20, capacity=4, every=2)
     assert rows[:, 0].tolist() == [0, 2, 4, 6]
     assert pace.listed_gaps == [("rows", 8, 20)]
     plan = counter().compile()
     gain = plan.parameters["one_more.k"].slot
     commands = [entries((k, gain, k + 2.0, ENTER_SET, FROM_LIVE)) for k in range(12)]
-    _, journal, pace = run_gate(plan, 20, commands, capacity=5)
-    assert len(journal) == 5 and pace.entries_lost == 7
-    assert ("journal", 5, 11) in pace.listed_gaps
+    _, input_log, pace = run_input_latch(plan, 20, commands, capacity=5)
+    assert len(input_log) == 5 and pace.entries_lost == 7
+    assert ("input_log", 5, 11) in pace.listed_gaps
 
 
-def test_a_stop_block_ends_a_paced_run_as_it_ends_any_other():
+def test_a_stop_block_ends_a_realtime_run_as_it_ends_any_other():
     d = counter()
     above = d.add(Compare(">", 5.5), name="above")
     d.connect(d["total"], above)
     d.connect(above, d.add(Stop(), name="stop"))
-    rows, _, pace = run_gate(d, 20)
+    rows, _, pace = run_input_latch(d, 20)
     expected = simulate(d, 0.02)
     assert rows[:, 1].tolist() == expected["total"].tolist()
     assert pace.end == END_STOP
@@ -361,7 +371,7 @@ def test_a_stop_block_ends_a_paced_run_as_it_ends_any_other():
 @pytest.mark.parametrize("profile", [False, True])
 def test_a_probe_leaves_the_engine_as_it_was(profile):
     with Instance(counter().compile()) as instance:
-        instance.initialise()
+        instance.initialize()
         with Probe(instance, profile=profile) as probe:
             pace = Pace()
             pace.clock = CLOCK_FREE
@@ -441,7 +451,7 @@ def device_plan():
     """board.y comes from a device, and 2 y + 1 goes to it."""
     d = Diagram("loop", step=1e-3)
     names = [Port("y"), Port("age"), Port("alive"), Port("delay")]
-    board = d.add(Outside(outputs=names), name="board")
+    board = d.add(ExternalInput(outputs=names), name="board")
     double = d.add(Gain(2.0), name="double")
     d.connect(board["y"], double)
     for name in ("age", "alive", "delay"):
@@ -467,35 +477,35 @@ def run_device(frames, ticks, *, clock="script", commands=(), execution=(0,), **
         Instance(plan) as instance,
         FakeDevice(frames, first, out, **options) as device,
         Probe(instance, profile=False),
-        Pipe(ENTRY, 1000) as journal,
+        Pipe(ENTRY, 1000) as input_log,
         Pipe(ENTRY, 100) as inbox,
         Pipe(np.dtype((np.float64, 4)), 1000) as rows,
     ):
         device.use_slots(first + 1, first + 2, first + 3)
-        instance.initialise()
+        instance.initialize()
         for group in commands:
             inbox.push(group)
         pace.use_devices([device.handle])
-        pace.commands, pace.journal = inbox.handle, journal.handle
+        pace.commands, pace.input_log = inbox.handle, input_log.handle
         pace.record(rows, slots, 1)
         status = pace.run(instance, ticks)
-        return pace, rows.pull(), journal.pull(), device, status
+        return pace, rows.pull(), input_log.pull(), device, status
 
 
-def replay_device(journal, ticks):
+def replay_device(input_log, ticks):
     plan = device_plan()
-    return run_gate(plan, ticks, journal=journal, record=RECORDED)[0]
+    return run_input_latch(plan, ticks, input_log=input_log, record=RECORDED)[0]
 
 
 def test_a_frame_is_used_at_the_tick_it_comes_for_and_answered_at_its_end():
     frames = [(1, 1.0), (2, 2.0), None, (3, 4.0)]
-    _, rows, journal, device, _ = run_device(frames, 5)
+    _, rows, input_log, device, _ = run_device(frames, 5)
     assert rows[:, 1].tolist() == [1, 2, 2, 4, 4, 4]
     assert rows[:5, 2].tolist() == [0, 0, 1, 0, 1]
     ticks = [(sequence, value) for sequence, value, flags in device.sent if not flags]
     assert ticks == [(1, 2.0), (2, 4.0), (3, 4.0), (4, 8.0), (5, 8.0)]
     assert device.safe_sent == [-7.0] * 3
-    assert replay_device(journal, 5).tobytes() == rows.tobytes()
+    assert replay_device(input_log, 5).tobytes() == rows.tobytes()
 
 
 def test_a_long_tick_is_no_silence_of_the_device():
@@ -521,7 +531,7 @@ def test_a_long_tick_is_no_silence_of_the_device():
     ],
 )
 def test_whatever_a_device_ends_the_run_with_safe_values_are_the_last_sent(frames, options, words):
-    pace, rows, journal, device, status = run_device(frames, 20, **options)
+    pace, rows, input_log, device, status = run_device(frames, 20, **options)
     assert status == 0 and pace.end == END_DEVICE and words in pace.reason
     if words != "gone":
         assert device.safe_sent == [-7.0] * 3
@@ -529,7 +539,7 @@ def test_whatever_a_device_ends_the_run_with_safe_values_are_the_last_sent(frame
     sequences = [sequence for sequence, _, _ in device.sent]
     assert sequences == sorted(set(sequences)), "an old number would not be believed"
     assert pace.done < 20
-    assert replay_device(journal, pace.done).tobytes() == rows.tobytes()
+    assert replay_device(input_log, pace.done).tobytes() == rows.tobytes()
 
 
 def test_a_device_that_is_lost_may_be_held():
@@ -543,14 +553,14 @@ def test_a_device_that_is_lost_may_be_held():
 def test_when_a_device_is_the_clock_its_sequence_is_the_time():
     """First 40; 41; then 44: two ticks are made up for with what there was; then 45, 46."""
     frames = [None, (40, 1.0), None, (41, 2.0), (44, 5.0), (45, 6.0), (46, 7.0)]
-    pace, rows, journal, device, _ = run_device(frames, 7, clock="device")
+    pace, rows, input_log, device, _ = run_device(frames, 7, clock="device")
     assert pace.end == END_TIME
     assert rows[:7, 1].tolist() == [1, 2, 2, 2, 5, 6, 7]
     assert rows[:7, 2].tolist() == [0, 0, 1, 2, 0, 0, 0]
     assert pace.listed_gaps == [("frames", 2, 3)]
     sent = [(sequence, value) for sequence, value, flags in device.sent if not flags]
     assert sent == [(1, 2.0), (2, 4.0), (5, 10.0), (6, 12.0), (7, 14.0)]
-    assert replay_device(journal, 7).tobytes() == rows.tobytes()
+    assert replay_device(input_log, 7).tobytes() == rows.tobytes()
 
 
 def test_a_pacing_device_that_starts_anew_makes_no_gap():
@@ -578,7 +588,7 @@ def test_cancel_and_pause():
         Instance(plan) as instance,
         FakeDevice(frames, first, plan.find_signal("double").slot) as device,
     ):
-        instance.initialise()
+        instance.initialize()
         pace.use_devices([device.handle])
         pace.pause = 1
         runner = threading.Thread(target=pace.run, args=(instance, -1))

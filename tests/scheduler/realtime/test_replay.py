@@ -91,7 +91,7 @@ def test_a_run_is_replayed_from_memory_and_from_its_files(tmp_path):
     in_memory.to_hdf5(tmp_path / "memory.h5")
     again = replay(tmp_path / "memory.h5", loop(), out=tmp_path / "again.h5")
     check_bits(in_memory, again)
-    # A replay has a journal too, and is replayed in turn.
+    # A replay has an input log too, and is replayed in turn.
     check_bits(in_memory, replay(tmp_path / "again.h5", loop()))
 
 
@@ -124,7 +124,7 @@ def result_of(result, rows, changed=None):
     return Result(MemoryColumns(table[:, rows], result.signals), result.signals)
 
 
-def test_without_its_journal_the_bits_would_differ():
+def test_without_its_input_log_the_bits_would_differ():
     """What the test above leans on: lateness and changes do matter."""
     with run_realtime(loop(), 0.2) as run:
         time.sleep(0.05)
@@ -144,9 +144,9 @@ def test_what_if_a_parameter_had_been_another():
     changed = np.flatnonzero(np.diff(result["bias"])) + 1
     assert np.array_equal(np.flatnonzero(np.diff(other["bias"])) + 1, changed)
     assert other.log is not None
-    journal = other.log.journal
+    input_log = other.log.input_log
     kp = loop().compile(extra={}).parameters["pid.kp"].slot
-    assert [float(e["value"]) for e in journal[journal["slot"] == kp]] == [4.0]
+    assert [float(e["value"]) for e in input_log[input_log["slot"] == kp]] == [4.0]
     check_bits(other, replay(other, loop()))
     check_bits(result, replay(result, loop(), parameters={}))
     with pytest.raises(BiellaError, match="kq"):
@@ -176,13 +176,15 @@ def test_random_changes_are_replayed(items):
         else:
             kind = ENTER_RELEASE if releases else ENTER_OVERRIDE
             entries.append((tick, plan.find_signal(path).slot, value, kind, FROM_LIVE))
-    first, journal = run_entries(plan, np.array(entries, dtype=ENTRY), replayed=False)
-    second, _ = run_entries(plan, journal, replayed=True)
+    first, input_log = run_entries(plan, np.array(entries, dtype=ENTRY), replayed=False)
+    second, _ = run_entries(plan, input_log, replayed=True)
     assert first.tobytes() == second.tobytes()
 
 
 def run_entries(plan, entries, *, replayed):
-    """Run 40 ticks with `entries` as commands, or as what is replayed; return rows and journal."""
+    """Run 40 ticks with `entries` as commands, or as what is replayed; return rows and input
+    log.
+    """
     pace = Pace()
     pace.script(list(range(0, 40_000, 1000)), [5000] * 40)
     slots = [port.slot + k for port in plan.signals.values() for k in range(port.width)]
@@ -191,10 +193,10 @@ def run_entries(plan, entries, *, replayed):
         Instance(plan) as instance,
         Probe(instance, profile=False),
         Pipe(ENTRY, 100) as commands,
-        Pipe(ENTRY, 1000) as journal,
+        Pipe(ENTRY, 1000) as input_log,
         Pipe(np.dtype((np.float64, 1 + len(slots))), 100) as rows,
     ):
-        instance.initialise()
+        instance.initialize()
         if replayed:
             pace.replay_from(entries)
         else:
@@ -202,10 +204,10 @@ def run_entries(plan, entries, *, replayed):
             pace.commands = commands.handle
             for k in range(5):
                 pace.timing[k] = first + k
-        pace.journal = journal.handle
+        pace.input_log = input_log.handle
         pace.record(rows, slots, 1)
         assert pace.run(instance, 40) == 0
-        return rows.pull(), journal.pull()
+        return rows.pull(), input_log.pull()
 
 
 class Memory(PythonBlock):
@@ -264,7 +266,7 @@ def test_a_diagram_that_has_changed_is_named_with_what_has_changed():
         other = Diagram("loop", step=1e-3)
         other.add(Constant(1.0), name="bias")
         replay(result, other)
-    with pytest.raises(ResultError, match="has no journal"):
+    with pytest.raises(ResultError, match="has no input log"):
         replay(simulate(loop(), 0.01), loop())
 
 
@@ -355,12 +357,14 @@ def test_a_run_with_a_device_is_replayed_without_it(tmp_path):
 
 
 def test_all_ways_of_running_give_the_same_signals(tmp_path):
-    """Simulated, paced, bound and replayed: one schema, besides what a device says of itself."""
+    """Simulated, real-time, bound and replayed: one schema, besides what a device says of
+    itself.
+    """
     (tmp_path / "rig.toml").write_text(RIG)
-    paced = run_realtime(bound(), 0.05).wait()
+    realtime = run_realtime(bound(), 0.05).wait()
     with_device = run_realtime(bound(), 0.05, bind=tmp_path / "rig.toml").wait()
     replayed = replay(with_device, bound())
     own = {"stage.age", "stage.alive", "stage.delay"}
-    assert set(with_device) - own == set(paced) and set(replayed) == set(with_device)
-    assert {p for p in paced if not p.startswith("realtime.")} == set(simulate(bound(), 0.01))
-    assert {p: paced.units[p] for p in paced} == {p: with_device.units[p] for p in paced}
+    assert set(with_device) - own == set(realtime) and set(replayed) == set(with_device)
+    assert {p for p in realtime if not p.startswith("realtime.")} == set(simulate(bound(), 0.01))
+    assert {p: realtime.units[p] for p in realtime} == {p: with_device.units[p] for p in realtime}

@@ -84,7 +84,7 @@ def look(path: Path) -> object:
     return about.st_mode, about.st_ino, about.st_rdev, content, sorted(path.parent.iterdir())
 
 
-class TestForeign:
+class TestForeignFiles:
     def test_no_run_replaces_it(self, foreign: Path) -> None:
         before = look(foreign)
         with pytest.raises(ResultError, match=r"mine\.h5.*not replaced"):

@@ -34,7 +34,7 @@ def diagram() -> Diagram:
 
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The log of a run that has ended, with entries in its journal."""
+    """The log of a run that has ended, with entries in its input log."""
     path = tmp_path_factory.mktemp("closed") / "log.h5"
     run_realtime(diagram(), clock="free", until=5.0, out=path, parameters={"k.k": 3.0}).wait()
     return path
@@ -49,7 +49,7 @@ from biella.scheduler.results.signals import Signal
 r = Hdf5LogRecorder(sys.argv[1], [Signal("k.y"), Signal("v", 3)], plan=b"plan")
 for k in range(8):
     r.append(np.arange(2500.0 * k, 2500.0 * (k + 1))[:, None] + np.arange(5.0) / 8)
-    r.append_journal(np.zeros(100, dtype=ENTRY), 2500 * (k + 1))
+    r.append_input_log(np.zeros(100, dtype=ENTRY), 2500 * (k + 1))
     r.flush()
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -67,8 +67,8 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read_all(path: Path) -> dict[str, np.ndarray]:
     result = Result.from_hdf5(path)
     assert result.log is not None
-    journal = result.log.journal
-    return {"time": result.t, "journal": journal, **{name: result[name] for name in result}}
+    input_log = result.log.input_log
+    return {"time": result.t, "journal": input_log, **{name: result[name] for name in result}}
 
 
 def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
@@ -151,15 +151,15 @@ def test_a_wrong_number_is_found(closed: Path, tmp_path: Path) -> None:
         result["k.y"]
 
 
-def test_a_journal_that_is_written_again_after_an_error_is_sound(
+def test_a_input_log_that_is_written_again_after_an_error_is_sound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorder = Hdf5LogRecorder(tmp_path / "log.h5", [Signal("y")], plan=b"plan")
     entries = np.zeros(6, dtype=ENTRY)
     entries["tick"] = np.arange(6)
-    recorder.append_journal(entries[:2], 2)
+    recorder.append_input_log(entries[:2], 2)
     recorder.flush()
-    recorder.append_journal(entries[2:4], 4)
+    recorder.append_input_log(entries[2:4], 4)
 
     def fail(file: h5py.File) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -167,11 +167,11 @@ def test_a_journal_that_is_written_again_after_an_error_is_sound(
     monkeypatch.setattr(h5py.File, "flush", fail)
     recorder.flush()
     monkeypatch.undo()
-    recorder.append_journal(entries[4:], 6)
+    recorder.append_input_log(entries[4:], 6)
     recorder.close()
     log = Result.from_hdf5(tmp_path / "log.h5").log
     assert log is not None and log.ticks == 6
-    assert np.array_equal(log.journal, entries)
+    assert np.array_equal(log.input_log, entries)
 
 
 def test_a_truncated_log_is_not_replayed(

@@ -310,7 +310,7 @@ class TestCompare:
         with pytest.raises(UnknownSignalError, match="ref"):
             result.compare(other, signals=["ref"])
 
-    def test_other_times_are_told(self) -> None:
+    def test_other_times_are_reported(self) -> None:
         fine = np.arange(1001) * 1e-3
         coarse = np.nextafter(fine[::10], 2.0)  # another bit, as another step size gives
         a = Result.from_arrays(fine, {"x": fine})
@@ -337,7 +337,7 @@ class TestCompare:
 
 
 class TestPlot:
-    def test_grouped_by_unit_however_spelt(self, result: Result) -> None:
+    def test_grouped_by_unit_however_spelled(self, result: Result) -> None:
         figure = result.plot("ref", "encoder.speed", "pid.u", "pid.saturated")
         assert [len(axes.lines) for axes in figure.axes] == [2, 1, 1]
         assert [axes.get_ylabel() for axes in figure.axes] == ["[rad/s]", "[N·m]", ""]

@@ -70,7 +70,7 @@ class TestDensity:
         steps = result.psd("adc.y", resolution=5.0)
         assert steps.rms(900, 1100) > 0.02  # images of the held signal
 
-    def test_mistakes_are_told(self) -> None:
+    def test_mistakes_are_reported(self) -> None:
         result = run_up()
         with pytest.raises(ResultError, match=r"choose one, `both\[0\]`"):
             result.psd("both")
@@ -102,7 +102,7 @@ class TestOrders:
         orders = run_up().orders("y", angle="angle", highest=2, start=2.0071, stop=6.0)
         assert np.angle(orders.track(1)) == pytest.approx(0.7 - np.pi / 2, abs=5e-3)
 
-    def test_half_order_and_its_neighbours(self) -> None:
+    def test_half_order_and_its_neighbors(self) -> None:
         orders = run_up().orders("y", angle="angle", highest=3, turns=8)
         assert np.abs(orders.track(0.5)) == pytest.approx(0.8e-5, rel=1e-2)
         with pytest.raises(ResultError, match=r"order 0\.3 is not among"):
@@ -115,7 +115,7 @@ class TestOrders:
             3e-5, rel=1e-2
         )
 
-    def test_mistakes_are_told(self) -> None:
+    def test_mistakes_are_reported(self) -> None:
         result = run_up()
         with pytest.raises(ResultError, match="give the name of its `angle` or of its `speed`"):
             result.orders("x")
@@ -227,7 +227,7 @@ class TestMdf4:
 
 
 class TestShaft:
-    def test_that_is_not_named_is_told_how(self) -> None:
+    def test_that_is_not_named_is_reported_how(self) -> None:
         result = run_up()
         with pytest.raises(
             ResultError, match=r"say what `speed` is .*orders\('x', speed='speed'\)"

@@ -30,7 +30,7 @@ def test_an_input_that_needs_a_value_is_asked_for() -> None:
 def test_it_is_opened_before_it_is_initialized() -> None:
     with compile_alone(Integrator(2.0), "x", {"u"}).open() as instance:
         instance.start_at(4.0)
-        instance.initialise()
+        instance.initialize()
         assert (instance.time, instance.get("x")) == (4.0, 2.0)
 
 

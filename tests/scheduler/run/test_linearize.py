@@ -159,7 +159,7 @@ def test_a_pi_loop_against_python_control():
     assert np.allclose(response, closed(1j * frequencies), rtol=1e-7, atol=1e-10)
 
 
-def test_an_algebraic_loop_is_linearised_through():
+def test_an_algebraic_loop_is_linearized_through():
     """y = u - 3 y, so y = u / 4; dx/dt = y - x."""
     d = Diagram()
     s, g = d.add(Sum("+-"), name="s"), d.add(Gain(3.0), name="g")
@@ -306,7 +306,7 @@ def test_a_conditional_subsystem_counts_as_it_is(on):
         assert system.B.shape == (1, 1)  # what the subsystem holds is no state
 
 
-def test_a_resettable_subsystem_is_not_reset_by_the_linearisation():
+def test_a_resettable_subsystem_is_not_reset_by_the_linearization():
     inner = Diagram("inner")
     x = inner.add(Integrator(1.0), name="x")
     k = inner.add(Gain(-2.0), name="k")
@@ -372,7 +372,7 @@ def with_block(block, **rate) -> Diagram:
         (pi_loop, {"outputs": ["plantt"]}, r"no output `plantt`. Did you mean"),
     ],
 )
-def test_what_cannot_be_linearised_is_said(diagram, options, message):
+def test_what_cannot_be_linearized_is_said(diagram, options, message):
     with pytest.raises(BiellaError, match=message):
         linearize(diagram(), **options)
 

@@ -46,7 +46,7 @@ def run(system, until, outputs, *, step=1e-3, parameters=None, every=1):
 def test_report_counts_what_is_redundant_and_names_the_joints(system, freedom, rows, redundant):
     report = system.report()
     assert (report.freedom, report.rows, report.redundant) == (freedom, rows, redundant)
-    assert report.kutzbach == freedom - redundant
+    assert report.mobility == freedom - redundant
     assert report.rank == rows - redundant
     # The smallest singular value that counts is far above the threshold, the next far below.
     assert report.gap[0] > 1e-3 > report.threshold > 1e-12 > report.gap[1]
@@ -61,7 +61,7 @@ def test_report_counts_what_is_redundant_and_names_the_joints(system, freedom, r
         assert f"`{name}`" in text
 
 
-def test_report_tells_unique_reactions_from_shared_ones():
+def test_report_separates_unique_reactions_from_shared_ones():
     """A pendulum under the slider hangs on one joint only; a five-bar shares all its forces."""
     s = slider_crank()
     bob = s.body("bob", mass=1.0, inertia=0.1, position=(2.57793547, 0.0, -1.0))
@@ -128,7 +128,7 @@ def test_a_large_mechanism_closes_to_the_digits_it_has():
 
 
 def test_a_linkage_that_is_too_short_names_the_joint_and_its_gap():
-    """Bars of 3 m in all between feet 4 m apart: one metre is missing, whatever the pose."""
+    """Bars of 3 m in all between feet 4 m apart: one meter is missing, whatever the pose."""
     s = loose_four_bar(4.0)
     for make in (s.assemble, s.block):
         with pytest.raises(DiagramError) as caught:
@@ -149,7 +149,7 @@ def test_a_pose_that_an_input_chooses_is_left_to_the_run():
     assert s.block().inputs
 
 
-def test_a_distance_that_cannot_be_reached_is_told_in_metres():
+def test_a_distance_that_cannot_be_reached_is_told_in_meters():
     s = System("rods", (0, 0, -G))
     bob = s.body("bob", mass=1, inertia=1, position=(1, 0, 0), free=True)
     for name, x in (("left", 0.0), ("right", 5.0)):
@@ -158,7 +158,7 @@ def test_a_distance_that_cannot_be_reached_is_told_in_metres():
         s.assemble()
 
 
-def test_velocities_that_joints_forbid_are_projected_and_told():
+def test_velocities_that_joints_forbid_are_projected_and_reported():
     """A point mass on a rod keeps only the part of its velocity across the rod."""
     s = System("pendulum", (0, -G), planar=True)
     bob = s.body("bob", mass=2.0, inertia=0.0, position=(1, 0), velocity=(3, 4))
@@ -203,7 +203,7 @@ def test_slider_crank_follows_its_formula_through_two_turns():
     assert not motion.not_unique
 
 
-def test_a_frame_away_from_the_centre_of_mass_moves_as_a_point_of_its_body():
+def test_a_frame_away_from_the_center_of_mass_moves_as_a_point_of_its_body():
     """On a wheel at θ = t²: position r e(θ), acceleration -r θ'² e + r θ'' e'."""
     s = System("wheel", (0, 0, 0))
     wheel = s.body("wheel", mass=1.0, inertia=0.1, com=(-0.2, 0.1, 0.3), position=(0.5, 0, 0))
@@ -277,7 +277,7 @@ def test_kinematics_refuses_freedom_and_places_out_of_reach():
 
 
 def arm(*, gravity=(0, 0, -G), second_axis=(0, 1, 0)):
-    """A shoulder about z and an elbow about `second_axis`, with offset centres of mass."""
+    """A shoulder about z and an elbow about `second_axis`, with offset centers of mass."""
     s = System("arm", gravity)
     upper = s.body("upper", mass=3.0, inertia=(0.02, 0.1, 0.1), com=(0.4, 0.02, 0.0))
     lower = s.body(

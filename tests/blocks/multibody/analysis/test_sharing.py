@@ -119,7 +119,7 @@ def five_bar(joint_order, body_order, *, ends=(), driven=False):
     joints=st.permutations(range(6)),
     bodies=st.permutations(range(4)),
     ends=st.sets(st.integers(0, 5)),
-    mode=st.sampled_from(["continuous", "own_step"]),
+    mode=st.sampled_from(["continuous", "internal"]),
 )
 @settings(max_examples=15)
 def test_neither_order_nor_direction_nor_cuts_matter(joints, bodies, ends, mode):
@@ -283,7 +283,7 @@ def test_save_and_restore_give_the_same_bits():
     d = Diagram("five-bar", step=1e-3)
     d.add(s.block(outputs=[f"{joint.name}.force" for joint in s.joints]), name="plant")
     with Instance(d.compile()) as instance:
-        instance.initialise()
+        instance.initialize()
         instance.run(70)
         state = instance.save()
         instance.run(70)

@@ -37,7 +37,7 @@ def whirl_speeds(modes):
 
 
 def overhung_disc(spin, driven):
-    """A disc at the free end of a massless cantilever, in a bearing at its centre.
+    """A disc at the free end of a massless cantilever, in a bearing at its center.
 
     A cantilever of length l holds its end as a bushing at l/2 does: 12 EI/l³ across, EI/l in tilt.
     """

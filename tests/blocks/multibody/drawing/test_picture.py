@@ -18,7 +18,7 @@ from PIL import Image
 
 from biella import DiagramError
 from biella.blocks.multibody import Input, Marker, System, mechanisms
-from biella.blocks.multibody.drawing import film
+from biella.blocks.multibody.drawing import animation
 from biella.blocks.multibody.drawing.figure import SystemFigure
 from biella.blocks.multibody.drawing.labels import place_labels
 from biella.blocks.multibody.drawing.picture import animate, draw, frame_times, poses_from_result
@@ -139,11 +139,11 @@ def test_a_ready_mechanism_is_drawn_whole(name: str, tmp_path: Path) -> None:
     system = READY[name]()
     figure = draw(system, tmp_path / "picture.png")
     image = np.asarray(Image.open(tmp_path / "picture.png").convert("RGB"))
-    colours = {tuple(pixel) for pixel in image.reshape(-1, 3)[::7].tolist()}
-    assert len(colours) > 20
+    colors = {tuple(pixel) for pixel in image.reshape(-1, 3)[::7].tolist()}
+    assert len(colors) > 20
     axes = figure.axes[0]
     assert axes.get_aspect() == 1.0
-    # A metre is as long to the right as upwards, to a hundredth of a pixel.
+    # A meter is as long to the right as upwards, to a hundredth of a pixel.
     x, y = axes.transData.transform([[0, 0], [1, 0]]), axes.transData.transform([[0, 0], [0, 1]])
     assert x[1, 0] - x[0, 0] == pytest.approx(y[1, 1] - y[0, 1], abs=1e-2)
 
@@ -368,7 +368,7 @@ def test_a_gif_moves_and_leaves_traces(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_films_are_deterministic(tmp_path: Path) -> None:
+def test_animations_are_deterministic(tmp_path: Path) -> None:
     system, motion = mechanisms.slider_crank(), slider_crank_motion(9)
     for kind in ("gif", "png"):
         made = [animate(system, motion, tmp_path / f"{n}.{kind}", fps=5) for n in (1, 2)]
@@ -386,7 +386,7 @@ def test_a_still_shows_several_poses(tmp_path: Path) -> None:
     assert inked[0] > 1.5 * inked[1]
 
 
-def test_film_times() -> None:
+def test_animation_times() -> None:
     poses = slider_crank_motion(11)
     assert frame_times(poses, "gif", 25, 1.0) == pytest.approx(np.arange(26) * 0.04)
     # A GIF shows a picture for whole hundredths of a second: 30 per second become 33.3.
@@ -394,7 +394,7 @@ def test_film_times() -> None:
     assert frame_times(poses, "mp4", 30, 0.5) == pytest.approx(np.arange(61) / 60)
 
 
-def test_a_film_asks_for_sensible_numbers(tmp_path: Path) -> None:
+def test_a_animation_asks_for_sensible_numbers(tmp_path: Path) -> None:
     system, motion = mechanisms.slider_crank(), slider_crank_motion(5)
     for options, words in (
         ({"fps": 0}, "`fps` is above 0 and at most 100"),
@@ -428,12 +428,12 @@ def test_an_mp4_is_piped_to_ffmpeg(tmp_path: Path) -> None:
     )
     program.chmod(0o755)
     pictures = [np.full((4, 6, 3), n, np.uint8) for n in range(3)]
-    film.write_mp4(tmp_path / "a.mp4", iter(pictures), 25.0, str(program))
+    animation.write_mp4(tmp_path / "a.mp4", iter(pictures), 25.0, str(program))
     assert (tmp_path / "a.mp4").read_bytes() == b"".join(p.tobytes() for p in pictures)
     assert "-s 6x4 -r 25.000000" in (tmp_path / "a.mp4.txt").read_text(encoding="utf-8")
     program.write_text(f"#!{sys.executable}\nimport sys\nsys.exit('no such codec')\n")
-    with pytest.raises(DiagramError, match="ffmpeg could not write the film: no such codec"):
-        film.write_mp4(tmp_path / "b.mp4", iter(pictures), 25.0, str(program))
+    with pytest.raises(DiagramError, match="ffmpeg could not write the animation: no such codec"):
+        animation.write_mp4(tmp_path / "b.mp4", iter(pictures), 25.0, str(program))
 
 
 def test_pictures_have_an_even_number_of_pixels() -> None:
@@ -465,7 +465,7 @@ def test_poses_come_from_a_result(tmp_path: Path) -> None:
     assert system.animate(result, tmp_path / "film.gif", fps=5).exists()
 
 
-def test_a_result_without_poses_is_told() -> None:
+def test_a_result_without_poses_is_reported() -> None:
     system = mechanisms.slider_crank()
     motion, signals = recorded()
     twice = Result.from_arrays(motion.times, {**signals, **recorded("other")[1]})
@@ -481,7 +481,7 @@ def test_a_result_without_poses_is_told() -> None:
         poses_from_result(system, Result.from_arrays(motion.times, signals))
 
 
-def test_bad_poses_are_told() -> None:
+def test_bad_poses_are_reported() -> None:
     system, motion = mechanisms.slider_crank(), slider_crank_motion(5)
     t, p, e = motion.times, motion.positions, motion.quaternions
     spoilt = p.copy()

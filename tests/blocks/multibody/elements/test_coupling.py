@@ -21,8 +21,8 @@ pytestmark = pytest.mark.engine
 
 MODES: list[dict[str, Any]] = [
     {"mode": "continuous"},
-    {"mode": "own_step"},
-    {"mode": "own_step", "integrator": "implicit"},
+    {"mode": "internal"},
+    {"mode": "internal", "integrator": "implicit"},
 ]
 
 
@@ -40,7 +40,7 @@ def look(system: System, outputs: list[str], **parameters: float) -> dict[str, A
     with Instance(diagram.compile()) as instance:
         for path, value in parameters.items():
             instance.set(f"plant.{path.replace('__', '.')}", value)
-        instance.initialise()
+        instance.initialize()
         instance.evaluate()
         return {path: np.array(instance.get(f"plant.{path}")) for path in outputs}
 
@@ -202,7 +202,7 @@ def test_coupled_coordinate_of_a_loop_agrees_with_equations_of_bodies(cut: str) 
                     initial={"main.angle": 0.7, "main.speed": 4.0})  # fmt: skip
     diagram.add(block, name="plant")
     with Instance(diagram.compile()) as instance:
-        instance.initialise()
+        instance.initialize()
         instance.evaluate()
         seen = {p: np.array(instance.get(f"plant.{p}")) for p in [*shown, "gear.effort"]}
     found = laboratory_accelerations(s, seen)
@@ -241,7 +241,7 @@ def test_measured_angle_in_space_agrees_with_equations_of_bodies() -> None:
     block = s.block(outputs=[*shown, "gear.effort"], initial={"hinge0.speed": 3.0})
     diagram.add(block, name="plant")
     with Instance(diagram.compile()) as instance:
-        instance.initialise()
+        instance.initialize()
         instance.evaluate()
         seen = {p: np.array(instance.get(f"plant.{p}")) for p in [*shown, "gear.effort"]}
     model = make_manifold(s)
@@ -279,7 +279,7 @@ def test_coupled_loop_conserves_energy_and_stays_closed(options: dict[str, Any])
     outputs = ["kinetic_energy", "potential_energy", "main.angle", "closure"]
     seen = run(s, outputs, 0.6, **options)
     total = seen["kinetic_energy"] + seen["potential_energy"] - 2.0 * seen["main.angle"]
-    # RK4 with 1 ms; generalised-α of order two damps and errs more.
+    # RK4 with 1 ms; generalized-α of order two damps and errs more.
     limit = 1e-3 if options.get("integrator") == "implicit" else 1e-7
     assert np.abs(total - total[0]).max() < limit * np.ptp(seen["kinetic_energy"])
     assert seen["closure"].max() < 1e-11

@@ -50,7 +50,7 @@ def spatial(**options: bool) -> System:
     return s
 
 
-def rubbing() -> System:
+def joint_friction() -> System:
     s = spatial()
     rail = s["rail"]
     assert isinstance(rail, Joint)
@@ -100,7 +100,7 @@ def journal(contact: Any = None, wear: Any = None) -> System:
 CASES: dict[str, Callable[[], System]] = {
     "spatial": spatial,
     "inputs": lambda: spatial(inputs=True),
-    "rubbing": rubbing,
+    "rubbing": joint_friction,
     "driven": driven,
     "loop": loop,
     "film": journal,
@@ -121,7 +121,7 @@ def journal_outside() -> System:
 
 
 def options_of(system: System) -> dict[str, Any]:
-    return {"mode": "own_step"} if any(e.is_rigid for e in system.elements) else {}
+    return {"mode": "internal"} if any(e.is_rigid for e in system.elements) else {}
 
 
 def subclasses(of: type) -> set[type]:
@@ -166,7 +166,7 @@ def test_all_outputs_of_a_mechanism_run_and_are_pure(case: str) -> None:
     diagram = Diagram("d")
     diagram.add(block, name="plant")
     with Instance(diagram.compile(step=1e-6)) as instance:
-        instance.initialise()
+        instance.initialize()
         instance.evaluate()
         first = {name: np.array(instance.get(f"plant.{name}")) for name in names}
         instance.touch()
@@ -196,7 +196,7 @@ def test_feedthrough_of_elements_is_as_declared() -> None:
 
     def look(changed: str | None) -> dict[str, Any]:
         with Instance(diagram.compile()) as instance:
-            instance.initialise()
+            instance.initialize()
             if changed is not None:
                 path = changed.replace(".", " ")
                 instance.set(path, float(np.ravel(instance.get(path))[0]) + 0.1)
@@ -245,7 +245,7 @@ def test_powers_of_all_elements_are_the_change_of_energy(case: str) -> None:
     """T + weight changes by ∫ Σ power of all elements and drivers; stored energy has its part.
 
     Steps of 0.1 ms, and a trapezoidal rule of order four between them: about 1e-9 of what flows,
-    but for the smooth friction of `rubbing` and the kink of a stop.
+    but for the smooth friction of `joint_friction` and the kink of a stop.
     """
     system = CASES[case]()
     powers = [f"{e.name}.power" for e in (*system.elements, *system.drivers)]
@@ -283,7 +283,7 @@ def look(system: System, names: list[str], **options: Any) -> dict[str, Any]:
     diagram = Diagram("d")
     diagram.add(system.block(outputs=names, **options), name="plant")
     with Instance(diagram.compile(step=1e-4)) as instance:
-        instance.initialise()
+        instance.initialize()
         instance.evaluate()
         return {name: np.array(instance.get(f"plant.{name}")) for name in names}
 
@@ -293,11 +293,11 @@ def test_spring_shows_its_law() -> None:
     s = System("law", gravity=(0, 0, 0))
     body = s.body("body", mass=1.0, inertia=(1, 1, 1), position=(3.0, 4.0, 0.0), free=True,
                   velocity=(2.0, 1.0, 0.0))  # fmt: skip
-    s.spring("tyre", s.ground.marker("g", (0, 0, 0)), body.marker("m", (0, 0, 0)),
+    s.spring("tire", s.ground.marker("g", (0, 0, 0)), body.marker("m", (0, 0, 0)),
              stiffness=10.0, damping=3.0, free_length=4.0, force=7.0)  # fmt: skip
     what = ["length", "rate", "force", "deflection", "power", "energy"]
-    seen = look(s, [f"tyre.{name}" for name in what])
-    np.testing.assert_allclose([seen[f"tyre.{name}"] for name in what], [5, 2, 23, 1, -46, 5])
+    seen = look(s, [f"tire.{name}" for name in what])
+    np.testing.assert_allclose([seen[f"tire.{name}"] for name in what], [5, 2, 23, 1, -46, 5])
 
 
 def test_torsional_spring_friction_stop_and_load_show_their_laws() -> None:
@@ -378,7 +378,7 @@ def test_joints_show_how_far_they_are_open() -> None:
     diagram = Diagram("d")
     diagram.add(s.block(outputs=[*joints, "closure", "closure_rate"]), name="plant")
     with Instance(diagram.compile()) as instance:
-        instance.initialise()
+        instance.initialize()
         # 1 mm off in the coordinate of the crank, and 1 m/s: nothing is closed between steps.
         instance.states[0] += 1e-3
         instance.states[3] += 0.5

@@ -1,0 +1,75 @@
+"""Blocks whose state lies outside the engine: what a run opens for each of them, and closes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Protocol
+
+EXPORT_BLOCKER = (
+    "it is an external FMU, and an FMU holds no other. Leave it outside and connect it to the "
+    "exported one in the tool that runs both"
+)
+"""Why such a block does not leave in an FMU of ours, for `AbstractBlock.export_blocker`."""
+
+
+class EndOfRun(Exception):
+    """Raised by a session whose block ends the run, which is no failure; its text says why."""
+
+
+class Attachment(Protocol):
+    """What one run has open for one external block."""
+
+    @property
+    def portable(self) -> bool:
+        """Whether a saved state is good for another run too."""
+        ...
+
+    @property
+    def saved_on_request(self) -> bool:
+        """Whether the state at the end of a run is saved only if that was asked for."""
+        ...
+
+    def save(self) -> bytes:
+        """Return the state; raise a `BiellaError` that names the block's file if there is none."""
+        ...
+
+    def restore(self, state: bytes) -> None:
+        """Go back to a state."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything; the engine has closed already."""
+        ...
+
+
+class Session(Attachment, Protocol):
+    """An attachment that runs the block in Python; the engine calls it back.
+
+    A block with an internal solver also has ``advance(t, dt)``, which goes from `t` to `t` + `dt`
+    with the inputs held, and ``begin(t)``, which ends the initialization when all outputs at the
+    start are known, and returns whether there was anything to end. Any other block has
+    ``update(t)``, for what comes after the outputs of a tick.
+    """
+
+    def start(self, t: float) -> None:
+        """Begin a run at time `t` with the parameters as they are."""
+        ...
+
+    def output(self, t: float) -> None:
+        """Compute the outputs from the inputs that reach them at once."""
+        ...
+
+
+class ExternalBlock:
+    """Marks a block that needs something opened for each run, such as the file of an FMU.
+
+    Such a block cannot leave in an FMU of ours, cannot be linearized, and time cannot stand still
+    for it, so it is refused in conditional subsystems.
+    """
+
+    external_name: str
+    """What it is, for messages: ``the FMU `crank.fmu```."""
+
+    @abstractmethod
+    def open(self, instance: Any, number: int) -> Attachment:
+        """Open it for block `number` of a running plan; a Python block returns a `Session`."""

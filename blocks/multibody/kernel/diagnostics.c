@@ -1,0 +1,747 @@
+/* What a mechanism says of itself: joints that will not close, velocities that its joints do not allow, steps too coarse for it.
+ *
+ * Joints have names only for this: one string for each link (that of the tree joint whose chain ends there, else empty),
+ * then one for each closure; bearings and contacts follow, then friction from reactions, then bodies, laws that prescribe motion, and kept values. A tree
+ * joint is always closed, so it is closures that stay open. */
+#include <string.h>
+
+#include "blocks/multibody/kernel/multibody.h"
+
+enum {
+    MB_NAME_SIZE = 64,
+    MB_MONITOR_JOINTS = 3,    /* more than that help nobody */
+    MB_SEARCH_LIMIT = 2000,
+};
+
+/* A step is too coarse if closing the loops moves the mechanism by more than this part of what the step does, or changes
+   its speeds by more than this part of the largest so far, both in the measure of the masses. */
+static const double STEP_TOO_LARGE = 0.01;
+/* Gaps, in m or rad, and their rates that no step is to blame for. */
+static const double ROUNDING = 1e-12;
+/* Velocities are told of if joints allow them only up to more than this part of the largest one. */
+static const double PRINTED_DIGITS = 1e-4;
+/* Positions are told of if they were changed by more than this part of the size, or by more than this in rad. */
+static const double MONITOR_MOVED = 1e-3;
+/* A position is next to a singular one if closing a gap takes a motion that is larger than the gap by this factor. */
+static const double SINGULAR = 10.0;
+
+typedef struct {
+    double length, angle; /* m, rad; or their rates */
+} mb_gap;
+
+static double gap_size(mb_gap gap) { return fmax(gap.length, gap.angle); }
+
+/* Cut where it is too long, but not inside a character of UTF-8. */
+static void joint_name(const mb_view *m, int32_t number, char *out) {
+    const int32_t *letter = m->names;
+    for (; number > 0; letter++) number -= *letter == 0;
+    int n = 0;
+    for (; *letter != 0 && n < MB_NAME_SIZE - 1; letter++) out[n++] = (char)(unsigned char)*letter;
+    if (*letter != 0) {
+        while (n > 0 && ((unsigned char)out[n - 1] & 0xC0) == 0x80) n--;
+        if (n > 0 && ((unsigned char)out[n - 1] & 0x80)) n--;
+    }
+    out[n] = '\0';
+}
+
+bool mb_names_check(const int32_t *names, int64_t count, int64_t wanted) {
+    int64_t found = 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (names[k] < 0 || names[k] > 255) return false;
+        found += names[k] == 0;
+    }
+    return found == wanted && (count == 0 || names[count - 1] == 0);
+}
+
+static bool is_driver(const mb_view *m, int32_t cut) {
+    return mb_is_driver(m->rows[m->cuts[cut * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS + MB_ROW_TYPE]);
+}
+
+/* Whether a law of time or an input puts a closure somewhere: it may jump, which is no error of the step. */
+static bool is_moved(const mb_view *m, int32_t cut) {
+    if (is_driver(m, cut)) return true;
+    if (mb_coordinate_row_of(m, cut)) return false;
+    const int32_t *row = m->rows + m->cuts[cut * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS;
+    for (int side = MB_ROW_I; side <= MB_ROW_J; side++)
+        for (int law = MB_MARKER_LAW_X; law <= MB_MARKER_LAW_Z; law++)
+            if (m->markers[row[side] * MB_MARKER_FIELDS + law] >= 0) return true;
+    return false;
+}
+
+/* How far a closure is open: of the rows' Φ, or of their rates. */
+static mb_gap closure_gap(const mb_view *m, int32_t number, const double *rows) {
+    const int32_t *cut = m->cuts + number * MB_CUT_FIELDS;
+    mb_gap gap = {0.0, 0.0};
+    for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
+        const int32_t *row = m->rows + k * MB_ROW_FIELDS;
+        const double value = rows[k];
+        if (row[MB_ROW_TYPE] == MB_ROW_D1) {
+            gap.angle = hypot(gap.angle, rows == m->phi ? asin(fmin(1.0, fabs(value))) : value);
+        } else if (row[MB_ROW_TYPE] == MB_ROW_DRIVEN_ANGLE) {
+            gap.angle = fabs(value);
+        } else if (mb_coordinate_rows[row[MB_ROW_TYPE]]) {
+            *(mb_coordinate_rows[row[MB_ROW_TYPE]]->turns(m, number) ? &gap.angle : &gap.length) = fabs(value);
+        } else {
+            gap.length = hypot(gap.length, value);
+        }
+    }
+    return gap;
+}
+
+/* The largest few gaps, largest first; returns how many. What is far below the largest is left out. */
+typedef struct {
+    int32_t joint; /* number of a name */
+    mb_gap gap;
+} mb_monitor;
+
+static void keep_largest(mb_monitor *told, int32_t joint, mb_gap gap) {
+    mb_monitor item = {joint, gap};
+    for (int n = 0; n < MB_MONITOR_JOINTS; n++) {
+        if (!(gap_size(item.gap) > gap_size(told[n].gap))) continue;
+        const mb_monitor smaller = told[n];
+        told[n] = item;
+        item = smaller;
+    }
+}
+
+static void find_open(const mb_view *m, const double *rows, mb_monitor *told) {
+    memset(told, 0, MB_MONITOR_JOINTS * sizeof *told);
+    for (int32_t c = 0; c < m->cut_count; c++) keep_largest(told, m->link_count + c, closure_gap(m, c, rows));
+}
+
+static void log_gap(const bl_block *b, mb_gap gap, const char *rate) {
+    const double least = 1e-3 * gap_size(gap);
+    if (gap.length > least) bl_log(b, "%.3g m%s", gap.length, rate);
+    if (gap.length > least && gap.angle > least) bl_log(b, " and ");
+    if (gap.angle > least) bl_log(b, "%.3g rad%s", gap.angle, rate);
+}
+
+static void log_joints(const bl_block *b, const mb_view *m, const mb_monitor *told, const char *verb, const char *rate) {
+    for (int n = 0; n < MB_MONITOR_JOINTS && gap_size(told[n].gap) > 1e-2 * gap_size(told[0].gap); n++) {
+        char name[MB_NAME_SIZE];
+        joint_name(m, told[n].joint, name);
+        bl_log(b, "%s`%s` %s ", n > 0 ? ", " : "", name, verb);
+        log_gap(b, told[n].gap, rate);
+    }
+}
+
+/* The weight of a row is α times the mass that it moves. In a singular position some row moves next to nothing and weighs the
+   more; here each counts as the lightest of its joint, lengths and angles apart. */
+static void weigh_evenly(const mb_view *m, double *weights) {
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS, first = cut[MB_CUT_ROW], end = first + cut[MB_CUT_ROWS];
+        double lightest[2] = {INFINITY, INFINITY};
+        for (int32_t k = first; k < end; k++) {
+            const int kind = m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_D1;
+            if (mb_row_holds(m, k)) lightest[kind] = fmin(lightest[kind], m->alpha[k]);
+        }
+        for (int32_t k = first; k < end; k++)
+            weights[k] = mb_row_holds(m, k) ? lightest[m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_D1] : 0.0;
+    }
+}
+
+static double weighed_error(const mb_view *m, const double *weights, const double *rows) {
+    double sum = 0.0;
+    for (int32_t k = 0; k < m->row_count; k++) sum += weights[k] * rows[k] * rows[k];
+    return sum;
+}
+
+/* Σ M_kk v_k²: about twice the kinetic energy. */
+static double liveliness(const mb_view *m, const double *v) {
+    double sum = 0.0;
+    for (int32_t k = 0; k < m->nv; k++) sum += m->mass_diagonal[m->permutation[k]] * v[k] * v[k];
+    return sum;
+}
+
+/* How much larger a motion is than the errors that it closes. */
+static double lever(mb_view *m, double motion, const double *rows) {
+    weigh_evenly(m, m->row_work);
+    const double direct = weighed_error(m, m->row_work, rows) / m->settings[MB_ALPHA];
+    return direct > 0.0 ? sqrt(motion / direct) : 0.0;
+}
+
+static void log_singular(const bl_block *b, double size) {
+    if (size > SINGULAR) bl_log(b, ". It is next to a singular position: what closes a gap there is %.2g times as large", size);
+}
+
+/* Brings q where the closures are least open: downhill along what mb_project would do, each step only as far as it helps. */
+void mb_close_best(mb_view *m, double t, double *q, const double *v) {
+    double *start = m->kept, *full = m->kept + m->nq, *part = full + m->nv, *weights = m->lambda, fraction = 1.0;
+    for (int iteration = 0; iteration < MB_SEARCH_LIMIT; iteration++) {
+        mb_kinematics(m, t, q, v);
+        if (!mb_refactor(m)) return;
+        weigh_evenly(m, weights);
+        mb_closing_step(m, weights, full);
+        const double error = weighed_error(m, weights, m->phi);
+        double left = error;
+        memcpy(start, q, (size_t)m->nq * sizeof(double));
+        for (fraction = fmin(4.0 * fraction, 64.0); fraction > 1e-6; fraction *= 0.5) {
+            memcpy(q, start, (size_t)m->nq * sizeof(double));
+            for (int32_t k = 0; k < m->nv; k++) part[k] = fraction * full[k];
+            mb_move(m, q, part);
+            mb_kinematics(m, t, q, v);
+            left = weighed_error(m, weights, m->phi);
+            if (left < error) break;
+        }
+        if (!(left < error)) memcpy(q, start, (size_t)m->nq * sizeof(double));
+        if (!(left < (1.0 - 1e-12) * error)) return;
+    }
+}
+
+int mb_fail_assembly(bl_block *b, mb_view *m, double t, const double *q, const double *v) {
+    mb_monitor told[MB_MONITOR_JOINTS];
+    mb_kinematics(m, t, q, v);
+    find_open(m, m->phi, told);
+    bl_log(b, "it cannot be assembled at t = %.9g s: ", t);
+    log_joints(b, m, told, "stays open by", "");
+    return bl_log_error(b, " with the other joints closed. Change a length or an axis there, or give positions nearer to a closed pose.");
+}
+
+/* Bearings and contacts have their names after those of the closures. */
+static void force_name(const mb_view *m, int32_t number, char *out) {
+    int32_t before = 0;
+    for (int32_t n = 0; n < number; n++) before += mb_element_of(mb_force_record(m, n))->named;
+    joint_name(m, m->link_count + m->cut_count + before, out);
+}
+
+int mb_fail_contact(const bl_block *b, const mb_view *m, int32_t number) {
+    char name[MB_NAME_SIZE];
+    force_name(m, number, name);
+    return bl_log_error(b, "the numbers of `%s` make no contact. `clearance`, `pin_radius`, `stiffness`, `slip_speed` and `slowest_impact` are"
+                     " positive, `friction` and `damping` not negative, `exponent` is at least 1, `restitution` between 0 and 1,"
+                     " `tangential_restitution` between -1 and 1; of wear, `hardness` and `length` are positive, and `wear_coefficient` not negative.", name);
+}
+
+int mb_fail_outside(const bl_block *b, const mb_view *m, int32_t number, double t) {
+    char name[MB_NAME_SIZE];
+    const int32_t *force = m->forces + number * MB_FORCE_FIELDS;
+    mb_contact at;
+    force_name(m, number, name);
+    mb_contact_see(m, force, t, &at);
+    const double clearance = m->p[force[MB_FORCE_P]];
+    return bl_log_error(b, "`%s` does not start in its hole: the center of the pin is %.4g m from that of the hole, %.3g m more than the clearance"
+                     " allows. Give positions nearer to each other, or more clearance.", name, clearance - at.gap, -at.gap);
+}
+
+int mb_fail_events(const bl_block *b, const mb_view *m, double t, double h, int count) {
+    char name[MB_NAME_SIZE];
+    int32_t busiest = 0;
+    for (int32_t n = 1; n < m->rigid_count; n++) {
+        const mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n)), *most = mb_rigid_of(m, mb_rigid_row(m, busiest));
+        if (fabs(r->closing) > fabs(most->closing)) busiest = n;
+    }
+    force_name(m, m->rows[mb_rigid_row(m, busiest) * MB_ROW_FIELDS + MB_ROW_A], name);
+    return bl_log_error(b, "contacts changed more than %d times in the step of %.3g s from t = %.9g s, most of all `%s`: its pin crosses the clearance"
+                     " that often. Take a smaller step or more substeps.", count, h, t, name);
+}
+
+int mb_fail_bearing(const bl_block *b, const mb_view *m, int32_t number, double t) {
+    char name[MB_NAME_SIZE];
+    force_name(m, number, name);
+    const bl_film_bearing bearing = mb_bearing_read(m, m->forces + number * MB_FORCE_FIELDS);
+    if (!bl_film_sound(&bearing)) {
+        bl_log(b, "the dimensions of `%s` ", name);
+        return bl_film_fail(b, &bearing);
+    }
+    return bl_log_error(b, "the film of `%s` is thinner than its `film_limit`, %.4g m, at t = %.9g s. Give contact=Contact(…) to go on with"
+                     " a contact law, or more clearance, speed or viscosity.", name, bearing.film_limit, t);
+}
+
+/* The first name after those of bearings and contacts, which is that of a friction. */
+static int32_t after_forces(const mb_view *m) {
+    int32_t named = 0;
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) named += mb_element_of(mb_force_record(m, n))->named;
+    return m->link_count + m->cut_count + named;
+}
+
+int mb_fail_body(const bl_block *b, const mb_view *m, int32_t number) {
+    char name[MB_NAME_SIZE];
+    const mb_body_data *body = &m->body[number];
+    joint_name(m, after_forces(m) + m->head[MB_JOINT_FRICTIONS] + number, name);
+    if (!(body->mass >= 0.0)) return bl_log_error(b, "body `%s` has mass %.6g kg: it must not be negative.", name, body->mass);
+    return bl_log_error(b, "body `%s` has a negative moment of inertia, about its center of mass: no body has.", name);
+}
+
+int mb_fail_kept(bl_block *b, mb_view *m, int32_t number, double t, const double *q, const double *v) {
+    char name[MB_NAME_SIZE];
+    const int32_t *keep = mb_keep_record(m, number);
+    const int32_t names = after_forces(m) + m->head[MB_JOINT_FRICTIONS] + m->body_count + m->head[MB_MOVERS];
+    const char *unit = keep[MB_KEEP_RATE] ? mb_keep_turns_about(m, number) ? "rad/s" : "m/s" : mb_keep_turns_about(m, number) ? "rad" : "m";
+    joint_name(m, names + number, name);
+    const double value = m->p[keep[MB_KEEP_P]], is = mb_kept_now(m, number, t, q, v);
+    bl_log(b, "its initial `%s` cannot be %.6g %s at t = %.9g s", name, value, unit, t);
+    int32_t others = 0;
+    for (int32_t n = 0; n < m->keep_count && others < MB_MONITOR_JOINTS; n++) {
+        if (n == number || mb_keep_record(m, n)[MB_KEEP_RATE] != keep[MB_KEEP_RATE]) continue;
+        joint_name(m, names + n, name);
+        bl_log(b, "%s`%s`", others++ > 0 ? ", " : ", kept with ", name);
+    }
+    mb_update_positions(m, t, q);
+    if (keep[MB_KEEP_RATE] == 0 && !(mb_openness(m) <= 1e-6))
+        return bl_log_error(b, ": the joints do not close there. It is out of reach of the given pose; keep another value, or give positions"
+                         " nearer to it.");
+    return bl_log_error(b, ": joints%s make it %.6g %s. Keep fewer values, or another one.",
+                     others > 0 ? ", drivers and the other values" : " and drivers", is, unit);
+}
+
+int mb_fail_joint_friction(const bl_block *b, const mb_view *m, int32_t number, double t) {
+    char name[MB_NAME_SIZE], joint[MB_NAME_SIZE];
+    const int32_t *joint_friction = m->joint_frictions + number * MB_RUB_FIELDS;
+    joint_name(m, after_forces(m) + number, name);
+    joint_name(m, joint_friction[MB_RUB_REACTION], joint);
+    if (!mb_joint_friction_sound(m, number))
+        return bl_log_error(b, "friction `%s` in joint `%s` has numbers that no bearing has: its coefficient is 0 or more, diameter, length and"
+                         " smoothing_speed are positive.", name, joint);
+    return bl_log_error(b, "friction `%s` in joint `%s`, coefficient %.4g, and the reactions that it causes have no end at t = %.9g s: each"
+                     " makes the other grow. The joint locks itself, or there are several solutions, and rigid bodies do not tell which."
+                     " Take a smaller coefficient, a longer bearing or guide, or a smaller angle between load and motion.",
+                     name, joint, m->p[joint_friction[MB_RUB_P]], t);
+}
+
+int mb_fail_factor(bl_block *b, const mb_view *m, double t) {
+    if (m->torn >= 0) return mb_fail_bearing(b, m, m->torn, t);
+    if (m->endless >= 0) return mb_fail_joint_friction(b, m, m->endless, t);
+    char name[MB_NAME_SIZE];
+    if (m->jammed >= 0) {
+        force_name(m, m->jammed, name);
+        return bl_log_error(b, "`%s` is jammed at t = %.9g s: drivers leave its pin no way to go, or its friction is too much for rigid bodies."
+                         " Take less friction, a driver less, or a compliant contact such as HuntCrossley.", name, t);
+    }
+    return bl_log_error(b, "its equations have no solution at t = %.9g s: a speed moves no mass, or a value is not finite.", t);
+}
+
+/* Needs in m->kept the state before the projection. */
+int mb_fail_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v) {
+    mb_monitor before[MB_MONITOR_JOINTS], after[MB_MONITOR_JOINTS];
+    mb_kinematics(m, t, m->kept, m->kept + m->nq);
+    find_open(m, m->phi, before);
+    mb_kinematics(m, t, q, v);
+    find_open(m, m->phi, after);
+    if (!isfinite(gap_size(before[0].gap)) || !isfinite(gap_size(after[0].gap)))
+        return bl_log_error(b, "the step of %.3g s to t = %.9g s gave coordinates that are not finite: take a smaller step.", h, t);
+    bl_log(b, "the step of %.3g s to t = %.9g s cannot be closed: ", h, t);
+    log_joints(b, m, before, "was open by", "");
+    bl_log(b, " when it began to be; ");
+    log_joints(b, m, after, "stays open by", "");
+    const double *told = m->told;
+    if (told[MB_MONITOR_COUNT] > 0.0) { /* it went wrong there */
+        bl_log(b, ". Before, %.0f step%s not resolved, the first to t = %.9g s", told[MB_MONITOR_COUNT],
+               told[MB_MONITOR_COUNT] > 1.0 ? "s were" : " was", told[MB_MONITOR_FIRST]);
+        log_singular(b, told[MB_MONITOR_LEVER]);
+    } else {
+        double *step = m->kept + m->nq + m->nv;
+        if (mb_refactor(m)) {
+            mb_closing_step(m, m->alpha, step);
+            log_singular(b, lever(m, liveliness(m, step), m->phi));
+        }
+    }
+    return bl_log_error(b, ". Take a smaller step or more substeps, or dimensions farther from a singular position.");
+}
+
+int mb_fail_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v) {
+    const double *flags = m->implicit.flags;
+    if (m->torn >= 0) return mb_fail_bearing(b, m, m->torn, t + h);
+    if (m->endless >= 0) return mb_fail_joint_friction(b, m, m->endless, t + h);
+    bl_log(b, "the implicit step of %.3g s from t = %.9g s does not converge, nor do parts of it down to %.2g s: after %.0f iterations"
+           " accelerations still change by %.2g", h, t, h * MB_SMALLEST_PART, flags[MB_IMPLICIT_ITERATIONS], flags[MB_IMPLICIT_RESIDUAL]);
+    mb_monitor open[MB_MONITOR_JOINTS];
+    mb_kinematics(m, t + h, q, v);
+    find_open(m, m->phi, open);
+    if (m->row_count > 0 && isfinite(gap_size(open[0].gap)) && gap_size(open[0].gap) > 1e-10) {
+        bl_log(b, "; ");
+        log_joints(b, m, open, "stays open by", "");
+    }
+    return bl_log_error(b, ". Take a smaller step or more substeps, and look for a force that jumps or a singular position.");
+}
+
+/* The change from q to q_end, as speeds times time. */
+static void coordinate_change(const mb_view *m, const double *q, const double *q_end, double *out) {
+    for (int32_t l = 0; l < m->link_count; l++) {
+        const int32_t *link = m->links + l * MB_LINK_FIELDS;
+        const double *from = q + link[MB_LINK_Q], *to = q_end + link[MB_LINK_Q];
+        double *change = out + link[MB_LINK_V];
+        if (link[MB_LINK_TYPE] == MB_SPHERICAL) { /* twice the vector of from⁻¹ to */
+            for (int k = 0; k < 3; k++) change[k] = 2.0 * (from[0] * to[k + 1] - to[0] * from[k + 1]);
+            double across[3];
+            mb_cross(from + 1, to + 1, across);
+            for (int k = 0; k < 3; k++) change[k] -= 2.0 * across[k];
+        } else if (link[MB_LINK_TYPE] != MB_FIXED) {
+            *change = *to - *from;
+        }
+    }
+}
+
+/* Notes a step that was too coarse; needs in m->kept the state before the projection. */
+void mb_watch_step(mb_view *m, double t, double h, const double *q, const double *v) {
+    double *told = m->told, *change = m->kept + m->nq + m->nv;
+    const double *q_before = m->kept, *v_before = m->kept + m->nq;
+    told[MB_MONITOR_STEP_TOO_LARGE] = 0.0;
+    told[MB_MONITOR_FASTEST] = fmax(told[MB_MONITOR_FASTEST], fmax(liveliness(m, v), liveliness(m, v_before)));
+    const double most = STEP_TOO_LARGE * STEP_TOO_LARGE * told[MB_MONITOR_FASTEST];
+    for (int32_t k = 0; k < m->nv; k++) change[k] = v[k] - v_before[k];
+    const double faster = liveliness(m, change);
+    coordinate_change(m, q_before, q, change);
+    const double moved = liveliness(m, change) / (h * h);
+    if (!(moved > most || faster > most)) return;
+    mb_kinematics(m, t, q_before, v_before);
+    mb_monitor open[MB_MONITOR_JOINTS], parting[MB_MONITOR_JOINTS];
+    find_open(m, m->phi, open);
+    find_open(m, m->phi_rate, parting);
+    if (!(gap_size(open[0].gap) > ROUNDING || gap_size(parting[0].gap) > ROUNDING)) return;
+    if (is_moved(m, open[0].joint - m->link_count)) return;
+    told[MB_MONITOR_STEP_TOO_LARGE] = 1.0;
+    if (told[MB_MONITOR_COUNT] == 0.0) told[MB_MONITOR_FIRST] = t;
+    told[MB_MONITOR_COUNT] += 1.0;
+    told[MB_MONITOR_LEVER] = fmax(told[MB_MONITOR_LEVER], fmax(lever(m, h * h * moved, m->phi), lever(m, faster, m->phi_rate)));
+    const double part = sqrt(fmax(moved, faster) / told[MB_MONITOR_FASTEST]);
+    if (!(part > told[MB_MONITOR_PART])) return;
+    told[MB_MONITOR_PART] = part;
+    told[MB_MONITOR_TIME] = t;
+    told[MB_MONITOR_JOINT] = open[0].joint;
+    told[MB_MONITOR_LENGTH] = open[0].gap.length;
+    told[MB_MONITOR_ANGLE] = open[0].gap.angle;
+}
+
+/* Single steps, where a load jumps, are not told of. */
+static const double UNRESOLVED_LEAST = 3.0, UNRESOLVED_PART = 0.05;
+static void diagnose_unresolved(const bl_block *b, const mb_view *m) {
+    const double *films = m->thinned, count = films[MB_FILMS_UNRESOLVED], number = films[MB_FILMS_FORCE];
+    if (!(count >= UNRESOLVED_LEAST && count > UNRESOLVED_PART * films[MB_FILMS_COMPARED])) return;
+    if (!(number >= 0.0 && number < m->head[MB_FORCES])) return; /* from a saved state, which may hold anything */
+    if (m->forces[(int32_t)number * MB_FORCE_FIELDS + MB_FORCE_TYPE] != MB_BEARING) return;
+    char name[MB_NAME_SIZE];
+    force_name(m, (int32_t)number, name);
+    bl_log(b, "the film of `%s` was too stiff for explicit steps in %.0f of %.0f steps that were checked, first at t = %.6g s: its"
+           " thickness and force are wrong. Take a smaller step, or mode='internal' with integrator='implicit'. ", name, count,
+           films[MB_FILMS_COMPARED], films[MB_FILMS_FIRST]);
+}
+
+/* The film that was deepest below its limit, as a part of its clearance, and how many others were below theirs. */
+void mb_diagnose_films(const bl_block *b, const mb_view *m) {
+    if (mb_thinned_memory(m->forces, m->head[MB_FORCES]) == 0) return;
+    diagnose_unresolved(b, m);
+    const double *thinned = m->thinned + MB_FILMS_SIZE, *worst = NULL;
+    double least = INFINITY;
+    int32_t number = -1, count = 0;
+    bl_film_bearing bearing = {.clearance = 0.0};
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
+        if (force[MB_FORCE_TYPE] != MB_BEARING) continue;
+        const bl_film_bearing film = mb_bearing_read(m, force);
+        const double part = thinned[BL_THINNED_LEAST] / film.clearance;
+        if (thinned[BL_THINNED_STEPS] > 0.0) {
+            count++;
+            if (part < least) least = part, worst = thinned, number = n, bearing = film;
+        }
+        thinned += MB_FILM_MEMORY;
+    }
+    if (!worst) return;
+    char name[MB_NAME_SIZE];
+    force_name(m, number, name);
+    bl_log(b, "the film of `%s` ", name);
+    bl_film_say_thin(b, &bearing, worst);
+    if (count > 1) bl_log(b, " So %s %d other film%s, less far.", count > 2 ? "were" : "was", (int)count - 1, count > 2 ? "s" : "");
+    bl_log(b, " ");
+}
+
+/* Contacts whose friction was left out. */
+static void diagnose_paradoxes(bl_block *b, const mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t force = m->rows[mb_rigid_row(m, n) * MB_ROW_FIELDS + MB_ROW_A];
+        const int32_t number = m->forces[force * MB_FORCE_FIELDS + MB_FORCE_EXTRA];
+        const double count = m->contacts[number * MB_CONTACT_MEMORY + MB_CONTACT_PARADOXES];
+        if (!(count > 0.0)) continue;
+        char name[MB_NAME_SIZE];
+        force_name(m, force, name);
+        bl_log(b, "the friction of `%s` had no solution with rigid bodies in %.0f step%s and was left out there: a compliant contact has one.",
+               name, count, count > 1.0 ? "s" : "");
+        return; /* one is enough to look there */
+    }
+}
+
+/* Angles whose turns are in doubt. */
+static void diagnose_turned(bl_block *b, const mb_view *m) {
+    if (m->head[MB_MEASURES] == 0 || !(m->turned[MB_TURNED_OFF] > 0.0)) return;
+    const double which = m->turned[MB_TURNED_WHICH]; /* from a saved state, which may hold anything */
+    if (!(which >= 0.0 && which < m->head[MB_MEASURES])) return;
+    const int32_t *measure = m->measures + (int32_t)which * MB_MEASURE_FIELDS;
+    char name[MB_NAME_SIZE] = "bushing";
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t *row = m->rows + m->cuts[c * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS;
+        if (mb_coordinate_row_of(m, c) || row[MB_ROW_I] != measure[MB_MEASURE_I] || row[MB_ROW_J] != measure[MB_MEASURE_J]) continue;
+        joint_name(m, m->link_count + c, name);
+        break;
+    }
+    bl_log(b, "the angle of `%s` may have lost or gained whole turns: in the step to t = %.9g s it differed by %.3g rad from what its speeds before"
+           " and after predict. Take a smaller step or more substeps. ", name, m->turned[MB_TURNED_WHEN], m->turned[MB_TURNED_OFF]);
+}
+
+/* Of jumps of one kind, the largest. */
+static void diagnose_jump(bl_block *b, const mb_view *m, const double *worst, const char *what, const char *unit, const char *follows) {
+    const double which = worst[MB_JUMP_WHICH]; /* from a saved state, which may hold anything */
+    if (!(worst[MB_JUMP_COUNT] > 0.0) || !(which >= 0.0 && which < m->head[MB_MOVERS])) return;
+    char name[MB_NAME_SIZE];
+    joint_name(m, after_forces(m) + m->head[MB_JOINT_FRICTIONS] + m->body_count + (int32_t)which, name);
+    bl_log(b, "%s `%s` jumps by %.4g %s in the step to t = %.9g s", what, name, worst[MB_JUMP_SIZE], unit, worst[MB_JUMP_WHEN]);
+    if (worst[MB_JUMP_COUNT] > 1.0) bl_log(b, ", the largest of %.0f jumps", worst[MB_JUMP_COUNT]);
+    bl_log(b, "%s", follows);
+}
+
+/* Prescribed motion that is not smooth. */
+static void diagnose_jumps(bl_block *b, const mb_view *m) {
+    if (m->head[MB_MOVERS] == 0) return;
+    diagnose_jump(b, m, m->jumps + MB_JUMP_PLACE, "the prescribed motion", "m or rad",
+                ": bodies follow at once, and no effort or reaction shows it. Use a law without jumps, such as a Table with interpolation='cubic', or"
+                " a smaller step; connect rate and acceleration of an input. ");
+    if (m->jumps[MB_JUMP_PLACE + MB_JUMP_COUNT] > 0.0) return;
+    diagnose_jump(b, m, m->jumps + MB_JUMP_RATE, "the rate of the prescribed motion", "m/s or rad/s",
+                ": that is an impulse, which no effort or reaction shows. Use a law with a continuous rate, such as a Table with"
+                " interpolation='cubic'; connect the acceleration of an input. ");
+}
+
+/* Outputs that rigid bodies leave open. */
+static void diagnose_shared(bl_block *b, const mb_view *m) {
+    if (m->head[MB_JOINTS] == 0 || !(m->shared[MB_SHARED_WORST] > 0.0)) return;
+    const double output = m->shared[MB_SHARED_OUTPUT]; /* from a saved state, which may hold anything */
+    if (!(output >= 0.0 && output < m->head[MB_OUTPUTS])) return;
+    const int32_t *out = m->outputs + (int32_t)output * MB_OUT_FIELDS;
+    const int32_t row = mb_effort_row(m, out);
+    const bool effort = row >= 0, force = out[MB_OUT_TYPE] == MB_OUT_REACTION_FORCE;
+    int32_t joint = out[MB_OUT_INDEX];
+    for (int32_t c = 0; effort && c < m->cut_count; c++)
+        if (m->cuts[c * MB_CUT_FIELDS + MB_CUT_ROW] == row) joint = m->link_count + c;
+    if (joint < 0 || joint >= m->link_count + m->cut_count) return;
+    char name[MB_NAME_SIZE];
+    joint_name(m, joint, name);
+    bl_log(b, "reactions of redundant joints are not unique, and `%s.%s` is one of them: at t = %.9g s %.4g of its %.4g%s depend on how joints share"
+           " the load, which follows from a rule (minimum norm) and not from rigid-body mechanics. Use joints that constrain less"
+           " (System.report() lists the redundant ones), or give all joints a System.joint_stiffness(). ", name,
+           out[MB_OUT_TYPE] == MB_OUT_ELEMENT ? "first_effort" : effort ? "effort" : force ? "force" : "torque", m->shared[MB_SHARED_TIME], m->shared[MB_SHARED_PART], m->shared[MB_SHARED_WHOLE],
+           effort ? "" : force ? " N" : " N m");
+}
+
+void mb_diagnose_run(bl_block *b, mb_view *m) {
+    diagnose_paradoxes(b, m);
+    diagnose_turned(b, m);
+    diagnose_jumps(b, m);
+    diagnose_shared(b, m);
+    const double *told = m->told;
+    const double joint = told[MB_MONITOR_JOINT]; /* from a saved state, which may hold anything */
+    if (!(told[MB_MONITOR_COUNT] > 0.0) || !(joint >= 0.0 && joint < m->link_count + m->cut_count)) return;
+    char name[MB_NAME_SIZE];
+    joint_name(m, (int32_t)joint, name);
+    bl_log(b, "the motion was not resolved in %.0f step%s. The worst led to t = %.9g s: `%s` was open by ", told[MB_MONITOR_COUNT],
+           told[MB_MONITOR_COUNT] > 1.0 ? "s" : "", told[MB_MONITOR_TIME], name);
+    log_gap(b, (mb_gap){told[MB_MONITOR_LENGTH], told[MB_MONITOR_ANGLE]}, "");
+    bl_log(b, ", and closing it changed the motion by %.2g %% of the fastest so far (up to %g %% passes)", 100.0 * told[MB_MONITOR_PART],
+           100.0 * STEP_TOO_LARGE);
+    log_singular(b, told[MB_MONITOR_LEVER]);
+    bl_log(b, ". Energies and what follows are in doubt: take a smaller step or more substeps.");
+}
+
+void mb_velocity_gap(const mb_view *m, int32_t l, double *turn, double *move) {
+    const int32_t body = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY];
+    const mb_link_state *s = &m->link[l];
+    memset(turn, 0, 3 * sizeof(double));
+    memset(move, 0, 3 * sizeof(double));
+    if (body < 0) return;
+    double arm[3];
+    mb_rotate(s->R, m->data[l].p_body, arm); /* from the link's origin to the body's */
+    mb_sub(m->body[body].w, s->w, turn);
+    mb_sub(m->body[body].v, s->v, move);
+    double carried[3];
+    mb_cross(m->body[body].w, arm, carried);
+    mb_sub(move, carried, move);
+}
+
+/* The link of the body that the joint of link `l` hangs on; -1 is the ground. */
+static int32_t parent_body(const mb_view *m, int32_t l) {
+    do l = m->links[l * MB_LINK_FIELDS + MB_LINK_PARENT];
+    while (l >= 0 && m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] < 0);
+    return l;
+}
+
+/* Tree joints: what their coordinates could not take of the velocities of their two bodies. */
+static void find_velocity_gaps(const mb_view *m, mb_monitor *told) {
+    for (int32_t l = 0; l < m->link_count; l++) {
+        if (m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] < 0) continue;
+        double turn[3], move[3];
+        mb_velocity_gap(m, l, turn, move);
+        const int32_t up = parent_body(m, l);
+        if (up >= 0) {
+            double turn_up[3], move_up[3], arm[3];
+            mb_velocity_gap(m, up, turn_up, move_up);
+            mb_sub(m->link[l].p, m->link[up].p, arm);
+            mb_add_cross(turn_up, arm, move_up);
+            mb_sub(turn, turn_up, turn);
+            mb_sub(move, move_up, move);
+        }
+        keep_largest(told, l, (mb_gap){sqrt(mb_dot(move, move)), sqrt(mb_dot(turn, turn))});
+    }
+}
+
+/* By how much a body is away from where it was given: the farthest of its center of mass, origin and markers, and its axes. Of what is
+   not free, as `open` says, it is nothing. */
+static mb_gap body_moved(const mb_view *m, int32_t l, const double *open) {
+    const mb_body_data *body = &m->body[m->links[l * MB_LINK_FIELDS + MB_LINK_BODY]];
+    const mb_link_state *s = &m->link[l];
+    double R[9], Q[9], com[3], arm[3], before[3], away[3] = {0, 0, 0};
+    mb_multiply(s->R, m->data[l].R_body, R);
+    mb_multiply_back(R, body->R, Q);
+    mb_rotate(s->R, m->data[l].com, com);
+    if (open[0] != 0.0) {
+        mb_rotate(body->R, body->com, before);
+        for (int k = 0; k < 3; k++) away[k] = s->p[k] + com[k] - body->p[k] - before[k];
+    }
+    mb_gap gap = {sqrt(mb_dot(away, away)), 0.0};
+    if (open[1] == 0.0) return gap;
+    gap.angle = mb_turn_angle(Q);
+    if (gap.angle < ROUNDING) return gap;
+    for (int32_t k = -1; k < m->marker_count; k++) {
+        if (k >= 0 && m->markers[k * MB_MARKER_FIELDS + MB_MARKER_LINK] != l) continue;
+        mb_sub(k < 0 ? m->data[l].p_body : m->marker_data[k].p, m->data[l].com, arm);
+        mb_rotate(s->R, arm, arm); /* from the center of mass, as it is */
+        mb_rotate_back(Q, arm, before);
+        double way[3];
+        for (int c = 0; c < 3; c++) way[c] = away[c] + arm[c] - before[c];
+        gap.length = fmax(gap.length, sqrt(mb_dot(way, way)));
+    }
+    return gap;
+}
+
+static void log_bodies(const bl_block *b, const mb_view *m, const mb_monitor *told, const char *verb, const char *rate) {
+    mb_monitor named[MB_MONITOR_JOINTS];
+    memcpy(named, told, sizeof named);
+    for (int n = 0; n < MB_MONITOR_JOINTS; n++) named[n].joint += after_forces(m) + m->head[MB_JOINT_FRICTIONS];
+    log_joints(b, m, named, verb, rate);
+}
+
+static bool is_moved_far(mb_gap gap, double size) { return gap.length > MONITOR_MOVED * size || gap.angle > MONITOR_MOVED; }
+
+/* Bodies that were moved although joints, drivers and kept coordinates leave them free. */
+static bool diagnose_positions(bl_block *b, mb_view *m, double t, const double *q, const double *v) {
+    static const double all[2] = {1.0, 1.0};
+    const double size = mb_given_size(m);
+    mb_monitor told[MB_MONITOR_JOINTS];
+    bool any = false;
+    mb_kinematics(m, t, q, v);
+    for (int32_t l = 0; l < m->link_count && !any; l++)
+        any = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] >= 0 && is_moved_far(body_moved(m, l, all), size);
+    if (!any) return false;
+    mb_find_freedom(m, t, q, false, m->start.open);
+    mb_kinematics(m, t, q, v);
+    memset(told, 0, sizeof told);
+    for (int32_t l = 0; l < m->link_count; l++) {
+        const int32_t body = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY];
+        if (body < 0) continue;
+        const mb_gap gap = body_moved(m, l, m->start.open + 2 * body);
+        if (is_moved_far(gap, size)) keep_largest(told, body, gap);
+    }
+    if (!(gap_size(told[0].gap) > 0.0)) return false;
+    bl_log(b, "the positions given do not fit its joints and drivers. The nearest that do are taken: ");
+    log_bodies(b, m, told, "is moved by", "");
+    bl_log(b, ". Correct them, or keep joint coordinates with initial=…; System.report() shows what was open.");
+    return true;
+}
+
+/* By how much the velocities of a body, of its center of mass, differ from those given; of what is not free it is nothing. Needs velocities. */
+static mb_gap body_changed(const mb_view *m, int32_t l, const double *open) {
+    const mb_body_data *body = &m->body[m->links[l * MB_LINK_FIELDS + MB_LINK_BODY]];
+    const mb_link_state *s = &m->link[l];
+    double arm[3], turn[3], move[3], given[3];
+    mb_rotate(s->R, m->data[l].com, arm);
+    mb_copy(s->v, move);
+    mb_add_cross(s->w, arm, move);
+    mb_rotate(body->R, body->com, arm);
+    mb_copy(body->v, given);
+    mb_add_cross(body->w, arm, given);
+    mb_sub(body->w, s->w, turn);
+    mb_sub(given, move, move);
+    return (mb_gap){open[0] != 0.0 ? sqrt(mb_dot(move, move)) : 0.0, open[1] != 0.0 ? sqrt(mb_dot(turn, turn)) : 0.0};
+}
+
+static double body_speed(const mb_body_data *body) { return fmax(sqrt(mb_dot(body->v, body->v)), sqrt(mb_dot(body->w, body->w))); }
+
+/* The bodies whose velocities were changed the most, of those given in motion or of those at rest that are free. */
+static void find_changed(mb_view *m, double t, const double *q, const double *v, bool at_rest, double limit, mb_monitor *told) {
+    double *open = m->start.open;
+    for (int32_t k = 0; k < 2 * m->body_count; k++) open[k] = 1.0;
+    if (at_rest) mb_find_freedom(m, t, q, true, open);
+    mb_kinematics(m, t, q, v);
+    memset(told, 0, MB_MONITOR_JOINTS * sizeof *told);
+    for (int32_t l = 0; l < m->link_count; l++) {
+        const int32_t body = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY];
+        if (body < 0 || (body_speed(&m->body[body]) == 0.0) != at_rest) continue;
+        const mb_gap gap = body_changed(m, l, open + 2 * body);
+        if (gap_size(gap) > limit) keep_largest(told, body, gap);
+    }
+}
+
+/* Whether the velocities given do not fit the joints at the initial pose; with the joints that would open. */
+static bool find_opening(mb_view *m, double t, const double *q, double fastest, mb_monitor *told) {
+    double *given_q = m->kept, *v = m->kept + m->nq;
+    mb_pose_from_bodies(m, given_q, v);
+    mb_kinematics(m, t, q, v);
+    for (int32_t k = 0; k < m->row_count; k++) { /* what stands still may be set in motion by its driver */
+        const int32_t *row = m->rows + k * MB_ROW_FIELDS;
+        if (row[MB_ROW_TYPE] == MB_ROW_DRIVER && v[row[MB_ROW_A]] == 0.0) m->phi_rate[k] = 0.0;
+    }
+    find_open(m, m->phi_rate, told);
+    find_velocity_gaps(m, told);
+    return gap_size(told[0].gap) > PRINTED_DIGITS * fastest;
+}
+
+static bool keeps_speeds(const mb_view *m) {
+    for (int32_t n = 0; n < m->keep_count; n++)
+        if (mb_keep_record(m, n)[MB_KEEP_RATE] != 0) return true;
+    return false;
+}
+
+/* Velocities that joints, drivers or kept speeds do not allow; and what was given at rest and gets an impulse. */
+static void diagnose_velocities(bl_block *b, mb_view *m, double t, const double *q, const double *v, const char *before) {
+    static const double all[2] = {1.0, 1.0};
+    mb_monitor told[MB_MONITOR_JOINTS], changed[MB_MONITOR_JOINTS];
+    double fastest = 0.0, found = 0.0;
+    mb_kinematics(m, t, q, v);
+    for (int32_t l = 0; l < m->link_count; l++) {
+        const int32_t body = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY];
+        if (body < 0) continue;
+        const double speed = body_speed(&m->body[body]);
+        fastest = fmax(fastest, speed);
+        found = fmax(found, speed > 0.0 ? 0.0 : gap_size(body_changed(m, l, all)));
+    }
+    if (fastest > 0.0) {
+        if (keeps_speeds(m)) {
+            find_changed(m, t, q, v, false, PRINTED_DIGITS * fastest, changed);
+            if (gap_size(changed[0].gap) > 0.0) {
+                bl_log(b, "%sthe velocities given do not fit the initial speeds that are kept: ", before);
+                log_bodies(b, m, changed, "is changed by", "/s");
+                bl_log(b, ".");
+                return;
+            }
+        } else if (find_opening(m, t, q, fastest, told)) {
+            bl_log(b, "%sthe velocities given do not fit its joints: ", before);
+            log_joints(b, m, told, "would open by", "/s");
+            bl_log(b, ". The run starts with the nearest that do, those of System.assemble(): ");
+            mb_monitor rest[MB_MONITOR_JOINTS];
+            find_changed(m, t, q, v, false, PRINTED_DIGITS * fastest, changed);
+            find_changed(m, t, q, v, true, PRINTED_DIGITS * fastest, rest);
+            for (int n = 0; n < MB_MONITOR_JOINTS; n++) keep_largest(changed, rest[n].joint, rest[n].gap);
+            log_bodies(b, m, changed, "is changed by", "/s");
+            bl_log(b, ". To keep a speed, give initial={\"joint.speed\": …}.");
+            return;
+        }
+    }
+    if (!(found > 0.0)) return;
+    find_changed(m, t, q, v, true, PRINTED_DIGITS * fmax(found, fastest), changed);
+    if (!(gap_size(changed[0].gap) > 0.0)) return;
+    bl_log(b, "%sit starts with an impulse: ", before);
+    log_bodies(b, m, changed, "was given at rest and gets", "/s");
+    bl_log(b, ", because a driver, a moving marker or a kept speed moves already at t = %.9g s. Give velocities or initial=…, or let the"
+           " motion start from rest.", t);
+}
+
+/* What the initial state has otherwise than given. */
+void mb_diagnose_start(bl_block *b, mb_view *m, double t, const double *q, const double *v) {
+    diagnose_velocities(b, m, t, q, v, diagnose_positions(b, m, t, q, v) ? " " : "");
+}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import DiagramError
 from ..basic.realization import Realization, check_matrices
@@ -92,9 +93,9 @@ class KalmanFilter(NativeBlock):
             self.design = (lqe if continuous else dlqe)(
                 system.A,
                 system.C,
-                np.asarray(Q),
-                np.asarray(R),
-                None if G is None else np.asarray(G),
+                cast(npt.ArrayLike, Q),
+                cast(npt.ArrayLike, R),
+                cast(npt.ArrayLike | None, G),
             )
             filtering = [_fixed("L", self.design.L, "gain of the innovation")]
         else:

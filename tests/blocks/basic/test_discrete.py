@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import signal
 
 from biella import BlockError, Diagram, DiagramError, simulate
-from biella.blocks import Constant, PythonBlock
+from biella.blocks import PythonBlock
 from biella.blocks.authoring import NativeBlock
 from biella.blocks.basic.delay import Delay
 from biella.blocks.basic.discrete import DiscreteIntegrator, MovingAverage, UnitDelay, ZeroOrderHold
@@ -44,40 +44,6 @@ def run(block: NativeBlock, u: Array = U, **rate: Any) -> Array:
     d = Diagram(step=STEP)
     d.add(block, name="block", inputs=d.add(Samples(u), name="u"), **rate)
     return simulate(d, STEP * (len(u) - 1), progress=False)["block"]
-
-
-class TestDelays:
-    def test_unit_delay(self) -> None:
-        y = run(UnitDelay([5.0, 6.0]))
-        assert np.array_equal(y, np.vstack([[5.0, 6.0], U[:-1]]))
-
-    @pytest.mark.parametrize("samples", [1, 2, 7, 299])
-    def test_delay(self, samples: int) -> None:
-        y = run(Delay(samples, [5.0, 6.0]))
-        assert np.array_equal(y, np.vstack([[[5.0, 6.0]] * samples, U[:-samples]]))
-
-    def test_with_a_period_and_an_offset(self) -> None:
-        # Hits at ticks 2, 5, 8 …; the output changes there and is held in between.
-        y = run(Delay(2, 9.0), U[:, 0], period=0.03, offset=0.02)
-        hits = np.arange(2, 300, 3)
-        expected = np.full(300, 9.0)
-        for n, hit in enumerate(hits):
-            expected[hit:] = U[hits[n - 2], 0] if n >= 2 else 9.0
-        assert np.array_equal(y, expected)
-
-    @pytest.mark.parametrize("make", [UnitDelay, lambda: Delay(3), ZeroOrderHold])
-    def test_unit_and_kind_pass(self, make: Callable[[], NativeBlock]) -> None:
-        d = Diagram(step=STEP)
-        d.connect(d.add(Constant(1.0, unit="m"), name="u"), d.add(make(), name="length"))
-        d.connect(d.add(Samples(U[:, 0], kind="boolean"), name="b"), d.add(make(), name="flag"))
-        signals = d.compile().signals
-        assert (signals["length.y"].unit, signals["flag.y"].kind) == ("m", "boolean")
-
-    @pytest.mark.parametrize("samples", [0, -1, 1.5, True, "3", 10**9])
-    def test_bad_number_of_samples(self, samples: Any) -> None:
-        for block in (Delay, MovingAverage):
-            with pytest.raises(DiagramError, match="a whole number of samples from 1"):
-                block(samples)
 
 
 class TestZeroOrderHold:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from biella import BiellaDeprecationWarning, Diagram, Subsystem
-from biella.blocks import PID, Compare, Constant, Gain, Integrator, Mux, Step
-from biella.errors import BiellaError, BindingError
+from biella.blocks import PID, Constant, Gain, Integrator, Mux, Step
+from biella.errors import BindingError
 from biella.scheduler.binding.bind import check_binding, open_binding, read_binding
-from biella.scheduler.binding.bindable import list_blocks
-from biella.scheduler.binding.report import write_template
 
 pytestmark = pytest.mark.engine
 
@@ -373,15 +367,6 @@ def test_all_problems_are_reported_together_and_no_device_is_opened(tmp_path):
     assert len(e.value.problems) == 3
 
 
-def test_bad_toml_is_told_with_its_line(check):
-    with pytest.raises(
-        BindingError, match=r"rig.toml` is not TOML: .*line 13.*'limits = -40, 40\]'"
-    ):
-        check(GOOD.replace("[-40, 40]", "-40, 40]"))
-    with pytest.raises(BindingError, match=r"cannot read .*nowhere.toml`: No such file"):
-        read_binding("nowhere.toml")
-
-
 def test_a_diagram_that_does_not_compile_says_so_beside_the_rest(tmp_path):
     d = diagram()
     d.add(Gain(1.0), name="loose")
@@ -488,162 +473,6 @@ def test_blocks_inside_subsystems_are_named_with_or_without_quotes():
     assert problems({"sub": whole})[0].startswith(
         "[blocks.sub] outputs: `sub.torque` is in N.m, but channel `b.t` in rad/s."
     )
-
-
-_WORDS = """
-run devices blocks signals board driver inputs outputs receive send torque speed pid y unit
-scale limits safe width device fmu clock timeout on_loss loopback udp replay can message dbc file
-pid.y speed.y ref
-"""
-_KEYS = st.sampled_from(_WORDS.split())
-_LEAVES = st.one_of(
-    _KEYS,
-    st.text(max_size=5),
-    st.integers(),
-    st.floats(),
-    st.booleans(),
-    st.sampled_from(["board.torque", "board.torque[0]", "device:board", "N.m", "serial"]),
-    st.lists(st.one_of(st.integers(-5, 5), _KEYS, st.floats()), max_size=3),
-)
-_TABLES = st.recursive(
-    _LEAVES, lambda inner: st.dictionaries(_KEYS, inner, max_size=5), max_leaves=25
-)
-
-
-@pytest.mark.filterwarnings("ignore::biella.BiellaDeprecationWarning")
-@given(st.dictionaries(_KEYS, _TABLES, max_size=5))
-def test_any_structure_gives_problems_and_never_a_crash(table):
-    with contextlib.suppress(BiellaError):
-        check_binding(_DIAGRAM, table)
-
-
-@pytest.mark.filterwarnings("ignore::biella.BiellaDeprecationWarning")
-@given(st.data())
-def test_a_good_binding_with_anything_in_one_place_never_crashes(data):
-    table = tomllib.loads(GOOD)
-    at = table
-    while True:
-        key = data.draw(st.sampled_from(sorted(at)))
-        if not isinstance(at[key], dict) or not at[key] or data.draw(st.booleans()):
-            break
-        at = at[key]
-    at[key] = data.draw(_TABLES)
-    found = check_binding(_DIAGRAM, table)
-    if not found.problems:
-        open_binding(_DIAGRAM, table).close()
-
-
-_DIAGRAM = diagram()
-
-
-def nested():
-    """Subsystems of every kind, two deep, with outputs that only pass an input on."""
-
-    def part(**kind):
-        inner = Diagram("inner")
-        u = inner.input("u", unit="m")
-        g = inner.add(Gain(2.0, unit="m"), name="g")
-        inner.connect(u, g)
-        inner.output("y", g)
-        inner.output("through", u)
-        return Subsystem(inner, **kind)
-
-    middle = Diagram("middle")
-    u = middle.input("u")
-    one = middle.add(Constant(1.0), name="one")
-    on = middle.add(Compare(">", 0.5), name="on")
-    middle.connect(one, on)
-    for name, kind, control in (
-        ("plain", {}, None),
-        ("enabled", {"enable": True}, on),
-        ("restarted", {"reset": "rising"}, one),
-        ("triggered", {"trigger": "rising"}, one),
-    ):
-        sub = middle.add(part(**kind), name=name)
-        middle.connect(u, sub["u"])
-        if control is not None:
-            middle.connect(control, sub[sub.control])
-        for port in ("y", "through"):
-            middle.output(f"{name}_{port}", sub[port])
-    d = Diagram("nested", step=1e-2)
-    source = d.add(Constant(1.0, unit="m"), name="source")
-    outer = d.add(Subsystem(middle), name="outer")
-    d.connect(source, outer)
-    for port in outer.output_index:
-        d.connect(outer[port], d.add(Gain(1.0, unit="m"), name=f"from_{port}"))
-    return d
-
-
-def test_every_block_and_subsystem_of_any_depth_can_be_a_device(tmp_path):
-    d = nested()
-    blocks = dict(list_blocks(d, d.compile()))
-    assert len(blocks) == 20
-    for path, ports in blocks.items():
-        (tmp_path / "rig.toml").write_text(write_template(d, path))
-        found = check_binding(d, tmp_path / "rig.toml")
-        assert found.problems == []
-        plan = d.compile(replace=found.replace, extra=found.extra)
-        for port in ports.outputs:
-            unit = plan.signals[f"{path}.{port.name}"].unit
-            assert unit == (None if path in ("outer.one", "outer.on") else "m")
-
-
-def test_every_signal_can_come_from_a_device_and_keeps_its_names():
-    d = nested()
-    plan = d.compile()
-    for path, info in plan.signals.items():
-        channel = {"width": info.width, "safe": 3.0}
-        rig = {
-            "devices": {"b": {"driver": "udp", "bind_port": 5000, "receive": {"a": channel}}},
-            "signals": {path: "b.a"},
-        }
-        found = check_binding(d, rig)
-        assert found.problems == []
-        bound = d.compile(extra=found.extra, reroute=found.reroute)
-        assert set(bound.signals) == {
-            *plan.signals, f"{path}_simulated", "b.age", "b.alive", "b.delay",
-        }  # fmt: skip
-        assert bound.aliases.items() >= plan.aliases.items()
-        with bound.instantiate() as run:
-            assert run.get(path) == 3.0
-
-
-@given(st.text(max_size=200))
-def test_any_text_is_read_or_refused(tmp_path_factory, text):
-    path = tmp_path_factory.getbasetemp() / "any.toml"
-    path.write_bytes(text.encode(errors="surrogatepass"))
-    with contextlib.suppress(BiellaError):
-        check_binding(_DIAGRAM, path)
-
-
-@pytest.mark.parametrize(
-    ("line", "advice"),
-    [
-        ("port = /dev/ttyACM0", 'Text stands in quotes: port = "/dev/ttyACM0"'),
-        ("driver = “udp”", 'Text stands in quotes: driver = "udp"'),
-        ("double = True", "It is written small: double = true"),
-        ("timeout = 0,05", "A decimal point is a point: timeout = 0.05"),
-        ("timeout = 0,05  # s", "A decimal point is a point: timeout = 0.05"),
-        ("limits = [-40, 40", "A bracket that was opened before this line is not closed."),
-        ('on_loss = "stop', "Is a quote missing?"),
-        ("baud = 9600", "It stands there before: make one of the two."),
-        ("[devices.board]", "It stands there before: make one of the two."),
-        ("double", "A line is a [table], or one key = value."),
-    ],
-)
-def test_bad_toml_is_told_with_what_is_usually_behind_it(tmp_path, line, advice):
-    file = tmp_path / "rig.toml"
-    file.write_text(f"[devices.board]\nbaud = 115200\n{line}\nport = 'x'\n")
-    with pytest.raises(BindingError, match="is not TOML") as caught:
-        read_binding(file)
-    assert advice in str(caught.value)
-
-
-def test_a_binding_that_is_not_there(tmp_path):
-    with pytest.raises(BindingError, match=r"No such file.*rig.toml --template BLOCK` writes one"):
-        read_binding(tmp_path / "rig.toml")
-    with pytest.raises(BindingError, match=r"cannot read .*: Is a directory\.$"):
-        read_binding(tmp_path)
 
 
 OLD_NAMES = """

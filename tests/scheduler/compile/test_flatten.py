@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from biella import Diagram, Subsystem
+from biella import Diagram, Subsystem, simulate
 from biella.blocks import Constant, Gain, Integrator
 from biella.scheduler.compile.flatten import flatten
 
@@ -67,3 +67,17 @@ def test_paths_name_every_level(depth):
         d = outer
     prefix = ".".join(f"level{level}" for level in reversed(range(depth)))
     assert [item.path for item in flatten(d).blocks] == [f"{prefix}.first", f"{prefix}.second"]
+
+
+pytestmark = pytest.mark.engine
+
+
+def test_unconnected_inputs_of_a_subsystem_take_its_default():
+    inner = Diagram("inner")
+    u = inner.input("u", default=3.0)
+    k = inner.add(Gain(2.0), name="k")
+    inner.connect(u, k)
+    inner.output("y", k)
+    d = Diagram()
+    d.add(Subsystem(inner), name="sub")
+    assert simulate(d, 0.01)["sub.k"][-1] == 6.0

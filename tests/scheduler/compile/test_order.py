@@ -7,8 +7,15 @@ import random
 
 import pytest
 
-from biella import Diagram
-from biella.blocks import Constant, Gain, Integrator, Sum, UnitDelay
+from biella import Diagram, simulate
+from biella.blocks import (
+    Constant,
+    Gain,
+    Integrator,
+    PythonBlock,
+    Sum,
+    UnitDelay,
+)
 from biella.scheduler.compile.flatten import flatten
 from biella.scheduler.compile.order import order_outputs
 from biella.scheduler.compile.rates import resolve_rates
@@ -53,3 +60,38 @@ def test_a_cycle_is_a_loop_only_without_a_state_in_it(middle, loops):
         (loop,) = order.loops
         assert len(loop.body) == 2 and len(loop.tears) == 1
         assert calls == ["one"]
+
+
+pytestmark = pytest.mark.engine
+
+
+def crossed() -> Diagram:
+    """y1 = u1 and y2 = u2 of one block, y1 wired to u2: legal per port pair, a loop per block."""
+
+    class Pair(PythonBlock):
+        def __init__(self):
+            super().__init__(
+                inputs=["u1", "u2"],
+                outputs=["y1", "y2"],
+                feedthrough=[("y1", "u1"), ("y2", "u2")],
+            )
+
+        def output(self, t, x, u):
+            return u[0] + 1.0, 10.0 * u[1]
+
+    d = Diagram()
+    c = d.add(Constant(2.0), name="c")
+    pair = d.add(Pair(), name="pair")
+    k = d.add(Gain(3.0), name="k")
+    d.connect(c, pair["u1"])
+    d.connect(pair["y1"], k)
+    d.connect(k, pair["u2"])
+    return d
+
+
+def test_what_is_legal_per_port_pair_is_never_a_loop():
+    d = crossed()
+    d.algebraic_loops = "error"
+    plan = d.compile()
+    assert plan.loops == []
+    assert simulate(plan, 0.01)["pair.y2"][-1] == 90.0

@@ -9,7 +9,14 @@ import numpy.typing as npt
 import pytest
 
 from biella import Diagram, Plan, simulate
-from biella.blocks import Constant, Integrator
+from biella.blocks import (
+    Constant,
+    Gain,
+    Integrator,
+    Pendulum,
+    Sum,
+    UnitDelay,
+)
 from biella.errors import PlanError
 from biella.scheduler.compile.plan import read_sections, write_sections
 
@@ -64,3 +71,33 @@ def test_the_hash_is_of_the_content():
     d = Diagram("small", step=1e-3)
     d.connect(d.add(Constant(1.5), name="c"), d.add(Integrator(), name="i"))
     assert small().hash == small().hash != d.compile().hash
+
+
+pytestmark = pytest.mark.engine
+
+
+def pendulum_loop() -> Diagram:
+    """A multirate loop with continuous and discrete states."""
+    d = Diagram("pendulum loop")
+    ref = d.add(Constant(0.5, unit="rad"), name="ref")
+    p = d.add(Pendulum(angle=0.2, damping=0.1), name="pendulum")
+    error = d.add(Sum("+-"), name="error")
+    gain = d.add(Gain(3.0, unit="N.m"), name="kp", period=0.01)
+    delay = d.add(UnitDelay(), name="delay", period=0.01)
+    d.connect(ref, error["u1"])
+    d.connect(p["angle"], error["u2"])
+    d.connect(error, gain)
+    d.connect(gain, delay)
+    d.connect(delay, p)
+    d.output("angle", p["angle"])
+    return d
+
+
+def test_a_plan_is_the_same_bytes_every_time_and_survives_a_file(tmp_path):
+    plan = pendulum_loop().compile()
+    assert plan.data == pendulum_loop().compile().data
+    plan.save(tmp_path / "loop.plan")
+    loaded = Plan.load(tmp_path / "loop.plan")
+    assert loaded.data == plan.data and loaded.hash == plan.hash
+    a, b = simulate(plan, 0.5), simulate(loaded, 0.5)
+    assert a.paths == b.paths and np.array_equal(a["pendulum.angle"], b["pendulum.angle"])

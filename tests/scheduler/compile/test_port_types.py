@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from biella import Diagram, DiagramError
-from biella.blocks import Constant, Gain, Integrator, Mux, Sum
+from biella.blocks import (
+    Constant,
+    Gain,
+    Integrator,
+    Mux,
+    Port,
+    PythonBlock,
+    Sum,
+)
 
 
 def test_a_width_is_inferred_through_a_chain_against_the_order_of_adding():
@@ -44,3 +52,45 @@ def test_both_ports_and_both_widths_are_named():
         d.compile()
     text = str(caught.value)
     assert "total" in text and "2" in text and "3" in text
+
+
+pytestmark = pytest.mark.engine
+
+
+def test_units_follow_the_wires():
+    d = Diagram()
+    speed = d.add(Constant(2.0, unit="rad/s"), name="speed")
+    angle = d.add(Integrator(), name="angle")
+    total = d.add(Sum("++"), name="total")
+    d.connect(speed, angle)
+    d.connect(angle, total["u1"], total["u2"])
+    plan = d.compile()
+    assert plan.signals["angle.y"].unit == plan.signals["total.y"].unit == "rad"
+
+
+def test_ports_must_agree_on_width():
+    d = Diagram()
+    a = d.add(Constant([1.0, 2.0]), name="a")
+    b = d.add(Constant([1.0, 2.0, 3.0]), name="b")
+    s = d.add(Sum("++"), name="s")
+    d.connect(a, s["u1"])
+    d.connect(b, s["u2"])
+    with pytest.raises(DiagramError, match=r"`s.u2` wants 2 signals, but `b.y` gives 3 signals"):
+        d.compile()
+
+
+def test_kinds_are_checked():
+    class Flag(PythonBlock):
+        def __init__(self):
+            super().__init__(outputs=[Port("on", kind="boolean")])
+
+        def output(self, t, x, u):
+            return True
+
+    d = Diagram()
+    flag = d.add(Flag(), name="flag")
+    d.connect(flag, d.add(Gain(1.0), name="k"))
+    with pytest.raises(
+        DiagramError, match=r"wants a real signal, but `flag.on` is boolean.*Convert"
+    ):
+        d.compile()

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from biella import BlockError, Diagram, DiagramError, replay, run_realtime, simulate
+from biella import Diagram, DiagramError, replay, run_realtime, simulate
 from biella.blocks import (
     Asynchronous,
     Compare,
@@ -17,7 +17,6 @@ from biella.blocks import (
     Sine,
     Stop,
     Sum,
-    Time,
     UnitDelay,
     python_block,
 )
@@ -50,13 +49,6 @@ class Planner(PythonBlock):
     def update(self, t, x, u):
         n = x[1] + 1.0
         return [x[0] + (u - x[0]) / n, n]
-
-
-class Broken(Planner):
-    def output(self, t, x, u):
-        if t > 0.03:
-            raise ValueError("no plan")
-        return super().output(t, x, u)
 
 
 def loop(planner):
@@ -117,28 +109,6 @@ def test_realtime_a_worker_computes_and_the_run_is_replayed():
     assert find_differences(result, again) == [] and again.length == result.length
     # The plan of the log has no Python in it: nobody computes anything again.
     assert find_differences(result, replay(result)) == []
-
-
-def test_no_tick_waits_for_a_slow_worker():
-    result = run_realtime(loop(Planner(seconds=0.05)), 0.4, overrun="catch_up").wait()
-    worker = result.info["realtime"]["workers"]["planner"]
-    assert result.info["ticks"] == 400
-    assert 1 <= worker["results"] <= 9 and worker["skipped"] >= worker["results"]
-    assert result["planner.age"].max() >= 0.05
-
-
-def test_a_worker_that_fails_ends_the_run():
-    with pytest.raises(BlockError, match=r"`planner` raised ValueError in its worker .*: no plan"):
-        run_realtime(loop(Broken()), 10.0).wait()
-    with (
-        pytest.raises(BlockError, match="`planner`") as caught,
-        run_realtime(loop(Broken())) as run,
-    ):
-        run.wait()
-    assert caught.value.path == "planner" and isinstance(caught.value.__cause__, ValueError)
-    assert "no plan" in run.result.info["stopped"]
-    with pytest.raises(BlockError, match=r"`planner` .*raised ValueError"):
-        simulate(loop(Broken()), 0.1)
 
 
 def test_it_reads_inputs_of_the_diagram_too():
@@ -212,33 +182,6 @@ def fmu(tmp_path_factory):
     return lag().export_fmu(tmp_path_factory.mktemp("fmu") / "lag.fmu")
 
 
-def test_offline_an_fmu_is_the_same_as_if_it_were_not_slow(fmu):
-    """It has no feedthrough, so one that is stepped once a period shows the same, bit for bit."""
-    slow = simulate(around(Fmu(fmu)), 0.5)
-    assert np.array_equal(
-        slow["slow.x"], simulate(around(Fmu(fmu, period=PERIOD), None), 0.5)["slow.x"]
-    )
-    assert slow["slow.x"][0] == 3.0 and np.array_equal(slow["seen"], slow["slow.x"])
-
-
-def test_offline_a_diagram_and_its_fmu_give_the_same(fmu):
-    inline, exported = (simulate(around(model), 0.3) for model in (lag(), Fmu(fmu)))
-    np.testing.assert_allclose(inline["slow.x"], exported["slow.x"], rtol=1e-12)
-    np.testing.assert_allclose(inline["slow.both"], np.outer(inline["slow.x"], [1, 2]), rtol=1e-14)
-    # One period with the input held is known in closed form.
-    held, decay = inline["ref"][:-10:10], np.exp(-PERIOD / 0.02)
-    x = inline["slow.x"][::10]
-    np.testing.assert_allclose(x[1:], held + (x[:-1] - held) * decay, rtol=1e-6)
-
-
-@pytest.mark.parametrize("make", [lambda fmu: lag(), Fmu, lambda fmu: Fmu(fmu, isolate=True)])
-def test_a_model_keeps_its_own_state_in_checkpoints(fmu, make):
-    whole = simulate(around(make(fmu)), 0.1)
-    first = simulate(around(make(fmu)), 0.043, keep_state=True)
-    rest = simulate(around(make(fmu)), 0.1, checkpoint=first.checkpoint)
-    assert np.array_equal(rest["slow.x"], whole["slow.x"][43:])
-
-
 @pytest.mark.parametrize("make", [lambda fmu: lag(), Fmu, lambda fmu: Fmu(fmu, isolate=True)])
 def test_realtime_a_model_takes_every_period_and_is_replayed(fmu, make):
     run = run_realtime(around(make(fmu)), 0.4, overrun="catch_up")
@@ -257,65 +200,6 @@ def test_realtime_a_model_takes_every_period_and_is_replayed(fmu, make):
     assert f"Worker `slow`: {counts['results']} results" in str(result.realtime_report())
     assert find_differences(result, replay(result)) == []
     assert find_differences(result, replay(result, around(make(fmu)))) == []
-
-
-def test_a_model_that_is_slower_than_the_clock_is_said_to_be_behind():
-    class Heavy(PythonBlock):
-        def __init__(self):
-            super().__init__(inputs=["u"], outputs=["y"], period=PERIOD)
-
-        def output(self, t, x, u):
-            time.sleep(3 * PERIOD)
-            return u
-
-    inside = lag()
-    inside.connect(inside["u"], inside.add(Heavy(), name="heavy"))
-    result = run_realtime(around(inside), 0.4, overrun="catch_up").wait()
-    counts = result.info["realtime"]["workers"]["slow"]
-    assert counts["skipped"] == 0 and 2 <= counts["results"] < 20 and counts["behind"] > 100
-    assert "ticks behind" in str(result.realtime_report())
-
-
-def test_a_model_may_end_the_run():
-    offline = simulate(around(lag(stop=0.5)), 1.0)
-    assert "it is low" in offline.info["stopped"] and offline.t[-1] < 0.2
-    realtime = run_realtime(around(lag(stop=0.5)), 10.0).wait()
-    assert "it is low" in realtime.info["stopped"] and realtime.t[-1] < 10.0
-
-
-def test_a_model_that_fails_ends_the_run():
-    inside = lag()
-    inside.connect(inside["u"], inside.add(Broken(), name="broken"))
-    with pytest.raises(BlockError, match=r"`slow` .*`broken` .*no plan"):
-        simulate(around(inside), 1.0)
-    with pytest.raises(BlockError, match=r"`slow` .*`broken` .*no plan"):
-        run_realtime(around(inside), 10.0).wait()
-
-
-def test_a_model_starts_with_the_diagram_around_it(tmp_path):
-    """Its own time is one period ahead of the time of its inputs, wherever all begins."""
-    inside = Diagram("clock", step=1e-3)
-    inside.connect(inside.input("u", unit="m"), inside.add(Gain(1.0), name="unused"))
-    inside.output("x", inside.add(Time(), name="clock"))
-    exported = inside.export_fmu(tmp_path / "clock.fmu")
-    for model in (inside, Fmu(exported)):
-        d = Diagram("late", step=1e-3, start_time=7.0)
-        slow = d.add(Asynchronous(model, period=PERIOD), name="slow")
-        d.connect(d.add(Sine(unit="m"), name="ref"), slow["u"])
-        result = simulate(d, 7.1)
-        assert result["slow.x"][0] == 7.0 == result["slow.since"][0]
-        hits = slice(10, None, 10)
-        np.testing.assert_allclose(result["slow.x"][hits], result.t[hits], atol=1e-9)
-        realtime = run_realtime(d, 7.1, overrun="catch_up").wait()
-        count = realtime.info["realtime"]["workers"]["slow"]["results"]
-        assert (
-            realtime["slow.x"][-2] <= 7.0 + count * PERIOD + 1e-9 and realtime["slow.x"][0] == 7.0
-        )
-
-
-def test_a_period_that_does_not_fit_a_model_is_refused():
-    with pytest.raises(DiagramError, match=r"0.0025 s is no multiple of the step of .*, 0.001 s"):
-        Asynchronous(lag(), period=2.5e-3)
 
 
 def test_what_cannot_wait_is_refused():

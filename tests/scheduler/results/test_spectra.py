@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -182,48 +181,6 @@ class TestOrbit:
     def test_components_need_the_angle(self) -> None:
         with pytest.raises(ResultError, match="need the shaft's angle or speed"):
             run_up().orbit("x", "y").component()
-
-
-class TestMdf4:
-    def result(self) -> Result:
-        return Result.from_arrays(
-            T[:500],
-            {
-                Signal("pid.u", unit="N.m"): np.sin(7 * T[:500]),
-                Signal("adc.code", 2, "count", "integer"): np.outer(np.arange(500), [1, 65536]),
-                Signal("pid.limited", kind="boolean"): np.arange(500) % 2,
-            },
-            info={"diagram": "loop"},
-        )
-
-    def test_asammdf_opens_it_again(self, tmp_path: Path) -> None:
-        mdf = pytest.importorskip("asammdf")
-        result = self.result()
-        result.to_mdf4(tmp_path / "run.mf4")
-        assert [p.name for p in tmp_path.iterdir()] == ["run.mf4"]
-        with mdf.MDF(tmp_path / "run.mf4") as file:
-            assert file.version == "4.10"
-            torque = file.get("pid.u")
-            assert np.array_equal(torque.samples, result["pid.u"]) and torque.unit == "N.m"
-            assert np.array_equal(torque.timestamps, result.t)
-            code = file.get("adc.code[1]")
-            assert np.array_equal(code.samples, result["adc.code[1]"])
-            assert code.samples.dtype.kind == "i" and code.unit == "count"
-            assert file.get("pid.limited").samples.dtype == np.uint8
-            assert "loop" in file.header.comment
-
-    def test_another_name_is_refused(self, tmp_path: Path) -> None:
-        pytest.importorskip("asammdf")
-        with pytest.raises(ResultError, match=r"is called \*.mf4, not `run.mdf`"):
-            self.result().to_mdf4(tmp_path / "run.mdf")
-
-    def test_without_asammdf_the_message_says_what_to_install(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setitem(sys.modules, "asammdf", None)
-        with pytest.raises(ResultError, match=r"pip install 'biella\[mdf\]'"):
-            self.result().to_mdf4(tmp_path / "run.mf4")
-        assert list(tmp_path.iterdir()) == []
 
 
 class TestShaft:

@@ -82,10 +82,3 @@ def test_python_blocks_keep_their_states_apart():
     d.connect(u, d.add(Count(), name="count"))
     done = sweep(d, 1.0, {"u": [1.0, 2.0, 3.0]}, lambda r: r["count"][-1], workers=3)
     np.testing.assert_allclose(done.array(), [100.0, 200.0, 300.0])
-
-
-def test_the_progress_of_a_sweep_counts_runs():
-    from biella.scheduler.run.progress import _speed
-
-    assert _speed(12.0, None, "runs") == "12 runs/s"
-    assert _speed(2e6, None) == "2 M ticks/s"

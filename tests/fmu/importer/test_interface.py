@@ -1,0 +1,181 @@
+"""Ports and parameters of an FMU, from its description."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import numpy as np
+import pytest
+from specimen import description, make_fmi3, make_specimen
+
+from biella import (
+    BlockError,
+    Diagram,
+    DiagramError,
+    Fmu,
+    simulate,
+)
+from biella.blocks import (
+    Constant,
+    Convert,
+    Mux,
+    Pendulum,
+    Pulse,
+    Step,
+)
+from biella.errors import BiellaWarning, FmuError
+
+pytestmark = pytest.mark.engine
+
+
+BACKENDS: list[dict[str, Any]] = [{}, {"isolate": True}, {"backend": "fmpy"}]
+
+
+IDS = ["engine", "isolated", "fmpy"]
+
+
+@pytest.fixture(scope="module")
+def specimen(tmp_path_factory):
+    return make_specimen(tmp_path_factory.mktemp("specimen") / "specimen.fmu")
+
+
+@pytest.fixture(autouse=True)
+def no_folder_is_left(tmp_path, monkeypatch):
+    """Every test unpacks below a folder of its own, which must be empty afterwards."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    yield
+    assert list(tmp_path.glob("biella-fmu-*")) == []
+
+
+def plant():
+    d = Diagram("plant", step=1e-3)
+    torque = d.input("torque", unit="N.m")
+    pendulum = d.add(Pendulum(angle=0.2, damping=0.1), name="pendulum")
+    d.connect(torque, pendulum)
+    d.output("angle", pendulum["angle"])
+    return d
+
+
+def test_ports_carry_units_kinds_and_defaults_and_parameters_their_names(tmp_path):
+    path = plant().export_fmu(tmp_path / "plant.fmu")
+    block = Fmu(path)
+    (torque,) = block.inputs
+    assert (torque.name, str(torque.unit), torque.default) == ("torque", "N.m", 0.0)
+    assert str(block.outputs[0].unit) == "rad"
+    assert block.rate.period == 1e-3
+    assert "pendulum.initial_angle" in {p.name for p in block.parameters}
+    assert block.can_roll_back
+    d = Diagram("wrong", step=1e-3)
+    fmu = d.add(Fmu(path), name="fmu")
+    d.connect(d.add(Constant(1.0, unit="m"), name="c"), fmu)
+    with pytest.raises(DiagramError, match=r"torque.* N\.m"):
+        d.compile()
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+def test_types_vectors_and_substeps(specimen, options):
+    d = Diagram("types", step=0.01)
+    f = d.add(Fmu(specimen, parameters={"x": 1.0, "k": 3}, substeps=2, **options), name="f")
+    assert [(p.name, p.width, p.kind, p.default) for p in f.inputs] == [
+        ("u", 1, "real", 0.5),
+        ("n", 1, "integer", 3.0),
+        ("b", 1, "boolean", 1.0),
+        ("w", 2, "real", (0.0, 0.0)),
+    ]
+    d.connect(d.add(Step(at=0.05, to=1.0, unit="m"), name="u"), f["u"])
+    w = d.add(Mux(2), name="w")
+    d.connect(d.add(Constant(1.0), name="one"), w["u1"])
+    d.connect(d.add(Constant(0.5), name="half"), w["u2"])
+    d.connect(w, f["w"])
+    b = d.add(Convert("boolean"), name="b")
+    d.connect(d.add(Pulse(0.04, 0.5), name="pulse"), b)
+    d.connect(b, f["b"])
+    r = simulate(d, 0.1)
+    x, expected = 1.0, []
+    for u in r["u"]:
+        expected.append(3.0 * u + x)
+        for _ in range(2):
+            x += 0.005 * (u - x)
+    assert r["f.y"] == pytest.approx(expected, abs=1e-15)
+    assert r["f.s"] == pytest.approx(6.0 * r.t, abs=1e-14)
+    assert set(r["f.m"]) == {4.0}
+    assert np.array_equal(r["f.c"], 1.0 - r["b"])
+
+
+def test_inputs_and_outputs_may_be_chosen(specimen):
+    block = Fmu(specimen, inputs=["u"], outputs=["x", "y"], parameters={"w": [1.0, 2.0], "n": 7})
+    assert [p.name for p in block.inputs] == ["u"]
+    assert [p.name for p in block.outputs] == ["x", "y"]
+    for inputs in (["u"], None):  # as a parameter, as what the input is while nothing is connected
+        d = Diagram("chosen", step=0.01)
+        block = Fmu(specimen, inputs=inputs, outputs=["s"], parameters={"w": [1.0, 2.0]})
+        d.add(block, name="f")
+        assert simulate(d, 0.1)["f"][-1] == pytest.approx(2.1)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"isolate": True}, {"backend": "fmpy"}], ids=["engine", "isolated", "fmpy"]
+)
+def test_an_output_may_be_any_variable(specimen, options):
+    """A parameter, a state with a given start and an input: each shows what it has, and is set."""
+    names = ["k", "x", "at", "u", "y"]
+    d = Diagram("any", step=0.01)
+    block = Fmu(specimen, outputs=names, parameters={"k": 3.0, "x": 0.25}, **options)
+    d.add(block, name="f")
+    assert [p.name for p in block.outputs] == names
+    # Parameters follow no input, so that they may feed one without a loop.
+    reached = dict(zip(names, block.feedthrough, strict=True))
+    assert reached["k"] == reached["at"] == () and reached["y"]
+    result = simulate(d, 0.02)
+    assert np.array_equal(result["f.k"], [3.0, 3.0, 3.0])
+    assert (result["f.at"][0], result["f.u"][0], result["f.x"][0]) == (1e300, 0.5, 0.25)
+    assert result["f.y"][0] == 3.0 * 0.5 + 0.25
+    assert simulate(d, 0.0, parameters={"f.k": 4.0})["f.k"][0] == 4.0
+    with d.compile().instantiate() as instance:
+        instance.set("f.k", 5.0)
+        instance.run(1)
+        assert instance.get("f.k") == 5.0
+        assert instance.get("f.y") == pytest.approx(5.0 * 0.5 + 0.2525)
+
+
+def test_an_output_that_lists_no_dependencies_depends_on_every_input(tmp_path):
+    xml = description().replace('<Unknown index="2" dependencies="1"/>', '<Unknown index="2"/>')
+    path = make_specimen(tmp_path / "s.fmu", xml=xml)
+    assert Fmu(path).feedthrough == ((0, 1, 2, 3), (1,), (2,), (), ())
+
+
+def test_integers_that_fmi_does_not_have_are_refused(specimen):
+    d = Diagram("large", step=0.01)
+    f = d.add(Fmu(specimen), name="f")
+    n = d.add(Convert("integer"), name="n")
+    d.connect(d.add(Step(at=0.03, to=3e9), name="s"), n)
+    d.connect(n, f["n"])
+    with pytest.raises(
+        BlockError, match=r"value reference 2 cannot be 3000000000: FMI 2.0 has int"
+    ):
+        simulate(d, 0.1)
+
+
+CHOSEN: dict[str, Any] = {"backend": "fmpy", "inputs": ["n", "small"], "outputs": ["y"]}
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    return make_fmi3(tmp_path_factory.mktemp("three") / "three.fmu")
+
+
+def test_variables_that_no_signal_holds_are_named(three):
+    with pytest.warns(BiellaWarning) as caught:
+        block = Fmu(three, backend="fmpy")
+    (warning,) = caught
+    assert (
+        "three.fmu has variables that cannot become ports, because signals are numbers: "
+        "input text (String), output bytes (Binary), output row (array of Float64)."
+    ) in str(warning.message)
+    assert [p.name for p in (*block.inputs, *block.outputs)] == ["n", "small", "y"]
+    Fmu(three, **CHOSEN)
+    for wrong in ({"outputs": ["row"]}, {"parameters": {"matrix": [1, 2, 3, 4]}}):
+        with pytest.raises(FmuError, match=r"`(row|matrix)` of three.fmu is of type array of Fl"):
+            Fmu(three, **(CHOSEN | wrong))

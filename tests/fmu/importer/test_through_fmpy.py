@@ -1,0 +1,157 @@
+"""FMUs that FMPy runs: FMI 3 and model exchange."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+import fmpy
+import numpy as np
+import pytest
+from specimen import description, make_exchange, make_fmi3, make_specimen
+
+from biella import (
+    BlockError,
+    Diagram,
+    Fmu,
+    simulate,
+)
+from biella.blocks import (
+    Convert,
+    Step,
+)
+from biella.errors import BiellaWarning, FmuError
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def specimen(tmp_path_factory):
+    return make_specimen(tmp_path_factory.mktemp("specimen") / "specimen.fmu")
+
+
+@pytest.fixture(autouse=True)
+def no_folder_is_left(tmp_path, monkeypatch):
+    """Every test unpacks below a folder of its own, which must be empty afterwards."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    yield
+    assert list(tmp_path.glob("biella-fmu-*")) == []
+
+
+def alone(path, until=0.1, step=0.01, **options):
+    """Run a specimen with its inputs at their starts."""
+    d = Diagram("alone", step=step)
+    d.add(Fmu(path, **options), name="f")
+    return simulate(d, until)
+
+
+def test_fmpy_itself_gives_the_same_trajectory(specimen):
+    outside = fmpy.simulate_fmu(
+        str(specimen), stop_time=0.1, output_interval=0.01, output=["y", "s"]
+    )
+    inside = alone(specimen)
+    assert np.allclose(outside["y"], inside["f.y"], rtol=0, atol=1e-15)
+
+
+def test_without_fmpy_the_message_says_what_to_install(specimen):
+    code = f"""
+import sys
+sys.modules["fmpy"] = None
+import biella
+try:
+    biella.Fmu({str(specimen)!r})
+except biella.BiellaError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "needs FMPy: install it with `pip install fmpy`" in done.stdout
+
+
+def test_what_only_fmpy_runs_is_said(tmp_path):
+    xml = description(version="3.0")
+    path = make_specimen(tmp_path / "s.fmu", xml=xml)
+    with pytest.raises(FmuError):
+        Fmu(path)
+    exchange = description().replace("<CoSimulation", "<ModelExchange")
+    path = make_specimen(tmp_path / "e.fmu", xml=exchange)
+    with pytest.raises(FmuError, match=r"e.fmu is for model exchange only.*backend='fmpy'"):
+        Fmu(path)
+
+
+def test_model_exchange_through_fmpy_follows_the_closed_form(tmp_path):
+    """x' = u - x with u = 0, then 2 from t = 1; x jumps up by 1 at 0.25 and where it falls to 0.6.
+
+    x = e^-t, then (1 + e^0.25) e^-t, which is 0.6 at t1 = ln((1 + e^0.25) / 0.6) > 1, so the step
+    of u comes first. With a second run at u = 0 the state event comes at t1.
+    """
+    path = make_exchange(tmp_path / "exchange.fmu")
+    d = Diagram("exchange", step=0.01)
+    f = d.add(Fmu(path, backend="fmpy", tolerance=1e-9), name="f")
+    d.connect(d.add(Step(at=1.0, to=2.0), name="u"), f)
+    r = simulate(d, 2.0)
+    grown = 1 + np.exp(0.25)
+    exact = np.where(r.t < 0.2499, np.exp(-r.t), grown * np.exp(-r.t))
+    after = 2 + (grown * np.exp(-1.0) - 2) * np.exp(1.0 - r.t)
+    exact = np.where(r.t <= 1.0, exact, after)
+    assert r["f.x"] == pytest.approx(exact, abs=1e-6)
+    assert set(r["f.count"]) == {0.0}
+
+    d = Diagram("exchange", step=0.01)
+    d.add(Fmu(path, backend="fmpy", tolerance=1e-9), name="f")
+    r = simulate(d, 2.0)
+    first = np.log(grown / 0.6)
+    assert r["f.count"][-1] == 2.0
+    assert r["f.x"][-1] == pytest.approx(1.6 * np.exp(first - 2.0), abs=1e-6)
+    assert np.all(r["f.count"][r.t < first] == 0.0)
+
+
+CHOSEN: dict[str, Any] = {"backend": "fmpy", "inputs": ["n", "small"], "outputs": ["y"]}
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    return make_fmi3(tmp_path_factory.mktemp("three") / "three.fmu")
+
+
+def test_fmi3_may_end_the_run_and_the_last_sample_is_kept(three):
+    result = alone(three, **CHOSEN, parameters={"ends": 0.05})
+    assert "it ended the simulation at t = 0.05" in result.info["stopped"]
+    assert result.t[-1] == pytest.approx(0.05) and result["f.y"][-1] == 5.0
+    result = alone(three, **CHOSEN, parameters={"ends": 0.055})
+    assert "it ended the simulation at t = 0.055" in result.info["stopped"]
+    assert result.t[-1] == pytest.approx(0.05)
+
+
+def test_a_step_that_returns_early_is_completed(three):
+    """Two steps of 5 ms make one of 10 ms."""
+    result = alone(three, **CHOSEN, parameters={"early": True})
+    assert result["f.y"].tolist() == list(range(0, 22, 2))
+
+
+def test_integers_of_64_bits_do_not_wrap(three):
+    result = alone(three, 0.03, **CHOSEN, parameters={"n": 2**52})
+    assert result["f.y"][:3].tolist() == [0.0, 2.0**52, 2.0**53]
+    with pytest.warns(
+        BiellaWarning, match=r"`y` of the FMU `three.fmu` is 27021597764222982, whic"
+    ):
+        alone(three, 0.04, **CHOSEN, parameters={"n": 2**53 // 2 * 2 + 2, "small": 1})
+    for name, value, message in (
+        ("n", 2**63, "`n` cannot be 9.2233720368547758e\\+18: Int64 holds integers from"),
+        ("n", 2**53 + 1, "`n` cannot be 9007199254740993: .* exactly only up to 2\\^53"),
+        ("n", 10**400, "`n` is Int64, and 1000.* is none"),
+        ("n", float("inf"), "`n` is Int64, and inf is not whole"),
+        ("small", 128, "`small` cannot be 128: Int8 holds integers from -128 to 127"),
+        ("small", -129, "`small` cannot be -129"),
+    ):
+        with pytest.raises(FmuError, match=message):
+            Fmu(three, **CHOSEN, parameters={name: value})
+    d = Diagram("small", step=0.01)
+    f = d.add(Fmu(three, **CHOSEN), name="f")
+    n = d.add(Convert("integer"), name="n")
+    d.connect(d.add(Step(at=0.03, to=300.0), name="s"), n)
+    d.connect(n, f["small"])
+    with pytest.raises(BlockError, match=r"`small` cannot be 300: Int8 holds integers"):
+        simulate(d, 0.1)

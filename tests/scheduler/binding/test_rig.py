@@ -1,0 +1,177 @@
+"""Bindings as text and tables: bad TOML, wrong structures, wrong names."""
+
+from __future__ import annotations
+
+import contextlib
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from biella import Diagram
+from biella.blocks import PID, Gain, Integrator, Mux, Step
+from biella.errors import BiellaError, BindingError
+from biella.scheduler.binding.bind import check_binding, open_binding, read_binding
+
+pytestmark = pytest.mark.engine
+
+
+def diagram():
+    """A speed loop, and a vector of two beside it."""
+    d = Diagram("loop", step=1e-3)
+    ref = d.add(Step(at=0.0, to=30.0, unit="rad/s"), name="ref")
+    pid = d.add(PID(kp=2.0, ki=1.0, period=1e-3, unit="N.m"), name="pid")
+    x = d.add(Integrator(0.0), name="x")
+    speed = d.add(Gain(0.2, unit="rad/s"), name="speed")
+    d.connect(ref, pid["reference"])
+    d.connect(speed, pid["measurement"])
+    d.connect(pid["y"], x)
+    d.connect(x, speed)
+    pair = d.add(Mux(2), name="pair")
+    d.connect(speed, pair["u1"])
+    d.connect(ref, pair["u2"])
+    twice = d.add(Gain(2.0), name="twice")
+    d.connect(pair, twice)
+    return d
+
+
+GOOD = """
+[run]
+clock = "wall"
+overrun = "skip"
+max_consecutive_overruns = 5
+
+[devices.board]
+driver = "loopback"
+on_loss = "stop"
+
+[devices.board.receive.torque]
+unit = "N*m"
+limits = [-40, 40]
+safe = 0
+
+[devices.board.receive.spare]
+
+[devices.board.send.speed]
+unit = "rad/s"
+safe = 0
+
+[devices.board.send.reference]
+unit = "rad/s"
+safe = 0
+
+[blocks.pid]
+device = "board"
+inputs = { measurement = "speed", reference = "reference" }
+outputs = { y = "torque" }
+"""
+
+
+@pytest.fixture
+def check(tmp_path):
+    def run(text, made=diagram):
+        path = tmp_path / "rig.toml"
+        path.write_text(text)
+        return check_binding(made(), path)
+
+    return run
+
+
+def test_bad_toml_is_told_with_its_line(check):
+    with pytest.raises(
+        BindingError, match=r"rig.toml` is not TOML: .*line 13.*'limits = -40, 40\]'"
+    ):
+        check(GOOD.replace("[-40, 40]", "-40, 40]"))
+    with pytest.raises(BindingError, match=r"cannot read .*nowhere.toml`: No such file"):
+        read_binding("nowhere.toml")
+
+
+_WORDS = """
+run devices blocks signals board driver inputs outputs receive send torque speed pid y unit
+scale limits safe width device fmu clock timeout on_loss loopback udp replay can message dbc file
+pid.y speed.y ref
+"""
+
+
+_KEYS = st.sampled_from(_WORDS.split())
+
+
+_LEAVES = st.one_of(
+    _KEYS,
+    st.text(max_size=5),
+    st.integers(),
+    st.floats(),
+    st.booleans(),
+    st.sampled_from(["board.torque", "board.torque[0]", "device:board", "N.m", "serial"]),
+    st.lists(st.one_of(st.integers(-5, 5), _KEYS, st.floats()), max_size=3),
+)
+
+
+_TABLES = st.recursive(
+    _LEAVES, lambda inner: st.dictionaries(_KEYS, inner, max_size=5), max_leaves=25
+)
+
+
+@pytest.mark.filterwarnings("ignore::biella.BiellaDeprecationWarning")
+@given(st.dictionaries(_KEYS, _TABLES, max_size=5))
+def test_any_structure_gives_problems_and_never_a_crash(table):
+    with contextlib.suppress(BiellaError):
+        check_binding(_DIAGRAM, table)
+
+
+@pytest.mark.filterwarnings("ignore::biella.BiellaDeprecationWarning")
+@given(st.data())
+def test_a_good_binding_with_anything_in_one_place_never_crashes(data):
+    table = tomllib.loads(GOOD)
+    at = table
+    while True:
+        key = data.draw(st.sampled_from(sorted(at)))
+        if not isinstance(at[key], dict) or not at[key] or data.draw(st.booleans()):
+            break
+        at = at[key]
+    at[key] = data.draw(_TABLES)
+    found = check_binding(_DIAGRAM, table)
+    if not found.problems:
+        open_binding(_DIAGRAM, table).close()
+
+
+_DIAGRAM = diagram()
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read_or_refused(tmp_path_factory, text):
+    path = tmp_path_factory.getbasetemp() / "any.toml"
+    path.write_bytes(text.encode(errors="surrogatepass"))
+    with contextlib.suppress(BiellaError):
+        check_binding(_DIAGRAM, path)
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("port = /dev/ttyACM0", 'Text stands in quotes: port = "/dev/ttyACM0"'),
+        ("driver = “udp”", 'Text stands in quotes: driver = "udp"'),
+        ("double = True", "It is written small: double = true"),
+        ("timeout = 0,05", "A decimal point is a point: timeout = 0.05"),
+        ("timeout = 0,05  # s", "A decimal point is a point: timeout = 0.05"),
+        ("limits = [-40, 40", "A bracket that was opened before this line is not closed."),
+        ('on_loss = "stop', "Is a quote missing?"),
+        ("baud = 9600", "It stands there before: make one of the two."),
+        ("[devices.board]", "It stands there before: make one of the two."),
+        ("double", "A line is a [table], or one key = value."),
+    ],
+)
+def test_bad_toml_is_told_with_what_is_usually_behind_it(tmp_path, line, advice):
+    file = tmp_path / "rig.toml"
+    file.write_text(f"[devices.board]\nbaud = 115200\n{line}\nport = 'x'\n")
+    with pytest.raises(BindingError, match="is not TOML") as caught:
+        read_binding(file)
+    assert advice in str(caught.value)
+
+
+def test_a_binding_that_is_not_there(tmp_path):
+    with pytest.raises(BindingError, match=r"No such file.*rig.toml --template BLOCK` writes one"):
+        read_binding(tmp_path / "rig.toml")
+    with pytest.raises(BindingError, match=r"cannot read .*: Is a directory\.$"):
+        read_binding(tmp_path)

@@ -1,0 +1,113 @@
+"""Plots of results."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from biella.scheduler.results.result import Result
+from biella.scheduler.results.signals import ResultError, Signal, UnknownSignalError
+
+T = np.arange(101) * 0.01
+
+
+@pytest.fixture
+def result() -> Result:
+    return Result.from_arrays(
+        T,
+        {
+            Signal("ref.y", unit="rad/s"): np.where(T < 0.5, 0.0, 30.0),
+            Signal("encoder.speed", unit="rad·s^-1", sampled=True): np.round(30 * T),
+            Signal("pid.u", unit="N.m"): np.sin(7 * T),
+            Signal("pid.saturated", kind="boolean"): np.sin(7 * T) > 0.5,
+            Signal("sub.plant.force", 3, "N"): np.outer(T, [1.0, 2.0, 3.0]),
+        },
+        aliases={"ref": "ref.y", "lost": "lost.y"},
+        info={"diagram": "loop", "step": 0.01, "ticks": 100, "stopped": None},
+    )
+
+
+class TestPlot:
+    def test_grouped_by_unit_however_spelled(self, result: Result) -> None:
+        figure = result.plot("ref", "encoder.speed", "pid.u", "pid.saturated")
+        assert [len(axes.lines) for axes in figure.axes] == [2, 1, 1]
+        assert [axes.get_ylabel() for axes in figure.axes] == ["[rad/s]", "[N·m]", ""]
+        assert figure.axes[0].get_title(loc="left") == "loop"
+        assert figure.axes[-1].get_xlabel() == "time [s]"
+
+    def test_lists_make_axes(self, result: Result) -> None:
+        figure = result.plot(["ref", "pid.u"], "sub.plant.force", title="")
+        assert [len(axes.lines) for axes in figure.axes] == [2, 3]
+        legend = figure.axes[1].get_legend()
+        assert legend is not None
+        names = [text.get_text() for text in legend.get_texts()]
+        assert names == [f"sub.plant.force[{i}]" for i in range(3)]
+
+    def test_everything_by_default(self, result: Result) -> None:
+        assert sum(len(axes.lines) for axes in result.plot().axes) == 7
+
+    def test_held_signals_are_steps(self, result: Result) -> None:
+        lines = [axes.lines[0] for axes in result.plot("encoder.speed", "pid.u").axes]
+        assert [line.get_drawstyle() for line in lines] == ["steps-post", "default"]
+
+    def test_legend_is_off_the_data(self, result: Result) -> None:
+        figure = result.plot("ref", "sub.plant.force")
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            legend = axes.get_legend()
+            assert legend is not None
+            box = legend.get_window_extent()
+            assert box.x0 >= axes.get_window_extent().x1
+            assert box.x1 <= figure.bbox.x1
+
+    def test_part_of_the_time(self, result: Result) -> None:
+        line = result.plot("pid.u", start=0.2, stop=0.4).axes[0].lines[0]
+        drawn = np.asarray(line.get_xdata())
+        assert drawn[0] == pytest.approx(0.2)
+        assert len(drawn) == 21
+        with pytest.raises(ResultError, match="the recording covers 0 to 1 s"):
+            result.plot("pid.u", start=5.0)
+
+    def test_extremes_survive_thinning(self) -> None:
+        t = np.arange(300_001) * 1e-3
+        y = np.sin(t)
+        y[123_457], y[200_003] = 50.0, -50.0
+        line = Result.from_arrays(t, {"y": y}).plot().axes[0].lines[0]
+        drawn = np.asarray(line.get_ydata())
+        assert len(drawn) < 25_000
+        assert (drawn.min(), drawn.max()) == (-50.0, 50.0)
+        assert np.asarray(line.get_xdata())[-1] == t[-1]
+
+    @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+    def test_saves_by_extension(self, result: Result, tmp_path: Path, suffix: str) -> None:
+        result.plot("ref", path=tmp_path / f"p.{suffix}")
+        magic = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[suffix]
+        assert (tmp_path / f"p.{suffix}").read_bytes().startswith(magic)
+
+    def test_unknown_extension(self, result: Result, tmp_path: Path) -> None:
+        with pytest.raises(ResultError, match=r"one of the extensions .*pdf.*png"):
+            result.plot("ref", path=tmp_path / "p.doc")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_shows_in_a_notebook(self, result: Result) -> None:
+        assert result.plot("ref")._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+
+    def test_unknown_name(self, result: Result) -> None:
+        with pytest.raises(UnknownSignalError, match="Did you mean"):
+            result.plot("encoder.sped")
+        with pytest.raises(ResultError, match="nothing to plot"):
+            Result.from_arrays([0.0], {}).plot()
+
+
+def test_no_display_and_no_pyplot(tmp_path: Path) -> None:
+    script = (
+        "import sys; from biella.scheduler.results.result import Result; "
+        f"Result.from_arrays([0, 1], {{'x': [0, 1]}}).plot(path={str(tmp_path / 'p.png')!r}); "
+        "print('matplotlib.pyplot' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr

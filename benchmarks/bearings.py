@@ -23,7 +23,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from baseline import FLAGS
 from peers.process import Peer
 from table import (
     Row,
@@ -36,6 +35,7 @@ from table import (
     write_json,
 )
 from turns import Entrant, take_turns, timed
+from workloads.baseline import FLAGS
 
 try:
     from biella import Diagram
@@ -147,7 +147,7 @@ def build_sor() -> Walk:
     compiler = os.environ.get("CC") or shutil.which("cc")
     if compiler is None:
         sys.exit("The C peer needs a C compiler: install one as `cc`, or name it in CC.")
-    source = Path(__file__).with_name("film_sor.c")
+    source = Path(__file__).parent / "workloads" / "film_sor.c"
     flags = [flag if flag != "-O2" else "-O3" for flag in FLAGS]
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "film_sor.so"

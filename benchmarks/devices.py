@@ -30,10 +30,14 @@ def build(folder: Path) -> Path:
     if compiler is None or sys.platform == "win32":
         sys.exit("This benchmark needs a C compiler and POSIX.")
     wire = ["frame", "link", "outbox", "port", "serial", "sockets", "text", "udp"]
-    drivers = ["devices/device.c", *(f"devices/wire/{name}.c" for name in wire), "realtime/clock.c"]
+    drivers = [
+        "devices/device.c",
+        *(f"devices/wire/{name}.c" for name in wire),
+        "realtime/loop/clock.c",
+    ]
     sources = [PACKAGE / "scheduler" / name for name in drivers]
     program = folder / "devices"
-    here = Path(__file__).with_name("devices_c.c")
+    here = Path(__file__).parent / "workloads" / "devices_c.c"
     flags = [*CFLAGS, f"-I{PACKAGE}", "-pthread", "-lm"]
     subprocess.run([*compiler.split(), here, *sources, *flags, "-o", program], check=True)
     return program

@@ -2,11 +2,11 @@
 
     python benchmarks/diagram.py [--quick] [--json FILE] [--peers-python PATH]
 
-The diagrams are defined in `works.py`. All participants of a work take turns in one run and the
-best time of each counts. C and ours run in this process, each peer in one of its own (install them
-with `pip install "biella[peers]"`, here or in an environment given by `--peers-python`). The final
-outputs are compared with that of the C written out, or with the closed form; if one is wrong, no
-figure is printed.
+The diagrams are defined in `workloads/works.py`. All participants of a work take turns in one run
+and the best time of each counts. C and ours run in this process, each peer in one of its own
+(install them with `pip install "biella[peers]"`, here or in an environment given by
+`--peers-python`). The final outputs are compared with that of the C written out, or with the closed
+form; if one is wrong, no figure is printed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import sys
 import time
 from dataclasses import dataclass
 
-from baseline import Baseline, build_baselines
 from peers.process import Peer
 from table import (
     Row,
@@ -32,7 +31,8 @@ from table import (
     write_json,
 )
 from turns import Entrant, fit_exponent, take_turns, timed
-from works import BLOCKS, SECONDS, STEP, line_output, ticks
+from workloads.baseline import Baseline, build_baselines
+from workloads.works import BLOCKS, SECONDS, STEP, line_output, ticks
 
 try:
     from biella import Diagram, simulate
@@ -41,7 +41,7 @@ except ModuleNotFoundError as error:
         raise
     sys.exit("biella is not installed in this environment: run `pip install .` first.")
 
-from ours import BUILD, Decay, build_line, decay
+from workloads.ours import BUILD, Decay, build_line, decay
 
 from biella.blocks import Integrator
 

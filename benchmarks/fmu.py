@@ -2,10 +2,11 @@
 
     python benchmarks/fmu.py [--quick] [--json FILE] [--peers-python PATH]
 
-The work is in `ring.py`: rings of 1, 2, 10 and 100 instances of one FMU, which is exported here by
-us; a step of an FMU is set + doStep + get. All participants of a ring take turns in one run and the
-best time of each counts. C and ours run in this process, each peer in one of its own. CoFmuPy wants
-older versions of packages that we use too, so peers have an environment of their own:
+The work is in `workloads/ring.py`: rings of 1, 2, 10 and 100 instances of one FMU, which is
+exported here by us; a step of an FMU is set + doStep + get. All participants of a ring take turns
+in one run and the best time of each counts. C and ours run in this process, each peer in one of its
+own. CoFmuPy wants older versions of packages that we use too, so peers have an environment of their
+own:
 
     python -m venv peers && peers/bin/pip install libcosimpy fmpy cofmupy
     python benchmarks/fmu.py --peers-python peers/bin/python
@@ -29,21 +30,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from baseline import FLAGS
 from peers.process import Peer
-from ring import (
-    COUNTS,
-    FMU_STEPS,
-    GAIN,
-    INPUT,
-    OUTPUT,
-    START,
-    STEP,
-    read_model,
-    starts,
-    steps,
-    work,
-)
 from table import (
     Row,
     figure,
@@ -56,6 +43,20 @@ from table import (
     write_json,
 )
 from turns import Entrant, Run, ratios, take_turns
+from workloads.baseline import FLAGS
+from workloads.ring import (
+    COUNTS,
+    FMU_STEPS,
+    GAIN,
+    INPUT,
+    OUTPUT,
+    START,
+    STEP,
+    read_model,
+    starts,
+    steps,
+    work,
+)
 
 try:
     from biella import Diagram
@@ -65,8 +66,8 @@ except ModuleNotFoundError as error:
     sys.exit("biella is not installed in this environment: run `pip install .` first.")
 
 from biella.blocks import DiscreteIntegrator
-from biella.fmu.importer.archive import platform_folder
-from biella.fmu.importer.fmu import Fmu
+from biella.fmu.importer._archive import platform_folder
+from biella.fmu.importer._fmu import Fmu
 
 PRETTY = {
     "libcosimpy": "libcosim",
@@ -85,7 +86,7 @@ SLIDER_CRANK = Path(__file__).parents[1] / "examples" / "04_slider_crank.py"
 
 
 def export_ring_fmu(folder: Path) -> Path:
-    """Export the FMU of `ring.py`."""
+    """Export the FMU of `workloads/ring.py`."""
     d = Diagram("ring", step=STEP)
     u = d.input(INPUT)
     x = d.add(DiscreteIntegrator(initial=1.0, gain=GAIN, method="forward"), name="x", period=STEP)
@@ -122,12 +123,13 @@ def run_ours(fmu: Path, count: int) -> Run:
 
 
 def build_loop(fmu: Path, folder: Path) -> Callable[[int], Run]:
-    """Compile `fmu_c.c` and unpack the FMU for it; return what makes the run of a ring."""
+    """Compile `workloads/fmu_c.c` and unpack the FMU for it; return what makes the run of a
+    ring."""
     compiler = os.environ.get("CC") or shutil.which("cc")
     if compiler is None:
         sys.exit("The bare loop needs a C compiler: install one as `cc`, or name it in CC.")
     target = folder / "fmu_c.so"
-    source = Path(__file__).with_name("fmu_c.c")
+    source = Path(__file__).parent / "workloads" / "fmu_c.c"
     subprocess.run([*compiler.split(), *FLAGS, str(source), "-o", str(target), "-ldl"], check=True)
     loop = ctypes.CDLL(str(target))
     loop.ring_open.restype = ctypes.c_void_p

@@ -56,7 +56,7 @@ from biella.blocks import (
     Trigger,
 )
 from biella.blocks.authoring import AbstractBlock
-from biella.blocks.core.units import Unit
+from biella.blocks.core._units import Unit
 from biella.blocks.sensors import presets
 
 STEP = 1e-3

@@ -2,15 +2,17 @@
 
     python benchmarks/multibody.py [--quick] [--json FILE] [--peers-python PATH]
 
-The mechanisms are defined in `plants.py`. All participants of a work take turns in one run and the
-best time of each counts: of the steps alone, models are built before. Ours runs in this process,
-each peer in one of its own (`pip install exudyn mujoco pin`, here or in an environment given by
-`--peers-python`). In a run apart from those timed, `measure.py` looks at all bodies after every
+The mechanisms are defined in `mechanisms/plants.py`. All participants of a work take turns in one
+run and the best time of each counts: of the steps alone, models are built before. Ours runs in this
+process, each peer in one of its own (`pip install exudyn mujoco pin`, here or in an environment
+given by `--peers-python`). In a run apart from those timed, `mechanisms/measure.py` looks at all
+bodies after every
 step: the largest gap of a joint, the largest error of the energy balance. Final positions are
-compared with equations in the fewest coordinates that `reduced.py` solves to round-off; if one is
-further off than its method explains, no figure is printed. `--quick` simulates less.
+compared with equations in the fewest coordinates that `mechanisms/reduced.py` solves to round-off;
+if one is further off than its method explains, no figure is printed. `--quick` simulates less.
 
-Then, of ours alone: how time grows with size (`growth.py`) and where it goes (`shares.py`).
+Then, of ours alone: how time grows with size (`mechanisms/growth.py`) and where it goes
+(`mechanisms/shares.py`).
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from mechanisms.plants import STEP, plant, spanning_tree
+from mechanisms.reduced import reference, rk4_reference
 from peers.process import Peer
-from plants import STEP, plant, spanning_tree
-from reduced import reference, rk4_reference
 from rich.console import Console
 from rich.table import Table
 from table import (
@@ -44,15 +46,15 @@ from table import (
 from turns import Entrant, ratios, take_turns
 
 try:
-    import ours_multibody
+    from mechanisms import ours_multibody
 except ModuleNotFoundError as error:
     if error.name != "biella":
         raise
     sys.exit("biella is not installed in this environment: run `pip install .` first.")
 
-from accuracy import compare_mcpherson, compare_tree
-from growth import measure_growth
-from shares import measure_shares
+from mechanisms.accuracy import compare_mcpherson, compare_tree
+from mechanisms.growth import measure_growth
+from mechanisms.shares import measure_shares
 
 PRETTY = {"exudyn": "Exudyn", "mujoco": "MuJoCo", "pinocchio": "Pinocchio"}
 INSTALL = {

@@ -3,12 +3,12 @@
     python benchmarks/realtime.py [--quick] [--json FILE]
 
 All wake a thousand times a second: a diagram of ours in the real-time loop of the engine, a C loop
-around `clock_nanosleep` (`realtime_c.c`), and cyclictest of rt-tests (Debian: `apt install
-rt-tests`). They take turns of a quarter of a second on one and the same processor, as ordinary
-threads and, if these are granted, with SCHED_FIFO, locked memory and full power; ours also as an
-ordinary thread with exact timers, which everybody may have. Medians are judged. Tails are printed
-beside each other and never judged: what a shared machine does in its worst millisecond says nothing
-of the three.
+around `clock_nanosleep` (`workloads/realtime_c.c`), and cyclictest of rt-tests (Debian: `apt
+install rt-tests`). They take turns of a quarter of a second on one and the same processor, as
+ordinary threads and, if these are granted, with SCHED_FIFO, locked memory and full power; ours also
+as an ordinary thread with exact timers, which everybody may have. Medians are judged. Tails are
+printed beside each other and never judged: what a shared machine does in its worst millisecond says
+nothing of the three.
 
 The second table is the time of a tick of whole diagrams, real-time at 1 kHz, so with caches as
 cold as
@@ -32,7 +32,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from baseline import FLAGS
 from table import (
     Row,
     at_most,
@@ -45,6 +44,7 @@ from table import (
     within,
     write_json,
 )
+from workloads.baseline import FLAGS
 
 try:
     from biella import Diagram, simulate
@@ -70,13 +70,13 @@ from biella.blocks.authoring import ExternalInput
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.sensors import presets
 from biella.demo import rig
-from biella.fmu.importer.fmu import Fmu
-from biella.scheduler.compile.plan import Plan
-from biella.scheduler.engine.engine import Instance
-from biella.scheduler.host.latency import summarize
-from biella.scheduler.host.privileges import Privileges, hold
-from biella.scheduler.host.system_info import choose_processor
-from biella.scheduler.realtime.pace import Pace, Pipe
+from biella.fmu.importer._fmu import Fmu
+from biella.scheduler.compile.plan._plan import Plan
+from biella.scheduler.engine._engine import Instance
+from biella.scheduler.host._latency import summarize
+from biella.scheduler.host._privileges import Privileges, hold
+from biella.scheduler.host._system_info import choose_processor
+from biella.scheduler.realtime.loop._pace import Pace, Pipe
 
 Nanoseconds = npt.NDArray[np.int64]
 PERIOD, TURN, DEMO = 1e-3, 250, 1000  # s, and ticks of a turn and of a run of the demo
@@ -137,12 +137,12 @@ def to_nanoseconds(seconds: npt.NDArray[np.float64]) -> Nanoseconds:
 
 
 def enter_bare(folder: Path) -> Callable[[], Nanoseconds]:
-    """Compile `realtime_c.c`; return a turn of it."""
+    """Compile `workloads/realtime_c.c`; return a turn of it."""
     compiler = os.environ.get("CC") or shutil.which("cc")
     if compiler is None:
         sys.exit("The bare loop needs a C compiler: install one as `cc`, or name it in CC.")
     target = folder / "realtime_c.so"
-    source = Path(__file__).with_name("realtime_c.c")
+    source = Path(__file__).parent / "workloads" / "realtime_c.c"
     command = [*compiler.split(), *FLAGS, "-D_GNU_SOURCE", str(source), "-o", str(target)]
     subprocess.run(command, check=True)
     loop = ctypes.CDLL(str(target)).bare_loop

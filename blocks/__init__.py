@@ -2,15 +2,18 @@
 
 from typing import TYPE_CHECKING
 
-from ..lazy import attach
+from .._lazy import attach
 
 if TYPE_CHECKING:
-    from .basic.continuous import Derivative, Integrator
-    from .basic.delay import Delay, TransportDelay
-    from .basic.discrete import DiscreteIntegrator, MovingAverage, UnitDelay, ZeroOrderHold
-    from .basic.expression import Expression
-    from .basic.function import Function
-    from .basic.linear import (
+    from .basic.dynamics._continuous import Derivative, Integrator
+    from .basic.dynamics._delay import Delay, TransportDelay
+    from .basic.dynamics._discrete import (
+        DiscreteIntegrator,
+        MovingAverage,
+        UnitDelay,
+        ZeroOrderHold,
+    )
+    from .basic.dynamics._linear import (
         FIR,
         DiscreteStateSpace,
         DiscreteTransferFunction,
@@ -18,7 +21,12 @@ if TYPE_CHECKING:
         TransferFunction,
         ZeroPole,
     )
-    from .basic.logic import (
+    from .basic.math._expression import Expression
+    from .basic.math._function import Function
+    from .basic.math._lookup import Lookup1D, Lookup2D
+    from .basic.math._math import Abs, Convert, Divide, Gain, MinMax, Polynomial, Product, Sign, Sum
+    from .basic.math._nonlinear import Backlash, DeadZone, Quantizer, RateLimiter, Relay, Saturation
+    from .basic.routing._logic import (
         Compare,
         Counter,
         Edge,
@@ -28,14 +36,11 @@ if TYPE_CHECKING:
         SampleHold,
         Switch,
     )
-    from .basic.lookup import Lookup1D, Lookup2D
-    from .basic.math import Abs, Convert, Divide, Gain, MinMax, Polynomial, Product, Sign, Sum
-    from .basic.noise import Noise
-    from .basic.nonlinear import Backlash, DeadZone, Quantizer, RateLimiter, Relay, Saturation
-    from .basic.playback import Playback
-    from .basic.routing import Demux, Mux, Selector
-    from .basic.sinks import Assertion, Record, Scope, Stop, Terminator
-    from .basic.sources import Chirp, Constant, Pulse, Ramp, Sine, Step, Time
+    from .basic.routing._routing import Demux, Mux, Selector
+    from .basic.routing._sinks import Assertion, Record, Scope, Stop, Terminator
+    from .basic.sources._noise import Noise
+    from .basic.sources._playback import Playback
+    from .basic.sources._sources import Chirp, Constant, Pulse, Ramp, Sine, Step, Time
     from .bearings import (
         FiniteBearing,
         LongBearing,
@@ -57,7 +62,7 @@ if TYPE_CHECKING:
         StateFeedback,
         Trapezoid,
     )
-    from .core.ports import Port
+    from .core._ports import Port
     from .daq import (
         ADC,
         DAC,
@@ -70,10 +75,10 @@ if TYPE_CHECKING:
         Tachometer,
         Trigger,
     )
-    from .external.asynchronous import Asynchronous
-    from .external.external_input import ExternalInput, RealTime
-    from .external.python import PythonBlock, python_block
-    from .multibody.pendulum import Pendulum
+    from .external._asynchronous import Asynchronous
+    from .external._external_input import ExternalInput, RealTime
+    from .external._python import PythonBlock, python_block
+    from .multibody._pendulum import Pendulum
     from .sensors import (
         Accelerometer,
         Encoder,
@@ -88,23 +93,23 @@ else:
     __getattr__, __dir__ = attach(
         __name__,
         {
-            ".basic.continuous": (
+            ".basic.dynamics._continuous": (
                 "Derivative",
                 "Integrator",
             ),
-            ".basic.delay": (
+            ".basic.dynamics._delay": (
                 "Delay",
                 "TransportDelay",
             ),
-            ".basic.discrete": (
+            ".basic.dynamics._discrete": (
                 "DiscreteIntegrator",
                 "MovingAverage",
                 "UnitDelay",
                 "ZeroOrderHold",
             ),
-            ".basic.expression": ("Expression",),
-            ".basic.function": ("Function",),
-            ".basic.linear": (
+            ".basic.math._expression": ("Expression",),
+            ".basic.math._function": ("Function",),
+            ".basic.dynamics._linear": (
                 "DiscreteStateSpace",
                 "DiscreteTransferFunction",
                 "FIR",
@@ -112,7 +117,7 @@ else:
                 "TransferFunction",
                 "ZeroPole",
             ),
-            ".basic.logic": (
+            ".basic.routing._logic": (
                 "Compare",
                 "Counter",
                 "Edge",
@@ -122,11 +127,11 @@ else:
                 "SampleHold",
                 "Switch",
             ),
-            ".basic.lookup": (
+            ".basic.math._lookup": (
                 "Lookup1D",
                 "Lookup2D",
             ),
-            ".basic.math": (
+            ".basic.math._math": (
                 "Abs",
                 "Convert",
                 "Divide",
@@ -137,8 +142,8 @@ else:
                 "Sign",
                 "Sum",
             ),
-            ".basic.noise": ("Noise",),
-            ".basic.nonlinear": (
+            ".basic.sources._noise": ("Noise",),
+            ".basic.math._nonlinear": (
                 "Backlash",
                 "DeadZone",
                 "Quantizer",
@@ -146,20 +151,20 @@ else:
                 "Relay",
                 "Saturation",
             ),
-            ".basic.playback": ("Playback",),
-            ".basic.routing": (
+            ".basic.sources._playback": ("Playback",),
+            ".basic.routing._routing": (
                 "Demux",
                 "Mux",
                 "Selector",
             ),
-            ".basic.sinks": (
+            ".basic.routing._sinks": (
                 "Assertion",
                 "Record",
                 "Scope",
                 "Stop",
                 "Terminator",
             ),
-            ".basic.sources": (
+            ".basic.sources._sources": (
                 "Chirp",
                 "Constant",
                 "Pulse",
@@ -189,7 +194,7 @@ else:
                 "StateFeedback",
                 "Trapezoid",
             ),
-            ".core.ports": ("Port",),
+            ".core._ports": ("Port",),
             ".daq": (
                 "ADC",
                 "AntiAliasFilter",
@@ -202,16 +207,16 @@ else:
                 "Tachometer",
                 "Trigger",
             ),
-            ".external.asynchronous": ("Asynchronous",),
-            ".external.external_input": (
+            ".external._asynchronous": ("Asynchronous",),
+            ".external._external_input": (
                 "ExternalInput",
                 "RealTime",
             ),
-            ".external.python": (
+            ".external._python": (
                 "PythonBlock",
                 "python_block",
             ),
-            ".multibody.pendulum": ("Pendulum",),
+            ".multibody._pendulum": ("Pendulum",),
             ".sensors": (
                 "Accelerometer",
                 "Encoder",

@@ -1,7 +1,7 @@
 """What a new kind of block is made of: base classes, ports, parameters, rates, units."""
 
-from .core.block import AbstractBlock, NativeBlock
-from .core.ports import (
+from .core._block import AbstractBlock, NativeBlock
+from .core._ports import (
     CONSTANT,
     CONTINUOUS,
     EVERY_TICK,
@@ -17,9 +17,9 @@ from .core.ports import (
     parameter,
     periodic,
 )
-from .core.units import Unit, conversion, equivalent, format_unit, parse_unit
-from .external.external_input import ExternalInput
-from .external.python import PythonBlock, python_block
+from .core._units import Unit, conversion, equivalent, format_unit, parse_unit
+from .external._external_input import ExternalInput
+from .external._python import PythonBlock, python_block
 
 __all__ = [
     "CONSTANT",

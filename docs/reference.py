@@ -44,12 +44,12 @@ from biella import (
 from biella.blocks import Asynchronous, Expression, Mux, Port, PythonBlock, multibody, python_block
 from biella.blocks.authoring import AbstractBlock, Derived, ExternalInput, NativeBlock, Same
 from biella.blocks.multibody import Body, Plant
-from biella.blocks.multibody.drawing import picture as mechanism_picture
-from biella.blocks.multibody.signals import Signal
+from biella.blocks.multibody.drawing import _picture as mechanism_picture
+from biella.blocks.multibody.plant._signals import Signal
 from biella.fmu import export_fmu, export_system
-from biella.scheduler.compile.compiler import compile_diagram
-from biella.scheduler.drawing.draw import draw as draw_diagram
-from biella.scheduler.results.plotting import COLORS, STYLE
+from biella.scheduler.compile._compiler import compile_diagram
+from biella.scheduler.drawing._draw import draw as draw_diagram
+from biella.scheduler.results._plotting import COLORS, STYLE
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures" / "reference"

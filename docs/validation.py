@@ -106,7 +106,7 @@ def raimondi_boyd() -> list[Row]:
     Their film begins at p = 0 at the thickest place and ends by Reynolds' condition; so does ours,
     on 256 × 64 cells. S = (R/c)² μ N / P, f the coefficient of friction. Met means within 1.5 %.
     """
-    tables = load("benchmarks/film_tables.py")
+    tables = load("benchmarks/studies/film_tables.py")
     rows = []
     for n, (S, friction) in tables.measure_raimondi_boyd().items():
         published = tables.RAIMONDI_BOYD[n]
@@ -124,7 +124,7 @@ def someya() -> list[Row]:
     is chosen. Met means within 5 %. Why the cross stiffness is missed below ε = 0.6, and that the
     table contradicts itself there, is in [Journal bearings](guides/bearings.md#verification).
     """
-    tables = load("benchmarks/film_tables.py")
+    tables = load("benchmarks/studies/film_tables.py")
     rows = []
     for n, found in tables.measure_someya().items():
         _, phi, *published = tables.SOMEYA[n]
@@ -154,7 +154,7 @@ def lund_thomsen() -> list[Row]:
     for Someya's table, before these were computed. The attitude of the elliptical bore at S = 0.161
     is 2° off, where all other angles agree within 0.2°: a misprint of 85.29 is likely.
     """
-    tables = load("benchmarks/film_coefficients.py")
+    tables = load("benchmarks/studies/film_coefficients.py")
     rows = []
     for case, published in tables.LUND_THOMSEN.items():
         for (S, n, phi, *theirs), (eccentricity, angle, ours) in zip(
@@ -183,7 +183,7 @@ def step_bearings() -> list[Row]:
     finite elements; the first two are what ROSS's tests allow, all were set before ours were
     computed, but for the first dam, on which a defect of `equilibrium` was found.
     """
-    tables = load("benchmarks/film_coefficients.py")
+    tables = load("benchmarks/studies/film_coefficients.py")
     where, rows = "Nicholas et al.", []
     for step in tables.STEPS:
         eccentricity, stability = tables.measure_stability(step)
@@ -355,7 +355,7 @@ def cam_law() -> list[Row]:
     """Peaks of the modified sine, for a rise of 1 in a time of 1.
 
     As the help pages of MechDesigner list them. Met means to the printed digits. The other laws are
-    compared with closed forms, in `tests/blocks/control/test_trajectories.py`.
+    compared with closed forms, in `tests/blocks/control/trajectory/test_trajectories.py`.
     """
     d = Diagram("cam", step=1e-4)
     d.add(CamLaw("modified sine", 1.0, 1.0), name="cam")
@@ -638,7 +638,7 @@ def clearance() -> list[Row]:
     Runs of 25 turns at 1000 rpm from eight starts around the hole; the motion is chaotic, and the
     means of another machine differ by some percent.
     """
-    study = load("benchmarks/clearance_fourbar.py")
+    study = load("benchmarks/studies/clearance_fourbar.py")
     where = "Tasora et al."
     d = Diagram("ideal", step=1e-5)
     d.add(study.loaded("ideal", 0.0).block([], ["pin.force"]), name="plant")

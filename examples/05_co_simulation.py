@@ -3,7 +3,7 @@
 The spring between them belongs to the left mass, which gets the place of the right one and gives
 back a force. How these are foreseen within a step decides the accuracy: the picture compares
 couplings with the closed form; the report says which connection limits the accuracy.
-`benchmarks/co_simulation.py --fmu` does the same with the masses as FMUs.
+`benchmarks/studies/co_simulation.py --fmu` does the same with the masses as FMUs.
 """
 
 import matplotlib.pyplot as plt

@@ -2,19 +2,19 @@
 
 from typing import TYPE_CHECKING
 
-from ..lazy import attach
+from .._lazy import attach
 
 if TYPE_CHECKING:
-    from .exporter.export import export_fmu
-    from .exporter.mechanism import export_system
-    from .importer.fmu import Fmu
+    from .exporter._export import export_fmu
+    from .exporter._mechanism import export_system
+    from .importer._fmu import Fmu
 else:
     __getattr__, __dir__ = attach(
         __name__,
         {
-            ".exporter.export": ("export_fmu",),
-            ".exporter.mechanism": ("export_system",),
-            ".importer.fmu": ("Fmu",),
+            ".exporter._export": ("export_fmu",),
+            ".exporter._mechanism": ("export_system",),
+            ".importer._fmu": ("Fmu",),
         },
     )
 

@@ -16,8 +16,8 @@ from rich.console import Group
 from rich.table import Table
 
 from biella import cli
-from biella.cli.tables import print_tables
-from biella.scheduler.results.result import Result
+from biella.cli._tables import print_tables
+from biella.scheduler.results._result import Result
 
 pytestmark = pytest.mark.engine
 ROOT = Path(__file__).parents[1]
@@ -352,7 +352,7 @@ def test_ctrl_c_before_there_is_anything_to_show_is_no_traceback(loop, capsys, m
     def interrupt(options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("biella.cli.diagrams.load_diagram", interrupt)
+    monkeypatch.setattr("biella.cli._diagrams.load_diagram", interrupt)
     assert run("check", loop) == 130
     assert capsys.readouterr().err == "biella: interrupted.\n"
 

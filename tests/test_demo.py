@@ -15,7 +15,7 @@ import pytest
 
 from biella import cli, simulate
 from biella.demo import rig
-from biella.scheduler.results.result import Result
+from biella.scheduler.results._result import Result
 
 pytestmark = pytest.mark.engine
 

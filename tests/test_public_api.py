@@ -17,8 +17,8 @@ import biella
 import biella.blocks
 import biella.results
 from biella import BiellaDeprecationWarning, BiellaError, BiellaWarning, Diagram, Plan
-from biella.deprecation import REMOVAL, deprecated_alias
-from biella.lazy import attach
+from biella._deprecation import REMOVAL, deprecated_alias
+from biella._lazy import attach
 
 ROOT = Path(__file__).parents[1]
 
@@ -93,7 +93,7 @@ def test_documents_and_examples_import_public_names_only(path):
 
 
 def test_private_imports_are_found():
-    code = "from biella.scheduler.run.simulate import simulate\nfrom biella.blocks import Gian\n"
+    code = "from biella.scheduler.run._simulate import simulate\nfrom biella.blocks import Gian\n"
     assert [is_public(*each) for each in imports_of(code)] == [False, False]
     assert is_public("biella.blocks", "Gain") and is_public("biella.blocks", "control")
 
@@ -211,7 +211,7 @@ def test_a_deprecated_alias_warns_where_it_is_called_and_passes_all_on():
 
 def test_deprecations_are_shown_by_default():
     """Python hides a DeprecationWarning outside of ``__main__``; users must see ours."""
-    code = "from biella.deprecation import warn_deprecated\nwarn_deprecated('`a`', '`b`')"
+    code = "from biella._deprecation import warn_deprecated\nwarn_deprecated('`a`', '`b`')"
     made = subprocess.run([sys.executable, "-c", f"import types\n{code}"], capture_output=True)
     assert b"BiellaDeprecationWarning: `a` is deprecated" in made.stderr
     assert not issubclass(BiellaDeprecationWarning, DeprecationWarning)

@@ -7,6 +7,7 @@ import importlib
 import pytest
 
 from biella import BiellaDeprecationWarning, BiellaError, Diagram, cli, simulate
+from biella._deprecation import renamed_keywords, renamed_options
 from biella._renamed import (
     RENAMED_NAMES,
     RENAMED_OPTIONS,
@@ -15,7 +16,6 @@ from biella._renamed import (
 )
 from biella.blocks import Constant
 from biella.blocks.multibody.mechanisms import slider_crank
-from biella.deprecation import renamed_keywords, renamed_options
 from biella.errors import suggest
 
 CLASSES = [

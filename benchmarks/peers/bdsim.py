@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from works import PID, STEP, ticks
+from workloads.works import PID, STEP, ticks
 
 from peers.process import Prepare, serve
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ring import COUNTS, INPUT, OUTPUT, START, STEP, starts, steps, work
+from workloads.ring import COUNTS, INPUT, OUTPUT, START, STEP, starts, steps, work
 
 from peers.process import Prepare, serve
 

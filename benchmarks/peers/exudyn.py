@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measure import Meter, final_points
-from plants import (
+from mechanisms.measure import Meter, final_points
+from mechanisms.plants import (
     ROAD_AMPLITUDE,
     ROAD_OMEGA,
     STEP,

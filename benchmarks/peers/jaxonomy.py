@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from works import LINE_GAIN, LINE_PAIRS, LINE_START, PID, STEP
+from workloads.works import LINE_GAIN, LINE_PAIRS, LINE_START, PID, STEP
 
 from peers.process import Prepare, serve
 

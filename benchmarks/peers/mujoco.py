@@ -13,8 +13,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measure import Meter, final_points
-from plants import STEP, WORKS, Array, Body, Joint, Plant, joint_speeds, plant, spanning_tree
+from mechanisms.measure import Meter, final_points
+from mechanisms.plants import (
+    STEP,
+    WORKS,
+    Array,
+    Body,
+    Joint,
+    Plant,
+    joint_speeds,
+    plant,
+    spanning_tree,
+)
 
 from peers.process import Prepare, serve
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from works import LINE_GAIN, LINE_PAIRS, LINE_START, PID, STEP
+from workloads.works import LINE_GAIN, LINE_PAIRS, LINE_START, PID, STEP
 
 from peers.process import Prepare, serve
 

@@ -16,8 +16,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measure import Meter, final_points
-from plants import STEP, WORKS, ZERO, Array, joint_speeds, place, plant, spanning_tree, tree_robot
+from mechanisms.measure import Meter, final_points
+from mechanisms.plants import (
+    STEP,
+    WORKS,
+    ZERO,
+    Array,
+    joint_speeds,
+    place,
+    plant,
+    spanning_tree,
+    tree_robot,
+)
 
 from peers.process import Prepare, serve
 

@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from ...deprecation import renamed_attribute
-from .analysis import Coefficients, OilEquilibrium
-from .bearings import (
+from ..._deprecation import renamed_attribute
+from ._analysis import Coefficients, OilEquilibrium
+from ._bearings import (
     AbstractBearing,
     Contact,
     LongBearing,
     MisalignedShortBearing,
     ShortBearing,
 )
-from .bush import lobes
-from .finite import FiniteBearing, Hole, Pocket
-from .oil import OilTemperature, Vogel, Walther
+from ._bush import lobes
+from ._finite import FiniteBearing, Hole, Pocket
+from ._oil import OilTemperature, Vogel, Walther
 
 __all__ = [
     "AbstractBearing",

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "blocks/bearings/film.h"
-#include "blocks/core/constants.h"
-#include "blocks/core/kernel.h"
+#include "blocks/core/kernel/constants.h"
+#include "blocks/core/kernel/kernel.h"
 
 enum { BEARING_POSITION, BEARING_VELOCITY, BEARING_JOURNAL, BEARING_BUSH, BEARING_INPUTS,
        BEARING_VISCOSITY = BEARING_INPUTS, BEARING_ALL_INPUTS };
@@ -211,7 +211,7 @@ static int finite_bearing_output(bl_block *b, double t) {
     return status == BL_OK ? bearing_output(b, BL_FILM_FINITE, &grid) : status;
 }
 /* Cells around in the angle over which a film of least thickness h doubles, √(2 h / e): forces converge with its square, damping in
-   proportion to it, for all lengths and eccentricities alike. `finite.py` has the same. */
+   proportion to it, for all lengths and eccentricities alike. `_finite.py` has the same. */
 static const double FINITE_RESOLVED = 4.0;
 static double finite_bearing_resolution(const bl_block *b, double film) {
     const double part = fmin(fmax(film, b->p[4]) / b->p[2], 1.0);

@@ -1,6 +1,6 @@
 /* What all oil films share: the guard for thin films, contact, friction, loss. */
 #include "blocks/bearings/film.h"
-#include "blocks/core/constants.h"
+#include "blocks/core/kernel/constants.h"
 
 #include <math.h>
 

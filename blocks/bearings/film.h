@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#include "blocks/core/kernel.h"
+#include "blocks/core/kernel/kernel.h"
 
 enum { BL_FILM_SHORT, BL_FILM_MISALIGNED, BL_FILM_LONG, BL_FILM_FINITE };
 

@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "blocks/bearings/film.h"
-#include "blocks/core/constants.h"
+#include "blocks/core/kernel/constants.h"
 
 
 typedef struct {

@@ -7,7 +7,7 @@
  * A, B, ρ). i: the law. x: T. */
 #include <math.h>
 
-#include "blocks/core/kernel.h"
+#include "blocks/core/kernel/kernel.h"
 
 enum { OIL_LOSS, OIL_FLOW, OIL_SUPPLY, OIL_AMBIENT, OIL_INPUTS };
 enum { OIL_CAPACITY, OIL_VOLUME_HEAT, OIL_CONDUCTANCE, OIL_START, OIL_LAW, OIL_PARAMETERS = OIL_LAW + 3 };

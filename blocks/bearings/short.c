@@ -13,7 +13,7 @@
 #include <math.h>
 
 #include "blocks/bearings/film.h"
-#include "blocks/core/constants.h"
+#include "blocks/core/kernel/constants.h"
 
 static const double SHORT_HALF_PI = 0.5 * BL_PI;
 

@@ -1,13 +1,13 @@
 """Controllers, observers, compensators, and motions to be followed."""
 
-from .compensators import LeadLag, Notch
-from .design import LQG, Estimator, Regulator, add_integral, dlqe, dlqr, lqe, lqg, lqr
-from .feedback import StateFeedback
-from .observer import KalmanFilter
-from .pid import PID
-from .tracking import LQTracking
-from .trajectories import Cam, CamLaw, MinimumJerk, SCurve, Trapezoid
-from .tuner import RelayTuner
+from ._compensators import LeadLag, Notch
+from ._design import LQG, Estimator, Regulator, add_integral, dlqe, dlqr, lqe, lqg, lqr
+from ._feedback import StateFeedback
+from ._observer import KalmanFilter
+from ._pid import PID
+from ._tracking import LQTracking
+from ._tuner import RelayTuner
+from .trajectory._trajectories import Cam, CamLaw, MinimumJerk, SCurve, Trapezoid
 
 __all__ = [
     "LQG",

@@ -2,8 +2,8 @@
  *
  * Inputs: the state x; with a reference r; with integral action also the measurement m.
  * p: K, N if there is r, Ki and its pseudoinverse Ki⁺ if there is m, lower, upper, the tracking time. z: ξ. */
-#include "blocks/core/kernel.h"
-#include "blocks/core/matrix.h"
+#include "blocks/core/kernel/kernel.h"
+#include "blocks/core/kernel/matrix.h"
 
 enum { FEEDBACK_STATE, FEEDBACK_REFERENCE, FEEDBACK_MEASUREMENT };
 

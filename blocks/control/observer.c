@@ -6,8 +6,8 @@
  * p: A, B, C, D, then L; or with a varying gain W, W C, Q, the first P, where W R Wᵀ = 1; then the first x̂. */
 #include <string.h>
 
-#include "blocks/core/kernel.h"
-#include "blocks/core/matrix.h"
+#include "blocks/core/kernel/kernel.h"
+#include "blocks/core/kernel/matrix.h"
 
 enum { OBSERVER_MEASUREMENT, OBSERVER_CONTROL };
 enum { OBSERVER_ESTIMATE, OBSERVER_INNOVATION, OBSERVER_COVARIANCE };

@@ -12,8 +12,8 @@
  * With a schedule the three gains come from lines between points of a table, at the place that a sixth input gives.
  *
  * p: see the enum, then the table: places, and the three gains at each. i: form, method, anti-windup, points. */
-#include "blocks/core/kernel.h"
-#include "blocks/core/table.h"
+#include "blocks/core/kernel/kernel.h"
+#include "blocks/core/kernel/table.h"
 
 enum { PID_REFERENCE, PID_MEASUREMENT, PID_AUTO, PID_MANUAL, PID_FEEDFORWARD, PID_INPUTS, PID_SCHEDULE = PID_INPUTS };
 enum { PID_U, PID_P, PID_I, PID_D, PID_SATURATED, PID_OUTPUTS };

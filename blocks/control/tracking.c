@@ -2,8 +2,8 @@
  *
  * i: number of rows, whether there are slopes. p: the first time, the time between rows, then for each row K and p of each
  * output (K row by row with its p after it); with slopes, after each such row, its rate of change. */
-#include "blocks/core/kernel.h"
-#include "blocks/core/matrix.h"
+#include "blocks/core/kernel/kernel.h"
+#include "blocks/core/kernel/matrix.h"
 
 enum { TRACKING_ROWS, TRACKING_SLOPES, TRACKING_INTEGERS };
 enum { TRACKING_BEGIN, TRACKING_STEP, TRACKING_TABLE };

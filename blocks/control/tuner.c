@@ -9,8 +9,8 @@
  * p: see the enum. i: cycles wanted. */
 #include <math.h>
 
-#include "blocks/core/constants.h"
-#include "blocks/core/kernel.h"
+#include "blocks/core/kernel/constants.h"
+#include "blocks/core/kernel/kernel.h"
 
 enum { TUNER_REFERENCE, TUNER_MEASUREMENT, TUNER_START, TUNER_CONTROL, TUNER_INPUTS };
 enum { TUNER_Y, TUNER_RUNNING, TUNER_DONE, TUNER_KU, TUNER_PU, TUNER_KP, TUNER_KI, TUNER_KD, TUNER_OUTPUTS };

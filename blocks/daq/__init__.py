@@ -1,11 +1,11 @@
 """Data acquisition: what stands between a sensor's volts and a computer's numbers."""
 
-from .converters import ADC, DAC, ScanList
-from .counter import Tachometer
-from .filters import AntiAliasFilter, Decimator
-from .pwm import PWMInput, PWMOutput
-from .scaling import Scaling
-from .trigger import Trigger
+from ._converters import ADC, DAC, ScanList
+from ._counter import Tachometer
+from ._filters import AntiAliasFilter, Decimator
+from ._pwm import PWMInput, PWMOutput
+from ._scaling import Scaling
+from ._trigger import Trigger
 
 __all__ = [
     "ADC",

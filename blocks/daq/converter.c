@@ -1,8 +1,8 @@
 /* Converters between volts and codes, ADC and DAC, and the scan that puts several channels through one ADC. */
 #include <math.h>
 
-#include "blocks/core/kernel.h"
-#include "blocks/basic/noise.h"
+#include "blocks/core/kernel/kernel.h"
+#include "blocks/basic/sources/noise.h"
 
 /* The characteristic of a converter, first in p:
  *   lower and upper end of its range, gain error, offset error, seed, largest DNL, INL at evenly spread codes.

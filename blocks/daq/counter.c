@@ -6,10 +6,10 @@
  * that would come now, and 0 after the timeout.
  * u: signal. y: speed, frequency, count. p: see the enum. i: average.
  * z: see the enum, then times of the last average + 1 edges. */
-#include "blocks/core/constants.h"
-#include "blocks/core/kernel.h"
-#include "blocks/core/ring.h"
-#include "blocks/core/rounding.h"
+#include "blocks/core/kernel/constants.h"
+#include "blocks/core/kernel/kernel.h"
+#include "blocks/core/kernel/ring.h"
+#include "blocks/core/kernel/rounding.h"
 
 enum { COUNTER_LEVEL, COUNTER_HYSTERESIS, COUNTER_PULSES, COUNTER_CLOCK, COUNTER_TIMEOUT, COUNTER_PARAMETERS };
 enum { COUNTER_PRIMED, COUNTER_LAST, COUNTER_LAST_TIME, COUNTER_COUNT, COUNTER_RUN, COUNTER_NEWEST, COUNTER_EDGES };

@@ -1,5 +1,5 @@
 /* Filters around a converter: analog ones as chains of second-order sections, and decimation. */
-#include "blocks/core/kernel.h"
+#include "blocks/core/kernel/kernel.h"
 
 /* AntiAliasFilter: for each element of u a chain of sections dx/dt = A x + b v, out = c x + d v, where v is what
  * comes out of the section before. p: for each section A (2 x 2), b (2), c (2), d; in a last section of first order

@@ -1,7 +1,7 @@
 /* Pulse width modulation, out of a timer and into one. */
 #include <math.h>
 
-#include "blocks/core/kernel.h"
+#include "blocks/core/kernel/kernel.h"
 
 static double pwm_clip(double v, double low, double high) {
     return v > low ? (v < high ? v : high) : low; /* what is no number becomes `low` */

@@ -1,5 +1,5 @@
 /* Trigger: keeps the samples around an event. */
-#include "blocks/core/kernel.h"
+#include "blocks/core/kernel/kernel.h"
 #include "blocks/daq/trigger.h"
 
 /* Trigger. A ring keeps the last pre + post samples of u. Once `pre` of them are there, an event of the source, one

@@ -1,4 +1,4 @@
-/* What a Trigger keeps, for who reads it after a run: scheduler/results/captures.py. */
+/* What a Trigger keeps, for who reads it after a run: scheduler/results/_captures.py. */
 #ifndef BIELLA_TRIGGER_H
 #define BIELLA_TRIGGER_H
 

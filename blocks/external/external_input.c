@@ -2,7 +2,7 @@
  *
  * ExternalInput: y = received. p holds the values of all outputs, one port after the other; whoever runs the plan writes them between two
  * ticks, so that saving, restoring and replaying need nothing more than parameters do. */
-#include "blocks/core/kernel.h"
+#include "blocks/core/kernel/kernel.h"
 
 static int external_input_check(const bl_block *b) {
     int64_t values = 0;

@@ -1,5 +1,5 @@
 /* Blocks written in Python: each operation is a call back to the host. */
-#include "blocks/core/kernel.h"
+#include "blocks/core/kernel/kernel.h"
 
 static int call_host(bl_block *b, bl_op op, double t, double dt) {
     return *b->host ? (*b->host)(b->index, (int32_t)op, t, dt) : BL_ERROR_BLOCK;

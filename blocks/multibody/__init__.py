@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from ...deprecation import renamed_attribute
-from .analysis.contact_statistics import ContactStatistics, contact_statistics
-from .bodies import Body, Marker
-from .elements.bearing import Bearing
-from .elements.bushing import Bushing
-from .elements.clearance import (
+from ..._deprecation import renamed_attribute
+from .analysis._contact_statistics import ContactStatistics, contact_statistics
+from .elements._bearing import Bearing
+from .elements._bushing import Bushing
+from .elements._clearance import (
     ClearanceRevolute,
     HuntCrossley,
     LankaraniNikravesh,
@@ -15,19 +14,20 @@ from .elements.clearance import (
     Wear,
     hertz_stiffness,
 )
-from .elements.coupling import Coupling
-from .elements.driver import JointDriver
-from .elements.friction import Friction
-from .elements.joint_friction import JointFriction
-from .elements.joint_load import JointLoad
-from .elements.load import Load
-from .elements.spring import Spring
-from .elements.stop import EndStop
-from .elements.torsional_spring import TorsionalSpring
-from .joints import Joint
-from .laws import AbstractLaw, Constant, Formula, Input, Linear, Sine, Table
-from .plant import Plant
-from .system import System
+from .elements._coupling import Coupling
+from .elements._driver import JointDriver
+from .elements._friction import Friction
+from .elements._joint_friction import JointFriction
+from .elements._joint_load import JointLoad
+from .elements._load import Load
+from .elements._spring import Spring
+from .elements._stop import EndStop
+from .elements._torsional_spring import TorsionalSpring
+from .plant._plant import Plant
+from .system._bodies import Body, Marker
+from .system._joints import Joint
+from .system._laws import AbstractLaw, Constant, Formula, Input, Linear, Sine, Table
+from .system._system import System
 
 __all__ = [
     "AbstractLaw",

@@ -13,11 +13,11 @@ import numpy as np
 
 from ...errors import DiagramError
 from ..bearings import ShortBearing
-from ..core.vectors import require_choice
-from .bodies import Body, Marker
-from .elements.clearance import ContactLaw
-from .laws import Formula, Input, Linear, Sine
-from .system import System
+from ..core._vectors import require_choice
+from .elements._clearance import ContactLaw
+from .system._bodies import Body, Marker
+from .system._laws import Formula, Input, Linear, Sine
+from .system._system import System
 
 __all__ = [
     "cardan",

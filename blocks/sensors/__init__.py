@@ -1,9 +1,9 @@
 """Sensors as a laboratory has them: with noise, bandwidth, latency, faults."""
 
 from . import presets
-from .encoder import Encoder
-from .instrument import AbstractSensor, Instrument
-from .sensors import Accelerometer, Gyroscope, LoadCell, ProximityPair, Sensor, TorqueMeter
+from ._encoder import Encoder
+from ._instrument import AbstractSensor, Instrument
+from ._sensors import Accelerometer, Gyroscope, LoadCell, ProximityPair, Sensor, TorqueMeter
 
 __all__ = [
     "AbstractSensor",

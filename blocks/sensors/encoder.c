@@ -1,11 +1,11 @@
 /* Incremental encoder: edges on a disc, counted and timed. */
 #include <math.h>
 
-#include "blocks/core/constants.h"
-#include "blocks/core/kernel.h"
-#include "blocks/basic/noise.h"
-#include "blocks/core/ring.h"
-#include "blocks/core/rounding.h"
+#include "blocks/core/kernel/constants.h"
+#include "blocks/core/kernel/kernel.h"
+#include "blocks/basic/sources/noise.h"
+#include "blocks/core/kernel/ring.h"
+#include "blocks/core/kernel/rounding.h"
 
 static const double ENCODER_TURN = 2.0 * BL_PI;
 static const double ENCODER_NEVER = -1e300; /* when there was no edge yet */

@@ -1,13 +1,13 @@
 /* The chain that all sensors share: see instrument.h. */
-#include "blocks/core/constants.h"
+#include "blocks/core/kernel/constants.h"
 #include "blocks/sensors/instrument.h"
 
 #include <math.h>
 
-#include "blocks/basic/noise.h"
-#include "blocks/core/ring.h"
-#include "blocks/core/rounding.h"
-#include "blocks/core/table.h"
+#include "blocks/basic/sources/noise.h"
+#include "blocks/core/kernel/ring.h"
+#include "blocks/core/kernel/rounding.h"
+#include "blocks/core/kernel/table.h"
 
 enum { /* z: these, then a channel_state for each channel, then the samples on their way */
     KEPT_STARTED, /* whether there was a sample before */

@@ -17,7 +17,7 @@
 #ifndef BIELLA_INSTRUMENT_H
 #define BIELLA_INSTRUMENT_H
 
-#include "blocks/core/kernel.h"
+#include "blocks/core/kernel/kernel.h"
 
 enum { /* i */
     INSTRUMENT_ORDER,         /* of the low-pass: 0 for none */

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .instrument import Instrument
+from ._instrument import Instrument
 
 __all__ = [
     "ACCELEROMETER",

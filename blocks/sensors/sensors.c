@@ -2,7 +2,7 @@
  * of instrument.h. */
 #include <math.h>
 
-#include "blocks/core/constants.h"
+#include "blocks/core/kernel/constants.h"
 #include "blocks/sensors/instrument.h"
 
 typedef void (*sensor_feeling)(const bl_block *b);

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 
 from biella import Diagram, Result, simulate
 from biella.blocks import PID, CamLaw, SCurve, Step, TransferFunction, Trapezoid
-from biella.scheduler.results.plotting import COLORS
+from biella.scheduler.results._plotting import COLORS
 
 PICTURES = Path(__file__).parent
 LAWS = ("cycloidal", "modified sine", "modified trapezoid", "3-4-5", "4-5-6-7")

@@ -56,7 +56,7 @@ static const struct {
     [CALL_GET_BOOLEAN_STATUS] = {"fmi2GetBooleanStatus", STEPPING | STEP_FAILED | TERMINATED},
 };
 
-/* Log categories; fmu/exporter/description.py lists them too. */
+/* Log categories; fmu/exporter/_description.py lists them too. */
 static const char *const CATEGORIES[] = {"logEvents", "logStatusWarning", "logStatusDiscard", "logStatusError"};
 enum { LOG_EVENTS, LOG_WARNING, LOG_DISCARD, LOG_ERROR, LOG_CATEGORIES };
 enum { LOG_FAILURES = 1 << LOG_WARNING | 1 << LOG_DISCARD | 1 << LOG_ERROR, LOG_ALL = LOG_FAILURES | 1 << LOG_EVENTS };

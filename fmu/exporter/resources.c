@@ -2,7 +2,7 @@
  *
  * Resource locations are as tools really pass them: file:/x, file:///x, file://localhost/x, file://server/x, with percent-encoded
  * characters, with a Windows drive, or a bare path. An FMU built from its sources has the plan within it (BL_PLAN_INSIDE,
- * see sources.py) and needs neither a location nor a file system. */
+ * see _sources.py) and needs neither a location nor a file system. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

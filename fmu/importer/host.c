@@ -28,7 +28,7 @@
 #include <string.h>
 
 #include "fmu/importer/process_state.h"
-#include "scheduler/realtime/clock.h"
+#include "scheduler/realtime/loop/clock.h"
 #include "scheduler/engine/engine.h"
 
 enum { MESSAGE_COUNT = 16, MESSAGE_LENGTH = 320, SHOWN_MESSAGES = 6, REASON_LENGTH = 1800 };

@@ -7,7 +7,7 @@
 /* The integers of a block of kernel fmu2 or fmu2_rollback: this head, then for every value of every input port
    reference, type, whether an output depends on it at once; for every value of every output port reference, type;
    for every parameter reference, type, whether it is always set. Parameters that can be tuned come first. The block's
-   numbers are the parameters, and then what the FMU itself starts them from. fmu/importer/fmu.py writes the same. */
+   numbers are the parameters, and then what the FMU itself starts them from. fmu/importer/_fmu.py writes the same. */
 enum { HOST_FLAGS, HOST_SUBSTEPS, HOST_PARAMETERS, HOST_TUNABLE, HOST_DIGEST, HOST_HEAD = HOST_DIGEST + 2 };
 enum { HOST_INPUT_FIELDS = 3, HOST_OUTPUT_FIELDS = 2, HOST_PARAMETER_FIELDS = 3 };
 enum { HOST_CAN_SAVE = 1, HOST_CAN_SERIALIZE = 2, HOST_CAN_INTERPOLATE = 4, HOST_NEEDS_TOOL = 8,

@@ -9,7 +9,7 @@
 /* Rounding, flushing of subnormal numbers, trapped exceptions; not the flags of exceptions that have occurred. Code compiled with
    -ffast-math changes it as soon as its library is loaded, and fegetround() does not show that, so the registers are read. */
 typedef struct {
-    uint32_t control, extended; /* scheduler/engine/engine.py has the same */
+    uint32_t control, extended; /* scheduler/engine/_engine.py has the same */
 } bl_float_control;
 
 #if (defined(__x86_64__) || defined(__SSE2__)) && defined(__GNUC__)

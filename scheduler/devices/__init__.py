@@ -5,7 +5,7 @@ behind mailboxes (`driver`). `registry` knows them all by name; ``scheduler/bind
 them to a diagram.
 """
 
-from .driver import DeviceDriver, Setup
-from .options import Option
+from ._driver import DeviceDriver, Setup
+from ._options import Option
 
 __all__ = ["DeviceDriver", "Option", "Setup"]

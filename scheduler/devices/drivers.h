@@ -12,25 +12,25 @@ enum {
     BL_WIRE_ANSWERS = 4,  /* frames: we are the device, and the other side is the host, whose session we take */
 };
 
-/* serial.c: binary frames (docs/guides/frame.md) on a serial port, any `baud`. At most 255 values each way. */
+/* scheduler/devices/wire/serial.c: binary frames (docs/guides/frame.md) on a serial port, any `baud`. At most 255 values each way. */
 BL_API bl_device *bl_serial_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count, int32_t flags,
                                  char *message, size_t message_size);
-/* text.c: lines of numbers on a serial port. */
+/* scheduler/devices/wire/text.c: lines of numbers on a serial port. */
 BL_API bl_device *bl_text_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count, int32_t flags,
                                char *message, size_t message_size);
-/* udp.c: the same frames as datagrams. `host` and `port`: of the device, to which all else is deaf; without a host (NULL or "") the
+/* scheduler/devices/wire/udp.c: the same frames as datagrams. `host` and `port`: of the device, to which all else is deaf; without a host (NULL or "") the
    first that sends a valid frame. `bind` and `bind_port`: ours; NULL or "" is loopback, 0 any free port. */
 BL_API bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port, int32_t in_count,
                               int32_t out_count, int32_t flags, char *message, size_t message_size);
-/* The port that a device of udp.c is bound to. */
+/* The port that a device of scheduler/devices/wire/udp.c is bound to. */
 BL_API int32_t bl_udp_bound_port(const bl_device *d);
 
-/* tcp.c: the same frames on a connection. With `port` we connect to the device at `host`. With `bind_port` it connects to us: at `bind`,
+/* scheduler/devices/wire/tcp.c: the same frames on a connection. With `port` we connect to the device at `host`. With `bind_port` it connects to us: at `bind`,
    NULL or "" is loopback; with a `host`, only from there. */
 BL_API bl_device *bl_tcp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port, int32_t in_count,
                               int32_t out_count, int32_t flags, char *message, size_t message_size);
 
-/* loopback.c: what goes out on channel i comes in on channel i. NULL if an option makes no sense, or without memory. */
+/* scheduler/devices/virtual/loopback.c: what goes out on channel i comes in on channel i. NULL if an option makes no sense, or without memory. */
 enum { BL_LOOPBACK_LONGEST = 10000 }; /* ticks: each receive looks at all frames under way */
 typedef struct {
     int32_t delay;  /* ticks, at least 1 */
@@ -41,13 +41,13 @@ typedef struct {
 } bl_loopback_options;
 BL_API bl_device *bl_loopback_open(const char *name, int32_t count, const bl_loopback_options *options);
 
-/* replay_device.c: row n of `values` (rows × in_count, copied) is what the device says from ticks[n] on; the ticks rise. After the last:
+/* scheduler/devices/virtual/replay_device.c: row n of `values` (rows × in_count, copied) is what the device says from ticks[n] on; the ticks rise. After the last:
    it goes on, the device is gone, or all starts over with tick 0. */
 enum { BL_REPLAY_HOLDS, BL_REPLAY_ENDS, BL_REPLAY_REPEATS };
 BL_API bl_device *bl_replay_open(const char *name, int32_t in_count, int32_t out_count, const int64_t *ticks, const double *values,
                                  int64_t rows, int32_t at_end);
 
-/* mailbox_device.c: a device whose driver is another thread of this process; the functions below are for that thread. */
+/* scheduler/devices/virtual/mailbox_device.c: a device whose driver is another thread of this process; the functions below are for that thread. */
 BL_API bl_device *bl_mailbox_device_open(const char *name, int32_t in_count, int32_t out_count);
 /* A frame from the device, and the newest sequence sent to it that the frame takes into account (0: not known). BL_ERROR_ARGUMENT if a
    value is not finite. */

@@ -1,1 +1,1 @@
-"""How a diagram becomes a picture: looks, layout, wires. ``draw.py`` draws it."""
+"""How a diagram becomes a picture: looks, layout, wires. ``_draw.py`` draws it."""

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "blocks/core/kernel.h"
+#include "blocks/core/kernel/kernel.h"
 
 #if defined(BL_STATIC)
 #define BL_API
@@ -63,7 +63,7 @@ typedef struct {
     const double *p;                      /* p_count parameters; only their number matters */
     int32_t u_count, y_count, x_count, p_count, i_count;
 } bl_shape;
-/* How many values of discrete state and of work space a block needs: see `sizes` in blocks/core/kernel.h. BL_UNCHANGED if the
+/* How many values of discrete state and of work space a block needs: see `sizes` in blocks/core/kernel/kernel.h. BL_UNCHANGED if the
    kernel leaves both to the plan, BL_ERROR_PLAN if there is no such kernel or the shape does not fit it. */
 BL_API int bl_kernel_sizes(const char *kernel, const bl_shape *shape, int64_t *memory, int64_t *scratch);
 
@@ -187,7 +187,7 @@ BL_API const char *bl_fmu_messages(bl_engine *e, int32_t block);
 BL_API void bl_keep_float_control(void *kept);
 BL_API void bl_restore_float_control(const void *kept);
 
-/* Whole frames from one thread to another, for real-time runs: scheduler/realtime/realtime.h. */
+/* Whole frames from one thread to another, for real-time runs: scheduler/realtime/loop/realtime.h. */
 typedef struct bl_mailbox bl_mailbox;
 BL_API bl_mailbox *bl_mailbox_open(int64_t count);
 BL_API void bl_mailbox_close(bl_mailbox *m);

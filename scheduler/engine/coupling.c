@@ -22,7 +22,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "blocks/core/matrix.h"
+#include "blocks/core/kernel/matrix.h"
 #include "scheduler/engine/engine.h"
 
 _Static_assert((int)BL_KEEP_COUNT <= (int)BL_SNAPSHOTS, "a member outside the engine has a snapshot for each use");

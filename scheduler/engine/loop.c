@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "blocks/core/matrix.h"
+#include "blocks/core/kernel/matrix.h"
 #include "scheduler/engine/engine.h"
 
 enum { LOOP_ITERATIONS = 50, LOOP_HALVINGS = 12 };

@@ -4,7 +4,7 @@
  *   directory of sections: tag, size of an element, offset, number of elements
  *   sections  8-byte aligned, little-endian
  *
- * scheduler/compile/plan.py writes the same layout; the two files change together. */
+ * scheduler/compile/plan/_plan.py writes the same layout; the two files change together. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

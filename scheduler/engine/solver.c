@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "blocks/core/matrix.h"
+#include "blocks/core/kernel/matrix.h"
 #include "scheduler/engine/engine.h"
 
 enum { LARGEST_STAGES = 7, SOLVER_ITERATIONS = 12 };

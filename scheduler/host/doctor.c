@@ -1,7 +1,7 @@
 /* What `biella doctor` asks of the engine: how late a thread wakes that does nothing else, and what the engine is made by. */
 #include "scheduler/host/doctor.h"
 
-#include "scheduler/realtime/clock.h"
+#include "scheduler/realtime/loop/clock.h"
 
 void bl_measure_latency(bl_privileges *privileges, int64_t period_ns, int64_t spin_ns, int64_t count, int64_t *lateness_ns) {
     bl_privileges_take(privileges);

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from .lazy import attach
+from ._lazy import attach
 
 if TYPE_CHECKING:
-    from .blocks.multibody.system import System
+    from .blocks.multibody.system._system import System
     from .errors import (
         BiellaDeprecationWarning,
         BiellaError,
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
         UnitError,
         UnknownSignalError,
     )
-    from .fmu.importer.fmu import Fmu
-    from .scheduler.compile.diagram import Diagram
-    from .scheduler.compile.plan import Plan
-    from .scheduler.compile.subsystem import Subsystem
-    from .scheduler.realtime.live import LiveRun
-    from .scheduler.realtime.replay import replay
-    from .scheduler.realtime.start import run_realtime
-    from .scheduler.realtime.start import start as start
-    from .scheduler.results.result import Result
-    from .scheduler.run.linear_model import LinearModel
-    from .scheduler.run.linearize import linearize
-    from .scheduler.run.simulate import simulate
-    from .scheduler.run.sweep import Sweep, sweep
+    from .fmu.importer._fmu import Fmu
+    from .scheduler.compile.diagram._diagram import Diagram
+    from .scheduler.compile.diagram._subsystem import Subsystem
+    from .scheduler.compile.plan._plan import Plan
+    from .scheduler.realtime._live import LiveRun
+    from .scheduler.realtime._start import run_realtime
+    from .scheduler.realtime._start import start as start
+    from .scheduler.realtime.log._replay import replay
+    from .scheduler.results._result import Result
+    from .scheduler.run._linear_model import LinearModel
+    from .scheduler.run._linearize import linearize
+    from .scheduler.run._simulate import simulate
+    from .scheduler.run._sweep import Sweep, sweep
 else:
     __getattr__, __dir__ = attach(
         __name__,
         {
-            ".blocks.multibody.system": ("System",),
+            ".blocks.multibody.system._system": ("System",),
             ".errors": (
                 "BiellaDeprecationWarning",
                 "BiellaError",
@@ -58,21 +58,21 @@ else:
                 "UnitError",
                 "UnknownSignalError",
             ),
-            ".fmu.importer.fmu": ("Fmu",),
-            ".scheduler.compile.diagram": ("Diagram",),
-            ".scheduler.compile.plan": ("Plan",),
-            ".scheduler.compile.subsystem": ("Subsystem",),
-            ".scheduler.realtime.live": ("LiveRun",),
-            ".scheduler.realtime.replay": ("replay",),
-            ".scheduler.realtime.start": (
+            ".fmu.importer._fmu": ("Fmu",),
+            ".scheduler.compile.diagram._diagram": ("Diagram",),
+            ".scheduler.compile.plan._plan": ("Plan",),
+            ".scheduler.compile.diagram._subsystem": ("Subsystem",),
+            ".scheduler.realtime._live": ("LiveRun",),
+            ".scheduler.realtime.log._replay": ("replay",),
+            ".scheduler.realtime._start": (
                 "run_realtime",
                 "start",
             ),
-            ".scheduler.results.result": ("Result",),
-            ".scheduler.run.linear_model": ("LinearModel",),
-            ".scheduler.run.linearize": ("linearize",),
-            ".scheduler.run.simulate": ("simulate",),
-            ".scheduler.run.sweep": (
+            ".scheduler.results._result": ("Result",),
+            ".scheduler.run._linear_model": ("LinearModel",),
+            ".scheduler.run._linearize": ("linearize",),
+            ".scheduler.run._simulate": ("simulate",),
+            ".scheduler.run._sweep": (
                 "Sweep",
                 "sweep",
             ),

@@ -1,7 +1,7 @@
 """Public names of 0.1 that have another name now.
 
 A renamed class is still found under its old name, and a renamed keyword or option is still
-accepted, each with a warning: see deprecation.py. Other names (keys of a binding, parameters,
+accepted, each with a warning: see _deprecation.py. Other names (keys of a binding, parameters,
 ports) are errors that name the new one: see `errors.suggest`.
 """
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from .deprecation import renamed_attribute
-from .scheduler.binding.rig import Channel
-from .scheduler.devices.driver import DeviceDriver, Setup
-from .scheduler.devices.options import Option
-from .scheduler.devices.virtual.udp_proxy import Faults, UdpProxy
+from ._deprecation import renamed_attribute
+from .scheduler.binding._rig import Channel
+from .scheduler.devices._driver import DeviceDriver, Setup
+from .scheduler.devices._options import Option
+from .scheduler.devices.virtual._udp_proxy import Faults, UdpProxy
 
 __all__ = [
     "Channel",

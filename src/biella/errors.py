@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ._renamed import renamed_name
 
 if TYPE_CHECKING:
-    from .scheduler.results.result import Result
+    from .scheduler.results._result import Result
 
 __all__ = [
     "BiellaDeprecationWarning",

@@ -1,13 +1,13 @@
 """Results of runs: signals, spectra, comparisons, reports."""
 
-from .scheduler.realtime.realtime_report import RealtimeReport
-from .scheduler.realtime.replay import find_differences
-from .scheduler.results.comparison import Comparison, SignalDifference
-from .scheduler.results.coupling_report import ConnectionReport, CouplingReport
-from .scheduler.results.result import Result
-from .scheduler.results.signals import Signal
-from .scheduler.results.spectra import Orbit, OrderSpectrum, Spectrum, Waterfall
-from .scheduler.run.sweep import Sweep
+from .scheduler.realtime._realtime_report import RealtimeReport
+from .scheduler.realtime.log._replay import find_differences
+from .scheduler.results._comparison import Comparison, SignalDifference
+from .scheduler.results._coupling_report import ConnectionReport, CouplingReport
+from .scheduler.results._result import Result
+from .scheduler.results._signals import Signal
+from .scheduler.results._spectra import Orbit, OrderSpectrum, Spectrum, Waterfall
+from .scheduler.run._sweep import Sweep
 
 __all__ = [
     "Comparison",

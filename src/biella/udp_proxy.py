@@ -1,6 +1,6 @@
 """``python -m biella.udp_proxy``: a UDP proxy that loses, delays and damages datagrams."""
 
-from .scheduler.devices.virtual.udp_proxy import Faults, UdpProxy, main
+from .scheduler.devices.virtual._udp_proxy import Faults, UdpProxy, main
 
 __all__ = [
     "Faults",

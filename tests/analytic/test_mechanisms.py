@@ -27,8 +27,8 @@ from scipy.integrate import solve_ivp
 from biella import BiellaWarning, Diagram, simulate
 from biella.blocks.multibody import System, mechanisms
 from biella.blocks.multibody.reference_formulations import METHODS, PlanarModel
-from biella.blocks.multibody.rotations import rotation_from_quaternion
-from biella.scheduler.results.result import Result
+from biella.blocks.multibody.system._rotations import rotation_from_quaternion
+from biella.scheduler.results._result import Result
 
 pytestmark = pytest.mark.engine
 

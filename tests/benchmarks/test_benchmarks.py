@@ -25,9 +25,9 @@ PLANAR = ["pendulum", "slider_crank", "four_bars_2", "chain_5"]
     [*((work, spatial) for work in PLANAR for spatial in (False, True)), ("tumbler", True)],
 )
 def test_ours_moves_as_the_reference(work, spatial):
-    from ours_multibody import Ours
-    from plants import plant
-    from reduced import reference
+    from mechanisms.ours_multibody import Ours
+    from mechanisms.plants import plant
+    from mechanisms.reduced import reference
 
     ours = Ours(work, spatial)
     seen = ours.check(0.3)
@@ -41,7 +41,7 @@ def test_ours_moves_as_the_reference(work, spatial):
 
 def test_the_reference_of_a_chain_of_one_is_a_rod():
     """A physical pendulum, θ'' = -(3/2) g sin θ, from the bottom at 1 rad/s."""
-    from reduced import chain_points
+    from mechanisms.reduced import chain_points
 
     end = chain_points(1, 0.7)["tip"]
     h, angle, rate = 1e-4, 0.0, 1.0
@@ -53,7 +53,7 @@ def test_the_reference_of_a_chain_of_one_is_a_rod():
 
 
 def test_the_ring_is_closed_and_hangs_on_its_pin():
-    from ours_multibody import build_ring, start_system
+    from mechanisms.ours_multibody import build_ring, start_system
 
     run = start_system(build_ring(7), ["closure", "pin.force"])
     assert run.get("plant.closure") < 1e-12
@@ -63,8 +63,8 @@ def test_the_ring_is_closed_and_hangs_on_its_pin():
 
 
 def test_a_meter_sees_gaps_energy_and_momentum():
-    from measure import Meter
-    from plants import plant
+    from mechanisms.measure import Meter
+    from mechanisms.plants import plant
 
     meter = Meter(plant("tumbler"))
     p, v, w = np.zeros((1, 3)), np.zeros((1, 3)), np.array([[0.1, 2.0, 0.1]])

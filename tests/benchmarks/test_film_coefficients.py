@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from film_coefficients import (
+from studies.film_coefficients import (
     DAM_COEFFICIENTS,
     LUND_THOMSEN,
     POUND_PER_INCH,

@@ -22,8 +22,9 @@ def ring_fmu(folder):
 
 
 def expected_output(count):
-    """Return the last output of the last FMU, by the equations in `ring.py`."""
-    from ring import GAIN, STEP, starts, steps
+    """Return the last output of the last FMU, by the equations in
+    `benchmarks/workloads/ring.py`."""
+    from workloads.ring import GAIN, STEP, starts, steps
 
     x = starts(count)
     for _ in range(steps(count)):
@@ -35,7 +36,7 @@ def expected_output(count):
 @pytest.mark.usefixtures("c_compiler")
 def test_ours_and_the_bare_loop_run_the_ring(ring_fmu, folder, count):
     from fmu import build_loop, run_ours
-    from ring import starts
+    from workloads.ring import starts
 
     assert len(set(starts(count))) == count  # or the ring could be wired in any way
     ours = run_ours(ring_fmu, count)
@@ -49,7 +50,7 @@ def test_ours_and_the_bare_loop_run_the_ring(ring_fmu, folder, count):
 def test_a_peer_runs_the_ring(ring_fmu, package):
     from fmu import run_ours
     from peers.process import Peer
-    from ring import work
+    from workloads.ring import work
 
     pytest.importorskip(package, reason=f"{package} is not installed")
     peer = Peer(package, None, str(ring_fmu))
@@ -79,8 +80,8 @@ def test_different_outputs_are_not_measured():
 
 def test_rows_of_a_ring():
     from fmu import Contest, judge
-    from ring import FMU_STEPS
     from turns import Entrant
+    from workloads.ring import FMU_STEPS
 
     def enter(name, us):
         return Entrant(name, None, 1.0, rounds_best=[us * 1e-6 * FMU_STEPS])

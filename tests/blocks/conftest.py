@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from biella import Diagram, simulate
 from biella.blocks import PythonBlock
 from biella.blocks.authoring import AbstractBlock
-from biella.blocks.basic.playback import Playback
-from biella.blocks.core.ports import Port
+from biella.blocks.basic.sources._playback import Playback
+from biella.blocks.core._ports import Port
 
 RunBlock = Callable[..., NDArray[np.float64]]
 

@@ -21,15 +21,15 @@ import pytest
 import biella.blocks
 from biella import BlockError, Diagram
 from biella.blocks.bearings import Hole, Vogel, Walther, lobes
-from biella.blocks.core.block import NativeBlock
-from biella.blocks.core.ports import Port, Same, Widths
-from biella.blocks.core.units import Unit
+from biella.blocks.core._block import NativeBlock
+from biella.blocks.core._ports import Port, Same, Widths
+from biella.blocks.core._units import Unit
 from biella.blocks.multibody import Input, LankaraniNikravesh, RigidContact, System
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.sensors import Instrument, presets
 from biella.errors import PlanError
-from biella.scheduler.compile.plan import Plan, write_sections
-from biella.scheduler.engine.engine import Instance
+from biella.scheduler.compile.plan._plan import Plan, write_sections
+from biella.scheduler.engine._engine import Instance
 
 pytestmark = pytest.mark.engine
 

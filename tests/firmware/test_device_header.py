@@ -23,7 +23,9 @@ pytestmark = pytest.mark.skipif(not shutil.which(CC), reason="needs a C compiler
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
 SANITIZED = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
-COMMON = tomllib.loads((ROOT / "tests" / "scheduler" / "devices" / "frames.toml").read_text())
+COMMON = tomllib.loads(
+    (ROOT / "tests" / "scheduler" / "devices" / "wire" / "frames.toml").read_text()
+)
 
 # From the description of the frame, byte by byte; CRCs by zlib. No value here comes from our C.
 GOLDEN = {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from board import choose_kind, find_missing
 
-from biella.scheduler.realtime.replay import find_differences
+from biella.scheduler.realtime.log._replay import find_differences
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STATUS = {"board.age", "board.alive", "board.delay"}

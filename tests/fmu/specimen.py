@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from biella.fmu.importer.archive import platform_folder, platform_names
+from biella.fmu.importer._archive import platform_folder, platform_names
 from biella.scheduler.engine.build import BuildError, find_compiler
 
 TROUBLE = {

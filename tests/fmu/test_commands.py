@@ -10,7 +10,7 @@ import pytest
 from specimen import FMI3, TROUBLE, description, make_specimen
 
 from biella.cli import main
-from biella.fmu.importer.archive import platform_names
+from biella.fmu.importer._archive import platform_names
 
 pytestmark = pytest.mark.engine
 

@@ -9,16 +9,16 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import co_simulation as bench
 import numpy as np
 import pytest
 from numpy.polynomial import Polynomial
 from specimen import STATES, TROUBLE, description, make_specimen
+from studies import co_simulation as bench
 
 from biella import BlockError, Diagram, DiagramError, Fmu, simulate
 from biella.blocks import Constant, Convert, Expression, Gain, Integrator, Mux, Sine, Sum
 from biella.demo import rig
-from biella.scheduler.compile.coupling_options import CouplingWarning
+from biella.scheduler.compile.coupling._coupling_options import CouplingWarning
 
 pytestmark = pytest.mark.engine
 

@@ -18,27 +18,25 @@ import numpy as np
 
 from biella import Diagram, Subsystem
 from biella.blocks import bearings, control, daq, sensors
-from biella.blocks.basic import (
-    continuous,
-    delay,
-    discrete,
-    expression,
-    function,
-    linear,
-    logic,
-    lookup,
-    noise,
-    nonlinear,
-    playback,
-    routing,
-    sinks,
-    sources,
-)
-from biella.blocks.basic import math as arithmetic
-from biella.blocks.core.block import AbstractBlock, NativeBlock
-from biella.blocks.core.ports import EVERY_TICK, Port, parameter
-from biella.blocks.external import external_input
-from biella.blocks.external.python import PythonBlock
+from biella.blocks.basic.dynamics import _continuous as continuous
+from biella.blocks.basic.dynamics import _delay as delay
+from biella.blocks.basic.dynamics import _discrete as discrete
+from biella.blocks.basic.dynamics import _linear as linear
+from biella.blocks.basic.math import _expression as expression
+from biella.blocks.basic.math import _function as function
+from biella.blocks.basic.math import _lookup as lookup
+from biella.blocks.basic.math import _math as arithmetic
+from biella.blocks.basic.math import _nonlinear as nonlinear
+from biella.blocks.basic.routing import _logic as logic
+from biella.blocks.basic.routing import _routing as routing
+from biella.blocks.basic.routing import _sinks as sinks
+from biella.blocks.basic.sources import _noise as noise
+from biella.blocks.basic.sources import _playback as playback
+from biella.blocks.basic.sources import _sources as sources
+from biella.blocks.core._block import AbstractBlock, NativeBlock
+from biella.blocks.core._ports import EVERY_TICK, Port, parameter
+from biella.blocks.external import _external_input as external_input
+from biella.blocks.external._python import PythonBlock
 from biella.blocks.multibody import (
     HuntCrossley,
     Input,
@@ -48,13 +46,13 @@ from biella.blocks.multibody import (
     Wear,
     mechanisms,
 )
-from biella.blocks.multibody.outputs import list_outputs
-from biella.blocks.multibody.pendulum import Pendulum
-from biella.blocks.multibody.plant import Plant
-from biella.blocks.multibody.system import System
-from biella.blocks.multibody.tree import grow_tree
-from biella.scheduler.compile.plan import Plan, write_sections
-from biella.scheduler.compile.solver_options import SOLVERS
+from biella.blocks.multibody._pendulum import Pendulum
+from biella.blocks.multibody.plant._outputs import list_outputs
+from biella.blocks.multibody.plant._plant import Plant
+from biella.blocks.multibody.plant._tree import grow_tree
+from biella.blocks.multibody.system._system import System
+from biella.scheduler.compile.diagram._solver_options import SOLVERS
+from biella.scheduler.compile.plan._plan import Plan, write_sections
 
 HERE = Path(__file__).parent
 STEP = 1e-3

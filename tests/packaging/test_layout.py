@@ -9,7 +9,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "src" / "biella"
 
 # The contract with the C library is generated. These modules import nothing of the folders.
-BASE = {"_contract", "deprecation", "errors", "lazy", "services"}
+BASE = {"_contract", "_deprecation", "errors", "_lazy", "_services"}
 # What the modules of a folder may import from biella, at their top or in a function.
 ALLOWED = {
     "blocks": BASE | {"blocks"},
@@ -19,16 +19,16 @@ ALLOWED = {
 
 # Imports in a function that lead back to their own module.
 HANDED_OVER = {
-    ("biella.scheduler.compile.diagram", "biella.fmu.exporter.export"),
-    ("biella.blocks.multibody.system", "biella.fmu.exporter.mechanism"),
+    ("biella.scheduler.compile.diagram._diagram", "biella.fmu.exporter._export"),
+    ("biella.blocks.multibody.system._system", "biella.fmu.exporter._mechanism"),
     # What a Trigger has captured is a Result inside a Result.
-    ("biella.scheduler.results.captures", "biella.scheduler.results.result"),
+    ("biella.scheduler.results._captures", "biella.scheduler.results._result"),
 }
 
 # Methods that hand over to a package built on theirs: the only imports that run against that.
 UPWARD = {
-    ("scheduler/compile/diagram.py", "biella.fmu.exporter.export.export_fmu"),
-    ("blocks/multibody/system.py", "biella.fmu.exporter.mechanism.export_system"),
+    ("scheduler/compile/diagram/_diagram.py", "biella.fmu.exporter._export.export_fmu"),
+    ("blocks/multibody/system/_system.py", "biella.fmu.exporter._mechanism.export_system"),
 }
 
 
@@ -98,28 +98,34 @@ def test_every_folder_is_walked():
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("blocks/basic/math.py", "from ...scheduler.compile.diagram import Diagram"),
-        ("blocks/basic/math.py", "from ... import scheduler"),
-        ("blocks/basic/math.py", "from ... import Diagram"),
-        ("blocks/control/pid.py", "from ...fmu import export"),
-        ("blocks/basic/math.py", "import biella"),
         (
-            "blocks/basic/math.py",
-            "try:\n    import biella.scheduler.compile.plan\nexcept ImportError:\n    pass",
+            "blocks/basic/math/_math.py",
+            "from ....scheduler.compile.diagram._diagram import Diagram",
         ),
-        ("scheduler/compile/diagram.py", "class A:\n    from biella.fmu import export"),
-        ("scheduler/compile/diagram.py", "def f():\n    import blocks.math"),
-        ("scheduler/compile/diagram.py", "def f():\n    from ...fmu.exporter import elf"),
-        ("scheduler/binding/check.py", "def f():\n    from ...fmu.importer.fmu import Fmu"),
+        ("blocks/basic/math/_math.py", "from .... import scheduler"),
+        ("blocks/basic/math/_math.py", "from .... import Diagram"),
+        ("blocks/control/_pid.py", "from ...fmu import export"),
+        ("blocks/basic/math/_math.py", "import biella"),
         (
-            "scheduler/compile/diagram.py",
-            "from ...fmu.exporter.export import export_fmu",
+            "blocks/basic/math/_math.py",
+            "try:\n    import biella.scheduler.compile.plan._plan\nexcept ImportError:\n    pass",
+        ),
+        ("scheduler/compile/diagram/_diagram.py", "class A:\n    from biella.fmu import export"),
+        ("scheduler/compile/diagram/_diagram.py", "def f():\n    import blocks.math"),
+        (
+            "scheduler/compile/diagram/_diagram.py",
+            "def f():\n    from ....fmu.exporter import _elf as elf",
+        ),
+        ("scheduler/binding/_check.py", "def f():\n    from ...fmu.importer._fmu import Fmu"),
+        (
+            "scheduler/compile/diagram/_diagram.py",
+            "from ....fmu.exporter._export import export_fmu",
         ),
         (
-            "blocks/bearings/analysis.py",
-            "def f():\n    from ...scheduler.compile.diagram import Diagram",
+            "blocks/bearings/_analysis.py",
+            "def f():\n    from ...scheduler.compile.diagram._diagram import Diagram",
         ),
-        ("fmu/exporter/export.py", "from scheduler import plan"),
+        ("fmu/exporter/_export.py", "from scheduler import plan"),
         ("cli.py", "from blocks import Gain"),
     ],
 )
@@ -130,13 +136,16 @@ def test_an_import_the_wrong_way_is_seen(module, source):
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("blocks/control/pid.py", "from ..block import Block\nfrom ...errors import BlockError"),
-        ("scheduler/compile/diagram.py", "from ..blocks.block import Block\nfrom . import plan"),
+        ("blocks/control/_pid.py", "from ..block import Block\nfrom ...errors import BlockError"),
         (
-            "scheduler/compile/diagram.py",
-            "def f():\n    from ...fmu.exporter.export import export_fmu",
+            "scheduler/compile/diagram/_diagram.py",
+            "from ...blocks.block import Block\nfrom ..plan import _plan as plan",
         ),
-        ("fmu/exporter/export.py", "from ..scheduler import plan\nimport biella.blocks"),
+        (
+            "scheduler/compile/diagram/_diagram.py",
+            "def f():\n    from ....fmu.exporter._export import export_fmu",
+        ),
+        ("fmu/exporter/_export.py", "from ..scheduler import plan\nimport biella.blocks"),
         ("cli.py", "from .fmu import export\nfrom . import simulate"),
     ],
 )

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from biella import services
+from biella import _services as services
 
 
 @pytest.mark.parametrize("name", services._PROVIDERS)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from biella import Diagram
 from biella.blocks.multibody import Joint, System
-from biella.blocks.multibody.rotations import rotation_from_quaternion
+from biella.blocks.multibody.system._rotations import rotation_from_quaternion
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from biella import Diagram
 from biella.blocks.multibody import System
-from biella.blocks.multibody.analysis.manifold import make_manifold, split
-from biella.blocks.multibody.rotations import rotation_from_quaternion, skew
+from biella.blocks.multibody.analysis._manifold import make_manifold, split
+from biella.blocks.multibody.system._rotations import rotation_from_quaternion, skew
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

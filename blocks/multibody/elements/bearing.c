@@ -2,7 +2,7 @@
  *
  * The marker of the journal is I, that of the bush J, both in the middle of the bearing and with z along its axis. The film is
  * seen from the axes of the bush's marker, in rates that do not turn about z with it: so the spin speeds of both count, as
- * film.h has it, and a load that stands still does so in the world.
+ * blocks/bearings/film.h has it, and a load that stands still does so in the world.
  *
  * The center line of the journal is cut by the planes of the bush: by that in the middle, or for a film that tilts by those of
  * both ends. What the film does to the journal there, it does to the bush by the opposite in the same line. */

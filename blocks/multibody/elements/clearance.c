@@ -121,7 +121,7 @@ static void contact_load(mb_view *m, const int32_t *force, double t, const doubl
     (void)q, (void)v, (void)joint_force;
     mb_contact at;
     double F[3];
-    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return; /* a constraint: rigid_contact.c */
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return; /* a constraint: blocks/multibody/kernel/constraints/rigid_contact.c */
     mb_contact_see(m, force, t, &at);
     mb_contact_press(m, force, &at);
     if (at.N == 0.0) return;

@@ -1,8 +1,8 @@
 /* Laws: numbers that change with time, or with the length and speed of what they act on. */
-#include "blocks/core/constants.h"
-#include "blocks/core/formula.h"
+#include "blocks/core/kernel/constants.h"
+#include "blocks/core/formula/formula.h"
 #include "blocks/multibody/kernel/multibody.h"
-#include "blocks/core/table.h"
+#include "blocks/core/kernel/table.h"
 
 /* Programs follow each other, so that none is walked twice. */
 bool mb_law_check(const bl_block *b, const int32_t *law, int64_t *words_used) {

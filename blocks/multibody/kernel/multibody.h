@@ -8,7 +8,7 @@
  * to another is a shift, never a rotation.
  *
  * Symbols: q coordinates (a spherical joint has a quaternion), v speeds, M(q) v' + Jᵀ λ = Q, Φ(q, t) = 0, J = ∂Φ̇/∂v,
- * c = J̇ v + ∂/∂t …, so that Φ̈ = J v' + c. The tables of integers are written by blocks/multibody/tree.py. */
+ * c = J̇ v + ∂/∂t …, so that Φ̈ = J v' + c. The tables of integers are written by blocks/multibody/plant/_tree.py. */
 #ifndef BIELLA_MULTIBODY_H
 #define BIELLA_MULTIBODY_H
 
@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 #include "blocks/bearings/film.h"
-#include "blocks/core/kernel.h"
+#include "blocks/core/kernel/kernel.h"
 #include "blocks/multibody/kernel/vector.h"
 
 enum { MB_FIXED, MB_REVOLUTE, MB_PRISMATIC, MB_SPHERICAL };           /* elementary joints, about or along z */
@@ -63,7 +63,7 @@ enum { MB_RUB_REVOLUTE, MB_RUB_PRISMATIC, MB_RUB_CYLINDRICAL, MB_RUB_KINDS };
 /* What takes part in sharing loads among redundant joints, joints before drivers: REACTION is the number of its link or closure, I and J are the
    markers of the joint, P its two stiffnesses or -1. There are none where no reaction is used. */
 enum { MB_JOINT_REACTION, MB_JOINT_I, MB_JOINT_J, MB_JOINT_P, MB_JOINT_FIELDS };
-/* Of redundant joints: L of share.c, redundant rows at the start, steps since the last sample; and of the output that owes the most to the
+/* Of redundant joints: L of blocks/multibody/kernel/constraints/share.c, redundant rows at the start, steps since the last sample; and of the output that owes the most to the
    rule: how much in N, in its own unit, of how much, when, and which. */
 enum { MB_SHARED_LENGTH, MB_SHARED_REDUNDANT, MB_SHARED_STEPS, MB_SHARED_WORST, MB_SHARED_PART, MB_SHARED_WHOLE, MB_SHARED_TIME, MB_SHARED_OUTPUT,
        MB_SHARED_SIZE };
@@ -220,7 +220,7 @@ typedef struct {
     double effect[6];
 } mb_share_entry;
 
-/* Of share.c: the first five are memory, the others work space. */
+/* Of blocks/multibody/kernel/constraints/share.c: the first five are memory, the others work space. */
 typedef struct {
     double *order;                         /* rows and columns of pivots at the start, as exchanges; 2 rows */
     double *row_scale, *row_unit;          /* rows each */
@@ -281,11 +281,11 @@ typedef struct {
     double *turned;                                  /* MB_TURNED_…, if there are measures */
     double *told;                                    /* what mb_watch_step has seen */
     double *contacts;                                /* MB_CONTACT_MEMORY for each contact */
-    double *wear;                                    /* of holes that wear; see wear.c */
+    double *wear;                                    /* of holes that wear; see blocks/multibody/kernel/constraints/wear.c */
     double *joint_friction;                                 /* what frictions do, and the equations for normal forces */
     mb_rigid *rigid;                                 /* one for each contact; only rigid ones have it */
     double *thinned;                                 /* of films: MB_FILMS_…, then MB_FILM_MEMORY for each */
-    double *offset, *carried, *way;                  /* of each row, what a bearing adds to a point; see bearing_constraint.c */
+    double *offset, *carried, *way;                  /* of each row, what a bearing adds to a point; see blocks/multibody/kernel/constraints/bearing_constraint.c */
     double *kept;                                    /* work space for q and v, and v once more */
     double *pushed;                                  /* work space for the power of one element: 6 of each link, nv */
     double *own;                                     /* q and v of a block with its own step, and its work space */
@@ -326,7 +326,7 @@ void mb_set_accelerations(mb_view *m, const double *acceleration);
 void mb_coordinate_rates(const mb_view *m, const double *q, const double *v, double *rates);
 void mb_move(const mb_view *m, double *q, const double *step);
 
-/* closure.c */
+/* blocks/multibody/kernel/constraints/closure.c */
 void mb_rows_position(mb_view *m, double t, const double *q);
 void mb_rows_velocity(mb_view *m, double t, const double *v);
 void mb_rows_jacobian(mb_view *m);
@@ -348,7 +348,7 @@ double mb_law(const mb_view *m, int32_t law, double t, double *rate, double *sec
 /* The value of a law of time, of a length or coordinate x and of its rate v. */
 double mb_coefficient(const mb_view *m, int32_t law, double t, double x, double v);
 
-/* measure.c */
+/* blocks/multibody/kernel/constraints/measure.c */
 void mb_marker_axes(const mb_view *m, int32_t marker, double *R);
 /* Adds to P, V and A what the laws of a marker do to it: along the axes of its body, seen from a body that turns; V and A may be NULL. */
 void mb_marker_laws(const mb_view *m, int32_t marker, double t, double *P, double *V, double *A);
@@ -452,7 +452,7 @@ double mb_spring_energy(const mb_view *m, const int32_t *force, double x);
 void mb_marker_place(const mb_view *m, int32_t marker, double *P);
 void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, double *velocity);
 
-/* bearing.c */
+/* blocks/multibody/elements/bearing.c */
 /* A film as it is: seen from the axes R of the bush at P. */
 typedef struct {
     bl_film_bearing bearing;
@@ -474,7 +474,7 @@ double mb_thinnest_film(const mb_view *m, double t);
 /* How far to move for differences, in m or rad: little enough for every film and contact. */
 double mb_difference(const mb_view *m);
 
-/* clearance.c */
+/* blocks/multibody/elements/clearance.c */
 /* Where the surfaces are nearest: place P on the pin, directions n outwards and t across, pin less hole; N and T as the pin feels them,
    against n and t. `approach` is the rate of -gap, and `slope` what of it a motion along n makes: 1 in a round hole. `offset` is in axes of
    the hole, all else in those of the world. */
@@ -490,7 +490,7 @@ void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at);
 /* What friction and damping turn into heat, of a contact whose N and T are known. */
 double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact *at);
 
-/* wear.c */
+/* blocks/multibody/kernel/constraints/wear.c */
 /* Into how many sections a hole is divided that wears; 0 if it does not. */
 int32_t mb_wear_sections(const int32_t *force);
 int64_t mb_wear_memory(const int32_t *forces, int32_t count);
@@ -503,7 +503,7 @@ void mb_wear_keep(const mb_view *m, const int32_t *force, double t, const mb_con
 void mb_wear_show(const mb_view *m, const int32_t *force, double *y);
 double mb_worn_volume(const mb_view *m, const int32_t *force);
 
-/* rigid_contact.c */
+/* blocks/multibody/kernel/constraints/rigid_contact.c */
 bool mb_rigid_check(const bl_block *b);
 /* The number of the first of its two rows, and what belongs to a row. */
 int32_t mb_rigid_row(const mb_view *m, int32_t number);
@@ -531,7 +531,7 @@ void mb_rigid_leave_friction(mb_view *m);
 void mb_rigid_count(mb_view *m, int32_t number);
 void mb_rigid_force(const mb_view *m, int32_t force_number, mb_contact *at);
 
-/* events.c */
+/* blocks/multibody/kernel/steps/events.c */
 int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h);
 
 /* multibody.c */
@@ -546,7 +546,7 @@ void mb_take_out_efforts(const mb_view *m, int32_t last, double *F, double *N);
 void mb_find_wrenches(mb_view *m, double t, const double *q, const double *v);
 /* Applies the multipliers of all closures but drivers of the tree as forces on the links. */
 void mb_push_multipliers(const mb_view *m);
-/* bearing_constraint.c */
+/* blocks/multibody/kernel/constraints/bearing_constraint.c */
 /* The first of the two rows that hold a bearing, or -1: it acts by force, or is none. */
 int32_t mb_bearing_row(const int32_t *force);
 bool mb_bearing_rows_check(const int32_t *force, const int32_t *rows, int64_t row_count, bool planar);
@@ -565,7 +565,7 @@ bool mb_rub(mb_view *m, double t, const double *v);
 /* ∂Φ/∂x of the first coordinate of a coupling. */
 double mb_coupling_factor(const mb_view *m, int32_t row);
 
-/* share.c */
+/* blocks/multibody/kernel/constraints/share.c */
 bool mb_joint_check(const bl_block *b, const int32_t *joint);
 /* Sets L and looks for redundant rows in the pose q. */
 void mb_share_start(mb_view *m, double t, const double *q);
@@ -578,7 +578,7 @@ int32_t mb_effort_row(const mb_view *m, const int32_t *out);
 /* Looks, now or every few steps, how much of the outputs follows from the rule. */
 void mb_sample_shared(mb_view *m, double t, const double *q, const double *v, bool now);
 
-/* jumps.c */
+/* blocks/multibody/kernel/steps/jumps.c */
 /* Starts, and after each step does, the watch over laws that prescribe motion. */
 void mb_start_movers(mb_view *m, double t);
 void mb_watch_movers(mb_view *m, double t);
@@ -654,7 +654,7 @@ void mb_diagnose_start(bl_block *b, mb_view *m, double t, const double *q, const
 void mb_diagnose_films(const bl_block *b, const mb_view *m);
 void mb_diagnose_run(bl_block *b, mb_view *m);
 
-/* implicit.c */
+/* blocks/multibody/kernel/steps/implicit.c */
 /* `part` is that of a whole own step which h is. */
 int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double part, double *q, double *v);
 

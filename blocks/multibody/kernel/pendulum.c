@@ -5,7 +5,7 @@
  * p: J, m g l, d, θ0, ω0. x: θ, ω. Input τ; outputs θ, ω. */
 #include <math.h>
 
-#include "blocks/core/kernel.h"
+#include "blocks/core/kernel/kernel.h"
 
 enum { INERTIA, WEIGHT_MOMENT, DAMPING, ANGLE_0, SPEED_0, PARAMETERS };
 

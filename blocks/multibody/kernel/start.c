@@ -14,7 +14,7 @@
  * pivots: a value with none left is decided by the rows and the other values, and must agree with them. */
 #include <string.h>
 
-#include "blocks/core/constants.h"
+#include "blocks/core/kernel/constants.h"
 #include "blocks/multibody/kernel/multibody.h"
 
 enum { MB_FIT_LIMIT = 50, MB_SLOW_LIMIT = 12, MB_CLOSE_LIMIT = 30, MB_FOLLOW_LIMIT = 500, MB_NEAREST_LIMIT = 400 };

@@ -7,15 +7,15 @@ give the same `model`; every method is one file with the same function,
 """
 
 from ....errors import FormulationError
-from ..equations.assembly import assemble, consistent_velocity
-from ..equations.euler_parameters import EulerModel
-from ..equations.model import AbstractModel, Equations, JointReaction
-from ..equations.planar import PlanarModel
-from ..equations.projections import project_position, project_velocity
-from ..equations.redundancy import RedundancyReport, report_redundancy
-from .comparison import OLDANI, Comparison, compare
-from .natural import NaturalModel
-from .runs import INDEX_3, METHODS, Run, make_model, run
+from ..equations._assembly import assemble, consistent_velocity
+from ..equations._euler_parameters import EulerModel
+from ..equations._model import AbstractModel, Equations, JointReaction
+from ..equations._planar import PlanarModel
+from ..equations._projections import project_position, project_velocity
+from ..equations._redundancy import RedundancyReport, report_redundancy
+from ._comparison import OLDANI, Comparison, compare
+from ._natural import NaturalModel
+from ._runs import INDEX_3, METHODS, Run, make_model, run
 
 __all__ = [
     "INDEX_3",

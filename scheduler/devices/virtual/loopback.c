@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blocks/basic/noise.h"
+#include "blocks/basic/sources/noise.h"
 #include "scheduler/devices/drivers.h"
 
 enum { LOOPBACK_LOSS, LOOPBACK_JITTER, LOOPBACK_NOISE }; /* streams of random numbers; noise of channel i is stream LOOPBACK_NOISE + i */

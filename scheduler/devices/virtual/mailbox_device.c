@@ -1,7 +1,7 @@
 /* A device whose driver is a thread of its own, in Python: two mailboxes between it and the real-time thread, which never waits.
  *
  * The driver's thread calls bl_mailbox_device_…; the real-time thread the functions of the driver below. If the driver's thread dies or is
- * stuck, its mailbox stays empty, and device.c counts the silence. */
+ * stuck, its mailbox stays empty, and scheduler/devices/device.c counts the silence. */
 #include <errno.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/realtime/clock.h"
+#include "scheduler/realtime/loop/clock.h"
 #include "scheduler/devices/drivers.h"
 
 enum { MAILBOX_DEVICE_SLICE = 100000 }; /* ns between two looks of a thread that waits */

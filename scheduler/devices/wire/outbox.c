@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "scheduler/realtime/clock.h"
+#include "scheduler/realtime/loop/clock.h"
 
 void bl_outbox_clear(bl_outbox *o) { o->from = o->to = o->begun = 0; }
 

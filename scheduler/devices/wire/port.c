@@ -22,7 +22,7 @@
 #include <termios.h>
 #endif
 
-#include "scheduler/realtime/clock.h"
+#include "scheduler/realtime/loop/clock.h"
 #include "scheduler/devices/wire/outbox.h"
 
 enum { RETRY_MS = 100 };

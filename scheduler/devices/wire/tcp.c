@@ -18,7 +18,7 @@
 #include <linux/sockios.h>
 #endif
 
-#include "scheduler/realtime/clock.h"
+#include "scheduler/realtime/loop/clock.h"
 #include "scheduler/devices/wire/link.h"
 #include "scheduler/devices/wire/outbox.h"
 #include "scheduler/devices/wire/sockets.h"
@@ -39,7 +39,7 @@ typedef struct {
     int fd;                      /* -1: no connection */
     bool connecting;             /* not there yet */
     bool spoken;                 /* the peer has sent a valid frame on this connection */
-    bool broken;                 /* the connection has ended, which device.c has not been told yet */
+    bool broken;                 /* the connection has ended, which scheduler/devices/device.c has not been told yet */
     int64_t next;                /* when to try to connect, or no longer to */
     struct addrinfo *peers;      /* the device's; where it connects to us, those that may. NULL: anybody */
     const struct addrinfo *peer; /* the next one to try */
@@ -104,7 +104,7 @@ static void break_off(bl_device *d, int error) {
     s->next = bl_clock_now() + TCP_PAUSE;
 }
 
-/* What device.c has to be told: 0, or that the device is gone. */
+/* What scheduler/devices/device.c has to be told: 0, or that the device is gone. */
 static int own_up(tcp_state *s) {
     if (!s->broken) return 0;
     s->broken = false;

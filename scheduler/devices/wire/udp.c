@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "scheduler/realtime/clock.h"
+#include "scheduler/realtime/loop/clock.h"
 #include "scheduler/devices/wire/link.h"
 #include "scheduler/devices/wire/outbox.h"
 #include "scheduler/devices/wire/sockets.h"

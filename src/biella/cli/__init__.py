@@ -10,13 +10,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import __version__
-from ..demo import command as demo
-from ..deprecation import renamed_options
+from .._deprecation import renamed_options
+from ..demo import _command as demo
 from ..errors import BiellaError, BlockError
-from ..scheduler.host import doctor
-from . import diagrams, fmus, mechanisms, offline, realtime, run, watching
-from .load import load_diagram
-from .shared import complain
+from ..scheduler.host import _doctor as doctor
+from . import _diagrams as diagrams
+from . import _fmus as fmus
+from . import _mechanisms as mechanisms
+from . import _offline as offline
+from . import _realtime as realtime
+from . import _run as run
+from . import _watching as watching
+from ._load import load_diagram
+from ._shared import complain
 
 __all__ = ["load_diagram", "main"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from biella.blocks.bearings import AbstractBearing
-from biella.blocks.bearings.analysis import open_film
+from biella.blocks.bearings._analysis import open_film
 
 Answer = dict[str, np.ndarray]
 

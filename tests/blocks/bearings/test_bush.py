@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import nnls
 
 from biella.blocks.bearings import Contact, FiniteBearing, lobes
-from biella.blocks.bearings.analysis import open_film
+from biella.blocks.bearings._analysis import open_film
 from biella.errors import BlockError, DiagramError
 
 from .cells import MU, C, R, assemble

@@ -14,7 +14,7 @@ from biella.blocks.bearings import (
     MisalignedShortBearing,
     ShortBearing,
 )
-from biella.blocks.bearings.analysis import open_film
+from biella.blocks.bearings._analysis import open_film
 
 pytestmark = pytest.mark.engine
 

@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 
 from biella import BiellaWarning
 from biella.blocks.bearings import FiniteBearing, Hole, LongBearing, Pocket, ShortBearing
-from biella.blocks.bearings.analysis import open_film
+from biella.blocks.bearings._analysis import open_film
 
 from .cells import MU, C, R, assemble, hold
 

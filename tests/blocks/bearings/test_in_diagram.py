@@ -21,7 +21,7 @@ from biella.blocks import (
     Sum,
 )
 from biella.blocks.bearings import Contact
-from biella.scheduler.engine.engine import DIAGNOSTIC_RUN
+from biella.scheduler.engine._engine import DIAGNOSTIC_RUN
 
 pytestmark = pytest.mark.engine
 

@@ -18,7 +18,7 @@ from biella.blocks import (
     ShortBearing,
 )
 from biella.blocks.bearings import Hole, Vogel, Walther
-from biella.blocks.bearings.analysis import open_film
+from biella.blocks.bearings._analysis import open_film
 from biella.errors import BlockError, DiagramError
 
 pytestmark = pytest.mark.engine

@@ -8,7 +8,7 @@ from scipy.signal import cont2discrete
 
 from biella import Diagram, DiagramError, simulate
 from biella.blocks import Mux, Selector, Sine, StateFeedback, StateSpace, Step
-from biella.blocks.basic.playback import Playback
+from biella.blocks.basic.sources._playback import Playback
 from biella.blocks.control import add_integral, dlqr
 
 pytestmark = pytest.mark.engine

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 from biella import Diagram, DiagramError, linearize, simulate
 from biella.blocks import KalmanFilter, Noise, Sine, StateSpace, Sum
-from biella.blocks.basic.playback import Playback
+from biella.blocks.basic.sources._playback import Playback
 from biella.blocks.control import dlqe, lqe
 
 pytestmark = pytest.mark.engine

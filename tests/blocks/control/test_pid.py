@@ -10,7 +10,7 @@ import pytest
 
 from biella import BlockError, Diagram, DiagramError, simulate
 from biella.blocks import PID, Constant, Step, TransferFunction
-from biella.blocks.basic.playback import Playback
+from biella.blocks.basic.sources._playback import Playback
 
 pytestmark = pytest.mark.engine
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from biella.blocks.core.ports import (
+from biella.blocks.core._ports import (
     CONTINUOUS,
     INHERITED,
     Port,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from biella.blocks.core.state import make_initial, make_limits
+from biella.blocks.core._state import make_initial, make_limits
 from biella.errors import DiagramError
 
 

@@ -5,7 +5,7 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from biella.blocks.core.stiffness import find_largest_step
+from biella.blocks.core._stiffness import find_largest_step
 
 # Where |R(z)| = 1 on the negative real axis. Of dopri5: Hairer and Wanner, Solving Ordinary
 # Differential Equations II, section IV.2, figure 2.1 shows 3.3.

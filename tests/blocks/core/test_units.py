@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from biella.blocks.core.units import (
+from biella.blocks.core._units import (
     BASE_UNITS,
     DIMENSIONLESS,
     Unit,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from biella.blocks.core.ports import parameter
-from biella.blocks.core.vectors import (
+from biella.blocks.core._ports import parameter
+from biella.blocks.core._vectors import (
     align,
     limits,
     require_choice,

@@ -25,7 +25,7 @@ from biella.blocks import (
     UnitDelay,
 )
 from biella.blocks.authoring import AbstractBlock
-from biella.blocks.core.ports import Port
+from biella.blocks.core._ports import Port
 
 pytestmark = pytest.mark.engine
 

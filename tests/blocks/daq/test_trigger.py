@@ -9,8 +9,8 @@ import pytest
 
 from biella import Diagram, DiagramError, simulate
 from biella.blocks import ADC, Expression, Mux, Sine, Trigger
-from biella.scheduler.results.result import Result
-from biella.scheduler.results.signals import ResultError
+from biella.scheduler.results._result import Result
+from biella.scheduler.results._signals import ResultError
 
 pytestmark = pytest.mark.engine
 

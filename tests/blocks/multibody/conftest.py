@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from biella import Diagram
 from biella.blocks.multibody import System
-from biella.scheduler.engine.engine import Instance
+from biella.scheduler.engine._engine import Instance
 
 Array = NDArray[np.float64]
 

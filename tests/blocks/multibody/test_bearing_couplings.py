@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from biella import BiellaWarning, BlockError, Diagram, linearize, run_realtime, simulate
 from biella.blocks import Demux, FiniteBearing, MisalignedShortBearing, Selector, ShortBearing
 from biella.blocks.bearings import Contact
-from biella.blocks.bearings.analysis import open_film
+from biella.blocks.bearings._analysis import open_film
 from biella.blocks.multibody import Input, Marker, System
 from biella.blocks.multibody.mechanisms import crank_pin, crank_pin_film
 

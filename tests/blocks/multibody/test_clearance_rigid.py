@@ -16,7 +16,7 @@ from scipy.special import ellipk
 
 from biella import BiellaWarning, BlockError, Diagram, DiagramError, simulate
 from biella.blocks.multibody import HuntCrossley, Input, Joint, Linear, RigidContact, System
-from biella.scheduler.engine.engine import Instance
+from biella.scheduler.engine._engine import Instance
 
 pytestmark = pytest.mark.engine
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from biella import DiagramError
-from biella.blocks.core.formula import FUNCTIONS, Number, read_formula
+from biella.blocks.core.formula._formula import FUNCTIONS, Number, read_formula
 from biella.blocks.multibody import (
     Body,
     Constant,
@@ -25,9 +25,9 @@ from biella.blocks.multibody import (
     Table,
     mechanisms,
 )
-from biella.blocks.multibody.joints import PLANAR, SPATIAL, Coordinate, Row
-from biella.blocks.multibody.laws import AbstractLaw
-from biella.blocks.multibody.rotations import (
+from biella.blocks.multibody.system._joints import PLANAR, SPATIAL, Coordinate, Row
+from biella.blocks.multibody.system._laws import AbstractLaw
+from biella.blocks.multibody.system._rotations import (
     frame_along,
     quaternion_from_rotation,
     rotation_about,

@@ -14,10 +14,10 @@ from scipy.integrate import simpson, solve_ivp
 from biella import BiellaWarning, Diagram, DiagramError, simulate
 from biella.blocks import Expression
 from biella.blocks.multibody import Input, Joint, Linear, Sine, System, Table
-from biella.blocks.multibody.initial import coordinate_name
-from biella.blocks.multibody.laws import Formula
-from biella.blocks.multibody.tree import grow_tree
-from biella.scheduler.engine.engine import DIAGNOSTIC_RUN
+from biella.blocks.multibody.plant._initial import coordinate_name
+from biella.blocks.multibody.plant._tree import grow_tree
+from biella.blocks.multibody.system._laws import Formula
+from biella.scheduler.engine._engine import DIAGNOSTIC_RUN
 
 pytestmark = pytest.mark.engine
 

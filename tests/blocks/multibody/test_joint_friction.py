@@ -14,8 +14,8 @@ from biella import BiellaWarning, BlockError, Diagram, DiagramError, simulate
 from biella.blocks import ShortBearing
 from biella.blocks.multibody import Input, Joint, System
 from biella.blocks.multibody.mechanisms import slider_crank
-from biella.blocks.multibody.tree import grow_tree
-from biella.scheduler.engine.engine import Instance
+from biella.blocks.multibody.plant._tree import grow_tree
+from biella.scheduler.engine._engine import Instance
 
 pytestmark = pytest.mark.engine
 

@@ -13,7 +13,7 @@ import pytest
 from biella import BiellaWarning, BlockError, Diagram, DiagramError, System, simulate
 from biella.blocks import Ramp, ShortBearing
 from biella.blocks.multibody import Body, Input, Joint, Table, mechanisms
-from biella.scheduler.engine.engine import DIAGNOSTIC_RUN, Instance
+from biella.scheduler.engine._engine import DIAGNOSTIC_RUN, Instance
 
 pytestmark = pytest.mark.engine
 
@@ -316,7 +316,8 @@ def test_an_open_chain_has_nothing_to_iterate():
     ],
 )
 def test_a_step_too_large_for_rk4_is_told_with_one_that_holds(step, options, told):
-    """McPherson's tire damper: stable up to 1.30 ms, see test_implicit.py."""
+    """McPherson's tire damper: stable up to 1.30 ms, see
+    tests/blocks/multibody/kernel/steps/test_implicit.py."""
     d = diagram(mechanisms.mcpherson(), step=step, **options)
     if told is None:
         d.compile()

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from biella import DiagramError
 from biella.blocks.multibody import Body, Joint, System
-from biella.blocks.multibody.rotations import rotation_from_quaternion, skew
-from biella.blocks.multibody.tree import grow_tree
+from biella.blocks.multibody.plant._tree import grow_tree
+from biella.blocks.multibody.system._rotations import rotation_from_quaternion, skew
 
 pytestmark = pytest.mark.engine
 

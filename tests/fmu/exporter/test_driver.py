@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from biella.fmu.exporter.platforms import TARGETS
+from biella.fmu.exporter._platforms import TARGETS
 from biella.scheduler.engine.build import find_system_compiler, find_zig_compiler
 
 from .conftest import OUTPUTS, STEPS, Exported, make_crank, run_engine

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from biella.fmu.exporter.elf import exported_symbols, minimum_glibc
+from biella.fmu.exporter._elf import exported_symbols, minimum_glibc
 
 from .conftest import Exported
 

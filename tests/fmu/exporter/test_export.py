@@ -15,7 +15,7 @@ from lxml import etree
 from biella import BiellaWarning, Diagram, DiagramError, Subsystem
 from biella.blocks import Constant, Gain, Integrator, Saturation, Step, Sum
 from biella.cli import main
-from biella.scheduler.engine.library import library_path
+from biella.scheduler.engine._library import library_path
 
 from .conftest import Exported, make_crank
 

@@ -12,8 +12,8 @@ from fmpy.validation import validate_fmu
 from biella import Diagram
 from biella.blocks import Gain, Integrator
 from biella.errors import FmuError
-from biella.fmu.exporter import platforms
-from biella.fmu.exporter.elf import minimum_glibc
+from biella.fmu.exporter import _platforms as platforms
+from biella.fmu.exporter._elf import minimum_glibc
 
 
 def lag(name: str = "lag", *, gain: float = 2.0, doc: str = "", unit: str | None = None) -> Diagram:

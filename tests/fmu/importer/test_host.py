@@ -15,7 +15,7 @@ from biella import (
     Fmu,
     simulate,
 )
-from biella.scheduler.engine.engine import Instance
+from biella.scheduler.engine._engine import Instance
 
 pytestmark = pytest.mark.engine
 

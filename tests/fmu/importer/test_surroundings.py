@@ -23,7 +23,7 @@ from biella.blocks import (
     Pendulum,
     Sine,
 )
-from biella.scheduler.engine.engine import Instance
+from biella.scheduler.engine._engine import Instance
 
 pytestmark = pytest.mark.engine
 

@@ -9,7 +9,7 @@ from fmpy.fmi2 import fmi2CallbackFunctions, fmi2CallbackLoggerTYPE
 
 from biella import Diagram
 from biella.blocks import Compare, Expression, Gain, Stop
-from biella.fmu.exporter.description import LOG_CATEGORIES
+from biella.fmu.exporter._description import LOG_CATEGORIES
 
 pytestmark = pytest.mark.engine
 

@@ -34,7 +34,7 @@ from biella.blocks import (
 )
 from biella.blocks.multibody import Input, Joint, System
 from biella.blocks.multibody.mechanisms import slider_crank
-from biella.scheduler.compile.solver_options import SOLVERS
+from biella.scheduler.compile.diagram._solver_options import SOLVERS
 
 pytestmark = pytest.mark.engine
 

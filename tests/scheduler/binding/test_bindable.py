@@ -6,9 +6,9 @@ import pytest
 
 from biella import Diagram, Subsystem
 from biella.blocks import Compare, Constant, Gain
-from biella.scheduler.binding.bind import check_binding
-from biella.scheduler.binding.bindable import list_blocks
-from biella.scheduler.binding.report import write_template
+from biella.scheduler.binding._bind import check_binding
+from biella.scheduler.binding._bindable import list_blocks
+from biella.scheduler.binding._report import write_template
 
 pytestmark = pytest.mark.engine
 

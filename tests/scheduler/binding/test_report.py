@@ -7,7 +7,7 @@ import json
 import pytest
 
 from biella import cli
-from biella.scheduler.binding.bind import check_binding
+from biella.scheduler.binding._bind import check_binding
 
 pytestmark = pytest.mark.engine
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from biella import Diagram
 from biella.blocks import PID, Gain, Integrator, Mux, Step
 from biella.errors import BiellaError, BindingError
-from biella.scheduler.binding.bind import check_binding, open_binding, read_binding
+from biella.scheduler.binding._bind import check_binding, open_binding, read_binding
 
 pytestmark = pytest.mark.engine
 

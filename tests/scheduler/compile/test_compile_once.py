@@ -16,11 +16,11 @@ import pytest
 from biella import Diagram, Result, Subsystem, linearize, replay, run_realtime, simulate, sweep
 from biella.blocks import PID, Asynchronous, Gain, Integrator, ShortBearing, Step, TransferFunction
 from biella.blocks.multibody.mechanisms import mcpherson, slider_crank
-from biella.fmu.exporter.description import describe
-from biella.scheduler.compile.compiler import _analyze
-from biella.scheduler.compile.encode import Encoder
-from biella.scheduler.compile.flatten import flatten
-from biella.scheduler.engine.engine import Instance
+from biella.fmu.exporter._description import describe
+from biella.scheduler.compile._compiler import _analyze
+from biella.scheduler.compile._flatten import flatten
+from biella.scheduler.compile.plan._encode import Encoder
+from biella.scheduler.engine._engine import Instance
 
 COUNTED: dict[str, Any] = {
     "flatten": flatten,

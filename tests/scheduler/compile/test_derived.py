@@ -35,7 +35,7 @@ from biella.blocks import (
 )
 from biella.blocks.multibody import Body, System
 from biella.blocks.sensors import presets
-from biella.scheduler.compile.derived import derive_seed
+from biella.scheduler.compile._derived import derive_seed
 
 pytestmark = pytest.mark.engine
 

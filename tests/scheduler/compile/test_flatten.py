@@ -6,7 +6,7 @@ import pytest
 
 from biella import Diagram, Subsystem, simulate
 from biella.blocks import Constant, Gain, Integrator
-from biella.scheduler.compile.flatten import flatten
+from biella.scheduler.compile._flatten import flatten
 
 
 def amplifier() -> Diagram:

@@ -10,9 +10,9 @@ import pytest
 
 from biella import Diagram, Plan, Subsystem, simulate
 from biella.blocks import Compare, Constant, Gain, Integrator, Scope
-from biella.scheduler.compile.compiler import outline_flat, read_settings
-from biella.scheduler.compile.flatten import flatten
-from biella.scheduler.compile.model import Model
+from biella.scheduler.compile._compiler import outline_flat, read_settings
+from biella.scheduler.compile._flatten import flatten
+from biella.scheduler.compile._model import Model
 
 
 def diagram() -> Diagram:

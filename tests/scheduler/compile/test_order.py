@@ -16,9 +16,9 @@ from biella.blocks import (
     Sum,
     UnitDelay,
 )
-from biella.scheduler.compile.flatten import flatten
-from biella.scheduler.compile.order import order_outputs
-from biella.scheduler.compile.rates import resolve_rates
+from biella.scheduler.compile._flatten import flatten
+from biella.scheduler.compile._order import order_outputs
+from biella.scheduler.compile._rates import resolve_rates
 
 
 def order_of(diagram: Diagram):

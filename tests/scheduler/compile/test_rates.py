@@ -13,8 +13,8 @@ from biella.blocks import (
     Sum,
     UnitDelay,
 )
-from biella.scheduler.compile.flatten import flatten
-from biella.scheduler.compile.rates import Ticks, resolve_rates
+from biella.scheduler.compile._flatten import flatten
+from biella.scheduler.compile._rates import Ticks, resolve_rates
 
 
 class Sampled(PythonBlock):

@@ -7,8 +7,8 @@ from biella import Diagram, Subsystem, simulate
 from biella.blocks import Compare, Constant, Demux, Gain, Integrator, Port, Sine, Step, Sum
 from biella.blocks.authoring import ExternalInput
 from biella.errors import DiagramError
-from biella.scheduler.compile import rewrite
-from biella.scheduler.compile.flatten import flatten
+from biella.scheduler.compile import _rewrite as rewrite
+from biella.scheduler.compile._flatten import flatten
 
 
 def loop():

@@ -27,7 +27,7 @@ from biella.blocks import (
     ZeroOrderHold,
     python_block,
 )
-from biella.blocks.core.ports import Port
+from biella.blocks.core._ports import Port
 from biella.blocks.multibody.mechanisms import slider_crank
 
 
@@ -258,14 +258,14 @@ class TestPeriod:
         assert (rate_in_plan(d, "own"), rate_in_plan(d, "given")) == ("0.02 s", "0.05 s")
 
     def test_a_drawing_shows_it(self) -> None:
-        from biella.scheduler.drawing.arrange import arrange
+        from biella.scheduler.drawing._arrange import arrange
 
         d = Diagram(step=1e-3)
         d.add(Gain(1.0), "k", u=d.add(Sine(), "u"), period=5e-3)
         assert {box.path: box.rate for box in arrange(d).boxes}["k"] == "0.005 s"
 
     def test_a_stand_in_for_a_device_keeps_it(self) -> None:
-        from biella.scheduler.binding.bindable import list_blocks
+        from biella.scheduler.binding._bindable import list_blocks
 
         d = Diagram(step=1e-3)
         d.add(Gain(1.0), "k", u=d.add(Sine(), "u"), period=5e-3)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from biella.scheduler.engine.library import library
+from biella.scheduler.engine._library import library
 
 from .native import Device, engine
 from .peer import Peer, SerialEnd, TcpEnd, UdpEnd, free_tcp_port

@@ -11,7 +11,7 @@ from ctypes import (
 )
 from typing import Any
 
-from biella.scheduler.engine.library import contract, library
+from biella.scheduler.engine._library import contract, library
 
 OK, ERROR_BLOCK = contract.BL_OK, contract.BL_ERROR_BLOCK
 ERROR_ARGUMENT = contract.BL_ERROR_ARGUMENT

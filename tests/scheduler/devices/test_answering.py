@@ -9,13 +9,13 @@ import pytest
 
 from biella import run_realtime
 from biella.errors import BindingError
-from biella.scheduler.binding.bind import read_binding
+from biella.scheduler.binding._bind import read_binding
 
 from .conftest import open_udp
 from .diagrams import loop
 from .native import ALIVE, ANSWERS, DELAY, HOLD, MS, OK, STOP, Device, channel, engine
 from .peer import SAFE, TRIPPED, Frame, Peer, UdpEnd, parse, wait_for
-from .test_link import spoil
+from .wire.test_link import spoil
 
 pytestmark = pytest.mark.engine
 TIMEOUT = 50 * MS

@@ -8,7 +8,7 @@ import pytest
 
 from biella import run_realtime
 from biella.errors import DeviceError
-from biella.scheduler.binding.bind import open_binding
+from biella.scheduler.binding._bind import open_binding
 
 from .diagrams import loop
 from .peer import SAFE, Peer, SerialEnd, UdpEnd, parse

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from biella.errors import BiellaWarning, DeviceError
-from biella.scheduler.binding.bind import check_binding, open_binding
-from biella.scheduler.devices import DeviceDriver, Option, registry
+from biella.scheduler.binding._bind import check_binding, open_binding
+from biella.scheduler.devices import DeviceDriver, Option
+from biella.scheduler.devices import _registry as registry
 
 from .diagrams import loop
 

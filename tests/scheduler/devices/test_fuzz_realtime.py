@@ -20,9 +20,9 @@ import pytest
 
 from biella import Diagram, run_realtime
 from biella.blocks import Constant, Gain
-from biella.scheduler.devices import registry
-from biella.scheduler.devices.driver import DeviceDriver
-from biella.scheduler.devices.registry import kind_of
+from biella.scheduler.devices import _registry as registry
+from biella.scheduler.devices._driver import DeviceDriver
+from biella.scheduler.devices._registry import kind_of
 
 from .peer import (
     FLOAT64,
@@ -455,7 +455,7 @@ def test_a_driver_in_python(batches, monkeypatch):
         registry, "find_driver",
         lambda name: (kind_of(name, HostileDriver), "") if name == "hostile" else known(name),
     )  # fmt: skip
-    monkeypatch.setattr("biella.scheduler.binding.rig.find_driver", registry.find_driver)
+    monkeypatch.setattr("biella.scheduler.binding._rig.find_driver", registry.find_driver)
     with ExitStack() as stack:
         run = Run(stack, driver="hostile", on_loss="hold")
         wait_for(lambda: HostileDriver.number >= min(batches, 500))

@@ -13,9 +13,10 @@ import pytest
 from biella import Diagram, run_realtime, simulate
 from biella.blocks import Asynchronous, Constant, Gain, Port, python_block
 from biella.errors import BiellaError, DeviceError
-from biella.scheduler.devices import DeviceDriver, registry
-from biella.scheduler.realtime import live_exit
-from biella.scheduler.realtime.replay import find_differences, replay
+from biella.scheduler.devices import DeviceDriver
+from biella.scheduler.devices import _registry as registry
+from biella.scheduler.realtime import _live_exit as live_exit
+from biella.scheduler.realtime.log._replay import find_differences, replay
 
 from .diagrams import loop
 from .peer import wait_for

@@ -10,8 +10,8 @@ import pytest
 from biella import Diagram, Subsystem, simulate
 from biella.blocks import Compare, Constant, Gain, Integrator, Mux
 from biella.errors import DeviceError
-from biella.scheduler.binding.bind import check_binding, open_binding
-from biella.scheduler.results.result import Result
+from biella.scheduler.binding._bind import check_binding, open_binding
+from biella.scheduler.results._result import Result
 
 from . import diagrams
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from biella.scheduler.devices.options import Option, is_number, read_options, show
+from biella.scheduler.devices._options import Option, is_number, read_options, show
 
 KNOWN = {
     "rate": Option("number", "values a second", default=10.0, low=0.0, high=1e3),

@@ -2,8 +2,9 @@
 
 import pytest
 
-from biella.scheduler.devices import DeviceDriver, registry
-from biella.scheduler.devices.registry import find_driver, kind_of, list_drivers
+from biella.scheduler.devices import DeviceDriver
+from biella.scheduler.devices import _registry as registry
+from biella.scheduler.devices._registry import find_driver, kind_of, list_drivers
 
 
 class Entry:

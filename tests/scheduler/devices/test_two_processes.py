@@ -22,9 +22,9 @@ import pytest
 
 from biella import replay, simulate
 from biella.blocks.multibody.mechanisms import slider_crank
-from biella.scheduler.devices.virtual.udp_proxy import Faults, UdpProxy, _open_socket
-from biella.scheduler.realtime.replay import find_differences
-from biella.scheduler.results.result import Result
+from biella.scheduler.devices.virtual._udp_proxy import Faults, UdpProxy, _open_socket
+from biella.scheduler.realtime.log._replay import find_differences
+from biella.scheduler.results._result import Result
 
 from .peer import free_tcp_port, wait_for
 from .test_answering import free_port

@@ -13,8 +13,8 @@ import pytest
 
 from biella import Diagram
 from biella.blocks import Constant, Gain
-from biella.scheduler.binding.bind import check_binding, open_binding
-from biella.scheduler.devices.registry import find_driver, list_drivers
+from biella.scheduler.binding._bind import check_binding, open_binding
+from biella.scheduler.devices._registry import find_driver, list_drivers
 
 pytestmark = pytest.mark.engine
 

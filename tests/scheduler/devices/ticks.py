@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ctypes import POINTER, c_double
 
-from biella.scheduler.engine.engine import OK, Instance
-from biella.scheduler.engine.library import contract, library
+from biella.scheduler.engine._engine import OK, Instance
+from biella.scheduler.engine._library import contract, library
 
 
 class Ticks:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from biella import Diagram, DiagramError, Subsystem
 from biella.blocks import Constant, Gain, Integrator, Port, PythonBlock, Sum, UnitDelay
-from biella.scheduler.drawing.arrange import arrange
-from biella.scheduler.drawing.paint import finish
-from biella.scheduler.drawing.picture import Box, Picture
+from biella.scheduler.drawing._arrange import arrange
+from biella.scheduler.drawing._paint import finish
+from biella.scheduler.drawing._picture import Box, Picture
 
 TOUCH = 0.01
 """Closer than this, in points, is the same place."""

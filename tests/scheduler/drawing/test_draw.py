@@ -12,9 +12,9 @@ import pytest
 
 from biella import Diagram, DiagramError, Subsystem
 from biella.blocks import Constant, Gain, Integrator, Sum, UnitDelay
-from biella.scheduler.drawing.arrange import arrange
-from biella.scheduler.drawing.draw import draw
-from biella.scheduler.drawing.paint import finish
+from biella.scheduler.drawing._arrange import arrange
+from biella.scheduler.drawing._draw import draw
+from biella.scheduler.drawing._paint import finish
 
 
 def controller() -> Diagram:

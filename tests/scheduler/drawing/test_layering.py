@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from biella.scheduler.drawing.layering import Cell, Link, assign_columns, rank_cells
+from biella.scheduler.drawing._layering import Cell, Link, assign_columns, rank_cells
 
 
 class TestColumns:

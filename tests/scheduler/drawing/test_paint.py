@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from biella.scheduler.drawing.paint import describe_rate
+from biella.scheduler.drawing._paint import describe_rate
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from biella.scheduler.drawing import program
-from biella.scheduler.drawing.layering import _choose_edges
+from biella.scheduler.drawing import _program as program
+from biella.scheduler.drawing._layering import _choose_edges
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "04_slider_crank.py"
 
@@ -58,7 +58,7 @@ def test_drawing_an_ordinary_diagram_does_not_import_scipy_optimize():
     """The import would take longer than all the rest of an export."""
     code = (
         "import runpy, sys\n"
-        "from biella.fmu.exporter.documentation import draw_pictures\n"
+        "from biella.fmu.exporter._documentation import draw_pictures\n"
         f"draw_pictures(runpy.run_path({str(EXAMPLE)!r})['diagram']())\n"
         "print('scipy.optimize' in sys.modules)"
     )

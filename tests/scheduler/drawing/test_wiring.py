@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biella.scheduler.drawing.wiring import Piece, route_channel
+from biella.scheduler.drawing._wiring import Piece, route_channel
 
 TOUCH = 0.01
 """Closer than this, in points, is the same place."""

@@ -16,7 +16,7 @@ import pytest
 from biella import BiellaError, Diagram, _contract
 from biella.blocks import Constant, StateSpace
 from biella.scheduler.engine import build, c_headers, contract
-from biella.scheduler.engine.library import kernel_sizes, library_path, load_library
+from biella.scheduler.engine._library import kernel_sizes, library_path, load_library
 
 pytestmark = pytest.mark.engine
 
@@ -184,7 +184,7 @@ def test_a_checkout_that_was_not_built_says_how_to_build_it():
         "        if name == 'biella._contract':\n"
         "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
         "sys.meta_path.insert(0, Unbuilt())\n"
-        "import biella.scheduler.engine.library"
+        "import biella.scheduler.engine._library"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "BiellaError: the engine has not been built" in done.stderr
@@ -326,7 +326,7 @@ def test_a_file_of_kernels_is_registered_by_being_there(tmp_path):
     [
         (TABLE.replace(" = {", " =\n{"), r"basic/mine.c:1: a table of kernels begins with"),
         ("\nstatic " + TABLE, r"basic/mine.c:2: a table of kernels begins with"),
-        (TABLE.replace('"mine"', '"gain"'), r"`gain` is defined in blocks/basic/\w+.c:\d+ too"),
+        (TABLE.replace('"mine"', '"gain"'), r"`gain` is defined in blocks/basic/\w+/\w+.c:\d+ too"),
         (TABLE.replace("_mine", "_math"), r"`bl_kernels_math` is defined in"),
     ],
 )

@@ -26,12 +26,12 @@ from biella.blocks import (
     UnitDelay,
     ZeroOrderHold,
 )
-from biella.blocks.core.ports import periodic
-from biella.blocks.external.python import python_block
+from biella.blocks.core._ports import periodic
+from biella.blocks.external._python import python_block
 from biella.blocks.multibody import Input, Joint, System
 from biella.errors import BiellaError, BlockError, DiagramError
-from biella.scheduler.compile.coupling_options import CouplingWarning
-from biella.scheduler.results.coupling_report import BOND, read_couplings
+from biella.scheduler.compile.coupling._coupling_options import CouplingWarning
+from biella.scheduler.results._coupling_report import BOND, read_couplings
 
 pytestmark = pytest.mark.engine
 

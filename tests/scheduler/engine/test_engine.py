@@ -20,7 +20,7 @@ from biella.blocks import (
     UnitDelay,
     python_block,
 )
-from biella.scheduler.compile.solver_options import SOLVERS
+from biella.scheduler.compile.diagram._solver_options import SOLVERS
 
 pytestmark = pytest.mark.engine
 

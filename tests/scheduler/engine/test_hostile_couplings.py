@@ -11,8 +11,8 @@ from biella import BiellaError, Diagram
 from biella.blocks import Expression, Gain, Integrator
 from biella.blocks.multibody import System
 from biella.errors import PlanError
-from biella.scheduler.compile.plan import Plan, write_sections
-from biella.scheduler.engine.engine import Instance
+from biella.scheduler.compile.plan._plan import Plan, write_sections
+from biella.scheduler.engine._engine import Instance
 
 pytestmark = pytest.mark.engine
 

@@ -19,9 +19,9 @@ import pytest
 from biella import BiellaError, Diagram, Subsystem
 from biella.blocks import Expression, Gain, Integrator, Pulse, Sum, TransportDelay, UnitDelay
 from biella.errors import BlockError, PlanError
-from biella.scheduler.compile.plan import BLOCK_RECORD, Plan, fnv1a, write_sections
-from biella.scheduler.engine.engine import Instance
-from biella.scheduler.engine.library import contract, library
+from biella.scheduler.compile.plan._plan import BLOCK_RECORD, Plan, fnv1a, write_sections
+from biella.scheduler.engine._engine import Instance
+from biella.scheduler.engine._library import contract, library
 
 pytestmark = pytest.mark.engine
 

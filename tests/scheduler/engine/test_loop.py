@@ -17,7 +17,7 @@ from biella.blocks import (
     Sum,
     python_block,
 )
-from biella.scheduler.engine.engine import DIAGNOSTIC_START, Instance
+from biella.scheduler.engine._engine import DIAGNOSTIC_START, Instance
 
 pytestmark = pytest.mark.engine
 

@@ -15,7 +15,7 @@ from biella.blocks import (
     Sine,
     Sum,
 )
-from biella.scheduler.compile.solver_options import SOLVERS
+from biella.scheduler.compile.diagram._solver_options import SOLVERS
 
 pytestmark = pytest.mark.engine
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from biella import cli
-from biella.scheduler.host.doctor import Diagnosis, conclude, write_share
-from biella.scheduler.host.latency import (
+from biella.scheduler.host._doctor import Diagnosis, conclude, write_share
+from biella.scheduler.host._latency import (
     Variant,
     share_late,
 )
-from biella.scheduler.host.privileges import Privileges
+from biella.scheduler.host._privileges import Privileges
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="not on Linux")
 
@@ -95,8 +95,8 @@ def test_options_out_of_range_are_refused(option, value, message, capsys):
 AS_NOBODY = """
 import grp, os, resource, sys
 from biella import cli
-from biella.scheduler.host import latency as wakeups
-from biella.scheduler.host import system_info as machine
+from biella.scheduler.host import _latency as wakeups
+from biella.scheduler.host import _system_info as machine
 wakeups.library()
 machine.examine()
 resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from biella.scheduler.host.system_info import examine, find_isolated, find_serial_devices
+from biella.scheduler.host._system_info import examine, find_isolated, find_serial_devices
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="not on Linux")
 

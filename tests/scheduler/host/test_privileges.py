@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from biella import BiellaError
-from biella.scheduler.host.privileges import NAMES, Privileges, hold, read_grants
+from biella.scheduler.host._privileges import NAMES, Privileges, hold, read_grants
 
 pytestmark = [
     pytest.mark.engine,
@@ -33,8 +33,8 @@ FLAGS = ["-std=c11", "-O2", "-D_GNU_SOURCE", "-DBL_STATIC", "-pthread", f"-I{SOU
 AS_NOBODY = """
 import os, resource, sys
 import numpy as np
-from biella.scheduler.engine.library import library
-from biella.scheduler.host.privileges import Privileges, hold
+from biella.scheduler.engine._library import library
+from biella.scheduler.host._privileges import Privileges, hold
 library()
 resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
 resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))

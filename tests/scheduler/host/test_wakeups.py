@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from biella.scheduler.host import latency as wakeups
-from biella.scheduler.host import system_info as machine
-from biella.scheduler.host.doctor import draw_histogram
-from biella.scheduler.host.latency import (
+from biella.scheduler.host import _latency as wakeups
+from biella.scheduler.host import _system_info as machine
+from biella.scheduler.host._doctor import draw_histogram
+from biella.scheduler.host._latency import (
     EDGES_US,
     QUANTILES,
     Variant,
@@ -17,7 +17,7 @@ from biella.scheduler.host.latency import (
     measure,
     summarize,
 )
-from biella.scheduler.host.privileges import Grant, Privileges
+from biella.scheduler.host._privileges import Grant, Privileges
 
 
 def test_quantiles_are_measured_values():

@@ -18,7 +18,7 @@ from biella.blocks import (
     Sum,
     Time,
 )
-from biella.fmu.importer.fmu import Fmu
+from biella.fmu.importer._fmu import Fmu
 
 pytestmark = pytest.mark.engine
 

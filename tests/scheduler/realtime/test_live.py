@@ -30,10 +30,10 @@ from biella.blocks import (
 )
 from biella.blocks.authoring import ExternalInput
 from biella.errors import DeviceError, OverrunError
-from biella.scheduler.compile.subsystem import Subsystem
-from biella.scheduler.realtime.replay import find_differences, replay
-from biella.scheduler.results.result import Result
-from biella.scheduler.results.signals import ResultError
+from biella.scheduler.compile.diagram._subsystem import Subsystem
+from biella.scheduler.realtime.log._replay import find_differences, replay
+from biella.scheduler.results._result import Result
+from biella.scheduler.results._signals import ResultError
 
 pytestmark = pytest.mark.engine
 
@@ -588,7 +588,7 @@ def start_bound(monkeypatch, frames, run, **options):
     """Start test_pace's loop with its device, as if it came from a binding."""
     import importlib.util
 
-    path = Path(__file__).parent / "test_pace.py"
+    path = Path(__file__).parent / "loop" / "test_pace.py"
     spec = importlib.util.spec_from_file_location("pace_of_live", path)
     assert spec is not None and spec.loader is not None
     test_pace = importlib.util.module_from_spec(spec)
@@ -598,7 +598,7 @@ def start_bound(monkeypatch, frames, run, **options):
     device = test_pace.FakeDevice(frames, first, plan.find_signal("double").slot)
     binding = FakeBinding(plan, device, run)
     monkeypatch.setattr(
-        "biella.scheduler.realtime.start.open_binding", lambda diagram, bind, **options: binding
+        "biella.scheduler.realtime._start.open_binding", lambda diagram, bind, **options: binding
     )
     return run_realtime(Diagram("any", step=1e-3), bind="rig.toml", **options), device, binding
 
@@ -635,7 +635,7 @@ def test_a_run_on_a_full_disk_goes_on(tmp_path):
         f"""
         import os, resource, test_live, warnings
         from biella import run_realtime
-        from biella.scheduler.results import recorder
+        from biella.scheduler.results import _recorder as recorder
         recorder._BLOCK_ROWS, recorder._CHUNK_BYTES = 500, 8000
         warnings.simplefilter("always")
         run = run_realtime(test_live.loop(), out={str(tmp_path / "log.h5")!r})

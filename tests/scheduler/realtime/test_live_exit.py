@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from biella.scheduler.results.result import Result
+from biella.scheduler.results._result import Result
 
 SETUP = (
     f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_live, os, time\n"
@@ -31,7 +31,7 @@ def test_a_forked_child_ends_by_itself_and_the_run_goes_on(tmp_path: Path) -> No
     path = str(tmp_path / "log.h5")
     done = run_script(f"""
 from biella import BiellaError, run_realtime
-from biella.scheduler.results.recorder import Hdf5Recorder
+from biella.scheduler.results._recorder import Hdf5Recorder
 run = run_realtime(test_live.loop(), out={path!r})
 test_live.wait_until(lambda: run._recorder._written > 0)
 child = os.fork()
@@ -69,8 +69,8 @@ print(os.waitstatus_to_exitcode(status), result.length)
 def test_so_does_the_child_of_an_offline_recording(tmp_path: Path) -> None:
     done = run_script(f"""
 import numpy as np
-from biella.scheduler.results.recorder import Hdf5Recorder
-from biella.scheduler.results.signals import Signal
+from biella.scheduler.results._recorder import Hdf5Recorder
+from biella.scheduler.results._signals import Signal
 r = Hdf5Recorder({str(tmp_path / "r.h5")!r}, [Signal(f"s{{k}}") for k in range(5)])
 for k in range(100):
     r.append(np.full((100, 6), float(k)))

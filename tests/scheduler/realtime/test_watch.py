@@ -13,8 +13,8 @@ import pytest
 
 from biella import BiellaError, Diagram, cli, run_realtime
 from biella.blocks import Constant, Gain, Sine
-from biella.scheduler.realtime import watch
-from biella.scheduler.realtime.watch import Page, find_pages, read_page, runtime_folder
+from biella.scheduler.realtime import _watch as watch
+from biella.scheduler.realtime._watch import Page, find_pages, read_page, runtime_folder
 
 pytestmark = pytest.mark.engine
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from biella.scheduler.results.result import Result
-from biella.scheduler.results.signals import Signal, UnknownSignalError
+from biella.scheduler.results._result import Result
+from biella.scheduler.results._signals import Signal, UnknownSignalError
 
 T = np.arange(101) * 0.01
 

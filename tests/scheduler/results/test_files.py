@@ -16,11 +16,11 @@ import pytest
 from biella import Diagram, run_realtime, simulate
 from biella.blocks import Constant, Gain
 from biella.cli import main
-from biella.scheduler.binding.bind import check_binding
-from biella.scheduler.realtime.replay import replay
-from biella.scheduler.results.recorder import Hdf5Recorder
-from biella.scheduler.results.result import Result
-from biella.scheduler.results.signals import ResultError, Signal
+from biella.scheduler.binding._bind import check_binding
+from biella.scheduler.realtime.log._replay import replay
+from biella.scheduler.results._recorder import Hdf5Recorder
+from biella.scheduler.results._result import Result
+from biella.scheduler.results._signals import ResultError, Signal
 
 SIGNALS = [Signal("y")]
 DIAGRAM = """
@@ -188,7 +188,7 @@ class TestEarlierRecording:
         def refuse(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("biella.scheduler.results.result_file.claim_space", refuse)
+        monkeypatch.setattr("biella.scheduler.results._result_file.claim_space", refuse)
         second.append(rows(5))
         with pytest.raises(ResultError, match=r"no row was kept\. `.*r\.h5` still has the earlier"):
             second.close()
@@ -207,8 +207,8 @@ class TestEarlierRecording:
 RECORD = """
 import sys
 import numpy as np
-from biella.scheduler.results.recorder import Hdf5Recorder
-from biella.scheduler.results.signals import Signal
+from biella.scheduler.results._recorder import Hdf5Recorder
+from biella.scheduler.results._signals import Signal
 r = Hdf5Recorder(sys.argv[1], [Signal("y")])
 r.append(np.zeros((4, 2)))
 r.flush()

@@ -18,10 +18,10 @@ import pytest
 from biella import Diagram, run_realtime
 from biella.blocks import Constant, Gain
 from biella.cli import main
-from biella.scheduler.realtime.log_recorder import Hdf5LogRecorder
-from biella.scheduler.realtime.pace import ENTRY
-from biella.scheduler.results.result import Result
-from biella.scheduler.results.signals import ResultError, Signal
+from biella.scheduler.realtime.log._log_recorder import Hdf5LogRecorder
+from biella.scheduler.realtime.loop._pace import ENTRY
+from biella.scheduler.results._result import Result
+from biella.scheduler.results._signals import ResultError, Signal
 
 CASES = 120
 
@@ -43,9 +43,9 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 KILLED = """
 import os, signal, sys
 import numpy as np
-from biella.scheduler.realtime.log_recorder import Hdf5LogRecorder
-from biella.scheduler.realtime.pace import ENTRY
-from biella.scheduler.results.signals import Signal
+from biella.scheduler.realtime.log._log_recorder import Hdf5LogRecorder
+from biella.scheduler.realtime.loop._pace import ENTRY
+from biella.scheduler.results._signals import Signal
 r = Hdf5LogRecorder(sys.argv[1], [Signal("k.y"), Signal("v", 3)], plan=b"plan")
 for k in range(8):
     r.append(np.arange(2500.0 * k, 2500.0 * (k + 1))[:, None] + np.arange(5.0) / 8)
@@ -123,7 +123,7 @@ def test_so_does_the_damaged_log_of_a_killed_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its numbers have no checksums yet, but HDF5's index of them has."""
-    monkeypatch.setattr("biella.scheduler.results.result_file._PAUSE", 0.0)
+    monkeypatch.setattr("biella.scheduler.results._result_file._PAUSE", 0.0)
     data, whole = killed.read_bytes(), read_all(killed)
     assert len(whole["time"]) == 20_000 and len(whole["journal"]) == 800
     errors, draw = 0, random.Random(2)

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from biella.scheduler.results.result import Result
-from biella.scheduler.results.signals import ResultError, Signal
+from biella.scheduler.results._result import Result
+from biella.scheduler.results._signals import ResultError, Signal
 
 STEP = 1e-4
 

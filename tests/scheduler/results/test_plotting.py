@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from biella.scheduler.results.result import Result
-from biella.scheduler.results.signals import ResultError, Signal, UnknownSignalError
+from biella.scheduler.results._result import Result
+from biella.scheduler.results._signals import ResultError, Signal, UnknownSignalError
 
 T = np.arange(101) * 0.01
 
@@ -105,7 +105,7 @@ class TestPlot:
 
 def test_no_display_and_no_pyplot(tmp_path: Path) -> None:
     script = (
-        "import sys; from biella.scheduler.results.result import Result; "
+        "import sys; from biella.scheduler.results._result import Result; "
         f"Result.from_arrays([0, 1], {{'x': [0, 1]}}).plot(path={str(tmp_path / 'p.png')!r}); "
         "print('matplotlib.pyplot' in sys.modules)"
     )

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biella.scheduler.results import recorder as recorder_module
-from biella.scheduler.results.recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder
-from biella.scheduler.results.result import Result
-from biella.scheduler.results.signals import ResultError, Signal
+from biella.scheduler.results import _recorder as recorder_module
+from biella.scheduler.results._recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder
+from biella.scheduler.results._result import Result
+from biella.scheduler.results._signals import ResultError, Signal
 
 SIGNALS = [
     Signal("ref.y", unit="rad/s"),
@@ -136,7 +136,7 @@ class TestFile:
         recorder.append(make_rows(0, 500))
         recorder.flush()
         script = (
-            "from biella.scheduler.results.result import Result; "
+            "from biella.scheduler.results._result import Result; "
             f"r = Result.from_hdf5({str(tmp_path / 'r.h5')!r}); print(r.length, r['ref'][-1])"
         )
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -199,8 +199,8 @@ def run_script(body: str) -> subprocess.CompletedProcess[str]:
     script = f"""
 import os, resource, signal, sys
 import numpy as np
-from biella.scheduler.results.recorder import Hdf5Recorder
-from biella.scheduler.results.signals import ResultError, Signal
+from biella.scheduler.results._recorder import Hdf5Recorder
+from biella.scheduler.results._signals import ResultError, Signal
 
 {body}
 """
@@ -211,8 +211,8 @@ def test_a_killed_process_leaves_a_readable_file(tmp_path: Path) -> None:
     file = tmp_path / "r.h5"
     script = f"""
 import numpy as np
-from biella.scheduler.results.recorder import Hdf5Recorder
-from biella.scheduler.results.signals import Signal
+from biella.scheduler.results._recorder import Hdf5Recorder
+from biella.scheduler.results._signals import Signal
 r = Hdf5Recorder({str(file)!r}, [Signal(f"s{{i}}", unit="N") for i in range(20)], {{"a": "s3"}})
 k = 0
 while True:

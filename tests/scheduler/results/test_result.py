@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from biella.errors import BiellaError
-from biella.scheduler.results.result import Result
-from biella.scheduler.results.signals import ResultError, Signal, SignalTable, UnknownSignalError
+from biella.scheduler.results._result import Result
+from biella.scheduler.results._signals import ResultError, Signal, SignalTable, UnknownSignalError
 
 T = np.arange(101) * 0.01
 
@@ -152,8 +152,8 @@ class TestCsv:
         earlier = target.read_bytes()
         script = f"""
 import resource, numpy as np
-from biella.scheduler.results.result import Result
-from biella.scheduler.results.signals import ResultError
+from biella.scheduler.results._result import Result
+from biella.scheduler.results._signals import ResultError
 r = Result.from_arrays(np.arange(200_000.0), {{f"s{{i}}": np.arange(200_000.0) for i in range(5)}})
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 try:
@@ -186,7 +186,7 @@ class TestPandas:
 
 def test_heavy_libraries_wait_until_needed() -> None:
     script = (
-        "import sys, biella.scheduler.results.recorder, biella.scheduler.run.progress; "
+        "import sys, biella.scheduler.results._recorder, biella.scheduler.run._progress; "
         "print([m for m in ('matplotlib', 'h5py', 'rich', 'pandas') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from biella.scheduler.results.result import Result
-from biella.scheduler.results.signals import ResultError, Signal
+from biella.scheduler.results._result import Result
+from biella.scheduler.results._signals import ResultError, Signal
 
 T = np.arange(101) * 0.01
 

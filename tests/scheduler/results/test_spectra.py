@@ -11,8 +11,8 @@ from scipy import signal
 
 from biella import Diagram, simulate
 from biella.blocks import ADC, Noise, Sine
-from biella.scheduler.results.result import Result
-from biella.scheduler.results.signals import ResultError, Signal
+from biella.scheduler.results._result import Result
+from biella.scheduler.results._signals import ResultError, Signal
 
 STEP = 1e-4
 T = np.arange(100_001) * STEP

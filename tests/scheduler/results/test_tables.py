@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from biella.scheduler.results.tables import fit_table
+from biella.scheduler.results._tables import fit_table
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 140])
@@ -28,7 +28,7 @@ def test_no_word_is_cut_off(width):
 
 
 def test_the_report_of_a_real_time_run_fits_80_columns():
-    from biella.scheduler.realtime.realtime_report import RealtimeReport
+    from biella.scheduler.realtime._realtime_report import RealtimeReport
 
     figures = dict.fromkeys(("min", "mean", "p50", "p99", "p99.9", "max", "total"), 1e-4)
     figures["count"] = 10

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from biella._services import find_service
 from biella.blocks import PID, Gain, Integrator
 from biella.errors import DiagramError
-from biella.scheduler.run.alone import compile_alone
-from biella.services import find_service
+from biella.scheduler.run._alone import compile_alone
 
 
 def test_inputs_that_are_named_can_be_set() -> None:

@@ -10,8 +10,8 @@ import pytest
 from biella import BiellaWarning, Diagram, linearize, run_realtime, simulate, sweep
 from biella.blocks import StateSpace
 from biella.blocks.multibody.mechanisms import mcpherson
-from biella.scheduler.compile.compiler import compile_diagram
-from biella.scheduler.run.preflight import warn_of_steps
+from biella.scheduler.compile._compiler import compile_diagram
+from biella.scheduler.run._preflight import warn_of_steps
 
 COARSE = r"`plant` \(Plant\): RK4 is not stable with steps of 0.01 s"
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from biella.scheduler.run.progress import Progress, _duration, _speed
+from biella.scheduler.run._progress import Progress, _duration, _speed
 
 
 class TestProgress:
@@ -24,7 +24,7 @@ class TestProgress:
     def in_terminal(body: str) -> str:
         """Run a script with stderr on a terminal, and return what appears there."""
         master, slave = pty.openpty()
-        script = f"import time\nfrom biella.scheduler.run.progress import Progress\n{body}"
+        script = f"import time\nfrom biella.scheduler.run._progress import Progress\n{body}"
         process = subprocess.Popen(
             [sys.executable, "-c", script],
             stderr=slave,
@@ -92,7 +92,7 @@ except KeyboardInterrupt:
 
 
 def test_the_progress_of_a_sweep_counts_runs():
-    from biella.scheduler.run.progress import _speed
+    from biella.scheduler.run._progress import _speed
 
     assert _speed(12.0, None, "runs") == "12 runs/s"
     assert _speed(2e6, None) == "2 M ticks/s"

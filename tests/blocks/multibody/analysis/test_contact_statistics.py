@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 
 from biella import Diagram, DiagramError, simulate
 from biella.blocks.multibody import HuntCrossley, System, contact_statistics
-from biella.scheduler.results.result import Result
+from biella.scheduler.results._result import Result
 
 RNG = np.random.default_rng(7)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from biella import BiellaWarning, Diagram, DiagramError, simulate
 from biella.blocks.multibody import Joint, Linear, System
 from biella.blocks.multibody.mechanisms import slider_crank
-from biella.scheduler.engine.engine import Instance
+from biella.scheduler.engine._engine import Instance
 
 pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore:.*redundant joints")]
 

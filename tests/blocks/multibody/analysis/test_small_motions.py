@@ -11,8 +11,8 @@ import pytest
 import biella
 from biella import Diagram
 from biella.blocks.multibody import Linear, System
-from biella.blocks.multibody.initial import coordinate_name
-from biella.blocks.multibody.tree import grow_tree
+from biella.blocks.multibody.plant._initial import coordinate_name
+from biella.blocks.multibody.plant._tree import grow_tree
 
 G = 9.81
 M, IT, IA = 2.0, 0.02, 0.035

@@ -18,23 +18,23 @@ from PIL import Image
 
 from biella import DiagramError
 from biella.blocks.multibody import Input, Marker, System, mechanisms
-from biella.blocks.multibody.drawing import animation
-from biella.blocks.multibody.drawing.figure import SystemFigure
-from biella.blocks.multibody.drawing.labels import place_labels
-from biella.blocks.multibody.drawing.picture import animate, draw, frame_times, poses_from_result
-from biella.blocks.multibody.drawing.poses import (
+from biella.blocks.multibody.drawing import _animation as animation
+from biella.blocks.multibody.drawing._figure import SystemFigure
+from biella.blocks.multibody.drawing._labels import place_labels
+from biella.blocks.multibody.drawing._picture import animate, draw, frame_times, poses_from_result
+from biella.blocks.multibody.drawing._poses import (
     Poses,
     Snapshot,
     given_poses,
     read_poses,
     snapshots,
 )
-from biella.blocks.multibody.drawing.scene import Scene
-from biella.blocks.multibody.drawing.strokes import hull, zigzag
-from biella.blocks.multibody.drawing.symbols import draw_joint
-from biella.blocks.multibody.drawing.view import read_view
-from biella.blocks.multibody.rotations import quaternion_from_rotation, rotation_about
-from biella.scheduler.results.result import Result
+from biella.blocks.multibody.drawing._scene import Scene
+from biella.blocks.multibody.drawing._strokes import hull, zigzag
+from biella.blocks.multibody.drawing._symbols import draw_joint
+from biella.blocks.multibody.drawing._view import read_view
+from biella.blocks.multibody.system._rotations import quaternion_from_rotation, rotation_about
+from biella.scheduler.results._result import Result
 
 Array = NDArray[np.float64]
 

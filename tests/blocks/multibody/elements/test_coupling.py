@@ -10,12 +10,12 @@ import pytest
 
 from biella import Diagram, simulate
 from biella.blocks.multibody import Linear, System
-from biella.blocks.multibody.analysis.manifold import make_manifold
-from biella.blocks.multibody.elements.coupling import Coupling
-from biella.blocks.multibody.joints import Joint
-from biella.blocks.multibody.tree import grow_tree
+from biella.blocks.multibody.analysis._manifold import make_manifold
+from biella.blocks.multibody.elements._coupling import Coupling
+from biella.blocks.multibody.plant._tree import grow_tree
+from biella.blocks.multibody.system._joints import Joint
 from biella.errors import BiellaError, BiellaWarning, DiagramError
-from biella.scheduler.engine.engine import Instance
+from biella.scheduler.engine._engine import Instance
 
 pytestmark = pytest.mark.engine
 

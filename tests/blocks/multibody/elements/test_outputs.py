@@ -13,14 +13,14 @@ import pytest
 
 from biella import Diagram, simulate
 from biella.blocks import ShortBearing
-from biella.blocks.core.units import parse_unit
+from biella.blocks.core._units import parse_unit
 from biella.blocks.multibody import HuntCrossley, Input, RigidContact, Sine, System, Wear
-from biella.blocks.multibody.elements import table
-from biella.blocks.multibody.elements.element import AbstractElement
-from biella.blocks.multibody.joints import Joint
-from biella.blocks.multibody.outputs import list_outputs
+from biella.blocks.multibody.elements import _table as table
+from biella.blocks.multibody.elements._element import AbstractElement
+from biella.blocks.multibody.plant._outputs import list_outputs
+from biella.blocks.multibody.system._joints import Joint
 from biella.errors import DiagramError
-from biella.scheduler.engine.engine import Instance
+from biella.scheduler.engine._engine import Instance
 
 pytestmark = pytest.mark.engine
 
@@ -386,7 +386,7 @@ def test_joints_show_how_far_they_are_open() -> None:
         instance.evaluate()
         seen = {name: float(instance.get(f"plant.{name}")) for name in joints}
         whole = [float(instance.get(f"plant.{name}")) for name in ("closure", "closure_rate")]
-    from biella.blocks.multibody.tree import grow_tree
+    from biella.blocks.multibody.plant._tree import grow_tree
 
     (cut,) = (joint.name for joint in grow_tree(s).cuts)
     for joint in s.joints:

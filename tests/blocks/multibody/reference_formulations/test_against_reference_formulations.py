@@ -23,8 +23,9 @@ from biella.blocks.multibody import (
     System,
     mechanisms,
 )
-from biella.blocks.multibody.equations.euler_parameters import transformations
-from biella.blocks.multibody.initial import coordinate_name
+from biella.blocks.multibody.equations._euler_parameters import transformations
+from biella.blocks.multibody.plant._initial import coordinate_name
+from biella.blocks.multibody.plant._tree import grow_tree
 from biella.blocks.multibody.reference_formulations import (
     METHODS,
     EulerModel,
@@ -32,8 +33,7 @@ from biella.blocks.multibody.reference_formulations import (
     report_redundancy,
     run,
 )
-from biella.blocks.multibody.rotations import rotation_from_quaternion
-from biella.blocks.multibody.tree import grow_tree
+from biella.blocks.multibody.system._rotations import rotation_from_quaternion
 
 pytestmark = pytest.mark.engine
 

@@ -11,8 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from biella.blocks.multibody import Formula, Linear, Sine, System, mechanisms
-from biella.blocks.multibody.equations.euler_parameters import transformations
-from biella.blocks.multibody.joints import PLANAR, SPATIAL
+from biella.blocks.multibody.equations._euler_parameters import transformations
 from biella.blocks.multibody.reference_formulations import (
     INDEX_3,
     METHODS,
@@ -23,7 +22,6 @@ from biella.blocks.multibody.reference_formulations import (
     NaturalModel,
     PlanarModel,
     assemble,
-    baumgarte,
     compare,
     consistent_velocity,
     make_model,
@@ -32,15 +30,17 @@ from biella.blocks.multibody.reference_formulations import (
     report_redundancy,
     run,
 )
-from biella.blocks.multibody.reference_formulations.greville import pseudoinverse
-from biella.blocks.multibody.reference_formulations.index3 import step as index3_step
-from biella.blocks.multibody.reference_formulations.natural import mass_block
-from biella.blocks.multibody.reference_formulations.partitioning import full_pivots
-from biella.blocks.multibody.reference_formulations.qtz import decompose
-from biella.blocks.multibody.reference_formulations.udwadia_kalaba import (
+from biella.blocks.multibody.reference_formulations import _baumgarte as baumgarte
+from biella.blocks.multibody.reference_formulations._greville import pseudoinverse
+from biella.blocks.multibody.reference_formulations._index3 import step as index3_step
+from biella.blocks.multibody.reference_formulations._natural import mass_block
+from biella.blocks.multibody.reference_formulations._partitioning import full_pivots
+from biella.blocks.multibody.reference_formulations._qtz import decompose
+from biella.blocks.multibody.reference_formulations._udwadia_kalaba import (
     accelerations as udwadia_kalaba,
 )
-from biella.blocks.multibody.rotations import rotation_about, skew
+from biella.blocks.multibody.system._joints import PLANAR, SPATIAL
+from biella.blocks.multibody.system._rotations import rotation_about, skew
 
 Array = NDArray[np.float64]
 

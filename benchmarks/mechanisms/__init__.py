@@ -1,0 +1,1 @@
+"""Mechanisms that `multibody.py` runs, and what it measures of them."""

@@ -1,0 +1,1 @@
+"""Studies behind the guides: each is a command that prints tables."""

@@ -1,0 +1,1 @@
+"""What `diagram.py` and `fmu.py` run in biella and in C."""

@@ -1,0 +1,1 @@
+"""Continuous and discrete dynamics: integrators, delays, linear systems."""

@@ -1,0 +1,1 @@
+"""Functions of the inputs: arithmetic, nonlinearities, tables, formulas."""

@@ -1,0 +1,1 @@
+"""Logic and switches, vectors of signals, and sinks."""

@@ -1,0 +1,1 @@
+"""Sources: signals in closed form, noise, and recorded signals."""

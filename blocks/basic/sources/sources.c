@@ -1,0 +1,106 @@
+/* Sources that follow time. Parameters are laid out one after the other, each with a value for every
+ * element: parameter j of element k is p[j * n + k]. */
+#include <math.h>
+
+#include "blocks/core/kernel/constants.h"
+#include "blocks/core/kernel/kernel.h"
+
+static int source_fits(const bl_block *b, int32_t parameters, int32_t integers) {
+    return b->u_count == 0 && b->y_count == 1 && b->i_count == integers &&
+           (int64_t)b->p_count == (int64_t)parameters * b->y_width[0];
+}
+
+/* A time that the user means to be a tick may lie a rounding error beside it. */
+static double source_slack(const bl_block *b) { return 1e-6 * b->dt; }
+
+/* Constant: y = value */
+static int constant_check(const bl_block *b) { return source_fits(b, 1, 0); }
+static int constant_output(bl_block *b, double t) {
+    (void)t;
+    for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = b->p[k];
+    return BL_OK;
+}
+
+/* Time: y = t */
+static int time_check(const bl_block *b) { return source_fits(b, 0, 0) && b->y_width[0] == 1; }
+static int time_output(bl_block *b, double t) {
+    b->y[0][0] = t;
+    return BL_OK;
+}
+
+/* Step: y = t < at ? before : to. p: at, to, before. */
+static int step_check(const bl_block *b) { return source_fits(b, 3, 0); }
+static int step_output(bl_block *b, double t) {
+    const int32_t n = b->y_width[0];
+    const double *at = b->p, *to = at + n, *before = to + n, now = t + source_slack(b);
+    for (int32_t k = 0; k < n; k++) b->y[0][k] = now < at[k] ? before[k] : to[k];
+    return BL_OK;
+}
+
+/* Ramp: y = before + slope * max(t - at, 0). p: slope, at, before. */
+static int ramp_check(const bl_block *b) { return source_fits(b, 3, 0); }
+static int ramp_output(bl_block *b, double t) {
+    const int32_t n = b->y_width[0];
+    const double *slope = b->p, *at = slope + n, *before = at + n;
+    for (int32_t k = 0; k < n; k++)
+        b->y[0][k] = t > at[k] ? before[k] + slope[k] * (t - at[k]) : before[k];
+    return BL_OK;
+}
+
+static const double SOURCE_TURN = 2.0 * BL_PI;
+
+/* Sine: y = bias + amplitude * sin(2 pi f t + phase). p: amplitude, frequency, phase, bias. */
+static int sine_check(const bl_block *b) { return source_fits(b, 4, 0); }
+static int sine_output(bl_block *b, double t) {
+    const int32_t n = b->y_width[0];
+    const double *amplitude = b->p, *frequency = amplitude + n, *phase = frequency + n, *bias = phase + n;
+    for (int32_t k = 0; k < n; k++)
+        b->y[0][k] = bias[k] + amplitude[k] * sin(SOURCE_TURN * frequency[k] * t + phase[k]);
+    return BL_OK;
+}
+
+/* Pulse. p: period, duty, amplitude, delay, low. */
+static int pulse_check(const bl_block *b) { return source_fits(b, 5, 0); }
+static int pulse_output(bl_block *b, double t) {
+    const int32_t n = b->y_width[0];
+    const double *period = b->p, *duty = period + n, *amplitude = duty + n, *delay = amplitude + n,
+                 *low = delay + n;
+    for (int32_t k = 0; k < n; k++) {
+        const double since = t + source_slack(b) - delay[k];
+        const double phase = since - period[k] * floor(since / period[k]);
+        const int high = since >= 0.0 && phase < duty[k] * period[k];
+        b->y[0][k] = high ? low[k] + amplitude[k] : low[k];
+    }
+    return BL_OK;
+}
+
+/* Chirp. p: f0, f1, duration, amplitude, phase, at. i: 1 if logarithmic. */
+static int chirp_check(const bl_block *b) { return source_fits(b, 6, 1); }
+static double chirp_cycles(double f0, double f1, double duration, double s, int logarithmic) {
+    const double ratio = logarithmic ? log(f1 / f0) : 0.0;
+    if (ratio == 0.0) return s * (f0 + 0.5 * (f1 - f0) * (s / duration));
+    return f0 * duration / ratio * expm1(ratio * (s / duration));
+}
+static int chirp_output(bl_block *b, double t) {
+    const int32_t n = b->y_width[0];
+    const double *f0 = b->p, *f1 = f0 + n, *duration = f1 + n, *amplitude = duration + n,
+                 *phase = amplitude + n, *at = phase + n;
+    for (int32_t k = 0; k < n; k++) {
+        const double since = fmax(t - at[k], 0.0), swept = fmin(since, duration[k]);
+        const double cycles = chirp_cycles(f0[k], f1[k], duration[k], swept, b->i[0]) +
+                              f1[k] * (since - swept);
+        b->y[0][k] = amplitude[k] * sin(phase[k] + SOURCE_TURN * cycles);
+    }
+    return BL_OK;
+}
+
+const bl_kernel bl_kernels_sources[] = {
+    {.name = "constant", .check = constant_check, .output = constant_output},
+    {.name = "time", .check = time_check, .output = time_output},
+    {.name = "step", .check = step_check, .output = step_output},
+    {.name = "ramp", .check = ramp_check, .output = ramp_output},
+    {.name = "sine", .check = sine_check, .output = sine_output},
+    {.name = "pulse", .check = pulse_check, .output = pulse_output},
+    {.name = "chirp", .check = chirp_check, .output = chirp_output},
+    {.name = 0},
+};

@@ -1,0 +1,1 @@
+"""Reference trajectories: S-curves, trapezoids, cams."""

@@ -1,0 +1,208 @@
+"""Ports, parameters and rates: what a block says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import DiagramError
+from ._units import Unit, parse_unit
+
+Kind = Literal["real", "integer", "boolean", "enumeration"]
+Numbers = float | Sequence[float] | npt.NDArray[np.floating[Any] | np.integer[Any]]
+"""A number; or several, a list or an array."""
+Matrix = Numbers | Sequence[Numbers]
+"""A number, a vector, or a matrix: an array or a list of its rows."""
+KINDS: tuple[Kind, ...] = ("real", "integer", "boolean", "enumeration")
+
+
+class Widths(dict[str, int]):
+    """Values of a block's width symbols, such as ``{"n": 3}``, and its sample time in seconds."""
+
+    step: float = 0.0
+
+
+Width = int | str | Callable[[Widths], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """Ports of one block that carry the same label share their unit, or their kind."""
+
+    label: str = "u"
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A unit computed from the units of input ports, when all of them are known."""
+
+    compute: Callable[..., Unit | None]
+    of: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One named port.
+
+    Parameters
+    ----------
+    name
+        Unique among the block's inputs, or among its outputs.
+    width
+        Number of values; or a symbol, the same for all ports that must agree; or a function of the
+        symbols.
+    unit
+        Fixed (a unit or its name), `Same`, `Derived`, or ``None``: free, anything may be connected.
+    kind
+        ``"real"``, ``"integer"``, ``"boolean"``, ``"enumeration"``, or `Same`.
+    default
+        For an input, its value when nothing is connected, or one for each element; ``None`` makes
+        a connection obligatory.
+    doc
+        One line.
+    """
+
+    name: str
+    width: Width = 1
+    unit: Unit | Same | Derived | str | None = None
+    kind: Kind | Same = "real"
+    default: float | tuple[float, ...] | None = None
+    doc: str = ""
+
+    def default_values(self, width: int) -> list[float]:
+        """Return the default of each of `width` elements."""
+        if isinstance(self.default, tuple):
+            return list(self.default)
+        return [self.default or 0.0] * width
+
+    def __post_init__(self) -> None:
+        if isinstance(self.unit, str):
+            object.__setattr__(self, "unit", parse_unit(self.unit))
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number, vector or matrix that may be set after the diagram is compiled.
+
+    Parameters
+    ----------
+    name, value
+        Its name within the block, and its value.
+    unit, doc
+        For people and for FMI.
+    tunable
+        Whether a change during a run takes effect; otherwise it counts from the next start.
+    hidden
+        Numbers that the kernel needs and nobody sets: tables, what a design has worked out.
+    derived
+        What the compiler computes the value from: ``"path"``, a seed from the block's path in the
+        top diagram; ``"gravity"``, that of the mechanism that feeds the block's first input.
+        `value` is what holds where there is no such thing. Empty: `value` itself.
+    """
+
+    name: str
+    value: npt.NDArray[np.float64]
+    unit: Unit | None = None
+    doc: str = ""
+    tunable: bool = True
+    hidden: bool = False
+    derived: Literal["", "path", "gravity"] = ""
+
+
+def parameter(
+    name: str,
+    value: Any,
+    *,
+    unit: str | Unit | None = None,
+    doc: str = "",
+    tunable: bool = True,
+    hidden: bool = False,
+    finite: bool = True,
+    derived: Literal["", "path", "gravity"] = "",
+) -> Parameter:
+    """Make a `Parameter`, with an error that names it if `value` is no array of numbers."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise DiagramError(f"parameter `{name}` wants numbers, got {value!r}.") from None
+    if finite and not np.isfinite(array).all():
+        raise DiagramError(f"parameter `{name}` must be finite, got {value!r}.")
+    if array.size == 0:
+        raise DiagramError(f"parameter `{name}` is empty.")
+    array = array.copy()
+    array.setflags(write=False)
+    known = parse_unit(unit) if isinstance(unit, str) else unit
+    return Parameter(name, array, known, doc, tunable, hidden, derived)
+
+
+def number(name: str, value: Any, *, finite: bool = False) -> float:
+    """Return one number, with an error that names it if `value` is none."""
+    made = parameter(name, value, finite=finite).value
+    if made.ndim:
+        raise DiagramError(f"`{name}` is one number, got {value!r}.")
+    return float(made)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """When a block runs.
+
+    ``continuous``  at every tick and in the solver's minor steps
+    ``constant``    once, and again when a parameter changes
+    ``periodic``    at ``offset + n·period`` seconds
+    ``every_tick``  at every tick of the base step, held in between
+    ``inherited``   as fast as the fastest block that feeds it
+    ``sampled``     inherited, but at ticks only: blocks that jump or remember
+
+    Parameters
+    ----------
+    outputs
+        Blocks behind one inherit when its outputs change. That is whenever it runs, or, if given,
+        every so many runs, or at a rate of its own that depends on the step in s: a converter looks
+        at its input at every tick, but has something new to say only where a scan ends.
+    """
+
+    kind: Literal["continuous", "constant", "periodic", "every_tick", "inherited", "sampled"]
+    period: float = 0.0
+    offset: float = 0.0
+    outputs: int | Callable[[float], Rate] = 1
+
+
+CONTINUOUS = Rate("continuous")
+CONSTANT = Rate("constant")
+EVERY_TICK = Rate("every_tick")
+INHERITED = Rate("inherited")
+SAMPLED = Rate("sampled")
+
+
+def periodic(period: float | None, offset: float = 0.0, otherwise: Rate = INHERITED) -> Rate:
+    """Return the rate of a block whose user gave `period` seconds, or `otherwise` if none."""
+    offset = number("offset", offset)
+    if period is None:
+        if offset:
+            raise DiagramError(f"an offset of {offset:g} s needs a period.")
+        return otherwise
+    period = number("period", period)
+    if not (np.isfinite(period) and period > 0):
+        raise DiagramError(f"a period must be positive seconds, got {period!r}.")
+    if not 0 <= offset < period:
+        raise DiagramError(f"an offset must be in [0, {period:g}) s, got {offset!r}.")
+    return Rate("periodic", period, offset)
+
+
+def main_output(names: Sequence[str]) -> str | None:
+    """Return the output that a block's name alone means: its only one, or that called ``y``."""
+    names = list(names)
+    return names[0] if len(names) == 1 else "y" if "y" in names else None
+
+
+@dataclass(frozen=True, slots=True)
+class PortRef:
+    """A port of a block in a diagram: what ``block["port"]`` gives."""
+
+    block: Any
+    name: str = field(default="")

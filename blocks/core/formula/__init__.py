@@ -1,0 +1,1 @@
+"""Formulas: parsed in Python, evaluated by a stack machine in C."""

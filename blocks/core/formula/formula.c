@@ -1,0 +1,152 @@
+/* The stack machine of formulas. */
+#include <math.h>
+
+#include "blocks/core/formula/formula.h"
+
+/* How many values an opcode takes from the stack and leaves there. */
+static void formula_shape(int32_t opcode, int32_t *takes, int32_t *leaves) {
+    *leaves = 1;
+    if (opcode == BL_FORMULA_STORE) {
+        *takes = 1;
+        *leaves = 0;
+    } else if (opcode <= BL_FORMULA_TIME) {
+        *takes = 0;
+    } else if (opcode == BL_FORMULA_TUCK || opcode == BL_FORMULA_SWAP) {
+        *takes = 2;
+        *leaves = opcode == BL_FORMULA_TUCK ? 3 : 2;
+    } else {
+        *takes = opcode <= BL_FORMULA_CLIP ? 3 : opcode <= BL_FORMULA_HYPOT ? 2 : 1;
+    }
+}
+
+int bl_formula_check(const int32_t *code, int64_t count, const bl_formula_reach *reach) {
+    int64_t k = 0;
+    int32_t depth = 0;
+    while (k < count) {
+        const int32_t opcode = code[k++], *operand = code + k;
+        if (opcode < 0 || opcode >= BL_FORMULA_OPCODES) return 0;
+        const int32_t operands = opcode <= BL_FORMULA_INPUT ? 2 : opcode == BL_FORMULA_PARAMETER ? 1 : 0;
+        if (operands > count - k) return 0;
+        k += operands;
+        if (opcode == BL_FORMULA_STORE || opcode == BL_FORMULA_INPUT) {
+            const int32_t ports = opcode == BL_FORMULA_STORE ? reach->y_count : reach->u_count;
+            const int32_t *widths = opcode == BL_FORMULA_STORE ? reach->y_width : reach->u_width;
+            if (operand[0] < 0 || operand[0] >= ports) return 0;
+            if (operand[1] < 0 || operand[1] >= widths[operand[0]]) return 0;
+        } else if (opcode == BL_FORMULA_PARAMETER) {
+            if (operand[0] < 0 || operand[0] >= reach->p_count) return 0;
+        }
+        int32_t takes = 0, leaves = 0;
+        formula_shape(opcode, &takes, &leaves);
+        if (depth < takes) return 0;
+        depth += leaves - takes;
+        if (depth > BL_FORMULA_STACK) return 0;
+    }
+    return depth == 0;
+}
+
+/* As Python does it: the remainder has the sign of the divisor. */
+double bl_formula_modulo(double a, double b) {
+    const double rest = fmod(a, b);
+    if (rest == 0.0) return copysign(0.0, b);
+    return (b < 0.0) != (rest < 0.0) ? rest + b : rest;
+}
+
+/* floor(a / b), of the exact quotient: a / b itself may round up to the next whole number. */
+double bl_formula_floor_divide(double a, double b) {
+    const double rest = fmod(a, b);
+    double quotient = (a - rest) / b;
+    if (rest != 0.0 && (b < 0.0) != (rest < 0.0)) quotient -= 1.0;
+    if (quotient == 0.0) return copysign(0.0, a / b);
+    const double below = floor(quotient);
+    return quotient - below > 0.5 ? below + 1.0 : below;
+}
+
+/* The topmost value is kept in `a`; `s` points behind the others. The first push spills an `a` that means
+   nothing, hence one more place than the program may use. */
+#define BL_FORMULA_PUSH(value, operands) \
+    do {                                 \
+        *s++ = a;                        \
+        a = (value);                     \
+        code += (operands);              \
+    } while (0)
+
+void bl_formula_run(const int32_t *code, int32_t count, double t, const double *const *u, const double *p, double *const *y) {
+    double stack[BL_FORMULA_STACK + 1], *s = stack, a = 0.0;
+    const int32_t *const end = code + count;
+    while (code != end) {
+        switch (*code++) {
+        case BL_FORMULA_STORE:
+            y[code[0]][code[1]] = a;
+            code += 2;
+            a = *--s;
+            break;
+        case BL_FORMULA_CONSTANT: BL_FORMULA_PUSH(bl_formula_constant(code), 2); break;
+        case BL_FORMULA_INPUT: BL_FORMULA_PUSH(u[code[0]][code[1]], 2); break;
+        case BL_FORMULA_PARAMETER: BL_FORMULA_PUSH(p[code[0]], 1); break;
+        case BL_FORMULA_TIME: BL_FORMULA_PUSH(t, 0); break;
+        case BL_FORMULA_TUCK: {
+            const double below = s[-1];
+            s[-1] = a;
+            *s++ = below;
+            break;
+        }
+        case BL_FORMULA_SWAP: {
+            const double below = s[-1];
+            s[-1] = a;
+            a = below;
+            break;
+        }
+        case BL_FORMULA_SELECT:
+            s -= 2;
+            if (s[0] != 0.0) a = s[1];
+            break;
+        case BL_FORMULA_CLIP:
+            s -= 2;
+            a = s[0] < s[1] ? s[1] : s[0] > a ? a : s[0];
+            break;
+        case BL_FORMULA_ADD: a = *--s + a; break;
+        case BL_FORMULA_SUBTRACT: a = *--s - a; break;
+        case BL_FORMULA_MULTIPLY: a = *--s * a; break;
+        case BL_FORMULA_DIVIDE: a = *--s / a; break;
+        case BL_FORMULA_POWER: a = pow(*--s, a); break;
+        case BL_FORMULA_FLOOR_DIVIDE: a = bl_formula_floor_divide(*--s, a); break;
+        case BL_FORMULA_MODULO: a = bl_formula_modulo(*--s, a); break;
+        case BL_FORMULA_LESS: a = *--s < a; break;
+        case BL_FORMULA_LESS_EQUAL: a = *--s <= a; break;
+        case BL_FORMULA_EQUAL: a = *--s == a; break;
+        case BL_FORMULA_NOT_EQUAL: a = *--s != a; break;
+        case BL_FORMULA_GREATER_EQUAL: a = *--s >= a; break;
+        case BL_FORMULA_GREATER: a = *--s > a; break;
+        case BL_FORMULA_AND: s--; a = *s != 0.0 && a != 0.0; break;
+        case BL_FORMULA_OR: s--; a = *s != 0.0 || a != 0.0; break;
+        case BL_FORMULA_MIN: s--; a = a < *s ? a : *s; break;
+        case BL_FORMULA_MAX: s--; a = a > *s ? a : *s; break;
+        case BL_FORMULA_ATAN2: a = atan2(*--s, a); break;
+        case BL_FORMULA_HYPOT: a = hypot(*--s, a); break;
+        case BL_FORMULA_NEGATE: a = -a; break;
+        case BL_FORMULA_NOT: a = a == 0.0; break;
+        case BL_FORMULA_TRUTH: a = a != 0.0; break;
+        case BL_FORMULA_SQUARE: a = a * a; break;
+        case BL_FORMULA_ABS: a = fabs(a); break;
+        case BL_FORMULA_SIGN: a = a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a; break;
+        case BL_FORMULA_FLOOR: a = floor(a); break;
+        case BL_FORMULA_CEIL: a = ceil(a); break;
+        case BL_FORMULA_ROUND: a = nearbyint(a); break;
+        case BL_FORMULA_SQRT: a = sqrt(a); break;
+        case BL_FORMULA_EXP: a = exp(a); break;
+        case BL_FORMULA_LOG: a = log(a); break;
+        case BL_FORMULA_LOG10: a = log10(a); break;
+        case BL_FORMULA_SIN: a = sin(a); break;
+        case BL_FORMULA_COS: a = cos(a); break;
+        case BL_FORMULA_TAN: a = tan(a); break;
+        case BL_FORMULA_ASIN: a = asin(a); break;
+        case BL_FORMULA_ACOS: a = acos(a); break;
+        case BL_FORMULA_ATAN: a = atan(a); break;
+        case BL_FORMULA_SINH: a = sinh(a); break;
+        case BL_FORMULA_COSH: a = cosh(a); break;
+        case BL_FORMULA_TANH: a = tanh(a); break;
+        default: return; /* bl_formula_check has refused it */
+        }
+    }
+}

@@ -1,0 +1,530 @@
+"""Revolutes with clearance: a pin that moves in a hole a little wider than itself.
+
+In a plane, with c = pin center less hole center, n = c / |c|, t = ẑ × n, R the radius of the pin
+and e the clearance: the gap is e - |c|; where it closes the pin feels -N n - T t at the point of
+contact and the hole the opposite, N ≥ 0. The slip of the surfaces there, pin less hole, is
+t·ċ + R ω_pin - (R + e) ω_hole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+import numpy as np
+
+from .... import _contract as contract
+from ....errors import DiagramError
+from ...core._ports import Parameter, parameter
+from ..drawing._signs import draw_wall
+from ..drawing._strokes import INK, STEEL, WHITE, Stroke, circle
+from ..system._bodies import Marker
+from ..system._parts import Parts
+from ..system._reading import read_number, suggest_keywords
+from ..system._rotations import Array, freeze
+from ._bushing import Bushing
+from ._element import Element, Output, energy, power
+
+if TYPE_CHECKING:
+    from ..drawing._paper import Paper
+    from ..drawing._poses import Snapshot
+    from ..equations._loads import LoadState
+    from ..plant._tables import Tables
+
+
+def _check(owner: str, name: str, value: Any, least: float, most: float = math.inf) -> float:
+    """Return a number between two others."""
+    number = read_number(f"`{name}` of {owner}", value)
+    if number < least or number > most:
+        wanted = f"between {least:g} and {most:g}" if most < math.inf else f"at least {least:g}"
+        raise DiagramError(f"`{name}` of {owner} is {wanted}, got {number:g}.")
+    return number
+
+
+def _check_positive(owner: str, name: str, value: Any, unit: str, hint: str = "") -> float:
+    number = read_number(f"`{name}` of {owner}", value)
+    if number <= 0:
+        raise DiagramError(f"`{name}` of {owner} is positive, in {unit}; got {number:g}.{hint}")
+    return number
+
+
+_STIFFNESS_HINT = " Such as that of hertz_stiffness(pin_radius, hole_radius)."
+
+
+@dataclass(frozen=True, kw_only=True)
+class HuntCrossley:
+    """A compliant contact: N = stiffness δⁿ (1 + damping δ̇), never below zero.
+
+    δ = |c| - clearance is the depth, n the exponent. What an impact at the speed v leaves of that
+    speed, `restitution(v)`, depends on v and on `damping` alone.
+
+    Parameters
+    ----------
+    stiffness
+        In N/m^exponent; see `hertz_stiffness`.
+    exponent
+        1.5 for Hertz's point contact, 1 for a linear spring; not below 1.
+    damping
+        In s/m. An impact at v keeps about 1 - 2/3 damping v of its speed; 0 loses nothing.
+    friction
+        Coulomb's coefficient: T = friction N tanh(slip / slip_speed).
+    slip_speed
+        Below which friction fades, in m/s: contacts creep there and do not stick.
+    """
+
+    stiffness: float
+    exponent: float = 1.5
+    damping: float = 0.0
+    friction: float = 0.0
+    slip_speed: float = 1e-2
+
+    law: ClassVar[int] = 0
+    order: ClassVar[tuple[str, ...]] = (
+        "friction", "slip_speed", "stiffness", "exponent", "damping",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no contact."""
+        _check_compliant(self)
+        _check("HuntCrossley", "damping", self.damping, 0.0)
+
+    def restitution(self, speed: float) -> float:
+        """Return what an impact at `speed` leaves of it; see `_restitution`."""
+        return _restitution(self.damping * speed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LankaraniNikravesh:
+    """A compliant contact: N = stiffness δⁿ (1 + 3 (1 - e²) / 4 · δ̇ / δ̇₀), never below zero.
+
+    e is the restitution and δ̇₀ the speed at which the surfaces came together. The law is made for
+    e near 1: an impact leaves 0.913 of its speed for e = 0.9, but 0.725 for 0.5 and 0.663 for 0;
+    `effective_restitution` says how much.
+
+    The block keeps δ̇₀ of each contact: the approach at the last step before the surfaces met, or
+    the fastest since then if that is more, so that a contact that is pressed harder later is not
+    damped without bound. It is never taken for less than `slowest_impact`.
+
+    Parameters
+    ----------
+    stiffness, exponent, friction, slip_speed
+        As in `HuntCrossley`.
+    restitution
+        e, between 0 and 1.
+    slowest_impact
+        In m/s.
+    """
+
+    stiffness: float
+    exponent: float = 1.5
+    restitution: float = 0.9
+    friction: float = 0.0
+    slip_speed: float = 1e-2
+    slowest_impact: float = 1e-3
+
+    law: ClassVar[int] = 1
+    order: ClassVar[tuple[str, ...]] = (
+        "friction", "slip_speed", "stiffness", "exponent", "restitution", "slowest_impact",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no contact."""
+        _check_compliant(self)
+        _check("LankaraniNikravesh", "restitution", self.restitution, 0.0, 1.0)
+        _check_positive("LankaraniNikravesh", "slowest_impact", self.slowest_impact, "m/s")
+
+    @property
+    def effective_restitution(self) -> float:
+        """Return what an impact leaves of its speed, whatever that is."""
+        return _restitution(0.75 * (1.0 - self.restitution**2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RigidContact:
+    """A contact without compliance: impacts in no time, and a constraint while surfaces touch.
+
+    Parameters
+    ----------
+    restitution
+        Of the normal speed, between 0 and 1.
+    tangential_restitution
+        Between -1 (no friction in the impact) and 1 (the slip turns around); 0 sticks.
+    friction
+        Coulomb's coefficient, of impacts and of sliding.
+    """
+
+    restitution: float = 0.5
+    tangential_restitution: float = 0.0
+    friction: float = 0.0
+
+    law: ClassVar[int] = 2
+    order: ClassVar[tuple[str, ...]] = ("friction", "restitution", "tangential_restitution")
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no contact."""
+        owner = "RigidContact"
+        _check(owner, "restitution", self.restitution, 0.0, 1.0)
+        _check(owner, "tangential_restitution", self.tangential_restitution, -1.0, 1.0)
+        _check(owner, "friction", self.friction, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wear:
+    """Archard's wear of the hole: it loses coefficient N |slip| / hardness, in m³/s.
+
+    The depth is kept at equal angles of the hole, and the pin, which stays round, touches the hole
+    as it is: the gap, the direction of the contact and so all forces follow. Contacts are about two
+    sections wide, and their pressure is shared among these.
+
+    What is worn in a second is little. Wear changes in proportion to the coefficient: multiply it
+    to see many hours in a few turns, by no more than leaves the depth small from turn to turn.
+
+    Parameters
+    ----------
+    coefficient
+        Archard's k, without a unit: 1e-7 for well lubricated steel, 1e-4 for dry one.
+    hardness
+        Of the softer surface, in Pa: 2e9 for steel.
+    length
+        Of the pin in its hole, in m.
+    sections
+        Into how many the hole is divided, 36 to 3600.
+    """
+
+    coefficient: float
+    hardness: float
+    length: float
+    sections: int = 180
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no wear."""
+        _check("Wear", "coefficient", self.coefficient, 0.0)
+        _check_positive("Wear", "hardness", self.hardness, "Pa")
+        _check_positive("Wear", "length", self.length, "m")
+        if not isinstance(self.sections, int) or not 36 <= self.sections <= 3600:
+            raise DiagramError(
+                f"`sections` of Wear is a whole number from 36 to 3600, got {self.sections!r}."
+            )
+
+
+ContactLaw = HuntCrossley | LankaraniNikravesh | RigidContact
+CompliantContact = HuntCrossley | LankaraniNikravesh
+
+_NUMBERS = {
+    "friction": (None, "Coulomb's coefficient"),
+    "slip_speed": ("m/s", "below which friction fades"),
+    "stiffness": (None, "of the contact, in N/m^exponent"),
+    "exponent": (None, "of the depth"),
+    "damping": ("s/m", "of the contact, as a part of its stiffness"),
+    "restitution": (None, "of the normal speed"),
+    "slowest_impact": ("m/s", "the least speed that an impact is taken to have"),
+    "tangential_restitution": (None, "of the slip"),
+}
+
+
+def _check_compliant(contact: CompliantContact) -> None:
+    owner = type(contact).__name__
+    _check_positive(owner, "stiffness", contact.stiffness, "N/m^exponent", _STIFFNESS_HINT)
+    _check(owner, "exponent", contact.exponent, 1.0)
+    _check(owner, "friction", contact.friction, 0.0)
+    _check_positive(owner, "slip_speed", contact.slip_speed, "m/s")
+
+
+def _restitution(x: float) -> float:
+    """Return r of x (1 + r) = ln((1 + x) / (1 - x r)), by bisection.
+
+    It is the integral of v dv / (1 + D v) = -(K/m) δⁿ dδ from the approach at v to the departure
+    at r v, with x = D v: neither mass nor stiffness nor exponent is in it.
+    """
+    if x < 1e-8:
+        return 1.0
+    low, high = 0.0, min(1.0, 1.0 / x)
+    for _ in range(100):
+        r = 0.5 * (low + high)
+        if x * r >= 1.0 or x * (1.0 + r) < math.log1p(x) - math.log1p(-x * r):
+            high = r
+        else:
+            low = r
+    return 0.5 * (low + high)
+
+
+def hertz_stiffness(
+    pin_radius: float,
+    hole_radius: float,
+    *,
+    length: float | None = None,
+    modulus: float = 210e9,
+    poisson: float = 0.3,
+) -> float:
+    """Return the stiffness of a contact by Hertz, both parts of one material (steel).
+
+    With 1/E* = 2 (1 - ν²) / E. A ball in a spherical seat: K = 4/3 E* √R in N/m^1.5, with
+    1/R = 1/R_pin - 1/R_hole; for exponent=1.5. With a `length`, cylinders side by side: π/4 E* L
+    in N/m, for exponent=1, whatever the radii.
+
+    Hertz has patches that are small beside both radii. A pin that nearly fills its hole leaves that
+    early, cylinders do not meet in points, and what holds them bends too: take the result as an
+    order of magnitude, or measure.
+
+    Parameters
+    ----------
+    pin_radius, hole_radius
+        In m, the hole the larger one.
+    length
+        Of the pin in its hole, in m.
+    modulus, poisson
+        Young's, in Pa, and Poisson's.
+    """
+    owner = "hertz_stiffness"
+    pin = _check_positive(owner, "pin_radius", pin_radius, "m")
+    hole = _check_positive(owner, "hole_radius", hole_radius, "m")
+    if hole <= pin:
+        raise DiagramError(
+            f"the hole of {owner} is larger than its pin: got radii {hole:g} m and {pin:g} m."
+        )
+    young = _check_positive(owner, "modulus", modulus, "Pa")
+    reduced = young / (2.0 * (1.0 - _check(owner, "poisson", poisson, 0.0, 0.5) ** 2))
+    if length is not None:
+        return math.pi / 4.0 * reduced * _check_positive(owner, "length", length, "m")
+    return 4.0 / 3.0 * reduced * math.sqrt(pin * hole / (hole - pin))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClearanceRevolute(Element):
+    """A revolute with play, in a plane: flight, impact and sliding of a pin in its hole."""
+
+    kernel = contract.MB_CONTACT
+
+    name: str
+    pin: Marker
+    hole: Marker
+    clearance: float
+    pin_radius: float
+    contact: ContactLaw
+    wear: Wear | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no pin in a hole."""
+        owner = f"`{self.name}`"
+        _check_positive(
+            owner, "clearance", self.clearance, "m",
+            " It is the radius of the hole less that of the pin; without play take s.revolute(…).",
+        )  # fmt: skip
+        _check_positive(owner, "pin_radius", self.pin_radius, "m")
+        if not isinstance(self.contact, ContactLaw):
+            raise DiagramError(
+                f"`contact` of {owner} is a HuntCrossley, a LankaraniNikravesh or a RigidContact, "
+                f"such as HuntCrossley(stiffness=1e9); got {self.contact!r}."
+            )
+        if self.wear is None:
+            return
+        if not isinstance(self.wear, Wear):
+            raise DiagramError(
+                f"`wear` of {owner} is a Wear(coefficient=…, hardness=…, length=…) or None, got "
+                f"{self.wear!r}."
+            )
+        if self.rigid:
+            raise DiagramError(
+                f"{owner} has a RigidContact, which knows round holes only: take a compliant "
+                f"contact such as HuntCrossley for a hole that wears, or leave `wear` out and look "
+                f"at contact_statistics."
+            )
+
+    @property
+    def first(self) -> Marker:
+        """Return the pin's marker."""
+        return self.pin
+
+    @property
+    def second(self) -> Marker:
+        """Return the hole's marker."""
+        return self.hole
+
+    @property
+    def rigid(self) -> bool:
+        """Return whether its contact has no compliance."""
+        return isinstance(self.contact, RigidContact)
+
+    def parameters(self) -> Iterator[Parameter]:
+        """Yield its numbers by path: ``name.clearance``, ``name.friction`` …."""
+        yield parameter(f"{self.name}.clearance", self.clearance, unit="m", doc="radial")
+        yield parameter(f"{self.name}.pin_radius", self.pin_radius, unit="m", doc="of the pin")
+        for what in self.contact.order:
+            unit, doc = _NUMBERS[what]
+            value = getattr(self.contact, what)
+            yield parameter(f"{self.name}.{what}", value, unit=unit, doc=doc)
+        if self.wear is not None:
+            for what, value, unit, doc in (
+                ("wear_coefficient", self.wear.coefficient, None, "Archard's"),
+                ("hardness", self.wear.hardness, "Pa", "of the softer surface"),
+                ("length", self.wear.length, "m", "of the pin in its hole"),
+            ):
+                yield parameter(f"{self.name}.{what}", value, unit=unit, doc=doc)
+
+    def stiffness_at(self, depth: float) -> float:
+        """Return dN/dδ at a depth in m, of a compliant contact."""
+        contact = self.contact
+        if isinstance(contact, RigidContact):
+            return math.inf
+        return float(contact.exponent * contact.stiffness * depth ** (contact.exponent - 1.0))
+
+    @property
+    def ends(self) -> tuple[Marker, Marker]:
+        """Return the two markers that it ties softly together."""
+        return self.pin, self.hole
+
+    @property
+    def is_named(self) -> bool:
+        """Return True: messages of the kernel name it."""
+        return True
+
+    @property
+    def is_contact(self) -> bool:
+        """Return True: impacts are over in a few steps."""
+        return True
+
+    @property
+    def is_rigid(self) -> bool:
+        """Return whether it needs the events of rigid contacts."""
+        return self.rigid
+
+    @property
+    def play(self) -> float:
+        """Return the clearance in m."""
+        return self.clearance
+
+    def tie(self, depth: float) -> Bushing:
+        """Return what a contact is like while it lasts, at a depth as a part of the clearance.
+
+        A rigid one is as if it did not touch.
+        """
+        stiffness = 0.0 if self.rigid else self.stiffness_at(depth * self.clearance)
+        both = np.array([stiffness, stiffness, 0.0, 0.0, 0.0, 0.0])
+        return Bushing(self.name, self.hole, self.pin, freeze(both), freeze(0.0 * both))
+
+    def outputs(self) -> Mapping[str, Output]:
+        """Return what it can show, by name."""
+        found = dict(OUTPUTS)
+        if self.rigid:
+            found |= RIGID_OUTPUTS
+            for what in FOLLOWS_INPUTS:
+                found[what] = replace(found[what], follows="solution")
+        elif self.wear is not None:
+            found |= WEAR_OUTPUTS
+            found["wear"] = replace(found["wear"], width=self.wear.sections)
+        return found | {
+            "power": power("solution" if self.rigid else "laws"),
+            **({} if self.rigid else {"energy": energy()}),
+        }
+
+    def record(self, tables: Tables) -> list[int]:
+        """Return the integers I, J, P, LAW and EXTRA of its record in the kernel."""
+        i, j = tables.marker(self.pin), tables.marker(self.hole)
+        sections = self.wear.sections if self.wear else 0
+        law = self.contact.law + (sections << contract.MB_CONTACT_WEAR_SHIFT)
+        return [i, j, tables.place(f"{self.name}.clearance"), law, tables.next_contact()]
+
+    def push(self, at: LoadState, items: None) -> NoReturn:
+        """Refuse: the contact is known to the engine only."""
+        raise DiagramError(
+            f"`{self.name}` is a revolute with clearance, whose contact only the engine knows: "
+            f"run the system in time."
+        )
+
+    def draw(self, frame: Snapshot, paper: Paper) -> list[Stroke]:
+        """Return the hole, and the pin in it."""
+        k = paper.size
+        return [
+            Stroke(circle(paper.at(frame.point(self.hole)), 8 * k), INK, WHITE, 1.2),
+            Stroke(circle(paper.at(frame.point(self.pin)), 5.5 * k), INK, STEEL, 1.0),
+        ]
+
+    def draw_mount(self, at: Array, away: Array, line: Array, k: float) -> list[Stroke]:
+        """Return what holds an end that stands on the ground."""
+        return draw_wall(at + 10 * k * away, away, k)
+
+    def label_place(self, frame: Snapshot, paper: Paper) -> tuple[Array, float] | None:
+        """Return the places for its name and the distance from them."""
+        return paper.at(frame.point(self.hole))[None], 14 * paper.size
+
+
+OUTPUTS: dict[str, Output] = {
+    "offset": Output(0, "m", "of the pin in axes of the hole, x and y", 2),
+    "gap": Output(1, "m", "between the surfaces; negative is penetration"),
+    "force": Output(2, "N", "on the pin, in world axes", 3),
+    "normal_force": Output(3, "N", "of the contact"),
+    "angle": Output(4, "rad", "of the contact, in axes of the hole"),
+    "angle_on_pin": Output(5, "rad", "of the contact, in axes of the pin"),
+    "slip": Output(6, "m/s", "of the surfaces, pin less hole"),
+    "contact": Output(7, None, "whether the surfaces touch", kind="boolean"),
+    "power_loss": Output(14, "W", "what friction and damping turn into heat"),
+}
+"""Outputs of a revolute with clearance, numbered by MB_CONTACT_… in multibody.h."""
+
+RIGID_OUTPUTS: dict[str, Output] = {
+    "impacts": Output(8, None, "how often the surfaces met since the start"),
+    "impulse": Output(9, "N.s", "sum of the normal impulses of impacts since the start"),
+    "sliding": Output(10, "m", "distance that the surfaces slid in contact since the start"),
+    "sliding_work": Output(11, "J", "integral of normal force times |slip| since the start"),
+}
+"""What a rigid contact shows besides: counted in the engine, so that nothing between is missed."""
+
+WEAR_OUTPUTS: dict[str, Output] = {
+    "wear": Output(12, "m", "depth of each section of the hole, from angle 0 of its marker on"),
+    "worn_volume": Output(13, "m3", "of the hole since the start"),
+}
+"""What a hole that wears shows besides; the first has as many values as it has sections."""
+
+FOLLOWS_INPUTS = ("force", "normal_force", "contact", "power_loss")
+"""Outputs that in a rigid contact follow forces without delay."""
+
+
+class ClearanceMethods(Parts):
+    """Adds revolutes with clearance."""
+
+    @suggest_keywords
+    def clearance_revolute(
+        self,
+        name: str,
+        pin: Marker,
+        hole: Marker,
+        *,
+        clearance: float,
+        pin_radius: float,
+        contact: ContactLaw,
+        wear: Wear | None = None,
+    ) -> ClearanceRevolute:
+        """Add a revolute with play between two markers of a planar system; see `ClearanceRevolute`.
+
+        Its outputs are ``name.offset`` (x and y of the pin in axes of the hole's marker), ``gap``,
+        ``force`` (on the pin, in world axes), ``normal_force``, ``angle`` of the contact in axes
+        of the hole and ``angle_on_pin``, ``slip`` of the surfaces and ``contact``.
+
+        Parameters
+        ----------
+        name
+            Unique in the system.
+        pin, hole
+            Markers in the middle of each.
+        clearance
+            The radius of the hole less that of the pin, in m.
+        pin_radius
+            In m; it matters for the slip of the surfaces, and so for friction and wear.
+        contact
+            How they press: `HuntCrossley`, `LankaraniNikravesh` or `RigidContact`.
+        wear
+            How the hole wears, for compliant contacts: a `Wear`. Its outputs are then also
+            ``name.wear``, the depth of each section, and ``worn_volume``.
+        """
+        self._check_name(name)
+        self._check_ends(name, pin, hole)
+        if not self.planar:
+            raise DiagramError(
+                f"`{name}` is a revolute with clearance, which is for planar systems only: make "
+                f"the system with System(…, planar=True)."
+            )
+        play = [read_number(f"`clearance` of `{name}`", clearance)]
+        play.append(read_number(f"`pin_radius` of `{name}`", pin_radius))
+        return self._add(ClearanceRevolute(name, pin, hole, play[0], play[1], contact, wear))

@@ -1,0 +1,157 @@
+"""Friction on a joint coordinate, given by numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from .... import _contract as contract
+from ....errors import DiagramError
+from ...core._ports import Parameter, parameter
+from ..system._joints import Joint
+from ..system._parts import Parts
+from ..system._reading import read_not_negative, read_positive, suggest_keywords
+from ._element import Element, Output, power
+from ._joint_friction import JointFriction, make_joint_friction
+
+if TYPE_CHECKING:
+    from ..equations._loads import LoadState
+    from ..equations._shapes import Shapes
+    from ..plant._tables import Tables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Friction(Element):
+    """Friction on a joint coordinate: effort = -(viscous v + coulomb tanh(v / smoothing_speed)).
+
+    v is the rate of the coordinate. The tanh replaces the sign of v: below about a tenth of
+    `smoothing_speed` the joint creeps instead of sticking, at twice that speed 96 % of the Coulomb
+    effort acts. The Coulomb effort is given; `JointFriction` derives it from the reaction of the
+    joint.
+    """
+
+    kernel = contract.MB_FRICTION
+
+    name: str
+    joint: Joint
+    coordinate: int
+    viscous: float
+    coulomb: float
+    smoothing_speed: float
+
+    def parameters(self) -> Iterator[Parameter]:
+        """Yield its numbers by path."""
+        of = self.joint.coordinates[self.coordinate]
+        rate = f"{of.unit}/s"
+        for name, unit, doc in (
+            ("viscous", f"{of.effort_unit}.s/{of.unit}", "viscous friction"),
+            ("coulomb", of.effort_unit, "dry friction"),
+            ("smoothing_speed", rate, "where dry friction reaches 76 %"),
+        ):
+            yield parameter(f"{self.name}.{name}", getattr(self, name), unit=unit, doc=doc)
+
+    @property
+    def acts_on(self) -> Joint:
+        """Return the joint whose coordinate it acts on."""
+        return self.joint
+
+    def outputs(self) -> Mapping[str, Output]:
+        """Return what it can show, by name."""
+        of = self.joint.coordinates[self.coordinate]
+        doc = f"of friction on the coordinate of {self.joint.name}"
+        return {
+            of.effort: Output(0, of.effort_unit, doc),
+            "power_loss": Output(1, "W", "what friction turns into heat"),
+            "power": power(),
+        }
+
+    def record(self, tables: Tables) -> list[int]:
+        """Return the integers I, J, P, LAW and EXTRA of its record in the kernel."""
+        at = tables.coordinate(self.joint, self.coordinate)
+        return [at.q, at.v, tables.place(f"{self.name}.viscous"), 0, at.sign]
+
+    def reserve(self, shapes: Shapes) -> int:
+        """Return the scalar of its coordinate."""
+        return shapes.coordinate(self.joint, self.coordinate)
+
+    def push(self, at: LoadState, items: int) -> None:
+        """Add its generalized force at a state."""
+        v = at.rate(items)
+        dry = self.coulomb * float(np.tanh(v / self.smoothing_speed))
+        at.push_scalar(items, -(self.viscous * v + dry))
+
+
+class FrictionMethods(Parts):
+    """Adds friction to joints."""
+
+    @suggest_keywords
+    def friction(
+        self,
+        name: str,
+        joint: Joint,
+        *,
+        viscous: float = 0.0,
+        coulomb: float = 0.0,
+        coefficient: float | None = None,
+        diameter: float | None = None,
+        length: float | None = None,
+        smoothing_speed: float = 1e-3,
+        middle: Literal["first", "second"] = "second",
+        coordinate: int | None = None,
+    ) -> Friction | JointFriction:
+        """Add friction to a joint: given by numbers, or from its reaction by a `coefficient`.
+
+        Given, it acts on one coordinate with rate v: -(viscous v + coulomb tanh(v /
+        smoothing_speed)); see `Friction`. With a coefficient, and the size of its bearing, it is
+        Coulomb's, from the reaction of a revolute, prismatic or cylindrical joint; see
+        `JointFriction`.
+        Its outputs are then ``name.torque`` and ``name.force`` on the coordinates, ``load`` (the
+        normal load) and ``power_loss``.
+
+        Parameters
+        ----------
+        name, joint
+            Its name, and where it acts.
+        viscous, coulomb
+            In N s/m and N, or N m s/rad and N m.
+        coefficient
+            Of dry friction.
+        diameter, length
+            Of the bearing of a joint with a coefficient, in m. In space both; in a plane the
+            diameter of a revolute or the length of a prismatic joint.
+        smoothing_speed
+            Where dry friction reaches 76 %: of the coordinate, in m/s or rad/s; with a coefficient
+            of the surfaces, in m/s.
+        middle
+            Which marker of a joint that slides is the middle of its bearing: the second for a block
+            on a rail, the first for a rod in a bush.
+        coordinate
+            From 0; the only one of the joint if not given.
+        """
+        self._check_name(name)
+        if coefficient is not None:
+            if viscous or coulomb or coordinate is not None:
+                raise DiagramError(
+                    f"`{name}` has a `coefficient`: it follows from the reaction of the joint and "
+                    f"acts on all its coordinates. Add viscous, coulomb or coordinate as friction "
+                    f"of another name."
+                )
+            return make_joint_friction(
+                self, name, joint, coefficient, diameter, length, smoothing_speed, middle
+            )
+        if diameter is not None or length is not None:
+            raise DiagramError(
+                f"`{name}` has the size of a bearing but no `coefficient`: give one, or leave "
+                f"diameter and length out."
+            )
+        values = [
+            read_not_negative(name, "viscous", viscous),
+            read_not_negative(name, "coulomb", coulomb),
+            read_positive(name, "smoothing_speed", smoothing_speed),
+        ]
+        return self._add(
+            Friction(name, joint, self._find_coordinate(name, joint, coordinate), *values)
+        )

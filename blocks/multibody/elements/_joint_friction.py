@@ -1,0 +1,188 @@
+"""Coulomb friction in joints, from their reactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from .... import _contract as contract
+from ....errors import DiagramError
+from ...core._ports import Parameter, parameter
+from ..system._joints import Joint
+from ..system._parts import Parts
+from ..system._reading import read_not_negative, read_positive
+from ._element import Element, Output, power
+
+if TYPE_CHECKING:
+    from ..equations._loads import LoadState
+    from ..equations._shapes import Shapes
+    from ..plant._tables import Tables
+
+_KINDS = ("revolute", "prismatic", "cylindrical")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointFriction(Element):
+    """Coulomb friction in a joint, from its reaction and the size of its bearing [V 6.49-6.54].
+
+    In joint axes with z along the axis (the x axis of a slide in a plane), with the reaction of the
+    ideal joint F, and M about the middle of the bearing:
+
+        N = √(F_x² + F_y²) + 2 √(M_x² + M_y²) / length            the normal load
+            + 2 |M_z| / diameter                                  of a prismatic joint, in space
+        w = √(ṡ² + (θ̇ diameter / 2)²)                             the slip of the surfaces
+        F_z = -coefficient N (ṡ / w) tanh(w / smoothing_speed)
+        M_z = -coefficient N (diameter / 2) (θ̇ diameter / 2 / w) tanh(w / smoothing_speed)
+
+    A revolute has no ṡ, a prismatic joint no θ̇. Force and couple are added as in the source; two
+    narrow supports would feel less, the larger of the two where both load them in one plane. Not in
+    the source, but derived in its spirit: the prismatic joint, whose guide turns M_z into a pair of
+    forces across its width, and the sharing of the friction of a cylindrical joint between its two
+    directions. In a plane nothing tilts a pin: a revolute has no length, and a slide no diameter.
+
+    Neglected, as in the source: friction of the force along the axis of a revolute on its shoulder,
+    and that friction acts at the surface of a guide, not in its middle. There is no stiction: with
+    less slip than `smoothing_speed` a joint creeps, as with `Friction`.
+
+    Attributes
+    ----------
+    diameter, length
+        Of the bearing, in m; None where there is none. For a prismatic joint the diameter is the
+        width across which a pair of forces keeps it from turning.
+    smoothing_speed
+        Of the surfaces, in m/s.
+    middle
+        Whether the middle of the bearing is the first marker of the joint or the second; they are
+        apart where a joint slides.
+    """
+
+    kernel = contract.MB_JOINT_FRICTION
+
+    name: str
+    joint: Joint
+    coefficient: float
+    diameter: float | None
+    length: float | None
+    smoothing_speed: float
+    middle: Literal["first", "second"]
+
+    @property
+    def efforts(self) -> tuple[Literal["force", "torque"], ...]:
+        """Return what it does: on the displacement, on the angle of its joint, or on both."""
+        return tuple(of.effort for of in self.joint.coordinates)
+
+    def parameters(self) -> Iterator[Parameter]:
+        """Yield its numbers by path."""
+        for name, unit, doc in (
+            ("coefficient", None, f"of dry friction in {self.joint.name}"),
+            ("smoothing_speed", "m/s", "slip where dry friction reaches 76 %"),
+            ("diameter", "m", "of the pin, or across the guide"),
+            ("length", "m", "between supports along the axis"),
+        ):
+            value = getattr(self, name)
+            if value is not None:
+                yield parameter(f"{self.name}.{name}", value, unit=unit, doc=doc)
+
+    @property
+    def follows_reaction_of(self) -> Joint:
+        """Return the joint whose reaction its force follows from."""
+        return self.joint
+
+    def outputs(self) -> Mapping[str, Output]:
+        """Return what it can show, by name."""
+        known = {
+            "force": Output(0, "N", "of friction on the displacement", 1, "solution"),
+            "torque": Output(1, "N.m", "of friction on the angle", 1, "solution"),
+        }
+        load = "with which the bearing presses: the normal load"
+        return {effort: known[effort] for effort in self.efforts} | {
+            "load": Output(2, "N", load, 1, "solution"),
+            "power_loss": Output(3, "W", "what friction turns into heat", 1, "solution"),
+            "power": power("solution"),
+        }
+
+    def record(self, tables: Tables) -> list[int]:
+        """Return the integers I, J, P, LAW and EXTRA of its record in the kernel."""
+        joint = self.joint
+        places = {"length": [0, 0], "angle": [0, 0]}
+        for number, of in enumerate(joint.coordinates):
+            at = tables.coordinate(joint, number)
+            places[of.kind] = [at.v, at.sign] if at.sign else [-1 - at.q, 0]
+        first = self.middle == "first"
+        number = tables.add_joint_friction([
+            _KINDS.index(joint.kind), *places["length"], *places["angle"],
+            *tables.reaction(joint),
+            tables.marker(joint.first, joint.frame_i) if first
+            else tables.marker(joint.second, joint.frame_j),
+            tables.place(f"{self.name}.coefficient"),
+        ])  # fmt: skip
+        return [0, 0, 0, number, 0]
+
+    def reserve(self, shapes: Shapes) -> list[int]:
+        """Return the scalars of its coordinates."""
+        return [shapes.coordinate(self.joint, n) for n in range(len(self.joint.coordinates))]
+
+    def push(self, at: LoadState, items: list[int]) -> None:
+        """Let it be where it does nothing: in a joint at rest."""
+        if any(at.rate(n) != 0.0 for n in items):
+            raise DiagramError(
+                f"friction `{self.name}` follows from the reaction of `{self.joint.name}`, "
+                f"which only the engine iterates: run the system in time. Where nothing moves it "
+                f"is 0, and equilibrium() goes without it."
+            )
+
+
+def make_joint_friction(
+    system: Parts,
+    name: str,
+    joint: Joint,
+    coefficient: float,
+    diameter: float | None,
+    length: float | None,
+    smoothing_speed: float,
+    middle: Literal["first", "second"],
+) -> JointFriction:
+    """Add friction from the reaction of a joint; see `System.friction`."""
+    if isinstance(joint, Joint) and joint.kind not in ("revolute", "prismatic", "cylindrical"):
+        raise DiagramError(
+            f"`{name}` is friction from the reaction of `{joint.name}`, a {joint.kind} joint: "
+            f"only revolute, prismatic and cylindrical joints have it. Give viscous and "
+            f"coulomb instead."
+        )
+    system._find_coordinate(name, joint, 0)  # it is a joint of this system
+    for other in system.elements:
+        if other.follows_reaction_of is joint:
+            raise DiagramError(
+                f"`{other.name}` is friction from the reaction of `{joint.name}` already: a "
+                f"joint has one bearing."
+            )
+    if middle not in ("first", "second"):
+        raise DiagramError(f"`middle` of `{name}` is 'first' or 'second', got {middle!r}.")
+    wanted = {"diameter": True, "length": True}
+    if system.planar:
+        wanted = {"diameter": joint.kind == "revolute", "length": joint.kind == "prismatic"}
+    sizes = {"diameter": diameter, "length": length}
+    for what, value in sizes.items():
+        where = f"a {joint.kind} joint in {'a plane' if system.planar else 'space'}"
+        if wanted[what] and value is None:
+            raise DiagramError(
+                f"`{name}` needs `{what}`, in m: friction in {where} depends on the "
+                f"{what} of its bearing."
+            )
+        if value is not None and not wanted[what]:
+            raise DiagramError(
+                f"`{name}` takes no `{what}`: friction in {where} does not depend on it."
+            )
+        sizes[what] = None if value is None else read_positive(name, what, value)
+    return system._add(
+        JointFriction(
+            name,
+            joint,
+            read_not_negative(name, "coefficient", coefficient),
+            sizes["diameter"],
+            sizes["length"],
+            read_positive(name, "smoothing_speed", smoothing_speed),
+            middle,
+        )
+    )

@@ -1,0 +1,29 @@
+"""The methods of `System` that make elements: one line for each."""
+
+from __future__ import annotations
+
+from ._bearing import BearingMethods
+from ._bushing import BushingMethods
+from ._clearance import ClearanceMethods
+from ._coupling import CouplingMethods
+from ._driver import DriverMethods
+from ._friction import FrictionMethods
+from ._load import LoadMethods
+from ._spring import SpringMethods
+from ._stop import StopMethods
+from ._torsional_spring import TorsionalSpringMethods
+
+
+class ElementMethods(
+    LoadMethods,
+    SpringMethods,
+    TorsionalSpringMethods,
+    BushingMethods,
+    BearingMethods,
+    ClearanceMethods,
+    FrictionMethods,
+    StopMethods,
+    DriverMethods,
+    CouplingMethods,
+):
+    """Adds what acts on markers and on joint coordinates."""

@@ -1,0 +1,146 @@
+"""Springs, dampers and actuators on an angle of a joint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .... import _contract as contract
+from ...core._ports import Parameter, parameter
+from ..drawing._signs import joint_axis
+from ..drawing._strokes import INK, Stroke
+from ..plant._parameters import law_parameters
+from ..system._joints import Joint
+from ..system._laws import AbstractLaw, Lawlike, as_law
+from ..system._parts import Parts
+from ..system._reading import read_number, suggest_keywords
+from ..system._rotations import Array
+from ._element import Element, Output, energy, power
+
+if TYPE_CHECKING:
+    from ..drawing._paper import Paper
+    from ..drawing._poses import Snapshot
+    from ..equations._loads import LoadState
+    from ..equations._shapes import Shapes
+    from ..plant._tables import Tables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TorsionalSpring(Element):
+    """A spring, damper and actuator on an angle of a joint.
+
+    The torque on the coordinate is -(stiffness (q - free_angle) + damping v + torque), with v the
+    rate of q: on body i it is + that times h_i [V 1.62]. Coefficients are laws of t, q and v.
+    """
+
+    kernel = contract.MB_JOINT_SPRING
+
+    name: str
+    joint: Joint
+    coordinate: int
+    stiffness: AbstractLaw
+    damping: AbstractLaw
+    free_angle: float
+    torque: AbstractLaw
+
+    def parameters(self) -> Iterator[Parameter]:
+        """Yield its numbers by path."""
+        name = self.name
+        yield from law_parameters(f"{name}.stiffness", self.stiffness, "N.m/rad", "stiffness")
+        yield from law_parameters(f"{name}.damping", self.damping, "N.m.s/rad", "viscous damping")
+        yield parameter(f"{name}.free_angle", self.free_angle, unit="rad", doc="without torque")
+        yield from law_parameters(f"{name}.torque", self.torque, "N.m", "torque")
+
+    @property
+    def acts_on(self) -> Joint:
+        """Return the joint whose coordinate it acts on."""
+        return self.joint
+
+    def outputs(self) -> Mapping[str, Output]:
+        """Return what it can show, by name."""
+        return {
+            "angle": Output(0, "rad", f"angle of {self.joint.name}"),
+            "rate": Output(1, "rad/s", "rate of the angle"),
+            "torque": Output(2, "N.m", "torque of all its parts on the angle", 1, "laws"),
+            "deflection": Output(3, "rad", "angle less free_angle"),
+            "power": power(),
+            "energy": energy(),
+        }
+
+    def record(self, tables: Tables) -> list[int]:
+        """Return the integers I, J, P, LAW and EXTRA of its record in the kernel."""
+        at = tables.coordinate(self.joint, self.coordinate)
+        first = tables.law(f"{self.name}.stiffness", self.stiffness)
+        tables.law(f"{self.name}.damping", self.damping)
+        tables.law(f"{self.name}.torque", self.torque)
+        return [at.q, at.v, tables.place(f"{self.name}.free_angle"), first, at.sign]
+
+    def reserve(self, shapes: Shapes) -> int:
+        """Return the scalar of its coordinate."""
+        return shapes.coordinate(self.joint, self.coordinate)
+
+    def push(self, at: LoadState, items: int) -> None:
+        """Add its generalized force at a state."""
+        q, v = at.unwrapped(items), at.rate(items)
+        of = {"t": at.t, "q": q, "v": v}
+        torque = -(
+            self.stiffness.evaluate(**of) * (q - self.free_angle)
+            + self.damping.evaluate(**of) * v
+            + self.torque.evaluate(**of)
+        )
+        at.push_scalar(items, torque)
+
+    def draw(self, frame: Snapshot, paper: Paper) -> list[Stroke]:
+        """Return a spiral."""
+        at = paper.at(frame.point(self.joint.second))
+        about = joint_axis(self.joint, self.joint.coordinates[self.coordinate], frame)
+        return [Stroke(paper.spiral(at, about, 6 * paper.size, 15 * paper.size), INK, width=1.2)]
+
+    def label_place(self, frame: Snapshot, paper: Paper) -> tuple[Array, float] | None:
+        """Return the places for its name and the distance from them."""
+        return paper.at(frame.point(self.joint.second))[None], 19 * paper.size
+
+
+class TorsionalSpringMethods(Parts):
+    """Adds springs, dampers and actuators on angles."""
+
+    @suggest_keywords
+    def torsional_spring(
+        self,
+        name: str,
+        joint: Joint,
+        *,
+        stiffness: Lawlike = 0.0,
+        damping: Lawlike = 0.0,
+        free_angle: float = 0.0,
+        torque: Lawlike | None = None,
+        coordinate: int | None = None,
+    ) -> TorsionalSpring:
+        """Add a spring, damper and actuator on an angle of a joint; see `TorsionalSpring`.
+
+        Parameters
+        ----------
+        name, joint
+            Its name, and where it acts.
+        stiffness, damping, torque
+            In N m/rad, N m s/rad and N m that pull the angle down: numbers, or laws of t, of the
+            angle q and its rate v.
+        free_angle
+            In rad.
+        coordinate
+            From 0; the first angle of the joint if not given.
+        """
+        self._check_name(name)
+        known = ("t", "q", "v")
+        return self._add(
+            TorsionalSpring(
+                name,
+                joint,
+                self._find_coordinate(name, joint, coordinate, "angle"),
+                as_law(f"`stiffness` of `{name}`", stiffness, known),
+                as_law(f"`damping` of `{name}`", damping, known),
+                read_number(f"`free_angle` of `{name}`", free_angle),
+                as_law(f"`torque` of `{name}`", 0.0 if torque is None else torque, known),
+            )
+        )

@@ -1,0 +1,1 @@
+"""A system as a block: its tree, tables, parameters, signals."""

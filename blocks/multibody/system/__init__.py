@@ -1,0 +1,1 @@
+"""What a user describes: a system, its bodies, joints and laws."""

@@ -1,0 +1,204 @@
+"""Exporting: an FMU is a plan and the engine, zipped."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy.typing as npt
+
+from ... import __version__
+from ...errors import (
+    BiellaError,
+    BiellaWarning,
+    DiagramError,
+    FmuError,
+    name_list,
+    suggest,
+)
+from ...scheduler.compile._compiler import compile_diagram
+from ...scheduler.compile._model import Model
+from ...scheduler.compile.diagram._diagram import Diagram
+from ...scheduler.compile.plan._plan import Plan
+from ...scheduler.run._preflight import warn_of_reactions, warn_of_steps
+from ._description import describe, model_identifier
+from ._documentation import document, draw_pictures
+from ._elf import minimum_glibc
+from ._platforms import SUFFIXES, find_engines
+from ._sources import write_sources
+
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same input gives the same bytes
+
+
+def export_fmu(
+    diagram: Diagram,
+    path: str | Path,
+    *,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None = None,
+    platforms: Sequence[str] | None = None,
+    sources: bool = True,
+) -> Path:
+    """Write `diagram` as a self-contained FMI 2.0 co-simulation FMU and return its path.
+
+    The FMU has the diagram's own inputs and outputs, and its base step.
+
+    Parameters
+    ----------
+    inputs
+        Source blocks that become inputs of the FMU, with their first value as start.
+    outputs
+        More signals that become outputs, such as ``"plant.speed"``.
+    parameters
+        Paths or patterns of the parameters to show, all of them if not given. A mapping gives some
+        of them other values to start with, by path; None leaves a value as it is.
+    platforms
+        Of ``"linux64"``, ``"win64"`` and ``"darwin64"``, those that it is to run on: compiled
+        through ziglang once, for Linux so that glibc 2.17 is enough. If not given, this one, with
+        the engine that runs here.
+    sources
+        Whether its C sources go with it.
+
+    Raises
+    ------
+    DiagramError
+        If the diagram is wrong, or has blocks that cannot leave, such as those in Python.
+    FmuError
+        If the file cannot be written, or a platform not be compiled for.
+
+    Warns
+    -----
+    BiellaWarning
+        If the FMU has no outputs.
+    """
+    model = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
+    warn_of_steps(model, stacklevel=2)
+    _reject_blocks(model)
+    warn_of_reactions(model, stacklevel=2)
+    written = write_fmu(diagram, model, path, parameters, platforms, sources)
+    if not model.outputs:
+        warnings.warn(
+            "this FMU has no outputs: declare them with Diagram.output(…), or name signals by "
+            "outputs=[…] (--output-signal).",
+            BiellaWarning,
+            stacklevel=3,
+        )
+    return written
+
+
+def write_fmu(
+    diagram: Diagram,
+    plan: Model,
+    path: str | Path,
+    parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None,
+    platforms: Sequence[str] | None,
+    sources: bool,
+) -> Path:
+    """Write a compiled diagram as an FMU; see `export_fmu`."""
+    _reject_double_names(plan)
+    shown = _choose_parameters(plan, parameters)
+    if isinstance(parameters, Mapping):
+        values = {path: value for path, value in parameters.items() if value is not None}
+        plan = plan.with_values(values)
+
+    engines = find_engines(platforms)
+    needs = {name: minimum_glibc(library) for name, library in engines.items()}
+    identifier = model_identifier(plan.name)
+    pictures = draw_pictures(diagram, plan)
+    page = document(
+        plan,
+        shown,
+        pictures.svg,
+        version=__version__,
+        replaced=[name for name in plan.inputs if name in {*diagram.blocks} - {*diagram.inports}],
+        needs=needs,
+        sources=sources,
+    )
+    text = describe(plan, shown, __version__, sources=sources, needs=needs)
+    files = {
+        "modelDescription.xml": text.encode(),
+        "resources/plan.bin": plan.data,
+        "documentation/index.html": page.encode(),
+        "model.png": pictures.png,
+    }
+    for name, library in engines.items():
+        files[f"binaries/{name}/{identifier}{SUFFIXES[name]}"] = library
+    if sources:
+        written = write_sources(plan.name, identifier, plan.data, __version__)
+        files |= {f"sources/{name}": content for name, content in written.items()}
+    return _write_zip(Path(path), files)
+
+
+def _reject_blocks(model: Model) -> None:
+    """Name every block that only works here, with what to do instead."""
+    problems = [
+        f"`{item.path}` ({item.block}) cannot leave in an FMU: {item.block.export_blocker}."
+        for item in model.flat.blocks
+        if item.block.export_blocker
+    ]
+    if problems:
+        raise DiagramError(problems)
+
+
+def _reject_double_names(plan: Plan) -> None:
+    """In a diagram an input and an output may share a name, in an FMU not."""
+    problems = [
+        f"`{name}` is an input and an output: the variables of an FMU need different names."
+        for name in plan.inputs
+        if name in plan.outputs
+    ]
+    if problems:
+        raise DiagramError(problems)
+
+
+def _choose_parameters(
+    plan: Plan, patterns: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None
+) -> list[str] | None:
+    if patterns is None:
+        return None
+    if isinstance(patterns, str):
+        raise BiellaError(f"`parameters` is a list, such as [{patterns!r}].")
+    chosen: list[str] = []
+    for pattern in patterns:
+        exactly = isinstance(patterns, Mapping) and patterns[pattern] is not None
+        matching = [
+            name
+            for name in plan.parameters
+            if name == pattern or (not exactly and fnmatchcase(name, pattern))
+        ]
+        if not matching:
+            raise BiellaError(
+                f"there is no parameter `{pattern}`.{suggest(pattern, plan.parameters)} "
+                f"Parameters: {name_list(plan.parameters)}."
+            )
+        chosen += matching
+    return list(dict.fromkeys(chosen))
+
+
+def _write_zip(path: Path, files: Mapping[str, bytes]) -> Path:
+    """Write to a temporary file beside `path` and rename, so that nothing is ever half-written."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent or Path("."), prefix=f".{path.name}.")
+    except OSError as error:
+        raise FmuError(f"cannot write `{path}`: {error.strerror}.") from error
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+            for member, content in sorted(files.items()):
+                info = zipfile.ZipInfo(member, _ZIP_TIME)
+                info.compress_type = zipfile.ZIP_DEFLATED
+                info.external_attr = (0o755 if member.startswith("binaries/") else 0o644) << 16
+                archive.writestr(info, content)
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except OSError as error:
+        raise FmuError(f"cannot write `{path}`: {error.strerror}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path

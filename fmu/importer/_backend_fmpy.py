@@ -1,0 +1,453 @@
+"""FMUs run through FMPy's own objects: FMI 1.0, 2.0 and 3.0, co-simulation and model exchange.
+
+Model exchange is integrated by FMPy's CVode from one communication point to the next, with the
+inputs held; events in between are found and handled there.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...blocks.external._external_block import EndOfRun
+from ...errors import BiellaError, BiellaWarning, FmuError
+from ...scheduler.engine._engine import (
+    Instance,
+    ProcessState,
+    keep_float_control,
+    restore_float_control,
+)
+from ._archive import Folder
+from ._backend_python import AbstractCalledFmu, Values
+from ._interface import BOOLEAN, INTEGER, REAL, Description, Group, Interface, Scalar
+from ._options import Options
+
+_DISCARD, _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 2, 3  # numbers of FMI 2.0
+_LARGEST_EXACT = 1 << 53  # up to which every integer is a double
+_LARGEST_EVENTS = 1000  # at one instant
+_TOLERANCE = 1e-8
+_HEAD = struct.Struct(
+    "<?d"
+)  # of a saved state: whether initializing; when it ended the run, or NaN
+
+
+class FmpyFmu(AbstractCalledFmu):
+    """An FMU that FMPy runs; made by `Fmu` with backend="fmpy"."""
+
+    def __init__(
+        self,
+        description: Description,
+        interface: Interface,
+        input_values: Mapping[str, float],
+        options: Options,
+    ) -> None:
+        super().__init__(description, interface, input_values, options)
+        model = description.model
+        flags = model.coSimulation
+        if flags is None and model.modelExchange is None:
+            raise FmuError(
+                f"{self.external_name} is for scheduled execution, which nothing here runs."
+            )
+        states = flags is not None and flags.canGetAndSetFMUstate and flags.canSerializeFMUstate
+        self.can_roll_back = False
+        if description.version == "2.0" and flags is not None and flags.canGetAndSetFMUstate:
+            self.to_roll_back = "backend='engine'"
+        self.can_serialize = bool(states and description.version == "2.0")
+
+    def open(self, instance: Instance, number: int) -> FmpySession:
+        """Unpack the FMU."""
+        return FmpySession(self, Values(instance, number, self))
+
+
+class FmpySession:
+    """An instance of FMPy's."""
+
+    saved_on_request = True
+
+    def __init__(self, block: FmpyFmu, values: Values) -> None:
+        self.block, self.values = block, values
+        self.model = block.description.model
+        self.portable = block.can_serialize
+        self.fmu: Any = None
+        self.folder = Folder.acquire(block.description.archive)
+        interface = block.interface
+        direct = {name for _, name in interface.feedthrough(block.description)}
+        self.inputs = _Table(interface.inputs)
+        self.direct = _Table(interface.inputs, lambda group: group.name in direct)
+        self.outputs = _Table(interface.outputs)
+        self.parameters = _Table(
+            interface.parameters, lambda group: group.first.name in interface.given, starts=True
+        )
+        self.tunable = _Table([g for g in interface.parameters if g.first.variability == "tunable"])
+        self.solver: Any = None
+        self.next_event: float | None = None
+        self.initializing = False
+        self.ended: float | None = None
+        self.inexact: set[str] = set()
+
+    def start(self, t: float) -> None:
+        """Make an instance, set its parameters and enter initialization mode."""
+        from fmpy.simulation import instantiate_fmu
+
+        self._end()
+        self.ended = None
+        options = self.block.options
+        # No logger of ours: FMPy has one place for all of a process, which would outlive this one.
+        self.fmu = self._try(
+            instantiate_fmu,
+            str(self.folder.path),
+            self.model,
+            debug_logging=options.logging,
+        )
+        self.initializing = True
+        tolerance = options.tolerance or None
+        if self._version("2"):
+            self._try(self.fmu.setupExperiment, tolerance=tolerance, startTime=t)
+        self._set_parameters()
+        if self._version("2"):
+            self._try(self.fmu.enterInitializationMode)
+        elif self._version("3"):
+            self._try(self.fmu.enterInitializationMode, tolerance=tolerance, startTime=t)
+        self.tuned = self.values.tunable
+        self._first_time = t
+
+    def output(self, t: float) -> None:
+        """Set what reaches the outputs at once and read them."""
+        if self.initializing and self._version("1"):  # has no initialization mode
+            self._set(self.inputs)
+            self._leave_initialization()
+        if self.ended is None:  # after that nothing may be set
+            self._tune()
+            if not self.block.description.model.coSimulation and not self.initializing:
+                self._try(self.fmu.setTime, t)
+            self._set(self.direct)
+        values = self.outputs.read(self._try, self.fmu)
+        self._warn_of_inexact(values)
+        self.values.set_outputs([float(value) for value in values])
+
+    def begin(self, t: float) -> bool:
+        """End the initialization; return whether it had not ended before."""
+        if not self.initializing:
+            return False
+        self._tune()
+        self._set(self.inputs)
+        self._leave_initialization()
+        return True
+
+    def advance(self, t: float, dt: float) -> None:
+        """Take a step."""
+        self.begin(t)
+        if self.ended is not None:
+            raise self._end_of_run(self.ended)
+        self._tune()
+        self._set(self.inputs)
+        substeps = self.block.options.substeps
+        h = dt / substeps
+        for k in range(substeps):
+            now, end = t + k * h, t + (k + 1) * h
+            if self.model.coSimulation is None:
+                reached = self._integrate(now, end)
+            elif self._version("3"):
+                reached = self._step_fmi3(now, h)
+            else:
+                reached = self._step(now, h)
+            if reached is None:
+                continue
+            # What it gives at the end of the whole step is still a sample.
+            if k + 1 < substeps or reached < end - 1e-6 * h:
+                raise self._end_of_run(reached)
+            self.ended = reached
+
+    def save(self) -> bytes:
+        """Return the FMU's state."""
+        if not self.portable:
+            raise BiellaError(f"{self.block.external_name} cannot serialize its state.")
+        state = self._try(self.fmu.getFMUstate)
+        data = bytes(self._try(self.fmu.serializeFMUstate, state))
+        self._try(self.fmu.freeFMUstate, state)
+        return _HEAD.pack(self.initializing, math.nan if self.ended is None else self.ended) + data
+
+    def restore(self, state: bytes) -> None:
+        """Go back to a saved state."""
+        handle = self._try(self.fmu.deSerializeFMUstate, state[_HEAD.size :])
+        self._try(self.fmu.setFMUstate, handle)
+        self._try(self.fmu.freeFMUstate, handle)
+        self.initializing, ended = _HEAD.unpack_from(state)
+        self.ended = None if math.isnan(ended) else ended
+
+    def close(self) -> None:
+        """End the instance and take its folder away."""
+        with ProcessState():
+            self._end()
+        self.folder.release()
+
+    # -- the parts of a life
+
+    def _version(self, major: str) -> bool:
+        return self.block.description.version.startswith(major)
+
+    def _leave_initialization(self) -> None:
+        exchange = self.model.coSimulation is None
+        if self._version("1") and exchange:
+            self._try(self.fmu.setTime, self._first_time)
+            self._note_event(self._try(self.fmu.initialize)[-2:])
+        elif self._version("1"):
+            self._try(self.fmu.initialize, tStart=self._first_time)
+        else:
+            self._try(self.fmu.exitInitializationMode)
+        self.initializing = False
+        if exchange:
+            if not self._version("1") and self._handle_event(enter=False):
+                self.ended = self._first_time
+            self.held = self.values.inputs
+            self.solver = self._make_solver(self._first_time)
+
+    def _end_of_run(self, t: float) -> EndOfRun:
+        return EndOfRun(f"{self.block.external_name}: it ended the simulation at t = {t:.9g}")
+
+    def _step(self, t: float, h: float) -> float | None:
+        """Take a step of FMI 1.0 or 2.0; return when the FMU ended the simulation, if it did."""
+        try:
+            self._try(self.fmu.doStep, currentCommunicationPoint=t, communicationStepSize=h)
+        except FmuError as error:
+            if not self._version("2") or getattr(error.__cause__, "status", None) != _DISCARD:
+                raise
+            try:
+                if not self.fmu.getBooleanStatus(_TERMINATED):
+                    raise error
+                reached = float(self.fmu.getRealStatus(_LAST_SUCCESSFUL_TIME))
+            except FmuError:
+                raise
+            except Exception:  # it does not answer: then it has not said that it ended
+                raise error from error.__cause__
+            return reached if t < reached <= t + 1.000001 * h else t
+        return None
+
+    def _step_fmi3(self, t: float, h: float) -> float | None:
+        """Take a step of FMI 3.0, in parts if the FMU returns early."""
+        end = t + h
+        while True:
+            _, ended, early, reached = self._try(
+                self.fmu.doStep, currentCommunicationPoint=t, communicationStepSize=end - t
+            )
+            reached = reached if t < reached <= t + 1.000001 * h else (t if ended else end)
+            if ended:
+                return float(reached)
+            if not early or reached >= end - 1e-9 * h:
+                return None
+            t = float(reached)
+
+    def _make_solver(self, t: float) -> Any:
+        from fmpy.sundials import CVodeSolver
+
+        fmu, names = self.fmu, {"1": "getNominalContinuousStates"}
+        nominals = names.get(self.block.description.version[0], "getNominalsOfContinuousStates")
+        slopes = "getContinuousStateDerivatives" if self._version("3") else "getDerivatives"
+        return self._try(
+            CVodeSolver,
+            nx=self.model.numberOfContinuousStates,
+            nz=self.model.numberOfEventIndicators,
+            get_x=fmu.getContinuousStates,
+            set_x=fmu.setContinuousStates,
+            get_dx=getattr(fmu, slopes),
+            get_z=fmu.getEventIndicators,
+            get_nominals=getattr(fmu, nominals),
+            set_time=fmu.setTime,
+            input=_HeldState(),
+            startTime=t,
+            maxStep=float("inf"),
+            relativeTolerance=self.block.options.tolerance or _TOLERANCE,
+        )
+
+    def _integrate(self, t: float, end: float) -> float | None:
+        """Go from `t` to `end`: inputs may jump at `t`, then from event to event.
+
+        Returns when the FMU ended the simulation, if it did.
+        """
+        self._try(self.fmu.setTime, t)
+        if (self.values.inputs != self.held).any():
+            self.held = self.values.inputs
+            if self._handle_event(enter=True):
+                return t
+            self._try(self.solver.reset, t)
+        events = 0
+        while end - t > 1e-12 * max(1.0, abs(end)):
+            stop = end if self.next_event is None else min(end, max(self.next_event, t))
+            timed = self.next_event is not None and stop >= self.next_event
+            before, found = t, False
+            if stop > t:
+                found, _, t = self._try(self.solver.step, t, stop)
+            self._try(self.fmu.setTime, t)
+            asked, ended = self._completed_step()
+            if ended:
+                return t
+            if found or timed or asked:
+                if self._handle_event(enter=True):
+                    return t
+                self._try(self.solver.reset, t)
+                events = events + 1 if t == before else 0
+                if events > _LARGEST_EVENTS:
+                    raise FmuError(
+                        f"{self.block.external_name} has event after event at t = {t:.9g} s."
+                    )
+        return None
+
+    def _completed_step(self) -> tuple[bool, bool]:
+        """Return whether the FMU wants an event, and whether it ended the simulation."""
+        if not self.model.modelExchange.needsCompletedIntegratorStep:
+            return False, False
+        answer = self._try(self.fmu.completedIntegratorStep)
+        return (bool(answer[0]), bool(answer[1])) if isinstance(answer, tuple) else (answer, False)
+
+    def _handle_event(self, enter: bool) -> bool:
+        """Update the discrete states until they stay; return whether the FMU ended the simulation.
+
+        One that did is left in event mode, where its outputs can be read.
+        """
+        fmu = self.fmu
+        if self._version("1"):
+            while not (answer := self._try(fmu.eventUpdate))[0]:
+                pass
+            self._note_event(answer[-2:])
+            return bool(answer[3])
+        if enter:
+            self._try(fmu.enterEventMode)
+            self._set(self.inputs)
+        update = fmu.updateDiscreteStates if self._version("3") else fmu.newDiscreteStates
+        needed = True
+        while needed:
+            needed, ended, _, _, defined, when = self._try(update)
+            self._note_event((defined, when))
+            if ended:
+                return True
+        self._try(fmu.enterContinuousTimeMode)
+        return False
+
+    def _note_event(self, answer: tuple[Any, Any]) -> None:
+        self.next_event = float(answer[1]) if answer[0] else None
+
+    def _end(self) -> None:
+        if self.fmu is None:
+            return
+        self.solver = None
+        try:
+            if not self.initializing:
+                self.fmu.terminate()
+        except Exception:
+            pass  # the error that ended the run was reported
+        self.fmu.freeInstance()
+        self.fmu = None
+
+    # -- values
+
+    def _set(self, table: _Table) -> None:
+        table.write(self._try, self.fmu, self.values.inputs)
+
+    def _set_parameters(self) -> None:
+        self.parameters.write(self._try, self.fmu, self.values.parameters)
+        strings = self.block.interface.strings
+        if strings:
+            self._try(self.fmu.setString, list(strings), list(strings.values()))
+
+    def _tune(self) -> None:
+        now = self.values.tunable
+        if (now != self.tuned).any():
+            self.tunable.write(self._try, self.fmu, now)
+            self.tuned = now
+
+    def _try(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """Call FMPy; what it raises says which FMU. FMPy itself prints what the FMU says."""
+        control = keep_float_control()
+        try:
+            return call(*arguments, **named)
+        except BiellaError:
+            raise
+        except Exception as error:
+            raise FmuError(f"{self.block.external_name}, run by FMPy: {error}") from error
+        finally:
+            restore_float_control(control)
+
+    def _warn_of_inexact(self, values: Sequence[float]) -> None:
+        """Warn once of each 64-bit integer that a signal, which is a double, cannot hold."""
+        for place, name in self.outputs.wide:
+            value = values[place]
+            if (
+                abs(value) > _LARGEST_EXACT
+                and name not in self.inexact
+                and int(float(value)) != value
+            ):
+                self.inexact.add(name)
+                warnings.warn(
+                    f"`{name}` of {self.block.external_name} is {value}, which is rounded to "
+                    f"{float(value):.0f}: a signal holds integers exactly only up to 2^53.",
+                    BiellaWarning,
+                    stacklevel=2,
+                )
+
+
+class _HeldState:
+    """Inputs that stay as they are while CVode works."""
+
+    def apply(self, *_: Any, **__: Any) -> None:
+        """Do nothing."""
+
+
+class _Table:
+    """References by type, and where the values are among those of the block."""
+
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        wanted: Callable[[Group], bool] = lambda group: True,
+        starts: bool = False,
+    ) -> None:
+        self.rows: dict[str, tuple[list[Scalar], list[int], type]] = {}
+        self.wide: list[tuple[int, str]] = []
+        self.count = sum(len(group.scalars) for group in groups)
+        self.starts: dict[int, float] = {}
+        place = 0
+        for group in groups:
+            own = group.starts() if starts else None
+            for k, scalar in enumerate(group.scalars):
+                if wanted(group) or starts:
+                    kind = {REAL: float, INTEGER: int, BOOLEAN: bool}[scalar.type]
+                    scalars, places, _ = self.rows.setdefault(scalar.fmi_type, ([], [], kind))
+                    scalars.append(scalar)
+                    places.append(place)
+                    if scalar.fmi_type in ("Int64", "UInt64"):
+                        self.wide.append((place, scalar.name))
+                    if own is not None and not wanted(group):
+                        self.starts[place] = own[k]
+                place += 1
+
+    def write(self, attempt: Callable[..., Any], fmu: Any, values: Any) -> None:
+        """Set the FMU's variables from `values`; those that are at their own start are left."""
+        for name, (scalars, places, kind) in self.rows.items():
+            pairs = [
+                (scalar.reference, kind(scalar.check_range(values[place])))
+                for scalar, place in zip(scalars, places, strict=True)
+                if self.starts.get(place) != values[place]
+            ]
+            if pairs:
+                put = getattr(fmu, f"set{_for_version(fmu, name)}")
+                attempt(put, [r for r, _ in pairs], [v for _, v in pairs])
+
+    def read(self, attempt: Callable[..., Any], fmu: Any) -> list[Any]:
+        """Return the values of the FMU's variables."""
+        values: list[Any] = [0.0] * self.count
+        for name, (scalars, places, _) in self.rows.items():
+            get = getattr(fmu, f"get{_for_version(fmu, name)}")
+            references = [scalar.reference for scalar in scalars]
+            for place, value in zip(places, attempt(get, references), strict=True):
+                values[place] = value
+        return values
+
+
+def _for_version(fmu: Any, fmi_type: str) -> str:
+    """Return the name under which FMPy gets and sets a type."""
+    if fmi_type != "Enumeration":
+        return fmi_type
+    return "Int64" if hasattr(fmu, "getInt64") else "Integer"

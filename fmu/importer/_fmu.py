@@ -1,0 +1,300 @@
+"""`Fmu`: another tool's FMU as a block of a diagram."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from ctypes import c_char_p, c_uint32
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy.typing as npt
+
+from ...blocks.core._block import AbstractBlock, NativeBlock
+from ...blocks.core._ports import EVERY_TICK, periodic
+from ...blocks.external._external_block import EXPORT_BLOCKER, ExternalBlock
+from ...errors import BiellaError, DiagramError, FmuError
+from ...scheduler.engine._engine import OK, Instance
+from ...scheduler.engine._library import contract, library
+from ._archive import Folder, find_binary, read_archive
+from ._interface import (
+    Description,
+    Interface,
+    check_period,
+    choose_interface,
+    read_description,
+)
+from ._options import Options
+
+_FAILURES = ("logStatusDiscard", "logStatusError", "logStatusFatal")  # names that FMI gives
+_BACKENDS = ("engine", "fmpy", "pyfmi")
+
+
+def Fmu(
+    path: str | Path,
+    *,
+    instance_name: str | None = None,
+    period: float | None = None,
+    substeps: int = 1,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    tolerance: float | None = None,
+    backend: Literal["engine", "fmpy", "pyfmi"] = "engine",
+    isolate: bool = False,
+    timeout: float | None = None,
+    logging: bool | Sequence[str] = False,
+    validate: bool = True,
+) -> AbstractBlock:
+    """Return a block that runs the co-simulation FMU at `path`.
+
+    Its ports are the FMU's inputs and outputs, with their units; elements ``name[i]`` make one
+    vector port ``name``. Its parameters are the FMU's, settable by name like those of every block.
+    An input that is not connected keeps its start value.
+
+    Parameters
+    ----------
+    path
+        The file. It is unpacked while it runs, and nothing of it is left behind.
+    instance_name
+        What the FMU is told that it is called; by default the name of the file.
+    period
+        Communication step in seconds; by default what the FMU suggests, else the base step of the
+        diagram.
+    substeps
+        How many steps the FMU is asked to take in each period.
+    parameters
+        Values by name: parameters, start values of inputs and states, strings.
+    inputs, outputs
+        Which of them become ports; an output may be any variable of the FMU that is a number, also
+        a parameter, which stays settable.
+    tolerance
+        Told to the FMU, for the solver inside it.
+    backend
+        ``"engine"``: the engine calls the FMU's binary directly; FMI 2.0 co-simulation.
+        ``"fmpy"`` or ``"pyfmi"``: through that library's own objects, which are slower and know
+        other versions of FMI and model exchange too.
+    isolate
+        Run it in a process of its own: if it crashes, the run ends with an error that says so.
+    timeout
+        Seconds that one call may take, with `isolate`; then the process is ended.
+    logging
+        Show the FMU's messages on stderr as they come: all of them, or the categories named.
+    validate
+        Refuse a description that breaks FMI's rules.
+
+    Raises
+    ------
+    FmuError
+        If the file cannot be read, is not safe to unpack, or cannot run here.
+    """
+    if backend not in _BACKENDS:
+        raise DiagramError(f"`backend` is one of {', '.join(_BACKENDS)}; got {backend!r}.")
+    if timeout is not None and not isolate:
+        raise DiagramError(
+            "a timeout needs isolate=True: a call into a library of this process cannot be ended."
+        )
+    if isolate and backend != "engine":
+        raise DiagramError(f"isolate=True goes with backend='engine', not {backend!r}.")
+    check_period(period, substeps)
+    archive = read_archive(path)
+    description = read_description(archive, validate)
+    options = Options(
+        instance_name or archive.path.stem,
+        period if period is not None else description.step_size,
+        substeps,
+        tolerance or 0.0,
+        _categories(description, logging),
+        bool(logging),
+    )
+    interface, input_values = choose_interface(description, inputs, outputs, parameters or {})
+    if backend == "fmpy":
+        from ._backend_fmpy import FmpyFmu
+
+        return FmpyFmu(description, interface, input_values, options)
+    if backend == "pyfmi":
+        from ._backend_pyfmi import PyfmiFmu
+
+        return PyfmiFmu(description, interface, input_values, options)
+    check_runnable(description)
+    if isolate:
+        from ._isolated import IsolatedFmu
+
+        return IsolatedFmu(description, interface, input_values, options, timeout, validate)
+    return EngineFmu(description, interface, input_values, options)
+
+
+def _categories(description: Description, logging: bool | Sequence[str]) -> list[str]:
+    """Return what the FMU is asked to log: unless told otherwise, why something failed."""
+    if isinstance(logging, bool):
+        known = {category.name for category in description.model.logCategories}
+        return [] if logging else [name for name in _FAILURES if name in known]
+    return [logging] if isinstance(logging, str) else list(logging)
+
+
+def check_runnable(description: Description) -> None:
+    """Refuse what the engine itself cannot run, and name what can."""
+    label = description.archive.path.name
+    if description.version != "2.0":
+        raise FmuError(
+            f"{label} is FMI {description.version}: the engine runs FMI 2.0. Use backend='fmpy'."
+        )
+    if description.model.coSimulation is None:
+        raise FmuError(
+            f"{label} is for model exchange only: it has no solver, and the engine runs FMUs that "
+            f"have one. Use backend='fmpy', which brings CVode."
+        )
+    find_binary(description.archive, description.model.coSimulation.modelIdentifier)
+
+
+class EngineFmu(NativeBlock, ExternalBlock):
+    """An FMI 2.0 co-simulation FMU whose binary the engine calls directly; made by `Fmu`."""
+
+    kernel = "fmu2"
+    has_internal_solver = shows_parameters = True
+    export_blocker = EXPORT_BLOCKER
+
+    def __init__(
+        self,
+        description: Description,
+        interface: Interface,
+        input_values: Mapping[str, float],
+        options: Options,
+    ) -> None:
+        self.description, self.interface, self.options = description, interface, options
+        self.external_name = f"the FMU `{description.archive.path.name}`"
+        flags = description.model.coSimulation
+        self.can_roll_back = bool(flags.canGetAndSetFMUstate)
+        self.takes_any_step = bool(flags.canHandleVariableCommunicationStepSize)
+        self.can_serialize = self.can_roll_back and bool(flags.canSerializeFMUstate)
+        # One that cannot interpolate follows them in as many steps as it takes.
+        self.takes_input_derivatives = bool(flags.canInterpolateInputs) or options.substeps > 1
+        pairs = interface.feedthrough(description)
+        super().__init__(
+            inputs=interface.ports(interface.inputs, input_values),
+            outputs=interface.ports(interface.outputs, {}),
+            parameters=interface.block_parameters(),
+            rate=periodic(options.period, otherwise=EVERY_TICK),
+            feedthrough=pairs,
+            integers=self._integers({name for _, name in pairs}),
+            kernel="fmu2_rollback" if self.can_roll_back else None,
+        )
+
+    def __str__(self) -> str:
+        return f"Fmu({self.description.archive.path.name!r})"
+
+    def _integers(self, direct: set[str]) -> list[int]:
+        """Write the table that ``host.h`` describes."""
+        flags = self.description.model.coSimulation
+        digest = bytes.fromhex(self.description.archive.digest)
+        numbers = [
+            contract.HOST_CAN_SAVE * self.can_roll_back
+            + contract.HOST_CAN_SERIALIZE * self.can_serialize
+            + contract.HOST_CAN_INTERPOLATE * bool(flags.canInterpolateInputs)
+            + contract.HOST_NEEDS_TOOL * bool(flags.needsExecutionTool)
+            + contract.HOST_GIVES_DERIVATIVES * bool(flags.providesDirectionalDerivative),
+            self.options.substeps,
+            sum(len(group.scalars) for group in self.interface.parameters),
+            self.interface.tunable,
+            int.from_bytes(digest[:4], "little", signed=True),
+            int.from_bytes(digest[4:8], "little", signed=True),
+        ]
+        for group in self.interface.inputs:
+            for s in group.scalars:
+                numbers += [_signed(s.reference), s.type, int(group.name in direct)]
+        for group in self.interface.outputs:
+            for s in group.scalars:
+                numbers += [_signed(s.reference), s.type]
+        for group in self.interface.parameters:
+            for s in group.scalars:
+                numbers += [_signed(s.reference), s.type, int(s.name in self.interface.given)]
+        return numbers
+
+    def open(self, instance: Instance, number: int) -> AttachedFmu:
+        """Unpack the FMU and load its binary into a running plan."""
+        return AttachedFmu(self, instance, number)
+
+
+def _signed(reference: int) -> int:
+    """Return a value reference as the plan's 32-bit integers hold it."""
+    return reference - (1 << 32) if reference >= 1 << 31 else reference
+
+
+class AttachedFmu:
+    """An FMU that is loaded into a running engine."""
+
+    saved_on_request = True
+
+    def __init__(self, block: EngineFmu, instance: Instance, number: int) -> None:
+        self.library, self.instance, self.number = library(), instance, number
+        archive, model = block.description.archive, block.description.model
+        binary = find_binary(archive, model.coSimulation.modelIdentifier)
+        self.portable = block.can_serialize
+        self.folder = Folder.acquire(archive)
+        try:
+            if model.coSimulation.canBeInstantiatedOnlyOncePerProcess and self.folder.users > 1:
+                raise FmuError(
+                    f"{block.external_name} can be instantiated only once in a process, and it is "
+                    f"running already. Use isolate=True for the others."
+                )
+            path = self.folder.path.joinpath(*binary.split("/"))
+            self._attach(block, path)
+        except BaseException:
+            self.folder.release()
+            raise
+
+    def _attach(self, block: EngineFmu, binary: Path) -> None:
+        options, strings = block.options, block.interface.strings
+        source = contract.bl_fmu_source(
+            file=block.description.archive.path.name.encode(),
+            library=str(binary).encode(),
+            name=options.name.encode(),
+            guid=(block.description.model.guid or "").encode(),
+            resources=(self.folder.path / "resources").as_uri().encode(),
+            string_references=(c_uint32 * len(strings))(*strings),
+            strings=_texts(strings.values()),
+            string_count=len(strings),
+            tolerance=options.tolerance,
+            stop_time=float("nan"),
+            logging=int(options.logging),
+            log_categories=_texts(options.categories),
+            log_category_count=len(options.categories),
+        )
+        status = self.library.bl_attach_fmu(self.instance.handle, self.number, source)
+        if status != OK:
+            raise FmuError(f"{self._message()}.")
+
+    @property
+    def messages(self) -> list[str]:
+        """The last messages of the FMU, oldest first."""
+        text: bytes = self.library.bl_fmu_messages(self.instance.handle, self.number)
+        return text.decode(errors="replace").splitlines()
+
+    def save(self) -> bytes:
+        """Return the FMU's state."""
+        size = self.library.bl_fmu_state_size(self.instance.handle, self.number)
+        if size < 0:
+            raise BiellaError(f"{self._message()}.")
+        buffer = ctypes.create_string_buffer(size)
+        if self.library.bl_fmu_save(self.instance.handle, self.number, buffer, size) != OK:
+            raise BiellaError(f"{self._message()}.")
+        return buffer.raw
+
+    def restore(self, state: bytes) -> None:
+        """Go back to a saved state."""
+        handle = self.instance.handle
+        if self.library.bl_fmu_restore(handle, self.number, state, len(state)) != OK:
+            raise BiellaError(f"{self._message()}.")
+
+    def close(self) -> None:
+        """Take the unpacked folder away, if nobody else runs the file."""
+        self.folder.release()
+
+    def _message(self) -> str:
+        text: bytes = self.library.bl_message(self.instance.handle)
+        return text.decode(errors="replace")
+
+
+def _texts(texts: Any) -> Any:
+    encoded = [text.encode() for text in texts]
+    return (c_char_p * len(encoded))(*encoded)

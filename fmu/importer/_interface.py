@@ -1,0 +1,569 @@
+"""What an FMU says about itself, as ports and parameters of a block."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+import warnings
+import zipfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...blocks.core._ports import Kind, Parameter, Port, parameter
+from ...blocks.core._units import BASE_UNITS, Unit, UnitError, parse_unit
+from ...errors import BiellaWarning, DiagramError, FmuError, name_list, suggest
+from ...scheduler.engine._library import contract
+from ._archive import Archive
+
+REAL, INTEGER, BOOLEAN = contract.HOST_REAL, contract.HOST_INTEGER, contract.HOST_BOOLEAN
+STRING = contract.HOST_TYPES  # which the engine does not know
+_TYPES = {"Real": REAL, "Integer": INTEGER, "Enumeration": INTEGER, "Boolean": BOOLEAN}
+_TYPES |= {"String": STRING, "Float64": REAL, "Float32": REAL}
+_TYPES |= {f"{sign}Int{bits}": INTEGER for sign in ("", "U") for bits in (8, 16, 32, 64)}
+_LARGEST_EXACT = 1 << 53  # up to which every integer is a double
+_RANGES: dict[str, tuple[float, float]] = {"Integer": (-(2**31), 2**31 - 1)}
+_RANGES |= {f"Int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32)}
+_RANGES |= {f"UInt{bits}": (0, 2**bits - 1) for bits in (8, 16, 32)}
+# The largest 64-bit integers are no doubles; the doubles below them are.
+_RANGES |= {"Int64": (-(2**63), 2**63 - 1024), "UInt64": (0, 2**64 - 2048)}
+_RANGES["Enumeration"] = _RANGES["Int64"]
+_KINDS: dict[int, Kind] = {REAL: "real", INTEGER: "integer", BOOLEAN: "boolean"}
+_parsing = threading.Lock()  # libxml2 does not survive schemas being read by several threads
+_ELEMENT = re.compile(r"(?P<base>.*[^\]])\[(?P<index>\d+)\]\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A scalar variable of the FMU."""
+
+    name: str
+    reference: int
+    type: int
+    fmi_type: str
+    causality: str
+    variability: str
+    initial: str | None
+    start: str | None
+    unit: Unit | None
+    doc: str
+
+    @property
+    def kind(self) -> Kind:
+        """What a port of it carries."""
+        return "enumeration" if self.fmi_type == "Enumeration" else _KINDS[self.type]
+
+    def number(self, text: Any) -> float:
+        """Return a value for it as a number, or say what it wants."""
+        if isinstance(text, str) and self.type == BOOLEAN:
+            text = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}.get(text.strip().lower(), text)
+        try:
+            value = float(text)
+        except (TypeError, ValueError, OverflowError):
+            raise FmuError(f"`{self.name}` is {self.fmi_type}, and {text!r} is none.") from None
+        if self.type != INTEGER:
+            return value
+        if not value.is_integer():
+            raise FmuError(f"`{self.name}` is {self.fmi_type}, and {text!r} is not whole.")
+        if abs(value) >= _LARGEST_EXACT and _whole(text) not in (None, int(value)):
+            raise FmuError(
+                f"`{self.name}` cannot be {text}: parameters and signals hold integers exactly "
+                f"only up to 2^53."
+            )
+        return self.check_range(value)
+
+    def check_range(self, value: float) -> float:
+        """Return `value` if a variable of this type can hold it, else raise an error."""
+        low, high = _RANGES.get(self.fmi_type, (-np.inf, np.inf))
+        if not low <= value <= high and self.type == INTEGER:
+            raise FmuError(
+                f"`{self.name}` cannot be {value:.17g}: {self.fmi_type} holds integers from "
+                f"{low:.0f} to {high:.0f}."
+            )
+        return value
+
+
+def _whole(text: Any) -> int | None:
+    """Return an integer as it was given; None if it was given in another form."""
+    try:
+        return int(text)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Variables that are one port or parameter: one of them, or all elements ``name[i]``."""
+
+    name: str
+    scalars: tuple[Scalar, ...]
+
+    @property
+    def first(self) -> Scalar:
+        """The variable that stands for all."""
+        return self.scalars[0]
+
+    def starts(self) -> list[float] | None:
+        """Return the start values, None if one of them has none."""
+        if any(s.start is None for s in self.scalars):
+            return None
+        return [s.number(s.start) for s in self.scalars]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Description:
+    """modelDescription.xml, as FMPy reads it, with its variables by name."""
+
+    archive: Archive
+    model: Any
+    scalars: dict[str, Scalar]
+    dependencies: dict[str, frozenset[str] | None]
+    """For each listed output the names of what it depends on at once; None: on everything."""
+    others: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Variables that no signal or parameter can hold: causality, and what each of them is."""
+
+    @property
+    def version(self) -> str:
+        """Of FMI."""
+        return str(self.model.fmiVersion)
+
+    @property
+    def step_size(self) -> float | None:
+        """The step that the FMU suggests."""
+        value = self.experiment_time("stepSize", 0.0)
+        return value if value > 0.0 else None
+
+    def experiment_time(self, attribute: str, otherwise: float) -> float:
+        """Return a time of the default experiment in seconds; `otherwise` if it has none."""
+        experiment = self.model.defaultExperiment
+        text = getattr(experiment, attribute, None) if experiment is not None else None
+        if not text:
+            return otherwise
+        try:
+            value = float(text)
+        except (TypeError, ValueError):
+            value = float("nan")
+        if not np.isfinite(value):
+            raise FmuError(
+                f"the description in `{self.archive.path}` has {attribute}={str(text)!r} in its "
+                f"DefaultExperiment, which is no time in seconds."
+            )
+        return value
+
+
+def read_description(archive: Archive, validate: bool = True) -> Description:
+    """Read the description of an FMU through FMPy.
+
+    Raises
+    ------
+    FmuError
+        If FMPy is not installed, or finds the description wrong.
+    """
+    return _read_description(archive, validate)
+
+
+@lru_cache(maxsize=64)
+def _read_description(archive: Archive, validate: bool) -> Description:
+    require_fmpy(f"read `{archive.path.name}`")
+    from fmpy.model_description import ValidationError, read_model_description
+
+    # FMPy sees the checked text only, not the file, which may change meanwhile.
+    copy = io.BytesIO()
+    with zipfile.ZipFile(copy, "w") as packed:
+        packed.writestr("modelDescription.xml", archive.description)
+    try:
+        with _parsing:
+            model = read_model_description(copy, validate=validate)
+    except ValidationError as error:
+        problems = "\n".join(f"  - {problem}" for problem in error.problems[:20])
+        raise FmuError(
+            f"the description in `{archive.path}` breaks FMI's rules:\n{problems}\n"
+            f"validate=False takes it all the same."
+        ) from error
+    except Exception as error:
+        raise FmuError(f"the description in `{archive.path}` cannot be read: {error}") from error
+    try:
+        return _describe(archive, model)
+    except FmuError:
+        raise
+    except Exception as error:  # without validation, FMPy passes on whatever the file holds
+        raise FmuError(
+            f"the description in `{archive.path}` cannot be used: {type(error).__name__}: {error}."
+        ) from error
+
+
+def _describe(archive: Archive, model: Any) -> Description:
+    units = {u.name: _unit(u) for u in model.unitDefinitions}
+    scalars = {
+        v.name: _scalar(v, units)
+        for v in model.modelVariables
+        if v.type in _TYPES and not v.dimensions
+    }
+    dependencies = {
+        unknown.variable.name: None
+        if unknown.dependencies is None
+        else frozenset(v.name for v in unknown.dependencies)
+        for unknown in model.outputs
+    }
+    others = {
+        v.name: (v.causality or "local", f"array of {v.type}" if v.dimensions else v.type)
+        for v in model.modelVariables
+        if v.name not in scalars
+    }
+    return Description(archive, model, scalars, dependencies, others)
+
+
+def require_fmpy(purpose: str) -> None:
+    """Raise an error that says how to install FMPy, if it is not there."""
+    try:
+        import fmpy  # noqa: F401
+    except ImportError as error:
+        raise FmuError(
+            f"to {purpose}, biella needs FMPy: install it with `pip install fmpy`."
+        ) from error
+
+
+def _scalar(variable: Any, units: Mapping[str, Unit | None]) -> Scalar:
+    declared = variable.declaredType
+    reference = int(variable.valueReference)
+    if not 0 <= reference < 1 << 32:
+        raise FmuError(
+            f"`{variable.name}` has the value reference {reference}, but FMI has 0 to 4294967295."
+        )
+    name = variable.unit or (declared.unit if declared is not None else None)
+    unit = None
+    if name is not None and _TYPES[variable.type] == REAL:
+        unit = units[name] if name in units else _parse(name)
+    return Scalar(
+        variable.name,
+        reference,
+        _TYPES[variable.type],
+        variable.type,
+        variable.causality or "local",
+        variable.variability or "continuous",
+        variable.initial,
+        variable.start,
+        unit,
+        variable.description or "",
+    )
+
+
+_FREE_OF_INPUTS = ("parameter", "structuralParameter", "calculatedParameter", "independent")
+
+
+def _parse(name: str) -> Unit | None:
+    try:
+        return parse_unit(name)
+    except UnitError:
+        return None
+
+
+def _unit(definition: Any) -> Unit | None:
+    """Return a unit of the FMU; its name counts where it says more than its base exponents.
+
+    Tools often leave out the radian, and no FMU can say ``count``.
+    """
+    named = _parse(definition.name)
+    base = definition.baseUnit
+    if base is None:
+        return named
+    powers = [int(getattr(base, symbol)) for symbol in BASE_UNITS]
+    kg, m, s, ampere, kelvin, mol, cd, rad = powers
+    exponents = (kg, m, s, ampere, kelvin, mol, cd, rad)
+    unit = Unit(definition.name, exponents, float(base.factor), float(base.offset))
+    if (
+        named is not None
+        and named.exponents[:-1] == exponents[:-1]
+        and rad in (0, named.exponents[-1])
+        and np.isclose(named.factor, unit.factor, rtol=1e-6)
+        and np.isclose(named.offset, unit.offset, rtol=1e-6)
+    ):
+        return named
+    return unit
+
+
+def group_elements(scalars: Sequence[Scalar], taken: set[str]) -> list[Group]:
+    """Join ``name[0]``, ``name[1]``, … (or from 1) that follow each other into vectors.
+
+    `taken` are names that a vector must not have.
+    """
+    groups: list[Group] = []
+    n = 0
+    while n < len(scalars):
+        run = _run_of_elements(scalars, n)
+        match = _ELEMENT.match(scalars[n].name)
+        if len(run) > 1 and match and match["base"] not in taken:
+            groups.append(Group(match["base"], tuple(run)))
+            n += len(run)
+        else:
+            groups.append(Group(scalars[n].name, (scalars[n],)))
+            n += 1
+    uses = Counter(group.name for group in groups)
+    return [
+        piece
+        for group in groups
+        for piece in (
+            [group]
+            if uses[group.name] == 1
+            else [Group(scalar.name, (scalar,)) for scalar in group.scalars]
+        )
+    ]
+
+
+def _run_of_elements(scalars: Sequence[Scalar], first: int) -> list[Scalar]:
+    match = _ELEMENT.match(scalars[first].name)
+    if match is None or int(match["index"]) > 1:
+        return []
+    base, index, like = match["base"], int(match["index"]), scalars[first]
+    run = []
+    for scalar in scalars[first:]:
+        same = (scalar.fmi_type, scalar.unit, scalar.variability, scalar.causality)
+        if scalar.name != f"{base}[{index}]" or same != (
+            like.fmi_type, like.unit, like.variability, like.causality
+        ):  # fmt: skip
+            break
+        run.append(scalar)
+        index += 1
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """The part of an FMU that a block shows: ports, parameters, and what to set before a run."""
+
+    inputs: list[Group]
+    outputs: list[Group]
+    parameters: list[Group]
+    """Tunable ones first."""
+    values: dict[str, list[float]]
+    """Of the parameters, by name."""
+    given: set[str]
+    """Names of scalar variables that the user has set."""
+    strings: dict[int, str] = field(default_factory=dict)
+    """String parameters by reference."""
+
+    @property
+    def tunable(self) -> int:
+        """How many numbers of the parameters can be changed during a run."""
+        return sum(len(g.scalars) for g in self.parameters if g.first.variability == "tunable")
+
+    def ports(self, groups: Sequence[Group], input_values: Mapping[str, float]) -> list[Port]:
+        """Return ports for `groups`; an input's default is its start."""
+        made = []
+        for group in groups:
+            first = group.first
+            starts = [input_values.get(s.name, s.start) for s in group.scalars]
+            default: float | tuple[float, ...] | None = None
+            if first.causality == "input" and None not in starts:
+                numbers = tuple(first.number(start) for start in starts)
+                default = numbers if len(numbers) > 1 else numbers[0]
+            made.append(
+                Port(group.name, len(group.scalars), first.unit, first.kind, default, first.doc)
+            )
+        return made
+
+    def block_parameters(self) -> list[Parameter]:
+        """Return the parameters of the block, and hidden behind them the FMU's own starts."""
+        made, own = [], []
+        for group in self.parameters:
+            values = self.values[group.name]
+            starts = group.starts()
+            own += values if starts is None else starts
+            made.append(
+                parameter(
+                    group.name,
+                    values[0] if len(group.scalars) == 1 else values,
+                    unit=group.first.unit,
+                    doc=group.first.doc,
+                    tunable=group.first.variability == "tunable",
+                    finite=False,
+                )
+            )
+        if own:
+            made.append(parameter("own starts", own, hidden=True, finite=False))
+        return made
+
+    def feedthrough(self, description: Description) -> list[tuple[str, str]]:
+        """Return the pairs (output, input) of ports that are tied at once."""
+        pairs = []
+        for output in self.outputs:
+            for input_ in self.inputs:
+                names = {s.name for s in input_.scalars}
+                for scalar in output.scalars:
+                    if scalar.causality in _FREE_OF_INPUTS or scalar.variability == "constant":
+                        continue
+                    needs = description.dependencies.get(scalar.name)
+                    if needs is None or needs & names:
+                        pairs.append((output.name, input_.name))
+                        break
+        return pairs
+
+
+def choose_interface(
+    description: Description,
+    inputs: Sequence[str] | None,
+    outputs: Sequence[str] | None,
+    given: Mapping[str, Any],
+) -> tuple[Interface, dict[str, float]]:
+    """Return what a block shows, and the values given for inputs.
+
+    Raises
+    ------
+    FmuError
+        If a name is not in the FMU, or a variable cannot be what it is named for.
+    """
+    scalars = description.scalars
+    plain = {s.name for s in scalars.values()}
+    label = description.archive.path.name
+    taken_inputs = [s for s in scalars.values() if s.causality == "input" and s.type != STRING]
+    shown = [s for s in scalars.values() if s.causality == "output" and s.type != STRING]
+    all_inputs = group_elements(taken_inputs, plain)
+    all_outputs = group_elements(shown, plain)
+    _reject_others(description, [*(inputs or ()), *(outputs or ()), *given])
+    chosen_in = all_inputs if inputs is None else _pick(label, "input", inputs, all_inputs, scalars)
+    chosen_out = (
+        all_outputs
+        if outputs is None
+        else _pick(label, "output", outputs, all_outputs, scalars, others=True)
+    )
+    _warn_of_left_out(description, inputs is None, outputs is None)
+    numbers = [
+        s
+        for s in scalars.values()
+        if s.causality in ("parameter", "structuralParameter")
+        and s.type != STRING
+        and s.variability != "constant"
+        and s.start is not None
+    ]
+    parameters = group_elements(numbers, plain)
+    expanded = _expand(label, given, scalars, [*parameters, *all_inputs])
+    strings = {scalars[n].reference: v for n, v in expanded.items() if scalars[n].type == STRING}
+    input_values = {
+        n: scalars[n].number(v) for n, v in expanded.items() if scalars[n].causality == "input"
+    }
+    listed = {s.name for group in parameters for s in group.scalars}
+    for name in expanded:
+        scalar = scalars[name]
+        if name in listed or scalar.type == STRING or scalar.causality == "input":
+            continue
+        if scalar.causality != "parameter" and scalar.initial not in ("exact", "approx"):
+            raise FmuError(
+                f"`{name}` of {label} cannot be set before a run: it is {scalar.causality}, "
+                f"{scalar.variability}, initial={scalar.initial}."
+            )
+        parameters.append(Group(name, (scalar,)))
+    for name, value in input_values.items():
+        if not any(name == s.name for group in chosen_in for s in group.scalars):
+            parameters.append(Group(name, (scalars[name],)))
+            expanded[name] = value
+    parameters.sort(key=lambda group: group.first.variability != "tunable")
+    values = {
+        g.name: [s.number(expanded.get(s.name, s.start)) for s in g.scalars] for g in parameters
+    }
+    # An output that is a parameter, or a state with a given start, shows what was set.
+    names = {group.name for group in chosen_in}
+    if clash := names & {group.name for group in parameters}:
+        raise FmuError(f"`{min(clash)}` of {label} is a port already and cannot be set too.")
+    return Interface(
+        chosen_in, chosen_out, parameters, values, set(expanded), strings
+    ), input_values
+
+
+def _reject_others(description: Description, names: Sequence[str]) -> None:
+    for name in names:
+        if name in description.others:
+            raise FmuError(
+                f"`{name}` of {description.archive.path.name} is of type "
+                f"{description.others[name][1]}, which biella cannot set or read: signals and "
+                f"parameters are numbers."
+            )
+
+
+def _warn_of_left_out(description: Description, inputs: bool, outputs: bool) -> None:
+    """Warn of inputs and outputs that become no ports though none were chosen."""
+    kinds = {name: (s.causality, s.fmi_type) for name, s in description.scalars.items()
+             if s.type == STRING}  # fmt: skip
+    shown = {"input": inputs, "output": outputs}
+    left = [
+        f"{causality} {name} ({what})"
+        for name, (causality, what) in (kinds | description.others).items()
+        if shown.get(causality)
+    ]
+    if left:
+        warnings.warn(
+            f"{description.archive.path.name} has variables that cannot become ports, because "
+            f"signals are numbers: {name_list(left, 8)}. Such an input keeps its start value, "
+            f"such an output is not read. inputs=[…] and outputs=[…] choose ports without this "
+            f"warning.",
+            BiellaWarning,
+            stacklevel=4,
+        )
+
+
+def _pick(
+    label: str,
+    what: str,
+    names: Sequence[str],
+    groups: Sequence[Group],
+    scalars: Mapping[str, Scalar],
+    others: bool = False,
+) -> list[Group]:
+    by_name = {group.name: group for group in groups}
+    elements = {s.name: s for group in groups for s in group.scalars}
+    picked = []
+    for name in [names] if isinstance(names, str) else names:
+        found = by_name.get(name)
+        if found is None and name in elements:
+            found = Group(name, (elements[name],))
+        if found is None and others and name in scalars and scalars[name].type != STRING:
+            found = Group(name, (scalars[name],))
+        if found is None:
+            raise FmuError(
+                f"{label} has no {what} `{name}`.{suggest(name, [*by_name, *scalars])} "
+                f"{what.capitalize()}s: {name_list(by_name)}."
+            )
+        picked.append(found)
+    return picked
+
+
+def _expand(
+    label: str, given: Mapping[str, Any], scalars: Mapping[str, Scalar], groups: Sequence[Group]
+) -> dict[str, Any]:
+    """Return values for scalar variables from values that may be for vectors."""
+    by_name = {group.name: group for group in groups}
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in scalars:
+            found[name] = value
+        elif name in by_name:
+            group = by_name[name]
+            values = np.asarray(value, dtype=float).ravel()
+            if values.size != len(group.scalars):
+                raise FmuError(f"`{name}` has {len(group.scalars)} values, got {values.size}.")
+            found |= {s.name: float(v) for s, v in zip(group.scalars, values, strict=True)}
+        else:
+            settable = [*by_name, *(n for n, s in scalars.items() if s.causality == "parameter")]
+            raise FmuError(
+                f"{label} has no variable `{name}`.{suggest(name, settable)} "
+                f"What can be set: {name_list(dict.fromkeys(settable))}."
+            )
+    for name, value in found.items():
+        if scalars[name].type == STRING:
+            if not isinstance(value, str):
+                raise FmuError(f"`{name}` of {label} is a String, got {value!r}.")
+        else:
+            scalars[name].number(value)
+    return found
+
+
+def check_period(period: float | None, substeps: int) -> None:
+    """Refuse what cannot be a step."""
+    if period is not None and not (np.isfinite(period) and period > 0):
+        raise DiagramError(f"a period must be positive seconds, got {period!r}.")
+    if not isinstance(substeps, int) or isinstance(substeps, bool) or substeps < 1:
+        raise DiagramError(f"`substeps` is a whole number, at least 1; got {substeps!r}.")

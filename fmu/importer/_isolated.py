@@ -1,0 +1,253 @@
+"""An FMU in a process of its own, so that it can crash or hang without taking the run with it.
+
+Each call is one request and one reply through the worker's standard input and output:
+
+    request  operation, t, dt, number of bytes; then the bytes
+    reply    outcome, number of bytes; then the bytes
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from typing import IO, Any
+
+import numpy as np
+
+from ...blocks.external._external_block import EndOfRun
+from ...errors import BiellaError, FmuError
+from ...scheduler.engine._engine import Instance
+from ._archive import sweep
+from ._backend_python import AbstractCalledFmu, Values
+from ._interface import Description, Interface
+from ._options import Options
+
+REQUEST = struct.Struct("<cddq")
+REPLY = struct.Struct("<bq")
+DONE, STOPPED, FAILED = 0, 1, -1
+_START_SECONDS = (
+    60.0  # more than the timeout, for the interpreter to start and the FMU to be unpacked
+)
+
+
+class IsolatedFmu(AbstractCalledFmu):
+    """An FMI 2.0 co-simulation FMU in a process of its own; made by `Fmu` with isolate=True."""
+
+    def __init__(
+        self,
+        description: Description,
+        interface: Interface,
+        input_values: Mapping[str, float],
+        options: Options,
+        timeout: float | None,
+        validate: bool,
+    ) -> None:
+        super().__init__(description, interface, input_values, options)
+        if timeout is not None and not timeout > 0:
+            raise FmuError(f"a timeout must be positive seconds, got {timeout!r}.")
+        flags = description.model.coSimulation
+        self.can_roll_back = False  # states leave the process as bytes, not through slots
+        self.to_roll_back = "isolate=False" if flags.canGetAndSetFMUstate else ""
+        self.can_serialize = bool(flags.canGetAndSetFMUstate and flags.canSerializeFMUstate)
+        self.timeout, self.validate = timeout, validate
+
+    def open(self, instance: Instance, number: int) -> IsolatedSession:
+        """Start the process and load the FMU in it."""
+        return IsolatedSession(self, Values(instance, number, self))
+
+    def order(self) -> bytes:
+        """Return what the worker must know to make the same block."""
+        scalars = self.description.scalars
+        names = {s.reference: n for n, s in scalars.items() if s.fmi_type == "String"}
+        given: dict[str, Any] = {names[r]: text for r, text in self.interface.strings.items()}
+        for group in self.interface.parameters:
+            values = self.interface.values[group.name]
+            for scalar, value in zip(group.scalars, values, strict=True):
+                if scalar.name in self.interface.given:
+                    given[scalar.name] = value
+        return json.dumps({
+            "path": str(self.description.archive.path),
+            "digest": self.description.archive.digest,
+            "instance_name": self.options.name,
+            "substeps": self.options.substeps,
+            "tolerance": self.options.tolerance,
+            "parameters": given,
+            "inputs": [group.name for group in self.interface.inputs],
+            "outputs": [group.name for group in self.interface.outputs],
+            "logging": (self.options.categories or True) if self.options.logging else False,
+            "validate": self.validate,
+        }).encode()  # fmt: skip
+
+
+class IsolatedSession:
+    """The worker process of one block in one run."""
+
+    saved_on_request = True
+
+    def __init__(self, block: IsolatedFmu, values: Values) -> None:
+        self.block, self.values = block, values
+        self.portable = block.can_serialize
+        folders = [folder or os.getcwd() for folder in sys.path]
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", f"{__package__}._worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(folders)},
+            # Ctrl-C in a terminal reaches every process of its foreground group.
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+        self._in_call = False
+        try:
+            self._call(b"L", payload=block.order(), extra=_START_SECONDS)
+        except BaseException:
+            self.close()
+            raise
+
+    def start(self, t: float) -> None:
+        """Begin a run."""
+        self._call(b"I", t, payload=self.values.parameters.tobytes())
+
+    def output(self, t: float) -> None:
+        """Ask for the outputs."""
+        self.values.set_outputs(np.frombuffer(self._call(b"O", t, payload=self._present())))
+
+    def begin(self, t: float) -> bool:
+        """End the initialization; return whether it had not ended before."""
+        return self._call(b"B", t, payload=self._present()) != b"\0"
+
+    def advance(self, t: float, dt: float) -> None:
+        """Take a step."""
+        self._call(b"A", t, dt, self._present())
+
+    def save(self) -> bytes:
+        """Return the FMU's state."""
+        if not self.portable:
+            raise BiellaError(f"{self.block.external_name} cannot serialize its state.")
+        return self._call(b"S")
+
+    def restore(self, state: bytes) -> None:
+        """Go back to a saved state."""
+        self._call(b"R", payload=state)
+
+    def close(self) -> None:
+        """End the worker: by asking it to, else by force."""
+        with contextlib.suppress(OSError, FmuError):
+            if self.process.poll() is None:
+                self._send(b"Q")
+        with contextlib.suppress(OSError):
+            self._pipe("stdin").close()
+        try:
+            self.process.wait(self.block.timeout or 5.0)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._pipe("stdout").close()
+        if self.process.returncode:
+            sweep()  # it could not clean up after itself
+
+    def _present(self) -> bytes:
+        return self.values.tunable.tobytes() + self.values.inputs.tobytes()
+
+    def _pipe(self, name: str) -> IO[bytes]:
+        pipe = getattr(self.process, name)
+        assert pipe is not None
+        return pipe  # type: ignore[no-any-return]
+
+    def _send(self, op: bytes, t: float = 0.0, dt: float = 0.0, payload: bytes = b"") -> None:
+        pipe = self._pipe("stdin")
+        pipe.write(REQUEST.pack(op, t, dt, len(payload)) + payload)
+        pipe.flush()
+
+    def _call(
+        self,
+        op: bytes,
+        t: float = 0.0,
+        dt: float = 0.0,
+        payload: bytes = b"",
+        extra: float = 0.0,
+    ) -> bytes:
+        limit = None if self.block.timeout is None else self.block.timeout + extra
+        if self._in_call:
+            raise FmuError(f"{self.block.external_name} was interrupted in the middle of a call.")
+        self._in_call = True  # for good, if Ctrl-C ends the wait for the answer
+        try:
+            with _Watch(self.process, limit) as watch:
+                self._send(op, t, dt, payload)
+                outcome, size = REPLY.unpack(self._read(REPLY.size, watch))
+                answer = self._read(size, watch)
+        except (BrokenPipeError, EOFError):
+            self._in_call = False
+            raise FmuError(self._obituary(watch.expired, limit)) from None
+        self._in_call = False
+        if outcome == STOPPED:
+            raise EndOfRun(answer.decode(errors="replace"))
+        if outcome == FAILED:
+            raise FmuError(answer.decode(errors="replace"))
+        return answer
+
+    def _read(self, size: int, watch: _Watch) -> bytes:
+        descriptor = self._pipe("stdout").fileno()
+        parts = []
+        while size > 0:
+            watch.wait(descriptor)
+            part = os.read(descriptor, size)
+            if not part:
+                raise EOFError
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def _obituary(self, expired: bool, limit: float | None) -> str:
+        """Say how the worker ended."""
+        if expired:
+            return (
+                f"{self.block.external_name} did not answer within {limit:g} s, so its process was "
+                f"ended."
+            )
+        code = self.process.wait()
+        if code < 0:
+            try:
+                name = signal.Signals(-code).name
+            except ValueError:
+                name = f"signal {-code}"
+            return f"{self.block.external_name} crashed: its process was ended by {name}."
+        return f"{self.block.external_name} ended its own process with exit code {code}."
+
+
+class _Watch:
+    """Ends a process that takes too long over one call."""
+
+    def __init__(self, process: subprocess.Popen[bytes], limit: float | None) -> None:
+        self.process, self.limit = process, limit
+        self.expired = False
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> _Watch:
+        if self.limit is not None and os.name == "nt":  # there, select knows no pipes
+            self._timer = threading.Timer(self.limit, self._expire)
+            self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def wait(self, descriptor: int) -> None:
+        """Return when there is something to read."""
+        if self.limit is None or os.name == "nt":
+            return
+        if not select.select([descriptor], [], [], self.limit)[0]:
+            self._expire()
+
+    def _expire(self) -> None:
+        self.expired = True
+        self.process.kill()

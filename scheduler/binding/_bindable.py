@@ -1,0 +1,109 @@
+"""What of a diagram can be bound: every block and subsystem with its ports as they turn out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...blocks.core._ports import EVERY_TICK, Port, PortRef, Rate
+from ...blocks.core._units import Unit, parse_unit
+from ..compile.diagram._boundary import Inport
+from ..compile.diagram._diagram import Diagram
+from ..compile.diagram._subsystem import Subsystem
+from ..compile.plan._described import AbstractDescribed, PortInfo
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPorts:
+    """A block, or a subsystem, with its ports as they turn out in the whole diagram."""
+
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    rate: Rate
+    fed: frozenset[str]
+    """Inputs that are connected."""
+    read: frozenset[str]
+    """Outputs that something takes."""
+
+    def find(self, side: str) -> dict[str, Port]:
+        """Return the ``inputs`` or ``outputs`` by name."""
+        return {port.name: port for port in getattr(self, side)}
+
+
+def list_blocks(diagram: Diagram, plan: AbstractDescribed) -> Iterator[tuple[str, BlockPorts]]:
+    """Yield every block and subsystem that may be replaced, by path."""
+    found = {block.path: block for block in plan.blocks}
+
+    def enter(inside: Diagram, prefix: str) -> Iterator[tuple[str, BlockPorts]]:
+        read = {*inside.sources.values(), *(port.source for port in inside.outports.values())}
+        for name, block in inside.blocks.items():
+            path = prefix + name
+            if isinstance(block, Inport):
+                continue
+            if isinstance(block, Subsystem):
+                inputs, outputs = _subsystem_ports(block, path, plan)
+            else:
+                inputs = _resolved(block.inputs, found[path].inputs)
+                outputs = _resolved(block.outputs, found[path].outputs)
+            yield (
+                path,
+                BlockPorts(
+                    inputs,
+                    outputs,
+                    _stand_in_rate(inside.rate_of(block)),
+                    frozenset(p.name for n, p in enumerate(inputs) if (block, n) in inside.sources),
+                    frozenset(p.name for p in outputs if PortRef(block, p.name) in read),
+                ),
+            )
+            if isinstance(block, Subsystem):
+                yield from enter(block.diagram, f"{path}.")
+
+    return enter(diagram, "")
+
+
+def _stand_in_rate(rate: Rate) -> Rate:
+    """A stand-in keeps a period, so that blocks behind it inherit the same."""
+    return Rate("periodic", rate.period, rate.offset) if rate.kind == "periodic" else EVERY_TICK
+
+
+def _resolved(ports: tuple[Port, ...], infos: tuple[PortInfo, ...]) -> tuple[Port, ...]:
+    return tuple(
+        port_of(info, port.name, port.default) for port, info in zip(ports, infos, strict=True)
+    )
+
+
+def port_of(info: PortInfo, name: str, default: float | tuple[float, ...] | None = None) -> Port:
+    """Return a port of fixed width, unit and kind that carries what `info` does."""
+    unit = parse_unit(info.unit) if info.unit else None
+    return Port(name, info.width, unit, info.kind, default, info.doc)
+
+
+def _subsystem_ports(
+    block: Subsystem, path: str, plan: AbstractDescribed
+) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    """Follow the outputs of a subsystem to the blocks that give them."""
+    outputs = []
+    for name in block.diagram.outports:
+        info = _follow(block, path, name, plan)
+        outputs.append(port_of(info, name) if info else Port(name))
+    inputs = tuple(
+        port if isinstance(port.kind, str) else Port(port.name, doc=port.doc)
+        for port in block.inputs
+    )
+    return inputs, tuple(outputs)
+
+
+def _follow(block: Subsystem, path: str, output: str, plan: AbstractDescribed) -> PortInfo | None:
+    if block.control and block.control != "reset":
+        return plan.signals.get(plan.aliases.get(f"{path}.{output}", ""))
+    inside = block.diagram
+    source = inside.outports[output].source
+    name = f"{path}.{inside.names[source.block]}"
+    if isinstance(source.block, Subsystem):
+        return _follow(source.block, name, source.name, plan)
+    if isinstance(source.block, Inport):
+        port = source.block.port
+        unit = str(port.unit) if isinstance(port.unit, Unit) else None
+        kind = port.kind if isinstance(port.kind, str) else "real"
+        return PortInfo(name, 0, port.width if isinstance(port.width, int) else 1, unit, kind)
+    return plan.signals[f"{name}.{source.name}"]

@@ -1,0 +1,225 @@
+"""Compiling: a diagram becomes a `Model`, or one report of everything that is wrong with it.
+
+    diagram → flatten → rewrite → rates → port types → order → couplings → encode → Model
+
+Each step is a function in a file of its name. No step runs anything, except that the first values
+of source blocks that become inputs are computed by an engine with these blocks alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..._deprecation import renamed_keywords
+from ...blocks.core._block import AbstractBlock, NativeBlock
+from ...blocks.external._external_block import ExternalBlock
+from ...blocks.external._python import PythonBlock
+from ...errors import DiagramError, suggest
+from ..engine._engine import Instance
+from . import _rewrite as rewrite
+from ._flatten import FlatDiagram, flatten
+from ._model import Model, Outline
+from ._order import order_outputs
+from ._port_types import resolve_ports
+from ._rates import resolve_rates
+from .coupling._couplings import find_couplings
+from .diagram._solver_options import SOLVERS, Settings, check_step
+from .plan._encode import Encoder
+from .plan._plan_description import name_cycle
+
+if TYPE_CHECKING:
+    from .diagram._diagram import Diagram
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Large diagrams make many small objects that all stay alive: searching them is lost time."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@_collector_paused()
+@renamed_keywords(hold="extrapolation")
+def compile_diagram(
+    diagram: Diagram,
+    *,
+    step: float | None = None,
+    solver: str | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    coupling: str | None = None,
+    extrapolation: int | None = None,
+    estimate_error: int = 0,
+    replace: Mapping[str, AbstractBlock] | None = None,
+    extra: Mapping[str, AbstractBlock] | None = None,
+    reroute: Mapping[str, tuple[str, str]] | None = None,
+    within: str = "",
+    flat: FlatDiagram | None = None,
+) -> Model:
+    """Check `diagram` and return its `Model`.
+
+    Parameters
+    ----------
+    step, solver
+        Instead of the diagram's own.
+    inputs
+        Source blocks to be replaced by inputs of the whole diagram; their first value is the start.
+    outputs
+        Signals to be outputs of the whole diagram, besides those that it declares.
+    coupling, extrapolation
+        Instead of the diagram's own; `Diagram.couple` of single blocks is kept.
+    estimate_error
+        Estimate the error of coupled steps at every n-th tick: each is repeated in halves and in
+        quarters, which costs six steps more.
+    replace
+        Blocks by path, also subsystems and inputs of the diagram, and what stands there instead,
+        with the same ports.
+    extra
+        Sources to be added under a name of their own: nothing is connected to them.
+    reroute
+        Outputs, and by which output ``(name, port)`` of an extra source each is taken over: whoever
+        reads the signal, recorders included, gets that one. What the block itself gives is called
+        ``…_simulated``.
+    within
+        Path of the block of another diagram that this one runs inside of: seeds that are derived
+        from paths count from the top.
+    flat
+        What `flatten` gave for this diagram, if that is known already.
+
+    Raises
+    ------
+    DiagramError
+        With every problem that was found.
+    """
+    settings = read_settings(
+        diagram,
+        step=step,
+        solver=solver,
+        coupling=coupling,
+        extrapolation=extrapolation,
+        estimate_error=estimate_error,
+    )
+    flat = flatten(diagram) if flat is None else flat
+    flat = dataclasses.replace(flat, within=within) if within else flat
+    flat = rewrite.replace_blocks(flat, replace or {})
+    flat = rewrite.add_sources(flat, extra or {})
+    flat = rewrite.reroute_outputs(flat, reroute or {})
+    wanted = rewrite.find_sources(flat, inputs)
+    if wanted:
+        flat = rewrite.make_inputs(flat, _first_values(flat, wanted, settings))
+    flat = rewrite.add_outputs(flat, outputs)
+    return compile_flat(flat, settings)
+
+
+def read_settings(
+    diagram: Diagram,
+    *,
+    step: float | None = None,
+    solver: str | None = None,
+    coupling: str | None = None,
+    extrapolation: int | None = None,
+    estimate_error: int = 0,
+) -> Settings:
+    """Return what a diagram says about its run, unless something else is given."""
+    solver = diagram.solver if solver is None else solver
+    if solver not in SOLVERS:
+        raise DiagramError(f"unknown solver `{solver}`.{suggest(solver, SOLVERS)}")
+    how = diagram.coupling
+    return Settings(
+        name=diagram.name,
+        step=diagram.step if step is None else check_step(step),
+        solver=solver,
+        start=diagram.start_time,
+        solves_loops=diagram.algebraic_loops != "error",
+        coupling=dataclasses.replace(
+            how,
+            method=how.method if coupling is None else coupling,
+            extrapolation=how.extrapolation if extrapolation is None else extrapolation,
+        ),
+        estimate=int(estimate_error),
+    )
+
+
+@_collector_paused()
+def compile_flat(flat: FlatDiagram, settings: Settings) -> Model:
+    """Check a flattened diagram and return its `Model`."""
+    return _analyze(flat, settings).encode()
+
+
+@_collector_paused()
+def outline_flat(flat: FlatDiagram, settings: Settings) -> Outline:
+    """Check a flattened diagram and return what its plan would say, without writing one."""
+    return Outline(_analyze(flat, settings).describe(), flat)
+
+
+def _first_values(
+    flat: FlatDiagram, numbers: Sequence[int], settings: Settings
+) -> dict[int, list[float]]:
+    """Return the outputs of source blocks at the start, from an engine with these alone."""
+    try:
+        alone = compile_flat(rewrite.keep_sources(flat, numbers), settings)
+    except DiagramError:
+        compile_flat(flat, settings)  # reports what is wrong with them together with all the rest
+        raise
+    with Instance(alone) as instance:
+        instance.initialize()
+        paths = [flat.blocks[number].path for number in numbers]
+        return {
+            number: np.atleast_1d(instance.get(path)).tolist()
+            for number, path in zip(numbers, paths, strict=True)
+        }
+
+
+def _analyze(flat: FlatDiagram, settings: Settings) -> Encoder:
+    """Find rates, types, order and couplings; return what writes the plan.
+
+    Raises
+    ------
+    DiagramError
+        With every problem.
+    """
+    problems = [*flat.problems]
+    if not flat.blocks:
+        problems.append(f"{settings.name!r} has no blocks.")
+    unfitting: list[str] = []
+    rates = resolve_rates(flat, settings.step, unfitting)
+    steps = [max(rate.period, 1) * settings.step for rate in rates]
+    ports, misfits = resolve_ports(flat, steps)
+    problems += [*misfits, *unfitting]
+    output_widths = [[c.width or 1 for c in carried] for carried in ports.outputs]
+    order = order_outputs(flat, rates, output_widths)
+    problems += order.problems
+    if not settings.solves_loops:
+        problems += [
+            f"algebraic loop: {' → '.join(name_cycle(flat, loop.cycle))}. Break it with a "
+            f"UnitDelay, or have it solved at each tick: Diagram(…, algebraic_loops='solve')."
+            for loop in order.loops
+        ]
+    for item in flat.blocks:
+        if isinstance(item.block, ExternalBlock) and item.guard >= 0:
+            problems.append(
+                f"`{item.path}` is {item.block.external_name}, for which time cannot stand still, "
+                f"but the subsystem `{flat.guards[item.guard].path}` is conditional. Put it "
+                f"outside and switch its inputs or outputs."
+            )
+        if isinstance(item.block, NativeBlock | PythonBlock):
+            continue
+        problems.append(f"`{item.path}` ({item.block}) is neither native nor a PythonBlock.")
+    couplings, exchanges = find_couplings(
+        flat, rates, order, ports, settings.coupling, settings.estimate > 0, problems
+    )
+    if problems:
+        raise DiagramError(problems)
+    return Encoder(settings, flat, ports, rates, order, couplings, exchanges)

@@ -1,0 +1,297 @@
+"""What each port of a flattened diagram carries: width, unit and kind, inferred and checked."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ...blocks.core._block import AbstractBlock
+from ...blocks.core._ports import Derived, Kind, Port, Same, Widths
+from ...blocks.core._units import Unit, conversion, equivalent, parse_unit, same_dimension
+from ...errors import name_list
+from ._flatten import FlatDiagram, Source
+
+
+@dataclass(slots=True)
+class Carried:
+    """What one port carries."""
+
+    width: int | None = None
+    unit: Unit | None = None
+    kind: Kind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedPorts:
+    """What every port carries, and the values of each block's width symbols."""
+
+    inputs: tuple[list[Carried], ...] = ()
+    outputs: tuple[list[Carried], ...] = ()
+    widths: tuple[Widths, ...] = ()
+
+
+def resolve_ports(flat: FlatDiagram, steps: Sequence[float]) -> tuple[ResolvedPorts, list[str]]:
+    """Propagate widths, units and kinds along the wires; return also what does not fit.
+
+    `steps` are the blocks' sample times in s.
+    """
+    resolver = _Resolver(flat, steps)
+    resolver.propagate()
+    resolver.settle_widths()
+    resolver.check_connections()
+    return resolver.resolved, resolver.problems
+
+
+class _Resolver:
+    def __init__(self, flat: FlatDiagram, steps: Sequence[float]) -> None:
+        self.flat = flat
+        self.problems: list[str] = []
+        self.resolved = ResolvedPorts(
+            tuple([_fixed(port) for port in item.block.inputs] for item in flat.blocks),
+            tuple([_fixed(port) for port in item.block.outputs] for item in flat.blocks),
+            tuple(_widths(step) for step in steps),
+        )
+        self.destinations: list[list[tuple[int, int, int]]] = [[] for _ in flat.blocks]
+        for number, item in enumerate(flat.blocks):
+            for n, source in enumerate(item.sources):
+                if source is not None and source.block >= 0:
+                    self.destinations[source.block].append((source.port, number, n))
+
+    def propagate(self) -> None:
+        waiting = deque(range(len(self.flat.blocks)))
+        queued = set(waiting)
+        for number, item in enumerate(self.flat.blocks):
+            for n, source in enumerate(item.sources):
+                if source is not None and source.block < 0:
+                    self._flow(_fixed(self.flat.inputs[-1 - source.block].port), number, n)
+        while waiting:
+            number = waiting.popleft()
+            queued.discard(number)
+            self._relate(number)
+            for port, target, n in self.destinations[number]:
+                if (
+                    self._flow(self.resolved.outputs[number][port], target, n)
+                    and target not in queued
+                ):
+                    queued.add(target)
+                    waiting.append(target)
+
+    def _flow(self, source: Carried, number: int, n: int) -> bool:
+        """Carry over a wire what the input leaves open; say whether anything is new."""
+        target = self.resolved.inputs[number][n]
+        new = False
+        if target.width is None and source.width is not None:
+            target.width, new = source.width, True
+        if target.unit is None and source.unit is not None:
+            target.unit, new = source.unit, True
+        if target.kind is None and source.kind is not None:
+            target.kind, new = source.kind, True
+        return new
+
+    def _relate(self, number: int) -> None:
+        """Apply what a block says about its own ports."""
+        block = self.flat.blocks[number].block
+        ins, outs = self.resolved.inputs[number], self.resolved.outputs[number]
+        widths = self.resolved.widths[number]
+        units: dict[str, Unit] = {}
+        kinds: dict[str, Kind] = {}
+        for port, carried in _both(block, ins, outs):
+            if carried.width is not None and isinstance(port.width, str):
+                widths.setdefault(port.width, carried.width)
+            if carried.unit is not None and isinstance(port.unit, Same):
+                units.setdefault(port.unit.label, carried.unit)
+            if carried.kind is not None and isinstance(port.kind, Same):
+                kinds.setdefault(port.kind.label, carried.kind)
+        for port, carried in _both(block, ins, outs):
+            if carried.width is None and isinstance(port.width, str):
+                carried.width = widths.get(port.width)
+            if carried.unit is None:
+                if isinstance(port.unit, Same):
+                    carried.unit = units.get(port.unit.label)
+                elif isinstance(port.unit, Derived):
+                    carried.unit = _derive(port.unit, block, ins)
+            if carried.kind is None and isinstance(port.kind, Same):
+                carried.kind = kinds.get(port.kind.label)
+        for port, carried in zip(block.outputs, outs, strict=True):
+            if carried.width is None and callable(port.width):
+                with suppress(KeyError):  # a symbol may not be known yet
+                    carried.width = port.width(widths)
+
+    def settle_widths(self) -> None:
+        """Give width 1, and kind real, to what nothing determines."""
+        for number, item in enumerate(self.flat.blocks):
+            ins, outs = self.resolved.inputs[number], self.resolved.outputs[number]
+            widths = self.resolved.widths[number]
+            for port in (*item.block.inputs, *item.block.outputs):
+                if isinstance(port.width, str):
+                    widths.setdefault(port.width, 1)
+            for port, carried in _both(item.block, ins, outs):
+                if carried.width is None:
+                    carried.width = widths[port.width] if isinstance(port.width, str) else None
+                if carried.width is None and callable(port.width):
+                    carried.width = port.width(widths)
+                carried.kind = carried.kind or "real"
+
+    def check_connections(self) -> None:
+        for number, item in enumerate(self.flat.blocks):
+            for n, (port, carried) in enumerate(
+                zip(item.block.inputs, self.resolved.inputs[number], strict=True)
+            ):
+                source = item.sources[n] if n < len(item.sources) else None
+                if source is None:
+                    if port.default is None:
+                        self.problems.append(
+                            f"input `{item.path}.{port.name}` is not connected"
+                            + (f" ({port.doc})" if port.doc else "")
+                            + f": d.connect(…, '{item.path}.{port.name}')."
+                        )
+                    continue
+                wanted = self._wanted(number, port, carried)
+                self._check_wire(source, f"{item.path}.{port.name}", wanted)
+        for border in self.flat.borders:
+            self._check_wire(border.source, border.path, _fixed(border.port))
+
+    def _check_wire(self, source: Source, taker: str, wanted: Carried) -> None:
+        giver, given = self._giver(source)
+        if given.width != wanted.width:
+            self.problems.append(
+                f"`{taker}` wants {_signals(wanted)}, but `{giver}` gives {_signals(given)}."
+                f"{self._alternatives(source, wanted)}"
+            )
+            return
+        widens = given.kind == "integer" and wanted.kind == "real"
+        if wanted.kind not in (None, given.kind) and not widens:
+            self.problems.append(
+                f"`{taker}` wants a {wanted.kind} signal, but `{giver}` is {given.kind}."
+                f"{_KIND_ADVICE.get((given.kind, wanted.kind), '')}"
+            )
+        if given.unit is None or wanted.unit is None or equivalent(given.unit, wanted.unit):
+            return
+        if same_dimension(given.unit, wanted.unit):
+            gain, offset = conversion(given.unit, wanted.unit)
+            how = (
+                f"Gain({gain!r}, unit={str(wanted.unit)!r})"
+                if offset == 0
+                else (f"Expression('{gain!r}*u + {offset!r}', unit={str(wanted.unit)!r})")
+            )
+            self.problems.append(
+                f"`{taker}` is in {wanted.unit}, but `{giver}` is in {given.unit}: same dimension, "
+                f"another scale. Put {how} between them."
+            )
+        else:
+            self.problems.append(
+                f"`{taker}` wants {_signals(wanted)}, but `{giver}` gives {_signals(given)}."
+                f"{_turns(given.unit, wanted.unit) or self._alternatives(source, wanted)}"
+            )
+
+    def _wanted(self, number: int, port: Port, carried: Carried) -> Carried:
+        """What the port takes according to its own block, not to the wire."""
+        block = self.flat.blocks[number].block
+        widths = self.resolved.widths[number]
+        width = port.width if isinstance(port.width, int) else carried.width
+        if isinstance(port.width, str):
+            width = widths[port.width]
+        unit = port.unit if isinstance(port.unit, Unit) else None
+        if isinstance(port.unit, Same):
+            unit = self._shared_unit(block, number, port.unit)
+        elif isinstance(port.unit, Derived):
+            unit = _derive(port.unit, block, self.resolved.inputs[number])
+        kind = carried.kind if isinstance(port.kind, Same) else port.kind
+        if isinstance(port.kind, Same):
+            for other, known in _both(
+                block, self.resolved.inputs[number], self.resolved.outputs[number]
+            ):
+                if other.kind == port.kind and known.kind:
+                    kind = known.kind
+                    break
+        return Carried(width, unit, kind)
+
+    def _shared_unit(self, block: AbstractBlock, number: int, label: Same) -> Unit | None:
+        for port, carried in _both(
+            block, self.resolved.inputs[number], self.resolved.outputs[number]
+        ):
+            if port.unit == label and carried.unit is not None:
+                return carried.unit
+        return None
+
+    def _giver(self, source: Source) -> tuple[str, Carried]:
+        if source.block < 0:
+            item = self.flat.inputs[-1 - source.block]
+            return item.name, _fixed(item.port)
+        item_block = self.flat.blocks[source.block]
+        port = item_block.block.outputs[source.port]
+        return f"{item_block.path}.{port.name}", self.resolved.outputs[source.block][source.port]
+
+    def _alternatives(self, source: Source, wanted: Carried) -> str:
+        """Other outputs of the giving block that would fit."""
+        if source.block < 0:
+            return ""
+        item = self.flat.blocks[source.block]
+        if len(item.block.outputs) == 1:
+            return ""
+        fitting = [
+            f"`{item.path}.{port.name}` ({carried.unit})"
+            for port, carried in zip(
+                item.block.outputs, self.resolved.outputs[source.block], strict=True
+            )
+            if carried.width == wanted.width
+            and carried.unit is not None
+            and wanted.unit is not None
+            and equivalent(carried.unit, wanted.unit)
+        ]
+        names = name_list(item.block.output_index)
+        did = f" Did you mean {' or '.join(fitting)}?" if fitting else ""
+        return f"{did} Outputs of `{item.path}`: {names}."
+
+
+_KIND_ADVICE: dict[tuple[Kind | None, Kind | None], str] = {
+    ("real", "boolean"): " Put a Compare between them.",
+    ("integer", "boolean"): " Put a Compare between them.",
+    ("boolean", "real"): " Put Convert('real') between them.",
+    ("boolean", "integer"): " Put Convert('integer') between them.",
+    ("real", "integer"): " Put Convert('integer') between them.",
+}
+
+
+def _fixed(port: Port) -> Carried:
+    return Carried(
+        port.width if isinstance(port.width, int) else None,
+        port.unit if isinstance(port.unit, Unit) else None,
+        port.kind if isinstance(port.kind, str) else None,
+    )
+
+
+def _both(
+    block: AbstractBlock, ins: list[Carried], outs: list[Carried]
+) -> list[tuple[Port, Carried]]:
+    return [*zip(block.inputs, ins, strict=True), *zip(block.outputs, outs, strict=True)]
+
+
+def _derive(rule: Derived, block: AbstractBlock, ins: list[Carried]) -> Unit | None:
+    units = [ins[block.input_index[name]].unit for name in rule.of]
+    return None if any(unit is None for unit in units) else rule.compute(*units)
+
+
+def _turns(given: Unit, wanted: Unit) -> str:
+    """Return how turns become radians, or the other way, if that is all that lies between."""
+    per_turn = parse_unit("rad")
+    for turned, factor in ((given * per_turn, "2*pi"), (given / per_turn, "1/(2*pi)")):
+        if equivalent(turned, wanted):
+            return (
+                f" If the one counts whole turns: 1 Hz is 2π rad/s. Put "
+                f"Gain({factor}, unit={str(wanted)!r}) between them."
+            )
+    return ""
+
+
+def _signals(carried: Carried) -> str:
+    number = "1 signal" if carried.width == 1 else f"{carried.width} signals"
+    return number if carried.unit is None else f"{number} in {carried.unit}"
+
+
+def _widths(step: float) -> Widths:
+    widths = Widths()
+    widths.step = step
+    return widths

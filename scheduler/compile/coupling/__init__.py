@@ -1,0 +1,1 @@
+"""Couplings of blocks with internal solvers."""

@@ -1,0 +1,47 @@
+"""How blocks with an internal solver are coupled: the choices of `Diagram.couple`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....errors import CouplingWarning as CouplingWarning
+from ....errors import DiagramError, name_list, suggest
+
+METHODS = ("jacobi", "gauss-seidel", "fixed-point", "newton")
+ITERATED = ("fixed-point", "newton")
+
+
+@dataclass(frozen=True, slots=True)
+class Coupling:
+    """How blocks with an internal solver are coupled; see `Diagram.couple`."""
+
+    method: str = "jacobi"
+    extrapolation: int = 0
+    tolerance: float = 1e-8
+    iterations: int = 25
+    failure: str = "warn"
+    halvings: int = 10
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise DiagramError(
+                f"unknown coupling `{self.method}`.{suggest(str(self.method), METHODS)} "
+                f"Couplings: {name_list(METHODS)}."
+            )
+        if self.extrapolation not in (0, 1, 2):
+            raise DiagramError(
+                f"extrapolation is 0, 1 or 2, the order of inputs, not {self.extrapolation!r}."
+            )
+        if not 0.0 < self.tolerance < 1.0:
+            raise DiagramError(f"a tolerance is between 0 and 1, not {self.tolerance!r}.")
+        if not (isinstance(self.iterations, int) and 1 <= self.iterations <= 1000):
+            raise DiagramError(f"iterations are between 1 and 1000, not {self.iterations!r}.")
+        if not (isinstance(self.halvings, int) and 0 <= self.halvings <= 10):
+            raise DiagramError(f"halvings are between 0 and 10, not {self.halvings!r}.")
+        if self.failure not in ("warn", "error"):
+            raise DiagramError(f"failure is 'warn' or 'error', not {self.failure!r}.")
+
+    @property
+    def is_iterated(self) -> bool:
+        """Whether steps are repeated until the signals agree."""
+        return self.method in ITERATED

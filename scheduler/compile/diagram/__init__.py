@@ -1,0 +1,1 @@
+"""What a user builds: diagrams and subsystems, with their options."""

@@ -1,0 +1,521 @@
+"""`Diagram`: blocks and the wires between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...._deprecation import renamed_keywords, warn_deprecated
+from ....blocks.core._block import AbstractBlock
+from ....blocks.core._ports import (
+    Kind,
+    Numbers,
+    Port,
+    PortRef,
+    Rate,
+    main_output,
+    periodic,
+)
+from ....errors import DiagramError, name_list, suggest
+from ...run._preflight import warn_of_steps
+from .._compiler import compile_diagram
+from .._model import Model
+from ..coupling._coupling_options import Coupling
+from ._boundary import Inport, Outport
+from ._solver_options import SOLVERS, check_step
+
+if TYPE_CHECKING:
+    from ....blocks.core._figure import ShownFigure
+
+B = TypeVar("B", bound=AbstractBlock)
+Endpoint = AbstractBlock | PortRef | str
+"""A block, ``block["port"]``, or a name: ``"pid"``, ``"pid.measurement"``."""
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ \-]*\Z")
+
+
+class Diagram:
+    """A block diagram.
+
+    Parameters
+    ----------
+    name
+        Shown in plots and reports.
+    step
+        The base step in seconds. Every period must be a whole multiple of it.
+    solver
+        How continuous states are integrated: ``"euler"``, ``"heun"``, ``"rk3"``, ``"rk4"``,
+        ``"dopri5"``; for stiff diagrams ``"backward_euler"`` or ``"trapezoidal"``.
+    start_time
+        Time of the first tick in seconds.
+    algebraic_loops
+        ``"solve"`` them at each tick, or treat them as an ``"error"``.
+    coupling, extrapolation
+        How blocks with an internal solver (FMUs, mechanisms with ``mode="internal"``) exchange
+        signals within a step: ``"jacobi"``, ``"gauss-seidel"``, ``"fixed-point"`` or ``"newton"``,
+        and the order 0, 1 or 2 of their inputs in time. See `couple`.
+
+    ``d["pid"]`` is the block called pid, ``"pid" in d`` whether there is one, ``len(d)`` how many
+    blocks there are. Iteration gives their names, inputs of the diagram included, in the order in
+    which they were added.
+
+    Examples
+    --------
+    >>> d = Diagram("decay")
+    >>> x = d.add(Integrator(1.0), "x")
+    >>> k = d.add(Gain(-2.0), "k", u=x)
+    >>> d.connect(k, x)
+    """
+
+    @renamed_keywords(hold="extrapolation")
+    def __init__(
+        self,
+        name: str = "diagram",
+        step: float = 1e-3,
+        solver: str = "rk4",
+        *,
+        start_time: float = 0.0,
+        algebraic_loops: str = "solve",
+        coupling: str = "jacobi",
+        extrapolation: int = 0,
+        start: float | None = None,
+    ) -> None:
+        if start is not None:
+            warn_deprecated("`Diagram(start=…)`", "`Diagram(start_time=…)`")
+            start_time = start
+        if solver not in SOLVERS:
+            raise DiagramError(
+                f"unknown solver `{solver}`.{suggest(solver, SOLVERS)} "
+                f"Solvers: {name_list(SOLVERS)}."
+            )
+        if algebraic_loops not in ("solve", "error"):
+            raise DiagramError(f"algebraic_loops is 'solve' or 'error', not {algebraic_loops!r}.")
+        self.name = name
+        self.step = check_step(step)
+        self.solver = solver
+        self.start_time = float(start_time)
+        self.algebraic_loops = algebraic_loops
+        self.blocks: dict[str, AbstractBlock] = {}
+        self.names: dict[AbstractBlock, str] = {}
+        self.rates: dict[AbstractBlock, Rate] = {}
+        """Rates that were given to `add`; all other blocks have their own, see `rate_of`."""
+        self.sources: dict[tuple[AbstractBlock, int], PortRef] = {}
+        """For each connected input (block, number of the port): the output that feeds it."""
+        self.outports: dict[str, Outport] = {}
+        self.double_sources: list[str] = []
+        self.coupling = Coupling(coupling, extrapolation)
+        self.couplings: list[tuple[tuple[AbstractBlock, ...], Coupling]] = []
+        """What `couple` said about blocks; `coupling` is for all others."""
+        self.bonds: dict[str, tuple[PortRef, PortRef]] = {}
+
+    @property
+    def start(self) -> float:
+        """Deprecated name of `start_time`."""
+        warn_deprecated("`Diagram.start`", "`Diagram.start_time`")
+        return self.start_time
+
+    def __repr__(self) -> str:
+        return f"Diagram({self.name!r}, {len(self.blocks)} blocks)"
+
+    def __getitem__(self, name: str) -> AbstractBlock:
+        try:
+            return self.blocks[name]
+        except KeyError:
+            raise DiagramError(
+                f"there is no block `{name}` in {self.name!r}.{suggest(name, self.blocks)} "
+                f"Blocks: {name_list(self.blocks)}."
+            ) from None
+
+    def __contains__(self, item: object) -> bool:
+        return (item in self.blocks) if isinstance(item, str) else (item in self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.blocks)
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __bool__(self) -> bool:
+        return True  # also without blocks
+
+    def add(
+        self,
+        block: B,
+        /,
+        name: str | None = None,
+        *,
+        inputs: Endpoint | Mapping[str, Endpoint] | None = None,
+        period: float | None = None,
+        offset: float = 0.0,
+        **wires: Endpoint,
+    ) -> B:
+        """Put `block` into the diagram and return it; connect its inputs.
+
+        If anything is wrong the diagram stays as it was. ::
+
+            pid = d.add(PID(2.0, 5.0), "pid", reference=ref, measurement=encoder["speed"])
+            d.add(Gain(0.5), "half", inputs=pid, period=5e-3)
+            d.add(plant, "plant", inputs={"motor.torque": pid})
+
+        Parameters
+        ----------
+        block
+            A new block.
+        name
+            By default the name of its class, with a number if that is taken.
+        inputs
+            What feeds the block: sources by the names of its inputs, also those that are no
+            identifiers or are called ``name``, ``inputs``, ``period`` or ``offset``; or one source
+            for the input that `connect` would choose.
+        period, offset
+            Sample time in seconds: the block runs at ``offset + n·period``. Without one at its own
+            rate, mostly that of its inputs. A block that designs with its
+            period takes it in its constructor instead.
+        wires
+            Sources by the names of the block's inputs.
+        """
+        if not isinstance(block, AbstractBlock):
+            hint = " Create it first: add(Gain(2.0))." if isinstance(block, type) else ""
+            raise DiagramError(f"add wants a block, got {block!r}.{hint}")
+        if block in self.names:
+            raise DiagramError(
+                f"this {block} is in the diagram already, as `{self.names[block]}`; "
+                f"make a second one."
+            )
+        if name is None:
+            base = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(block).__name__).lower()
+            name, n = base, 1
+            while name in self.blocks:
+                n += 1
+                name = f"{base}_{n}"
+        if isinstance(name, AbstractBlock | PortRef):
+            raise DiagramError(
+                f"the name of a block is a text, not {name!r}. To connect that, name the input: "
+                f"d.add({block}(…), inputs=…)."
+            )
+        self._claim_name(name)
+        rate = self._make_rate(name, block, period, offset)
+        self.blocks[name] = block
+        self.names[block] = name
+        try:
+            found = self._find_wires(block, inputs, wires)
+        except BaseException:
+            del self.blocks[name], self.names[block]
+            raise
+        self.sources.update(found)
+        if rate is not None:
+            self.rates[block] = rate
+        return block
+
+    def input(
+        self,
+        name: str,
+        *,
+        unit: str | None = None,
+        default: float | tuple[float, ...] | None = 0.0,
+        width: int = 1,
+        kind: Kind = "real",
+        doc: str = "",
+    ) -> AbstractBlock:
+        """Declare an input of the whole diagram and return it as a source to connect from."""
+        return self.add(
+            Inport(Port("y", width=width, unit=unit, kind=kind, default=default, doc=doc)), name
+        )
+
+    def output(self, name: str, source: Endpoint) -> None:
+        """Declare an output of the whole diagram: another name for a block's port."""
+        self._claim_name(name, among=self.outports)
+        self.outports[name] = Outport(name, self.find_output(source))
+
+    def connect(self, source: Endpoint, *destinations: Endpoint) -> None:
+        """Wire an output to one or more inputs.
+
+        Each end is a block (its only output, or the one called ``y``; its only input, or the only
+        one that must be connected), ``block["port"]``, or a name.
+        """
+        if not destinations:
+            raise DiagramError(f"connect({source!r}) wants at least one destination.")
+        origin = self.find_output(source)
+        for target in [self.find_input(destination) for destination in destinations]:
+            self._wire(origin, target)
+
+    def chain(self, *blocks: Endpoint) -> AbstractBlock:
+        """Wire blocks of the diagram in a row, each to the next, and return the last one.
+
+        A wire goes from a block's only output, or the one called ``y``, to the only input of the
+        next, or the only one that must be connected. Where a block has more, name the port:
+        ``d.chain(ref, pid["reference"], drive, motor["torque"])``. In the middle of a chain, a
+        named input is left by the block's output as usual, and a named output is reached by its
+        input as usual. If anything is wrong no wire is made.
+        """
+        if len(blocks) < 2:
+            raise DiagramError("chain wants two blocks or more.")
+        middle = [self._split(end) for end in blocks[1:-1]]
+        sources: list[Endpoint] = [blocks[0]]
+        sources += [PortRef(b, port if port not in b.input_index else "") for b, port in middle]
+        targets: list[Endpoint]
+        targets = [PortRef(b, port if port not in b.output_index else "") for b, port in middle]
+        targets.append(blocks[-1])
+        origins = [self.find_output(source) for source in sources]
+        ends = [self.find_input(target) for target in targets]
+        for origin, target in zip(origins, ends, strict=True):
+            self._wire(origin, target)
+        return self._split(blocks[-1])[0]
+
+    @renamed_keywords(hold="extrapolation")
+    def couple(
+        self,
+        *blocks: AbstractBlock | str,
+        method: str | None = None,
+        extrapolation: int | None = None,
+        tolerance: float | None = None,
+        iterations: int | None = None,
+        failure: str | None = None,
+        halvings: int | None = None,
+    ) -> None:
+        """Say how blocks with an internal solver are coupled within a step.
+
+        What is not given stays as it is for the diagram.
+
+        Parameters
+        ----------
+        blocks
+            One or more blocks of a coupling: it holds for all that depend on each other with
+            them. A block with continuous states stands for all such states. Without any, for
+            the whole diagram.
+        method
+            ``"jacobi"``: all at once, from the past of their inputs. ``"gauss-seidel"``: one after
+            the other, later ones with the new outputs of those before. ``"fixed-point"`` (with
+            Aitken's relaxation) and ``"newton"``: repeated until inputs and outputs agree.
+        extrapolation
+            Order 0, 1 or 2 of the inputs in time.
+        tolerance
+            Of the repetition, relative to the largest value that a signal has had.
+        iterations
+            At the most, for each step.
+        failure
+            ``"warn"`` after a run, or end it with an ``"error"``, if that does not suffice.
+        halvings
+            How often a step that does not converge, or that a block refuses, may be halved; 0
+            bounds the time of a tick.
+        """
+        said: dict[str, Any] = {
+            "method": method,
+            "extrapolation": extrapolation,
+            "tolerance": tolerance,
+            "iterations": iterations,
+            "failure": failure,
+            "halvings": halvings,
+        }
+        given = {name: value for name, value in said.items() if value is not None}
+        how = replace(self.coupling, **given)
+        if not blocks:
+            self.coupling = how
+            return
+        named = tuple(self[block] if isinstance(block, str) else block for block in blocks)
+        for block in named:
+            if block not in self.names:
+                raise DiagramError(f"{block} is not in {self.name!r} yet: add it first.")
+        self.couplings.append((named, how))
+
+    def power_bond(self, effort: Endpoint, flow: Endpoint, name: str | None = None) -> None:
+        """Declare two inputs whose product is the power that passes between two blocks.
+
+        An effort that one block gets from the other, such as a force, and a flow that the other
+        gets in return, such as a speed. The signals ``coupling.<name>.power`` and ``.energy`` are
+        then what one of them takes more than the other gives, over the last step and altogether.
+        """
+        ends = self.find_input(effort), self.find_input(flow)
+        if name is None:
+            name = f"{self.names[ends[0].block]}_{self.names[ends[1].block]}"
+        self._claim_name(name, among=self.bonds)
+        self.bonds[name] = ends
+
+    @property
+    def inports(self) -> dict[str, Inport]:
+        """The inputs of the diagram, by name."""
+        return {n: b for n, b in self.blocks.items() if isinstance(b, Inport)}
+
+    def rate_of(self, block: AbstractBlock) -> Rate:
+        """Return the rate of a block of the diagram: that given to `add`, or its own."""
+        return self.rates.get(block, block.rate)
+
+    def find_output(self, end: Endpoint) -> PortRef:
+        """Return the output port that `end` names."""
+        block, port = self._split(end)
+        return self._pick(block, port, "output", block.output_index, block.input_index)
+
+    def find_input(self, end: Endpoint) -> PortRef:
+        """Return the input port that `end` names."""
+        block, port = self._split(end)
+        return self._pick(block, port, "input", block.input_index, block.output_index)
+
+    def name_port(self, ref: PortRef) -> str:
+        """Return ``name.port`` for messages."""
+        return f"{self.names.get(ref.block, str(ref.block))}.{ref.name}"
+
+    def compile(self, **options: Any) -> Model:
+        """Check the diagram and return its `Model`; every problem is reported at once.
+
+        See `biella.scheduler.compile._compiler.compile_diagram` for the options.
+
+        Warns
+        -----
+        BiellaWarning
+            If the step is too large for a block.
+        """
+        model = compile_diagram(self, **options)
+        warn_of_steps(model, stacklevel=2)
+        return model
+
+    def draw(self, path: str | Path | None = None, *, title: str | None = None) -> ShownFigure:
+        """Draw the diagram; the extension of `path` decides the format.
+
+        See `biella.scheduler.drawing._draw.draw`.
+        """
+        from ...drawing._draw import draw
+
+        return draw(self, path, title=title)
+
+    def export_fmu(
+        self,
+        path: str | Path,
+        *,
+        inputs: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        parameters: Sequence[str] | Mapping[str, Numbers | None] | None = None,
+        platforms: Sequence[str] | None = None,
+        sources: bool = True,
+    ) -> Path:
+        """Write an FMI 2.0 co-simulation FMU; see `biella.fmu.export_fmu`."""
+        from ....fmu.exporter._export import export_fmu
+
+        return export_fmu(
+            self,
+            path,
+            inputs=inputs,
+            outputs=outputs,
+            parameters=parameters,
+            platforms=platforms,
+            sources=sources,
+        )
+
+    def _claim_name(self, name: str, among: Mapping[str, object] | None = None) -> None:
+        if not isinstance(name, str) or not NAME.match(name):
+            raise DiagramError(
+                f"{name!r} cannot be a name: letters a to z, digits, `_`, `-` and "
+                f"spaces, starting with a letter."
+            )
+        if name in (self.blocks if among is None else among):
+            raise DiagramError(f"the name `{name}` is taken in {self.name!r}.")
+
+    def _make_rate(
+        self, name: str, block: AbstractBlock, period: float | None, offset: float
+    ) -> Rate | None:
+        """Return the rate that `add` gives a block; nothing if it keeps its own."""
+        given = periodic(period, offset)
+        if period is None:
+            return None
+        why = block.refuse_period()
+        if why:
+            raise DiagramError(f"`{name}` ({block}) takes no period in add: {why}")
+        return replace(given, outputs=block.rate.outputs)
+
+    def _find_wires(
+        self,
+        block: AbstractBlock,
+        inputs: Endpoint | Mapping[str, Endpoint] | None,
+        wires: Mapping[str, Endpoint],
+    ) -> dict[tuple[AbstractBlock, int], PortRef]:
+        """Return what `add` has to put into `sources`."""
+        name = self.names[block]
+        named: list[tuple[str, Endpoint]] = list(wires.items())
+        if isinstance(inputs, Mapping):
+            named += inputs.items()
+        elif isinstance(inputs, AbstractBlock | PortRef | str):
+            named.append((self.find_input(block).name, inputs))
+        elif inputs is not None:
+            raise DiagramError(
+                f"`inputs` of `{name}` wants names and sources, {{'port': source}}, or one source "
+                f"for its only input; got {inputs!r}. Inputs of `{name}`: "
+                f"{name_list(block.input_index)}."
+            )
+        found: dict[tuple[AbstractBlock, int], PortRef] = {}
+        for port, source in named:
+            if port not in block.input_index and any(p.name == port for p in block.parameters):
+                raise DiagramError(
+                    f"`{name}` has no input `{port}`: that is a parameter, give it to "
+                    f"{block}(…). Inputs of `{name}`: {name_list(block.input_index)}."
+                )
+            target = self._pick(block, port, "input", block.input_index, block.output_index)
+            key = (block, block.input_index[target.name])
+            origin = self.find_output(source)
+            if key in found:
+                raise DiagramError(
+                    f"input `{name}.{port}` is given twice: `{self.name_port(found[key])}` and "
+                    f"`{self.name_port(origin)}`. Keep one, or add them with a Sum."
+                )
+            found[key] = origin
+        return found
+
+    def _wire(self, origin: PortRef, target: PortRef) -> None:
+        key = (target.block, target.block.input_index[target.name])
+        if key in self.sources:
+            self.double_sources.append(
+                f"input `{self.name_port(target)}` has two sources: "
+                f"`{self.name_port(self.sources[key])}` and `{self.name_port(origin)}`. "
+                f"Keep one, or add them with a Sum."
+            )
+        else:
+            self.sources[key] = origin
+
+    def _split(self, end: Endpoint) -> tuple[AbstractBlock, str]:
+        if isinstance(end, str):
+            if end in self.blocks:
+                return self.blocks[end], ""
+            name, _, port = end.partition(".")
+            return self[name], port
+        block, port = (end.block, end.name) if isinstance(end, PortRef) else (end, "")
+        if not isinstance(block, AbstractBlock):
+            raise DiagramError(f"a wire wants blocks, ports or names at its ends, got {end!r}.")
+        if block not in self.names:
+            raise DiagramError(
+                f"{block} is not in {self.name!r} yet: add it first, d.add({block}(…), name=…)."
+            )
+        return block, port
+
+    def _pick(
+        self,
+        block: AbstractBlock,
+        port: str,
+        side: str,
+        index: Mapping[str, int],
+        others: Mapping[str, int],
+    ) -> PortRef:
+        name = self.names[block]
+        if not port:
+            needed = [item.name for item in block.inputs if item.default is None]
+            only = needed if side == "input" and len(needed) == 1 else list(index)
+            main = only[0] if len(only) == 1 else None
+            if main is None and side == "output":
+                main = main_output(only)
+            if main is not None:
+                return PortRef(block, main)
+            if not index:
+                raise DiagramError(f"`{name}` ({block}) has no {side}s.")
+            raise DiagramError(
+                f"`{name}` has {len(index)} {side}s: say which, {name}[{next(iter(index))!r}]. "
+                f"{side.capitalize()}s of `{name}`: {name_list(index)}."
+            )
+        if port not in index:
+            hint = block.describe_missing_port(port) or suggest(port, index)
+            if port in others:
+                hint = " It is an output." if side == "input" else " It is an input."
+            raise DiagramError(
+                f"`{name}` has no {side} `{port}`.{hint} "
+                f"{side.capitalize()}s of `{name}`: {name_list(index)}."
+            )
+        return PortRef(block, port)

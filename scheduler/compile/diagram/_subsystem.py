@@ -1,0 +1,129 @@
+"""`Subsystem`: a diagram used as a block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from ....blocks.core._block import AbstractBlock, NativeBlock
+from ....blocks.core._ports import INHERITED, Kind, Port, Same, parameter
+from ....errors import DiagramError
+
+if TYPE_CHECKING:
+    from ._diagram import Diagram
+
+Edge = Literal["rising", "falling", "either", "level"]
+EDGES: tuple[Edge, ...] = ("rising", "falling", "either", "level")
+
+
+class Subsystem(AbstractBlock):
+    """A diagram as a block, to any depth.
+
+    Its ports are the diagram's inputs and outputs. It is flattened when the outer diagram is
+    compiled, so it costs nothing at run time and never makes a loop of its own. Blocks inside are
+    addressed as ``subsystem.block.port``.
+
+    Whether a conditional subsystem runs is decided at ticks. Blocks with a period hit on the clock
+    of the whole diagram; but at the first tick at which the subsystem runs, and at a restart, all
+    blocks inside give their outputs. The first tick is no edge. While a subsystem around it does
+    not run, a conditional one stands still too: it sees no edge and is not enabled anew.
+
+    Parameters
+    ----------
+    diagram
+        What is inside. Its step and solver are those of the outer diagram.
+    enable
+        Adds a boolean input ``enable``: while it is false, nothing inside runs, states stand still.
+    trigger
+        Adds an input ``trigger``: the inside runs only at ticks where that signal rises through
+        zero, falls, or either. Nothing inside may have continuous states or a period of its own.
+    reset
+        Adds an input ``reset``: the inside starts again at such an edge, or while the signal is
+        positive (``"level"``).
+    outputs
+        What an enabled or triggered subsystem shows while it does not run: ``"held"`` values or
+        ``"reset"``, that is `initial`.
+    states
+        For `enable`: whether states are ``"held"`` or ``"reset"`` when it is enabled again.
+    initial
+        Value of the outputs before the first run, and while they are reset.
+    """
+
+    def __init__(
+        self,
+        diagram: Diagram,
+        *,
+        enable: bool = False,
+        trigger: Edge | None = None,
+        reset: Edge | None = None,
+        outputs: Literal["held", "reset"] = "held",
+        states: Literal["held", "reset"] = "held",
+        initial: float = 0.0,
+    ) -> None:
+        if bool(enable) + (trigger is not None) + (reset is not None) > 1:
+            raise DiagramError(
+                "a Subsystem takes one of enable, trigger and reset; nest two subsystems for both."
+            )
+        for option, edge in (("trigger", trigger), ("reset", reset)):
+            if edge is not None and edge not in EDGES:
+                raise DiagramError(f"{option} is one of {', '.join(EDGES)}, not {edge!r}.")
+        if trigger == "level":
+            raise DiagramError("trigger='level' is an enabled subsystem: use enable=True.")
+        if outputs not in ("held", "reset") or states not in ("held", "reset"):
+            raise DiagramError("outputs and states are each 'held' or 'reset'.")
+        self.diagram = diagram
+        self.control: str | None = (
+            "enable" if enable else "trigger" if trigger else "reset" if reset else None
+        )
+        self.edge: Edge = trigger or reset or "level"
+        self.outputs_reset = outputs == "reset"
+        self.states_reset = states == "reset"
+        self.initial = float(initial)
+        inports = diagram.inports
+        if self.control in inports:
+            raise DiagramError(f"the diagram inside has an input called `{self.control}` itself.")
+        ports = [
+            Port(
+                name,
+                port.port.width,
+                port.port.unit,
+                port.port.kind,
+                port.port.default,
+                port.port.doc,
+            )
+            for name, port in inports.items()
+        ]
+        if self.control:
+            kind: Kind | Same = "boolean" if enable else Same("control")
+            ports.append(Port(self.control, kind=kind, doc="runs or restarts the subsystem"))
+        super().__init__(
+            inputs=ports,
+            # Widths, units and kinds are found when the diagram is flattened.
+            outputs=[Port(name, width=f"out {name}") for name in diagram.outports],
+            rate=INHERITED,
+        )
+
+    def refuse_period(self) -> str:
+        return "a Subsystem is flattened. Give the period to the blocks inside, or trigger it."
+
+
+class HeldOutput(NativeBlock):
+    """An output of a conditional subsystem.
+
+    y = u while the subsystem runs, else the last such value, or `initial` if it is reset.
+    """
+
+    kernel = "held_output"
+    memory_holds = True
+
+    def __init__(self, initial: float, reset: bool) -> None:
+        super().__init__(
+            inputs=[
+                Port("u", width="n", unit=Same(), kind=Same()),
+                Port("active", doc="the guard's own flag", default=0.0),
+            ],
+            outputs=[Port("y", width="n", unit=Same(), kind=Same())],
+            parameters=[
+                parameter("initial", initial, doc="value before the first run", tunable=False)
+            ],
+            integers=[int(reset)],
+        )

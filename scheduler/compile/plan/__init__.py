@@ -1,0 +1,1 @@
+"""The plan: its tables, its bytes, its description, its schedule."""

@@ -1,0 +1,211 @@
+"""What a compiled diagram says about itself: its blocks, ports, parameters and signals by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ....blocks.core._ports import Kind, main_output
+from ....errors import BiellaError, name_list, suggest
+from ...results._signals import Signal
+
+
+@dataclass(frozen=True, slots=True)
+class PortInfo:
+    """A port of the plan: where its values lie and what they mean."""
+
+    path: str
+    slot: int
+    width: int
+    unit: str | None
+    kind: Kind
+    doc: str = ""
+    sampled: bool = False
+
+    @property
+    def signal(self) -> Signal:
+        """The same, as a recorder wants it."""
+        return Signal(self.path, self.width, self.unit, self.kind, self.sampled)
+
+
+def slots_of(ports: Iterable[PortInfo]) -> list[int]:
+    """Return where all values of ports lie, one port after the other."""
+    return [port.slot + k for port in ports for k in range(port.width)]
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterInfo:
+    """A parameter of the plan."""
+
+    path: str
+    slot: int
+    shape: tuple[int, ...]
+    unit: str | None
+    doc: str
+    tunable: bool
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return int(np.prod(self.shape, dtype=int))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockInfo:
+    """A block of the plan."""
+
+    path: str
+    type: str
+    rate: str
+    inputs: tuple[PortInfo, ...]
+    outputs: tuple[PortInfo, ...]
+    parameters: tuple[ParameterInfo, ...]
+
+
+class AbstractDescribed(ABC):
+    """Something that is described by the content of section META of a plan."""
+
+    @property
+    @abstractmethod
+    def meta(self) -> dict[str, Any]:
+        """The description as plain data."""
+
+    @property
+    def name(self) -> str:
+        """The diagram's name."""
+        return str(self.meta["name"])
+
+    @property
+    def step(self) -> float:
+        """The base step in seconds."""
+        return float(self.meta["step"])
+
+    @property
+    def start_time(self) -> float:
+        """Time of the first tick in seconds."""
+        return float(self.meta["start"])
+
+    @property
+    def solver(self) -> str:
+        """How continuous states are integrated."""
+        return str(self.meta["solver"])
+
+    @cached_property
+    def blocks(self) -> tuple[BlockInfo, ...]:
+        """The blocks, as numbered."""
+        return tuple(_block_info(item) for item in self.meta["blocks"])
+
+    @cached_property
+    def inputs(self) -> dict[str, PortInfo]:
+        """Inputs of the whole diagram."""
+        return {item[0]: PortInfo(*item) for item in self.meta["inputs"]}
+
+    @cached_property
+    def outputs(self) -> dict[str, PortInfo]:
+        """Outputs of the whole diagram, by their name in it."""
+        return {item[0]: PortInfo(*item) for item in self.meta["outputs"]}
+
+    @cached_property
+    def signals(self) -> dict[str, PortInfo]:
+        """Every output of every block, the diagram's own inputs, what couplings tell; by path."""
+        found = {port.path: port for block in self.blocks for port in block.outputs}
+        told = (PortInfo(*port) for item in self.couplings for port in item["ports"])
+        return found | self.inputs | {port.path: port for port in told}
+
+    @property
+    def couplings(self) -> list[dict[str, Any]]:
+        """The blocks with an internal solver that are advanced together, and how."""
+        return list(self.meta.get("couplings", []))
+
+    @property
+    def exchanges(self) -> list[dict[str, Any]]:
+        """The powers between blocks that exchange held signals once a step."""
+        return list(self.meta.get("exchanges", []))
+
+    @cached_property
+    def aliases(self) -> dict[str, str]:
+        """Other names of signals: a block's, of its main output; the diagram's own outputs."""
+        short = {}
+        rerouted: dict[str, str] = self.meta.get("rerouted", {})
+        for block in self.blocks:
+            paths = [rerouted.get(port.path, port.path) for port in block.outputs]
+            paths = [path for path in paths if path.startswith(f"{block.path}.")]
+            names = [path[len(block.path) + 1 :] for path in paths]
+            main = main_output(names)
+            if main is not None:
+                short[block.path] = paths[names.index(main)]
+        by_slot = {port.slot: path for path, port in self.signals.items()}
+        return short | {name: by_slot[port.slot] for name, port in self.outputs.items()}
+
+    @cached_property
+    def parameters(self) -> dict[str, ParameterInfo]:
+        """Every parameter, by path."""
+        return {p.path: p for block in self.blocks for p in block.parameters}
+
+    @cached_property
+    def loops(self) -> list[list[str]]:
+        """The algebraic loops, each as the ports around it."""
+        return [list(loop) for loop in self.meta["loops"]]
+
+    def find_signal(self, path: str) -> PortInfo:
+        """Return the signal at `path`, or raise an error that lists what there is."""
+        path = self.aliases.get(path, path)
+        if path not in self.signals:
+            names = [*self.signals, *self.aliases]
+            raise BiellaError(
+                f"there is no signal `{path}`.{suggest(path, names)} "
+                f"Signals: {name_list(self.signals)}."
+            )
+        return self.signals[path]
+
+    def find_settable(self, path: str) -> tuple[slice, tuple[int, ...]]:
+        """Return where the numbers of a parameter or an input lie, and their shape."""
+        if path in self.parameters:
+            item = self.parameters[path]
+            return slice(item.slot, item.slot + item.size), item.shape
+        if path in self.inputs:
+            port = self.inputs[path]
+            return slice(port.slot, port.slot + port.width), (port.width,)
+        names = [*self.parameters, *self.inputs]
+        raise BiellaError(
+            f"there is no parameter or input `{path}`.{suggest(path, names)} "
+            f"Parameters: {name_list(self.parameters)}. Inputs: {name_list(self.inputs)}."
+        )
+
+
+def _block_info(item: list[Any]) -> BlockInfo:
+    path, type_name, rate, inputs, outputs, parameters = item
+    return BlockInfo(
+        path,
+        type_name,
+        rate,
+        tuple(PortInfo(*port) for port in inputs),
+        tuple(PortInfo(*port) for port in outputs),
+        tuple(ParameterInfo(p[0], p[1], tuple(p[2]), *p[3:]) for p in parameters),
+    )
+
+
+def read_value(
+    path: str, value: Any, shape: tuple[int, ...], before: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return `value` as the numbers of a parameter or an input, or raise an error that names it.
+
+    They must be finite if those `before` are: some parameters, such as limits, may be infinite.
+    """
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BiellaError(f"`{path}` wants numbers, got {value!r}.") from None
+    if array.size != before.size:
+        wanted = f"{before.size} numbers of shape {shape}" if shape else "one number"
+        comma = " Decimals have a point, not a comma." if isinstance(value, tuple) else ""
+        raise BiellaError(f"`{path}` wants {wanted}, got {array.size}: {value!r}.{comma}")
+    if not np.isfinite(array).all() and np.isfinite(before).all():
+        raise BiellaError(f"`{path}` must be finite, got {value!r}.")
+    return array.ravel()

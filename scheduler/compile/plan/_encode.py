@@ -1,0 +1,429 @@
+"""Encoding: where every value of a flattened diagram lies, and the tables of a plan.
+
+The tables are those of ``plan.c``; the two files change together.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....blocks.core._block import NativeBlock, size_of
+from ....blocks.external._external_block import ExternalBlock
+from ....blocks.external._python import PythonBlock
+from ....errors import DiagramError
+from ...engine._library import contract, kernel_sizes
+from ...results._coupling_report import ARRAY_COUNT, BOND_SIZE, HEAD_SIZE
+from .._derived import derive_value
+from .._flatten import FlatDiagram, Source
+from .._model import Model
+from .._order import Order, find_minor_blocks
+from .._port_types import ResolvedPorts
+from .._rates import CONSTANT, CONTINUOUS, Ticks, find_flowing
+from ..coupling._coupling_options import METHODS
+from ..coupling._couplings import Component, Exchange
+from ..diagram._solver_options import SOLVERS, Settings
+from ._plan import write_sections
+from ._plan_description import Describer
+
+_GUARD_KINDS = {
+    "enable": contract.BL_GUARD_ENABLE,
+    "trigger": contract.BL_GUARD_TRIGGER,
+    "reset": contract.BL_GUARD_RESET,
+}
+_EDGES = {
+    "rising": contract.BL_EDGE_RISING,
+    "falling": contract.BL_EDGE_FALLING,
+    "either": contract.BL_EDGE_EITHER,
+    "level": contract.BL_EDGE_LEVEL,
+}
+_ENTRIES = {"call": 0, "loop": 1, "guard": 2}
+_IMPLICIT = ("backward_euler", "trapezoidal")
+_LARGEST_IMPLICIT = 4096
+
+
+@dataclass(slots=True)
+class _Tables:
+    """The growing tables of a plan."""
+
+    parameters: list[float] = field(default_factory=list)
+    records: list[int] = field(default_factory=list)
+    ports: list[int] = field(default_factory=list)
+    integers: list[int] = field(default_factory=list)
+
+
+class Encoder:
+    """Lays out all values and writes the plan's sections."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        flat: FlatDiagram,
+        ports: ResolvedPorts,
+        rates: tuple[Ticks, ...],
+        order: Order,
+        couplings: list[Component],
+        exchanges: list[Exchange],
+    ) -> None:
+        self.settings, self.flat, self.ports = settings, flat, ports
+        self.rates, self.order = rates, order
+        self.couplings, self.exchanges, self.estimate = couplings, exchanges, settings.estimate
+        self.step, self.solver = settings.step, settings.solver
+        self.tables = _Tables()
+        self.problems: list[str] = []
+        self.input_firsts: list[int] = []
+        self._lay_out()
+        self._write_blocks()
+        if self.problems:
+            raise DiagramError(self.problems)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what section META says."""
+        return Describer(self).describe()[0]
+
+    def encode(self) -> Model:
+        """Write the plan."""
+        described, variables = Describer(self).describe()
+        sections: dict[str, Any] = {
+            "META": json.dumps(described, ensure_ascii=False, separators=(",", ":")).encode(),
+            "SIZE": np.array(
+                [
+                    self.signal_count,
+                    self.state_count,
+                    self.memory_count,
+                    SOLVERS.index(self.solver),
+                ],
+                dtype="<i8",
+            ),
+            "TIME": np.array([self.step, self.settings.start], dtype="<f8"),
+            "PARA": np.array(self.tables.parameters, dtype="<f8"),
+            "RATE": np.array(
+                [(max(r.period, 0), r.offset) for r in self.rate_table], dtype="<i8"
+            ).ravel(),
+            "KERN": _strings(self.kernel_names),
+            "BLKS": np.array(self.tables.records, dtype="<i4"),
+            "PORT": np.array(self.tables.ports, dtype="<i4"),
+            "INTS": np.array(self.tables.integers, dtype="<i4"),
+            "PATH": _strings([item.path for item in self.flat.blocks]),
+            "NOTE": _strings([item.block.note for item in self.flat.blocks]),
+            "GARD": np.array(self.guard_records, dtype="<i4"),
+            "LOOP": np.array(self.loop_records, dtype="<i4"),
+            "BODY": np.array([b for loop in self.order.loops for b in loop.body], dtype="<i4"),
+            "TEAR": np.array(self.tears, dtype="<i4"),
+            "MAJR": np.array(self._program(minor=False), dtype="<i4").ravel(),
+            "MINR": np.array(self._program(minor=True), dtype="<i4").ravel(),
+            "VARS": np.array(variables, dtype="<i4"),
+        }
+        if self.couplings:
+            sections |= self._coupling_tables()
+        if self.exchanges:
+            sections["EXCH"] = np.array(self._exchange_table(), dtype="<i4").ravel()
+        python_blocks = {
+            n: item.block
+            for n, item in enumerate(self.flat.blocks)
+            if isinstance(item.block, PythonBlock)
+        }
+        external = {
+            n: item.block
+            for n, item in enumerate(self.flat.blocks)
+            if isinstance(item.block, ExternalBlock)
+        }
+        return Model(
+            write_sections(sections),
+            python_blocks,
+            external,
+            described=described,
+            flat=self.flat,
+            ports=self.ports,
+            rates=self.rates,
+            order=self.order,
+            components=tuple(self.couplings),
+        )
+
+    def _lay_out(self) -> None:
+        """Decide where every value lies."""
+        flat, ports, tables = self.flat, self.ports, self.tables
+        self.parameter_slots: list[int] = []
+        for number, item in enumerate(flat.blocks):
+            self.parameter_slots.append(len(tables.parameters))
+            for parameter in item.block.parameters:
+                value = derive_value(flat, number, parameter, self.problems)
+                tables.parameters.extend(value.ravel().tolist())
+        self.input_slots: list[int] = []
+        for outside in flat.inputs:
+            self.input_slots.append(len(tables.parameters))
+            width = outside.port.width if isinstance(outside.port.width, int) else 1
+            tables.parameters.extend(outside.port.default_values(width))
+        self.default_slots: dict[tuple[int, int], int] = {}
+        for number, item in enumerate(flat.blocks):
+            for n, source in enumerate(item.sources):
+                if source is None and not (item.shows_guard >= 0 and n == 1):
+                    self.default_slots[number, n] = len(tables.parameters)
+                    width = ports.inputs[number][n].width or 1
+                    tables.parameters.extend(item.block.inputs[n].default_values(width))
+
+        slot = len(tables.parameters)
+        self.output_slots: list[list[int]] = []
+        for carried in ports.outputs:
+            slots = []
+            for port in carried:
+                slots.append(slot)
+                slot += port.width or 1
+            self.output_slots.append(slots)
+        self.signal_count = slot - len(tables.parameters)
+
+        # A guard's memory stands before that of the blocks in it, and so inside its parent's.
+        self.state_slots: list[tuple[int, int]] = []
+        self.memory_slots: list[tuple[int, int]] = []
+        self.guard_memory = [0] * len(flat.guards)
+        x = z = 0
+        guard_of_block: dict[int, list[int]] = {}
+        for g, guard in enumerate(flat.guards):
+            guard_of_block.setdefault(guard.first, []).append(g)
+        self.integers = [self._integers(n) for n in range(len(flat.blocks))]
+        sizes = [self._sizes(n) for n in range(len(flat.blocks))]
+        self._size_guards(sizes)
+        for number, (states, memory) in enumerate(sizes):
+            for g in guard_of_block.get(number, []):
+                self.guard_memory[g] = z
+                z += self.guard_sizes[g]
+            self.state_slots.append((x, states))
+            self.memory_slots.append((z, memory))
+            x += states
+            z += memory
+        self.state_count = x
+        if self.solver in _IMPLICIT and x > _LARGEST_IMPLICIT:
+            self.problems.append(
+                f"{x} continuous states are too many for the solver `{self.solver}`, "
+                f"which takes at most {_LARGEST_IMPLICIT}. Use an explicit one."
+            )
+        self.guard_records: list[int] = []
+        for g in range(len(flat.guards)):
+            self.guard_records += self._guard_record(g, sizes)
+        self.loop_records: list[int] = []
+        self.tears: list[int] = []
+        body = 0
+        for loop in self.order.loops:
+            slots = [
+                self.output_slots[b][o] + k
+                for b, o in loop.tears
+                for k in range(self.ports.outputs[b][o].width or 1)
+            ]
+            self.loop_records += [body, len(loop.body), len(self.tears), len(slots), z]
+            body += len(loop.body)
+            self.tears += slots
+            z += len(slots)
+        self.coupling_memory: list[int] = []
+        self.bond_memory: list[list[int]] = []
+        for coupling in self.couplings:
+            self.coupling_memory.append(z)
+            z += HEAD_SIZE + ARRAY_COUNT * coupling.element_count
+            z += coupling.unknown_count**2 if coupling.how.method == "newton" else 0
+            self.bond_memory.append([z + BOND_SIZE * n for n in range(len(coupling.bonds))])
+            z += BOND_SIZE * len(coupling.bonds)
+        self.exchange_memory: list[int] = []
+        for exchange in self.exchanges:
+            self.exchange_memory.append(z)
+            z += BOND_SIZE + 1 + 2 * exchange.pair.width
+        self.memory_count = z
+
+    def _size_guards(self, sizes: list[tuple[int, int]]) -> None:
+        """Find how much memory each guard takes: its own, the signals of all blocks inside, and a
+        shadow of all states inside; and how much the guards inside it take.
+        """
+        guards = self.flat.guards
+        self.guard_sizes, self.inner_guard_sizes = [0] * len(guards), [0] * len(guards)
+        for g in reversed(range(len(guards))):  # a guard stands before those inside it
+            inside = range(guards[g].first, guards[g].first + guards[g].count)
+            signals = sum(port.width or 1 for n in inside for port in self.ports.outputs[n])
+            states = sum(sum(sizes[n]) for n in inside) + self.inner_guard_sizes[g]
+            self.guard_sizes[g] = contract.BL_GUARD_MEMORY + signals + states
+            if guards[g].parent >= 0:
+                total = self.guard_sizes[g] + self.inner_guard_sizes[g]
+                self.inner_guard_sizes[guards[g].parent] += total
+
+    def _guard_record(self, g: int, sizes: list[tuple[int, int]]) -> list[int]:
+        guard = self.flat.guards[g]
+        inside = range(guard.first, guard.first + guard.count)
+        x_first = self.state_slots[guard.first][0] if guard.count else 0
+        x_count = sum(sizes[n][0] for n in inside)
+        z_first = self.guard_memory[g] + self.guard_sizes[g]
+        z_count = sum(sizes[n][1] for n in inside) + self.inner_guard_sizes[g]
+        control = guard.subsystem.control
+        assert control is not None
+        slot = 0 if guard.control is None else self.slot_of(guard.control)
+        return [
+            _GUARD_KINDS[control], _EDGES[guard.subsystem.edge], int(guard.subsystem.states_reset),
+            guard.parent, slot, guard.first, guard.count, x_first, x_count, z_first, z_count,
+            self.guard_memory[g],
+        ]  # fmt: skip
+
+    def _sizes(self, number: int) -> tuple[int, int]:
+        item, widths = self.flat.blocks[number], self.ports.widths[number]
+        block = item.block
+        assert isinstance(block, NativeBlock | PythonBlock)
+        try:
+            states = size_of(block.states, widths)
+            if isinstance(block, PythonBlock):
+                return states, size_of(block.memory, widths)
+        except DiagramError as error:
+            self.problems += [f"`{item.path}`: {problem}" for problem in error.problems]
+            return 0, 0
+        if self.problems:  # nothing is encoded, and the integers may be missing
+            return states, 0
+        needed = kernel_sizes(
+            block.kernel,
+            inputs=[port.width or 1 for port in self.ports.inputs[number]],
+            outputs=[port.width or 1 for port in self.ports.outputs[number]],
+            states=states,
+            parameters=sum(parameter.value.size for parameter in block.parameters),
+            integers=self.integers[number],
+        )
+        if needed is None:
+            self.problems.append(f"`{item.path}` does not fit its kernel `{block.kernel}`.")
+            return states, 0
+        return states, needed[0]
+
+    def _integers(self, number: int) -> list[int]:
+        item, widths = self.flat.blocks[number], self.ports.widths[number]
+        block = item.block
+        assert isinstance(block, NativeBlock | PythonBlock)
+        try:
+            given = block.integers(widths) if callable(block.integers) else block.integers
+        except DiagramError as error:
+            self.problems += [f"`{item.path}`: {problem}" for problem in error.problems]
+            return []
+        whole: list[int] = np.array(given, dtype="<i4").tolist()  # arguments may be numpy's
+        return whole
+
+    def slot_of(self, source: Source) -> int:
+        if source.block < 0:
+            return self.input_slots[-1 - source.block]
+        return self.output_slots[source.block][source.port]
+
+    def _write_blocks(self) -> None:
+        tables = self.tables
+        kernels: dict[str, int] = {}
+        table: dict[Ticks, int] = {CONTINUOUS: 0, CONSTANT: 1}
+        for ticks in self.rates:
+            table.setdefault(ticks, len(table))
+        flowing = find_flowing(self.flat, self.rates)
+        memory_base = len(tables.parameters) + self.signal_count + self.state_count
+        for number, item in enumerate(self.flat.blocks):
+            block = item.block
+            assert isinstance(block, NativeBlock | PythonBlock)
+            kernel = kernels.setdefault(block.kernel, len(kernels))
+            # Beyond the table: every tick, and wherever a run stops within one.
+            rate = len(table) if number in flowing else table[self.rates[number]]
+            inputs_first = len(tables.ports) // 2
+            self.input_firsts.append(inputs_first)
+            for n, source in enumerate(item.sources):
+                if source is not None:
+                    slot = self.slot_of(source)
+                elif (number, n) in self.default_slots:
+                    slot = self.default_slots[number, n]
+                else:
+                    slot = memory_base + self.guard_memory[item.shows_guard]
+                tables.ports += [slot, self.ports.inputs[number][n].width or 1]
+            outputs_first = len(tables.ports) // 2
+            for slot, carried in zip(
+                self.output_slots[number], self.ports.outputs[number], strict=True
+            ):
+                tables.ports += [slot, carried.width or 1]
+            integers = self.integers[number]
+            parameter_count = sum(parameter.value.size for parameter in block.parameters)
+            # What is constant may be needed at any time, and has no state that could stand still.
+            guard = -1 if self.rates[number] == CONSTANT else item.guard
+            tables.records += [
+                kernel, rate, guard,
+                inputs_first, len(block.inputs), outputs_first, len(block.outputs),
+                *self.state_slots[number], *self.memory_slots[number], 0,
+                self.parameter_slots[number], parameter_count,
+                len(tables.integers), len(integers),
+            ]  # fmt: skip
+            tables.integers += integers
+        self.kernel_names = list(kernels)
+        self.rate_table = list(table)
+
+    def _coupling_tables(self) -> dict[str, Any]:
+        records: list[list[int]] = []
+        members: list[list[int]] = []
+        signals: list[list[int]] = []
+        inputs: list[tuple[int, int, int]] = []
+        entries: list[tuple[int, int]] = []
+        bonds: list[list[int]] = []
+        for n, coupling in enumerate(self.couplings):
+            how, program = coupling.how, self._coupling_program(coupling)
+            records.append([
+                METHODS.index(how.method), how.extrapolation, how.iterations,
+                int(how.failure == "error"),
+                int(coupling.rolls_back), coupling.halvings, len(members), len(coupling.members),
+                len(signals), len(coupling.signals), len(entries), len(program), len(bonds),
+                len(coupling.bonds), self.coupling_memory[n],
+            ])  # fmt: skip
+            for member in coupling.members:
+                first, count = len(inputs), len(member.inputs)
+                members.append([member.node, int(member.slopes), first, count])
+                inputs += [(port, s, int(port in member.carried)) for port, s in member.inputs]
+            signals += [
+                [self.slot_of(s.source), s.width, s.last, s.direct] for s in coupling.signals
+            ]
+            entries += program
+            bonds += [
+                [*bond.effort, *bond.flow, int(bond.is_place), memory]
+                for bond, memory in zip(coupling.bonds, self.bond_memory[n], strict=True)
+            ]
+        tables = {
+            "COUP": records, "CMEM": members, "CSIG": signals, "CINP": inputs, "CPRG": entries,
+            "BOND": bonds,
+        }  # fmt: skip
+        numbers = [coupling.how.tolerance for coupling in self.couplings]
+        return {tag: np.array(table, dtype="<i4").ravel() for tag, table in tables.items()} | {
+            "CTOL": np.array([*numbers, self.estimate], dtype="<f8")
+        }
+
+    def _exchange_table(self) -> list[list[int]]:
+        records = []
+        for exchange, memory in zip(self.exchanges, self.exchange_memory, strict=True):
+            pair, rate = exchange.pair, exchange.rate
+            slots = []
+            for number, port in (pair.effort, pair.flow):
+                source = self.flat.blocks[number].sources[port]
+                assert source is not None
+                slots.append(self.slot_of(source))
+            records.append(
+                [*slots, pair.width, int(pair.is_place), rate.period, rate.offset, memory]
+            )
+        return records
+
+    def _coupling_program(self, coupling: Component) -> list[tuple[int, int]]:
+        """What leads from the members' outputs to the signals that they read."""
+        return [
+            (_ENTRIES[kind], index)
+            for kind, index in self.order.entries
+            if (kind == "call" and index in coupling.calls)
+            or (kind == "loop" and coupling.calls & set(self.order.loops[index].body))
+        ]
+
+    def _program(self, minor: bool) -> list[tuple[int, int]]:
+        if minor:
+            derivatives = {n for n, (_, states) in enumerate(self.state_slots) if states}
+            needed = find_minor_blocks(self.flat, self.rates, derivatives, self.order.loops)
+        entries = []
+        for kind, index in self.order.entries:
+            if kind == "call" and not self.flat.blocks[index].block.outputs:
+                continue
+            if minor:
+                if kind == "guard" or (kind == "call" and index not in needed):
+                    continue
+                if kind == "loop" and not needed & set(self.order.loops[index].body):
+                    continue
+            entries.append((_ENTRIES[kind], index))
+        return entries
+
+
+def _strings(texts: list[str]) -> bytes:
+    return b"".join(text.replace("\0", "").encode() + b"\0" for text in texts)

@@ -1,0 +1,241 @@
+"""`Plan`: a compiled diagram as plain data. Its bytes are what the engine loads and an FMU carries.
+
+The layout is that of ``scheduler/engine/plan.c``; the two files change together. All that the
+engine needs is in binary sections; section ``META`` is for people and for Python: names, units,
+text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ...._deprecation import deprecated_alias
+from ....errors import BiellaError, PlanError
+from ...engine._engine import DIAGNOSTIC_START, Instance
+from ._checksum import fnv1a
+from ._described import (
+    AbstractDescribed,
+    BlockInfo,
+    ParameterInfo,
+    PortInfo,
+    read_value,
+    slots_of,
+)
+from ._schedule_report import report_plan
+
+if TYPE_CHECKING:
+    from ....blocks.external._external_block import ExternalBlock
+    from ....blocks.external._python import PythonBlock
+
+__all__ = [
+    "BLOCK_RECORD",
+    "BlockInfo",
+    "ParameterInfo",
+    "Plan",
+    "PortInfo",
+    "fnv1a",
+    "read_sections",
+    "read_value",
+    "slots_of",
+    "write_sections",
+]
+
+MAGIC = b"biellaP\n"
+VERSION = 2
+_RELEASES = {1: "biella 0.1"}
+"""Earlier formats, and the release that reads them."""
+_HEAD = struct.Struct("<8sIIQQ")
+_SECTION = struct.Struct("<4sIQQ")
+_META_KEYS = {"name", "step", "start", "solver", "blocks", "inputs", "outputs", "loops"}
+BLOCK_RECORD = np.dtype([
+    (name, "<i4")
+    for name in (
+        "kernel", "rate", "guard", "u_first", "u_count", "y_first", "y_count", "x_first", "x_count",
+        "z_first", "z_count", "unused", "p_first", "p_count", "i_first", "i_count",
+    )
+])  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(AbstractDescribed):
+    """An immutable compiled diagram, as bytes; `Model` knows what they were made from as well.
+
+    Attributes
+    ----------
+    data
+        The bytes that the engine loads; equal diagrams give equal bytes.
+    python_blocks
+        Blocks that run in this process, by number; a plan that has any cannot be saved.
+    foreign
+        Blocks that need something else than the plan, such as the file of an FMU, by number;
+        likewise.
+    """
+
+    data: bytes
+    python_blocks: Mapping[int, PythonBlock]
+    external: Mapping[int, ExternalBlock] = field(default_factory=dict)
+
+    @cached_property
+    def sections(self) -> dict[str, bytes]:
+        """The raw sections by tag."""
+        return read_sections(self.data)
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """What section META says."""
+        try:
+            meta = json.loads(self.sections["META"])
+        except (ValueError, RecursionError):
+            raise PlanError("its description cannot be read.") from None
+        if not isinstance(meta, dict) or not meta.keys() >= _META_KEYS:
+            raise PlanError("its description is not complete.")
+        return meta
+
+    @cached_property
+    def hash(self) -> str:
+        """A digest of the content, the same on every run."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def tick_rates(self) -> npt.NDArray[np.int64]:
+        """Period and offset, in ticks, of each rate that a block record may name."""
+        return np.frombuffer(self.sections["RATE"], dtype="<i8").reshape(-1, 2)
+
+    @property
+    def kernels(self) -> list[str]:
+        """Name of the kernel of each block."""
+        names = self.sections["KERN"].decode(errors="replace").split("\0")
+        return [names[record["kernel"]] for record in self.block_records]
+
+    @property
+    def block_records(self) -> npt.NDArray[Any]:
+        """The engine's own table of blocks."""
+        return np.frombuffer(self.sections["BLKS"], dtype=BLOCK_RECORD)
+
+    @property
+    def first_values(self) -> npt.NDArray[np.float64]:
+        """What parameters and inputs are at the start, by slot."""
+        return np.frombuffer(self.sections["PARA"], dtype="<f8")
+
+    def open(self) -> Instance:
+        """Load the plan into the engine; it is not initialized yet."""
+        return Instance(self)
+
+    def instantiate(self, parameters: Mapping[str, npt.ArrayLike] | None = None) -> Instance:
+        """Load the plan into the engine and initialize it."""
+        instance = self.open()
+        try:
+            for path, value in (parameters or {}).items():
+                instance.set(path, value)
+            instance.initialize()
+            instance.warn(DIAGNOSTIC_START)
+        except BaseException:
+            instance.close()
+            raise
+        return instance
+
+    start = deprecated_alias(instantiate, "Plan.start", "Plan.instantiate")
+
+    def name_external(self) -> str:
+        """Return the external blocks as text, for a message that refuses them."""
+        return ", ".join(
+            f"`{self.blocks[n].path}` ({block.external_name})" for n, block in self.external.items()
+        )
+
+    def report(self) -> str:
+        """Return the schedule in execution order, with rates, and the loops."""
+        return report_plan(self)
+
+    def with_values(self, parameters: Mapping[str, Any]) -> Self:
+        """Return the plan with other values of parameters to start with."""
+        values = self.first_values.copy()
+        for path, value in parameters.items():
+            item = self.parameters[path]
+            place = values[item.slot : item.slot + item.size]
+            place[:] = read_value(path, value, item.shape, place)
+        sections: dict[str, npt.NDArray[Any] | bytes] = {
+            tag: raw if element == 1 else np.frombuffer(raw, dtype=f"V{element}")
+            for tag, element, raw in _directory(self.data)
+        }
+        return replace(self, data=write_sections(sections | {"PARA": values}))
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan to a file."""
+        if self.external:
+            raise BiellaError(f"a plan cannot be saved with {self.name_external()} in it.")
+        if self.python_blocks:
+            raise BiellaError(
+                "a plan with Python blocks cannot be saved: "
+                + ", ".join(f"`{self.blocks[n].path}`" for n in self.python_blocks)
+                + ". Write them as an Expression or with native blocks."
+            )
+        Path(path).write_bytes(self.data)
+
+    @staticmethod
+    def load(path: str | Path) -> Plan:
+        """Read a plan from a file; the engine checks it when it is started."""
+        path = Path(path)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise PlanError(f"cannot read the plan `{path}`: {error.strerror}.") from error
+        plan = Plan(data, {})
+        try:
+            _ = plan.meta
+        except PlanError as error:
+            raise PlanError(f"`{path}` is not a plan of this version: {error}") from None
+        return plan
+
+
+def write_sections(sections: Mapping[str, npt.NDArray[Any] | bytes]) -> bytes:
+    """Assemble a plan file from its sections."""
+    directory, body = [], []
+    offset = _HEAD.size + _SECTION.size * len(sections)
+    for tag, content in sections.items():
+        raw = content if isinstance(content, bytes) else np.ascontiguousarray(content).tobytes()
+        element = 1 if isinstance(content, bytes) else content.dtype.itemsize
+        padding = -offset % 8
+        offset += padding
+        directory.append(_SECTION.pack(tag.encode(), element, offset, len(raw) // element))
+        body.append(b"\0" * padding + raw)
+        offset += len(raw)
+    rest = b"".join([*directory, *body])
+    size = _HEAD.size + len(rest)
+    return _HEAD.pack(MAGIC, VERSION, len(sections), fnv1a(rest), size) + rest
+
+
+def read_sections(data: bytes) -> dict[str, bytes]:
+    """Split a plan file into its sections."""
+    sections = {tag: raw for tag, _, raw in _directory(data)}
+    if "META" not in sections:
+        raise PlanError("it has no description.")
+    return sections
+
+
+def _directory(data: bytes) -> Iterator[tuple[str, int, bytes]]:
+    """Yield the tag, the size of an element and the bytes of each section."""
+    if len(data) < _HEAD.size or data[:8] != MAGIC:
+        raise PlanError("it does not start as a plan does.")
+    _, version, count, _, size = _HEAD.unpack_from(data)
+    if version != VERSION:
+        release = _RELEASES.get(version, "a later release of biella")
+        raise PlanError(
+            f"it has format {version}, which {release} reads; this biella reads format {VERSION}."
+        )
+    if size != len(data) or count > (len(data) - _HEAD.size) // _SECTION.size:
+        raise PlanError(f"it should have {size} bytes and has {len(data)}: truncated?")
+    for n in range(count):
+        tag, element, offset, length = _SECTION.unpack_from(data, _HEAD.size + n * _SECTION.size)
+        if offset + element * length > len(data):
+            raise PlanError("a section ends outside the file.")
+        yield tag.decode("ascii", "replace"), element, data[offset : offset + element * length]

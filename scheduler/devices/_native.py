@@ -1,0 +1,394 @@
+"""Devices of the engine, through ctypes: the drivers that are C, and what all devices share."""
+
+from __future__ import annotations
+
+import ctypes
+import ipaddress
+from collections.abc import Mapping
+from ctypes import (
+    POINTER,
+    byref,
+    c_double,
+    c_int64,
+)
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import DeviceError
+from ..compile._derived import derive_seed
+from ..engine._engine import OK
+from ..engine._library import contract, library
+from ._options import Option, show
+from .virtual._recording import read_recording
+
+if TYPE_CHECKING:
+    from ..binding._rig import Channel, DeviceEntry
+
+ON_LOSS = {
+    "stop": contract.BL_LOSS_STOP,
+    "hold": contract.BL_LOSS_HOLD,
+    "safe": contract.BL_LOSS_SAFE,
+}
+_AT_END = {
+    "hold": contract.BL_REPLAY_HOLDS,
+    "lost": contract.BL_REPLAY_ENDS,
+    "repeat": contract.BL_REPLAY_REPEATS,
+}
+_LONGEST_FRAME = contract.BL_FRAME_VALUES
+MOST_VALUES = contract.BL_MAX_CHANNELS
+"""In each direction, of any device."""
+_MESSAGE_SIZE = 512
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceContext:
+    """What a driver may want to know besides its own table.
+
+    Attributes
+    ----------
+    folder
+        To which files are relative.
+    step, start
+        Of the run, in seconds.
+    """
+
+    folder: Path
+    step: float
+    start: float = 0.0
+
+
+class Device:
+    """An open device.
+
+    Attributes
+    ----------
+    name
+        As in the binding.
+    handle
+        The engine's ``bl_device *``; None when it is closed.
+    entry
+        What the binding says about it.
+    """
+
+    def __init__(self, entry: DeviceEntry, handle: int) -> None:
+        self.name = entry.name
+        self.entry = entry
+        self.handle: int | None = handle
+        self._counts: dict[str, int] = {}
+        self._why = ""
+
+    def map_channel(
+        self,
+        ins: Mapping[str, int],
+        outs: Mapping[str, int],
+        status: tuple[int, int, int] = (-1, -1, -1),
+    ) -> None:
+        """Say where values lie in the engine: a slot for each element of a channel, by name.
+
+        Parameters
+        ----------
+        ins, outs
+            Parameters that channels from the device are written to, signals that are sent;
+            elements that are not named go nowhere.
+        status
+            Slots of its ``age``, ``alive`` and ``delay``.
+        """
+        lib = library()
+        records = [_records(self.entry.receive, ins), _records(self.entry.send, outs)]
+        if lib.bl_device_set_channels(self.handle, *records) != OK:
+            raise DeviceError(f"{self.why}.")
+        timeout = round(min(self.entry.timeout, 9e9) * 1e9)
+        if lib.bl_device_set_loss(self.handle, timeout, ON_LOSS[self.entry.on_loss]) != OK:
+            raise DeviceError(f"`{self.name}` cannot have a timeout of {self.entry.timeout:g} s.")
+        lib.bl_device_set_slots(self.handle, *status)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What has happened since it was opened, also when it is closed."""
+        if self.handle:
+            counts = contract.bl_device_counts()
+            library().bl_device_get_counts(self.handle, byref(counts))
+            self._counts = {item[0]: int(getattr(counts, item[0])) for item in counts._fields_}
+        return self._counts
+
+    @property
+    def why(self) -> str:
+        """Why it was lost or ended the run, also when it is closed."""
+        if self.handle:
+            text: bytes = library().bl_device_why(self.handle)
+            self._why = text.decode(errors="replace")
+        return self._why
+
+    def _let_go(self) -> int | None:
+        """Give up the handle; what it would have told is kept."""
+        _ = self.counts, self.why
+        handle, self.handle = self.handle, None
+        return handle
+
+    def describe(self) -> str:
+        """Return one line for people."""
+        kind = self.entry.driver.name if self.entry.driver else "?"
+        given = (f"{k}={show(v)}" for k, v in self.entry.options.items() if v is not None)
+        return f"{self.name}: {', '.join([kind, *given])}"
+
+    def close(self) -> None:
+        """End it; the engine must no longer use it."""
+        if handle := self._let_go():
+            library().bl_device_close(handle)
+
+
+def count_values(channels: Mapping[str, Channel]) -> int:
+    """Return how many numbers a frame has."""
+    return sum(channel.width for channel in channels.values())
+
+
+def _records(channels: Mapping[str, Channel], slots: Mapping[str, int]) -> Any:
+    items = []
+    for channel in channels.values():
+        for k, name in enumerate(channel.element_names):
+            safe = channel.safe[k] if channel.safe else min(max(0.0, channel.low), channel.high)
+            items.append(
+                contract.bl_channel(
+                    name.encode()[:47].decode(errors="ignore").encode(), slots.get(name, -1),
+                    channel.scale, channel.offset, channel.low, channel.high, safe,
+                    int(channel.saturate),
+                )
+            )  # fmt: skip
+    return (contract.bl_channel * max(1, len(items)))(*items)
+
+
+# The openers.
+
+SERIAL_OPTIONS = {
+    "port": Option("text", "the serial port, such as /dev/ttyACM0 or COM3", required=True),
+    "baud": Option("whole", "bits in a second", default=115200, low=50, high=100_000_000),
+    "precision": Option(
+        "text", "of values on the wire", default="float32", choices=("float32", "float64")
+    ),
+    "role": Option("text", "whether we are host or device", "host", choices=("host", "device")),
+}
+TEXT_OPTIONS = {
+    "port": SERIAL_OPTIONS["port"],
+    "baud": SERIAL_OPTIONS["baud"],
+    "precision": Option(
+        "text", "9 or 17 digits", default="float32", choices=("float32", "float64")
+    ),
+    "checksum": Option("flag", "send checksums, and refuse lines without", default=False),
+}
+UDP_OPTIONS = {
+    "host": Option("text", "the device's address; without one, the first that speaks", default=""),
+    "port": Option("whole", "the device's port", default=0, low=0, high=65535),
+    "bind": Option("text", "our own address; loopback if not given", default=""),
+    "bind_port": Option("whole", "our own port; any if not given", default=0, low=0, high=65535),
+    "precision": SERIAL_OPTIONS["precision"],
+    "role": SERIAL_OPTIONS["role"],
+}
+TCP_OPTIONS = {
+    "host": Option("text", "the device's address; with bind_port, only it may connect", default=""),
+    "port": Option("whole", "the device's port, where we connect to it", 0, low=0, high=65535),
+    "bind": Option("text", "our own address; loopback if not given", default=""),
+    "bind_port": Option("whole", "our own port, where it connects to us", 0, low=0, high=65535),
+    "precision": SERIAL_OPTIONS["precision"],
+    "role": SERIAL_OPTIONS["role"],
+}
+LOOPBACK_OPTIONS = {
+    "delay": Option("whole", "ticks until a frame comes back", default=1, low=1, high=10_000),
+    "jitter": Option("whole", "up to so many ticks more", default=0, low=0, high=10_000),
+    "loss": Option("number", "part of the frames that is lost", default=0.0, low=0, high=1),
+    "noise": Option("number", "standard deviation, in raw units", default=0.0, low=0, high=1e300),
+    "seed": Option(
+        "whole", "of jitter, loss and noise; from the device's name if not given", low=0, high=2**53
+    ),
+}
+REPLAY_OPTIONS = {
+    "file": Option("recording", "a .csv file, or .h5 that a run wrote", required=True),
+    "end": Option("text", "after the last row", default="hold", choices=("hold", "lost", "repeat")),
+}
+REPLAY_CHANNEL_OPTIONS = {
+    "signal": Option("text", "its name in the recording, if it is another than the channel's")
+}
+
+
+def open_serial(entry: DeviceEntry, around: DeviceContext) -> Device:
+    """Open a serial line with binary frames."""
+    return _open_line("bl_serial_open", entry)
+
+
+def open_text(entry: DeviceEntry, around: DeviceContext) -> Device:
+    """Open a serial line with lines of text."""
+    return _open_line("bl_text_open", entry)
+
+
+def _open_line(function: str, entry: DeviceEntry) -> Device:
+    place = [entry.options["port"].encode(), entry.options["baud"]]
+    return _open_wire(function, entry, place)
+
+
+def open_udp(entry: DeviceEntry, around: DeviceContext) -> Device:
+    """Open a socket for datagrams."""
+    return _open_socket("bl_udp_open", entry)
+
+
+def open_tcp(entry: DeviceEntry, around: DeviceContext) -> Device:
+    """Begin to connect, or to listen for who connects."""
+    return _open_socket("bl_tcp_open", entry)
+
+
+def _open_socket(function: str, entry: DeviceEntry) -> Device:
+    o = entry.options
+    place = [o["host"].encode(), o["port"], o["bind"].encode(), o["bind_port"]]
+    return _open_wire(function, entry, place)
+
+
+def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
+    o = entry.options
+    flags = contract.BL_WIRE_DOUBLE * (o["precision"] == "float64")
+    flags += contract.BL_WIRE_CHECKSUM * o.get("checksum", False)
+    flags += contract.BL_WIRE_ANSWERS * (o.get("role") == "device")
+    message = ctypes.create_string_buffer(_MESSAGE_SIZE)
+    handle = getattr(library(), function)(
+        entry.name.encode(), *place, count_values(entry.receive), count_values(entry.send),
+        flags, message, _MESSAGE_SIZE,
+    )  # fmt: skip
+    if not handle:
+        text = message.value.decode(errors="replace").rstrip(".")
+        text = text.removeprefix(f"device `{entry.name}`: ")
+        raise DeviceError(f"the device `{entry.name}` cannot be opened: {text}.")
+    return Device(entry, handle)
+
+
+def open_loopback(entry: DeviceEntry, around: DeviceContext) -> Device:
+    """Open a device that gives back what it is sent."""
+    given = dict(entry.options)
+    if given["seed"] is None:
+        given["seed"] = derive_seed(entry.name)
+    options = contract.bl_loopback_options(**given)
+    count = count_values(entry.send)
+    handle = library().bl_loopback_open(entry.name.encode(), count, byref(options))
+    return Device(entry, _opened(entry, handle))
+
+
+def open_replay(entry: DeviceEntry, around: DeviceContext) -> Device:
+    """Open a recording as a device."""
+    ticks, rows = _read_rows(entry, around)
+    handle = library().bl_replay_open(
+        entry.name.encode(),
+        rows.shape[1],
+        count_values(entry.send),
+        ticks.ctypes.data_as(POINTER(c_int64)),
+        rows.ctypes.data_as(POINTER(c_double)),
+        len(ticks),
+        _AT_END[entry.options["end"]],
+    )
+    return Device(entry, _opened(entry, handle))
+
+
+def _read_rows(
+    entry: DeviceEntry, around: DeviceContext
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    source = entry.options["file"]
+    if isinstance(source, str):
+        source = around.folder / source
+    return read_recording(source, list(entry.receive.values()), around.step, around.start)
+
+
+def _opened(entry: DeviceEntry, handle: int | None) -> int:
+    if not handle:
+        raise DeviceError(f"the device `{entry.name}` cannot be opened: out of memory.")
+    return handle
+
+
+def check_frame(entry: DeviceEntry) -> list[tuple[str, str]]:
+    """Return what keeps the channels from being one frame of the wire, each with its key."""
+    return [
+        (side, f"has {count} values, but a frame has at most {_LONGEST_FRAME}.")
+        for side, channels in (("receive", entry.receive), ("send", entry.send))
+        if (count := count_values(channels)) > _LONGEST_FRAME
+    ]
+
+
+def check_udp(entry: DeviceEntry) -> list[tuple[str, str]]:
+    """Return what is wrong with a socket."""
+    wrong = check_frame(entry)
+    host, port, bind_port = (entry.options[key] for key in ("host", "port", "bind_port"))
+    if host and not port and not _has_port(host):
+        wrong.append(("port", "is missing: the device's port at its host."))
+    else:
+        wrong += _check_host(entry, binds=True)
+    if not host and not bind_port:
+        wrong.append(
+            ("bind_port", "is missing: without a host, the other side must know where to send.")
+        )
+    return wrong
+
+
+def check_tcp(entry: DeviceEntry) -> list[tuple[str, str]]:
+    """Return what is wrong with a connection."""
+    host, port, bind_port = (entry.options[key] for key in ("host", "port", "bind_port"))
+    wrong = [*check_frame(entry), *_check_host(entry, binds=bool(bind_port))]
+    if port and bind_port:
+        text = "is given beside port: either we connect to the device, or it to us."
+        wrong.append(("bind_port", text))
+    elif port and not host:
+        wrong.append(("host", "is missing: the device's address, where port is."))
+    elif not (port or bind_port or _has_port(host)):
+        text = "is missing: the device's, where we connect to it; or bind_port, ours, where it "
+        wrong.append(("port", text + "connects to us."))
+    if entry.options["bind"] and not bind_port:
+        wrong.append(("bind", "is for a device that connects to us, at bind_port."))
+    return wrong
+
+
+def _check_host(entry: DeviceEntry, *, binds: bool) -> list[tuple[str, str]]:
+    """Return what is wrong with an address; where we bind, other machines must find us."""
+    host = entry.options["host"]
+    if _has_port(host):
+        name, _, number = host.partition(":")
+        return [("host", f'has no port in it: write host = "{name}" and port = {number}.')]
+    if host and binds and not entry.options["bind"] and _is_elsewhere(host):
+        text = (
+            f"is missing: {host} is another machine. Give the address of this one by which it "
+            f"is reached, or 0.0.0.0 (:: for IPv6) for all that it has."
+        )
+        return [("bind", text)]
+    return []
+
+
+def _has_port(host: str) -> bool:
+    """Tell whether a port was written behind it; an IPv6 address has more than one colon."""
+    return host.partition(":")[2].isdecimal()
+
+
+def _is_elsewhere(host: str) -> bool:
+    """Tell whether it is a number of another machine; names are looked up when it is opened."""
+    try:
+        return not ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def check_loopback(entry: DeviceEntry) -> list[tuple[str, str]]:
+    """Return what is wrong with a loopback."""
+    ins, outs = count_values(entry.receive), count_values(entry.send)
+    if ins == outs:
+        return []
+    return [
+        ("", f"a loopback gives back what it gets, but sends {outs} and receives {ins} values.")
+    ]
+
+
+def check_replay(entry: DeviceEntry, around: DeviceContext) -> list[tuple[str, str]]:
+    """Return what is wrong with a recording."""
+    if not entry.receive:
+        return [("receive", "has no channels: nothing would be played.")]
+    if entry.options["file"] is None:
+        return []
+    try:
+        _read_rows(entry, around)
+    except DeviceError as error:
+        return [("file", str(error))]
+    return []

@@ -1,0 +1,312 @@
+"""OPC UA: variables of a server, read and written by node id; through asyncua."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from ....errors import DeviceError, name_list, suggest
+from .._driver import Setup, load_package
+from .._options import Option
+from ._polling import (
+    FLOAT32_RANGE,
+    FLOAT64_RANGE,
+    AbstractPollingDriver,
+    check_finite,
+    check_room,
+    find_whole_range,
+)
+
+if TYPE_CHECKING:
+    from ...binding._rig import Channel
+
+_T = TypeVar("_T")
+_BITS = {
+    "SByte": 8, "Int16": 16, "Int32": 32, "Int64": 64,
+    "Byte": 8, "UInt16": 16, "UInt32": 32, "UInt64": 64,
+}  # fmt: skip
+_UNSIGNED = ("Byte", "UInt16", "UInt32", "UInt64")
+_OPENING = 8.0  # s for all that is asked before a run begins
+_GREETING = 1.0  # s for each answer then, if `timeout` is not longer
+NUMBERS = ("Boolean", *_BITS, "Float", "Double")
+"""The types of OPC UA that are numbers."""
+
+
+class OpcuaDriver(AbstractPollingDriver):
+    """Variables of an OPC UA server.
+
+    Each channel is a variable, by its node id. Every `period` the newest outputs are written in one
+    request, each as the type that its variable has, and all inputs are read in another. A value
+    whose status is not good, that is no number, or not a finite one, is the loss of the device.
+    """
+
+    options: ClassVar[Mapping[str, Option]] = {
+        "url": Option("text", "where the server is, as opc.tcp://host:4840/path", required=True),
+        "user": Option("text", "who we are; without one, anonymous"),
+        "password_env": Option("text", "the environment variable that has the password"),
+        **AbstractPollingDriver.options,
+    }
+    channel_options: ClassVar[Mapping[str, Option]] = {
+        "node": Option("text", "its node id, as ns=2;s=Motor.Speed", required=True),
+    }
+
+    @classmethod
+    def check(cls, setup: Setup) -> list[str]:
+        """Look for what can never work: the address, the user, node ids."""
+        problems = _check_server(setup.options)
+        try:
+            load_package("opcua", "asyncua")
+        except DeviceError as error:
+            return [*problems, str(error)]
+        for channels, side in ((setup.receive, "read"), (setup.send, "write")):
+            problems += _check_nodes(channels, side)
+        return problems
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self._loop: _Loop | None = None
+        self._client: Any = None
+        self._ins: list[Any] = []
+        self._outs: list[Any] = []
+        self._types: dict[str, str] = {}
+
+    def holds(self, channel: Channel) -> tuple[float, float]:
+        """Return the range of the type that the variable has at the server."""
+        return _find_range(self._types[channel.name])
+
+    def open(self) -> None:
+        """Connect, and look up all variables."""
+        self._loop = _Loop(f"biella driver {self.setup.name}: events")
+        self._run(self._connect(), _OPENING)
+
+    def ask(self) -> list[float]:
+        """Read all inputs."""
+        return self._run(self._ask())
+
+    def tell(self, values: Sequence[float]) -> None:
+        """Write all outputs."""
+        if self._outs:
+            self._run(self._report(values))
+
+    def close(self) -> None:
+        """Leave the server."""
+        loop, self._loop = self._loop, None
+        client, self._client = self._client, None
+        if loop is None:
+            return
+        try:
+            if client is not None:
+                loop.run(_leave(client, self.patience), 2 * self.patience)
+        finally:
+            loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, _T], patience: float | None = None) -> _T:
+        if self._loop is None:
+            work.close()
+            raise DeviceError("it is not open")
+        ua = load_package("opcua", "asyncua").ua
+        try:
+            return self._loop.run(work, patience or self.patience)
+        except TimeoutError:
+            raise DeviceError(f"no answer within {self.patience:g} s") from None
+        except ua.UaStatusCodeError as error:
+            raise DeviceError(f"the server says {type(error).__name__}") from error
+
+    # Everything below runs in the loop's thread.
+
+    async def _connect(self) -> None:
+        options, package = self.setup.options, load_package("opcua", "asyncua")
+        self._client = client = package.Client(
+            options["url"], timeout=max(self.patience, _GREETING)
+        )
+        if options["user"] is not None:
+            client.set_user(options["user"])
+            client.set_password(os.environ.get(options["password_env"] or "", ""))
+        try:
+            await client.connect()
+        except OSError as error:
+            if isinstance(error, TimeoutError):
+                raise
+            raise DeviceError(
+                f"nothing answers at {options['url']}; see that the server is on, and there"
+            ) from error
+        self._ins = [await self._find_node(channel) for channel in self.setup.receive]
+        self._outs = [await self._find_node(channel) for channel in self.setup.send]
+        self._types = {
+            channel.name: await self._find_type(channel, node)
+            for channel, node in zip(self.setup.send, self._outs, strict=True)
+        }
+
+    async def _find_node(self, channel: Channel) -> Any:
+        """Return a variable that is there; a namespace may be given by its name."""
+        ua = load_package("opcua", "asyncua").ua
+        number = ua.NodeId.from_string(channel.options["node"])
+        if uri := getattr(number, "NamespaceUri", None):
+            known = await self._client.get_namespace_array()
+            if uri not in known:
+                raise DeviceError(
+                    f"channel `{channel.name}`: the server has no namespace `{uri}`."
+                    f"{suggest(uri, known)} Namespaces: {name_list(known)}"
+                )
+            number = ua.NodeId(number.Identifier, known.index(uri), number.NodeIdType)
+        node = self._client.get_node(number)
+        (found,) = await self._client.read_attributes([node], ua.AttributeIds.NodeClass)
+        if not found.StatusCode.is_good():
+            raise DeviceError(
+                f"channel `{channel.name}`: the server has no node {channel.options['node']} "
+                f"({found.StatusCode.name})"
+            )
+        if found.Value.Value != ua.NodeClass.Variable:
+            raise DeviceError(
+                f"channel `{channel.name}`: node {channel.options['node']} is no variable"
+            )
+        return node
+
+    async def _find_type(self, channel: Channel, node: Any) -> str:
+        """Return the type of an output; DeviceError if it is no number, or not ours to write."""
+        ua = load_package("opcua", "asyncua").ua
+        name = f"channel `{channel.name}`: node {channel.options['node']}"
+        if ua.AccessLevel.CurrentWrite not in await node.get_user_access_level():
+            raise DeviceError(f"{name} may not be written by this user")
+        kind = await node.read_data_type_as_variant_type()
+        if kind == ua.VariantType.Variant:  # any number: what stands there says which
+            (found,) = await self._client.read_attributes([node])
+            kind = found.Value.VariantType
+        if kind.name not in NUMBERS:
+            raise DeviceError(f"{name} is of type {kind.name}, which is no number")
+        return str(kind.name)
+
+    async def _ask(self) -> list[float]:
+        found = await self._client.read_attributes(self._ins)
+        if len(found) != len(self._ins):
+            raise DeviceError(f"asked for {len(self._ins)} values, got {len(found)}")
+        return [
+            value
+            for channel, data in zip(self.setup.receive, found, strict=True)
+            for value in _decode(channel, data)
+        ]
+
+    async def _report(self, values: Sequence[float]) -> None:
+        ua, rest, given = load_package("opcua", "asyncua").ua, list(values), []
+        for channel in self.setup.send:
+            kind = self._types[channel.name]
+            own = [_encode(channel, kind, value) for value in rest[: channel.width]]
+            del rest[: channel.width]
+            variant = ua.Variant(own if channel.width > 1 else own[0], ua.VariantType[kind])
+            # Neither status nor time: there are servers that take the bare value only.
+            given.append(ua.DataValue(variant, StatusCode=None))
+        statuses = await self._client.write_values(self._outs, given, raise_on_partial_error=False)
+        for channel, status in zip(self.setup.send, statuses, strict=True):
+            if not status.is_good():
+                raise DeviceError(f"channel `{channel.name}` was not written: {status.name}")
+
+
+async def _leave(client: Any, patience: float) -> None:
+    """Take leave of a server, or if it does not hear, go without."""
+    try:
+        await asyncio.wait_for(client.disconnect(), patience)
+    finally:
+        client.disconnect_socket()
+        await asyncio.sleep(0)  # in which the socket is closed
+
+
+class _Loop:
+    """An event loop in a thread of its own; any thread may have it do something."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, _T], patience: float) -> _T:
+        """Return what a coroutine gives; TimeoutError if it takes too long."""
+        return asyncio.run_coroutine_threadsafe(
+            asyncio.wait_for(work, patience), self._loop
+        ).result()
+
+    def close(self) -> None:
+        """End all that still goes on, and the thread."""
+        asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _cancel_all(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+
+def _decode(channel: Channel, data: Any) -> list[float]:
+    """Return the numbers of a variable; DeviceError if it has none that can be trusted."""
+    name = f"channel `{channel.name}`"
+    if data.StatusCode is not None and not data.StatusCode.is_good():
+        raise DeviceError(f"{name} is not good: {data.StatusCode.name}")
+    kind = data.Value.VariantType.name
+    if kind not in NUMBERS:
+        raise DeviceError(f"{name} is of type {kind}, which is no number")
+    value = data.Value.Value
+    listed = value if isinstance(value, list) else [value]
+    if len(listed) != channel.width or any(isinstance(item, list) for item in listed):
+        raise DeviceError(f"{name} has {len(listed)} values, but its width is {channel.width}")
+    numbers = [float(item) for item in listed]
+    for number in numbers:
+        check_finite(channel.name, number)
+    return numbers
+
+
+def _find_range(kind: str) -> tuple[float, float]:
+    """Return the least and the greatest number of a type that a double can be."""
+    if kind == "Boolean":
+        return 0.0, 1.0
+    if kind in ("Float", "Double"):
+        return FLOAT32_RANGE if kind == "Float" else FLOAT64_RANGE
+    return find_whole_range(_BITS[kind], signed=kind not in _UNSIGNED)
+
+
+def _encode(channel: Channel, kind: str, value: float) -> float | int | bool:
+    number = value if kind in ("Float", "Double") else round(value)
+    check_room(channel.name, number, kind, _find_range(kind))
+    return bool(number) if kind == "Boolean" else number
+
+
+def _check_server(options: Mapping[str, Any]) -> list[str]:
+    problems, url, secret = [], options["url"], options["password_env"]
+    place = re.fullmatch(r"opc\.tcp://(\[[0-9a-fA-F:.]+\]|[^/:]+):(\d{1,5})(/.*)?", url)
+    if "@" in url:
+        problems.append("url has a user in it, and would be in every log: say user = …")
+    elif place is None or int(place[2]) > 65535:
+        problems.append(f'url is "{url}", but wants opc.tcp://host:port; most servers have 4840.')
+    if secret is not None and options["user"] is None:
+        problems.append("password_env is given, but no user.")
+    if secret is not None and secret not in os.environ:
+        problems.append(
+            f"there is no environment variable `{secret}`: it is to have the password of the user. "
+            f"In a shell: export {secret}=…"
+        )
+    return problems
+
+
+def _check_nodes(channels: Sequence[Channel], side: str) -> list[str]:
+    ua = load_package("opcua", "asyncua").ua
+    problems: list[str] = []
+    taken: dict[Any, str] = {}
+    for channel in channels:
+        text = channel.options["node"]
+        try:
+            number = ua.NodeId.from_string(text)
+        except ua.UaError:
+            problems.append(
+                f"channel `{channel.name}`: `{text}` is no node id. One is ns=2;s=Motor.Speed, "
+                f"ns=2;i=1001, or with the name of a namespace "
+                f"nsu=http://example.com/motor;s=Speed."
+            )
+            continue
+        if (before := taken.setdefault(number, channel.name)) != channel.name:
+            problems.append(f"channels `{before}` and `{channel.name}` both {side} node {text}.")
+    return problems

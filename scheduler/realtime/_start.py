@@ -1,0 +1,211 @@
+"""`run_realtime`: run a diagram against a clock, with its devices; see `LiveRun`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..._deprecation import deprecated_alias, renamed_keywords
+from ...blocks.core._block import AbstractBlock
+from ...blocks.external._asynchronous import AbstractAsynchronous
+from ...blocks.external._external_input import RealTime
+from ...errors import BiellaError
+from ..binding._bind import OpenBinding, open_binding
+from ..binding._rig import Binding, read_binding
+from ..compile._flatten import FlatDiagram, flatten
+from ..compile.diagram._diagram import Diagram
+from ..compile.plan._plan import Plan
+from ..results._files import find_recording_target
+from ..results._result_file import is_result_file
+from ._live import LiveRun
+from ._worker import find_slow_blocks, stand_in
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..host._privileges import Privileges
+
+TIMING_NAME = "realtime"
+
+OPTIONS: dict[str, Any] = {
+    "until": None,
+    "clock": "wall",
+    "factor": 1.0,
+    "overrun": "skip",
+    "max_overruns": None,
+    "max_consecutive_overruns": None,
+    "warmup_ticks": 0,
+    "record": None,
+    "every": 1,
+    "out": None,
+}
+"""What a binding may say in its table ``[run]``, and what counts if nobody says anything."""
+
+
+@renamed_keywords(
+    tolerated="max_overruns", tolerated_in_a_row="max_consecutive_overruns", grace="warmup_ticks"
+)
+def run_realtime(
+    diagram: Diagram | Plan,
+    until: float | None = None,
+    *,
+    clock: str | None = None,
+    bind: str | Path | Mapping[str, object] | Binding | None = None,
+    factor: float | None = None,
+    record: Sequence[str] | None = None,
+    every: int | None = None,
+    out: str | Path | None = None,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
+    step: float | None = None,
+    solver: str | None = None,
+    overrun: str | None = None,
+    max_overruns: int | None = None,
+    max_consecutive_overruns: int | None = None,
+    warmup_ticks: int | None = None,
+    spin: float = 0.0,
+    privileges: Privileges | None = None,
+    profile: bool = False,
+) -> LiveRun:
+    """Start a real-time run and return its handle at once.
+
+    Parameters
+    ----------
+    until
+        End time in seconds of the diagram; if not given, it runs until it is stopped.
+    clock
+        ``"wall"``; ``"device:NAME"``: each frame of that device is a tick; or ``"free"``: as fast
+        as possible.
+    bind
+        A file such as ``rig.toml`` that says which blocks and signals are real.
+    factor
+        Simulated seconds for each second of the wall clock.
+    record, every, out, parameters, step, solver
+        As of `simulate`.
+    overrun
+        What follows a tick that ends after the next deadline. ``"skip"``: deadlines that were
+        missed are dropped, and simulated time falls behind by as much. ``"catch_up"``: ticks are
+        run back to back until the deadlines are met again. ``"slip"``: the next tick begins at
+        once, and all later deadlines move. ``"stop"``: the run ends; those that are tolerated are
+        caught up with.
+    tolerated, max_consecutive_overruns
+        Number of overruns with which the run still goes on; any number if not given, but with
+        ``"stop"`` none.
+    warmup_ticks
+        Ticks at the start whose overruns do not count.
+    spin
+        Seconds before each deadline that are waited out awake, which keeps a processor busy.
+    privileges
+        What to ask of the system so that ticks begin on time: a `Privileges` of
+        `biella.realtime`. If not given, on the wall clock, exact timers, which
+        everybody may have.
+    profile
+        Measure the time of each block.
+
+    Raises
+    ------
+    DiagramError, BindingError, DeviceError
+        If the diagram or the binding is wrong, or a device is not there: nothing has moved then.
+    ResultError
+        If `out` names a file that is not a recording, or another run records to it.
+
+    Examples
+    --------
+    >>> with run_realtime(diagram(), until=10.0) as run:
+    ...     run["pid.kp"] = 3.0
+    ...     result = run.wait()
+    """
+    given = {
+        "until": until,
+        "clock": clock,
+        "factor": factor,
+        "overrun": overrun,
+        "max_overruns": max_overruns,
+        "max_consecutive_overruns": max_consecutive_overruns,
+        "warmup_ticks": warmup_ticks,
+        "record": record,
+        "every": every,
+        "out": out,
+    }
+    compile_options = {"step": step, "solver": solver}
+    if out is not None:
+        find_recording_target(out, is_result_file)  # before any device is opened
+    with ExitStack() as stack:
+        flat = flatten(diagram) if isinstance(diagram, Diagram) else None
+        plan, binding = _prepare(diagram, flat, bind, compile_options, out)
+        if binding is not None:
+            stack.enter_context(binding)
+        said = binding.run if binding is not None else {}
+        options = {
+            name: given[name] if given[name] is not None else said.get(name, default)
+            for name, default in OPTIONS.items()
+        }
+        run = LiveRun(
+            plan,
+            options,
+            binding=binding,
+            parameters=parameters or {},
+            spin=spin,
+            privileges=privileges,
+            profile=profile,
+            compiled_with={key: value for key, value in compile_options.items() if value},
+            slow=_choose_slow(flat, binding),
+        )
+        run._keep(stack.pop_all())
+    run._begin()
+    return run
+
+
+start = deprecated_alias(run_realtime, "biella.start", "biella.run_realtime")
+
+
+def _prepare(
+    diagram: Diagram | Plan,
+    flat: FlatDiagram | None,
+    bind: Any,
+    options: dict[str, Any],
+    out: str | Path | None,
+) -> tuple[Plan, OpenBinding | None]:
+    if isinstance(diagram, Plan):
+        if bind is not None:
+            raise BiellaError("a Plan cannot be bound to devices: run the Diagram instead.")
+        if any(value is not None for value in options.values()):
+            raise BiellaError("a Plan has its step and solver already: run the Diagram instead.")
+        return diagram, None
+    if flat is None:
+        raise BiellaError(f"run_realtime wants a Diagram or a Plan, got {diagram!r}.")
+    options = {**options, **stand_ins(flat, diagram.start_time), "flat": flat}
+    if bind is None:
+        return diagram.compile(**options), None
+    if out is not None:  # what the binding names instead is not used, so it is not checked
+        bind = bind if isinstance(bind, Binding) else read_binding(bind)
+        run = {key: value for key, value in bind.run.items() if key != "out"}
+        bind = dataclasses.replace(bind, run=run)
+    binding = open_binding(diagram, bind, **options)
+    return binding.plan, binding
+
+
+def _choose_slow(
+    flat: FlatDiagram | None, binding: OpenBinding | None
+) -> dict[str, AbstractAsynchronous]:
+    """Return the blocks that workers compute: those that are no devices."""
+    if flat is None:
+        return {}
+    real = binding.check.replace if binding is not None else {}
+    return {path: block for path, block in find_slow_blocks(flat).items() if path not in real}
+
+
+def stand_ins(flat: FlatDiagram, start: float) -> dict[str, dict[str, AbstractBlock]]:
+    """Return what a real-time run adds to a diagram and has in place of its blocks, for `compile`.
+
+    `start` is the time of the first tick in s.
+    """
+    timed = any(isinstance(item.block, RealTime) for item in flat.blocks)
+    return {
+        "extra": {} if timed else {TIMING_NAME: RealTime()},
+        "replace": {
+            path: stand_in(block, start, path) for path, block in find_slow_blocks(flat).items()
+        },
+    }

@@ -1,0 +1,1 @@
+"""The log of a real-time run, and its replay."""

@@ -1,0 +1,224 @@
+"""Recorders of real-time runs: they also take the input log, and no failure of theirs ends a run.
+
+Where there is no room, on the disk or in memory, new rows are dropped and their times are noted;
+recording goes on as soon as there is room again. The journal is kept as long as possible, because a
+run without a whole one cannot be replayed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ...results._files import explain
+from ...results._recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder, Rows
+from ...results._result import Result
+from ...results._signals import ResultError, Signal
+from ..loop._pace import ENTRY, InputLog
+from ._log import RunLog, append_input_log
+
+_LARGEST_IN_MEMORY = 2 << 30  # bytes
+_LARGEST_INPUT_LOG = 1 << 22  # entries that wait for room
+_FLUSH_SECONDS = 1.0
+
+
+class AbstractLogRecorder(AbstractRecorder):
+    """What a real-time run writes to.
+
+    Attributes
+    ----------
+    dropped
+        First and last time of stretches of rows that were not kept.
+    rows_dropped, entries_dropped
+        How many rows, and how many entries of the input log, were not kept.
+    trouble
+        Why, in words; empty if there never was any.
+    """
+
+    def __init__(
+        self,
+        signals: Iterable[Signal],
+        aliases: Mapping[str, str] | None = None,
+        info: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(signals, aliases, info)
+        self.dropped: list[tuple[float, float]] = []
+        self.rows_dropped = 0
+        self.entries_dropped = 0
+        self.trouble = ""
+        self._goes_on = False  # whether the last row was dropped, too
+
+    @abstractmethod
+    def append_input_log(self, entries: InputLog, ticks: int) -> None:
+        """Take entries; with them the input log tells all of the first `ticks` ticks."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Write what can be written, and drop the rest: after this, nothing more is dropped."""
+
+    @property
+    @abstractmethod
+    def rows_kept(self) -> int:
+        """How many rows are recorded; complete after `settle`."""
+
+    @property
+    def place(self) -> str:
+        """Where the rows are, for a message."""
+        return "in memory"
+
+    @property
+    def left_alone(self) -> str:
+        """An earlier recording that was not replaced, because this one got no row; else empty."""
+        return ""
+
+    def take(self, rows: Rows) -> None:
+        """Take rows as `append` does, but never fail."""
+        before = self.rows_dropped
+        try:
+            self.append(rows)
+        except ResultError as error:
+            self.trouble = str(error)
+            self._drop(rows)
+        dropped = self.rows_dropped - before
+        if dropped == len(rows) and self._goes_on and len(self.dropped) > 1:
+            (first, _), (_, last) = self.dropped[-2:]  # one stretch
+            self.dropped[-2:] = [(first, last)]
+        self._goes_on = dropped > 0
+
+    def _drop(self, rows: Rows) -> None:
+        if len(rows):
+            self.dropped.append((float(rows[0, 0]), float(rows[-1, 0])))
+            self.rows_dropped += len(rows)
+
+
+class MemoryLogRecorder(MemoryRecorder, AbstractLogRecorder):
+    """Keeps all in memory, up to a limit."""
+
+    def __init__(
+        self,
+        signals: Iterable[Signal],
+        aliases: Mapping[str, str] | None = None,
+        info: Mapping[str, object] | None = None,
+        *,
+        plan: bytes,
+        limit: int = _LARGEST_IN_MEMORY,
+    ) -> None:
+        super().__init__(signals, aliases, info)
+        self._plan = plan
+        self._left = limit
+        self._input_log: list[InputLog] = []
+        self._ticks = 0
+
+    def _append(self, rows: Rows) -> None:
+        kept = min(len(rows), max(0, self._left // (8 * self.row_width)))
+        self._left -= 8 * self.row_width * kept
+        if kept:
+            super()._append(rows[:kept])
+        if kept < len(rows):
+            self.trouble = (
+                "The recording has used up its memory: stream it to a file, out='run.h5'."
+            )
+            self._drop(rows[kept:])
+
+    def append_input_log(self, entries: InputLog, ticks: int) -> None:
+        if self.entries_dropped or entries.nbytes > self._left:
+            self.entries_dropped += len(entries)
+            return
+        self._left -= entries.nbytes
+        self._input_log.append(entries)
+        self._ticks = ticks
+
+    def settle(self) -> None:
+        pass
+
+    def _close(self) -> Result:
+        result = super()._close()
+        input_log = np.concatenate(self._input_log) if self._input_log else np.empty(0, ENTRY)
+        result.log = RunLog(self._plan, self._ticks, lambda: input_log)
+        return result
+
+
+class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
+    """Streams to a file."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        signals: Iterable[Signal],
+        aliases: Mapping[str, str] | None = None,
+        info: Mapping[str, object] | None = None,
+        captures: Sequence[Signal] = (),
+        *,
+        plan: bytes,
+    ) -> None:
+        super().__init__(path, signals, aliases, info, captures, plan=plan)
+        self._waiting: list[InputLog] = []
+        self._waiting_ticks = 0
+
+    def append_input_log(self, entries: InputLog, ticks: int) -> None:
+        waiting = sum(map(len, self._waiting))
+        if self.entries_dropped or waiting + len(entries) > _LARGEST_INPUT_LOG:
+            self.entries_dropped += len(entries)
+            return
+        if len(entries):
+            self._waiting.append(entries)
+        self._waiting_ticks = ticks
+        if time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
+            with contextlib.suppress(ResultError):
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what was gathered; what there is no room for waits."""
+        super().flush()
+        if self._failure is None:
+            self._write_input_log()
+
+    def _write_input_log(self) -> None:
+        if self.entries_dropped:  # it is complete up to where it was
+            return
+        entries = np.concatenate(self._waiting) if self._waiting else np.empty(0, ENTRY)
+        try:
+            append_input_log(self._file, self.path, entries, self._waiting_ticks)
+            self._file.flush()
+        except OSError as error:
+            self._lack_room(error)
+        else:
+            self._waiting.clear()
+
+    def _lack_room(self, error: OSError) -> None:
+        self.trouble = explain(error, self._target.path)
+
+    @property
+    def place(self) -> str:
+        return f"in `{self.path}`"
+
+    @property
+    def left_alone(self) -> str:
+        return str(self._target.path) if self._target.pending else ""
+
+    def _has_lost_rows(self) -> bool:
+        return self.rows_dropped > 0
+
+    def settle(self) -> None:
+        with contextlib.suppress(ResultError):
+            self.flush()
+        self._drop(self._block[:, : self._filled].T)
+        self.dropped.sort()
+        self._filled = 0
+        self.entries_dropped += sum(map(len, self._waiting))
+        self._waiting.clear()
+
+    def _close(self) -> Result:
+        self.settle()
+        try:
+            result = super()._close()
+        except ResultError:
+            assert self._result is not None
+            result = self._result
+        result.log = Result.from_hdf5(self.path).log
+        return result

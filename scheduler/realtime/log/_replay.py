@@ -1,0 +1,242 @@
+"""`replay`: run a recorded run again, with no device present, to the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ....errors import BiellaError, PlanError, name_list
+from ...binding._check import check_binding
+from ...binding._rig import read_binding
+from ...compile._flatten import flatten
+from ...compile.diagram._diagram import Diagram
+from ...compile.plan._plan import BlockInfo, Plan
+from ...results._result import Result
+from ...results._signals import ResultError
+from .._live import LiveRun
+from .._start import OPTIONS, stand_ins
+from ..loop._pace import ENTER_SET, InputLog
+
+_SHOWN = 8
+Rows = npt.NDArray[np.intp]
+_EXTERNAL_KERNELS = ("python", "fmu2")
+
+
+def replay(
+    log: Result | str | Path,
+    diagram: Diagram | Plan | None = None,
+    *,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
+    record: Sequence[str] | None = None,
+    every: int | None = None,
+    out: str | Path | None = None,
+) -> Result:
+    """Run a real-time run again from its log: every signal comes out the same, bit for bit.
+
+    What came from devices, how late ticks were, what was changed by hand: all enters at the same
+    ticks again. So also signals that were not recorded can be looked at afterwards.
+
+    Parameters
+    ----------
+    log
+        A result of `run_realtime`, or its HDF5 file, also one that a killed process has left.
+    diagram
+        The diagram that was run. Without Python blocks and FMUs it need not be given: then what is
+        in the log is run.
+    parameters
+        What if? Values in place of those of the run, from its start to its end: changes of them
+        that were recorded are left out. All else that came from outside stays as it was, also what
+        a device said that would have heard something else.
+    record, every
+        As of `simulate`; by default what the log has.
+    out
+        An HDF5 file to stream to.
+
+    Raises
+    ------
+    BiellaError
+        If the diagram is not the one that was run; it says what has changed.
+    """
+    if not isinstance(log, Result):
+        log = Result.from_hdf5(log)
+    if log.log is None:
+        raise ResultError(
+            "this result has no input log, so it cannot be replayed: only real-time runs have "
+            "one, see "
+            "`biella.run_realtime`."
+        )
+    if out is not None and log.is_stored_in(out):
+        raise ResultError(f"`{out}` is the log that is replayed: write the result to another file.")
+    plan = _find_plan(log, diagram)
+    report: dict[str, Any] = log.info.get("realtime") or {}
+    ticks = log.log.ticks
+    if ticks != report.get("ticks"):
+        ticks = max(0, ticks - 1)  # what the log does not end with may be there in part
+    elif report["end"] in ("stop", "error"):
+        ticks += 1  # the tick that ended the run
+    run = LiveRun(
+        plan,
+        {
+            **OPTIONS,
+            "clock": "free",
+            "record": list(log) if record is None else record,
+            "every": report.get("every", 1) if every is None else every,
+            "out": out,
+        },
+        parameters=parameters,
+        compiled_with=log.info.get("compiled_with", {}),
+        input_log=_leave_out(log.log.input_log, plan, parameters or {}),
+        ticks=ticks,
+    )
+    run._begin()
+    return run.wait()
+
+
+def _leave_out(input_log: InputLog, plan: Plan, parameters: Mapping[str, Any]) -> InputLog:
+    """Return an input log without changes of these parameters."""
+    places = [plan.parameters[path] for path in parameters if path in plan.parameters]
+    slots = [place.slot + k for place in places for k in range(place.size)]
+    kept: InputLog = input_log[
+        ~((input_log["kind"] == ENTER_SET) & np.isin(input_log["slot"], slots))
+    ]
+    return kept
+
+
+def find_differences(first: Result, second: Result) -> list[str]:
+    """Return the signals of `first` whose bits are not those of `second`, at common times.
+
+    A log may have gaps and end before the other; any other time that only it has is a difference.
+    """
+    common, mine, theirs = np.intersect1d(first.t, second.t, True, return_indices=True)
+    if len(common) != np.count_nonzero(first.t <= second.t[-1]):
+        return ["time"]
+    stretches = _stretches(mine, theirs)
+    return [
+        path
+        for path in first
+        if path not in second
+        or any(
+            first.read(path, a).tobytes() != second.read(path, b).tobytes() for a, b in stretches
+        )
+    ]
+
+
+def _stretches(mine: Rows, theirs: Rows) -> list[tuple[slice, slice]]:
+    """Return rows that follow each other in both."""
+    breaks = np.flatnonzero((np.diff(mine) != 1) | (np.diff(theirs) != 1)) + 1
+    return [
+        (slice(int(a[0]), int(a[-1]) + 1), slice(int(b[0]), int(b[-1]) + 1))
+        for a, b in zip(np.split(mine, breaks), np.split(theirs, breaks), strict=True)
+        if len(a)
+    ]
+
+
+def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
+    assert log.log is not None
+    recorded = Plan(log.log.plan, {})
+    try:
+        _ = recorded.meta
+    except PlanError as error:
+        raise PlanError(
+            f"the log cannot be replayed, because its plan is not one of this version: {error} "
+            f"Replay it with that release, or run the diagram again. The recorded signals can "
+            f"still be read."
+        ) from None
+    if diagram is None:
+        if any(kernel.startswith(_EXTERNAL_KERNELS) for kernel in recorded.kernels):
+            raise BiellaError(
+                "the run has Python blocks or FMUs, which are not in the log: give its diagram."
+            )
+        return recorded
+    plan = diagram if isinstance(diagram, Plan) else _compile_again(diagram, log.info)
+    if plan.hash != recorded.hash:
+        changes = list(describe_changes(recorded, plan)) or [
+            "it is something that has no name: a table, a program or the order of blocks."
+        ]
+        shown = "".join(f"\n  - {text}" for text in changes[:_SHOWN])
+        if len(changes) > _SHOWN:
+            shown += f"\n  … {len(changes) - _SHOWN} more"
+        raise BiellaError(
+            f"this is not the diagram that was run, so its log cannot be replayed:{shown}\n"
+            f"What other parameters would have done is asked of the diagram as it was: "
+            f"parameters={{…}}, or --set."
+        )
+    return plan
+
+
+def _compile_again(diagram: Diagram, info: dict[str, object]) -> Plan:
+    """Compile a diagram as for the run: with the same stand-ins, but no device."""
+    options: dict[str, Any] = {**info.get("compiled_with", {})}  # type: ignore[dict-item]
+    flat = flatten(diagram)
+    options |= {**stand_ins(flat, diagram.start_time), "flat": flat}
+    bound: Any = info.get("binding")
+    if bound:
+        file = Path(bound["file"]) if bound["file"] else None
+        check = check_binding(diagram, read_binding(bound["table"], file), **options)
+        if check.plan is not None:
+            return check.plan
+        for key in ("replace", "extra", "reroute"):
+            options[key] = {**options.get(key, {}), **getattr(check, key)}
+    return diagram.compile(**options)
+
+
+def describe_changes(before: Plan, now: Plan) -> Iterator[str]:
+    """Say in which ways a plan differs from another one, one sentence each."""
+    for name in ("name", "step", "start_time", "solver"):
+        old, new = getattr(before, name), getattr(now, name)
+        if old != new:
+            yield f"its {name.replace('_', ' ')} was {old!r} and is {new!r}."
+    olds = {block.path: block for block in before.blocks}
+    news = {block.path: block for block in now.blocks}
+    if gone := [path for path in olds if path not in news]:
+        yield f"blocks that are no longer there: {name_list(gone)}."
+    if added := [path for path in news if path not in olds]:
+        yield f"blocks that are new: {name_list(added)}."
+    sources_before, sources_now = _sources(before), _sources(now)
+    for path, old in olds.items():
+        if path in news:
+            yield from _block_changes(old, news[path], sources_before, sources_now)
+    yield from _parameter_changes(before, now)
+    if [*before.inputs] != [*now.inputs]:
+        yield f"its inputs were {name_list(before.inputs)} and are {name_list(now.inputs)}."
+
+
+def _sources(plan: Plan) -> dict[int, str]:
+    return {port.slot: path for path, port in plan.signals.items()}
+
+
+def _block_changes(
+    old: BlockInfo, new: BlockInfo, sources_before: dict[int, str], sources_now: dict[int, str]
+) -> Iterator[str]:
+    if old.type != new.type:
+        yield f"`{old.path}` was {old.type} and is {new.type}."
+        return
+    if old.rate != new.rate:
+        yield f"`{old.path}` ran {old.rate} and runs {new.rate}."
+    for one, other in zip(old.inputs, new.inputs, strict=False):
+        was, now = sources_before.get(one.slot), sources_now.get(other.slot)
+        if was != now:
+            yield f"`{one.path}` was connected to {was or 'nothing'} and is to {now or 'nothing'}."
+
+
+def _parameter_changes(before: Plan, now: Plan) -> Iterator[str]:
+    values = [plan.first_values for plan in (before, now)]
+    for path, old in before.parameters.items():
+        new = now.parameters.get(path)
+        if new is None:
+            continue
+        was = values[0][old.slot : old.slot + old.size]
+        is_ = values[1][new.slot : new.slot + new.size]
+        if was.tobytes() != is_.tobytes():
+            yield f"`{path}` was {_show(was)} and is {_show(is_)}."
+
+
+def _show(values: Any) -> str:
+    if len(values) == 1:
+        return f"{values[0]:.9g}"
+    shown = [f"{value:.6g}" for value in values[:4]] + ["…"] * (len(values) > 4)
+    return f"[{', '.join(shown)}]"

@@ -1,0 +1,1 @@
+"""The real-time loop: clock, deadlines, mailboxes, pipes, probes."""

@@ -1,0 +1,464 @@
+/* Real-time runs. A tick:
+ *
+ *   wait for its deadline, or for the frame of the device that paces → input latch: what devices, commands and the clock have to say is
+ *   written to parameters, and to the input log → outputs → row → values to the devices → commit → was there an overrun?
+ *
+ * Deadlines are counted from one instant, so that lateness never adds up. Whatever ends the run, safe values go out first. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "scheduler/realtime/loop/clock.h"
+#include "scheduler/engine/engine.h"
+#include "scheduler/realtime/loop/realtime.h"
+
+enum { SAFE_ROUNDS = 3 };      /* a frame may be lost */
+enum { KEPT_ENTRIES = BL_MAX_CHANNELS + 3 }; /* of a frame that belongs to a later tick */
+enum { LARGEST_JUMP = 65536 }; /* of a device's sequence numbers; beyond it, the device has started anew */
+static const int64_t SAFE_PAUSE = 1000000, PATIENCE = 20000000; /* ns between safe values at the end; between looks at the flags */
+static const int64_t LAST_PATIENCE = 500000000; /* ns that a canceled run without deadlines waits for the recorder */
+
+/* A run under way. */
+typedef struct {
+    bl_engine *e;
+    bl_pace *p;
+    double period;           /* ns between deadlines */
+    int64_t origin, number;  /* deadline `number` is that of the next tick: origin + number · period */
+    int64_t time;            /* when the tick began */
+    int64_t scripted;        /* the time, by the script */
+    int64_t started;         /* ticks */
+    int64_t lateness, execution, in_a_row;
+    int64_t replayed;
+    int64_t row_tick;        /* of the last row */
+    bl_device *pacer;        /* NULL, unless a device is the clock */
+    bool in_step;            /* whether the sequence of its last frame is known */
+    uint32_t sequence, life;
+    int64_t held;            /* ticks to run before the one that its newest frame belongs to */
+    bl_entry kept[KEPT_ENTRIES]; /* what that frame says */
+    int64_t kept_count, kept_for; /* how many, and the tick; -1: none */
+    int32_t from;            /* who enters */
+    int64_t last_gap[3];     /* of each kind, its number in the list; -1: none that may go on */
+    int64_t give_up;         /* when a canceled run no longer waits for the recorder; 0: not canceled yet */
+} bl_run_context;
+
+static BL_FORMAT(3) void finish(bl_run_context *c, int32_t end, const char *format, ...) {
+    if (c->p->end != BL_END_NONE) return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(c->p->why, sizeof c->p->why, format, arguments);
+    va_end(arguments);
+    c->p->end = end;
+}
+
+/* Gaps that follow each other tick by tick are one. */
+static void note_gap(bl_run_context *c, int32_t kind, int64_t first, int64_t last) {
+    bl_pace *p = c->p;
+    const int64_t before = c->last_gap[kind];
+    if (before >= 0 && first <= p->gaps[before].last + (kind == BL_GAP_ROWS ? p->every : 1)) {
+        p->gaps[before].last = last;
+        return;
+    }
+    if (p->gap_count < BL_NOTED) {
+        p->gaps[p->gap_count] = (bl_gap){first, last, kind};
+        c->last_gap[kind] = p->gap_count;
+    }
+    p->gap_count++;
+}
+
+/* Without deadlines there is time to wait for the recorder; a canceled run waits once more for a while, so that its end is recorded. */
+static bool push(bl_run_context *c, bl_pipe *pipe, const void *record) {
+    while (!bl_pipe_push(pipe, record, 1)) {
+        if (c->p->clock != BL_CLOCK_FREE) return false;
+        const int64_t now = bl_clock_now();
+        if (c->give_up == 0 && atomic_load_explicit(&c->p->cancel, memory_order_relaxed)) c->give_up = now + LAST_PATIENCE;
+        if (c->give_up != 0 && now >= c->give_up) return false;
+        bl_clock_sleep_until(now + 100000);
+    }
+    return true;
+}
+
+/* --- The input latch --- */
+
+static void write_input_log(bl_run_context *c, int64_t slot, double value, int32_t kind, int32_t from) {
+    if (!c->p->input_log) return;
+    const bl_entry entry = {c->e->tick, slot, value, kind, from};
+    if (push(c, c->p->input_log, &entry)) return;
+    c->p->entries_lost++;
+    note_gap(c, BL_GAP_INPUT_LOG, c->e->tick, c->e->tick);
+}
+
+static void set_value(bl_run_context *c, int64_t slot, double value, int32_t from) {
+    bl_engine *e = c->e;
+    if (slot < 0 || slot >= e->layout.parameters) {
+        c->p->entries_rejected++;
+        return;
+    }
+    if (memcmp(&e->values[slot], &value, sizeof value) == 0) return;
+    e->values[slot] = value;
+    /* Blocks that are computed once may depend on any parameter but those of the blocks that stand for what is outside. */
+    if (from == BL_FROM_LIVE) bl_touch(e);
+    else bl_touch_inputs(e);
+    write_input_log(c, slot, value, BL_ENTER_SET, from);
+}
+
+static void enter_entry(bl_run_context *c, const bl_entry *entry) {
+    if (entry->kind == BL_ENTER_SET) {
+        set_value(c, entry->slot, entry->value, entry->from);
+        return;
+    }
+    if (entry->kind == BL_ENTER_OVERRIDE && bl_probe_override(c->e, entry->slot, entry->value) != BL_OK) {
+        c->p->entries_rejected++;
+        return;
+    }
+    if (entry->kind == BL_ENTER_RELEASE) bl_probe_release(c->e, entry->slot);
+    write_input_log(c, entry->slot, entry->value, entry->kind, entry->from);
+}
+
+static void enter_from_device(void *context, int64_t slot, double value) {
+    bl_run_context *c = context;
+    set_value(c, slot, value, c->from);
+}
+
+static void keep_from_device(void *context, int64_t slot, double value) {
+    bl_run_context *c = context;
+    if (c->kept_count < KEPT_ENTRIES) c->kept[c->kept_count++] = (bl_entry){0, slot, value, BL_ENTER_SET, c->from};
+    else c->p->entries_rejected++;
+}
+
+static void enter_kept(bl_run_context *c) {
+    for (int64_t i = 0; i < c->kept_count; i++) set_value(c, c->kept[i].slot, c->kept[i].value, c->kept[i].from);
+    c->kept_count = 0;
+}
+
+static void take_device(bl_run_context *c, int32_t number, bl_enter enter) {
+    bl_device *d = c->p->devices[number];
+    c->from = number;
+    bl_device_excuse(d, c->time);
+    if (bl_device_take(d, c->e->tick, c->time, enter, c) == BL_OK) return;
+    c->p->lost_device = number;
+    finish(c, BL_END_DEVICE, "%s", d->why);
+}
+
+/* What was pushed by now: all of it, so that changes that belong together are made together. */
+static void take_commands(bl_run_context *c) {
+    if (!c->p->commands) return;
+    const int64_t waiting = bl_pipe_waiting(c->p->commands);
+    int64_t taken = 0;
+    for (; taken < waiting; taken++) {
+        bl_entry entry;
+        memcpy(&entry, bl_pipe_peek(c->p->commands, taken), sizeof entry);
+        if (entry.tick > c->e->tick) break;
+        enter_entry(c, &entry);
+    }
+    bl_pipe_drop(c->p->commands, taken);
+}
+
+static void take_replay(bl_run_context *c) {
+    const bl_pace *p = c->p;
+    while (p->replay && c->replayed < p->replay_count && p->replay[c->replayed].tick <= c->e->tick) {
+        enter_entry(c, &p->replay[c->replayed++]);
+    }
+}
+
+static void set_timing(bl_run_context *c, int signal, double value) {
+    if (c->p->timing[signal] >= 0) set_value(c, c->p->timing[signal], value, BL_FROM_TIMING);
+}
+
+static void write_timing(bl_run_context *c) {
+    const bl_pace *p = c->p;
+    int64_t age = 0, lost = 0;
+    for (int32_t k = 0; k < p->device_count; k++) {
+        const bl_device *d = p->devices[k];
+        const int64_t own = c->e->tick - d->last_tick; /* -1 stands for none yet: older than the run */
+        if (own > age) age = own;
+        lost += !d->alive;
+    }
+    for (int64_t k = 0; k < p->age_count; k++)
+        set_value(c, p->ages[2 * k], bl_time(c->e) - c->e->values[p->ages[2 * k + 1]], BL_FROM_WORKER);
+    const bool keeps_time = p->clock != BL_CLOCK_FREE; /* otherwise a run that is repeated is the same */
+    set_timing(c, BL_TIMING_LATENESS, keeps_time ? 1e-9 * (double)c->lateness : 0.0);
+    set_timing(c, BL_TIMING_EXECUTION, keeps_time ? 1e-9 * (double)c->execution : 0.0);
+    set_timing(c, BL_TIMING_OVERRUNS, (double)p->overruns);
+    set_timing(c, BL_TIMING_AGE, (double)age);
+    set_timing(c, BL_TIMING_LOST, (double)lost);
+}
+
+/* --- The clock --- */
+
+static int64_t read_clock(const bl_run_context *c) { return c->p->clock == BL_CLOCK_SCRIPT ? c->scripted : bl_clock_now(); }
+
+/* Never, rather than an overflow, where steps of years add up. */
+static int64_t deadline_of(const bl_run_context *c, int64_t number) {
+    return c->origin + (int64_t)llround(fmin((double)number * c->period, 4e18));
+}
+
+static bool is_interrupted(const bl_run_context *c) {
+    return atomic_load_explicit(&c->p->cancel, memory_order_relaxed) || atomic_load_explicit(&c->p->pause, memory_order_relaxed);
+}
+
+/* False if something else came first. */
+static bool wait_for_deadline(bl_run_context *c) {
+    const bl_pace *p = c->p;
+    const int64_t deadline = deadline_of(c, c->number);
+    if (p->clock == BL_CLOCK_SCRIPT) {
+        const int64_t wake = p->script_wake && c->started < p->script_count ? p->script_wake[c->started] : 0;
+        if (c->scripted < deadline) c->scripted = deadline + wake;
+        c->time = c->scripted;
+    } else {
+        for (int64_t now; (now = bl_clock_now()) + PATIENCE < deadline;) {
+            if (is_interrupted(c)) return false;
+            bl_clock_sleep_until(now + PATIENCE / 2);
+        }
+        c->time = bl_clock_wait_until(deadline, p->spin);
+    }
+    c->lateness = c->time - deadline;
+    return true;
+}
+
+/* The frame that is the tick. One with a later number belongs to a later tick: those before it are run with what there was. */
+static bool wait_for_frame(bl_run_context *c) {
+    bl_device *d = c->pacer;
+    while (!is_interrupted(c) && c->p->end == BL_END_NONE) {
+        const int64_t now = bl_clock_now();
+        if (d->driver->wait) d->driver->wait(d, now + PATIENCE / 2);
+        else bl_clock_sleep_until(now + 100000);
+        c->time = bl_clock_now();
+        const int64_t frames = d->counts.frames, last = d->last_tick;
+        take_device(c, c->p->pacer, keep_from_device);
+        if (d->counts.frames == frames) {
+            enter_kept(c); /* that it is lost, perhaps */
+            continue;
+        }
+        const uint32_t jump = d->sequence - c->sequence;
+        c->held = c->in_step && c->life == d->epochs && jump >= 1 && jump <= LARGEST_JUMP ? (int64_t)jump - 1 : 0;
+        c->sequence = d->sequence;
+        c->life = d->epochs;
+        c->in_step = true;
+        c->kept_for = c->e->tick + c->held;
+        if (c->held > 0) {
+            note_gap(c, BL_GAP_FRAMES, c->e->tick, c->kept_for - 1);
+            for (int64_t i = 0; i < c->kept_count; i++)
+                if (c->kept[i].slot == d->delay_slot && d->delay_slot >= 0) c->kept[i].value += (double)c->held;
+            d->last_tick = last;
+        }
+        return true;
+    }
+    return false;
+}
+
+/* A tick that has to be run before the newest frame's, with what there was. */
+static void hold_frame(bl_run_context *c) {
+    c->held--;
+    c->from = c->p->pacer;
+    if (c->pacer->age_slot >= 0) set_value(c, c->pacer->age_slot, (double)(c->e->tick - c->pacer->last_tick), c->from);
+}
+
+static void release_frame(bl_run_context *c) {
+    c->pacer->last_tick = c->e->tick;
+    c->kept_for = -1;
+    enter_kept(c);
+}
+
+static bool wait_for_tick(bl_run_context *c) {
+    if (c->pacer) return c->held > 0 || c->kept_for >= 0 || wait_for_frame(c);
+    if (c->p->clock == BL_CLOCK_FREE) {
+        c->time = bl_clock_now();
+        return true;
+    }
+    return wait_for_deadline(c);
+}
+
+static void note_overrun(bl_run_context *c, int64_t late) {
+    bl_pace *p = c->p;
+    const int64_t tick = c->e->tick - 1, noted = p->overruns + p->overruns_in_warmup;
+    if (noted < BL_NOTED) p->overrun_list[noted] = (bl_overrun){tick, late};
+    if (c->started <= p->warmup_ticks) {
+        p->overruns_in_warmup++;
+        return;
+    }
+    p->overruns++;
+    c->in_a_row++;
+    const bool too_many = p->max_overruns >= 0 && p->overruns > p->max_overruns;
+    const bool too_many_in_a_row = p->max_consecutive_overruns >= 0 && c->in_a_row > p->max_consecutive_overruns;
+    if (too_many || too_many_in_a_row)
+        finish(c, BL_END_OVERRUN, "tick %lld ended %.3g ms after the next should have begun: overrun %lld%s, where %lld are tolerated",
+                (long long)tick, 1e-6 * (double)late, (long long)(too_many ? p->overruns : c->in_a_row), too_many ? "" : " in a row",
+                (long long)(too_many ? p->max_overruns : p->max_consecutive_overruns));
+}
+
+/* Which deadline is next, after a tick that ended at c->time + c->execution. */
+static void choose_deadline(bl_run_context *c) {
+    bl_pace *p = c->p;
+    const int64_t finished = c->time + c->execution, next = deadline_of(c, ++c->number), late = finished - next;
+    if (late <= 0) {
+        c->in_a_row = 0;
+        return;
+    }
+    note_overrun(c, late);
+    if (p->overrun == BL_OVERRUN_SLIP) c->origin += late;
+    if (p->overrun != BL_OVERRUN_SKIP || p->end != BL_END_NONE) return;
+    const int64_t first = c->number;
+    c->number += (int64_t)((double)late / c->period); /* rounding may be one off, either way */
+    while (c->number > first && deadline_of(c, c->number - 1) >= finished) c->number--;
+    while (deadline_of(c, c->number) < finished) c->number++;
+    p->skipped += c->number - first;
+}
+
+/* --- What leaves --- */
+
+static void make_safe(bl_run_context *c) {
+    for (int32_t k = 0; k < c->p->device_count; k++) bl_device_make_safe(c->p->devices[k], c->e->tick);
+}
+
+static void push_row(bl_run_context *c) {
+    bl_pace *p = c->p;
+    const bl_engine *e = c->e;
+    if (!p->rows || e->tick % p->every != 0 || c->row_tick == e->tick) return;
+    c->row_tick = e->tick;
+    p->row[0] = (double)e->tick;
+    for (int64_t i = 0; i < p->pick_count; i++) p->row[1 + i] = e->values[p->pick[i]];
+    if (push(c, p->rows, p->row)) return;
+    p->rows_lost++;
+    note_gap(c, BL_GAP_ROWS, e->tick, e->tick);
+}
+
+static void post_latest(const bl_run_context *c) {
+    if (!c->p->latest) return;
+    const int64_t first = c->p->latest_first, end = c->e->layout.parameters + c->e->layout.signals;
+    c->p->frame[0] = (double)c->e->tick;
+    memcpy(c->p->frame + 1, c->e->values + first, (size_t)(end - first) * sizeof(double));
+    bl_mailbox_post(c->p->latest, c->p->frame);
+}
+
+static void give_to_devices(bl_run_context *c) {
+    for (int32_t k = 0; k < c->p->device_count && c->p->end == BL_END_NONE; k++) {
+        bl_device *d = c->p->devices[k];
+        if (bl_device_give(d, c->e->tick, c->e->values) == BL_OK) continue;
+        c->p->lost_device = k;
+        finish(c, BL_END_DEVICE, "%s", d->why);
+    }
+}
+
+/* --- The run --- */
+
+static int run_tick(bl_run_context *c) {
+    const bool held = c->held > 0;
+    c->started++;
+    for (int32_t k = 0; k < c->p->device_count; k++)
+        if (c->p->devices[k] != c->pacer) take_device(c, k, enter_from_device);
+    if (held) hold_frame(c);
+    else if (c->pacer) release_frame(c);
+    take_commands(c);
+    take_replay(c);
+    write_timing(c);
+    if (c->p->end != BL_END_NONE) return BL_OK;
+    int status = bl_outputs(c->e);
+    if (status != BL_OK) return status;
+    push_row(c);
+    post_latest(c);
+    if (!held) give_to_devices(c); /* a tick that is made up for has nothing new to say */
+    if (c->p->end != BL_END_NONE) return BL_OK;
+    status = bl_commit(c->e);
+    bl_probe_end_tick(c->e);
+    if (status == BL_OK) c->p->done++;
+    return status;
+}
+
+static void end_tick(bl_run_context *c) {
+    bl_pace *p = c->p;
+    if (p->clock == BL_CLOCK_SCRIPT) {
+        const int64_t n = c->started - 1;
+        c->scripted += p->script_execution && n < p->script_count ? p->script_execution[n] : 0;
+    }
+    c->execution = read_clock(c) - c->time;
+    bl_histogram_add(&p->execution, c->execution);
+    if (p->clock != BL_CLOCK_WALL && p->clock != BL_CLOCK_SCRIPT) return;
+    bl_histogram_add(&p->lateness, c->lateness);
+    choose_deadline(c);
+}
+
+/* The diagram's time stands still; actuators are safe, and devices are heard and told so all the while. */
+static void stand_still(bl_run_context *c) {
+    while (atomic_load_explicit(&c->p->pause, memory_order_relaxed) && !atomic_load_explicit(&c->p->cancel, memory_order_relaxed) &&
+           c->p->end == BL_END_NONE) {
+        make_safe(c);
+        c->time = read_clock(c);
+        for (int32_t k = 0; k < c->p->device_count; k++) take_device(c, k, enter_from_device);
+        take_commands(c);
+        bl_clock_sleep_until(bl_clock_now() + PATIENCE / 2);
+    }
+    const int64_t late = read_clock(c) - deadline_of(c, c->number);
+    if (late > 0) c->origin += late;
+    c->in_a_row = 0;
+    c->in_step = false;
+    c->held = 0;
+    c->kept_for = -1;
+    c->kept_count = 0;
+}
+
+static int check_pace(bl_engine *e, const bl_pace *p) {
+    const bl_record record = {.pick = p->pick, .count = p->pick_count, .every = p->every};
+    if (p->rows) {
+        const int status = bl_check_record(e, &record);
+        if (status != BL_OK) return status;
+    }
+    for (int64_t k = 0; k < 2 * p->age_count; k++)
+        if (p->ages[k] < 0 || p->ages[k] >= e->layout.parameters)
+            return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the age of a result is tied to no value");
+    if (p->latest_first < 0 || p->latest_first > e->layout.parameters)
+        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the newest values begin at no value");
+    if (!(p->factor > 0.0)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "a pace needs a positive factor");
+    if (p->clock < BL_CLOCK_WALL || p->clock > BL_CLOCK_SCRIPT) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "there is no clock %d", p->clock);
+    if (p->clock == BL_CLOCK_DEVICE && (p->pacer < 0 || p->pacer >= p->device_count))
+        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "there is no device %d to pace the run", p->pacer);
+    return BL_OK;
+}
+
+static void begin_run(bl_run_context *c) {
+    bl_pace *p = c->p;
+    p->end = BL_END_NONE;
+    p->lost_device = -1;
+    p->why[0] = '\0';
+    c->period = c->e->step / p->factor * 1e9;
+    c->kept_for = c->row_tick = -1;
+    for (int k = 0; k < 3; k++) c->last_gap[k] = -1;
+    c->origin = read_clock(c);
+}
+
+static void handle_status(bl_run_context *c, int status) {
+    if (status == BL_STOP) finish(c, BL_END_STOP, "%s", c->e->message);
+    else if (status != BL_OK) finish(c, BL_END_ERROR, "%s", c->e->message);
+}
+
+/* The row of the tick that was reached, unless there is one, with what has entered since the last. */
+static void record_end(bl_run_context *c) {
+    take_replay(c);
+    if (bl_outputs(c->e) != BL_OK) return;
+    push_row(c);
+    post_latest(c);
+}
+
+int bl_run_realtime(bl_engine *e, int64_t ticks, bl_pace *pace) {
+    bl_run_context course = {.e = e, .p = pace}, *c = &course;
+    int status = check_pace(e, pace);
+    begin_run(c);
+    handle_status(c, status);
+    if (status == BL_OK && pace->clock == BL_CLOCK_DEVICE) c->pacer = pace->devices[pace->pacer];
+    while (pace->end == BL_END_NONE) {
+        if (ticks >= 0 && pace->done >= ticks) finish(c, BL_END_TIME, "the end was reached");
+        else if (atomic_load_explicit(&pace->cancel, memory_order_relaxed)) finish(c, BL_END_CANCEL, "it was told to end");
+        else if (atomic_load_explicit(&pace->pause, memory_order_relaxed)) stand_still(c);
+        else if (wait_for_tick(c)) {
+            status = run_tick(c);
+            handle_status(c, status);
+            if (pace->end == BL_END_NONE) end_tick(c);
+        }
+    }
+    for (int round = 0; round < SAFE_ROUNDS && pace->device_count > 0; round++) {
+        if (round > 0) bl_clock_sleep_until(bl_clock_now() + SAFE_PAUSE);
+        make_safe(c);
+    }
+    if (pace->end != BL_END_ERROR) record_end(c);
+    return status;
+}

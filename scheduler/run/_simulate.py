@@ -1,0 +1,358 @@
+"""`simulate`: run a diagram offline, at full speed."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import signal
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..._deprecation import renamed_keywords
+from ...errors import BiellaError, BlockError, name_list, suggest
+from ..compile.diagram._diagram import Diagram
+from ..compile.plan._plan import Plan, PortInfo
+from ..engine._engine import DIAGNOSTIC_RUN, DIAGNOSTIC_START, Instance
+from ..engine._library import contract
+from ..realtime import _live_exit as live_exit
+from ..results._captures import declare_captures, read_captures
+from ..results._coupling_report import read_couplings, warn_of_created_energy, warn_of_failures
+from ..results._recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder
+from ..results._result import Result
+from ._preflight import warn_of_unstable_coupling
+from ._progress import Progress
+
+_LARGEST_IN_MEMORY = 2 << 30  # bytes
+_CHUNK_SECONDS = 0.05
+_CHUNK_BYTES = 8 << 20
+
+
+@renamed_keywords(hold="extrapolation")
+def simulate(
+    diagram: Diagram | Plan,
+    until: float,
+    step: float | None = None,
+    solver: str | None = None,
+    record: Sequence[str] | None = None,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
+    *,
+    every: int = 1,
+    out: str | Path | None = None,
+    checkpoint: bytes | None = None,
+    keep_state: bool | None = None,
+    progress: bool = True,
+    coupling: str | None = None,
+    extrapolation: int | None = None,
+    estimate_error: int = 0,
+) -> Result:
+    """Run `diagram` from its start to the time `until` and return what was recorded.
+
+    Parameters
+    ----------
+    until
+        End time in seconds; the last tick is the one nearest to it.
+    step, solver
+        Instead of the diagram's own.
+    record
+        Paths such as ``"pid"``, ``"plant.speed"``, ``"filter.*"``. If not given: what the
+        diagram's Scope and Record blocks ask for; without any of these, all signals (``["*"]``).
+    parameters
+        Values by path for parameters and for inputs of the diagram.
+    every
+        Record every n-th tick only.
+    out
+        An HDF5 file to stream to, for runs that do not fit into memory. An earlier result there is
+        replaced; any other file is an error.
+    checkpoint
+        A state to go on from: ``result.checkpoint`` of an earlier run, or `Instance.save`.
+    keep_state
+        Whether ``result.checkpoint`` holds the state at the end of the run. By default it does,
+        unless the diagram contains FMUs of other tools.
+    progress
+        Show a progress bar on a terminal when the run takes more than two seconds.
+    coupling, extrapolation
+        How blocks with an internal solver are coupled, instead of the diagram's own way; what
+        `Diagram.couple` says of single blocks is kept.
+    estimate_error
+        Estimate the error of coupled steps at every n-th tick, for `Result.coupling_report` and as
+        signals ``coupling.<output>.error``; each such tick costs seven instead of one.
+
+    Returns
+    -------
+    Result
+        Also after Ctrl-C or a Stop block: ``result.info["stopped"]`` says so.
+
+    Raises
+    ------
+    DiagramError
+        If the diagram is wrong.
+    BlockError
+        If a block fails; ``error.result`` holds what was recorded until then.
+
+    Warns
+    -----
+    BiellaWarning
+        If a block found something odd and went on, such as a mechanism whose step is too coarse.
+    """
+    plan = plan_of(diagram, step, solver, coupling, extrapolation, estimate_error)
+    return run_plan(
+        plan,
+        until,
+        record,
+        parameters,
+        every=every,
+        out=out,
+        checkpoint=checkpoint,
+        keep_state=keep_state,
+        progress=progress,
+    )
+
+
+def run_plan(
+    plan: Plan,
+    until: float,
+    record: Sequence[str] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    every: int = 1,
+    out: str | Path | None = None,
+    checkpoint: bytes | None = None,
+    keep_state: bool | None = None,
+    progress: bool = True,
+) -> Result:
+    """Run a plan once; see `_simulate`."""
+    ports = choose_signals(plan, record)
+    if every < 1:
+        raise BiellaError(f"every must be at least 1, got {every}.")
+    with Instance(plan) as instance:
+        for path, value in (parameters or {}).items():
+            instance.set(path, value)
+        instance.initialize()
+        if checkpoint is None:
+            with contextlib.suppress(BiellaError):  # the run reports it
+                instance.evaluate()  # initialization ends when outputs at the start are known
+            instance.warn(DIAGNOSTIC_START, stacklevel=3)
+        if checkpoint is not None:
+            instance.restore(checkpoint)
+            for path, value in (parameters or {}).items():
+                instance.set(path, value)
+        ticks = count_ticks(until, instance.time, plan.step)
+        if checkpoint is None:
+            warn_of_unstable_coupling(plan, ticks, parameters, stacklevel=3)
+        recorder = _make_recorder(plan, ports, ticks // every + 2, out)
+        result = _run(instance, ticks, ports, recorder, every, progress, keep_state)
+        instance.warn(DIAGNOSTIC_RUN, stacklevel=3)
+        return result
+
+
+def count_ticks(until: float, now: float, step: float) -> int:
+    """Return the whole number of ticks from `now` to `until`."""
+    if not math.isfinite(until):
+        raise BiellaError(f"the end of a run is a time in s, got {until}.")
+    ticks = round((until - now) / step)
+    if ticks < 0:
+        raise BiellaError(f"the end, {until:g} s, lies before the start, {now:g} s.")
+    return ticks
+
+
+def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:
+    """Return the signals that `record` names, each once; wildcards are allowed."""
+    if record is None:
+        record = [name for view in plan.meta["scopes"] for name in view["signals"]] or ["*"]
+    if isinstance(record, str):
+        record = [record]
+    chosen: dict[str, PortInfo] = {}
+    for pattern in record:
+        if any(mark in pattern for mark in "*?"):
+            matching = [path for path in plan.signals if fnmatchcase(path, pattern)]
+            if not matching:
+                raise BiellaError(
+                    f"no signal matches `{pattern}`.{suggest(pattern, plan.signals)} "
+                    f"Signals: {name_list(plan.signals)}."
+                )
+        else:
+            matching = [plan.find_signal(pattern).path]
+        for path in matching:
+            chosen[path] = plan.signals[path]
+    return list(chosen.values())
+
+
+def make_record(
+    ports: Sequence[PortInfo], capacity: int, every: int
+) -> tuple[contract.bl_record, Any, Any]:
+    """Return a record for the engine, its rows, and what must be kept while it is used."""
+    picks = np.array([p.slot + k for p in ports for k in range(p.width)], dtype=np.int64)
+    rows = np.empty((capacity, 1 + picks.size))
+    record = contract.bl_record(
+        pick=picks.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)),
+        count=picks.size,
+        every=every,
+        out=rows.ctypes.data_as(ctypes.POINTER(ctypes.c_double)),
+        capacity=capacity,
+        rows=0,
+    )
+    return record, rows, picks
+
+
+def plan_of(
+    diagram: Diagram | Plan,
+    step: float | None,
+    solver: str | None,
+    coupling: str | None,
+    extrapolation: int | None,
+    estimate_error: int,
+) -> Plan:
+    """Compile a diagram with these options; a plan has its own already."""
+    if isinstance(diagram, Diagram):
+        return diagram.compile(
+            step=step,
+            solver=solver,
+            coupling=coupling,
+            extrapolation=extrapolation,
+            estimate_error=estimate_error,
+        )
+    if not isinstance(diagram, Plan):
+        raise BiellaError(f"simulate wants a Diagram or a Plan, got {diagram!r}.")
+    if step is not None or solver is not None:
+        raise BiellaError("a Plan has its step and solver already: simulate the Diagram instead.")
+    if coupling is not None or extrapolation is not None or estimate_error:
+        raise BiellaError("a Plan has its coupling already: simulate the Diagram instead.")
+    return diagram
+
+
+def describe_run(plan: Plan) -> dict[str, object]:
+    """Return what a result says about its run, before there is a result."""
+    return {
+        "diagram": plan.name,
+        "step": plan.step,
+        "solver": plan.solver,
+        "plan_hash": plan.hash,
+        "stopped": None,
+        "scopes": [view for view in plan.meta["scopes"] if view["labels"]],
+        "together": [
+            block.path
+            for block, record in zip(plan.blocks, plan.block_records, strict=True)
+            if record["x_count"]
+        ],
+    }
+
+
+def _make_recorder(
+    plan: Plan, ports: list[PortInfo], rows: int, out: str | Path | None
+) -> AbstractRecorder:
+    signals = [port.signal for port in ports]
+    info = describe_run(plan)
+    if out is not None:
+        return Hdf5Recorder(out, signals, plan.aliases, info, declare_captures(plan))
+    size = 8 * rows * (1 + sum(port.width for port in ports))
+    if size > _LARGEST_IN_MEMORY:
+        raise BiellaError(
+            f"recording {len(ports)} signals would take {size / 1e9:.1f} GB of memory. Choose "
+            f"fewer (record=[…]), fewer ticks (every=10), or stream to a file (out='run.h5')."
+        )
+    return MemoryRecorder(signals, plan.aliases, info)
+
+
+def _run(
+    instance: Instance,
+    ticks: int,
+    ports: list[PortInfo],
+    recorder: AbstractRecorder,
+    every: int,
+    progress: bool,
+    keep_state: bool | None,
+) -> Result:
+    columns = 1 + sum(port.width for port in ports)
+    capacity = max(64, min(_CHUNK_BYTES // (8 * columns), ticks // every + 2))
+    record, rows, _keep = make_record(ports, capacity, every)
+    began = time.perf_counter()
+    first = instance.tick
+    failure: BaseException | None = None
+    stopped = False
+    with recorder, _Interrupt() as interrupt:
+        try:
+            with Progress(
+                ticks,
+                instance.plan.name,
+                step=instance.plan.step,
+                show_after=2.0 if progress else float("inf"),
+            ) as bar:
+                chunk, left = 256, ticks
+                while left > 0 and not stopped and not interrupt.seen:
+                    chunk_began = time.perf_counter()
+                    done, stopped = instance.run(min(chunk, left), record)
+                    left -= done
+                    _drain(recorder, record, rows)
+                    bar.advance(done)
+                    took = time.perf_counter() - chunk_began
+                    if took < _CHUNK_SECONDS:
+                        chunk *= 2
+                    elif took > 4 * _CHUNK_SECONDS:
+                        chunk = max(1, chunk // 2)
+                if not stopped and instance.tick % every == 0:
+                    instance.record_now(record)
+        except (BlockError, KeyboardInterrupt) as error:
+            failure = error
+        _drain(recorder, record, rows)
+        recorder.captures = read_captures(instance)
+        recorder.info["wall_time"] = time.perf_counter() - began
+        recorder.info["ticks"] = instance.tick - first
+        if instance.plan.couplings:
+            recorder.info["couplings"] = read_couplings(instance)
+        if stopped:
+            recorder.info["stopped"] = instance.stop_reason()
+        elif interrupt.seen or isinstance(failure, KeyboardInterrupt):
+            recorder.info["stopped"] = f"interrupted at t = {instance.time:.9g} s"
+        elif failure is not None:
+            recorder.info["stopped"] = str(failure)
+    result = recorder.close()
+    if keep_state is not False and (failure is None or isinstance(failure, KeyboardInterrupt)):
+        result.checkpoint = instance.checkpoint(bool(keep_state))
+    if isinstance(failure, BlockError):
+        failure.result = result
+        raise failure
+    if instance.plan.couplings:
+        warn_of_failures(read_couplings(instance))
+    warn_of_created_energy(instance)
+    return result
+
+
+class _Interrupt:
+    """Notes a first Ctrl-C, so that a run ends between two ticks; a second one acts at once."""
+
+    def __init__(self) -> None:
+        self.seen = False
+
+    def __enter__(self) -> Self:
+        self._before: Any = None
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.getsignal(signal.SIGINT)
+            if self._before in (signal.default_int_handler, live_exit.on_interrupt):
+                signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before in (signal.default_int_handler, live_exit.on_interrupt):
+            signal.signal(signal.SIGINT, self._before)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.seen:
+            raise KeyboardInterrupt
+        self.seen = True
+        if self._before is live_exit.on_interrupt:
+            live_exit.end_all()
+
+
+def _drain(recorder: AbstractRecorder, record: contract.bl_record, rows: Any) -> None:
+    if record.rows:
+        recorder.append(rows[: record.rows])
+        record.rows = 0

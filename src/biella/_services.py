@@ -1,0 +1,29 @@
+"""What a package may ask of one that is built on it: the only upward way in biella.
+
+Imports run one way, blocks ← scheduler ← fmu. But a mechanism that looks for its fastest motion
+has to be started in an engine, and a binding that names an FMU has to open it. Such requests are
+made here, by name; this module knows who answers each, and imports that module when it is first
+asked.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_PROVIDERS = {
+    "compile_alone": "scheduler.run._alone",
+    "AsynchronousModel": "scheduler.realtime._asynchronous_model",
+    "Fmu": "fmu.importer._fmu",
+}
+"""Name of each service, and the module that has it."""
+
+
+def find_service(name: str) -> Any:
+    """Return a function or class by name.
+
+    - ``compile_alone(block, path, inputs)``: the model of a block alone, which can be started.
+    - ``AsynchronousModel(what, period)``: a model that computes beside a run.
+    - ``Fmu(path, …)``: an FMU as a block.
+    """
+    return getattr(import_module(f"{__package__}.{_PROVIDERS[name]}"), name)

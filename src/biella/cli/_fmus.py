@@ -1,0 +1,109 @@
+"""Commands about an FMU of any tool: info, validate, and its part of simulate."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..errors import BlockError, FmuError
+from ._shared import (
+    add_command,
+    add_json,
+    complain,
+    plot_result,
+    print_json,
+    print_result,
+    read_assignment,
+    require_format,
+    require_picture,
+    write_result,
+)
+
+
+def add_commands(commands: Any) -> None:
+    """Add ``info`` and ``validate``."""
+    info = add_command(
+        commands,
+        "info",
+        _info,
+        "show what an FMU says about itself",
+        "biella info crank.fmu",
+        "an FMU",
+    )
+    add_json(info)
+    info.add_argument("--all", action="store_true", help="every variable, local ones too")
+    validate = add_command(
+        commands,
+        "validate",
+        _validate,
+        "look for mistakes in an FMU",
+        "biella validate crank.fmu",
+        "an FMU",
+    )
+    add_json(validate)
+
+
+def _info(options: argparse.Namespace) -> None:
+    from ..fmu._commands import describe_fmu, list_fmu
+
+    if options.json:
+        print_json(list_fmu(options.file, options.all))
+    else:
+        from ._tables import print_tables
+
+        print_tables(describe_fmu(options.file, options.all))
+
+
+def _validate(options: argparse.Namespace) -> None:
+    from ..fmu._commands import find_problems
+
+    problems = find_problems(options.file)
+    if options.json:
+        print_json({"file": str(options.file), "problems": problems})
+    for problem in () if options.json else problems:
+        print(f"- {problem}")
+    if problems:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise FmuError(f"{count} in {options.file}.")
+    if not options.json:
+        print(f"no problems in {options.file}")
+
+
+def simulate_fmu(options: argparse.Namespace) -> None:
+    """Simulate an FMU, and report the result."""
+    from ..fmu._commands import simulate_fmu_file
+
+    require_format("--out", options.out)
+    require_picture(options.plot)
+    say = complain if options.json else print
+
+    def write(result: Any) -> None:
+        if options.out:
+            write_result(result, options.out)
+            say(f"wrote {options.out}")
+
+    try:
+        result = simulate_fmu_file(
+            options.file,
+            start=options.start,
+            stop=options.until,
+            step=options.step,
+            inputs=options.input,
+            parameters=dict(read_assignment(text, strings=True) for text in options.set),
+            outputs=options.record,
+            backend=options.backend,
+            isolate=options.isolate,
+            timeout=options.timeout,
+            logging=options.log,
+            validate=not options.no_validate,
+        )
+    except BlockError as error:
+        if error.result is not None:
+            write(error.result)
+        raise
+    print_result(result, options.json)
+    write(result)
+    if options.plot:
+        otherwise = Path(options.file.with_suffix(".png").name)
+        say(f"wrote {plot_result(result, options.plot, otherwise)}")

@@ -1,0 +1,110 @@
+"""The user's own file: what it defines, and what is wrong with it."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import biella
+
+from .. import blocks
+from ..errors import BiellaError, suggest
+
+
+def load_diagram(path: Path) -> Any:
+    """Return what ``diagram()`` of a Python file gives."""
+    from ..scheduler.compile.diagram._diagram import Diagram
+
+    make = getattr(_load_module(path), "diagram", None)
+    if make is None:
+        raise BiellaError(
+            f"`{path}` does not define diagram(): write a function of that name that returns a "
+            f"Diagram."
+        )
+    return _made("diagram", make, Diagram, path)
+
+
+def load_model(path: Path) -> Any:
+    """Return what ``diagram()`` of a Python file gives, else its ``system()``."""
+    from ..blocks.multibody import System
+    from ..scheduler.compile.diagram._diagram import Diagram
+
+    module = _load_module(path)
+    for name, wanted in (("diagram", Diagram), ("system", System)):
+        if hasattr(module, name):
+            return _made(name, getattr(module, name), wanted, path)
+    raise BiellaError(
+        f"`{path}` defines neither diagram() nor system(): write a function of one of these names "
+        f"that returns a Diagram or a System."
+    )
+
+
+def _made(name: str, make: Any, wanted: type, path: Path) -> Any:
+    with _users_code(path):
+        made = make() if callable(make) else make
+    if not isinstance(made, wanted):
+        raise BiellaError(f"{name}() of `{path}` returned {made!r}, not a {wanted.__name__}.")
+    return made
+
+
+def _load_module(path: Path) -> Any:
+    if path.is_dir():
+        raise BiellaError(f"`{path}` is a folder: name the Python file in it.")
+    if not path.is_file():
+        raise BiellaError(f"there is no file `{path}`.")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise BiellaError(f"`{path}` is not a Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent.resolve()))
+    try:
+        with _users_code(path):
+            spec.loader.exec_module(module)
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+@contextmanager
+def _users_code(path: Path) -> Iterator[None]:
+    """Turn what the user's file raises into a message with its line."""
+    try:
+        yield
+    except SyntaxError as error:
+        where = Path(error.filename or path).name
+        raise BiellaError(f"`{where}`, line {error.lineno}: {error.msg}.") from error
+    except BiellaError as error:
+        raise BiellaError(f"{_place(error, path)}: {error}") from error
+    except Exception as error:
+        raise BiellaError(
+            f"{_place(error, path)}: {type(error).__name__}: {error}.{_hint(error)} "
+            f"The whole traceback: biella --debug."
+        ) from error
+
+
+def _hint(error: Exception) -> str:
+    """Return what may have been meant by a name that is not there, such as that of a block."""
+    if isinstance(error, AttributeError) and error.name:
+        return suggest(error.name, dir(error.obj))
+    if isinstance(error, ImportError) and error.name in sys.modules:
+        wrong = re.search(r"cannot import name '(\w+)'", str(error))
+        return suggest(wrong[1], dir(sys.modules[error.name])) if wrong else ""
+    wrong = re.match(
+        r"(\w+)(\.__init__)?\(\) got an unexpected keyword argument '(\w+)'", str(error)
+    )
+    made = getattr(blocks, wrong[1], None) or getattr(biella, wrong[1], None) if wrong else None
+    return suggest(wrong[3], inspect.signature(made).parameters) if wrong and made else ""
+
+
+def _place(error: Exception, path: Path) -> str:
+    """Return the user's file, and its line if it is one of those that led to the error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if Path(f.filename).resolve() == path.resolve()]
+    return f"`{path}`, line {own[-1].lineno}" if own else f"`{path}`"

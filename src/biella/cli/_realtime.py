@@ -1,0 +1,170 @@
+"""`biella run-realtime` and `biella replay`: against a clock, and again from a log."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import BiellaError
+from ._load import load_diagram
+from ._offline import add_run_options
+from ._shared import (
+    add_command,
+    complain,
+    read_assignment,
+    report_run,
+    require_format,
+    require_picture,
+)
+
+if TYPE_CHECKING:
+    from ..scheduler.compile.diagram._diagram import Diagram
+    from ..scheduler.results._result import Result
+
+
+def add_commands(commands: Any) -> None:
+    """Add ``run-realtime`` and ``replay``."""
+    run = add_command(
+        commands,
+        "run-realtime",
+        run_diagram,
+        "run a diagram in real time, with devices",
+        "biella run-realtime examples/01_first_loop.py --bind rig.toml --until 2 --log log.h5",
+        "a Python file that defines diagram()",
+    )
+    run.add_argument("--until", type=float, help="end time in s (default: until Ctrl-C)")
+    add_run_options(run)
+    run.add_argument("--solver", help="solver, instead of the diagram's own")
+    run.add_argument("--every", type=int, help="record every n-th tick")
+    add_realtime_options(run)
+    again = add_command(
+        commands,
+        "replay",
+        _replay_log,
+        "run the log of a real-time run again, bit for bit, without devices",
+        "biella replay log.h5 examples/01_first_loop.py --set p.k=0.8 --out other.csv",
+    )
+    again.add_argument("log", type=Path, help="the log: an HDF5 file of a real-time run")
+    again.add_argument(
+        "file", type=Path, nargs="?",
+        help="the Python file that was run; needed if it has Python blocks or FMUs",
+    )  # fmt: skip
+    add_run_options(again, recorded=True)
+    again.add_argument("--every", type=int, help="record every n-th tick")
+
+
+def add_realtime_options(parser: argparse.ArgumentParser) -> None:
+    """Add what only real-time runs have."""
+    parser.add_argument("--bind", type=Path, metavar="RIG", help="which parts are real: rig.toml")
+    parser.add_argument("--clock", help="wall (default), free, or device:NAME")
+    parser.add_argument("--factor", type=float, help="simulated seconds for each second")
+    parser.add_argument(
+        "--overrun",
+        choices=("stop", "skip", "catch_up", "slip"),
+        help="what follows a missed deadline (default: skip)",
+    )
+    parser.add_argument("--max-overruns", type=int, help="overruns with which the run goes on")
+    parser.add_argument(
+        "--max-consecutive-overruns", type=int, help="likewise, one after the other"
+    )
+    parser.add_argument("--warmup-ticks", type=int, help="ticks at the start that do not count")
+    parser.add_argument("--spin", type=float, default=0.0, help="s awake before each deadline")
+    parser.add_argument("--profile", action="store_true", help="measure the time of each block")
+    parser.add_argument(
+        "--privileges", action="store_true", help="ask the system for all that keeps ticks on time"
+    )
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="stream to an HDF5 file, to replay"
+    )
+
+
+def run_diagram(options: argparse.Namespace) -> None:
+    """Run the diagram of a file in real time, and report the result."""
+    require_picture(options.plot)
+    suffix = require_format("--out", options.out)
+    diagram = load_diagram(options.file)
+    stream = options.out if suffix in (".h5", ".hdf5") else None
+    report_run(options, diagram.name, lambda: _run(options, diagram, stream))
+
+
+def replay_log(options: argparse.Namespace, log: Path, diagram: Diagram | None) -> None:
+    """Run a log again, and report the result."""
+    require_picture(options.plot)
+    suffix = require_format("--out", options.out)
+    stream = options.out if suffix in (".h5", ".hdf5") else None
+    name = log.stem if diagram is None else diagram.name
+    report_run(options, name, lambda: _replay(options, log, diagram, stream))
+
+
+def _replay_log(options: argparse.Namespace) -> None:
+    replay_log(options, options.log, load_diagram(options.file) if options.file else None)
+
+
+def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> Result:
+    """Run in real time; print the report of the run, whatever ended it."""
+    from rich.console import Console
+
+    from ..scheduler.host._privileges import Privileges
+    from ..scheduler.realtime._start import run_realtime
+
+    if options.log and stream:
+        raise BiellaError("--log and --out name two HDF5 files: one of them has it all.")
+    run = run_realtime(
+        diagram,
+        options.until,
+        clock=options.clock,
+        bind=options.bind,
+        factor=options.factor,
+        record=options.record,
+        every=options.every,
+        out=options.log or stream,
+        parameters=dict(read_assignment(text) for text in options.set),
+        step=options.step,
+        solver=options.solver,
+        overrun=options.overrun,
+        max_overruns=options.max_overruns,
+        max_consecutive_overruns=options.max_consecutive_overruns,
+        warmup_ticks=options.warmup_ticks,
+        spin=options.spin,
+        privileges=Privileges.everything() if options.privileges else None,
+        profile=options.profile,
+    )
+    end = "Ctrl-C" if run.until is None else f"t = {run.until:g} s, or Ctrl-C"
+    complain(f"running until {end}")
+    try:
+        return run.wait()
+    finally:
+        if not options.json:
+            Console().print(run.report())
+        if options.log and run.result.length:
+            (complain if options.json else print)(f"wrote {options.log}")
+
+
+def _replay(
+    options: argparse.Namespace, path: Path, diagram: Diagram | None, stream: Path | None
+) -> Result:
+    """Run a log again, and say whether it came out the same."""
+    from ..scheduler.realtime.log._replay import find_differences, replay
+    from ..scheduler.results._result import Result
+
+    log = Result.from_hdf5(path)
+    parameters = dict(read_assignment(text) for text in options.set)
+    result = replay(
+        log,
+        diagram,
+        parameters=parameters,
+        record=options.record,
+        every=options.every,
+        out=stream,
+    )
+    if parameters or options.record or options.every:
+        return result
+    different = find_differences(log, result)
+    if different:
+        raise BiellaError(
+            f"these signals came out otherwise than recorded: {', '.join(different)}."
+        )
+    say = complain if options.json else print
+    say(f"{len(log)} signals are those of {path}, bit for bit")
+    return result

@@ -1,0 +1,146 @@
+"""What the commands have in common."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..scheduler.results._result import Result
+
+from ..errors import BiellaError, BlockError, DeviceError, OverrunError
+
+FORMATS = (".csv", ".h5", ".hdf5", ".mf4")
+"""What results are written as."""
+
+
+def add_command(
+    commands: Any, name: str, function: Any, text: str, example: str, file: str = ""
+) -> argparse.ArgumentParser:
+    """Add a command that calls `function`, with an example; `file` says what file it is about."""
+    added: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=text,
+        description=text[0].upper() + text[1:] + ".",
+        epilog=f"example: {example}",
+    )
+    added.set_defaults(command=function)
+    if file:
+        added.add_argument("file", type=Path, help=file)
+    return added
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+
+
+def print_json(told: Any) -> None:
+    """Print plain data for a script."""
+    print(json.dumps(told, ensure_ascii=False, indent=2, default=str))
+
+
+def complain(text: str) -> None:
+    """Say something that is no result."""
+    print(f"biella: {text}", file=sys.stderr)
+
+
+def read_assignment(text: str, option: str = "--set", strings: bool = False) -> tuple[str, Any]:
+    """Return path and value of ``pid.kp=3``."""
+    path, separator, value = text.partition("=")
+    if not separator or not path.strip():
+        raise BiellaError(f"{option} wants PATH=VALUE, such as pid.kp=3, got `{text}`.")
+    try:
+        return path.strip(), ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError):
+        if strings:
+            return path.strip(), value
+        raise BiellaError(f"{option} {path}: `{value}` is no number or list of numbers.") from None
+
+
+def require_format(option: str, path: Path | None) -> str:
+    """Return the extension of a result's file, in small letters; "" without one."""
+    suffix = path.suffix.lower() if path else ""
+    if path and suffix not in FORMATS:
+        raise BiellaError(f"{option} writes .csv, .mf4 or .h5, not `{path}`.")
+    require_folder(path)
+    if suffix == ".mf4":
+        from ..scheduler.results._mdf import load_asammdf
+
+        load_asammdf()  # rather than find after the run that it is not there
+    return suffix
+
+
+def require_folder(path: Path | None) -> None:
+    """Refuse a file in a folder that is not there, rather than after the run."""
+    if path is not None and not path.parent.is_dir():
+        raise BiellaError(f"cannot write `{path}`: there is no folder `{path.parent}`.")
+
+
+def require_picture(path: Path | None) -> None:
+    """Refuse a picture in a folder that is not there, or of an unknown format, before the run."""
+    require_folder(path)
+    if path is not None and str(path) != "-":
+        from ..blocks.core._figure import check_picture_format
+
+        check_picture_format(path)
+
+
+def write_result(result: Any, path: Path) -> None:
+    """Write a result in the format that the extension names."""
+    writers = {".csv": result.to_csv, ".mf4": result.to_mdf4}
+    writers.get(path.suffix.lower(), result.to_hdf5)(path)
+
+
+def print_result(result: Any, as_json: bool) -> None:
+    """Print what a run gave: a table, or for a script the last, least and largest values."""
+    if not as_json:
+        print(result)
+        return
+    signals = {}
+    for path in result.paths:
+        values = result[path]
+        ends = {"last": values[-1], "least": values.min(0), "most": values.max(0)}
+        signals[path] = {
+            "unit": result.units[path],
+            **{name: value.tolist() for name, value in ends.items() if len(values)},
+        }
+    times = {"start": float(result.t[0]), "end": float(result.t[-1])} if result.length else {}
+    keys = ("diagram", "step", "solver", "ticks", "stopped", "recording")
+    info = {key: result.info.get(key) for key in keys}
+    print_json({**info, **times, "times": result.length, "signals": signals})
+
+
+def plot_result(result: Any, target: Path, otherwise: Path, *signals: str) -> Path:
+    """Draw a result to `target`, or to `otherwise` if none was named."""
+    path = otherwise if str(target) == "-" else target
+    result.plot(*signals, path=path)
+    return path
+
+
+def report_run(options: argparse.Namespace, name: str, run: Callable[[], Result]) -> None:
+    """Do what ``--out``, ``--plot`` and ``--json`` ask for with the result of a run of `name`."""
+    suffix = options.out.suffix.lower() if options.out else ""
+    try:
+        result = run()
+    except (BlockError, DeviceError, OverrunError) as error:
+        if suffix in (".csv", ".mf4") and error.result is not None:
+            write_result(error.result, options.out)
+            complain(f"what was recorded until then is in {options.out}")
+        raise
+    if not result.length:
+        raise BiellaError("no row was recorded: there is no result.")
+    print_result(result, options.json)
+    say = complain if options.json else print
+    if suffix in (".csv", ".mf4"):
+        write_result(result, options.out)
+    if options.out:
+        say(f"wrote {options.out}")
+    if options.plot:
+        otherwise = Path(f"{name.replace(' ', '_')}.png")
+        say(f"wrote {plot_result(result, options.plot, otherwise, *(options.record or ()))}")

@@ -1,0 +1,232 @@
+"""Slow blocks: offline one period late, real-time by a worker that no tick waits for."""
+
+import time
+
+import numpy as np
+import pytest
+
+from biella import Diagram, DiagramError, replay, run_realtime, simulate
+from biella.blocks import (
+    Asynchronous,
+    Compare,
+    Constant,
+    Gain,
+    Integrator,
+    Port,
+    PythonBlock,
+    Sine,
+    Stop,
+    Sum,
+    UnitDelay,
+    python_block,
+)
+from biella.fmu.importer._fmu import Fmu
+from biella.scheduler.realtime.log._replay import find_differences
+
+pytestmark = pytest.mark.engine
+
+PERIOD = 1e-2
+
+
+class Planner(PythonBlock):
+    """Gives a gain of its input and the mean of all inputs so far, and takes its time."""
+
+    def __init__(self, seconds=0.0, **options):
+        super().__init__(
+            inputs=[Port("u")],
+            outputs=[Port("y"), Port("means", 2)],
+            state=[0.0, 0.0],
+            **options,
+        )
+        self.seconds = seconds
+
+    def output(self, t, x, u):
+        time.sleep(self.seconds)
+        if self.seconds < 0.0 and t > 0.03:
+            raise ValueError("no plan")
+        return -2.0 * u, [x[0], x[1]]
+
+    def update(self, t, x, u):
+        n = x[1] + 1.0
+        return [x[0] + (u - x[0]) / n, n]
+
+
+def loop(planner):
+    d = Diagram("slow", step=1e-3)
+    reference = d.add(Sine(frequency=3.0), name="ref")
+    plan = d.add(Asynchronous(planner, period=PERIOD), name="planner")
+    plant = d.add(Integrator(0.0), name="plant")
+    old = d.add(Gain(1.0), name="old")
+    d.connect(reference, plan)
+    d.connect(plan["y"], plant)
+    d.connect(plan["age"], old)
+    return d
+
+
+def test_offline_a_result_comes_one_period_after_its_inputs():
+    result = simulate(loop(Planner()), 0.5)
+    d = Diagram("by hand", step=1e-3)
+    reference = d.add(Sine(frequency=3.0), name="ref")
+    planner = d.add(Planner(period=PERIOD), name="planner")
+    d.connect(reference, planner)
+    for name, width in (("y", 1), ("means", 2)):
+        d.connect(planner[name], d.add(UnitDelay([0.0] * width), name=name, period=PERIOD))
+    plant = d.add(Integrator(0.0), name="plant")
+    d.connect(d["y"], plant)
+    expected = simulate(d, 0.5)
+    assert np.array_equal(result["planner.y"], expected["y"])
+    assert np.array_equal(result["planner.means"], expected["means"])
+    assert np.array_equal(result["plant"], expected["plant"])
+    assert result["planner.y"].any()
+    hits = slice(10, None, 10)
+    np.testing.assert_allclose(result["planner.age"][hits], PERIOD, atol=1e-12)
+    np.testing.assert_allclose(result["planner.since"][hits], result.t[hits] - PERIOD, atol=1e-12)
+
+
+def test_a_checkpoint_holds_its_state():
+    whole = simulate(loop(Planner()), 0.2)
+    first = simulate(loop(Planner()), 0.083)
+    rest = simulate(loop(Planner()), 0.2, checkpoint=first.checkpoint)
+    assert np.array_equal(rest["planner.means"], whole["planner.means"][83:])
+
+
+def test_realtime_a_worker_computes_and_the_run_is_replayed():
+    result = run_realtime(loop(Planner()), 0.4, overrun="catch_up").wait()
+    worker = result.info["realtime"]["workers"]["planner"]
+    assert worker["results"] >= 2
+    y, since = result["planner.y"][:-1], result["planner.since"][:-1]
+    known = y != 0.0
+    # Each result is that of the inputs at the time it names.
+    ticks = np.rint(since[known] / 1e-3).astype(int)
+    assert np.array_equal(y[known], -2.0 * result["ref"][ticks])
+    age = result["planner.age"][:-1]
+    np.testing.assert_allclose(age, result.t[:-1] - since, atol=1e-12)
+    assert np.array_equal(result["old"][:-1], age)
+    # The worker has counted its results: one more with each.
+    count = result["planner.means"][:, 1]
+    assert set(np.diff(count)) <= {0.0, 1.0, 2.0, 3.0} and count[-1] >= 1
+    again = replay(result, loop(Planner()))
+    assert find_differences(result, again) == [] and again.length == result.length
+    # The plan of the log has no Python in it: nobody computes anything again.
+    assert find_differences(result, replay(result)) == []
+
+
+def test_it_reads_inputs_of_the_diagram_too():
+    d = Diagram("inputs", step=1e-3)
+
+    @python_block(outputs=[Port("y")], inputs=[Port("u"), Port("v", 2)])
+    def total(u, v):
+        return u + v.sum()
+
+    slow = d.add(Asynchronous(total(), period=2e-3), name="slow")
+    d.connect(d.input("u", default=1.0), slow["u"])
+    d.connect(d.input("v", width=2, default=2.0), slow["v"])
+    with run_realtime(d) as run:
+        while run.latest("slow.y") != 5.0:
+            time.sleep(1e-3)
+        run["v"] = [10.0, 20.0]
+        while run.latest("slow.y") != 31.0:
+            time.sleep(1e-3)
+
+
+def test_it_reads_inputs_of_the_diagram_that_come_from_a_device():
+    d = Diagram("inputs", step=1e-3)
+    d.add(Constant(3.0), name="level")
+    slow = d.add(Asynchronous(double(), period=2e-3), name="slow")
+    d.connect(d.input("u", default=1.0), slow)
+    loopback = {"driver": "loopback", "receive": {"y": {}}, "send": {"u": {"safe": 0.0}}}
+    rig = {"devices": {"c": loopback}, "signals": {"level": "c.u", "u": "c.y"}}
+    with run_realtime(d, until=5.0, bind=rig) as run:
+        while run.running and run.latest("slow.y") != 6.0:
+            time.sleep(1e-3)
+        assert run.latest("slow.y") == 6.0
+        assert run.latest("u") == 3.0
+
+
+@python_block(inputs=[Port("u")], outputs=[Port("y")])
+def double(u):
+    return 2.0 * u
+
+
+def lag(name="lag", stop=None):
+    """A lag of 20 ms behind an input, that starts at 3 m."""
+    d = Diagram(name, step=1e-3)
+    u = d.input("u", unit="m")
+    error = d.add(Sum("+-"), name="error")
+    state = d.add(Integrator(3.0), name="state")
+    d.connect(u, error["u1"])
+    d.connect(state, error["u2"], d.add(Gain([[1.0], [2.0]]), name="both"))
+    d.connect(error, d.add(Gain(50.0, unit="m/s"), name="rate"))
+    d.connect(d["rate"], state)
+    if stop is not None:
+        d.connect(state, d.add(Compare("<", stop), name="low"))
+        d.connect(d["low"], d.add(Stop("it is low"), name="stop"))
+    d.output("x", state)
+    d.output("both", d["both"])
+    return d
+
+
+def around(model, period=PERIOD):
+    """A diagram in which `model` follows a sine, and something else follows it."""
+    d = Diagram("around", step=1e-3)
+    reference = d.add(Sine(frequency=3.0, unit="m"), name="ref")
+    slow = model if period is None else Asynchronous(model, period=period)
+    d.add(slow, name="slow")
+    d.connect(reference, slow["u"])
+    d.connect(slow["x"], d.add(Gain(1.0, unit="m"), name="seen"))
+    return d
+
+
+@pytest.fixture(scope="module")
+def fmu(tmp_path_factory):
+    return lag().export_fmu(tmp_path_factory.mktemp("fmu") / "lag.fmu")
+
+
+@pytest.mark.parametrize("make", [lambda fmu: lag(), Fmu, lambda fmu: Fmu(fmu, isolate=True)])
+def test_realtime_a_model_takes_every_period_and_is_replayed(fmu, make):
+    run = run_realtime(around(make(fmu)), 0.4, overrun="catch_up")
+    result = run.wait()
+    counts = result.info["realtime"]["workers"]["slow"]
+    assert counts["skipped"] == 0 and counts["results"] >= 2
+    # Each result is the last one a period further, with the input that it names.
+    x, since = result["slow.x"][:-1], result["slow.since"][:-1]
+    changes = np.flatnonzero(np.diff(x))
+    ticks = np.rint(since[changes + 1] / 1e-3).astype(int)
+    decay, expected = np.exp(-PERIOD / 0.02), 3.0
+    assert x[0] == expected
+    seen = [expected := held + (expected - held) * decay for held in result["ref"][ticks]]
+    if len(changes) == counts["results"]:  # unless two came within a tick
+        np.testing.assert_allclose(x[changes + 1], seen, rtol=1e-5)
+    assert f"Worker `slow`: {counts['results']} results" in str(result.realtime_report())
+    assert find_differences(result, replay(result)) == []
+    assert find_differences(result, replay(result, around(make(fmu)))) == []
+
+
+def test_what_cannot_wait_is_refused():
+    class Lag(PythonBlock):
+        def __init__(self):
+            super().__init__(inputs=["u"], outputs=["y"], state=[0.0], feedthrough=False)
+
+        def output(self, t, x, u):
+            return x[0]
+
+        def derivative(self, t, x, u):
+            return u - x[0]
+
+    class Old(PythonBlock):
+        def __init__(self, port):
+            super().__init__(inputs=[Port("u")], outputs=[port], period=1.0)
+
+        def output(self, t, x, u):
+            return u
+
+    with pytest.raises(DiagramError, match="wants a block or a Diagram, got 3"):
+        Asynchronous(3, period=1.0)
+    with pytest.raises(DiagramError, match=r"fixed width, unlike `y`.*put .* into a Diagram"):
+        Asynchronous(Gain(1.0), period=1.0)
+    with pytest.raises(DiagramError, match="has continuous states"):
+        Asynchronous(Lag(), period=1.0)
+    with pytest.raises(DiagramError, match="has an output `age` of its own"):
+        Asynchronous(Old(Port("age")), period=1.0)
+    with pytest.raises(DiagramError, match="wants ports of fixed width, unlike `y`"):
+        Asynchronous(Old(Port("y", "n")), period=1.0)

@@ -52,7 +52,6 @@ ELSEWHERE = {
     "blocks/multibody/system/_rotations.py": "blocks/multibody/test_description.py",
     "blocks/multibody/system/_system.py": "blocks/multibody/test_description.py",
     "blocks/multibody/urdf/": "blocks/multibody/test_urdf.py",
-    "fmu/importer/_backend_fmpy.py": "fmu/importer/test_fmu.py",
     "fmu/importer/_backend_python.py": "fmu/importer/test_fmu.py",
     "fmu/importer/_options.py": "fmu/importer/test_fmu.py",
     "fmu/importer/_worker.py": "fmu/importer/test_isolated.py",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -34,40 +32,9 @@ from biella.blocks import (
 from biella.errors import FmuError
 from biella.scheduler.compile.diagram._subsystem import Subsystem
 
+from .runs import BACKENDS, IDS, alone, fail, plant
+
 pytestmark = pytest.mark.engine
-
-BACKENDS: list[dict[str, Any]] = [{}, {"isolate": True}, {"backend": "fmpy"}]
-IDS = ["engine", "isolated", "fmpy"]
-
-
-@pytest.fixture(scope="module")
-def specimen(tmp_path_factory):
-    return make_specimen(tmp_path_factory.mktemp("specimen") / "specimen.fmu")
-
-
-@pytest.fixture(autouse=True)
-def no_folder_is_left(tmp_path, monkeypatch):
-    """Every test unpacks below a folder of its own, which must be empty afterwards."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    yield
-    assert list(tmp_path.glob("biella-fmu-*")) == []
-
-
-def alone(path, until=0.1, step=0.01, **options):
-    """Run a specimen with its inputs at their starts."""
-    d = Diagram("alone", step=step)
-    d.add(Fmu(path, **options), name="f")
-    return simulate(d, until)
-
-
-def plant():
-    d = Diagram("plant", step=1e-3)
-    torque = d.input("torque", unit="N.m")
-    pendulum = d.add(Pendulum(angle=0.2, damping=0.1), name="pendulum")
-    d.connect(torque, pendulum)
-    d.output("angle", pendulum["angle"])
-    return d
 
 
 def controller():
@@ -206,19 +173,6 @@ def test_wrong_arguments_are_explained(specimen, given, message):
 
 
 # -- FMUs that fail
-
-
-def fail(specimen, trouble, tmp_path, **options):
-    """Run a specimen into trouble at 0.05 s beside a healthy one; return error and diaries."""
-    d = Diagram("trouble", step=0.01)
-    diaries = [tmp_path / "bad", tmp_path / "good"]
-    bad = {"trouble": TROUBLE[trouble], "at": 0.05, "diary": str(diaries[0])}
-    d.add(Fmu(specimen, instance_name="culprit", parameters=bad, **options), name="bad")
-    d.add(Fmu(specimen, parameters={"diary": str(diaries[1])}), name="good")
-    with pytest.raises(BlockError) as caught:
-        simulate(d, 0.1)
-    texts = [path.read_text().split()[-2:] if path.exists() else [] for path in diaries]
-    return caught.value, *texts
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from typing import Any
 
 import pytest
@@ -17,28 +16,9 @@ from biella import (
 )
 from biella.scheduler.engine._engine import Instance
 
+from .runs import alone, fail
+
 pytestmark = pytest.mark.engine
-
-
-@pytest.fixture(scope="module")
-def specimen(tmp_path_factory):
-    return make_specimen(tmp_path_factory.mktemp("specimen") / "specimen.fmu")
-
-
-@pytest.fixture(autouse=True)
-def no_folder_is_left(tmp_path, monkeypatch):
-    """Every test unpacks below a folder of its own, which must be empty afterwards."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    yield
-    assert list(tmp_path.glob("biella-fmu-*")) == []
-
-
-def alone(path, until=0.1, step=0.01, **options):
-    """Run a specimen with its inputs at their starts."""
-    d = Diagram("alone", step=step)
-    d.add(Fmu(path, **options), name="f")
-    return simulate(d, until)
 
 
 def test_the_life_of_an_instance(specimen, tmp_path):
@@ -58,19 +38,6 @@ def test_the_life_of_an_instance(specimen, tmp_path):
         "instantiate", "one", "two", "setup 0 0 5 0", "enter", "exit", "terminate", "free",
         "instantiate", "one", "two", "setup 0 0 5 0", "enter", "free", "",
     ]  # fmt: skip
-
-
-def fail(specimen, trouble, tmp_path, **options):
-    """Run a specimen into trouble at 0.05 s beside a healthy one; return error and diaries."""
-    d = Diagram("trouble", step=0.01)
-    diaries = [tmp_path / "bad", tmp_path / "good"]
-    bad = {"trouble": TROUBLE[trouble], "at": 0.05, "diary": str(diaries[0])}
-    d.add(Fmu(specimen, instance_name="culprit", parameters=bad, **options), name="bad")
-    d.add(Fmu(specimen, parameters={"diary": str(diaries[1])}), name="good")
-    with pytest.raises(BlockError) as caught:
-        simulate(d, 0.1)
-    texts = [path.read_text().split()[-2:] if path.exists() else [] for path in diaries]
-    return caught.value, *texts
 
 
 def test_messages_are_formatted_and_percent_signs_do_no_harm(specimen, tmp_path):

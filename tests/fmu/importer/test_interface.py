@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from typing import Any
 
 import numpy as np
@@ -20,42 +19,14 @@ from biella.blocks import (
     Constant,
     Convert,
     Mux,
-    Pendulum,
     Pulse,
     Step,
 )
 from biella.errors import BiellaWarning, FmuError
 
+from .runs import BACKENDS, IDS, plant
+
 pytestmark = pytest.mark.engine
-
-
-BACKENDS: list[dict[str, Any]] = [{}, {"isolate": True}, {"backend": "fmpy"}]
-
-
-IDS = ["engine", "isolated", "fmpy"]
-
-
-@pytest.fixture(scope="module")
-def specimen(tmp_path_factory):
-    return make_specimen(tmp_path_factory.mktemp("specimen") / "specimen.fmu")
-
-
-@pytest.fixture(autouse=True)
-def no_folder_is_left(tmp_path, monkeypatch):
-    """Every test unpacks below a folder of its own, which must be empty afterwards."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    yield
-    assert list(tmp_path.glob("biella-fmu-*")) == []
-
-
-def plant():
-    d = Diagram("plant", step=1e-3)
-    torque = d.input("torque", unit="N.m")
-    pendulum = d.add(Pendulum(angle=0.2, damping=0.1), name="pendulum")
-    d.connect(torque, pendulum)
-    d.output("angle", pendulum["angle"])
-    return d
 
 
 def test_ports_carry_units_kinds_and_defaults_and_parameters_their_names(tmp_path):

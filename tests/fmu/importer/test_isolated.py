@@ -6,47 +6,17 @@ import contextlib
 import os
 import re
 import sys
-import tempfile
 import time
 
 import pytest
-from specimen import TROUBLE, make_specimen
 
 from biella import (
     BlockError,
-    Diagram,
-    Fmu,
-    simulate,
 )
 
+from .runs import fail
+
 pytestmark = pytest.mark.engine
-
-
-@pytest.fixture(scope="module")
-def specimen(tmp_path_factory):
-    return make_specimen(tmp_path_factory.mktemp("specimen") / "specimen.fmu")
-
-
-@pytest.fixture(autouse=True)
-def no_folder_is_left(tmp_path, monkeypatch):
-    """Every test unpacks below a folder of its own, which must be empty afterwards."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    yield
-    assert list(tmp_path.glob("biella-fmu-*")) == []
-
-
-def fail(specimen, trouble, tmp_path, **options):
-    """Run a specimen into trouble at 0.05 s beside a healthy one; return error and diaries."""
-    d = Diagram("trouble", step=0.01)
-    diaries = [tmp_path / "bad", tmp_path / "good"]
-    bad = {"trouble": TROUBLE[trouble], "at": 0.05, "diary": str(diaries[0])}
-    d.add(Fmu(specimen, instance_name="culprit", parameters=bad, **options), name="bad")
-    d.add(Fmu(specimen, parameters={"diary": str(diaries[1])}), name="good")
-    with pytest.raises(BlockError) as caught:
-        simulate(d, 0.1)
-    texts = [path.read_text().split()[-2:] if path.exists() else [] for path in diaries]
-    return caught.value, *texts
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import platform
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,27 +23,9 @@ from biella.blocks import (
 )
 from biella.scheduler.engine._engine import Instance
 
+from .runs import BACKENDS, IDS
+
 pytestmark = pytest.mark.engine
-
-
-BACKENDS: list[dict[str, Any]] = [{}, {"isolate": True}, {"backend": "fmpy"}]
-
-
-IDS = ["engine", "isolated", "fmpy"]
-
-
-@pytest.fixture(scope="module")
-def specimen(tmp_path_factory):
-    return make_specimen(tmp_path_factory.mktemp("specimen") / "specimen.fmu")
-
-
-@pytest.fixture(autouse=True)
-def no_folder_is_left(tmp_path, monkeypatch):
-    """Every test unpacks below a folder of its own, which must be empty afterwards."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    yield
-    assert list(tmp_path.glob("biella-fmu-*")) == []
 
 
 @pytest.mark.parametrize("options", BACKENDS, ids=IDS)

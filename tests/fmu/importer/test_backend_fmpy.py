@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 from typing import Any
 
 import fmpy
@@ -24,28 +23,9 @@ from biella.blocks import (
 )
 from biella.errors import BiellaWarning, FmuError
 
+from .runs import alone
+
 pytestmark = pytest.mark.engine
-
-
-@pytest.fixture(scope="module")
-def specimen(tmp_path_factory):
-    return make_specimen(tmp_path_factory.mktemp("specimen") / "specimen.fmu")
-
-
-@pytest.fixture(autouse=True)
-def no_folder_is_left(tmp_path, monkeypatch):
-    """Every test unpacks below a folder of its own, which must be empty afterwards."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    yield
-    assert list(tmp_path.glob("biella-fmu-*")) == []
-
-
-def alone(path, until=0.1, step=0.01, **options):
-    """Run a specimen with its inputs at their starts."""
-    d = Diagram("alone", step=step)
-    d.add(Fmu(path, **options), name="f")
-    return simulate(d, until)
 
 
 def test_fmpy_itself_gives_the_same_trajectory(specimen):

@@ -83,6 +83,7 @@ ELSEWHERE = {
     "scheduler/host/_system_info.py": "scheduler/host/test_doctor.py",
     "scheduler/realtime/_realtime_report.py": "scheduler/realtime/test_live.py",
     "scheduler/realtime/_start.py": "scheduler/realtime/test_live.py",
+    "scheduler/realtime/_worker.py": "blocks/external/test_asynchronous.py",
     "scheduler/realtime/log/_log.py": "scheduler/realtime/log/test_log_recorder.py",
     "scheduler/results/_captures.py": "blocks/daq/test_trigger.py",
     "scheduler/results/_coupling_report.py": "scheduler/engine/test_coupling.py",

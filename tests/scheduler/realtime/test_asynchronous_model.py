@@ -5,13 +5,12 @@ import time
 import numpy as np
 import pytest
 
-from biella import BlockError, Diagram, DiagramError, run_realtime, simulate
+from biella import BlockError, Diagram, DiagramError, replay, run_realtime, simulate
 from biella.blocks import (
     Asynchronous,
     Compare,
     Gain,
     Integrator,
-    Port,
     PythonBlock,
     Sine,
     Stop,
@@ -19,6 +18,7 @@ from biella.blocks import (
     Time,
 )
 from biella.fmu.importer._fmu import Fmu
+from biella.scheduler.realtime.log._replay import find_differences
 
 pytestmark = pytest.mark.engine
 
@@ -26,34 +26,16 @@ pytestmark = pytest.mark.engine
 PERIOD = 1e-2
 
 
-class Planner(PythonBlock):
-    """Gives a gain of its input and the mean of all inputs so far, and takes its time."""
+class Broken(PythonBlock):
+    """Gives its input, and fails after 30 ms."""
 
-    def __init__(self, seconds=0.0, **options):
-        super().__init__(
-            inputs=[Port("u")],
-            outputs=[Port("y"), Port("means", 2)],
-            state=[0.0, 0.0],
-            **options,
-        )
-        self.seconds = seconds
+    def __init__(self):
+        super().__init__(inputs=["u"], outputs=["y"])
 
-    def output(self, t, x, u):
-        time.sleep(self.seconds)
-        if self.seconds < 0.0 and t > 0.03:
-            raise ValueError("no plan")
-        return -2.0 * u, [x[0], x[1]]
-
-    def update(self, t, x, u):
-        n = x[1] + 1.0
-        return [x[0] + (u - x[0]) / n, n]
-
-
-class Broken(Planner):
     def output(self, t, x, u):
         if t > 0.03:
             raise ValueError("no plan")
-        return super().output(t, x, u)
+        return u
 
 
 def lag(name="lag", stop=None):
@@ -115,6 +97,26 @@ def test_a_model_keeps_its_own_state_in_checkpoints(fmu, make):
     first = simulate(around(make(fmu)), 0.043, keep_state=True)
     rest = simulate(around(make(fmu)), 0.1, checkpoint=first.checkpoint)
     assert np.array_equal(rest["slow.x"], whole["slow.x"][43:])
+
+
+@pytest.mark.parametrize("make", [lambda fmu: lag(), Fmu, lambda fmu: Fmu(fmu, isolate=True)])
+def test_realtime_a_model_takes_every_period_and_is_replayed(fmu, make):
+    run = run_realtime(around(make(fmu)), 0.4, overrun="catch_up")
+    result = run.wait()
+    counts = result.info["realtime"]["workers"]["slow"]
+    assert counts["skipped"] == 0 and counts["results"] >= 2
+    # Each result is the last one a period further, with the input that it names.
+    x, since = result["slow.x"][:-1], result["slow.since"][:-1]
+    changes = np.flatnonzero(np.diff(x))
+    ticks = np.rint(since[changes + 1] / 1e-3).astype(int)
+    decay, expected = np.exp(-PERIOD / 0.02), 3.0
+    assert x[0] == expected
+    seen = [expected := held + (expected - held) * decay for held in result["ref"][ticks]]
+    if len(changes) == counts["results"]:  # unless two came within a tick
+        np.testing.assert_allclose(x[changes + 1], seen, rtol=1e-5)
+    assert f"Worker `slow`: {counts['results']} results" in str(result.realtime_report())
+    assert find_differences(result, replay(result)) == []
+    assert find_differences(result, replay(result, around(make(fmu)))) == []
 
 
 def test_a_model_that_is_slower_than_the_clock_is_said_to_be_behind():

@@ -12,13 +12,14 @@ from biella.blocks import (
     Constant,
     Gain,
     Integrator,
-    PythonBlock,
     Sum,
     UnitDelay,
 )
 from biella.scheduler.compile._flatten import flatten
 from biella.scheduler.compile._order import order_outputs
 from biella.scheduler.compile._rates import resolve_rates
+
+pytestmark = pytest.mark.engine
 
 
 def order_of(diagram: Diagram):
@@ -62,36 +63,8 @@ def test_a_cycle_is_a_loop_only_without_a_state_in_it(middle, loops):
         assert calls == ["one"]
 
 
-pytestmark = pytest.mark.engine
-
-
-def crossed() -> Diagram:
-    """y1 = u1 and y2 = u2 of one block, y1 wired to u2: legal per port pair, a loop per block."""
-
-    class Pair(PythonBlock):
-        def __init__(self):
-            super().__init__(
-                inputs=["u1", "u2"],
-                outputs=["y1", "y2"],
-                feedthrough=[("y1", "u1"), ("y2", "u2")],
-            )
-
-        def output(self, t, x, u):
-            return u[0] + 1.0, 10.0 * u[1]
-
-    d = Diagram()
-    c = d.add(Constant(2.0), name="c")
-    pair = d.add(Pair(), name="pair")
-    k = d.add(Gain(3.0), name="k")
-    d.connect(c, pair["u1"])
-    d.connect(pair["y1"], k)
-    d.connect(k, pair["u2"])
-    return d
-
-
-def test_what_is_legal_per_port_pair_is_never_a_loop():
-    d = crossed()
-    d.algebraic_loops = "error"
-    plan = d.compile()
+def test_what_is_legal_per_port_pair_is_never_a_loop(crossed):
+    crossed.algebraic_loops = "error"
+    plan = crossed.compile()
     assert plan.loops == []
     assert simulate(plan, 0.01)["pair.y2"][-1] == 90.0

@@ -12,10 +12,8 @@ from biella.blocks import (
     Constant,
     Gain,
     Integrator,
-    Pendulum,
     Port,
     PythonBlock,
-    Sum,
     TransportDelay,
     UnitDelay,
     python_block,
@@ -36,29 +34,12 @@ class Power(PythonBlock):
         return (self.n + 1) * t**self.n
 
 
-def pendulum_loop() -> Diagram:
-    """A multirate loop with continuous and discrete states."""
-    d = Diagram("pendulum loop")
-    ref = d.add(Constant(0.5, unit="rad"), name="ref")
-    p = d.add(Pendulum(angle=0.2, damping=0.1), name="pendulum")
-    error = d.add(Sum("+-"), name="error")
-    gain = d.add(Gain(3.0, unit="N.m"), name="kp", period=0.01)
-    delay = d.add(UnitDelay(), name="delay", period=0.01)
-    d.connect(ref, error["u1"])
-    d.connect(p["angle"], error["u2"])
-    d.connect(error, gain)
-    d.connect(gain, delay)
-    d.connect(delay, p)
-    d.output("angle", p["angle"])
-    return d
-
-
-def test_time_is_an_integer_tick():
+def test_time_is_an_integer_tick(pendulum_loop):
     result = simulate(pendulum_loop(), 3.0)
     assert np.array_equal(result.t, np.arange(3001) * 1e-3)
 
 
-def test_periodic_blocks_hold_between_their_hits():
+def test_periodic_blocks_hold_between_their_hits(pendulum_loop):
     kp = simulate(pendulum_loop(), 0.2)["kp"]
     for n in range(20):
         assert np.all(kp[10 * n : 10 * n + 10] == kp[10 * n])
@@ -96,7 +77,7 @@ def test_offset_moves_the_hits():
     assert np.allclose(got, [0, 0, *[0.2] * 5, *[0.7] * 5, *[1.2] * 4], atol=1e-12)
 
 
-def test_save_and_restore_are_bit_exact():
+def test_save_and_restore_are_bit_exact(pendulum_loop):
     plan = pendulum_loop().compile()
     with plan.instantiate() as first, plan.instantiate() as second:
         first.run(137)
@@ -109,7 +90,7 @@ def test_save_and_restore_are_bit_exact():
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_run_goes_on_from_a_checkpoint_with_the_same_bits(solver):
+def test_a_run_goes_on_from_a_checkpoint_with_the_same_bits(pendulum_loop, solver):
     d = pendulum_loop()
     whole = simulate(d, 1.0, solver=solver)
     part = simulate(d, 0.4, solver=solver)
@@ -119,7 +100,7 @@ def test_a_run_goes_on_from_a_checkpoint_with_the_same_bits(solver):
         assert np.array_equal(joined, whole[path])
 
 
-def test_a_checkpoint_of_another_plan_is_refused():
+def test_a_checkpoint_of_another_plan_is_refused(pendulum_loop):
     other = Diagram()
     other.add(Constant(1.0))
     part = simulate(other, 0.1)
@@ -127,7 +108,7 @@ def test_a_checkpoint_of_another_plan_is_refused():
         simulate(pendulum_loop(), 1.0, checkpoint=part.checkpoint)
 
 
-def test_outputs_are_pure():
+def test_outputs_are_pure(pendulum_loop):
     with pendulum_loop().compile().instantiate() as run:
         run.run(10)
         run.evaluate()
@@ -137,7 +118,7 @@ def test_outputs_are_pure():
         assert run.save() == once
 
 
-def test_parameters_and_inputs_are_set_by_path():
+def test_parameters_and_inputs_are_set_by_path(pendulum_loop):
     d = pendulum_loop()
     a = simulate(d, 0.1, parameters={"kp.k": 5.0})
     d2 = pendulum_loop()
@@ -148,7 +129,7 @@ def test_parameters_and_inputs_are_set_by_path():
         simulate(d, 0.1, parameters={"kp.k": float("nan")})
 
 
-def test_a_changed_constant_reaches_its_consumers():
+def test_a_changed_constant_reaches_its_consumers(pendulum_loop):
     with pendulum_loop().compile().instantiate() as run:
         run.run(5)
         run.set("ref.value", 1.5)

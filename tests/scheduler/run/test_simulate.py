@@ -8,31 +8,10 @@ import pytest
 from biella import BiellaError, Diagram, simulate
 from biella.blocks import (
     Constant,
-    Gain,
-    Pendulum,
     PythonBlock,
-    Sum,
-    UnitDelay,
 )
 
 pytestmark = pytest.mark.engine
-
-
-def pendulum_loop() -> Diagram:
-    """A multirate loop with continuous and discrete states."""
-    d = Diagram("pendulum loop")
-    ref = d.add(Constant(0.5, unit="rad"), name="ref")
-    p = d.add(Pendulum(angle=0.2, damping=0.1), name="pendulum")
-    error = d.add(Sum("+-"), name="error")
-    gain = d.add(Gain(3.0, unit="N.m"), name="kp", period=0.01)
-    delay = d.add(UnitDelay(), name="delay", period=0.01)
-    d.connect(ref, error["u1"])
-    d.connect(p["angle"], error["u2"])
-    d.connect(error, gain)
-    d.connect(gain, delay)
-    d.connect(delay, p)
-    d.output("angle", p["angle"])
-    return d
 
 
 def test_ctrl_c_keeps_what_was_recorded():
@@ -53,7 +32,7 @@ def test_ctrl_c_keeps_what_was_recorded():
     assert len(result.t) == 6
 
 
-def test_recording_is_chosen_and_decimated():
+def test_recording_is_chosen_and_decimated(pendulum_loop):
     d = pendulum_loop()
     full = simulate(d, 1.0)
     some = simulate(d, 1.0, record=["pendulum.*", "kp"], every=10)
@@ -64,12 +43,12 @@ def test_recording_is_chosen_and_decimated():
         simulate(d, 1.0, record=["pendulum.angel"])
 
 
-def test_recording_everything_of_a_huge_run_is_refused_with_advice():
+def test_recording_everything_of_a_huge_run_is_refused_with_advice(pendulum_loop):
     with pytest.raises(BiellaError, match=r"GB of memory.*out='run.h5'"):
         simulate(pendulum_loop(), 1e6)
 
 
-def test_streaming_gives_the_same_numbers(tmp_path):
+def test_streaming_gives_the_same_numbers(pendulum_loop, tmp_path):
     d = pendulum_loop()
     a = simulate(d, 1.0)
     b = simulate(d, 1.0, out=tmp_path / "run.h5")

@@ -11,14 +11,12 @@ import pytest
 from biella import Diagram, Plan, simulate
 from biella.blocks import (
     Constant,
-    Gain,
     Integrator,
-    Pendulum,
-    Sum,
-    UnitDelay,
 )
 from biella.errors import PlanError
 from biella.scheduler.compile.plan._plan import read_sections, write_sections
+
+pytestmark = pytest.mark.engine
 
 
 def small() -> Plan:
@@ -59,7 +57,6 @@ def test_bytes_that_are_no_plan_are_refused(spoil):
         read_sections(spoil(small().data))
 
 
-@pytest.mark.engine
 def test_a_changed_byte_is_noticed_by_the_engine():
     data = bytearray(small().data)
     data[-1] ^= 1
@@ -73,27 +70,7 @@ def test_the_hash_is_of_the_content():
     assert small().hash == small().hash != d.compile().hash
 
 
-pytestmark = pytest.mark.engine
-
-
-def pendulum_loop() -> Diagram:
-    """A multirate loop with continuous and discrete states."""
-    d = Diagram("pendulum loop")
-    ref = d.add(Constant(0.5, unit="rad"), name="ref")
-    p = d.add(Pendulum(angle=0.2, damping=0.1), name="pendulum")
-    error = d.add(Sum("+-"), name="error")
-    gain = d.add(Gain(3.0, unit="N.m"), name="kp", period=0.01)
-    delay = d.add(UnitDelay(), name="delay", period=0.01)
-    d.connect(ref, error["u1"])
-    d.connect(p["angle"], error["u2"])
-    d.connect(error, gain)
-    d.connect(gain, delay)
-    d.connect(delay, p)
-    d.output("angle", p["angle"])
-    return d
-
-
-def test_a_plan_is_the_same_bytes_every_time_and_survives_a_file(tmp_path):
+def test_a_plan_is_the_same_bytes_every_time_and_survives_a_file(pendulum_loop, tmp_path):
     plan = pendulum_loop().compile()
     assert plan.data == pendulum_loop().compile().data
     plan.save(tmp_path / "loop.plan")

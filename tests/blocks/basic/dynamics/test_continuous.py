@@ -18,6 +18,8 @@ from biella.blocks.basic.dynamics._continuous import Derivative, Integrator
 from biella.blocks.basic.dynamics._delay import TransportDelay
 from biella.blocks.basic.dynamics._linear import StateSpace, TransferFunction, ZeroPole
 
+from .sampled_runs import go_on
+
 pytestmark = pytest.mark.engine
 
 Array = npt.NDArray[np.float64]
@@ -326,17 +328,6 @@ def test_restored_run_is_the_same_bits(
         d.connect(d.add(follow(lambda t, k=k: wavy(t + k)), name=f"of {name}"), block[name])
     d.connect(block["y"], d.add(Integrator(), name="area"))
     plan = d.compile()
-
-    def go_on(instance: Any, evaluations: int) -> list[bytes]:
-        seen = []
-        for _ in range(90):
-            for _ in range(evaluations):
-                instance.touch()
-                instance.evaluate()
-            instance.run(1)
-            instance.evaluate()
-            seen.append(instance.save())
-        return seen
 
     with plan.instantiate() as first, plan.instantiate() as second:
         start = first.save()

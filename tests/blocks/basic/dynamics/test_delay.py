@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biella import Diagram, DiagramError, Subsystem, simulate
-from biella.blocks import Constant, Gain, PythonBlock
+from biella.blocks import Constant, Gain
 from biella.blocks.authoring import NativeBlock
 from biella.blocks.basic.dynamics._continuous import Integrator
 from biella.blocks.basic.dynamics._delay import Delay, TransportDelay
 from biella.blocks.basic.dynamics._discrete import MovingAverage, UnitDelay, ZeroOrderHold
-from biella.blocks.core._ports import Port
+
+from .sampled_runs import STEP, Samples, U, run
 
 pytestmark = pytest.mark.engine
 
@@ -155,31 +156,6 @@ class TestTransportDelay:
             TransportDelay(**options)
 
 
-STEP = 0.01
-
-
-U = np.random.default_rng(7).standard_normal((300, 2))
-
-
-class Samples(PythonBlock):
-    """Row k of an array at tick k."""
-
-    def __init__(self, values: Array, *, unit: str | None = None, kind: Any = "real") -> None:
-        self.values = values
-        width = 1 if values.ndim == 1 else values.shape[1]
-        super().__init__(outputs=[Port("y", width=width, unit=unit, kind=kind)], period=STEP)
-
-    def output(self, t: float, x: Any, u: Any) -> Any:
-        return self.values[min(round(t / STEP), len(self.values) - 1)]
-
-
-def run(block: NativeBlock, u: Array = U, **rate: Any) -> Array:
-    """Return the output of one block at each tick."""
-    d = Diagram(step=STEP)
-    d.add(block, name="block", inputs=d.add(Samples(u), name="u"), **rate)
-    return simulate(d, STEP * (len(u) - 1), progress=False)["block"]
-
-
 class TestDelays:
     def test_unit_delay(self) -> None:
         y = run(UnitDelay([5.0, 6.0]))
@@ -212,7 +188,3 @@ class TestDelays:
         for block in (Delay, MovingAverage):
             with pytest.raises(DiagramError, match="a whole number of samples from 1"):
                 block(samples)
-
-
-def hits(k: int, period: int, offset: int) -> bool:
-    return k >= offset and (k - offset) % period == 0

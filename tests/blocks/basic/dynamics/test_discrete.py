@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import signal
 
 from biella import BlockError, Diagram, DiagramError, simulate
-from biella.blocks import PythonBlock
 from biella.blocks.authoring import NativeBlock
 from biella.blocks.basic.dynamics._delay import Delay
 from biella.blocks.basic.dynamics._discrete import (
@@ -23,32 +22,12 @@ from biella.blocks.basic.dynamics._discrete import (
     ZeroOrderHold,
 )
 from biella.blocks.basic.dynamics._linear import FIR, DiscreteStateSpace, DiscreteTransferFunction
-from biella.blocks.core._ports import Port
+
+from .sampled_runs import STEP, Samples, U, go_on, run
 
 pytestmark = pytest.mark.engine
 
 Array = npt.NDArray[np.float64]
-STEP = 0.01
-U = np.random.default_rng(7).standard_normal((300, 2))
-
-
-class Samples(PythonBlock):
-    """Row k of an array at tick k."""
-
-    def __init__(self, values: Array, *, unit: str | None = None, kind: Any = "real") -> None:
-        self.values = values
-        width = 1 if values.ndim == 1 else values.shape[1]
-        super().__init__(outputs=[Port("y", width=width, unit=unit, kind=kind)], period=STEP)
-
-    def output(self, t: float, x: Any, u: Any) -> Any:
-        return self.values[min(round(t / STEP), len(self.values) - 1)]
-
-
-def run(block: NativeBlock, u: Array = U, **rate: Any) -> Array:
-    """Return the output of one block at each tick."""
-    d = Diagram(step=STEP)
-    d.add(block, name="block", inputs=d.add(Samples(u), name="u"), **rate)
-    return simulate(d, STEP * (len(u) - 1), progress=False)["block"]
 
 
 class TestZeroOrderHold:
@@ -219,17 +198,6 @@ def test_restored_run_is_the_same_bits(case: str) -> None:
     u = d.add(Samples(U), name="u")
     d.add(REMEMBERING[case](), name="block", inputs=u, **RATES.get(case, {}))
     plan = d.compile()
-
-    def go_on(instance: Any, evaluations: int) -> list[bytes]:
-        seen = []
-        for _ in range(90):
-            for _ in range(evaluations):
-                instance.touch()
-                instance.evaluate()
-            instance.run(1)
-            instance.evaluate()
-            seen.append(instance.save())
-        return seen
 
     with plan.instantiate() as first, plan.instantiate() as second:
         first.run(37)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,6 +48,22 @@ def make_crank(gain: float = 4.0) -> Diagram:
     d.output("torque", limit)
     d.output("place", plant["slider.position"])
     return d
+
+
+def lag(name: str = "lag", *, gain: float = 2.0, doc: str = "", unit: str | None = None) -> Diagram:
+    d = Diagram(name)
+    u = d.input("u", doc=doc, unit=unit)
+    k = d.add(Gain(gain), name="k")
+    x = d.add(Integrator(0.5), name="x")
+    d.connect(u, k, x)
+    d.output("y", k)
+    d.output("sum", x)
+    return d
+
+
+def read_xml(path: Path) -> ET.Element:
+    with zipfile.ZipFile(path) as archive:
+        return ET.fromstring(archive.read("modelDescription.xml"))
 
 
 def reference(step: int, shift: int = 0) -> float:

@@ -14,29 +14,13 @@ import pytest
 from fmpy.validation import validate_fmu
 
 from biella import BiellaError, Diagram, DiagramError, Fmu, simulate
-from biella.blocks import Constant, Gain, Integrator, Saturation, StateSpace
+from biella.blocks import Constant, Saturation, StateSpace
 
-from .conftest import Exported
-
-
-def read_xml(path: Path) -> ET.Element:
-    with zipfile.ZipFile(path) as archive:
-        return ET.fromstring(archive.read("modelDescription.xml"))
+from .conftest import Exported, lag, read_xml
 
 
 def guid(path: Path) -> str:
     return read_xml(path).get("guid", "")
-
-
-def lag(name: str = "lag", *, gain: float = 2.0, doc: str = "", unit: str | None = None) -> Diagram:
-    d = Diagram(name)
-    u = d.input("u", doc=doc, unit=unit)
-    k = d.add(Gain(gain), name="k")
-    x = d.add(Integrator(0.5), name="x")
-    d.connect(u, k, x)
-    d.output("y", k)
-    d.output("sum", x)
-    return d
 
 
 def test_the_guid_is_of_all_that_matters(tmp_path: Path) -> None:

@@ -7,21 +7,9 @@ import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
 
-from biella import Diagram
-from biella.blocks import Gain, Integrator
+from biella.blocks import Gain
 
-from .conftest import Exported
-
-
-def lag(name: str = "lag", *, gain: float = 2.0, doc: str = "", unit: str | None = None) -> Diagram:
-    d = Diagram(name)
-    u = d.input("u", doc=doc, unit=unit)
-    k = d.add(Gain(gain), name="k")
-    x = d.add(Integrator(0.5), name="x")
-    d.connect(u, k, x)
-    d.output("y", k)
-    d.output("sum", x)
-    return d
+from .conftest import Exported, lag
 
 
 class Tags(HTMLParser):

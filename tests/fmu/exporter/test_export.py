@@ -17,24 +17,7 @@ from biella.blocks import Constant, Gain, Integrator, Saturation, Step, Sum
 from biella.cli import main
 from biella.scheduler.engine._library import library_path
 
-from .conftest import Exported, make_crank
-
-
-def read_xml(path: Path) -> ET.Element:
-    with zipfile.ZipFile(path) as archive:
-        return ET.fromstring(archive.read("modelDescription.xml"))
-
-
-def lag(name: str = "lag", *, gain: float = 2.0, doc: str = "", unit: str | None = None) -> Diagram:
-    d = Diagram(name)
-    u = d.input("u", doc=doc, unit=unit)
-    k = d.add(Gain(gain), name="k")
-    x = d.add(Integrator(0.5), name="x")
-    d.connect(u, k, x)
-    d.output("y", k)
-    d.output("sum", x)
-    return d
-
+from .conftest import Exported, lag, make_crank, read_xml
 
 # -- the archive
 

@@ -9,22 +9,11 @@ import fmpy
 import pytest
 from fmpy.validation import validate_fmu
 
-from biella import Diagram
-from biella.blocks import Gain, Integrator
 from biella.errors import FmuError
 from biella.fmu.exporter import _platforms as platforms
 from biella.fmu.exporter._elf import minimum_glibc
 
-
-def lag(name: str = "lag", *, gain: float = 2.0, doc: str = "", unit: str | None = None) -> Diagram:
-    d = Diagram(name)
-    u = d.input("u", doc=doc, unit=unit)
-    k = d.add(Gain(gain), name="k")
-    x = d.add(Integrator(0.5), name="x")
-    d.connect(u, k, x)
-    d.output("y", k)
-    d.output("sum", x)
-    return d
+from .conftest import lag
 
 
 def test_platforms_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from biella.blocks.basic.dynamics._discrete import (
 )
 from biella.blocks.basic.dynamics._linear import FIR, DiscreteStateSpace, DiscreteTransferFunction
 
-from .sampled_runs import STEP, Samples, U, go_on, run
+from .sampled_runs import STEP, Samples, U, check_restored_runs, run
 
 pytestmark = pytest.mark.engine
 
@@ -197,18 +197,7 @@ def test_restored_run_is_the_same_bits(case: str) -> None:
     d = Diagram(step=STEP)
     u = d.add(Samples(U), name="u")
     d.add(REMEMBERING[case](), name="block", inputs=u, **RATES.get(case, {}))
-    plan = d.compile()
-
-    with plan.instantiate() as first, plan.instantiate() as second:
-        first.run(37)
-        state = first.save()
-        through = go_on(first, 0)
-        assert len(set(through)) == 90
-        first.restore(state)
-        second.restore(state)
-        # Outputs are pure: evaluating them again and again leaves no trace.
-        assert go_on(first, 3) == through
-        assert go_on(second, 0) == through
+    check_restored_runs(d.compile())
 
 
 @pytest.mark.parametrize("junk", [np.nan, np.inf, -np.inf, -1.0, 1e300, 0.5, 2.0**31, 2.0**53])

@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
 from biella import cli
 from biella.scheduler.binding._bind import check_binding
 
+from . import speed_loop
+
 pytestmark = pytest.mark.engine
-
-LOOP = """
-from biella import Diagram
-from biella.blocks import PID, Gain, Integrator, Mux, Step
-
-def diagram():
-    d = Diagram("loop", step=1e-3)
-    ref = d.add(Step(at=0.0, to=30.0, unit="rad/s"), name="ref")
-    pid = d.add(PID(kp=2.0, period=1e-3, unit="N.m"), name="pid")
-    x = d.add(Integrator(0.0), name="x")
-    speed = d.add(Gain(0.2, unit="rad/s"), name="speed")
-    d.connect(ref, pid["reference"])
-    d.connect(speed, pid["measurement"])
-    d.connect(pid["y"], x)
-    d.connect(x, speed)
-    pair = d.add(Mux(2), name="pair")
-    d.connect(speed, pair["u1"])
-    d.connect(ref, pair["u2"])
-    twice = d.add(Gain(2.0), name="twice")
-    d.connect(pair, twice)
-    return d
-"""
 
 RIG = """
 [devices.board]
@@ -53,7 +34,7 @@ pair = "board.both"
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "loop.py").write_text(LOOP)
+    shutil.copy(speed_loop.__file__, tmp_path / "loop.py")
     (tmp_path / "rig.toml").write_text(RIG)
     return tmp_path
 

@@ -1,7 +1,5 @@
 """Recorders of real-time runs: a full disk and used-up memory make a gap."""
 
-import subprocess
-
 import numpy as np
 import pytest
 
@@ -10,18 +8,6 @@ from biella.scheduler.realtime.loop._pace import ENTRY
 from biella.scheduler.results._signals import Signal
 
 pytestmark = pytest.mark.engine
-
-
-_processes: list[subprocess.Popen[str]] = []
-
-
-@pytest.fixture(autouse=True)
-def end_processes():
-    """Leave none behind, also after a failure or a time limit."""
-    yield
-    while _processes:
-        with _processes.pop() as process:
-            process.kill()
 
 
 SIGNALS = [Signal("y", 1, None)]

@@ -18,8 +18,10 @@ from biella.blocks.bearings import Contact
 from biella.blocks.multibody import Input, Linear, System
 from biella.blocks.multibody.mechanisms import crank_pin
 from biella.errors import PlanError
-from biella.scheduler.compile.plan._plan import Plan, write_sections
+from biella.scheduler.compile.plan._plan import Plan
 from biella.scheduler.engine._engine import Instance
+
+from .plan_cells import KINDS, with_cell
 
 pytestmark = pytest.mark.engine
 
@@ -366,20 +368,6 @@ def held_plan() -> Plan:
     d = Diagram("hostile", step=1e-3)
     d.add(s.block(outputs=["film.offset", "film.rounds"]), name="plant")
     return d.compile()
-
-
-KINDS = {"TIME": "<f8", "PARA": "<f8", "SIZE": "<i8", "RATE": "<i8"} | {
-    tag: "u1" for tag in ("META", "KERN", "PATH", "NOTE")
-}
-
-
-def with_cell(plan: Plan, tag: str, index: int, value: float) -> Plan:
-    sections = {
-        name: np.frombuffer(raw, KINDS.get(name, "<i4")).copy()
-        for name, raw in plan.sections.items()
-    }
-    sections[tag][index] = value
-    return Plan(write_sections(sections), {})
 
 
 def try_out(plan: Plan) -> bool:

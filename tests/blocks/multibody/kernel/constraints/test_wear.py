@@ -18,8 +18,9 @@ from biella.blocks.multibody import (
     Wear,
 )
 from biella.errors import PlanError
-from biella.scheduler.compile.plan._plan import Plan, write_sections
 from biella.scheduler.engine._engine import Instance
+
+from .plan_cells import KINDS, with_cell
 
 pytestmark = pytest.mark.engine
 
@@ -252,20 +253,6 @@ def test_a_round_hole_shows_no_wear():
     )  # fmt: skip
     with pytest.raises(DiagramError, match=r"pin\.wear"):
         s.block(outputs=["pin.wear"])
-
-
-KINDS = {"TIME": "<f8", "PARA": "<f8", "SIZE": "<i8", "RATE": "<i8"} | {
-    tag: "u1" for tag in ("META", "KERN", "PATH", "NOTE")
-}
-
-
-def with_cell(plan: Plan, tag: str, index: int, value: float) -> Plan:
-    sections = {
-        name: np.frombuffer(raw, KINDS.get(name, "<i4")).copy()
-        for name, raw in plan.sections.items()
-    }
-    sections[tag][index] = value
-    return Plan(write_sections(sections), {})
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from biella import Diagram, Subsystem, simulate
 from biella.blocks import Constant, Gain, Integrator
 from biella.scheduler.compile._flatten import flatten
 
+pytestmark = pytest.mark.engine
+
 
 def amplifier() -> Diagram:
     """Two gains in a row."""
@@ -67,9 +69,6 @@ def test_paths_name_every_level(depth):
         d = outer
     prefix = ".".join(f"level{level}" for level in reversed(range(depth)))
     assert [item.path for item in flatten(d).blocks] == [f"{prefix}.first", f"{prefix}.second"]
-
-
-pytestmark = pytest.mark.engine
 
 
 def test_unconnected_inputs_of_a_subsystem_take_its_default():

@@ -15,6 +15,8 @@ from biella.blocks import (
     Sum,
 )
 
+pytestmark = pytest.mark.engine
+
 
 def test_a_width_is_inferred_through_a_chain_against_the_order_of_adding():
     d = Diagram("widths")
@@ -52,9 +54,6 @@ def test_both_ports_and_both_widths_are_named():
         d.compile()
     text = str(caught.value)
     assert "total" in text and "2" in text and "3" in text
-
-
-pytestmark = pytest.mark.engine
 
 
 def test_units_follow_the_wires():

@@ -16,6 +16,8 @@ from biella.blocks import (
 from biella.scheduler.compile._flatten import flatten
 from biella.scheduler.compile._rates import Ticks, resolve_rates
 
+pytestmark = pytest.mark.engine
+
 
 class Sampled(PythonBlock):
     """A source with a period."""
@@ -77,9 +79,6 @@ def test_a_period_that_does_not_fit_is_a_problem_and_no_exception():
 )
 def test_a_rate_in_words(ticks, words):
     assert ticks.describe(1e-3) == words
-
-
-pytestmark = pytest.mark.engine
 
 
 def test_a_period_that_does_not_fit_names_those_that_do():

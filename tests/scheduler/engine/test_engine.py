@@ -23,17 +23,6 @@ from biella.scheduler.compile.diagram._solver_options import SOLVERS
 pytestmark = pytest.mark.engine
 
 
-class Power(PythonBlock):
-    """u(t) = (n + 1) t^n, whose integral is t^(n+1)."""
-
-    def __init__(self, n: int) -> None:
-        super().__init__(outputs=["y"])
-        self.n = n
-
-    def output(self, t, x, u):
-        return (self.n + 1) * t**self.n
-
-
 def test_time_is_an_integer_tick(pendulum_loop):
     result = simulate(pendulum_loop(), 3.0)
     assert np.array_equal(result.t, np.arange(3001) * 1e-3)
@@ -68,7 +57,7 @@ def test_multirate_loop_against_an_exact_discrete_solution():
 
 def test_offset_moves_the_hits():
     d = Diagram(step=0.1)
-    clock = d.add(Power(0), name="one")
+    clock = d.add(Constant(1.0), name="one")
     x = d.add(Integrator(), name="x")
     held = d.add(Gain(1.0), name="held", period=0.5, offset=0.2)
     d.connect(clock, x)

@@ -52,9 +52,9 @@ def diagram() -> Diagram:
 
 def main() -> None:
     plt.style.use("seaborn-v0_8-colorblind")
-    print("poles of the arm alone:", np.round(upright().poles(), 2))
+    print("poles of the arm alone:", np.real_if_close(upright().poles().round(2)))
     held = linearize(diagram(), ["push"], [ANGLE])
-    print("poles with its controller:", np.round(held.poles(), 2))
+    print("poles with its controller:", np.real_if_close(held.poles().round(2)))
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     frequency = np.logspace(-1, 2, 400)
     shifted = 2j * np.pi * frequency[:, None, None] * np.eye(2) - held.A

@@ -42,7 +42,9 @@ ELSEWHERE = {
     "blocks/multibody/plant/_state_names.py": "blocks/multibody/analysis/test_small_motions.py",
     "blocks/multibody/plant/_tables.py": "blocks/multibody/plant/test_plant.py",
     "blocks/multibody/plant/_tree.py": "blocks/multibody/test_properties.py",
-    "blocks/multibody/reference_formulations/": "blocks/multibody/reference_formulations/test_formulations.py",
+    "blocks/multibody/reference_formulations/": (
+        "blocks/multibody/reference_formulations/test_formulations.py"
+    ),
     "blocks/multibody/system/_bodies.py": "blocks/multibody/test_description.py",
     "blocks/multibody/system/_joint_methods.py": "blocks/multibody/test_properties.py",
     "blocks/multibody/system/_joints.py": "blocks/multibody/test_properties.py",

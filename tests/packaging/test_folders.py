@@ -20,6 +20,7 @@ MOST = 16
 CROWDED = {
     "docs/reference": "a page for each family of blocks, generated",
     "examples": "numbered scripts, in the order in which they are read",
+    "src/biella": "the public modules, links to the three folders, and what all of them share",
 }
 
 

@@ -117,7 +117,8 @@ def test_ctrl_c_at_a_prompt_ends_a_run() -> None:
         os.environ["PYTHON_BASIC_REPL"] = "1"
         os.execv(sys.executable, [sys.executable, "-q", "-i", "-c", SETUP])
     try:
-        os.write(terminal, b"from biella import start; run = run_realtime(test_live.loop())\n")
+        os.write(terminal, b"from biella import run_realtime\n")
+        os.write(terminal, b"run = run_realtime(test_live.loop())\n")
         os.write(terminal, b"run.latest('plant') < 9 and 'it' + 'goes'\n")
         read_until(terminal, "'itgoes'")
         press_ctrl_c(terminal, "KeyboardInterrupt")

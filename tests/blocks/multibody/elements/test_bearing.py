@@ -193,7 +193,7 @@ def test_the_wrench_is_that_of_the_block_and_its_opposite(given, model):
     about = points[0] if film.ends == 2 else points[0] - [0, 0, length / 2]
     slope = (points[-1] - points[0]) / length
     moment = np.array([*answer["moment"], answer["torque"][0] - slope[:2] @ answer["moment"]])
-    for name, sign, mass in (("input_log", 1.0, 3.0), ("bush", -1.0, 2.0)):
+    for name, sign, mass in (("journal", 1.0, 3.0), ("bush", -1.0, 2.0)):
         arm = about - R.T @ (found[f"{name}.position"] - given["place"])
         torque = sign * (moment + np.cross(arm, force))
         scale = float(np.linalg.norm(force)) + 0.1  # N: films make so much more of rounding

@@ -160,8 +160,8 @@ def test_draw_and_export(loop, tmp_path):
     [
         (["simulate", "missing.py"], "there is no file"),
         (["simulate", "{loop}", "--set", "k.kk=3"], "no parameter or input `k.kk`"),
-        (["simulate", "{loop}", "--set", "k.k"], "--set wants PATH=VALUE"),
-        (["simulate", "{loop}", "--set", "k.k=three"], "is no number"),
+        (["simulate", "{loop}", "--set", "k.k"], "--set needs PATH=VALUE"),
+        (["simulate", "{loop}", "--set", "k.k=three"], "is not a number"),
         (
             ["simulate", "{loop}", "--set", "k.k=0,8"],
             "wants one number, got 2: (0, 8). Decimals have",
@@ -417,7 +417,11 @@ def test_simulate_takes_a_diagram_and_its_fmu_alike(loop, tmp_path):
     [
         ("{loop}", ["--backend", "fmpy"], "--backend is for FMUs, but `"),
         ("{loop}", ["--no-validate"], "--no-validate is for FMUs, but `"),
-        ("x.fmu", ["--solver", "rk4"], "--solver is for diagrams, but `x.fmu` is no Python file"),
+        (
+            "x.fmu",
+            ["--solver", "rk4"],
+            "--solver is for diagrams, but `x.fmu` is not a Python file",
+        ),
         ("x.fmu", ["--every", "2"], "--every is for diagrams"),
     ],
 )

@@ -1,6 +1,6 @@
-"""Where a bearing carries a load, how stiff it is there, and up to which speed it is stable.
+"""Equilibrium position, stiffness and damping, and stability threshold of a journal bearing.
 
-All of it asks the same C function that runs in a diagram.
+All functions evaluate the same C kernel that runs in a diagram.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Array = npt.NDArray[np.float64]
 Load = float | tuple[float, float]
 
 _STEP = 1e-4
-"""Of differences, as a part of the film's thickness."""
+"""Step of finite differences, as a fraction of the film thickness."""
 _CENTERED = 1e-9
-"""An eccentricity that is as good as none."""
+"""Eccentricity below which a journal counts as centered."""
 _NEWTON_LIMIT, _HALVINGS = 40, 30
 _SPEEDS = 25
-"""At which a threshold is looked for, evenly in their logarithm."""
+"""Number of speeds at which a threshold is searched for, evenly spaced in their logarithm."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class OilEquilibrium:
     speed, bush_speed
         Spin in rad/s.
     position
-        Of the journal in the bush, x and y in m.
+        Position of the journal in the bush, x and y in m.
     eccentricity
         |e| / c.
     attitude
@@ -134,7 +134,7 @@ class _OilFilm:
         self.ends = ends
 
     def ask(self, position: Array, velocity: Array, speed: float, bush_speed: float) -> None:
-        """Evaluate; what the film is becomes the guess for the next time."""
+        """Evaluate the film; the solution becomes the initial guess of the next evaluation."""
         self.instance.set("position", np.tile(position, self.ends))
         self.instance.set("velocity", np.tile(velocity, self.ends))
         self.instance.set("journal_speed", speed)
@@ -157,8 +157,8 @@ class _OilFilm:
 
 @contextmanager
 def open_film(bearing: AbstractBearing) -> Iterator[_OilFilm]:
-    """Run a bearing alone, to ask for its loads."""
-    inputs = {port.name for port in bearing.inputs} - {"viscosity"}  # that is as it was given
+    """Run a bearing alone, to evaluate its loads."""
+    inputs = {port.name for port in bearing.inputs} - {"viscosity"}  # keeps its given value
     with find_service("compile_alone")(bearing, "bearing", inputs).instantiate() as instance:
         yield _OilFilm(instance, bearing.ends)
 
@@ -174,7 +174,7 @@ def _as_load(load: Load) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Looks for the place where a film carries a load."""
+    """Search for the journal position at which the film carries a load."""
 
     film: _OilFilm
     clearance: float
@@ -214,8 +214,8 @@ class _Search:
     def by_direction(self, angle: float) -> Array | None:
         """Return the place from eccentricity and angle together, for a film that has grooves.
 
-        None if it is not there: a film may carry more than the load where it is thickest, which
-        these terms cannot tell from an angle that is wrong, or farther out than its clearance.
+        None if there is none. A film may carry more than the load where it is thickest, which in
+        these variables looks like a wrong angle, or may carry the load only beyond its clearance.
         """
         from scipy.optimize import root
         from scipy.special import expit
@@ -240,9 +240,9 @@ class _Search:
         return at if self.film.read("film")[0] > self.limit else None
 
     def by_path(self) -> Array:
-        """Follow the journal from the middle, as the load goes from what is carried there to all.
+        """Follow the journal from the center while the load rises to its full value (continuation).
 
-        In x and y, so that neither the middle nor the shape of the bush matters.
+        In x and y, so that neither the center nor the shape of the bush is singular.
         """
         at = np.zeros(2)
         middle = -self.film.force(at, np.zeros(2), self.speed, self.bush_speed)
@@ -351,7 +351,7 @@ def find_equilibrium(
 def resolve_equilibrium(
     bearing: AbstractBearing, load: Load, speed: float, bush_speed: float
 ) -> tuple[AbstractBearing, OilEquilibrium]:
-    """Find where a film carries a load, with cells that fit what is found; and that film."""
+    """Return the bearing with a grid refined for the load, and its equilibrium on that grid."""
     at = find_equilibrium(bearing, load, speed, bush_speed)
     finer = bearing.resolve(at.film)
     return finer, at if finer is bearing else find_equilibrium(finer, load, speed, bush_speed)

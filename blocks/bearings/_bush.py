@@ -1,4 +1,4 @@
-"""Bushes that are not round: what they leave beside the clearance, at the edges of cells."""
+"""Noncircular bushes: their additional gap beyond the clearance, at the edges of cells."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lobes(count: int, depth: float, angle: float = 0.0) -> Callable[[Array, Arra
     depth
         In m, not negative.
     angle
-        Of the middle of one lobe, in rad.
+        Angle of the center of one lobe, in rad.
     """
     if not (isinstance(count, int) and count >= 2 and 0 <= depth < math.inf):
         raise DiagramError(
@@ -47,16 +47,16 @@ def lobes(count: int, depth: float, angle: float = 0.0) -> Callable[[Array, Arra
 
 
 def sample_bush(bush: BushShape, cells: tuple[int, int], length: float, least: float) -> Array:
-    """Give a shape between columns, then between cells along, as the kernel reads it.
+    """Return a shape between columns, then between cells along the axis, as the kernel reads it.
 
     Parameters
     ----------
     bush
         The shape.
     cells, length
-        Of the film, in m.
+        Numbers of cells and length of the film, the latter in m.
     least
-        What it must stay above, in m: below, no journal fits.
+        Lower bound of the gap in m, below which no journal fits.
     """
     around, along = cells
     step, part = 2 * math.pi / around, length / along

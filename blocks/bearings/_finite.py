@@ -37,7 +37,7 @@ class Pocket:
     Parameters
     ----------
     angle
-        Of its middle, in rad.
+        Angle of its center, in rad.
     width
         Around, in rad; 2π is a groove all around.
     pressure
@@ -62,7 +62,7 @@ class Hole:
     Parameters
     ----------
     angle
-        Of its middle, in rad.
+        Angle of its center, in rad.
     diameter
         In m.
     pressure
@@ -83,7 +83,7 @@ class FiniteBearing(AbstractBearing):
     Parameters
     ----------
     radius, length, clearance
-        Of the journal, of the bush, and radial, in m.
+        Radius of the journal, length of the bush and radial clearance, in m.
     viscosity
         Dynamic, in Pa s.
     cells
@@ -105,16 +105,16 @@ class FiniteBearing(AbstractBearing):
         `Pocket` and `Hole`, each at its pressure, over the grooves. Angles are those of the axes
         that positions are given in, which must then be the bush's.
     bush
-        What a bush that is not round leaves beside the clearance, in m: a function of arrays θ in
+        Additional gap of a noncircular bush beyond the clearance, in m: a function of arrays θ in
         rad and z in m, such as `lobes` makes; or an array of values at equal angles from 0 on, or
         of rows of them with values from end 1 to end 2, linear in between. It cannot be set later.
     friction
         ``"shear"`` from the film's flow, ``"petroff"``, ``"correlation"`` with φ = c / r or
         ``"correlation_diameter"`` with φ = c / (2 r), or ``"none"``.
     contact
-        What takes over at an end below `film_limit`; ``None`` stops the run there.
+        Contact law at an end below `film_limit`; ``None`` stops the run there.
     film_limit
-        In m; 1 % of the clearance if not given.
+        Least film thickness in m; 1 % of the clearance if not given.
     viscosity_input
         Whether viscosity is an input port, with `viscosity` where nothing is wired to it.
     """
@@ -147,8 +147,8 @@ class FiniteBearing(AbstractBearing):
         fed = [*_check_grooves(grooves), *_check_feeds(feeds, length)]
         if cavitation == "jfo_steady" and not fed:
             raise DiagramError(
-                'a FiniteBearing with cavitation="jfo_steady" wants `grooves` or `feeds`: without, '
-                "its oil would all have left by the ends."
+                'a FiniteBearing with cavitation="jfo_steady" needs `grooves` or `feeds`: without, '
+                "all oil would leave through the ends."
             )
         shape = []
         if bush is not None:
@@ -178,7 +178,7 @@ class FiniteBearing(AbstractBearing):
                 *([Port("oil", unit="m3", doc="in the film")] if cavitation == "jfo" else []),
             ],
         )
-        # Which cells hold a film is a guess that saves time; how much oil they hold is a state.
+        # The set of cells with film is only an initial guess; the oil in the cells is a state.
         self.memory_holds = cavitation != "jfo"
         self._cavitation, self._around, self._along = cavitation, around, along
         self._options: dict[str, Any] = {
@@ -292,7 +292,7 @@ def _check_feeds(feeds: Any, length: float) -> list[Pocket | Hole]:
 
 
 def _make_feeds(feeds: Sequence[Pocket | Hole], length: float) -> list[Parameter]:
-    """Give each feed as the kernel reads it: angle, z, width, length, whether it is round."""
+    """Return each feed in the order of the kernel: angle, z, width, length, whether it is round."""
     if not feeds:
         return []
     rows = []

@@ -79,7 +79,7 @@ class Walther:
     Parameters
     ----------
     cold, hot
-        Two points that an oil's data sheet gives: a temperature in K and a kinematic viscosity in
+        Two points from the data sheet of the oil: a temperature in K and a kinematic viscosity in
         m²/s, such as ``(313.15, 46e-6), (373.15, 6.8e-6)`` for an ISO VG 46.
     density
         In kg/m³, taken as constant.
@@ -90,12 +90,12 @@ class Walther:
     density: float
 
     def __post_init__(self) -> None:
-        """Refuse points that make no oil."""
+        """Reject points that are not those of an oil."""
         (t1, v1), (t2, v2) = self.cold, self.hot
         if not (0 < t1 < t2 < math.inf and math.inf > v1 > v2 > 0.31e-6 and self.density > 0):
             raise DiagramError(
                 f"Walther's law goes through a cold and a hot point (K, m²/s), viscosities above "
-                f"0.31e-6 m²/s, and wants a density; got {self!r}."
+                f"0.31e-6 m²/s, and needs a density; got {self!r}."
             )
 
     def viscosity(self, temperature: float) -> float:
@@ -120,24 +120,24 @@ class Walther:
 
 
 class OilTemperature(NativeBlock):
-    """The oil of a bearing as one temperature: what warms it, what cools it, how viscous it is.
+    """Lumped thermal model of the oil of a bearing: its temperature and viscosity.
 
     C dT/dt = P - ρ c Q (T - T_s) - G (T - T_a), with Q the sum of `flow`, if positive.
 
     Wire `power_loss` of a bearing to it, `supply_flow` or `side_flow` of a finite one, and its
     `viscosity` back to a bearing made with ``viscosity_input=True``. Its outputs follow from its
-    state alone, so that this is no algebraic loop.
+    state alone, so this is not an algebraic loop.
 
     Parameters
     ----------
     law
         `Vogel` or `Walther`.
     heat_capacity
-        C in J/K: of the oil in the bearing, and of what warms up with it.
+        C in J/K, of the oil in the bearing and of the parts heated with it.
     density, specific_heat
         ρ in kg/m³ and c in J/(kg K), of the oil that flows.
     conductance
-        G in W/K, from the oil to what is about the bearing.
+        G in W/K, from the oil to the surroundings of the bearing.
     temperature
         At the start, in K.
     supply_temperature, ambient_temperature
@@ -174,9 +174,9 @@ class OilTemperature(NativeBlock):
                 Port("viscosity", unit="Pa.s", doc="dynamic, there"),
             ],
             parameters=[
-                parameter("heat_capacity", heat_capacity, unit="J/K", doc="of what warms up"),
+                parameter("heat_capacity", heat_capacity, unit="J/K", doc="of the heated mass"),
                 parameter("volume_heat", density * specific_heat, unit="J/(m3.K)", doc="ρ c"),
-                parameter("conductance", conductance, unit="W/K", doc="to what is about it"),
+                parameter("conductance", conductance, unit="W/K", doc="to the surroundings"),
                 parameter(
                     "initial_temperature", temperature, unit="K", doc="at the start", tunable=False
                 ),
@@ -204,7 +204,7 @@ def _check(law: Any, capacity: float, *others: float) -> None:
         fits = False
     if not fits:
         raise DiagramError(
-            f"OilTemperature wants a positive `heat_capacity` in J/K, and density, specific heat, "
+            f"OilTemperature needs a positive `heat_capacity` in J/K, and density, specific heat, "
             f"conductance and temperatures (in K) that are not negative; got {capacity!r} and "
             f"{others!r}."
         )

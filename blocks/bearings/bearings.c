@@ -3,8 +3,8 @@
  * Inputs: position, velocity (x, y of the middle, or x1, y1, x2, y2 of both ends), speeds of journal and bush; and, if
  * it is wired, viscosity.
  * Outputs: force (2), moment (2), torque, film, pressure, power loss, whether the film is thin; a finite bearing also
- * says how many systems it solved, what flows out at its ends (2), what its feeds give, and, if it keeps an account of
- * oil, how much there is.
+ * has the number of systems solved, the flow out at its ends (2), the flow from its feeds, and, with mass-conserving
+ * cavitation, the amount of oil.
  * p: the dimensions, then the feeds of a finite bearing, their pressures, and the map.
  * i: friction, thin, cavitation, whether the film is squeezed; for a finite bearing also cells around and along, and
  * how many feeds there are, and whether there is a map of the bush.
@@ -153,7 +153,7 @@ static int64_t finite_bearing_cells(const bl_block *b) {
 }
 static int finite_bearing_keeps_time(const bl_block *b) { return b->i[BEARING_CAVITATION] == BL_CAVITATION_JFO; }
 
-/* What is kept: nothing, which cells hold a film, or the oil in each, where the journal then is, and when; and twice BL_THINNED_…. */
+/* State: nothing, the cells with film, or the oil in each, the journal position and the time; and twice BL_THINNED_…. */
 enum { FINITE_COUNTS = 2 * BL_THINNED_SIZE };
 static int64_t finite_bearing_memory(const bl_block *b) {
     const int32_t cavitation = b->i[BEARING_CAVITATION];
@@ -181,7 +181,7 @@ static int finite_bearing_init(bl_block *b, double t) {
     for (int32_t k = 0; k < b->z_count - FINITE_COUNTS; k++) b->z[k] = start;
     return status;
 }
-/* Works on a copy of the last film: what this one is, only `update` keeps. */
+/* Works on a copy of the last film: only `update` stores the new one. */
 static bl_film_grid finite_bearing_grid(const bl_block *b, double t) {
     const int64_t cells = finite_bearing_cells(b);
     double *film = b->w, *content = b->w + cells;
@@ -190,7 +190,7 @@ static bl_film_grid finite_bearing_grid(const bl_block *b, double t) {
     const int keeps_time = finite_bearing_keeps_time(b);
     memset(film, 0, sizeof(double) * (size_t)cells);
     if (b->z_count > FINITE_COUNTS) memcpy(keeps_time ? content : film, b->z, sizeof(double) * (size_t)cells);
-    /* At a tick oil is what it is; in between, the part of the gap that it will be at the next one. */
+    /* At a tick the oil content is exact; in between, it is the fraction of the gap at the next tick. */
     const int between = keeps_time && fabs(t - kept[FINITE_TIME]) > 1e-6 * b->dt;
     return (bl_film_grid){.n_theta = b->i[BEARING_AROUND], .n_z = b->i[BEARING_ALONG], .feeds = feeds,
                           .feed_pressures = feeds + BL_FILM_FEED_NUMBERS * b->i[BEARING_FEEDS],

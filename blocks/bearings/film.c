@@ -81,7 +81,7 @@ static film_guard film_guard_round(const bl_film_bearing *b, const bl_film_motio
     return guard;
 }
 
-/* One place of a bush that is not round: the room that it leaves, and how far the journal reaches there. */
+/* One point of a noncircular bush: its gap, and the reach of the journal there. */
 static void film_guard_place(const bl_film_bearing *b, double room, double reach, film_guard *guard) {
     guard->thickness = fmin(guard->thickness, room - reach);
     if (!(room > b->film_limit)) guard->clear = 0;
@@ -219,7 +219,7 @@ int bl_film_evaluate(int32_t model, const bl_film_bearing *b, const bl_film_moti
     else status = bl_film_finite(b, &m, grid, load);
     if (status != BL_OK) return status;
 
-    /* Shear is that of the film as it was drawn back; but what it does acts on the journal where that is. */
+    /* Shear is that of the film with its thickness bounded below, but it acts at the actual position of the journal. */
     load->torque = film_friction(b, &m, grid, load->force, film_twist(&m, b->length, load) - load->bush_twist);
     load->bush_torque = -load->torque - film_twist(motion, b->length, load);
     load->power_loss = -film_work(motion, b->length, load) - load->torque * m.journal_speed - load->bush_torque * m.bush_speed;

@@ -6,7 +6,7 @@
  *     h = c - x cos θ - y sin θ,        x(z) = x1 + (x2 - x1) z / B, and so for y and their rates.
  *
  * All motion is seen from one set of axes, which need not be the bush's: spin speeds of journal and bush are
- * taken about z in the same axes as the rates. A film then knows only their sum in Reynolds' equation,
+ * taken about z in the same axes as the rates. Only their sum enters Reynolds' equation,
  *
  *     1/r² ∂θ(h³ ∂θ p) + ∂z(h³ ∂z p) = 6 μ ((ω_j + ω_b) ∂θ h + 2 ∂t h),
  *
@@ -32,10 +32,10 @@ enum {
     BL_FRICTION_BY_DIAMETER,
     BL_FRICTION_COUNT
 };
-/* What happens where the film is thinner than its limit: a contact law, which a run warns of; an error; a contact that is expected. */
+/* Where the film is thinner than its limit: a contact law with a warning; an error; or an expected contact. */
 enum { BL_THIN_CONTACT, BL_THIN_STOP, BL_THIN_EXPECTED, BL_THIN_COUNT };
-/* What becomes of pressure below zero: kept, dropped from the full solution, or never there (p ≥ 0 and, where the
-   film ends, ∂p/∂θ = 0); or an account is kept of the oil, which stays where the film has ended, in time or for good. */
+/* Cavitation model: negative pressure is allowed; set to zero in the full solution (half-Sommerfeld); excluded (Reynolds:
+   p ≥ 0 and ∂p/∂θ = 0 where the film ends); or mass-conserving (JFO), transient or steady. */
 enum {
     BL_CAVITATION_NONE,
     BL_CAVITATION_GUMBEL,
@@ -88,8 +88,8 @@ typedef struct {
                                and i + 1, then n_theta × (n_z + 1) between cells along, both ends included */
     double *film;           /* n_theta × n_z: 1 where the film was whole; guessed from on entry, found on return */
     double *content;        /* BL_CAVITATION_JFO only. n_theta × n_z: oil in clearances, or negative for a full cell; on
-                               return, what it is after `step` seconds */
-    const double *counted_at; /* x1, y1, x2, y2 of the journal for which `content` was counted; NULL to take it as it is */
+                               return, the content after `step` seconds */
+    const double *counted_at; /* x1, y1, x2, y2 of the journal for which `content` was counted; NULL to use it unchanged */
     double step;
     double *work;           /* bl_film_work(n_theta, n_z, cavitation) values; on return the first n_theta × n_z are p, in Pa */
 } bl_film_grid;
@@ -101,9 +101,9 @@ int64_t bl_film_work(int32_t n_theta, int32_t n_z, int32_t cavitation);
 /* Whether cavitation keeps an account of oil. */
 static inline int bl_film_keeps_oil(int32_t cavitation) { return cavitation >= BL_CAVITATION_JFO; }
 
-/* Whether every number of a bearing makes sense. */
+/* Whether all dimensions of a bearing are valid. */
 int bl_film_sound(const bl_film_bearing *bearing);
-/* Says which they are, of one that is not sound, and returns BL_ERROR_BLOCK. */
+/* Reports the invalid dimensions of a bearing and returns BL_ERROR_BLOCK. */
 int bl_film_fail(const bl_block *b, const bl_film_bearing *bearing);
 
 /* What the film does to the journal. Returns a bl_status: BL_ERROR_BLOCK if the bearing is not sound or its film is
@@ -112,14 +112,14 @@ int bl_film_fail(const bl_block *b, const bl_film_bearing *bearing);
 int bl_film_evaluate(int32_t model, const bl_film_bearing *bearing, const bl_film_motion *motion,
                      const bl_film_grid *grid, bl_film_load *load);
 
-/* What is kept of a film that was thinner than a bound: in how many steps, for how many seconds, when first, its least thickness and
-   when that was. All zero at the start; part of the saved state of what keeps it. */
+/* Record of a film thinner than a bound: number of steps, seconds, time of the first, least thickness and its time.
+   All zero at the start; part of the saved state of the block. */
 enum { BL_THINNED_STEPS, BL_THINNED_SECONDS, BL_THINNED_FIRST, BL_THINNED_LEAST, BL_THINNED_WHEN, BL_THINNED_SIZE };
 /* Counts a step of `duration` seconds at time t if the film is below the bound there. */
 void bl_film_count_thin(double bound, double t, double duration, double thickness, double *thinned);
 /* The film's limit; where contact is expected, a clearance beyond the bush. */
 double bl_film_bound(const bl_film_bearing *bearing);
-/* Adds to a message what was kept, as "was thinner than …": the subject is said before. */
+/* Appends the record to a message as "was thinner than …"; the caller writes the subject. */
 void bl_film_say_thin(const bl_block *b, const bl_film_bearing *bearing, const double *thinned);
 
 /* The pressure alone: force, moment and largest pressure of a film that is thick enough everywhere. */

@@ -43,7 +43,7 @@ static double long_end(const long_film *f) {
     return t;
 }
 
-/* The larger pressure of the two places where its slope is zero. */
+/* The larger pressure of the two points of zero slope. */
 static double long_peak(const long_film *f) {
     const double size = hypot(f->kappa, 2.0 * f->rate), center = atan2(2.0 * f->rate, f->kappa);
     const double level = -3.0 * f->epsilon / (2.0 + f->epsilon * f->epsilon) * f->kappa / size;

@@ -124,7 +124,7 @@ static double short_pressure_at(const bl_film_bearing *b, const bl_film_motion *
     return away * (1.0 - away) * b->length * b->length * peak;
 }
 
-/* How far outside end k, as a part of the length, the film would close if it went on thinning as it does there: the
+/* How far outside end k, as a part of the length, the film would close if it continued to thin as it does there: the
    nearest singular point of the integrand. */
 static double short_distance(const bl_film_bearing *b, const bl_film_motion *m, int k) {
     const double ex = m->x[k] - m->x[1 - k], ey = m->y[k] - m->y[1 - k], e = hypot(m->x[k], m->y[k]);

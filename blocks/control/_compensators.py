@@ -1,4 +1,4 @@
-"""Compensators: what is put in a loop to turn its phase or to pass over a resonance."""
+"""Compensators: lead, lag and notch filters for a control loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..core._vectors import require_one_positive
 
 
 class AbstractCompensator(AbstractStateSpace):
-    """A transfer function in s, run as it is, or sampled by Tustin's method."""
+    """A transfer function in s, continuous or discretized by Tustin's method."""
 
     kernel = "state_space"
     smooth_memory = True
@@ -52,7 +52,7 @@ class LeadLag(AbstractCompensator):
     gain
         At low frequencies.
     unit
-        Of the output.
+        Unit of the output.
     period, offset
         Sample time in seconds; continuous if not given.
     """
@@ -116,7 +116,7 @@ class Notch(AbstractCompensator):
     depth
         Gain at the frequency: 0 takes it out altogether.
     unit
-        Of the output.
+        Unit of the output.
     period, offset
         Sample time in seconds; continuous if not given.
     """

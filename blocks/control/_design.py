@@ -16,7 +16,7 @@ from ..core._ports import parameter
 Array = npt.NDArray[np.float64]
 
 _ALONE = 1e-8
-"""A mode counts as out of reach where B moves it by less than this part of what it moves at all."""
+"""Relative tolerance below which a mode counts as uncontrollable (PBH test)."""
 _SCALING = (
     "The matrices may be badly scaled: use units in which states and inputs have like sizes, and "
     "weights that differ less."
@@ -42,16 +42,16 @@ class Model(Protocol):
 
 
 class Regulator(NamedTuple):
-    """u = -K x that makes a quadratic cost least.
+    """State feedback u = -K x that minimizes a quadratic cost.
 
     Attributes
     ----------
     K
-        A row for each input, a column for each state.
+        Gain matrix: a row for each input, a column for each state.
     S
-        The cost of going on from x is xᵀ S x.
+        Solution of the Riccati equation: the cost-to-go from x is xᵀ S x.
     poles
-        Of the closed loop, in rad/s, or in the plane of z.
+        Poles of the closed loop, in rad/s, or in the z-plane.
     """
 
     K: Array
@@ -65,12 +65,12 @@ class Estimator(NamedTuple):
     Attributes
     ----------
     L
-        A row for each state, a column for each measurement: what a unit of innovation adds to the
-        rate of the estimate; if sampled, to the estimate of the same instant, before A moves it on.
+        A row for each state, a column for each measurement: the effect of a unit innovation on the
+        rate of the estimate; if sampled, on the estimate of the same instant, before prediction.
     P
         Covariance of the error of the estimate; if sampled, before the measurement.
     poles
-        Of the error, in rad/s, or in the plane of z.
+        Poles of the estimation error, in rad/s, or in the z-plane.
     """
 
     L: Array
@@ -200,8 +200,9 @@ class LQG:
     ) -> StateSpace | DiscreteStateSpace:
         """Return the controller as one block, from the measurements to the inputs of the plant.
 
-        A sampled one has y at once in u. It knows no limits: where the actuator has some, wire a
-        `KalmanFilter`, which sees what really goes to the plant, and a `StateFeedback`.
+        A sampled controller has direct feedthrough from y to u. It has no output limits: if the
+        actuator saturates, wire a `KalmanFilter`, whose input is the saturated signal, and a
+        `StateFeedback`.
         """
         A, B, C, D = (
             np.atleast_2d(m) for m in (self.model.A, self.model.B, self.model.C, self.model.D)
@@ -211,7 +212,7 @@ class LQG:
         if not _is_sampled(self.model):
             # dx̂/dt = A x̂ + B u + L (y - C x̂ - D u), u = -K x̂
             return StateSpace(A - B @ K - L @ (C - D @ K), L, -K, unit=unit)
-        # x̂[n|n] = x̂ + L (y - C x̂ - D u) and u = -K x̂[n|n]: with D, two equations at once.
+        # x̂[n|n] = x̂ + L (y - C x̂ - D u) and u = -K x̂[n|n]: with D, two coupled equations.
         step = np.linalg.inv(np.eye(size) - L @ D @ K)
         now, seen = step @ (np.eye(size) - L @ C), step @ L
         ahead = A - B @ K
@@ -235,14 +236,14 @@ def lqg(
     Parameters
     ----------
     model
-        Of `linearize`, or any state space with A, B, C, D and dt: continuous if dt is None.
+        Model of `linearize`, or any state space with A, B, C, D and dt: continuous if dt is None.
     Q, R
         Weights of state and input, as in `lqr` and `dlqr`.
     process, noise
-        Densities, or covariances if sampled, of what drives the plant and of what disturbs its
+        Densities, or covariances if sampled, of the process noise and of the noise of its
         measurements, as in `lqe` and `dlqe`.
     G
-        How the first enters the state; by default on each state by itself.
+        Input matrix of the process noise; the identity by default.
     """
     if _is_sampled(model):
         return LQG(model, dlqr(model, Q, R), dlqe(model, process, noise, G=G))
@@ -309,7 +310,7 @@ def _estimate(
     a, c = _matrix("A", A), _matrix("C", C)
     if a.shape[0] != a.shape[1] or c.shape[1] != len(a):
         raise DiagramError(
-            f"{name} wants a square A and a C with as many columns; got shapes {a.shape} and "
+            f"{name} needs a square A and a C with as many columns; got shapes {a.shape} and "
             f"{c.shape}."
         )
     driven = drive(Q, G, len(a))
@@ -365,10 +366,10 @@ def _read_arguments(
         return tuple(found.get(word) for word in names)
     model = found["model"]
     if not (hasattr(model, "A") and hasattr(model, second)):
-        raise DiagramError(f"{name} wants a model with {first} and {second}, got {model!r}.")
+        raise DiagramError(f"{name} needs a model with {first} and {second}, got {model!r}.")
     if _is_sampled(model) != sampled:
         raise DiagramError(
-            f"{name} wants a {'sampled' if sampled else 'continuous'} model; this one is "
+            f"{name} needs a {'sampled' if sampled else 'continuous'} model; this one is "
             + (
                 "continuous: linearize with period=…, or use "
                 if sampled
@@ -397,7 +398,7 @@ def _plant(name: str, A: Any, B: Any) -> tuple[Array, Array]:
     b = b.reshape(-1, 1) if b.ndim < 2 else b
     if a.shape[0] != a.shape[1] or b.ndim != 2 or len(b) != len(a):
         raise DiagramError(
-            f"{name} wants a square A and a B with as many rows; got shapes {a.shape} and "
+            f"{name} needs a square A and a B with as many rows; got shapes {a.shape} and "
             f"{b.shape}."
         )
     return a, b
@@ -408,7 +409,7 @@ def check_weight(name: str, value: Any, size: int, positive: bool = False) -> Ar
     made = parameter(name, value).value
     if made.ndim < 2:
         if made.ndim and made.size != size:
-            raise DiagramError(f"{name} has {made.size} values on its diagonal, wants {size}.")
+            raise DiagramError(f"{name} has {made.size} values on its diagonal, needs {size}.")
         made = np.diag(np.broadcast_to(made, size).astype(np.float64))
     if made.shape != (size, size):
         raise DiagramError(f"{name} must have shape {(size, size)}, got {made.shape}.")
@@ -457,7 +458,7 @@ def _border(a: Array, sampled: bool) -> float:
 def _solve(
     name: str, sampled: bool, matrices: tuple[Any, ...], explain: Callable[[], None]
 ) -> Array:
-    """Return the stabilizing solution of a Riccati equation, or say why there is none."""
+    """Return the stabilizing solution of a Riccati equation, or raise with the reason."""
     from scipy.linalg import solve_continuous_are, solve_discrete_are
 
     *given, cross = matrices
@@ -486,7 +487,7 @@ def _require_stable(
 
 
 def _check_reach(a: Array, b: Array, sampled: bool, complain: Callable[[str], str]) -> None:
-    """Refuse where b does not move a mode of a that does not decay."""
+    """Raise if an undamped or unstable mode of a is not controllable from b."""
     values = np.linalg.eigvals(a)
     for value, growth in zip(values, _growth(values, sampled), strict=True):
         if growth >= -_border(a, sampled):
@@ -494,7 +495,7 @@ def _check_reach(a: Array, b: Array, sampled: bool, complain: Callable[[str], st
 
 
 def _check_border(a: Array, weight: Array, sampled: bool, complain: Callable[[str], str]) -> None:
-    """Refuse where `weight` does not move a mode of a on the border of stability."""
+    """Raise if a mode of a on the stability boundary is not excited through `weight`."""
     values = np.linalg.eigvals(a)
     for value, growth in zip(values, _growth(values, sampled), strict=True):
         if abs(growth) <= _border(a, sampled):
@@ -504,7 +505,7 @@ def _check_border(a: Array, weight: Array, sampled: bool, complain: Callable[[st
 def _check_mode(
     a: Array, b: Array, value: complex, sampled: bool, complain: Callable[[str], str]
 ) -> None:
-    """Refuse where [s - a, b] loses rank (Popov, Belevitch, Hautus): b does not move the mode s."""
+    """Raise if [s - a, b] loses rank (Popov-Belevitch-Hautus test): mode s is uncontrollable."""
     size = _size(a)
     pencil = np.hstack([value * np.eye(len(a)) - a, b * size / _size(b)])
     left, singular, _ = np.linalg.svd(pencil)
@@ -522,7 +523,7 @@ def _show(value: complex) -> str:
 
 
 def _name_mode(value: complex, shape: npt.NDArray[Any], sampled: bool) -> str:
-    """Say which mode it is: its eigenvalue, and the states that take part most."""
+    """Return a label of a mode: its eigenvalue and the states of largest participation."""
     parts = np.abs(shape) / np.abs(shape).max()
     states = [str(k + 1) for k in np.flatnonzero(parts > 0.1)]
     where = "states " + ", ".join(states) if len(states) > 1 else f"state {states[0]}"

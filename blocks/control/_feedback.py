@@ -18,7 +18,7 @@ class StateFeedback(NativeBlock):
 
     Gains come from `lqr` or `dlqr`; with integral action from those of the plant that
     `add_integral` makes: ``K, Ki = gains[:, :n], gains[:, n:]``. Where a limit cuts y off,
-    T / tracking_time of what was cut off is taken out of ξ, so that it does not wind up.
+    T / tracking_time of the excess is subtracted from ξ to prevent windup.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class StateFeedback(NativeBlock):
     tracking_time
         In seconds; one below T counts as T, that is: y leaves a limit as soon as it can.
     unit
-        Of y.
+        Unit of y.
     """
 
     kernel = "state_feedback"
@@ -71,7 +71,7 @@ class StateFeedback(NativeBlock):
                 parameter("N", straight, doc="gain of the reference", hidden=forward is None)
             )
         if integral is not None:
-            inputs.append(Port("measurement", integral.shape[1], doc="what should be r"))
+            inputs.append(Port("measurement", integral.shape[1], doc="signal that tracks r"))
             parameters += [
                 parameter("Ki", integral, doc="gain of the integral", tunable=False),
                 parameter("inverse", np.linalg.pinv(integral), tunable=False, hidden=True),
@@ -82,7 +82,7 @@ class StateFeedback(NativeBlock):
                 f"`tracking_time` is a time in seconds, 0 or positive, got {tracking_time!r}."
             )
         time = parameter("tracking_time", tracking_time, unit="s", doc="of the anti-windup")
-        # Without N the reference does nothing at once, and N cannot be set later.
+        # Without N there is no feedthrough from the reference, and N cannot be set later.
         names = ["state"] + ["reference"] * (forward is not None)
         super().__init__(
             inputs=inputs,

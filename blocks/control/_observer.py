@@ -1,4 +1,4 @@
-"""Estimating a state from what is measured."""
+"""State estimation from measurements."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class KalmanFilter(NativeBlock):
 
         dx̂/dt = A x̂ + B u + L (y - C x̂ - D u)
 
-    The attribute ``design`` of a filter with a steady gain is what `dlqe` or `lqe` gave. All
+    The attribute ``design`` of a filter with a steady gain is the result of `dlqe` or `lqe`. All
     matrices are fixed in a run.
 
     Parameters
     ----------
     A, B, C, D
-        Of the plant. Without B there is no input ``control``. For a model of `linearize` use
-        ``KalmanFilter.of(model, Q, R)``.
+        Matrices of the plant. Without B the block has no input ``control``. For a model of
+        `linearize` use ``KalmanFilter.of(model, Q, R)``.
     Q, R
         Of the noises: a number for all, the diagonal, or the matrix. R is positive definite.
     G
         How w enters the state, as G w; by default each state has its own.
     form
-        What a sampled filter shows: ``"update"``, x̂[n|n], which has the newest measurement in it,
-        or ``"prediction"``, x̂[n|n-1], on which no input acts at once.
+        Output of a sampled filter: ``"update"``, x̂[n|n], which includes the newest measurement, or
+        ``"prediction"``, x̂[n|n-1], without direct feedthrough.
     initial
         x̂ at the start: a number for all, or a vector.
     covariance
@@ -107,7 +107,7 @@ class KalmanFilter(NativeBlock):
         inputs = [Port("measurement", measured, doc="y")]
         outputs = [
             Port("state", states, doc="the estimate x̂"),
-            Port("innovation", measured, doc="what the measurement tells beyond the estimate"),
+            Port("innovation", measured, doc="measurement minus its prediction"),
         ]
         if steered:
             inputs.append(Port("control", system.B.shape[1], doc="u, as it acts on the plant"))
@@ -164,7 +164,7 @@ def _varying(system: Realization, Q: Any, R: Any, G: Any, covariance: Any) -> li
     return [
         _fixed("white", white, "", hidden=True),
         _fixed("seen", white @ system.C, "", hidden=True),
-        _fixed("Q", driven, "covariance of what drives the plant"),
+        _fixed("Q", driven, "covariance of the process noise"),
         _fixed(
             "initial_covariance", check_weight("covariance", covariance, states), "P at the start"
         ),

@@ -16,7 +16,7 @@ from ..core._units import Unit, parse_unit
 from ..core._vectors import require_choice, require_rising
 
 Gains = float | Sequence[float] | np.ndarray[Any, np.dtype[np.float64]]
-"""One gain, or one for each place of a schedule."""
+"""One gain, or one for each breakpoint of a schedule."""
 
 _METHODS = ("backward", "tustin")
 _ANTI_WINDUP = ("none", "clamping", "back-calculation")
@@ -36,21 +36,21 @@ class PID(NativeBlock):
     that is v = kp (b r - m) + ki / s (r - m) + kd s / (1 + tf s) (c r - m), with s replaced by
     (1 - 1/z) / T or by Tustin's 2 / T (z - 1) / (z + 1). In standard form kp = k, ki = k / ti and
     kd = k td. The derivative acts on the measurement alone with c = 0 and on the error with c = 1.
-    y is v, changing no faster than `rate_limit` and then kept within `limits`.
+    y is v, limited in rate by `rate_limit` and then saturated to `limits`.
 
     Where y is not v, the integral term would wind up. ``"clamping"`` lets it go no further than
     where v meets the limit. ``"back-calculation"`` adds T / tracking_time (y - v) to it.
 
     While the input ``auto`` is false, y follows the input ``manual`` within the limits, and the
-    integral term is kept such that v = y: back in automatic mode the output goes on from where it
-    is. Into manual mode it is without a bump if ``manual`` has followed y, or if there is a rate
-    limit. Gains may change during a run: each term goes on from where it is, and what a new kp or b
-    changes at P goes into I. Without integral action (ki = 0) neither is done, because an integral
-    term would keep it for ever: y then is what the law above says, at once.
+    integral term tracks it such that v = y: the transfer to automatic mode is bumpless. The
+    transfer to manual mode is bumpless if ``manual`` has followed y, or if there is a rate limit.
+    Gains may change during a run without a bump: the change of P due to a new kp or b is
+    subtracted from I. Without integral action (ki = 0) there is no bumpless transfer, because I
+    would keep the offset forever: y then follows the law above immediately.
 
     With a `schedule` the gains are lists, one value for each of its breakpoints, and the input
-    ``schedule`` says where between them they are: on straight lines, and beyond the ends those of
-    the ends. Since they change without a bump, only how the output goes on depends on the place.
+    ``schedule`` selects the gains by linear interpolation, held constant beyond the ends. Gains
+    change without a bump, so the output does not jump when ``schedule`` does.
 
     Parameters
     ----------
@@ -60,10 +60,10 @@ class PID(NativeBlock):
         Standard form, instead: gain, and integral and derivative times in seconds; `ti` is infinite
         without integral action.
     schedule
-        Places at which gains are given, rising: then kp, ki and kd are lists, or one number for all
-        of them.
+        Breakpoints of the gains, increasing: then kp, ki and kd are lists, or one number for all
+        breakpoints.
     schedule_unit
-        Of the input ``schedule``.
+        Unit of the input ``schedule``.
     filter_time
         tf in seconds. By default a tenth of the derivative time kd / kp, with a schedule of the
         longest; 0 without one.
@@ -165,15 +165,15 @@ class PID(NativeBlock):
         slope = of_output / parse_unit("s") if of_output else None
         super().__init__(
             inputs=[
-                Port("reference", unit=measured, doc="what the measurement should be"),
-                Port("measurement", unit=measured, doc="what is controlled"),
+                Port("reference", unit=measured, doc="set point of the measurement"),
+                Port("measurement", unit=measured, doc="controlled variable"),
                 Port("auto", kind="boolean", default=1.0, doc="false: y follows `manual`"),
                 Port("manual", unit=control, default=0.0, doc="y while not in automatic mode"),
                 Port("feedforward", unit=control, default=0.0, doc="added to the three terms"),
                 *([Port("schedule", unit=schedule_unit, doc="where gains are")] if table else []),
             ],
             outputs=[
-                Port("y", unit=control, doc="what goes to the actuator"),
+                Port("y", unit=control, doc="control signal to the actuator"),
                 Port("proportional", unit=control, doc="term P"),
                 Port("integral", unit=control, doc="term I"),
                 Port("derivative", unit=control, doc="term D"),
@@ -226,9 +226,9 @@ def _choose_form(parallel: dict[str, Gains | None], standard: dict[str, float | 
             f"PID takes kp, ki, kd or k, ti, td; got {', '.join(given[0] + given[1])}."
         )
     if not given[0] and not given[1]:
-        raise DiagramError("PID wants gains: kp, ki, kd (parallel form) or k, ti, td (standard).")
+        raise DiagramError("PID needs gains: kp, ki, kd (parallel form) or k, ti, td (standard).")
     if given[1] and standard["k"] is None:
-        raise DiagramError(f"PID in standard form wants k, beside {', '.join(given[1])}.")
+        raise DiagramError(f"PID in standard form needs k in addition to {', '.join(given[1])}.")
     return bool(given[1])
 
 
@@ -302,7 +302,7 @@ def _number(name: str, value: Any, unit: str | Unit | None, doc: str) -> Paramet
 
 
 def _times(standard: bool, first: float, second: float, third: float) -> tuple[float, float]:
-    """Return integral and derivative time in s; NaN where there is no such time."""
+    """Return integral and derivative time in s; NaN for a missing one."""
     if standard:
         return second, third
     integral = np.inf if second == 0 else first / second if first else np.nan
@@ -320,7 +320,7 @@ def _longest(times: list[tuple[float, float]]) -> tuple[float, float]:
 def _default_filter(derivative: float) -> float:
     if np.isnan(derivative):
         raise DiagramError(
-            "without kp there is no derivative time to take the filter from: give `filter_time` "
+            "without kp there is no derivative time to derive the filter from: give `filter_time` "
             "in seconds."
         )
     return derivative / _FILTER

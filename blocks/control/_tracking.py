@@ -1,4 +1,4 @@
-"""Following a motion that is known beforehand, with the least quadratic cost."""
+"""Optimal tracking of a reference that is known in advance, with a quadratic cost."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _MOST_POINTS = 1_000_000
 
 
 class LQTracking(NativeBlock):
-    """LQ tracking: u = K(t) x + p(t) that brings C x along a reference z(t), known beforehand.
+    """LQ tracking: u = K(t) x + p(t) such that C x follows a reference z(t) known in advance.
 
-    For dx/dt = A x + B u it makes least, with e = z - C x,
+    For dx/dt = A x + B u it minimizes, with e = z - C x,
 
         J = e(tf)ᵀ F e(tf) + ∫ (eᵀ Q e + uᵀ R u) dt
 
@@ -29,14 +29,14 @@ class LQTracking(NativeBlock):
     g(tf) = Cᵀ F z(tf). They are solved when the block is made; the block has tables of K and p and
     joins their points by cubics with the right slopes.
 
-    With a period, A and B are those of the sampled plant x[n+1] = A x + B u, and it makes least
+    With a period, A and B are those of the sampled plant x[n+1] = A x + B u, and it minimizes
     J = e[N]ᵀ F e[N] + Σ (eᵀ Q e + uᵀ R u), exactly; z has a row for each sample. Before the first
-    and after the last time K and p stay as they are there.
+    and after the last time K and p are held constant.
 
     Parameters
     ----------
     A, B, C
-        Of the plant.
+        Matrices of the plant.
     times
         Of the reference, in seconds, rising. With a period: of the first row only, one number.
     reference
@@ -46,9 +46,9 @@ class LQTracking(NativeBlock):
     final
         F, in the same ways; 0 if not given.
     points
-        Of the tables, evenly from the first to the last time.
+        Number of points of the tables, evenly spaced from the first to the last time.
     unit
-        Of y.
+        Unit of y.
     period
         Sample time in seconds; without one the block and the plant are continuous.
     """
@@ -182,7 +182,7 @@ class _Flow:
         from scipy.linalg import expm
 
         n = self.n
-        # Long steps are divided: what decays one way grows the other way, and would drown the rest.
+        # Long steps are divided: modes that decay in one direction of time grow in the other.
         count = max(1, int(np.ceil(self.fast * span)))
         h = float(f"{span / count:.12e}")  # evenly spaced times differ by rounding: one exponential
         if h not in self.known:

@@ -19,19 +19,19 @@ _MOST_CYCLES = 1000
 
 
 class RelayTuner(NativeBlock):
-    """A relay auto-tuner: it makes a loop oscillate, and says which PID gains follow.
+    """A relay auto-tuner: it makes a loop oscillate and computes PID gains from the limit cycle.
 
     It sits between a controller and the plant. While ``start`` is false, y is ``control``. When it
-    becomes true, y = bias ± amplitude, where the bias is what ``control`` was then: + while the
-    reference is above the measurement, - while it is below, which turns where the error passes the
-    hysteresis ε. The loop then cycles near its ultimate frequency. From `cycles` cycles in a row
-    that agree, with period Pu and half swing a of the measurement, the relay's describing function
-    gives the gain at which a proportional controller would make the loop swing::
+    becomes true, y = bias ± amplitude, where the bias is the value of ``control`` at that instant:
+    + while the reference is above the measurement, - while it is below. The sign switches when the
+    error passes the hysteresis ε. The loop then oscillates near its ultimate frequency. When
+    `cycles` consecutive cycles agree, with period Pu and amplitude a of the measurement, the
+    relay's describing function gives the ultimate gain of a proportional controller::
 
         Ku = 4 amplitude / (π √(a² - ε²))
 
-    and y is ``control`` again. The describing function counts the first harmonic alone: Ku and Pu
-    are right to some percent where the plant damps the third one.
+    and y is ``control`` again. The describing function includes the first harmonic only: Ku and Pu
+    are accurate to a few percent if the plant attenuates the third one.
 
     Rules for kp, ti = kp / ki and td = kd / kp:
 
@@ -40,23 +40,24 @@ class RelayTuner(NativeBlock):
     - ``"tyreus-luyben"``: Ku / 2.2, 2.2 Pu, Pu / 6.3; calmer
     - ``"tyreus-luyben pi"``: Ku / 3.2, 2.2 Pu
 
-    A start that ends before this is done breaks it off. K. J. Åström and T. Hägglund, Automatica 20
-    (1984) 645-651.
+    Tuning is aborted if ``start`` becomes false before it is done.
+
+    K. J. Åström and T. Hägglund, Automatica 20 (1984) 645-651.
 
     Parameters
     ----------
     amplitude
-        Of the relay, in the unit of y; negative for a plant that answers the other way.
+        Amplitude of the relay, in the unit of y; negative for a plant with negative gain.
     hysteresis
-        ε, in the unit of the measurement: more than its noise.
+        ε, in the unit of the measurement; larger than its noise.
     cycles
-        How many that agree are wanted.
+        Number of consecutive cycles that must agree.
     tolerance
-        How far periods and swings of two cycles may be apart, as a part.
+        Largest relative difference of period and amplitude between two cycles.
     rule
         One of those above.
     unit, input_unit
-        Of y, and of reference and measurement.
+        Unit of y, and unit of reference and measurement.
     """
 
     kernel = "relay_tuner"
@@ -86,15 +87,15 @@ class RelayTuner(NativeBlock):
         inputs = ("reference", "measurement", "start", "control")
         super().__init__(
             inputs=[
-                Port("reference", unit=measured, doc="around which the measurement swings"),
-                Port("measurement", unit=measured, doc="what is controlled"),
-                Port("start", kind="boolean", doc="begins where it becomes true"),
+                Port("reference", unit=measured, doc="set point of the measurement"),
+                Port("measurement", unit=measured, doc="controlled variable"),
+                Port("start", kind="boolean", doc="starts tuning when it becomes true"),
                 Port("control", unit=control, default=0.0, doc="y while it does not tune"),
             ],
             outputs=[
-                Port("y", unit=control, doc="what goes to the plant"),
+                Port("y", unit=control, doc="control signal to the plant"),
                 Port("running", kind="boolean", doc="whether it tunes"),
-                Port("done", kind="boolean", doc="whether the gains are there"),
+                Port("done", kind="boolean", doc="whether the gains are available"),
                 Port("ku", unit=per, doc="ultimate gain"),
                 Port("pu", unit="s", doc="ultimate period"),
                 Port("kp", unit=per, doc="by the rule"),

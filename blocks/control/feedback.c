@@ -69,7 +69,7 @@ static int state_feedback_update(bl_block *b, double t) {
     if (count == 0) return BL_OK;
     const feedback_gains g = feedback_split(b);
     const double part = *g.tracking_time > b->dt ? b->dt / *g.tracking_time : 1.0;
-    /* All of ξ is used before any of it changes: what was cut off is kept in the work space. */
+    /* All of ξ is used before any of it changes: the excess is stored in the work space. */
     for (int32_t r = 0; r < m; r++) {
         const double v = feedback_wish(b, &g, r);
         b->w[r] = v - feedback_limit(&g, r, v);

@@ -1,6 +1,6 @@
 /* Kalman filters: of a sampled plant with a steady or a varying gain, and of a continuous one with a steady gain.
  *
- * Inputs: the measurement y, then the control u if there is one. Outputs: the estimate x̂, the innovation
+ * Inputs: the measurement y, then the control u if present. Outputs: the estimate x̂, the innovation
  * ν = y - C x̂[n|n-1] - D u, and with a varying gain the covariance P of the estimate's error, row by row.
  * i: whether x̂[n|n] is shown and not x̂[n|n-1], whether there is D.
  * p: A, B, C, D, then L; or with a varying gain W, W C, Q, the first P, where W R Wᵀ = 1; then the first x̂. */
@@ -82,7 +82,7 @@ static int kalman_filter_output(bl_block *b, double t) {
     else memcpy(b->y[OBSERVER_ESTIMATE], b->z, sizeof(double) * (size_t)s.n);
     return BL_OK;
 }
-/* The outputs of this tick are there already. */
+/* The outputs of this tick have already been computed. */
 static int kalman_filter_update(bl_block *b, double t) {
     (void)t;
     const observer_plant s = observer_split(b);
@@ -155,7 +155,7 @@ static int kalman_varying_update(bl_block *b, double t) {
     const observer_plant s = observer_split(b);
     const kalman_noise v = kalman_split(&s);
     const int32_t n = s.n;
-    /* The outputs of this tick are there already. */
+    /* The outputs of this tick have already been computed. */
     if (!b->i[OBSERVER_UPDATED]) kalman_varying_correct(b, &s);
     const double *x = b->i[OBSERVER_UPDATED] ? b->y[OBSERVER_ESTIMATE] : b->w;
     const double *p = b->i[OBSERVER_UPDATED] ? b->y[OBSERVER_COVARIANCE] : b->w + n;

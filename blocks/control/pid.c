@@ -5,9 +5,9 @@
  *   D+ = (tf D + kd Δd) / (tf + T)           ((2 tf - T) D + 2 kd Δd) / (2 tf + T),  Δd = c Δr - Δy
  *   v = P + I+ + D+ + feedforward, or the manual value;  u = v within the rate limits, then within the limits
  *
- * The terms themselves are kept, not the integral and the derivative, so that other gains change how they go on and
- * not what they are. P has no memory; where its gains have changed, the difference goes into I.
- * Without integral action nothing is put into I: it would stay there for good.
+ * The state contains the terms I and D, not the integral and the derivative, so that a change of gains is bumpless.
+ * P has no memory; when its gains change, the difference is transferred to I.
+ * Without integral action nothing is transferred to I: it would stay there forever.
  *
  * With a schedule the three gains come from lines between points of a table, at the place that a sixth input gives.
  *
@@ -49,7 +49,7 @@ static bl_sizes pid_sizes(const bl_block *b) {
     return (bl_sizes){.memory = PID_MEMORY};
 }
 
-/* Of a schedule: lines between its points, and beyond its ends what is there. */
+/* Gains of a schedule: linear interpolation, constant beyond the ends. */
 static pid_gains pid_read_schedule(const bl_block *b) {
     const int32_t points = b->i[PID_POINTS];
     const double *places = b->p + PID_PARAMETERS, *kp = places + points, *ki = kp + points, *kd = ki + points;
@@ -99,7 +99,7 @@ static double pid_limit(const bl_block *b, double v) {
     return pid_clip(v, p[PID_LOWER], p[PID_UPPER]);
 }
 
-/* What of an integration from `from` to `to` is kept where the output v had to be limited to u. */
+/* Anti-windup: integral term after a step from `from` to `to` when the output v was limited to u. */
 static double pid_wind(const bl_block *b, double from, double to, double v, double u) {
     const double excess = v - u;
     switch (b->i[PID_WINDUP]) {
@@ -145,7 +145,7 @@ static int pid_output(bl_block *b, double t) {
     b->y[PID_SATURATED][0] = u != v;
     return BL_OK;
 }
-/* The outputs of this tick are there already. */
+/* The outputs of this tick have already been computed. */
 static int pid_update(bl_block *b, double t) {
     (void)t;
     b->z[PID_STARTED] = 1.0;

@@ -18,7 +18,7 @@ enum { TUNER_AMPLITUDE, TUNER_HYSTERESIS, TUNER_TOLERANCE, TUNER_RULE_KP, TUNER_
        TUNER_PARAMETERS };
 enum { TUNER_IDLE, TUNER_RUNS, TUNER_FINISHED };
 
-/* What is kept, as doubles in z. */
+/* State, as doubles in z. */
 typedef struct {
     double period, amplitude;
 } tuner_cycle;
@@ -116,7 +116,7 @@ static int tuner_update(bl_block *b, double t) {
     tuner_state s = tuner_decide(b);
     if (s.phase == TUNER_RUNS && old->phase == TUNER_RUNS && s.relay > old->relay) {
         const double turned = tuner_crossing(b, &s, t, error);
-        /* What was before the first turn was no cycle. */
+        /* The interval before the first switch is not a cycle. */
         if (s.turns > 0.0) tuner_judge(b, &s, (tuner_cycle){turned - s.turned, 0.5 * (s.high - s.low)});
         s.turned = turned;
         s.turns += 1.0;

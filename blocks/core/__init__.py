@@ -1,1 +1,1 @@
-"""What blocks are made of: ports, parameters, units, formulas, and the contract with the engine."""
+"""Parts of blocks: ports, parameters, units, formulas, and the contract with the engine."""

@@ -1,4 +1,4 @@
-"""What a block is: a description. Values and states live in the engine."""
+"""Base classes of blocks. A block is a description; values and states are in the engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DECLARED = frozenset(
 
 
 class AbstractBlock:
-    """A block: named ports, parameters, a rate, and which input reaches which output at once.
+    """A block: named ports, parameters, a rate, and the direct feedthrough from inputs to outputs.
 
     A block is fixed once it is made: assigning one of its attributes raises, because nothing would
     read the new value.
@@ -36,12 +36,12 @@ class AbstractBlock:
     inputs, outputs
         The ports, in order.
     parameters
-        What can be set after compilation.
+        Parameters that can be set after compilation.
     rate
         When the block runs, unless `Diagram.add` gives it a period.
     feedthrough
-        ``True``: every output depends at once on every input; ``False``: none does; or the pairs
-        ``(output, input)`` of names that do.
+        ``True``: every output depends directly on every input; ``False``: none does; or the pairs
+        ``(output, input)`` of names with direct feedthrough.
     """
 
     has_internal_solver: bool = False
@@ -56,10 +56,10 @@ class AbstractBlock:
     takes_any_step: bool = True
     """Whether such a step may be shorter than the one before."""
     to_roll_back: str = ""
-    """If it cannot: with what argument it could; empty if with none."""
+    """If it cannot: the argument that makes it possible; empty if there is none."""
     stiff: ClassVar[tuple[str, str] | None] = None
-    """If it answers so stiffly that runs first look whether the steps fit: a number of it to nudge,
-    and the output to watch."""
+    """For a stiff block, whose step size is checked at the start of a run: the parameter to perturb
+    and the output to observe."""
     gravity: npt.NDArray[np.float64] | None = None
     """Of a mechanism, as built: x, y, z in axes of the world, in m/s²."""
     state_names: Sequence[str] = ()
@@ -207,7 +207,7 @@ class NativeBlock(AbstractBlock):
         How many continuous states the kernel has.
     integers
         The kernel's integers: modes, sizes, programs; or a function of the width symbols. From
-        them and the widths of the ports the kernel computes how much discrete state it keeps.
+        them and the widths of the ports the kernel computes the size of its discrete state.
     kernel
         Name of the C kernel, if not that of the class.
     inputs, outputs, parameters, rate, feedthrough

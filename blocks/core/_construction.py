@@ -1,4 +1,4 @@
-"""What happens when a block is made: its arguments are noted, then it is fixed."""
+"""Construction of a block: its arguments are stored, then its attributes are frozen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports, parameters and rates: what a block says about itself."""
+"""Ports, parameters and rates: the description of a block."""
 
 from __future__ import annotations
 
@@ -93,15 +93,15 @@ class Parameter:
     name, value
         Its name within the block, and its value.
     unit, doc
-        For people and for FMI.
+        Unit and description for users and for FMI.
     tunable
-        Whether a change during a run takes effect; otherwise it counts from the next start.
+        Whether a change takes effect during a run; otherwise it takes effect at the next start.
     hidden
-        Numbers that the kernel needs and nobody sets: tables, what a design has worked out.
+        Whether the value is internal to the kernel, such as a table or the result of a design.
     derived
-        What the compiler computes the value from: ``"path"``, a seed from the block's path in the
-        top diagram; ``"gravity"``, that of the mechanism that feeds the block's first input.
-        `value` is what holds where there is no such thing. Empty: `value` itself.
+        Source from which the compiler derives the value: ``"path"``, a seed from the block's path
+        in the top diagram; ``"gravity"``, that of the mechanism that feeds the block's first input.
+        `value` is the fallback. Empty: `value` is used as given.
     """
 
     name: str
@@ -124,7 +124,7 @@ def parameter(
     finite: bool = True,
     derived: Literal["", "path", "gravity"] = "",
 ) -> Parameter:
-    """Make a `Parameter`, with an error that names it if `value` is no array of numbers."""
+    """Make a `Parameter`; raise an error that names it if `value` is not numeric."""
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -156,14 +156,15 @@ class Rate:
     ``periodic``    at ``offset + n·period`` seconds
     ``every_tick``  at every tick of the base step, held in between
     ``inherited``   as fast as the fastest block that feeds it
-    ``sampled``     inherited, but at ticks only: blocks that jump or remember
+    ``sampled``     inherited, but at ticks only: blocks that are discontinuous or have memory
 
     Parameters
     ----------
     outputs
-        Blocks behind one inherit when its outputs change. That is whenever it runs, or, if given,
-        every so many runs, or at a rate of its own that depends on the step in s: a converter looks
-        at its input at every tick, but has something new to say only where a scan ends.
+        Rate at which the outputs change, inherited by the blocks downstream. Not given: at every
+        run of the block. A number n: every n-th run. A function of the step in s: a separate rate.
+        A converter, for example, reads its input at every tick and updates its outputs only at
+        the end of a scan.
     """
 
     kind: Literal["continuous", "constant", "periodic", "every_tick", "inherited", "sampled"]

@@ -1,4 +1,4 @@
-"""What blocks with states share: where a state starts, and the limits it keeps to."""
+"""Initial values and limits of states, shared by blocks with states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of units: names, spellings, prefixes. ``_units.py`` has what a unit means.
+"""The table of units: names, spellings, prefixes. ``_units.py`` has the class `Unit`.
 
 The order of the table is the order of symbols in a canonical name: N.m, kg.m2, Pa.s, W/(m2.K).
 """
@@ -120,7 +120,7 @@ ORDER = {symbol: position for position, symbol in enumerate(TABLE)}
 
 
 def split_prefix(symbol: str) -> tuple[str, str] | None:
-    """Return (prefix, canonical unit) of a symbol, or None if the table does not know it."""
+    """Return (prefix, canonical unit) of a symbol, or None if it is not in the table."""
     if symbol in SPELLINGS:
         return "", SPELLINGS[symbol]
     if symbol in TABLE:

@@ -8,11 +8,11 @@ A unit is a product of powers of eight base units, a factor and an offset::
 so that a unit read here and a ``<BaseUnit>`` of a modelDescription.xml are the same thing.
 
 The radian has its own exponent, as in FMI. Hence ``Hz`` (s^-1) and ``rad/s`` are different, and a
-product of a torque and a speed is in ``N.m.rad/s``, not in ``W``: where a diagram wants watts, a
-``Gain`` with given units says so. A newton meter and a joule are the same unit, as in the SI.
+product of a torque and a speed is in ``N.m.rad/s``, not in ``W``: where a diagram needs watts, use
+a ``Gain`` with given units. A newton meter and a joule are the same unit, as in the SI.
 
-A ``count`` (of an encoder, of a converter) is a ninth exponent of our own: FMI sees it as a number,
-but ``count`` is never taken for ``1`` silently.
+A ``count`` (of an encoder, of a converter) has a ninth exponent, which FMI does not have: in FMI
+it is dimensionless, but ``count`` is never converted to ``1`` silently.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Unit:
     name
         As the user wrote it; for derived units, the canonical name.
     exponents
-        Of kg, m, s, A, K, mol, cd, rad.
+        Exponents of kg, m, s, A, K, mol, cd, rad.
     factor, offset
         To base units.
     count
-        Exponent of ``count``, which FMI does not know.
+        Exponent of ``count``, which is not part of FMI.
     """
 
     name: str
@@ -92,12 +92,12 @@ class Unit:
 
 
 def same_dimension(a: Unit, b: Unit) -> bool:
-    """Tell whether a value in `a` can be converted to `b`."""
+    """Return whether a value in `a` can be converted to `b`."""
     return a.exponents == b.exponents and a.count == b.count
 
 
 def equivalent(a: Unit, b: Unit) -> bool:
-    """Tell whether a value in `a` is the same number in `b`, as in ``J`` and ``N.m``."""
+    """Return whether a value in `a` is the same number in `b`, as in ``J`` and ``N.m``."""
     return (
         same_dimension(a, b)
         and math.isclose(a.factor, b.factor, rel_tol=1e-12)
@@ -143,7 +143,7 @@ def parse_unit(text: str) -> Unit:
     Raises
     ------
     UnitError
-        With the place of the mistake and the nearest known names.
+        With the position of the error and the nearest known names.
     """
     if not isinstance(text, str):
         raise UnitError(f"a unit is a text, such as 'rad/s', got {text!r}.")
@@ -186,7 +186,7 @@ def _unit_of(terms: Terms, name: str | None = None) -> Unit:
 
 
 def _terms_of(unit: Unit) -> Terms:
-    """Return the terms behind a unit; one of a foreign name is expressed in base units."""
+    """Return the terms of a unit; a unit of unknown name is expressed in base units."""
     try:
         terms = _parse_terms(unit.name)
         if equivalent(_unit_of(terms), unit):

@@ -20,7 +20,7 @@ def limits(name: str, value: Any, *, doc: str) -> Parameter:
 
 
 def align(parameters: Sequence[Parameter]) -> tuple[list[Parameter], int | None]:
-    """Give all parameters one length, and return it; it is None if all of them are numbers.
+    """Broadcast all parameters to one length and return it; it is None if all of them are numbers.
 
     A kernel then finds the value of parameter j for element k at ``p[j n + k]``, or at ``p[j]`` for
     all elements if there are only numbers.

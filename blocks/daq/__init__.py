@@ -1,4 +1,4 @@
-"""Data acquisition: what stands between a sensor's volts and a computer's numbers."""
+"""Data acquisition: converters, filters, counters, PWM and triggers."""
 
 from ._converters import ADC, DAC, ScanList
 from ._counter import Tachometer

@@ -58,7 +58,7 @@ class AbstractADC(NativeBlock):
                 jitter,
                 unit="s",
                 doc="standard deviation of sampling times",
-                # Without any there is no memory of the ticks before, from which to take samples.
+                # Without jitter and skew the block stores no history of u to sample from.
                 tunable=number("jitter", jitter) > 0 or number("skew", skew) > 0,
             ),
         ]
@@ -111,7 +111,7 @@ class AbstractADC(NativeBlock):
         super().__init__(
             inputs=[Port("u", width, unit)],
             outputs=[
-                Port("y", count, unit, doc="what the code stands for"),
+                Port("y", count, unit, doc="value of the code"),
                 Port("code", count, "count", kind="integer", doc="from 0 to 2^bits - 1"),
                 Port("over", count, kind="boolean", doc="whether u was out of range"),
             ],
@@ -129,11 +129,11 @@ class ADC(AbstractADC):
         code = floor((v - lower) / q + 1/2), from 0 to 2^bits - 1
 
     if all steps are equal. INL moves the transition into each code by inl(code) q, and DNL by a
-    number of its own, chosen by `seed`, within ± dnl q / 2, so that no step is wrong by more.
+    random offset per code, drawn with `seed`, within ± dnl q / 2, so that no step error exceeds it.
 
     With jitter, u is sampled at t + jitter w[n], w standard normal, independent for each element of
-    u. The engine knows u at ticks: the block looks at it at every tick, and around t follows the
-    cubic through the four newest ones, that is, u's slope and curvature. For a sine of frequency f
+    u. The engine computes u at ticks only: the block samples u at every tick and interpolates
+    around t with the cubic through the four newest values. For a sine of frequency f
     the error of this is about (2 pi f step)^3 / 4 of its slope. A jump has no slope: put an anti-
     alias filter before the converter, as on a rig.
 
@@ -156,7 +156,7 @@ class ADC(AbstractADC):
         Chooses jitter and DNL. If not given, it is derived from the block's path in the top
         diagram: each converter has its own.
     unit
-        Of u and y.
+        Unit of u and y.
     period, offset
         Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
@@ -202,7 +202,7 @@ class ScanList(AbstractADC):
 
     Times between ticks are exact: the block keeps u of every tick of a scan, and between them
     follows the cubic through the four nearest. For a sine of frequency f its error is at most
-    (2 pi f step)^4 / 24 of the amplitude. With ``skew=0`` all channels are sampled at once.
+    (2 pi f step)^4 / 24 of the amplitude. With ``skew=0`` all channels are sampled simultaneously.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class ScanList(AbstractADC):
     inputs
         Width of u; by default just enough.
     unit
-        Of u and y.
+        Unit of u and y.
     period, offset
         Seconds from scan to scan, and of the first one's start.
     """
@@ -280,7 +280,7 @@ class DAC(NativeBlock):
     from_code
         Whether the input is the code itself, port ``code_in`` in counts, rather than volts.
     unit
-        Of u and y.
+        Unit of u and y.
     period, offset
         Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
@@ -309,12 +309,12 @@ class DAC(NativeBlock):
         asked = (
             Port("code_in", "n", "count", kind="integer", doc="code to convert")
             if from_code
-            else Port("u", "n", unit, doc="what to give out")
+            else Port("u", "n", unit, doc="commanded output")
         )
         super().__init__(
             inputs=[asked],
             outputs=[
-                Port("y", "n", unit, doc="what is given out"),
+                Port("y", "n", unit, doc="output signal"),
                 Port("code", "n", "count", kind="integer", doc="from 0 to 2^bits - 1"),
             ],
             parameters=characteristic,

@@ -13,33 +13,34 @@ _MOST = 1_000_000
 class Tachometer(NativeBlock):
     """A counter input with a timer: the speed of a shaft from the pulses of a pickup.
 
-    An edge is where u passes `level` upwards after having been more than `hysteresis` below it. Its
-    time lies on the line between the two samples around it. With n pulses, `average` or as many as
-    there are::
+    An edge is an upward crossing of `level` after u has been more than `hysteresis` below it. Its
+    time is interpolated linearly between the two samples around it. With n pulses, `average` or as
+    many as have arrived::
 
         frequency = n / (time of the last edge - time of n edges before)
         speed = 2π frequency / pulses
 
-    While no edge comes, the frequency is at most what it would be if one came now, and 0 after
-    `timeout`. Outputs tell of the samples before the present one. Pulses need two samples each, one
-    on either side of the level: beyond half the sample rate they are lost. A square wave, whose
-    edges jump between two samples, is timed to within a sample.
+    Between edges, the frequency is at most the value that an edge at the present time would give,
+    and 0 after `timeout`. Outputs refer to the samples before the present one. Each pulse needs two
+    samples, one on either side of the level: beyond half the sample rate pulses are lost. Edges of
+    a square wave are timed to within a sample.
 
     Parameters
     ----------
     pulses
-        In a turn.
+        Pulses per revolution.
     level, hysteresis
         In `unit`.
     average
-        Pulses over which the speed is taken: `pulses` for a whole turn, which evens out a wheel
-        whose teeth are not alike.
+        Pulses over which the speed is averaged: `pulses` for a whole revolution, which cancels
+        the tooth errors of the wheel.
     clock
-        Of the timer in Hz: edges are at whole periods of it. Without it, any time.
+        Frequency of the timer in Hz, whose period is the time resolution of edges. Without it,
+        edge times are not rounded.
     timeout
         In seconds.
     unit
-        Of u.
+        Unit of u.
     period, offset
         Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
@@ -77,7 +78,7 @@ class Tachometer(NativeBlock):
                 parameter(
                     "pulses",
                     require_whole("pulses", pulses, 1, _MOST),
-                    doc="in a turn",
+                    doc="per revolution",
                     tunable=False,
                 ),
                 parameter("clock", rate, unit="Hz", doc="of the timer; 0: any time"),

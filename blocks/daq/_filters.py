@@ -26,7 +26,7 @@ from ..core._vectors import require_choice, require_one_positive, require_whole
 _SECTION = 9
 _MOST_ORDER = 20
 _MOST_TAPS = 1_000_000
-# What an explicit solver makes of a mode in a step: a polynomial of pole · step, by rising powers.
+# Stability functions of the explicit solvers: polynomials of pole · step, by increasing powers.
 _SERIES = [1.0, 1.0, 1 / 2, 1 / 6, 1 / 24]
 _GROWTH = {
     "euler": _SERIES[:2],
@@ -58,9 +58,9 @@ class AntiAliasFilter(NativeBlock):
     design
         ``"butterworth"``, ``"bessel"``, ``"chebyshev"``, ``"chebyshev2"`` or ``"elliptic"``.
     ripple
-        Of the pass band in dB, for chebyshev and elliptic.
+        Ripple of the pass band in dB, for chebyshev and elliptic.
     attenuation
-        Of the stop band in dB, for chebyshev2 and elliptic.
+        Attenuation of the stop band in dB, for chebyshev2 and elliptic.
     """
 
     kernel = "sections"
@@ -88,7 +88,7 @@ class AntiAliasFilter(NativeBlock):
         )
 
     def response(self, frequencies: Numbers) -> npt.NDArray[np.complex128]:
-        """Return the complex gain at frequencies in Hz, as designed."""
+        """Return the complex gain of the design at frequencies in Hz."""
         from scipy import signal
 
         omega = 2 * np.pi * np.atleast_1d(np.asarray(frequencies, dtype=np.float64))
@@ -96,7 +96,7 @@ class AntiAliasFilter(NativeBlock):
         return np.asarray(h, dtype=np.complex128)
 
     def warn_of_step(self, step: float, solver: str) -> str:
-        """Say if a pole is too fast for an explicit solver."""
+        """Return a warning if a pole is too fast for an explicit solver; empty otherwise."""
         growth = _GROWTH.get(solver, [])
 
         def stable(h: float) -> bool:
@@ -191,7 +191,7 @@ def _design(
         raise DiagramError(f"`attenuation` is above 0 dB, such as 60, got {attenuation!r}.")
     if design == "elliptic" and not ripple < attenuation:
         raise DiagramError(
-            f"an elliptic filter wants a ripple below its attenuation, got {ripple:g} and "
+            f"an elliptic filter needs a ripple below its attenuation, got {ripple:g} and "
             f"{attenuation:g} dB."
         )
     edge = 2 * np.pi * cutoff
@@ -217,7 +217,7 @@ def _paired(roots: Any) -> npt.NDArray[np.complex128]:
 def _sections(
     zeros: npt.NDArray[np.complex128], poles: npt.NDArray[np.complex128], gain: float
 ) -> tuple[npt.NDArray[np.float64], bool]:
-    """Return nine numbers a section, the gain spread evenly, and whether u reaches y at once."""
+    """Return nine numbers per section, with equal gains, and whether there is feedthrough."""
     pairs = sorted(pair_roots(zeros, poles), key=lambda pair: -len(pair[1]))
     # Each section has a gain of 1 at 0 Hz, so that no signal between two of them is far from u.
     rows, product = [], 1.0

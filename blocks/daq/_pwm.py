@@ -17,13 +17,13 @@ class PWMOutput(NativeBlock):
     does with its shadow register. Edges lie between ticks:
 
     - mean: y is the mean over the tick that begins, so that the mean of y is exact, and a tick with
-      a value between low and high says where in it the edge is
+      a value between low and high encodes the time of the edge within it
     - tick: y is the level at the tick, and pulses are as wide as whole ticks allow
 
     Parameters
     ----------
     frequency
-        Of the carrier in Hz, at most half as many periods as ticks.
+        Frequency of the carrier in Hz, at most half the tick rate.
     low, high
         Levels in `unit`.
     counts
@@ -33,7 +33,7 @@ class PWMOutput(NativeBlock):
     align
         ``"edge"``: pulses begin with the period; ``"center"``: they lie in its middle.
     unit
-        Of y.
+        Unit of y.
     """
 
     kernel = "pwm_output"
@@ -103,7 +103,7 @@ class PWMInput(NativeBlock):
     timeout
         In seconds.
     unit
-        Of u.
+        Unit of u.
     """
 
     kernel = "pwm_input"

@@ -29,9 +29,9 @@ class Scaling(NativeBlock):
         Instead of `sensitivity` and `zero`: a calibration table. Readings rise; for an inverse,
         values must rise or fall throughout.
     unit
-        Of the values: what is measured.
+        Unit of the values, that is, of the measured quantity.
     reading_unit
-        Of the readings: what the sensor gives.
+        Unit of the readings, that is, of the sensor output.
     inverse
         Whether u is a value and y a reading.
     extrapolation

@@ -17,33 +17,33 @@ _MOST_SAMPLES = 10_000_000
 
 
 class Trigger(NativeBlock):
-    """A trigger that keeps the samples around an event: `pre` before it and `post` from it on.
+    """A trigger that captures the samples around an event: `pre` before it and `post` from it on.
 
     - above, below: the source is beyond the level
-    - rising, falling: it passes the level, after having been further than `hysteresis` away from it
-      on the other side
-    - leave, enter: it goes out of the window [level[0], level[1]], or into it
+    - rising, falling: it crosses the level, after having been on the other side by more than
+      `hysteresis`
+    - leave, enter: it leaves or enters the window [level[0], level[1]]
 
-    An event counts only once `pre` samples are there. What was captured is
-    ``result.capture("name of the block")``, a result of its own with `pre` + `post` samples.
-    Outputs tell of the samples before the present one; the time of an edge lies on the line between
-    the two samples around it.
+    An event is accepted only after `pre` samples are available. The capture is
+    ``result.capture("name of the block")``, a separate result with `pre` + `post` samples.
+    Outputs refer to the samples before the present one. The time of an edge is interpolated
+    linearly between the two samples around it.
 
     Parameters
     ----------
     level
-        In the unit of u; a pair (lower, upper) for a window. May be set while running, as ``first``
-        and ``second``, the latter being the hysteresis where there is no window.
+        Level in the unit of u; a pair (lower, upper) for a window. It may be set during a run, as
+        ``first`` and ``second``; without a window, ``second`` is the hysteresis.
     event
         ``"above"``, ``"below"``, ``"rising"``, ``"falling"``, ``"leave"`` or ``"enter"``.
     pre, post
-        Numbers of samples, from 0 and from 1.
+        Numbers of samples; `pre` at least 0 and `post` at least 1.
     hysteresis
         For edges, in the unit of u.
     source
-        Which element of u is watched.
+        Index of the element of u that is monitored.
     unit
-        Of u.
+        Unit of u.
     """
 
     kernel = "trigger"
@@ -87,12 +87,12 @@ class Trigger(NativeBlock):
 
         super().__init__(
             inputs=[
-                Port("u", "n", unit, doc="what is captured"),
-                Port("arm", kind="boolean", default=1.0, doc="false: forget all, and wait"),
+                Port("u", "n", unit, doc="signals to capture"),
+                Port("arm", kind="boolean", default=1.0, doc="false: discard all samples and wait"),
             ],
             outputs=[
-                Port("triggered", kind="boolean", doc="whether the event was there"),
-                Port("ready", kind="boolean", doc="whether the record is complete"),
+                Port("triggered", kind="boolean", doc="whether the event has occurred"),
+                Port("ready", kind="boolean", doc="whether the capture is complete"),
                 Port("time", unit="s", doc="of the event; 0 before it"),
             ],
             parameters=[

@@ -29,10 +29,10 @@ static converter converter_of(const bl_block *b, int32_t bits, int32_t points) {
     return (converter){codes, lower, (b->p[CONVERTER_UPPER] - lower) / codes, b->p, points, bent};
 }
 static double converter_clip(double v, double low, double high) {
-    return v > low ? (v < high ? v : high) : low; /* what is no number becomes `low` */
+    return v > low ? (v < high ? v : high) : low; /* NaN becomes `low` */
 }
-/* How far code c, or the transition into it, is from its place, in codes: the INL, a line between its points,
-   and for each code a number of its own within half the DNL to either side. */
+/* Deviation of code c, or of the transition into it, in codes: the INL, interpolated linearly, plus a random
+   offset per code within half the DNL to either side. */
 static double converter_deviation(const converter *a, double c) {
     const double dnl = a->p[CONVERTER_DNL], *inl = a->p + CONVERTER_INL;
     const double place = c / (a->codes - 1.0) * (double)(a->points - 1);
@@ -78,8 +78,8 @@ static double converter_code(const converter *a, double v, double *over) {
  * u: inputs. y: volts, codes, whether out of range. p: characteristic, skew, jitter (standard deviation).
  * i: bits, points of INL, ticks from scan to scan, ticks until the end of the first, ticks from start to end of a
  * scan, rows of the history (0: neither skew nor jitter, and every call is a scan), the channels' places in u.
- * z, if there is a history: ticks until the next end of a scan, number of scans, what is held of y, code and over, then of the history:
- * place of the newest row, number of rows filled, the rows. */
+ * z, if there is a history: ticks until the next end of a scan, number of scans, held values of y, code and over, then of the history:
+ * index of the newest row, number of rows filled, the rows. */
 enum { ADC_BITS, ADC_POINTS, ADC_PERIOD, ADC_FIRST, ADC_LATENCY, ADC_ROWS, ADC_CHANNELS };
 enum { ADC_WAIT, ADC_SCANS, ADC_HELD };
 enum { ADC_LEAST_ROWS = 4 };
@@ -180,7 +180,7 @@ static int adc_update(bl_block *b, double t) {
     if (rows == 0) return BL_OK;
     double *held = b->z + ADC_HELD;
     if (b->z[ADC_WAIT] == 0.0) {
-        /* Outputs of this tick are there, from the same inputs. */
+        /* The outputs of this tick have already been computed from the same inputs. */
         for (int port = 0; port < 3; port++)
             for (int32_t k = 0; k < n; k++) held[port * n + k] = b->y[port][k];
         b->z[ADC_SCANS] += 1.0;

@@ -34,9 +34,9 @@ static double tachometer_frequency(const bl_block *b) {
     const int32_t between = run < (double)room ? (int32_t)run - 1 : room - 1;
     const double *edges = b->z + COUNTER_EDGES, last = edges[newest];
     const double time = last - edges[bl_ring_back(b->z[COUNTER_NEWEST], room, between)];
-    const double waited = b->z[COUNTER_LAST_TIME] - last; /* until the last sample that was looked at */
+    const double waited = b->z[COUNTER_LAST_TIME] - last; /* until the last evaluated sample */
     if (!(time > 0.0) || waited > b->p[COUNTER_TIMEOUT]) return 0.0;
-    /* If one came now, as many pulses would have taken so long: the same tooth a turn before is no news. */
+    /* Upper bound of the frequency: an edge at the present time would end the same number of pulses. */
     const double at_least = last - edges[bl_ring_back(b->z[COUNTER_NEWEST], room, between - 1)] + waited;
     return between / (at_least > time ? at_least : time);
 }

@@ -1,9 +1,9 @@
 /* Filters around a converter: analog ones as chains of second-order sections, and decimation. */
 #include "blocks/core/kernel/kernel.h"
 
-/* AntiAliasFilter: for each element of u a chain of sections dx/dt = A x + b v, out = c x + d v, where v is what
- * comes out of the section before. p: for each section A (2 x 2), b (2), c (2), d; in a last section of first order
- * only the entries of its one state count. i: order, 1 if u reaches y at once.
+/* AntiAliasFilter: for each element of u a chain of sections dx/dt = A x + b v, out = c x + d v, where v is the
+ * output of the previous section. p: for each section A (2 x 2), b (2), c (2), d; in a last section of first order
+ * only the entries of its one state count. i: order, 1 with direct feedthrough.
  * x: the states of the first element, of the second, …. */
 enum { SECTION_B = 4, SECTION_C = 6, SECTION_D = 8, SECTION_SIZE = 9 };
 
@@ -17,7 +17,7 @@ static int sections_init(bl_block *b, double t) {
     for (int32_t k = 0; k < b->x_count; k++) b->x[k] = 0.0;
     return BL_OK;
 }
-/* What leaves a section with states x; v counts only where d is not 0, so that without it u is not looked at. */
+/* Output of a section with states x; v is read only if d is not 0, so that u is not used without feedthrough. */
 static double section_output(const double *p, const double *x, int32_t states, double v) {
     double out = p[SECTION_C] * x[0];
     if (states > 1) out += p[SECTION_C + 1] * x[1];
@@ -54,7 +54,7 @@ static int sections_derivative(bl_block *b, double t) {
 }
 
 /* Decimator: y[m] = c_0 u[m R] + c_1 u[m R - 1] + …, held until the next. For each element of u.
- * i: R, number of coefficients. p: coefficients. z: samples until the next output, place of the newest sample, the
+ * i: R, number of coefficients. p: coefficients. z: samples until the next output, index of the newest sample, the
  * last output, then as many samples as there are coefficients but one. */
 enum { DECIMATOR_WAIT, DECIMATOR_NEWEST, DECIMATOR_HELD };
 
@@ -100,7 +100,7 @@ static int decimator_update(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->y_width[0], kept = b->i[1] - 1;
     if (b->z[DECIMATOR_WAIT] == 0.0) {
-        /* The output of this sample is there, from the same input. */
+        /* The output of this sample has already been computed from the same input. */
         for (int32_t k = 0; k < n; k++) b->z[DECIMATOR_HELD + k] = b->y[0][k];
         b->z[DECIMATOR_WAIT] = (double)b->i[0];
     }

@@ -4,7 +4,7 @@
 #include "blocks/core/kernel/kernel.h"
 
 static double pwm_clip(double v, double low, double high) {
-    return v > low ? (v < high ? v : high) : low; /* what is no number becomes `low` */
+    return v > low ? (v < high ? v : high) : low; /* NaN becomes `low` */
 }
 
 /* PWMOutput. At the tick in which a period of the carrier begins the duty is taken over, in whole counts of the timer.
@@ -83,7 +83,7 @@ static bl_sizes pwm_input_sizes(const bl_block *b) {
 }
 static int pwm_input_init(bl_block *b, double t) {
     for (int32_t k = 0; k < b->z_count; k++) b->z[k] = 0.0;
-    b->z[PWM_IN_WAS_HIGH] = 1.0; /* what is high at the start has no edge */
+    b->z[PWM_IN_WAS_HIGH] = 1.0; /* a high level at the start is not an edge */
     b->z[PWM_IN_RISE] = t;
     return BL_OK;
 }
@@ -115,7 +115,7 @@ static void pwm_input_rise(bl_block *b, double edge) {
 static int pwm_input_update(bl_block *b, double t) {
     const double span = b->p[PWM_IN_HIGH] - b->p[PWM_IN_LOW];
     const double level = pwm_clip((b->u[0][0] - b->p[PWM_IN_LOW]) / span, 0.0, 1.0);
-    /* A mean tells how much of the tick was high; any of it counts as high. A level is one or the other. */
+    /* A mean gives the fraction of the tick that was high; any nonzero fraction counts as high. A level is 0 or 1. */
     const double on = b->i[0] ? (level < 1e-9 ? 0.0 : level) : level >= 0.5;
     const int was_high = b->z[PWM_IN_WAS_HIGH] != 0.0;
     if (!was_high && on > 0.0) pwm_input_rise(b, t + (1.0 - on) * b->dt);

@@ -2,12 +2,12 @@
 #include "blocks/core/kernel/kernel.h"
 #include "blocks/daq/trigger.h"
 
-/* Trigger. A ring keeps the last pre + post samples of u. Once `pre` of them are there, an event of the source, one
- * element of u, starts the count of the `post` samples that still fit; then the ring stands still until `arm` falls.
+/* Trigger. A ring keeps the last pre + post samples of u. Once `pre` of them are available, an event of the source, one
+ * element of u, starts the count of the `post` samples; then the ring is frozen until `arm` falls.
  * u: samples, arm. y: triggered, ready, time of the event. p: level, hysteresis, or lower and upper end of a window.
  * i: event, pre, post, number of the source.
- * z: phase, number of samples kept, samples still to come, time of the event, whether the source was on the side from
- * which an event starts, last value of the source and its time, place of the oldest sample, the samples. */
+ * z: phase, number of stored samples, samples still to come, time of the event, whether the source was on the side from
+ * which an event starts, last value of the source and its time, index of the oldest sample, the samples. */
 static int trigger_check(const bl_block *b) {
     if (b->u_count != 2 || b->y_count != 3 || b->i_count != 4 || b->p_count != 2 || b->u_width[1] != 1) return 0;
     for (int port = 0; port < 3; port++)
@@ -55,7 +55,7 @@ static void trigger_sides(const bl_block *b, double v, int *before, int *after) 
         *before = *after, *after = inside;
     }
 }
-/* What the source has to pass for the event. */
+/* Level that the source must cross for the event. */
 static double trigger_level(const bl_block *b, double v) {
     if (b->i[0] == TRIGGER_LEAVE) return v > b->p[1] ? b->p[1] : b->p[0];
     if (b->i[0] == TRIGGER_ENTER) return b->z[TRIGGER_LAST] > b->p[1] ? b->p[1] : b->p[0];
@@ -87,7 +87,7 @@ static int trigger_update(bl_block *b, double t) {
         b->z[TRIGGER_LEFT] -= 1.0;
         if (!(b->z[TRIGGER_LEFT] >= 1.0)) b->z[TRIGGER_PHASE] = TRIGGER_READY;
     }
-    /* Between the two sides, within the hysteresis, it stays as it was. */
+    /* Within the hysteresis band the flag does not change. */
     if (before || after) b->z[TRIGGER_PRIMED] = before;
     b->z[TRIGGER_LAST] = v;
     b->z[TRIGGER_LAST_TIME] = t;

@@ -1,4 +1,4 @@
-/* What a Trigger keeps, for who reads it after a run: scheduler/results/_captures.py. */
+/* State of a Trigger, which scheduler/results/_captures.py reads after a run. */
 #ifndef BIELLA_TRIGGER_H
 #define BIELLA_TRIGGER_H
 

@@ -1,1 +1,1 @@
-"""Blocks for what runs outside the engine: Python code, devices, asynchronous models."""
+"""Blocks that run outside the engine: Python code, devices, asynchronous models."""

@@ -18,24 +18,22 @@ Values = npt.NDArray[np.float64]
 
 
 def Asynchronous(what: object, *, period: float) -> AbstractAsynchronous:
-    """Return a block that takes its time: its results come later, and the run goes on meanwhile.
+    """Return a block that computes asynchronously: its results arrive later.
 
-    In a real-time run a worker thread takes the newest inputs once in a period, computes, and
-    hands the
-    result over; it enters at the next tick, whenever that is. Offline a result comes exactly one
-    period after its inputs, so that a run is the same every time.
+    In a real-time run a worker thread reads the newest inputs once per period, without blocking
+    the run. Its result is applied at the first tick after it is complete. Offline a result is
+    applied exactly one period after its inputs, so that runs are reproducible.
 
     Outputs: those of `what`; ``since``, the time in s at which the inputs of the newest result were
-    taken, and ``age``, how long that is ago.
+    read, and ``age``, the time in s since then.
 
     A Python block computes its outputs from the inputs; they are zero until the first result. If
-    it is not done within a period, it skips what it has missed.
+    it is not done within a period, it skips the missed periods.
 
-    An FMU, any other block, or a whole diagram is a model with a time of its own. It goes one
-    period ahead, its inputs held, by its internal solver, and until the first result it shows how
-    it
-    starts. It never skips: when it is behind, it takes its next periods without a pause. Its
-    parameters are those that it was made with.
+    An FMU, any other block, or a whole diagram is a model with its own time. It advances one
+    period ahead with its internal solver and with constant inputs. Until the first result its
+    outputs are the initial ones. It never skips a period: when it is late, it computes the next
+    periods without a pause. Its parameters are those at construction.
 
     Parameters
     ----------
@@ -77,7 +75,7 @@ class AbstractAsynchronous(PythonBlock):
     ) -> None:
         taken = [port.name for port in outputs if port.name in ("since", "age")]
         if taken:
-            raise DiagramError(f"{self} has an output `{taken[0]}` of its own.")
+            raise DiagramError(f"{self} already has an output `{taken[0]}`.")
         self.period = period
         self.widths = [self._width(port) for port in outputs]
         for port in inputs:
@@ -87,7 +85,7 @@ class AbstractAsynchronous(PythonBlock):
             outputs=[
                 *outputs,
                 Port("since", unit="s", doc="when the inputs of the newest result were taken"),
-                Port("age", unit="s", doc="how long that is ago"),
+                Port("age", unit="s", doc="time since then"),
             ],
             state=state,
             period=period,
@@ -99,15 +97,15 @@ class AbstractAsynchronous(PythonBlock):
         """Open it for a worker; `path` is its own in the top diagram."""
 
     def first_results(self, start_time: float, path: str) -> Values:
-        """Return what the outputs are before the first result."""
+        """Return the outputs before the first result."""
         return np.zeros(sum(self.widths))
 
     def _width(self, port: Port) -> int:
         if not isinstance(port.width, int):
             raise DiagramError(
-                f"{self} wants ports of fixed width, unlike `{port.name}`: declare that as "
-                f"Port({port.name!r}, width), or put what has it into a Diagram whose inputs have "
-                f"widths, and give that."
+                f"{self} needs ports of fixed width, unlike `{port.name}`: declare that as "
+                f"Port({port.name!r}, width), or put the block into a Diagram whose inputs have "
+                f"widths, and pass the Diagram."
             )
         return port.width
 

@@ -1,4 +1,4 @@
-"""Blocks whose state lies outside the engine: what a run opens for each of them, and closes."""
+"""Blocks whose state is outside the engine, and the session that a run opens for each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ EXPORT_BLOCKER = (
 
 
 class EndOfRun(Exception):
-    """Raised by a session whose block ends the run, which is no failure; its text says why."""
+    """Raised by a session whose block ends the run without a failure; its text is the reason."""
 
 
 class Attachment(Protocol):
-    """What one run has open for one external block."""
+    """Resources that one run holds open for one external block."""
 
     @property
     def portable(self) -> bool:
@@ -48,7 +48,7 @@ class Session(Attachment, Protocol):
     A block with an internal solver also has ``advance(t, dt)``, which goes from `t` to `t` + `dt`
     with the inputs held, and ``begin(t)``, which ends the initialization when all outputs at the
     start are known, and returns whether there was anything to end. Any other block has
-    ``update(t)``, for what comes after the outputs of a tick.
+    ``update(t)``, called after the outputs of a tick.
     """
 
     def start(self, t: float) -> None:
@@ -56,19 +56,19 @@ class Session(Attachment, Protocol):
         ...
 
     def output(self, t: float) -> None:
-        """Compute the outputs from the inputs that reach them at once."""
+        """Compute the outputs from the inputs with direct feedthrough."""
         ...
 
 
 class ExternalBlock:
     """Marks a block that needs something opened for each run, such as the file of an FMU.
 
-    Such a block cannot leave in an FMU of ours, cannot be linearized, and time cannot stand still
-    for it, so it is refused in conditional subsystems.
+    Such a block cannot be exported in an FMU and cannot be linearized. Its time cannot be paused,
+    so it is rejected in conditional subsystems.
     """
 
     external_name: str
-    """What it is, for messages: ``the FMU `crank.fmu```."""
+    """Name for messages: ``the FMU `crank.fmu```."""
 
     @abstractmethod
     def open(self, instance: Any, number: int) -> Attachment:

@@ -1,4 +1,4 @@
-"""`ExternalInput`: what stands in a diagram for something that is not simulated."""
+"""`ExternalInput`: placeholder in a diagram for something that is not simulated."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ port.
 
 
 class ExternalInput(NativeBlock):
-    """Outputs that something outside the diagram sets at each tick; inputs that it is told.
+    """Interface to the outside: outputs are set from there at each tick, inputs are sent there.
 
-    The stand-in for a block that is a real device, or runs in a worker of its own. Its outputs
-    hold their last values until new ones come. Without anything outside they stay as they start.
+    The placeholder for a block that is a real device, or runs in a separate worker. Its outputs
+    hold their last values until new ones arrive, starting from the initial values.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class ExternalInput(NativeBlock):
     start
         First values of outputs by name; zero for those not named.
     rate
-        When it takes over what has come; at every tick if not given.
+        Rate at which received values are applied; every tick if not given.
     """
 
     kernel = "external_input"
@@ -44,14 +44,14 @@ class ExternalInput(NativeBlock):
         rate: Rate = EVERY_TICK,
     ) -> None:
         if not outputs and not inputs:
-            raise DiagramError("ExternalInput wants at least one port.")
+            raise DiagramError("ExternalInput needs at least one port.")
         for port in (*inputs, *outputs):
             if not isinstance(port.width, int):
                 raise DiagramError(
-                    f"ExternalInput wants ports of fixed width, unlike `{port.name}`."
+                    f"ExternalInput needs ports of fixed width, unlike `{port.name}`."
                 )
         first = _first_values(outputs, start or {})
-        held = [parameter(RECEIVED, first, doc="what has come from outside")] if outputs else []
+        held = [parameter(RECEIVED, first, doc="values received from outside")] if outputs else []
         super().__init__(
             inputs=inputs, outputs=outputs, parameters=held, rate=rate, feedthrough=False
         )

@@ -31,8 +31,8 @@ class PythonBlock(AbstractBlock):
                 return (u - x[0]) / self.tau
 
     ``u`` is a number if the block has one input of width 1, an array if it has one vector input,
-    and a tuple of these in the order of the ports if it has several; what ``output`` returns
-    likewise.
+    and a tuple of these in the order of the ports if it has several. The same applies to the
+    return value of ``output``.
     ``x`` is the state as an array. Change nothing on ``self`` in these methods: a state that is not
     declared cannot be saved and restored.
 
@@ -46,7 +46,7 @@ class PythonBlock(AbstractBlock):
         Sample time in seconds; without one the block is continuous, or sampled like its inputs if
         it has discrete state.
     feedthrough
-        Which input reaches which output at once; see `AbstractBlock`.
+        Direct feedthrough from inputs to outputs; see `AbstractBlock`.
     """
 
     can_be_sampled = True

@@ -1,7 +1,7 @@
-/* What comes from outside the diagram: a device, a clock, a worker.
+/* Values from outside the diagram: a device, a clock, a worker.
  *
- * ExternalInput: y = received. p holds the values of all outputs, one port after the other; whoever runs the plan writes them between two
- * ticks, so that saving, restoring and replaying need nothing more than parameters do. */
+ * ExternalInput: y = received. p holds the values of all outputs, one port after the other; the host writes them between two
+ * ticks, so that saving, restoring and replaying work as for any parameter. */
 #include "blocks/core/kernel/kernel.h"
 
 static int external_input_check(const bl_block *b) {

@@ -1,4 +1,4 @@
-"""Sensors as a laboratory has them: with noise, bandwidth, latency, faults."""
+"""Sensor models with noise, bandwidth, latency and faults."""
 
 from . import presets
 from ._encoder import Encoder

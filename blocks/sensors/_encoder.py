@@ -40,11 +40,11 @@ class Encoder(NativeBlock):
     Parameters
     ----------
     counts
-        In a turn, after decoding: 4096 for 1024 lines decoded fourfold.
+        Counts per revolution after decoding: 4096 for 1024 lines decoded fourfold.
     decoding
         Counts of each line: 1, 2 or 4.
     method
-        Of the speed: ``"count"``, ``"period"`` or ``"both"``.
+        Speed estimation: ``"count"``, ``"period"`` or ``"both"``.
     window
         Samples over which ``"count"`` and ``"both"`` take the speed.
     clock

@@ -1,4 +1,4 @@
-"""What all sensors share: the chain from the quantity at their input to the signal that leaves."""
+"""Signal chain of all sensors, from the measured quantity to the output."""
 
 from __future__ import annotations
 
@@ -36,37 +36,38 @@ _MOST_SAMPLES = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """What a data sheet says of an instrument; as it stands, one without faults.
+    """Data-sheet properties of an instrument; the defaults describe an ideal one.
 
     Numbers may be vectors with one value for each channel. Full scale, hysteresis and nonlinearity
-    are about the quantity that is measured; all from `gain` on is in the unit of the output.
+    refer to the measured quantity; everything from `gain` on is in the unit of the output.
 
     Parameters
     ----------
     gain
         Output over quantity.
     unit
-        Of the output; if not given, that of the quantity.
+        Unit of the output; if not given, that of the quantity.
     offset
         Output at zero: an accelerometer's bias.
     full_scale
-        Of the quantity. Hysteresis and nonlinearity are parts of it.
+        Full scale of the quantity. Hysteresis and nonlinearity are fractions of it.
     nonlinearity
-        Deviation from the straight line as part of full scale (0.1 % is 1e-3), at the part s of
-        full scale. A number: the largest deviation of a cubic that is right at 0 and at both ends.
+        Deviation from the straight line as a fraction of full scale (0.1 % is 1e-3), as a function
+        of s, the fraction of full scale. A number: the largest deviation of a cubic that is exact
+        at 0 and at both ends.
         A list: coefficients of a polynomial in s, the highest power first. Rows of (s, deviation):
-        a table, with straight lines in between.
+        a table with linear interpolation.
     hysteresis
-        Width of the loop in the middle of a full cycle, as part of full scale.
+        Width of the loop in the middle of a full cycle, as a fraction of full scale.
     bandwidth
-        Frequency in Hz where it is 3 dB down; none if not given.
+        Frequency of -3 dB in Hz; no low-pass if not given.
     order, damping
-        Of its low-pass: 1, or 2 with a damping ratio, that of Butterworth if not given.
+        Order of the low-pass: 1, or 2 with a damping ratio, that of Butterworth if not given.
     noise
         One-sided density in the unit of the output per √Hz, before the low-pass. Without a
         bandwidth it fills the band up to half the sample rate.
     drift, random_walk
-        Of the offset: per s, and per √s.
+        Drift of the offset per s, and random walk of the offset per √s.
     resolution
         Step of the output; 0 for none.
     limits
@@ -74,7 +75,7 @@ class Instrument:
     latency
         In s: none, or at least the sample time.
     dropout_value, stuck_value
-        What leaves while that fault is on; if not given, the last value.
+        Output while the fault is active; the last value if not given.
     """
 
     gain: Numbers = 1.0
@@ -119,12 +120,12 @@ class Instrument:
         elif curve.size or np.any(np.asarray(self.hysteresis) != 0.0):
             raise DiagramError(
                 "`nonlinearity` and `hysteresis` of an Instrument are parts of full scale: give "
-                "`full_scale` too, in the unit of what is measured."
+                "`full_scale` too, in the unit of the measured quantity."
             )
 
     @property
     def curve(self) -> Array:
-        """The nonlinearity: coefficients, rows of a table, or nothing."""
+        """The nonlinearity: polynomial coefficients, rows of a table, or an empty array."""
         given = parameter("nonlinearity", self.nonlinearity).value
         if given.ndim == 0:
             # s - s³ is at most 2 / √27, at s = 1 / √3.
@@ -169,24 +170,24 @@ def read_unit(unit: str | Unit | None) -> Unit | None:
 
 
 class AbstractSensor(NativeBlock):
-    """A sensor: input ports of its own, `dropout` and `stuck`, and one output ``y``.
+    """Base of sensors: their own input ports, `dropout` and `stuck`, and one output ``y``.
 
     Parameters
     ----------
     instrument
-        Its chain.
+        Signal chain of the sensor.
     measures
-        Ports of what it measures.
+        Ports of the measured quantities.
     channels
-        How many there are.
+        Number of channels.
     quantity
-        Unit of what goes into the chain.
+        Unit at the input of the signal chain.
     seed
-        Of its noise and random walk.
+        Seed of the noise and the random walk.
     faults
         Whether fault signals are for ``"all"`` channels or for ``"each"``.
     own_parameters, own_integers
-        Of the kernel.
+        Parameters and integers of the kernel.
     period, offset
         Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     """
@@ -226,7 +227,7 @@ class AbstractSensor(NativeBlock):
         at_once = [] if chain.latency else [port.name for port in measures]
         super().__init__(
             inputs=[*measures, *fault_ports],
-            outputs=[Port("y", channels, unit=unit, doc="what the instrument gives")],
+            outputs=[Port("y", channels, unit=unit, doc="output of the instrument")],
             parameters=[
                 *_make_numbers(chain, channels, seed, quantity, unit),
                 *([parameter("curve", curve.T, doc="", hidden=True)] if curve.size else []),
@@ -278,7 +279,7 @@ def _make_numbers(
     def make(
         name: str, value: Any, doc: str, unit: Unit | None = None, *, tunable: bool = True
     ) -> Parameter:
-        # One that is not in use has a number too, which nobody sees.
+        # A parameter that is not in use has a placeholder value.
         given = parameter(name, 1.0 if value is None else value, finite=False).value
         if given.ndim and given.shape != (channels,):
             raise DiagramError(

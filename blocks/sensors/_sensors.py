@@ -1,4 +1,4 @@
-"""Sensors of one quantity or a few: what each of them feels. The rest is its `Instrument`."""
+"""Sensors of one or a few quantities. The signal chain behind them is their `Instrument`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Sensor(AbstractSensor):
         require_whole("channels", channels, 1, _MOST_CHANNELS)
         super().__init__(
             instrument,
-            [Port("u", channels, unit=measures, doc="what is measured")],
+            [Port("u", channels, unit=measures, doc="measured quantity")],
             channels,
             read_unit(measures),
             seed=seed,
@@ -100,18 +100,18 @@ class TorqueMeter(AbstractSensor):
 
 
 class LoadCell(AbstractSensor):
-    """A load cell of one to six axes, each of which feels a part of the others.
+    """A load cell of one to six axes with crosstalk between the axes.
 
-    q = (I + crosstalk) (forces, torques), then each channel has its chain.
+    q = (I + crosstalk) (forces, torques), followed by the signal chain of each channel.
 
     Parameters
     ----------
     instrument
         Gain, bandwidth, noise …: an `Instrument`, such as `presets.LOAD_CELL`; ideal if not given.
     forces, torques
-        How many of each, in N and N m: there is an input port for each kind that there is.
+        Number of force and torque axes, in N and N m; the block has an input port for each kind.
     crosstalk
-        Row i: the part of each load that channel i feels besides its own, in its own unit over that
+        Row i: the fraction of each other load that channel i measures, in its own unit over that
         of the load. A gain error of channel i is `crosstalk[i, i]`.
     seed
         Chooses the noise; two sensors with one seed have the same. If not given, it is derived
@@ -151,7 +151,7 @@ class LoadCell(AbstractSensor):
                 parameter(
                     "mixing",
                     np.eye(channels) + _check_crosstalk(crosstalk, channels),
-                    doc="what each channel feels of each load: 1 on the diagonal, and crosstalk",
+                    doc="gain of each channel for each load: 1 on the diagonal, and crosstalk",
                 )
             ]
         super().__init__(
@@ -169,7 +169,7 @@ class LoadCell(AbstractSensor):
 
 
 class AbstractInertialSensor(AbstractSensor):
-    """A sensor on a body: what its axes feel of a vector that is known in axes of the world.
+    """Base of sensors on a body, which measure a world-frame vector along the sensor axes.
 
     q = (I + crosstalk) axes Mᵀ Rᵀ (vector - zero), R the rotation of the body, M the small one by
     which the case is misaligned on it.
@@ -202,7 +202,7 @@ class AbstractInertialSensor(AbstractSensor):
             vector.unit,
             own_parameters=[
                 zero,
-                parameter("sensitive", mixing @ rows @ case.T, doc="what each axis feels"),
+                parameter("sensitive", mixing @ rows @ case.T, doc="sensitivity of each axis"),
             ],
             **options,
         )
@@ -230,7 +230,7 @@ class Accelerometer(AbstractInertialSensor):
     misalignment
         Rotation vector of the case on the body, in rad.
     crosstalk
-        Row i: the part of each other axis that axis i feels.
+        Row i: the fraction of each other axis that axis i measures.
     seed
         Chooses the noise; two sensors with one seed have the same. If not given, it is derived
         from the block's path in the top diagram: each sensor has its own.
@@ -284,7 +284,7 @@ class Gyroscope(AbstractInertialSensor):
     misalignment
         Rotation vector of the case on the body, in rad.
     crosstalk
-        Row i: the part of each other axis that axis i feels.
+        Row i: the fraction of each other axis that axis i measures.
     seed
         Chooses the noise; two sensors with one seed have the same. If not given, it is derived
         from the block's path in the top diagram: each sensor has its own.
@@ -315,9 +315,9 @@ class Gyroscope(AbstractInertialSensor):
 
 
 class ProximityPair(AbstractSensor):
-    """Two proximity probes that look at a shaft, for the orbit of a journal.
+    """Two proximity probes at a shaft, which measure the orbit of a journal.
 
-    Probe k stands at angle a_k from x toward y and feels the gap along its line,
+    Probe k is at angle a_k from x toward y and measures the gap along its line,
     gap - e·n_k + (e·t_k)² / (r + √(r² - (e·t_k)²)) - runout(a_k - angle), where e is the position
     of the shaft's center.
 
@@ -328,7 +328,7 @@ class ProximityPair(AbstractSensor):
     gap
         With the shaft in the middle, in m.
     radius
-        Of the shaft, in m: with a finite one a probe also feels motion across its line.
+        Radius of the shaft in m: if finite, a probe also responds to motion across its line.
     places
         Angles of the probes, in rad: 45° to both sides of y if not given.
     runout

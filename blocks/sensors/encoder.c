@@ -8,16 +8,16 @@
 #include "blocks/core/kernel/rounding.h"
 
 static const double ENCODER_TURN = 2.0 * BL_PI;
-static const double ENCODER_NEVER = -1e300; /* when there was no edge yet */
+static const double ENCODER_NEVER = -1e300; /* time of the last edge before the first one */
 
 enum { ENCODER_BY_COUNT, ENCODER_BY_PERIOD, ENCODER_BY_BOTH };
 enum { /* i */
-    ENCODER_COUNTS,   /* in a turn */
+    ENCODER_COUNTS,   /* per revolution */
     ENCODER_DECODING, /* counts of each line: 1, 2 or 4 */
     ENCODER_METHOD,
     ENCODER_WINDOW,   /* samples over which speed is taken */
     ENCODER_LATENCY,  /* in samples */
-    ENCODER_BLIND,    /* whether there is one channel only, which does not tell the direction */
+    ENCODER_BLIND,    /* single channel: the direction is unknown */
     ENCODER_INTEGERS
 };
 enum { /* p */
@@ -33,9 +33,9 @@ enum { /* p */
 };
 enum { OUT_COUNTS, OUT_ANGLE, OUT_SPEED, OUT_A, OUT_B, OUT_INDEX, ENCODER_OUTPUTS };
 
-/* What is kept, as doubles in z; then a mark for each sample of the window, then the outputs on their way. */
+/* State, as doubles in z; then a mark for each sample of the window, then the delayed outputs. */
 typedef struct {
-    double edge, time; /* an edge by its number, and when the timer says that it passed */
+    double edge, time; /* number of an edge, and its time by the timer */
 } encoder_edge;
 typedef struct {
     double started;
@@ -103,14 +103,14 @@ static double encoder_phase(const bl_block *b) {
     return angle * ((double)b->i[ENCODER_COUNTS] / ENCODER_TURN);
 }
 
-/* When the timer says that the shaft passed an edge in the sample that ends at t. */
+/* Time, by the timer, of an edge passed in the sample that ends at t. */
 static double encoder_time(const bl_block *b, const encoder_state *old, double phase, double edge, double t) {
     const double part = (phase - encoder_edge_at(b, edge)) / (phase - old->phase);
     const double time = t - b->dt * (part > 0.0 ? part < 1.0 ? part : 1.0 : 0.0);
     return b->p[ENCODER_CLOCK] > 0.0 ? bl_floor(time * b->p[ENCODER_CLOCK]) / b->p[ENCODER_CLOCK] : time;
 }
 
-/* Counts what passed since the last sample, and times the edges that the method needs. */
+/* Counts the edges passed since the last sample, and times the edges that the method needs. */
 static void encoder_count(const bl_block *b, const encoder_state *old, encoder_state *s, double t) {
     const double passed = s->place - old->place, way = passed > 0.0 ? 1.0 : -1.0;
     const int blind = b->i[ENCODER_BLIND];
@@ -119,7 +119,7 @@ static void encoder_count(const bl_block *b, const encoder_state *old, encoder_s
     /* Upwards the last edge passed is the one below, downwards the one above. */
     const double edge = passed > 0.0 ? s->place : s->place + 1.0;
     s->before = s->last;
-    s->last.edge = blind ? s->counter : s->counter + (edge - s->place); /* electronics know what they counted */
+    s->last.edge = blind ? s->counter : s->counter + (edge - s->place); /* position as counted by the electronics */
     s->last.time = encoder_time(b, old, s->phase, edge, t);
     if (fabs(passed) < 2.0 || b->i[ENCODER_METHOD] == ENCODER_BY_BOTH) return;
     s->before.edge = s->last.edge - (blind ? 1.0 : way);
@@ -154,7 +154,7 @@ static encoder_state encoder_next(const bl_block *b, double t) {
     return s;
 }
 
-/* What that gives. */
+/* Computes the outputs from the state. */
 static void encoder_report(const bl_block *b, const encoder_state *s, double out[ENCODER_OUTPUTS]) {
     const encoder_state *old = (const encoder_state *)b->z;
     const double counts = (double)b->i[ENCODER_COUNTS], decoding = (double)b->i[ENCODER_DECODING];

@@ -9,23 +9,23 @@
 #include "blocks/core/kernel/rounding.h"
 #include "blocks/core/kernel/table.h"
 
-enum { /* z: these, then a channel_state for each channel, then the samples on their way */
-    KEPT_STARTED, /* whether there was a sample before */
-    KEPT_SAMPLE,  /* its number */
-    KEPT_START,   /* time of the first */
-    KEPT_NEWEST,  /* place of the newest in the ring */
+enum { /* z: these, then a channel_state for each channel, then the delayed samples */
+    KEPT_STARTED, /* whether there was a previous sample */
+    KEPT_SAMPLE,  /* number of the sample */
+    KEPT_START,   /* time of the first sample */
+    KEPT_NEWEST,  /* index of the newest sample in the ring */
     KEPT_HEAD
 };
 
-/* What is kept of a channel, as doubles in z. Two states x, of which the first is the signal; with order 1 or 0 the
+/* State of a channel, as doubles in z. Two states x, of which the first is the signal; with order 1 or 0 the
    second is idle. A sample gives x = ahead + feed v with v its input, f = x0 + noise spread w with w its normal value, and
    then ahead+ = a x + b v + noise pull w. */
 typedef struct {
-    double ahead[2]; /* x of this sample, but for what v adds */
+    double ahead[2]; /* x of this sample without the contribution of v */
     double w;
     double slack, last_q; /* of the hysteresis: s, and the last q */
     double walk, last_y;
-    double a[2][2], b[2], feed[2], spread, pull[2]; /* worked out at the start */
+    double a[2][2], b[2], feed[2], spread, pull[2]; /* computed at the start */
 } channel_state;
 enum { CHANNEL_KEPT = sizeof(channel_state) / sizeof(double) };
 
@@ -103,15 +103,15 @@ static double instrument_natural_frequency(double bandwidth, double damping) {
     return (2.0 * BL_PI) * bandwidth / sqrt(squared);
 }
 
-/* Of two states, covariances: both variances and what they share. */
+/* Covariance matrix of two states: both variances and the covariance. */
 typedef struct {
     double first, second, shared;
 } covariance;
 
-/* What white noise of density 1 per √Hz, one-sided and so of intensity 1/2, adds to both states of order 2 within h.
-   `lasting` is the variance of either in the long run. */
+/* Covariance that white noise of density 1 per √Hz, one-sided and so of intensity 1/2, adds to both states of order 2
+   within h. `lasting` is the stationary variance of either. */
 static covariance instrument_added(const channel_state *c, double w, double damping, double h, double lasting) {
-    if (w * h > 0.1) /* what is there in the long run, less what is left of it after h */
+    if (w * h > 0.1) /* stationary covariance minus its remainder after h */
         return (covariance){
             lasting * (1.0 - c->a[0][0] * c->a[0][0] - c->a[0][1] * c->a[0][1]),
             lasting * (1.0 - c->a[1][0] * c->a[1][0] - c->a[1][1] * c->a[1][1]),
@@ -125,7 +125,7 @@ static covariance instrument_added(const channel_state *c, double w, double damp
         {0.0, 0.0, 0.0, -w * h},
         {0.0, 0.0, w * h, -2.0 * damping * w * h},
     };
-    instrument_exponential(e, m, 4.0 * w * h * (1.0 + damping)); /* what it is linear in does not count */
+    instrument_exponential(e, m, 4.0 * w * h * (1.0 + damping)); /* linear in the upper right part, which does not enter the norm */
     return (covariance){
         c->a[0][0] * e[0][2] + c->a[0][1] * e[1][2],
         c->a[1][0] * e[0][3] + c->a[1][1] * e[1][3],
@@ -134,8 +134,8 @@ static covariance instrument_added(const channel_state *c, double w, double damp
 }
 
 /* Noise as the output shows it needs one new value a sample, not one for each state (its innovation): spread and pull
-   such that the spectrum of all samples is that of the filtered noise. Gives the covariance of the states that goes
-   with it. The output tells x0; what it leaves open of x1 has the variance p, which settles within a few samples. */
+   such that the spectrum of all samples is that of the filtered noise. Returns the corresponding covariance
+   of the states. The output determines x0; the remaining variance of x1 is p, which converges within a few samples. */
 static covariance instrument_innovate(channel_state *c, covariance added, double lasting[2]) {
     double p = 0.0;
     covariance open = added;
@@ -146,12 +146,12 @@ static covariance instrument_innovate(channel_state *c, covariance added, double
         p = open.first > 0.0 ? fmax(open.second - open.shared * open.shared / open.first, 0.0) : 0.0;
     }
     c->spread = sqrt(fmax(open.first, 0.0));
-    const double follow = open.first > 0.0 ? open.shared / open.first : 0.0; /* x1 moves so much with x0 */
+    const double follow = open.first > 0.0 ? open.shared / open.first : 0.0; /* regression of x1 on x0 */
     for (int r = 0; r < 2; r++) c->pull[r] = c->spread * (c->a[r][0] + c->a[r][1] * follow);
     return (covariance){lasting[0] - open.first, lasting[1] - open.second, -open.shared};
 }
 
-/* Fills what is worked out at the start; gives the covariance of the states under noise of density 1. */
+/* Computes the coefficients at the start; returns the covariance of the states under noise of density 1. */
 static covariance instrument_design(const bl_block *b, int32_t k, channel_state *c) {
     const double h = b->dt;
     const int order = b->i[INSTRUMENT_ORDER];
@@ -185,7 +185,7 @@ static covariance instrument_design(const bl_block *b, int32_t k, channel_state 
     return instrument_innovate(c, added, lasting);
 }
 
-/* Each sample has so many random numbers for each channel. */
+/* Random numbers per sample and channel. */
 enum { DRAW_NOISE, DRAW_WALK, DRAWS };
 static uint64_t instrument_draw(const bl_block *b, double sample, int32_t k, int what) {
     return (bl_noise_sample(sample) * (uint64_t)b->y_width[0] + (uint64_t)k) * DRAWS + (uint64_t)what;
@@ -217,7 +217,7 @@ static inline double instrument_deviation(const bl_block *b, double s) {
     return sum;
 }
 
-/* What goes into the low-pass. */
+/* Input of the low-pass. */
 static inline double instrument_feel(const bl_block *b, int32_t k, double q, double slack) {
     const double full_scale = instrument_number(b, CHANNEL_FULL_SCALE, k);
     double v = q - 0.5 * instrument_number(b, CHANNEL_HYSTERESIS, k) * full_scale * slack;
@@ -241,7 +241,7 @@ typedef struct {
 
 static instrument_past instrument_look_back(const bl_block *b) {
     const int32_t n = b->y_width[0], room = b->i[INSTRUMENT_ROOM];
-    double back = b->p[INSTRUMENT_LATENCY] / b->dt - 1.0; /* from the newest sample kept */
+    double back = b->p[INSTRUMENT_LATENCY] / b->dt - 1.0; /* from the newest stored sample */
     const double nearest = bl_round(back);
     if (fabs(back - nearest) < 1e-7) back = nearest;
     back = back > 0.0 ? back : 0.0;
@@ -283,7 +283,7 @@ static void instrument_stir(const bl_block *b, int32_t k, channel_state *c, cova
     const double noise = instrument_number(b, CHANNEL_NOISE, k);
     if (noise == 0.0) return;
     const double first = sqrt(fmax(states.first, 0.0)), with_first = first > 0.0 ? states.shared / first : 0.0;
-    /* A stream of its own, which the samples do not share. */
+    /* A separate stream, independent of the samples. */
     const uint64_t before = ~bl_noise_stream(b->p[INSTRUMENT_SEED]);
     const double w0 = bl_noise_fast_normal(before, instrument_draw(b, 0.0, k, 0));
     const double w1 = bl_noise_fast_normal(before, instrument_draw(b, 0.0, k, 1));

@@ -1,18 +1,18 @@
-/* The chain between what a sensor feels and the signal that leaves it; the same for all sensors.
+/* Signal chain from the measured quantity to the output of a sensor; the same for all sensors.
  *
  * For each channel, from the quantity q at its input:
  *
- *   hysteresis    h = q - hysteresis full_scale s / 2, s+ = s + 4 dq / full_scale kept between -1 and 1
+ *   hysteresis    h = q - hysteresis full_scale s / 2, s+ = s + 4 dq / full_scale clipped to [-1, 1]
  *   nonlinearity  c = h + full_scale curve(h / full_scale)
  *   bandwidth     dx/dt = A x + B (gain c + noise), a low-pass of order 1 or 2, or none
  *   latency       f(t) = x(t - latency)
  *   output        v = f + offset + drift (t - start) + walk, rounded to the resolution, cut to the limits
- *   faults        y = v, or what is given for them, or the last y
+ *   faults        y = v, or the fault value, or the last y
  *
  * The low-pass is exact for an input that is straight between samples and for noise that is white in
- * continuous time, whatever its bandwidth beside the sample rate: what would alias does.
+ * continuous time, for any ratio of bandwidth to sample rate, including aliasing.
  *
- * A sensor has input ports of its own, then `dropout` and `stuck`, of one value or one for each channel, and one output port.
+ * A sensor has its own input ports, then `dropout` and `stuck`, of one value or one for each channel, and one output port.
  * i: INSTRUMENT_INTEGERS of them, then the sensor's own. p: see below, then the sensor's own. w: q of each channel. */
 #ifndef BIELLA_INSTRUMENT_H
 #define BIELLA_INSTRUMENT_H

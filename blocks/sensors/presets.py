@@ -1,7 +1,7 @@
-"""What data sheets say: one instrument of each kind.
+"""Instruments with typical data-sheet values, one of each kind.
 
-Only the torque meter is a real one, and of it only what is marked; everything else is what devices
-of that class commonly have. Change a number with ``dataclasses.replace``.
+Only the torque meter is a real product, and only its marked values are from its data sheet. All
+other values are typical of devices of that class. Change a number with ``dataclasses.replace``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TORQUE_METER = Instrument(
     noise=30e-6,
     drift=1e-7,
 )
-"""Torque meter of Vita's rig: 100 N m, 100 mV/(N m). Its other numbers are of its class, 0.1 %."""
+"""Torque meter of Vita's rig: 100 N m, 100 mV/(N m). Other values: typical of class 0.1 %."""
 
 TORQUE_METER_PULSES: dict[str, Any] = {"counts": 60, "decoding": 1, "direction": False}
 """For an `Encoder`: the toothed wheel in that torque meter, 60 pulses per revolution."""

@@ -8,7 +8,7 @@
 typedef void (*sensor_feeling)(const bl_block *b);
 
 static int sensor_run_output(bl_block *b, double t, sensor_feeling feel) {
-    if (!b->i[INSTRUMENT_ROOM]) feel(b); /* with a latency what is felt now leaves later */
+    if (!b->i[INSTRUMENT_ROOM]) feel(b); /* with a latency the present quantity appears at the output later */
     bl_instrument_output(b, t);
     return BL_OK;
 }

@@ -1,4 +1,4 @@
-"""Names and spellings that are kept for one minor release; see docs/reference/versioning.md."""
+"""Deprecated names, supported for one minor release; see docs/reference/versioning.md."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 REMOVAL = "0.3"
-"""The release that removes what this one deprecates."""
+"""The release that removes names deprecated in this one."""
 
 
 def warn_deprecated(old: str, new: str, *, stacklevel: int = 2) -> None:
-    """Warn that `old` is deprecated, and say what to write instead.
+    """Warn that `old` is deprecated and name the replacement.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def deprecated_alias(function: Callable[P, R], old: str, new: str) -> Callable[P
 
 
 def renamed_attribute(module: str, name: str) -> Any:
-    """Return what `name` is called now in a module, with a warning; for its ``__getattr__``."""
+    """Return the object under the new name of `name`, with a warning; for ``__getattr__``."""
     new = RENAMED_PUBLIC.get(module, {}).get(name)
     if new is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
@@ -75,7 +75,7 @@ def renamed_keywords(**renamed: str) -> Callable[[Callable[P, R]], Callable[P, R
 
 
 def renamed_value(what: str, value: T, renamed: Mapping[str, str]) -> T:
-    """Return what a value of an option is called now, with a warning if it was an old one."""
+    """Return the new name of an option value, with a warning if `value` is an old one."""
     new = renamed.get(value) if isinstance(value, str) else None
     if new is None:
         return value
@@ -84,7 +84,7 @@ def renamed_value(what: str, value: T, renamed: Mapping[str, str]) -> T:
 
 
 def renamed_options(arguments: Sequence[str], warn: Callable[[str], None]) -> list[str]:
-    """Return a command line with the present names of its options."""
+    """Return a command line with old option names replaced by the new ones."""
     found = []
     for argument in arguments:
         option, equals, value = argument.partition("=")

@@ -1,9 +1,8 @@
-"""What a package may ask of one that is built on it: the only upward way in biella.
+"""Calls from a package into one that depends on it: the only upward calls in biella.
 
-Imports run one way, blocks ← scheduler ← fmu. But a mechanism that looks for its fastest motion
-has to be started in an engine, and a binding that names an FMU has to open it. Such requests are
-made here, by name; this module knows who answers each, and imports that module when it is first
-asked.
+Imports run one way, blocks ← scheduler ← fmu. But a mechanism that searches for its fastest
+motion needs an engine, and a binding that names an FMU has to open it. Such services are looked
+up here by name. This module maps each name to its implementation and imports it at first use.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class BiellaError(Exception):
 
 
 class BiellaWarning(UserWarning):
-    """Something that runs, but not as it was probably meant to."""
+    """A condition that does not stop the run but is probably unintended."""
 
 
 class CouplingWarning(BiellaWarning):
@@ -45,7 +45,7 @@ class CouplingWarning(BiellaWarning):
 class BiellaDeprecationWarning(BiellaWarning, FutureWarning):
     """A name or spelling that a later release removes; the message names the replacement.
 
-    It is no `DeprecationWarning`, which Python hides outside of ``__main__``.
+    It is not a `DeprecationWarning`, which Python hides outside of ``__main__``.
     """
 
 
@@ -73,9 +73,9 @@ class BlockError(BiellaError):
     Attributes
     ----------
     path, time, tick
-        Which block, and when.
+        Path of the block, and time and tick of the failure.
     result
-        What was recorded until then, if anything was.
+        Data recorded until then, if any.
     """
 
     def __init__(self, message: str, *, path: str = "", time: float = 0.0, tick: int = 0) -> None:
@@ -114,12 +114,12 @@ class FmuError(BiellaError):
 
 
 class DeviceError(BiellaError):
-    """A device that is missing, silent or says something that cannot be understood.
+    """A device is missing, does not respond or sends invalid data.
 
     Attributes
     ----------
     result
-        If it ended a run: what was recorded until then.
+        If it ended a run: the data recorded until then.
     """
 
     result: Result | None = None
@@ -151,7 +151,7 @@ class OverrunError(BiellaError):
     Attributes
     ----------
     result
-        What was recorded until then.
+        Data recorded until then.
     """
 
     result: Result | None = None

@@ -27,9 +27,10 @@ def _per_second(unit: Unit) -> Unit:
 class Integrator(NativeBlock):
     """An integrator: dx/dt = u, y = x, x(0) = initial.
 
-    Resets and limits act at ticks. At a tick with a reset, y shows the start value at once, and
-    integration goes on from it. What lies at a limit stands still while u pushes it outwards; what
-    passes a limit within a step is put back on it at the next tick. The output never passes one.
+    Resets and limits act at ticks. At a tick with a reset, y is the start value at the same
+    tick, and integration continues from it. A state at a limit is held while u points outward; a
+    state that passes a limit within a step is set back to it at the next tick. The output never
+    exceeds a limit.
 
     Parameters
     ----------
@@ -45,8 +46,9 @@ class Integrator(NativeBlock):
         Adds an input ``initial``, which gives the start value instead: at the first tick, and at
         each reset.
     state_port
-        Adds an output ``state``: x as it is before a reset at the same tick. It depends on no input
-        at once, so it may feed ``initial`` or ``reset`` without a loop, as a bouncing ball needs.
+        Adds an output ``state``: x before a reset at the same tick. It has no direct feedthrough
+        from any input, so it may feed ``initial`` or ``reset`` without a loop, as in a bouncing
+        ball.
     """
 
     kernel = "integrator"

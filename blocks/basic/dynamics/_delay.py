@@ -43,16 +43,16 @@ class Delay(NativeBlock):
 class TransportDelay(NativeBlock):
     """A delay in time: y(t) = u(t - delay), and initial before u has arrived.
 
-    The values of u at the ticks are kept; between them y follows a straight line, which for a
-    smooth u is off by at most step^2 max|u''| / 8. A delay of whole steps gives exactly the kept
-    values at ticks. A jump of u arrives as a ramp that is one step long. While an enabled subsystem
-    around it stands still, so does its time.
+    The values of u at the ticks are stored, with linear interpolation between them: for a smooth u
+    the error is at most step^2 max|u''| / 8. A delay of whole steps reproduces the stored values
+    exactly at ticks. A jump of u arrives as a ramp that is one step long. In an enabled subsystem,
+    the time of the delay is paused while the subsystem is.
 
     Parameters
     ----------
     delay
-        In seconds, not less than the step of the diagram. What is set later is kept between the
-        step and `longest`.
+        In seconds, not less than the step of the diagram. Later changes are clipped to the
+        range from the step to `longest`.
     initial
         Output before t = start + delay: a number, or a vector, which fixes the width.
     longest
@@ -108,6 +108,6 @@ def check_samples(block: str, samples: int) -> int:
     whole = isinstance(samples, int | np.integer) and not isinstance(samples, bool)
     if not whole or not 1 <= samples <= _MOST_SAMPLES:
         raise DiagramError(
-            f"{block} wants a whole number of samples from 1 to {_MOST_SAMPLES}, got {samples!r}."
+            f"{block} needs a whole number of samples from 1 to {_MOST_SAMPLES}, got {samples!r}."
         )
     return int(samples)

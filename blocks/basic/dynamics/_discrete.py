@@ -44,7 +44,7 @@ class UnitDelay(NativeBlock):
 class ZeroOrderHold(NativeBlock):
     """A sampler: y = u at each sample hit, held in between.
 
-    Before its first hit, that is with an offset, it holds what u was at the first tick.
+    Before its first hit, that is with an offset, it holds the value of u at the first tick.
     """
 
     kernel = "zero_order_hold"
@@ -64,7 +64,7 @@ class DiscreteIntegrator(NativeBlock):
         backward      y = x + gain T u           x+ = y
         trapezoidal   y = x + gain T u / 2       x+ = y + gain T u / 2
 
-    With limits, y and x are kept within them, so that it does not wind up.
+    With limits, y and x are clipped to them, which prevents windup.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class MovingAverage(NativeBlock):
     samples
         How many: a whole number from 1. Each costs one addition per sample hit.
     initial
-        What came before the start: a number, or a vector, which fixes the width. Without it the
+        Values before the start: a number, or a vector, which fixes the width. Without it the
         mean is over the samples that there are, until there are enough.
     """
 

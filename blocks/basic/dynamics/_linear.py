@@ -88,12 +88,12 @@ class StateSpace(AbstractStateSpace):
     Parameters
     ----------
     A, B, C, D
-        Matrices; a vector B is one column, a vector C one row. Without D, or with D = 0, u does not
-        reach y at once, and D cannot be set later.
+        Matrices; a vector B is one column, a vector C one row. Without D, or with D = 0, there
+        is no direct feedthrough from u to y, and D cannot be set later.
     initial
         The state at the start: a number for all, or a vector.
     unit
-        Of the output.
+        Unit of the output.
     """
 
     kernel = "state_space"
@@ -121,9 +121,9 @@ class TransferFunction(AbstractStateSpace):
     ----------
     num, den
         Coefficients from the highest power of s, ``TransferFunction([1], [1, 0.2, 1])``.
-        The degree of `num` must not exceed that of `den`; if it is the same, u reaches y at once.
+        The degree of `num` must not exceed that of `den`; if equal, there is direct feedthrough.
     unit
-        Of the output.
+        Unit of the output.
     """
 
     kernel = "state_space"
@@ -150,12 +150,12 @@ class ZeroPole(AbstractStateSpace):
     Parameters
     ----------
     zeros, poles
-        In rad/s; complex ones in conjugate pairs. There must not be more zeros than poles; if there
-        are as many, u reaches y at once.
+        In rad/s; complex ones in conjugate pairs. There must not be more zeros than poles; with
+        equal numbers there is direct feedthrough.
     gain
         Factor in front.
     unit
-        Of the output.
+        Unit of the output.
     """
 
     kernel = "state_space"
@@ -178,14 +178,14 @@ class DiscreteStateSpace(AbstractStateSpace):
     Parameters
     ----------
     A, B, C, D
-        Matrices; a vector B is one column, a vector C one row. Without D, or with D = 0, u does not
-        reach y at once, and D cannot be set later.
+        Matrices; a vector B is one column, a vector C one row. Without D, or with D = 0, there
+        is no direct feedthrough from u to y, and D cannot be set later.
     initial
         The state at the start: a number for all, or a vector.
     period, offset
         Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     unit
-        Of the output.
+        Unit of the output.
     """
 
     kernel = "discrete_state_space"
@@ -221,12 +221,12 @@ class DiscreteTransferFunction(NativeBlock):
     Parameters
     ----------
     num, den
-        Coefficients. The degree of `num` must not exceed that of `den`; if it is the same, u
-        reaches y at once.
+        Coefficients. The degree of `num` must not exceed that of `den`; if equal, there is
+        direct feedthrough.
     period, offset
         Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     unit
-        Of the output.
+        Unit of the output.
     """
 
     kernel = "discrete_transfer_function"
@@ -262,14 +262,14 @@ class FIR(NativeBlock):
     Parameters
     ----------
     coefficients
-        c0, c1, …, as scipy.signal.firwin gives them. If c0 is zero, u does not reach y at once, and
-        c0 stays zero whatever is set later.
+        c0, c1, …, as scipy.signal.firwin gives them. If c0 is zero, there is no direct
+        feedthrough, and c0 stays zero whatever is set later.
     initial
-        What u was before the start: a number, or a vector, which fixes the width.
+        Values of u before the start: a number, or a vector, which fixes the width.
     period, offset
         Sample time in seconds; without one, that of the input, or every tick if it is continuous.
     unit
-        Of the output.
+        Unit of the output.
     """
 
     kernel = "fir"
@@ -287,7 +287,7 @@ class FIR(NativeBlock):
         taps = parameter("coefficients", coefficients, doc="impulse response")
         if taps.value.ndim != 1:
             raise DiagramError(
-                f"FIR wants its coefficients as a list, not of shape {taps.value.shape}."
+                f"FIR needs its coefficients as a list, got shape {taps.value.shape}."
             )
         start, width = make_initial(initial, "input before the start")
         direct = bool(taps.value[0] != 0)

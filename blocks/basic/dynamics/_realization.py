@@ -15,7 +15,7 @@ Roots = npt.NDArray[np.complex128]
 
 
 class Realization(NamedTuple):
-    """Matrices of a state space."""
+    """Matrices of a state-space model."""
 
     A: Matrix
     B: Matrix
@@ -24,7 +24,7 @@ class Realization(NamedTuple):
 
 
 def check_matrices(A: Any, B: Any, C: Any, D: Any) -> Realization:
-    """Return four matrices whose shapes fit, or raise a `DiagramError` that says which does not."""
+    """Return the four matrices; raise a `DiagramError` that names one of the wrong shape."""
     a = np.atleast_2d(parameter("A", A).value)
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise DiagramError(f"A must be square, got shape {a.shape}.")

@@ -4,7 +4,7 @@
 #include "blocks/core/kernel/kernel.h"
 #include "blocks/core/kernel/ring.h"
 
-/* Delay: y[n] = u[n - N]. i: N. p: what came before the start. z: place of the oldest sample, N samples. */
+/* Delay: y[n] = u[n - N]. i: N. p: values before the start. z: index of the oldest sample, N samples. */
 static int delay_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 1 || b->i_count != 1 || b->i[0] < 1) return 0;
     const int32_t n = b->y_width[0];
@@ -34,9 +34,9 @@ static int delay_update(bl_block *b, double t) {
     return BL_OK;
 }
 
-/* TransportDelay: y(t) = u(t - p[0]), between samples by a straight line.
- * i: room for samples. p: delay, what came before the start. z: place of the newest sample, how many there
- * are, time of the newest, the samples. */
+/* TransportDelay: y(t) = u(t - p[0]), linear interpolation between samples.
+ * i: room for samples. p: delay, values before the start. z: index of the newest sample, number of
+ * samples, time of the newest, the samples. */
 enum { TRANSPORT_NEWEST, TRANSPORT_COUNT, TRANSPORT_TIME, TRANSPORT_SAMPLES };
 
 static int transport_delay_check(const bl_block *b) {

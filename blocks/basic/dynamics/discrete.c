@@ -37,7 +37,7 @@ static int zero_order_hold_output(bl_block *b, double t) {
  *   forward      y = z                z+ = z + K T u
  *   backward     y = z + K T u        z+ = y
  *   trapezoidal  y = z + K T u / 2    z+ = y + K T u / 2
- * with y and z kept within the limits.
+ * with y and z clipped to the limits.
  * i: method, number of initial values, number of values of each limit. p: K, initial, lower, upper. */
 enum { DISCRETE_INTEGRATOR_METHOD, DISCRETE_INTEGRATOR_INITIAL, DISCRETE_INTEGRATOR_LIMIT,
        DISCRETE_INTEGRATOR_INTEGERS };
@@ -82,7 +82,7 @@ static int discrete_integrator_output(bl_block *b, double t) {
 }
 static int discrete_integrator_update(bl_block *b, double t) {
     (void)t;
-    static const double LEFT[] = {1.0, 0.0, 0.5}; /* what of K T u comes after the output */
+    static const double LEFT[] = {1.0, 0.0, 0.5}; /* fraction of K T u added after the output */
     const double left = LEFT[b->i[DISCRETE_INTEGRATOR_METHOD]];
     for (int32_t k = 0; k < b->z_count; k++) {
         const double whole = b->p[0] * b->dt * b->u[0][k];
@@ -92,8 +92,8 @@ static int discrete_integrator_update(bl_block *b, double t) {
 }
 
 /* MovingAverage: y = mean of u and the samples before it, N in all, or as many as there are.
- * i: N - 1 kept samples. p: one number or one for each element, with which the window is filled; or nothing,
- * and it starts empty. z: place of the next sample, how many are kept, the samples. */
+ * i: N - 1 stored samples. p: one number or one for each element, with which the window is filled; or nothing,
+ * and it starts empty. z: index of the next sample, number of stored samples, the samples. */
 enum { MOVING_AVERAGE_NEXT, MOVING_AVERAGE_COUNT, MOVING_AVERAGE_SAMPLES };
 
 static int moving_average_check(const bl_block *b) {

@@ -3,7 +3,7 @@
 #include "blocks/core/kernel/matrix.h"
 
 /* StateSpace: dx/dt = A x + B u, y = C x + D u; the same with z+ for dx/dt is DiscreteStateSpace.
- * p: A, B, C, D row by row, then the first state. i: 1 with D, 0 without: then u does not reach y at once; of DiscreteStateSpace,
+ * p: A, B, C, D row by row, then the first state. i: 1 with D, 0 without direct feedthrough; of DiscreteStateSpace,
  * then the number of states. */
 enum { STATE_SPACE_DIRECT, STATE_SPACE_INTEGERS, STATE_SPACE_STATES = STATE_SPACE_INTEGERS, DISCRETE_STATE_SPACE_INTEGERS };
 static int state_space_fits(const bl_block *b, int32_t states) {
@@ -99,7 +99,7 @@ static int discrete_state_space_update(bl_block *b, double t) {
 /* DiscreteTransferFunction, direct form II transposed, for each element of u:
  *   a0 y = b0 u + a0 z1,  z_j+ = z_{j+1} + (b_j u) / a0 - (a_j y) / a0
  * i: number of numerator coefficients. p: numerator, denominator, both from the highest power of z. A
- * numerator that is shorter has zeros in front; then u does not reach y at once. */
+ * numerator that is shorter has leading zeros; then there is no direct feedthrough. */
 static int discrete_transfer_function_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 1 || b->i_count != 1 || b->u_width[0] != b->y_width[0]) return 0;
     if (b->i[0] < 1 || b->i[0] >= b->p_count) return 0;
@@ -141,8 +141,8 @@ static int discrete_transfer_function_update(bl_block *b, double t) {
 }
 
 /* FIR: y[n] = c_0 u[n] + c_1 u[n-1] + …, for each element of u.
- * i: number of coefficients, 1 if c_0 counts (else u does not reach y at once), number of initial values.
- * p: coefficients, what came before the start. z: place of the newest sample, all samples but u itself. */
+ * i: number of coefficients, 1 if c_0 counts (else no direct feedthrough), number of initial values.
+ * p: coefficients, values before the start. z: index of the newest sample, all samples but u itself. */
 enum { FIR_TAPS, FIR_DIRECT, FIR_INITIAL, FIR_INTEGERS };
 
 static int fir_check(const bl_block *b) {

@@ -44,8 +44,8 @@ class Expression(NativeBlock):
 
         Expression("k*sin(theta) - d*omega", parameters={"k": 2.0, "d": 0.1})
 
-    has the inputs ``theta`` and ``omega`` and the output ``y``. A name that is no parameter,
-    function or constant is an input; ``t`` is the time in seconds.
+    has the inputs ``theta`` and ``omega`` and the output ``y``. A name that is not a
+    parameter, function or constant is an input; ``t`` is the time in seconds.
 
     A formula has numbers, ``True``, ``False``, ``pi`` and ``e`` (unless a parameter or one of
     `inputs` is called so); ``+ - * / ** // %``; comparisons, also ``a < b < c``; ``and``, ``or``,
@@ -71,7 +71,7 @@ class Expression(NativeBlock):
     parameters
         Numbers or vectors by name. They may be set after the diagram is compiled.
     unit
-        Of the output, or a dict by output; without one none is given. Inputs take any unit and
+        Unit of the output, or a dict by output; without one none is given. Inputs take any unit and
         kind.
     kind
         Of the output, or a dict by output. A boolean is made 0 or 1, an integer is rounded, and
@@ -141,7 +141,7 @@ def _by_output(formula: Formulas) -> dict[str, list[str]]:
         for name, texts in named.items()
     }
     if not result or not all(result.values()):
-        raise DiagramError("an Expression wants at least one formula for each output.")
+        raise DiagramError("an Expression needs at least one formula for each output.")
     return result
 
 
@@ -238,13 +238,13 @@ def _sources(
 
 
 def _of(given: Any, name: str, outputs: Mapping[str, object], what: str) -> Any:
-    """Return what was given for one output: the same for all, or by name."""
+    """Return the value for one output: the same for all, or by name."""
     if not isinstance(given, Mapping):
         return given
     for key in given:
         if key not in outputs:
             raise DiagramError(
-                f"{what} names `{key}`, which is no output.{suggest(key, outputs)} "
+                f"{what} names `{key}`, which is not an output.{suggest(key, outputs)} "
                 f"Outputs: {name_list(outputs)}."
             )
     return given.get(name)

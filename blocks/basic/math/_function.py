@@ -14,7 +14,7 @@ _SMOOTH = (
 _JUMPING = ("floor", "ceil", "round", "trunc")
 _PAIRS = ("atan2", "hypot", "pow", "mod")
 FUNCTIONS = (*_SMOOTH, *_JUMPING, *_PAIRS)
-"""What a `Function` can be."""
+"""Functions of a `Function` block."""
 
 
 class Function(NativeBlock):
@@ -25,8 +25,8 @@ class Function(NativeBlock):
     - of ``u1`` and ``u2``: atan2(u1, u2), hypot, pow (u1 to the power u2), mod (u1 modulo u2, with
       the sign of u2)
 
-    Angles are in rad. round takes halves away from zero. Inputs take any unit: a function of a
-    plain number cannot know what the number stands for. floor, ceil, round, trunc and mod jump, so
+    Angles are in rad. round takes halves away from zero. Inputs accept any unit; units are not
+    checked. floor, ceil, round, trunc and mod jump, so
     they run at ticks only. A value outside the domain, such as the log of -1, stops the run.
 
     Parameters
@@ -34,7 +34,7 @@ class Function(NativeBlock):
     name
         One of the above.
     unit
-        Of the output.
+        Unit of the output.
     """
 
     kernel = "function"

@@ -35,7 +35,7 @@ class Lookup1D(NativeBlock):
         Beyond the ends: ``"hold"`` the end value, go on ``"linear"``, or stop the run with an
         ``"error"``.
     unit
-        Of the output; the input takes any.
+        Unit of the output; the input takes any.
     """
 
     kernel = "lookup_1d"
@@ -90,7 +90,7 @@ class Lookup2D(NativeBlock):
         Beyond the ends: ``"hold"`` the end value, go on ``"linear"``, or stop the run with an
         ``"error"``.
     unit
-        Of the output; the inputs take any.
+        Unit of the output; the inputs take any.
     """
 
     kernel = "lookup_2d"

@@ -17,7 +17,7 @@ class Gain(NativeBlock):
     k
         A number; a vector, one factor for each element of u; or a matrix, y = K u.
     unit
-        Of the output; without one any unit is taken and none is given.
+        Unit of the output; without one any unit is taken and none is given.
     """
 
     kernel = "gain"
@@ -66,7 +66,7 @@ class Product(NativeBlock):
     signs
         One ``*`` or ``/`` for each input, such as ``"**/"``; ``"/"`` alone is 1 / u1.
     unit
-        Of the output, instead of the derived one.
+        Unit of the output, instead of the derived one.
     """
 
     kernel = "product"
@@ -97,7 +97,7 @@ class Divide(Product):
     Parameters
     ----------
     unit
-        Of the output, instead of the derived one.
+        Unit of the output, instead of the derived one.
     """
 
     def __init__(self, *, unit: str | None = None) -> None:
@@ -148,7 +148,7 @@ class MinMax(NativeBlock):
     def __init__(self, mode: str, inputs: int = 2) -> None:
         largest = require_choice("mode", mode, ("min", "max"))
         if inputs < 1:
-            raise DiagramError(f"MinMax wants at least one input, got inputs={inputs!r}.")
+            raise DiagramError(f"MinMax needs at least one input, got inputs={inputs!r}.")
         super().__init__(
             inputs=[Port(f"u{n}", width="n", unit=Same()) for n in range(1, inputs + 1)],
             outputs=[Port("y", width="n" if inputs > 1 else 1, unit=Same())],
@@ -164,7 +164,7 @@ class Polynomial(NativeBlock):
     coefficients
         The highest power first, as in `numpy.polyval`.
     unit
-        Of the output; the input takes any.
+        Unit of the output; the input takes any.
     """
 
     kernel = "polynomial"
@@ -211,6 +211,6 @@ class Convert(NativeBlock):
 def _require_signs(block: str, signs: str, valid: str) -> None:
     if not isinstance(signs, str) or not signs or set(signs) - set(valid):
         raise DiagramError(
-            f"{block} wants one `{valid[0]}` or `{valid[1]}` for each input, such as {valid!r}; "
+            f"{block} needs one `{valid[0]}` or `{valid[1]}` for each input, such as {valid!r}; "
             f"got {signs!r}."
         )

@@ -96,7 +96,7 @@ class Relay(NativeBlock):
     initial
         Whether it is on at the start, if u lies between `off` and `on` there.
     unit
-        Of the output; the input takes any.
+        Unit of the output; the input takes any.
     """
 
     kernel = "relay"

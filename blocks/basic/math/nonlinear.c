@@ -46,7 +46,7 @@ static int quantizer_output(bl_block *b, double t) {
     return BL_OK;
 }
 
-/* Relay: on from u >= on, off from u <= off, else as it was. p: on, off, high, low, initial.
+/* Relay: on from u >= on, off from u <= off, else unchanged. p: on, off, high, low, initial.
    z: whether each element is on. */
 static int relay_check(const bl_block *b) { return nonlinear_fits(b, 5); }
 static int relay_init(bl_block *b, double t) {

@@ -16,7 +16,7 @@ Event = Literal["rising", "falling", "either"]
 
 _COMPARISONS: tuple[Comparison, ...] = ("<", "<=", "==", "!=", ">=", ">")
 _OPERATORS: dict[Operator, tuple[int, int]] = {
-    # what is asked of the inputs (all, any, an odd number), and whether it is negated
+    # condition on the inputs (all, any, an odd number), and whether it is negated
     "and": (0, 0),
     "or": (1, 0),
     "xor": (2, 0),
@@ -50,7 +50,7 @@ class Compare(NativeBlock):
             inputs = [Port("u1", "n", Same()), Port("u2", "n", Same())]
             limits = []
         else:
-            limits = [parameter("threshold", threshold, doc="what the input is compared with")]
+            limits = [parameter("threshold", threshold, doc="compared with the input")]
             value = limits[0].value
             if value.ndim > 1:
                 raise DiagramError(
@@ -160,23 +160,23 @@ class Edge(NativeBlock):
 
 
 class Counter(NativeBlock):
-    """A counter: y[n] = y[n-1] + step where something happens, y[n] = initial while reset is true.
+    """A counter: y[n] = y[n-1] + step at an event, y[n] = initial while reset is true.
 
-    What happens at a sample counts at that sample. All numbers are whole; others are rounded.
+    An event at a sample is counted at that sample. All values are integers; others are rounded.
 
     Parameters
     ----------
     initial
         Count before the first event, and while reset.
     edge
-        What is counted: ``"rising"``, ``"falling"`` or ``"either"`` edges of the input, or
+        Events to count: ``"rising"``, ``"falling"`` or ``"either"`` edges of the input, or
         ``"level"``, every sample at which it is true.
     step
-        What an event adds; negative counts down.
+        Increment of an event; negative to count down.
     lower, upper
-        Between these the count stays.
+        Limits of the count.
     wrap
-        Whether the count goes on from `lower` after `upper`, and back, instead of staying there.
+        Whether the count wraps around between `upper` and `lower` instead of saturating.
     """
 
     kernel = "counter"
@@ -204,17 +204,17 @@ class Counter(NativeBlock):
                 )
         if not lower <= initial <= upper:
             raise DiagramError(
-                f"a Counter wants lower ≤ initial ≤ upper, got {lower}, {initial}, {upper}."
+                f"a Counter needs lower ≤ initial ≤ upper, got {lower}, {initial}, {upper}."
             )
         super().__init__(
             inputs=[
-                Port("u", kind="boolean", doc="what is counted"),
+                Port("u", kind="boolean", doc="signal whose events are counted"),
                 Port("reset", kind="boolean", default=0.0, doc="back to the initial count"),
             ],
             outputs=[Port("y", kind="integer", doc="the count")],
             parameters=[
                 parameter("initial", initial, doc="count before the first event"),
-                parameter("step", step, doc="what an event adds"),
+                parameter("step", step, doc="increment of an event"),
                 parameter("lower", lower, doc="smallest count"),
                 parameter("upper", upper, doc="largest count"),
             ],
@@ -266,7 +266,7 @@ class Latch(NativeBlock):
     initial
         Output before the first set or reset.
     priority
-        Which of ``"reset"`` and ``"set"`` wins while both are true.
+        Input with priority while both are true: ``"reset"`` or ``"set"``.
     """
 
     kernel = "latch"

@@ -17,7 +17,7 @@ class Scope(NativeBlock):
     n
         How many signals, each of any width, unit and kind.
     title
-        Of the picture.
+        Title of the figure.
     labels
         One for each signal, instead of its path.
     """
@@ -28,7 +28,7 @@ class Scope(NativeBlock):
         ports = _any_ports(n)
         if labels is not None and (isinstance(labels, str) or len(labels) != n):
             raise DiagramError(
-                f"a Scope of {n} signals wants {n} labels in a list, got {labels!r}."
+                f"a Scope of {n} signals needs {n} labels in a list, got {labels!r}."
             )
         super().__init__(inputs=ports)
         self.title = title
@@ -51,7 +51,7 @@ class Record(NativeBlock):
 
 
 class Terminator(NativeBlock):
-    """An end for a signal that nobody wants."""
+    """Sink for an unused signal."""
 
     kernel = "sink"
 
@@ -62,7 +62,7 @@ class Terminator(NativeBlock):
 class Assertion(NativeBlock):
     """A condition that must hold: the run stops with an error where it does not.
 
-    A vector holds if all its elements do. What was recorded until then is kept.
+    For a vector, the condition must hold for all elements. Data recorded until then are kept.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Assertion(NativeBlock):
 
     def __init__(self, message: str = "an assertion failed.") -> None:
         super().__init__(
-            inputs=[Port("condition", "n", kind="boolean", doc="what must hold")],
+            inputs=[Port("condition", "n", kind="boolean", doc="condition that must hold")],
             rate=SAMPLED,
         )
         self.note = message

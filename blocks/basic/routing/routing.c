@@ -1,7 +1,7 @@
 /* Routing. */
 #include "blocks/core/kernel/kernel.h"
 
-/* Output of a conditional subsystem: y = u while active, else the value kept in z.
+/* Output of a conditional subsystem: y = u while active, else the value stored in z.
    u: value, active. i: 1 if the output is reset instead of held. p: initial value. */
 static int held_output_check(const bl_block *b) {
     return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->u_width[1] == 1 &&

@@ -1,7 +1,7 @@
 /* Sinks: blocks without outputs. */
 #include "blocks/core/kernel/kernel.h"
 
-/* Scope, Record, Terminator: nothing to do, their inputs are only looked at. */
+/* Scope, Record, Terminator: nothing to do, their inputs are only recorded or displayed. */
 static int sink_check(const bl_block *b) { return b->u_count >= 1 && b->y_count == 0; }
 
 /* Without x and z, so that an update runs before anything of the tick is committed. */

@@ -19,7 +19,7 @@ class Noise(NativeBlock):
 
     The spectrum of a sequence held over T seconds is flat well below 1 / (2 T) Hz, with the
     two-sided density S = std^2 T. So ``density=S`` means std = sqrt(S / T). The one-sided density
-    of a data sheet (say, (100 µg/√Hz)^2) is twice the two-sided one: give half of it.
+    of a data sheet (for example, (100 µg/√Hz)^2) is twice the two-sided one: give half of it.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ class Noise(NativeBlock):
     distribution
         ``"normal"``, or ``"uniform"``: between mean - sqrt(3) std and mean + sqrt(3) std.
     width
-        Number of independent signals, if no vector says so.
+        Number of independent signals, if no vector determines it.
     unit
-        Of the output.
+        Unit of the output.
     """
 
     kernel = "noise"

@@ -51,9 +51,9 @@ class Playback(NativeBlock):
 
     Before the first time y is the first value. At the end:
 
-    - ``"hold"``: the last value goes on
-    - ``"repeat"``: starts over, with the last time taken for the first one of the next round; also
-      backwards, before the first time
+    - ``"hold"``: the last value is held
+    - ``"repeat"``: periodic, where the last time is the first one of the next period; also before
+      the first time
     - ``"zero"``: 0 before the first and after the last time
     - ``"stop"``: as hold, and the run ends at the last time
 
@@ -70,7 +70,7 @@ class Playback(NativeBlock):
     end
         ``"hold"``, ``"repeat"``, ``"zero"`` or ``"stop"``.
     unit
-        Of the output.
+        Unit of the output.
     """
 
     kernel = "playback"
@@ -129,7 +129,7 @@ class Playback(NativeBlock):
         interpolation, end
             As in `Playback`.
         unit
-            Of the output, instead of the one in the file.
+            Unit of the output, instead of the one in the file.
         """
         times, values, found = read_samples(path, signal)
         return cls(
@@ -176,8 +176,8 @@ def read_columns(path: str | Path) -> tuple[Array, dict[str, Column]]:
     Raises
     ------
     DiagramError
-        With the line: a cell that is no finite number, a row that has too few or too many cells,
-        times that fall, two columns of one name.
+        With the line number: a cell that is not a finite number, a row with too few or too many
+        cells, decreasing times, or two columns of the same name.
     """
     file = Path(path)
     try:
@@ -194,7 +194,7 @@ def read_columns(path: str | Path) -> tuple[Array, dict[str, Column]]:
         other = {";", "\t"} & set("".join([*headings, *(rows[0][1] if rows else ())]))
         hint = f" Cells are separated by commas, not by {min(other)!r}." if other else ""
         raise DiagramError(
-            f"`{file}` wants a column of times and at least one of values, and a row for each "
+            f"`{file}` needs a column of times, at least one of values, and a row for each "
             f"time.{hint}"
         )
     table = np.array([_read_row(file, line, row, headings, width) for line, row in rows])
@@ -211,7 +211,7 @@ def read_columns(path: str | Path) -> tuple[Array, dict[str, Column]]:
 
 
 def check_unit(path: Path, name: str, written: str | None, wanted: Any) -> None:
-    """Refuse a column whose heading has another unit than the input that it drives."""
+    """Reject a column whose heading has a different unit than the input it drives."""
     if written is None or not written.strip() or not isinstance(wanted, Unit):
         return
     try:
@@ -270,7 +270,7 @@ def _read_row(
         if not math.isfinite(number):
             raise DiagramError(
                 f"{where}, column {column}: {cell.strip()} is not finite. Leave the row out, or "
-                f"say what is to be played there."
+                f"fill in the value to be played."
             )
         numbers.append(number)
     return numbers

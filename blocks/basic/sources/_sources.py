@@ -30,7 +30,7 @@ class Constant(NativeBlock):
     value
         A number, a vector, or ``True`` or ``False`` for a boolean signal.
     unit
-        Of the output.
+        Unit of the output.
     kind
         Of the output: ``"real"``, ``"integer"`` or ``"boolean"``; by default as the value is.
     """
@@ -94,7 +94,7 @@ class Step(_Source):
     to, before
         Values after and before.
     unit
-        Of the output.
+        Unit of the output.
     kind
         ``"real"``, ``"integer"`` or ``"boolean"``.
     """
@@ -134,7 +134,7 @@ class Ramp(_Source):
     before
         Value until then.
     unit
-        Of the output.
+        Unit of the output.
     """
 
     kernel = "ramp"
@@ -173,7 +173,7 @@ class Sine(_Source):
     bias
         Mean value.
     unit
-        Of the output.
+        Unit of the output.
     """
 
     kernel = "sine"
@@ -219,7 +219,7 @@ class Pulse(_Source):
     low
         Value between pulses.
     unit
-        Of the output.
+        Unit of the output.
     kind
         ``"real"``, ``"integer"`` or ``"boolean"``.
     """
@@ -261,15 +261,15 @@ class Chirp(_Source):
     - linear: f = f0 + (f1 - f0) s / duration
     - logarithmic: f = f0 (f1 / f0)^(s / duration)
 
-    y = amplitude · sin(phase + 2 pi ∫ f ds). Before `at` it stands still at its first value; after
-    the sweep it goes on at f1 without a jump in phase.
+    y = amplitude · sin(phase + 2 pi ∫ f ds). Before `at` it is held at its first value; after the
+    sweep it continues at f1 without a jump in phase.
 
     Parameters
     ----------
     f0, f1
         First and last frequency in Hz; a number or a vector, as are the others.
     duration
-        Of the sweep, in seconds.
+        Duration of the sweep, in seconds.
     amplitude
         Half the height of the wave.
     phase
@@ -277,9 +277,9 @@ class Chirp(_Source):
     at
         When the sweep begins, in seconds.
     method
-        ``"linear"`` or ``"logarithmic"``; the latter wants positive frequencies.
+        ``"linear"`` or ``"logarithmic"``; the latter requires positive frequencies.
     unit
-        Of the output.
+        Unit of the output.
     """
 
     kernel = "chirp"

@@ -75,7 +75,7 @@ static double noise_quantile(double p) {
     return q < 0.0 ? -v : v;
 }
 
-/* Each stream has a place of its own, by chance far from all others, on one cycle of 2^64. */
+/* Each stream has its own random start, with high probability far from all others, on one cycle of 2^64. */
 static uint64_t noise_start(double seed, uint64_t stream) {
     uint64_t key;
     memcpy(&key, &seed, sizeof key);
@@ -93,7 +93,7 @@ double bl_noise_normal(double seed, int32_t stream, uint64_t sample) {
 
 /* The half bell exp(-x²/2) under 64 layers of equal area (Marsaglia and Tsang's ziggurat): layer n reaches to edge n, and
    all below edge n + 1 lies under the bell. Layer 0 is the lowest; its edge is that of a box of the same area, since it
-   goes on as the tail beyond edge 1. */
+   continues as the tail beyond edge 1. */
 enum { NOISE_LAYERS = 64, NOISE_TRIES = 64 };
 static const double NOISE_EDGES[NOISE_LAYERS + 1] = {
     3.500818427736488, 3.2136576271588955, 2.9755475488121643, 2.821441733766938, 2.7048984408762364, 2.609896494884204,

@@ -10,13 +10,13 @@ double bl_noise_uniform(double seed, int32_t stream, uint64_t sample);
 /* Normal with mean 0 and variance 1. */
 double bl_noise_normal(double seed, int32_t stream, uint64_t sample);
 
-/* Values with mean 0 and variance 1 in less time, where nobody asks which quantile a sample is: number n of a stream, that
-   of a seed. Steps are uniform; their sums are normal after a few. */
+/* Faster generation of values with mean 0 and variance 1, not by inverse transform: number n of the stream of
+   a seed. Steps are uniform; their sums are normal after a few. */
 uint64_t bl_noise_stream(double seed);
 double bl_noise_fast_normal(uint64_t stream, uint64_t number);
 double bl_noise_step(uint64_t stream, uint64_t number);
 
-/* A sample number that was kept as a double: a serialized state may hold anything. */
+/* A sample number stored as a double: a deserialized state may contain any value. */
 static inline uint64_t bl_noise_sample(double kept) {
     return kept >= 0.0 && kept < 9e15 ? (uint64_t)kept : 0;
 }

@@ -5,7 +5,7 @@
 #include "blocks/core/kernel/kernel.h"
 #include "blocks/core/kernel/table.h"
 
-/* Playback. p: n times, then n rows of values. i: interpolation, what comes after the end. */
+/* Playback. p: n times, then n rows of values. i: interpolation, behavior after the end. */
 enum { PLAYBACK_HOLD, PLAYBACK_LINEAR };
 enum { PLAYBACK_END_HOLD, PLAYBACK_END_REPEAT, PLAYBACK_END_ZERO, PLAYBACK_END_STOP };
 

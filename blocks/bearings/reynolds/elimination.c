@@ -47,7 +47,7 @@ static reynolds_neighbors reynolds_look_around(const reynolds_system *s, int32_t
 }
 
 /* Cells are red and black like those of a board. A red one has black neighbors only: it is eliminated on the spot,
-   which couples each two of them and leaves half of the rows in a band that is no wider. */
+   which couples each two of them and leaves half of the rows in a band of the same width. */
 static void reynolds_assemble(reynolds_system *s) {
     const int32_t m = s->m, stride = s->width + REYNOLDS_BLOCK;
     memset(s->band, 0, sizeof(double) * (size_t)s->columns * (size_t)s->blacks * (size_t)stride);
@@ -164,7 +164,7 @@ void bl_reynolds_solve(reynolds_system *s) {
     const int32_t width = s->width, stride = width + REYNOLDS_BLOCK;
     int32_t count = s->columns * s->blacks;
     double *right = s->right;
-    for (; count % REYNOLDS_BLOCK; count++) { /* more rows, that say x = 0 */
+    for (; count % REYNOLDS_BLOCK; count++) { /* padding rows: x = 0 */
         double *row = s->band + (int64_t)count * stride;
         memset(row, 0, sizeof(double) * (size_t)stride);
         row[0] = 1.0;

@@ -1,11 +1,11 @@
-/* Where oil is fed to a finite film: cells that are held at a pressure. */
+/* Oil feeds of a finite film: cells held at a given pressure. */
 #include <math.h>
 
 #include "blocks/bearings/reynolds/reynolds.h"
 #include "blocks/core/kernel/constants.h"
 
 
-/* A rectangle reaches `around` rad and `along` m to both sides of its middle, a hole as far as its diameter says. */
+/* A rectangle reaches `around` rad and `along` m to both sides of its center, a hole by half its diameter. */
 typedef struct {
     double angle, z, around, along;
     int round;
@@ -16,7 +16,7 @@ static film_feed feed_read(const double *numbers) {
                        .round = numbers[4] != 0.0};
 }
 
-/* How far a column or a row is from the middle of a feed. */
+/* Distance of a column or a row from the center of a feed. */
 static double feed_away_around(const film_feed *f, const bl_film_grid *grid, int32_t i) {
     return fabs(remainder(((double)i + 0.5) * 2.0 * BL_PI / grid->n_theta - f->angle, 2.0 * BL_PI));
 }

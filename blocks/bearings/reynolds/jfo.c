@@ -22,7 +22,7 @@
 
 static const double JFO_LONG = 1e9;    /* of a steady film: turns of its oil in a step */
 static const double JFO_CLOSING = 0.1; /* the least part of a gap that is left after a step */
-static const double JFO_MOST = 1e6;    /* clearances of oil in a cell: no state that is sound has so much */
+static const double JFO_MOST = 1e6;    /* clearances of oil in a cell: upper bound for any valid state */
 enum { JFO_QUICK_PASSES = 60, JFO_PASSES = 500 };
 
 /* What a cell gives to its neighbors for each unit of its x, in the order of reynolds_neighbors. */
@@ -73,7 +73,7 @@ static double jfo_counted_gap(const reynolds_system *s, const bl_film_bearing *b
     return 1.0 + (jfo_bush(s, grid, i, j) - spread * (X * s->cosine[i] + Y * s->sine[i])) / b->clearance;
 }
 
-/* The oil that a cell has: a part of the gap where it was counted is the same part of the gap as it is now. */
+/* Oil in a cell: its fraction of the gap is the same for the present gap as when it was counted. */
 static double jfo_oil(const reynolds_system *s, const bl_film_bearing *b, const bl_film_grid *grid, int32_t i, int32_t j,
                       double spread) {
     const double gap = s->gap[i * s->m + j], oil = grid->content[i * s->n_z + j];
@@ -84,8 +84,8 @@ static double jfo_oil(const reynolds_system *s, const bl_film_bearing *b, const 
     return oil * (gap / (counted > least ? counted : least));
 }
 
-/* Right-hand sides of full cells, from what Reynolds' equation has already, and the store of all. Returns the oil that
-   there is, in clearances of a cell. */
+/* Right-hand sides of full cells, from those of Reynolds' equation, and the storage terms of all cells. Returns the total
+   oil, in clearances of a cell. */
 static double jfo_store(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *mo,
                         const bl_film_grid *grid, double step) {
     const double dt = 2.0 * BL_PI / s->n, spread = sin(0.5 * dt) / (0.5 * dt);
@@ -244,7 +244,7 @@ static int32_t jfo_exchange(reynolds_system *s, int only_first) {
     return changed;
 }
 
-/* Takes x apart: pressure stays in q; what cells hold goes to `content`; and a held cell learns what comes to it. */
+/* Splits x: pressure stays in q, oil contents go to `content`, and cells of given pressure get their inflow. */
 static void jfo_finish(reynolds_system *s, const bl_film_grid *grid, double step) {
     const int32_t m = s->m;
     for (int32_t i = 0; i < s->n; i++)

@@ -10,9 +10,9 @@
  * such matrices this ends at the one solution, whatever it starts from: the film of the last tick saves time, and
  * changes nothing but rounding.
  *
- * Without tilt both halves are equal and one is solved. Feeds hold cells at a pressure: such a cell is no unknown, and
- * its neighbors have it on their right-hand side. Volumes are (c / 2) r B dθ dζ for each unit of A q - f, which is
- * zero where the film is whole, what comes in where pressure is held, and what cavitation invents elsewhere. */
+ * Without tilt both halves are equal and one is solved. Feeds hold cells at a pressure: such a cell is not an unknown, and
+ * enters the right-hand side of its neighbors. Volumes are (c / 2) r B dθ dζ for each unit of A q - f, which is
+ * zero where the film is whole, the inflow where pressure is held, and the mass error of cavitation elsewhere. */
 #include <math.h>
 #include <string.h>
 
@@ -188,7 +188,7 @@ static void reynolds_diagonal(reynolds_system *s) {
     }
 }
 
-/* What cells get from neighbors whose pressure is given joins what drives them. */
+/* Adds the flow from neighbors of given pressure to the right-hand side. */
 static void reynolds_feed(reynolds_system *s) {
     const int32_t n = s->n, m = s->m;
     for (int32_t i = 0; i < n; i++) {
@@ -254,7 +254,7 @@ static void reynolds_set_held(reynolds_system *s) {
             if (bl_reynolds_is_held(s, i, j)) s->q[i * s->m + j] = s->held[i * s->n_z + j];
 }
 
-/* What flows out of a cell whose pressure is given, beside what its neighbors and its own wedge give it. */
+/* Outflow of a cell of given pressure, minus the inflow from its neighbors and its own wedge. */
 static double reynolds_excess(const reynolds_system *s, int32_t i, int32_t j) {
     const int32_t m = s->m, k = i * m + j, before = i > 0 ? i - 1 : s->n - 1, after = i + 1 < s->n ? i + 1 : 0;
     const double *along = s->along + i * (m + 1);

@@ -1,4 +1,4 @@
-/* A finite film cell by cell: what the files that solve it share. See reynolds.c for the equation. */
+/* Finite-volume solution of a film: declarations shared by its source files. See reynolds.c for the equation. */
 #ifndef BIELLA_REYNOLDS_H
 #define BIELLA_REYNOLDS_H
 
@@ -24,7 +24,7 @@ typedef struct {
     double *gap, *stored, *carried; /* n × m, of a film that keeps its oil only: see jfo.c */
     int32_t downstream;
     double *right;       /* n × blacks, and up to a block more */
-    double *band;        /* as many rows of width + REYNOLDS_BLOCK, or of 2 width + 1 if oil is kept */
+    double *band;        /* as many rows of width + REYNOLDS_BLOCK, or of 2 width + 1 with mass conservation */
     int32_t order[BL_FILM_MOST_AROUND]; /* columns with film, as they are eliminated */
     int32_t place[BL_FILM_MOST_AROUND]; /* of a column in `order`, or -1 */
     int32_t columns, width;
@@ -33,7 +33,7 @@ typedef struct {
 /* Lists the columns with film. From a free one on, neighbors in the list are neighbors around the journal; if there
    is none, the list alternates between both sides of the ring and neighbors are at most two places apart. */
 void bl_reynolds_order(reynolds_system *s);
-/* Finds q where `film` says that there is one; it is zero elsewhere. */
+/* Solves for q in the cells with `film`; q is zero elsewhere. */
 void bl_reynolds_solve(reynolds_system *s);
 
 /* The same for a film that keeps its oil; gives back a bl_status. */
@@ -41,7 +41,7 @@ int bl_reynolds_jfo(reynolds_system *s, const bl_film_bearing *b, const bl_film_
                     bl_film_load *load);
 
 int bl_reynolds_is_held(const reynolds_system *s, int32_t i, int32_t j);
-/* Says where q is given, and what it is; `radius` and `length` in m, `scale` in Pa for q = 1. */
+/* Sets the cells where q is prescribed, and its values there; `radius` and `length` in m, `scale` in Pa for q = 1. */
 void bl_reynolds_hold(double *held, const bl_film_grid *grid, double radius, double length, double scale);
 
 #endif

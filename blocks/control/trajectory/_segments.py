@@ -17,7 +17,7 @@ _POWERS = 8
 class Push:
     """A piece of acceleration: start + rise s + amplitude sin(pulsation s + phase), s from 0 to 1.
 
-    `length` is that of the piece, in what the motion is over.
+    `length` is the length of the piece, in the independent variable of the motion.
     """
 
     length: float

@@ -20,7 +20,7 @@ _DERIVATIVES = ("position", "velocity", "acceleration", "jerk")
 class AbstractMotion(NativeBlock):
     """A motion over time from rest at one place to rest at another; it can also be triggered.
 
-    ``duration`` is how long it takes, in seconds.
+    ``duration`` is the duration in seconds.
     """
 
     kernel = "motion"
@@ -69,12 +69,12 @@ class AbstractMotion(NativeBlock):
 class Trapezoid(AbstractMotion):
     """A motion with a trapezoidal velocity: the fastest with bounds of velocity and acceleration.
 
-    Its jerk is not bounded, so it is not shown. ``duration`` is how long it takes, in seconds.
+    Its jerk is not bounded, so it is not shown. ``duration`` is the duration in seconds.
 
     Parameters
     ----------
     to, before
-        Where it goes, and from where.
+        Final and initial position.
     velocity, acceleration
         Largest ones, per second and per second squared; positive.
     deceleration
@@ -85,7 +85,7 @@ class Trapezoid(AbstractMotion):
         Adds an input ``start``: the motion begins when that becomes true, and each time again that
         it does so after the end, by the same distance further. It is sampled then.
     unit
-        Of the position.
+        Unit of the position.
     """
 
     def __init__(
@@ -123,12 +123,12 @@ class Trapezoid(AbstractMotion):
 class SCurve(AbstractMotion):
     """A motion with bounds of velocity, acceleration and jerk: the fastest of them.
 
-    ``duration`` is how long it takes, in seconds.
+    ``duration`` is the duration in seconds.
 
     Parameters
     ----------
     to, before
-        Where it goes, and from where.
+        Final and initial position.
     velocity, acceleration, jerk
         Largest ones, positive.
     at
@@ -137,7 +137,7 @@ class SCurve(AbstractMotion):
         Adds an input ``start``: the motion begins when that becomes true, and each time again that
         it does so after the end, by the same distance further. It is sampled then.
     unit
-        Of the position.
+        Unit of the position.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class CamLaw(AbstractMotion):
     law
         One of these names.
     to, before
-        Where it goes, and from where.
+        Final and initial position.
     duration
         In seconds.
     at
@@ -195,7 +195,7 @@ class CamLaw(AbstractMotion):
         Adds an input ``start``: the motion begins when that becomes true, and each time again that
         it does so after the end, by the same distance further. It is sampled then.
     unit
-        Of the position.
+        Unit of the position.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class MinimumJerk(CamLaw):
     Parameters
     ----------
     to, before
-        Where it goes, and from where.
+        Final and initial position.
     duration
         In seconds.
     at
@@ -236,7 +236,7 @@ class MinimumJerk(CamLaw):
         Adds an input ``start``: the motion begins when that becomes true, and each time again that
         it does so after the end, by the same distance further. It is sampled then.
     unit
-        Of the position.
+        Unit of the position.
     """
 
     def __init__(
@@ -268,7 +268,7 @@ class Cam(NativeBlock):
         jerk = f''' ω³ + 3 f'' ω α        (of a shaft whose α does not change)
 
     A turn is made of rises, returns and dwells by the laws of `CamLaw`. Segments that do not add up
-    to a lift of 0 make an indexing cam: each turn goes on from where the last one ended.
+    to a lift of 0 make an indexing cam: each turn starts at the end of the previous one.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ class Cam(NativeBlock):
     before
         Position at θ = 0.
     unit
-        Of the position.
+        Unit of the position.
     """
 
     kernel = "cam"
@@ -315,7 +315,7 @@ class Cam(NativeBlock):
             ],
             outputs=_outputs(unit, True),
             parameters=[
-                parameter("rise", rise, unit=unit, doc="how far a whole turn goes", tunable=False),
+                parameter("rise", rise, unit=unit, doc="rise per turn", tunable=False),
                 parameter("segments", np.vstack(rows), tunable=False, hidden=True),
             ],
             feedthrough=[

@@ -57,9 +57,9 @@ static int trajectory_fits(const bl_block *b, int32_t inputs, int32_t extra, int
 /* A motion over time. p: when it begins, from where to where, how long it takes, the segments from 0 on. */
 enum { MOTION_AT, MOTION_BEFORE, MOTION_TO, MOTION_DURATION, MOTION_SEGMENTS };
 
-/* What is meant to come at a tick may lie a rounding error after it. */
+/* Tolerance: a time meant to be at a tick may be later by a rounding error. */
 static double motion_slack(const bl_block *b) { return 1e-6 * b->dt; }
-/* Where `count` motions end. */
+/* End position of `count` motions. */
 static double motion_end(const double *p, double count) {
     if (count == 1.0) return p[MOTION_TO]; /* without a rounding error */
     return p[MOTION_BEFORE] + count * (p[MOTION_TO] - p[MOTION_BEFORE]);
@@ -83,7 +83,7 @@ static int motion_output(bl_block *b, double t) {
     return BL_OK;
 }
 
-/* The same, begun by a rising signal; each one after the end goes on by the same distance.
+/* The same, started by a rising signal; each start after the end adds the same distance.
  * z: the signal's last value, when the motion began, how many have begun. */
 enum { MOTION_LAST, MOTION_BEGUN, MOTION_COUNT, MOTION_MEMORY };
 

@@ -1,8 +1,8 @@
-"""Formulas in strings: read safely, and written as programs for the engine's stack machine.
+"""Formulas in strings: parsed safely and compiled to programs for the engine's stack machine.
 
-A formula is parsed by Python's own grammar and never evaluated: what is not on the list below is
-refused. ``blocks/core/formula/formula.c`` runs the program; the opcodes in its header and here
-stand in one order.
+A formula is parsed with Python's grammar and never evaluated by Python: syntax that is not on the
+list below is rejected. ``blocks/core/formula/formula.c`` runs the program. The opcodes in its
+header and in this file are in the same order.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _unfolded(*_: float) -> float:
     raise AssertionError("an opcode that no formula names")
 
 
-# Every opcode, in the order of formula.h: how many values it takes, and what it computes.
+# Every opcode, in the order of formula.h: its number of operands and its function.
 _OPCODES: dict[str, tuple[int, Callable[..., float]]] = {
     "store": (1, _unfolded),
     "constant": (0, _unfolded),
@@ -106,7 +106,7 @@ FUNCTIONS = {
     "pow": "power",
     "where": "select",
 }
-"""What a formula may call, and the opcode that does it."""
+"""Functions that a formula may call, and their opcodes."""
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -139,8 +139,8 @@ _ADVICE: dict[type[ast.AST], str] = {
     ast.NotIn: "`not in`: write comparisons",
     ast.Attribute: "a dot: write `sin(x)`, not `math.sin(x)`, and name an input without dots",
     ast.Lambda: "a lambda",
-    ast.NamedExpr: "`:=`: give each result an output of its own",
-    ast.Tuple: "a comma here: give each result an output of its own, {'y1': '…', 'y2': '…'}",
+    ast.NamedExpr: "`:=`: give each result its own output",
+    ast.Tuple: "a comma here: give each result its own output, {'y1': '…', 'y2': '…'}",
     ast.List: "a list: give a list of formulas for a vector output",
     ast.JoinedStr: "a string",
     ast.Starred: "`*` before an argument",
@@ -205,14 +205,14 @@ def read_formula(text: str, declared: Iterable[str] = ()) -> Formula:
     Parameters
     ----------
     text
-        An expression in Python's grammar; see `Expression` for what it may hold.
+        An expression in Python's grammar; see `Expression` for the permitted syntax.
     declared
         Names that mean inputs or parameters even where a constant has the same name.
 
     Raises
     ------
     DiagramError
-        If it is no such expression; the message points at the place.
+        If the text is not a valid formula; the message marks the position.
     """
     if not isinstance(text, str):
         raise DiagramError(f"a formula is a string such as 'k*sin(theta)', got {text!r}.")
@@ -284,7 +284,7 @@ def as_kind(formula: Formula, kind: str) -> Formula:
 
 
 class _Reader:
-    """Turns Python's tree into ours, refusing all that is not a formula."""
+    """Converts Python's syntax tree to formula nodes; rejects everything else."""
 
     def __init__(self, text: str, declared: frozenset[str]) -> None:
         self.text = text
@@ -464,7 +464,7 @@ def _variables(term: Term) -> Iterator[Variable]:
 
 
 def _check_brackets(text: str) -> None:
-    """Refuse deep nesting before Python's parser sees it: that one gives up in worse ways."""
+    """Reject deep nesting before Python's parser, which may exhaust its stack on it."""
     level = 0
     for column, character in enumerate(text):
         level += (character in "([{") - (character in ")]}")

@@ -62,8 +62,8 @@ double bl_formula_floor_divide(double a, double b) {
     return quotient - below > 0.5 ? below + 1.0 : below;
 }
 
-/* The topmost value is kept in `a`; `s` points behind the others. The first push spills an `a` that means
-   nothing, hence one more place than the program may use. */
+/* The top of the stack is in `a`; `s` points past the others. The first push spills an undefined `a`, so the stack
+   has one more element than the program may use. */
 #define BL_FORMULA_PUSH(value, operands) \
     do {                                 \
         *s++ = a;                        \
@@ -146,7 +146,7 @@ void bl_formula_run(const int32_t *code, int32_t count, double t, const double *
         case BL_FORMULA_SINH: a = sinh(a); break;
         case BL_FORMULA_COSH: a = cosh(a); break;
         case BL_FORMULA_TANH: a = tanh(a); break;
-        default: return; /* bl_formula_check has refused it */
+        default: return; /* rejected by bl_formula_check */
         }
     }
 }

@@ -1,7 +1,7 @@
 /* Formulas: small programs for a stack machine.
  *
- * A program is words of an opcode and its operands. blocks/core/formula/_formula.py writes it; the opcodes here and there
- * stand in the same order. There are no jumps, so a program ends after as many steps as it has words; both
+ * A program is words of an opcode and its operands. blocks/core/formula/_formula.py writes it; the opcodes in both files
+ * are in the same order. There are no jumps, so a program ends after as many steps as it has words; both
  * sides of a conditional are computed and `select` takes one. */
 #ifndef BIELLA_FORMULA_H
 #define BIELLA_FORMULA_H
@@ -46,7 +46,7 @@ void bl_formula_run(const int32_t *code, int32_t count, double t, const double *
 
 /* The last value that a program stores, with its first and second derivatives with respect to time; inputs and
    parameters count as constant. At a kink of abs, min, clip … the derivative is that of one side, and of
-   floor, comparisons and the like it is 0. Works out derivatives only of what varies, so that the value of sqrt(t) at 0 is
+   floor, comparisons and the like it is 0. Derivatives are computed only of varying terms, so that the value of sqrt(t) at 0 is
    not lost because its derivative is infinite. */
 void bl_formula_jet(const int32_t *code, int32_t count, double t, const double *const *u, const double *p, double jet[3]);
 

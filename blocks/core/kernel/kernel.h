@@ -1,4 +1,4 @@
-/* What a native block is to the engine.
+/* Interface between native blocks and the engine.
  *
  * A kernel is a table of up to six operations over memory that the run owns:
  *
@@ -6,24 +6,28 @@
  *   output      y = g(t, x, z, u)          pure: may be repeated at any time
  *   derivative  dx/dt = f(t, x, z, u)      pure
  *   update      z+ = h(t, x, z, u)         once for each sample hit; may also reset x
- *   advance     step an own solver from t to t + dt; inputs follow u + u1 τ + u2 τ²/2 with τ from t on
+ *   advance     step the internal solver from t to t + dt; inputs follow u + u1 τ + u2 τ²/2 with τ from t on
  *   project     put x back on its constraints after an accepted step, which may end within a tick
  *
- * and `diagnose`, outside of any tick: says with bl_log what was odd at the start or during the run, if anything was.
+ * and `diagnose`, called outside of any tick, which reports anomalies at the start or during the run with bl_log.
  *
- * A kernel may have `exit_initialization`: called when all outputs at the start are known, so that initialization can end with consistent inputs; the
- * outputs are then evaluated again, unless it returns BL_UNCHANGED.
+ * Optional operations:
  *
- * A kernel that keeps state elsewhere has two more, `save` and `restore`, which keep and bring back all of it in
- * one of BL_SNAPSHOTS snapshots: that is how a step is taken back. And it may have `accept_step`, for a member of a coupling: called before any
- * of them advances, while u still is what it was at t. And `directional_derivative`, if it knows its derivatives: the outputs to first order in how u
- * differs from what it was at the last output, without disturbing what is outside.
+ *   exit_initialization     called when all outputs at the start are known, so that initialization ends with consistent
+ *                           inputs; the outputs are then evaluated again, unless it returns BL_UNCHANGED
+ *   save, restore           for a kernel with state outside the engine: save the complete state to one of BL_SNAPSHOTS
+ *                           snapshots and restore it, which rolls back a step
+ *   accept_step             for a member of a coupling: called before any member advances, while u still has its values at t
+ *   directional_derivative  for a kernel with known derivatives: the outputs to first order in the change of u since the
+ *                           last output, without side effects on the external state
  *
- * A kernel keeps nothing between calls except through x and z; one that runs what lives outside the engine (an FMU)
- * keeps it in `external`, and says how to save, restore and close that. Integers and widths are checked once, by `check`, when a plan
- * is loaded; `sizes` then computes how many values of z and w the block needs, from the same integers and widths. The engine
- * compares z_count with that and allocates w: after that a kernel may trust every pointer and every width it sees.
- * Values in z may come from a serialized state, so an index kept there is clamped before use.
+ * A kernel has no state between calls except x and z. A kernel that runs a model outside the engine (an FMU) has its handle
+ * in `external`, and operations to save, restore and close it.
+ *
+ * `check` validates integers and widths once, when a plan is loaded. `sizes` then computes the number of values of z and w
+ * from the same integers and widths. The engine compares z_count with that and allocates w. After that a kernel may rely on
+ * every pointer and every width.
+ * z may come from a deserialized state: clamp indices stored there before use.
  */
 #ifndef BIELLA_KERNEL_H
 #define BIELLA_KERNEL_H
@@ -34,17 +38,17 @@
 typedef enum {
     BL_OK = 0,
     BL_STOP = 1,             /* a Stop block ended the run: not an error */
-    BL_UNCHANGED = 2,        /* of `exit_initialization` only: there was nothing to do */
+    BL_UNCHANGED = 2,        /* `exit_initialization` only: there was nothing to do */
     BL_ERROR_MEMORY = -1,
-    BL_ERROR_PLAN = -2,      /* the plan is not one of ours, is truncated, or does not fit its kernels */
+    BL_ERROR_PLAN = -2,      /* not a plan, truncated, or inconsistent with its kernels */
     BL_ERROR_VERSION = -3,
     BL_ERROR_STATE = -4,     /* a saved state belongs to another plan */
     BL_ERROR_NOT_FINITE = -5,
     BL_ERROR_LOOP = -6,      /* an algebraic loop did not converge */
     BL_ERROR_SOLVER = -7,    /* an implicit step did not converge */
-    BL_ERROR_BLOCK = -8,     /* a block refused to go on: an Assertion, a Python exception */
+    BL_ERROR_BLOCK = -8,     /* a block failed: an Assertion, a Python exception */
     BL_ERROR_ARGUMENT = -9,
-    BL_ERROR_INTERRUPT = -10 /* the host wants the run to end: nothing is tried again */
+    BL_ERROR_INTERRUPT = -10 /* the host requested the end of the run: no retries */
 } bl_status;
 
 typedef struct bl_block bl_block;
@@ -53,7 +57,7 @@ typedef enum {
     BL_OP_INIT, BL_OP_OUTPUT, BL_OP_DERIVATIVE, BL_OP_UPDATE, BL_OP_ADVANCE, BL_OP_PROJECT, BL_OP_EXIT_INITIALIZATION
 } bl_op;
 
-/* Calls a block that lives outside the engine; returns a bl_status. */
+/* Calls a block that is implemented outside the engine; returns a bl_status. */
 typedef int (*bl_host_call)(int32_t block, int32_t op, double t, double dt);
 
 /* Whether an input of a block with `advance` moves between ticks, changes at ticks only, or is not connected. */
@@ -78,8 +82,8 @@ struct bl_block {
     const double *offset;    /* seconds since the last tick: 0 at a tick, else a run has stopped within one */
     const unsigned char *u_held; /* for a block with `advance`: of each input port, a bl_held */
     const bl_host_call *host;
-    char *message;           /* BL_MESSAGE_SIZE bytes: what it says of itself; the engine empties it when it has read it */
-    void *external;           /* what the host has attached; NULL until then, and in all other blocks */
+    char *message;           /* BL_MESSAGE_SIZE bytes: message of the block; the engine clears it after reading */
+    void *external;           /* handle attached by the host; NULL before that and in all other blocks */
 };
 
 enum { BL_MESSAGE_SIZE = 1024 };
@@ -94,12 +98,12 @@ void bl_log(const bl_block *b, const char *format, ...) BL_FORMAT(2);
 /* The same, and returns BL_ERROR_BLOCK. */
 int bl_log_error(const bl_block *b, const char *format, ...) BL_FORMAT(2);
 
-/* What a diagnostic is about. */
+/* Subject of a diagnostic. */
 enum { BL_DIAGNOSTIC_START, BL_DIAGNOSTIC_RUN };
 
 typedef int (*bl_operation)(bl_block *b, double t);
 
-/* How many values a block needs: of discrete state, z, and of work space, w. */
+/* Number of values that a block needs: of discrete state, z, and of work space, w. */
 typedef struct {
     int64_t memory, scratch;
 } bl_sizes;
@@ -107,30 +111,30 @@ typedef struct {
 typedef struct {
     const char *name;
     int (*check)(const bl_block *b);  /* non-zero if the widths and integers are sound */
-    /* After `check`, before x, z, w and p have values: how many values of z and w the block needs. Without it, z_count is the plan's
-       and judged by `check`, and there is no work space. */
+    /* Called after `check`, before x, z, w and p have values: number of values of z and w that the block needs. Without it,
+       z_count is that of the plan, validated by `check`, and the block has no work space. */
     bl_sizes (*sizes)(const bl_block *b);
     bl_operation init, output, derivative, update;
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
     void (*diagnose)(bl_block *b, int about, double t);
-    /* Of blocks with state outside the engine only. A state is kept in one of BL_SNAPSHOTS snapshots, which are there from the
-       start, so that a step can be taken back without allocating anything. */
+    /* Only for blocks with state outside the engine. A state is saved to one of BL_SNAPSHOTS snapshots, which are allocated
+       at the start, so that a step can be rolled back without allocation. */
     int (*save)(bl_block *b, int snapshot);
     int (*restore)(bl_block *b, int snapshot);
     bl_operation exit_initialization;
     bl_operation accept_step;
     bl_operation directional_derivative;
-    void (*close)(bl_block *b);                /* ends what is attached: the engine is closing */
-    const char *(*last_error)(const bl_block *b); /* why the last operation failed, where BL_MESSAGE_SIZE would not do */
+    void (*close)(bl_block *b);                /* releases the attached handle when the engine closes */
+    const char *(*last_error)(const bl_block *b); /* reason of the last failure, if it may exceed BL_MESSAGE_SIZE */
 } bl_kernel;
 
 enum { BL_SNAPSHOTS = 4 };
 
-/* Each file of kernels ends with a table of them, closed by an entry without a name. It begins in a line of its own with
+/* Each file of kernels ends with a table of them, terminated by an entry without a name. It begins on a separate line with
 
        const bl_kernel bl_kernels_name[] = {
 
-   and the build finds it by that: nothing else lists it. */
+   by which the build finds it: there is no other list. */
 
 #endif

@@ -1,4 +1,4 @@
-/* Full matrices, kept row by row: products with vectors, and factors. */
+/* Dense matrices in row-major order: products with vectors, and factorizations. */
 #ifndef BIELLA_MATRIX_H
 #define BIELLA_MATRIX_H
 
@@ -10,7 +10,7 @@ static inline double bl_dot(double sum, const double *a, const double *b, int32_
     return sum;
 }
 
-/* LU with partial pivoting, in place; the n pivots are kept as doubles so that they can be saved. Gives back a bl_status. */
+/* LU with partial pivoting, in place; the n pivots are stored as doubles so that they can be saved. Returns a bl_status. */
 int bl_lu_factor(double *a, double *pivots, int64_t n);
 /* b ← A⁻¹ b, with those factors. */
 void bl_lu_solve(const double *a, const double *pivots, int64_t n, double *b);

@@ -1,4 +1,4 @@
-/* What a block says of itself: text in a buffer of fixed size that the engine owns. */
+/* Messages of a block: text in a buffer of fixed size that the engine owns. */
 #include "blocks/core/kernel/kernel.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Places in a ring of samples, kept as doubles: a serialized state may hold anything. */
+/* Indices in a ring buffer, stored as doubles and clamped: a deserialized state may contain any value. */
 #ifndef BIELLA_RING_H
 #define BIELLA_RING_H
 

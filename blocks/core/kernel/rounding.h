@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* Above 2^52 there is nothing behind the point; what is no number stays as it is. */
+/* Above 2^52 a double has no fractional part; NaN is returned unchanged. */
 static inline double bl_floor(double v) {
     if (!(fabs(v) < 0x1p52)) return v;
     const double whole = (double)(int64_t)v;

@@ -32,8 +32,8 @@ EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code.
 
-    0 is success, 1 an error in what the user gave, 2 a command line that cannot be read, 130 that
-    Ctrl-C came before there was anything to show.
+    0 is success, 1 an error in the input, 2 an invalid command line, 130 an interrupt by Ctrl-C
+    before there was a result.
     """
     parser = _parser()
     given = sys.argv[1:] if arguments is None else arguments
@@ -71,8 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="biella",
         description="Mechanisms and block diagrams: run, check, draw, export, bind to hardware.",
-        epilog="exit codes: 0 success, 1 an error in what was given, 2 a command line that cannot "
-        "be read, 130 interrupted. example: biella demo",
+        epilog="exit codes: 0 success, 1 an error in the input, 2 an invalid command line, "
+        "130 interrupted. example: biella demo",
     )
     parser.add_argument("--version", action="version", version=f"biella {__version__}")
     parser.set_defaults(command=None)

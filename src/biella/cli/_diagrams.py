@@ -55,7 +55,7 @@ def add_commands(commands: Any) -> None:
     )  # fmt: skip
     export.add_argument(
         "--output-signal", action="append", default=[], metavar="PATH",
-        help="signal that becomes an output, besides d.output(…); may be repeated",
+        help="signal that becomes an output, in addition to d.output(…); may be repeated",
     )  # fmt: skip
     export.add_argument(
         "--parameter",
@@ -173,11 +173,11 @@ def _bind(options: argparse.Namespace) -> None:
             print(text, end="")
             return
         if options.rig.exists():
-            raise BiellaError(f"`{options.rig}` is there already: name another file.")
+            raise BiellaError(f"`{options.rig}` already exists: name another file.")
         options.rig.write_text(text, encoding="utf-8")
         print(f"wrote {options.rig}")
     elif options.rig is None:
-        raise BiellaError("say which binding to check, such as rig.toml, or --template BLOCK.")
+        raise BiellaError("name the binding to check, such as rig.toml, or give --template BLOCK.")
     else:
         _check_rig(options)
 

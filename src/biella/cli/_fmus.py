@@ -27,7 +27,7 @@ def add_commands(commands: Any) -> None:
         commands,
         "info",
         _info,
-        "show what an FMU says about itself",
+        "show the model description of an FMU",
         "biella info crank.fmu",
         "an FMU",
     )

@@ -1,4 +1,4 @@
-"""The user's own file: what it defines, and what is wrong with it."""
+"""Loading of the user's Python file, and reporting of its errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..errors import BiellaError, suggest
 
 
 def load_diagram(path: Path) -> Any:
-    """Return what ``diagram()`` of a Python file gives."""
+    """Return the diagram that ``diagram()`` of a Python file returns."""
     from ..scheduler.compile.diagram._diagram import Diagram
 
     make = getattr(_load_module(path), "diagram", None)
@@ -90,7 +90,7 @@ def _users_code(path: Path) -> Iterator[None]:
 
 
 def _hint(error: Exception) -> str:
-    """Return what may have been meant by a name that is not there, such as that of a block."""
+    """Return a suggestion for an unknown name, such as that of a block."""
     if isinstance(error, AttributeError) and error.name:
         return suggest(error.name, dir(error.obj))
     if isinstance(error, ImportError) and error.name in sys.modules:

@@ -47,7 +47,7 @@ def add_commands(commands: Any) -> None:
     add_run_options(simulate)
     simulate.add_argument(
         "--until", "--stop", dest="until", type=float, metavar="TIME",
-        help="end time in s (default: 1000 steps; of an FMU: what it suggests)",
+        help="end time in s (default: 1000 steps; of an FMU: its own)",
     )  # fmt: skip
     simulate.add_argument(
         "--input", type=Path, metavar="CSV",
@@ -58,12 +58,12 @@ def add_commands(commands: Any) -> None:
     diagrams.add_argument("--solver", help="solver, instead of the diagram's own")
     diagrams.add_argument("--every", type=int, help="record every n-th tick")
     fmus = simulate.add_argument_group("FMUs")
-    fmus.add_argument("--start", type=float, help="start time in s (default: what it suggests)")
+    fmus.add_argument("--start", type=float, help="start time in s (default: that of the FMU)")
     fmus.add_argument(
         "--backend", choices=("engine", "fmpy", "pyfmi"), default="engine",
-        help="what calls the FMU (default: engine; fmpy takes FMI 1.0, 3.0 and model exchange)",
+        help="runner of the FMU (default: engine; fmpy takes FMI 1.0, 3.0 and model exchange)",
     )  # fmt: skip
-    fmus.add_argument("--isolate", action="store_true", help="in a process of its own")
+    fmus.add_argument("--isolate", action="store_true", help="run the FMU in a separate process")
     fmus.add_argument("--timeout", type=float, help="with --isolate: seconds that a call may take")
     fmus.add_argument("--log", action="store_true", help="show the FMU's messages as they come")
     fmus.add_argument("--no-validate", action="store_true", help="run it though FMI forbids it")
@@ -99,7 +99,7 @@ def _simulate(options: argparse.Namespace) -> None:
             raise BiellaError(
                 f"{option} is for FMUs, but `{options.file}` is a Python file."
                 if diagram
-                else f"{option} is for diagrams, but `{options.file}` is no Python file."
+                else f"{option} is for diagrams, but `{options.file}` is not a Python file."
             )
     if diagram:
         simulate_diagram(options)
@@ -134,7 +134,7 @@ def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> 
 
 
 def _play_columns(diagram: Diagram, path: Path) -> dict[str, Any]:
-    """Return what plays each column of a table, by the input or source block that it drives."""
+    """Return a player for each column of a table, by the input or source block it drives."""
     from ..blocks.basic.sources._playback import Playback, check_unit, read_columns
     from ..blocks.core._ports import Same
     from ..blocks.core._units import Unit

@@ -62,11 +62,11 @@ def add_realtime_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overrun",
         choices=("stop", "skip", "catch_up", "slip"),
-        help="what follows a missed deadline (default: skip)",
+        help="action after a missed deadline (default: skip)",
     )
-    parser.add_argument("--max-overruns", type=int, help="overruns with which the run goes on")
+    parser.add_argument("--max-overruns", type=int, help="overruns that the run tolerates")
     parser.add_argument(
-        "--max-consecutive-overruns", type=int, help="likewise, one after the other"
+        "--max-consecutive-overruns", type=int, help="the same limit for consecutive overruns"
     )
     parser.add_argument("--warmup-ticks", type=int, help="ticks at the start that do not count")
     parser.add_argument("--spin", type=float, default=0.0, help="s awake before each deadline")
@@ -144,7 +144,7 @@ def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> 
 def _replay(
     options: argparse.Namespace, path: Path, diagram: Diagram | None, stream: Path | None
 ) -> Result:
-    """Run a log again, and say whether it came out the same."""
+    """Replay a log and report whether the results are identical."""
     from ..scheduler.realtime.log._replay import find_differences, replay
     from ..scheduler.results._result import Result
 

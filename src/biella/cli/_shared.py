@@ -1,4 +1,4 @@
-"""What the commands have in common."""
+"""Helpers shared by the commands."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 from ..errors import BiellaError, BlockError, DeviceError, OverrunError
 
 FORMATS = (".csv", ".h5", ".hdf5", ".mf4")
-"""What results are written as."""
+"""File formats of results."""
 
 
 def add_command(
     commands: Any, name: str, function: Any, text: str, example: str, file: str = ""
 ) -> argparse.ArgumentParser:
-    """Add a command that calls `function`, with an example; `file` says what file it is about."""
+    """Add a command that calls `function`, with an example; `file` describes its file argument."""
     added: argparse.ArgumentParser = commands.add_parser(
         name,
         help=text,
@@ -37,7 +37,7 @@ def add_command(
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json``."""
-    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def print_json(told: Any) -> None:
@@ -46,7 +46,7 @@ def print_json(told: Any) -> None:
 
 
 def complain(text: str) -> None:
-    """Say something that is no result."""
+    """Print a message, which is not a result, to stderr."""
     print(f"biella: {text}", file=sys.stderr)
 
 
@@ -54,13 +54,13 @@ def read_assignment(text: str, option: str = "--set", strings: bool = False) -> 
     """Return path and value of ``pid.kp=3``."""
     path, separator, value = text.partition("=")
     if not separator or not path.strip():
-        raise BiellaError(f"{option} wants PATH=VALUE, such as pid.kp=3, got `{text}`.")
+        raise BiellaError(f"{option} needs PATH=VALUE, such as pid.kp=3, got `{text}`.")
     try:
         return path.strip(), ast.literal_eval(value.strip())
     except (ValueError, SyntaxError):
         if strings:
             return path.strip(), value
-        raise BiellaError(f"{option} {path}: `{value}` is no number or list of numbers.") from None
+        raise BiellaError(f"{option} {path}: `{value}` is not a number or list.") from None
 
 
 def require_format(option: str, path: Path | None) -> str:
@@ -77,13 +77,13 @@ def require_format(option: str, path: Path | None) -> str:
 
 
 def require_folder(path: Path | None) -> None:
-    """Refuse a file in a folder that is not there, rather than after the run."""
+    """Reject a file in a missing folder before the run instead of after it."""
     if path is not None and not path.parent.is_dir():
         raise BiellaError(f"cannot write `{path}`: there is no folder `{path.parent}`.")
 
 
 def require_picture(path: Path | None) -> None:
-    """Refuse a picture in a folder that is not there, or of an unknown format, before the run."""
+    """Reject a picture in a missing folder, or of an unknown format, before the run."""
     require_folder(path)
     if path is not None and str(path) != "-":
         from ..blocks.core._figure import check_picture_format
@@ -131,7 +131,7 @@ def report_run(options: argparse.Namespace, name: str, run: Callable[[], Result]
     except (BlockError, DeviceError, OverrunError) as error:
         if suffix in (".csv", ".mf4") and error.result is not None:
             write_result(error.result, options.out)
-            complain(f"what was recorded until then is in {options.out}")
+            complain(f"data recorded until then are in {options.out}")
         raise
     if not result.length:
         raise BiellaError("no row was recorded: there is no result.")

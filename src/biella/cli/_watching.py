@@ -1,4 +1,4 @@
-"""`biella watch`, without what it imports."""
+"""Arguments of `biella watch`, without its heavy imports."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def add_command(commands: Any) -> None:
         type=Path,
         nargs="?",
         default=Path("biella-demo"),
-        help="where everything goes (default: biella-demo)",
+        help="output folder (default: biella-demo)",
     )
     parser.add_argument("--seconds", type=float, default=5.0, help="of each run (default: 5)")
     parser.add_argument("--json", action="store_true", help="print the table as JSON")

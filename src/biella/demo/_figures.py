@@ -9,7 +9,7 @@ import numpy as np
 from ..scheduler.results._result import Result
 from .rig import CLEARANCE, LOAD_AT
 
-# Wong's palette, which color-blind people can tell apart.
+# Wong's palette, distinguishable with color blindness.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 
 

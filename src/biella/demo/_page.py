@@ -1,4 +1,4 @@
-"""The page at the end of the demo: one HTML file that shows what lies beside it."""
+"""The report of the demo: one HTML file that shows the figures and files of its folder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Picture:
 
 
 Row = tuple[str, str, str]
-"""What was measured, the figure, and what it means."""
+"""Quantity, value and meaning."""
 
 
 def write_page(

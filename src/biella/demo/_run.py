@@ -1,4 +1,4 @@
-"""The demo: what is done one after the other, and the table at its end."""
+"""The demo: its sequence of steps and the summary table."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def run_demo(
     Parameters
     ----------
     seconds
-        Of both runs.
+        Duration of both runs.
     say
-        Told what is done, step by step.
+        Called with a description of each step.
     """
     folder.mkdir(parents=True, exist_ok=True)
     say("exporting the slider-crank as an FMU: crank.fmu")
@@ -135,7 +135,7 @@ def _draw_motion(run: Result, path: Path) -> None:
 
 _INTRO = (
     "A slider-crank whose crank pin runs in oil. The mechanism was exported as an FMU; the diagram "
-    "holds that FMU, the film, and a speed loop as a laboratory would build it. It ran offline, "
+    "holds that FMU, the film, and a speed loop as on a test rig. It ran offline, "
     "and then at 1 kHz against the wall clock with a device in place of its power stage."
 )
 _PICTURES = (
@@ -158,16 +158,16 @@ _PICTURES = (
     Picture("motion.gif", "The mechanism", "One second, five times slower."),
     Picture(
         "ticks.png",
-        "How ticks kept time",
-        "How late each began and how long it took. The tail is the machine's: biella doctor tells "
-        "more.",
+        "Timing of ticks",
+        "Start latency and duration of each tick. The tail is due to the machine: biella doctor "
+        "gives details.",
     ),
 )
 _FILES = (
     ("crank.fmu", "the mechanism, for any tool that reads FMI 2.0"),
     ("rig.toml", "which block is a device"),
     ("rig.py", "mechanism and diagram, to be read and changed"),
-    ("run.h5", "the real-time run, with all that came from outside"),
+    ("run.h5", "the real-time run, with all external inputs"),
 )
 _COMMANDS = (
     ("biella simulate rig.py --until 5 --set pid.kp=3 --record speed --plot", "with another gain"),

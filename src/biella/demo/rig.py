@@ -1,11 +1,11 @@
 """The rig of the demo: a slider-crank whose crank pin runs in oil, and the loop around it.
 
-The mechanism leaves its crank pin open: what the film does to rod and crank are inputs. It is
-exported as an FMU; the diagram wires that FMU to the film, which is a block of its own, and to the
-instruments and the controller of a laboratory.
+The crank pin of the mechanism is open: the film forces on rod and crank are inputs. The mechanism
+is exported as an FMU. The diagram wires that FMU to the film, which is a separate block, and to
+the instruments and the controller of a test rig.
 
-The demo puts a copy of this file beside what it writes. Change it there: ``python rig.py`` exports
-the mechanism anew, ``biella simulate rig.py`` runs the diagram.
+The demo writes a copy of this file next to its results. Edit the copy: ``python rig.py`` exports
+the mechanism again, ``biella simulate rig.py`` runs the diagram.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ def crank_pin() -> Diagram:
 
 def _wire_crank_pin(d: Diagram, plant: AbstractBlock) -> None:
     pin = d.add(Subsystem(crank_pin()), name="crank_pin")
-    # The film is stiff: an exchange once a tick would ring. A millionth of the largest force is far
-    # below what the exchange itself costs in accuracy (the table tells), and saves iterations.
+    # The film is stiff: one exchange per tick would oscillate. A tolerance of a millionth of the
+    # largest force is far below the error of the exchange (see the table) and saves iterations.
     d.couple(plant, method="newton", extrapolation=1, tolerance=1e-6)
     for what in ("position", "velocity"):
         d.connect(plant[f"crank.pin.{what}"], pin[f"bush_{what}"])

@@ -204,7 +204,7 @@ def test_bad_dimensions_of_a_finite_film_are_told_before_anything_else(length, o
         ({"viscosity": np.nan}, r"`viscosity`.*must be positive, in Pa s; got nan"),
         ({"radius": "20 mm"}, "`radius`.*got '20 mm'"),
         ({"length": np.inf}, "`length`"),
-        ({"clearance": 0.02}, "no thin film. Are both in meters"),
+        ({"clearance": 0.02}, "not a thin film. Are both in meters"),
         ({"film_limit": 1.0}, "`film_limit`.*between 0 and the clearance"),
         ({"film_limit": 0.0}, "above 0 with a contact"),
         ({"film_limit": np.nan}, "`film_limit`"),

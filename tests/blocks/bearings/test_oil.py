@@ -136,7 +136,7 @@ def test_unwired_viscosity_is_the_given_one(ask):
 def test_oil_too_cold_for_its_law_stops_the_run():
     d = Diagram("cold", step=0.1)
     d.add(OilTemperature(VOGEL, heat_capacity=1.0, temperature=20.0), name="oil")
-    with pytest.raises(BlockError, match=r"at 20 K, where its law knows no viscosity.*in °C"):
+    with pytest.raises(BlockError, match=r"at 20 K, where its law gives no viscosity.*in °C"):
         simulate(d, until=1.0)
 
 
@@ -144,7 +144,7 @@ def test_oil_too_cold_for_its_law_stops_the_run():
     ("make", "message"),
     [
         (lambda: Walther((373.15, 6.8e-6), (313.15, 46e-6), 870.0), "a cold and a hot point"),
-        (lambda: Walther((313.15, 46e-6), (373.15, 6.8e-6), 0.0), "wants a density"),
+        (lambda: Walther((313.15, 46e-6), (373.15, 6.8e-6), 0.0), "needs a density"),
         (lambda: Vogel.through([(300, 0.1), (320, 0.05)]), "goes through three points"),
         (lambda: Vogel.through([(300, 0.1), (320, 0.05), (340, 0.2)]), "three points"),
         (lambda: OilTemperature(0.03, heat_capacity=1.0), "is a Vogel"),  # type: ignore[arg-type]

@@ -182,7 +182,7 @@ TURN = [[np.cos(1), np.sin(1)], [-np.sin(1), np.cos(1)]]
         (lambda: lqr(A, B, [-1, 1, 1], 1.0), "Q must not be negative in any direction"),
         (lambda: lqr(A, B, Q, R, N=50 * N), "Q - N R⁻¹ Nᵀ must not be negative"),
         (lambda: lqr(A, B, [[1, 2, 0], [0, 1, 0], [0, 0, 1]], 1.0), "Q must be symmetric"),
-        (lambda: lqr(A, B, [1, 1], 1.0), "Q has 2 values on its diagonal, wants 3"),
+        (lambda: lqr(A, B, [1, 1], 1.0), "Q has 2 values on its diagonal, needs 3"),
         (lambda: lqr(A, B, Q, R, N.T), "N needs shape (3, 2)"),
         (lambda: lqr(A, B[:2], Q, R), "a square A and a B with as many rows"),
         (
@@ -201,7 +201,7 @@ TURN = [[np.cos(1), np.sin(1)], [-np.sin(1), np.cos(1)]]
         (lambda: lqr(A, B, Q, Q=Q, R=R), "lqr got `Q` twice: by position and by keyword"),  # type: ignore[call-overload]
         (lambda: lqr(A, B, Q, R, N, 1.0), "lqr takes lqr(A, B, Q, R, N=None), or lqr(model"),  # type: ignore[call-overload]
         (lambda: dlqe(A, Q=1.0, R=1.0), "dlqe lacks C: write dlqe(A, C, Q, R, G=None)"),  # type: ignore[call-overload]
-        (lambda: lqr(model=3, Q=Q, R=R), "lqr wants a model with A and B, got 3"),  # type: ignore[call-overload]
+        (lambda: lqr(model=3, Q=Q, R=R), "lqr needs a model with A and B, got 3"),  # type: ignore[call-overload]
         (
             lambda: lqr(_Model(A, B, C, 0.1), Q, R),
             "this one is sampled: linearize without a period, or use dlqr",

@@ -183,7 +183,7 @@ def test_filter_of_a_linearized_diagram_beats_the_sensor():
         ({"continuous": True, "period": 0.1}, "has no period"),
         ({"covariance": 1.0, "R": 0.0}, "R must be positive definite"),
         ({"covariance": 1.0, "G": [1.0, 2.0]}, "G needs 3 rows"),
-        ({"covariance": [1, 2]}, "covariance has 2 values on its diagonal, wants 3"),
+        ({"covariance": [1, 2]}, "covariance has 2 values on its diagonal, needs 3"),
     ],
 )
 def test_wrong_parameters_are_refused(change, message):

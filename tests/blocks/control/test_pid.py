@@ -237,9 +237,9 @@ def test_units_of_gains():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "wants gains"),
+        ({}, "needs gains"),
         ({"kp": 1, "ti": 2}, "kp, ki, kd or k, ti, td; got kp, ti"),
-        ({"ti": 2}, "standard form wants k, beside ti"),
+        ({"ti": 2}, "standard form needs k in addition to ti"),
         ({"k": 1, "ti": 0}, "`ti` must be positive seconds, got 0.0; leave it out"),
         ({"k": 1, "td": -1}, "`td` is a time in seconds, 0 or positive"),
         ({"kp": 1, "limits": (2, -2)}, "lower <= upper"),

@@ -288,7 +288,7 @@ MISTAKES = [
     (lambda: Encoder(1022), "multiple of its decoding, 4: 1022 is not, 1024 is"),
     (lambda: Encoder(8, decoding=3), "`decoding` .* 1, 2 or 4"),
     (lambda: Encoder(8, method="guess"), "'count', 'period', 'both'"),
-    (lambda: Encoder(8, window=0), "`window` of an Encoder wants a whole number"),
+    (lambda: Encoder(8, window=0), "`window` of an Encoder needs a whole number"),
     (lambda: Encoder(8, clock=-1.0), "`clock` .* above 0"),
     (lambda: Encoder(8, timeout=0.0), "`timeout` .* above 0"),
     (lambda: Encoder(8, fastest=0.0), "`fastest` .* above 0"),

@@ -171,7 +171,7 @@ def test_the_command_line_exports_a_diagram(
         ("system = 3", [], "system() of"),
         (DIAGRAM, ["--step", "1e-3"], "--step is for a file with system()"),
         (DIAGRAM, ["--platforms", "linux64,amiga"], "unknown platform `amiga`"),
-        (DIAGRAM, ["--parameter", "k.k=much"], "--parameter k.k: `much` is no number"),
+        (DIAGRAM, ["--parameter", "k.k=much"], "--parameter k.k: `much` is not a number"),
     ],
 )
 def test_the_command_line_teaches(

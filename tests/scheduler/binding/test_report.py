@@ -101,13 +101,13 @@ def test_a_template_is_a_binding_without_problems(files, block, capsys):
     )
     assert {mapping.unit for mapping in found.channel_maps} <= {"rad/s", "N.m", None}
     assert cli.main(["bind", "loop.py", "new.toml", "--template", block]) == 1
-    assert "`new.toml` is there already" in capsys.readouterr().err
+    assert "`new.toml` already exists" in capsys.readouterr().err
 
 
 def test_a_template_of_nothing_is_refused(files, capsys):
     assert cli.main(["bind", "loop.py", "--template", "pdi"]) == 1
     assert "there is no block `pdi`. Did you mean `pid`?" in capsys.readouterr().err
     assert cli.main(["bind", "loop.py"]) == 1
-    assert "say which binding to check" in capsys.readouterr().err
+    assert "name the binding to check" in capsys.readouterr().err
     assert cli.main(["bind", "loop.py", "--template", "pid"]) == 0
     assert capsys.readouterr().out.startswith("# `pid` of 'loop' as a real board")

@@ -344,7 +344,7 @@ def test_refused(formula, message):
         ({"parameters": {"sin": 1}}, "'sin' is a function"),
         ({"parameters": {"a b": 1}}, "another name"),
         ({"parameters": {"k": "two"}}, "`k` wants numbers"),
-        ({"unit": {"z": "m"}}, "unit names `z`, which is no output"),
+        ({"unit": {"z": "m"}}, "unit names `z`, which is not an output"),
         ({"kind": "text"}, "kind is one of"),
     ],
 )

@@ -193,9 +193,9 @@ def test_abs_follows_minor_steps() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Sum("+*"), "Sum wants one `\\+` or `-` for each input"),
-        (lambda: Product(""), "Product wants one"),
-        (lambda: Product("+"), "Product wants one"),
+        (lambda: Sum("+*"), "Sum needs one `\\+` or `-` for each input"),
+        (lambda: Product(""), "Product needs one"),
+        (lambda: Product("+"), "Product needs one"),
         (lambda: MinMax("mean"), "mode is one of 'min', 'max'"),
         (lambda: MinMax("min", 0), "at least one input"),
         (lambda: Function("sine"), "Did you mean `sin`.*Expression"),

@@ -139,8 +139,8 @@ def test_scope_keeps_title_and_labels():
     [
         (lambda: Scope(0), "`n` is a number of signals, at least 1, got 0"),
         (lambda: Record(True), "`n` is a number of signals"),
-        (lambda: Scope(2, labels=["a"]), "wants 2 labels"),
-        (lambda: Scope(2, labels="ab"), "wants 2 labels"),
+        (lambda: Scope(2, labels=["a"]), "needs 2 labels"),
+        (lambda: Scope(2, labels="ab"), "needs 2 labels"),
     ],
 )
 def test_refused(make, message):

@@ -368,7 +368,7 @@ def test_steps_within_a_tick_see_the_oil_as_a_part_of_the_gap():
 
 
 def test_a_steady_film_that_nothing_feeds_is_refused():
-    with pytest.raises(DiagramError, match=r"wants `grooves` or `feeds`"):
+    with pytest.raises(DiagramError, match=r"needs `grooves` or `feeds`"):
         FiniteBearing(R, 0.03, C, MU, cavitation="jfo_steady")
-    with pytest.raises(DiagramError, match=r"wants `grooves` or `feeds`"):
+    with pytest.raises(DiagramError, match=r"needs `grooves` or `feeds`"):
         FiniteBearing(R, 0.03, C, MU, cavitation="jfo").equilibrium(10.0, OMEGA)

@@ -234,7 +234,7 @@ def _round_step(step: float) -> float:
 
 
 def _play(diagram: Diagram, block: Any, path: Path, description: Description) -> None:
-    """Connect each column of a table to the input that it is named for."""
+    """Connect each column of a table to the input of the same name."""
     times, columns = read_columns(path)
     if "" in columns:
         raise FmuError(f"the first row of `{path}` must name its columns: time, then inputs.")

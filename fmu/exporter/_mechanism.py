@@ -42,9 +42,10 @@ def export_system(
         Paths of numbers that become inputs, as in `System.block`; if not given, every constant
         force and torque. `Input` laws are inputs in any case.
     outputs
-        Paths of what is shown; if not given, those of `System.block`.
+        Paths of the outputs; by default those of `System.block`.
     step, solver
-        Of the diagram around it. A mechanism with rigid contacts takes internal steps of this size.
+        Step and solver of the enclosing diagram. A mechanism with rigid contacts takes internal
+        steps of this size.
     initial
         Joint coordinates and speeds that the initial state keeps, as in `System.block`; they are
         parameters such as ``main.initial_speed``.

@@ -141,7 +141,7 @@ fmi2Status bl_fmu_prepare(bl_fmu *f) {
 const char *fmi2GetTypesPlatform(void) { return fmi2TypesPlatform; }
 const char *fmi2GetVersion(void) { return fmi2Version; }
 
-/* With categories, these and nothing else are told; without, everything if logging is on, and failures only if it is off. */
+/* With categories, only these are logged; without, everything if logging is on, and only failures if it is off. */
 fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean on, size_t count, const fmi2String categories[]) {
     ENTER(SET_DEBUG_LOGGING)
     unsigned chosen = 0;
@@ -489,7 +489,7 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real now, fmi2Real size, fmi2Boolean 
     return status == BL_OK ? fmi2OK : fail(f);
 }
 
-/* After fmi2Discard: whether the FMU wants the simulation to end, and where it stands. */
+/* After fmi2Discard: whether the FMU requests the end of the simulation, and the time it has reached. */
 fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean *value) {
     ENTER(GET_BOOLEAN_STATUS)
     if (kind != fmi2Terminated || !value) return fmi2Discard;
@@ -504,7 +504,7 @@ fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Rea
     return fmi2OK;
 }
 
-/* What this FMU does not offer; the description says so too. */
+/* Functions that this FMU does not support, as declared in its model description. */
 fmi2Status fmi2CancelStep(fmi2Component c) {
     const bl_fmu *f = fmu_of(c);
     if (f) bl_fmu_log(f, fmi2Error, "fmi2CancelStep is not offered");

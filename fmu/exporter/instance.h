@@ -38,16 +38,17 @@ typedef struct {
     int64_t variable_count;
     char *name;
     fmi2CallbackFunctions callbacks;
-    unsigned log;   /* which categories are told */
+    unsigned log;   /* enabled log categories */
     int needs_init; /* a parameter changed since the states were set */
     int ended;      /* a Stop block ended the simulation */
     double stop_time;
     int has_stop_time;
 } bl_fmu;
 
-/* The instance, or NULL if there is none or the call is not allowed now, which is then told. */
+/* Returns the instance, or NULL, with a log message, if there is none or the call is not allowed in this state. */
 bl_fmu *bl_fmu_enter(fmi2Component c, bl_fmu_call call);
-/* Tells the tool what happened. Failures are told unless their category was left out; what goes well only if logging is on. */
+/* Sends a message to the importing tool. Failures are logged unless their category is disabled, others only if logging
+   is on. */
 void bl_fmu_log(const bl_fmu *f, fmi2Status status, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 3, 4)))

@@ -57,7 +57,7 @@ static const char *skip_authority(const char *text) {
     return is_drive(text + 2) ? text + 2 : text;
 }
 
-/* Decodes a file URI into a path; a bare path is taken as it is. */
+/* Decodes a file URI into a path; a bare path is unchanged. */
 static int decode_location(const char *location, char *path, size_t path_size) {
     size_t length = 0;
     const int is_uri = is_file_uri(location);
@@ -113,7 +113,7 @@ static int resource_path(const char *location, const char *file, char *path, siz
     return 1;
 }
 
-/* A URI is UTF-8, which Windows wants as UTF-16; a bare path may be in the code page of the system. */
+/* A URI is UTF-8, which Windows requires as UTF-16; a bare path may be in the code page of the system. */
 static FILE *open_file(const char *path) {
 #if defined(_WIN32)
     wchar_t wide[LONGEST_PATH];

@@ -371,7 +371,7 @@ class FmpySession:
             restore_float_control(control)
 
     def _warn_of_inexact(self, values: Sequence[float]) -> None:
-        """Warn once of each 64-bit integer that a signal, which is a double, cannot hold."""
+        """Warn once for each 64-bit integer that is not exact in a signal, which is a double."""
         for place, name in self.outputs.wide:
             value = values[place]
             if (

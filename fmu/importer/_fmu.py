@@ -1,4 +1,4 @@
-"""`Fmu`: another tool's FMU as a block of a diagram."""
+"""`Fmu`: an FMU from another tool as a block of a diagram."""
 
 from __future__ import annotations
 
@@ -55,33 +55,33 @@ def Fmu(
     Parameters
     ----------
     path
-        The file. It is unpacked while it runs, and nothing of it is left behind.
+        The file. It is unpacked to a temporary folder, which is deleted after the run.
     instance_name
-        What the FMU is told that it is called; by default the name of the file.
+        Instance name passed to the FMU; by default the name of the file.
     period
-        Communication step in seconds; by default what the FMU suggests, else the base step of the
-        diagram.
+        Communication step in seconds; by default the step size of the FMU's default experiment,
+        else the base step of the diagram.
     substeps
-        How many steps the FMU is asked to take in each period.
+        Number of steps that the FMU takes per period.
     parameters
         Values by name: parameters, start values of inputs and states, strings.
     inputs, outputs
-        Which of them become ports; an output may be any variable of the FMU that is a number, also
-        a parameter, which stays settable.
+        Variables that become ports. An output may be any numeric variable of the FMU, including a
+        parameter, which remains settable.
     tolerance
-        Told to the FMU, for the solver inside it.
+        Relative tolerance passed to the FMU, for its internal solver.
     backend
         ``"engine"``: the engine calls the FMU's binary directly; FMI 2.0 co-simulation.
-        ``"fmpy"`` or ``"pyfmi"``: through that library's own objects, which are slower and know
-        other versions of FMI and model exchange too.
+        ``"fmpy"`` or ``"pyfmi"``: through the objects of that library, which are slower but also
+        support other versions of FMI and model exchange.
     isolate
-        Run it in a process of its own: if it crashes, the run ends with an error that says so.
+        Run the FMU in a separate process: a crash ends the run with an error that reports it.
     timeout
-        Seconds that one call may take, with `isolate`; then the process is ended.
+        Time limit of one call in seconds, with `isolate`; the process is then killed.
     logging
-        Show the FMU's messages on stderr as they come: all of them, or the categories named.
+        Print the FMU's messages to stderr immediately: all of them, or the listed categories.
     validate
-        Refuse a description that breaks FMI's rules.
+        Reject a model description that violates the FMI standard.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def Fmu(
 
 
 def _categories(description: Description, logging: bool | Sequence[str]) -> list[str]:
-    """Return what the FMU is asked to log: unless told otherwise, why something failed."""
+    """Return the log categories to enable in the FMU; by default those of failures."""
     if isinstance(logging, bool):
         known = {category.name for category in description.model.logCategories}
         return [] if logging else [name for name in _FAILURES if name in known]
@@ -133,7 +133,7 @@ def _categories(description: Description, logging: bool | Sequence[str]) -> list
 
 
 def check_runnable(description: Description) -> None:
-    """Refuse what the engine itself cannot run, and name what can."""
+    """Reject an FMU that the engine cannot run directly, and name the backend that can."""
     label = description.archive.path.name
     if description.version != "2.0":
         raise FmuError(
@@ -167,7 +167,7 @@ class EngineFmu(NativeBlock, ExternalBlock):
         self.can_roll_back = bool(flags.canGetAndSetFMUstate)
         self.takes_any_step = bool(flags.canHandleVariableCommunicationStepSize)
         self.can_serialize = self.can_roll_back and bool(flags.canSerializeFMUstate)
-        # One that cannot interpolate follows them in as many steps as it takes.
+        # An FMU without input interpolation follows its inputs in several substeps.
         self.takes_input_derivatives = bool(flags.canInterpolateInputs) or options.substeps > 1
         pairs = interface.feedthrough(description)
         super().__init__(
@@ -216,7 +216,7 @@ class EngineFmu(NativeBlock, ExternalBlock):
 
 
 def _signed(reference: int) -> int:
-    """Return a value reference as the plan's 32-bit integers hold it."""
+    """Return a value reference as a signed 32-bit integer of the plan."""
     return reference - (1 << 32) if reference >= 1 << 31 else reference
 
 
@@ -281,13 +281,13 @@ class AttachedFmu:
         return buffer.raw
 
     def restore(self, state: bytes) -> None:
-        """Go back to a saved state."""
+        """Restore a saved state."""
         handle = self.instance.handle
         if self.library.bl_fmu_restore(handle, self.number, state, len(state)) != OK:
             raise BiellaError(f"{self._message()}.")
 
     def close(self) -> None:
-        """Take the unpacked folder away, if nobody else runs the file."""
+        """Delete the unpacked folder if no other block uses the file."""
         self.folder.release()
 
     def _message(self) -> str:

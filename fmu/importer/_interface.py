@@ -1,4 +1,4 @@
-"""What an FMU says about itself, as ports and parameters of a block."""
+"""Model description of an FMU as ports and parameters of a block."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Scalar:
         return "enumeration" if self.fmi_type == "Enumeration" else _KINDS[self.type]
 
     def number(self, text: Any) -> float:
-        """Return a value for it as a number, or say what it wants."""
+        """Return a value for the variable as a number; raise with the valid values otherwise."""
         if isinstance(text, str) and self.type == BOOLEAN:
             text = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}.get(text.strip().lower(), text)
         try:
@@ -219,7 +219,7 @@ def _describe(archive: Archive, model: Any) -> Description:
 
 
 def require_fmpy(purpose: str) -> None:
-    """Raise an error that says how to install FMPy, if it is not there."""
+    """Raise an error with the install command if FMPy is missing."""
     try:
         import fmpy  # noqa: F401
     except ImportError as error:
@@ -368,7 +368,7 @@ class Interface:
         return made
 
     def block_parameters(self) -> list[Parameter]:
-        """Return the parameters of the block, and hidden behind them the FMU's own starts."""
+        """Return the parameters of the block, followed by the FMU's own start values (hidden)."""
         made, own = [], []
         for group in self.parameters:
             values = self.values[group.name]
@@ -389,7 +389,7 @@ class Interface:
         return made
 
     def feedthrough(self, description: Description) -> list[tuple[str, str]]:
-        """Return the pairs (output, input) of ports that are tied at once."""
+        """Return the pairs (output, input) of ports with direct feedthrough."""
         pairs = []
         for output in self.outputs:
             for input_ in self.inputs:

@@ -1,4 +1,4 @@
-"""An FMU in a process of its own, so that it can crash or hang without taking the run with it.
+"""An FMU in a separate process: a crash or hang of the FMU does not affect the run's process.
 
 Each call is one request and one reply through the worker's standard input and output:
 
@@ -39,7 +39,7 @@ _START_SECONDS = (
 
 
 class IsolatedFmu(AbstractCalledFmu):
-    """An FMI 2.0 co-simulation FMU in a process of its own; made by `Fmu` with isolate=True."""
+    """An FMI 2.0 co-simulation FMU in a separate process; made by `Fmu` with isolate=True."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class IsolatedFmu(AbstractCalledFmu):
         return IsolatedSession(self, Values(instance, number, self))
 
     def order(self) -> bytes:
-        """Return what the worker must know to make the same block."""
+        """Return the data from which the worker creates the same block."""
         scalars = self.description.scalars
         names = {s.reference: n for n, s in scalars.items() if s.fmi_type == "String"}
         given: dict[str, Any] = {names[r]: text for r, text in self.interface.strings.items()}

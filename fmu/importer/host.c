@@ -2,8 +2,8 @@
  *
  *   bl_attach_fmu   the library is loaded, all that a step needs is allocated
  *   init            an instance is made, parameters are set, it enters initialization mode
- *   output          fmi2Set* of the inputs that reach an output at once, fmi2Get* of the outputs; before the first
- *                   advance in initialization mode, so that loops of first values are solved like all others
+ *   output          fmi2Set* of the inputs with direct feedthrough, fmi2Get* of the outputs; before the first
+ *                   advance in initialization mode: algebraic loops of initial values are solved like all others
  *   directional_derivative  the outputs nearby by fmi2GetDirectionalDerivative, for the Jacobian of a loop at one instant
  *   begin           the end of initialization mode, with the inputs at that instant; the outputs are read again afterwards
  *   accept_step     of a member of a coupling: the step that now begins may be repeated, earlier ones may not
@@ -39,7 +39,7 @@ typedef enum { HOST_NONE, HOST_INITIALIZING, HOST_STEPPING, HOST_BROKEN, HOST_DE
 /* Values of one FMI type that are set or read in one call. */
 typedef struct {
     int32_t type, count;
-    int known;       /* whether the FMU has these values: what is set twice is skipped */
+    int known;       /* whether the FMU has these values: unchanged values are not set again */
     int in_a_row;    /* whether the places lie side by side */
     double **places; /* in the engine */
     double *reals;
@@ -65,7 +65,7 @@ typedef struct {
 } bl_fmu_snapshot;
 
 typedef struct bl_fmu_host {
-    /* What a step touches comes first, close together. */
+    /* Members used in a step come first, close together in memory. */
     fmi2Component component;
     bl_host_mode mode;
     int32_t flags, substeps;
@@ -79,7 +79,7 @@ typedef struct bl_fmu_host {
     int32_t input_derivative_order;                    /* up to which derivatives of inputs were set last and may still be there */
     int32_t input_derivative_limit;                    /* up to which the FMU takes them */
     const double *const *gathered;          /* the inputs that the places are of */
-    bl_fmu_values direct, delayed, outputs; /* direct: inputs that reach an output at once; delayed: the others */
+    bl_fmu_values direct, delayed, outputs; /* direct: inputs with direct feedthrough; delayed: the others */
     bl_fmu_calls call;
     double *tuned;                          /* what the tunable parameters were last set to, */
     int tuned_known;                        /* and whether the FMU still has that */
@@ -195,7 +195,7 @@ static const char *status_name(fmi2Status status) {
     return (unsigned)status < sizeof NAMES / sizeof *NAMES ? NAMES[status] : "a status that FMI does not have";
 }
 
-/* FMUs call this from any thread: each message has a place of its own, and none is ever without an end. */
+/* FMUs call this from any thread: each message has a separate buffer, which is always null-terminated. */
 static void note_message(fmi2ComponentEnvironment environment, fmi2String instance, fmi2Status status,
                          fmi2String category, fmi2String message, ...) {
     (void)instance;
@@ -247,7 +247,7 @@ static const char *silence(bl_fmu_host *f) {
     return f->logging || atomic_load(&f->message_count) > 0 ? "" : " and did not say why; logging=True asks for more";
 }
 
-/* What a status means; BL_OK also for a warning. */
+/* Converts an FMI status; a warning is BL_OK. */
 static int handle_status(bl_fmu_host *f, fmi2Status status, const char *function, double t) {
     if (status == fmi2OK || status == fmi2Warning) return BL_OK;
     if (status == fmi2Fatal) f->mode = HOST_DEAD;
@@ -360,7 +360,7 @@ static int host_check_rollback(const bl_block *b) { return host_check(b) && (b->
 
 static void end_instance(bl_fmu_host *f);
 
-/* Libraries run code of their own when they are loaded and unloaded. */
+/* Libraries run their constructors and destructors when they are loaded and unloaded. */
 static int load(bl_fmu_host *f, const char *path, char *message, size_t message_size) {
     bl_working_directory directory;
     enter_setup(f, &directory);
@@ -477,7 +477,7 @@ static int fail_integer(bl_fmu_host *f, fmi2ValueReference reference, double val
                    (unsigned)reference, value);
 }
 
-/* An input as the block sees it: a coupling has it read from elsewhere while it computes outputs before all members have been advanced. */
+/* Returns an input of the block. A coupling redirects it while it computes outputs before all members have advanced. */
 static double input_value(const bl_block *b, const bl_fmu_host *f, const bl_fmu_group *g, int32_t k) {
     return b->u == f->gathered ? *g->places[k] : b->u[g->ports[k]][g->elements[k]];
 }
@@ -809,7 +809,7 @@ static int host_directional_derivative(bl_block *b, double t) {
     return BL_OK;
 }
 
-/* Of a step that was discarded with fmi2Terminated: the time that the FMU has reached; t if it does not say. */
+/* Returns the time reached in a step that was discarded with fmi2Terminated; t if the FMU does not report it. */
 static double last_successful_time(bl_fmu_host *f, double t, double h) {
     double reached = t;
     if (!f->call.GetRealStatus || CALL(f, GetRealStatus, f->component, fmi2LastSuccessfulTime, &reached) != fmi2OK) return t;
@@ -861,7 +861,7 @@ static int host_exit_initialization(bl_block *b, double t) {
     return leave_setup(f, &directory, leave_initialization(b, f, t));
 }
 
-/* States that a coupling has kept before are of no use any more. */
+/* States that a coupling has saved before are invalid now. */
 static int host_accept_step(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     const int status = host_exit_initialization(b, t);
@@ -872,11 +872,11 @@ static int host_accept_step(bl_block *b, double t) {
     return status == BL_UNCHANGED ? BL_OK : status;
 }
 
-/* A step as a coupling wants it, with inputs from elsewhere that may have input derivatives. What an FMU makes of an input with a slope at
-   the end of a step is its own business, so values are set anew afterwards. */
+/* A step of a coupling, with redirected inputs that may have derivatives. FMUs differ in the value of such an input at
+   the end of the step: values are set again afterwards. */
 static int advance_coupled(bl_block *b, bl_fmu_host *f, double t, double dt) {
     const double h = dt / (double)f->substeps;
-    const int32_t order = largest_order(b), before = f->input_derivative_order; /* what was set before is set to zero */
+    const int32_t order = largest_order(b), before = f->input_derivative_order; /* derivatives set before are reset to zero */
     int status = BL_OK;
     for (int32_t k = 0; k < f->substeps && status == BL_OK; k++) {
         const bl_fmu_part part = {(double)k * h, h, order > before ? order : before};
@@ -954,14 +954,14 @@ static int host_restore(bl_block *b, int snapshot) {
         return BL_ERROR_BLOCK;
     enter(f);
     const int status = leave(f, put_back_state(f, &f->snapshots[snapshot]));
-    if (status == BL_OK && f->reason[0]) { /* a step that has failed is taken back: and so is what was said of it */
+    if (status == BL_OK && f->reason[0]) { /* a failed step is rolled back, together with its message */
         f->reason[0] = '\0';
         atomic_store(&f->message_count, f->snapshots[snapshot].message_count);
     }
     return status;
 }
 
-/* A state as bytes: this head, then what the FMU makes of it, or nothing if it is behind a ticket. */
+/* A state as bytes: this header, then the state serialized by the FMU, or nothing if a ticket refers to it. */
 typedef struct {
     uint64_t run; /* 0, or which run the ticket is good for */
     int64_t ticket, mode, input_derivative_order, ended;

@@ -5,9 +5,9 @@
 #include "fmu/fmi2.h"
 
 /* The integers of a block of kernel fmu2 or fmu2_rollback: this head, then for every value of every input port
-   reference, type, whether an output depends on it at once; for every value of every output port reference, type;
+   reference, type, whether it has direct feedthrough; for every value of every output port reference, type;
    for every parameter reference, type, whether it is always set. Parameters that can be tuned come first. The block's
-   numbers are the parameters, and then what the FMU itself starts them from. fmu/importer/_fmu.py writes the same. */
+   numbers are the parameters, followed by the FMU's own start values. fmu/importer/_fmu.py writes the same. */
 enum { HOST_FLAGS, HOST_SUBSTEPS, HOST_PARAMETERS, HOST_TUNABLE, HOST_DIGEST, HOST_HEAD = HOST_DIGEST + 2 };
 enum { HOST_INPUT_FIELDS = 3, HOST_OUTPUT_FIELDS = 2, HOST_PARAMETER_FIELDS = 3 };
 enum { HOST_CAN_SAVE = 1, HOST_CAN_SERIALIZE = 2, HOST_CAN_INTERPOLATE = 4, HOST_NEEDS_TOOL = 8,
@@ -35,7 +35,7 @@ typedef struct {
     fmi2Status (*DoStep)(fmi2Component, fmi2Real, fmi2Real, fmi2Boolean);
     fmi2Status (*GetBooleanStatus)(fmi2Component, const fmi2StatusKind, fmi2Boolean *);
     fmi2Status (*GetRealStatus)(fmi2Component, const fmi2StatusKind, fmi2Real *); /* NULL: there is none */
-    /* Asked for only where the description says that they work. */
+    /* Looked up only if the model description declares the capability. */
     fmi2Status (*GetFMUstate)(fmi2Component, fmi2FMUstate *);
     fmi2Status (*SetFMUstate)(fmi2Component, fmi2FMUstate);
     fmi2Status (*FreeFMUstate)(fmi2Component, fmi2FMUstate *);
@@ -49,7 +49,7 @@ typedef struct {
 } bl_fmu_calls;
 
 /* binary.c: loads a library and finds the functions that an FMU with these `flags` must have. Returns a bl_status;
-   on failure *library is NULL and `message` says why. */
+   on failure *library is NULL and `message` is the reason. */
 int bl_fmu_load(const char *path, int32_t flags, void **library, bl_fmu_calls *calls, char *message,
                 size_t message_size);
 void bl_fmu_unload(void *library);

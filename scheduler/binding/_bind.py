@@ -1,7 +1,7 @@
-"""Binding: a diagram whose blocks and signals are partly real.
+"""Binding: connect blocks and signals of a diagram to real devices.
 
 `check_binding` compares a ``rig.toml`` with a diagram; `open_binding` compiles the diagram with
-stand-ins for what is real, and opens the devices.
+stand-ins for the real parts and opens the devices.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class OpenBinding:
     Attributes
     ----------
     plan
-        The diagram, compiled with stand-ins for what is real.
+        The diagram, compiled with stand-ins for the real parts.
     devices
-        In the order of the binding.
+        Open devices in the order of the binding.
     run
-        What ``[run]`` says.
+        Content of the table ``[run]``.
     check
-        What is bound to what.
+        Report of the bound blocks, signals and channels.
     """
 
     def __init__(self, check: BindingReport, plan: Plan, devices: list[Device]) -> None:
@@ -59,7 +59,7 @@ class OpenBinding:
         atexit.register(self.close)
 
     def describe(self) -> dict[str, Any]:
-        """Return what is bound to what, as plain data for a log."""
+        """Return the bound blocks, signals and channels as plain data for a log."""
         file = self.check.binding.file
         return {
             "file": str(file.resolve()) if file else None,
@@ -69,7 +69,7 @@ class OpenBinding:
         }
 
     def close(self) -> None:
-        """Close all devices; those with drivers in Python are made safe before."""
+        """Close all devices; those with drivers in Python are made safe first."""
         atexit.unregister(self.close)
         if os.getpid() == self._owner:  # not in a forked child: the parent uses them
             _close_all(self.devices)
@@ -94,17 +94,17 @@ def open_binding(
     Parameters
     ----------
     binding
-        A file, its content as dictionaries, or what `read_binding` gave.
+        A file, its content as dictionaries, or the return value of `read_binding`.
     compile_options
-        See `biella.scheduler.compile._compiler.compile_diagram`; what they `replace` or add as
-        `extra` is kept.
+        See `biella.scheduler.compile._compiler.compile_diagram`; their `replace` and `extra` are
+        applied too.
 
     Raises
     ------
     BindingError
-        With every problem; then no device was touched.
+        With all problems of the binding; no device has been opened.
     DeviceError
-        If a device cannot be opened; then those that were have been closed again.
+        If a device cannot be opened; devices opened before it are closed.
     """
     check = check_binding(diagram, binding, **compile_options)
     plan = check.plan
@@ -124,14 +124,14 @@ def open_binding(
 
 
 def _plain(item: Any) -> Any:
-    """Return what a file can hold: in Python, a recording may be a result itself."""
+    """Return a value that a file can hold: in Python, a recording may be a `Result`."""
     if isinstance(item, Result):
         return show(item)
     return {key: _plain(inner) for key, inner in item.items()} if isinstance(item, dict) else item
 
 
 def _close_all(devices: list[Device]) -> None:
-    """Close every device, whatever happens with others."""
+    """Close every device, even if closing another one fails."""
     first: BaseException | None = None
     for device in devices:
         try:
@@ -154,7 +154,7 @@ def _map_device(device: Device, plan: Plan, check: BindingReport) -> None:
 
 
 def _slot_of(plan: Plan, mapping: ChannelMap, check: BindingReport) -> int:
-    """Return where a port's first value is read, or where what comes from a device is written."""
+    """Return the slot of a port's first value, or of the values from a device."""
     if not mapping.incoming:
         for block in plan.blocks:
             for port in block.inputs:

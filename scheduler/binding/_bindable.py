@@ -1,4 +1,4 @@
-"""What of a diagram can be bound: every block and subsystem with its ports as they turn out."""
+"""Bindable parts of a diagram: every block and subsystem with its resolved ports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..compile.plan._described import AbstractDescribed, PortInfo
 
 @dataclass(frozen=True, slots=True)
 class BlockPorts:
-    """A block, or a subsystem, with its ports as they turn out in the whole diagram."""
+    """A block or subsystem with its ports as resolved in the whole diagram."""
 
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
@@ -23,7 +23,7 @@ class BlockPorts:
     fed: frozenset[str]
     """Inputs that are connected."""
     read: frozenset[str]
-    """Outputs that something takes."""
+    """Outputs that are connected."""
 
     def find(self, side: str) -> dict[str, Port]:
         """Return the ``inputs`` or ``outputs`` by name."""
@@ -62,7 +62,7 @@ def list_blocks(diagram: Diagram, plan: AbstractDescribed) -> Iterator[tuple[str
 
 
 def _stand_in_rate(rate: Rate) -> Rate:
-    """A stand-in keeps a period, so that blocks behind it inherit the same."""
+    """Return the rate of a stand-in: it keeps the period, which blocks behind it inherit."""
     return Rate("periodic", rate.period, rate.offset) if rate.kind == "periodic" else EVERY_TICK
 
 
@@ -73,7 +73,7 @@ def _resolved(ports: tuple[Port, ...], infos: tuple[PortInfo, ...]) -> tuple[Por
 
 
 def port_of(info: PortInfo, name: str, default: float | tuple[float, ...] | None = None) -> Port:
-    """Return a port of fixed width, unit and kind that carries what `info` does."""
+    """Return a port with the fixed width, unit and kind of `info`."""
     unit = parse_unit(info.unit) if info.unit else None
     return Port(name, info.width, unit, info.kind, default, info.doc)
 
@@ -81,7 +81,7 @@ def port_of(info: PortInfo, name: str, default: float | tuple[float, ...] | None
 def _subsystem_ports(
     block: Subsystem, path: str, plan: AbstractDescribed
 ) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    """Follow the outputs of a subsystem to the blocks that give them."""
+    """Trace the outputs of a subsystem to the blocks that produce them."""
     outputs = []
     for name in block.diagram.outports:
         info = _follow(block, path, name, plan)

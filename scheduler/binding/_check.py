@@ -45,13 +45,13 @@ class BindingReport:
     problems
         What keeps the binding from being used; empty if nothing does.
     warnings
-        What is odd, and goes on.
+        Issues that do not prevent the run.
     ties
-        What is bound to what.
+        The bound blocks, signals and channels.
     fmus
         Blocks that an FMU stands for, and its file.
     plan
-        The diagram with stand-ins for what is real; None if there are problems.
+        The diagram with stand-ins for the real parts; None if there are problems.
     """
 
     binding: Binding
@@ -71,12 +71,12 @@ def check_binding(
     """Compare a binding with a diagram; nothing is opened.
 
     The diagram is checked as it would be simulated: that gives the width, the unit and the kind of
-    every port. If all is well it is compiled as it is bound.
+    every port. Without problems the bound diagram is compiled.
 
     Raises
     ------
     BindingError
-        If a file is no TOML at all. All other problems are in what is returned.
+        If a file is not TOML. All other problems are in the returned report.
     """
     if not isinstance(binding, Binding):
         binding = read_binding(binding)
@@ -234,7 +234,7 @@ class _Checker:
         self, entry: BlockEntry, ports: BlockPorts, device: DeviceEntry, where: str
     ) -> None:
         for side, given in (("inputs", entry.inputs), ("outputs", entry.outputs)):
-            # What goes into the block goes out to the device, and the other way round.
+            # Inputs of the block are outputs to the device, and vice versa.
             incoming = side == "outputs"
             channels = device.receive if incoming else device.send
             own = ports.find(side)

@@ -1,6 +1,6 @@
-"""``rig.toml``: which devices there are, and what of a diagram is bound to them, as plain data.
+"""``rig.toml``: the devices, and the parts of a diagram bound to them, as plain data.
 
-Reading finds what is wrong with the file itself; `binding` compares it with a diagram.
+Reading reports problems of the file itself; `binding` compares it with a diagram.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RUN_OPTIONS: dict[str, Option] = {
     "every": Option("whole", "record every n-th tick", low=1),
     "out": Option("text", "file for the result"),
 }
-"""What ``[run]`` may say."""
+"""Valid keys of the table ``[run]``."""
 
 _TOP = ("run", "devices", "blocks", "signals")
 _SHORTEST_TIMEOUT = 1e-6  # s: less would be rounded to none
@@ -88,7 +88,7 @@ class Channel:
     """One for each element; None if it is not given."""
     unused: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What the driver wants to know of it."""
+    """Options of the channel for its driver."""
 
     @property
     def element_names(self) -> list[str]:
@@ -143,14 +143,14 @@ class SignalEntry:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a ``rig.toml`` says.
+    """Content of a ``rig.toml``.
 
     Attributes
     ----------
     file
         Where it was read from; paths in it are relative to its folder.
     problems
-        What is wrong with it by itself, each with its place.
+        Problems of the file itself, each with its location.
     """
 
     file: Path | None
@@ -160,7 +160,7 @@ class Binding:
     signals: Mapping[str, SignalEntry] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     table: Mapping[str, Any] = field(default_factory=dict)
-    """All of it, as it was read."""
+    """The whole content, unmodified."""
 
     @property
     def name(self) -> str:
@@ -184,7 +184,7 @@ def read_binding(source: str | Path | Mapping[str, Any], file: Path | None = Non
     Raises
     ------
     BindingError
-        If the file cannot be read, or is no TOML. What else is wrong is in `Binding.problems`.
+        If the file cannot be read or is not TOML. Other problems are in `Binding.problems`.
     """
     if isinstance(source, Mapping):
         return _Reader(file).read(source)
@@ -217,7 +217,7 @@ def _with_line(message: str, text: str) -> str:
 
 
 def _advise(message: str, line: str) -> str:
-    """Say what is usually behind a complaint of the reader of TOML; or nothing."""
+    """Return the usual cause of an error of the TOML parser; empty if unknown."""
     key, _, value = (part.strip() for part in line.partition("="))
     value = value.partition("#")[0].rstrip()
     if "twice" in message or "overwrite" in message:

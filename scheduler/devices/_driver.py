@@ -1,4 +1,4 @@
-"""Drivers in Python: each runs in a thread of its own, behind mailboxes that never block a tick."""
+"""Drivers in Python: each runs in a separate thread, behind mailboxes that never block a tick."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _QUIET = logging.NullHandler()
 
 
 class Setup:
-    """What a driver is given: its table of the binding.
+    """Configuration of a driver: its table of the binding.
 
     Attributes
     ----------
     name
-        Of the device.
+        Name of the device.
     options
         Values of the driver's own `DeviceDriver.options`.
     receive, send
         The channels from the device and to it; see `biella.devices.Channel`.
     folder
-        To which files in the options are relative.
+        Folder to which file names in the options are relative.
     step
-        Of the run, in seconds.
+        Base step of the run in seconds.
     timeout
         Seconds of silence after which the device counts as lost.
     """
@@ -78,63 +78,62 @@ class Setup:
 
 
 class DeviceDriver:
-    """What a driver in Python is: a class with these methods, named as an entry point.
+    """Base class of device drivers in Python; a subclass is registered as an entry point.
 
-    A driver's life, all in one thread that is its own:
+    All methods are called from one thread of the driver, in this order:
 
-    1. ``__init__(setup)``: only remembers.
-    2. `open`: takes hold of the hardware; `start`: lets it run. What they raise is what the user
-       sees, and no run begins.
-    3. Again and again, for each tick: `write` with the newest outputs, then `read`. While no
-       outputs come, `read` is called every `poll` seconds.
-    4. `safe` in place of `write` when a run ends for whatever reason, when the run has been silent
-       for longer than the device's timeout, when `read` or `write` has raised something or has
-       taken longer than that timeout, when it is open again after that, and as the last thing
-       before `close`.
+    1. ``__init__(setup)``: stores the configuration only.
+    2. `open`: acquires the hardware; `start`: starts it. Their exceptions are reported to the user,
+       and the run does not start.
+    3. At each tick: `write` with the newest outputs, then `read`. Without new outputs, `read` is
+       called every `poll` seconds.
+    4. `safe` in place of `write`: when a run ends for any reason; when the run has been silent for
+       longer than the device's timeout; when `read` or `write` has raised an exception or has
+       exceeded that timeout; after the driver is reopened; and as the last call before `close`.
     5. `close`, always, once `open` was called.
 
-    An exception in `read` or `write` is the loss of the device, with its text as the reason. After
-    `retry` seconds the driver is closed, opened and started again. A driver that hangs delays
-    nobody: its data grow old, and it is lost after its timeout. If it still hangs when the run
-    ends, `safe` is called from another thread.
+    An exception in `read` or `write` marks the device as lost, with its text as the reason. After
+    `retry` seconds the driver is closed, opened and started again. A driver that hangs does not
+    delay the run: its data become stale, and the device is lost after its timeout. If the driver
+    still hangs when the run ends, `safe` is called from another thread.
 
-    Values are raw: the binding scales them. Each has one number for each element of each channel.
+    Values are raw: the binding scales them. Each array has one number per element of each channel.
     """
 
     options: ClassVar[Mapping[str, Option]] = {}
-    """The keys that ``[devices.NAME]`` may have for this driver."""
+    """Valid keys of ``[devices.NAME]`` for this driver."""
     channel_options: ClassVar[Mapping[str, Option]] = {}
-    """The keys that each of its channels may have."""
+    """Valid keys of each channel."""
     timeout: ClassVar[float] = 0.5
-    """Seconds without new values until it counts as lost, unless the binding says otherwise or it
-    has no inputs; and seconds without new outputs until these are made safe."""
+    """Default timeout in seconds; the binding may override it. A device with inputs is lost after
+    this time without new values. Outputs are made safe after this time without new outputs."""
     poll: ClassVar[float] = 1e-3
-    """Seconds between two calls of `read` while no outputs come."""
+    """Seconds between two calls of `read` without new outputs."""
     retry: ClassVar[float | None] = 1.0
-    """Seconds after a loss until it is opened again; None: never."""
+    """Seconds from a loss to the attempt to reopen the device; None: never."""
     answers_at_once: ClassVar[bool] = False
-    """Whether what is read after a write takes it into account: a card does, a bus does not."""
+    """Whether values read after a write reflect that write: true for a card, false for a bus."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
 
     @classmethod
     def check(cls, setup: Setup) -> list[str]:
-        """Return what is wrong with a binding, before anything is opened."""
+        """Return the problems of a binding; called before any device is opened."""
         return []
 
     def holds(self, channel: Channel) -> tuple[float, float]:
-        """Return the least and the greatest raw value of an output that the wire has room for.
+        """Return the smallest and the largest raw value of an output that the wire can represent.
 
-        It is asked once the driver is open. Beyond them is as beyond the channel's limits.
+        It is called after `open`. Values outside are treated as outside the channel's limits.
         """
         return -float("inf"), float("inf")
 
     def open(self) -> None:
-        """Take hold of the hardware."""
+        """Acquire the hardware."""
 
     def start(self) -> None:
-        """Let it run."""
+        """Start the hardware."""
 
     def read(self) -> Sequence[float] | None:
         """Return the newest values of all inputs, or None if there are no new ones; never wait."""
@@ -148,7 +147,7 @@ class DeviceDriver:
         self.write(values)
 
     def close(self) -> None:
-        """Let go of the hardware."""
+        """Release the hardware."""
 
 
 class DriverDevice(Device):
@@ -190,14 +189,14 @@ class DriverDevice(Device):
         outs: Mapping[str, int],
         status: tuple[int, int, int] = (-1, -1, -1),
     ) -> None:
-        """Say where values lie in the engine; see `Device.map_channel`."""
+        """Set the slots of a channel in the engine; see `Device.map_channel`."""
         outputs = self.entry.send.items()
         fitting = {name: _narrow(channel, self.driver) for name, channel in outputs}
         self.entry = replace(self.entry, send=fitting)
         super().map_channel(ins, outs, status)
 
     def close(self) -> None:
-        """Have the outputs made safe, end the driver and its thread."""
+        """Make the outputs safe, then end the driver and its thread."""
         if self.handle:
             self._end()
 
@@ -207,7 +206,7 @@ class DriverDevice(Device):
         if not self._thread.is_alive():
             super().close()
             return
-        # The thread may still use the engine's device, so that one stays as it is.
+        # The thread may still use the engine's device: do not close it.
         self._let_go()
         last = threading.Thread(target=self._make_safe, daemon=True)
         last.start()
@@ -264,7 +263,7 @@ class DriverDevice(Device):
             self._heard = 0.0
         read = driver.read()
         if self._heard and 0 < self.entry.timeout < time.monotonic() - began:
-            # It was stuck, and lost: what was sent to it meanwhile, safe values, it has not heard.
+            # The driver hung and was lost: it has not received the safe values sent meanwhile.
             driver.safe(self._safe)
             self._heard = 0.0
         if read is not None:
@@ -286,7 +285,7 @@ class DriverDevice(Device):
         self._shut()
 
     def _regain(self) -> bool:
-        """Open a lost driver again, as often as it takes; False if the run ends before."""
+        """Reopen a lost driver, with retries; return False if the run ends before."""
         while self.driver.retry is not None and not self._ending.wait(self.driver.retry):
             if self._open() and self._greet():
                 self._forget()
@@ -295,7 +294,7 @@ class DriverDevice(Device):
         return False
 
     def _greet(self) -> bool:
-        """Make a device safe that is back: it may have kept what it was told before the loss."""
+        """Send safe values to a reopened device: it may still hold outputs from before the loss."""
         try:
             self.driver.safe(self._safe)
         except BaseException:
@@ -304,7 +303,7 @@ class DriverDevice(Device):
         return True
 
     def _forget(self) -> None:
-        """Leave out what was given before the loss, and never written."""
+        """Discard outputs from before the loss that were never written."""
         self._lib.bl_mailbox_device_take(
             self._device, 0, self._outs, byref(c_uint32()), byref(c_int32())
         )
@@ -319,20 +318,20 @@ class DriverDevice(Device):
 
 
 def load_package(driver: str, name: str) -> Any:
-    """Import what a driver needs, quietly; DeviceError with what to install if it is not there."""
+    """Import a package without output; raise DeviceError with the install command if missing."""
     try:
         package = importlib.import_module(name)
     except ImportError:
         raise DeviceError(
             f"the driver `{driver}` needs the package of `{name}`: pip install 'biella[{driver}]'"
         ) from None
-    # What goes wrong is the reason of a loss; the package need not print it as well.
+    # The exception is reported as the reason of the loss: suppress the package's own output.
     logging.getLogger(name.partition(".")[0]).addHandler(_QUIET)
     return package
 
 
 def _narrow(channel: Channel, driver: DeviceDriver) -> Channel:
-    """Return an output with limits within what its driver can send."""
+    """Return an output with its limits restricted to the range of its driver."""
     ends = [channel.scale * raw + channel.offset for raw in driver.holds(channel)]
     return replace(channel, low=max(channel.low, min(ends)), high=min(channel.high, max(ends)))
 

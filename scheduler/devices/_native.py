@@ -46,7 +46,7 @@ _MESSAGE_SIZE = 512
 
 @dataclass(frozen=True, slots=True)
 class DeviceContext:
-    """What a driver may want to know besides its own table.
+    """Context of a driver in addition to its own table.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Device:
     handle
         The engine's ``bl_device *``; None when it is closed.
     entry
-        What the binding says about it.
+        Its table of the binding.
     """
 
     def __init__(self, entry: DeviceEntry, handle: int) -> None:
@@ -108,7 +108,7 @@ class Device:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What has happened since it was opened, also when it is closed."""
+        """Event counters since the device was opened; also available after `close`."""
         if self.handle:
             counts = contract.bl_device_counts()
             library().bl_device_get_counts(self.handle, byref(counts))
@@ -124,7 +124,7 @@ class Device:
         return self._why
 
     def _let_go(self) -> int | None:
-        """Give up the handle; what it would have told is kept."""
+        """Release the handle; its counters and status are stored first."""
         _ = self.counts, self.why
         handle, self.handle = self.handle, None
         return handle
@@ -234,7 +234,7 @@ def open_udp(entry: DeviceEntry, around: DeviceContext) -> Device:
 
 
 def open_tcp(entry: DeviceEntry, around: DeviceContext) -> Device:
-    """Begin to connect, or to listen for who connects."""
+    """Start to connect, or to listen for connections."""
     return _open_socket("bl_tcp_open", entry)
 
 
@@ -262,7 +262,7 @@ def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
 
 
 def open_loopback(entry: DeviceEntry, around: DeviceContext) -> Device:
-    """Open a device that gives back what it is sent."""
+    """Open a device that returns its outputs as inputs."""
     given = dict(entry.options)
     if given["seed"] is None:
         given["seed"] = derive_seed(entry.name)
@@ -312,7 +312,7 @@ def check_frame(entry: DeviceEntry) -> list[tuple[str, str]]:
 
 
 def check_udp(entry: DeviceEntry) -> list[tuple[str, str]]:
-    """Return what is wrong with a socket."""
+    """Return the problems of the options of a socket."""
     wrong = check_frame(entry)
     host, port, bind_port = (entry.options[key] for key in ("host", "port", "bind_port"))
     if host and not port and not _has_port(host):
@@ -327,7 +327,7 @@ def check_udp(entry: DeviceEntry) -> list[tuple[str, str]]:
 
 
 def check_tcp(entry: DeviceEntry) -> list[tuple[str, str]]:
-    """Return what is wrong with a connection."""
+    """Return the problems of the options of a connection."""
     host, port, bind_port = (entry.options[key] for key in ("host", "port", "bind_port"))
     wrong = [*check_frame(entry), *_check_host(entry, binds=bool(bind_port))]
     if port and bind_port:
@@ -372,7 +372,7 @@ def _is_elsewhere(host: str) -> bool:
 
 
 def check_loopback(entry: DeviceEntry) -> list[tuple[str, str]]:
-    """Return what is wrong with a loopback."""
+    """Return the problems of the options of a loopback."""
     ins, outs = count_values(entry.receive), count_values(entry.send)
     if ins == outs:
         return []
@@ -382,7 +382,7 @@ def check_loopback(entry: DeviceEntry) -> list[tuple[str, str]]:
 
 
 def check_replay(entry: DeviceEntry, around: DeviceContext) -> list[tuple[str, str]]:
-    """Return what is wrong with a recording."""
+    """Return the problems of the options of a recording."""
     if not entry.receive:
         return [("receive", "has no channels: nothing would be played.")]
     if entry.options["file"] is None:

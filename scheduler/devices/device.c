@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_DELAY = 1 << 30 }; /* in ticks; of sequences that are further apart nobody knows which is the older one */
+enum { LONGEST_DELAY = 1 << 30 }; /* in ticks; the order of sequence numbers further apart is ambiguous */
 
 static const char *name_errno(int error) {
     switch (error) {
@@ -106,7 +106,7 @@ static int end_run(bl_device *d, const bl_channel *c, double value, double limit
     return BL_ERROR_BLOCK;
 }
 
-/* What float32 cannot tell from a limit is at it: a board that saturates at 0.3 sends 0.30000001. */
+/* A value within float32 rounding of a limit is at the limit: a board that saturates at 0.3 sends 0.30000001. */
 static bool is_at(const bl_channel *c, double value, double limit) {
     return fabs(to_raw(c, value) - to_raw(c, limit)) <= (double)FLT_EPSILON * fabs(to_raw(c, limit));
 }
@@ -123,7 +123,7 @@ static int hold_to_limits(bl_device *d, const bl_channel *c, double *value, cons
     return BL_OK;
 }
 
-/* A driver refuses what is not finite; scaling can make more of it. */
+/* A driver rejects non-finite values, but scaling can overflow. */
 static bool all_finite(const bl_device *d) {
     for (int32_t k = 0; k < d->in_count; k++)
         if (!isfinite(to_value(&d->ins[k], d->received[k]))) return false;
@@ -168,7 +168,7 @@ static void find_again(bl_device *d) {
     d->lost = false;
 }
 
-/* Of one that only listens nothing is heard, also when it is there again. */
+/* A device without inputs sends no frames: its reopening counts as its recovery. */
 static void reopen(bl_device *d) {
     if (!d->driver->reopen || d->driver->reopen(d) != 0) return;
     d->gone = false;
@@ -216,7 +216,7 @@ static void judge_silence(bl_device *d, int64_t now) {
         snprintf(d->why + length, sizeof d->why - (size_t)length, ": %s", d->words);
 }
 
-/* The echo tells the tick whose values the device has answered, unless frames without a tick came after them. */
+/* The echo identifies the tick that the device has answered, unless frames without a tick came after it. */
 static void enter_delay(const bl_device *d, int64_t tick, bl_enter enter, void *context) {
     const uint32_t ticks = (uint32_t)tick + 1 + d->shift - d->echo;
     if (d->echo == 0 || !d->has_sent || d->last_sent - d->echo > INT32_MAX || d->echo - d->shift_from > INT32_MAX) return;
@@ -246,7 +246,7 @@ int bl_device_take(bl_device *d, int64_t tick, int64_t now, bl_enter enter, void
     return status;
 }
 
-/* Later than all that was sent: the other side drops what is not. */
+/* Larger than all sequence numbers sent before: the peer drops older frames. */
 static uint32_t next_sequence(bl_device *d, int64_t tick) {
     const uint32_t wanted = (uint32_t)tick + 1 + d->shift, next = d->last_sent + 1;
     if (!d->has_sent || wanted - next <= INT32_MAX) {

@@ -8,7 +8,7 @@
 
 enum {
     BL_WIRE_DOUBLE = 1,   /* values go out as float64, in text with 17 digits; without it float32, and 9 digits. Both are understood */
-    BL_WIRE_CHECKSUM = 2, /* text: lines without a checksum are refused. Ours always have one with it, never without */
+    BL_WIRE_CHECKSUM = 2, /* text: lines without a checksum are rejected. Sent lines have a checksum if and only if this is set */
     BL_WIRE_ANSWERS = 4,  /* frames: we are the device, and the other side is the host, whose session we take */
 };
 
@@ -30,19 +30,20 @@ BL_API int32_t bl_udp_bound_port(const bl_device *d);
 BL_API bl_device *bl_tcp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port, int32_t in_count,
                               int32_t out_count, int32_t flags, char *message, size_t message_size);
 
-/* scheduler/devices/virtual/loopback.c: what goes out on channel i comes in on channel i. NULL if an option makes no sense, or without memory. */
-enum { BL_LOOPBACK_LONGEST = 10000 }; /* ticks: each receive looks at all frames under way */
+/* scheduler/devices/virtual/loopback.c: output channel i returns as input channel i. NULL if an option is invalid or memory
+   is exhausted. */
+enum { BL_LOOPBACK_LONGEST = 10000 }; /* ticks: each receive scans all frames in transit */
 typedef struct {
     int32_t delay;  /* ticks, at least 1 */
-    int32_t jitter; /* up to so many more, drawn for each frame: later ones may overtake */
+    int32_t jitter; /* maximum additional delay, drawn for each frame: later frames may overtake */
     double loss;    /* part of the frames that never come */
-    double noise;   /* standard deviation of what is added to each raw value */
+    double noise;   /* standard deviation of the noise added to each raw value */
     double seed;
 } bl_loopback_options;
 BL_API bl_device *bl_loopback_open(const char *name, int32_t count, const bl_loopback_options *options);
 
-/* scheduler/devices/virtual/replay_device.c: row n of `values` (rows × in_count, copied) is what the device says from ticks[n] on; the ticks rise. After the last:
-   it goes on, the device is gone, or all starts over with tick 0. */
+/* scheduler/devices/virtual/replay_device.c: row n of `values` (rows × in_count, copied) is the input from ticks[n] on;
+   ticks increase. After the last row it is held, the device is gone, or the recording restarts with tick 0. */
 enum { BL_REPLAY_HOLDS, BL_REPLAY_ENDS, BL_REPLAY_REPEATS };
 BL_API bl_device *bl_replay_open(const char *name, int32_t in_count, int32_t out_count, const int64_t *ticks, const double *values,
                                  int64_t rows, int32_t at_end);
@@ -54,7 +55,7 @@ BL_API bl_device *bl_mailbox_device_open(const char *name, int32_t in_count, int
 BL_API int bl_mailbox_device_post(bl_device *d, const double *values, uint32_t echo);
 /* The newest frame for the device, if it is new: 1, else 0 after at most `wait` ns. */
 BL_API int bl_mailbox_device_take(bl_device *d, int64_t wait, double *values, uint32_t *sequence, int32_t *flags);
-/* The device is gone, and why; it is there again. */
+/* Report that the device is gone, with the reason; report that it is available again. */
 BL_API void bl_mailbox_device_fail(bl_device *d, const char *why);
 BL_API void bl_mailbox_device_return(bl_device *d);
 

@@ -51,7 +51,7 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A branch."""
+    """A dot at the branch point of a wire."""
 
     at: Point
     rate: str

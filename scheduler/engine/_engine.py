@@ -88,7 +88,7 @@ class Instance:
                     attachment.close()
 
     def abandon(self) -> None:
-        """Never free the engine, in a forked child: what blocks use outside is the parent's."""
+        """Never free the engine in a forked child: the parent owns external resources of blocks."""
         self.handle = c_void_p()
 
     def __enter__(self) -> Self:
@@ -202,7 +202,7 @@ class Instance:
         return f"by `{path}` at t = {self.time:.9g} s" + (f": {note}" if note else "")
 
     def warn(self, about: int, stacklevel: int = 2) -> None:
-        """Warn of what blocks found odd and went on with: `DIAGNOSTIC_START` or `DIAGNOSTIC_RUN`.
+        """Issue the warnings of blocks: those of `DIAGNOSTIC_START` or `DIAGNOSTIC_RUN`.
 
         At the start also of algebraic loops that have no unique solution.
         """
@@ -216,7 +216,7 @@ class Instance:
                 warnings.warn(text, BiellaWarning, stacklevel=stacklevel + 1)
 
     def _check_loops(self) -> list[str]:
-        """Return what is wrong with algebraic loops at the present time."""
+        """Return the problems of algebraic loops at the present time."""
         if not self.plan.loops:
             return []
         try:
@@ -324,7 +324,7 @@ class Instance:
         return text.decode(errors="replace")
 
     def check(self, status: int) -> None:
-        """Raise what a status of the engine means, unless it is success."""
+        """Raise the error of an engine status, unless it is success."""
         if status in (OK, STOP):
             return
         number = self.library.bl_failed_block(self.handle)

@@ -52,7 +52,7 @@ BL_API const char *bl_contract(void);
 /* The hash that a plan's head carries. */
 BL_API uint64_t bl_hash(const void *bytes, size_t size);
 
-/* Loads a plan. On failure *engine is NULL and `message` (of `message_size` bytes) says why. */
+/* Loads a plan. On failure *engine is NULL and `message` (of `message_size` bytes) is the reason. */
 BL_API int bl_open(const void *plan, size_t plan_size, bl_engine **engine, char *message,
                    size_t message_size);
 BL_API void bl_close(bl_engine *e);
@@ -75,13 +75,13 @@ BL_API void bl_reset(bl_engine *e);
 /* Sets all states from the parameters. */
 BL_API int bl_init(bl_engine *e);
 
-/* Runs up to `ticks` ticks; *done says how many. With a record, the row of the tick that was reached
+/* Runs up to `ticks` ticks; *done is their number. With a record, the row of the tick that was reached
    is left to the next call, or to bl_record_now. */
 BL_API int bl_run(bl_engine *e, int64_t ticks, bl_record *record, int64_t *done);
 /* Runs until `time`, which may lie within a tick, or snap to one: see BL_GRID_TOLERANCE. */
 BL_API int bl_run_to(bl_engine *e, double time);
-/* Sets a derivative (order 1 or 2) of a real input, by its number in bl_variables. The next bl_run_to has the input go on as
-   u + u' τ + u'' τ² / 2; then it is held again. */
+/* Sets a derivative (order 1 or 2) of a real input, by its index in bl_variables. The next bl_run_to extrapolates the
+   input as u + u' τ + u'' τ² / 2; then it is held again. */
 BL_API int bl_set_input_derivative(bl_engine *e, int64_t variable, int32_t order, double value);
 /* Evaluates all outputs at the present time, if anything changed since they were last. */
 BL_API int bl_outputs(bl_engine *e);
@@ -115,11 +115,12 @@ BL_API double bl_step(const bl_engine *e);
 /* What went wrong last, and in which block (-1: none; -2 - n: algebraic loop n). */
 BL_API const char *bl_message(const bl_engine *e);
 BL_API int32_t bl_failed_block(const bl_engine *e);
-/* A block's path, and that of the block that gives the signal at a place in bl_values; empty if there is no such block. */
+/* Path of a block, and of the block whose output is at an index of bl_values; empty if there is no such block. */
 BL_API const char *bl_block_path(const bl_engine *e, int32_t block);
 BL_API const char *bl_slot_path(const bl_engine *e, int64_t slot);
-/* What blocks found odd and went on with, at the start (BL_DIAGNOSTIC_START) or during the run (BL_DIAGNOSTIC_RUN): the next block
-   after number `after` (-1: the first) that has something to say, in bl_message; -1 if there is none. Not during a run. */
+/* Warnings of blocks, at the start (BL_DIAGNOSTIC_START) or during the run (BL_DIAGNOSTIC_RUN). Returns the next block
+   after index `after` (-1: the first) that has a warning, with its text in bl_message; -1 if there is none. Must not be
+   called during a run. */
 BL_API int32_t bl_next_diagnostic(bl_engine *e, int about, int32_t after);
 /* Whether an algebraic loop has one solution, after bl_outputs at a tick: a bl_loop_status, or a bl_status below 0. `chosen` and
    `other` get the values of the signals at which it is cut (bl_loop_size of them, at bl_loop_slots), and `condition` how far
@@ -153,7 +154,7 @@ BL_API int64_t bl_variables(const bl_engine *e, const bl_variable **variables);
 
 /* One operation of one block (BL_OP_INIT, BL_OP_OUTPUT, BL_OP_EXIT_INITIALIZATION or BL_OP_ADVANCE), for a host that runs a block by itself. */
 BL_API int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt);
-/* The inputs of a block, port by port, as it sees them now: in a coupling they are not those of the tick. */
+/* The present inputs of a block, port by port: in a coupling they differ from those of the tick. */
 BL_API int bl_inputs(const bl_engine *e, int32_t block, double *values);
 
 /* An external FMU for a block of kernel fmu2: all that a plan does not hold. The strings are copied. */
@@ -169,7 +170,7 @@ typedef struct {
     double tolerance;      /* 0: none is given */
     double stop_time;      /* NaN: none is given */
     int32_t logging;       /* non-zero: the FMU's messages also go to stderr as they come */
-    const char *const *log_categories; /* what it is asked to log, also without `logging`; then it may decline */
+    const char *const *log_categories; /* categories to enable, even without `logging`; then the FMU may reject them */
     int64_t log_category_count;
 } bl_fmu_source;
 

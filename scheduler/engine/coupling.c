@@ -1,24 +1,25 @@
 /* Couplings: blocks with an internal solver that exchange signals, advanced together.
  *
- * Such a block, a member, goes from t to t + dt alone, so its inputs within the step have to be foreseen. Each input is
- * a polynomial of order `hold` from its value at t on: extrapolated from its past, or interpolated to its value at t + dt
- * where that is known. What differs between the methods is when it is known:
+ * Such a block, a member, advances from t to t + dt alone: its inputs during the step must be approximated. Each input is
+ * a polynomial of order `hold`, starting at its value at t: extrapolated from its past, or interpolated to its value at
+ * t + dt where that is known. The methods differ in when the value at t + dt is known:
  *
  *   Jacobi        never
- *   Gauss-Seidel  if all members whose outputs the signal is made of have been advanced before; if such an output depends at once on
- *                 inputs that come from later members, it is computed with these extrapolated
- *   fixed point   always: the others are unknowns w, guessed, and the step is repeated until they agree with the outputs
- *   Newton        likewise, with an inverse Jacobian that is kept and corrected from step to step
+ *   Gauss-Seidel  if all members that determine the signal have been advanced before; if such an output has direct
+ *                 feedthrough from inputs that come from later members, it is computed with these extrapolated
+ *   fixed point   always: the others are unknowns w, guessed; the step is repeated until they agree with the outputs
+ *   Newton        as fixed point, with an inverse Jacobian that is stored and updated from step to step
  *
- * One sweep takes each member over the step once and computes, with the coupling's program, the signals at t + dt; so
- * it is a map w → g(w), and iterating solves g(w) = w. With extrapolation 0 an input is its value at t if extrapolated, its value
- * at t + dt in Gauss-Seidel, and the mean of both if iterated, which is of second order. An input that a member integrates from its rate,
- * another input, has its value at t. A member that cannot follow its inputs gets their mean over the step.
+ * One sweep advances each member over the step once and computes the signals at t + dt with the coupling's program. It is
+ * a map w → g(w), and the iteration solves g(w) = w. With extrapolation 0 an input has its value at t if extrapolated, its
+ * value at t + dt in Gauss-Seidel, and the mean of both if iterated, which is of second order. An input that a member
+ * integrates from its rate, another input, has its value at t. A member without input derivatives receives the mean of
+ * each input over the step.
  *
- * The continuous states of the diagram can be a member too: the solver advances them, minor steps follow the inputs.
+ * The continuous states of the diagram can be a member too: the solver advances them, and minor steps evaluate the inputs.
  *
- * An iteration that does not converge, or in which something refuses its inputs, is tried again in halves of the step, and in
- * halves of these, each a internal step. To the next step it then looks like one that was taken as a whole. */
+ * If an iteration does not converge, or a block rejects its inputs, the step is repeated in two halves, recursively, each
+ * an internal step. The next step treats the result as one whole step. */
 #include <math.h>
 #include <string.h>
 
@@ -28,8 +29,8 @@
 _Static_assert((int)BL_KEEP_COUNT <= (int)BL_SNAPSHOTS, "a member outside the engine has a snapshot for each use");
 
 static const double PERTURBATION = 1e-5;          /* of an unknown, relative to its value */
-static const double SMALLEST_SCALE = 1e-4; /* of a signal, in its unit: what is below converges absolutely */
-static const double SLOW = 0.09;           /* Newton: a residual that shrinks less in as many sweeps as a Jacobian costs asks for a new one */
+static const double SMALLEST_SCALE = 1e-4; /* of a signal, in its unit: below it, convergence is absolute */
+static const double SLOW = 0.09;           /* Newton: recompute the Jacobian if the residual shrinks less over its cost in sweeps */
 
 int64_t bl_coupling_scratch(int32_t method, int32_t unknowns) {
     const int64_t n = unknowns;
@@ -114,7 +115,7 @@ static bl_polynomial interpolate(const bl_coupling *c, int64_t k, int order, dou
     return polynomial;
 }
 
-/* What the member at `position` is to see of its inputs from now to now + dt. */
+/* Sets the inputs of the member at `position` from now to now + dt. */
 static void set_inputs(const bl_coupling *c, int32_t position, int method, int order, double dt) {
     const bl_member *m = &c->members[position];
     const bool iterated = method >= BL_FIXED_POINT;
@@ -468,7 +469,7 @@ static void add_up_bond(double *memory, double dt) {
     memory[BL_BOND_EXCHANGED] += fabs(memory[BL_BOND_PASSING]) * dt;
 }
 
-/* As measure_bonds, with both signals held at what they are at the start, e and f: they end at e + de and f + df. */
+/* As measure_bonds, with both signals held at their initial values e and f: they end at e + de and f + df. */
 void bl_measure_exchanges(bl_engine *e, double t) {
     for (int32_t n = 0; n < e->exchange_count; n++) {
         const bl_exchange *x = &e->exchanges[n];
@@ -494,7 +495,7 @@ void bl_measure_exchanges(bl_engine *e, double t) {
     }
 }
 
-/* The step, or a part of it, from `start` at t; what is left of the residual is for the caller to judge. */
+/* Takes the step, or a part of it, from `start` at t; the caller checks the remaining residual. */
 static int try_coupled_step(bl_engine *e, bl_coupling *c, int method, double t, double dt, double *residual) {
     *residual = 0.0;
     if (method < BL_FIXED_POINT || c->unknown_count == 0) return sweep(e, c, method, c->hold, t, dt, false);
@@ -513,7 +514,7 @@ static bool is_refusal(int status) {
     return status == BL_ERROR_BLOCK || status == BL_ERROR_SOLVER || status == BL_ERROR_LOOP || status == BL_ERROR_NOT_FINITE;
 }
 
-/* History and start of the whole step: it goes on from there as if the step had not been shortened. */
+/* History and start of the whole step: the next step continues as if this one had not been divided. */
 static void copy_whole(const bl_coupling *c, bool back) {
     double *m = c->memory;
     const double iterations = m[BL_COUPLING_ITERATIONS], has_jacobian = m[BL_COUPLING_HAS_JACOBIAN];
@@ -600,7 +601,7 @@ static int step_coupling(bl_engine *e, bl_coupling *c, double t, double dt) {
                    may_repeat ? ", nor did parts of it" : "", (int)m[BL_COUPLING_ITERATIONS], residual);
 }
 
-/* Members with a longer period go to its end at once; the others take the part h of a tick that is asked for. */
+/* Members with a longer period advance to its end in one step; the others advance by the requested part h of a tick. */
 static double length_of(const bl_engine *e, const bl_coupling *c, double h) {
     return c->period == 1 ? h : (double)c->period * e->step;
 }
@@ -697,7 +698,7 @@ int bl_coupling_advance(bl_engine *e, double t, double h) {
         if (estimate) finish_estimate(c);
         for (int32_t k = 0; k < c->bond_count; k++) add_up_bond(c->bonds[k].memory, dt);
     }
-    /* What is not due at the next tick holds what it gave at this one. */
+    /* Outputs that are not due at the next tick hold their values of this one. */
     memcpy(e->signals, e->coupling_signals, (size_t)e->layout.signals * sizeof(double));
     return status;
 }

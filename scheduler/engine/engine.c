@@ -1,4 +1,4 @@
-/* What a tick is.
+/* Execution of a tick.
  *
  * Tick k: outputs of all due blocks in order → record → termination checks (Stop, Assertion) → updates of due blocks
  * and advances → integrate continuous states from t_k to t_{k+1} → project → k + 1.
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tick beyond this is no exact double, and leaves room to count on. */
+/* Ticks beyond this limit are not exact in a double; the limit leaves a margin for counting. */
 static const int64_t LARGEST_TICK = 1LL << 53;
 
 int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...) {
@@ -28,7 +28,7 @@ int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...) {
     va_end(arguments);
     e->block_message[0] = '\0';
     e->failed_block = block;
-    if (block >= 0 && e->kernels[block]->last_error) { /* it knows better */
+    if (block >= 0 && e->kernels[block]->last_error) { /* the kernel's own message is more specific */
         const char *why = e->kernels[block]->last_error(&e->blocks[block]);
         if (*why) snprintf(e->message, sizeof e->message, "%s", why);
     }
@@ -48,7 +48,7 @@ void bl_forget_failure(bl_engine *e) {
 
 static double time_of(const bl_engine *e, int64_t tick) { return e->start + (double)tick * e->step; }
 
-/* Before its first hit a block holds what it gave at the first tick, so there everything is due. */
+/* Before its first hit a block holds its output of the first tick: all blocks are due there. */
 static void find_due(bl_engine *e, bool holds) {
     e->holds = holds;
     e->due[BL_RATE_CONTINUOUS] = true;
@@ -141,7 +141,7 @@ static int fail_not_finite(bl_engine *e, double t) {
     return bl_fail(e, BL_ERROR_NOT_FINITE, culprit, "a value is not finite at t = %.9g", t);
 }
 
-/* Ends the initialization of all blocks; says whether an output may have changed. */
+/* Ends the initialization of all blocks; returns whether an output may have changed. */
 static int begin_blocks(bl_engine *e, double t, bool *changed) {
     for (int32_t k = 0; k < e->block_count; k++) {
         const bl_operation begin = e->kernels[k]->exit_initialization;

@@ -1,4 +1,4 @@
-/* The engine's insides, shared by the files of scheduler/ and by fmu/importer/host.c, which attaches FMUs to blocks. */
+/* Internal interface of the engine, for scheduler/ and for fmu/importer/host.c, which attaches FMUs to blocks. */
 #ifndef BIELLA_ENGINE_H
 #define BIELLA_ENGINE_H
 
@@ -6,7 +6,7 @@
 
 #include "scheduler/engine/biella.h"
 
-/* Rates 0 and 1 have a meaning of their own; the others are periods. */
+/* Rates 0 and 1 are reserved; the others are periods. */
 enum { BL_RATE_CONTINUOUS = 0, BL_RATE_CONSTANT = 1 };
 
 enum {
@@ -83,25 +83,25 @@ typedef struct {
     int32_t unknown;   /* its first element among the unknowns; -1: it is known when it is first read */
 } bl_coupled_signal;
 
-/* An input of a member, and what the member got in its last step: value + first τ + second τ²/2. */
+/* An input of a member and its polynomial in the last step: value + first τ + second τ²/2. */
 typedef struct {
     int32_t port, signal; /* port -1: an input of the diagram's own states */
-    bool carried;         /* the member integrates it from its rate, another input: it wants the value at the start of the step */
+    bool carried;         /* the member integrates it from its rate, another input: it needs the value at the start of the step */
     double *value, *first, *second;
-    double *end; /* what it is foreseen to be when the step ends, before all members have been advanced */
+    double *end; /* predicted value at the end of the step, before all members have been advanced */
 } bl_coupled_port;
 
-/* What the states of members are kept for: iterating, estimating errors, and shortening a step. */
+/* Uses of saved member states: iteration, error estimation, halving of a step. */
 enum { BL_KEEP_STEP, BL_KEEP_ESTIMATE, BL_KEEP_WHOLE, BL_KEEP_COUNT };
 
 typedef struct {
     bl_block *block; /* NULL: the continuous states of the diagram, which the solver advances */
-    bool input_derivatives;     /* whether it follows inputs within a step */
+    bool input_derivatives;     /* whether its inputs may vary within a step */
     bl_coupled_port *ports;
     int32_t port_count;
     const double *const *own_u;            /* the block's own pointers to its inputs */
-    const double **u, **u1, **u2, **u_end; /* for each port of the block, in a step and, foreseen, at its end */
-    double *kept;                 /* its state, BL_KEEP_COUNT times */
+    const double **u, **u1, **u2, **u_end; /* for each port of the block: within a step, and predicted at its end */
+    double *kept;                 /* BL_KEEP_COUNT copies of its state */
     int64_t state_count;
 } bl_member;
 
@@ -184,14 +184,14 @@ struct bl_engine {
     double *first_parameters, first_start;
     bl_variable *variables;
     int64_t variable_count;
-    int64_t *input_of, *input_slots; /* of each variable, its number among the real inputs, or -1; of each of these, its slot */
+    int64_t *input_of, *input_slots; /* index of each variable among the real inputs, or -1; slot of each real input */
     int64_t input_count;
 
-    /* The run: `values`, `input derivatives` and the time are all that the next tick depends on. */
+    /* State of the run: the next tick depends only on `values`, `input_derivatives` and the time. */
     double *values;
     double *signals, *x, *z, *solver_memory; /* parts of values */
     int64_t tick;
-    double offset;  /* seconds since the tick: what happens at it is done if this is not 0 */
+    double offset;  /* seconds since the tick; if not 0, the actions at the tick are complete */
     double *input_derivatives; /* BL_INPUT_DERIVATIVES for each real input */
 
     /* Scratch. */
@@ -199,8 +199,8 @@ struct bl_engine {
     double *stages;       /* solver's work space */
     double *loop_scratch;
     double *input_starts, follows_since; /* the values of the real inputs when bl_run_to was called, and the time */
-    bool follows, has_input_derivatives; /* whether inputs move within this run; whether any may have a slope */
-    const double *const **advance_input_derivatives; /* of each call of `advances`, what its block sees as u1 and u2 while inputs are followed */
+    bool follows, has_input_derivatives; /* whether inputs vary within this run; whether any may have a derivative */
+    const double *const **advance_input_derivatives; /* u1 and u2 of the block of each call of `advances`, while inputs vary */
     bool holds; /* whether the outputs being evaluated are those within a tick */
     double *coupling_signals;       /* the signals of the tick, while couplings move them */
     const bl_member *followed;      /* the member whose inputs minor steps follow, from followed_since on; NULL: none */
@@ -212,14 +212,14 @@ struct bl_engine {
     bl_host_call host;
     int32_t failed_block;
     char message[2048];
-    char block_message[BL_MESSAGE_SIZE]; /* what a block says while it runs: bl_block.message */
+    char block_message[BL_MESSAGE_SIZE]; /* message of a block during the run: bl_block.message */
 
     struct bl_chunk *chunks; /* everything allocated in bl_open */
-    struct bl_probe *probe;  /* what a real-time run has put before the blocks: probe.c; NULL: nothing */
+    struct bl_probe *probe;  /* overrides and profiling of a real-time run: probe.c; NULL: none */
 };
 typedef struct bl_probe bl_probe;
 
-/* Of the real inputs: derivatives for the next bl_run_to, and du/dt at the present time. Each has a value for every input. */
+/* Derivatives of the real inputs: for the next bl_run_to, and du/dt at the present time. Each has one value per input. */
 enum { BL_INPUT_DERIVATIVE_FIRST, BL_INPUT_DERIVATIVE_SECOND, BL_INPUT_DERIVATIVE_NOW, BL_INPUT_DERIVATIVES };
 
 /* One allocation, chained so that bl_close frees them all; the bytes follow the head. */
@@ -229,15 +229,15 @@ typedef struct bl_chunk {
 } bl_chunk;
 
 /* engine.c */
-/* What is left of a tick after its outputs; nothing of it has happened if a Stop or an Assertion ended the run. */
+/* Executes the part of a tick after its outputs; it is not executed if a Stop or an Assertion ended the run. */
 int bl_commit(bl_engine *e);
 /* The same, but only up to `end` seconds after the tick. */
 int bl_commit_part(bl_engine *e, double end);
-/* Whether all that a record names is there; NULL is fine. */
+/* Checks that all slots of a record exist; accepts NULL. */
 int bl_check_record(bl_engine *e, const bl_record *record);
 /* bl_record_now for a record that has been checked. */
 int bl_record_row(bl_engine *e, bl_record *record);
-/* Runs a program of outputs; `minor` calls are not asked whether they are due. */
+/* Runs a program of outputs; `minor` evaluations do not check whether calls are due. */
 int bl_run_program(bl_engine *e, const bl_program *program, double t, bool minor);
 bool bl_is_hit(const bl_engine *e, int32_t rate);
 /* Integrates the continuous states over h, from the signals at t, and projects them at `end`: t + h, counted from the tick. */
@@ -251,21 +251,21 @@ int bl_evaluate_derivatives(bl_engine *e, double t);
 /* Outputs at t as they are within a tick, where discrete ones hold; leaves outputs to be evaluated again. */
 int bl_evaluate_held(bl_engine *e, double t);
 int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...) BL_FORMAT(4);
-/* A block stops the run: its note and what it said are why; `what` if there is neither. */
+/* Ends the run because of a block; the reason is its note and message, or `what` if it has neither. */
 int bl_fail_block(bl_engine *e, int status, const bl_block *b, const char *what);
-/* When what failed has been tried again and has not. */
+/* Clears a failure after a successful retry. */
 void bl_forget_failure(bl_engine *e);
 /* loop.c: solves a loop among the calls that are due. */
 int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor);
 int64_t bl_loop_scratch_size(int32_t tears);
 /* coupling.c */
-/* Keeps the signals of the tick at t, before anything advances. */
+/* Saves the signals of the tick at t before any member advances. */
 int bl_coupling_start(bl_engine *e, double t);
 /* Advances the members of all couplings that are due from t on, by h, or by their period if that is longer. */
 int bl_coupling_advance(bl_engine *e, double t, double h);
-/* Adds up what exchanges of held signals have created in the steps that end at t. */
+/* Accumulates the energy created by exchanges of held signals in the steps that end at t. */
 void bl_measure_exchanges(bl_engine *e, double t);
-/* Sets the inputs of the continuous states to what they are at t. */
+/* Sets the inputs of the continuous states to their values at t. */
 void bl_coupling_follow(const bl_engine *e, double t);
 int64_t bl_coupling_scratch(int32_t method, int32_t unknowns);
 int64_t bl_coupling_history(int32_t elements);

@@ -341,7 +341,7 @@ static int load_blocks(bl_loader *l) {
         }
         if (block->w_count > scratch_count) scratch_count = block->w_count;
     }
-    /* No two blocks run at once, so one work space serves them all. */
+    /* Blocks run one after the other and share one work space. */
     double *scratch = NULL;
     TRY(allocate(l, scratch_count, sizeof(double), &scratch));
     for (int32_t b = 0; b < e->block_count; b++) e->blocks[b].w = scratch;
@@ -846,7 +846,7 @@ static void link_block(const bl_engine *e, bl_input_derivative_tables *tables, b
     }
 }
 
-/* Inputs that come from other members have input derivatives of their own. */
+/* Inputs from other members have their own input derivatives. */
 static void link_member(const bl_engine *e, bl_input_derivative_tables *tables, bl_member *m) {
     if (!m->block) return;
     link_block(e, tables, m->block, m->u1, m->u2);

@@ -5,7 +5,7 @@
  * a kink nearby, is served by small steps, one that is nearly straight by large ones, and neither has to say how large its
  * numbers are. No entry counts as better than the rounding of what it was made from. A step at which outputs cannot be evaluated, such as one to the root of a negative number, is left out.
  *
- * The engine's state is put back at the end, so that a run goes on with the same bits. */
+ * The engine's state is restored at the end: a run continues bit for bit. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +140,7 @@ int bl_output_derivatives(bl_engine *e, const int64_t *slots, int64_t count, dou
         memcpy(start, e->x, (size_t)states * sizeof(double));
         for (int64_t i = 0; i < inputs; i++) u[i] = e->values[e->input_slots[i]];
         const bl_tangent tangent = {bl_time(e), start, dx, u};
-        /* From below: a block that delays knows the past only. */
+        /* One-sided, from below: a delay block has only past values. */
         if (status == BL_OK)
             status = differentiate(e, move_in_time, &tangent, e->step / FIRST_STEP, true, slots, count, schemes);
         for (int64_t k = 0; k < count && status == BL_OK; k++) out[k] = schemes[k].best;

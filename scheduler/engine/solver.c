@@ -2,8 +2,8 @@
  *
  * Explicit methods are Butcher tables. Backward Euler and the trapezoidal rule solve
  *     x1 = x0 + h ((1 - theta) f(t0, x0) + theta f(t1, x1))
- * by Newton's method with a numeric Jacobian that is kept, factored, from step to step until it serves badly;
- * it lies in the engine's values, so a restored state goes on with the same bits. */
+ * by Newton's method with a numeric Jacobian. Its factors are reused until convergence becomes slow. They are
+ * part of the engine's values: a run from a restored state continues bit for bit. */
 #include <math.h>
 #include <string.h>
 
@@ -78,7 +78,7 @@ static int evaluate_at(bl_engine *e, double t) {
     return status == BL_OK ? bl_evaluate_derivatives(e, t) : status;
 }
 
-/* matrix = LU of I - theta h df/dx at (t, x); dx is left as it was found. */
+/* matrix = LU of I - theta h df/dx at (t, x); dx is unchanged. */
 static int factor_jacobian(bl_engine *e, double t, double theta_h, double *slope) {
     const int64_t n = e->layout.states;
     double *matrix = e->solver_memory, *pivots = matrix + n * n, *x = e->x;

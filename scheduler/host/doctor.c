@@ -1,4 +1,4 @@
-/* What `biella doctor` asks of the engine: how late a thread wakes that does nothing else, and what the engine is made by. */
+/* Queries of `biella doctor`: the wake-up latency of an idle thread, and the compiler of the engine. */
 #include "scheduler/host/doctor.h"
 
 #include "scheduler/realtime/loop/clock.h"

@@ -165,7 +165,7 @@ static int take_cpu(bl_privileges *p) {
 
 static void return_cpu(const bl_privileges *p) { SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)p->former_cpus[0]); }
 
-/* There are no numbers among the threads that are urgent. */
+/* Windows has no numeric priorities among time-critical threads. */
 static int take_priority(bl_privileges *p) {
     p->former_priority = GetThreadPriority(GetCurrentThread());
     if (!SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_TIME_CRITICAL)) return error_of_windows();
@@ -185,7 +185,7 @@ static void return_priority(const bl_privileges *p) { SetThreadPriority(GetCurre
 #define take_cpu refuse
 #define return_cpu return_nothing
 
-/* The system wants to know how much of which time a thread needs: half a millisecond of every one. */
+/* The system requires the computation time per period: 0.5 ms of every millisecond. */
 static int take_priority(bl_privileges *p) {
     mach_timebase_info_data_t base;
     if (mach_timebase_info(&base) != KERN_SUCCESS) return ENOTSUP;

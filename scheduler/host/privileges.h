@@ -1,5 +1,6 @@
-/* What a thread may ask of the system so that it wakes on time. Each is asked for by itself, and a refusal is no error: it is
- * written down, and the rest is tried. Call both functions from the thread that wants them, before and after its work:
+/* Privileges that a thread requests from the system to wake on time. Each is requested separately. A denial is not an
+ * error: it is stored, and the others are still requested. Call both functions from the thread itself, before and after
+ * its work:
  *
  *   bl_privileges p = {.asked = BL_ASK_ALL, .priority = 80, .cpu = 1, .stack = 1 << 18};
  *   bl_privileges_take(&p);     fills in p.granted, p.errors
@@ -16,8 +17,8 @@
 enum {
     BL_TIMERS,   /* exact timers: the kernel may not delay this thread's wake-ups to gather them (on Linux by 50 µs) */
     BL_POWER,    /* no processor of the machine sleeps so deeply that waking takes long: /dev/cpu_dma_latency held at 0 */
-    BL_MEMORY,   /* all memory of the process stays in RAM, also what is allocated later; until the last thread gives it back */
-    BL_STACK,    /* `stack` bytes of the thread's stack are there before they are needed; these are not given back */
+    BL_MEMORY,   /* all present and future memory of the process stays in RAM, until the last thread returns this privilege */
+    BL_STACK,    /* `stack` bytes of the thread's stack are touched in advance; they are not returned */
     BL_CPU,      /* the thread runs on processor `cpu` only */
     BL_PRIORITY, /* the thread precedes all ordinary ones: SCHED_FIFO with `priority`, or the highest that the limit permits */
     BL_PRIVILEGE_COUNT
@@ -33,10 +34,10 @@ typedef struct {
     int32_t priority, cpu;
     int64_t stack;
     /* What came of it. */
-    uint32_t granted;                    /* bits as in `asked`; still told after they were given back */
+    uint32_t granted;                    /* bits as in `asked`; unchanged after the return */
     int32_t granted_priority;
-    int32_t errors[BL_PRIVILEGE_COUNT];  /* of those asked for and refused, as in errno; ENOTSUP: not on this platform */
-    /* What is held now, and how it was before. */
+    int32_t errors[BL_PRIVILEGE_COUNT];  /* errno of each denied request; ENOTSUP: not on this platform */
+    /* Privileges held now, and the former state. */
     uint32_t held;
     int32_t former_policy, former_priority, power_file;
     uint64_t former_cpus[BL_CPU_WORDS], former_slack;

@@ -87,15 +87,16 @@ _GAPS_SHOWN = 3
 
 
 class LiveRun:
-    """A run that goes on while you look at it and change it; also a context manager.
+    """Handle to a running real-time simulation; also a context manager.
 
     ``run["pid.kp"] = 3`` sets a parameter or an input of the diagram at the next tick;
-    ``run["pid.kp"]`` gives what it was set to. At the end of a ``with`` block the run is stopped.
+    ``run["pid.kp"]`` returns its present setting. The run is stopped at the end of a ``with``
+    block.
 
     Attributes
     ----------
     plan
-        What runs.
+        The compiled diagram.
     """
 
     def __init__(
@@ -165,21 +166,21 @@ class LiveRun:
         self._loop = threading.Thread(target=self._run_loop, name="biella loop", daemon=True)
         self._writer = threading.Thread(target=self._write, name="biella recorder", daemon=True)
 
-    # --- in the user's hand ---
+    # Public interface.
 
     @property
     def running(self) -> bool:
-        """Whether it still goes on, if only paused."""
+        """Whether the run has not ended; true while it is paused."""
         return not self._over.is_set()
 
     @property
     def until(self) -> float | None:
-        """End time in s; None if it runs until it is stopped."""
+        """End time in s; None if the run continues until it is stopped."""
         return None if self._ticks < 0 else self.plan.start_time + self._ticks * self.plan.step
 
     @property
     def tick(self) -> int:
-        """How many ticks are done."""
+        """Number of completed ticks."""
         return int(self._pace.done)
 
     @property
@@ -189,7 +190,7 @@ class LiveRun:
 
     @property
     def result(self) -> Result:
-        """What was recorded, once the run is over, whatever ended it."""
+        """Recorded signals; available after the end of the run, for any reason of the end."""
         self._settled.wait()
         if self._result is None:
             self._raise()
@@ -244,7 +245,7 @@ class LiveRun:
         return float(values[0]) if port.width == 1 else values
 
     def override(self, path: str, value: npt.ArrayLike) -> None:
-        """Let a signal have `value` from the next tick on, whatever its block gives."""
+        """Override a signal with `value` from the next tick on, in place of its block's output."""
         port = self.plan.find_signal(path)
         if port.path in self.plan.inputs:
             self[port.path] = value
@@ -264,7 +265,7 @@ class LiveRun:
         self._overridden[port.path] = port
 
     def release(self, path: str | None = None) -> None:
-        """Let a signal, or all, be what blocks give again: a sampled block does at its next hit."""
+        """Release one override, or all; a sampled block updates its output at its next hit."""
         if path is None:
             ports = list(self._overridden.values())
         else:
@@ -280,31 +281,31 @@ class LiveRun:
             del self._overridden[port.path]
 
     def pause(self) -> None:
-        """Let time stand still at the next tick; devices get their safe values meanwhile."""
+        """Pause the simulated time at the next tick; devices receive safe values meanwhile."""
         self._pace.pause = 1
 
     def resume(self) -> None:
-        """Go on after a pause: deadlines move by its length."""
+        """Resume after a pause; all deadlines are shifted by its length."""
         self._pace.pause = 0
 
     def wait(self, timeout: float | None = None) -> Result:
-        """Wait for the end and return the result; Ctrl-C, SIGTERM and SIGHUP end the run, safely.
+        """Wait for the end and return the result; Ctrl-C, SIGTERM and SIGHUP end the run safely.
 
         Raises
         ------
         BlockError, OverrunError, DeviceError
-            What ended the run, if it was not the end time, a Stop block or the user: `result` of
-            the error, or of the run, holds what was recorded.
+            If the run was not ended by the end time, a Stop block or the user. `result` of the
+            error, or of the run, holds the recorded signals.
         ResultError
             If no row was recorded, such as on a full disk.
         TimeoutError
-            If it still goes on after `timeout` seconds.
+            If the run has not ended after `timeout` seconds.
 
         Warns
         -----
         BiellaWarning
-            If some rows, or entries of the input log, were not recorded: how many, when, and why.
-            ``result.info["recording"]`` has the same text.
+            If rows or entries of the input log were not recorded; the text contains their number,
+            time and cause. ``result.info["recording"]`` has the same text.
         """
         try:
             self._waiting = True
@@ -322,12 +323,12 @@ class LiveRun:
         return self.result
 
     def stop(self) -> Result:
-        """End the run at the next tick, safely, and return the result; see `wait`."""
+        """End the run safely at the next tick and return the result; see `wait`."""
         self._end("stopped")
         return self.wait()
 
     def report(self) -> RealtimeReport:
-        """Return how it keeps time so far, or has kept time: printed, tables."""
+        """Return timing statistics of the run so far; they print as tables."""
         with self._lock:
             if self._result is None and not self._closed:
                 return RealtimeReport(self._describe(), self.plan.name)
@@ -348,7 +349,7 @@ class LiveRun:
         state = "running" if self.running else f"over: {self._pace.reason}"
         return f"<LiveRun of {self.plan.name!r}, t = {self.time:.6g} s, {state}>"
 
-    # --- setting up ---
+    # Setup.
 
     def _make_pace(self, spin: float) -> Pace:
         options, pace = self._options, Pace()
@@ -396,7 +397,7 @@ class LiveRun:
         return pace
 
     def _set_first(self, parameters: Mapping[str, Any], input_log: InputLog | None) -> InputLog:
-        """Set what counts from the start; return it as entries of the input log."""
+        """Set the initial parameters and inputs; return them as entries of the input log."""
         instance = self._instance
         self._parameter_count = int(instance.layout.parameters)
         before = instance.values[: self._parameter_count].copy()
@@ -461,7 +462,7 @@ class LiveRun:
             pace.replay_from(input_log[input_log["tick"] >= 0])
 
     def _keep(self, stack: ExitStack) -> None:
-        """Keep what is to be closed after the run: the devices."""
+        """Store the resources to close after the run: the devices."""
         self._outer = stack
 
     def _begin(self) -> None:
@@ -477,7 +478,7 @@ class LiveRun:
             raise
 
     def _give_up(self) -> None:
-        """End what has begun in part: there is no handle to it."""
+        """End a partly started run, for which the caller has no handle."""
         self._end("it could not be started")
         if not _has_begun(self._loop):
             self._over.set()
@@ -486,14 +487,14 @@ class LiveRun:
         self._settled.wait()
 
     def _external_inputs(self) -> dict[str, str]:
-        """Blocks that stand for what is outside, and a signal of each."""
+        """Blocks that represent external inputs, with one signal of each."""
         return {
             block.path: block.outputs[0].path
             for block in self.plan.blocks
             if block.type in ("ExternalInput", RealTime.__name__) and block.outputs
         }
 
-    # --- the two threads ---
+    # The real-time thread and the recorder thread.
 
     def _run_loop(self) -> None:
         try:
@@ -544,7 +545,7 @@ class LiveRun:
             self._settled.set()
 
     def _drain(self) -> None:
-        """Record what has come; entries of a tick are in the input log before the tick is done."""
+        """Record pending rows; entries of a tick reach the input log before the tick completes."""
         ticks = int(self._pace.done)
         rows = self._rows.pull()
         if len(rows):
@@ -553,7 +554,7 @@ class LiveRun:
         self._recorder.append_input_log(self._input_log.pull(), ticks)
 
     def _show(self) -> None:
-        """Let others watch, ten times a second."""
+        """Update the monitors ten times per second."""
         now = time.monotonic()
         if self._page is None or now < self._shown_at + _SHOW_SECONDS:
             return
@@ -563,7 +564,7 @@ class LiveRun:
             self._page.write(frame)
 
     def _finish(self) -> None:
-        """Make the result of what was recorded."""
+        """Create the result from the recorded rows."""
         instance, info = self._instance, self._recorder.info
         self._recorder.settle()
         info["wall_time"] = time.perf_counter() - self._began
@@ -581,7 +582,7 @@ class LiveRun:
         warn_of_created_energy(instance)
 
     def _handle_status(self) -> None:
-        """Keep as a failure what ended the run, if it has to be raised."""
+        """Store the error that ended the run, if `wait` must raise it."""
         failure: BiellaError | None = None
         if self._pace.end == END_OVERRUN:
             failure = OverrunError(
@@ -606,7 +607,7 @@ class LiveRun:
             self._failure = failure
 
     def _describe_loss(self, report: Mapping[str, Any]) -> str:
-        """Return what was recorded, what was not, and why."""
+        """Describe the extent of the recording, the missing rows and the cause."""
         recorder, lost, entries = self._recorder, report["rows_lost"], report["entries_lost"]
         texts = []
         if lost:
@@ -643,7 +644,7 @@ class LiveRun:
             warnings.warn(self._loss, BiellaWarning, stacklevel=stacklevel)
 
     def _advise_on_loss(self) -> str:
-        """Say what to look at where a device was never heard."""
+        """Return advice for a device from which no frame was ever received."""
         counts = list(self._devices.values())[self._pace.lost_device].counts
         if counts["frames"] or not counts["losses"]:
             return ""
@@ -711,10 +712,10 @@ class LiveRun:
             "privileges": [[grant.granted, str(grant)] for grant in self._grants],
         }
 
-    # --- between the threads ---
+    # Communication between the threads.
 
     def _fail(self, path: str, error: BaseException) -> None:
-        """End the run, because a worker cannot go on."""
+        """End the run because a worker cannot continue."""
         kind, when = type(error).__name__, f"at t = {self.time:.9g} s"
         failure = BlockError(
             f"`{path}` raised {kind} in its worker {when}: {error}.",
@@ -728,7 +729,7 @@ class LiveRun:
             self._end(str(failure).rstrip("."))
 
     def _enter(self, slots: range, values: npt.ArrayLike) -> None:
-        """Hand over the result of a worker."""
+        """Pass the result of a worker to the real-time thread."""
         with contextlib.suppress(BiellaError):  # the run may be over
             self._command(ENTER_SET, slots, values, FROM_WORKER)
 
@@ -756,7 +757,7 @@ class LiveRun:
         return min([*read, self._parameter_count])
 
     def _gives(self, port: PortInfo) -> bool:
-        """Tell whether a block has this output."""
+        """Return whether a block has this output."""
         return any(port in block.outputs for block in self.plan.blocks)
 
     def _values_in(
@@ -783,7 +784,7 @@ class LiveRun:
         self._pace.cancel = 1
 
     def _abandon(self) -> None:
-        """Make this the copy of a forked child: the run goes on, but in the parent only."""
+        """Detach the handle in a forked child; the run continues in the parent only."""
         why = f"it goes on in process {os.getppid()}, which has started it; this is a forked copy"
         self._lock = threading.Lock()  # the threads that held these do not exist here
         self._over, self._settled = threading.Event(), threading.Event()
@@ -805,7 +806,7 @@ class LiveRun:
 
 
 def _open_page(plan: Plan, first: int) -> Page | None:
-    """Make a page to watch the run by; where none can be had, the run goes on without."""
+    """Open the monitoring page; the run continues without one if that fails."""
     try:
         return Page(plan, first)
     except (OSError, BiellaError):
@@ -813,7 +814,7 @@ def _open_page(plan: Plan, first: int) -> Page | None:
 
 
 def _has_begun(thread: threading.Thread) -> bool:
-    """Tell whether a thread runs or has run, also where Ctrl-C came just when it was to start."""
+    """Return whether a thread has been started, even if Ctrl-C interrupted its start."""
     for _ in range(100):
         if thread.ident is not None:
             return True
@@ -823,7 +824,7 @@ def _has_begun(thread: threading.Thread) -> bool:
 
 @contextlib.contextmanager
 def _short_turns(needed: bool) -> Iterator[None]:
-    """Let Python blocks wait less for other threads, which may keep the interpreter for 5 ms."""
+    """Shorten the thread switch interval: other threads may hold the interpreter for 5 ms."""
     before = sys.getswitchinterval()
     if needed:
         sys.setswitchinterval(min(before, _SWITCH_SECONDS))

@@ -1,4 +1,4 @@
-"""What a real-time run has to say about keeping time: a table for people."""
+"""Timing report of a real-time run, printed as a table."""
 
 from __future__ import annotations
 

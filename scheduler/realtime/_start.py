@@ -1,4 +1,4 @@
-"""`run_realtime`: run a diagram against a clock, with its devices; see `LiveRun`."""
+"""`run_realtime`: run a diagram in real time, with its devices; see `LiveRun`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OPTIONS: dict[str, Any] = {
     "every": 1,
     "out": None,
 }
-"""What a binding may say in its table ``[run]``, and what counts if nobody says anything."""
+"""Valid keys of the table ``[run]`` of a binding, with their default values."""
 
 
 @renamed_keywords(
@@ -69,45 +69,42 @@ def run_realtime(
     privileges: Privileges | None = None,
     profile: bool = False,
 ) -> LiveRun:
-    """Start a real-time run and return its handle at once.
+    """Start a real-time run and return its handle immediately.
 
     Parameters
     ----------
     until
-        End time in seconds of the diagram; if not given, it runs until it is stopped.
+        End time of the diagram in seconds; by default the run continues until it is stopped.
     clock
         ``"wall"``; ``"device:NAME"``: each frame of that device is a tick; or ``"free"``: as fast
         as possible.
     bind
-        A file such as ``rig.toml`` that says which blocks and signals are real.
+        A file such as ``rig.toml`` that assigns blocks and signals to devices.
     factor
         Simulated seconds for each second of the wall clock.
     record, every, out, parameters, step, solver
         As of `simulate`.
     overrun
-        What follows a tick that ends after the next deadline. ``"skip"``: deadlines that were
-        missed are dropped, and simulated time falls behind by as much. ``"catch_up"``: ticks are
-        run back to back until the deadlines are met again. ``"slip"``: the next tick begins at
-        once, and all later deadlines move. ``"stop"``: the run ends; those that are tolerated are
-        caught up with.
-    tolerated, max_consecutive_overruns
-        Number of overruns with which the run still goes on; any number if not given, but with
-        ``"stop"`` none.
+        Reaction to a tick that ends after the next deadline. ``"skip"``: missed deadlines are
+        dropped, and simulated time falls behind accordingly. ``"catch_up"``: ticks run back to back
+        until the deadlines are met again. ``"slip"``: the next tick begins immediately, and all
+        later deadlines move. ``"stop"``: the run ends; after tolerated overruns it catches up.
+    max_overruns, max_consecutive_overruns
+        Number of overruns that do not end the run; by default unlimited, with ``"stop"`` none.
     warmup_ticks
         Ticks at the start whose overruns do not count.
     spin
-        Seconds before each deadline that are waited out awake, which keeps a processor busy.
+        Seconds of busy waiting before each deadline; it occupies a processor.
     privileges
-        What to ask of the system so that ticks begin on time: a `Privileges` of
-        `biella.realtime`. If not given, on the wall clock, exact timers, which
-        everybody may have.
+        Privileges to request from the system for punctual ticks: a `Privileges` of
+        `biella.realtime`. By default, with the wall clock, exact timers, which need no permission.
     profile
         Measure the time of each block.
 
     Raises
     ------
     DiagramError, BindingError, DeviceError
-        If the diagram or the binding is wrong, or a device is not there: nothing has moved then.
+        If the diagram or the binding is invalid, or a device is not available; no output was sent.
     ResultError
         If `out` names a file that is not a recording, or another run records to it.
 
@@ -190,7 +187,7 @@ def _prepare(
 def _choose_slow(
     flat: FlatDiagram | None, binding: OpenBinding | None
 ) -> dict[str, AbstractAsynchronous]:
-    """Return the blocks that workers compute: those that are no devices."""
+    """Return the blocks that workers compute: those that are not devices."""
     if flat is None:
         return {}
     real = binding.check.replace if binding is not None else {}
@@ -198,7 +195,7 @@ def _choose_slow(
 
 
 def stand_ins(flat: FlatDiagram, start: float) -> dict[str, dict[str, AbstractBlock]]:
-    """Return what a real-time run adds to a diagram and has in place of its blocks, for `compile`.
+    """Return the blocks that a real-time run adds to or replaces in a diagram, for `compile`.
 
     `start` is the time of the first tick in s.
     """

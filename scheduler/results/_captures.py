@@ -1,4 +1,4 @@
-"""What Trigger blocks have captured, as results of their own."""
+"""Captures of Trigger blocks, as separate results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 Captures = dict[str, "Result | str"]
-"""Of each Trigger what it has captured, or why it has nothing."""
+"""The capture of each Trigger, or the reason why there is none."""
 
 
 def declare_captures(plan: Plan) -> list[Signal]:
@@ -89,7 +89,7 @@ def _read(instance: Instance, number: int) -> Result | str:
 
 
 def find_capture(captures: Captures, name: str) -> Result:
-    """Return the record of a Trigger, or raise an error that says what there is."""
+    """Return the record of a Trigger, or raise an error that lists the valid names."""
     if name not in captures:
         there = ", ".join(captures) or "none"
         raise ResultError(f"there is no Trigger `{name}` in this run. Triggers: {there}.")

@@ -40,7 +40,7 @@ def is_marked(path: Path, attribute: str) -> bool:
 
 
 def is_closed(path: Path) -> bool:
-    """Return whether a file was closed in order; true of all that is not HDF5."""
+    """Return whether a file was closed properly; true for files that are not HDF5."""
     with path.open("rb") as file:
         return not _is_open(file.read(_SUPERBLOCK))
 

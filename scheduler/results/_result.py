@@ -1,4 +1,4 @@
-"""`Result`: what a run leaves behind, path by path."""
+"""`Result`: the recorded signals of a run, by path."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SHOWN_ROWS = 20
 
 
 class ScopeView(TypedDict):
-    """One Scope block: a title, its signals, and how each is called in the picture."""
+    """One Scope block: a title, its signals, and the label of each in the plot."""
 
     title: str
     signals: list[str]
@@ -52,18 +52,18 @@ class Result(Mapping[str, Array]):
 
     A signal is an array of shape (n,), or (n, width) for a vector; ``result["force[2]"]`` is one
     element of a vector, and ``result["ref"]`` the only output of the block ``ref``. Arrays are
-    read-only: copy one to change it. A result over an HDF5 file reads a signal when it is asked
-    for, so that a long recording need not fit in memory.
+    read-only: copy one to change it. A result from an HDF5 file reads each signal on access: a
+    long recording need not fit in memory.
 
     Parameters
     ----------
     columns
-        Where the numbers are.
+        Storage of the values.
     signals
-        What they are.
+        Descriptions of the signals.
     info
-        About the run: ``diagram, step, solver, plan_hash, wall_time, ticks, stopped`` (the reason
-        why the run ended early, or None).
+        Metadata of the run: ``diagram, step, solver, plan_hash, wall_time, ticks, stopped`` (the
+        reason why the run ended early, or None).
     """
 
     def __init__(
@@ -78,10 +78,10 @@ class Result(Mapping[str, Array]):
         self.signals = signals
         self.info: dict[str, Any] = dict(info or {})
         self.checkpoint: bytes | None = None
-        """The engine's state at the end, from which another run may go on."""
+        """The engine's state at the end, from which another run can continue."""
         self._captures = captures
         self.log: RunLog | None = None
-        """What entered a real-time run from outside: `biella.replay` runs it again."""
+        """External inputs of a real-time run, for `biella.replay`."""
 
     @classmethod
     def from_arrays(
@@ -95,9 +95,9 @@ class Result(Mapping[str, Array]):
         aliases: Mapping[str, str] | None = None,
         info: Mapping[str, object] | None = None,
     ) -> Result:
-        """Make a result from arrays, for instance to compare a run with a measurement.
+        """Return a result made from arrays, for instance to compare a run with a measurement.
 
-        A key is a path, or a `Signal` that says more; an array has shape (n,) or (n, width).
+        A key is a path, or a `Signal` with more detail; an array has shape (n,) or (n, width).
         """
         time = np.asarray(t, dtype=np.float64)
         table, rows = [], [time.reshape(1, -1)]
@@ -120,8 +120,8 @@ class Result(Mapping[str, Array]):
     def from_hdf5(cls, path: str | Path) -> Result:
         """Open a result file: finished, still being recorded, or left by a killed process.
 
-        Signals are read from the file when asked for. A file that was never closed says so in
-        ``info["stopped"]``.
+        Signals are read from the file on access. ``info["stopped"]`` reports a file that was never
+        closed.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class Result(Mapping[str, Array]):
 
     @property
     def captures(self) -> Captures:
-        """What each Trigger has captured, or why it has nothing."""
+        """The capture of each Trigger, or the reason why there is none."""
         if self._captures is None:
             kept = self._columns.read_captures() if isinstance(self._columns, Hdf5Columns) else []
             self._captures = unpack_captures(kept)
@@ -153,17 +153,17 @@ class Result(Mapping[str, Array]):
 
     @property
     def scopes(self) -> list[ScopeView]:
-        """What the diagram's Scope blocks show, as far as it was recorded."""
+        """Recorded signals of the diagram's Scope blocks."""
         views = self.info.get("scopes") or []
         assert isinstance(views, list)
         return [view for view in views if all(name in self for name in view["signals"])]
 
     def coupling_report(self, tolerance: float = 1e-3) -> CouplingReport:
-        """Tell how blocks with an internal solver were coupled, and what limits the accuracy.
+        """Return a report on the coupling of blocks with an internal solver and its accuracy.
 
-        Printed it is a table. Errors of connections, and the step with which they would stay below
-        `tolerance`, relative to the largest value of each signal, need ``estimate_error=1`` in
-        `simulate`.
+        The report prints as a table. It lists the error of each connection, and the step that
+        would keep it below `tolerance`, relative to the largest value of the signal. Both need
+        ``estimate_error=1`` in `simulate`.
         """
         couplings: Any = self.info.get("couplings", [])
         step: Any = self.info.get("step", 0.0)
@@ -172,9 +172,9 @@ class Result(Mapping[str, Array]):
         return report_couplings(couplings, step, tolerance, solver, together)
 
     def realtime_report(self) -> RealtimeReport:
-        """Tell how a real-time run kept time: lateness, execution, overruns, blocks, devices.
+        """Return the timing of a real-time run: lateness, execution, overruns, blocks, devices.
 
-        Printed it is a table; its figures are ``info["realtime"]``.
+        The report prints as a table; its values are in ``info["realtime"]``.
         """
         info: Any = self.info.get("realtime")
         if info is None:
@@ -182,9 +182,10 @@ class Result(Mapping[str, Array]):
         return RealtimeReport(info, str(self.info.get("diagram", "")))
 
     def capture(self, name: str) -> Result:
-        """Return what a Trigger block has captured: the signal ``u`` around its event.
+        """Return the capture of a Trigger block: the signal ``u`` around its event.
 
-        ``info["trigger_time"]`` is the time of the event. It is a result: `plot` and save it.
+        ``info["trigger_time"]`` is the time of the event. The capture is a `Result`, which can be
+        plotted and saved.
         """
         return find_capture(self.captures, name)
 
@@ -233,7 +234,7 @@ class Result(Mapping[str, Array]):
             return False
         return True
 
-    # Two results are told apart by identity; their numbers are compared with `compare`.
+    # Results are equal by identity only; `compare` compares their values.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -252,7 +253,8 @@ class Result(Mapping[str, Array]):
 
         Names alone are grouped by unit, one axes a unit: ``plot("ref", "encoder.speed", "pid")``.
         With any list among them, each argument has its own axes: ``plot(["ref", "y"], "u")``.
-        Without names, what the diagram's Scope blocks show, one axes each; without any, everything.
+        Without names, each Scope block of the diagram has one axes; without Scope blocks, all
+        signals are drawn.
 
         Parameters
         ----------
@@ -288,12 +290,12 @@ class Result(Mapping[str, Array]):
         name
             A signal, or one element of a vector.
         resolution
-            In Hz: stretches of 1 / resolution seconds, with a Hann window and half overlapping.
-            By default an eighth of the recording each.
+            Frequency resolution in Hz: segments of 1 / resolution seconds, with a Hann window and
+            50 % overlap. By default each segment is an eighth of the recording.
         period
-            Sample time of a signal that is held, such as an ADC's: it is taken once in it.
+            Sample time of a held signal, such as that of an ADC; one sample is used per period.
         start, stop
-            Part of the time to look at, in s.
+            Time range to analyze, in s.
         """
         from ._spectra import compute_psd
 
@@ -311,7 +313,7 @@ class Result(Mapping[str, Array]):
         start: float | None = None,
         stop: float | None = None,
     ) -> Waterfall:
-        """Return the amplitude spectra of short stretches of a signal, over time or speed.
+        """Return the amplitude spectra of short segments of a signal, over time or speed.
 
         Parameters
         ----------
@@ -320,9 +322,10 @@ class Result(Mapping[str, Array]):
         speed, angle
             Signal with the speed or the angle of a shaft, to draw over its speed.
         resolution
-            In Hz: stretches of 1 / resolution seconds; by default an eighth of the recording each.
+            Frequency resolution in Hz: segments of 1 / resolution seconds; by default an eighth of
+            the recording.
         overlap
-            Part of a stretch that the next one shares.
+            Fraction of a segment shared with the next one.
         period, start, stop
             As of `psd`.
         """
@@ -348,9 +351,9 @@ class Result(Mapping[str, Array]):
     ) -> OrderSpectrum:
         """Return amplitudes over multiples of a shaft's speed: order tracking.
 
-        The signal is resampled at equal angles of the shaft, as many a turn as lose nothing, by a
-        cubic spline, and transformed in blocks of whole turns with a Hann window. A resonance that
-        a run-up passes stays sharp in order, where a spectrum over frequency would smear it.
+        A cubic spline resamples the signal at equal angles of the shaft, with enough samples per
+        turn to lose no information. Blocks of whole turns are transformed with a Hann window. The
+        orders of a run-up stay sharp, where a spectrum over frequency would smear them.
 
         Parameters
         ----------
@@ -360,11 +363,11 @@ class Result(Mapping[str, Array]):
             Signal with the shaft's angle or with its speed; one of them. An angle that jumps by
             whole turns needs two samples a turn.
         highest
-            Order up to which to go.
+            Highest order.
         turns
-            Of a block: orders are 1 / turns apart.
+            Turns per block: orders are 1 / turns apart.
         overlap
-            Part of a block that the next one shares, rounded to whole turns.
+            Fraction of a block shared with the next one, rounded to whole turns.
         period, start, stop
             As of `psd`.
         """
@@ -405,8 +408,8 @@ class Result(Mapping[str, Array]):
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file: one column per element, named with its unit, as in ``pid.u [N.m]``.
 
-        Numbers are written with as many digits as they need to be read back to the same bits. The
-        file appears whole or not at all.
+        Numbers have as many digits as an exact round trip requires. The file is written
+        atomically.
         """
         header = ["time [s]"]
         for signal in self.signals.values():
@@ -427,12 +430,12 @@ class Result(Mapping[str, Array]):
         return (",".join(row) + "\n" for row in zip(*columns, strict=True))
 
     def to_hdf5(self, path: str | Path) -> None:
-        """Write an HDF5 file that `from_hdf5` reads back without loss. Whole or not at all."""
+        """Write atomically an HDF5 file that `from_hdf5` reads back without loss."""
         captures = pack_captures(self.captures)
         write_result_file(Path(path), self._columns, self.signals, self.info, captures, self.log)
 
     def to_mdf4(self, path: str | Path) -> None:
-        """Write an MDF4 file (ASAM MDF 4.10), as measurement tools read it. Whole or not at all.
+        """Write atomically an MDF4 file (ASAM MDF 4.10) for measurement tools.
 
         One channel per element, with its unit; booleans are bytes, integers 64 bits wide. Needs
         asammdf: ``pip install 'biella[mdf]'``.
@@ -466,8 +469,8 @@ class Result(Mapping[str, Array]):
     ) -> Comparison:
         """Compare with a reference: ``|self - other| <= atol + rtol * |other|`` at common times.
 
-        The report is true if all agrees, and prints as a table. A signal that only one of the two
-        has is a difference, unless `signals` names what to compare.
+        The report is true if all signals agree, and prints as a table. A signal in only one of the
+        results is a difference, unless `signals` selects the signals to compare.
         """
         return compare_results(self, other, rtol, atol, signals)
 

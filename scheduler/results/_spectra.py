@@ -101,7 +101,7 @@ class Waterfall:
         highest
             Frequency up to which to draw, in Hz.
         floor
-            Amplitudes below this part of the greatest are drawn alike.
+            Amplitudes below this fraction of the largest have the same color.
         axes
             Where to draw instead of in a new figure.
         path

@@ -1,4 +1,4 @@
-"""`LinearModel`: what `linearize` returns."""
+"""`LinearModel`: the result of `linearize`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """Where a diagram was linearized.
+    """Operating point of a linearization.
 
     Attributes
     ----------
     time
-        In seconds.
+        Time in seconds.
     states, inputs, outputs
         Values by name.
     """
@@ -51,12 +51,12 @@ class LinearModel:
     A, B, C, D
         The matrices, read-only.
     states, inputs, outputs
-        What each element of x, u and y is; elements of a vector as ``"plant.position[0]"``. A
+        Names of the elements of x, u and y; elements of a vector as ``"plant.position[0]"``. A
         mechanism's states are the coordinates and speeds of the joints of its tree.
     dt
         Period in seconds; None if continuous.
     operating_point
-        Time, and the values of states, inputs and outputs there.
+        Time and values of states, inputs and outputs at the operating point.
     """
 
     A: Array
@@ -80,7 +80,7 @@ class LinearModel:
         return np.linalg.eigvals(self.A).astype(np.complex128)
 
     def to_scipy(self) -> scipy.signal.StateSpace:
-        """Return ``scipy.signal.StateSpace``; it has no names, and its poles are less exact."""
+        """Return ``scipy.signal.StateSpace``, without names and with less accurate poles."""
         from scipy.signal import StateSpace
 
         options = {} if self.dt is None else {"dt": self.dt}
@@ -89,7 +89,7 @@ class LinearModel:
     def to_control(self) -> control.StateSpace:
         """Return ``control.StateSpace`` of python-control, with names of all signals.
 
-        Dots in names become underscores, which python-control wants.
+        Dots in names become underscores, as python-control requires.
 
         Raises
         ------
@@ -143,5 +143,5 @@ class LinearModel:
 
 
 def list_elements(vectors: Sequence[tuple[str, int]]) -> list[str]:
-    """Return a name for each element of vectors, which are given by name and width."""
+    """Return the names of all elements of vectors that are given by name and width."""
     return [name if width == 1 else f"{name}[{k}]" for name, width in vectors for k in range(width)]

@@ -42,26 +42,25 @@ def linearize(
     100 or 10⁴ where that is too coarse, as it is for an oil film; for a smooth diagram the relative
     error is about 1e-9, for a film about 1e-6.
 
-    A limit that is reached, and whether a conditional subsystem runs, count as they are at the
-    operating point.
+    Active limits and the activity of conditional subsystems are those at the operating point.
 
     Parameters
     ----------
     diagram
         A diagram, or a block alone, such as ``system.block(…)``.
     inputs, outputs
-        Of a diagram: inputs or source blocks, and signals; if not given, those that it declares,
-        which may be none. Of a block: ports; if not given, all of them.
+        For a diagram: inputs or source blocks, and signals; by default the inputs and outputs that
+        it declares, if any. For a block: ports; by default all of them.
     at
-        The operating point: a time in seconds to run to first, or values by path for parameters and
-        inputs; the start if not given.
+        The operating point: a time in seconds up to which to simulate, or values by path for
+        parameters and inputs. By default the initial state.
     period
-        In seconds: a whole multiple of the period of every sampled block.
+        Period in seconds: a whole multiple of the period of every sampled block.
 
     Raises
     ------
     BiellaError
-        If the diagram has sampled blocks and no `period` is given, or blocks whose memory is no
+        If the diagram has sampled blocks and no `period` is given, or blocks whose memory is not a
         smooth state, such as a counter.
 
     Examples
@@ -228,7 +227,7 @@ def _whole_ticks(plan: Plan, at: Real) -> int:
 
 
 def _check_sampled(plan: Model, period: float | None, at: int) -> None:
-    """Refuse what has no linearization of the kind that is asked for, or none at tick `at`."""
+    """Reject blocks without a linearization of the requested kind, or at tick `at`."""
     rates = np.vstack([plan.tick_rates, (1, 0)])  # of what passes on the outputs of internal steps
     ticks = None if period is None else round(period / plan.step)
     for info, item, record in zip(plan.blocks, plan.flat.blocks, plan.block_records, strict=True):
@@ -309,7 +308,7 @@ def _discrete(
 
     jacobian = _difference(instance, state_slots + in_slots, measure)
     n = len(state_slots)
-    # Work memory is written before it is read, so nothing depends on what it was: it is no state.
+    # Work memory is written before it is read: its past value has no effect, it is not a state.
     kept = np.flatnonzero(jacobian[:, :n].any(axis=0))
     forward, shown = jacobian[kept], jacobian[n:]
     return kept.tolist(), forward[:, kept], forward[:, n:], shown[:, kept], shown[:, n:]
@@ -348,8 +347,8 @@ _ROUNDING = 1e-15
 def _difference(instance: Instance, slots: list[int], measure: Callable[[], Array]) -> Array:
     """Central differences of `measure` with respect to the values in `slots`.
 
-    Where two sizes of step do not agree, there is a third, and of each entry that one is taken
-    which differs least from the next, counting what rounding makes of it.
+    A third step size is used where two do not agree. Each entry is taken from the step size that
+    differs least from the next one, including the estimated rounding error.
     """
     saved = instance.save()
     columns = [_differentiate(instance, slot, measure, saved) for slot in slots]
@@ -386,7 +385,7 @@ def _differentiate(
 def _central(
     instance: Instance, slot: int, size: float, measure: Callable[[], Array], saved: bytes
 ) -> tuple[Array, Array]:
-    """Return the central difference over ±`size`, and how much of it may be rounding."""
+    """Return the central difference over ±`size` and its estimated rounding error."""
     kept = float(instance.values[slot])
     points, ends = (kept + size, kept - size), []
     try:

@@ -54,7 +54,7 @@ def simulate(
     extrapolation: int | None = None,
     estimate_error: int = 0,
 ) -> Result:
-    """Run `diagram` from its start to the time `until` and return what was recorded.
+    """Run `diagram` from its start to the time `until` and return the recorded signals.
 
     Parameters
     ----------
@@ -63,45 +63,46 @@ def simulate(
     step, solver
         Instead of the diagram's own.
     record
-        Paths such as ``"pid"``, ``"plant.speed"``, ``"filter.*"``. If not given: what the
-        diagram's Scope and Record blocks ask for; without any of these, all signals (``["*"]``).
+        Paths such as ``"pid"``, ``"plant.speed"``, ``"filter.*"``. By default the signals of the
+        diagram's Scope and Record blocks; without such blocks, all signals (``["*"]``).
     parameters
         Values by path for parameters and for inputs of the diagram.
     every
         Record every n-th tick only.
     out
-        An HDF5 file to stream to, for runs that do not fit into memory. An earlier result there is
-        replaced; any other file is an error.
+        An HDF5 file to stream to, for runs that do not fit into memory. An earlier result is
+        overwritten; any other file is an error.
     checkpoint
-        A state to go on from: ``result.checkpoint`` of an earlier run, or `Instance.save`.
+        A state to continue from: ``result.checkpoint`` of an earlier run, or `Instance.save`.
     keep_state
         Whether ``result.checkpoint`` holds the state at the end of the run. By default it does,
         unless the diagram contains FMUs of other tools.
     progress
         Show a progress bar on a terminal when the run takes more than two seconds.
     coupling, extrapolation
-        How blocks with an internal solver are coupled, instead of the diagram's own way; what
-        `Diagram.couple` says of single blocks is kept.
+        Coupling of blocks with an internal solver, in place of the diagram's options. Options that
+        `Diagram.couple` sets for single blocks remain.
     estimate_error
         Estimate the error of coupled steps at every n-th tick, for `Result.coupling_report` and as
-        signals ``coupling.<output>.error``; each such tick costs seven instead of one.
+        signals ``coupling.<output>.error``; each such tick costs as much as seven.
 
     Returns
     -------
     Result
-        Also after Ctrl-C or a Stop block: ``result.info["stopped"]`` says so.
+        Also after Ctrl-C or a Stop block; ``result.info["stopped"]`` is then the reason.
 
     Raises
     ------
     DiagramError
-        If the diagram is wrong.
+        If the diagram is invalid.
     BlockError
-        If a block fails; ``error.result`` holds what was recorded until then.
+        If a block fails; ``error.result`` holds the signals recorded until then.
 
     Warns
     -----
     BiellaWarning
-        If a block found something odd and went on, such as a mechanism whose step is too coarse.
+        If a block reports a problem that does not end the run, such as a step that is too large
+        for a mechanism.
     """
     plan = plan_of(diagram, step, solver, coupling, extrapolation, estimate_error)
     return run_plan(
@@ -189,7 +190,7 @@ def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:
 def make_record(
     ports: Sequence[PortInfo], capacity: int, every: int
 ) -> tuple[contract.bl_record, Any, Any]:
-    """Return a record for the engine, its rows, and what must be kept while it is used."""
+    """Return a record for the engine, its rows, and the objects to keep alive during its use."""
     picks = np.array([p.slot + k for p in ports for k in range(p.width)], dtype=np.int64)
     rows = np.empty((capacity, 1 + picks.size))
     record = contract.bl_record(
@@ -230,7 +231,7 @@ def plan_of(
 
 
 def describe_run(plan: Plan) -> dict[str, object]:
-    """Return what a result says about its run, before there is a result."""
+    """Return the metadata of a run that its result will contain."""
     return {
         "diagram": plan.name,
         "step": plan.step,
@@ -327,7 +328,7 @@ def _run(
 
 
 class _Interrupt:
-    """Notes a first Ctrl-C, so that a run ends between two ticks; a second one acts at once."""
+    """Defers a first Ctrl-C to the end of a tick; a second one acts immediately."""
 
     def __init__(self) -> None:
         self.seen = False

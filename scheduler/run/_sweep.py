@@ -1,4 +1,4 @@
-"""`sweep`: run one diagram many times with other parameters, on all cores."""
+"""`sweep`: run one diagram many times with different parameters, on all cores."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Sweep(Generic[T]):
-    """What `sweep` gives: an answer for each case, in the order of the cases.
+    """Results of `sweep`: one value per case, in the order of the cases.
 
     Attributes
     ----------
     cases
-        What was set in each run.
+        Parameter values of each run.
     values
-        What was measured in each, or its `Result`; ``None`` where it failed.
+        Measured value of each run, or its `Result`; ``None`` for a failed run.
     failures
-        By number of the case: the error that ended it.
+        Errors of failed runs, by index of the case.
     shape
-        Of the grid, if the cases are one; else their number.
+        Shape of the grid; for a list of cases, their number.
     """
 
     cases: list[Case]
@@ -119,8 +119,8 @@ def sweep(
 ) -> Sweep[T] | Sweep[Result]:
     """Run `diagram` once for each case, several at a time.
 
-    The diagram is compiled once. The engine runs outside of Python's lock, so that threads keep all
-    cores busy, unless most of the work is in Python blocks.
+    The diagram is compiled once. The engine releases the GIL: threads use all cores, unless most of
+    the work is in Python blocks.
 
     Parameters
     ----------
@@ -130,25 +130,26 @@ def sweep(
         A grid, ``{"pid.kp": [1, 2, 5], "pid.ki": [0, 3]}``: every combination, the last one varies
         fastest. Or a list of cases, ``[{"load.mass": m} for m in rng.normal(5, 0.2, 1000)]``.
     measure
-        What to keep of each `Result`, so that thousands fit into memory; all of it if not given.
+        Function that reduces each `Result` to a value, to save memory in sweeps of thousands of
+        runs. By default the whole `Result` is stored.
     record
         As in `simulate`.
     workers
-        How many run at once; one for each core if not given.
+        Number of simultaneous runs; by default one per core.
     progress
-        Show a progress bar on a terminal when it takes more than two seconds.
+        Show a progress bar on a terminal when the sweep takes more than two seconds.
     step, solver, every, checkpoint, keep_state, coupling, extrapolation, estimate_error
         As in `simulate`.
 
     Returns
     -------
     Sweep
-        With the error of each run that failed; the others are not lost.
+        With the error of each failed run; the values of the others are available.
 
     Raises
     ------
     BiellaError
-        If a path or a value is wrong: before anything runs.
+        If a path or a value is invalid; no run is started.
     """
     cases, shape = _cases(parameters)
     plan = plan_of(diagram, step, solver, coupling, extrapolation, estimate_error)

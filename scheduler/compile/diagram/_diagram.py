@@ -108,7 +108,7 @@ class Diagram:
         self.double_sources: list[str] = []
         self.coupling = Coupling(coupling, extrapolation)
         self.couplings: list[tuple[tuple[AbstractBlock, ...], Coupling]] = []
-        """What `couple` said about blocks; `coupling` is for all others."""
+        """Options set by `couple` for certain blocks; `coupling` applies to all others."""
         self.bonds: dict[str, tuple[PortRef, PortRef]] = {}
 
     @property
@@ -154,7 +154,7 @@ class Diagram:
     ) -> B:
         """Put `block` into the diagram and return it; connect its inputs.
 
-        If anything is wrong the diagram stays as it was. ::
+        The diagram is unchanged if an argument is invalid. ::
 
             pid = d.add(PID(2.0, 5.0), "pid", reference=ref, measurement=encoder["speed"])
             d.add(Gain(0.5), "half", inputs=pid, period=5e-3)
@@ -167,12 +167,12 @@ class Diagram:
         name
             By default the name of its class, with a number if that is taken.
         inputs
-            What feeds the block: sources by the names of its inputs, also those that are no
-            identifiers or are called ``name``, ``inputs``, ``period`` or ``offset``; or one source
-            for the input that `connect` would choose.
+            Sources by the names of the block's inputs, including names that are not identifiers or
+            equal ``name``, ``inputs``, ``period`` or ``offset``. Or one source, for the input that
+            `connect` would choose.
         period, offset
-            Sample time in seconds: the block runs at ``offset + n·period``. Without one at its own
-            rate, mostly that of its inputs. A block that designs with its
+            Sample time in seconds: the block runs at ``offset + n·period``. By default the block
+            has its own rate, usually that of its inputs. A block whose coefficients depend on the
             period takes it in its constructor instead.
         wires
             Sources by the names of the block's inputs.
@@ -248,8 +248,8 @@ class Diagram:
         A wire goes from a block's only output, or the one called ``y``, to the only input of the
         next, or the only one that must be connected. Where a block has more, name the port:
         ``d.chain(ref, pid["reference"], drive, motor["torque"])``. In the middle of a chain, a
-        named input is left by the block's output as usual, and a named output is reached by its
-        input as usual. If anything is wrong no wire is made.
+        named input is followed by the block's default output, and a named output is preceded by
+        its default input. No wire is added if an argument is invalid.
         """
         if len(blocks) < 2:
             raise DiagramError("chain wants two blocks or more.")
@@ -276,31 +276,33 @@ class Diagram:
         failure: str | None = None,
         halvings: int | None = None,
     ) -> None:
-        """Say how blocks with an internal solver are coupled within a step.
+        """Set how blocks with an internal solver are coupled within a step.
 
-        What is not given stays as it is for the diagram.
+        Omitted options keep the values of the diagram.
 
         Parameters
         ----------
         blocks
-            One or more blocks of a coupling: it holds for all that depend on each other with
-            them. A block with continuous states stands for all such states. Without any, for
-            the whole diagram.
+            One or more blocks of a coupling. The options apply to all blocks that are mutually
+            dependent with them. A block with continuous states represents all such states.
+            Without any, the options apply to the whole diagram.
         method
-            ``"jacobi"``: all at once, from the past of their inputs. ``"gauss-seidel"``: one after
-            the other, later ones with the new outputs of those before. ``"fixed-point"`` (with
-            Aitken's relaxation) and ``"newton"``: repeated until inputs and outputs agree.
+            ``"jacobi"``: all blocks in parallel, with inputs extrapolated from the past.
+            ``"gauss-seidel"``: in sequence, each with the new outputs of the blocks before it.
+            ``"fixed-point"`` (with Aitken's relaxation) and ``"newton"``: iterated until inputs
+            and outputs agree.
         extrapolation
             Order 0, 1 or 2 of the inputs in time.
         tolerance
-            Of the repetition, relative to the largest value that a signal has had.
+            Tolerance of the iteration, relative to the largest past value of a signal.
         iterations
-            At the most, for each step.
+            Maximum number of iterations per step.
         failure
-            ``"warn"`` after a run, or end it with an ``"error"``, if that does not suffice.
+            Reaction to an iteration that does not converge: ``"warn"`` after the run, or end the
+            run with an ``"error"``.
         halvings
-            How often a step that does not converge, or that a block refuses, may be halved; 0
-            bounds the time of a tick.
+            How often a step that does not converge, or that a block rejects, may be halved; 0
+            bounds the execution time of a tick.
         """
         said: dict[str, Any] = {
             "method": method,
@@ -324,9 +326,10 @@ class Diagram:
     def power_bond(self, effort: Endpoint, flow: Endpoint, name: str | None = None) -> None:
         """Declare two inputs whose product is the power that passes between two blocks.
 
-        An effort that one block gets from the other, such as a force, and a flow that the other
-        gets in return, such as a speed. The signals ``coupling.<name>.power`` and ``.energy`` are
-        then what one of them takes more than the other gives, over the last step and altogether.
+        One input is an effort, such as a force, that one block receives from the other. The other
+        input is a flow, such as a speed, that the other block receives in return. The signals
+        ``coupling.<name>.power`` and ``.energy`` are the power that one block absorbs in excess of
+        the power that the other delivers, over the last step, and the total energy.
         """
         ends = self.find_input(effort), self.find_input(flow)
         if name is None:
@@ -358,7 +361,7 @@ class Diagram:
         return f"{self.names.get(ref.block, str(ref.block))}.{ref.name}"
 
     def compile(self, **options: Any) -> Model:
-        """Check the diagram and return its `Model`; every problem is reported at once.
+        """Check the diagram and return its `Model`; all problems are reported together.
 
         See `biella.scheduler.compile._compiler.compile_diagram` for the options.
 
@@ -415,7 +418,7 @@ class Diagram:
     def _make_rate(
         self, name: str, block: AbstractBlock, period: float | None, offset: float
     ) -> Rate | None:
-        """Return the rate that `add` gives a block; nothing if it keeps its own."""
+        """Return the rate that `add` assigns to a block; None if the block keeps its own."""
         given = periodic(period, offset)
         if period is None:
             return None
@@ -430,7 +433,7 @@ class Diagram:
         inputs: Endpoint | Mapping[str, Endpoint] | None,
         wires: Mapping[str, Endpoint],
     ) -> dict[tuple[AbstractBlock, int], PortRef]:
-        """Return what `add` has to put into `sources`."""
+        """Return the entries that `add` stores in `sources`."""
         name = self.names[block]
         named: list[tuple[str, Endpoint]] = list(wires.items())
         if isinstance(inputs, Mapping):

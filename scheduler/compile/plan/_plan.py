@@ -92,7 +92,7 @@ class Plan(AbstractDescribed):
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """What section META says."""
+        """Content of the section META."""
         try:
             meta = json.loads(self.sections["META"])
         except (ValueError, RecursionError):
@@ -124,7 +124,7 @@ class Plan(AbstractDescribed):
 
     @property
     def first_values(self) -> npt.NDArray[np.float64]:
-        """What parameters and inputs are at the start, by slot."""
+        """Initial values of parameters and inputs, by slot."""
         return np.frombuffer(self.sections["PARA"], dtype="<f8")
 
     def open(self) -> Instance:
@@ -147,7 +147,7 @@ class Plan(AbstractDescribed):
     start = deprecated_alias(instantiate, "Plan.start", "Plan.instantiate")
 
     def name_external(self) -> str:
-        """Return the external blocks as text, for a message that refuses them."""
+        """Return the external blocks as text, for a message that rejects them."""
         return ", ".join(
             f"`{self.blocks[n].path}` ({block.external_name})" for n, block in self.external.items()
         )

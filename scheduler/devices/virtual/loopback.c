@@ -1,7 +1,7 @@
-/* A device that gives back what it was sent: what goes out on channel i comes in on channel i, `delay` ticks later.
+/* A device that returns its outputs: output channel i returns as input channel i, `delay` ticks later.
  *
- * Delay, jitter, loss and noise are drawn by seed from the sequence number, so that a run is the same every time. Its time is that of
- * the frames sent: at the start of the tick after frame s the newest is s. */
+ * Delay, jitter, loss and noise are drawn from the seed and the sequence number: runs are reproducible. The sequence
+ * numbers of the frames sent are its time: at the start of the tick after frame s the newest is s. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

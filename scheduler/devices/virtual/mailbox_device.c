@@ -1,7 +1,7 @@
-/* A device whose driver is a thread of its own, in Python: two mailboxes between it and the real-time thread, which never waits.
+/* A device whose driver is a separate Python thread: two mailboxes connect it to the real-time thread, which never blocks.
  *
- * The driver's thread calls bl_mailbox_device_…; the real-time thread the functions of the driver below. If the driver's thread dies or is
- * stuck, its mailbox stays empty, and scheduler/devices/device.c counts the silence. */
+ * The driver's thread calls bl_mailbox_device_…; the real-time thread calls the functions of the driver below. If the
+ * driver's thread dies or hangs, its mailbox stays empty, and scheduler/devices/device.c detects the timeout. */
 #include <errno.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -21,12 +21,12 @@ typedef struct {
     double *posted, *seen;   /* and of the driver's */
     int64_t taken_number, seen_number;
     atomic_llong posts, gives; /* frames put into each */
-    atomic_int gone;         /* 0: it is there; else 1 + which text says why not */
+    atomic_int gone;         /* 0: available; else 1 + index of the text with the reason */
     char why[2][112];        /* two, so that one is never written while it is read */
     int last_why;
 } mailbox_device;
 
-/* As m->gone. What came before a loss is old by the time of the return: it is let go. */
+/* As m->gone. Values from before a loss are stale at the recovery and are discarded. */
 static int mailbox_device_look(bl_device *d) {
     mailbox_device *m = d->state;
     const int gone = atomic_load(&m->gone);

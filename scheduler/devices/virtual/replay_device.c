@@ -1,6 +1,6 @@
-/* A device whose inputs are played from a recording, row by row, each from its tick on. What it is sent goes nowhere.
+/* A device whose inputs are played from a recording, row by row, each from its tick on. Outputs are discarded.
  *
- * `receive` is called once in each tick: so ticks are counted. */
+ * `receive` is called once per tick, which counts the ticks. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int replay_device_receive(bl_device *d, int64_t now) {
             snprintf(d->words, sizeof d->words, "the recording is over");
             return -ENODATA;
         }
-        fresh = 1; /* the last row goes on */
+        fresh = 1; /* the last row is held */
     }
     if (r->next == r->rows && r->at_end == BL_REPLAY_REPEATS) {
         r->next = 0;

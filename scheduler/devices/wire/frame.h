@@ -1,4 +1,4 @@
-/* The frame that devices speak, version 1: docs/guides/frame.md. Pure functions over bytes. */
+/* Wire frame of devices, version 1: docs/guides/frame.md. Pure functions on bytes. */
 #ifndef BIELLA_FRAME_H
 #define BIELLA_FRAME_H
 
@@ -29,7 +29,7 @@ BL_API int bl_frame_read(const uint8_t *bytes, size_t size, int32_t count, bl_fr
 
 /* COBS: the same bytes without a zero, at most one more for every 254 and one; the size. `out` has room for it. */
 BL_API size_t bl_stuff(const uint8_t *bytes, size_t size, uint8_t *out);
-/* And back: the size, or 0 if it is no such thing or longer than `room`. `out` may be `bytes`. */
+/* Decodes: returns the size, or 0 if the encoding is invalid or longer than `room`. `out` may be `bytes`. */
 BL_API size_t bl_unstuff(const uint8_t *bytes, size_t size, uint8_t *out, size_t room);
 
 BL_API uint32_t bl_crc32(const uint8_t *bytes, size_t size);

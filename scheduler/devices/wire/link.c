@@ -23,7 +23,7 @@ int bl_link_init(bl_link *l, bl_device *d, int32_t flags) {
 
 static bool is_newer(uint32_t a, uint32_t b) { return a - b - 1 < INT32_MAX; }
 
-/* What only listens to nobody has no session. */
+/* A device without outputs never receives a session and sends 0. */
 static bool is_ours(const bl_link *l, const bl_device *d, uint16_t session) {
     return session == l->session || (session == 0 && d->out_count == 0);
 }
@@ -36,7 +36,7 @@ static bool has_restarted(const bl_link *l, const bl_device *d, const bl_frame_h
     return (silent || l->restarted) && is_newer(head->echo, l->echo) && !is_newer(head->echo, d->last_sent);
 }
 
-/* Nobody forgets what he has heard: an older echo is that of an older frame, also where the sequence began anew since. */
+/* Echo numbers never decrease: a smaller one marks a stale frame, even if the sequence has restarted since. */
 static bool is_late(const bl_link *l, const bl_frame_head *head) {
     return l->echo != 0 && head->echo != 0 && is_newer(l->echo, head->echo);
 }
@@ -74,7 +74,7 @@ int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, in
     if (!continues) d->epochs++;
     else if (!l->restarted) d->counts.missed += head.sequence - l->sequence - 1;
     l->heard = true;
-    l->restarted = l->stranger = false; /* it knows our session by now, whatever it said before */
+    l->restarted = l->stranger = false; /* the peer has received our session by now */
     if (d->answers) {
         l->session = head.session;
         d->safe_sent = head.flags & BL_FRAME_SAFE;

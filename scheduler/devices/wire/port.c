@@ -59,12 +59,12 @@ static int make_raw(int fd, int32_t baud) {
     line.c_cflag &= (tcflag_t) ~(CBAUD | CIBAUD | CSIZE | CSTOPB | PARENB | CRTSCTS);
     line.c_cflag |= BOTHER | CS8 | CREAD | CLOCAL;
     line.c_ispeed = line.c_ospeed = (speed_t)baud;
-    line.c_cc[VMIN] = 1; /* so that a read tells nothing to read from a port that has hung up */
+    line.c_cc[VMIN] = 1; /* a read can then distinguish no data from a port that has hung up */
     line.c_cc[VTIME] = 0;
     return ioctl(fd, TCSETS2, &line) == 0 ? 0 : -errno;
 }
 
-/* Where a driver can: what arrives is handed on at once. Not all have it, and none must. */
+/* Low latency, where the driver supports it: received bytes are passed on immediately. Optional. */
 static void ask_for_low_latency(int fd) {
     struct serial_struct settings;
     if (ioctl(fd, TIOCGSERIAL, &settings) != 0) return;
@@ -107,7 +107,7 @@ static int fail_open(const bl_port *p, int fd, int error, const char *advice, ch
     return -1;
 }
 
-/* An open port in order, or -1 with the reason in `message`, if there is one. */
+/* Returns a configured open port, or -1 with the reason in `message`, if given. */
 static int open_line(const bl_port *p, char *message, size_t message_size) {
     const int fd = open(p->path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
@@ -246,7 +246,7 @@ int bl_port_read(bl_port *p, uint8_t *bytes, size_t room) {
     }
 }
 
-/* More than two messages in the line: what is sent now would be old when it arrives. */
+/* More than two messages are queued: a new one would be stale on arrival. */
 static bool is_behind(const bl_port *p, size_t size) {
     int waiting = 0;
     return ioctl(p->fd, TIOCOUTQ, &waiting) == 0 && waiting > 0 && (size_t)waiting > 2 * size;

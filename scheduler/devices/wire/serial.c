@@ -52,7 +52,7 @@ static int serial_receive(bl_device *d, int64_t now) {
 
 static int serial_wait(bl_device *d, int64_t deadline) {
     serial_state *s = d->state;
-    if (!s->link.heard || d->lost) (void)serial_greet(d); /* it may speak only when spoken to */
+    if (!s->link.heard || d->lost) (void)serial_greet(d); /* the device may send only in response */
     return bl_port_wait(s->port, deadline);
 }
 

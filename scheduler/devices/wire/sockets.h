@@ -1,4 +1,4 @@
-/* Addresses and sockets, for drivers that speak over a network. Reasons are told in `message`. */
+/* Addresses and sockets, for network drivers. `message` receives the reason of a failure. */
 #ifndef BIELLA_SOCKETS_H
 #define BIELLA_SOCKETS_H
 
@@ -10,8 +10,8 @@
 
 /* The addresses of a device, for freeaddrinfo; `type` as for socket(). NULL with the reason. */
 struct addrinfo *bl_find_address(const char *host, int32_t port, int type, char *message, size_t message_size);
-/* Likewise ours, by which `peer` (NULL: anybody) finds us. Unless told where to bind, that is this machine's loopback: for a peer
-   elsewhere it must be told. `host` is how the peer is called. */
+/* The same for the local address, to which `peer` (NULL: any) sends. Without a bind address it is the loopback address;
+   a peer on another machine requires one. `host` is the name of the peer. */
 struct addrinfo *bl_find_own_address(const char *bind_to, int32_t bind_port, int type, const char *host, const struct addrinfo *peer,
                                      char *message, size_t message_size);
 /* A socket that never waits, or -1 with errno. */

@@ -25,12 +25,12 @@
 
 enum {
     TCP_READS = 16,             /* of a tick, at most: a device that never stops talking does not stop the run */
-    TCP_COMERS = 8,             /* likewise, of those who want to connect */
+    TCP_COMERS = 8,             /* the same for incoming connections */
     TCP_LAG = 2,                /* frames that a peer is behind, until those of ticks are dropped: they would be old when they arrive */
     TCP_SAFE_LAG = 8,           /* until safe values are: then it is safe values that wait */
     TCP_PATIENCE = 10,          /* s until a peer that takes nothing counts as gone */
     TCP_PAUSE = 100000000,      /* ns between two tries to connect */
-    TCP_ATTEMPT = 2000000000,   /* ns for one of them: a device that is switched on meanwhile is not kept waiting */
+    TCP_ATTEMPT = 2000000000,   /* ns per attempt: short, for a device that is switched on meanwhile */
     TCP_FAREWELL = 500000000,   /* ns in which the last values are seen off, after a run */
 };
 
@@ -39,7 +39,7 @@ typedef struct {
     int fd;                      /* -1: no connection */
     bool connecting;             /* not there yet */
     bool spoken;                 /* the peer has sent a valid frame on this connection */
-    bool broken;                 /* the connection has ended, which scheduler/devices/device.c has not been told yet */
+    bool broken;                 /* the connection has ended; not yet reported to scheduler/devices/device.c */
     int64_t next;                /* when to try to connect, or no longer to */
     struct addrinfo *peers;      /* the device's; where it connects to us, those that may. NULL: anybody */
     const struct addrinfo *peer; /* the next one to try */
@@ -104,7 +104,7 @@ static void break_off(bl_device *d, int error) {
     s->next = bl_clock_now() + TCP_PAUSE;
 }
 
-/* What scheduler/devices/device.c has to be told: 0, or that the device is gone. */
+/* Status for scheduler/devices/device.c: 0, or that the device is gone. */
 static int own_up(tcp_state *s) {
     if (!s->broken) return 0;
     s->broken = false;
@@ -135,7 +135,7 @@ static void start_connecting(bl_device *d, int64_t now) {
     if (s->fd < 0 || (connect(s->fd, to->ai_addr, to->ai_addrlen) != 0 && errno != EINPROGRESS)) fail_attempt(d, errno);
 }
 
-/* On this machine a port that nobody listens at can be the one that our own end is given: then we would hear ourselves. */
+/* On loopback, TCP can connect a socket to itself if the port has no listener and is assigned to the socket. */
 static bool is_ourselves(int fd) {
     struct sockaddr_storage own, peer;
     socklen_t own_length = sizeof own, peer_length = sizeof peer;
@@ -167,7 +167,7 @@ static bool may_come(const tcp_state *s, const struct sockaddr *from) {
     return a || !s->peers;
 }
 
-/* Who is there stays, unless it has never said a valid frame, or is lost: it may have been switched off, and be the one that comes. */
+/* The present peer is kept, unless it has never sent a valid frame or is lost: a restarted peer reconnects. */
 static bool is_taken(const bl_device *d) {
     const tcp_state *s = d->state;
     return s->fd >= 0 && !d->lost && (s->spoken || d->in_count == 0);
@@ -295,14 +295,14 @@ static int tcp_receive(bl_device *d, int64_t now) {
 static int tcp_wait(bl_device *d, int64_t deadline) {
     tcp_state *s = d->state;
     if (s->broken) return 1;
-    if (meet(d) && (!s->link.heard || d->lost)) tcp_greet(d); /* it may speak only when spoken to */
+    if (meet(d) && (!s->link.heard || d->lost)) tcp_greet(d); /* the device may send only in response */
     const bool waits = s->connecting || s->out.from < s->out.to;
     struct pollfd lines[] = {
         {.fd = s->fd, .events = (short)((s->connecting ? 0 : POLLIN) | (waits ? POLLOUT : 0))},
         {.fd = s->listener, .events = POLLIN},
     };
     if (!is_up(s) && s->listener < 0 && s->next < deadline) deadline = s->next;
-    return bl_poll_until(lines, 2, deadline) > 0; /* which passes over what is -1 */
+    return bl_poll_until(lines, 2, deadline) > 0; /* descriptors of -1 are skipped */
 }
 
 static int tcp_reopen(bl_device *d) { return meet(d) ? 0 : -ENOTCONN; }

@@ -32,7 +32,7 @@ static int hex_digit(char c) {
     return -1;
 }
 
-/* Cuts "*HH" off; whether what is left is as it was sent. */
+/* Removes "*HH"; returns whether the checksum of the rest matches. */
 static bool take_checksum(const char *line, size_t *length, bool must) {
     const char *star = memchr(line, '*', *length);
     if (!star) return !must;
@@ -62,7 +62,7 @@ static size_t measure_number(const char *c) {
     return (size_t)(c - start);
 }
 
-/* The locale of all numbers here, whatever that of the program is. Made once, when a device is opened. */
+/* Locale for all numbers here, independent of the program's. Created once, when a device is opened. */
 static locale_t plain_numbers(void) {
     static locale_t plain;
     if (!plain) plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -106,7 +106,7 @@ static int end_of_line(bl_lines *s, bl_device *d, int checksum) {
     double values[BL_FRAME_VALUES];
     if (s->length > 0 && s->bytes[s->length - 1] == '\r') s->length--;
     if (s->length == 0 && !s->spoilt) return 0;
-    /* The rest of a line that was under way is a line, too, with other numbers in it: 3.5 of 113.5. */
+    /* The rest of a partly received line can be a valid line with wrong numbers: 3.5 of 113.5. */
     const int accepted = s->begun && !s->spoilt && bl_text_read(s->bytes, s->length, d->in_count, checksum, values);
     if (accepted) {
         memcpy(d->received, values, (size_t)d->in_count * sizeof *values);

@@ -6,12 +6,12 @@
 
 enum { BL_TEXT_ROOM = 8191 }; /* bytes of a line, at most; 255 values of 17 digits have room */
 
-/* What has come of a line. */
+/* Received part of a line. */
 typedef struct {
     char bytes[BL_TEXT_ROOM + 1];
     size_t length;
     bool spoilt; /* longer than any line */
-    bool begun;  /* an end of line was seen: what comes before it may be part of a line, so is neither data nor a fault */
+    bool begun;  /* an end of line was received: bytes before it may be a partial line, neither data nor an error */
 } bl_lines;
 
 /* Reads a line (without its end) of just `count` numbers, with a checksum if it has one, or must have: 1, else 0 with nothing

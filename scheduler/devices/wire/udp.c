@@ -1,5 +1,5 @@
-/* The same frames as on a serial port, each a datagram. Only one peer is heard: the one that was named, or the first that sent a
- * valid frame. Where we are the device, another host may come when the last one is gone. */
+/* The same frames as on a serial port, one per datagram. Only one peer is accepted: the configured one, or the first that
+ * sent a valid frame. If this side is the device, another host may connect after the last one is gone. */
 #include "scheduler/devices/drivers.h"
 
 #if !defined(_WIN32)
@@ -22,12 +22,12 @@ typedef struct {
     bl_link link;
     struct sockaddr_storage peer; /* family AF_UNSPEC: not known yet */
     socklen_t peer_length;
-    bool pinned; /* the kernel knows, too */
+    bool pinned; /* the socket is connected to the peer in the kernel */
 } udp_state;
 
 static bool is_same(const struct sockaddr *a, const struct sockaddr *b) { return bl_is_same_machine(a, b) && bl_port_of(a) == bl_port_of(b); }
 
-/* From now on the kernel keeps all others away; those that it has let in already are refused one by one. */
+/* From now on the kernel filters other senders; their datagrams already in the queue are rejected one by one. */
 static int pin(udp_state *s, const struct sockaddr *peer, socklen_t length) {
     memcpy(&s->peer, peer, length);
     s->peer_length = length;
@@ -38,7 +38,7 @@ static int pin(udp_state *s, const struct sockaddr *peer, socklen_t length) {
 static int udp_put(udp_state *s, const uint8_t *frame, size_t size) {
     if (size == 0) return -ERANGE;
     if (s->peer.ss_family == AF_UNSPEC) return -EAGAIN;
-    /* An error may be that of an earlier datagram, which nobody was there to take; it is told once. */
+    /* An error may belong to an earlier datagram without a receiver; the kernel reports it once. */
     for (int tries = 0; tries < 2; tries++)
         if (s->pinned ? send(s->fd, frame, size, 0) >= 0
                       : sendto(s->fd, frame, size, 0, (const struct sockaddr *)&s->peer, s->peer_length) >= 0)
@@ -79,7 +79,7 @@ static int take_datagram(bl_device *d, const uint8_t *bytes, size_t size, const 
 
 static int udp_receive(bl_device *d, int64_t now) {
     udp_state *s = d->state;
-    uint8_t bytes[BL_FRAME_SIZE + 1]; /* what fills it is too long */
+    uint8_t bytes[BL_FRAME_SIZE + 1]; /* a datagram that fills it is too long */
     int accepted = 0;
     for (int k = 0; k < UDP_DATAGRAMS; k++) {
         struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
@@ -96,9 +96,9 @@ static int udp_receive(bl_device *d, int64_t now) {
 static int udp_wait(bl_device *d, int64_t deadline) {
     udp_state *s = d->state;
     struct pollfd line = {.fd = s->fd, .events = POLLIN};
-    if (!s->link.heard || d->lost) (void)udp_greet(d); /* it may speak only when spoken to */
+    if (!s->link.heard || d->lost) (void)udp_greet(d); /* the device may send only in response */
     const int ready = bl_poll_until(&line, 1, deadline);
-    /* Where nobody is, that is told at once: no reason to greet again before the time. */
+    /* A missing receiver is reported immediately: do not greet again before the interval has passed. */
     if (ready > 0 && !(line.revents & POLLIN)) bl_clock_sleep_until(deadline);
     return ready > 0;
 }

@@ -1,4 +1,4 @@
-"""`RunLog`: what a real-time run leaves besides its signals, so that it can be run again.
+"""`RunLog`: the input log of a real-time run, for its replay.
 
 In an HDF5 file of a result it is the group ``log``: ``plan``, the bytes that the engine ran;
 ``input_log``, all that entered from outside, with its tick; ``entries`` and ``ticks``, how many of
@@ -36,7 +36,7 @@ class RunLog:
     plan
         What the engine ran.
     ticks
-        How many ticks the input log tells of.
+        Number of ticks covered by the input log.
     """
 
     def __init__(self, plan: bytes, ticks: int, read_input_log: Callable[[], InputLog]) -> None:
@@ -48,7 +48,7 @@ class RunLog:
     def input_log(self) -> InputLog:
         """All that changed anything: tick, place in the engine's values, value, kind and origin.
 
-        What was set before the start has tick -1.
+        Entries from before the start have tick -1.
         """
         return self._read_input_log()
 

@@ -7,7 +7,7 @@
 int64_t bl_clock_now(void);
 void bl_clock_sleep_until(int64_t deadline);
 /* Sleeps until `spin_ns` before the deadline, then watches the clock: a processor is busy that long, and the deadline is met
-   as exactly as the clock can be read. Returns the time when the wait ended, so that nobody need ask again. */
+   as exactly as the clock can be read. Returns the time when the wait ended, which saves another reading. */
 int64_t bl_clock_wait_until(int64_t deadline, int64_t spin_ns);
 
 #endif

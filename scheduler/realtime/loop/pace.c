@@ -1,9 +1,9 @@
 /* Real-time runs. A tick:
  *
- *   wait for its deadline, or for the frame of the device that paces → input latch: what devices, commands and the clock have to say is
- *   written to parameters, and to the input log → outputs → row → values to the devices → commit → was there an overrun?
+ *   wait for its deadline, or for the frame of the device that is the clock → input latch: write values from devices,
+ *   commands and timing to parameters and to the input log → outputs → row → values to the devices → commit → overrun check
  *
- * Deadlines are counted from one instant, so that lateness never adds up. Whatever ends the run, safe values go out first. */
+ * Deadlines are counted from one instant: lateness does not accumulate. Safe values are sent first when the run ends. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,20 +13,20 @@
 #include "scheduler/engine/engine.h"
 #include "scheduler/realtime/loop/realtime.h"
 
-enum { SAFE_ROUNDS = 3 };      /* a frame may be lost */
-enum { KEPT_ENTRIES = BL_MAX_CHANNELS + 3 }; /* of a frame that belongs to a later tick */
-enum { LARGEST_JUMP = 65536 }; /* of a device's sequence numbers; beyond it, the device has started anew */
-static const int64_t SAFE_PAUSE = 1000000, PATIENCE = 20000000; /* ns between safe values at the end; between looks at the flags */
+enum { SAFE_ROUNDS = 3 };      /* repeated because a frame may be lost */
+enum { KEPT_ENTRIES = BL_MAX_CHANNELS + 3 }; /* entries of a frame that belongs to a later tick */
+enum { LARGEST_JUMP = 65536 }; /* of a device's sequence numbers; a larger jump is a restart of the device */
+static const int64_t SAFE_PAUSE = 1000000, PATIENCE = 20000000; /* ns between safe values at the end; between checks of the flags */
 static const int64_t LAST_PATIENCE = 500000000; /* ns that a canceled run without deadlines waits for the recorder */
 
-/* A run under way. */
+/* State of a run in progress. */
 typedef struct {
     bl_engine *e;
     bl_pace *p;
     double period;           /* ns between deadlines */
     int64_t origin, number;  /* deadline `number` is that of the next tick: origin + number · period */
     int64_t time;            /* when the tick began */
-    int64_t scripted;        /* the time, by the script */
+    int64_t scripted;        /* time according to the script */
     int64_t started;         /* ticks */
     int64_t lateness, execution, in_a_row;
     int64_t replayed;
@@ -35,10 +35,10 @@ typedef struct {
     bool in_step;            /* whether the sequence of its last frame is known */
     uint32_t sequence, life;
     int64_t held;            /* ticks to run before the one that its newest frame belongs to */
-    bl_entry kept[KEPT_ENTRIES]; /* what that frame says */
+    bl_entry kept[KEPT_ENTRIES]; /* entries of that frame */
     int64_t kept_count, kept_for; /* how many, and the tick; -1: none */
-    int32_t from;            /* who enters */
-    int64_t last_gap[3];     /* of each kind, its number in the list; -1: none that may go on */
+    int32_t from;            /* origin of the present entries */
+    int64_t last_gap[3];     /* for each kind, the list index of the gap that may be extended; -1: none */
     int64_t give_up;         /* when a canceled run no longer waits for the recorder; 0: not canceled yet */
 } bl_run_context;
 
@@ -96,7 +96,7 @@ static void set_value(bl_run_context *c, int64_t slot, double value, int32_t fro
     }
     if (memcmp(&e->values[slot], &value, sizeof value) == 0) return;
     e->values[slot] = value;
-    /* Blocks that are computed once may depend on any parameter but those of the blocks that stand for what is outside. */
+    /* Blocks computed once may depend on any parameter except those of blocks that represent external inputs. */
     if (from == BL_FROM_LIVE) bl_touch(e);
     else bl_touch_inputs(e);
     write_input_log(c, slot, value, BL_ENTER_SET, from);
@@ -357,7 +357,7 @@ static int run_tick(bl_run_context *c) {
     if (status != BL_OK) return status;
     push_row(c);
     post_latest(c);
-    if (!held) give_to_devices(c); /* a tick that is made up for has nothing new to say */
+    if (!held) give_to_devices(c); /* a catch-up tick has no new values for the devices */
     if (c->p->end != BL_END_NONE) return BL_OK;
     status = bl_commit(c->e);
     bl_probe_end_tick(c->e);
@@ -378,7 +378,7 @@ static void end_tick(bl_run_context *c) {
     choose_deadline(c);
 }
 
-/* The diagram's time stands still; actuators are safe, and devices are heard and told so all the while. */
+/* Pause: the diagram's time stops; devices are still received from, and are sent safe values. */
 static void stand_still(bl_run_context *c) {
     while (atomic_load_explicit(&c->p->pause, memory_order_relaxed) && !atomic_load_explicit(&c->p->cancel, memory_order_relaxed) &&
            c->p->end == BL_END_NONE) {
@@ -431,7 +431,7 @@ static void handle_status(bl_run_context *c, int status) {
     else if (status != BL_OK) finish(c, BL_END_ERROR, "%s", c->e->message);
 }
 
-/* The row of the tick that was reached, unless there is one, with what has entered since the last. */
+/* Record the row of the last tick, unless it is recorded, with the entries since the last row. */
 static void record_end(bl_run_context *c) {
     take_replay(c);
     if (bl_outputs(c->e) != BL_OK) return;

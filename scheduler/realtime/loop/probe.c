@@ -1,6 +1,6 @@
-/* What is put between the engine and a block: a wrapper in place of the block's operations, wherever the engine calls them.
+/* Probes: wrappers around a block's operations, in place of these wherever the engine calls them.
  *
- * A wrapper finds the probe through the engine, and the engine through the block, which knows where the engine keeps its host. */
+ * A wrapper reaches the probe through the engine, and the engine through the block's pointer to the engine's host. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-/* Bearings as constraints: the journal's point is held at the place where the steady film carries what the rows take.
+/* Bearings as constraints: the journal's point is held where the steady film force balances the multipliers of the rows.
  *
  *     Φ = P_bush - P_journal + ε = 0,   M v' + Jᵀ λ = Q:   (λ_x, λ_y) is the force on the journal          [V 4.8, 4.18]
  *
  * ε is that offset of the journal at which the film's force is λ: its length by bracketing, because the force grows with it
  * and without bound; its angle from that of the force, which turns with the offset. Beyond the film's limit its contact takes
  * over, so that a journal that hardly turns lies where it touches. Rates of ε are left out of Φ̇ and Φ̈: the motion of the journal
- * in its bush is no part of the dynamics.
+ * in its bush is not part of the dynamics.
  *
  * ε is memory, in world axes. After each step λ → ε → positions → λ is repeated until ε stays; moving by a clearance changes λ by
  * about clearance / length, so that two rounds do. Where a stiff spring pulls at the journal they go on in smaller parts. */

@@ -3,7 +3,7 @@
  * Where constraints are redundant, accelerations are unique but multipliers are not: every δλ with Jᵀ δλ = 0 can be added to them. Of all
  * reactions that balance the motion, those of minimum norm are taken,
  *     Σ |F|² / k_F + |M|² / k_M + Σ τ² / k   → minimum
- * over all joints, of the tree and of closures alike, and over the efforts τ of drivers. F and M are the reaction as it is an output: on the
+ * over all joints, of the tree and of closures alike, and over the efforts τ of drivers. F and M are the reaction as defined for the outputs: on the
  * second body, about the second marker. k_F and k_M are the stiffnesses of a joint, if they are given: the norm is then the elastic energy of
  * joints that yield a little. Otherwise k_M = L² k_F, the same for all joints, with L the largest distance between the markers of two joints
  * on one body. The result depends neither on units, nor on the order of joints, nor on which of them close loops.
@@ -19,7 +19,7 @@ static const double SHARE_RANK_TOLERANCE = 1e-8;  /* of pivots, as a part of the
 static const double SHARE_GOOD_PIVOT = 1e-3;      /* of pivots that are taken again */
 static const double SHARE_SEEN = 1e-7;            /* least part of a null vector that counts */
 static const double SHARE_REPORTED = 1e-6;     /* least part of the largest reaction that is worth a diagnostic */
-enum { SHARE_SAMPLE_EVERY = 64 };                 /* steps between looks at what is shared */
+enum { SHARE_SAMPLE_EVERY = 64 };                 /* steps between samples of the distribution */
 
 static const int32_t *joint_record(const mb_view *m, int32_t n) { return m->joints + n * MB_JOINT_FIELDS; }
 static int32_t share_link_of(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
@@ -164,7 +164,7 @@ static int32_t share_eliminate(const mb_view *m, int32_t *row_at, int32_t *colum
     return rank;
 }
 
-/* With the pivots of the start, which spares the search. Returns the rank, or -1 if they are no good here. */
+/* Eliminates with the pivots of the initial state, without a search. Returns the rank, or -1 if these pivots are too small. */
 static int32_t eliminate_as_before(const mb_view *m, int32_t *row_at, int32_t *column_at) {
     const int32_t rows = shared_rows(m);
     const double *order = m->share.order, redundant = m->shared[MB_SHARED_REDUNDANT];
@@ -301,7 +301,7 @@ static mb_share_entry *new_entry(mb_sharing *share, int32_t vector, int32_t *lis
     return entry;
 }
 
-/* Adds to AᵀA what the newest entry of a list has in common with all of it. */
+/* Adds to AᵀA the products of the newest entry of a list with all its entries. */
 static void add_to_gram(const mb_view *m, int32_t list, bool single) {
     const mb_share_entry *entries = m->share.entries, *own = &entries[list];
     double *column = m->share.gram + own->vector;
@@ -468,7 +468,7 @@ void mb_share_start(mb_view *m, double t, const double *q) {
     fill_matrix(m);
     const int32_t rank = share_eliminate(m, row_at, column_at), rows = shared_rows(m);
     m->shared[MB_SHARED_REDUNDANT] = rows - rank;
-    /* The order as exchanges: what is exchanged with each place in turn. */
+    /* The order as a sequence of exchanges: the index exchanged with each position in turn. */
     int32_t *now = m->share.lists;
     for (int side = 0; side < 2; side++) {
         const int32_t *at = side ? column_at : row_at, count = side ? m->nv : rows;

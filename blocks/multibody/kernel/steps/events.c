@@ -2,10 +2,10 @@
  *
  * A step is tried as a whole with the contacts as they are. If one of them does not fit any more at its end, or within it, the step is
  * taken again from the same start and shortened until it ends where the first of them changes; then impacts are solved, contacts are
- * balanced anew, and the rest of the step follows. What must not become negative:
+ * balanced again, and the rest of the step follows. Event functions, which must not become negative:
  *     flying      the gap
- *     touching    N; besides, sliding: the slip in the direction of the mode; sticking: μ N - |T|
- * A gap is found along a cubic through gaps and their rates at both ends, so that one that opens again within the step is seen too; the others
+ *     touching    N; in addition, sliding: the slip in the direction of the mode; sticking: μ N - |T|
+ * A gap is found along a cubic through gaps and their rates at both ends, so that one that opens again within the step is detected too; the others
  * at the ends and in the middle. */
 #include <string.h>
 
@@ -24,7 +24,7 @@ enum {
 /* Changes of force and slip are located to this part of a step. */
 static const double EVENT_WIDTH = 1e-10;
 
-/* What a contact is judged by at one time. */
+/* Event functions of a contact at one time. */
 static mb_event_functions evaluate_event(const mb_rigid *r, double rounding) {
     mb_event_functions at = {.gap = r->gap, .closing = r->closing, .N = INFINITY, .spare = INFINITY};
     if (r->mode == MB_FLIES) return at;
@@ -239,7 +239,7 @@ static int whole_step(bl_block *b, mb_view *m, double t, double rest, double *si
     return try_step(b, m, t, rest);
 }
 
-/* The first slope of a step from `start`, whose accelerations are known, and what it is judged by there. */
+/* Stores the first stage of a step from `start`, whose accelerations are known, and the event functions there. */
 static void keep_slope(mb_view *m) {
     const int64_t n = m->nq + m->nv;
     const double *start = m->own + n;

@@ -3,9 +3,9 @@
  *   length  q = a · d                                    d = P_j - P_i
  *   angle   q = atan2(o · (a × s), o · s), unwrapped     of o about a, counted from s
  *
- * A joint that closes a loop has its coordinates so, and a planar bushing its angle. An angle is unwrapped against the prediction from its
- * value and rate at the end of the last step, which are stored in memory; at the end of a step with the mean of both rates. A prediction
- * error of more than a quarter turn makes the turn count uncertain, and a diagnostic reports it. */
+ * Coordinates of a joint that closes a loop are measures, and so is the angle of a planar bushing. An angle is unwrapped against the
+ * prediction from its value and rate at the end of the last step, which are stored in memory; at the end of a step with the mean of
+ * both rates. A prediction error of more than a quarter turn makes the turn count uncertain, and a diagnostic reports it. */
 #include <string.h>
 
 #include "blocks/core/kernel/constants.h"

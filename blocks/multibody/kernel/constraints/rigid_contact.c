@@ -1,9 +1,9 @@
-/* Rigid contacts of a pin in a hole: two rows of constraints each, which hold only at times.
+/* Rigid contacts of a pin in a hole: two unilateral constraint rows each.
  *
  *   touch   Φ = |c| - e                                     holds while the surfaces touch, with N = λ ≥ 0
  *   slip    Φ̇ = t·ċ + R_pin ω_pin - R_hole ω_hole           holds while they stick, with T = λ, |T| ≤ μ N
  *
- * c is the pin's center less the hole's, n = c / |c|, t = z × n; the pin feels -N n - T t. Where surfaces slide, T = ±μ N
+ * c is the pin's center less the hole's, n = c / |c|, t = z × n; -N n - T t acts on the pin. If the surfaces slide, T = ±μ N
  * is solved for along with N. Sticking is a separate constraint: the stiffness of friction
  * regularized over slow slip grows with μ N, and N is unbounded in a rigid contact.
  *
@@ -13,15 +13,15 @@
 
 #include "blocks/multibody/kernel/multibody.h"
 
-/* Gaps that count as closed, as a part of the clearance, and of the places that they are the difference of. */
+/* Tolerance of closed gaps, relative to the clearance and to the positions whose difference they are. */
 static const double TOUCHING = 1e-10, TOUCHING_ROUNDING = 1e-14;
-/* And where an impact is located. */
+/* Tolerance for locating an impact. */
 static const double LOCATED = 1e-13, LOCATED_ROUNDING = 1e-15;
-/* A start that is outside by no more than this part of the clearance is put on the surface. */
+/* An initial penetration below this fraction of the clearance is moved to the surface. */
 static const double START_TOLERANCE = 1e-6;
 /* Rounding errors of speeds, accelerations and forces, relative to the terms that they are sums of. */
 static const double SPEED_ROUNDING = 1e-11, RATE_ROUNDING = 1e-10, FORCE_ROUNDING = 1e-10;
-/* A rebound that would be over within this part of a step is none: so a chattering sequence ends. */
+/* A rebound shorter than this fraction of a step is suppressed, which ends chattering. */
 static const double SHORTEST_FLIGHT = 0.1;
 
 static const int32_t *rigid_record(const mb_view *m, int32_t row) { return m->rows + row * MB_ROW_FIELDS; }
@@ -70,7 +70,7 @@ bool mb_rigid_check(const bl_block *b) {
     return true;
 }
 
-/* A saved state may hold anything. */
+/* A saved state may contain invalid values. */
 void mb_rigid_load(mb_view *m) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const double mode = rigid_memory(m, mb_rigid_row(m, n))[MB_CONTACT_MODE];
@@ -118,7 +118,7 @@ void mb_rigid_place(mb_view *m, int32_t row, const double *d) {
 
 static int32_t rigid_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
 
-/* From the velocity dd of the pin less that of the hole, and their accelerations ddd without what the joints add. */
+/* From the velocity dd of the pin less that of the hole, and their accelerations ddd without the contribution of joint accelerations. */
 void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, const double *ddd) {
     const int32_t *record = rigid_record(m, row);
     const bool holds = mb_row_holds(m, row);
@@ -169,7 +169,7 @@ bool mb_rigid_rubs(const mb_view *m, int32_t row) {
     return (mode == MB_SLIDES || mode == MB_SLIDES_BACK) && rigid_friction(m, row) > 0.0;
 }
 
-/* What the row's direction could move at the most, with nothing holding. */
+/* Upper bound of the mobility along the row, without constraints. */
 static double rigid_mobility(const mb_view *m, int32_t row) {
     for (int32_t c = m->cut_count - 1; c >= 0; c--) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
@@ -266,7 +266,7 @@ double mb_rigid_rounding(const mb_view *m) {
     return FORCE_ROUNDING * most;
 }
 
-/* How surfaces that came to touch move on each other. */
+/* Slip mode of surfaces that have come into contact. */
 static double rigid_slide(const mb_view *m, int32_t row) {
     const mb_rigid *r = mb_rigid_of(m, row);
     if (rigid_friction(m, row) > 0.0 && fabs(r->slip) <= r->speed_rounding) return MB_STICKS; /* at first */
@@ -539,7 +539,7 @@ void mb_rigid_count(mb_view *m, int32_t number) {
     if (r->slippery != 0.0 && r->mode != MB_FLIES && rough) memory[MB_CONTACT_PARADOXES] += 1.0;
 }
 
-/* What acts on the pin. */
+/* Force on the pin. */
 void mb_rigid_force(const mb_view *m, int32_t force_number, mb_contact *at) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t row = mb_rigid_row(m, n);

@@ -44,7 +44,7 @@ static double wear_round(double x) {
     return log((1.0 + s * (1.0 + s * (4.5 + s * 37.5))) / sqrt(2.0 * WEAR_PI * x));
 }
 
-/* The direction of a section, turned on from one to the next. */
+/* The direction of a section, rotated incrementally from one to the next. */
 typedef struct {
     double c, s, turn_c, turn_s;
 } wear_angle;
@@ -99,7 +99,7 @@ void mb_wear_see(const mb_view *m, const int32_t *force, const double *offset, d
     n[2] = 0.0;
 }
 
-/* What a section of the hole loses of its area for a depth of 1 m. */
+/* Area lost by a section of the hole per depth of 1 m. */
 static double wear_area(const mb_view *m, const int32_t *force) {
     const double *p = m->p + force[MB_FORCE_P], *wear = p + mb_contact_numbers(force);
     return (p[MB_PLAY_PIN_RADIUS] + p[MB_PLAY_CLEARANCE]) * 2.0 * WEAR_PI / mb_wear_sections(force) * wear[MB_WEAR_LENGTH];

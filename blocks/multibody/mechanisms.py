@@ -1,8 +1,8 @@
-"""Ready mechanisms, with the data of their sources: [O] Oldani, [V] Vita, [P] the Polish chapter.
+"""Mechanisms with the data of their sources: [O] Oldani, [V] Vita, [P] the Polish chapter.
 
 [HW] is Hairer and Wanner, Solving Ordinary Differential Equations II.
 
-Where a source does not print a number, the function says which one is ours.
+Where a source does not print a value, the docstring of the function states our choice.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def slider_crank(
     rest.
 
     It moves in the plane x-z, gravity along -z; the planar one in x-y. Body frames are at the
-    centers of mass. Markers are rounded as printed: pins start up to 1e-8 m apart, so assemble.
+    centers of mass. Markers are rounded as printed: pins are up to 1e-8 m apart.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def slider_crank(
         ``"revolute"`` about y: 19 equations, 17 of them independent, one degree of freedom. Or
         ``"spherical"``, as listed: 13 equations and five degrees of freedom.
     planar
-        Make the planar model: 8 equations for 9 coordinates. Angles and torques then count from x
-        toward y, so that the motor's 10 N m about y become -10 N m.
+        Make the planar model: 8 equations for 9 coordinates. Angles and torques are then positive
+        from x toward y, so that the motor's 10 N m about y become -10 N m.
     drive
         ``"motor"``: a torque of 10 N m on the crank, called ``motor``, as in listing A.2. ``"as
         listed"``: the 20 N that turn with the crank at its center, as in A.1, called ``drive``; the
-        crank moves alike, the main bearing feels them. ``"one second"``: the same until t = 1 s.
+        motion is the same, but it loads the bearing. ``"one second"``: the same until t = 1 s.
     """
     require_choice("pins", pins, ("revolute", "spherical"))
     require_choice("drive", drive, ("motor", "as listed", "one second", "none"))
@@ -107,7 +107,7 @@ def slider_crank(
 
 
 def mcpherson() -> System:
-    """Make Oldani's McPherson suspension [O 4.2, listing A.3] on a road that moves up and down.
+    """Make Oldani's McPherson suspension [O 4.2, listing A.3] on a road that moves vertically.
 
     26 equations, all independent, and four degrees of freedom: travel, spin of the wheel, of the
     tie rod and of the top mount. The hub turns about x as listed, though y is the axis of a wheel.
@@ -275,7 +275,7 @@ def crank_rocker(
     toward: float = 0.0,
     drive: Literal["speed", "torque"] = "speed",
 ) -> System:
-    """Make a planar crank-rocker with play between coupler and rocker, the pin on the rocker.
+    """Make a planar crank-rocker with clearance between the coupler and the pin of the rocker.
 
     Benchmark (i) gives clearances of 0.1 to 1 mm, cranks of 65 and 85 mm and speeds of 500 to 3000
     rpm; all else is ours: ground and coupler 0.2 m, rocker 0.15 m, slender rods of 0.4 and 0.3 kg;
@@ -285,9 +285,9 @@ def crank_rocker(
     Parameters
     ----------
     pin
-        How the pin of the rocker sits in the coupler: ``"ideal"``, a revolute; a contact law, a
+        Pin between rocker and coupler: ``"ideal"``, a revolute; a contact law, a
         revolute with clearance; ``"link"``, a rod without mass, as long as the clearance, between
-        their centers, which is what a contact that lasts is like.
+        their centers, which models a permanent contact.
     speed
         Of the crank at the start, in rad/s.
     crank, clearance
@@ -295,7 +295,7 @@ def crank_rocker(
     toward
         The angle from the center of the hole to that of the pin at the start, in rad.
     drive
-        ``"speed"``: the driver ``drive`` keeps the speed. ``"torque"``: the torque ``motor`` on the
+        ``"speed"``: the driver ``drive`` holds the speed. ``"torque"``: the torque ``motor`` on the
         crank, 0 if nothing gives it.
     """
     require_choice("drive", drive, ("speed", "torque"))
@@ -368,7 +368,7 @@ def rotor(speed: float = 100.0, *, stiffness: float | None = 1e6, damping: float
 
     The frame is on the axis of the shaft, level with the center of mass; the supports are 0.2 m
     below and 0.1 m above it, at markers ``a`` and ``b``. Its inertia, (0.01, 0.01, 0.3) kg m², is
-    that of no body, but it is the printed one. One equation keeps it at z = 0. There is no gravity.
+    not physical, but it is the printed one. One equation holds it at z = 0. There is no gravity.
 
     Parameters
     ----------
@@ -376,7 +376,7 @@ def rotor(speed: float = 100.0, *, stiffness: float | None = 1e6, damping: float
         At the start, in rad/s.
     stiffness, damping
         Of each support, the same in x and y, in N/m and N s/m: ours, the source has oil films
-        there. With ``stiffness=None`` there are no supports, for bearings to be put at the markers.
+        there. With ``stiffness=None`` there are no supports: add bearings at the markers.
     """
     s = System("rotor", (0, 0, 0))
     body = s.body(
@@ -408,7 +408,7 @@ def crank_pin(
 
     Crank 30 mm, rod 110 mm; the slider has no mass, so that the small end of the rod, a marker,
     stays on a line. As in the source the journal's point, ``rod.big``, is on the rod and the bush,
-    ``crank.pin``, on the crank, and the steady law sees ω_rod - ω_crank: its load turns with the
+    ``crank.pin``, on the crank, and the steady law uses ω_rod - ω_crank: its load turns with the
     crank. The source prints neither drive nor start nor gravity. Ours: a steady speed, from the
     position with crank and rod in line, with the velocities of the ideal mechanism; no gravity.
 
@@ -416,8 +416,8 @@ def crank_pin(
     ----------
     pin
         An ideal revolute; a film with squeeze as a force; the steady film as a constraint; or
-        nothing, for a film as a block: ``push`` and ``brake`` are then inputs, what it does to the
-        rod. The drive takes up what it does to the crank.
+        no connection, for a film as a block: its force and torque on the rod are then the inputs
+        ``push`` and ``brake``. The drive carries its reaction on the crank.
     speed
         Of the crank, in rad/s.
     """
@@ -466,11 +466,11 @@ def crank_pin_film(*, squeeze: bool = True) -> ShortBearing:
 def squeezer() -> System:
     """Make Andrews' squeezer mechanism [HW VII.7]: seven bodies in a plane, one degree of freedom.
 
-    A torque of 0.033 N m, called ``motor``, turns the shortest link; a spring pulls at the body
-    that is pinned at B. Three links meet in one pin, so that there are ten pins. It starts at rest,
+    A torque of 0.033 N m, called ``motor``, turns the shortest link; a spring acts on the body
+    that is pinned at B. Three links share one pin, which gives ten pins. It starts at rest,
     without gravity. The seven published coordinates are joint angles: β is ``beta.angle``, and so
     on for theta, gamma, phi, delta, omega and epsilon. Masses, inertias and lengths are those of
-    Schiehlen, Multibody Systems Handbook (1990), as the Test Set for IVP Solvers has them.
+    Schiehlen, Multibody Systems Handbook (1990), as given in the Test Set for IVP Solvers.
     """
     beta, theta, gamma = -0.0617138900142764496, 0.0, 0.455279819163070380
     phi, delta = 0.222668390165885885, 0.487364979543842550
@@ -482,7 +482,7 @@ def squeezer() -> System:
     def pinned(
         name: str, angle: str, foot: Marker, turned: float, inert: tuple[float, float], com: Any
     ) -> Body:
-        """Add a body with its frame in the pin ``angle`` at its foot, turned against the frame."""
+        """Add a body with its frame at the pin ``angle`` at its foot, rotated relative to it."""
         first = foot.body
         body = s.body(
             name,

@@ -1,4 +1,4 @@
-"""Where, how long and how hard a pin touched its hole: what wear is judged by.
+"""Position, duration and force of the contacts between a pin and its hole, as a measure of wear.
 
 Samples may lie unequally in time: each counts for the time around it, half of the way to its
 neighbors.
@@ -50,7 +50,7 @@ class Around:
     mean_force
         Normal force in N, over the time in contact there; 0 where there was none.
     sliding_work
-        ∫ N |slip| dt in J: what Archard's wear goes by, and friction heat for a coefficient of 1.
+        ∫ N |slip| dt in J: proportional to Archard's wear; friction heat for a coefficient of 1.
     impulse
         Of impacts, in N s; of compliant contacts 0, theirs is in `mean_force`.
     """
@@ -95,7 +95,7 @@ class ContactStatistics:
         Of each episode of contact: when, how long, ∫ N dt in N s, and its largest force. Those that
         were on at either end are counted as far as they were seen.
     impact_times, impact_impulses
-        Of rigid contacts, as far as samples tell them apart: those between two samples are added.
+        Of rigid contacts, at the resolution of the samples: impacts between two samples are added.
     impacts
         How many there were of rigid contacts; of compliant ones an episode is what begins with an
         impact.
@@ -130,7 +130,7 @@ class ContactStatistics:
         return len(self.began)
 
     def __str__(self) -> str:
-        """Return the numbers in a few lines."""
+        """Return the statistics as a short table."""
         lines = [
             f"in contact        {100 * self.contact_share:.1f} % of {self.duration:.4g} s",
             f"episodes          {self.episodes}",
@@ -171,7 +171,7 @@ def contact_statistics(
     bins
         Around each circle.
     start, stop
-        Part of the time that is looked at, in s, such as without the first turns.
+        Evaluated time interval in s, for example to exclude the first turns.
     """
     path = _find(result, name)
     if not isinstance(bins, int) or bins < 1:

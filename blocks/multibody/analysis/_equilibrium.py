@@ -24,7 +24,7 @@ _LARGEST_TURN = 0.3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equilibrium:
-    """A pose in which all forces balance.
+    """A static equilibrium.
 
     Attributes
     ----------
@@ -32,23 +32,23 @@ class Equilibrium:
         The frame of each body, at rest.
     stability
         ``"stable"`` if K_r is positive definite, ``"unstable"`` if some motion has negative
-        stiffness, ``"neutral"`` if some has none, such as the spin of a balanced wheel.
+        stiffness, ``"neutral"`` if some has zero stiffness, such as the spin of a balanced wheel.
     stiffnesses
-        Eigenvalues μ of K_r p = μ M_r p in 1/s², rising; empty without freedom.
+        Eigenvalues μ of K_r p = μ M_r p in 1/s², ascending; empty without degrees of freedom.
     residual
-        Largest generalized force that is left, as a part of the largest one at the start.
+        Largest remaining generalized force, relative to the largest one at the start.
     reactions
-        What each joint does to its bodies; redundant joints share a load by minimum norm.
+        Reaction of each joint; loads of redundant joints are distributed by minimum norm.
     efforts
-        What each driver holds, in N or N m.
+        Holding effort of each driver, in N or N m.
     iterations
-        Steps taken.
+        Number of iterations.
     coordinates
         q of `manifold`.
     time
         In s, of drivers, moving markers and forces.
     not_unique
-        Joints and drivers whose forces depend on how redundant joints share a load.
+        Joints and drivers whose forces depend on the load distribution among redundant joints.
     """
 
     bodies: tuple[BodyMotion, ...]
@@ -68,16 +68,16 @@ class Equilibrium:
 
     @property
     def poses(self) -> Poses:
-        """Return the poses in the form that `System.draw` takes."""
+        """Return the poses in the form accepted by `System.draw`."""
         return as_poses(self.time, self.bodies)
 
 
 def equilibrium(system: System, t: float = 0.0, tolerance: float = 1e-9) -> Equilibrium:
     """Find where all forces balance; see `System.equilibrium`.
 
-    Each step solves K_r p = r, with every eigenvalue of K_r made positive, so that it goes downhill
-    also where the stiffness is negative; it is cut where a body would turn by more than 0.3 rad,
-    and halved while it overshoots.
+    Each step solves K_r p = r, with every eigenvalue of K_r made positive, so that it descends even
+    with negative stiffness. A step is limited to a rotation of 0.3 rad of any body, and halved
+    while it overshoots.
     """
     model = make_manifold(system)
     model.hold(t)

@@ -1,4 +1,4 @@
-"""A first look at the given pose: whether joints and drivers are closed, without a model.
+"""Fast check of the given pose: whether joints and drivers are closed, without a model.
 
 Most poses are closed to the digits they were printed with. Only for the others is the machinery of
 `pose` loaded, which takes longer than all the rest.
@@ -27,7 +27,7 @@ _PRINTED = 1e-5
 def check_pose(system: System, inputs: Sequence[str] = (), initial: Initial | None = None) -> None:
     """Raise if the given pose cannot be assembled.
 
-    Large systems are not looked at, nor those that an input puts somewhere at the start.
+    Large systems are not checked, nor those whose initial pose depends on an input.
 
     Parameters
     ----------

@@ -78,8 +78,8 @@ _STEPS: dict[str, Callable[[float, float], float]] = {
 def evaluate(term: Term, variables: Mapping[str, Jet]) -> Jet:
     """Return the jet of a formula.
 
-    Derivatives are computed only of what varies, so that the value of ``sqrt(t)`` at 0 is not lost
-    because its derivative is infinite.
+    Derivatives are computed only for arguments that vary: the value of ``sqrt(t)`` at 0 is valid
+    although its derivative is infinite.
 
     Raises
     ------

@@ -61,7 +61,7 @@ def warn_of_doubt(system: System) -> str:
     try:
         model = make_kinematic_model(system)
         assembly = assemble_model(model, 0.0)
-    except BiellaError:  # it cannot start: running it says why
+    except BiellaError:  # it has no initial state: the run reports the reason
         return ""
     q, u = assembly.coordinates, assembly.speeds
     found = report_redundancy(model, 0.0, q, model.basis(q) @ u, RANK)
@@ -70,7 +70,7 @@ def warn_of_doubt(system: System) -> str:
 
 
 def describe_ambiguity(names: tuple[str, ...]) -> str:
-    """Say what is in doubt, and what to do."""
+    """Describe the ambiguity and the remedy."""
     return (
         f"friction {name_list(f'`{name}`' for name in names)} follows from reactions that are not "
         f"unique, because joints are redundant: its size depends on how they share the load. "

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BodyShape:
-    """How a body moves in a mode: its frame's origin in m and its rotation in rad, complex."""
+    """Complex amplitude of a body in a mode: origin of its frame in m, rotation in rad."""
 
     displacement: np.ndarray
     rotation: np.ndarray
@@ -33,17 +33,17 @@ class BodyShape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mode:
-    """One natural motion, e^(s t) times its shape.
+    """A mode: e^(s t) times its shape.
 
     Attributes
     ----------
     eigenvalue
-        s in 1/s; of a pair of conjugates the one with positive imaginary part.
+        s in 1/s; of a conjugate pair the one with positive imaginary part.
     frequency
         Natural frequency |s| / 2π in Hz.
     damping
-        Ratio -Re s / |s|: 1 for a motion that creeps back, -1 for one that runs away, 0 for one
-        that nothing drives back.
+        Ratio -Re s / |s|: 1 for a monotonic decay, -1 for a monotonic growth, 0 for an
+        undamped or rigid-body mode.
     shape
         Of each body, by name; the largest displacement or rotation is 1.
     """
@@ -66,7 +66,7 @@ class Linearization:
     Attributes
     ----------
     mass, damping, stiffness
-        M_r, C_r and K_r; about a motion C_r and K_r have its gyroscopic and centrifugal terms.
+        M_r, C_r and K_r; about a motion C_r and K_r include gyroscopic and centrifugal terms.
     residual
         r; 0 in equilibrium, and about a motion.
     basis
@@ -87,7 +87,7 @@ class Linearization:
     coordinates: Array = field(repr=False)
     model: Manifold = field(repr=False)
     still: float = field(default=STILL, repr=False)
-    """Eigenvalues below this part of the largest one count as 0."""
+    """Eigenvalues below this fraction of the largest one count as 0."""
 
     @property
     def state_matrix(self) -> Array:
@@ -100,7 +100,7 @@ class Linearization:
         return made
 
     def modes(self) -> list[Mode]:
-        """Return the natural motions by rising frequency, one for each pair of conjugates."""
+        """Return the modes by ascending frequency, one for each conjugate pair."""
         size = len(self.mass)
         if not size:
             return []
@@ -205,6 +205,6 @@ def _coordinate_map(
     if len(names) != freedom or np.linalg.cond(rows) > 1e8:
         raise DiagramError(
             f"`{system.name}` has {freedom} degrees of freedom: `coordinates` must be that many "
-            f"joint coordinates which together say how all moves; got {list(names)}."
+            f"joint coordinates that together determine the motion; got {list(names)}."
         )
     return np.linalg.inv(rows)

@@ -1,13 +1,13 @@
-"""The laboratory's models with the speeds of bodies as unknowns, for analyses.
+"""Reference models with the velocities of bodies as unknowns, for analyses.
 
 u holds the velocity of the center of mass and the angular velocity of each body, in world axes: six
-numbers, in a plane three (vx, vy, φ̇). With the coordinates q of `formulations` (position and Euler
-parameters, or x, y, φ) q̇ = N(q) u, and
+components, or three for planar systems (vx, vy, φ̇). With the coordinates q of
+`reference_formulations` (position and Euler parameters, or x, y, φ) q̇ = N(q) u, and
 
     M_u = Nᵀ M N,   Q_u = Nᵀ Q,   Φ_u = Φ_q N,   Φ_u u = -Φ_t,   Φ_u u̇ = γ
 
-with the same γ, because 2 G Ṅ u = 0. Only rows of joints and drivers are left: Euler parameters
-stay of length 1 by the way q moves, p ← exp(δπ / 2) p.
+with the same γ, because 2 G Ṅ u = 0. Only rows of joints and drivers remain: the update
+p ← exp(δπ / 2) p preserves the norm of the Euler parameters.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class CoordinateMotion:
 
 
 class Manifold(AbstractModel):
-    """A model that moves by speeds, and knows all joint coordinates."""
+    """A model in terms of body velocities, with all joint coordinates."""
 
     speeds_each: int
     """Speeds of one body."""
@@ -240,7 +240,7 @@ def make_manifold(system: System) -> Manifold:
 def make_kinematic_model(system: System) -> Manifold:
     """Return the model of the bodies and joints alone: some forces are known to the engine only.
 
-    A bearing that a constraint holds is there as the hinge that it nearly is, under its name.
+    A bearing held by a constraint is replaced by a hinge of the same name.
     """
     held = [item for item in system.elements if item.row_count]
     if held:

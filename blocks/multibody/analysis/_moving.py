@@ -11,8 +11,8 @@ where Z p is what the joints add because their axes have moved, a(t, q, u) the a
 fulfill all equations, and ω × acts on the rotations ξ_π of each body, which are in world axes. All
 velocity terms are in it: gyroscopic, centrifugal, Coriolis, and forces that depend on speeds.
 
-Where the motion is steady as seen from the world (a round rotor that spins) this does not change
-with time. Else it holds for an instant: its eigenvalues are no statement about stability.
+Where the motion is steady in world axes (a spinning axisymmetric rotor) this does not change
+with time. Otherwise it holds for an instant: its eigenvalues do not determine stability.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def compute_rates(
     basis
         V, orthonormal.
     coordinates
-        Joint coordinates, by joint and number, to be p; those of V if none are given.
+        Joint coordinates used as p, by joint and index; by default p are the coordinates of V.
     """
     size, freedom = model.size, basis.shape[1]
 

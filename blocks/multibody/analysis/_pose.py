@@ -79,7 +79,7 @@ class Change:
 
 
 def as_poses(t: float, bodies: tuple[BodyMotion, ...]) -> Poses:
-    """Return one pose in the form that pictures take."""
+    """Return one pose in the form used by pictures."""
     return Poses(
         np.array([t]),
         np.array([[body.position for body in bodies]]),
@@ -89,28 +89,28 @@ def as_poses(t: float, bodies: tuple[BodyMotion, ...]) -> Poses:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assembly:
-    """Where the bodies are once all joints are closed.
+    """The state of the bodies with all joints closed.
 
     Attributes
     ----------
     time
-        In s: drivers and moving markers stand where it puts them.
+        In s; drivers and moving markers are evaluated at this time.
     bodies
         The frame of each body: position, rotation, velocity, angular_velocity.
     correction, turn
-        The largest way a body was moved, in m, and the largest angle it was turned by, in rad.
+        The largest displacement of a body in m, and the largest rotation of a body in rad.
     changes
-        By how much each body was changed, by name; only those that were.
+        Changes of the bodies, by name; only bodies that changed.
     gaps
-        How far joints and drivers were open in the given pose, by name; only those that were.
+        Gaps of joints and drivers in the given pose, by name; only those that were open.
     error
-        The largest |Φ| that is left.
+        The largest remaining |Φ|.
     velocity_correction, spin_correction
         The largest change of the velocity of a center of mass, in m/s, and of an angular velocity,
-        in rad/s, that joints and drivers needed.
+        in rad/s, required by joints and drivers.
     rate_error
-        The largest |Φ_u u + Φ_t| that is left: more than rounding only if drivers ask for what the
-        joints cannot do.
+        The largest remaining |Φ_u u + Φ_t|: above rounding only if the motion of the drivers
+        violates the joints.
     coordinates, speeds
         q and u of `manifold`.
     """
@@ -137,7 +137,7 @@ class Assembly:
 
     @property
     def poses(self) -> Poses:
-        """Return the poses in the form that `System.draw` takes."""
+        """Return the poses in the form accepted by `System.draw`."""
         return as_poses(self.time, self.bodies)
 
 
@@ -147,7 +147,7 @@ def assemble(system: System, t: float = 0.0, initial: Initial | None = None) -> 
 
 
 def assemble_model(model: Manifold, t: float, initial: Initial | None = None) -> Assembly:
-    """Return the state that a run of the model's system starts with at time t."""
+    """Return the initial state of a run of the model's system at time t."""
     given = find_gaps(model, model.closure(t, model.q0)[0])
     wanted = model.speeds(model.q0, model.v0)
     q, u = find_start(model, t, initial)
@@ -195,7 +195,7 @@ def find_start(model: Manifold, t: float, initial: Initial | None = None) -> tup
         return _read_start(model, plant, t)
     except BlockError as error:
         if initial is None:
-            close_pose(model, t)  # says more of joints that will not close
+            close_pose(model, t)  # reports the open joints in more detail
         reason = str(error).rpartition("(tick 0): ")[2]
         raise DiagramError(f"`{model.system.name}`: {reason}") from None
 
@@ -351,7 +351,7 @@ def _explain(model: Manifold, t: float, phi: Array) -> list[str]:
     system = model.system
     gaps = find_gaps(model, phi)
     worst = max(max(gap.distance, gap.angle) for gap in gaps.values())
-    # What the weight of the tree joints lets them give is told only if nothing else is open.
+    # Gaps of tree joints, a result of their weighting, are reported only if no other joint is open.
     told = {n: g for n, g in gaps.items() if max(g.distance, g.angle) > 1e-2 * worst and g.open}
     problems = []
     for name, gap in told.items():

@@ -1,6 +1,6 @@
 """Motion that is prescribed: kinematics, inverse dynamics, and static efforts on a tree.
 
-With as many independent equations as speeds, joints and drivers alone say how all moves
+With as many independent equations as speeds, joints and drivers alone determine the motion
 (`manifold` for the symbols):
 
     Φ(q, t) = 0,   Φ_u u = -Φ_t,   Φ_u u̇ = γ
@@ -38,7 +38,7 @@ _FOLLOWED = 1e-10
 
 
 class Motion(Mapping[str, Array]):
-    """A motion that was prescribed, read by path as the outputs of `System.block` are.
+    """A prescribed motion, indexed by the paths of the outputs of `System.block`.
 
     ``motion["crank.position"]`` has shape (n, 3), ``motion["main.angle"]`` (n,); there are
     position, rotation, velocity, angular_velocity, acceleration and angular_acceleration of each
@@ -50,11 +50,11 @@ class Motion(Mapping[str, Array]):
     t
         Times in s.
     efforts
-        What each driver gives, N or N m, by its name; of `inverse_dynamics` also what each
-        coordinate that was prescribed needs, by its path.
+        Effort of each driver in N or N m, by name; for `inverse_dynamics` also the effort on each
+        prescribed coordinate, by path.
     not_unique
-        Joints and drivers whose forces depend on how redundant joints share a load: by minimum
-        norm, as in the engine; see docs/explanation/redundancy.md.
+        Joints and drivers whose forces depend on the load distribution among redundant joints,
+        which is by minimum norm, as in the engine; see docs/explanation/redundancy.md.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Motion(Mapping[str, Array]):
         """Return the values along a path."""
         if path not in self._values:
             raise KeyError(
-                f"`{path}` is no part of the motion.{suggest(path, self._values)} "
+                f"`{path}` is not part of the motion.{suggest(path, self._values)} "
                 f"There are: {name_list(self._values)}."
             )
         return self._values[path]
@@ -88,7 +88,7 @@ class Motion(Mapping[str, Array]):
 
     @property
     def poses(self) -> Poses:
-        """Return the poses in the form that `System.draw` and `System.animate` take."""
+        """Return the poses in the form accepted by `System.draw` and `System.animate`."""
         parts = [
             np.stack([self[f"{name}.{what}"] for name in self._bodies], axis=1)
             for what in ("position", "rotation")
@@ -97,13 +97,13 @@ class Motion(Mapping[str, Array]):
 
 
 def kinematics(system: System, times: Any) -> Motion:
-    """Follow a mechanism whose drivers leave it no freedom; see `System.kinematics`."""
+    """Compute the motion of a fully driven mechanism; see `System.kinematics`."""
     return _follow(system, times, {})
 
 
 def inverse_dynamics(system: System, motion: Mapping[str, Lawlike], times: Any) -> Motion:
     """Compute the efforts that move joints in a given way; see `System.inverse_dynamics`."""
-    # The same parts in a system of its own, which the added drivers stay in.
+    # The same parts in a separate system, which receives the added drivers.
     driven = copy(system)
     driven._parts = dict(system._parts)
     drivers: dict[str, str] = {}
@@ -341,13 +341,15 @@ def static_efforts(
     for path, force in forces.items():
         marker = system[path]
         if not isinstance(marker, Marker):
-            raise DiagramError(f"`{path}` is no marker: a force acts at one, such as `hand.tip`.")
+            raise DiagramError(
+                f"`{path}` is not a marker: a force acts at a marker, such as `hand.tip`."
+            )
         add(marker.body, point_of(marker), system._vector(f"the force at `{path}`", force),
             np.zeros(3))  # fmt: skip
     for name, torque in torques.items():
         body = system[name]
         if not isinstance(body, Body):
-            raise DiagramError(f"`{name}` is no body: a torque acts on one.")
+            raise DiagramError(f"`{name}` is not a body: a torque acts on a body.")
         add(body, np.zeros(3), np.zeros(3), system._rotation_vector(f"torque on `{name}`", torque))
     if weight:
         for body in system.bodies:

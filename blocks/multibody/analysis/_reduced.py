@@ -27,7 +27,7 @@ STILL = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduced:
-    """What is known of one pose: V, λ, r and M_r, with the largest single force and ker Φ_uᵀ."""
+    """Reduced quantities of one pose: V, λ, r, M_r, the largest single force and ker Φ_uᵀ."""
 
     basis: Array
     lam: Array

@@ -1,4 +1,4 @@
-"""`MechanismReport`: what a mechanism can do, and what its joints say twice."""
+"""`MechanismReport`: degrees of freedom and redundant constraints of a mechanism."""
 
 from __future__ import annotations
 
@@ -23,42 +23,43 @@ _COMPONENTS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MechanismReport:
-    """Degrees of freedom, redundancy and assembly of a mechanism; print it.
+    """Degrees of freedom, redundancy and assembly of a mechanism; `str` gives a summary.
 
     Attributes
     ----------
     name, bodies, joints, drivers
-        Of the system, and how many; a bearing that a constraint holds counts as a joint.
+        Name of the system and numbers of its parts; a bearing held by a constraint counts as a
+        joint.
     freedom
-        Degrees of freedom: speeds less the rank of Φ_u.
+        Degrees of freedom: number of speeds minus the rank of Φ_u.
     mobility
-        What counting equations gives [V 1.11]; differs from `freedom` by `redundant`.
+        Kutzbach count of equations [V 1.11]; differs from `freedom` by `redundant`.
     rows, rank
-        Equations of joints and drivers, and how many of them are independent.
+        Number of equations of joints and drivers, and the number that are independent.
     redundant
         rows - rank.
     threshold, gap
         Singular values of the Jacobian below `threshold`, relative to the largest one, count as 0;
-        `gap` are the smallest that counts and the largest that does not. The farther apart they
-        are, the surer the rank.
+        `gap` holds the smallest value above and the largest value below it. The rank is reliable if
+        they are far apart.
     dependent
-        Rows that the others imply, by joint, such as ``{"C4": ["S z", "d1(f_i, h_j)"]}``. Which of
-        several rows that say the same is named is a choice; how many is not.
+        Rows implied by the others, by joint, such as ``{"C4": ["S z", "d1(f_i, h_j)"]}``. The
+        choice among equivalent rows is arbitrary; their number is not.
     consistent
         Whether redundant rows agree on velocities and accelerations.
     not_unique
-        By joint, which components of its reaction (Fx … Tz, world axes) depend on how redundant
-        equations share the load; drivers with ``["effort"]``.
+        Components of the reaction of each joint (Fx … Tz, world axes) that depend on the load
+        distribution among redundant equations; ``["effort"]`` for drivers.
     unique
         Joints and drivers whose reactions are unique.
     doubtful_friction
-        Friction that follows from reactions that are not unique.
+        Friction elements that depend on reactions that are not unique.
     assembly
         Gaps in the given pose, corrections, velocities.
     velocities_given
         Whether the description has any velocity that is not 0.
     largest_step
-        Of RK4 in s, where it would stay stable; None if it is not known.
+        Largest stable step of RK4 in s; None if unknown.
     """
 
     name: str
@@ -113,7 +114,7 @@ class MechanismReport:
             lines += [f"    `{name}`: {', '.join(rows)}" for name, rows in self.dependent.items()]
         if self.not_unique:
             lines.append(
-                "  warning: these reactions are not unique. Only flexibility would say how the "
+                "  warning: these reactions are not unique. Only flexibility determines how the "
                 "load is shared:"
             )
             lines += [f"    `{name}`: {', '.join(of)}" for name, of in self.not_unique.items()]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..system._system import System
 
 RK4_LIMIT = 2.78
-"""|λ| h up to which RK4 damps what is damped: 2.785 for real λ, 2.828 for imaginary ones."""
+"""Limit of |λ| h for the stability of RK4: 2.785 for real λ, 2.828 for imaginary λ."""
 
 LARGEST_CHECKED = 40
 """Bodies up to which a diagram is checked before it runs: 0.1 s."""
@@ -33,8 +33,8 @@ def warn_of_step(plant: Plant, step: float, rk4: bool) -> str:
 
     Steps of any kind are too coarse where a contact in a clearance is over in a few.
 
-    Mechanisms of more than `LARGEST_CHECKED` bodies are not looked at, nor those without springs,
-    dampers and the like: their motions are as slow as they look.
+    Mechanisms of more than `LARGEST_CHECKED` bodies are not checked, nor those without springs,
+    dampers and similar elements, which have no fast dynamics.
     """
     system = plant.system
     if not rk4 and not any(e.is_contact for e in system.elements):
@@ -45,7 +45,7 @@ def warn_of_step(plant: Plant, step: float, rk4: bool) -> str:
         try:
             plant.contact_time = _shortest_contact(system)
             plant.largest_step = min(_largest_stable_step(system), plant.contact_time)
-        except BiellaError:  # it cannot start: running it says why
+        except BiellaError:  # it has no initial state: the run reports the reason
             plant.largest_step = plant.contact_time = math.inf
     limit = plant.largest_step
     if step <= limit or not rk4:

@@ -84,7 +84,7 @@ class Animation:
         scale = self._scene.paper.scale
         paint(axes, self._scene.ground, scale)
         canvas.draw()
-        # What stands still is painted once.
+        # The static parts are painted once.
         background = canvas.copy_from_bbox(figure.bbox)
         digits = _digits(frames)
         for n, frame in enumerate(frames, 1):
@@ -125,7 +125,7 @@ def write_gif(path: Path, pictures: Iterable[Picture], fps: float) -> None:
 
 
 def find_ffmpeg(target: Path) -> str:
-    """Return the program that writes animations, or say how to do without."""
+    """Return the path of ffmpeg, or raise an error that names alternatives."""
     program = shutil.which("ffmpeg")
     if program is None:
         raise DiagramError(
@@ -151,7 +151,7 @@ def write_mp4(path: Path, pictures: Iterable[Picture], fps: float, program: str)
                 process.stdin.write(picture.tobytes())
             process.stdin.close()
         except BrokenPipeError:
-            pass  # its own words, below, say why it stopped
+            pass  # its error output, read below, gives the reason
         words = process.stderr.read().decode(errors="replace").strip()
     if process.returncode:
         raise DiagramError(f"ffmpeg could not write the animation: {words or process.returncode}.")
@@ -179,6 +179,6 @@ def _palette(images: Sequence[Image.Image]) -> Image.Image:
 
 
 def _digits(frames: Sequence[Snapshot]) -> int:
-    """Return how many decimals tell neighboring times apart."""
+    """Return the number of decimals that distinguishes adjacent times."""
     step = frames[1].t - frames[0].t
     return int(np.clip(np.ceil(-np.log10(step) - 1e-9), 0, 6))

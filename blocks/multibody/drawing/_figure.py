@@ -55,7 +55,7 @@ def set_up(scene: Scene, title: str) -> tuple[SystemFigure, Axes]:
     pulled = np.linalg.norm(scene.paper.slant(scene.system.gravity)) > 1e-6
     right += _GRAVITY_STRIP if pulled else 0.0
     pixel = 72.0 / DPI
-    # Films want an even number of pixels each way.
+    # Video codecs require an even number of pixels in each direction.
     full = (
         np.ceil(np.array([left + width + right, bottom + height + top]) / (2 * pixel)) * 2 * pixel
     )
@@ -106,7 +106,7 @@ def paint(
 
 
 def write_labels(axes: Axes, placed: Iterable[PlacedLabel], scale: float) -> None:
-    """Write names, with a thin line to what is far."""
+    """Write the labels, with a leader line to distant parts."""
     for item in placed:
         label = item.label
         if item.leader is not None:

@@ -21,7 +21,7 @@ _DIRECTIONS = np.radians(
     [45, 135, 0, 180, 90, -45, -135, -90, 22, 158, 68, 112, -22, -158, -68, -112]
 )
 
-# A name over more line than this, in points, is left out: nobody could read it.
+# A name over more line than this, in points, is omitted as illegible.
 _TOO_MUCH = 36.0
 _STEP = 2.5
 
@@ -65,7 +65,7 @@ def place_labels(
     """Place labels one after the other, inside a rectangle, none over another.
 
     A label that has no free place is left out. `size` is that of the symbols: where they are small
-    names stay close, since nobody could follow so many leaders.
+    names stay close, since many leader lines are hard to follow.
     """
     ink = np.vstack([_dotted(stroke) for stroke in strokes])
     boxes: list[Array] = []

@@ -21,7 +21,7 @@ class Paper:
     size: float
 
     def at(self, place: ArrayLike) -> Array:
-        """Return where a place of the world is on paper, in points."""
+        """Return the position on paper, in points, of a point in the world."""
         return self.view.project(np.asarray(place)) * self.scale
 
     def slant(self, direction: Array) -> Array:

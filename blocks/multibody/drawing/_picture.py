@@ -55,8 +55,8 @@ def draw(
 ) -> SystemFigure:
     """Draw a mechanism with the names of its parts.
 
-    What moves in a plane is drawn in that plane, with axes in m; other mechanisms are seen from
-    above and aside, with the directions of the world and a scale below. A name that has no free
+    Planar motion is drawn in its plane, with axes in m; other mechanisms are viewed obliquely from
+    above, with the directions of the world and a scale below. A name that has no free
     place beside its part is left out.
 
     Parameters
@@ -139,7 +139,7 @@ def animate(
     Raises
     ------
     DiagramError
-        If there is no motion, a trace is no marker, or the animation cannot be written.
+        If there is no motion, a trace is not a marker, or the animation cannot be written.
     """
     target = _read_target(path, ANIMATIONS)
     kind = target.suffix.lower().lstrip(".")

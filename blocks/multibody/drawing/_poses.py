@@ -214,7 +214,7 @@ def _find_prefix(system: System, result: Mapping[str, Any]) -> str:
     if found:
         raise DiagramError(
             f"the result has poses of `{system.bodies[0].name}` under "
-            f"{name_list(f'`{name}`' for name in found)}: say which with prefix=…."
+            f"{name_list(f'`{name}`' for name in found)}: choose one with prefix=…."
         )
     raise DiagramError(
         f"the result has no `….{tail}`: record position and rotation of every body of "

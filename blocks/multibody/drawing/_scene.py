@@ -1,4 +1,4 @@
-"""A mechanism on paper: what stands still, what moves, and what is written beside it."""
+"""Drawing of a mechanism: its fixed parts, moving parts and labels."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Scene:
         return min(ways), max(ways)
 
     def _ground_strokes(self) -> list[Stroke]:
-        """Return what stands on the ground; what holds a place once is enough."""
+        """Return the symbols on the ground, with one support per point."""
         frame, paper = self.frames[0], self.paper
         strokes: list[Stroke] = []
         held: set[tuple[float, ...]] = set()
@@ -179,7 +179,7 @@ class Scene:
         )
         toward = points.mean(axis=0) - at
         if np.linalg.norm(toward) < 1.0:
-            # The body is all at this joint: look at where the others are.
+            # All points of the body are at this joint: use the positions of the others.
             toward = (
                 np.mean([self.paper.at(frame.place(b, p)) for b, p in _marks(self.system)], axis=0)
                 - at

@@ -1,4 +1,4 @@
-"""What a body looks like: a block, a disc, a rod or a plate, told from its markers and joints."""
+"""Shape of a body: a block, a disc, a rod or a plate, inferred from its markers and joints."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def draw_body(
         if paper.view.flat:
             strokes.append(Stroke(outline, color, color, 1.4, layer, 0.3))
         else:
-            # In space a plate is a guess: spokes show what is tied to what.
+            # In space a plate is a guess: spokes show the connections.
             strokes.append(Stroke(outline, "", color, 0.0, layer, 0.5, 0.4))
             middle = points.mean(axis=0)
             strokes += [

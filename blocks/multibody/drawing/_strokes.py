@@ -1,7 +1,7 @@
 """The pen: strokes on paper, and the signs of textbooks made of them.
 
-Everything here is in points on paper, 1/72 inch, with y up. A stroke knows its line, colors and
-layer; who paints it does not matter here.
+Everything here is in points on paper, 1/72 inch, with y up. A stroke has a line, colors and a
+layer; it does not depend on the program that paints it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..system._rotations import Array
 
-# Okabe and Ito's palette, told apart with every common color blindness, as in all our plots.
+# Okabe and Ito's palette, distinguishable with every common color blindness, as in all our plots.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5F5F5F")
 INK, SOFT_INK, STEEL, WHITE = "#1A1A1A", "#5F5F5F", "#8A8A8A", "#FFFFFF"
 LOAD = "#A3124A"
@@ -33,7 +33,7 @@ class Stroke:
     points
         Shape (n, 2).
     edge, face
-        Colors; an empty edge is no line, an empty face no area.
+        Colors; an empty edge draws no line, an empty face no area.
     width
         Of the line.
     layer
@@ -139,7 +139,7 @@ def zigzag(start: Array, end: Array, half: float) -> Array:
 
 
 def dashpot(start: Array, end: Array, half: float, width: float, color: str) -> list[Stroke]:
-    """Return a damper: a cup that hangs on the start, a piston that hangs on the end."""
+    """Return a damper: a cup attached to the start, a piston attached to the end."""
     along = unit(end - start)
     up = across(along) * half
     length = float(np.linalg.norm(end - start))

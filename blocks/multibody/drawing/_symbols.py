@@ -30,7 +30,7 @@ def draw_joint(
 ) -> list[Stroke]:
     """Return the sign of a joint, without what belongs to the ground.
 
-    `rail` is how far the joint slides, from and to, in m; a `plain` one has no sleeve of its own.
+    `rail` is how far the joint slides, from and to, in m; a `plain` one has no separate sleeve.
     """
     k = paper.size
     at = paper.at(frame.point(joint.second))

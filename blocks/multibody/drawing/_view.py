@@ -1,8 +1,8 @@
-"""From where to look at a mechanism.
+"""View directions for pictures of a mechanism.
 
 Pictures are orthographic projections: the world's `right` and `up` become the picture's x and y,
-and `toward` points to the eye. What moves in a plane is seen at right angles to it; other
-mechanisms are seen from above and aside, from where their points hide each other least.
+and `toward` points to the viewer. Planar motion is viewed normal to its plane; other mechanisms are
+viewed obliquely from above, from the direction in which their points overlap least.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _turns_in_plane(system: System, frame: Snapshot, normal: Array) -> bool:
 
 
 def _points(system: System, frames: Sequence[Snapshot]) -> Array:
-    """Return the places of all markers and mass centers, at up to 40 of the times."""
+    """Return the positions of all markers and centers of mass, at up to 40 of the times."""
     chosen = [frames[i] for i in np.unique(np.linspace(0, len(frames) - 1, 40).astype(int))]
     points = [
         frame.point(marker)

@@ -37,16 +37,17 @@ _NEARLY_ALONG = 0.995
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bearing(Element):
-    """An oil film between a journal and its bush: what a bearing block does, inside the mechanism.
+    """An oil film between a journal and its bush: a bearing block as part of the mechanism.
 
-    Both markers are in the middle of the bearing, with z along its axis. The film sees where the
-    center line of the journal cuts the middle plane of the bush (the planes of both ends, for a
-    film that tilts), in the axes of the bush's marker, and how fast; spin speeds are those about
-    z. The force acts on the journal in that plane, the opposite on the bush in the same line, and
-    the friction torque on both, so that no momentum is made. Nothing holds the journal along z.
+    Both markers are in the middle of the bearing, with z along its axis. The film depends on the
+    position and velocity, in the axes of the bush's marker, of the point where the center line of
+    the journal intersects the middle plane of the bush (the planes of both ends, for a film that
+    tilts). Spin speeds are those about z. The force acts on the journal in that plane, the opposite
+    force on the bush along the same line, and the friction torque on both: momentum is conserved.
+    The journal is not held along z.
 
     With ``coupling="constraint"`` two equations hold the journal instead, p_j = p_b + ε [V 4.8]: ε
-    is where the steady film carries their multipliers, found anew after every step.
+    is where the steady film carries their multipliers, recomputed after every step.
 
     Attributes
     ----------
@@ -81,7 +82,7 @@ class Bearing(Element):
         return self.coupling == "constraint"
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers by path: ``name.radius``, ``name.viscosity`` …."""
+        """Yield its parameters by path: ``name.radius``, ``name.viscosity`` …."""
         for item in self.film.parameters:
             yield parameter(f"{self.name}.{item.name}", item.value, unit=item.unit, doc=item.doc)
 
@@ -116,17 +117,17 @@ class Bearing(Element):
         )
 
     def problems(self) -> list[str]:
-        """Return what is wrong with it in the whole system."""
+        """Return its problems in the context of the whole system."""
         lines = [end.world_rotation[:, 2] for end in (self.journal, self.bush)]
         if abs(lines[0] @ lines[1]) >= _NEARLY_ALONG:
             return []
         return [
-            f"the z axes of `{self.journal.path}` and `{self.bush.path}` are no axis of a bearing: "
-            f"`{self.name}` wants them along each other. Give both markers axis=…."
+            f"the z axes of `{self.journal.path}` and `{self.bush.path}` do not form a "
+            f"bearing axis: `{self.name}` requires them to be parallel. Give both markers axis=…."
         ]
 
     def outputs(self) -> Mapping[str, Output]:
-        """Return what it can show, by name."""
+        """Return its available outputs, by name."""
         found = {
             "offset": Output(
                 0, "m", "of the journal in axes of the bush, x and y, in the middle", 2
@@ -158,9 +159,9 @@ class Bearing(Element):
     def push(self, at: LoadState, items: None) -> NoReturn:
         """Refuse: the film is known to the engine only."""
         raise DiagramError(
-            f"`{self.name}` is a lubricated bearing, whose film only the engine knows: run the "
-            f"system in time. Where a film carries a load, and how stiff it is there, its "
-            f"equilibrium(…) and coefficients(…) say."
+            f"`{self.name}` is a lubricated bearing, whose film is computed only by the engine: "
+            f"simulate the system in time. The methods equilibrium(…) and coefficients(…) of the "
+            f"film give its static position and its stiffness."
         )
 
     def draw(self, frame: Snapshot, paper: Paper) -> list[Stroke]:
@@ -173,7 +174,7 @@ class Bearing(Element):
         ]
 
     def draw_mount(self, at: Array, away: Array, line: Array, k: float) -> list[Stroke]:
-        """Return what holds an end that stands on the ground."""
+        """Return the symbol of the support at an end on the ground."""
         return draw_wall(at + 10 * k * away, away, k)
 
     def label_place(self, frame: Snapshot, paper: Paper) -> tuple[Array, float] | None:
@@ -195,7 +196,7 @@ class BearingMethods(Parts):
         coupling: Literal["force", "constraint"] = "force",
         load_axes: Literal["world", "bush"] = "world",
     ) -> Bearing:
-        """Add a lubricated journal bearing between two markers; see `Bearing` for what it does.
+        """Add a lubricated journal bearing between two markers; see `Bearing` for its law.
 
         Its outputs are ``name.offset`` (x and y of the journal in axes of the bush's marker),
         ``eccentricity``, ``film``, ``pressure``, ``force`` (on the journal, in world axes),
@@ -206,29 +207,28 @@ class BearingMethods(Parts):
         name
             Unique in the system.
         journal, bush
-            Markers in the middle of the bearing on the shaft and on what holds it, with z along
-            the axis; in a plane they have it so.
+            Markers in the middle of the bearing on the shaft and on its support, with z along
+            the axis; planar markers have this by definition.
         film
             A `ShortBearing`, `MisalignedShortBearing` or `LongBearing`: its dimensions and
-            options. It
-            is not added to a diagram.
+            options. It is not added to a diagram.
         coupling
-            ``"force"``: the film pushes, and its stiffness and damping bound explicit steps.
+            ``"force"``: the film is a force, and its stiffness and damping limit explicit steps.
             ``"constraint"``: two equations hold the journal where the steady film would carry their
-            reaction; no step is too large for it, but squeeze, and the motion of the journal in
-            its bush as a part of the dynamics, are left out. For planar systems and
-            ``ShortBearing(squeeze=False)``. ``name.rounds`` then tells how often a step was
-            repeated for it.
+            reaction. This does not limit the step, but it neglects squeeze and the dynamics of the
+            journal in its bush. For planar systems and
+            ``ShortBearing(squeeze=False)``. ``name.rounds`` is then the number of
+            iterations of a step.
         load_axes
-            Of a film without squeeze: the axes in which its load is taken to stand still, those of
-            the ``"world"`` or of the ``"bush"``.
+            For a film without squeeze: the axes in which its load is assumed to be constant, those
+            of the ``"world"`` or of the ``"bush"``.
         """
         self._check_name(name)
         self._check_ends(name, journal, bush)
         if isinstance(film, FiniteBearing):
             raise DiagramError(
-                f"`film` of `{name}` is a FiniteBearing, whose film has a memory of its own: it is "
-                f"for diagrams only, wired to a plant. In a mechanism take a ShortBearing, a "
+                f"`film` of `{name}` is a FiniteBearing, whose film has its own states: it is "
+                f"for diagrams only, connected to a plant. In a mechanism use a ShortBearing, a "
                 f"MisalignedShortBearing or a LongBearing."
             )
         if not isinstance(film, AbstractBearing):

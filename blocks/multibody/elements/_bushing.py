@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bushing(Element):
-    """A soft joint: springs and dampers along and about the axes of marker i.
+    """A bushing: springs and dampers along and about the axes of marker i.
 
     With x = R_WMiᵀ d and (e0, e) the Euler parameters of R = R_WMiᵀ R_WMj, where e is the axis of
     the rotation times sin ψ/2, the springs store
@@ -42,11 +42,11 @@ class Bushing(Element):
         force = k[:3] x + c[:3] ẋ      torque = 2 (e0 K e + e × K e) + c[3:] ω,   K = diag(k[3:])
 
     in axes of marker i, with ẋ the velocity of p_j and ω the angular velocity of j as seen from
-    body i. Body i feels the force at p_j and the torque, body j the opposite, so that no angular
-    momentum is made. For small rotations the torque is k θ about each axis; about a single axis it
-    is k sin ψ. It is meant for rotations up to 90°: beyond, the torque about an axis falls, and at
-    180° it is 0. In a plane x and y along and the angle itself about z are used, for any number of
-    turns: stiffness[0], [1] and [5]; the others are 0.
+    body i. The force at p_j and the torque act on body i, the opposite on body j: angular momentum
+    is conserved. For small rotations the torque is k θ about each axis; about a single axis it
+    is k sin ψ. It is intended for rotations up to 90°: beyond, the torque about an axis decreases,
+    and at 180° it is 0. Planar systems use x, y and the unwrapped angle about z: stiffness[0], [1]
+    and [5]; the others are 0.
     """
 
     kernel = contract.MB_BUSHING
@@ -58,7 +58,7 @@ class Bushing(Element):
     damping: Array
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers by path: ``name.stiffness.x``, … ``name.stiffness.rz``."""
+        """Yield its parameters by path: ``name.stiffness.x``, … ``name.stiffness.rz``."""
         planar = self.first.body.system.planar
         for n, axis in enumerate(("x", "y", "z", "rx", "ry", "rz")):
             if planar and axis not in ("x", "y", "rz"):
@@ -77,12 +77,12 @@ class Bushing(Element):
         return self.first, self.second
 
     def outputs(self) -> Mapping[str, Output]:
-        """Return what it can show, by name; force and torque are as those of a joint."""
+        """Return its available outputs, by name; force and torque are as those of a joint."""
         seen = "in axes of its first marker"
         return {
             "force": Output(0, "N", "on its second body at the second marker, in world axes", 3),
             "torque": Output(1, "N.m", "on its second body, in world axes", 3),
-            "deflection": Output(2, "m", f"place of the second marker, {seen}", 3),
+            "deflection": Output(2, "m", f"position of the second marker, {seen}", 3),
             "rotation": Output(3, "rad", f"axis times angle of the second marker, {seen}", 3),
             "deflection_rate": Output(4, "m/s", f"velocity of the second marker, {seen}", 3),
             "rotation_rate": Output(5, "rad/s", f"relative angular velocity, {seen}", 3),
@@ -141,7 +141,7 @@ class Bushing(Element):
         ]
 
     def draw_mount(self, at: Array, away: Array, line: Array, k: float) -> list[Stroke]:
-        """Return what holds an end that stands on the ground."""
+        """Return the symbol of the support at an end on the ground."""
         return draw_support(at, away, k)
 
     def label_place(self, frame: Snapshot, paper: Paper) -> tuple[Array, float] | None:
@@ -156,7 +156,7 @@ class BushingMethods(Parts):
     def bushing(
         self, name: str, first: Marker, second: Marker, *, stiffness: Any, damping: Any = 0.0
     ) -> Bushing:
-        """Add a soft joint between two markers; see `Bushing` for its law.
+        """Add a bushing between two markers; see `Bushing` for its law.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class BushingMethods(Parts):
             Its name and ends.
         stiffness, damping
             Along x, y, z of the first marker (N/m, N s/m) and about them (N m/rad, N m s/rad): six
-            numbers; in a plane three, along x and y and about z. 0 for none at all.
+            values; three if planar, along x and y and about z. A scalar 0 sets all to 0.
         """
         self._check_name(name)
         self._check_ends(name, first, second)

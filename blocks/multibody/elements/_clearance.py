@@ -57,8 +57,8 @@ _STIFFNESS_HINT = " Such as that of hertz_stiffness(pin_radius, hole_radius)."
 class HuntCrossley:
     """A compliant contact: N = stiffness δⁿ (1 + damping δ̇), never below zero.
 
-    δ = |c| - clearance is the depth, n the exponent. What an impact at the speed v leaves of that
-    speed, `restitution(v)`, depends on v and on `damping` alone.
+    δ = |c| - clearance is the depth, n the exponent. The coefficient of restitution of
+    an impact at speed v, `restitution(v)`, depends on v and on `damping` alone.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ class HuntCrossley:
     exponent
         1.5 for Hertz's point contact, 1 for a linear spring; not below 1.
     damping
-        In s/m. An impact at v keeps about 1 - 2/3 damping v of its speed; 0 loses nothing.
+        In s/m. The restitution at v is about 1 - 2/3 damping v; 0 is lossless.
     friction
         Coulomb's coefficient: T = friction N tanh(slip / slip_speed).
     slip_speed
-        Below which friction fades, in m/s: contacts creep there and do not stick.
+        Regularization speed of friction in m/s: below it contacts creep and do not stick.
     """
 
     stiffness: float
@@ -86,12 +86,12 @@ class HuntCrossley:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no contact."""
+        """Check the parameters."""
         _check_compliant(self)
         _check("HuntCrossley", "damping", self.damping, 0.0)
 
     def restitution(self, speed: float) -> float:
-        """Return what an impact at `speed` leaves of it; see `_restitution`."""
+        """Return the coefficient of restitution of an impact at `speed` in m/s."""
         return _restitution(self.damping * speed)
 
 
@@ -99,13 +99,13 @@ class HuntCrossley:
 class LankaraniNikravesh:
     """A compliant contact: N = stiffness δⁿ (1 + 3 (1 - e²) / 4 · δ̇ / δ̇₀), never below zero.
 
-    e is the restitution and δ̇₀ the speed at which the surfaces came together. The law is made for
-    e near 1: an impact leaves 0.913 of its speed for e = 0.9, but 0.725 for 0.5 and 0.663 for 0;
-    `effective_restitution` says how much.
+    e is the restitution and δ̇₀ the approach speed at the start of the contact. The law is intended
+    for e near 1: the actual restitution is 0.913 for e = 0.9, but 0.725 for 0.5 and 0.663 for 0;
+    `effective_restitution` returns this value.
 
-    The block keeps δ̇₀ of each contact: the approach at the last step before the surfaces met, or
-    the fastest since then if that is more, so that a contact that is pressed harder later is not
-    damped without bound. It is never taken for less than `slowest_impact`.
+    The block stores δ̇₀ of each contact: the approach speed at the last step before the contact, or
+    the largest since then. This bounds the damping of a contact that is pressed harder later. It is
+    at least `slowest_impact`.
 
     Parameters
     ----------
@@ -130,29 +130,29 @@ class LankaraniNikravesh:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no contact."""
+        """Check the parameters."""
         _check_compliant(self)
         _check("LankaraniNikravesh", "restitution", self.restitution, 0.0, 1.0)
         _check_positive("LankaraniNikravesh", "slowest_impact", self.slowest_impact, "m/s")
 
     @property
     def effective_restitution(self) -> float:
-        """Return what an impact leaves of its speed, whatever that is."""
+        """Return the effective coefficient of restitution; it does not depend on the speed."""
         return _restitution(0.75 * (1.0 - self.restitution**2))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RigidContact:
-    """A contact without compliance: impacts in no time, and a constraint while surfaces touch.
+    """A contact without compliance: instantaneous impacts, and a constraint while it is closed.
 
     Parameters
     ----------
     restitution
         Of the normal speed, between 0 and 1.
     tangential_restitution
-        Between -1 (no friction in the impact) and 1 (the slip turns around); 0 sticks.
+        Between -1 (no friction in the impact) and 1 (the slip reverses); 0 sticks.
     friction
-        Coulomb's coefficient, of impacts and of sliding.
+        Coulomb's coefficient, for impacts and sliding.
     """
 
     restitution: float = 0.5
@@ -163,7 +163,7 @@ class RigidContact:
     order: ClassVar[tuple[str, ...]] = ("friction", "restitution", "tangential_restitution")
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no contact."""
+        """Check the parameters."""
         owner = "RigidContact"
         _check(owner, "restitution", self.restitution, 0.0, 1.0)
         _check(owner, "tangential_restitution", self.tangential_restitution, -1.0, 1.0)
@@ -172,25 +172,25 @@ class RigidContact:
 
 @dataclass(frozen=True, kw_only=True)
 class Wear:
-    """Archard's wear of the hole: it loses coefficient N |slip| / hardness, in m³/s.
+    """Archard's wear of the hole: volume loss coefficient N |slip| / hardness, in m³/s.
 
-    The depth is kept at equal angles of the hole, and the pin, which stays round, touches the hole
-    as it is: the gap, the direction of the contact and so all forces follow. Contacts are about two
-    sections wide, and their pressure is shared among these.
+    The wear depth is stored at equally spaced angles of the hole. The pin stays round and touches
+    the worn hole, so that the gap, the contact direction and all forces depend on wear. Contacts
+    are about two sections wide, and their pressure is distributed over these.
 
-    What is worn in a second is little. Wear changes in proportion to the coefficient: multiply it
-    to see many hours in a few turns, by no more than leaves the depth small from turn to turn.
+    Wear per second is small and proportional to the coefficient. To simulate many hours in a few
+    turns, multiply the coefficient, but keep the depth per turn small.
 
     Parameters
     ----------
     coefficient
-        Archard's k, without a unit: 1e-7 for well lubricated steel, 1e-4 for dry one.
+        Archard's k, dimensionless: 1e-7 for well lubricated steel, 1e-4 for dry steel.
     hardness
         Of the softer surface, in Pa: 2e9 for steel.
     length
-        Of the pin in its hole, in m.
+        Contact length of the pin in its hole, in m.
     sections
-        Into how many the hole is divided, 36 to 3600.
+        Number of sections of the hole, 36 to 3600.
     """
 
     coefficient: float
@@ -199,7 +199,7 @@ class Wear:
     sections: int = 180
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no wear."""
+        """Check the parameters."""
         _check("Wear", "coefficient", self.coefficient, 0.0)
         _check_positive("Wear", "hardness", self.hardness, "Pa")
         _check_positive("Wear", "length", self.length, "m")
@@ -236,7 +236,7 @@ def _restitution(x: float) -> float:
     """Return r of x (1 + r) = ln((1 + x) / (1 - x r)), by bisection.
 
     It is the integral of v dv / (1 + D v) = -(K/m) δⁿ dδ from the approach at v to the departure
-    at r v, with x = D v: neither mass nor stiffness nor exponent is in it.
+    at r v, with x = D v. It does not depend on mass, stiffness or exponent.
     """
     if x < 1e-8:
         return 1.0
@@ -258,24 +258,24 @@ def hertz_stiffness(
     modulus: float = 210e9,
     poisson: float = 0.3,
 ) -> float:
-    """Return the stiffness of a contact by Hertz, both parts of one material (steel).
+    """Return the Hertz contact stiffness for two parts of the same material (steel).
 
     With 1/E* = 2 (1 - ν²) / E. A ball in a spherical seat: K = 4/3 E* √R in N/m^1.5, with
-    1/R = 1/R_pin - 1/R_hole; for exponent=1.5. With a `length`, cylinders side by side: π/4 E* L
-    in N/m, for exponent=1, whatever the radii.
+    1/R = 1/R_pin - 1/R_hole; for exponent=1.5. With a `length`, parallel cylinders: π/4 E* L
+    in N/m, for exponent=1, independent of the radii.
 
-    Hertz has patches that are small beside both radii. A pin that nearly fills its hole leaves that
-    early, cylinders do not meet in points, and what holds them bends too: take the result as an
-    order of magnitude, or measure.
+    Hertz's theory assumes contact patches that are small compared to both radii. A pin that nearly
+    fills its hole violates this at small loads, cylinders have line contact, and their mounts are
+    flexible too: use the result as an order of magnitude, or measure.
 
     Parameters
     ----------
     pin_radius, hole_radius
-        In m, the hole the larger one.
+        In m; the hole is larger.
     length
-        Of the pin in its hole, in m.
+        Contact length of the pin in its hole, in m.
     modulus, poisson
-        Young's, in Pa, and Poisson's.
+        Young's modulus in Pa, and Poisson's ratio.
     """
     owner = "hertz_stiffness"
     pin = _check_positive(owner, "pin_radius", pin_radius, "m")
@@ -293,7 +293,7 @@ def hertz_stiffness(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClearanceRevolute(Element):
-    """A revolute with play, in a plane: flight, impact and sliding of a pin in its hole."""
+    """A planar revolute joint with clearance: free flight, impact and sliding of a pin."""
 
     kernel = contract.MB_CONTACT
 
@@ -306,7 +306,7 @@ class ClearanceRevolute(Element):
     wear: Wear | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no pin in a hole."""
+        """Check the parameters of the pin and the hole."""
         owner = f"`{self.name}`"
         _check_positive(
             owner, "clearance", self.clearance, "m",
@@ -327,7 +327,7 @@ class ClearanceRevolute(Element):
             )
         if self.rigid:
             raise DiagramError(
-                f"{owner} has a RigidContact, which knows round holes only: take a compliant "
+                f"{owner} has a RigidContact, which supports only round holes: use a compliant "
                 f"contact such as HuntCrossley for a hole that wears, or leave `wear` out and look "
                 f"at contact_statistics."
             )
@@ -348,7 +348,7 @@ class ClearanceRevolute(Element):
         return isinstance(self.contact, RigidContact)
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers by path: ``name.clearance``, ``name.friction`` …."""
+        """Yield its parameters by path: ``name.clearance``, ``name.friction`` …."""
         yield parameter(f"{self.name}.clearance", self.clearance, unit="m", doc="radial")
         yield parameter(f"{self.name}.pin_radius", self.pin_radius, unit="m", doc="of the pin")
         for what in self.contact.order:
@@ -396,16 +396,16 @@ class ClearanceRevolute(Element):
         return self.clearance
 
     def tie(self, depth: float) -> Bushing:
-        """Return what a contact is like while it lasts, at a depth as a part of the clearance.
+        """Return the contact, linearized at a depth relative to the clearance, as a bushing.
 
-        A rigid one is as if it did not touch.
+        A rigid contact has no stiffness here, as if it were open.
         """
         stiffness = 0.0 if self.rigid else self.stiffness_at(depth * self.clearance)
         both = np.array([stiffness, stiffness, 0.0, 0.0, 0.0, 0.0])
         return Bushing(self.name, self.hole, self.pin, freeze(both), freeze(0.0 * both))
 
     def outputs(self) -> Mapping[str, Output]:
-        """Return what it can show, by name."""
+        """Return its available outputs, by name."""
         found = dict(OUTPUTS)
         if self.rigid:
             found |= RIGID_OUTPUTS
@@ -429,8 +429,8 @@ class ClearanceRevolute(Element):
     def push(self, at: LoadState, items: None) -> NoReturn:
         """Refuse: the contact is known to the engine only."""
         raise DiagramError(
-            f"`{self.name}` is a revolute with clearance, whose contact only the engine knows: "
-            f"run the system in time."
+            f"`{self.name}` is a revolute with clearance, whose contact is computed only by the "
+            f"engine: simulate the system in time."
         )
 
     def draw(self, frame: Snapshot, paper: Paper) -> list[Stroke]:
@@ -442,7 +442,7 @@ class ClearanceRevolute(Element):
         ]
 
     def draw_mount(self, at: Array, away: Array, line: Array, k: float) -> list[Stroke]:
-        """Return what holds an end that stands on the ground."""
+        """Return the symbol of the support at an end on the ground."""
         return draw_wall(at + 10 * k * away, away, k)
 
     def label_place(self, frame: Snapshot, paper: Paper) -> tuple[Array, float] | None:
@@ -469,16 +469,16 @@ RIGID_OUTPUTS: dict[str, Output] = {
     "sliding": Output(10, "m", "distance that the surfaces slid in contact since the start"),
     "sliding_work": Output(11, "J", "integral of normal force times |slip| since the start"),
 }
-"""What a rigid contact shows besides: counted in the engine, so that nothing between is missed."""
+"""Additional outputs of a rigid contact; the engine counts them, between samples too."""
 
 WEAR_OUTPUTS: dict[str, Output] = {
     "wear": Output(12, "m", "depth of each section of the hole, from angle 0 of its marker on"),
     "worn_volume": Output(13, "m3", "of the hole since the start"),
 }
-"""What a hole that wears shows besides; the first has as many values as it has sections."""
+"""Additional outputs of a hole with wear; the first has one value per section."""
 
 FOLLOWS_INPUTS = ("force", "normal_force", "contact", "power_loss")
-"""Outputs that in a rigid contact follow forces without delay."""
+"""Outputs of a rigid contact with direct feedthrough of forces."""
 
 
 class ClearanceMethods(Parts):
@@ -496,7 +496,7 @@ class ClearanceMethods(Parts):
         contact: ContactLaw,
         wear: Wear | None = None,
     ) -> ClearanceRevolute:
-        """Add a revolute with play between two markers of a planar system; see `ClearanceRevolute`.
+        """Add a revolute with clearance to a planar system; see `ClearanceRevolute`.
 
         Its outputs are ``name.offset`` (x and y of the pin in axes of the hole's marker), ``gap``,
         ``force`` (on the pin, in world axes), ``normal_force``, ``angle`` of the contact in axes
@@ -507,16 +507,16 @@ class ClearanceMethods(Parts):
         name
             Unique in the system.
         pin, hole
-            Markers in the middle of each.
+            Markers at the center of each.
         clearance
-            The radius of the hole less that of the pin, in m.
+            Radius of the hole minus radius of the pin, in m.
         pin_radius
-            In m; it matters for the slip of the surfaces, and so for friction and wear.
+            In m; it affects the slip of the surfaces, and thus friction and wear.
         contact
-            How they press: `HuntCrossley`, `LankaraniNikravesh` or `RigidContact`.
+            The contact law: `HuntCrossley`, `LankaraniNikravesh` or `RigidContact`.
         wear
-            How the hole wears, for compliant contacts: a `Wear`. Its outputs are then also
-            ``name.wear``, the depth of each section, and ``worn_volume``.
+            Wear of the hole, for compliant contacts: a `Wear`. It adds the outputs ``name.wear``,
+            the depth of each section, and ``worn_volume``.
         """
         self._check_name(name)
         self._check_ends(name, pin, hole)

@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coupling(Constraint):
-    """A fixed ratio of two joint coordinates: Φ = x_second - ratio x_first - offset = 0.
+    """A constant ratio between two joint coordinates: Φ = x_second - ratio x_first - offset = 0.
 
     With the equations of motion M q̈ + Φ_qᵀ λ = Q the effort on the second coordinate is -λ, and
-    that on the first is ratio λ: a coupling passes power on without loss, and has no backlash.
-    Angles count over all turns, as the outputs of the joints show them.
+    that on the first is ratio λ: a coupling transmits power without loss or backlash.
+    Angles are unwrapped, as in the outputs of the joints.
 
     Attributes
     ----------
     first, second
         The joints, and with `first_coordinate` and `second_coordinate` which of their coordinates.
     ratio
-        What the second coordinate moves for each unit of the first: without unit, in m/rad or
-        rad/m. It can be set before a run.
+        Change of the second coordinate per unit of the first: dimensionless, in m/rad or rad/m.
+        It can be set before a run.
     offset
-        The second coordinate where the first is 0, in m or rad.
+        Value of the second coordinate at 0 of the first, in m or rad.
     """
 
     kernel = contract.MB_COUPLING
@@ -64,7 +64,7 @@ class Coupling(Constraint):
         )
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers by path: ``name.ratio``, ``name.offset``."""
+        """Yield its parameters by path: ``name.ratio``, ``name.offset``."""
         first, second = self.of
         unit = None if first.unit == second.unit else f"{second.unit}/{first.unit}"
         doc = f"of {self.second.name} to {self.first.name}"
@@ -85,7 +85,7 @@ class Coupling(Constraint):
         return Constant(self.offset)
 
     def outputs(self) -> Mapping[str, Output]:
-        """Return what it can show, by name."""
+        """Return its available outputs, by name."""
         first, second = self.of
         of_second = f"{second.effort} on the coordinate of {self.second.name}"
         of_first = f"{first.effort} on the coordinate of {self.first.name}"

@@ -41,7 +41,7 @@ class JointDriver(Constraint):
     law: AbstractLaw
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers by path."""
+        """Yield its parameters by path."""
         of = self.joint.coordinates[self.coordinate]
         yield from law_parameters(f"{self.name}.motion", self.law, of.unit, f"{self.joint.name}")
 
@@ -56,7 +56,7 @@ class JointDriver(Constraint):
         return self.law
 
     def outputs(self) -> Mapping[str, Output]:
-        """Return what it can show, by name."""
+        """Return its available outputs, by name."""
         unit = self.joint.coordinates[self.coordinate].effort_unit
         doc = f"force or torque of driver {self.name} on its coordinate"
         return {
@@ -99,17 +99,17 @@ class DriverMethods(Parts):
         Parameters
         ----------
         name, joint
-            Its name, and what it drives.
+            Its name, and the driven joint.
         law
-            Of the coordinate, with a continuous rate. A formula that jumps is an error; what jumps
-            during the run is warned of at its end.
+            Of the coordinate, with a continuous rate. A formula that jumps is an error; jumps
+            during the run cause a warning at its end.
         coordinate
             From 0; the only one of the joint if not given.
 
         Raises
         ------
         DiagramError
-            If the law jumps within its first 10 s, or another driver has the coordinate.
+            If the law jumps within its first 10 s, or the coordinate already has a driver.
         """
         self._check_name(name)
         place = self._find_coordinate(name, joint, coordinate)

@@ -1,6 +1,6 @@
-"""What every element of a mechanism has: the operations that the rest of the package calls.
+"""Base class of the elements of a mechanism: the operations called by the rest of the package.
 
-An element is a frozen dataclass in a file of its own, with the method of `System` that makes it,
+An element is a frozen dataclass in a separate file, with the method of `System` that creates it,
 and a file of the same name in C. `table` lists all of them.
 """
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A signal that an element can show.
+    """An available output of an element.
 
     Attributes
     ----------
     number
-        Of the quantity in the C file of the element; it has no meaning for power, energy, effort.
+        Index of the quantity in the C file of the element; unused for power, energy and effort.
     unit, doc, width, kind
-        As of a `Port`.
+        As in `Port`.
     follows
-        Which inputs act on it without delay. ``"motion"``: those that move its markers. ``"laws"``:
-        those of its own laws too. ``"solution"``: all, because it needs accelerations.
+        Inputs with direct feedthrough to it. ``"motion"``: those that move its markers. ``"laws"``:
+        those of its laws too. ``"solution"``: all, because it needs accelerations.
     of
         Where the kernel finds it: a quantity of the ``"element"``, its ``"power"`` or ``"energy"``,
         or the ``"effort"`` of its constraint.
@@ -80,11 +80,11 @@ class AbstractElement:
     name: str
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers by path."""
+        """Yield its parameters by path."""
         raise NotImplementedError
 
     def outputs(self) -> Mapping[str, Output]:
-        """Return what it can show, by name."""
+        """Return its available outputs, by name."""
         raise NotImplementedError
 
     def record(self, tables: Tables) -> list[int]:
@@ -93,7 +93,7 @@ class AbstractElement:
 
     @property
     def type_number(self) -> int:
-        """Return its number in ``elements/table.c``."""
+        """Return its index in ``elements/table.c``."""
         return self.kernel
 
     def draw(self, frame: Snapshot, paper: Paper) -> list[Stroke]:
@@ -160,7 +160,7 @@ class Element(AbstractElement):
         return self
 
     def problems(self) -> list[str]:
-        """Return what is wrong with it in the whole system."""
+        """Return its problems in the context of the whole system."""
         return []
 
     def doubt(self) -> str:
@@ -178,7 +178,7 @@ class Element(AbstractElement):
         raise NotImplementedError
 
     def draw_mount(self, at: Array, away: Array, line: Array, k: float) -> list[Stroke]:
-        """Return what holds an end that stands on the ground.
+        """Return the symbol of the support at an end on the ground.
 
         `away` points to where there is room, `line` along the element; `k` is the size of symbols.
         """

@@ -43,7 +43,7 @@ class Friction(Element):
     smoothing_speed: float
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers by path."""
+        """Yield its parameters by path."""
         of = self.joint.coordinates[self.coordinate]
         rate = f"{of.unit}/s"
         for name, unit, doc in (
@@ -59,7 +59,7 @@ class Friction(Element):
         return self.joint
 
     def outputs(self) -> Mapping[str, Output]:
-        """Return what it can show, by name."""
+        """Return its available outputs, by name."""
         of = self.joint.coordinates[self.coordinate]
         doc = f"of friction on the coordinate of {self.joint.name}"
         return {
@@ -102,9 +102,9 @@ class FrictionMethods(Parts):
         middle: Literal["first", "second"] = "second",
         coordinate: int | None = None,
     ) -> Friction | JointFriction:
-        """Add friction to a joint: given by numbers, or from its reaction by a `coefficient`.
+        """Add friction to a joint: with given efforts, or from its reaction by a `coefficient`.
 
-        Given, it acts on one coordinate with rate v: -(viscous v + coulomb tanh(v /
+        With given efforts it acts on one coordinate with rate v: -(viscous v + coulomb tanh(v /
         smoothing_speed)); see `Friction`. With a coefficient, and the size of its bearing, it is
         Coulomb's, from the reaction of a revolute, prismatic or cylindrical joint; see
         `JointFriction`.
@@ -114,7 +114,7 @@ class FrictionMethods(Parts):
         Parameters
         ----------
         name, joint
-            Its name, and where it acts.
+            Its name, and the joint on which it acts.
         viscous, coulomb
             In N s/m and N, or N m s/rad and N m.
         coefficient
@@ -123,10 +123,10 @@ class FrictionMethods(Parts):
             Of the bearing of a joint with a coefficient, in m. In space both; in a plane the
             diameter of a revolute or the length of a prismatic joint.
         smoothing_speed
-            Where dry friction reaches 76 %: of the coordinate, in m/s or rad/s; with a coefficient
-            of the surfaces, in m/s.
+            Speed at which dry friction reaches 76 %: that of the coordinate, in m/s or rad/s; with
+            a coefficient that of the surfaces, in m/s.
         middle
-            Which marker of a joint that slides is the middle of its bearing: the second for a block
+            Marker at the middle of the bearing of a sliding joint: the second for a block
             on a rail, the first for a rod in a bush.
         coordinate
             From 0; the only one of the joint if not given.

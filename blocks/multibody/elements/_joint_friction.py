@@ -35,11 +35,12 @@ class JointFriction(Element):
         F_z = -coefficient N (ṡ / w) tanh(w / smoothing_speed)
         M_z = -coefficient N (diameter / 2) (θ̇ diameter / 2 / w) tanh(w / smoothing_speed)
 
-    A revolute has no ṡ, a prismatic joint no θ̇. Force and couple are added as in the source; two
-    narrow supports would feel less, the larger of the two where both load them in one plane. Not in
-    the source, but derived in its spirit: the prismatic joint, whose guide turns M_z into a pair of
-    forces across its width, and the sharing of the friction of a cylindrical joint between its two
-    directions. In a plane nothing tilts a pin: a revolute has no length, and a slide no diameter.
+    A revolute has no ṡ, a prismatic joint no θ̇. Force and couple are added as in the source;
+    the load of two narrow supports is smaller: the larger of the two terms if both act in one
+    plane. Not in the source, but derived analogously: the prismatic joint, whose guide turns M_z
+    into a pair of forces across its width, and the distribution of the friction of a cylindrical
+    joint between its two directions. In planar systems no couple tilts a pin: a revolute has no
+    length, and a slide no diameter.
 
     Neglected, as in the source: friction of the force along the axis of a revolute on its shoulder,
     and that friction acts at the surface of a guide, not in its middle. There is no stiction: with
@@ -69,11 +70,11 @@ class JointFriction(Element):
 
     @property
     def efforts(self) -> tuple[Literal["force", "torque"], ...]:
-        """Return what it does: on the displacement, on the angle of its joint, or on both."""
+        """Return its efforts: on the displacement, on the angle of its joint, or on both."""
         return tuple(of.effort for of in self.joint.coordinates)
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers by path."""
+        """Yield its parameters by path."""
         for name, unit, doc in (
             ("coefficient", None, f"of dry friction in {self.joint.name}"),
             ("smoothing_speed", "m/s", "slip where dry friction reaches 76 %"),
@@ -90,7 +91,7 @@ class JointFriction(Element):
         return self.joint
 
     def outputs(self) -> Mapping[str, Output]:
-        """Return what it can show, by name."""
+        """Return its available outputs, by name."""
         known = {
             "force": Output(0, "N", "of friction on the displacement", 1, "solution"),
             "torque": Output(1, "N.m", "of friction on the angle", 1, "solution"),

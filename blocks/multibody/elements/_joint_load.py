@@ -42,7 +42,7 @@ class JointLoad(Element):
         return self.joint.coordinates[self.coordinate]
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers: ``name.force`` or ``name.torque``."""
+        """Yield its parameters: ``name.force`` or ``name.torque``."""
         kind = self.of.effort
         yield from law_parameters(
             f"{self.name}.{kind}", self.effort, self.of.effort_unit, f"{kind} on {self.joint.name}"
@@ -59,7 +59,7 @@ class JointLoad(Element):
         return isinstance(self.effort, Formula | Table)
 
     def outputs(self) -> Mapping[str, Output]:
-        """Return what it can show, by name."""
+        """Return its available outputs, by name."""
         doc = f"{self.of.effort} on the coordinate of {self.joint.name}"
         return {"effort": Output(0, self.of.effort_unit, doc, 1, "laws"), "power": power()}
 

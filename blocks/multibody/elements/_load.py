@@ -64,7 +64,7 @@ class Load(Element):
     single: int | None = None
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers: ``name.force`` of a single component, else ``name.force.x`` …."""
+        """Yield its parameters: ``name.force`` of a single component, else ``name.force.x`` …."""
         unit = "N" if self.effort == "force" else "N.m"
         path = f"{self.name}.{self.effort}"
         if self.single is not None:
@@ -76,7 +76,7 @@ class Load(Element):
 
     @property
     def type_number(self) -> int:
-        """Return its number in ``elements/table.c``."""
+        """Return its index in ``elements/table.c``."""
         return contract.MB_FORCE if self.effort == "force" else contract.MB_TORQUE
 
     @property
@@ -85,7 +85,7 @@ class Load(Element):
         return False
 
     def outputs(self) -> Mapping[str, Output]:
-        """Return what it can show, by name."""
+        """Return its available outputs, by name."""
         unit = "N" if self.effort == "force" else "N.m"
         on = "at its marker" if self.effort == "force" else "on its body"
         return {

@@ -34,9 +34,9 @@ class Spring(Element):
     """A spring, damper and actuator between two markers.
 
     F = stiffness (l - free_length) + damping v + force, with l = |d| and v its rate: tension is
-    positive, body i feels +F d/l at its marker and body j the opposite [V 1.57-1.61]. With
+    positive, +F d/l acts on body i at its marker and the opposite on body j [V 1.57-1.61]. With
     `components` only those components of that force, in world axes, act.
-    Coefficients are laws of t, l and v; at l = 0 there is no direction and no force.
+    Coefficients are laws of t, l and v; at l = 0 the direction is undefined and the force is 0.
     """
 
     kernel = contract.MB_SPRING
@@ -51,7 +51,7 @@ class Spring(Element):
     components: str
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers by path."""
+        """Yield its parameters by path."""
         name = self.name
         yield from law_parameters(f"{name}.stiffness", self.stiffness, "N/m", "stiffness")
         yield from law_parameters(f"{name}.damping", self.damping, "N.s/m", "viscous damping")
@@ -60,11 +60,11 @@ class Spring(Element):
 
     @property
     def ends(self) -> tuple[Marker, Marker]:
-        """Return the two markers that it ties softly together."""
+        """Return the two markers that it connects."""
         return self.first, self.second
 
     def outputs(self) -> Mapping[str, Output]:
-        """Return what it can show, by name."""
+        """Return its available outputs, by name."""
         return {
             "length": Output(0, "m", "distance of its markers"),
             "rate": Output(1, "m/s", "rate of the length"),
@@ -139,7 +139,7 @@ class Spring(Element):
         return [*frame, tooth, *dashpot(a - side, b - side, 4.5 * k, width, INK)]
 
     def draw_mount(self, at: Array, away: Array, line: Array, k: float) -> list[Stroke]:
-        """Return what holds an end that stands on the ground."""
+        """Return the symbol of the support at an end on the ground."""
         return draw_wall(at, snap(line), k)
 
     def label_place(self, frame: Snapshot, paper: Paper) -> tuple[Array, float] | None:
@@ -150,7 +150,7 @@ class Spring(Element):
 
 
 class SpringMethods(Parts):
-    """Adds springs, dampers and actuators between markers."""
+    """Methods that add springs, dampers and actuators between markers."""
 
     @suggest_keywords
     def spring(

@@ -28,7 +28,7 @@ class EndStop(Element):
 
     Beyond `upper` by δ = q - upper > 0 the effort is -max(0, stiffness δ + damping v); below
     `lower` by δ = lower - q > 0 it is +max(0, stiffness δ - damping v). A stop never pulls. An
-    infinite limit is no stop.
+    infinite limit has no stop.
     """
 
     kernel = contract.MB_END_STOP
@@ -42,7 +42,7 @@ class EndStop(Element):
     damping: float
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers by path."""
+        """Yield its parameters by path."""
         of = self.joint.coordinates[self.coordinate]
         for name, unit, doc in (
             ("lower", of.unit, "lower limit"),
@@ -59,7 +59,7 @@ class EndStop(Element):
         return self.joint
 
     def outputs(self) -> Mapping[str, Output]:
-        """Return what it can show, by name."""
+        """Return its available outputs, by name."""
         of = self.joint.coordinates[self.coordinate]
         beyond = "how far the coordinate is beyond a limit; negative below the lower one"
         return {
@@ -108,7 +108,7 @@ class StopMethods(Parts):
         Parameters
         ----------
         name, joint
-            Its name, and where it acts.
+            Its name, and the joint on which it acts.
         lower, upper
             Limits in m or rad; infinite for none.
         stiffness, damping

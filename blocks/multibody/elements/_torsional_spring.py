@@ -45,7 +45,7 @@ class TorsionalSpring(Element):
     torque: AbstractLaw
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers by path."""
+        """Yield its parameters by path."""
         name = self.name
         yield from law_parameters(f"{name}.stiffness", self.stiffness, "N.m/rad", "stiffness")
         yield from law_parameters(f"{name}.damping", self.damping, "N.m.s/rad", "viscous damping")
@@ -58,7 +58,7 @@ class TorsionalSpring(Element):
         return self.joint
 
     def outputs(self) -> Mapping[str, Output]:
-        """Return what it can show, by name."""
+        """Return its available outputs, by name."""
         return {
             "angle": Output(0, "rad", f"angle of {self.joint.name}"),
             "rate": Output(1, "rad/s", "rate of the angle"),
@@ -122,10 +122,10 @@ class TorsionalSpringMethods(Parts):
         Parameters
         ----------
         name, joint
-            Its name, and where it acts.
+            Its name, and the joint on which it acts.
         stiffness, damping, torque
-            In N m/rad, N m s/rad and N m that pull the angle down: numbers, or laws of t, of the
-            angle q and its rate v.
+            In N m/rad, N m s/rad and N m; a positive torque reduces the angle. Numbers, or laws of
+            t, of the angle q and its rate v.
         free_angle
             In rad.
         coordinate

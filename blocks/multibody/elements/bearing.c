@@ -44,7 +44,7 @@ static void film_turning(const mb_view *m, int32_t marker, double *w) {
     if (link >= 0) mb_copy(m->link[link].w, w);
 }
 
-/* What the film sees, and the axes and place of the bush. */
+/* Motion of the journal in the film, and the axes and position of the bush. */
 static bl_film_motion film_see(const mb_view *m, const int32_t *force, double t, double length, double *R, double *P_bush) {
     const int32_t journal = force[MB_FORCE_I], bush = force[MB_FORCE_J];
     const double squeeze = film_squeezed(force[MB_FORCE_EXTRA]) ? 1.0 : 0.0;
@@ -224,7 +224,7 @@ static bool film_unresolved(const double *before, const double *after, double h,
     return 0.5 * size * h * h > FILM_MOVED * thickness && sqrt(mb_dot(off, off)) > FILM_UNRESOLVED * size;
 }
 
-/* Every so many steps, because it takes accelerations; an odd number, because what is unstable alternates. */
+/* Not at every step, because it needs accelerations; an odd interval, because an unstable solution alternates. */
 enum { FILM_COMPARED_EVERY = 31 };
 
 void mb_count_thinned(mb_view *m, double t, const double *q, const double *v) {

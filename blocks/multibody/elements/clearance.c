@@ -1,10 +1,10 @@
 /* Contacts of a pin in a hole, in a plane: revolutes with clearance.
  *
- * The marker of the pin is I, that of the hole J; LAW says how the surfaces press, EXTRA which piece of memory is theirs. With
+ * The marker of the pin is I, that of the hole J; LAW is the contact law, EXTRA the index of its memory. With
  * c = pin center less hole center, n = c / |c| and t = z × n, the surfaces overlap by δ = |c| - clearance. The pin feels -N n - T t
  * where its surface touches, the hole the opposite at the same point, so that no momentum is made. Compliant laws:
  *     N = K δⁿ (1 + D δ̇) ≥ 0,   T = μ N tanh(slip / slip_speed)
- * with D a number (Hunt–Crossley) or 3 (1 - e²) / (4 δ̇₀) (Lankarani–Nikravesh). δ̇₀, the speed at which a contact began, is kept
+ * with D a number (Hunt–Crossley) or 3 (1 - e²) / (4 δ̇₀) (Lankarani–Nikravesh). δ̇₀, the approach speed at the start of a contact, is stored
  * between steps: of the last step before it, or the fastest approach since. It changes after whole steps only, so that slopes are
  * functions of the state, and it is part of the memory that is saved and rolled back. */
 #include <string.h>
@@ -89,7 +89,7 @@ void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact
     mb_copy(across, at->t);
     mb_axpy(radius, at->n, at->P);
     at->approach = mb_dot(at->n, rate);
-    if (mb_wear_sections(force) > 0) /* what is not round turns under the pin */
+    if (mb_wear_sections(force) > 0) /* a worn hole rotates under the pin */
         at->approach = at->slope * (at->approach + spin * (at->n[0] * at->offset[1] - at->n[1] * at->offset[0]));
     /* Both surfaces are taken where the force acts. */
     at->slip = mb_dot(at->t, rate) + radius * contact_spin(m, pin) - (radius + fmax(reach, p[MB_PLAY_CLEARANCE])) * spin;

@@ -4,7 +4,8 @@
  *
  * The effort on the second coordinate is -λ, that on the first r λ: together they do no work. Of the row, I and J are the link of each
  * coordinate, which alone moves by it, or -1 - its measure; A and B are its sign in the tree, ±2 where the tree is a quarter turn ahead, or
- * 0 where it is measured; VALUE is P. What a multiplier does to the bodies of a measured coordinate is kept where a closure keeps its markers. */
+ * 0 where it is measured; VALUE is P. The wrenches of a multiplier on the bodies of a measured coordinate are stored in the marker data
+ * of the closure. */
 #include <string.h>
 
 #include "blocks/multibody/kernel/multibody.h"
@@ -59,7 +60,7 @@ static bool coupling_check_row(const bl_block *b, const int32_t *row) {
     return mb_in_range(row[MB_ROW_VALUE], 0, (int64_t)b->p_count - COUPLING_NUMBERS + 1);
 }
 
-/* Of a measured coordinate, ∂Φ/∂x times its axis, and the place where forces along it act. */
+/* For a measured coordinate, ∂Φ/∂x times its axis, and the point of application of forces along it. */
 static void coupling_place_side(const mb_view *m, mb_side x, double t, double *axis, double *P) {
     const int32_t measure = -1 - x.place, *record = coupling_measure_record(m, x);
     mb_measure_axis(m, measure, axis);
@@ -135,7 +136,7 @@ static int coupling_pairs(const mb_view *m, int32_t cut, mb_pair *found) {
     int count = 0;
     for (int side = 0; side < 2; side++) {
         const mb_side x = coupling_side_of(m, coupling_row_of(m, cut), side);
-        if (x.sign != 0) continue; /* efforts along coordinates of the tree are no load of a joint */
+        if (x.sign != 0) continue; /* efforts along tree coordinates do not load a joint */
         mb_pair *pair = &found[count++];
         memset(pair, 0, sizeof *pair);
         pair->i = coupling_measure_record(m, x)[MB_MEASURE_I], pair->j = coupling_measure_record(m, x)[MB_MEASURE_J];
@@ -176,7 +177,7 @@ static void coupling_start_turns(const mb_view *m, int32_t cut, double t, double
     coupling_shift(m, second, turns_of[1], q);
 }
 
-/* Whether a driver or a kept value puts a measured coordinate into a turn. */
+/* Whether a driver or a prescribed value determines the turn of a measured coordinate. */
 static bool coupling_turn_is_given(const mb_view *m, int32_t measure) {
     for (int32_t k = 0; k < m->row_count; k++) {
         const int32_t *row = m->rows + k * MB_ROW_FIELDS;

@@ -1,6 +1,6 @@
 /* The row of a driver of a tree coordinate: Φ = ±q - f(t). One that is measured between markers is a row of blocks/multibody/kernel/constraints/closure.c.
  *
- * I: its number in q, A: in v, B: its sign in the tree, VALUE: its law. The effort on the coordinate is -λ. */
+ * I: its index in q, A: in v, B: its sign in the tree, VALUE: its law. The effort on the coordinate is -λ. */
 #include "blocks/multibody/kernel/multibody.h"
 
 static const int32_t *driver_record_of(const mb_view *m, int32_t cut, int32_t *row) {

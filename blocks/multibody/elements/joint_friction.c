@@ -5,13 +5,13 @@
  *         + 2 |M_z| / d                                          in a prismatic joint: what keeps it from turning, across d
  * and rubs against the slip of its surfaces, which have the speeds ṡ and θ̇ d/2 and together w:
  *     F_z = -f N ṡ tanh(w / w_s) / w,   M_z = -f N (d/2)² θ̇ tanh(w / w_s) / w
- * A revolute has no ṡ and a prismatic joint no θ̇: what is left are the formulas of [V]. The last term of N and the sharing of f
+ * A revolute has no ṡ and a prismatic joint no θ̇: the formulas then reduce to those of [V]. The last term of N and the sharing of f
  * between the two directions of a cylindrical joint are ours.
  *
  * Reactions depend on friction and friction on reactions. All is linear but for the roots: with the mechanism solved without
  * friction, and with what the friction of a load of 1 N in each joint would add to all reactions (the same factors of K, of the
  * mechanism at rest and without weight), the loads are found by passes N ← N(R + A N) over a handful of numbers. Every evaluation
- * starts these from nothing, so that a state alone says what follows from it.
+ * starts these from zero, so that the result depends on the state alone.
  *
  * The passes contract, and the loads are unique, as long as the friction of 1 N causes less than 1 N more. Beyond that a joint
  * has no solution or several: it locks, or is the paradox of Painlevé. Then the passes do not end, and the run does. */
@@ -141,7 +141,7 @@ static double rub_load(const mb_view *m, int32_t number, const double *parts) {
            frame->twist * fabs(parts[4]);
 }
 
-/* The same mechanism at rest and without weight: what is solved with it is what is added to another solution. */
+/* The same mechanism at rest and without weight: its solutions can be superposed on another solution. */
 static mb_view rub_at_rest(const mb_view *m) {
     mb_view still = *m;
     still.link = m->rub.still;
@@ -174,7 +174,8 @@ static void rub_wrenches(mb_view *still) {
     mb_bias_forces(still, still->step);
 }
 
-/* Wrenches without friction. What loads and velocities do is in the links of a mechanism with closures; without them it is all there. */
+/* Wrenches without friction. With closures, the links hold the effect of loads and velocities only; without closures they hold
+   the complete wrenches. */
 static void rub_base(mb_view *m, mb_view *still) {
     if (m->row_count == 0) {
         mb_bias_forces(m, m->step);
@@ -188,7 +189,7 @@ static void rub_base(mb_view *m, mb_view *still) {
     }
 }
 
-/* What the friction of a load of 1 N in one joint does: v', λ, and what it adds to the reactions of all that rub. */
+/* Response to the friction of a load of 1 N in one joint: v', λ, and the change of the reactions of all joints with friction. */
 static void rub_respond(mb_view *still, int32_t number, double t) {
     const int32_t count = still->head[MB_JOINT_FRICTIONS], *joint_friction = rub_record(still, number);
     double change, *bias = still->step;
@@ -197,7 +198,7 @@ static void rub_respond(mb_view *still, int32_t number, double t) {
     memset(still->force, 0, (size_t)still->nv * sizeof(double));
     rub_clear(still);
     rub_add(still, number, t, 1.0, still->force);
-    if (joint_friction[MB_RUB_REACTION] >= still->link_count) { /* what pushes on two links is an effort of all joints between them */
+    if (joint_friction[MB_RUB_REACTION] >= still->link_count) { /* a pair of forces on two links acts on all joints between them */
         mb_bias_forces(still, bias);
         for (int32_t k = 0; k < still->nv; k++) still->force[k] -= bias[k];
     }
@@ -245,7 +246,7 @@ static bool rub_find_loads(mb_view *m) {
     return false;
 }
 
-/* Adds to v', λ and the accelerations of the links what friction does with the loads that were found. */
+/* Adds the response to friction under the computed loads to v', λ and the accelerations of the links. */
 static void rub_superpose(mb_view *m) {
     double *more = m->step;
     memset(more, 0, (size_t)m->nv * sizeof(double));

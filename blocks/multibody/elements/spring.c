@@ -16,7 +16,7 @@ static bool spring_check(const bl_block *b, const int32_t *force, mb_tally *tall
     return mb_check_markers(b, force) && mb_check_numbers(b, force, 1) && mb_check_laws(b, force, 3) && mb_in_range(force[MB_FORCE_EXTRA], 0, 8);
 }
 
-/* Returns whether it has a length; without one there is no direction and no force. */
+/* Returns whether its length is nonzero; otherwise the direction is undefined and the force is 0. */
 static bool spring_see(const mb_view *m, const int32_t *force, double t, mb_spring *s) {
     double V_i[3], V_j[3], dd[3];
     mb_marker_motion(m, force[MB_FORCE_I], t, s->P_i, V_i, NULL);

@@ -84,7 +84,7 @@ class LoadState:
         return self.unwrap(self.shapes.scalar(scalar), self.value(scalar))
 
     def unwrap(self, key: int, value: float) -> float:
-        """Return an angle over all turns; `key` tells angles apart."""
+        """Return an unwrapped angle; `key` identifies the angle."""
         last = self.turns.get(key, value)
         value += 2.0 * np.pi * round((last - value) / (2.0 * np.pi))
         self.turns[key] = value

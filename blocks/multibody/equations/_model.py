@@ -4,12 +4,12 @@ M q̈ + Φ_qᵀ λ = Q with Φ(q, t) = 0, Φ_q q̇ + Φ_t = 0 and Φ_q q̈ = γ.
 the system is -Φ_qᵀ λ.
 
 In every set of coordinates a joint equation is made of dot products. `Shapes` lists the points and
-directions that stand on bodies; a coordinate set says only where they are, how they move with q
-(Jacobian), with t alone (partial) and what is left of their acceleration where q̈ = 0 (rest). From
+directions fixed to bodies; a coordinate set provides only their position, their derivatives with
+respect to q (Jacobian) and t (partial), and their acceleration for q̈ = 0 (rest). From
 those follow Φ, Φ_q, Φ_t and γ of all rows, drivers and joint coordinates alike:
 
     x · y          Jacobian yᵀ x_q + xᵀ y_q,  rest  y · x_rest + x · y_rest + 2 ẋ · ẏ
-    atan2(s, c)    Jacobian (c s_q - s c_q) / (s² + c²),  rest likewise less 2 θ̇ (c ċ + s ṡ) / (…)
+    atan2(s, c)    Jacobian (c s_q - s c_q) / (s² + c²),  rest similarly, less 2 θ̇ (c ċ + s ṡ) / (…)
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Model(Protocol):
         """How many rows, the first ones, tie the coordinates of each body to each other."""
 
     def evaluate(self, t: float, q: Array, v: Array, *, loads: bool = True) -> Equations:
-        """Return the equations of motion at a state; without loads for what is geometry alone."""
+        """Return the equations of motion at a state; `loads=False` skips Q for geometry alone."""
 
     def constraints(self, t: float, q: Array) -> tuple[Array, Array]:
         """Return Φ and Φ_q."""
@@ -162,7 +162,7 @@ class AbstractModel(ABC):
         self._row_scalars.append(scalar)
         self.row_names.append(name)
 
-    # What a set of coordinates says.
+    # To be implemented by each set of coordinates.
 
     @abstractmethod
     def _start(self) -> tuple[Array, Array]:
@@ -244,7 +244,7 @@ class AbstractModel(ABC):
         return found
 
     def _of_rows(self, of: Array) -> Array:
-        """Return what scalars have, for the rows that are made of them."""
+        """Return the values of scalars for the rows that use them."""
         found: Array = of[self._rows]
         for row, terms in self._sums:
             found[row] = sum(factor * of[n] for n, factor, _, _ in terms)
@@ -259,7 +259,7 @@ class AbstractModel(ABC):
         return np.concatenate([base, phi]), np.concatenate([base_jacobian, jacobian])
 
     def evaluate(self, t: float, q: Array, v: Array, *, loads: bool = True) -> Equations:
-        """Return the equations of motion at a state; without loads for what is geometry alone."""
+        """Return the equations of motion at a state; `loads=False` skips Q for geometry alone."""
         field = self._field(t, q, v)
         scalars = self.shapes.combine(field, v)
         phi = self._residual(t, scalars)

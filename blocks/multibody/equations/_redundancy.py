@@ -107,7 +107,7 @@ def report_redundancy(
 
 
 def _dependent(model: AbstractModel, jacobian: Array, rank: int) -> list[int]:
-    """Return m - r rows to drop, rows of bodies and drivers only where there is no other choice."""
+    """Return m - r rows to drop; rows of bodies and drivers only as a last resort."""
     drivers = {model.joint_rows[driver.name].start for driver in model.system.drivers}
     first = [k for k in range(model.m) if k < model.base_rows or k in drivers]
     others = [k for k in range(model.m) if k not in set(first)]

@@ -164,7 +164,7 @@ class Shapes:
         self._atan = np.array(list(self._angles), dtype=int).reshape(-1, 2)
 
     def scalar(self, number: int) -> int:
-        """Return the place of a scalar among `Scalars`."""
+        """Return the index of a scalar in `Scalars`."""
         return number if number >= 0 else len(self._products) - 1 - number
 
     def places(self, t: float) -> tuple[Array, Array | None, Array | None]:

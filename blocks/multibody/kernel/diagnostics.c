@@ -1,15 +1,15 @@
-/* What a mechanism says of itself: joints that will not close, velocities that its joints do not allow, steps too coarse for it.
+/* Diagnostics of a mechanism: joints that cannot be closed, velocities that violate the joints, steps that are too large.
  *
  * Joints have names only for this: one string for each link (that of the tree joint whose chain ends there, else empty),
- * then one for each closure; bearings and contacts follow, then friction from reactions, then bodies, laws that prescribe motion, and kept values. A tree
- * joint is always closed, so it is closures that stay open. */
+ * then one for each closure; bearings and contacts follow, then friction from reactions, bodies, laws that prescribe motion, and
+ * prescribed initial values. A tree joint is always closed: only closures can stay open. */
 #include <string.h>
 
 #include "blocks/multibody/kernel/multibody.h"
 
 enum {
     MB_NAME_SIZE = 64,
-    MB_MONITOR_JOINTS = 3,    /* more than that help nobody */
+    MB_MONITOR_JOINTS = 3,    /* longer lists are not useful */
     MB_SEARCH_LIMIT = 2000,
 };
 
@@ -18,9 +18,9 @@ enum {
 static const double STEP_TOO_LARGE = 0.01;
 /* Gaps, in m or rad, and their rates that no step is to blame for. */
 static const double ROUNDING = 1e-12;
-/* Velocities are told of if joints allow them only up to more than this part of the largest one. */
+/* Velocities are reported if they violate the joints by more than this fraction of the largest one. */
 static const double PRINTED_DIGITS = 1e-4;
-/* Positions are told of if they were changed by more than this part of the size, or by more than this in rad. */
+/* Positions are reported if they changed by more than this fraction of the size, or by more than this in rad. */
 static const double MONITOR_MOVED = 1e-3;
 /* A position is next to a singular one if closing a gap takes a motion that is larger than the gap by this factor. */
 static const double SINGULAR = 10.0;
@@ -57,7 +57,7 @@ static bool is_driver(const mb_view *m, int32_t cut) {
     return mb_is_driver(m->rows[m->cuts[cut * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS + MB_ROW_TYPE]);
 }
 
-/* Whether a law of time or an input puts a closure somewhere: it may jump, which is no error of the step. */
+/* Whether a law of time or an input moves a closure: its jumps are not errors of the step. */
 static bool is_moved(const mb_view *m, int32_t cut) {
     if (is_driver(m, cut)) return true;
     if (mb_coordinate_row_of(m, cut)) return false;
@@ -88,7 +88,7 @@ static mb_gap closure_gap(const mb_view *m, int32_t number, const double *rows) 
     return gap;
 }
 
-/* The largest few gaps, largest first; returns how many. What is far below the largest is left out. */
+/* The largest few gaps, in descending order; returns their number. Gaps far below the largest are omitted. */
 typedef struct {
     int32_t joint; /* number of a name */
     mb_gap gap;
@@ -161,7 +161,7 @@ static double lever(mb_view *m, double motion, const double *rows) {
 }
 
 static void log_singular(const bl_block *b, double size) {
-    if (size > SINGULAR) bl_log(b, ". It is next to a singular position: what closes a gap there is %.2g times as large", size);
+    if (size > SINGULAR) bl_log(b, ". It is next to a singular position: the correction there is %.2g times as large as the gap", size);
 }
 
 /* Brings q where the closures are least open: downhill along what mb_project would do, each step only as far as it helps. */
@@ -293,7 +293,7 @@ int mb_fail_joint_friction(const bl_block *b, const mb_view *m, int32_t number, 
         return bl_log_error(b, "friction `%s` in joint `%s` has numbers that no bearing has: its coefficient is 0 or more, diameter, length and"
                          " smoothing_speed are positive.", name, joint);
     return bl_log_error(b, "friction `%s` in joint `%s`, coefficient %.4g, and the reactions that it causes have no end at t = %.9g s: each"
-                     " makes the other grow. The joint locks itself, or there are several solutions, and rigid bodies do not tell which."
+                     " makes the other grow. The joint locks itself, or there are several solutions, and the rigid-body model does not determine which."
                      " Take a smaller coefficient, a longer bearing or guide, or a smaller angle between load and motion.",
                      name, joint, m->p[joint_friction[MB_RUB_P]], t);
 }
@@ -310,7 +310,7 @@ int mb_fail_factor(bl_block *b, const mb_view *m, double t) {
     return bl_log_error(b, "its equations have no solution at t = %.9g s: a speed moves no mass, or a value is not finite.", t);
 }
 
-/* Needs in m->kept the state before the projection. */
+/* Requires the state before the projection in m->kept. */
 int mb_fail_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v) {
     mb_monitor before[MB_MONITOR_JOINTS], after[MB_MONITOR_JOINTS];
     mb_kinematics(m, t, m->kept, m->kept + m->nq);
@@ -371,7 +371,7 @@ static void coordinate_change(const mb_view *m, const double *q, const double *q
     }
 }
 
-/* Notes a step that was too coarse; needs in m->kept the state before the projection. */
+/* Records a step that was too large; requires the state before the projection in m->kept. */
 void mb_watch_step(mb_view *m, double t, double h, const double *q, const double *v) {
     double *told = m->told, *change = m->kept + m->nq + m->nv;
     const double *q_before = m->kept, *v_before = m->kept + m->nq;
@@ -402,7 +402,7 @@ void mb_watch_step(mb_view *m, double t, double h, const double *q, const double
     told[MB_MONITOR_ANGLE] = open[0].gap.angle;
 }
 
-/* Single steps, where a load jumps, are not told of. */
+/* Isolated steps, at jumps of a load, are not reported. */
 static const double UNRESOLVED_LEAST = 3.0, UNRESOLVED_PART = 0.05;
 static void diagnose_unresolved(const bl_block *b, const mb_view *m) {
     const double *films = m->thinned, count = films[MB_FILMS_UNRESOLVED], number = films[MB_FILMS_FORCE];
@@ -491,7 +491,7 @@ static void diagnose_jump(bl_block *b, const mb_view *m, const double *worst, co
 static void diagnose_jumps(bl_block *b, const mb_view *m) {
     if (m->head[MB_MOVERS] == 0) return;
     diagnose_jump(b, m, m->jumps + MB_JUMP_PLACE, "the prescribed motion", "m or rad",
-                ": bodies follow at once, and no effort or reaction shows it. Use a law without jumps, such as a Table with interpolation='cubic', or"
+                ": bodies follow instantaneously, and efforts and reactions do not include it. Use a law without jumps, such as a Table with interpolation='cubic', or"
                 " a smaller step; connect rate and acceleration of an input. ");
     if (m->jumps[MB_JUMP_PLACE + MB_JUMP_COUNT] > 0.0) return;
     diagnose_jump(b, m, m->jumps + MB_JUMP_RATE, "the rate of the prescribed motion", "m/s or rad/s",
@@ -536,7 +536,7 @@ void mb_diagnose_run(bl_block *b, mb_view *m) {
     bl_log(b, ", and closing it changed the motion by %.2g %% of the fastest so far (up to %g %% passes)", 100.0 * told[MB_MONITOR_PART],
            100.0 * STEP_TOO_LARGE);
     log_singular(b, told[MB_MONITOR_LEVER]);
-    bl_log(b, ". Energies and what follows are in doubt: take a smaller step or more substeps.");
+    bl_log(b, ". Energies and derived results are inaccurate: use a smaller step or more substeps.");
 }
 
 void mb_velocity_gap(const mb_view *m, int32_t l, double *turn, double *move) {
@@ -580,8 +580,8 @@ static void find_velocity_gaps(const mb_view *m, mb_monitor *told) {
     }
 }
 
-/* By how much a body is away from where it was given: the farthest of its center of mass, origin and markers, and its axes. Of what is
-   not free, as `open` says, it is nothing. */
+/* Displacement of a body from its given pose: the largest of its center of mass, origin and markers, and the rotation of its axes.
+   It is 0 for parts that `open` marks as not free. */
 static mb_gap body_moved(const mb_view *m, int32_t l, const double *open) {
     const mb_body_data *body = &m->body[m->links[l * MB_LINK_FIELDS + MB_LINK_BODY]];
     const mb_link_state *s = &m->link[l];
@@ -600,7 +600,7 @@ static mb_gap body_moved(const mb_view *m, int32_t l, const double *open) {
     for (int32_t k = -1; k < m->marker_count; k++) {
         if (k >= 0 && m->markers[k * MB_MARKER_FIELDS + MB_MARKER_LINK] != l) continue;
         mb_sub(k < 0 ? m->data[l].p_body : m->marker_data[k].p, m->data[l].com, arm);
-        mb_rotate(s->R, arm, arm); /* from the center of mass, as it is */
+        mb_rotate(s->R, arm, arm); /* from the center of mass, in the present pose */
         mb_rotate_back(Q, arm, before);
         double way[3];
         for (int c = 0; c < 3; c++) way[c] = away[c] + arm[c] - before[c];
@@ -618,7 +618,7 @@ static void log_bodies(const bl_block *b, const mb_view *m, const mb_monitor *to
 
 static bool is_moved_far(mb_gap gap, double size) { return gap.length > MONITOR_MOVED * size || gap.angle > MONITOR_MOVED; }
 
-/* Bodies that were moved although joints, drivers and kept coordinates leave them free. */
+/* Bodies that were moved although joints, drivers and prescribed coordinates leave them free. */
 static bool diagnose_positions(bl_block *b, mb_view *m, double t, const double *q, const double *v) {
     static const double all[2] = {1.0, 1.0};
     const double size = mb_given_size(m);
@@ -644,7 +644,8 @@ static bool diagnose_positions(bl_block *b, mb_view *m, double t, const double *
     return true;
 }
 
-/* By how much the velocities of a body, of its center of mass, differ from those given; of what is not free it is nothing. Needs velocities. */
+/* Difference between the velocities of a body, at its center of mass, and those given; 0 for parts that are not free. Requires
+   velocities. */
 static mb_gap body_changed(const mb_view *m, int32_t l, const double *open) {
     const mb_body_data *body = &m->body[m->links[l * MB_LINK_FIELDS + MB_LINK_BODY]];
     const mb_link_state *s = &m->link[l];
@@ -697,7 +698,7 @@ static bool keeps_speeds(const mb_view *m) {
     return false;
 }
 
-/* Velocities that joints, drivers or kept speeds do not allow; and what was given at rest and gets an impulse. */
+/* Velocities that violate joints, drivers or prescribed speeds; and bodies given at rest that receive an impulse. */
 static void diagnose_velocities(bl_block *b, mb_view *m, double t, const double *q, const double *v, const char *before) {
     static const double all[2] = {1.0, 1.0};
     mb_monitor told[MB_MONITOR_JOINTS], changed[MB_MONITOR_JOINTS];
@@ -714,7 +715,7 @@ static void diagnose_velocities(bl_block *b, mb_view *m, double t, const double 
         if (keeps_speeds(m)) {
             find_changed(m, t, q, v, false, PRINTED_DIGITS * fastest, changed);
             if (gap_size(changed[0].gap) > 0.0) {
-                bl_log(b, "%sthe velocities given do not fit the initial speeds that are kept: ", before);
+                bl_log(b, "%sthe velocities given do not fit the prescribed initial speeds: ", before);
                 log_bodies(b, m, changed, "is changed by", "/s");
                 bl_log(b, ".");
                 return;
@@ -737,11 +738,11 @@ static void diagnose_velocities(bl_block *b, mb_view *m, double t, const double 
     if (!(gap_size(changed[0].gap) > 0.0)) return;
     bl_log(b, "%sit starts with an impulse: ", before);
     log_bodies(b, m, changed, "was given at rest and gets", "/s");
-    bl_log(b, ", because a driver, a moving marker or a kept speed moves already at t = %.9g s. Give velocities or initial=…, or let the"
+    bl_log(b, ", because a driver, a moving marker or a prescribed speed is nonzero at t = %.9g s. Give velocities or initial=…, or let the"
            " motion start from rest.", t);
 }
 
-/* What the initial state has otherwise than given. */
+/* Reports the differences between the initial state and the given one. */
 void mb_diagnose_start(bl_block *b, mb_view *m, double t, const double *q, const double *v) {
     diagnose_velocities(b, m, t, q, v, diagnose_positions(b, m, t, q, v) ? " " : "");
 }

@@ -178,8 +178,8 @@ int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     const double goal = 1e-13, rounding = 1.5e-16;
     mb_update_positions(m, t, q);
     if (!mb_refactor(m)) return 0;
-    /* One step is taken for any error but rounding: near a singular position what is left open grows as 1 / distance, and so does the
-       noise that a step makes of rounding. */
+    /* One step is taken for any error but rounding: near a singular position the remaining gap grows as 1 / distance, and so does the
+       amplification of rounding errors by a step. */
     double open = mb_openness(m);
     for (int iteration = 0; iteration < limit && open > (iteration == 0 ? rounding : goal); iteration++) {
         const double before = open;

@@ -1,7 +1,7 @@
-/* K = M + Jᵀ α J and its factors L D Lᵀ, on a pattern that was worked out beforehand.
+/* K = M + Jᵀ α J and its factors L D Lᵀ, on a precomputed sparsity pattern.
  *
- * K is kept by rows of its lower triangle, in the order of elimination, on the pattern of L (zeros where L fills in); L is
- * kept by columns. `slot_of` tells for each entry of the rows where it lies in the columns. */
+ * K is stored by rows of its lower triangle, in the order of elimination, on the pattern of L (zeros where L fills in); L is
+ * stored by columns. `slot_of` maps each entry of the rows to its index in the columns. */
 #include <string.h>
 
 #include "blocks/multibody/kernel/multibody.h"
@@ -32,7 +32,7 @@ static void most_mobile(const mb_view *m, int32_t c, const double *mobility, dou
 void mb_weigh_rows(mb_view *m) {
     const double smallest_part = 1e-8;
     double *inverse = m->work;
-    for (int32_t v = 0; v < m->nv; v++) { /* what has no inertia does not tell how heavy a row is */
+    for (int32_t v = 0; v < m->nv; v++) { /* skip speeds without inertia: they do not scale a row */
         const double mass = m->mass_diagonal[m->permutation[v]];
         inverse[v] = mass > 0.0 ? 1.0 / mass : 0.0;
     }

@@ -1,4 +1,4 @@
-/* Loads: what acts on the links besides inertia and gravity. */
+/* Loads on the links other than inertia and gravity. */
 #include <string.h>
 
 #include "blocks/multibody/kernel/multibody.h"

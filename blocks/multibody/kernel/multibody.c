@@ -69,7 +69,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     double *z = b->z, *w = b->w;
     *memory = *scratch = 0;
     const int64_t links = m->link_count, nv = m->nv, nq = m->nq, rows = m->row_count;
-    /* What is worked out once, and the states of a block with its own step, are memory; the rest is work space. */
+    /* Precomputed data, and the states of a block with internal steps, are memory; the rest is work space. */
     m->status = take(w, scratch, MB_STATUS_COUNT);
     const int64_t implicit = head[MB_INTEGRATOR] == MB_IMPLICIT;
     m->own = take(z, memory, (nq + nv) * (!head[MB_INTERNAL] ? 0 : implicit ? 1 : 7));
@@ -201,7 +201,7 @@ static bool fits_table(const bl_block *b, int32_t at, int64_t count, int64_t fie
     return at >= MB_HEAD && count >= 0 && count < 1 << 24 && (int64_t)at + count * fields <= b->i_count;
 }
 
-/* Every integer is looked at: nothing later may reach outside the arrays. */
+/* Validates every integer, so that no later access is out of bounds. */
 static int multibody_check(const bl_block *b) {
     if (b->i_count < MB_HEAD) return 0;
     const int32_t *head = b->i;
@@ -315,7 +315,7 @@ static int multibody_check(const bl_block *b) {
             n < 0 || cut[MB_CUT_PATH] + n > paths || cut[MB_CUT_PAIR] < 0 || cut[MB_CUT_PAIR] + n * (n + 1) / 2 > pairs ||
             cut[MB_CUT_J] < 0 || cut[MB_CUT_J] + n * cut[MB_CUT_ROWS] > head[MB_JACOBIAN])
             return 0;
-        for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) { /* a driver or coupling has a closure of its own */
+        for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) { /* a driver or coupling has a separate closure */
             const int32_t type = b->i[head[MB_AT_ROWS] + (row_used + r) * MB_ROW_FIELDS + MB_ROW_TYPE];
             if ((mb_is_driver(type) || mb_coordinate_rows[type]) && cut[MB_CUT_ROWS] != 1) return 0;
         }
@@ -470,9 +470,9 @@ void mb_take_out_efforts(const mb_view *m, int32_t last, double *F, double *N) {
     }
 }
 
-/* What the constraint of a joint, without the efforts on its coordinates, does to the body of its second marker: of a tree joint
-   from the recursion, of a closure from its multipliers. The torque is about that marker. Below zero, `marker` is -1 - its number
-   and says that the tree runs from the second body to the first. */
+/* The constraint wrench of a joint on the body of its second marker, without the efforts on its coordinates: for a tree joint from
+   the recursion, for a closure from its multipliers. The torque is about that marker. A negative `marker` is -1 - its index and
+   means that the tree runs from the second body to the first. */
 void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, double *N) {
     memset(F, 0, 3 * sizeof(double));
     memset(N, 0, 3 * sizeof(double));

@@ -2,8 +2,8 @@
  *
  *     P_in = Σ max(0, P)                  of drivers, of loads and efforts on joints, of the actuators of springs
  *     P_loss = Σ -P                       of friction, given or from reactions, of oil films, and of contacts but for rigid impacts
- *     η = 1 - P_loss / P_in               1 where nothing is lost, 0 where more is lost than flows in: then what is stored pays
- * Weight, springs and inertia store. Dampers of springs, bushings and stops are loads of the mechanism, no losses of its joints. */
+ *     η = 1 - P_loss / P_in               1 where nothing is lost, 0 where the loss exceeds P_in and is supplied by stored energy
+ * Weight, springs and inertia store. Dampers of springs, bushings and stops are loads of the mechanism, not losses of its joints. */
 #include "blocks/multibody/kernel/multibody.h"
 
 double mb_driver_power(const mb_view *m, int32_t row, double t) {

@@ -1,11 +1,11 @@
-/* The initial state: the nearest one to the given state that joints, drivers and kept joint values allow.
+/* The initial state: the nearest one to the given state that satisfies joints, drivers and prescribed joint values.
  *
  * Nearest is in the metric of mass, over all bodies, wherever the tree cuts loops:
  *
  *   positions   least ½ ∫ |x - x_given|² dm        the displacement of every mass point, so that rotations count by their inertia
  *   velocities  least ½ ∫ |ẋ - ẋ_given|² dm        at the pose that was found
  *
- * with Φ(q, t) = 0, Φ̇ = 0 and c_k(q) = value_k for the coordinates and speeds that are kept. The gradients are wrenches on the bodies, and
+ * with Φ(q, t) = 0, Φ̇ = 0 and c_k(q) = value_k for the prescribed coordinates and speeds. The gradients are wrenches on the bodies, and
  * the matrix of the equations is that of the dynamics, so that a Gauss–Newton step is what the mechanism does from rest under them:
  *
  *   M δ + Jᵀ λ + Cᵀ μ = Σ wrenches,   J δ = -Φ,   C δ = value - c
@@ -25,7 +25,7 @@ static const double POSE_MET = 1e-12;
 static const double WIDE_OPEN = 1e-6;
 /* Kept coordinates are approached in steps of this many rad, or of this part of the size, so that no branch is left. */
 static const double KEPT_TURN = 0.2, KEPT_PART = 0.1;
-/* A kept value is decided by the others if less than this part of its mobility is left. */
+/* A prescribed value is dependent on the others if less than this fraction of its mobility is left. */
 static const double KEPT_DECIDED = 1e-8;
 /* Motions of a generic push of 1 rad, or of the size, that are more than this are free. */
 static const double FREE_MOTION = 1e-6;
@@ -49,13 +49,13 @@ bool mb_keep_turns_about(const mb_view *m, int32_t n) { return keep_turns(m, n);
 
 static double wanted_value(const mb_view *m, int32_t n) { return m->p[mb_keep_record(m, n)[MB_KEEP_P]]; }
 
-/* A kept coordinate at the present poses. */
+/* A prescribed coordinate at the present poses. */
 static double coordinate_now(const mb_view *m, int32_t n, double t, const double *q) {
     const int32_t *keep = mb_keep_record(m, n);
     return keep[MB_KEEP_SIGN] == 0 ? mb_measure(m, keep[MB_KEEP_INDEX], t) : mb_coordinate(keep[MB_KEEP_SIGN], q[keep[MB_KEEP_INDEX]]);
 }
 
-/* A kept speed at the present poses and velocities. */
+/* A prescribed speed at the present poses and velocities. */
 static double speed_now(const mb_view *m, int32_t n, double t, const double *v) {
     const int32_t *keep = mb_keep_record(m, n);
     double second;
@@ -69,7 +69,7 @@ double mb_kept_now(mb_view *m, int32_t n, double t, const double *q, const doubl
     return keeps_rate(m, n) ? speed_now(m, n, t, v) : coordinate_now(m, n, t, q);
 }
 
-/* Angles that are kept start in the turn of their value. */
+/* Prescribed angles start in the turn of their value. */
 static void choose_turns(const mb_view *m, double *q) {
     for (int32_t n = 0; n < m->keep_count; n++) {
         const int32_t *keep = mb_keep_record(m, n);
@@ -153,7 +153,7 @@ static void farthest(const mb_view *m, double *length, double *angle) {
     }
 }
 
-/* The diagonal of the box around all places of the given pose, in m. */
+/* The diagonal of the bounding box of all points in the given pose, in m. */
 double mb_given_size(const mb_view *m) {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, across[3];
     for (int32_t k = 0; k < m->marker_count + 2 * m->body_count; k++) {
@@ -248,7 +248,7 @@ static bool respond_from_rest(mb_view *m, const double *rows) {
     return finite_speeds(m->acceleration, m->nv);
 }
 
-/* C of a kept value: how it changes with the speeds. */
+/* C of a prescribed value: its derivative with respect to the speeds. */
 static void keep_jacobian(mb_view *m, int32_t n, double t, double *row) {
     const int32_t *keep = mb_keep_record(m, n);
     if (keep[MB_KEEP_SIGN] != 0) {
@@ -268,7 +268,7 @@ static double dot_speeds(const double *a, const double *b, int32_t count) {
     return sum;
 }
 
-/* What a kept value could move by at the most: without rows all of it, with them about what each speed would do alone. */
+/* Upper bound of the mobility of a prescribed value: exact without rows, with rows the estimate from each speed alone. */
 static double kept_mobility(const mb_view *m, const double *row, double found) {
     if (m->row_count == 0) return found;
     double sum = 0.0;
@@ -279,8 +279,8 @@ static double kept_mobility(const mb_view *m, const double *row, double found) {
     return sum;
 }
 
-/* Adds to `step` what brings the kept values, of coordinates or of speeds, to C step = error; their `decided` says which the rows and the
-   others decide. Leaves C in rows. */
+/* Adds to `step` the correction that makes C step = error for the prescribed coordinates or speeds; `decided` marks those that the
+   rows and the others determine. Leaves C in rows. */
 static bool add_kept(mb_view *m, double t, bool rate, double *step) {
     mb_start *s = &m->start;
     const int32_t count = m->keep_count, nv = m->nv;
@@ -349,7 +349,7 @@ static bool add_kept(mb_view *m, double t, bool rate, double *step) {
     return true;
 }
 
-/* How far kept coordinates are from their values, into `error`: the largest in parts of the steps that they are approached by. */
+/* Stores the errors of the prescribed coordinates in `error`; returns the largest, relative to the step limit. */
 static double kept_error(mb_view *m, double t, const double *q) {
     double most = 0.0;
     for (int32_t n = 0; n < m->keep_count; n++) {
@@ -368,8 +368,8 @@ static bool see_pose(mb_view *m, double t, const double *q) {
     return m->row_count == 0 || mb_refactor(m);
 }
 
-/* The step that closes all rows and brings kept coordinates a `part` of their way, the least one; or, if it pulls, the one that ends
-   nearest to the given pose. Needs see_pose(). */
+/* The smallest step that closes all rows and moves prescribed coordinates by the fraction `part` of their error; or, if `pulls`, the
+   one that ends nearest to the given pose. Requires see_pose(). */
 static bool find_step(mb_view *m, double t, const double *q, bool pulls, double *step) {
     double most = kept_error(m, t, q);
     clear_loads(m);
@@ -383,7 +383,7 @@ static bool find_step(mb_view *m, double t, const double *q, bool pulls, double 
     return add_kept(m, t, false, step);
 }
 
-/* Closes rows and brings kept coordinates to their values, from a pose that is nearly closed. Returns whether it did. */
+/* Closes rows and brings prescribed coordinates to their values, from a nearly closed pose. Returns whether it succeeded. */
 static bool follow_kept(mb_view *m, double t, double *q, int limit) {
     double *step = m->start.step, before = INFINITY;
     for (int iteration = 0; iteration < limit; iteration++) {
@@ -392,7 +392,7 @@ static bool follow_kept(mb_view *m, double t, double *q, int limit) {
         if (open <= 1e-14 || (open <= 1e-9 && open >= 0.5 * before)) return true;
         before = open;
         if (!find_step(m, t, q, false, step)) return false;
-        bool stuck = true; /* kept values that are decided otherwise are told of by the caller */
+        bool stuck = true; /* the caller reports prescribed values that are dependent */
         for (int32_t n = 0; n < m->keep_count; n++)
             if (!keeps_rate(m, n) && m->start.decided[n] == 0.0) stuck = false;
         mb_move(m, q, step);
@@ -401,7 +401,7 @@ static bool follow_kept(mb_view *m, double t, double *q, int limit) {
     return false;
 }
 
-/* How many poses may be looked at: enough for any mechanism of tens of bodies, and seconds for one of hundreds, whose matrix is full. */
+/* Limit on evaluated poses: enough for any mechanism of tens of bodies, and seconds for one of hundreds, whose matrix is dense. */
 static double most_looks(const mb_view *m) {
     double work = 1.0;
     for (int32_t k = 0; m->row_count > 0 && k < m->nv; k++) {
@@ -411,8 +411,8 @@ static double most_looks(const mb_view *m) {
     return fmin(fmax(1e9 / work, 60.0), 5000.0);
 }
 
-/* Goes from a closed pose to the nearest one to the given pose, downhill. The matrix of Gauss–Newton leaves out the curvature of the
-   constraints: how the steps change tells how much of one to take. */
+/* Descends from a closed pose to the one nearest to the given pose. The Gauss–Newton matrix omits the curvature of the constraints:
+   the change from step to step determines the step length. */
 static bool approach_given(mb_view *m, double t, double *q) {
     double *step = m->start.pulled, *last = m->start.last, *best = m->start.q, fraction = 1.0, before = INFINITY, square = 0.0;
     if (!see_pose(m, t, q)) return false;
@@ -453,7 +453,7 @@ static bool approach_given(mb_view *m, double t, double *q) {
 }
 
 /* Closes the rows little by little, from open to as closed as the weights of K make them, and stays near the given pose: the least of the
-   distance and of ½ Σ α Φ², with α rising. A first closing that takes Φ out at once may end far away. */
+   distance and of ½ Σ α Φ², with α rising. A first closing that removes Φ in a single step may end far away. */
 static void close_slowly(mb_view *m, double t, double *q) {
     const double *settings = m->settings;
     double *step = m->start.pulled, *best = m->start.q, weights[MB_SETTINGS_COUNT];
@@ -495,8 +495,8 @@ end:
     m->settings = settings;
 }
 
-/* Brings the tree near the given poses, with all rows open: what joints of the tree could not take up, or what adds up along a chain, is
-   spread over the bodies by their masses. Good to a part of what is left; leaves q as it was where bodies have no mass. */
+/* Brings the tree near the given poses, ignoring all rows: the misfit of tree joints, which accumulates along a chain, is distributed
+   over the bodies according to their masses. The result is approximate; q is unchanged if bodies have no mass. */
 static void fit_tree(mb_view *m, double *q) {
     double *step = m->start.pulled, *best = m->start.q, distance;
     mb_positions(m, q);
@@ -536,7 +536,7 @@ static void fit_tree(mb_view *m, double *q) {
     }
 }
 
-/* The nearest velocities to the given ones that rows and kept speeds allow, at q. */
+/* The velocities nearest to the given ones that satisfy rows and prescribed speeds at q. */
 static bool settle_velocities(mb_view *m, double t, const double *q, double *v) {
     if (!see_pose(m, t, q)) return false;
     clear_loads(m);
@@ -573,7 +573,7 @@ static bool moves_as_given(const mb_view *m) {
     return off <= 1e-13 * fastest;
 }
 
-/* Of the kept coordinates or speeds, the first that the rows or the others decide otherwise, or -1. */
+/* The first prescribed coordinate or speed that contradicts the rows or the others, or -1. */
 static int32_t find_missed(mb_view *m, double t, const double *q, const double *v, bool rate) {
     mb_positions(m, q);
     mb_velocities(m, v);
@@ -643,8 +643,8 @@ int mb_start_state(mb_view *m, double t, double *q, double *v, int32_t *missed) 
     return found;
 }
 
-/* What of the bodies could still move if rows and kept coordinates, or speeds, are as they are: what a motion like no other reaches. Leaves
-   for each body whether its center of mass and whether its axes could, 1 or 0. */
+/* Finds the bodies that can still move under the rows and prescribed coordinates (or speeds), by their response to a generic motion.
+   Stores for each body whether its center of mass and whether its axes can move, 1 or 0. */
 void mb_find_freedom(mb_view *m, double t, const double *q, bool rate, double *open) {
     const double gravity[3] = {m->gravity[0], m->gravity[1], m->gravity[2]}, size = mb_given_size(m);
     double *step = m->start.step;

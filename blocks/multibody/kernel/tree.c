@@ -310,7 +310,7 @@ void mb_pose_from_bodies(mb_view *m, double *q, double *v) {
     }
 }
 
-/* Centers of mass and inertias in world axes: what forces and energies need besides the poses. */
+/* Centers of mass and inertias in world axes: required for forces and energies in addition to the poses. */
 void mb_inertias(mb_view *m) {
     for (int32_t l = 0; l < m->link_count; l++) {
         if (link_record(m, l)[MB_LINK_BODY] < 0) continue;
@@ -353,8 +353,8 @@ static void project_wrench(const mb_view *m, int32_t l, const double *F, const d
     }
 }
 
-/* force = what the joints must give for the accelerations that are in the links now, less what the loads in
-   link F, N already give. Leaves in each link's F, N the wrench through its joint. */
+/* force = joint efforts required for the present accelerations of the links, minus the contribution of the loads in
+   link F, N. Leaves in each link's F, N the wrench through its joint. */
 void mb_bias_forces(mb_view *m, double *force) {
     for (int32_t l = 0; l < m->link_count; l++) {
         double F[3], N[3];
@@ -417,7 +417,7 @@ static void joint_axis(const mb_view *m, int32_t l, int k, double *axis) {
         mb_copy(m->link[l].axis, axis);
 }
 
-/* M by composite bodies; its entries go to the slots that were worked out beforehand. */
+/* M by composite bodies; its entries go to precomputed slots. */
 void mb_mass(mb_view *m) {
     for (int32_t l = 0; l < m->link_count; l++) {
         const mb_link_data *data = &m->data[l];
@@ -550,7 +550,7 @@ void mb_tree_accelerations(mb_view *m, double *acceleration) {
         own->B[1] = -mass * c[2], own->B[2] = mass * c[1], own->B[3] = mass * c[2];
         own->B[5] = -mass * c[0], own->B[6] = -mass * c[1], own->B[7] = mass * c[0];
     }
-    /* Inwards: take out what the joint leaves free. U and D⁻¹ are kept in the composite fields of the link. */
+    /* Inward: eliminate the free directions of the joint. U and D⁻¹ are stored in the composite fields of the link. */
     for (int32_t l = m->link_count - 1; l >= 0; l--) {
         const int32_t *link = link_record(m, l);
         mb_link_state *s = &m->link[l];
@@ -581,7 +581,7 @@ void mb_tree_accelerations(mb_view *m, double *acceleration) {
             mb_axpy(u * inverse, U_n, own->n);
             mb_axpy(u * inverse, U_f, own->f);
         } else if (speeds == 3) {
-            /* In world axes S is [1; 0], so U = [A; Bᵀ], D = A: what is left is C - Bᵀ A⁻¹ B. */
+            /* In world axes S is [1; 0], so U = [A; Bᵀ], D = A: the remainder is C - Bᵀ A⁻¹ B. */
             double inverse[9], u[3], torque[3], AinvB[9], Au[3];
             const double *A = own->A;
             const double det = A[0] * (A[4] * A[8] - A[5] * A[7]) - A[1] * (A[3] * A[8] - A[5] * A[6]) +

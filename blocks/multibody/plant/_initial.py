@@ -69,12 +69,12 @@ def _speed_path(joint: Joint, number: int) -> str:
 
 
 def read_initial(system: System, initial: Initial | None) -> list[Kept]:
-    """Return the values that are kept, in the order in which they were given.
+    """Return the prescribed values, in the order in which they were given.
 
     Raises
     ------
     DiagramError
-        With all names that are unknown or given twice, and all values that are no finite number.
+        With all names that are unknown or given twice, and all values that are not finite numbers.
     """
     if initial is None:
         return []
@@ -93,7 +93,7 @@ def read_initial(system: System, initial: Initial | None) -> list[Kept]:
         path = other.get(given, given)
         if path not in known:
             problems.append(
-                f"there is no joint coordinate or speed `{given}` in `{system.name}` to keep."
+                f"there is no joint coordinate or speed `{given}` in `{system.name}` to prescribe."
                 f"{suggest(str(given), known)} There are: {name_list(known)}."
             )
             continue
@@ -112,7 +112,7 @@ def read_initial(system: System, initial: Initial | None) -> list[Kept]:
             f"{joint.name}.initial_{what}",
             single,
             unit=unit,
-            doc="kept by the initial state",
+            doc="prescribed in the initial state",
             tunable=False,
         )
         kept[path] = Kept(path, joint, number, rate, made)

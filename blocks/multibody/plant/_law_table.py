@@ -96,7 +96,7 @@ class LawTable:
             self.words += program
         else:
             raise DiagramError(
-                f"`{path}` is a {type(law).__name__}, which the engine does not know: take a "
+                f"`{path}` is a {type(law).__name__}, which the engine does not support: use a "
                 f"Constant, Linear, Sine, Table, Formula or Input."
             )
         self.records.append([*record, int(shift)])

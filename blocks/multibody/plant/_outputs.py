@@ -121,7 +121,7 @@ _OF_ALL_MARKERS = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An output in the kernel: its record, its port, and the inputs that it follows at once."""
+    """An output in the kernel: its record, its port, and its inputs with direct feedthrough."""
 
     record: tuple[int, int, int]
     port: Port

@@ -13,7 +13,7 @@ from ..system._laws import AbstractLaw, Constant
 def law_parameters(path: str, law: AbstractLaw, unit: str, doc: str) -> Iterator[Parameter]:
     """Yield the numbers of a law: a constant at `path`, others below it.
 
-    The numbers of tables and formulas are no parameters: they stay as they were given.
+    The values in tables and formulas are not parameters: they are constant.
     """
     if isinstance(law, Constant):
         yield parameter(path, law.number, unit=unit, doc=doc)

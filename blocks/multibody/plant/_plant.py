@@ -25,16 +25,15 @@ _LARGEST_IMPLICIT = 300
 class Plant(NativeBlock):
     """A mechanism as a block: forces in, motion out.
 
-    Made by `System.block`. Inputs are the `Input` laws of the mechanism and whatever numbers are
-    named in `inputs`; what drives or moves has inputs for its rate and acceleration too, see
+    Made by `System.block`. Inputs are the `Input` laws of the mechanism and the parameters
+    named in `inputs`; drivers and moving markers also have inputs for rate and acceleration, see
     `Input`. ``force`` and ``torque`` of a joint are those of the ideal joint on its second body, in
-    world axes, about its marker there; efforts on its coordinates are not in them.
-    What a driver gives is its ``effort``. The potential energy is that of weight, of springs with a
-    constant stiffness, of stops, bushings and contacts; actuators and springs whose
-    stiffness is a law keep none.
+    world axes, about its marker there; efforts on its coordinates are not included.
+    The effort of a driver is its output ``effort``. The potential energy is that of weight, of
+    springs with a constant stiffness, of stops, bushings and contacts; actuators and springs whose
+    stiffness is a law store none.
 
-    In the diagram's internal steps the states are the coordinates and speeds of a tree of joints;
-    loops
+    In mode ``"continuous"`` the states are the coordinates and speeds of a tree of joints. Loops
     are closed exactly after every step.
 
     Parameters
@@ -42,32 +41,31 @@ class Plant(NativeBlock):
     system
         The mechanism.
     inputs
-        Paths of numbers that become inputs, such as ``"motor.torque"``; `System.inputs` lists them.
+        Paths of parameters to use as inputs, such as ``"motor.torque"``; see `System.inputs`.
     outputs
-        Paths of what is shown; `System.outputs` lists all of them.
+        Paths of the outputs; `System.outputs` lists all of them.
     mode
-        ``"continuous"``: integrated with the rest of the diagram, so that a stiff neighbor is
-        coupled strongly. ``"internal"``: by its internal solver, with the inputs held over each
+        ``"continuous"``: integrated by the solver of the diagram, with strong coupling to stiff
+        neighbors. ``"internal"``: integrated by its internal solver, with the inputs held over each
         period.
     integrator
-        Of its internal solver. ``"rk4"``: classical Runge–Kutta, the most accurate where it is
-        stable;
-        see `System.largest_stable_step`. ``"implicit"``: generalized-α of order two, stable with
-        stiff forces at any step. A step that does not converge is taken in parts, as small as they
-        must be; below 1/1024 of it the run stops.
+        Of its internal solver. ``"rk4"``: classical Runge–Kutta, the most accurate if it is
+        stable; see `System.largest_stable_step`. ``"implicit"``: generalized-α of order two,
+        stable with stiff forces at any step. A step that does not converge is subdivided as needed;
+        below 1/1024 of the step the run stops.
     substeps
         Internal steps in each period.
     spectral_radius
-        Of implicit steps, between 0 and 1: what one step leaves of an oscillation far too fast for
-        it. 1 is the trapezoidal rule, which damps nothing; 0 damps most.
+        Of implicit steps, between 0 and 1: amplification per step of oscillations in the limit of
+        high frequency. 1 is the trapezoidal rule, without numerical damping; 0 damps most.
     initial
-        Joint coordinates and speeds that the initial state keeps, by path, such as
-        ``{"main.angle": 0.6, "main.speed": 10}``, in m, rad, m/s, rad/s. All else is solved for: it
-        is the nearest to what the bodies were given, see `System.assemble`. They are parameters:
+        Joint coordinates and speeds prescribed in the initial state, by path, such as
+        ``{"main.angle": 0.6, "main.speed": 10}``, in m, rad, m/s, rad/s. The remaining state
+        is the one nearest to the given state, see `System.assemble`. The values are parameters:
         ``main.initial_angle``, ``main.initial_speed``.
     check
-        Whether the pose is assembled at once, so that joints that will not close are an error here
-        and not when a run starts.
+        Whether to assemble the pose immediately, so that joints that cannot be closed raise an
+        error here and not at the start of a run.
     """
 
     kernel = "multibody"
@@ -100,7 +98,7 @@ class Plant(NativeBlock):
         _check_rigid_contacts(system, own, radius is not None)
         if own:
             self.has_internal_solver = self.takes_input_derivatives = True
-        self.memory_holds = not own  # what init works out, and the turns that angles have made
+        self.memory_holds = not own  # results of init, and the turn counts of angles
         self.system = system
         self.gravity = system.gravity
         self.substeps = substeps if own else 1
@@ -139,7 +137,7 @@ class Plant(NativeBlock):
         }
 
     def describe_missing_port(self, port: str) -> str:
-        """Return where to name an output or a number of the mechanism that is no port yet."""
+        """Return where to name an output or a parameter of the mechanism that is not yet a port."""
         if port in list_outputs(self.system):
             return f" The mechanism has it: name it in System.block(outputs=[…, {port!r}])."
         if port in self.system.parameters():
@@ -192,7 +190,7 @@ def _read_integrator(integrator: str, own: bool, radius: float) -> float | None:
         return None
     if not own:
         raise DiagramError(
-            "integrator='implicit' has an internal solver: say mode='internal' too. In mode "
+            "integrator='implicit' has an internal solver: set mode='internal' too. In mode "
             "'continuous' the solver of the diagram integrates; choose it there."
         )
     return float(radius)
@@ -206,7 +204,7 @@ def list_output_ports(system: System) -> list[Port]:
 
 
 def list_input_ports(system: System) -> tuple[list[Port], list[Port]]:
-    """Return the inputs that the block always has, and all that it has with every number named."""
+    """Return the inputs that always exist, and those with every parameter named as an input."""
     system.validate()
     plain = Tables(system, [], True, 1, None)
     _write(plain, [])

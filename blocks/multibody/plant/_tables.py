@@ -30,7 +30,7 @@ OF_REACTIONS = {
     contract.MB_OUT_DRIVER_POWER,
     contract.MB_OUT_POWER,
 }
-"""Kinds of output that tell how redundant joints share a load, besides those of couplings."""
+"""Kinds of output that depend on the load distribution, in addition to those of couplings."""
 
 _AXIS = {f"{axis}_{side}": n for n, (side, axis) in enumerate(product("ij", "fgh"))}
 _RENAMED = {
@@ -87,19 +87,20 @@ class Tables:
         """Of each driver, its law."""
         self.force_number: dict[str, int] = {}
         self.laws_of: dict[str, range] = {}
-        """Of each element that has a record, its number and the laws that its record added."""
+        """Index of the record of each element, and the laws that the record added."""
         self._lay_out_parameters()
         self.laws = LawTable(self._numbers, self._place, self._hide, inputs)
         self.input_names = self.laws.input_names
         self.input_ports = self.laws.ports
 
     def _lay_out_parameters(self) -> None:
-        """Numbers of the system first, then hidden ones; a path gives the place of a number."""
+        """Lay out the parameters of the system, then hidden ones; a path maps to an index."""
         for path in self._wanted_inputs:
             if path not in self._numbers:
                 raise DiagramError(
-                    f"there is no number `{path}` to be an input.{suggest(path, self._numbers)} "
-                    f"Numbers, the nearest first: "
+                    f"there is no parameter `{path}` to use as an input."
+                    f"{suggest(path, self._numbers)} "
+                    f"Parameters, the nearest first: "
                     f"{name_list(nearest_first(path, self._numbers))}. "
                     f"print(system.inputs()) lists all that can be an input."
                 )
@@ -189,7 +190,7 @@ class Tables:
     def write(self, show: Callable[[], list[list[int]]]) -> list[int]:
         """Return the integers.
 
-        `show` returns the records of the outputs, once those of the elements are there.
+        `show` returns the records of the outputs; it is called after those of the elements exist.
         """
         tree = self.tree
         bodies = [self._body_record(body) for body in self.system.bodies]
@@ -256,7 +257,7 @@ class Tables:
         return [*head, *starts, *body_of_tables]
 
     def _tells_sharing(self, output: list[int]) -> bool:
-        """Return whether an output tells how redundant joints share a load."""
+        """Return whether an output depends on the load distribution among redundant joints."""
         kind, index, _ = output
         if kind in (contract.MB_OUT_ELEMENT, contract.MB_OUT_ELEMENT_POWER):
             return self._force_records[index][0] == contract.MB_COUPLING
@@ -301,7 +302,7 @@ class Tables:
 
     def _names(self, movers: list[str]) -> list[int]:
         """Names for messages, as bytes: of joints by last links, closures, elements that have one,
-        friction from reactions, bodies, laws that prescribe motion, and kept values.
+        friction from reactions, bodies, laws that prescribe motion, and prescribed initial values.
         """
         texts = [""] * len(self.tree.links)
         for name, link in self.tree.tree_joints.items():
@@ -534,7 +535,7 @@ def nearest_first(path: str, names: Iterable[str]) -> list[str]:
 
 
 def _renamed(item: Parameter) -> Parameter:
-    """Give starting values and places of markers names that do not hide the outputs."""
+    """Rename initial values and marker positions that would hide outputs."""
     owner, _, what = item.name.rpartition(".")
     if "." in owner and what == "position":
         name = f"{owner}.location"

@@ -2,7 +2,7 @@
 
 A breadth-first tree from the ground takes one joint for each body; every other joint is cut and
 becomes rows of constraints. A tree joint is a short chain of elementary ones (turn about z, slide
-along z, ball), each on a link of its own; only the last link of a chain carries the body. The
+along z, ball), each on a separate link; only the last link of a chain carries the body. The
 tables are those of ``multibody.h``.
 """
 
@@ -33,8 +33,8 @@ class Chain:
     """How a tree joint is made of elementary ones.
 
     `steps` are (type, turn before it); turn 1 makes the old x the new z, turn 2 the old y. `end`
-    is the turn that brings the axes back. `coordinates` tell for each coordinate of the joint which
-    step holds it, with which sign and offset.
+    is the turn that brings the axes back. `coordinates` gives the step, sign and
+    offset of each coordinate of the joint.
     """
 
     steps: tuple[tuple[int, int], ...]

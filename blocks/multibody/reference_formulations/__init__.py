@@ -1,4 +1,4 @@
-"""The formulations of multibody dynamics side by side: a laboratory, slow and easy to read.
+"""Formulations of multibody dynamics: reference implementations, slow and easy to read.
 
 It shares nothing with the engine's kernel but the description of the mechanism, and is its oracle.
 Two sets of spatial coordinates (`natural`, `euler_parameters`) and one of planar ones (`planar`)

@@ -28,7 +28,7 @@ def period_gains(step: float, periods: float = 20.0, damping: float = 0.7) -> tu
     step
         Δt in s.
     periods
-        η: the violation swings once in so many steps.
+        η: period of the oscillation of the violation, in steps.
     damping
         ε, its damping ratio.
     """

@@ -40,7 +40,7 @@ MECHANISMS: dict[str, dict[bool, Made]] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the table: a method with what is done after each step."""
+    """A row of the table: a method with the correction after each step."""
 
     label: str
     method: str
@@ -194,7 +194,7 @@ def compare(
     """
     require_choice("mechanism", mechanism, tuple(MECHANISMS))
     if not steps:
-        raise DiagramError("a comparison wants at least one step.")
+        raise DiagramError("a comparison needs at least one step.")
     lines = []
     for entry in (*OLDANI, *(OTHERS if every else ())):
         for redundant, make in MECHANISMS[mechanism].items():

@@ -11,8 +11,8 @@ def pseudoinverse(matrix: Array, tolerance: float = 1e-8) -> Array:
     """Return A⁺.
 
     Each row a adds d = a A⁺ and c = a - d A; b = c / (c·c), or b = d (A⁺)ᵀ / (1 + d·d) if the row
-    depends on those above, |c| ≤ tolerance |a|; then A⁺ ← [A⁺ - bᵀ d, bᵀ]. Rows that are nothing
-    but round-off against the longest one depend on the others too.
+    depends on those above, |c| ≤ tolerance |a|; then A⁺ ← [A⁺ - bᵀ d, bᵀ]. Rows at the
+    round-off level of the longest row are treated as dependent too.
     """
     rows, columns = matrix.shape
     noise = 1e-13 * float(np.linalg.norm(matrix, axis=1).max(initial=0.0))

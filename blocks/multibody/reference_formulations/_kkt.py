@@ -3,7 +3,7 @@
     [[M, Φ_qᵀ], [Φ_q, 0]] [q̈; λ] = [Q; γ]
 
 The matrix is regular if Φ_q has full row rank and M is positive definite where Φ_q q̈ = 0. With
-redundant rows it is singular, and this method refuses. Drift of Φ and Φ̇ is unbounded.
+redundant rows it is singular, and this method raises an error. Drift of Φ and Φ̇ is unbounded.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def accelerations(
     memory
         What a method keeps from step to step; nothing here.
     check
-        Whether to refuse a singular matrix.
+        Whether to reject a singular matrix.
     """
     equations = model.evaluate(t, q, v)
     return solve(equations, equations.gamma, check)

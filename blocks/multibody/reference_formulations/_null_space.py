@@ -2,7 +2,7 @@
 
 q̈ = S γ + V p̈ with Φ_q V = 0 and Φ_q S = I on independent rows; Vᵀ M V p̈ = Vᵀ (Q - M S γ).
 SVD: V are the right singular vectors of σ = 0, S = Φ_q⁺. QR: Φ_qᵀ P = [Q1 Q2] [R1; 0], V = Q2,
-S = Q1 R1⁻ᵀ. The local coordinates p have no meaning of their own: q is integrated.
+S = Q1 R1⁻ᵀ. The local coordinates p have no physical meaning: q is integrated.
 """
 
 from __future__ import annotations

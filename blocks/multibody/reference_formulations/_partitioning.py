@@ -2,10 +2,9 @@
 
     M̂ v̈ = F̂,   ü = Φ_u⁻¹ (γ - Φ_v v̈),   λ = Φ_u⁻ᵀ (F^u - M^uv v̈ - M^uu ü)
 
-with M̂ = M^vv - M^vu H - Hᵀ (M^uv - M^uu H) and H = Φ_u⁻¹ Φ_v. The partition is kept until the
-least
-singular value of Φ_u has halved. LU with full pivoting drops redundant rows, whose λ is then 0; QR
-mixes rows, and its λ is that of least norm.
+with M̂ = M^vv - M^vu H - Hᵀ (M^uv - M^uu H) and H = Φ_u⁻¹ Φ_v. The partition is retained until the
+least singular value of Φ_u has halved. LU with full pivoting drops redundant rows, whose λ is then
+0; QR mixes rows, and its λ is that of least norm.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ def correct(
     tolerance: float = 1e-12,
     iterations: int = 20,
 ) -> tuple[Array, Array]:
-    """Return q and v with the independent coordinates kept and the dependent ones solved for.
+    """Return q and v with fixed independent coordinates and the dependent ones solved for.
 
     This is what makes the method: only v is integrated, u follows from Φ(u, v) = 0 by Newton.
     """

@@ -1,4 +1,4 @@
-"""QTZ for redundant constraints [V chapter 3]: an orthogonal decomposition, kept and updated.
+"""QTZ for redundant constraints [V chapter 3]: an orthogonal decomposition, reused and updated.
 
     Φ_qᵀ P = Q [[T, 0], [0, 0]] Z,   Q = [Q1 Q2],   Φ_q Q2 = 0
 
@@ -9,7 +9,7 @@ The first r rows of Z Pᵀ (·) are independent: Φ'', γ''. Between decompositi
 
 γ'' and not the a'' of [V 3.46], which has lost its quadratic terms. A new decomposition is made
 where Φ'' Q1 is ill-conditioned, or żᵀż / q̇ᵀq̇, with ż = Q2ᵀ q̇, falls below a threshold [V 3.49].
-λ has the least norm right after a decomposition; the kept Z lets that go slowly.
+λ has the least norm right after a decomposition; with the reused Z it slowly drifts from it.
 """
 
 from __future__ import annotations

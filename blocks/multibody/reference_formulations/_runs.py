@@ -60,7 +60,7 @@ LIMIT = 0.1
 
 
 def make_model(system: System, coordinates: Coordinates = "natural") -> AbstractModel:
-    """Return the equations of a system; a planar system has coordinates of its own."""
+    """Return the equations of a system; a planar system has separate coordinates."""
     require_choice("coordinates", coordinates, ("natural", "euler"))
     if system.planar:
         return PlanarModel(system)
@@ -88,7 +88,7 @@ class Run:
     stable, reason
         Whether it reached its end with |Φ| within `LIMIT`, and what happened if not.
     memory
-        What the method kept.
+        Data stored by the method.
     """
 
     times: Array
@@ -166,7 +166,7 @@ def run(
     require_choice("integrator", integrator, tuple(_STEPS))
     require_choice("projection", projection, ("none", "position", "both", "partition"))
     if not step > 0 or not until >= step:
-        raise DiagramError(f"a run wants step > 0 and until ≥ step, got {step!r} and {until!r}.")
+        raise DiagramError(f"a run needs step > 0 and until ≥ step, got {step!r} and {until!r}.")
     model = what if isinstance(what, AbstractModel) else make_model(what, coordinates)
     model.reset()
     if start is None:

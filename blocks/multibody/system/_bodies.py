@@ -91,7 +91,7 @@ class Marker:
         return self.body.rotation @ self.rotation
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers by path."""
+        """Yield its parameters by path."""
         size = 2 if self.body.system.planar else 3
         position = self.position[:size]
         yield parameter(
@@ -110,20 +110,20 @@ class Body:
     name, system
         Its name, and the system it belongs to.
     index
-        Its place in `System.bodies`; -1 for the ground.
+        Its index in `System.bodies`; -1 for the ground.
     mass
         In kg.
     com
         Center of mass p_BC in m, in axes of the body.
     inertia
-        Tensor in kg m² about the center of mass, in axes of the body. Of a planar body only J_z
-        acts; it is kept as that of a thin plate, diag(J/2, J/2, J).
+        Tensor in kg m² about the center of mass, in axes of the body. For a planar body only J_z
+        matters; it is stored as that of a thin plate, diag(J/2, J/2, J).
     position, rotation
         p_WB in m and R_WB: the frame of the body in the world, at the start.
     velocity, angular_velocity
         v_WB of the origin of the frame in m/s and ω_WB in rad/s, both in axes of the world.
     free
-        Whether it may fly without any joint or spring.
+        Whether it may move without any joint or spring.
     markers
         By name.
     """
@@ -220,12 +220,12 @@ class Body:
         return MappingProxyType(laws)
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers and those of its markers, by path."""
+        """Yield its parameters and those of its markers, by path."""
         planar = self.system.planar
         size = 2 if planar else 3
 
         def give(name: str, value: Any, unit: str, doc: str) -> Parameter:
-            # Read when a run starts: what follows from them is worked out once.
+            # Read at the start of a run: derived quantities are computed once.
             return parameter(f"{self.name}.{name}", value, unit=unit, doc=doc, tunable=False)
 
         if not self.is_ground:
@@ -298,6 +298,6 @@ def read_inertia(name: str, inertia: Any, planar: bool, allow_nonphysical: bool)
         raise DiagramError(
             f"body `{name}` has principal moments of inertia {moments}, which no body has: "
             f"{largest:.6g} is larger than {smallest:.6g} + {middle:.6g}. Check the numbers and "
-            f"that they are about the center of mass, or say allow_nonphysical=True."
+            f"that they are about the center of mass, or set allow_nonphysical=True."
         )
     return freeze(array)

@@ -30,21 +30,22 @@ _INSTEAD = {
 
 
 class JointMethods(Parts):
-    """Ties two markers, or two bodies at ``at=``, a place in the world.
+    """Adds joints between two markers, or between two bodies at a point ``at=`` in the world.
 
-    Given bodies, a marker named like the joint is put on each of them, with ``axis=`` along that
-    direction in the world. Coordinates are those of the second as seen from the first, so write
-    the ground or the parent first. If the frames of two bodies differ by a turn about the axis,
-    the angle of a joint made with ``at=`` is that turn; else it counts from the given pose.
+    For two bodies, a marker with the name of the joint is added to each of them, with ``axis=``
+    along that direction in the world. Coordinates are those of the second relative to the first:
+    write the ground or the parent first. If the frames of two bodies differ by a rotation about the
+    axis, the angle of a joint created with ``at=`` is that rotation; otherwise it is measured from
+    the given pose.
     """
 
     @suggest_keywords
     def fixed(self, name: str, first: End, second: End, *, at: Any = None) -> Joint:
-        """Tie two markers rigidly together.
+        """Connect two markers rigidly.
 
-        For this and all joints below, give two markers, or two bodies and a place ``at=`` in the
-        world (with ``axis=``, a direction in the world), where a marker named like the joint is
-        then put on each body. Coordinates are those of the second as seen from the first.
+        All joints accept two markers, or two bodies and a point ``at=`` in the world (with
+        ``axis=``, a direction in the world). In the second case a marker with the name of the joint
+        is added to each body. Coordinates are those of the second relative to the first.
         """
         return self._joint("fixed", name, first, second, at, None)
 
@@ -66,7 +67,7 @@ class JointMethods(Parts):
     def cylindrical(
         self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
     ) -> Joint:
-        """Add a slide that also turns; coordinates: displacement along z, angle about z."""
+        """Add a cylindrical joint; coordinates: displacement along z, angle about z."""
         return self._joint("cylindrical", name, first, second, at, axis)
 
     @suggest_keywords
@@ -78,9 +79,9 @@ class JointMethods(Parts):
     def universal(
         self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
     ) -> Joint:
-        """Add a cross that turns about z of the first marker and about z of the second.
+        """Add a universal joint with rotations about z of the first marker and z of the second.
 
-        The two axes are at right angles; as ``axis=`` give both. Coordinates: the angle of z of the
+        The two axes are perpendicular; ``axis=`` takes both. Coordinates: the angle of z of the
         second about z of the first, and of x of the second about its z.
         """
         return self._joint("universal", name, first, second, at, axis)
@@ -89,16 +90,16 @@ class JointMethods(Parts):
     def planar_joint(
         self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
     ) -> Joint:
-        """Keep two markers in a plane normal to z; coordinates: along x, along y, angle about z."""
+        """Hold two markers in a plane normal to z; coordinates: along x, along y, angle about z."""
         return self._joint("planar", name, first, second, at, axis)
 
     @suggest_keywords
     def guide(
         self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
     ) -> Joint:
-        """Keep a point, the second marker, on a line, z of the first (x in a plane).
+        """Hold a point, the second marker, on a line, z of the first (x if planar).
 
-        Coordinates: the displacement; in a plane also the angle.
+        Coordinates: the displacement; if planar also the angle.
         """
         return self._joint("guide", name, first, second, at, axis)
 
@@ -106,7 +107,7 @@ class JointMethods(Parts):
     def in_plane(
         self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
     ) -> Joint:
-        """Keep a point, the second marker, in the plane normal to z of the first.
+        """Hold a point, the second marker, in the plane normal to z of the first.
 
         Coordinates: along x, along y.
         """
@@ -116,7 +117,7 @@ class JointMethods(Parts):
     def distance(
         self, name: str, first: Marker, second: Marker, *, length: float | None = None
     ) -> Joint:
-        """Keep two markers at a distance in m; at that of the given pose if none is given."""
+        """Hold two markers at a distance in m; by default that of the given pose."""
         if length is None and isinstance(first, Marker) and isinstance(second, Marker):
             length = float(np.linalg.norm(second.world_position - first.world_position))
         length = read_number(f"`length` of `{name}`", length)
@@ -129,31 +130,31 @@ class JointMethods(Parts):
 
     @suggest_keywords
     def joint_stiffness(self, joint: Joint | str, *, force: float, torque: float) -> None:
-        """Say how stiff a joint is, for the way in which redundant joints share a load.
+        """Set the stiffness of a joint for the load distribution among redundant joints.
 
-        Joints stay rigid: the motion does not change. Where they are redundant, their reactions are
-        those with the least elastic energy, Σ |F|² / (2 force) + |M|² / (2 torque), as if they
-        yielded a little. Give it for all joints of the system, or for none; see
+        Joints stay rigid: the motion does not change. The reactions of redundant joints are those
+        with the least elastic energy, Σ |F|² / (2 force) + |M|² / (2 torque), the limit of small
+        compliance. Set it for all joints of the system or for none; see
         docs/explanation/redundancy.md.
 
         Parameters
         ----------
         joint
-            The joint, or its name; also that of a bearing that a constraint holds.
+            The joint or its name, or the name of a bearing held by a constraint.
         force
             In N/m, against displacements.
         torque
-            In N m/rad, against rotations; a small one makes a bearing that aligns itself.
+            In N m/rad, against rotations; a small value models a self-aligning bearing.
 
         Raises
         ------
         DiagramError
-            If there is no such joint, or a number is not positive.
+            If the joint does not exist, or a value is not positive.
         """
         name = joint if isinstance(joint, str) else joint.name
         part = self[name]
         if not isinstance(part, Joint) and not (isinstance(part, Element) and part.row_count):
-            raise DiagramError(f"`{name}` is no joint: only joints have a joint_stiffness.")
+            raise DiagramError(f"`{name}` is not a joint: only joints have a joint_stiffness.")
         read = [
             read_number(f"`{what}` of `{name}`", value)
             for what, value in (("force", force), ("torque", torque))
@@ -198,7 +199,7 @@ class JointMethods(Parts):
     def _make_markers(
         self, kind: str, name: str, first: Body, second: Body, at: Any, axis: Any
     ) -> tuple[Marker, Marker]:
-        """Put a marker on each body at one place in the world, both with the same axes."""
+        """Add a marker to each body at one point in the world, both with the same axes."""
         if at is None:
             raise DiagramError(
                 f"`{name}` ties `{first.name}` to `{second.name}`, but where? Give at=(…), a place "

@@ -5,15 +5,15 @@ Conventions, for every part that reads this description:
 - A joint ties marker i, the first, to marker j, the second. Its frame on body i has axes f_i, g_i,
   h_i and on body j f_j, g_j, h_j: the columns of `Joint.frame_i` and `Joint.frame_j`.
 - d = p_j - p_i runs from marker i to marker j, in axes of the world.
-- Coordinates tell where j is as seen from i, so write the ground or the parent first.
+- Coordinates give the pose of j relative to i: write the ground or the parent first.
 - The equations of motion are M q̈ + Φ_qᵀ λ = Q: the force of a joint on the system is -Φ_qᵀ λ.
   A row S then puts the force +λ on body i at p_i and -λ on body j.
 - The reaction of a joint, its `force` and `torque`, is what its own equations do to body j, in axes
   of the world, about p_j: the wrench of the ideal joint. It has no part along the coordinates that
-  the joint leaves free and does no work on a joint that stands still; what drivers, motors,
-  springs, friction and stops do along these coordinates is not in it, and is told by themselves.
-  What passes through the joint in all is the sum of both: an effort on a length acts along its axis
-  at p_j, one on an angle about its axis. Where a loop was cut makes no difference.
+  the joint leaves free and does no work on a joint at rest. The efforts of drivers, motors,
+  springs, friction and stops along these coordinates are not included: they are separate outputs.
+  The total load through the joint is the sum of both: an effort on a length acts along its axis
+  at p_j, one on an angle about its axis. The result does not depend on where a loop was cut.
 
 Base equations, by `Row.kind` [V 1.12-1.32]; vectors on the right are in axes of the world:
 
@@ -23,7 +23,7 @@ Base equations, by `Row.kind` [V 1.12-1.32]; vectors on the right are in axes of
     SS     Φ = d · d - length²
     angle  Φ = the angle about z from f_i to f_j, unwrapped; planar systems only
 
-Planar systems have three coordinates a body and the joints of [P], with the sign j - i of S kept
+Planar systems have three coordinates a body and the joints of [P], with the sign j - i of S
 for all rows: their S and angle rows are those of [P] times -1.
 """
 
@@ -137,7 +137,7 @@ PLANAR: dict[str, JointType] = {
 def joint_frames(kind: str, first: Marker, second: Marker) -> tuple[Array, Array]:
     """Return the frames of a joint on its two bodies.
 
-    What a user left open of a marker's rotation is taken from the other marker in the given pose:
+    The unspecified part of a marker's rotation is taken from the other marker in the given pose:
     all of it, if no axis was given; and for joints that stop rotation about their axis, the angle
     about it, so that they hold the pose that was given.
     """
@@ -177,8 +177,8 @@ class Joint:
     first, second
         Markers i and j.
     frame_i, frame_j
-        R_BM of the joint's frame on each body: that of the marker, or what a marker that was given
-        without a full rotation is taken to have.
+        R_BM of the joint's frame on each body: that of the marker, or the completed rotation of a
+        marker that was given without a full rotation.
     type
         Its rows and coordinates.
     length
@@ -221,7 +221,7 @@ class Joint:
         return float(np.arctan2(end @ np.cross(about, start), end @ start))
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yield its numbers by path."""
+        """Yield its parameters by path."""
         if self.length is not None:
             yield parameter(
                 f"{self.name}.length", self.length, unit="m", doc="distance", tunable=False

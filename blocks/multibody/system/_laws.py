@@ -129,7 +129,7 @@ class Table(AbstractLaw):
         Rising abscissae, and one value for each.
     interpolation
         ``"linear"``: the rate jumps at each point. ``"cubic"``: a spline with continuous
-        acceleration (not-a-knot), which a driver or a moving marker wants.
+        acceleration (not-a-knot), as required for a driver or a moving marker.
     of
         The variable: ``"t"``; in springs also the length ``"l"`` and its rate ``"v"``, in elements
         on a joint the coordinate ``"q"`` and its rate ``"v"``.
@@ -286,7 +286,7 @@ def as_law(what: str, value: Any, variables: Iterable[str] = ("t",)) -> Abstract
     allowed = list(variables)
     for name in sorted(law.variables - set(allowed)):
         raise DiagramError(
-            f"{what} depends on `{name}`, which it does not know.{suggest(name, allowed)} "
+            f"{what} depends on `{name}`, which is not available.{suggest(name, allowed)} "
             f"It may depend on {name_list(allowed)}."
         )
     return law
@@ -295,8 +295,8 @@ def as_law(what: str, value: Any, variables: Iterable[str] = ("t",)) -> Abstract
 def check_motion(what: str, law: AbstractLaw) -> AbstractLaw:
     """Return a law that prescribes motion, or raise a `DiagramError` if it jumps.
 
-    A formula with branches is looked at over its first 10 s; jumps beyond, and those of inputs, are
-    found during the run.
+    A formula with branches is checked over its first 10 s; later jumps, and those of inputs, are
+    detected during the run.
     """
     jump = _find_jump(law) if isinstance(law, Formula) and _has_branches(law.parsed.term) else None
     if jump is not None:
@@ -344,7 +344,7 @@ def _find_jump(law: AbstractLaw) -> tuple[float, float] | None:
             size = abs(law.value(high) - law.value(low))
             if size > 1e-9 * (1.0 + abs(b[0])):
                 return high, size
-    except DiagramError:  # it has no value somewhere: the run says so if it gets there
+    except DiagramError:  # undefined at some time: the run reports it if it gets there
         return None
     return None
 

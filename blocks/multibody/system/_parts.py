@@ -1,4 +1,4 @@
-"""The parts of a system: their names, and what every method that adds one checks."""
+"""The parts of a system: their names, and the checks common to all methods that add one."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Parts:
     def _check_marker(self, name: str, marker: Any) -> Marker:
         if not isinstance(marker, Marker):
             hint = f", such as {marker.name}.marker(…)" if isinstance(marker, Body) else ""
-            raise DiagramError(f"`{name}` wants a marker{hint}; got {marker!r}.")
+            raise DiagramError(f"`{name}` requires a marker{hint}; got {marker!r}.")
         if marker.body.system is not self:
             raise DiagramError(
                 f"`{name}` uses marker `{marker.path}` of another system, "

@@ -98,7 +98,7 @@ def read_direction(what: str, value: Any, planar: bool) -> Array:
     vector = read_vector(what, value, planar)
     length = float(np.linalg.norm(vector))
     if length == 0.0:
-        raise DiagramError(f"{what} has no direction: all its numbers are 0.")
+        raise DiagramError(f"{what} has no direction: all its components are 0.")
     return freeze(vector / length)
 
 

@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 
 class System(JointMethods, ElementMethods):
-    """A mechanism: rigid bodies that joints tie together and forces move.
+    """A mechanism: rigid bodies connected by joints and loaded by forces.
 
     Bodies, markers, joints and elements are made by the methods of this class and of `Body`; they
-    are plain data, read by whatever computes with them. Units are SI.
+    are plain data. Units are SI.
 
     Parameters
     ----------
     name
-        For people.
+        Name of the system, used in messages and pictures.
     gravity
-        Acceleration in m/s²; (0, 0, -9.80665), or (0, -9.80665) in a plane, if not given.
+        Acceleration in m/s²; by default (0, 0, -9.80665), or (0, -9.80665) if planar.
     planar
-        Whether all moves in the plane x-y and turns about z. Vectors then have two numbers,
-        rotations, angular velocities, inertias and torques one.
+        Whether the motion is planar, in x-y with rotations about z. Vectors then have two
+        components; rotations, angular velocities, inertias and torques are scalars.
     """
 
     @suggest_keywords
@@ -76,39 +76,41 @@ class System(JointMethods, ElementMethods):
         smoothing_speed: float = 1e-3,
         allow_nonphysical: bool = False,
     ) -> System:
-        """Make the system of a robot that a URDF file describes.
+        """Create a system from the URDF description of a robot.
 
-        Links are bodies; those that fixed joints weld to another one are markers on its body. What
-        becomes of each element of the file is in docs/guides/multibody.md.
+        Links become bodies; links that a fixed joint connects to another link become markers on its
+        body. The treatment of each element of the file is described in docs/guides/multibody.md.
 
         Parameters
         ----------
         path
             The file. Macros (xacro) must have been expanded.
         gravity
-            As of `System`.
+            As in `System`.
         base
-            Whether the link that no joint carries is welded to the ground, or flies.
+            Whether the root link is fixed to the ground or free.
         positions
-            Where joints start, by the name in the file; 0 if not given. In rad or m; of a planar
-            joint two displacements and the angle; of a floating one, or of a base that flies by the
-            name of its link, the place and Euler parameters (x, y, z, e0, e1, e2, e3).
+            Initial joint positions, by the name in the file; 0 if not given. In rad or m; for a
+            planar joint two displacements and the angle; for a floating joint, or for a free base
+            by the name of its link, position and Euler parameters (x, y, z, e0, e1, e2, e3).
         velocities
-            How they start: in rad/s or m/s; of a planar joint three; of a floating one velocity and
-            angular velocity, six numbers in axes of the joint's frame on the parent.
+            Initial joint velocities in rad/s or m/s; three values for a planar joint; for a
+            floating joint velocity and angular velocity, six values in axes of the joint's frame
+            on the parent.
         stop_stiffness, stop_damping
-            Makes `<limit>` end stops, which it is not if no stiffness is given: one number for all,
-            or numbers by joint; in N m/rad and N m s/rad, or N/m and N s/m.
+            Stiffness and damping of the end stops at `<limit>`; without a stiffness there are no
+            stops. One value for all, or values by joint; in N m/rad and N m s/rad, or N/m and
+            N s/m.
         smoothing_speed
             Of dry friction in `<dynamics>`, in rad/s or m/s; see `friction`.
         allow_nonphysical
-            Take principal moments of inertia that no distribution of mass has.
+            Accept principal moments of inertia that no mass distribution has.
 
         Raises
         ------
         DiagramError
-            With the line of the file: what is not XML or not URDF, links that make no tree, masses
-            and inertias that no body has, `<mimic>`.
+            With the line of the file: if it is not XML or not URDF, if the links do not form a
+            tree, for nonphysical masses and inertias, and for `<mimic>`.
         """
         from ..urdf._build import Options, build_system
 
@@ -131,10 +133,10 @@ class System(JointMethods, ElementMethods):
 
     @property
     def mobility(self) -> int:
-        """Return 6 (in a plane 3) for each body, less one for each row of joints and constraints.
+        """Return 6 (3 if planar) per body, minus one per row of joints and constraints.
 
-        It is the number of degrees of freedom if no equation is redundant [V 1.11]. A bearing that
-        a constraint holds has two rows.
+        It is the number of degrees of freedom if no equation is redundant [V 1.11]. A bearing held
+        by a constraint has two rows.
         """
         rows = sum(len(joint.rows) for joint in self.joints) + len(self.constraints)
         rows += sum(element.row_count for element in self.elements)
@@ -164,19 +166,19 @@ class System(JointMethods, ElementMethods):
         mass
             In kg; 0 only for a body between two joints or more.
         inertia
-            About the center of mass in axes of the body, in kg m²: a number, three principal
-            moments or a tensor; in a plane J_z. 0 makes it a point mass.
+            About the center of mass in axes of the body, in kg m²: a scalar, three principal
+            moments or a tensor; J_z if planar. 0 makes it a point mass.
         com
             Center of mass in axes of the body, in m; its origin if not given.
         position, rotation
-            Of its frame in the world: m, and a matrix or Euler parameters (e0, e1, e2, e3), in a
-            plane an angle in rad.
+            Of its frame in the world: m, and a matrix or Euler parameters (e0, e1, e2, e3), or an
+            angle in rad if planar.
         velocity, angular_velocity
             Of its frame, in axes of the world: m/s, rad/s.
         free
-            Whether it may fly without any joint or spring.
+            Whether it may move without any joint or spring.
         allow_nonphysical
-            Take principal moments that no distribution of mass has.
+            Accept principal moments that no mass distribution has.
         """
         self._check_name(name)
         what = f"of body `{name}`"
@@ -198,11 +200,11 @@ class System(JointMethods, ElementMethods):
         return made
 
     def parameters(self) -> dict[str, Parameter]:
-        """Return every number of the system by its path, with its unit.
+        """Return every parameter of the system by its path, with its unit.
 
-        Paths are such as ``gravity``, ``crank.mass``, ``crank.pin.position``,
+        Examples of paths are ``gravity``, ``crank.mass``, ``crank.pin.position``,
         ``suspension.stiffness``, ``ground.road.z.amplitude``. The orientation of markers, and the
-        numbers of tables and formulas, stay as they were given.
+        values in tables and formulas, are not parameters.
         """
         gravity = self.gravity[:2] if self.planar else self.gravity
         found: Iterator[Parameter] = chain(
@@ -212,10 +214,10 @@ class System(JointMethods, ElementMethods):
         return {item.name: item for item in found}
 
     def outputs(self) -> Signals:
-        """Return everything that the block of the system can show, by name.
+        """Return all available outputs of the block of the system, by name.
 
-        Print it for a table of names, units, widths (other than 1) and what each one is; names are
-        what `block` takes in ``outputs=``. As data it is a dict:
+        Printed, it is a table of names, units, widths (other than 1) and descriptions. The names
+        are valid in ``outputs=`` of `block`. As data it is a dict:
         ``system.outputs()["main.angle"].unit``.
 
         Raises
@@ -228,10 +230,11 @@ class System(JointMethods, ElementMethods):
         return outputs(self)
 
     def inputs(self) -> Signals:
-        """Return the inputs that the block of the system has or can have, by name.
+        """Return the actual and the available inputs of the block of the system, by name.
 
-        `Input` laws are inputs always; the others are numbers that `block` makes inputs if they are
-        named in its ``inputs=``. Printed it is a table, as data a dict, like `outputs`.
+        `Input` laws are always inputs; the others are parameters that become inputs if they are
+        named in ``inputs=`` of `block`. Printed, it is a table; as data it is a dict, like
+        `outputs`.
 
         Raises
         ------
@@ -255,8 +258,8 @@ class System(JointMethods, ElementMethods):
     ) -> Plant:
         """Return the mechanism as a block of a diagram; see `Plant` for the arguments.
 
-        If `outputs` is not given, the block shows the coordinates of every joint with their speeds,
-        and position and rotation of every body, as `export_fmu` does; ``outputs=[]`` shows nothing.
+        By default the outputs are the coordinates and speeds of every joint, and the position and
+        rotation of every body, as in `export_fmu`; with ``outputs=[]`` there are no outputs.
         """
         from ..plant._initial import list_motion
         from ..plant._plant import Plant
@@ -287,8 +290,8 @@ class System(JointMethods, ElementMethods):
     ) -> Path:
         """Write the mechanism alone as an FMI 2.0 co-simulation FMU.
 
-        If not told otherwise, constant forces and torques are its inputs, coordinates and poses its
-        outputs, and every number is a parameter. See `biella.fmu.export_system`.
+        By default the inputs are the constant forces and torques, the outputs are the joint
+        coordinates and the poses, and every value is a parameter. See `biella.fmu.export_system`.
         """
         from ....fmu.exporter._mechanism import export_system
 
@@ -348,58 +351,57 @@ class System(JointMethods, ElementMethods):
         )
 
     def report(self, t: float = 0.0, *, initial: Initial | None = None) -> MechanismReport:
-        """Return degrees of freedom, redundant equations joint by joint, and how it assembles.
+        """Return degrees of freedom, redundant equations of each joint, and the assembly result.
 
-        Print it. Taken in the assembled pose at time t; other poses may have another rank.
-        `initial` is that of `assemble`.
+        The printed report is a summary. The rank is that of the assembled pose at time t; it may
+        differ in other poses. `initial` is that of `assemble`.
         """
         from ..analysis._report import report
 
         return report(self, t, initial)
 
     def assemble(self, t: float = 0.0, *, initial: Initial | None = None) -> Assembly:
-        """Return the state that a run starts with at time t: closed joints, velocities that fit.
+        """Return the initial state of a run at time t: closed joints and consistent velocities.
 
-        It is the nearest to what the bodies were given, in the metric of mass: first the pose with
-        the least ∫ |x - x_given|² dm over all bodies, then the velocities with the least
-        ∫ |v - v_given|² dm. It is found by the engine's own routine, so that a run, and an FMU in
-        which parameters were changed, start with the same. Only a bearing held by a constraint is
-        a hinge here, without the offset of its journal. The result says what was changed, and by
-        how much.
+        It is the state nearest to the given one in the mass metric: first the pose that minimizes
+        ∫ |x - x_given|² dm over all bodies, then the velocities that minimize ∫ |v - v_given|² dm.
+        The engine computes it, so that a run, and an FMU with changed parameters, use the same
+        algorithm. One exception: a bearing held by a constraint is treated as a hinge, without the
+        offset of its journal. The result lists the changes and their sizes.
 
         Parameters
         ----------
         t
             In s.
         initial
-            Joint coordinates and speeds that are kept, as of `block`.
+            Prescribed joint coordinates and speeds, as in `block`.
 
         Raises
         ------
         DiagramError
-            If the joints cannot be closed: it names those that stay open, and by how much. If a
-            value of `initial` cannot be had.
+            If the joints cannot be closed; the message lists the open joints and their gaps. If a
+            value of `initial` cannot be reached.
         """
         from ..analysis._pose import assemble
 
         return assemble(self, t, initial)
 
     def kinematics(self, times: Numbers) -> Motion:
-        """Return the motion and all forces of a mechanism whose drivers leave it no freedom.
+        """Return the motion and all forces of a mechanism that is fully driven.
 
         Φ(q, t) = 0, Φ_u u = -Φ_t, Φ_u u̇ = γ and Φ_uᵀ λ = Q - M u̇, at each time. The motion is
-        followed from the given pose at t = 0. Angles are unwrapped.
+        tracked from the given pose at t = 0. Angles are unwrapped.
 
         Parameters
         ----------
         times
-            In s, rising.
+            In s, increasing.
 
         Raises
         ------
         DiagramError
-            If there is freedom left, if drivers contradict each other, or ask for a place that is
-            out of reach.
+            If degrees of freedom remain, if drivers contradict each other, or if they prescribe a
+            pose out of reach.
         """
         from ..analysis._prescribed import kinematics
 
@@ -408,7 +410,7 @@ class System(JointMethods, ElementMethods):
     def inverse_dynamics(self, motion: Mapping[str, Lawlike], times: Numbers) -> Motion:
         """Return the efforts that move joint coordinates in a given way: ``result.efforts``.
 
-        All other forces of the system act too, so that an effort is what must be added to them.
+        All other forces of the system act too: the efforts are those required in addition.
 
         Parameters
         ----------
@@ -416,7 +418,7 @@ class System(JointMethods, ElementMethods):
             Laws of t by path of a coordinate, such as ``{"shoulder.angle": "0.3 * sin(2 * t)"}``:
             with the drivers, as many as there are degrees of freedom.
         times
-            In s, rising.
+            In s, increasing.
         """
         from ..analysis._prescribed import inverse_dynamics
 
@@ -430,7 +432,7 @@ class System(JointMethods, ElementMethods):
         weight: bool = False,
         at: Assembly | None = None,
     ) -> dict[str, float]:
-        """Return the efforts on joint coordinates that hold loads on a tree of joints, τ = -Jᵀ F.
+        """Return the joint efforts that balance static loads on a tree of joints, τ = -Jᵀ F.
 
         Parameters
         ----------
@@ -439,36 +441,36 @@ class System(JointMethods, ElementMethods):
         torques
             In N m, world axes, by body.
         weight
-            Whether bodies weigh too.
+            Whether to include the weight of the bodies.
         at
             The pose; the assembled one if not given.
 
         Raises
         ------
         DiagramError
-            If joints make a loop, or a body hangs on no joint.
+            If joints form a loop, or a body has no joint.
         """
         from ..analysis._prescribed import static_efforts
 
         return static_efforts(self, forces or {}, torques or {}, weight, at)
 
     def equilibrium(self, t: float = 0.0, *, tolerance: float = 1e-9) -> Equilibrium:
-        """Return the pose, downhill from the given one, in which all forces balance.
+        """Return the static equilibrium found by descent from the given pose.
 
-        Drivers and moving markers stand still where time t puts them. The result says whether the
-        equilibrium is stable; one that is given exactly is kept also if it is not.
+        Drivers and moving markers are frozen at time t. The result reports whether the equilibrium
+        is stable; one that is given exactly is returned even if it is unstable.
 
         Parameters
         ----------
         t
             In s.
         tolerance
-            Of generalized forces, as a part of the largest one at the start.
+            Of generalized forces, relative to the largest one at the start.
 
         Raises
         ------
         DiagramError
-            If none is found: it names the body that is pushed the most.
+            If none is found; the message names the body with the largest unbalanced force.
         """
         from ..analysis._equilibrium import equilibrium
 
@@ -482,10 +484,10 @@ class System(JointMethods, ElementMethods):
     ) -> Linearization:
         """Return M_r p̈ + C_r ṗ + K_r p = r of small motions about a pose or about a motion.
 
-        About a pose at rest drivers and moving markers stand still. About a motion all terms of its
-        velocities are in C_r and K_r: gyroscopic, centrifugal, of drivers, of forces. If it is
-        steady as seen from the world, such as that of a round rotor that spins, the matrices hold
-        for good, else for that instant.
+        About a pose at rest, drivers and moving markers are frozen. About a motion, C_r and K_r
+        contain all velocity-dependent terms: gyroscopic, centrifugal, of drivers, of forces. If the
+        motion is steady in world axes, such as that of a spinning axisymmetric rotor, the matrices
+        are constant; otherwise they hold for that instant.
 
         Parameters
         ----------
@@ -503,30 +505,30 @@ class System(JointMethods, ElementMethods):
     def modes(self, at: Equilibrium | Assembly | None = None) -> list[Mode]:
         """Return natural frequencies, damping and shapes about a state; see `linearize`.
 
-        ``modes(s.assemble())`` of a rotor that was given an angular velocity are its whirls.
+        For a rotor with a given angular velocity, ``modes(s.assemble())`` are its whirl modes.
         """
         return self.linearize(at).modes()
 
     def largest_stable_step(self) -> float:
         """Return the largest step in s for which RK4 is stable at the start: 2.78 / |λ|.
 
-        λ is the fastest natural motion, growing or not, of the equations as the engine solves
-        them, with the loops closed, and once more with compliant contacts of clearances touching
-        by 1 % of the clearance. Stops and other forces that act later may need less. With larger
-        steps take ``block(mode="internal", integrator="implicit")``.
+        λ is the eigenvalue of largest magnitude of the equations as the engine solves them, with
+        the loops closed; it is also evaluated with compliant contacts of clearances closed by 1 %
+        of the clearance. Stops and other forces that act later may need a smaller step. For larger
+        steps use ``block(mode="internal", integrator="implicit")``.
         """
         from ..analysis._stability import largest_stable_step
 
         return largest_stable_step(self)
 
     def validate(self) -> None:
-        """Check what can be told only of the whole system.
+        """Check the consistency of the whole system.
 
         Raises
         ------
         DiagramError
-            With all problems found: no bodies, bodies that hang on nothing, bodies without mass at
-            the end of a chain.
+            With all problems found: no bodies, unconnected bodies, bodies without mass at the end
+            of a chain.
         """
         problems = []
         if not self.bodies:
@@ -548,7 +550,7 @@ class System(JointMethods, ElementMethods):
                 ordered = [body.name for body in self.bodies if body.name in names]
                 problems.append(
                     f"nothing ties {name_list(f'`{name}`' for name in ordered)} to the ground: add "
-                    f"a joint, spring, bushing or bearing, or say free=True for a body that flies."
+                    f"a joint, spring, bushing or bearing, or set free=True for a free body."
                 )
         for body in self.bodies:
             if body.mass == 0 and jointed[body.name] < 2:
@@ -559,7 +561,7 @@ class System(JointMethods, ElementMethods):
             elif jointed[body.name] == 0 and np.linalg.eigvalsh(body.inertia)[0] <= 0:
                 problems.append(
                     f"body `{body.name}` has no joint and a principal moment of inertia of 0: "
-                    f"nothing says how it turns. Give it inertia about all axes."
+                    f"its rotation is undetermined. Give it inertia about all axes."
                 )
         if problems:
             raise DiagramError(problems)

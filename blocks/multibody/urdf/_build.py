@@ -171,7 +171,7 @@ def _check_names(robot: Robot, joints: Sequence[UrdfJoint], options: Options) ->
         for name in given if isinstance(given, Mapping) else ():
             if name not in valid:
                 raise DiagramError(
-                    f"`{what}` has `{name}`, which is no joint of {robot.path.name} that "
+                    f"`{what}` has `{name}`, which is not a joint of {robot.path.name} that "
                     f"{'moves' if valid is movable else 'has limits'}.{suggest(name, valid)} "
                     f"Joints: {name_list(valid)}."
                 )
@@ -190,7 +190,7 @@ class _Builder:
     ) -> None:
         self.robot, self.system, self.options = robot, system, options
         self.joints = [base, *joints]
-        # Of every link: which link gives its name to the body it is in, and where it is there.
+        # For every link: the link that names its body, and its pose in that body.
         self.seats: dict[str, tuple[str, _Frame]] = {"": ("", _HERE)}
         self.welded: dict[str, list[str]] = defaultdict(list)
         for joint in self.joints:
@@ -213,7 +213,7 @@ class _Builder:
         return self.system
 
     def _check_masses(self) -> None:
-        """Check that what hangs at the end of a joint has mass."""
+        """Check that bodies at the end of a chain have mass."""
         holds = {
             self.seats[j.parent][0] for j in self.joints if j.kind not in ("fixed", "floating")
         }
@@ -226,8 +226,8 @@ class _Builder:
                 problems.append(
                     f"{self.robot.at(link)} has no mass, nor has any link fixed to it, but "
                     f"{'it flies freely' if joint.kind == 'floating' else 'it ends a chain'}: "
-                    f"nothing says how it moves. Give it <inertial> with <mass> and <inertia>"
-                    f"{'' if joint.parent else ', or say base=' + repr('fixed')}."
+                    f"its motion is undetermined. Give it <inertial> with <mass> and <inertia>"
+                    f"{'' if joint.parent else ', or set base=' + repr('fixed')}."
                 )
         if problems:
             raise DiagramError(problems)
@@ -383,7 +383,7 @@ class _Builder:
 def _choose_names(robot: Robot) -> tuple[dict[str, str], dict[str, str]]:
     """Return the names of links and joints in the system, where both share one set.
 
-    A name that is taken, by the system or by a link, gets `_link` or `_joint` added.
+    A name already used by the system or by a link gets the suffix `_link` or `_joint`.
     """
     taken = {"ground", "gravity", *OWN_NAMES}
     links = _rename(robot.links, "_link", taken)

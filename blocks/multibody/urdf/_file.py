@@ -1,6 +1,6 @@
 """Reading a URDF file: links and joints as data, each with the line it stands on.
 
-What the file format says is in https://wiki.ros.org/urdf/XML: meters, kilograms and radians; `rpy`
+The file format is specified in https://wiki.ros.org/urdf/XML: meters, kilograms and radians; `rpy`
 are turns about the fixed axes x, y, z, in this order; `ixy` and its like are elements of the tensor
 about the center of mass, in axes of the `<origin>` of `<inertial>`. Shapes, materials, sensors
 and elements of other programs are passed over.
@@ -62,7 +62,7 @@ Item = TypeVar("Item", UrdfLink, UrdfJoint)
 
 @dataclass(frozen=True, slots=True)
 class Robot:
-    """What a file says; links and joints in its order."""
+    """Content of a file; links and joints in the order of the file."""
 
     path: Path
     name: str
@@ -167,8 +167,8 @@ class _Element:
         for token in tokens:
             if not _is_number(token, finite):
                 raise DiagramError(
-                    f"{what} has {token!r}, which is no {'finite ' if finite else ''}number. "
-                    f"Numbers are parted by blanks and have no units: m, kg and rad are meant."
+                    f"{what} has {token!r}, which is not a {'finite ' if finite else ''}number. "
+                    f"Numbers are separated by blanks and have no units: m, kg and rad are implied."
                 )
             if _LARGEST < abs(float(token)) < np.inf:
                 raise DiagramError(
@@ -177,7 +177,7 @@ class _Element:
                 )
         if len(tokens) != len(default):
             raise DiagramError(
-                f"{what} wants {len(default)} numbers, got {self.attributes[attribute]!r}."
+                f"{what} must be {len(default)} numbers, got {self.attributes[attribute]!r}."
             )
         return tuple(float(token) for token in tokens)
 
@@ -196,7 +196,7 @@ def _is_number(token: str, finite: bool) -> bool:
 
 
 def _parse(path: Path) -> _Element:
-    """Return the outermost element. Entities are refused: they can grow without end."""
+    """Return the outermost element. Entities are rejected: they can grow without bound."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -231,7 +231,7 @@ def _parse(path: Path) -> _Element:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         raise DiagramError(
-            f"{path.name}, line {error.lineno}, column {error.offset + 1}: this is no well-formed "
+            f"{path.name}, line {error.lineno}, column {error.offset + 1}: this is not well-formed "
             f"XML: {expat.ErrorString(error.code)}."
         ) from None
     except (LookupError, ValueError) as error:
@@ -309,7 +309,7 @@ def _read_joint(element: _Element) -> UrdfJoint:
         raise DiagramError(
             f"{mimic.place}: {of} follows `{mimic.attributes.get('joint', '?')}` by <mimic>, which "
             f"is not supported: no joint here couples two coordinates. Delete <mimic> to let it "
-            f"move by itself or by a driver with a law of its own, or make it fixed."
+            f"move freely or by a driver with a separate law, or make it fixed."
         )
     position, rotation = _read_origin(element, of)
     damping, friction = _read_dynamics(element, of)

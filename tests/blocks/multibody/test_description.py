@@ -468,7 +468,7 @@ BAD: list[tuple[str, Callable[[], object]]] = [
     (r"`axis` of marker `arm.m` has no direction", lambda: arm()[1].marker("m", axis=(0, 0, 0))),
     (r"moves along `w`; the axes are x, y, z", lambda: arm()[1].marker("m", motion={"w": 1.0})),
     (
-        r"motion `x` of marker `arm.m` depends on `l`, which it does not know. It may depend on t",
+        r"motion `x` of marker `arm.m` depends on `l`, which is not available. It may depend on t",
         lambda: arm()[1].marker("m", motion={"x": "l"}),
     ),
     (
@@ -522,7 +522,7 @@ def test_bad_joints_teach() -> None:
         s.revolute("j", s.ground.marker("g"), m, at=(0, 0, 0))
     with pytest.raises(DiagramError, match="of another system, `other`"):
         s.revolute("j", other.ground.marker("m"), m)
-    with pytest.raises(DiagramError, match=r"wants a marker, such as arm.marker"):
+    with pytest.raises(DiagramError, match=r"requires a marker, such as arm.marker"):
         s.revolute("j", s.ground.marker("h"), body)
     with pytest.raises(DiagramError, match=r"two axes are at 0° .*not those of the shafts"):
         s.universal("j", s.ground.marker("k", axis=(1, 0, 0)), body.marker("k", axis=(1, 0, 0)))

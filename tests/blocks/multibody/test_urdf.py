@@ -332,7 +332,7 @@ def test_names_that_are_taken_are_made_longer(tmp_path: Path) -> None:
 
 KNEE = '<joint name="knee" type="revolute"><parent link="a"/><child link="b"/>'
 WRONG = {
-    "not XML": ("</robot>", "", r"line 12, column \d+: this is no well-formed XML: no element"),
+    "not XML": ("</robot>", "", r"line 12, column \d+: this is not well-formed XML: no element"),
     "tag": ("</link>\n  <link", "</lonk>\n  <link", r"line 4, .*mismatched tag"),
     "outermost": ("robot", "sdf", "has <sdf> outermost"),
     "macro": ('<link name="base"/>', '<xacro:include filename="x"/>', r"line 2: .*Expand .* first"),
@@ -363,9 +363,9 @@ WRONG = {
     "negative": ('<mass value="2"/>', '<mass value="-2"/>', "-2 kg: it must not be negative"),
     "moments": ('iyy="0.06"', 'iyy="0.08"', r"line 4: body `a` has .*which no body has"),
     "unit": ('xyz="0 0 -0.7"', 'xyz="0 0 -700mm"', r"line 10: `xyz` .*'-700mm'.*no units: m"),
-    "commas": ('xyz="0 0 -0.7"', 'xyz="0,0,-0.7"', "parted by blanks"),
-    "two numbers": ('xyz="0 0 -0.7"', 'xyz="0 -0.7"', "wants 3 numbers, got '0 -0.7'"),
-    "not finite": ('xyz="0 0 -0.7"', 'xyz="0 0 nan"', "'nan', which is no finite number"),
+    "commas": ('xyz="0 0 -0.7"', 'xyz="0,0,-0.7"', "separated by blanks"),
+    "two numbers": ('xyz="0 0 -0.7"', 'xyz="0 -0.7"', "must be 3 numbers, got '0 -0.7'"),
+    "not finite": ('xyz="0 0 -0.7"', 'xyz="0 0 nan"', "'nan', which is not a finite number"),
     "too large": ('xyz="0 0 -0.7"', 'xyz="0 0 1e308"', r"line 10: .*'1e308', which is beyond ±1e"),
     "large axis": ('<axis xyz="0 1 0"/></joint>', '<axis xyz="0 1e308 1"/></joint>', "beyond ±1e"),
     "dynamics": (KNEE, f'{KNEE}<dynamics damping="-1"/>', "neither may be negative"),

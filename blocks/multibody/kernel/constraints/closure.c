@@ -36,7 +36,7 @@ static const double *marker_base(const mb_view *m, int32_t marker) {
     return link < 0 ? m->marker_data[marker].p : m->data[link].base;
 }
 
-/* A marker's place from the base of its branch, and in the world. */
+/* A marker's position relative to the base of its branch, and in the world. */
 static void place_marker(const mb_view *m, int32_t marker, double t, double *local, double *P) {
     const int32_t link = marker_link(m, marker);
     memset(local, 0, 3 * sizeof(double));
@@ -58,13 +58,13 @@ static bool sees_axes(const mb_view *m, const int32_t *cut) {
     return false;
 }
 
-/* How far a measure is from the law that it follows. */
+/* Difference between a measure and its law. */
 static double driven_error(const mb_view *m, const int32_t *row, double t) {
     double rate, second;
     return mb_measure(m, row[MB_ROW_A], t) - mb_law(m, row[MB_ROW_VALUE], t, &rate, &second);
 }
 
-/* Values of all rows, and the forces that a unit multiplier would apply. */
+/* Values of all rows, and the wrenches of unit multipliers. */
 void mb_rows_position(mb_view *m, double t, const double *q) {
     for (int32_t n = 0; n < m->cut_count; n++) {
         const int32_t *cut = m->cuts + n * MB_CUT_FIELDS, *first = row_record(m, cut[MB_CUT_ROW]);
@@ -138,10 +138,10 @@ void mb_rows_position(mb_view *m, double t, const double *q) {
 }
 
 static const double *spin_of(const mb_view *m, int32_t link) { return link < 0 ? STILL : m->link[link].w; }
-/* Without what the joints add. */
+/* Without the contribution of joint accelerations. */
 static const double *spin_rate_of(const mb_view *m, int32_t link) { return link < 0 ? STILL : m->link[link].wd; }
 
-/* Φ̇ and c: needs the velocities of the links and the accelerations that they cause, and the places of the rows. */
+/* Φ̇ and c: needs the velocities of the links and the accelerations that they cause, and the positions of the rows. */
 void mb_rows_velocity(mb_view *m, double t, const double *v) {
     for (int32_t n = 0; n < m->cut_count; n++) {
         const int32_t *cut = m->cuts + n * MB_CUT_FIELDS, *first = row_record(m, cut[MB_CUT_ROW]);
@@ -223,7 +223,7 @@ void mb_rows_jacobian(mb_view *m) {
             const int32_t *path = m->paths + (cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS;
             const mb_link_state *s = &m->link[path[MB_PATH_LINK]];
             const int32_t type = m->links[path[MB_PATH_LINK] * MB_LINK_FIELDS + MB_LINK_TYPE];
-            /* How the marker moves and turns with the joint: what a row then sees is F · velocity + N · turn. */
+            /* Velocity and angular velocity of the marker per joint speed: the row entry is F · velocity + N · turn. */
             double axis[3], velocity[3];
             if (type == MB_SPHERICAL)
                 mb_column(s->R, path[MB_PATH_AXIS], axis);

@@ -1,11 +1,11 @@
-/* Markers that move by laws, and measures: coordinates told from the poses of two markers instead of by a joint of the tree.
+/* Markers that move by laws, and measures: coordinates computed from the poses of two markers instead of from a tree joint.
  *
  *   length  q = a · d                                    d = P_j - P_i
  *   angle   q = atan2(o · (a × s), o · s), unwrapped     of o about a, counted from s
  *
- * A joint that closes a loop has its coordinates so, and a planar bushing its angle. An angle is unwrapped against what its value and rate at
- * the end of the last step, which are kept in memory, predict; at the end of a step with the mean of both rates. A prediction that is off by
- * more than a quarter turn does not tell turns apart for sure, and is remarked upon. */
+ * Coordinates of a joint that closes a loop are measures, and so is the angle of a planar bushing. An angle is unwrapped against the
+ * prediction from its value and rate at the end of the last step, which are stored in memory; at the end of a step with the mean of
+ * both rates. A prediction error of more than a quarter turn makes the turn count uncertain, and a diagnostic reports it. */
 #include <string.h>
 
 #include "blocks/core/kernel/constants.h"

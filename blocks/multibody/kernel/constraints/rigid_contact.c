@@ -1,11 +1,11 @@
-/* Rigid contacts of a pin in a hole: two rows of constraints each, which hold only at times.
+/* Rigid contacts of a pin in a hole: two unilateral constraint rows each.
  *
  *   touch   Φ = |c| - e                                     holds while the surfaces touch, with N = λ ≥ 0
  *   slip    Φ̇ = t·ċ + R_pin ω_pin - R_hole ω_hole           holds while they stick, with T = λ, |T| ≤ μ N
  *
- * c is the pin's center less the hole's, n = c / |c|, t = z × n; the pin feels -N n - T t. Where surfaces slide, T = ±μ N
- * is solved for along with N. Sticking is a constraint of its own: a friction smoothed over slow slip would
- * be as stiff as μ N is large, and N has no bound in a rigid contact.
+ * c is the pin's center less the hole's, n = c / |c|, t = z × n; -N n - T t acts on the pin. If the surfaces slide, T = ±μ N
+ * is solved for along with N. Sticking is a separate constraint: the stiffness of friction
+ * regularized over slow slip grows with μ N, and N is unbounded in a rigid contact.
  *
  * The pattern of K is fixed, so a row that does not hold stays in it with the weight 0, and with Φ = Φ̇ = c = 0 it enters nothing that
  * loops over rows. Which rows hold is the mode of a contact. Modes lie in the memory of the block; each operation works on a copy. */
@@ -13,15 +13,15 @@
 
 #include "blocks/multibody/kernel/multibody.h"
 
-/* Gaps that count as closed, as a part of the clearance, and of the places that they are the difference of. */
+/* Tolerance of closed gaps, relative to the clearance and to the positions whose difference they are. */
 static const double TOUCHING = 1e-10, TOUCHING_ROUNDING = 1e-14;
-/* And where an impact is located. */
+/* Tolerance for locating an impact. */
 static const double LOCATED = 1e-13, LOCATED_ROUNDING = 1e-15;
-/* A start that is outside by no more than this part of the clearance is put on the surface. */
+/* An initial penetration below this fraction of the clearance is moved to the surface. */
 static const double START_TOLERANCE = 1e-6;
-/* Speeds, accelerations and forces that are rounding, as parts of what they are sums of. */
+/* Rounding errors of speeds, accelerations and forces, relative to the terms that they are sums of. */
 static const double SPEED_ROUNDING = 1e-11, RATE_ROUNDING = 1e-10, FORCE_ROUNDING = 1e-10;
-/* A rebound that would be over within this part of a step is none: so a chattering sequence ends. */
+/* A rebound shorter than this fraction of a step is suppressed, which ends chattering. */
 static const double SHORTEST_FLIGHT = 0.1;
 
 static const int32_t *rigid_record(const mb_view *m, int32_t row) { return m->rows + row * MB_ROW_FIELDS; }
@@ -70,7 +70,7 @@ bool mb_rigid_check(const bl_block *b) {
     return true;
 }
 
-/* A saved state may hold anything. */
+/* A saved state may contain invalid values. */
 void mb_rigid_load(mb_view *m) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const double mode = rigid_memory(m, mb_rigid_row(m, n))[MB_CONTACT_MODE];
@@ -118,7 +118,7 @@ void mb_rigid_place(mb_view *m, int32_t row, const double *d) {
 
 static int32_t rigid_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
 
-/* From the velocity dd of the pin less that of the hole, and their accelerations ddd without what the joints add. */
+/* From the velocity dd of the pin less that of the hole, and their accelerations ddd without the contribution of joint accelerations. */
 void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, const double *ddd) {
     const int32_t *record = rigid_record(m, row);
     const bool holds = mb_row_holds(m, row);
@@ -152,7 +152,7 @@ void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, c
     m->bias[row] = holds ? bias : 0.0;
 }
 
-/* The change of velocities by an impulse along a row, or of accelerations by a force; what goes through the other rows is in m->lambda. */
+/* The change of velocities by an impulse along a row, or of accelerations by a force; m->lambda holds the response of the other rows. */
 static void rigid_respond(mb_view *m, int32_t row, double size, double *change) {
     memset(m->force, 0, (size_t)m->nv * sizeof(double));
     memset(m->row_work, 0, (size_t)m->row_count * sizeof(double));
@@ -169,7 +169,7 @@ bool mb_rigid_rubs(const mb_view *m, int32_t row) {
     return (mode == MB_SLIDES || mode == MB_SLIDES_BACK) && rigid_friction(m, row) > 0.0;
 }
 
-/* What the row's direction could move at the most, with nothing holding. */
+/* Upper bound of the mobility along the row, without constraints. */
 static double rigid_mobility(const mb_view *m, int32_t row) {
     for (int32_t c = m->cut_count - 1; c >= 0; c--) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
@@ -185,7 +185,7 @@ static double rigid_mobility(const mb_view *m, int32_t row) {
     return 0.0;
 }
 
-/* Keeps what accelerations say of the contacts. */
+/* Stores forces and accelerations of the contacts. */
 void mb_rigid_note(mb_view *m) {
     if (m->rigid_count == 0) return;
     const double *rows = m->row_work;
@@ -197,7 +197,7 @@ void mb_rigid_note(mb_view *m) {
         r->slipping = rows[row + 1] + r->slip_bias;
         r->N = m->lambda[row];
         r->rate_rounding = RATE_ROUNDING * (fabs(rows[row]) + fabs(r->bias) + fabs(r->N) * rigid_mobility(m, row));
-        r->speed_floor = m->whole * r->rate_rounding; /* what a step makes of that, of surfaces that are at rest */
+        r->speed_floor = m->whole * r->rate_rounding; /* its effect over a step, for surfaces at rest */
         r->T = m->lambda[row + 1];
         r->spare = rigid_friction(m, row) * r->N - fabs(r->T);
     }
@@ -266,7 +266,7 @@ double mb_rigid_rounding(const mb_view *m) {
     return FORCE_ROUNDING * most;
 }
 
-/* How surfaces that came to touch move on each other. */
+/* Slip mode of surfaces that have come into contact. */
 static double rigid_slide(const mb_view *m, int32_t row) {
     const mb_rigid *r = mb_rigid_of(m, row);
     if (rigid_friction(m, row) > 0.0 && fabs(r->slip) <= r->speed_rounding) return MB_STICKS; /* at first */
@@ -277,8 +277,8 @@ static bool rigid_rests(const mb_rigid *r) { return r->gap <= r->tolerance && fa
 
 static bool rigid_still(const mb_rigid *r) { return fabs(r->slip) <= r->speed_rounding; }
 
-/* What a contact should do instead, by the forces and accelerations of the modes as they are; its own mode if they fit. A contact that lets go
-   and would be pressed again tries the other ways to touch, of which surfaces at rest with friction have three. */
+/* Returns the mode that fits the forces and accelerations of the present modes; the present mode if they are consistent. A contact
+   that opens and would be pressed again tries the other contact modes, of which surfaces at rest with friction have three. */
 static double rigid_better(const mb_view *m, int32_t row, double rounding) {
     mb_rigid *r = mb_rigid_of(m, row);
     const bool choice = rigid_friction(m, row) > 0.0 && rigid_still(r);
@@ -335,7 +335,7 @@ int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v) {
 
 /* -- impacts */
 
-/* The same, where impulses through other contacts are kept as number `which`. */
+/* As rigid_respond; stores the impulses through other contacts at index `which`. */
 static void impulse_respond(mb_view *m, int32_t row, int which, double size, double *change) {
     rigid_respond(m, row, size, change);
     for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->passed[which] = m->lambda[mb_rigid_row(m, n)];
@@ -367,8 +367,9 @@ static void impact_law(const double *A, double vx, double vy, const double *p, d
     *Y = part * stick_y;
 }
 
-/* One contact is hit: velocities afterwards in v. Others that touch hold without friction and without rebound; what would pull is let go, and
-   what was let go but would go through the surface holds again. Returns the impulse of the contact, or a negative number if nothing can move. */
+/* Impact at one contact: velocities after it in v. Other closed contacts act without friction and without rebound; those with a tensile
+   impulse are released, and released ones that would penetrate are closed again. Returns the impulse of the contact, or a negative
+   number if nothing can move. */
 static double impact_with(mb_view *m, double t, const double *q, double *v, int32_t row) {
     double *along = m->own + (m->nq + m->nv) * 3, *across = along + (m->nq + m->nv), *before = across + (m->nq + m->nv), X = 0.0, Y = 0.0;
     const double *p = m->p + rigid_record(m, row)[MB_ROW_VALUE];
@@ -409,7 +410,7 @@ static double impact_with(mb_view *m, double t, const double *q, double *v, int3
     return X;
 }
 
-/* Contact modes during impacts know touching and flying only. */
+/* During impacts contacts are either closed or open. */
 static void rigid_before_impact(mb_view *m, double approach) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
@@ -426,7 +427,7 @@ static void rigid_after_impact(mb_view *m) {
     }
 }
 
-/* An impact, and what is counted of it. */
+/* Solves an impact and updates its statistics. */
 static int rigid_impact(mb_view *m, double t, const double *q, double *v, int32_t row) {
     mb_rigid *hit = mb_rigid_of(m, row);
     const double approach = hit->closing;
@@ -454,7 +455,7 @@ static int32_t rigid_next_hit(const mb_view *m) {
     return found;
 }
 
-/* All that meet, one at a time. Where they throw each other back and forth for long, the rest of it is plastic and at once. */
+/* Solves all impacts one at a time. A long sequence of rebounds is ended by one simultaneous plastic impact. */
 static int rigid_impacts(mb_view *m, double t, double *q, double *v) {
     for (int32_t hits = 0; hits < 20 * m->rigid_count; hits++) {
         mb_kinematics(m, t, q, v);
@@ -487,7 +488,8 @@ static bool rigid_end_slip(mb_view *m) {
     return any;
 }
 
-/* Holds what leaves its surface so slowly that it would be back at once. Returns whether there is any; each is held once only. */
+/* Closes contacts that separate so slowly that they would close again immediately. Returns whether there are any; each is closed
+   only once. */
 static bool rigid_end_chatter(mb_view *m) {
     bool any = false;
     for (int32_t n = 0; n < m->rigid_count; n++) {
@@ -537,7 +539,7 @@ void mb_rigid_count(mb_view *m, int32_t number) {
     if (r->slippery != 0.0 && r->mode != MB_FLIES && rough) memory[MB_CONTACT_PARADOXES] += 1.0;
 }
 
-/* What acts on the pin. */
+/* Force on the pin. */
 void mb_rigid_force(const mb_view *m, int32_t force_number, mb_contact *at) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t row = mb_rigid_row(m, n);

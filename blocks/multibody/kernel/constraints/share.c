@@ -1,9 +1,9 @@
-/* Reactions of redundant joints: one rule for how they share a load.
+/* Reactions of redundant joints: the rule of load distribution.
  *
  * Where constraints are redundant, accelerations are unique but multipliers are not: every δλ with Jᵀ δλ = 0 can be added to them. Of all
  * reactions that balance the motion, those of minimum norm are taken,
  *     Σ |F|² / k_F + |M|² / k_M + Σ τ² / k   → minimum
- * over all joints, of the tree and of closures alike, and over the efforts τ of drivers. F and M are the reaction as it is an output: on the
+ * over all joints, of the tree and of closures alike, and over the efforts τ of drivers. F and M are the reaction as defined for the outputs: on the
  * second body, about the second marker. k_F and k_M are the stiffnesses of a joint, if they are given: the norm is then the elastic energy of
  * joints that yield a little. Otherwise k_M = L² k_F, the same for all joints, with L the largest distance between the markers of two joints
  * on one body. The result depends neither on units, nor on the order of joints, nor on which of them close loops.
@@ -19,7 +19,7 @@ static const double SHARE_RANK_TOLERANCE = 1e-8;  /* of pivots, as a part of the
 static const double SHARE_GOOD_PIVOT = 1e-3;      /* of pivots that are taken again */
 static const double SHARE_SEEN = 1e-7;            /* least part of a null vector that counts */
 static const double SHARE_REPORTED = 1e-6;     /* least part of the largest reaction that is worth a diagnostic */
-enum { SHARE_SAMPLE_EVERY = 64 };                 /* steps between looks at what is shared */
+enum { SHARE_SAMPLE_EVERY = 64 };                 /* steps between samples of the distribution */
 
 static const int32_t *joint_record(const mb_view *m, int32_t n) { return m->joints + n * MB_JOINT_FIELDS; }
 static int32_t share_link_of(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
@@ -164,7 +164,7 @@ static int32_t share_eliminate(const mb_view *m, int32_t *row_at, int32_t *colum
     return rank;
 }
 
-/* With the pivots of the start, which spares the search. Returns the rank, or -1 if they are no good here. */
+/* Eliminates with the pivots of the initial state, without a search. Returns the rank, or -1 if these pivots are too small. */
 static int32_t eliminate_as_before(const mb_view *m, int32_t *row_at, int32_t *column_at) {
     const int32_t rows = shared_rows(m);
     const double *order = m->share.order, redundant = m->shared[MB_SHARED_REDUNDANT];
@@ -217,7 +217,7 @@ static void add_wrench(const mb_view *m, int32_t link, const double *place, doub
     mb_add_cross(arm, force, wrench + 3);
 }
 
-/* The same for what a row of coordinates does to two bodies, from places in the world. */
+/* The same for the wrenches of a row of coordinates on two bodies, at points in the world. */
 static void send_pairs(const mb_view *m, int32_t cut, const mb_coordinate_row *own, double lambda) {
     mb_pair pairs[2];
     const int count = own->pairs && lambda != 0.0 ? own->pairs(m, cut, pairs) : 0;
@@ -233,7 +233,7 @@ static void send_pairs(const mb_view *m, int32_t cut, const mb_coordinate_row *o
         }
 }
 
-/* What multipliers alone send through the tree: the wrench through each link, about its origin. */
+/* Wrenches through the links due to multipliers alone, about the origin of each link. */
 static void send_multipliers(const mb_view *m, const double *lambda) {
     memset(m->share.wrench, 0, 6 * (size_t)m->link_count * sizeof(double));
     for (int32_t c = 0; c < m->cut_count; c++) {
@@ -291,7 +291,7 @@ static void scale_link_reaction(const mb_view *m, int32_t n, double *out) {
 
 static double six_dot(const double *a, const double *b) { return mb_dot(a, b) + mb_dot(a + 3, b + 3); }
 
-/* What a null vector does to a joint or, with one number, to a row; those of one joint or row are a list. */
+/* Effect of a null vector on a joint or, with one component, on a row; the entries of a joint or row form a list. */
 static mb_share_entry *new_entry(mb_sharing *share, int32_t vector, int32_t *list) {
     mb_share_entry *entry = &share->entries[share->entry_count];
     memset(entry, 0, sizeof *entry);
@@ -301,7 +301,7 @@ static mb_share_entry *new_entry(mb_sharing *share, int32_t vector, int32_t *lis
     return entry;
 }
 
-/* Adds to AᵀA what the newest entry of a list has in common with all of it. */
+/* Adds to AᵀA the products of the newest entry of a list with all its entries. */
 static void add_to_gram(const mb_view *m, int32_t list, bool single) {
     const mb_share_entry *entries = m->share.entries, *own = &entries[list];
     double *column = m->share.gram + own->vector;
@@ -309,7 +309,7 @@ static void add_to_gram(const mb_view *m, int32_t list, bool single) {
         column[(int64_t)entries[k].vector * m->row_count] += single ? own->effect[0] * entries[k].effect[0] : six_dot(own->effect, entries[k].effect);
 }
 
-/* Adds what the wrench of a closure, about `place`, does to the joints on one side, from a link down to `end`. */
+/* Adds the effect of the wrench of a closure, about `place`, on the joints of one side, from a link down to `end`. */
 static void reach_joints(mb_view *m, int32_t vector, double sign, const double *F, const double *N, const double *place, int32_t link, int32_t end) {
     for (; link != end; link = m->links[link * MB_LINK_FIELDS + MB_LINK_PARENT]) {
         const int32_t n = m->share.joint_of[link];
@@ -333,7 +333,7 @@ static int32_t common_link(const mb_view *m, int32_t a, int32_t b) {
     return a;
 }
 
-/* A null vector: what it does to all rows and joints. */
+/* Effect of a null vector on all rows and joints. */
 static void take_vector(mb_view *m, int32_t vector) {
     const double *z = m->share.basis + (int64_t)vector * m->row_count;
     const int32_t joints = m->head[MB_JOINTS];
@@ -468,7 +468,7 @@ void mb_share_start(mb_view *m, double t, const double *q) {
     fill_matrix(m);
     const int32_t rank = share_eliminate(m, row_at, column_at), rows = shared_rows(m);
     m->shared[MB_SHARED_REDUNDANT] = rows - rank;
-    /* The order as exchanges: what is exchanged with each place in turn. */
+    /* The order as a sequence of exchanges: the index exchanged with each position in turn. */
     int32_t *now = m->share.lists;
     for (int side = 0; side < 2; side++) {
         const int32_t *at = side ? column_at : row_at, count = side ? m->nv : rows;
@@ -535,7 +535,7 @@ static double largest_reaction(const mb_view *m) {
     return most;
 }
 
-/* The record of what an output shows, or -1: the first, since drivers have theirs after the joints. */
+/* The record of an output's joint or driver, or -1; the first match, since drivers follow the joints. */
 static int32_t record_of(const mb_view *m, int32_t reaction) {
     for (int32_t n = 0; n < m->head[MB_JOINTS]; n++)
         if (joint_record(m, n)[MB_JOINT_REACTION] == reaction) return n;
@@ -551,7 +551,7 @@ int32_t mb_effort_row(const mb_view *m, const int32_t *out) {
     return force[MB_FORCE_TYPE] == MB_COUPLING ? force[MB_FORCE_LAW] : -1;
 }
 
-/* Keeps the output that owes the largest part to the rule; needs reactions that are shared. */
+/* Records the output that depends most on the rule; requires distributed reactions. */
 static void note_shared(mb_view *m, double t) {
     const double largest = largest_reaction(m), length = m->shared[MB_SHARED_LENGTH];
     for (int32_t k = 0; k < m->head[MB_OUTPUTS]; k++) {

@@ -9,7 +9,7 @@
  *
  * with S such that δ = |c| - e where a hole that is not worn is touched. That is convex in c and has all derivatives, so that its
  * forces have a potential, and a pin that fits its bed all along lies still in it. A contact is as wide as about two sections, its
- * pressure shared by s, and so is what is worn. How steep it is, |∂δ/∂c|, is 1 less half of Δθ² in a round hole.
+ * pressure and its wear are distributed by s. The slope, |∂δ/∂c|, is 1 less half of Δθ² in a round hole.
  *
  * Memory: w at each angle, the time up to which wear is counted, and the volume a second there. It changes after whole steps only. */
 #include <math.h>
@@ -44,7 +44,7 @@ static double wear_round(double x) {
     return log((1.0 + s * (1.0 + s * (4.5 + s * 37.5))) / sqrt(2.0 * WEAR_PI * x));
 }
 
-/* The direction of a section, turned on from one to the next. */
+/* The direction of a section, rotated incrementally from one to the next. */
 typedef struct {
     double c, s, turn_c, turn_s;
 } wear_angle;
@@ -67,7 +67,7 @@ static double wear_depth(const double *offset, double clearance, const double *m
     return offset[0] * a->c + offset[1] * a->s - clearance - map[k];
 }
 
-/* s but for its sum; what is rounding beside the deepest section is none. */
+/* s before normalization; values at the rounding level of the deepest section are 0. */
 static double wear_part(double depth, const wear_shares *shares) {
     const double less = (depth - shares->deepest) / shares->tau;
     return less > -40.0 ? exp(less) : 0.0;
@@ -99,7 +99,7 @@ void mb_wear_see(const mb_view *m, const int32_t *force, const double *offset, d
     n[2] = 0.0;
 }
 
-/* What a section of the hole loses of its area for a depth of 1 m. */
+/* Area lost by a section of the hole per depth of 1 m. */
 static double wear_area(const mb_view *m, const int32_t *force) {
     const double *p = m->p + force[MB_FORCE_P], *wear = p + mb_contact_numbers(force);
     return (p[MB_PLAY_PIN_RADIUS] + p[MB_PLAY_CLEARANCE]) * 2.0 * WEAR_PI / mb_wear_sections(force) * wear[MB_WEAR_LENGTH];

@@ -1,11 +1,11 @@
 /* Internal steps of mechanisms with rigid contacts: Runge–Kutta steps that end where a contact begins, ends, sticks or slips.
  *
- * A step is tried as a whole with the contacts as they are. If one of them does not fit any more at its end, or within it, the step is
- * taken again from the same start and shortened until it ends where the first of them changes; then impacts are solved, contacts are
- * balanced anew, and the rest of the step follows. What must not become negative:
+ * A whole step is tried with the present contact modes. If one of them is no longer consistent at its end, or within it, the step is
+ * repeated from the same start and shortened until it ends where the first of them changes; then impacts are solved, contacts are
+ * balanced again, and the rest of the step follows. Event functions, which must not become negative:
  *     flying      the gap
- *     touching    N; besides, sliding: the slip in the direction of the mode; sticking: μ N - |T|
- * A gap is found along a cubic through gaps and their rates at both ends, so that one that opens again within the step is seen too; the others
+ *     touching    N; in addition, sliding: the slip in the direction of the mode; sticking: μ N - |T|
+ * A gap is found along a cubic through gaps and their rates at both ends, so that one that opens again within the step is detected too; the others
  * at the ends and in the middle. */
 #include <string.h>
 
@@ -21,10 +21,10 @@ enum {
     EVENT_OPEN,
 };
 
-/* Changes of force and slip are located to this part of a step. */
+/* Changes of force and slip are located to this fraction of a step. */
 static const double EVENT_WIDTH = 1e-10;
 
-/* What a contact is judged by at one time. */
+/* Event functions of a contact at one time. */
 static mb_event_functions evaluate_event(const mb_rigid *r, double rounding) {
     mb_event_functions at = {.gap = r->gap, .closing = r->closing, .N = INFINITY, .spare = INFINITY};
     if (r->mode == MB_FLIES) return at;
@@ -62,7 +62,7 @@ static bool any_touches(const mb_view *m) {
     return false;
 }
 
-/* Sliding distance and N |slip| of the step in hand, by the weights of Runge–Kutta. */
+/* Sliding distance and ∫ N |slip| dt of the present step, with the Runge–Kutta weights. */
 static void rub(mb_view *m, double weight) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
@@ -74,7 +74,7 @@ static void rub(mb_view *m, double weight) {
 
 static int fail_or_jam(bl_block *b, const mb_view *m, double t) { return m->jammed >= 0 ? EVENT_JAMMED : mb_fail_factor(b, m, t); }
 
-/* A step of size h from `start`, whose first slope is known; it is judged at its end. */
+/* A step of size h from `start`, whose first stage is known; event functions are evaluated at its end. */
 static int try_step(bl_block *b, mb_view *m, double t, double h) {
     const int64_t n = m->nq + m->nv;
     const double nodes[4] = {0.0, 0.5, 0.5, 1.0}, weights[4] = {1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0};
@@ -212,7 +212,7 @@ static int locate(bl_block *b, mb_view *m, double t, double *size) {
     return at_high ? BL_OK : try_step(b, m, t, high);
 }
 
-/* Looks for what does not fit within a step whose end fits. Returns where, as a part of it, or -1. */
+/* Searches for an event within a step whose end is consistent. Returns its position as a fraction of the step, or -1. */
 static double look_within(const mb_view *m, double h) {
     double first = 2.0;
     for (int32_t n = 0; n < m->rigid_count; n++) {
@@ -239,7 +239,7 @@ static int whole_step(bl_block *b, mb_view *m, double t, double rest, double *si
     return try_step(b, m, t, rest);
 }
 
-/* The first slope of a step from `start`, whose accelerations are known, and what it is judged by there. */
+/* Stores the first stage of a step from `start`, whose accelerations are known, and the event functions there. */
 static void keep_slope(mb_view *m) {
     const int64_t n = m->nq + m->nv;
     const double *start = m->own + n;
@@ -254,7 +254,7 @@ static void keep_slope(mb_view *m) {
     evaluate_events(m, MB_AT_FROM);
 }
 
-/* What the contacts make of the state at the start of a step, and its first slope. */
+/* Contact modes at the start of a step, and its first stage. */
 static int begin_step(bl_block *b, mb_view *m, double t) {
     const int64_t n = m->nq + m->nv;
     double *x = m->own;
@@ -264,7 +264,7 @@ static int begin_step(bl_block *b, mb_view *m, double t) {
     return BL_OK;
 }
 
-/* The same, shorter where it leads nowhere: that may lie beyond an event. */
+/* The same, with a shorter step if it fails: the failure may lie beyond an event. */
 static int longest_step(bl_block *b, mb_view *m, double t, double rest, double *size) {
     int status = whole_step(b, m, t, rest, size);
     for (int halving = 0; (status == EVENT_JAMMED || status == EVENT_OPEN) && halving < EVENT_HALVINGS; halving++) {
@@ -282,7 +282,7 @@ static int longest_step(bl_block *b, mb_view *m, double t, double rest, double *
     return status == EVENT_JAMMED || status == EVENT_OPEN ? mb_fail_step(b, m, t + *size, *size, m->own, m->own + m->nq) : status;
 }
 
-/* One own step of size h, which may be a part of a whole one. */
+/* One internal step of size h, which may be a fraction of a whole one. */
 int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h) {
     double done = 0.0;
     for (int event = 0; event < EVENT_LIMIT; event++) {

@@ -14,8 +14,8 @@
  * Multipliers start from zero in each step: near a singular position they are rounding times α / B, which must not last.
  * Inputs may jump: then the accelerations at the start of the step jump with them.
  *
- * The averaged acceleration is that of a time (α_m - α_f) H beside the step's: between steps it is kept for a whole step, and a
- * shortened one takes its part of the difference to v' and puts back the rest. Otherwise the order would be one. */
+ * The averaged acceleration is that at a time shifted by (α_m - α_f) H from the step's. Between steps the value of a whole step is
+ * stored; a shortened step uses its fraction of the difference to v' and restores the rest. Otherwise the order would be one. */
 #include <string.h>
 
 #include "blocks/core/kernel/matrix.h"
@@ -100,7 +100,7 @@ static void implicit_tangents(mb_view *m, double t, const double *q, double *v, 
     s->flags[MB_IMPLICIT_FRESH] = 1.0;
 }
 
-/* out = T(u)⁻¹ x for a rotation by the vector u in the moved frame: what a turn x at its end is as a change of u. */
+/* out = T(u)⁻¹ x for a rotation by the vector u in the moved frame: converts a rotation increment x at its end to a change of u. */
 static void implicit_unturn(const double *u, const double *x, double *out) {
     const double angle2 = mb_dot(u, u), angle = sqrt(angle2), half = 0.5 * angle;
     /* (1 - (φ/2) cot (φ/2)) / φ²; not defined for whole turns, which no sane step makes */
@@ -111,8 +111,8 @@ static void implicit_unturn(const double *u, const double *x, double *out) {
     for (int k = 0; k < 3; k++) out[k] = x[k] + 0.5 * once[k] + c * twice[k];
 }
 
-/* S at the present poses, and its factors. Unknown is the turn at the end of the step, so that J is exact; what that does
-   to the parts of M and ∂r/∂v concerns the columns of ball joints only. */
+/* S at the present poses, and its factors. The unknown is the rotation increment at the end of the step, so that J is exact; this
+   choice affects the parts of M and ∂r/∂v in the columns of ball joints only. */
 static int implicit_factor(mb_view *m, const mb_scheme *scheme) {
     const mb_implicit *s = &m->implicit;
     const int32_t n = m->nv;
@@ -177,8 +177,8 @@ static void implicit_place(mb_view *m, const mb_scheme *scheme, double *q, doubl
     mb_move(m, q, s->u);
 }
 
-/* A film resists without bound as it closes, which no tangent tells: Newton is kept from closing one in a single change. Parts of
-   clearances; a film that is thinner than THIN is left to its contact. */
+/* The film force is unbounded as the film closes, which a tangent does not represent: Newton increments are limited so that none
+   closes a film. Fractions of the clearance; films thinner than THIN are not limited. */
 static const double IMPLICIT_CLOSES = 0.3, IMPLICIT_THIN = 0.02;
 
 static double implicit_film(mb_view *m, double t, const double *q) {
@@ -188,7 +188,7 @@ static double implicit_film(mb_view *m, double t, const double *q) {
 
 static bool implicit_closes(double film, double before) { return before > IMPLICIT_THIN && film < IMPLICIT_CLOSES * before; }
 
-/* The first guess is v' of the last step; if that closes a film, the one that goes on with v. Returns the thinnest film. */
+/* The first guess is v' of the last step; if that closes a film, the one with constant v. Returns the thinnest film. */
 static double implicit_guess(mb_view *m, const mb_scheme *scheme, double t, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
     const double before = implicit_film(m, t, s->q_start);
@@ -219,7 +219,7 @@ static double implicit_hold_films(mb_view *m, const mb_scheme *scheme, double t,
     return film;
 }
 
-/* Newton's iterations from v' as it is. Returns how many, or 0 if they do not converge. */
+/* Newton iterations from the present v'. Returns their number, or 0 if they do not converge. */
 static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
     double *y = s->change, size = 0.0;
@@ -358,8 +358,8 @@ static int implicit_part(mb_view *m, double t, double h, double part, double *q,
     return done;
 }
 
-/* One own step; what does not converge as a whole is taken in halves, and these in halves. Sizes are binary fractions of the step, each
-   of them at a multiple of itself, so that they grow again after what was hard and end with it. */
+/* One internal step; if it does not converge it is halved, recursively. Sizes are binary fractions of the step, and each substep
+   starts at a multiple of its size, so that sizes grow again after a difficult part and the last substep ends with the step. */
 int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double part, double *q, double *v) {
     if (!implicit_start(b, m, t, q, v)) return 0;
     m->implicit.flags[MB_IMPLICIT_HALVED] = 0.0;

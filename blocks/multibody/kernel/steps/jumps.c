@@ -1,19 +1,19 @@
 /* Laws that drive joints or move markers, watched for jumps.
  *
- * A prescribed place that jumps moves bodies at once, and one whose rate jumps gives them an impulse: neither is in efforts and reactions,
+ * A jump of a prescribed position moves bodies instantaneously, and a jump of its rate applies an impulse: neither is in efforts and reactions,
  * which are those of the smooth motion on both sides. From one step to the next a smooth law satisfies
  *     f₁ - f₀ = h/2 (f'₀ + f'₁) - h²/12 (f''₁ - f''₀)
- * but for terms of h⁵. A jump of f' within the step misses this by less than h |f'₁ - f'₀|, one of f'' by less than h² |f''₁ - f''₀|: what is
- * off by more is a jump of f, or as good as one for this step. Likewise for f', which without a third derivative has an error of h³: where the
+ * but for terms of h⁵. A jump of f' within the step misses this by less than h |f'₁ - f'₀|, one of f'' by less than h² |f''₁ - f''₀|: a larger
+ * residual is a jump of f, or equivalent to one for this step. The same holds for f', which without a third derivative has an error of h³: where the
  * acceleration of a smooth law is at its peak, that is (ω h)² / 12 of the change of f'. */
 #include "blocks/multibody/kernel/multibody.h"
 
-static const double JUMP_NOTICED = 1e-3; /* of the change in a step: inputs come with errors of their own */
+static const double JUMP_NOTICED = 1e-3; /* of the change in a step: inputs have errors too */
 static const double JUMP_OF_RATE = 0.1;  /* of its change in a step: smooth laws of six steps a period or more are below */
 static const double JUMP_ROUNDING = 1e-12; /* of the place, and in m and rad where that is less than 1 */
 
-/* An input of a block with internal steps is put right at the start of each: what it misses is an error of the exchange, of the order of the
-   whole step, and its rate changes there. */
+/* An input of a block with internal steps is corrected at the start of each: the correction is an extrapolation error, of the order
+   of the whole step, and its rate changes there. */
 static bool is_exchanged(const mb_view *m, int32_t law) {
     return m->held && m->laws[law * MB_LAW_FIELDS + MB_LAW_TYPE] == MB_LAW_INPUT;
 }

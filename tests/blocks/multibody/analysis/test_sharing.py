@@ -229,7 +229,7 @@ def test_stiffnesses_are_given_for_all_joints_or_none():
         s.block(outputs=["b0.force"])
     with pytest.raises(DiagramError, match="must be positive"):
         s.joint_stiffness("b1", force=1e7, torque=0.0)
-    with pytest.raises(DiagramError, match="`shaft` is no joint"):
+    with pytest.raises(DiagramError, match="`shaft` is not a joint"):
         s.joint_stiffness("shaft", force=1e7, torque=1.0)
 
 

@@ -469,7 +469,7 @@ def test_a_result_without_poses_is_reported() -> None:
     system = mechanisms.slider_crank()
     motion, signals = recorded()
     twice = Result.from_arrays(motion.times, {**signals, **recorded("other")[1]})
-    with pytest.raises(DiagramError, match=r"under `plant`, `other`: say which with prefix="):
+    with pytest.raises(DiagramError, match=r"under `plant`, `other`: choose one with prefix="):
         poses_from_result(system, twice)
     del signals["plant.rod.rotation"]
     with pytest.raises(DiagramError, match=r"has no `plant.rod.rotation`.* Record the pose"):

@@ -485,7 +485,9 @@ def test_rigid_contacts_and_friction_from_reactions_do_not_go_together():
 
 def test_what_only_the_engine_knows_says_so():
     s = ball(HuntCrossley(stiffness=1e9), gravity=(0.0, -9.81))
-    with pytest.raises(DiagramError, match=r"`pin` is a revolute with clearance.*run the system"):
+    with pytest.raises(
+        DiagramError, match=r"`pin` is a revolute with clearance.*simulate the system"
+    ):
         s.equilibrium()
 
 

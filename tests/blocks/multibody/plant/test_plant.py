@@ -221,7 +221,7 @@ def test_mcpherson_settles_into_a_stable_motion():
 
 def test_an_input_drives_the_mechanism():
     s = pendulum_on_cart()
-    with pytest.raises(DiagramError, match=r"no number `push.forc` to be an input"):
+    with pytest.raises(DiagramError, match=r"no parameter `push.forc` to use as an input"):
         s.block(inputs=["push.forc"])
     plain = System("block", gravity=(0, 0, 0))
     body = plain.body("mass", mass=2.0, inertia=0.1)

@@ -231,7 +231,7 @@ def test_numbers_that_make_no_wear_are_refused():
         Wear(coefficient=1e-4, hardness=0.0, length=0.01)
     with pytest.raises(DiagramError, match="`sections` of Wear is a whole number from 36"):
         Wear(coefficient=1e-4, hardness=1e9, length=0.01, sections=8)
-    with pytest.raises(DiagramError, match="RigidContact, which knows round holes only"):
+    with pytest.raises(DiagramError, match="RigidContact, which supports only round holes"):
         pressed(contact=RigidContact())
     s = pressed()
     with pytest.raises(DiagramError, match=r"`wear` of `other` is a Wear\(.*got 0.1"):

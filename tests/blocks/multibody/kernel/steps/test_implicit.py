@@ -273,7 +273,7 @@ def test_mistakes_teach():
     s = slider_crank()
     with pytest.raises(DiagramError, match=r"`integrator` is 'rk4' or 'implicit', got 'euler'"):
         s.block(mode="internal", integrator="euler")  # type: ignore[arg-type]
-    with pytest.raises(DiagramError, match=r"say mode='internal' too"):
+    with pytest.raises(DiagramError, match=r"set mode='internal' too"):
         s.block(integrator="implicit")
     with pytest.raises(DiagramError, match=r"`spectral_radius` is between 0 and 1, got 1.5"):
         s.block(mode="internal", integrator="implicit", spectral_radius=1.5)

@@ -70,10 +70,10 @@ FMI2_API fmi2Status fmi2SerializeFMUstate(fmi2Component, fmi2FMUstate, fmi2Byte[
 FMI2_API fmi2Status fmi2DeSerializeFMUstate(fmi2Component, const fmi2Byte[], size_t, fmi2FMUstate *);
 FMI2_API fmi2Status fmi2GetDirectionalDerivative(fmi2Component, const fmi2ValueReference[], size_t,
                                                  const fmi2ValueReference[], size_t, const fmi2Real[], fmi2Real[]);
-FMI2_API fmi2Status fmi2SetRealInputDerivatives(fmi2Component, const fmi2ValueReference[], size_t,
-                                                const fmi2Integer[], const fmi2Real[]);
-FMI2_API fmi2Status fmi2GetRealOutputDerivatives(fmi2Component, const fmi2ValueReference[], size_t,
-                                                 const fmi2Integer[], fmi2Real[]);
+FMI2_API fmi2Status fmi2SetRealInputDerivatives(fmi2Component, const fmi2ValueReference[], size_t, const fmi2Integer[],
+                                                const fmi2Real[]);
+FMI2_API fmi2Status fmi2GetRealOutputDerivatives(fmi2Component, const fmi2ValueReference[], size_t, const fmi2Integer[],
+                                                 fmi2Real[]);
 FMI2_API fmi2Status fmi2DoStep(fmi2Component, fmi2Real currentCommunicationPoint, fmi2Real communicationStepSize,
                                fmi2Boolean noSetFMUStatePriorToCurrentPoint);
 FMI2_API fmi2Status fmi2CancelStep(fmi2Component);

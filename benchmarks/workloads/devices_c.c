@@ -72,7 +72,8 @@ static long long time_device(bl_device *d, int peer, int ticks, bool is_serial, 
         if (k >= 0) {
             const bl_frame_head head = {.sequence = (uint32_t)k + 1, .echo = (uint32_t)k + 1, .session = session};
             size_t size = bl_frame_write(&head, values, VALUES, bytes);
-            if (is_text) size = (size_t)snprintf((char *)bytes, sizeof bytes, "1.5,2.5,3.5,4.5,5.5,6.5,7.5,8.5,9.5,0.5\n");
+            if (is_text)
+                size = (size_t)snprintf((char *)bytes, sizeof bytes, "1.5,2.5,3.5,4.5,5.5,6.5,7.5,8.5,9.5,0.5\n");
             else if (is_serial) {
                 size = bl_stuff(bytes, size, stuffed);
                 stuffed[size++] = 0;
@@ -100,7 +101,9 @@ static int open_socket(struct sockaddr_in *own) {
     socklen_t length = sizeof *own;
     const int fd = socket(AF_INET, SOCK_DGRAM, 0);
     *own = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    if (fd < 0 || bind(fd, (struct sockaddr *)own, sizeof *own) != 0 || getsockname(fd, (struct sockaddr *)own, &length) != 0) fail("no socket");
+    if (fd < 0 || bind(fd, (struct sockaddr *)own, sizeof *own) != 0 ||
+        getsockname(fd, (struct sockaddr *)own, &length) != 0)
+        fail("no socket");
     return fd;
 }
 
@@ -129,7 +132,8 @@ static void time_udp(int ticks) {
     struct sockaddr_in own, other;
     char message[200];
     int peer = open_socket(&other);
-    bl_device *d = bl_udp_open("bench", "127.0.0.1", ntohs(other.sin_port), "", 0, VALUES, VALUES, 0, message, sizeof message);
+    bl_device *d =
+        bl_udp_open("bench", "127.0.0.1", ntohs(other.sin_port), "", 0, VALUES, VALUES, 0, message, sizeof message);
     if (!d) fail(message);
     set_up(d);
     own = other;

@@ -14,9 +14,7 @@ enum { PID_STATES = 4, PID_BLOCKS = 16, LINE_BLOCKS = 2 * LINE_PAIRS + 1, MAX_ST
 
 enum { I, D, V, X };
 
-static double clip(double u, double low, double high) {
-    return u < low ? low : u > high ? high : u;
-}
+static double clip(double u, double low, double high) { return u < low ? low : u > high ? high : u; }
 
 static void pid_derivatives(double t, const double *x, double *dx) {
     const double err = (t >= 0.0 ? 1.0 : 0.0) - x[X];
@@ -41,8 +39,7 @@ double pid_written_out(long ticks, double h) {
         pid_derivatives(t + 0.5 * h, y, k3);
         for (int s = 0; s < PID_STATES; s++) y[s] = x[s] + h * k3[s];
         pid_derivatives(t + h, y, k4);
-        for (int s = 0; s < PID_STATES; s++)
-            x[s] += h / 6.0 * (k1[s] + 2.0 * k2[s] + 2.0 * k3[s] + k4[s]);
+        for (int s = 0; s < PID_STATES; s++) x[s] += h / 6.0 * (k1[s] + 2.0 * k2[s] + 2.0 * k3[s] + k4[s]);
     }
     return x[X];
 }
@@ -75,8 +72,7 @@ static void sum2_output(const struct block *b, double t, const double *x, double
 
 static void sum3_output(const struct block *b, double t, const double *x, double *signals) {
     (void)t, (void)x;
-    signals[b->out] =
-        b->a * signals[b->in[0]] + b->b * signals[b->in[1]] + b->c * signals[b->in[2]];
+    signals[b->out] = b->a * signals[b->in[0]] + b->b * signals[b->in[1]] + b->c * signals[b->in[2]];
 }
 
 static void saturation_output(const struct block *b, double t, const double *x, double *signals) {
@@ -93,8 +89,8 @@ static void integrator_derivative(const struct block *b, const double *signals, 
     dx[b->state] = signals[b->in[0]];
 }
 
-static void evaluate(const struct block *table, int blocks, int states, double t, const double *x,
-                     double *signals, double *dx) {
+static void evaluate(const struct block *table, int blocks, int states, double t, const double *x, double *signals,
+                     double *dx) {
     const struct block *end = table + blocks;
     for (const struct block *b = table; b < end; b++) b->output(b, t, x, signals);
     end = table + states;
@@ -103,8 +99,7 @@ static void evaluate(const struct block *table, int blocks, int states, double t
 
 /* Exported, and so compiled without knowledge of what is in the table. The blocks with a state come
    first: their outputs need no inputs. */
-void run_table(const struct block *table, int blocks, double *signals, int states, double *x,
-               long ticks, double h) {
+void run_table(const struct block *table, int blocks, double *signals, int states, double *x, long ticks, double h) {
     double k1[MAX_STATES], k2[MAX_STATES], k3[MAX_STATES], k4[MAX_STATES], y[MAX_STATES];
     for (long tick = 0; tick < ticks; tick++) {
         const double t = (double)tick * h;
@@ -115,8 +110,7 @@ void run_table(const struct block *table, int blocks, double *signals, int state
         evaluate(table, blocks, states, t + 0.5 * h, y, signals, k3);
         for (int s = 0; s < states; s++) y[s] = x[s] + h * k3[s];
         evaluate(table, blocks, states, t + h, y, signals, k4);
-        for (int s = 0; s < states; s++)
-            x[s] += h / 6.0 * (k1[s] + 2.0 * k2[s] + 2.0 * k3[s] + k4[s]);
+        for (int s = 0; s < states; s++) x[s] += h / 6.0 * (k1[s] + 2.0 * k2[s] + 2.0 * k3[s] + k4[s]);
     }
 }
 
@@ -152,8 +146,7 @@ double line_table(long ticks, double h) {
     table[LINE_PAIRS] = (struct block){step_output, 0, 0, 1, 1, {0}, source, 0};
     for (int p = 0; p < LINE_PAIRS; p++) {
         const int gain = LINE_PAIRS + p, before = p ? p - 1 : source;
-        table[p] =
-            (struct block){integrator_output, integrator_derivative, 0, 0, 0, {gain}, p, p};
+        table[p] = (struct block){integrator_output, integrator_derivative, 0, 0, 0, {gain}, p, p};
         table[gain + 1] = (struct block){gain_output, 0, LINE_GAIN, 0, 0, {before}, gain, 0};
         states[p] = LINE_START;
     }

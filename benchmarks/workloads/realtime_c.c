@@ -13,7 +13,8 @@ void bare_loop(int64_t period_ns, int64_t count, int64_t *lateness_ns) {
     int64_t deadline = now();
     for (int64_t n = 0; n < count; n++) {
         deadline += period_ns;
-        const struct timespec at = {.tv_sec = (time_t)(deadline / 1000000000), .tv_nsec = (long)(deadline % 1000000000)};
+        const struct timespec at = {.tv_sec = (time_t)(deadline / 1000000000),
+                                    .tv_nsec = (long)(deadline % 1000000000)};
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR) {
         }
         lateness_ns[n] = now() - deadline;

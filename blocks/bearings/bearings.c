@@ -17,13 +17,42 @@
 #include "blocks/core/kernel/constants.h"
 #include "blocks/core/kernel/kernel.h"
 
-enum { BEARING_POSITION, BEARING_VELOCITY, BEARING_JOURNAL, BEARING_BUSH, BEARING_INPUTS,
-       BEARING_VISCOSITY = BEARING_INPUTS, BEARING_ALL_INPUTS };
-enum { BEARING_FORCE, BEARING_MOMENT, BEARING_TORQUE, BEARING_FILM, BEARING_PRESSURE, BEARING_LOSS, BEARING_THIN,
-       BEARING_PLAIN_OUTPUTS, BEARING_SOLVES = BEARING_PLAIN_OUTPUTS, BEARING_SIDE_FLOW, BEARING_SUPPLY_FLOW,
-       BEARING_FINITE_OUTPUTS, BEARING_OIL = BEARING_FINITE_OUTPUTS };
-enum { BEARING_FRICTION, BEARING_THIN_RULE, BEARING_CAVITATION, BEARING_SQUEEZE, BEARING_PLAIN_INTEGERS,
-       BEARING_AROUND = BEARING_PLAIN_INTEGERS, BEARING_ALONG, BEARING_FEEDS, BEARING_MAP, BEARING_FINITE_INTEGERS };
+enum {
+    BEARING_POSITION,
+    BEARING_VELOCITY,
+    BEARING_JOURNAL,
+    BEARING_BUSH,
+    BEARING_INPUTS,
+    BEARING_VISCOSITY = BEARING_INPUTS,
+    BEARING_ALL_INPUTS
+};
+enum {
+    BEARING_FORCE,
+    BEARING_MOMENT,
+    BEARING_TORQUE,
+    BEARING_FILM,
+    BEARING_PRESSURE,
+    BEARING_LOSS,
+    BEARING_THIN,
+    BEARING_PLAIN_OUTPUTS,
+    BEARING_SOLVES = BEARING_PLAIN_OUTPUTS,
+    BEARING_SIDE_FLOW,
+    BEARING_SUPPLY_FLOW,
+    BEARING_FINITE_OUTPUTS,
+    BEARING_OIL = BEARING_FINITE_OUTPUTS
+};
+enum {
+    BEARING_FRICTION,
+    BEARING_THIN_RULE,
+    BEARING_CAVITATION,
+    BEARING_SQUEEZE,
+    BEARING_PLAIN_INTEGERS,
+    BEARING_AROUND = BEARING_PLAIN_INTEGERS,
+    BEARING_ALONG,
+    BEARING_FEEDS,
+    BEARING_MAP,
+    BEARING_FINITE_INTEGERS
+};
 enum { BEARING_PARAMETERS = 9 };
 enum { FINITE_TIME = 4, FINITE_KEPT }; /* after x1, y1, x2, y2 */
 
@@ -37,9 +66,9 @@ static int bearing_fits(const bl_block *b, int32_t ends, int32_t outputs, int32_
     if (b->u_count == BEARING_ALL_INPUTS && b->u_width[BEARING_VISCOSITY] != 1) return 0;
     for (int32_t k = BEARING_TORQUE; k < outputs; k++)
         if (b->y_width[k] != (k == BEARING_SIDE_FLOW ? 2 : 1)) return 0;
-    return b->i[BEARING_FRICTION] >= 0 && b->i[BEARING_FRICTION] < BL_FRICTION_COUNT &&
-           b->i[BEARING_THIN_RULE] >= 0 && b->i[BEARING_THIN_RULE] < BL_THIN_COUNT &&
-           b->i[BEARING_CAVITATION] >= 0 && b->i[BEARING_CAVITATION] < BL_CAVITATION_COUNT;
+    return b->i[BEARING_FRICTION] >= 0 && b->i[BEARING_FRICTION] < BL_FRICTION_COUNT && b->i[BEARING_THIN_RULE] >= 0 &&
+           b->i[BEARING_THIN_RULE] < BL_THIN_COUNT && b->i[BEARING_CAVITATION] >= 0 &&
+           b->i[BEARING_CAVITATION] < BL_CAVITATION_COUNT;
 }
 static int bearing_middle_check(const bl_block *b) {
     return bearing_fits(b, 1, BEARING_PLAIN_OUTPUTS, BEARING_PLAIN_INTEGERS) && b->p_count == BEARING_PARAMETERS;
@@ -55,21 +84,30 @@ static bl_sizes bearing_sizes(const bl_block *b) {
 static bl_film_bearing bearing_read(const bl_block *b) {
     const double *p = b->p;
     const int wired = b->u_count == BEARING_ALL_INPUTS;
-    return (bl_film_bearing){.radius = p[0], .length = p[1], .clearance = p[2],
+    return (bl_film_bearing){.radius = p[0],
+                             .length = p[1],
+                             .clearance = p[2],
                              .viscosity = wired ? b->u[BEARING_VISCOSITY][0] : p[3],
-                             .film_limit = p[4], .contact_stiffness = p[5], .contact_damping = p[6],
-                             .contact_friction = p[7], .slip_speed = p[8], .friction = b->i[BEARING_FRICTION],
-                             .thin = b->i[BEARING_THIN_RULE], .cavitation = b->i[BEARING_CAVITATION]};
+                             .film_limit = p[4],
+                             .contact_stiffness = p[5],
+                             .contact_damping = p[6],
+                             .contact_friction = p[7],
+                             .slip_speed = p[8],
+                             .friction = b->i[BEARING_FRICTION],
+                             .thin = b->i[BEARING_THIN_RULE],
+                             .cavitation = b->i[BEARING_CAVITATION]};
 }
 
 static bl_film_motion bearing_motion(const bl_block *b) {
     const double *at = b->u[BEARING_POSITION], *rate = b->u[BEARING_VELOCITY];
     const int far = b->u_width[BEARING_POSITION] == 4 ? 2 : 0;
     const double squeeze = b->i[BEARING_SQUEEZE] ? 1.0 : 0.0;
-    return (bl_film_motion){.x = {at[0], at[far]}, .y = {at[1], at[far + 1]},
+    return (bl_film_motion){.x = {at[0], at[far]},
+                            .y = {at[1], at[far + 1]},
                             .vx = {squeeze * rate[0], squeeze * rate[far]},
                             .vy = {squeeze * rate[1], squeeze * rate[far + 1]},
-                            .journal_speed = b->u[BEARING_JOURNAL][0], .bush_speed = b->u[BEARING_BUSH][0]};
+                            .journal_speed = b->u[BEARING_JOURNAL][0],
+                            .bush_speed = b->u[BEARING_BUSH][0]};
 }
 
 static int bearing_fail(const bl_block *b, const bl_film_bearing *bearing, const bl_film_load *load, int status) {
@@ -80,11 +118,15 @@ static int bearing_fail(const bl_block *b, const bl_film_bearing *bearing, const
         return bl_film_fail(b, bearing);
     }
     if (bearing->thin != BL_THIN_STOP)
-        return bl_log_error(b, "its bush, which is not round, leaves a journal in the middle less than `film_limit`, %.4g m, with a "
-                         "clearance of %.4g m: set more clearance, or a lower limit", bearing->film_limit, bearing->clearance);
-    return bl_log_error(b, "its film is %.4g m thick, thinner than `film_limit`, %.4g m. Give contact=Contact(…) to go on "
-                     "with a contact law, or more clearance, speed or viscosity", load->thickness,
-                     bearing->film_limit);
+        return bl_log_error(
+            b,
+            "its bush, which is not round, leaves a journal in the middle less than `film_limit`, %.4g m, with a "
+            "clearance of %.4g m: set more clearance, or a lower limit",
+            bearing->film_limit, bearing->clearance);
+    return bl_log_error(b,
+                        "its film is %.4g m thick, thinner than `film_limit`, %.4g m. Give contact=Contact(…) to go on "
+                        "with a contact law, or more clearance, speed or viscosity",
+                        load->thickness, bearing->film_limit);
 }
 
 static int bearing_output(bl_block *b, int32_t model, const bl_film_grid *grid) {
@@ -131,9 +173,13 @@ static int bearing_watch(bl_block *b, double t) {
     bl_film_count_thin(bl_film_bound(&bearing), t, b->dt, b->y[BEARING_FILM][0], bearing_thinned(b));
     const double beyond = -b->y[BEARING_FILM][0] / b->p[2];
     if (!(beyond > BEARING_LOST)) return BL_OK;
-    return bl_log_error(b, "the journal is %.3g clearances beyond its bush at t = %.9g s: its forces are exchanged in steps too long for "
-                     "so stiff a film, and the exchange is unstable. Say method='newton' in d.couple(…) for a plant with internal steps, "
-                     "take smaller steps, or put the film into the mechanism: System.bearing(…), integrator='implicit'", beyond, t);
+    return bl_log_error(
+        b,
+        "the journal is %.3g clearances beyond its bush at t = %.9g s: its forces are exchanged in steps too long for "
+        "so stiff a film, and the exchange is unstable. Say method='newton' in d.couple(…) for a plant with internal "
+        "steps, "
+        "take smaller steps, or put the film into the mechanism: System.bearing(…), integrator='implicit'",
+        beyond, t);
 }
 static int short_bearing_output(bl_block *b, double t) {
     (void)t;
@@ -148,9 +194,7 @@ static int long_bearing_output(bl_block *b, double t) {
     return bearing_output(b, BL_FILM_LONG, NULL);
 }
 
-static int64_t finite_bearing_cells(const bl_block *b) {
-    return (int64_t)b->i[BEARING_AROUND] * b->i[BEARING_ALONG];
-}
+static int64_t finite_bearing_cells(const bl_block *b) { return (int64_t)b->i[BEARING_AROUND] * b->i[BEARING_ALONG]; }
 static int finite_bearing_keeps_time(const bl_block *b) { return b->i[BEARING_CAVITATION] == BL_CAVITATION_JFO; }
 
 /* State: nothing, the cells with film, or the oil in each, the journal position and the time; and twice BL_THINNED_…. */
@@ -192,17 +236,25 @@ static bl_film_grid finite_bearing_grid(const bl_block *b, double t) {
     if (b->z_count > FINITE_COUNTS) memcpy(keeps_time ? content : film, b->z, sizeof(double) * (size_t)cells);
     /* At a tick the oil content is exact; in between, it is the fraction of the gap at the next tick. */
     const int between = keeps_time && fabs(t - kept[FINITE_TIME]) > 1e-6 * b->dt;
-    return (bl_film_grid){.n_theta = b->i[BEARING_AROUND], .n_z = b->i[BEARING_ALONG], .feeds = feeds,
+    return (bl_film_grid){.n_theta = b->i[BEARING_AROUND],
+                          .n_z = b->i[BEARING_ALONG],
+                          .feeds = feeds,
                           .feed_pressures = feeds + BL_FILM_FEED_NUMBERS * b->i[BEARING_FEEDS],
-                          .feed_count = b->i[BEARING_FEEDS], .bush = b->i[BEARING_MAP] ? map : NULL, .film = film,
-                          .content = keeps_time ? content : NULL, .counted_at = between ? kept : NULL, .step = b->dt,
+                          .feed_count = b->i[BEARING_FEEDS],
+                          .bush = b->i[BEARING_MAP] ? map : NULL,
+                          .film = film,
+                          .content = keeps_time ? content : NULL,
+                          .counted_at = between ? kept : NULL,
+                          .step = b->dt,
                           .work = b->w + 2 * cells};
 }
 static int finite_bearing_fed(const bl_block *b, const bl_film_grid *grid) {
     for (int32_t k = 0; k < grid->feed_count; k++)
         if (!(grid->feed_pressures[k] >= 0.0 && grid->feed_pressures[k] < INFINITY))
-            return bl_log_error(b, "feed %d is at %.4g Pa. Pressures count from the one at the ends and are not negative: "
-                             "set `feed_pressure` to 0 or more", (int)k + 1, grid->feed_pressures[k]);
+            return bl_log_error(b,
+                                "feed %d is at %.4g Pa. Pressures count from the one at the ends and are not negative: "
+                                "set `feed_pressure` to 0 or more",
+                                (int)k + 1, grid->feed_pressures[k]);
     return BL_OK;
 }
 static int finite_bearing_output(bl_block *b, double t) {
@@ -224,9 +276,12 @@ static void finite_bearing_diagnose(bl_block *b, int about, double t) {
     if (about == BL_DIAGNOSTIC_RUN && kept[BL_THINNED_STEPS] > 0.0) {
         const double cells = finite_bearing_resolution(b, kept[BL_THINNED_LEAST]);
         const double enough = fmin(2.0 * ceil(b->i[BEARING_AROUND] * FINITE_RESOLVED / cells), BL_FILM_MOST_AROUND);
-        bl_log(b, "%sits film was too thin for its cells for %.3g s, first at t = %.6g s, most at t = %.6g s: with %d around, forces were up to"
-               " about %.2g %% off there and damping %.2g %%. Take cells=(%.0f, %d).", *b->message ? " " : "", kept[BL_THINNED_SECONDS], kept[BL_THINNED_FIRST],
-               kept[BL_THINNED_WHEN], (int)b->i[BEARING_AROUND], 25.0 / (cells * cells), 60.0 / cells, enough, (int)b->i[BEARING_ALONG]);
+        bl_log(b,
+               "%sits film was too thin for its cells for %.3g s, first at t = %.6g s, most at t = %.6g s: with %d "
+               "around, forces were up to"
+               " about %.2g %% off there and damping %.2g %%. Take cells=(%.0f, %d).",
+               *b->message ? " " : "", kept[BL_THINNED_SECONDS], kept[BL_THINNED_FIRST], kept[BL_THINNED_WHEN],
+               (int)b->i[BEARING_AROUND], 25.0 / (cells * cells), 60.0 / cells, enough, (int)b->i[BEARING_ALONG]);
     }
 }
 static int finite_bearing_update(bl_block *b, double t) {
@@ -255,13 +310,33 @@ static int finite_bearing_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_bearings[] = {
-    {.name = "short_bearing", .check = bearing_middle_check, .sizes = bearing_sizes, .init = bearing_init, .output = short_bearing_output,
-     .update = bearing_watch, .diagnose = bearing_diagnose},
-    {.name = "misaligned_short_bearing", .check = bearing_ends_check, .sizes = bearing_sizes, .init = bearing_init, .output = misaligned_bearing_output,
-     .update = bearing_watch, .diagnose = bearing_diagnose},
-    {.name = "long_bearing", .check = bearing_middle_check, .sizes = bearing_sizes, .init = bearing_init, .output = long_bearing_output,
-     .update = bearing_watch, .diagnose = bearing_diagnose},
-    {.name = "finite_bearing", .check = finite_bearing_check, .sizes = finite_bearing_sizes, .init = finite_bearing_init,
-     .output = finite_bearing_output, .update = finite_bearing_update, .diagnose = finite_bearing_diagnose},
+    {.name = "short_bearing",
+     .check = bearing_middle_check,
+     .sizes = bearing_sizes,
+     .init = bearing_init,
+     .output = short_bearing_output,
+     .update = bearing_watch,
+     .diagnose = bearing_diagnose},
+    {.name = "misaligned_short_bearing",
+     .check = bearing_ends_check,
+     .sizes = bearing_sizes,
+     .init = bearing_init,
+     .output = misaligned_bearing_output,
+     .update = bearing_watch,
+     .diagnose = bearing_diagnose},
+    {.name = "long_bearing",
+     .check = bearing_middle_check,
+     .sizes = bearing_sizes,
+     .init = bearing_init,
+     .output = long_bearing_output,
+     .update = bearing_watch,
+     .diagnose = bearing_diagnose},
+    {.name = "finite_bearing",
+     .check = finite_bearing_check,
+     .sizes = finite_bearing_sizes,
+     .init = finite_bearing_init,
+     .output = finite_bearing_output,
+     .update = finite_bearing_update,
+     .diagnose = finite_bearing_diagnose},
     {.name = 0},
 };

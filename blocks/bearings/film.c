@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-
 int bl_film_sound(const bl_film_bearing *b) {
     return b->radius > 0.0 && b->length > 0.0 && b->clearance > 0.0 && b->viscosity > 0.0 && b->film_limit >= 0.0 &&
            (b->film_limit > 0.0 || b->thin == BL_THIN_STOP) && b->film_limit < b->clearance &&
@@ -15,12 +14,16 @@ int bl_film_sound(const bl_film_bearing *b) {
 }
 
 int bl_film_fail(const bl_block *b, const bl_film_bearing *f) {
-    return bl_log_error(b, "make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity %.4g Pa s, film_limit %.4g m, "
-                     "contact_stiffness %.4g N/m, contact_damping %.4g s/m, contact_friction %.4g, slip_speed %.4g m/s. All are finite; "
-                     "radius, length, clearance, viscosity and slip_speed are positive, the others not negative, and the limit is below "
-                     "the clearance",
-                     f->radius, f->length, f->clearance, f->viscosity, f->film_limit, f->contact_stiffness, f->contact_damping,
-                     f->contact_friction, f->slip_speed);
+    return bl_log_error(
+        b,
+        "make no bearing: radius %.4g m, length %.4g m, clearance %.4g m, viscosity %.4g Pa s, film_limit %.4g m, "
+        "contact_stiffness %.4g N/m, contact_damping %.4g s/m, contact_friction %.4g, slip_speed %.4g m/s. All are "
+        "finite; "
+        "radius, length, clearance, viscosity and slip_speed are positive, the others not negative, and the limit is "
+        "below "
+        "the clearance",
+        f->radius, f->length, f->clearance, f->viscosity, f->film_limit, f->contact_stiffness, f->contact_damping,
+        f->contact_friction, f->slip_speed);
 }
 
 double bl_film_bound(const bl_film_bearing *b) { return b->thin == BL_THIN_EXPECTED ? -b->clearance : b->film_limit; }
@@ -42,11 +45,12 @@ void bl_film_say_thin(const bl_block *b, const bl_film_bearing *f, const double 
     const double least = thinned[BL_THINNED_LEAST];
     const int expected = f->thin == BL_THIN_EXPECTED;
     bl_log(b, "was thinner than %s, %.3g m, for %.3g s, first at t = %.6g s, and thinnest at t = %.6g s: %.3g m",
-           expected ? "minus its clearance" : "its `film_limit`", bl_film_bound(f), thinned[BL_THINNED_SECONDS], thinned[BL_THINNED_FIRST],
-           thinned[BL_THINNED_WHEN], least);
+           expected ? "minus its clearance" : "its `film_limit`", bl_film_bound(f), thinned[BL_THINNED_SECONDS],
+           thinned[BL_THINNED_FIRST], thinned[BL_THINNED_WHEN], least);
     if (least < 0.0) bl_log(b, ", %.3g clearances beyond the bush", -least / f->clearance);
     bl_log(b, expected ? ". Its contact is too soft for the load, or the step too long."
-                       : ". There a contact law carries the load, not the film. Check load, speed, viscosity and step; contact=None stops a"
+                       : ". There a contact law carries the load, not the film. Check load, speed, viscosity and step; "
+                         "contact=None stops a"
                          " run there, Contact(expected=True) allows it.");
 }
 
@@ -96,7 +100,8 @@ static film_guard film_guard_bush(const bl_film_bearing *b, const bl_film_motion
         const double cosine = cos((2 * i + 1) * half), sine = sin((2 * i + 1) * half);
         const double cos_face = cos((2 * i + 2) * half), sin_face = sin((2 * i + 2) * half);
         for (int32_t j = 0; j <= grid->n_z; j++)
-            film_guard_place(b, film_bush_gap(b, grid, i, j), film_bush_reach(m, (double)j / grid->n_z, cosine, sine), &guard);
+            film_guard_place(b, film_bush_gap(b, grid, i, j), film_bush_reach(m, (double)j / grid->n_z, cosine, sine),
+                             &guard);
         for (int32_t j = 0; j < grid->n_z; j++)
             film_guard_place(b, b->clearance + grid->bush[i * grid->n_z + j],
                              film_bush_reach(m, ((double)j + 0.5) / grid->n_z, cos_face, sin_face), &guard);
@@ -222,7 +227,8 @@ int bl_film_evaluate(int32_t model, const bl_film_bearing *b, const bl_film_moti
     /* Shear is that of the film with its thickness bounded below, but it acts at the actual position of the journal. */
     load->torque = film_friction(b, &m, grid, load->force, film_twist(&m, b->length, load) - load->bush_twist);
     load->bush_torque = -load->torque - film_twist(motion, b->length, load);
-    load->power_loss = -film_work(motion, b->length, load) - load->torque * m.journal_speed - load->bush_torque * m.bush_speed;
+    load->power_loss =
+        -film_work(motion, b->length, load) - load->torque * m.journal_speed - load->bush_torque * m.bush_speed;
 
     if (model == BL_FILM_SHORT || model == BL_FILM_LONG) {
         film_touch(b, motion, &guard, 0, 1.0, 0.5 * b->length, load);

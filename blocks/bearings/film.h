@@ -80,18 +80,19 @@ enum { BL_FILM_FEED_NUMBERS = 5 };
 /* Cells of a finite film: n_theta around, n_z along, which is even. */
 typedef struct {
     int32_t n_theta, n_z;
-    const double *feeds;    /* feed_count times: angle in rad, z in m, width around in rad, length in m, whether it is a
+    const double *feeds; /* feed_count times: angle in rad, z in m, width around in rad, length in m, whether it is a
                                round hole of that length across. Later ones lie over earlier ones */
     const double *feed_pressures; /* feed_count, in Pa, not negative */
     int32_t feed_count;
-    const double *bush;     /* NULL, or what the bush leaves more than the clearance, in m: n_theta × n_z between columns i
+    const double *bush; /* NULL, or what the bush leaves more than the clearance, in m: n_theta × n_z between columns i
                                and i + 1, then n_theta × (n_z + 1) between cells along, both ends included */
-    double *film;           /* n_theta × n_z: 1 where the film was whole; guessed from on entry, found on return */
-    double *content;        /* BL_CAVITATION_JFO only. n_theta × n_z: oil in clearances, or negative for a full cell; on
+    double *film; /* n_theta × n_z: 1 where the film was whole; guessed from on entry, found on return */
+    double *content; /* BL_CAVITATION_JFO only. n_theta × n_z: oil in clearances, or negative for a full cell; on
                                return, the content after `step` seconds */
-    const double *counted_at; /* x1, y1, x2, y2 of the journal for which `content` was counted; NULL to use it unchanged */
+    const double
+        *counted_at; /* x1, y1, x2, y2 of the journal for which `content` was counted; NULL to use it unchanged */
     double step;
-    double *work;           /* bl_film_work(n_theta, n_z, cavitation) values; on return the first n_theta × n_z are p, in Pa */
+    double *work; /* bl_film_work(n_theta, n_z, cavitation) values; on return the first n_theta × n_z are p, in Pa */
 } bl_film_grid;
 
 #define BL_FILM_MOST_AROUND 1024

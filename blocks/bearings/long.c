@@ -12,7 +12,6 @@
 #include "blocks/bearings/film.h"
 #include "blocks/core/kernel/constants.h"
 
-
 typedef struct {
     double epsilon, kappa, rate;
 } long_film;
@@ -79,8 +78,9 @@ void bl_film_long(const bl_film_bearing *b, const bl_film_motion *m, bl_film_loa
     /* κ (cos γ - ε + mean (1 - ε cos γ)) = κ (p0 + p1 cos γ) */
     const double p0 = mean - eps, p1 = 1.0 - mean * eps, q = 2.0 * f.rate * s;
     const double along_n = -(f.kappa * (p0 * one_sin + p1 * sin_cos) + q * sin_sin) / (s2 * s2);
-    const double along_t = (f.kappa * (p1 * cos_cos + (p0 - p1 * eps) * sin_1 - p0 * eps * turn) +
-                            q * (sin_cos - eps * one_sin)) / (s2 * s2 * s);
+    const double along_t =
+        (f.kappa * (p1 * cos_cos + (p0 - p1 * eps) * sin_1 - p0 * eps * turn) + q * (sin_cos - eps * one_sin)) /
+        (s2 * s2 * s);
 
     const double scale = 6.0 * b->viscosity * (b->radius / c) * (b->radius / c);
     const double area = scale * b->radius * b->length;

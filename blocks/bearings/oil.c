@@ -31,8 +31,11 @@ static int oil_output(bl_block *b, double t) {
     if (b->i[0] == OIL_WALTHER && T > 0.0)
         viscosity = 1e-6 * law[2] * (pow(10.0, pow(10.0, law[0] - law[1] * log10(T))) - 0.7);
     if (!(viscosity > 0.0 && viscosity < INFINITY))
-        return bl_log_error(b, "its oil is at %.5g K, where its law gives no viscosity. Is a temperature in °C, is the flow "
-                         "too large for the step, or the heat capacity too small?", T);
+        return bl_log_error(
+            b,
+            "its oil is at %.5g K, where its law gives no viscosity. Is a temperature in °C, is the flow "
+            "too large for the step, or the heat capacity too small?",
+            T);
     b->y[0][0] = T;
     b->y[1][0] = viscosity;
     return BL_OK;
@@ -49,7 +52,10 @@ static int oil_derivative(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_oil[] = {
-    {.name = "oil_temperature", .check = oil_check, .init = oil_init, .output = oil_output,
+    {.name = "oil_temperature",
+     .check = oil_check,
+     .init = oil_init,
+     .output = oil_output,
      .derivative = oil_derivative},
     {.name = 0},
 };

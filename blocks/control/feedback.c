@@ -15,7 +15,8 @@ static int32_t feedback_integrals(const bl_block *b) {
 }
 static int state_feedback_check(const bl_block *b) {
     if (b->u_count < 1 || b->u_count > 3 || b->y_count != 1) return 0;
-    const int64_t n = b->u_width[FEEDBACK_STATE], m = b->y_width[0], q = feedback_references(b), k = feedback_integrals(b);
+    const int64_t n = b->u_width[FEEDBACK_STATE], m = b->y_width[0], q = feedback_references(b),
+                  k = feedback_integrals(b);
     if (k > 0 && k != q) return 0;
     const int64_t sizes[] = {m * n, m * q, m * k, m * k, m, m, 1};
     return bl_sizes_fit(sizes, 7, b->p_count);
@@ -82,7 +83,11 @@ static int state_feedback_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_feedback[] = {
-    {.name = "state_feedback", .check = state_feedback_check, .sizes = state_feedback_sizes, .init = state_feedback_init,
-     .output = state_feedback_output, .update = state_feedback_update},
+    {.name = "state_feedback",
+     .check = state_feedback_check,
+     .sizes = state_feedback_sizes,
+     .init = state_feedback_init,
+     .output = state_feedback_output,
+     .update = state_feedback_update},
     {.name = 0},
 };

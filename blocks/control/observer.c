@@ -19,7 +19,8 @@ typedef struct {
 } observer_plant;
 
 static int observer_fits(const bl_block *b, int varying, int64_t states) {
-    if (b->u_count < 1 || b->u_count > 2 || b->y_count != (varying ? 3 : 2) || b->i_count != OBSERVER_INTEGERS) return 0;
+    if (b->u_count < 1 || b->u_count > 2 || b->y_count != (varying ? 3 : 2) || b->i_count != OBSERVER_INTEGERS)
+        return 0;
     for (int k = 0; k < OBSERVER_INTEGERS; k++)
         if (b->i[k] != 0 && b->i[k] != 1) return 0;
     if (b->i[OBSERVER_DIRECT] && b->u_count != 2) return 0;
@@ -27,8 +28,16 @@ static int observer_fits(const bl_block *b, int varying, int64_t states) {
     const int64_t m = b->u_count == 2 ? b->u_width[OBSERVER_CONTROL] : 0;
     if (states != n || b->y_width[OBSERVER_INNOVATION] != q) return 0;
     if (varying && b->y_width[OBSERVER_COVARIANCE] != n * n) return 0;
-    const int64_t sizes[] = {n * n, n * m, q * n, b->i[OBSERVER_DIRECT] * (q * m), varying ? 0 : n * q,
-                             varying ? q * q : 0, varying ? q * n : 0, varying ? n * n : 0, varying ? n * n : 0, n};
+    const int64_t sizes[] = {n * n,
+                             n * m,
+                             q * n,
+                             b->i[OBSERVER_DIRECT] * (q * m),
+                             varying ? 0 : n * q,
+                             varying ? q * q : 0,
+                             varying ? q * n : 0,
+                             varying ? n * n : 0,
+                             varying ? n * n : 0,
+                             n};
     return bl_sizes_fit(sizes, 10, b->p_count);
 }
 
@@ -190,17 +199,28 @@ static int kalman_bucy_derivative(bl_block *b, double t) {
     (void)t;
     const observer_plant s = observer_split(b);
     for (int32_t j = 0; j < s.q; j++) b->w[j] = observer_surprise(b, &s, b->x, j);
-    for (int32_t k = 0; k < s.n; k++)
-        b->dx[k] = bl_dot(observer_ahead(b, &s, b->x, k), s.rest + k * s.q, b->w, s.q);
+    for (int32_t k = 0; k < s.n; k++) b->dx[k] = bl_dot(observer_ahead(b, &s, b->x, k), s.rest + k * s.q, b->w, s.q);
     return BL_OK;
 }
 
 const bl_kernel bl_kernels_observer[] = {
-    {.name = "kalman_filter", .check = kalman_filter_check, .sizes = kalman_filter_sizes, .init = kalman_filter_init, .output = kalman_filter_output,
+    {.name = "kalman_filter",
+     .check = kalman_filter_check,
+     .sizes = kalman_filter_sizes,
+     .init = kalman_filter_init,
+     .output = kalman_filter_output,
      .update = kalman_filter_update},
-    {.name = "kalman_varying", .check = kalman_varying_check, .sizes = kalman_varying_sizes, .init = kalman_varying_init,
-     .output = kalman_varying_output, .update = kalman_varying_update},
-    {.name = "kalman_bucy", .check = kalman_bucy_check, .sizes = kalman_bucy_sizes, .init = kalman_bucy_init, .output = kalman_bucy_output,
+    {.name = "kalman_varying",
+     .check = kalman_varying_check,
+     .sizes = kalman_varying_sizes,
+     .init = kalman_varying_init,
+     .output = kalman_varying_output,
+     .update = kalman_varying_update},
+    {.name = "kalman_bucy",
+     .check = kalman_bucy_check,
+     .sizes = kalman_bucy_sizes,
+     .init = kalman_bucy_init,
+     .output = kalman_bucy_output,
      .derivative = kalman_bucy_derivative},
     {.name = 0},
 };

@@ -21,10 +21,22 @@ enum { PID_FORM, PID_METHOD, PID_WINDUP, PID_POINTS, PID_INTEGERS };
 enum { PID_PARALLEL, PID_STANDARD };
 enum { PID_BACKWARD, PID_TUSTIN };
 enum { PID_WINDS_UP, PID_CLAMPING, PID_BACK_CALCULATION };
-enum { PID_GAIN, PID_INTEGRAL, PID_DERIVATIVE, PID_FILTER_TIME, PID_WEIGHT_B, PID_WEIGHT_C, PID_LOWER, PID_UPPER,
-       PID_FALLING, PID_RISING, PID_TRACKING_TIME, PID_INITIAL, PID_PARAMETERS };
-enum { PID_STARTED, PID_LAST_I, PID_LAST_D, PID_LAST_R, PID_LAST_Y, PID_LAST_U, PID_LAST_KP, PID_LAST_B,
-       PID_MEMORY };
+enum {
+    PID_GAIN,
+    PID_INTEGRAL,
+    PID_DERIVATIVE,
+    PID_FILTER_TIME,
+    PID_WEIGHT_B,
+    PID_WEIGHT_C,
+    PID_LOWER,
+    PID_UPPER,
+    PID_FALLING,
+    PID_RISING,
+    PID_TRACKING_TIME,
+    PID_INITIAL,
+    PID_PARAMETERS
+};
+enum { PID_STARTED, PID_LAST_I, PID_LAST_D, PID_LAST_R, PID_LAST_Y, PID_LAST_U, PID_LAST_KP, PID_LAST_B, PID_MEMORY };
 
 enum { PID_GAINS = 3 };
 typedef struct {
@@ -34,7 +46,9 @@ typedef struct {
 static int pid_check(const bl_block *b) {
     if (b->y_count != PID_OUTPUTS || b->i_count != PID_INTEGERS) return 0;
     const int64_t points = b->i[PID_POINTS];
-    if (points < 0 || points == 1 || (points > 0 && b->i[PID_FORM] != PID_PARALLEL) || b->u_count != PID_INPUTS + (points > 0)) return 0;
+    if (points < 0 || points == 1 || (points > 0 && b->i[PID_FORM] != PID_PARALLEL) ||
+        b->u_count != PID_INPUTS + (points > 0))
+        return 0;
     if (b->p_count != PID_PARAMETERS + (1 + PID_GAINS) * points) return 0;
     for (int32_t k = 0; k < b->u_count; k++)
         if (b->u_width[k] != 1) return 0;
@@ -57,7 +71,8 @@ static pid_gains pid_read_schedule(const bl_block *b) {
     const int32_t n = bl_table_find(places, points, at);
     const double part = (at - places[n]) / (places[n + 1] - places[n]);
     const double s = !(part > 0.0) ? 0.0 : part < 1.0 ? part : 1.0;
-    return (pid_gains){kp[n] + s * (kp[n + 1] - kp[n]), ki[n] + s * (ki[n + 1] - ki[n]), kd[n] + s * (kd[n + 1] - kd[n])};
+    return (pid_gains){kp[n] + s * (kp[n + 1] - kp[n]), ki[n] + s * (ki[n + 1] - ki[n]),
+                       kd[n] + s * (kd[n + 1] - kd[n])};
 }
 static pid_gains pid_read_gains(const bl_block *b) {
     const double k = b->p[PID_GAIN], integral = b->p[PID_INTEGRAL], derivative = b->p[PID_DERIVATIVE];
@@ -70,21 +85,20 @@ static pid_gains pid_read_gains(const bl_block *b) {
 static int pid_rejects(const bl_block *b, double kd) {
     const double *p = b->p;
     if (b->i[PID_FORM] == PID_STANDARD && !(p[PID_INTEGRAL] > 0.0))
-        return bl_log_error(b, "ti = %.9g s; it must be positive, and infinite for no integral action", p[PID_INTEGRAL]);
+        return bl_log_error(b, "ti = %.9g s; it must be positive, and infinite for no integral action",
+                            p[PID_INTEGRAL]);
     if (!(p[PID_LOWER] <= p[PID_UPPER]))
         return bl_log_error(b, "its limits are reversed: lower = %.9g, upper = %.9g", p[PID_LOWER], p[PID_UPPER]);
     if (!(p[PID_FALLING] >= 0.0 && p[PID_RISING] >= 0.0))
         return bl_log_error(b, "falling = %.9g, rising = %.9g; rates are 0 or positive", p[PID_FALLING], p[PID_RISING]);
     const double shortest = b->i[PID_METHOD] == PID_TUSTIN && kd != 0.0 ? 0.5 * b->dt : 0.0;
     if (!(p[PID_FILTER_TIME] >= shortest))
-        return bl_log_error(b, "filter_time = %.9g s; with this method it must be at least %.9g s",
-                         p[PID_FILTER_TIME], shortest);
+        return bl_log_error(b, "filter_time = %.9g s; with this method it must be at least %.9g s", p[PID_FILTER_TIME],
+                            shortest);
     return BL_OK;
 }
 
-static double pid_clip(double v, double lower, double upper) {
-    return v > upper ? upper : v < lower ? lower : v;
-}
+static double pid_clip(double v, double lower, double upper) { return v > upper ? upper : v < lower ? lower : v; }
 
 static double pid_filter(const bl_block *b, double kd, double change) {
     const double tf = b->p[PID_FILTER_TIME], last = b->z[PID_LAST_D];
@@ -103,14 +117,13 @@ static double pid_limit(const bl_block *b, double v) {
 static double pid_wind(const bl_block *b, double from, double to, double v, double u) {
     const double excess = v - u;
     switch (b->i[PID_WINDUP]) {
-    case PID_CLAMPING: /* no further than where v meets the limit, and never backwards */
-        if (to > from && excess > 0.0) return to - excess > from ? to - excess : from;
-        if (to < from && excess < 0.0) return to - excess < from ? to - excess : from;
-        return to;
-    case PID_BACK_CALCULATION:
-        return to - excess * (b->p[PID_TRACKING_TIME] > b->dt ? b->dt / b->p[PID_TRACKING_TIME] : 1.0);
-    default:
-        return to;
+        case PID_CLAMPING: /* no further than where v meets the limit, and never backwards */
+            if (to > from && excess > 0.0) return to - excess > from ? to - excess : from;
+            if (to < from && excess < 0.0) return to - excess < from ? to - excess : from;
+            return to;
+        case PID_BACK_CALCULATION:
+            return to - excess * (b->p[PID_TRACKING_TIME] > b->dt ? b->dt / b->p[PID_TRACKING_TIME] : 1.0);
+        default: return to;
     }
 }
 
@@ -160,6 +173,11 @@ static int pid_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_pid[] = {
-    {.name = "pid", .check = pid_check, .sizes = pid_sizes, .init = pid_init, .output = pid_output, .update = pid_update},
+    {.name = "pid",
+     .check = pid_check,
+     .sizes = pid_sizes,
+     .init = pid_init,
+     .output = pid_output,
+     .update = pid_update},
     {.name = 0},
 };

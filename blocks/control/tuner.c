@@ -14,8 +14,15 @@
 
 enum { TUNER_REFERENCE, TUNER_MEASUREMENT, TUNER_START, TUNER_CONTROL, TUNER_INPUTS };
 enum { TUNER_Y, TUNER_RUNNING, TUNER_DONE, TUNER_KU, TUNER_PU, TUNER_KP, TUNER_KI, TUNER_KD, TUNER_OUTPUTS };
-enum { TUNER_AMPLITUDE, TUNER_HYSTERESIS, TUNER_TOLERANCE, TUNER_RULE_KP, TUNER_RULE_TI, TUNER_RULE_TD,
-       TUNER_PARAMETERS };
+enum {
+    TUNER_AMPLITUDE,
+    TUNER_HYSTERESIS,
+    TUNER_TOLERANCE,
+    TUNER_RULE_KP,
+    TUNER_RULE_TI,
+    TUNER_RULE_TD,
+    TUNER_PARAMETERS
+};
 enum { TUNER_IDLE, TUNER_RUNS, TUNER_FINISHED };
 
 /* State, as doubles in z. */
@@ -132,6 +139,11 @@ static int tuner_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_tuner[] = {
-    {.name = "relay_tuner", .check = tuner_check, .sizes = tuner_sizes, .init = tuner_init, .output = tuner_output, .update = tuner_update},
+    {.name = "relay_tuner",
+     .check = tuner_check,
+     .sizes = tuner_sizes,
+     .init = tuner_init,
+     .output = tuner_output,
+     .update = tuner_update},
     {.name = 0},
 };

@@ -7,8 +7,15 @@
 /* The characteristic of a converter, first in p:
  *   lower and upper end of its range, gain error, offset error, seed, largest DNL, INL at evenly spread codes.
  * A code c stands for the level lower + (c + deviation(c)) q, with q = (upper - lower) / codes. */
-enum { CONVERTER_LOWER, CONVERTER_UPPER, CONVERTER_GAIN, CONVERTER_OFFSET, CONVERTER_SEED, CONVERTER_DNL,
-       CONVERTER_INL };
+enum {
+    CONVERTER_LOWER,
+    CONVERTER_UPPER,
+    CONVERTER_GAIN,
+    CONVERTER_OFFSET,
+    CONVERTER_SEED,
+    CONVERTER_DNL,
+    CONVERTER_INL
+};
 
 typedef struct {
     double codes, lower, q;
@@ -39,8 +46,7 @@ static double converter_deviation(const converter *a, double c) {
     const double whole = converter_clip(floor(place), 0.0, (double)(a->points - 2));
     const int32_t n = (int32_t)whole;
     double deviation = inl[n] + (place - whole) * (inl[n + 1] - inl[n]);
-    if (dnl != 0.0)
-        deviation += dnl * (bl_noise_uniform(a->p[CONVERTER_SEED], INT32_MAX, (uint64_t)c) - 0.5);
+    if (dnl != 0.0) deviation += dnl * (bl_noise_uniform(a->p[CONVERTER_SEED], INT32_MAX, (uint64_t)c) - 0.5);
     return deviation;
 }
 /* Whether the last transition, c - 1/2 + deviation, that `place` has passed is that into code c. */
@@ -96,7 +102,9 @@ static int adc_check(const bl_block *b) {
     return rows == 0 || (rows >= ADC_LEAST_ROWS && latency <= rows - ADC_LEAST_ROWS);
 }
 static bl_sizes adc_sizes(const bl_block *b) {
-    return (bl_sizes){.memory = b->i[ADC_ROWS] ? ADC_HELD + 3 * (int64_t)b->y_width[0] + 2 + (int64_t)b->i[ADC_ROWS] * b->u_width[0] : 0};
+    return (bl_sizes){.memory = b->i[ADC_ROWS] ? ADC_HELD + 3 * (int64_t)b->y_width[0] + 2 +
+                                                     (int64_t)b->i[ADC_ROWS] * b->u_width[0]
+                                               : 0};
 }
 static int adc_init(bl_block *b, double t) {
     (void)t;
@@ -216,7 +224,12 @@ static int dac_output(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_converter[] = {
-    {.name = "adc", .check = adc_check, .sizes = adc_sizes, .init = adc_init, .output = adc_output, .update = adc_update},
+    {.name = "adc",
+     .check = adc_check,
+     .sizes = adc_sizes,
+     .init = adc_init,
+     .output = adc_output,
+     .update = adc_update},
     {.name = "dac", .check = dac_check, .output = dac_output},
     {.name = 0},
 };

@@ -20,7 +20,9 @@ static int tachometer_check(const bl_block *b) {
         if (b->y_width[port] != 1) return 0;
     return b->i_count == 1 && b->i[0] >= 1;
 }
-static bl_sizes tachometer_sizes(const bl_block *b) { return (bl_sizes){.memory = COUNTER_EDGES + 1 + (int64_t)b->i[0]}; }
+static bl_sizes tachometer_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = COUNTER_EDGES + 1 + (int64_t)b->i[0]};
+}
 static int tachometer_init(bl_block *b, double t) {
     for (int32_t k = 0; k < b->z_count; k++) b->z[k] = 0.0;
     b->z[COUNTER_LAST_TIME] = t;
@@ -74,7 +76,11 @@ static int tachometer_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_counter[] = {
-    {.name = "tachometer", .check = tachometer_check, .sizes = tachometer_sizes, .init = tachometer_init, .output = tachometer_output,
+    {.name = "tachometer",
+     .check = tachometer_check,
+     .sizes = tachometer_sizes,
+     .init = tachometer_init,
+     .output = tachometer_output,
      .update = tachometer_update},
     {.name = 0},
 };

@@ -29,8 +29,7 @@ static int sections_output(bl_block *b, double t) {
     for (int32_t k = 0; k < b->y_width[0]; k++) {
         double v = b->i[1] ? b->u[0][k] : 0.0;
         const double *p = b->p, *x = b->x + k * order;
-        for (int32_t left = order; left > 0; left -= 2, p += SECTION_SIZE, x += 2)
-            v = section_output(p, x, left, v);
+        for (int32_t left = order; left > 0; left -= 2, p += SECTION_SIZE, x += 2) v = section_output(p, x, left, v);
         b->y[0][k] = v;
     }
     return BL_OK;
@@ -113,9 +112,16 @@ static int decimator_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_filter[] = {
-    {.name = "sections", .check = sections_check, .init = sections_init, .output = sections_output,
+    {.name = "sections",
+     .check = sections_check,
+     .init = sections_init,
+     .output = sections_output,
      .derivative = sections_derivative},
-    {.name = "decimator", .check = decimator_check, .sizes = decimator_sizes, .init = decimator_init, .output = decimator_output,
+    {.name = "decimator",
+     .check = decimator_check,
+     .sizes = decimator_sizes,
+     .init = decimator_init,
+     .output = decimator_output,
      .update = decimator_update},
     {.name = 0},
 };

@@ -14,8 +14,7 @@ static double pwm_clip(double v, double low, double high) {
 enum { PWM_FREQUENCY, PWM_LOW, PWM_HIGH, PWM_COUNTS };
 
 static int pwm_output_check(const bl_block *b) {
-    return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->p_count == 4 &&
-           b->i_count == 2;
+    return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->p_count == 4 && b->i_count == 2;
 }
 static bl_sizes pwm_output_sizes(const bl_block *b) { return (bl_sizes){.memory = b->y_width[0]}; }
 static int pwm_output_init(bl_block *b, double t) {
@@ -68,8 +67,16 @@ static int pwm_output_update(bl_block *b, double t) {
  * z: duty, frequency, valid, whether u was high, whether there was an edge, time of the last rising edge, time high
  * since then. */
 enum { PWM_IN_LOW, PWM_IN_HIGH, PWM_IN_CLOCK, PWM_IN_TIMEOUT };
-enum { PWM_IN_DUTY, PWM_IN_FREQUENCY, PWM_IN_VALID, PWM_IN_WAS_HIGH, PWM_IN_STARTED, PWM_IN_RISE, PWM_IN_ON,
-       PWM_IN_MEMORY };
+enum {
+    PWM_IN_DUTY,
+    PWM_IN_FREQUENCY,
+    PWM_IN_VALID,
+    PWM_IN_WAS_HIGH,
+    PWM_IN_STARTED,
+    PWM_IN_RISE,
+    PWM_IN_ON,
+    PWM_IN_MEMORY
+};
 
 static int pwm_input_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 3 || b->u_width[0] != 1 || b->p_count != 4 || b->i_count != 1) return 0;
@@ -130,9 +137,17 @@ static int pwm_input_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_pwm[] = {
-    {.name = "pwm_output", .check = pwm_output_check, .sizes = pwm_output_sizes, .init = pwm_output_init, .output = pwm_output_output,
+    {.name = "pwm_output",
+     .check = pwm_output_check,
+     .sizes = pwm_output_sizes,
+     .init = pwm_output_init,
+     .output = pwm_output_output,
      .update = pwm_output_update},
-    {.name = "pwm_input", .check = pwm_input_check, .sizes = pwm_input_sizes, .init = pwm_input_init, .output = pwm_input_output,
+    {.name = "pwm_input",
+     .check = pwm_input_check,
+     .sizes = pwm_input_sizes,
+     .init = pwm_input_init,
+     .output = pwm_input_output,
      .update = pwm_input_update},
     {.name = 0},
 };

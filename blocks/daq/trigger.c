@@ -44,11 +44,11 @@ static double trigger_crossing(const bl_block *b, double t, double v, double lev
 static void trigger_sides(const bl_block *b, double v, int *before, int *after) {
     const double first = b->p[0], second = b->p[1];
     switch (b->i[0]) {
-    case TRIGGER_ABOVE: *before = 1, *after = v > first; return;
-    case TRIGGER_BELOW: *before = 1, *after = v < first; return;
-    case TRIGGER_RISING: *before = v < first - second, *after = v >= first; return;
-    case TRIGGER_FALLING: *before = v > first + second, *after = v <= first; return;
-    default: *before = v >= first && v <= second, *after = v < first || v > second;
+        case TRIGGER_ABOVE: *before = 1, *after = v > first; return;
+        case TRIGGER_BELOW: *before = 1, *after = v < first; return;
+        case TRIGGER_RISING: *before = v < first - second, *after = v >= first; return;
+        case TRIGGER_FALLING: *before = v > first + second, *after = v <= first; return;
+        default: *before = v >= first && v <= second, *after = v < first || v > second;
     }
     if (b->i[0] == TRIGGER_ENTER) {
         const int inside = *before;
@@ -95,7 +95,11 @@ static int trigger_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_trigger[] = {
-    {.name = "trigger", .check = trigger_check, .sizes = trigger_sizes, .init = trigger_init, .output = trigger_output,
+    {.name = "trigger",
+     .check = trigger_check,
+     .sizes = trigger_sizes,
+     .init = trigger_init,
+     .output = trigger_output,
      .update = trigger_update},
     {.name = 0},
 };

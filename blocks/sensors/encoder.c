@@ -12,24 +12,24 @@ static const double ENCODER_NEVER = -1e300; /* time of the last edge before the 
 
 enum { ENCODER_BY_COUNT, ENCODER_BY_PERIOD, ENCODER_BY_BOTH };
 enum { /* i */
-    ENCODER_COUNTS,   /* per revolution */
-    ENCODER_DECODING, /* counts of each line: 1, 2 or 4 */
-    ENCODER_METHOD,
-    ENCODER_WINDOW,   /* samples over which speed is taken */
-    ENCODER_LATENCY,  /* in samples */
-    ENCODER_BLIND,    /* single channel: the direction is unknown */
-    ENCODER_INTEGERS
+       ENCODER_COUNTS,   /* per revolution */
+       ENCODER_DECODING, /* counts of each line: 1, 2 or 4 */
+       ENCODER_METHOD,
+       ENCODER_WINDOW,   /* samples over which speed is taken */
+       ENCODER_LATENCY,  /* in samples */
+       ENCODER_BLIND,    /* single channel: the direction is unknown */
+       ENCODER_INTEGERS
 };
 enum { /* p */
-    ENCODER_OFFSET,
-    ENCODER_ECCENTRICITY,
-    ENCODER_ECCENTRIC_AT,
-    ENCODER_EDGE_ERROR, /* the largest, in parts of a count: below a half, so that edges stay in order */
-    ENCODER_SEED,
-    ENCODER_CLOCK,      /* of the timer in Hz; 0 for one that does not round */
-    ENCODER_TIMEOUT,
-    ENCODER_FASTEST,    /* counts per second that the electronics follow */
-    ENCODER_PARAMETERS
+       ENCODER_OFFSET,
+       ENCODER_ECCENTRICITY,
+       ENCODER_ECCENTRIC_AT,
+       ENCODER_EDGE_ERROR, /* the largest, in parts of a count: below a half, so that edges stay in order */
+       ENCODER_SEED,
+       ENCODER_CLOCK,      /* of the timer in Hz; 0 for one that does not round */
+       ENCODER_TIMEOUT,
+       ENCODER_FASTEST,    /* counts per second that the electronics follow */
+       ENCODER_PARAMETERS
 };
 enum { OUT_COUNTS, OUT_ANGLE, OUT_SPEED, OUT_A, OUT_B, OUT_INDEX, ENCODER_OUTPUTS };
 
@@ -50,10 +50,7 @@ typedef struct {
     double counter;
     encoder_edge last;
 } encoder_mark;
-enum {
-    ENCODER_KEPT = sizeof(encoder_state) / sizeof(double),
-    ENCODER_MARK = sizeof(encoder_mark) / sizeof(double)
-};
+enum { ENCODER_KEPT = sizeof(encoder_state) / sizeof(double), ENCODER_MARK = sizeof(encoder_mark) / sizeof(double) };
 
 static encoder_mark *encoder_marks(const bl_block *b) { return (encoder_mark *)(b->z + ENCODER_KEPT); }
 static double *encoder_late(const bl_block *b) { return b->z + ENCODER_KEPT + ENCODER_MARK * b->i[ENCODER_WINDOW]; }
@@ -66,12 +63,13 @@ static int encoder_check(const bl_block *b) {
         if (b->y_width[k] != 1) return 0;
     const int32_t *i = b->i, decoding = i[ENCODER_DECODING];
     return i[ENCODER_COUNTS] >= 1 && (decoding == 1 || decoding == 2 || decoding == 4) &&
-           i[ENCODER_METHOD] >= ENCODER_BY_COUNT && i[ENCODER_METHOD] <= ENCODER_BY_BOTH &&
-           i[ENCODER_WINDOW] >= 1 && i[ENCODER_LATENCY] >= 0 && (i[ENCODER_BLIND] == 0 || i[ENCODER_BLIND] == 1) &&
+           i[ENCODER_METHOD] >= ENCODER_BY_COUNT && i[ENCODER_METHOD] <= ENCODER_BY_BOTH && i[ENCODER_WINDOW] >= 1 &&
+           i[ENCODER_LATENCY] >= 0 && (i[ENCODER_BLIND] == 0 || i[ENCODER_BLIND] == 1) &&
            b->p_count == ENCODER_PARAMETERS;
 }
 static bl_sizes encoder_sizes(const bl_block *b) {
-    return (bl_sizes){.memory = ENCODER_KEPT + ENCODER_MARK * (int64_t)b->i[ENCODER_WINDOW] + ENCODER_OUTPUTS * (int64_t)b->i[ENCODER_LATENCY]};
+    return (bl_sizes){.memory = ENCODER_KEPT + ENCODER_MARK * (int64_t)b->i[ENCODER_WINDOW] +
+                                ENCODER_OUTPUTS * (int64_t)b->i[ENCODER_LATENCY]};
 }
 
 static int encoder_init(bl_block *b, double t) {
@@ -208,7 +206,11 @@ static int encoder_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_encoder[] = {
-    {.name = "encoder", .check = encoder_check, .sizes = encoder_sizes, .init = encoder_init, .output = encoder_output,
+    {.name = "encoder",
+     .check = encoder_check,
+     .sizes = encoder_sizes,
+     .init = encoder_init,
+     .output = encoder_output,
      .update = encoder_update},
     {.name = 0},
 };

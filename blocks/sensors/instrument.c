@@ -10,11 +10,11 @@
 #include "blocks/core/kernel/table.h"
 
 enum { /* z: these, then a channel_state for each channel, then the delayed samples */
-    KEPT_STARTED, /* whether there was a previous sample */
-    KEPT_SAMPLE,  /* number of the sample */
-    KEPT_START,   /* time of the first sample */
-    KEPT_NEWEST,  /* index of the newest sample in the ring */
-    KEPT_HEAD
+       KEPT_STARTED, /* whether there was a previous sample */
+       KEPT_SAMPLE,  /* number of the sample */
+       KEPT_START,   /* time of the first sample */
+       KEPT_NEWEST,  /* index of the newest sample in the ring */
+       KEPT_HEAD
 };
 
 /* State of a channel, as doubles in z. Two states x, of which the first is the signal; with order 1 or 0 the
@@ -32,9 +32,7 @@ enum { CHANNEL_KEPT = sizeof(channel_state) / sizeof(double) };
 static channel_state *instrument_channel(const bl_block *b, int32_t k) {
     return (channel_state *)(b->z + KEPT_HEAD) + k;
 }
-static double *instrument_ring(const bl_block *b) {
-    return b->z + KEPT_HEAD + CHANNEL_KEPT * b->y_width[0];
-}
+static double *instrument_ring(const bl_block *b) { return b->z + KEPT_HEAD + CHANNEL_KEPT * b->y_width[0]; }
 static double instrument_number(const bl_block *b, int what, int32_t k) {
     return b->p[INSTRUMENT_NUMBERS + what * b->y_width[0] + k];
 }
@@ -120,12 +118,13 @@ static covariance instrument_added(const channel_state *c, double w, double damp
     /* That would be a difference of almost equal numbers here. Van Loan 1978: the upper right part of
        exp((-A, B Bᵀ / 2; 0, Aᵀ) h), multiplied by exp(A h), is the covariance. */
     double e[FOH][FOH], m[FOH][FOH] = {
-        {0.0, -w * h, 0.0, 0.0},
-        {w * h, 2.0 * damping * w * h, 0.0, 0.5 * w * w * h},
-        {0.0, 0.0, 0.0, -w * h},
-        {0.0, 0.0, w * h, -2.0 * damping * w * h},
-    };
-    instrument_exponential(e, m, 4.0 * w * h * (1.0 + damping)); /* linear in the upper right part, which does not enter the norm */
+                            {0.0, -w * h, 0.0, 0.0},
+                            {w * h, 2.0 * damping * w * h, 0.0, 0.5 * w * w * h},
+                            {0.0, 0.0, 0.0, -w * h},
+                            {0.0, 0.0, w * h, -2.0 * damping * w * h},
+                        };
+    instrument_exponential(
+        e, m, 4.0 * w * h * (1.0 + damping)); /* linear in the upper right part, which does not enter the norm */
     return (covariance){
         c->a[0][0] * e[0][2] + c->a[0][1] * e[1][2],
         c->a[1][0] * e[0][3] + c->a[1][1] * e[1][3],

@@ -20,18 +20,18 @@
 #include "blocks/core/kernel/kernel.h"
 
 enum { /* i */
-    INSTRUMENT_ORDER,         /* of the low-pass: 0 for none */
-    INSTRUMENT_TABLE,         /* whether the curve is a table rather than a polynomial */
-    INSTRUMENT_CURVE,         /* how many coefficients, from the highest power, or points */
-    INSTRUMENT_ROOM,          /* for samples on their way; 0 without latency */
-    INSTRUMENT_DROPOUT_HOLDS, /* whether a dropout keeps the last value */
-    INSTRUMENT_STUCK_HOLDS,
-    INSTRUMENT_INTEGERS
+       INSTRUMENT_ORDER,         /* of the low-pass: 0 for none */
+       INSTRUMENT_TABLE,         /* whether the curve is a table rather than a polynomial */
+       INSTRUMENT_CURVE,         /* how many coefficients, from the highest power, or points */
+       INSTRUMENT_ROOM,          /* for samples on their way; 0 without latency */
+       INSTRUMENT_DROPOUT_HOLDS, /* whether a dropout keeps the last value */
+       INSTRUMENT_STUCK_HOLDS,
+       INSTRUMENT_INTEGERS
 };
 enum { /* p: these two, then all channels' values of each of those below, then the curve */
-    INSTRUMENT_SEED,
-    INSTRUMENT_LATENCY,
-    INSTRUMENT_NUMBERS
+       INSTRUMENT_SEED,
+       INSTRUMENT_LATENCY,
+       INSTRUMENT_NUMBERS
 };
 enum {
     CHANNEL_GAIN,

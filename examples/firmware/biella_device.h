@@ -49,7 +49,8 @@
 #define BIELLA_CRC_TABLE 0
 #endif
 #if BIELLA_DOUBLE && defined(__SIZEOF_DOUBLE__) && __SIZEOF_DOUBLE__ != 8
-#error "BIELLA_DOUBLE needs a double of 64 bits; this compiler's is shorter (avr-gcc). Leave it out: values are float then"
+#error \
+    "BIELLA_DOUBLE needs a double of 64 bits; this compiler's is shorter (avr-gcc). Leave it out: values are float then"
 #endif
 
 #if BIELLA_DOUBLE
@@ -60,7 +61,7 @@ typedef float biella_real;
 
 /* Flags of a frame. */
 #define BIELLA_FLOAT64 1u
-#define BIELLA_SAFE 2u    /* these are safe values: stay at yours until a frame without this flag */
+#define BIELLA_SAFE 2u /* these are safe values: stay at yours until a frame without this flag */
 #define BIELLA_TRIPPED 4u /* the sender has not heard from its peer for too long */
 
 #define BIELLA_VERSION 0xB1u
@@ -78,13 +79,13 @@ typedef uint16_t biella_length;
 
 typedef struct {
     biella_real values[BIELLA_RECEIVES ? BIELLA_RECEIVES : 1]; /* of the newest frame from the host */
-    uint32_t sequence;                                         /* of that frame */
-    uint32_t sent;                                             /* sequence of our newest frame */
-    uint16_t session;                                          /* of the host; 0: none heard yet */
-    uint16_t timeout, silence;                                 /* ms */
-    uint16_t refused;                                          /* frames that were damaged, old or not for us */
-    uint8_t flags;                                             /* of the host's newest frame */
-    uint8_t tripped;                                           /* silence has exceeded timeout */
+    uint32_t sequence; /* of that frame */
+    uint32_t sent; /* sequence of our newest frame */
+    uint16_t session; /* of the host; 0: none heard yet */
+    uint16_t timeout, silence; /* ms */
+    uint16_t refused; /* frames that were damaged, old or not for us */
+    uint8_t flags; /* of the host's newest frame */
+    uint8_t tripped; /* silence has exceeded timeout */
     /* What has been received of a frame so far. */
     uint8_t bytes[BIELLA_RECEIVED_SIZE];
     biella_length length;
@@ -138,7 +139,8 @@ static const uint32_t biella_crc_table[2][16] BIELLA_IN_FLASH = {
      0xEDB88320u, 0xF00F9344u, 0xD6D6A3E8u, 0xCB61B38Cu, 0x9B64C2B0u, 0x86D3D2D4u, 0xA00AE278u, 0xBDBDF21Cu}};
 static inline uint32_t biella_crc(uint32_t crc, uint8_t byte) {
     const uint8_t first = (uint8_t)(crc ^ byte);
-    return (crc >> 8) ^ biella_look_up(&biella_crc_table[0][first & 15u]) ^ biella_look_up(&biella_crc_table[1][first >> 4]);
+    return (crc >> 8) ^ biella_look_up(&biella_crc_table[0][first & 15u]) ^
+           biella_look_up(&biella_crc_table[1][first >> 4]);
 }
 #else
 static inline uint32_t biella_crc(uint32_t crc, uint8_t byte) {
@@ -148,9 +150,7 @@ static inline uint32_t biella_crc(uint32_t crc, uint8_t byte) {
 }
 #endif
 
-static inline uint16_t biella_get16(const uint8_t *from) {
-    return (uint16_t)((uint16_t)from[1] << 8 | from[0]);
-}
+static inline uint16_t biella_get16(const uint8_t *from) { return (uint16_t)((uint16_t)from[1] << 8 | from[0]); }
 static inline uint32_t biella_get32(const uint8_t *from) {
     return (uint32_t)biella_get16(from + 2) << 16 | biella_get16(from);
 }

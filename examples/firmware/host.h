@@ -103,8 +103,6 @@ static void board_wait(void) {
     if (state.revents & POLLHUP) usleep(1000); /* nobody has the other side open: poll does not wait then */
 }
 
-static void board_show(uint8_t running) {
-    (void)running;
-}
+static void board_show(uint8_t running) { (void)running; }
 
 #endif

@@ -21,9 +21,7 @@ ISR(USART_RX_vect) {
     ring_head = (uint8_t)(head + 1u);
 }
 
-ISR(TIMER1_COMPA_vect) {
-    ticks++;
-}
+ISR(TIMER1_COMPA_vect) { ticks++; }
 
 static void board_start(void) {
     UCSR0A = 1 << U2X0;

@@ -6,7 +6,8 @@
 #include "fmu/exporter/instance.h"
 
 /* The slots of real variables, or NULL and a message: of outputs, or of what may be varied in the present state. */
-static int64_t *find_slots(const bl_fmu *f, const fmi2ValueReference references[], size_t count, int outputs, int *parameters) {
+static int64_t *find_slots(const bl_fmu *f, const fmi2ValueReference references[], size_t count, int outputs,
+                           int *parameters) {
     int64_t *slots = calloc(count + 1, sizeof *slots);
     for (size_t k = 0; k < count && slots; k++) {
         const bl_variable *variable = bl_fmu_find(f, references[k], BL_REAL, BL_REAL);
@@ -20,9 +21,10 @@ static int64_t *find_slots(const bl_fmu *f, const fmi2ValueReference references[
             continue;
         }
         if (variable)
-            bl_fmu_log(f, fmi2Error, outputs ? "value reference %u is no output: there are derivatives of outputs only"
-                                             : "no derivative with respect to value reference %u: it must be an input, or, in "
-                                               "initialization mode, a parameter",
+            bl_fmu_log(f, fmi2Error,
+                       outputs ? "value reference %u is no output: there are derivatives of outputs only"
+                               : "no derivative with respect to value reference %u: it must be an input, or, in "
+                                 "initialization mode, a parameter",
                        references[k]);
         free(slots);
         slots = NULL;
@@ -46,8 +48,8 @@ fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReferenc
     int anew = 0;
     int64_t *from = find_slots(f, knowns, known_count, 0, &anew), *to = find_slots(f, unknowns, unknown_count, 1, NULL);
     fmi2Status status = from && to ? fmi2OK : fmi2Error;
-    if (status == fmi2OK && bl_directional(f->engine, from, seed, (int64_t)known_count, to, (int64_t)unknown_count, anew,
-                                           sensitivity) != BL_OK) {
+    if (status == fmi2OK && bl_directional(f->engine, from, seed, (int64_t)known_count, to, (int64_t)unknown_count,
+                                           anew, sensitivity) != BL_OK) {
         bl_fmu_log(f, fmi2Error, "%s", bl_message(f->engine));
         status = fmi2Error;
     }
@@ -71,8 +73,9 @@ fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference
             return fmi2Discard;
         }
         if (bl_set_input_derivative(f->engine, references[k], orders[k], values[k]) != BL_OK) {
-            bl_fmu_log(f, fmi2Error, variable->causality == BL_INPUT ? "inputs have derivatives of order 1 and 2, not %d"
-                                                                     : "no input, so no derivative of order %d can be set",
+            bl_fmu_log(f, fmi2Error,
+                       variable->causality == BL_INPUT ? "inputs have derivatives of order 1 and 2, not %d"
+                                                       : "no input, so no derivative of order %d can be set",
                        orders[k]);
             return fmi2Error;
         }

@@ -48,7 +48,8 @@ static const struct {
     [CALL_SERIALIZED_FMU_STATE_SIZE] = {"fmi2SerializedFMUstateSize", ANY_STATE},
     [CALL_SERIALIZE_FMU_STATE] = {"fmi2SerializeFMUstate", ANY_STATE},
     [CALL_DESERIALIZE_FMU_STATE] = {"fmi2DeSerializeFMUstate", ANY_STATE},
-    [CALL_GET_DIRECTIONAL_DERIVATIVE] = {"fmi2GetDirectionalDerivative", INITIALIZING | STEPPING | STEP_FAILED | TERMINATED},
+    [CALL_GET_DIRECTIONAL_DERIVATIVE] = {"fmi2GetDirectionalDerivative",
+                                         INITIALIZING | STEPPING | STEP_FAILED | TERMINATED},
     [CALL_SET_REAL_INPUT_DERIVATIVES] = {"fmi2SetRealInputDerivatives", BEFORE_STEPS | STEPPING},
     [CALL_GET_REAL_OUTPUT_DERIVATIVES] = {"fmi2GetRealOutputDerivatives", STEPPING | STEP_FAILED | TERMINATED},
     [CALL_DO_STEP] = {"fmi2DoStep", STEPPING},
@@ -72,7 +73,8 @@ void bl_fmu_log(const bl_fmu *f, fmi2Status status, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    f->callbacks.logger(f->callbacks.componentEnvironment, f->name ? f->name : "biella", status, CATEGORIES[category], "%s", text);
+    f->callbacks.logger(f->callbacks.componentEnvironment, f->name ? f->name : "biella", status, CATEGORIES[category],
+                        "%s", text);
 }
 
 static bl_fmu *fmu_of(fmi2Component c) {
@@ -99,7 +101,7 @@ bl_fmu *bl_fmu_enter(fmi2Component c, bl_fmu_call call) {
 }
 
 /* Early return if there is no instance or the call is not allowed now. */
-#define ENTER(call)                        \
+#define ENTER(call) \
     bl_fmu *f = bl_fmu_enter(c, CALL_##call); \
     if (!f) return fmi2Error;
 
@@ -119,13 +121,16 @@ static void warn(const bl_fmu *f, int about) {
     for (int32_t k = 0; about == BL_DIAGNOSTIC_START && k < bl_loop_count(f->engine); k++) {
         double chosen[BL_LOOP_CHECKED], other[BL_LOOP_CHECKED], condition = 0.0;
         const int verdict = bl_loop_size(f->engine, k) <= BL_LOOP_CHECKED
-                                ? bl_check_loop(f->engine, k, chosen, other, &condition) : BL_LOOP_GOOD;
+                                ? bl_check_loop(f->engine, k, chosen, other, &condition)
+                                : BL_LOOP_GOOD;
         const char *path = bl_slot_path(f->engine, bl_loop_slots(f->engine, k)[0]);
         if (verdict == BL_LOOP_IS_SINGULAR)
-            bl_fmu_log(f, fmi2Warning, "%s: its algebraic loop is singular: %.6g solves it, and so do other values, or nearly so", path,
+            bl_fmu_log(f, fmi2Warning,
+                       "%s: its algebraic loop is singular: %.6g solves it, and so do other values, or nearly so", path,
                        chosen[0]);
         else if (verdict == BL_LOOP_HAS_OTHER)
-            bl_fmu_log(f, fmi2Warning, "%s: its algebraic loop has more than one solution: %.6g was taken, %.6g is another one", path,
+            bl_fmu_log(f, fmi2Warning,
+                       "%s: its algebraic loop has more than one solution: %.6g was taken, %.6g is another one", path,
                        chosen[0], other[0]);
     }
 }
@@ -183,12 +188,9 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
     const unsigned char *plan = NULL;
     f->name = name && *name ? malloc(strlen(name) + 1) : NULL;
     if (f->name) strcpy(f->name, name);
-    if (!f->name)
-        bl_fmu_log(f, fmi2Error, "an instance needs a name");
-    else if (type != fmi2CoSimulation)
-        bl_fmu_log(f, fmi2Error, "this FMU is for co-simulation");
-    else if (!(plan = bl_find_plan(resources, &size, message, sizeof message)))
-        bl_fmu_log(f, fmi2Error, "%s", message);
+    if (!f->name) bl_fmu_log(f, fmi2Error, "an instance needs a name");
+    else if (type != fmi2CoSimulation) bl_fmu_log(f, fmi2Error, "this FMU is for co-simulation");
+    else if (!(plan = bl_find_plan(resources, &size, message, sizeof message))) bl_fmu_log(f, fmi2Error, "%s", message);
     else if (bl_open(plan, size, &f->engine, message, sizeof message) != BL_OK)
         bl_fmu_log(f, fmi2Error, "the plan is broken: %s", message);
     else if (!has_guid(f->engine, guid))
@@ -305,7 +307,8 @@ static fmi2Status set(bl_fmu *f, const bl_variable *variable, double value) {
     const int allowed = variable->causality == BL_INPUT || variable->causality == BL_TUNABLE_PARAMETER ||
                         (variable->causality == BL_FIXED_PARAMETER && f->state & BEFORE_STEPS);
     if (!allowed) {
-        bl_fmu_log(f, fmi2Error, is_parameter ? "this parameter is fixed after initialization" : "an output cannot be set");
+        bl_fmu_log(f, fmi2Error,
+                   is_parameter ? "this parameter is fixed after initialization" : "an output cannot be set");
         return fmi2Error;
     }
     if (!isfinite(value) && !is_start(f, variable, value)) {
@@ -320,28 +323,28 @@ static fmi2Status set(bl_fmu *f, const bl_variable *variable, double value) {
     return fmi2OK;
 }
 
-#define GET(function, call, type, kind, or_kind, convert)                                                  \
+#define GET(function, call, type, kind, or_kind, convert) \
     fmi2Status function(fmi2Component c, const fmi2ValueReference references[], size_t count, type values[]) { \
-        ENTER(call)                                                                                        \
-        fmi2Status status = bl_fmu_check_arrays(f, references, count, values);                             \
-        for (size_t k = 0; k < count && status == fmi2OK; k++) {                                           \
-            const bl_variable *variable = bl_fmu_find(f, references[k], kind, or_kind);                    \
-            double value = 0.0;                                                                            \
-            status = variable ? get(f, variable, &value) : fmi2Error;                                      \
-            if (status == fmi2OK) values[k] = convert;                                                     \
-        }                                                                                                  \
-        return status;                                                                                     \
+        ENTER(call) \
+        fmi2Status status = bl_fmu_check_arrays(f, references, count, values); \
+        for (size_t k = 0; k < count && status == fmi2OK; k++) { \
+            const bl_variable *variable = bl_fmu_find(f, references[k], kind, or_kind); \
+            double value = 0.0; \
+            status = variable ? get(f, variable, &value) : fmi2Error; \
+            if (status == fmi2OK) values[k] = convert; \
+        } \
+        return status; \
     }
 
-#define SET(function, call, type, kind, or_kind, convert)                                                        \
+#define SET(function, call, type, kind, or_kind, convert) \
     fmi2Status function(fmi2Component c, const fmi2ValueReference references[], size_t count, const type values[]) { \
-        ENTER(call)                                                                                              \
-        fmi2Status status = bl_fmu_check_arrays(f, references, count, values);                                   \
-        for (size_t k = 0; k < count && status == fmi2OK; k++) {                                                 \
-            const bl_variable *variable = bl_fmu_find(f, references[k], kind, or_kind);                          \
-            status = variable ? set(f, variable, convert) : fmi2Error;                                           \
-        }                                                                                                        \
-        return status;                                                                                           \
+        ENTER(call) \
+        fmi2Status status = bl_fmu_check_arrays(f, references, count, values); \
+        for (size_t k = 0; k < count && status == fmi2OK; k++) { \
+            const bl_variable *variable = bl_fmu_find(f, references[k], kind, or_kind); \
+            status = variable ? set(f, variable, convert) : fmi2Error; \
+        } \
+        return status; \
     }
 
 static fmi2Integer to_integer(double value) {

@@ -84,9 +84,8 @@ static int find_beside_binary(char *path, size_t path_size) {
 #if defined(_WIN32)
     HMODULE module = NULL;
     wchar_t wide[LONGEST_PATH];
-    if (!GetModuleHandleExW(
-            GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
-            (LPCWSTR)(void *)&bl_find_plan, &module) ||
+    if (!GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+                            (LPCWSTR)(void *)&bl_find_plan, &module) ||
         GetModuleFileNameW(module, wide, LONGEST_PATH) == 0 ||
         WideCharToMultiByte(CP_UTF8, 0, wide, -1, binary, sizeof binary, NULL, NULL) == 0)
         return 0;
@@ -105,8 +104,8 @@ static int find_beside_binary(char *path, size_t path_size) {
 }
 
 static int resource_path(const char *location, const char *file, char *path, size_t path_size) {
-    const int found = location && *location ? decode_location(location, path, path_size)
-                                            : find_beside_binary(path, path_size);
+    const int found =
+        location && *location ? decode_location(location, path, path_size) : find_beside_binary(path, path_size);
     const size_t length = found ? strlen(path) : 0;
     if (!found || length + strlen(file) + 2 > path_size) return 0;
     snprintf(path + length, path_size - length, "/%s", file);
@@ -117,7 +116,8 @@ static int resource_path(const char *location, const char *file, char *path, siz
 static FILE *open_file(const char *path) {
 #if defined(_WIN32)
     wchar_t wide[LONGEST_PATH];
-    if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, LONGEST_PATH) > 0) return _wfopen(wide, L"rb");
+    if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, LONGEST_PATH) > 0)
+        return _wfopen(wide, L"rb");
 #endif
     return fopen(path, "rb");
 }

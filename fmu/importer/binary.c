@@ -65,14 +65,32 @@ typedef struct {
 
 #define SYMBOL(name, flag) {"fmi2" #name, offsetof(bl_fmu_calls, name), flag}
 static const bl_fmu_symbol SYMBOLS[] = {
-    SYMBOL(GetVersion, 0), SYMBOL(SetDebugLogging, 0), SYMBOL(Instantiate, 0), SYMBOL(FreeInstance, 0),
-    SYMBOL(SetupExperiment, 0), SYMBOL(EnterInitializationMode, 0), SYMBOL(ExitInitializationMode, 0),
-    SYMBOL(Terminate, 0), SYMBOL(GetReal, 0), SYMBOL(GetInteger, 0), SYMBOL(GetBoolean, 0), SYMBOL(SetReal, 0),
-    SYMBOL(SetInteger, 0), SYMBOL(SetBoolean, 0), SYMBOL(SetString, 0), SYMBOL(DoStep, 0),
-    SYMBOL(GetBooleanStatus, 0), SYMBOL(GetRealStatus, HOST_NO_FLAG), SYMBOL(GetFMUstate, HOST_CAN_SAVE), SYMBOL(SetFMUstate, HOST_CAN_SAVE),
-    SYMBOL(FreeFMUstate, HOST_CAN_SAVE), SYMBOL(SerializedFMUstateSize, HOST_CAN_SERIALIZE),
-    SYMBOL(SerializeFMUstate, HOST_CAN_SERIALIZE), SYMBOL(DeSerializeFMUstate, HOST_CAN_SERIALIZE),
-    SYMBOL(SetRealInputDerivatives, HOST_CAN_INTERPOLATE), SYMBOL(GetDirectionalDerivative, HOST_GIVES_DERIVATIVES),
+    SYMBOL(GetVersion, 0),
+    SYMBOL(SetDebugLogging, 0),
+    SYMBOL(Instantiate, 0),
+    SYMBOL(FreeInstance, 0),
+    SYMBOL(SetupExperiment, 0),
+    SYMBOL(EnterInitializationMode, 0),
+    SYMBOL(ExitInitializationMode, 0),
+    SYMBOL(Terminate, 0),
+    SYMBOL(GetReal, 0),
+    SYMBOL(GetInteger, 0),
+    SYMBOL(GetBoolean, 0),
+    SYMBOL(SetReal, 0),
+    SYMBOL(SetInteger, 0),
+    SYMBOL(SetBoolean, 0),
+    SYMBOL(SetString, 0),
+    SYMBOL(DoStep, 0),
+    SYMBOL(GetBooleanStatus, 0),
+    SYMBOL(GetRealStatus, HOST_NO_FLAG),
+    SYMBOL(GetFMUstate, HOST_CAN_SAVE),
+    SYMBOL(SetFMUstate, HOST_CAN_SAVE),
+    SYMBOL(FreeFMUstate, HOST_CAN_SAVE),
+    SYMBOL(SerializedFMUstateSize, HOST_CAN_SERIALIZE),
+    SYMBOL(SerializeFMUstate, HOST_CAN_SERIALIZE),
+    SYMBOL(DeSerializeFMUstate, HOST_CAN_SERIALIZE),
+    SYMBOL(SetRealInputDerivatives, HOST_CAN_INTERPOLATE),
+    SYMBOL(GetDirectionalDerivative, HOST_GIVES_DERIVATIVES),
 };
 #undef SYMBOL
 
@@ -97,7 +115,8 @@ int bl_fmu_load(const char *path, int32_t flags, void **library, bl_fmu_calls *c
     }
     const char *version = calls->GetVersion();
     if (!version || strncmp(version, "2.", 2) != 0) {
-        snprintf(message, message_size, "its binary says that it is FMI %.16s, not 2.0", version ? version : "(nothing)");
+        snprintf(message, message_size, "its binary says that it is FMI %.16s, not 2.0",
+                 version ? version : "(nothing)");
         bl_fmu_unload(*library);
         *library = NULL;
         return BL_ERROR_BLOCK;

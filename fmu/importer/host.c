@@ -70,19 +70,19 @@ typedef struct bl_fmu_host {
     bl_host_mode mode;
     int32_t flags, substeps;
     bl_float_control control;               /* of the thread that started it */
-    _Atomic(const int *) caller;            /* the thread that is calling the FMU, by the address of its errno; NULL: none */
-    double time;                            /* where it is */
-    double settled;                         /* where the step begins that a coupling takes */
-    double oldest;                          /* the time of the oldest state that a coupling may still restore: see step() */
-    double oldest_saved;                    /* and of the oldest one that was handed out as bytes; infinity: none was */
-    int ended;                              /* whether it has ended the simulation, at the end of its last step */
-    int32_t input_derivative_order;                    /* up to which derivatives of inputs were set last and may still be there */
-    int32_t input_derivative_limit;                    /* up to which the FMU takes them */
-    const double *const *gathered;          /* the inputs that the places are of */
+    _Atomic(const int *) caller; /* the thread that is calling the FMU, by the address of its errno; NULL: none */
+    double time; /* where it is */
+    double settled; /* where the step begins that a coupling takes */
+    double oldest; /* the time of the oldest state that a coupling may still restore: see step() */
+    double oldest_saved; /* and of the oldest one that was handed out as bytes; infinity: none was */
+    int ended; /* whether it has ended the simulation, at the end of its last step */
+    int32_t input_derivative_order; /* up to which derivatives of inputs were set last and may still be there */
+    int32_t input_derivative_limit; /* up to which the FMU takes them */
+    const double *const *gathered; /* the inputs that the places are of */
     bl_fmu_values direct, delayed, outputs; /* direct: inputs with direct feedthrough; delayed: the others */
     bl_fmu_calls call;
-    double *tuned;                          /* what the tunable parameters were last set to, */
-    int tuned_known;                        /* and whether the FMU still has that */
+    double *tuned; /* what the tunable parameters were last set to, */
+    int tuned_known; /* and whether the FMU still has that */
     void *library;
     fmi2CallbackFunctions callbacks;
     char *file, *name, *guid, *resources;
@@ -91,15 +91,15 @@ typedef struct bl_fmu_host {
     char **strings, **categories;
     double tolerance, stop_time;
     int logging;
-    bl_fmu_snapshot snapshots[BL_SNAPSHOTS + 1];       /* the last one is for serializing */
-    uint64_t run;                          /* no other instance has the same */
-    bl_fmu_snapshot *kept;                     /* states behind tickets */
+    bl_fmu_snapshot snapshots[BL_SNAPSHOTS + 1]; /* the last one is for serializing */
+    uint64_t run; /* no other instance has the same */
+    bl_fmu_snapshot *kept; /* states behind tickets */
     int64_t kept_count;
     atomic_uint message_count;
     char messages[MESSAGE_COUNT][MESSAGE_LENGTH];
     char shown[MESSAGE_COUNT * MESSAGE_LENGTH]; /* for bl_fmu_messages */
     char reason[REASON_LENGTH];
-    struct bl_fmu_host *next;              /* among all hosts of the process */
+    struct bl_fmu_host *next; /* among all hosts of the process */
 } bl_fmu_host;
 
 /* ---- calls into the FMU */
@@ -112,7 +112,8 @@ static atomic_flag hosts_lock = ATOMIC_FLAG_INIT;
 
 static void lock_hosts(void) {
     for (int tries = 0; atomic_flag_test_and_set_explicit(&hosts_lock, memory_order_acquire); tries++)
-        if (tries > LOCK_TRIES) bl_clock_sleep_until(bl_clock_now() + LOCK_PAUSE); /* the holder may have a lower priority */
+        if (tries > LOCK_TRIES)
+            bl_clock_sleep_until(bl_clock_now() + LOCK_PAUSE); /* the holder may have a lower priority */
 }
 static void unlock_hosts(void) { atomic_flag_clear_explicit(&hosts_lock, memory_order_release); }
 
@@ -191,7 +192,8 @@ static int is_harmless(const char *format) {
 }
 
 static const char *status_name(fmi2Status status) {
-    static const char *const NAMES[] = {"fmi2OK", "fmi2Warning", "fmi2Discard", "fmi2Error", "fmi2Fatal", "fmi2Pending"};
+    static const char *const NAMES[] = {"fmi2OK",    "fmi2Warning", "fmi2Discard",
+                                        "fmi2Error", "fmi2Fatal",   "fmi2Pending"};
     return (unsigned)status < sizeof NAMES / sizeof *NAMES ? NAMES[status] : "a status that FMI does not have";
 }
 
@@ -224,8 +226,8 @@ static void list_messages(bl_fmu_host *f, unsigned limit, const char *separator,
     size_t length = 0;
     text[0] = '\0';
     for (unsigned k = count - shown; k != count && length < size; k++) {
-        const int added = snprintf(text + length, size - length, "%s%s", length ? separator : "",
-                                   f->messages[k % MESSAGE_COUNT]);
+        const int added =
+            snprintf(text + length, size - length, "%s%s", length ? separator : "", f->messages[k % MESSAGE_COUNT]);
         length += added > 0 ? (size_t)added : 0;
     }
 }
@@ -266,8 +268,8 @@ static char *copy_text(const char *text) {
 
 static int allocate_group(bl_fmu_group *g, int32_t type, int32_t count) {
     const size_t n = (size_t)count;
-    g->memory = calloc(n, sizeof *g->places + sizeof *g->reals + sizeof *g->input_derivatives + sizeof *g->orders + sizeof *g->integers +
-                              sizeof *g->ports + sizeof *g->elements + sizeof *g->references);
+    g->memory = calloc(n, sizeof *g->places + sizeof *g->reals + sizeof *g->input_derivatives + sizeof *g->orders +
+                              sizeof *g->integers + sizeof *g->ports + sizeof *g->elements + sizeof *g->references);
     if (!g->memory) return 0;
     g->type = type;
     g->places = g->memory;
@@ -349,7 +351,8 @@ static int host_check(const bl_block *b) {
     if (b->i[HOST_SUBSTEPS] < 1 || parameters < 0 || b->p_count != 2 * parameters) return 0;
     if (b->i[HOST_TUNABLE] < 0 || b->i[HOST_TUNABLE] > parameters) return 0;
     if (in > INT_MAX / 4 || out > INT_MAX / 4) return 0;
-    if (b->i_count != HOST_HEAD + HOST_INPUT_FIELDS * in + HOST_OUTPUT_FIELDS * out + HOST_PARAMETER_FIELDS * parameters)
+    if (b->i_count !=
+        HOST_HEAD + HOST_INPUT_FIELDS * in + HOST_OUTPUT_FIELDS * out + HOST_PARAMETER_FIELDS * parameters)
         return 0;
     return check_records(inputs_of(b), in, HOST_INPUT_FIELDS) &&
            check_records(outputs_of(b), out, HOST_OUTPUT_FIELDS) &&
@@ -428,8 +431,8 @@ static int allocate_host(const bl_block *b, const bl_fmu_source *source, bl_fmu_
            copy_texts(&f->categories, source->log_categories, source->log_category_count) &&
            gather_ports(&f->direct, inputs_of(b), HOST_INPUT_FIELDS, HOST_DIRECT, b->u, b->u_width, b->u_count) &&
            gather_ports(&f->delayed, inputs_of(b), HOST_INPUT_FIELDS, HOST_DELAYED, b->u, b->u_width, b->u_count) &&
-           gather_ports(&f->outputs, outputs_of(b), HOST_OUTPUT_FIELDS, HOST_ANY, (const double *const *)b->y, b->y_width,
-                        b->y_count);
+           gather_ports(&f->outputs, outputs_of(b), HOST_OUTPUT_FIELDS, HOST_ANY, (const double *const *)b->y,
+                        b->y_width, b->y_count);
 }
 
 static int host_init(bl_block *b, double t);
@@ -473,8 +476,9 @@ static void forget_values(bl_fmu_values *values) {
 static int is_integer(double value) { return value >= (double)INT_MIN && value <= (double)INT_MAX; }
 
 static int fail_integer(bl_fmu_host *f, fmi2ValueReference reference, double value) {
-    return set_error(f, "the integer with value reference %u cannot be %.17g: FMI 2.0 has integers from -2147483648 to 2147483647",
-                   (unsigned)reference, value);
+    return set_error(
+        f, "the integer with value reference %u cannot be %.17g: FMI 2.0 has integers from -2147483648 to 2147483647",
+        (unsigned)reference, value);
 }
 
 /* Returns an input of the block. A coupling redirects it while it computes outputs before all members have advanced. */
@@ -518,9 +522,9 @@ static int fetch_integers(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, in
 static int put_values(bl_fmu_host *f, bl_fmu_group *g, double t) {
     static const char *const NAMES[] = {"fmi2SetReal", "fmi2SetInteger", "fmi2SetBoolean"};
     const size_t count = (size_t)g->count;
-    const fmi2Status status =
-        g->type == HOST_REAL      ? CALL(f, SetReal, f->component, g->references, count, g->reals)
-        : g->type == HOST_INTEGER ? CALL(f, SetInteger, f->component, g->references, count, g->integers)
+    const fmi2Status status = g->type == HOST_REAL ? CALL(f, SetReal, f->component, g->references, count, g->reals)
+                              : g->type == HOST_INTEGER
+                                  ? CALL(f, SetInteger, f->component, g->references, count, g->integers)
                                   : CALL(f, SetBoolean, f->component, g->references, count, g->integers);
     if (status > fmi2Warning) return handle_status(f, status, NAMES[g->type], t);
     g->known = 1;
@@ -549,7 +553,8 @@ typedef struct {
 /* The value and derivatives of an input at the start of a part, as far as the FMU takes them. Where a derivative is not taken, the
    rest is the polynomial nearest to the true one over the part, so that its mean is right, and with a slope its mean weighted by
    time too: what such a part does to the FMU is then off by one order of h less than if the derivative were left out. */
-static void follow_input(const bl_block *b, int32_t port, int32_t element, bl_fmu_part part, int32_t limit, double polynomial[3]) {
+static void follow_input(const bl_block *b, int32_t port, int32_t element, bl_fmu_part part, int32_t limit,
+                         double polynomial[3]) {
     const double first = b->u1 ? b->u1[port][element] : 0.0, second = b->u2 ? b->u2[port][element] : 0.0;
     const double age = part.age, h = part.h;
     polynomial[0] = b->u[port][element];
@@ -586,9 +591,11 @@ static int fetch_held(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g) {
     return status;
 }
 
-static fmi2Status set_input_derivatives(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, bl_fmu_part part, int order) {
+static fmi2Status set_input_derivatives(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, bl_fmu_part part,
+                                        int order) {
     fetch_polynomial(b, g, part, f->input_derivative_limit, order);
-    return CALL(f, SetRealInputDerivatives, f->component, g->references, (size_t)g->count, g->orders, g->input_derivatives);
+    return CALL(f, SetRealInputDerivatives, f->component, g->references, (size_t)g->count, g->orders,
+                g->input_derivatives);
 }
 
 /* Of the derivatives that inputs have. */
@@ -610,7 +617,9 @@ static int set_group_polynomial(const bl_block *b, bl_fmu_host *f, bl_fmu_group 
     status = handle_status(f, set_input_derivatives(b, f, g, part, 1), "fmi2SetRealInputDerivatives", t);
     if (status != BL_OK || f->input_derivative_limit < 2 || part.order < 2) return status;
     const fmi2Status answer = set_input_derivatives(b, f, g, part, 2);
-    if (answer != fmi2Discard) return handle_status(f, answer, "fmi2SetRealInputDerivatives of order 2, which extrapolation=1 does not need,", t);
+    if (answer != fmi2Discard)
+        return handle_status(f, answer, "fmi2SetRealInputDerivatives of order 2, which extrapolation=1 does not need,",
+                             t);
     f->input_derivative_limit = 1;
     return set_group_polynomial(b, f, g, part, t);
 }
@@ -634,9 +643,8 @@ static int get_reals(bl_fmu_host *f, bl_fmu_group *g, double t) {
 
 static int get_integers(bl_fmu_host *f, bl_fmu_group *g, double t) {
     const int boolean = g->type == HOST_BOOLEAN;
-    const fmi2Status status =
-        boolean ? CALL(f, GetBoolean, f->component, g->references, (size_t)g->count, g->integers)
-                : CALL(f, GetInteger, f->component, g->references, (size_t)g->count, g->integers);
+    const fmi2Status status = boolean ? CALL(f, GetBoolean, f->component, g->references, (size_t)g->count, g->integers)
+                                      : CALL(f, GetInteger, f->component, g->references, (size_t)g->count, g->integers);
     if (status > fmi2Warning) return handle_status(f, status, boolean ? "fmi2GetBoolean" : "fmi2GetInteger", t);
     for (int32_t k = 0; k < g->count; k++)
         *g->places[k] = boolean ? (g->integers[k] ? 1.0 : 0.0) : (double)g->integers[k];
@@ -656,8 +664,10 @@ static int set_parameter(bl_fmu_host *f, const int32_t *record, double value, do
     if (record[1] == HOST_INTEGER && !is_integer(value)) return fail_integer(f, reference, value);
     const int whole = record[1] == HOST_INTEGER ? (int)lrint(value) : value != 0.0;
     switch (record[1]) {
-        case HOST_REAL: return handle_status(f, CALL(f, SetReal, f->component, &reference, 1, &value), "fmi2SetReal", t);
-        case HOST_INTEGER: return handle_status(f, CALL(f, SetInteger, f->component, &reference, 1, &whole), "fmi2SetInteger", t);
+        case HOST_REAL:
+            return handle_status(f, CALL(f, SetReal, f->component, &reference, 1, &value), "fmi2SetReal", t);
+        case HOST_INTEGER:
+            return handle_status(f, CALL(f, SetInteger, f->component, &reference, 1, &whole), "fmi2SetInteger", t);
         default: return handle_status(f, CALL(f, SetBoolean, f->component, &reference, 1, &whole), "fmi2SetBoolean", t);
     }
 }
@@ -673,16 +683,18 @@ static int set_parameters(const bl_block *b, bl_fmu_host *f, double t) {
     memcpy(f->tuned, value, (size_t)tunable * sizeof *f->tuned);
     f->tuned_known = 1;
     if (status == BL_OK && f->string_count > 0)
-        status = handle_status(f, CALL(f, SetString, f->component, f->string_references, (size_t)f->string_count,
-                                            (const fmi2String *)f->strings),
-                       "fmi2SetString", t);
+        status = handle_status(f,
+                               CALL(f, SetString, f->component, f->string_references, (size_t)f->string_count,
+                                    (const fmi2String *)f->strings),
+                               "fmi2SetString", t);
     return status;
 }
 
 /* During a run: tunable parameters that were changed from outside. */
 static int tune(const bl_block *b, bl_fmu_host *f, double t) {
     const int32_t tunable = b->i[HOST_TUNABLE];
-    if (tunable == 0 || (f->tuned_known && memcmp(f->tuned, b->p, (size_t)tunable * sizeof *f->tuned) == 0)) return BL_OK;
+    if (tunable == 0 || (f->tuned_known && memcmp(f->tuned, b->p, (size_t)tunable * sizeof *f->tuned) == 0))
+        return BL_OK;
     const int32_t *record = parameters_of(b);
     for (int32_t k = 0; k < tunable; k++, record += HOST_PARAMETER_FIELDS) {
         if (f->tuned_known && memcmp(&f->tuned[k], &b->p[k], sizeof *b->p) == 0) continue;
@@ -737,19 +749,20 @@ static int start_instance(bl_block *b, bl_fmu_host *f, double t) {
     put_back_control(f);
     if (!f->component)
         return set_error(f, "fmi2Instantiate gave no instance%s%s",
-                       f->flags & HOST_NEEDS_TOOL ? " (it needs the tool that made it, says its description)" : "",
-                       silence(f));
+                         f->flags & HOST_NEEDS_TOOL ? " (it needs the tool that made it, says its description)" : "",
+                         silence(f));
     int status = BL_OK;
     if (listening) {
         const fmi2Status told = CALL(f, SetDebugLogging, f->component, fmi2True, (size_t)f->category_count,
-                                                        (const fmi2String *)f->categories);
+                                     (const fmi2String *)f->categories);
         if (f->logging || told == fmi2Fatal) status = handle_status(f, told, "fmi2SetDebugLogging", t);
     }
     const int stops = !isnan(f->stop_time);
     if (status == BL_OK)
-        status = handle_status(f, CALL(f, SetupExperiment, f->component, f->tolerance > 0.0, f->tolerance, t, stops,
-                                                  stops ? f->stop_time : 0.0),
-                       "fmi2SetupExperiment", t);
+        status = handle_status(f,
+                               CALL(f, SetupExperiment, f->component, f->tolerance > 0.0, f->tolerance, t, stops,
+                                    stops ? f->stop_time : 0.0),
+                               "fmi2SetupExperiment", t);
     if (status == BL_OK) status = set_parameters(b, f, t);
     if (status == BL_OK)
         status = handle_status(f, CALL(f, EnterInitializationMode, f->component), "fmi2EnterInitializationMode", t);
@@ -768,9 +781,7 @@ static int host_init(bl_block *b, double t) {
     return leave_setup(f, &directory, start_instance(b, f, t));
 }
 
-static int is_running(bl_fmu_host *f) {
-    return f && (f->mode == HOST_INITIALIZING || f->mode == HOST_STEPPING);
-}
+static int is_running(bl_fmu_host *f) { return f && (f->mode == HOST_INITIALIZING || f->mode == HOST_STEPPING); }
 
 static int host_output(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
@@ -793,12 +804,13 @@ static int host_directional_derivative(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!is_running(f)) return BL_ERROR_BLOCK;
     bl_fmu_group *in = f->direct.groups, *out = f->outputs.groups;
-    if (f->ended || !(f->flags & HOST_GIVES_DERIVATIVES) || !has_only_reals(&f->direct) || !has_only_reals(&f->outputs) || !in->known)
+    if (f->ended || !(f->flags & HOST_GIVES_DERIVATIVES) || !has_only_reals(&f->direct) ||
+        !has_only_reals(&f->outputs) || !in->known)
         return host_output(b, t);
     for (int32_t k = 0; k < in->count; k++) in->input_derivatives[k] = input_value(b, f, in, k) - in->reals[k];
     enter(f);
-    const fmi2Status status = CALL(f, GetDirectionalDerivative, f->component, out->references, (size_t)out->count, in->references,
-                                    (size_t)in->count, in->input_derivatives, out->input_derivatives);
+    const fmi2Status status = CALL(f, GetDirectionalDerivative, f->component, out->references, (size_t)out->count,
+                                   in->references, (size_t)in->count, in->input_derivatives, out->input_derivatives);
     leave(f, BL_OK);
     if (status == fmi2Discard) { /* differences will do */
         f->flags &= ~HOST_GIVES_DERIVATIVES;
@@ -812,7 +824,8 @@ static int host_directional_derivative(bl_block *b, double t) {
 /* Returns the time reached in a step that was discarded with fmi2Terminated; t if the FMU does not report it. */
 static double last_successful_time(bl_fmu_host *f, double t, double h) {
     double reached = t;
-    if (!f->call.GetRealStatus || CALL(f, GetRealStatus, f->component, fmi2LastSuccessfulTime, &reached) != fmi2OK) return t;
+    if (!f->call.GetRealStatus || CALL(f, GetRealStatus, f->component, fmi2LastSuccessfulTime, &reached) != fmi2OK)
+        return t;
     return reached > t && reached <= t + 1.000001 * h ? reached : t;
 }
 
@@ -837,7 +850,8 @@ static int step(bl_fmu_host *f, double t, double h, int is_last) {
     }
     if (status == fmi2Pending) {
         f->mode = HOST_BROKEN;
-        return set_error(f, "fmi2DoStep returned fmi2Pending at t = %.9g, though it was not asked to work in the background", t);
+        return set_error(
+            f, "fmi2DoStep returned fmi2Pending at t = %.9g, though it was not asked to work in the background", t);
     }
     return handle_status(f, status, "fmi2DoStep", t);
 }
@@ -876,7 +890,8 @@ static int host_accept_step(bl_block *b, double t) {
    the end of the step: values are set again afterwards. */
 static int advance_coupled(bl_block *b, bl_fmu_host *f, double t, double dt) {
     const double h = dt / (double)f->substeps;
-    const int32_t order = largest_order(b), before = f->input_derivative_order; /* derivatives set before are reset to zero */
+    const int32_t order = largest_order(b),
+                  before = f->input_derivative_order; /* derivatives set before are reset to zero */
     int status = BL_OK;
     for (int32_t k = 0; k < f->substeps && status == BL_OK; k++) {
         const bl_fmu_part part = {(double)k * h, h, order > before ? order : before};
@@ -894,7 +909,8 @@ static int advance_coupled(bl_block *b, bl_fmu_host *f, double t, double dt) {
 static int host_advance(bl_block *b, double t, double dt) {
     bl_fmu_host *f = b->external;
     if (!is_running(f)) return BL_ERROR_BLOCK;
-    int status = f->mode == HOST_INITIALIZING ? host_exit_initialization(b, t) : BL_OK; /* parameters were tuned with the outputs of the tick */
+    int status = f->mode == HOST_INITIALIZING ? host_exit_initialization(b, t)
+                                              : BL_OK; /* parameters were tuned with the outputs of the tick */
     if (f->ended) return end_run(f, t);
     if (status != BL_OK) return status;
     enter(f);
@@ -902,14 +918,16 @@ static int host_advance(bl_block *b, double t, double dt) {
     status = set_values(b, f, &f->direct, t); /* as a rule known since the outputs */
     if (status == BL_OK) status = set_values(b, f, &f->delayed, t);
     const double h = dt / (double)f->substeps;
-    for (int32_t k = 0; k < f->substeps && status == BL_OK; k++) status = step(f, t + (double)k * h, h, k + 1 == f->substeps);
+    for (int32_t k = 0; k < f->substeps && status == BL_OK; k++)
+        status = step(f, t + (double)k * h, h, k + 1 == f->substeps);
     f->time = t + dt;
     return leave(f, status);
 }
 
 static const char *host_last_error(const bl_block *b) {
     const bl_fmu_host *f = b->external;
-    return f ? f->reason : "no FMU is attached to this block: a plan holds none, so the diagram must run where it was made";
+    return f ? f->reason
+             : "no FMU is attached to this block: a plan holds none, so the diagram must run where it was made";
 }
 
 static void host_close(bl_block *b) {
@@ -950,7 +968,8 @@ static int host_save(bl_block *b, int snapshot) {
 
 static int host_restore(bl_block *b, int snapshot) {
     bl_fmu_host *f = b->external;
-    if (!f || !f->component || snapshot < 0 || snapshot >= BL_SNAPSHOTS || !f->snapshots[snapshot].state || f->mode == HOST_DEAD)
+    if (!f || !f->component || snapshot < 0 || snapshot >= BL_SNAPSHOTS || !f->snapshots[snapshot].state ||
+        f->mode == HOST_DEAD)
         return BL_ERROR_BLOCK;
     enter(f);
     const int status = leave(f, put_back_state(f, &f->snapshots[snapshot]));
@@ -986,7 +1005,7 @@ static int64_t state_size(bl_engine *e, int32_t block, bl_fmu_host *f) {
         int status = is_running(f) ? keep_state(f, snapshot) : set_error(f, "it has failed and has no state to save");
         if (status == BL_OK)
             status = handle_status(f, CALL(f, SerializedFMUstateSize, f->component, snapshot->state, &size),
-                           "fmi2SerializedFMUstateSize", 0.0);
+                                   "fmi2SerializedFMUstateSize", 0.0);
         if (status == BL_OK && size > INT64_MAX / 2) status = set_error(f, "its state has an impossible size");
         if (status != BL_OK) return bl_fail(e, BL_ERROR_STATE, block, "its state cannot be saved");
     }
@@ -1018,11 +1037,11 @@ static int save_state(bl_engine *e, int32_t block, bl_fmu_host *f, void *bytes, 
     if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "too little room for a state");
     int status = BL_OK;
     if (f->flags & HOST_CAN_SERIALIZE)
-        status = handle_status(f, CALL(f, SerializeFMUstate, f->component, f->snapshots[BL_SNAPSHOTS].state, (char *)bytes + sizeof head,
-                                                    (size_t)size - sizeof head),
-                       "fmi2SerializeFMUstate", 0.0);
-    else
-        status = is_running(f) ? save_behind_ticket(f, &head) : set_error(f, "it has failed and has no state to save");
+        status = handle_status(f,
+                               CALL(f, SerializeFMUstate, f->component, f->snapshots[BL_SNAPSHOTS].state,
+                                    (char *)bytes + sizeof head, (size_t)size - sizeof head),
+                               "fmi2SerializeFMUstate", 0.0);
+    else status = is_running(f) ? save_behind_ticket(f, &head) : set_error(f, "it has failed and has no state to save");
     if (status != BL_OK) return bl_fail(e, BL_ERROR_STATE, block, "its state cannot be saved");
     memcpy(bytes, &head, sizeof head);
     f->oldest_saved = fmin(f->oldest_saved, f->time);
@@ -1041,22 +1060,24 @@ static int restore_state(bl_engine *e, int32_t block, bl_fmu_host *f, const void
     bl_fmu_state_head head;
     if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is cut off");
     memcpy(&head, bytes, sizeof head);
-    if ((head.mode != HOST_INITIALIZING && head.mode != HOST_STEPPING) || head.input_derivative_order < 0 || head.input_derivative_order > 2)
+    if ((head.mode != HOST_INITIALIZING && head.mode != HOST_STEPPING) || head.input_derivative_order < 0 ||
+        head.input_derivative_order > 2)
         return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is damaged");
     int status = BL_OK;
     if (head.run != 0) {
         if (head.run != f->run || head.ticket < 0 || head.ticket >= f->kept_count) {
             set_error(f, "it cannot serialize its state (canSerializeFMUstate is false in its description), so a saved "
-                       "state is good only for the run that it was saved in");
+                         "state is good only for the run that it was saved in");
             return bl_fail(e, BL_ERROR_STATE, block, "the saved state is of another run");
         }
         status = put_back_state(f, &f->kept[head.ticket]);
     } else if (f->flags & HOST_CAN_SERIALIZE) {
         bl_fmu_snapshot *snapshot = &f->snapshots[BL_SNAPSHOTS];
         free_state(f, snapshot);
-        status = handle_status(f, CALL(f, DeSerializeFMUstate, f->component, (const char *)bytes + sizeof head,
-                                                      (size_t)size - sizeof head, &snapshot->state),
-                       "fmi2DeSerializeFMUstate", 0.0);
+        status = handle_status(f,
+                               CALL(f, DeSerializeFMUstate, f->component, (const char *)bytes + sizeof head,
+                                    (size_t)size - sizeof head, &snapshot->state),
+                               "fmi2DeSerializeFMUstate", 0.0);
         snapshot->mode = (bl_host_mode)head.mode;
         snapshot->input_derivative_order = (int32_t)head.input_derivative_order;
         snapshot->ended = head.ended != 0;
@@ -1083,10 +1104,27 @@ const char *bl_fmu_messages(bl_engine *e, int32_t block) {
 }
 
 const bl_kernel bl_kernels_fmu[] = {
-    {.name = "fmu2", .check = host_check, .init = host_init, .output = host_output, .directional_derivative = host_directional_derivative, .exit_initialization = host_exit_initialization,
-     .accept_step = host_accept_step, .advance = host_advance, .close = host_close, .last_error = host_last_error},
-    {.name = "fmu2_rollback", .check = host_check_rollback, .init = host_init, .output = host_output,
-     .directional_derivative = host_directional_derivative, .exit_initialization = host_exit_initialization, .accept_step = host_accept_step, .advance = host_advance, .save = host_save, .restore = host_restore, .close = host_close,
+    {.name = "fmu2",
+     .check = host_check,
+     .init = host_init,
+     .output = host_output,
+     .directional_derivative = host_directional_derivative,
+     .exit_initialization = host_exit_initialization,
+     .accept_step = host_accept_step,
+     .advance = host_advance,
+     .close = host_close,
+     .last_error = host_last_error},
+    {.name = "fmu2_rollback",
+     .check = host_check_rollback,
+     .init = host_init,
+     .output = host_output,
+     .directional_derivative = host_directional_derivative,
+     .exit_initialization = host_exit_initialization,
+     .accept_step = host_accept_step,
+     .advance = host_advance,
+     .save = host_save,
+     .restore = host_restore,
+     .close = host_close,
      .last_error = host_last_error},
     {.name = 0},
 };

@@ -10,8 +10,15 @@
    numbers are the parameters, followed by the FMU's own start values. fmu/importer/_fmu.py writes the same. */
 enum { HOST_FLAGS, HOST_SUBSTEPS, HOST_PARAMETERS, HOST_TUNABLE, HOST_DIGEST, HOST_HEAD = HOST_DIGEST + 2 };
 enum { HOST_INPUT_FIELDS = 3, HOST_OUTPUT_FIELDS = 2, HOST_PARAMETER_FIELDS = 3 };
-enum { HOST_CAN_SAVE = 1, HOST_CAN_SERIALIZE = 2, HOST_CAN_INTERPOLATE = 4, HOST_NEEDS_TOOL = 8,
-       HOST_GIVES_DERIVATIVES = 16, HOST_ALL_FLAGS = 31, HOST_NO_FLAG = 32 };
+enum {
+    HOST_CAN_SAVE = 1,
+    HOST_CAN_SERIALIZE = 2,
+    HOST_CAN_INTERPOLATE = 4,
+    HOST_NEEDS_TOOL = 8,
+    HOST_GIVES_DERIVATIVES = 16,
+    HOST_ALL_FLAGS = 31,
+    HOST_NO_FLAG = 32
+};
 enum { HOST_REAL, HOST_INTEGER, HOST_BOOLEAN, HOST_TYPES };
 
 /* The functions of an FMU that we call, by FMI's own names. */
@@ -44,8 +51,8 @@ typedef struct {
     fmi2Status (*DeSerializeFMUstate)(fmi2Component, const fmi2Byte[], size_t, fmi2FMUstate *);
     fmi2Status (*SetRealInputDerivatives)(fmi2Component, const fmi2ValueReference[], size_t, const fmi2Integer[],
                                           const fmi2Real[]);
-    fmi2Status (*GetDirectionalDerivative)(fmi2Component, const fmi2ValueReference[], size_t, const fmi2ValueReference[],
-                                           size_t, const fmi2Real[], fmi2Real[]);
+    fmi2Status (*GetDirectionalDerivative)(fmi2Component, const fmi2ValueReference[], size_t,
+                                           const fmi2ValueReference[], size_t, const fmi2Real[], fmi2Real[]);
 } bl_fmu_calls;
 
 /* binary.c: loads a library and finds the functions that an FMU with these `flags` must have. Returns a bl_status;

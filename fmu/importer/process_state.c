@@ -27,7 +27,9 @@ void bl_restore_working_directory(bl_working_directory *kept) {
 #define O_PATH O_RDONLY
 #endif
 
-void bl_keep_working_directory(bl_working_directory *kept) { kept->folder = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC); }
+void bl_keep_working_directory(bl_working_directory *kept) {
+    kept->folder = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
 void bl_restore_working_directory(bl_working_directory *kept) {
     if (kept->folder < 0) return;
     if (fchdir(kept->folder) != 0) { /* it was removed meanwhile: there is nowhere to go back to */

@@ -12,11 +12,11 @@ enum { LONGEST_DELAY = 1 << 30 }; /* in ticks; the order of sequence numbers fur
 
 static const char *name_errno(int error) {
     switch (error) {
-    case EIO: return "it was unplugged, or its other end closed (EIO)";
-    case ENXIO: return "it was unplugged (ENXIO)";
-    case ENODEV: return "it was unplugged (ENODEV)";
-    case EPIPE: return "its other end closed (EPIPE)";
-    default: return NULL;
+        case EIO: return "it was unplugged, or its other end closed (EIO)";
+        case ENXIO: return "it was unplugged (ENXIO)";
+        case ENODEV: return "it was unplugged (ENODEV)";
+        case EPIPE: return "its other end closed (EPIPE)";
+        default: return NULL;
     }
 }
 
@@ -70,7 +70,8 @@ static int check_channel(bl_device *d, const bl_channel *c) {
     if (!(c->low <= c->high)) return fail_channel(d, c, "the lower limit must not be above the upper one");
     if (!(c->safe >= c->low && c->safe <= c->high) || !isfinite(c->safe))
         return fail_channel(d, c, "the safe value must be finite and lie within the limits");
-    if (!(fabs(to_raw(c, c->safe)) <= (double)FLT_MAX)) return fail_channel(d, c, "the safe value, scaled, does not fit the wire");
+    if (!(fabs(to_raw(c, c->safe)) <= (double)FLT_MAX))
+        return fail_channel(d, c, "the safe value, scaled, does not fit the wire");
     if (c->slot < -1) return fail_channel(d, c, "it is tied to no value");
     return BL_OK;
 }
@@ -101,8 +102,8 @@ void bl_device_set_slots(bl_device *d, int64_t age_slot, int64_t alive_slot, int
 }
 
 static int end_run(bl_device *d, const bl_channel *c, double value, double limit, const char *direction) {
-    snprintf(d->why, sizeof d->why, "device `%s`, channel `%s` (%s): %.9g is beyond its limit %.9g", d->name, c->name, direction, value,
-             limit);
+    snprintf(d->why, sizeof d->why, "device `%s`, channel `%s` (%s): %.9g is beyond its limit %.9g", d->name, c->name,
+             direction, value, limit);
     return BL_ERROR_BLOCK;
 }
 
@@ -208,10 +209,11 @@ static void judge_silence(bl_device *d, int64_t now) {
     const int64_t silence = now - (d->last_time >= 0 ? d->last_time : d->first_time);
     if (d->lost || d->timeout == 0 || silence - d->excused <= d->timeout || (d->answers && d->last_time < 0)) return;
     lose(d);
-    const int length = snprintf(
-        d->why, sizeof d->why, "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; refused so far: %lld corrupt, %lld stale)", d->name,
-        d->last_time >= 0 ? "for" : "since the start,", (double)silence * 1e-9, (double)d->timeout * 1e-9, (long long)d->counts.corrupt,
-        (long long)d->counts.stale);
+    const int length =
+        snprintf(d->why, sizeof d->why,
+                 "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; refused so far: %lld corrupt, %lld stale)",
+                 d->name, d->last_time >= 0 ? "for" : "since the start,", (double)silence * 1e-9,
+                 (double)d->timeout * 1e-9, (long long)d->counts.corrupt, (long long)d->counts.stale);
     if (d->words[0] && length >= 0 && (size_t)length < sizeof d->why)
         snprintf(d->why + length, sizeof d->why - (size_t)length, ": %s", d->words);
 }
@@ -219,7 +221,8 @@ static void judge_silence(bl_device *d, int64_t now) {
 /* The echo identifies the tick that the device has answered, unless frames without a tick came after it. */
 static void enter_delay(const bl_device *d, int64_t tick, bl_enter enter, void *context) {
     const uint32_t ticks = (uint32_t)tick + 1 + d->shift - d->echo;
-    if (d->echo == 0 || !d->has_sent || d->last_sent - d->echo > INT32_MAX || d->echo - d->shift_from > INT32_MAX) return;
+    if (d->echo == 0 || !d->has_sent || d->last_sent - d->echo > INT32_MAX || d->echo - d->shift_from > INT32_MAX)
+        return;
     enter(context, d->delay_slot, (double)ticks);
 }
 

@@ -47,7 +47,8 @@ typedef struct {
 /* Event counters since the device was opened. */
 typedef struct {
     int64_t frames, sent;        /* accepted frames; sent frames, including safe ones */
-    int64_t corrupt, stale, missed; /* rejected for CRC, format or value; rejected as old, repeated, of another session or
+    int64_t corrupt, stale,
+        missed; /* rejected for CRC, format or value; rejected as old, repeated, of another session or
                                        sender; gaps in the sequence */
     int64_t dropped;             /* not sent because the line was full or the device gone */
     int64_t losses, returns;     /* timeouts or disconnections, and recoveries */
@@ -65,29 +66,32 @@ struct bl_device {
     double *safe;                /* raw safe values of outs */
     uint32_t sequence, echo;     /* of the last received frame */
     bool tripped;                /* the device reports that its watchdog has tripped */
-    bool answers;                /* this side is the device, the peer is the host: no timeout before its first frame */
-    bool safe_sent;              /* the host has sent safe values: answer with safe values until it sends others */
-    uint32_t epochs;              /* number of restarts of its sequence */
-    int64_t timeout;             /* ns without a frame until it counts as lost; 0: never */
+    bool answers; /* this side is the device, the peer is the host: no timeout before its first frame */
+    bool safe_sent; /* the host has sent safe values: answer with safe values until it sends others */
+    uint32_t epochs; /* number of restarts of its sequence */
+    int64_t timeout; /* ns without a frame until it counts as lost; 0: never */
     int32_t on_loss;
-    int64_t age_slot, alive_slot, delay_slot; /* parameters for `age` (ticks), `alive` (0, 1), `delay` (ticks); -1: none */
+    int64_t age_slot, alive_slot,
+        delay_slot; /* parameters for `age` (ticks), `alive` (0, 1), `delay` (ticks); -1: none */
 
-    bool alive, lost, gone;      /* frame received within the timeout; none for longer; lost as reported by the driver */
+    bool alive, lost, gone; /* frame received within the timeout; none for longer; lost as reported by the driver */
     int64_t last_tick, last_time; /* of the newest frame; -1: none yet, then the timeout counts from first_time */
-    int64_t first_time;          /* of the first bl_device_take; -1: none yet */
+    int64_t first_time; /* of the first bl_device_take; -1: none yet */
     bool has_sent;
-    uint32_t last_sent;          /* sequence; 0: nothing yet */
-    uint32_t shift, shift_from;  /* sequence = tick + 1 + shift, from sequence shift_from on: frames without a tick shift all later ones */
+    uint32_t last_sent; /* sequence; 0: nothing yet */
+    uint32_t shift,
+        shift_from; /* sequence = tick + 1 + shift, from sequence shift_from on: frames without a tick shift all later ones */
     bl_device_counts counts;
-    char why[256];               /* why it was lost or ended the run */
-    char words[128];             /* set by the driver: why it is gone, if errno is not specific, or why no data can come */
-    int64_t last_look, excused;  /* see bl_device_excuse; ns since the newest frame that do not count for the timeout */
+    char why[256]; /* why it was lost or ended the run */
+    char words[128]; /* set by the driver: why it is gone, if errno is not specific, or why no data can come */
+    int64_t last_look, excused; /* see bl_device_excuse; ns since the newest frame that do not count for the timeout */
 };
 
 /* device.c */
 enum { BL_MAX_CHANNELS = 4096 };
 /* Returns NULL if out of memory or if a count is negative or above BL_MAX_CHANNELS; the caller then still owns `state`. */
-BL_API bl_device *bl_device_open(const bl_driver *driver, void *state, const char *name, int32_t in_count, int32_t out_count);
+BL_API bl_device *bl_device_open(const bl_driver *driver, void *state, const char *name, int32_t in_count,
+                                 int32_t out_count);
 BL_API void bl_device_close(bl_device *d); /* accepts NULL */
 /* Copies the channels, in wire order. Returns BL_ERROR_ARGUMENT with d->why if one is invalid; then none is copied. */
 BL_API int bl_device_set_channels(bl_device *d, const bl_channel *ins, const bl_channel *outs);

@@ -7,37 +7,39 @@
 #include "scheduler/devices/device.h"
 
 enum {
-    BL_WIRE_DOUBLE = 1,   /* values go out as float64, in text with 17 digits; without it float32, and 9 digits. Both are understood */
-    BL_WIRE_CHECKSUM = 2, /* text: lines without a checksum are rejected. Sent lines have a checksum if and only if this is set */
-    BL_WIRE_ANSWERS = 4,  /* frames: we are the device, and the other side is the host, whose session we take */
+    BL_WIRE_DOUBLE =
+        1, /* values go out as float64, in text with 17 digits; without it float32, and 9 digits. Both are understood */
+    BL_WIRE_CHECKSUM =
+        2, /* text: lines without a checksum are rejected. Sent lines have a checksum if and only if this is set */
+    BL_WIRE_ANSWERS = 4, /* frames: we are the device, and the other side is the host, whose session we take */
 };
 
 /* scheduler/devices/wire/serial.c: binary frames (docs/guides/frame.md) on a serial port, any `baud`. At most 255 values each way. */
-BL_API bl_device *bl_serial_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count, int32_t flags,
-                                 char *message, size_t message_size);
+BL_API bl_device *bl_serial_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count,
+                                 int32_t flags, char *message, size_t message_size);
 /* scheduler/devices/wire/text.c: lines of numbers on a serial port. */
-BL_API bl_device *bl_text_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count, int32_t flags,
-                               char *message, size_t message_size);
+BL_API bl_device *bl_text_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count,
+                               int32_t flags, char *message, size_t message_size);
 /* scheduler/devices/wire/udp.c: the same frames as datagrams. `host` and `port`: of the device, to which all else is deaf; without a host (NULL or "") the
    first that sends a valid frame. `bind` and `bind_port`: ours; NULL or "" is loopback, 0 any free port. */
-BL_API bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port, int32_t in_count,
-                              int32_t out_count, int32_t flags, char *message, size_t message_size);
+BL_API bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port,
+                              int32_t in_count, int32_t out_count, int32_t flags, char *message, size_t message_size);
 /* The port that a device of scheduler/devices/wire/udp.c is bound to. */
 BL_API int32_t bl_udp_bound_port(const bl_device *d);
 
 /* scheduler/devices/wire/tcp.c: the same frames on a connection. With `port` we connect to the device at `host`. With `bind_port` it connects to us: at `bind`,
    NULL or "" is loopback; with a `host`, only from there. */
-BL_API bl_device *bl_tcp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port, int32_t in_count,
-                              int32_t out_count, int32_t flags, char *message, size_t message_size);
+BL_API bl_device *bl_tcp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port,
+                              int32_t in_count, int32_t out_count, int32_t flags, char *message, size_t message_size);
 
 /* scheduler/devices/virtual/loopback.c: output channel i returns as input channel i. NULL if an option is invalid or memory
    is exhausted. */
 enum { BL_LOOPBACK_LONGEST = 10000 }; /* ticks: each receive scans all frames in transit */
 typedef struct {
-    int32_t delay;  /* ticks, at least 1 */
+    int32_t delay; /* ticks, at least 1 */
     int32_t jitter; /* maximum additional delay, drawn for each frame: later frames may overtake */
-    double loss;    /* part of the frames that never come */
-    double noise;   /* standard deviation of the noise added to each raw value */
+    double loss; /* part of the frames that never come */
+    double noise; /* standard deviation of the noise added to each raw value */
     double seed;
 } bl_loopback_options;
 BL_API bl_device *bl_loopback_open(const char *name, int32_t count, const bl_loopback_options *options);
@@ -45,8 +47,8 @@ BL_API bl_device *bl_loopback_open(const char *name, int32_t count, const bl_loo
 /* scheduler/devices/virtual/replay_device.c: row n of `values` (rows × in_count, copied) is the input from ticks[n] on;
    ticks increase. After the last row it is held, the device is gone, or the recording restarts with tick 0. */
 enum { BL_REPLAY_HOLDS, BL_REPLAY_ENDS, BL_REPLAY_REPEATS };
-BL_API bl_device *bl_replay_open(const char *name, int32_t in_count, int32_t out_count, const int64_t *ticks, const double *values,
-                                 int64_t rows, int32_t at_end);
+BL_API bl_device *bl_replay_open(const char *name, int32_t in_count, int32_t out_count, const int64_t *ticks,
+                                 const double *values, int64_t rows, int32_t at_end);
 
 /* scheduler/devices/virtual/mailbox_device.c: a device whose driver is another thread of this process; the functions below are for that thread. */
 BL_API bl_device *bl_mailbox_device_open(const char *name, int32_t in_count, int32_t out_count);

@@ -53,8 +53,7 @@ BL_API const char *bl_contract(void);
 BL_API uint64_t bl_hash(const void *bytes, size_t size);
 
 /* Loads a plan. On failure *engine is NULL and `message` (of `message_size` bytes) is the reason. */
-BL_API int bl_open(const void *plan, size_t plan_size, bl_engine **engine, char *message,
-                   size_t message_size);
+BL_API int bl_open(const void *plan, size_t plan_size, bl_engine **engine, char *message, size_t message_size);
 BL_API void bl_close(bl_engine *e);
 
 /* A block without values: what its kernel needs to compute its sizes. */
@@ -90,8 +89,8 @@ BL_API int bl_derivatives(bl_engine *e, double *dx);
 /* out[k] = Σ seeds[i] ∂values[unknowns[k]]/∂values[knowns[i]] at the present time; with `anew`, states are set from the
    parameters for each evaluation. And out[k] = d values[slots[k]]/dt, for continuous outputs, as time and states go on and real
    inputs by their derivatives. Neither changes anything. */
-BL_API int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int64_t known_count, const int64_t *unknowns,
-                          int64_t unknown_count, int anew, double *out);
+BL_API int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int64_t known_count,
+                          const int64_t *unknowns, int64_t unknown_count, int anew, double *out);
 BL_API int bl_output_derivatives(bl_engine *e, const int64_t *slots, int64_t count, double *out);
 /* Whether a value may change between ticks. */
 BL_API int bl_is_continuous(const bl_engine *e, int64_t slot);

@@ -30,7 +30,8 @@ _Static_assert((int)BL_KEEP_COUNT <= (int)BL_SNAPSHOTS, "a member outside the en
 
 static const double PERTURBATION = 1e-5;          /* of an unknown, relative to its value */
 static const double SMALLEST_SCALE = 1e-4; /* of a signal, in its unit: below it, convergence is absolute */
-static const double SLOW = 0.09;           /* Newton: recompute the Jacobian if the residual shrinks less over its cost in sweeps */
+static const double SLOW =
+    0.09;           /* Newton: recompute the Jacobian if the residual shrinks less over its cost in sweeps */
 
 int64_t bl_coupling_scratch(int32_t method, int32_t unknowns) {
     const int64_t n = unknowns;
@@ -130,8 +131,7 @@ static void set_inputs(const bl_coupling *c, int32_t position, int method, int o
                 polynomial = (bl_polynomial){c->start[k], 0.0, 0.0};
             else if (is_there || iterated)
                 polynomial = interpolate(c, k, order, is_there ? signal->now[i] : c->guess[k], dt, iterated);
-            else
-                polynomial = extrapolate(c, k, order);
+            else polynomial = extrapolate(c, k, order);
             if (!m->input_derivatives) {
                 polynomial.value += (polynomial.first / 2.0 + polynomial.second * dt / 6.0) * dt;
                 polynomial.first = polynomial.second = 0.0;
@@ -198,7 +198,9 @@ static int compute_partly(bl_engine *e, const bl_coupling *c, int32_t done, int 
                 const int64_t k = signal->at + i;
                 const bl_polynomial polynomial = extrapolate(c, k, order);
                 const double foreseen = polynomial.value + (polynomial.first + 0.5 * polynomial.second * dt) * dt;
-                port->end[i] = signal->last == BL_COUPLED_HELD ? c->start[k] : signal->direct < done ? signal->now[i] : foreseen;
+                port->end[i] = signal->last == BL_COUPLED_HELD ? c->start[k]
+                               : signal->direct < done         ? signal->now[i]
+                                                               : foreseen;
             }
         }
         if (m->block) m->block->u = m->u_end;
@@ -223,10 +225,8 @@ static int sweep(bl_engine *e, bl_coupling *c, int method, int order, double t, 
         set_inputs(c, j, method, order, dt);
         status = advance_member(e, c, &c->members[j], order, t, dt);
         if (status != BL_OK) return status;
-        if (method == BL_GAUSS_SEIDEL && j + 1 < c->member_count)
-            status = compute_partly(e, c, j, order, t, dt);
-        else if (method != BL_JACOBI || j + 1 == c->member_count)
-            status = compute_signals(e, c, t + dt);
+        if (method == BL_GAUSS_SEIDEL && j + 1 < c->member_count) status = compute_partly(e, c, j, order, t, dt);
+        else if (method != BL_JACOBI || j + 1 == c->member_count) status = compute_signals(e, c, t + dt);
         if (status != BL_OK) return status;
     }
     c->memory[BL_COUPLING_ITERATIONS] += 1.0;
@@ -301,7 +301,8 @@ static int iterate_fixed_point(bl_engine *e, bl_coupling *c, int order, double t
 }
 
 /* The inverse of dr/dw by differences, column by column from rolled-back sweeps; r is the residual at w. */
-static int make_jacobian(bl_engine *e, bl_coupling *c, int order, double t, double dt, const double *r, double *inverse) {
+static int make_jacobian(bl_engine *e, bl_coupling *c, int order, double t, double dt, const double *r,
+                         double *inverse) {
     const int64_t n = c->unknown_count;
     double *matrix = c->work + 5 * n, *column = matrix + n * n, *pivots = column + n;
     for (int32_t s = 0; s < c->signal_count; s++) {
@@ -330,7 +331,8 @@ static int make_jacobian(bl_engine *e, bl_coupling *c, int order, double t, doub
 }
 
 /* Broyden: the smallest correction with which the inverse takes this change of the residual to this step. */
-static void correct_inverse(double *inverse, int64_t n, const double *step, const double *change, double *mapped, double *left) {
+static void correct_inverse(double *inverse, int64_t n, const double *step, const double *change, double *mapped,
+                            double *left) {
     for (int64_t i = 0; i < n; i++) {
         mapped[i] = dot(inverse + i * n, change, n);
         left[i] = 0.0;
@@ -379,7 +381,8 @@ static int iterate_newton(bl_engine *e, bl_coupling *c, int order, double t, dou
 }
 
 static void keep_history(bl_coupling *c, double dt) {
-    double *m = c->memory, *slope = array_of(c, BL_COUPLED_DERIVATIVE), *before = array_of(c, BL_COUPLED_DERIVATIVE_BEFORE);
+    double *m = c->memory, *slope = array_of(c, BL_COUPLED_DERIVATIVE),
+           *before = array_of(c, BL_COUPLED_DERIVATIVE_BEFORE);
     double *oldest = array_of(c, BL_COUPLED_DERIVATIVE_OLDEST), *scale = array_of(c, BL_COUPLED_SCALE);
     for (int32_t s = 0; s < c->signal_count; s++) {
         const bl_coupled_signal *signal = &c->signals[s];
@@ -399,7 +402,8 @@ static void keep_history(bl_coupling *c, double dt) {
 
 /* The past as if it had been made of steps dt: its input derivatives from the polynomial through the last four values. */
 static void refine_history(bl_coupling *c, double dt) {
-    double *m = c->memory, *slope = array_of(c, BL_COUPLED_DERIVATIVE), *before = array_of(c, BL_COUPLED_DERIVATIVE_BEFORE);
+    double *m = c->memory, *slope = array_of(c, BL_COUPLED_DERIVATIVE),
+           *before = array_of(c, BL_COUPLED_DERIVATIVE_BEFORE);
     const double *oldest = array_of(c, BL_COUPLED_DERIVATIVE_OLDEST), known = m[BL_COUPLING_HISTORY];
     const double first = m[BL_COUPLING_SPAN], second = first + m[BL_COUPLING_SPAN_BEFORE];
     if (known < 1.0) return;
@@ -473,7 +477,8 @@ static void add_up_bond(double *memory, double dt) {
 void bl_measure_exchanges(bl_engine *e, double t) {
     for (int32_t n = 0; n < e->exchange_count; n++) {
         const bl_exchange *x = &e->exchanges[n];
-        const bool is_hit = x->period == 1 || (e->offset == 0.0 && e->tick >= x->offset && (e->tick - x->offset) % x->period == 0);
+        const bool is_hit =
+            x->period == 1 || (e->offset == 0.0 && e->tick >= x->offset && (e->tick - x->offset) % x->period == 0);
         if (!is_hit) continue;
         double *since = x->memory + BL_BOND_MEMORY, *efforts = since + 1, *flows = efforts + x->width;
         const double now = 1.0 + (t - e->start), dt = now - *since;
@@ -511,7 +516,8 @@ static int try_coupled_step(bl_engine *e, bl_coupling *c, int method, double t, 
 
 /* Whether what failed may be happy with other inputs, of another step. */
 static bool is_refusal(int status) {
-    return status == BL_ERROR_BLOCK || status == BL_ERROR_SOLVER || status == BL_ERROR_LOOP || status == BL_ERROR_NOT_FINITE;
+    return status == BL_ERROR_BLOCK || status == BL_ERROR_SOLVER || status == BL_ERROR_LOOP ||
+           status == BL_ERROR_NOT_FINITE;
 }
 
 /* History and start of the whole step: the next step continues as if this one had not been divided. */
@@ -526,7 +532,8 @@ static void copy_whole(const bl_coupling *c, bool back) {
 
 /* Sizes are binary fractions of the step, each part at a multiple of its own, so that they grow again after what was hard and end with
    the step. A Jacobian is good for one size. Says how many parts it took; 0 if the smallest was not small enough. */
-static int take_parts(bl_engine *e, bl_coupling *c, int method, double size, double t, double dt, double *residual, int *parts) {
+static int take_parts(bl_engine *e, bl_coupling *c, int method, double size, double t, double dt, double *residual,
+                      int *parts) {
     double done = 0.0, largest = 0.0;
     int count = 0;
     while (done < 1.0) {
@@ -555,7 +562,8 @@ static int take_parts(bl_engine *e, bl_coupling *c, int method, double size, dou
 }
 
 /* After a step has failed: with a new Jacobian if its own was old, else in parts. If these fail too, as a whole after all. */
-static int repeat_step(bl_engine *e, bl_coupling *c, int method, bool had_jacobian, double t, double dt, double *residual) {
+static int repeat_step(bl_engine *e, bl_coupling *c, int method, bool had_jacobian, double t, double dt,
+                       double *residual) {
     double *m = c->memory;
     int parts = 0, status = move_members(e, c, BL_KEEP_STEP, true);
     if (status == BL_OK) status = move_members(e, c, BL_KEEP_WHOLE, false);
@@ -576,7 +584,8 @@ static int step_coupling(bl_engine *e, bl_coupling *c, double t, double dt) {
     double *m = c->memory, residual = 0.0;
     int method = c->method;
     /* A quadratic has no past yet: a first step held constant would cost an order, so it is iterated. */
-    if (c->hold == 2 && m[BL_COUPLING_HISTORY] == 0.0 && c->rolls_back && method < BL_FIXED_POINT) method = BL_FIXED_POINT;
+    if (c->hold == 2 && m[BL_COUPLING_HISTORY] == 0.0 && c->rolls_back && method < BL_FIXED_POINT)
+        method = BL_FIXED_POINT;
     const bool had_jacobian = method == BL_NEWTON && m[BL_COUPLING_HAS_JACOBIAN] != 0.0;
     const bool may_repeat = method >= BL_FIXED_POINT && c->unknown_count > 0 && c->smallest < 1.0;
     const double shortened = m[BL_COUPLING_SHORTENED];

@@ -64,8 +64,8 @@ static void find_due(bl_engine *e, bool holds) {
 bool bl_is_hit(const bl_engine *e, int32_t r) {
     if (r < 2) return r == BL_RATE_CONTINUOUS;
     const bl_rate *rate = &e->rates[r];
-    return e->due[r] && (rate->period == 1 ||
-                         (e->tick >= rate->offset && (e->tick - rate->offset) % rate->period == 0));
+    return e->due[r] &&
+           (rate->period == 1 || (e->tick >= rate->offset && (e->tick - rate->offset) % rate->period == 0));
 }
 
 static int run_calls(bl_engine *e, const bl_call *call, int64_t count, double t) {
@@ -183,7 +183,8 @@ int bl_evaluate_held(bl_engine *e, double t) {
 void bl_follow_inputs(bl_engine *e, double t) {
     if (!e->follows) return;
     const int64_t n = e->input_count;
-    const double *first = e->input_derivatives + BL_INPUT_DERIVATIVE_FIRST * n, *second = e->input_derivatives + BL_INPUT_DERIVATIVE_SECOND * n, age = t - e->follows_since;
+    const double *first = e->input_derivatives + BL_INPUT_DERIVATIVE_FIRST * n,
+                 *second = e->input_derivatives + BL_INPUT_DERIVATIVE_SECOND * n, age = t - e->follows_since;
     for (int64_t i = 0; i < n; i++) {
         if (first[i] == 0.0 && second[i] == 0.0) continue;
         e->values[e->input_slots[i]] = e->input_starts[i] + (first[i] + 0.5 * second[i] * age) * age;
@@ -289,8 +290,7 @@ int bl_commit_part(bl_engine *e, double end) {
         if (status != BL_OK) return status;
     }
     for (int32_t k = 0; k < e->loop_count; k++)
-        for (int32_t i = 0; i < e->loops[k].tear_count; i++)
-            e->loops[k].start[i] = e->values[e->loops[k].tears[i]];
+        for (int32_t i = 0; i < e->loops[k].tear_count; i++) e->loops[k].start[i] = e->values[e->loops[k].tears[i]];
     status = bl_coupling_start(e, t);
     if (status == BL_OK) status = advance_blocks(e, t, h);
     if (status == BL_OK && !e->states_are_coupled) status = bl_advance_states(e, t, h, end);
@@ -305,8 +305,7 @@ int bl_commit(bl_engine *e) { return bl_commit_part(e, e->step); }
 
 int bl_check_record(bl_engine *e, const bl_record *record) {
     if (!record) return BL_OK;
-    if (record->every < 1 || record->count < 0)
-        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "a record needs every >= 1");
+    if (record->every < 1 || record->count < 0) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "a record needs every >= 1");
     for (int64_t i = 0; i < record->count; i++)
         if (record->pick[i] < 0 || record->pick[i] >= e->layout.total)
             return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no value %lld to record", (long long)record->pick[i]);
@@ -351,7 +350,8 @@ double bl_slack(const bl_engine *e, double time) {
 
 int bl_set_input_derivative(bl_engine *e, int64_t variable, int32_t order, double value) {
     if (variable < 0 || variable >= e->variable_count || e->input_of[variable] < 0 || order < 1 || order > 2)
-        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no derivative of order %d for variable %lld", order, (long long)variable);
+        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no derivative of order %d for variable %lld", order,
+                       (long long)variable);
     const int64_t input = e->input_of[variable], n = e->input_count;
     e->input_derivatives[(order == 1 ? BL_INPUT_DERIVATIVE_FIRST : BL_INPUT_DERIVATIVE_SECOND) * n + input] = value;
     if (order == 1) e->input_derivatives[BL_INPUT_DERIVATIVE_NOW * n + input] = value;
@@ -364,7 +364,8 @@ static void begin_following(bl_engine *e) {
     const int64_t n = e->input_count;
     e->follows_since = bl_time(e);
     for (int64_t i = 0; i < n; i++) {
-        const double first = e->input_derivatives[BL_INPUT_DERIVATIVE_FIRST * n + i], second = e->input_derivatives[BL_INPUT_DERIVATIVE_SECOND * n + i];
+        const double first = e->input_derivatives[BL_INPUT_DERIVATIVE_FIRST * n + i],
+                     second = e->input_derivatives[BL_INPUT_DERIVATIVE_SECOND * n + i];
         e->input_derivatives[BL_INPUT_DERIVATIVE_NOW * n + i] = first;
         e->input_starts[i] = e->values[e->input_slots[i]];
         if (first != 0.0 || second != 0.0) e->follows = true;
@@ -384,7 +385,8 @@ int bl_run_to(bl_engine *e, double time) {
     double offset = time - time_of(e, tick);
     if (!(fabs(offset) <= BL_GRID_TOLERANCE * e->step && time > bl_time(e))) {
         const double nearest = nearbyint((time - e->start) / e->step);
-        if (!(fabs(nearest) <= (double)LARGEST_TICK)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no run goes to t = %.9g", time);
+        if (!(fabs(nearest) <= (double)LARGEST_TICK))
+            return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no run goes to t = %.9g", time);
         tick = (int64_t)nearest;
         offset = time - time_of(e, tick);
     }
@@ -440,10 +442,10 @@ int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt) 
     if (block < 0 || block >= e->block_count) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no block %d", (int)block);
     const bl_kernel *kernel = e->kernels[block];
     bl_block *b = &e->blocks[block];
-    const bl_operation run = op == BL_OP_INIT     ? kernel->init
-                             : op == BL_OP_OUTPUT ? kernel->output
-                             : op == BL_OP_EXIT_INITIALIZATION  ? kernel->exit_initialization
-                                                  : NULL;
+    const bl_operation run = op == BL_OP_INIT                  ? kernel->init
+                             : op == BL_OP_OUTPUT              ? kernel->output
+                             : op == BL_OP_EXIT_INITIALIZATION ? kernel->exit_initialization
+                                                               : NULL;
     int status = BL_OK;
     if (run) status = run(b, t);
     else if (op == BL_OP_ADVANCE && kernel->advance) status = kernel->advance(b, t, dt);
@@ -521,7 +523,8 @@ size_t bl_state_size(const bl_engine *e) {
 
 void bl_save(const bl_engine *e, void *state) {
     const bl_state_head head = {state_hash(e), e->tick, e->initialized, e->layout.total, e->start, e->offset};
-    const size_t values = (size_t)e->layout.total * sizeof(double), input_derivatives = (size_t)input_derivative_count(e) * sizeof(double);
+    const size_t values = (size_t)e->layout.total * sizeof(double),
+                 input_derivatives = (size_t)input_derivative_count(e) * sizeof(double);
     char *to = state;
     memcpy(to, &head, sizeof head);
     memcpy(to + sizeof head, e->values, values);
@@ -531,13 +534,15 @@ void bl_save(const bl_engine *e, void *state) {
 int bl_restore(bl_engine *e, const void *state, size_t size) {
     bl_state_head head;
     if (size != bl_state_size(e))
-        return bl_fail(e, BL_ERROR_STATE, -1, "a state of this plan has %zu bytes, this one has %zu",
-                       bl_state_size(e), size);
+        return bl_fail(e, BL_ERROR_STATE, -1, "a state of this plan has %zu bytes, this one has %zu", bl_state_size(e),
+                       size);
     memcpy(&head, state, sizeof head);
-    if (head.plan_hash != state_hash(e) || head.count != e->layout.total || head.tick < 0 ||
-        head.tick > LARGEST_TICK || !isfinite(head.start) || !(head.offset >= 0.0 && head.offset < e->step))
-        return bl_fail(e, BL_ERROR_STATE, -1, "the saved state belongs to another plan, or was saved by another version of biella");
-    const size_t values = (size_t)e->layout.total * sizeof(double), input_derivatives = (size_t)input_derivative_count(e) * sizeof(double);
+    if (head.plan_hash != state_hash(e) || head.count != e->layout.total || head.tick < 0 || head.tick > LARGEST_TICK ||
+        !isfinite(head.start) || !(head.offset >= 0.0 && head.offset < e->step))
+        return bl_fail(e, BL_ERROR_STATE, -1,
+                       "the saved state belongs to another plan, or was saved by another version of biella");
+    const size_t values = (size_t)e->layout.total * sizeof(double),
+                 input_derivatives = (size_t)input_derivative_count(e) * sizeof(double);
     const char *from = state;
     memcpy(e->values, from + sizeof head, values);
     memcpy(e->input_derivatives, from + sizeof head + values, input_derivatives);

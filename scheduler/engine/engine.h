@@ -9,9 +9,7 @@
 /* Rates 0 and 1 are reserved; the others are periods. */
 enum { BL_RATE_CONTINUOUS = 0, BL_RATE_CONSTANT = 1 };
 
-enum {
-    BL_EULER, BL_HEUN, BL_RK3, BL_RK4, BL_DOPRI5, BL_BACKWARD_EULER, BL_TRAPEZOIDAL, BL_SOLVER_COUNT
-};
+enum { BL_EULER, BL_HEUN, BL_RK3, BL_RK4, BL_DOPRI5, BL_BACKWARD_EULER, BL_TRAPEZOIDAL, BL_SOLVER_COUNT };
 
 typedef struct {
     int64_t period, offset; /* in ticks */
@@ -57,9 +55,16 @@ typedef struct {
 /* A conditional subsystem: decides at each tick whether the blocks inside run, or restart. */
 enum { BL_GUARD_ENABLE, BL_GUARD_TRIGGER, BL_GUARD_RESET };
 enum { BL_EDGE_RISING, BL_EDGE_FALLING, BL_EDGE_EITHER, BL_EDGE_LEVEL };
-enum { BL_GUARD_ACTIVE, BL_GUARD_FRESH, BL_GUARD_SHADOWED, /* decided with a tick's outputs */
-       BL_GUARD_BEFORE, BL_GUARD_SEEN, BL_GUARD_WAS_ACTIVE, BL_GUARD_HAS_RUN, /* committed */
-       BL_GUARD_MEMORY };
+enum {
+    BL_GUARD_ACTIVE,
+    BL_GUARD_FRESH,
+    BL_GUARD_SHADOWED, /* decided with a tick's outputs */
+    BL_GUARD_BEFORE,
+    BL_GUARD_SEEN,
+    BL_GUARD_WAS_ACTIVE,
+    BL_GUARD_HAS_RUN, /* committed */
+    BL_GUARD_MEMORY
+};
 typedef struct {
     int32_t kind, edge, resets, parent;
     const double *control;
@@ -86,7 +91,8 @@ typedef struct {
 /* An input of a member and its polynomial in the last step: value + first τ + second τ²/2. */
 typedef struct {
     int32_t port, signal; /* port -1: an input of the diagram's own states */
-    bool carried;         /* the member integrates it from its rate, another input: it needs the value at the start of the step */
+    bool
+        carried; /* the member integrates it from its rate, another input: it needs the value at the start of the step */
     double *value, *first, *second;
     double *end; /* predicted value at the end of the step, before all members have been advanced */
 } bl_coupled_port;
@@ -96,12 +102,12 @@ enum { BL_KEEP_STEP, BL_KEEP_ESTIMATE, BL_KEEP_WHOLE, BL_KEEP_COUNT };
 
 typedef struct {
     bl_block *block; /* NULL: the continuous states of the diagram, which the solver advances */
-    bool input_derivatives;     /* whether its inputs may vary within a step */
+    bool input_derivatives; /* whether its inputs may vary within a step */
     bl_coupled_port *ports;
     int32_t port_count;
-    const double *const *own_u;            /* the block's own pointers to its inputs */
+    const double *const *own_u; /* the block's own pointers to its inputs */
     const double **u, **u1, **u2, **u_end; /* for each port of the block: within a step, and predicted at its end */
-    double *kept;                 /* BL_KEEP_COUNT copies of its state */
+    double *kept; /* BL_KEEP_COUNT copies of its state */
     int64_t state_count;
 } bl_member;
 
@@ -114,8 +120,18 @@ typedef struct {
 } bl_bond;
 /* Of the last step: the power that the coupling creates, and the power that passes. Of all steps: the energy created, that without regard
    to sign, the energy passed with its extremes, that without regard to sign, and the largest product of effort and flow, or place. */
-enum { BL_BOND_POWER, BL_BOND_PASSING, BL_BOND_ENERGY, BL_BOND_TOTAL, BL_BOND_PASSED, BL_BOND_LOWEST, BL_BOND_HIGHEST, BL_BOND_EXCHANGED,
-       BL_BOND_SCALE, BL_BOND_MEMORY };
+enum {
+    BL_BOND_POWER,
+    BL_BOND_PASSING,
+    BL_BOND_ENERGY,
+    BL_BOND_TOTAL,
+    BL_BOND_PASSED,
+    BL_BOND_LOWEST,
+    BL_BOND_HIGHEST,
+    BL_BOND_EXCHANGED,
+    BL_BOND_SCALE,
+    BL_BOND_MEMORY
+};
 
 /* The same between blocks that exchange held signals once a step, without a coupling to advance them: it needs the signals at the
    ends of steps only. */
@@ -124,19 +140,41 @@ typedef struct {
     int32_t width;
     bool is_place;
     int64_t period, offset; /* of the steps, in ticks */
-    double *memory;         /* BL_BOND_MEMORY values, 1 + the time, then effort and flow, at the start of the step; 0: not yet */
+    double
+        *memory; /* BL_BOND_MEMORY values, 1 + the time, then effort and flow, at the start of the step; 0: not yet */
 } bl_exchange;
 
 /* What a coupling remembers: this head, then BL_COUPLED_ARRAYS arrays over its elements, then the inverse Jacobian. */
-enum { BL_COUPLING_HISTORY, BL_COUPLING_SPAN, BL_COUPLING_SPAN_BEFORE, BL_COUPLING_SPAN_OLDEST, BL_COUPLING_ITERATIONS, BL_COUPLING_RESIDUAL,
-       BL_COUPLING_FAILURES, BL_COUPLING_STEPS, BL_COUPLING_SWEEPS, BL_COUPLING_HAS_JACOBIAN, BL_COUPLING_ESTIMATES,
-       BL_COUPLING_SHORTENED, BL_COUPLING_HEAD };
-enum { BL_COUPLED_DERIVATIVE, BL_COUPLED_DERIVATIVE_BEFORE, BL_COUPLED_DERIVATIVE_OLDEST, BL_COUPLED_SCALE, BL_COUPLED_ERROR, BL_COUPLED_ERROR_SUM,
-       BL_COUPLED_HALVED, BL_COUPLED_QUARTERED, BL_COUPLED_ARRAYS };
+enum {
+    BL_COUPLING_HISTORY,
+    BL_COUPLING_SPAN,
+    BL_COUPLING_SPAN_BEFORE,
+    BL_COUPLING_SPAN_OLDEST,
+    BL_COUPLING_ITERATIONS,
+    BL_COUPLING_RESIDUAL,
+    BL_COUPLING_FAILURES,
+    BL_COUPLING_STEPS,
+    BL_COUPLING_SWEEPS,
+    BL_COUPLING_HAS_JACOBIAN,
+    BL_COUPLING_ESTIMATES,
+    BL_COUPLING_SHORTENED,
+    BL_COUPLING_HEAD
+};
+enum {
+    BL_COUPLED_DERIVATIVE,
+    BL_COUPLED_DERIVATIVE_BEFORE,
+    BL_COUPLED_DERIVATIVE_OLDEST,
+    BL_COUPLED_SCALE,
+    BL_COUPLED_ERROR,
+    BL_COUPLED_ERROR_SUM,
+    BL_COUPLED_HALVED,
+    BL_COUPLED_QUARTERED,
+    BL_COUPLED_ARRAYS
+};
 
 typedef struct {
     int32_t method, hold, iterations;
-    bool strict;    /* whether it is an error if the iteration does not converge */
+    bool strict; /* whether it is an error if the iteration does not converge */
     bool rolls_back;
     double tolerance;
     double smallest; /* part of a step that is tried if the whole does not converge; 1: no part is */
@@ -168,7 +206,8 @@ struct bl_engine {
     const char **paths, **notes; /* of each block */
     bl_rate *rates;
     int32_t rate_count;
-    int32_t own_rate; /* of blocks that have an internal solver at every tick, and of those that pass on what these give */
+    int32_t
+        own_rate; /* of blocks that have an internal solver at every tick, and of those that pass on what these give */
     bl_guard *guards;
     int32_t guard_count;
     bl_loop *loops;
@@ -179,7 +218,7 @@ struct bl_engine {
     bl_coupling *couplings;
     bl_exchange *exchanges;
     int32_t coupling_count, exchange_count;
-    int64_t estimate_every;  /* ticks between estimates of the coupling error; 0: none */
+    int64_t estimate_every; /* ticks between estimates of the coupling error; 0: none */
     bool states_are_coupled; /* whether the continuous states are a member of a coupling */
     double *first_parameters, first_start;
     bl_variable *variables;
@@ -191,19 +230,20 @@ struct bl_engine {
     double *values;
     double *signals, *x, *z, *solver_memory; /* parts of values */
     int64_t tick;
-    double offset;  /* seconds since the tick; if not 0, the actions at the tick are complete */
+    double offset; /* seconds since the tick; if not 0, the actions at the tick are complete */
     double *input_derivatives; /* BL_INPUT_DERIVATIVES for each real input */
 
     /* Scratch. */
     double *dx;
-    double *stages;       /* solver's work space */
+    double *stages; /* solver's work space */
     double *loop_scratch;
     double *input_starts, follows_since; /* the values of the real inputs when bl_run_to was called, and the time */
     bool follows, has_input_derivatives; /* whether inputs vary within this run; whether any may have a derivative */
-    const double *const **advance_input_derivatives; /* u1 and u2 of the block of each call of `advances`, while inputs vary */
+    const double *const *
+        *advance_input_derivatives; /* u1 and u2 of the block of each call of `advances`, while inputs vary */
     bool holds; /* whether the outputs being evaluated are those within a tick */
-    double *coupling_signals;       /* the signals of the tick, while couplings move them */
-    const bl_member *followed;      /* the member whose inputs minor steps follow, from followed_since on; NULL: none */
+    double *coupling_signals; /* the signals of the tick, while couplings move them */
+    const bl_member *followed; /* the member whose inputs minor steps follow, from followed_since on; NULL: none */
     const bl_coupled_signal *followed_signals;
     double followed_since;
     bool *due;
@@ -215,7 +255,7 @@ struct bl_engine {
     char block_message[BL_MESSAGE_SIZE]; /* message of a block during the run: bl_block.message */
 
     struct bl_chunk *chunks; /* everything allocated in bl_open */
-    struct bl_probe *probe;  /* overrides and profiling of a real-time run: probe.c; NULL: none */
+    struct bl_probe *probe; /* overrides and profiling of a real-time run: probe.c; NULL: none */
 };
 typedef struct bl_probe bl_probe;
 

@@ -46,8 +46,7 @@ void bl_guard_init(bl_guard *g) {
 static int restart_blocks(bl_engine *e, bl_guard *g, double t) {
     for (int32_t i = 0; i < e->guard_count; i++) {
         bl_guard *inner = &e->guards[i];
-        if (inner->memory >= g->z && inner->memory < g->z + g->z_count)
-            bl_guard_init(inner);
+        if (inner->memory >= g->z && inner->memory < g->z + g->z_count) bl_guard_init(inner);
     }
     for (int32_t k = g->block_first; k < g->block_first + g->block_count; k++) {
         if (!e->kernels[k]->init) continue;

@@ -26,16 +26,19 @@ int64_t bl_loop_scratch_size(int32_t tears) {
 
 static bl_newton newton_arrays(const bl_engine *e, int64_t n) {
     double *at = e->loop_scratch;
-    return (bl_newton){.jacobian = at,          .pivots = at + n * n,       .v = at + n * n + n,
-                       .residual = at + n * n + 2 * n, .step = at + n * n + 3 * n, .trial = at + n * n + 4 * n,
+    return (bl_newton){.jacobian = at,
+                       .pivots = at + n * n,
+                       .v = at + n * n + n,
+                       .residual = at + n * n + 2 * n,
+                       .step = at + n * n + 3 * n,
+                       .trial = at + n * n + 4 * n,
                        .trial_residual = at + n * n + 5 * n};
 }
 
 static int run_body(bl_engine *e, const bl_loop *loop, double t, bool minor, bool perturbed) {
     for (int64_t s = 0; s < loop->body.segment_count; s++) {
         const bl_segment *segment = &loop->body.segments[s];
-        const bool due = minor ? segment->rate == BL_RATE_CONTINUOUS
-                               : bl_due(e, segment->rate, segment->guard);
+        const bool due = minor ? segment->rate == BL_RATE_CONTINUOUS : bl_due(e, segment->rate, segment->guard);
         if (!due || !bl_active(e, segment->guard)) continue;
         for (int64_t c = segment->first; c < segment->first + segment->count; c++) {
             const bl_call *call = &loop->body.calls[c];
@@ -73,8 +76,7 @@ static int find_jacobian(bl_engine *e, const bl_loop *loop, double t, bool minor
         const int status = evaluate(e, loop, t, minor, true, a->v, a->trial_residual, &ignored);
         if (status != BL_OK) return status;
         a->v[j] = kept;
-        for (int64_t i = 0; i < n; i++)
-            a->jacobian[i * n + j] = (a->trial_residual[i] - a->residual[i]) / perturbed;
+        for (int64_t i = 0; i < n; i++) a->jacobian[i * n + j] = (a->trial_residual[i] - a->residual[i]) / perturbed;
     }
     return BL_OK;
 }
@@ -122,8 +124,9 @@ int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor) {
     const int status = iterate_loop(e, loop, t, minor, LOOP_ITERATIONS, &a, &size, &singular);
     if (status != BL_OK) return status;
     if (!(size <= ACCEPTABLE))
-        return bl_fail(e, BL_ERROR_LOOP, -2 - (int32_t)(loop - e->loops), "the residual of the algebraic loop stays at %.3g%s", size,
-                       singular ? ", and its Jacobian is singular there: a change of the signal comes back unchanged" : "");
+        return bl_fail(
+            e, BL_ERROR_LOOP, -2 - (int32_t)(loop - e->loops), "the residual of the algebraic loop stays at %.3g%s",
+            size, singular ? ", and its Jacobian is singular there: a change of the signal comes back unchanged" : "");
     /* The signals that consumers see are those computed from v. */
     return evaluate(e, loop, t, minor, false, a.v, a.residual, &size);
 }
@@ -184,7 +187,8 @@ static bool is_whole(const bl_engine *e, const bl_loop *loop) {
 }
 
 /* Looks for a solution away from `chosen`, by Newton's method from around it; true if there is one, in a->v. */
-static bool find_other(bl_engine *e, const bl_loop *loop, double t, const bl_newton *a, const double *chosen, double apart) {
+static bool find_other(bl_engine *e, const bl_loop *loop, double t, const bl_newton *a, const double *chosen,
+                       double apart) {
     static const double distances[] = {1.0, -1.0, 10.0, -10.0, 1000.0, -1000.0};
     const int64_t n = loop->tear_count;
     const int patterns = n > 1 ? 2 : 1, starts = 2 + patterns * (int)(sizeof distances / sizeof *distances);
@@ -196,7 +200,8 @@ static bool find_other(bl_engine *e, const bl_loop *loop, double t, const bl_new
         double size = 0.0, condition = INFINITY, difference = 0.0, step = 0.0;
         bool singular = false;
         /* A residual may also be small because a solution lies at infinity: there, the next step would be large. */
-        if (iterate_loop(e, loop, t, false, CHECK_ITERATIONS, a, &size, &singular) != BL_OK || !(size <= ACCEPTABLE)) continue;
+        if (iterate_loop(e, loop, t, false, CHECK_ITERATIONS, a, &size, &singular) != BL_OK || !(size <= ACCEPTABLE))
+            continue;
         if (find_condition(e, loop, t, a, &condition) != BL_OK || !(condition < BL_LOOP_SINGULAR)) continue;
         for (int64_t i = 0; i < n; i++) a->step[i] = -a->residual[i];
         bl_lu_solve(a->jacobian, a->pivots, n, a->step);
@@ -211,7 +216,8 @@ static bool find_other(bl_engine *e, const bl_loop *loop, double t, const bl_new
 }
 
 int bl_check_loop(bl_engine *e, int32_t number, double *chosen, double *other, double *condition) {
-    if (number < 0 || number >= e->loop_count) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no algebraic loop %d", (int)number);
+    if (number < 0 || number >= e->loop_count)
+        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no algebraic loop %d", (int)number);
     bl_loop *loop = &e->loops[number];
     const int64_t n = loop->tear_count;
     *condition = 1.0;
@@ -228,7 +234,8 @@ int bl_check_loop(bl_engine *e, int32_t number, double *chosen, double *other, d
         memcpy(chosen, a.v, (size_t)n * sizeof(double));
         if (!(*condition < BL_LOOP_SINGULAR)) {
             found = BL_LOOP_IS_SINGULAR;
-        } else if (may_restart(e, loop) && find_other(e, loop, t, &a, chosen, fmax(1e-6, 10.0 * ACCEPTABLE * *condition))) {
+        } else if (may_restart(e, loop) &&
+                   find_other(e, loop, t, &a, chosen, fmax(1e-6, 10.0 * ACCEPTABLE * *condition))) {
             found = BL_LOOP_HAS_OTHER;
             memcpy(other, a.v, (size_t)n * sizeof(double));
         }
@@ -244,4 +251,6 @@ static const bl_loop *loop_at(const bl_engine *e, int32_t loop) {
 }
 int32_t bl_loop_count(const bl_engine *e) { return e->loop_count; }
 int32_t bl_loop_size(const bl_engine *e, int32_t loop) { return loop_at(e, loop) ? loop_at(e, loop)->tear_count : 0; }
-const int32_t *bl_loop_slots(const bl_engine *e, int32_t loop) { return loop_at(e, loop) ? loop_at(e, loop)->tears : NULL; }
+const int32_t *bl_loop_slots(const bl_engine *e, int32_t loop) {
+    return loop_at(e, loop) ? loop_at(e, loop)->tears : NULL;
+}

@@ -32,19 +32,73 @@ static const int32_t LARGEST_HALVINGS = 10;      /* of a coupled step */
 static const int32_t LARGEST_UNKNOWNS = 512;     /* of one coupling, for a dense Jacobian */
 
 /* Integers of one record in each table. BLOCK_UNUSED was the size of the work space, which the kernel computes. */
-enum { BLOCK_KERNEL, BLOCK_RATE, BLOCK_GUARD, BLOCK_U, BLOCK_U_COUNT, BLOCK_Y, BLOCK_Y_COUNT, BLOCK_X,
-       BLOCK_X_COUNT, BLOCK_Z, BLOCK_Z_COUNT, BLOCK_UNUSED, BLOCK_P, BLOCK_P_COUNT, BLOCK_I, BLOCK_I_COUNT, BLOCK_FIELDS };
-enum { GUARD_KIND, GUARD_EDGE, GUARD_RESETS, GUARD_PARENT, GUARD_CONTROL, GUARD_BLOCK, GUARD_BLOCK_COUNT,
-       GUARD_X, GUARD_X_COUNT, GUARD_Z, GUARD_Z_COUNT, GUARD_MEMORY, GUARD_FIELDS };
+enum {
+    BLOCK_KERNEL,
+    BLOCK_RATE,
+    BLOCK_GUARD,
+    BLOCK_U,
+    BLOCK_U_COUNT,
+    BLOCK_Y,
+    BLOCK_Y_COUNT,
+    BLOCK_X,
+    BLOCK_X_COUNT,
+    BLOCK_Z,
+    BLOCK_Z_COUNT,
+    BLOCK_UNUSED,
+    BLOCK_P,
+    BLOCK_P_COUNT,
+    BLOCK_I,
+    BLOCK_I_COUNT,
+    BLOCK_FIELDS
+};
+enum {
+    GUARD_KIND,
+    GUARD_EDGE,
+    GUARD_RESETS,
+    GUARD_PARENT,
+    GUARD_CONTROL,
+    GUARD_BLOCK,
+    GUARD_BLOCK_COUNT,
+    GUARD_X,
+    GUARD_X_COUNT,
+    GUARD_Z,
+    GUARD_Z_COUNT,
+    GUARD_MEMORY,
+    GUARD_FIELDS
+};
 enum { LOOP_BODY, LOOP_BODY_COUNT, LOOP_TEAR, LOOP_TEAR_COUNT, LOOP_START, LOOP_FIELDS };
-enum { COUPLING_METHOD, COUPLING_EXTRAPOLATION, COUPLING_ITERATIONS, COUPLING_STRICT, COUPLING_ROLLS_BACK, COUPLING_HALVINGS, COUPLING_MEMBER,
-       COUPLING_MEMBER_COUNT, COUPLING_SIGNAL, COUPLING_SIGNAL_COUNT, COUPLING_ENTRY, COUPLING_ENTRY_COUNT, COUPLING_BOND,
-       COUPLING_BOND_COUNT, COUPLING_MEMORY, COUPLING_FIELDS };
+enum {
+    COUPLING_METHOD,
+    COUPLING_EXTRAPOLATION,
+    COUPLING_ITERATIONS,
+    COUPLING_STRICT,
+    COUPLING_ROLLS_BACK,
+    COUPLING_HALVINGS,
+    COUPLING_MEMBER,
+    COUPLING_MEMBER_COUNT,
+    COUPLING_SIGNAL,
+    COUPLING_SIGNAL_COUNT,
+    COUPLING_ENTRY,
+    COUPLING_ENTRY_COUNT,
+    COUPLING_BOND,
+    COUPLING_BOND_COUNT,
+    COUPLING_MEMORY,
+    COUPLING_FIELDS
+};
 enum { MEMBER_BLOCK, MEMBER_INPUT_DERIVATIVES, MEMBER_INPUT, MEMBER_INPUT_COUNT, MEMBER_FIELDS };
 enum { COUPLED_SLOT, COUPLED_WIDTH, COUPLED_LAST, COUPLED_DIRECT, COUPLED_FIELDS };
 enum { INPUT_PORT, INPUT_SIGNAL, INPUT_CARRIED, INPUT_FIELDS };
 enum { BOND_EFFORT_MEMBER, BOND_EFFORT, BOND_FLOW_MEMBER, BOND_FLOW, BOND_PLACE, BOND_MEMORY, BOND_FIELDS };
-enum { EXCHANGE_EFFORT, EXCHANGE_FLOW, EXCHANGE_WIDTH, EXCHANGE_PLACE, EXCHANGE_PERIOD, EXCHANGE_OFFSET, EXCHANGE_MEMORY, EXCHANGE_FIELDS };
+enum {
+    EXCHANGE_EFFORT,
+    EXCHANGE_FLOW,
+    EXCHANGE_WIDTH,
+    EXCHANGE_PLACE,
+    EXCHANGE_PERIOD,
+    EXCHANGE_OFFSET,
+    EXCHANGE_MEMORY,
+    EXCHANGE_FIELDS
+};
 enum { ENTRY_CALL, ENTRY_LOOP, ENTRY_GUARD };
 enum { SIZE_SIGNALS, SIZE_STATES, SIZE_MEMORY, SIZE_SOLVER, SIZE_FIELDS };
 
@@ -64,13 +118,13 @@ static int refuse(const bl_loader *l, const char *why) {
 }
 
 #define REQUIRE(condition, why) \
-    do {                        \
+    do { \
         if (!(condition)) return refuse(l, why); \
     } while (0)
 
-#define TRY(call)                              \
-    do {                                       \
-        const int try_status = (call);         \
+#define TRY(call) \
+    do { \
+        const int try_status = (call); \
         if (try_status != BL_OK) return try_status; \
     } while (0)
 
@@ -100,8 +154,7 @@ static bool fits(int64_t first, int64_t count, int64_t total) {
 }
 
 /* A section's elements and their number; an absent section is empty. */
-static int find_section(const bl_loader *l, const char *tag, size_t element, const void *out,
-                        int64_t *count) {
+static int find_section(const bl_loader *l, const char *tag, size_t element, const void *out, int64_t *count) {
     const void *data = NULL;
     *count = 0;
     for (uint32_t s = 0; s < l->section_count; s++) {
@@ -119,8 +172,7 @@ static int find_section(const bl_loader *l, const char *tag, size_t element, con
 }
 
 /* Splits a section of NUL-terminated strings. */
-static int load_strings(bl_loader *l, const char *tag, int64_t wanted, const char ***strings,
-                        int64_t *found) {
+static int load_strings(bl_loader *l, const char *tag, int64_t wanted, const char ***strings, int64_t *found) {
     const char *text = NULL;
     int64_t length = 0, n = 0;
     TRY(find_section(l, tag, 1, &text, &length));
@@ -144,8 +196,8 @@ static int load_head(bl_loader *l) {
     memcpy(&head, l->bytes, sizeof head);
     REQUIRE(memcmp(head.magic, MAGIC, sizeof MAGIC) == 0, "it does not start as a plan does");
     if (head.version != BL_PLAN_VERSION) {
-        snprintf(l->message, l->message_size, "plan format %u, but this engine reads format %d",
-                 (unsigned)head.version, BL_PLAN_VERSION);
+        snprintf(l->message, l->message_size, "plan format %u, but this engine reads format %d", (unsigned)head.version,
+                 BL_PLAN_VERSION);
         return BL_ERROR_VERSION;
     }
     REQUIRE(head.size == l->size, "truncated, or longer than it says");
@@ -186,8 +238,7 @@ static int load_sizes(bl_loader *l) {
     e->solver = (int32_t)sizes[SIZE_SOLVER];
     const bool implicit = e->solver == BL_BACKWARD_EULER || e->solver == BL_TRAPEZOIDAL;
     REQUIRE(!implicit || e->layout.states <= LARGEST_IMPLICIT, "too many states for an implicit solver");
-    const int64_t plain =
-        e->layout.parameters + e->layout.signals + e->layout.states + e->layout.memory;
+    const int64_t plain = e->layout.parameters + e->layout.signals + e->layout.states + e->layout.memory;
     e->layout.total = plain + bl_solver_memory(e->solver, e->layout.states);
     REQUIRE(e->layout.total <= LARGEST_VALUES, "it asks for too much memory");
 
@@ -217,16 +268,16 @@ static int load_rates(bl_loader *l) {
     for (int32_t r = 0; r < e->own_rate; r++) {
         e->rates[r].period = pairs[2 * r];
         e->rates[r].offset = pairs[2 * r + 1];
-        REQUIRE(r < 2 || (e->rates[r].period >= 1 && e->rates[r].offset >= 0 &&
-                          e->rates[r].offset < e->rates[r].period),
+        REQUIRE(r < 2 ||
+                    (e->rates[r].period >= 1 && e->rates[r].offset >= 0 && e->rates[r].offset < e->rates[r].period),
                 "a rate has no sound period");
     }
     return BL_OK;
 }
 
 /* Fills pointers and widths for `count` ports, which must lie in slots [lowest, end). */
-static int load_ports(const bl_loader *l, const int32_t *ports, int64_t port_count, int64_t first,
-                      int64_t count, int64_t lowest, int64_t end, double **pointers, int32_t *widths) {
+static int load_ports(const bl_loader *l, const int32_t *ports, int64_t port_count, int64_t first, int64_t count,
+                      int64_t lowest, int64_t end, double **pointers, int32_t *widths) {
     const bl_engine *e = l->e;
     REQUIRE(fits(first, count, port_count), "a block's ports are outside the table");
     for (int64_t k = 0; k < count; k++) {
@@ -304,7 +355,8 @@ static int load_blocks(bl_loader *l) {
         REQUIRE(fits(record[BLOCK_P], record[BLOCK_P_COUNT], e->layout.parameters), "parameters out of range");
         REQUIRE(fits(record[BLOCK_I], record[BLOCK_I_COUNT], integer_count), "integers out of range");
         e->kernels[b] = kernels[record[BLOCK_KERNEL]];
-        const bool is_own = record[BLOCK_RATE] >= 2 && e->rates[record[BLOCK_RATE]].period == 1 && e->kernels[b]->advance;
+        const bool is_own =
+            record[BLOCK_RATE] >= 2 && e->rates[record[BLOCK_RATE]].period == 1 && e->kernels[b]->advance;
         e->block_rate[b] = is_own ? e->own_rate : record[BLOCK_RATE];
         e->block_guard[b] = record[BLOCK_GUARD];
         block->u_count = record[BLOCK_U_COUNT];
@@ -381,8 +433,8 @@ static int load_guards(bl_loader *l) {
         REQUIRE(fits(record[GUARD_X], record[GUARD_X_COUNT], e->layout.states), "a guard's states do not exist");
         REQUIRE(fits(record[GUARD_Z], record[GUARD_Z_COUNT], e->layout.memory), "a guard's memory does not exist");
         find_signals(e, record[GUARD_BLOCK], record[GUARD_BLOCK_COUNT], guard);
-        const int64_t size = BL_GUARD_MEMORY + guard->signal_count + (int64_t)record[GUARD_X_COUNT] +
-                             record[GUARD_Z_COUNT];
+        const int64_t size =
+            BL_GUARD_MEMORY + guard->signal_count + (int64_t)record[GUARD_X_COUNT] + record[GUARD_Z_COUNT];
         REQUIRE(fits(record[GUARD_MEMORY], size, e->layout.memory), "a guard's memory does not exist");
         REQUIRE(record[GUARD_MEMORY] + size <= record[GUARD_Z] ||
                     record[GUARD_Z] + record[GUARD_Z_COUNT] <= record[GUARD_MEMORY],
@@ -482,7 +534,8 @@ static int load_entries(bl_loader *l, const int32_t *entries, int64_t n, int kin
         bl_item item = {BL_ITEM_CALLS, index};
         if (type == ENTRY_CALL) {
             REQUIRE(index >= 0 && index < e->block_count && e->kernels[index]->output, "a program calls no block");
-            REQUIRE(kind != PROGRAM_MINOR || e->block_rate[index] == BL_RATE_CONTINUOUS, "a minor step calls a discrete block");
+            REQUIRE(kind != PROGRAM_MINOR || e->block_rate[index] == BL_RATE_CONTINUOUS,
+                    "a minor step calls a discrete block");
             const int64_t before = program->calls.segment_count;
             add_call(e, &program->calls, index, e->kernels[index]->output, fresh);
             fresh = false;
@@ -493,7 +546,8 @@ static int load_entries(bl_loader *l, const int32_t *entries, int64_t n, int kin
             item.type = BL_ITEM_LOOP;
             fresh = true;
         } else {
-            REQUIRE(type == ENTRY_GUARD && kind == PROGRAM_MAJOR && index >= 0 && index < e->guard_count, "a program decides no guard");
+            REQUIRE(type == ENTRY_GUARD && kind == PROGRAM_MAJOR && index >= 0 && index < e->guard_count,
+                    "a program decides no guard");
             item.type = BL_ITEM_GUARD;
             fresh = true;
         }
@@ -546,8 +600,10 @@ static int load_coupled_signals(bl_loader *l, bl_coupling *c, const int32_t *rec
         REQUIRE(record[COUPLED_WIDTH] >= 1 && record[COUPLED_SLOT] >= e->layout.parameters &&
                     fits(record[COUPLED_SLOT], record[COUPLED_WIDTH], e->layout.parameters + e->layout.signals),
                 "a coupled signal is outside the signals");
-        REQUIRE(record[COUPLED_LAST] >= BL_COUPLED_HELD && record[COUPLED_LAST] < c->member_count, "a coupled signal depends on no member");
-        REQUIRE(record[COUPLED_DIRECT] >= BL_COUPLED_HELD && record[COUPLED_DIRECT] <= record[COUPLED_LAST], "a coupled signal comes from no member");
+        REQUIRE(record[COUPLED_LAST] >= BL_COUPLED_HELD && record[COUPLED_LAST] < c->member_count,
+                "a coupled signal depends on no member");
+        REQUIRE(record[COUPLED_DIRECT] >= BL_COUPLED_HELD && record[COUPLED_DIRECT] <= record[COUPLED_LAST],
+                "a coupled signal comes from no member");
         signal->now = e->values + record[COUPLED_SLOT];
         signal->width = record[COUPLED_WIDTH];
         signal->last = record[COUPLED_LAST];
@@ -562,7 +618,8 @@ static int load_coupled_signals(bl_loader *l, bl_coupling *c, const int32_t *rec
 }
 
 /* The inputs of a member that change within a step; the others keep their own pointers, and get input derivatives in link_input_derivatives. */
-static int load_member_inputs(bl_loader *l, bl_coupling_tables *tables, bl_coupling *c, int32_t position, const int32_t *records) {
+static int load_member_inputs(bl_loader *l, bl_coupling_tables *tables, bl_coupling *c, int32_t position,
+                              const int32_t *records) {
     bl_member *m = &c->members[position];
     const bl_block *b = m->block;
     int64_t elements = 0;
@@ -610,7 +667,8 @@ static int load_member_inputs(bl_loader *l, bl_coupling_tables *tables, bl_coupl
 }
 
 /* A member's block, which is in no other coupling; all members of one are due together. */
-static int load_member(bl_loader *l, bl_coupling_tables *tables, bl_coupling *c, int32_t position, const int32_t *record, bool *taken) {
+static int load_member(bl_loader *l, bl_coupling_tables *tables, bl_coupling *c, int32_t position,
+                       const int32_t *record, bool *taken) {
     bl_engine *e = l->e;
     bl_member *m = &c->members[position];
     const int32_t number = record[MEMBER_BLOCK];
@@ -648,7 +706,8 @@ static int load_bonds(bl_loader *l, bl_coupling *c, const int32_t *records) {
         const int32_t *record = records + (int64_t)n * BOND_FIELDS;
         for (int side = BOND_EFFORT_MEMBER; side <= BOND_FLOW_MEMBER; side += 2) {
             REQUIRE(record[side] >= 0 && record[side] < c->member_count, "a bond joins no members");
-            REQUIRE(record[side + 1] >= 0 && record[side + 1] < c->members[record[side]].port_count, "a bond joins no inputs");
+            REQUIRE(record[side + 1] >= 0 && record[side + 1] < c->members[record[side]].port_count,
+                    "a bond joins no inputs");
         }
         REQUIRE(fits(record[BOND_MEMORY], BL_BOND_MEMORY, e->layout.memory), "a bond has no memory");
         c->bonds[n].effort = &c->members[record[BOND_EFFORT_MEMBER]].ports[record[BOND_EFFORT]];
@@ -674,23 +733,27 @@ static int load_coupling(bl_loader *l, bl_coupling_tables *tables, const int32_t
     REQUIRE(c->method >= 0 && c->method < BL_COUPLING_METHODS && c->hold >= 0 && c->hold <= 2 && c->iterations >= 1 &&
                 c->iterations <= 1000,
             "a coupling has no method");
-    REQUIRE(record[COUPLING_HALVINGS] >= 0 && record[COUPLING_HALVINGS] <= LARGEST_HALVINGS, "a coupling halves too often");
+    REQUIRE(record[COUPLING_HALVINGS] >= 0 && record[COUPLING_HALVINGS] <= LARGEST_HALVINGS,
+            "a coupling halves too often");
     c->smallest = ldexp(1.0, -record[COUPLING_HALVINGS]);
-    REQUIRE(c->member_count >= 1 && fits(record[COUPLING_MEMBER], c->member_count, tables->member_count), "a coupling has no members");
+    REQUIRE(c->member_count >= 1 && fits(record[COUPLING_MEMBER], c->member_count, tables->member_count),
+            "a coupling has no members");
     REQUIRE(fits(record[COUPLING_SIGNAL], c->signal_count, tables->signal_count), "a coupling's signals do not exist");
-    REQUIRE(fits(record[COUPLING_ENTRY], record[COUPLING_ENTRY_COUNT], tables->entry_count), "a coupling's program does not exist");
+    REQUIRE(fits(record[COUPLING_ENTRY], record[COUPLING_ENTRY_COUNT], tables->entry_count),
+            "a coupling's program does not exist");
     REQUIRE(fits(record[COUPLING_BOND], c->bond_count, tables->bond_count), "a coupling's bonds do not exist");
     TRY(load_coupled_signals(l, c, tables->signals + (int64_t)record[COUPLING_SIGNAL] * COUPLED_FIELDS));
     TRY(allocate(l, c->member_count, sizeof(bl_member), &c->members));
     for (int32_t j = 0; j < c->member_count; j++) {
         const int32_t *member = tables->members + (int64_t)(record[COUPLING_MEMBER] + j) * MEMBER_FIELDS;
-        REQUIRE(fits(member[MEMBER_INPUT], member[MEMBER_INPUT_COUNT], tables->input_count), "a member's inputs do not exist");
+        REQUIRE(fits(member[MEMBER_INPUT], member[MEMBER_INPUT_COUNT], tables->input_count),
+                "a member's inputs do not exist");
         TRY(load_member(l, tables, c, j, member, taken));
         c->members[j].port_count = member[MEMBER_INPUT_COUNT];
         TRY(load_member_inputs(l, tables, c, j, tables->inputs + (int64_t)member[MEMBER_INPUT] * INPUT_FIELDS));
     }
-    TRY(load_entries(l, tables->entries + (int64_t)record[COUPLING_ENTRY] * 2, record[COUPLING_ENTRY_COUNT], PROGRAM_COUPLING,
-                     &c->program));
+    TRY(load_entries(l, tables->entries + (int64_t)record[COUPLING_ENTRY] * 2, record[COUPLING_ENTRY_COUNT],
+                     PROGRAM_COUPLING, &c->program));
     TRY(load_bonds(l, c, tables->bonds + (int64_t)record[COUPLING_BOND] * BOND_FIELDS));
     c->memory_count = bl_coupling_memory(c->method, c->element_count, c->unknown_count);
     REQUIRE(fits(record[COUPLING_MEMORY], c->memory_count, e->layout.memory), "a coupling has no memory");
@@ -722,7 +785,8 @@ static int load_couplings(bl_loader *l) {
     TRY(find_table(l, "BOND", BOND_FIELDS, &tables.bonds, &tables.bond_count));
     TRY(find_section(l, "CTOL", 8, &numbers, &n));
     if (tables.record_count == 0) return BL_OK;
-    REQUIRE(n == tables.record_count + 1 && numbers[n - 1] >= 0.0 && numbers[n - 1] < 1e15, "the couplings' numbers are missing");
+    REQUIRE(n == tables.record_count + 1 && numbers[n - 1] >= 0.0 && numbers[n - 1] < 1e15,
+            "the couplings' numbers are missing");
     e->estimate_every = (int64_t)numbers[n - 1];
     TRY(allocate(l, e->block_count, sizeof(bool), &taken));
     TRY(allocate(l, tables.record_count, sizeof(bl_coupling), &e->couplings));
@@ -730,7 +794,8 @@ static int load_couplings(bl_loader *l) {
         const int32_t *record = tables.records + k * COUPLING_FIELDS;
         /* A plan cannot make much of little: no record of a table is used by many couplings. */
         used += (int64_t)record[COUPLING_MEMBER_COUNT] + record[COUPLING_SIGNAL_COUNT] + record[COUPLING_ENTRY_COUNT];
-        REQUIRE(used <= 4 * (tables.member_count + tables.signal_count + tables.entry_count), "the couplings share their tables");
+        REQUIRE(used <= 4 * (tables.member_count + tables.signal_count + tables.entry_count),
+                "the couplings share their tables");
         REQUIRE(numbers[k] > 0.0 && numbers[k] < 1.0, "a coupling has no tolerance");
         e->couplings[k].tolerance = numbers[k];
         TRY(load_coupling(l, &tables, record, &e->couplings[k], taken));
@@ -752,9 +817,11 @@ static int load_exchanges(bl_loader *l) {
         const int64_t end = e->layout.parameters + e->layout.signals;
         REQUIRE(width >= 1 && fits(record[EXCHANGE_EFFORT], width, end) && fits(record[EXCHANGE_FLOW], width, end),
                 "an exchange is outside the signals");
-        REQUIRE(record[EXCHANGE_PERIOD] >= 1 && record[EXCHANGE_OFFSET] >= 0 && record[EXCHANGE_OFFSET] < record[EXCHANGE_PERIOD],
+        REQUIRE(record[EXCHANGE_PERIOD] >= 1 && record[EXCHANGE_OFFSET] >= 0 &&
+                    record[EXCHANGE_OFFSET] < record[EXCHANGE_PERIOD],
                 "an exchange has no sound period");
-        REQUIRE(fits(record[EXCHANGE_MEMORY], BL_BOND_MEMORY + 1 + 2 * (int64_t)width, e->layout.memory), "an exchange has no memory");
+        REQUIRE(fits(record[EXCHANGE_MEMORY], BL_BOND_MEMORY + 1 + 2 * (int64_t)width, e->layout.memory),
+                "an exchange has no memory");
         x->effort = e->values + record[EXCHANGE_EFFORT];
         x->flow = e->values + record[EXCHANGE_FLOW];
         x->width = width;
@@ -786,15 +853,14 @@ static int collect_operations(bl_loader *l) {
     for (int32_t b = 0; b < e->block_count; b++) {
         const bl_kernel *kernel = e->kernels[b];
         const bl_block *block = &e->blocks[b];
-        if (kernel->derivative && block->x_count > 0)
-            add_call(e, &e->derivatives, b, kernel->derivative, false);
+        if (kernel->derivative && block->x_count > 0) add_call(e, &e->derivatives, b, kernel->derivative, false);
         if (kernel->project && block->x_count > 0) add_call(e, &e->projects, b, kernel->project, false);
         if (kernel->advance && !is_coupled(e, b)) add_call(e, &e->advances, b, NULL, false);
         /* An update with no state to change can only judge: it goes first, so that a Stop or a failed
            Assertion finds the tick uncommitted. */
         if (kernel->update)
-            add_call(e, block->x_count + block->z_count > 0 ? &e->updates : &e->termination_checks, b,
-                     kernel->update, false);
+            add_call(e, block->x_count + block->z_count > 0 ? &e->updates : &e->termination_checks, b, kernel->update,
+                     false);
     }
     return BL_OK;
 }
@@ -833,7 +899,8 @@ typedef struct {
     unsigned char *held;
 } bl_input_derivative_tables;
 
-static void link_block(const bl_engine *e, bl_input_derivative_tables *tables, bl_block *b, const double **u1, const double **u2) {
+static void link_block(const bl_engine *e, bl_input_derivative_tables *tables, bl_block *b, const double **u1,
+                       const double **u2) {
     b->u_held = tables->held;
     for (int32_t k = 0; k < b->u_count; k++) {
         const int64_t slot = b->u[k] - e->values, first = tables->input_at[slot];
@@ -842,7 +909,8 @@ static void link_block(const bl_engine *e, bl_input_derivative_tables *tables, b
         *tables->held++ = first < 0 ? BL_INPUT_HELD : is_default ? BL_INPUT_UNCONNECTED : BL_INPUT_MOVES;
         for (int32_t i = 1; i < b->u_width[k] && is_input; i++) is_input = tables->input_at[slot + i] == first + i;
         u1[k] = is_input ? e->input_derivatives + BL_INPUT_DERIVATIVE_NOW * e->input_count + first - 1 : tables->zeros;
-        u2[k] = is_input ? e->input_derivatives + BL_INPUT_DERIVATIVE_SECOND * e->input_count + first - 1 : tables->zeros;
+        u2[k] =
+            is_input ? e->input_derivatives + BL_INPUT_DERIVATIVE_SECOND * e->input_count + first - 1 : tables->zeros;
     }
 }
 
@@ -878,7 +946,8 @@ static int link_input_derivatives(bl_loader *l) {
     for (int64_t i = 0; i < e->input_count; i++) tables.input_at[e->input_slots[i]] = i + 1;
     for (int32_t b = 0; b < e->block_count; b++)
         for (int32_t k = 0; k < e->blocks[b].y_count; k++)
-            if (e->block_rate[b] >= 2 && e->block_rate[b] != e->own_rate) tables.input_at[e->blocks[b].y[k] - e->values] = -1;
+            if (e->block_rate[b] >= 2 && e->block_rate[b] != e->own_rate)
+                tables.input_at[e->blocks[b].y[k] - e->values] = -1;
     for (int64_t c = 0; c < calls; c++) {
         bl_block *b = e->advances.calls[c].block;
         const double **u1 = pointers, **u2 = u1 + b->u_count;

@@ -20,11 +20,18 @@ int bl_kernel_sizes(const char *kernel, const bl_shape *shape, int64_t *memory, 
     if (!found->sizes) return BL_UNCHANGED;
     const double at_tick = 0.0;
     const bl_block block = {
-        .u_width = shape->u_width, .u_count = shape->u_count,
-        .y_width = shape->y_width, .y_count = shape->y_count,
-        .i = shape->i, .i_count = shape->i_count,
-        .p = shape->p, .p_count = shape->p_count,
-        .x_count = shape->x_count, .index = -1, .dt = 1.0, .offset = &at_tick,
+        .u_width = shape->u_width,
+        .u_count = shape->u_count,
+        .y_width = shape->y_width,
+        .y_count = shape->y_count,
+        .i = shape->i,
+        .i_count = shape->i_count,
+        .p = shape->p,
+        .p_count = shape->p_count,
+        .x_count = shape->x_count,
+        .index = -1,
+        .dt = 1.0,
+        .offset = &at_tick,
     };
     if (!found->check(&block)) return BL_ERROR_PLAN;
     const bl_sizes sizes = found->sizes(&block);

@@ -31,7 +31,8 @@ static bool extend_scheme(bl_scheme *scheme, int columns, double span, double ra
     const double *ends = scheme->ends, rounding = 0x1p-52 * fmax(fabs(ends[0]), fabs(ends[1])) / span;
     double left = (ends[1] - ends[0]) / span, weight = ratio;
     /* The best entry was an accident if smaller steps lead away from it. */
-    if (columns > 0 && fabs(left - scheme->best) > 2.0 * fabs(scheme->row[0] - scheme->best) + 1e-6 * fabs(left) + 16.0 * rounding)
+    if (columns > 0 &&
+        fabs(left - scheme->best) > 2.0 * fabs(scheme->row[0] - scheme->best) + 1e-6 * fabs(left) + 16.0 * rounding)
         scheme->error = INFINITY;
     for (int c = 0; c < columns; c++, weight *= ratio) {
         const double above = scheme->row[c], next = left + (left - above) / (weight - 1.0);
@@ -49,8 +50,8 @@ static bool extend_scheme(bl_scheme *scheme, int columns, double span, double ra
 }
 
 /* The best entry of each scheme becomes d(values[slots])/ds along a curve, at s = 0, from both sides or from below. */
-static int differentiate(bl_engine *e, bl_curve move, const void *context, double scale, bool from_below, const int64_t *slots,
-                         int64_t count, bl_scheme *schemes) {
+static int differentiate(bl_engine *e, bl_curve move, const void *context, double scale, bool from_below,
+                         const int64_t *slots, int64_t count, bl_scheme *schemes) {
     int columns = 0, settled = 0, evaluated = 0;
     double step = FIRST_STEP * scale;
     for (int64_t k = 0; k < count; k++) schemes[k].error = INFINITY;
@@ -72,7 +73,8 @@ static int differentiate(bl_engine *e, bl_curve move, const void *context, doubl
         columns = columns < LARGEST_COLUMNS ? columns + 1 : columns;
         evaluated++;
     }
-    return evaluated ? BL_OK : bl_fail(e, BL_ERROR_ARGUMENT, -1, "outputs cannot be evaluated beside the present values");
+    return evaluated ? BL_OK
+                     : bl_fail(e, BL_ERROR_ARGUMENT, -1, "outputs cannot be evaluated beside the present values");
 }
 
 typedef struct {
@@ -100,7 +102,8 @@ static int move_in_time(bl_engine *e, double *s, const void *context) {
     const bl_tangent *tangent = context;
     for (int64_t i = 0; i < e->layout.states; i++) e->x[i] = tangent->x[i] + *s * tangent->dx[i];
     for (int64_t i = 0; i < e->input_count; i++)
-        e->values[e->input_slots[i]] = tangent->u[i] + *s * e->input_derivatives[BL_INPUT_DERIVATIVE_NOW * e->input_count + i];
+        e->values[e->input_slots[i]] =
+            tangent->u[i] + *s * e->input_derivatives[BL_INPUT_DERIVATIVE_NOW * e->input_count + i];
     return bl_evaluate_held(e, tangent->t + *s);
 }
 
@@ -110,8 +113,8 @@ static void *copy_state(const bl_engine *e) {
     return saved;
 }
 
-int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int64_t known_count, const int64_t *unknowns,
-                   int64_t unknown_count, int anew, double *out) {
+int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int64_t known_count,
+                   const int64_t *unknowns, int64_t unknown_count, int anew, double *out) {
     void *saved = copy_state(e);
     bl_scheme *schemes = calloc((size_t)unknown_count + 1, sizeof(bl_scheme));
     int status = saved && schemes ? BL_OK : bl_fail(e, BL_ERROR_MEMORY, -1, "no memory for derivatives");
@@ -119,7 +122,8 @@ int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int
     for (int64_t i = 0; i < known_count && status == BL_OK; i++) {
         if (seeds[i] == 0.0) continue;
         const bl_perturbation perturbation = {knowns[i], e->values[knowns[i]], anew != 0};
-        status = differentiate(e, perturb_value, &perturbation, fmax(1.0, fabs(perturbation.value)), false, unknowns, unknown_count, schemes);
+        status = differentiate(e, perturb_value, &perturbation, fmax(1.0, fabs(perturbation.value)), false, unknowns,
+                               unknown_count, schemes);
         for (int64_t k = 0; k < unknown_count && status == BL_OK; k++) out[k] += seeds[i] * schemes[k].best;
         (void)bl_restore(e, saved, bl_state_size(e));
     }

@@ -21,8 +21,7 @@ static const bl_tableau TABLEAUS[] = {
     [BL_EULER] = {1, {{0}}, {1.0}, {0}},
     [BL_HEUN] = {2, {{0}, {1.0}}, {0.5, 0.5}, {0, 1.0}},
     [BL_RK3] = {3, {{0}, {0.5}, {-1.0, 2.0}}, {1.0 / 6, 4.0 / 6, 1.0 / 6}, {0, 0.5, 1.0}}, /* Kutta */
-    [BL_RK4] = {4, {{0}, {0.5}, {0, 0.5}, {0, 0, 1.0}}, {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6},
-                {0, 0.5, 0.5, 1.0}},
+    [BL_RK4] = {4, {{0}, {0.5}, {0, 0.5}, {0, 0, 1.0}}, {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6}, {0, 0.5, 0.5, 1.0}},
     [BL_DOPRI5] = {6,
                    {{0},
                     {1.0 / 5},
@@ -34,9 +33,7 @@ static const bl_tableau TABLEAUS[] = {
                    {0, 1.0 / 5, 3.0 / 10, 4.0 / 5, 8.0 / 9, 1.0}},
 };
 
-static bool is_implicit(int32_t solver) {
-    return solver == BL_BACKWARD_EULER || solver == BL_TRAPEZOIDAL;
-}
+static bool is_implicit(int32_t solver) { return solver == BL_BACKWARD_EULER || solver == BL_TRAPEZOIDAL; }
 
 int64_t bl_solver_scratch(int32_t solver, int64_t states) {
     return is_implicit(solver) ? 4 * states : (LARGEST_STAGES + 1) * states;
@@ -138,8 +135,7 @@ static int integrate_implicit(bl_engine *e, double t, double h) {
             }
             /* The error left is about size · rate / (1 - rate); give up early on a matrix that serves badly. */
             const double rate = iteration > 0 ? size / before : 1.0;
-            if (size == 0.0 || (iteration > 0 && rate < 1.0 && size * rate / (1.0 - rate) < 1e-12))
-                return BL_OK;
+            if (size == 0.0 || (iteration > 0 && rate < 1.0 && size * rate / (1.0 - rate) < 1e-12)) return BL_OK;
             if (size < 1e-14) return BL_OK;
             if (isnan(size) || (iteration > 1 && rate > 2.0)) break;
             before = size;
@@ -148,8 +144,7 @@ static int integrate_implicit(bl_engine *e, double t, double h) {
     int64_t worst = 0;
     for (int64_t i = 1; i < n; i++)
         if (!(fabs(correction[i]) <= fabs(correction[worst]))) worst = i;
-    return bl_fail(e, BL_ERROR_SOLVER, owner_of_state(e, worst),
-                   "the implicit step from t = %.9g did not converge", t);
+    return bl_fail(e, BL_ERROR_SOLVER, owner_of_state(e, worst), "the implicit step from t = %.9g did not converge", t);
 }
 
 int bl_integrate(bl_engine *e, double t, double h) {

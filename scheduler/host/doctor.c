@@ -3,7 +3,8 @@
 
 #include "scheduler/realtime/loop/clock.h"
 
-void bl_measure_latency(bl_privileges *privileges, int64_t period_ns, int64_t spin_ns, int64_t count, int64_t *lateness_ns) {
+void bl_measure_latency(bl_privileges *privileges, int64_t period_ns, int64_t spin_ns, int64_t count,
+                        int64_t *lateness_ns) {
     bl_privileges_take(privileges);
     int64_t deadline = bl_clock_now() + period_ns;
     for (int64_t n = 0; n < count; n++) {

@@ -163,7 +163,9 @@ static int take_cpu(bl_privileges *p) {
     return p->former_cpus[0] ? 0 : error_of_windows();
 }
 
-static void return_cpu(const bl_privileges *p) { SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)p->former_cpus[0]); }
+static void return_cpu(const bl_privileges *p) {
+    SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)p->former_cpus[0]);
+}
 
 /* Windows has no numeric priorities among time-critical threads. */
 static int take_priority(bl_privileges *p) {
@@ -192,8 +194,8 @@ static int take_priority(bl_privileges *p) {
     const uint32_t millisecond = (uint32_t)(1000000ull * base.denom / base.numer);
     thread_time_constraint_policy_data_t policy = {
         .period = millisecond, .computation = millisecond / 2, .constraint = millisecond, .preemptible = 1};
-    if (thread_policy_set(pthread_mach_thread_np(pthread_self()), THREAD_TIME_CONSTRAINT_POLICY, (thread_policy_t)&policy,
-                          THREAD_TIME_CONSTRAINT_POLICY_COUNT) != KERN_SUCCESS)
+    if (thread_policy_set(pthread_mach_thread_np(pthread_self()), THREAD_TIME_CONSTRAINT_POLICY,
+                          (thread_policy_t)&policy, THREAD_TIME_CONSTRAINT_POLICY_COUNT) != KERN_SUCCESS)
         return EPERM;
     p->granted_priority = p->priority;
     return 0;

@@ -15,11 +15,11 @@
 #include "scheduler/engine/biella.h"
 
 enum {
-    BL_TIMERS,   /* exact timers: the kernel may not delay this thread's wake-ups to gather them (on Linux by 50 µs) */
-    BL_POWER,    /* no processor of the machine sleeps so deeply that waking takes long: /dev/cpu_dma_latency held at 0 */
-    BL_MEMORY,   /* all present and future memory of the process stays in RAM, until the last thread returns this privilege */
-    BL_STACK,    /* `stack` bytes of the thread's stack are touched in advance; they are not returned */
-    BL_CPU,      /* the thread runs on processor `cpu` only */
+    BL_TIMERS, /* exact timers: the kernel may not delay this thread's wake-ups to gather them (on Linux by 50 µs) */
+    BL_POWER, /* no processor of the machine sleeps so deeply that waking takes long: /dev/cpu_dma_latency held at 0 */
+    BL_MEMORY, /* all present and future memory of the process stays in RAM, until the last thread returns this privilege */
+    BL_STACK, /* `stack` bytes of the thread's stack are touched in advance; they are not returned */
+    BL_CPU, /* the thread runs on processor `cpu` only */
     BL_PRIORITY, /* the thread precedes all ordinary ones: SCHED_FIFO with `priority`, or the highest that the limit permits */
     BL_PRIVILEGE_COUNT
 };
@@ -34,9 +34,9 @@ typedef struct {
     int32_t priority, cpu;
     int64_t stack;
     /* What came of it. */
-    uint32_t granted;                    /* bits as in `asked`; unchanged after the return */
+    uint32_t granted; /* bits as in `asked`; unchanged after the return */
     int32_t granted_priority;
-    int32_t errors[BL_PRIVILEGE_COUNT];  /* errno of each denied request; ENOTSUP: not on this platform */
+    int32_t errors[BL_PRIVILEGE_COUNT]; /* errno of each denied request; ENOTSUP: not on this platform */
     /* Privileges held now, and the former state. */
     uint32_t held;
     int32_t former_policy, former_priority, power_file;

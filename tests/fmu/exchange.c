@@ -26,21 +26,24 @@ API void *fmi2Instantiate(const char *n, int type, const char *g, const char *r,
     return m;
 }
 API void fmi2FreeInstance(void *c) { free(c); }
-API int fmi2SetDebugLogging(void *c, int on, size_t n, const char *const *s) { return (void)c, (void)on, (void)n, (void)s, OK; }
+API int fmi2SetDebugLogging(void *c, int on, size_t n, const char *const *s) {
+    return (void)c, (void)on, (void)n, (void)s, OK;
+}
 API int fmi2SetupExperiment(void *c, int a, double b, double t, int d, double e) {
     return (void)a, (void)b, (void)d, (void)e, ((model *)c)->t = t, OK;
 }
 #define SIMPLE(name) \
     API int name(void *c) { return (void)c, OK; }
-SIMPLE(fmi2EnterInitializationMode) SIMPLE(fmi2ExitInitializationMode) SIMPLE(fmi2Terminate) SIMPLE(fmi2Reset)
-SIMPLE(fmi2EnterEventMode) SIMPLE(fmi2EnterContinuousTimeMode)
+SIMPLE(fmi2EnterInitializationMode)
+SIMPLE(fmi2ExitInitializationMode) SIMPLE(fmi2Terminate) SIMPLE(fmi2Reset) SIMPLE(fmi2EnterEventMode)
+    SIMPLE(fmi2EnterContinuousTimeMode)
 #define UNUSED(name) \
     API int name(void *c) { return (void)c, ERROR; }
-UNUSED(fmi2GetString) UNUSED(fmi2SetString) UNUSED(fmi2GetBoolean) UNUSED(fmi2SetBoolean) UNUSED(fmi2SetInteger)
-UNUSED(fmi2GetFMUstate) UNUSED(fmi2SetFMUstate) UNUSED(fmi2FreeFMUstate) UNUSED(fmi2SerializedFMUstateSize)
-UNUSED(fmi2SerializeFMUstate) UNUSED(fmi2DeSerializeFMUstate) UNUSED(fmi2GetDirectionalDerivative)
+        UNUSED(fmi2GetString) UNUSED(fmi2SetString) UNUSED(fmi2GetBoolean) UNUSED(fmi2SetBoolean) UNUSED(fmi2SetInteger)
+            UNUSED(fmi2GetFMUstate) UNUSED(fmi2SetFMUstate) UNUSED(fmi2FreeFMUstate) UNUSED(fmi2SerializedFMUstateSize)
+                UNUSED(fmi2SerializeFMUstate) UNUSED(fmi2DeSerializeFMUstate) UNUSED(fmi2GetDirectionalDerivative)
 
-API int fmi2GetReal(void *c, const unsigned *r, size_t n, double *value) {
+                    API int fmi2GetReal(void *c, const unsigned *r, size_t n, double *value) {
     const model *m = c;
     for (size_t k = 0; k < n; k++) value[k] = r[k] == U ? m->u : r[k] == X ? m->x : m->u - m->x;
     return OK;
@@ -66,12 +69,20 @@ API int fmi2NewDiscreteStates(void *c, event_info *info) {
     info->when = 0.25;
     return OK;
 }
-API int fmi2CompletedIntegratorStep(void *c, int n, int *enter, int *stop) { return (void)c, (void)n, *enter = *stop = 0, OK; }
+API int fmi2CompletedIntegratorStep(void *c, int n, int *enter, int *stop) {
+    return (void)c, (void)n, *enter = *stop = 0, OK;
+}
 API int fmi2SetTime(void *c, double t) { return ((model *)c)->t = t, OK; }
-API int fmi2SetContinuousStates(void *c, const double *x, size_t n) { return n == 1 ? (((model *)c)->x = *x, OK) : ERROR; }
+API int fmi2SetContinuousStates(void *c, const double *x, size_t n) {
+    return n == 1 ? (((model *)c)->x = *x, OK) : ERROR;
+}
 API int fmi2GetContinuousStates(void *c, double *x, size_t n) { return n == 1 ? (*x = ((model *)c)->x, OK) : ERROR; }
 API int fmi2GetDerivatives(void *c, double *dx, size_t n) {
     return n == 1 ? (*dx = ((model *)c)->u - ((model *)c)->x, OK) : ERROR;
 }
-API int fmi2GetEventIndicators(void *c, double *z, size_t n) { return n == 1 ? (*z = ((model *)c)->x - 0.6, OK) : ERROR; }
-API int fmi2GetNominalsOfContinuousStates(void *c, double *x, size_t n) { return (void)c, n == 1 ? (*x = 1.0, OK) : ERROR; }
+API int fmi2GetEventIndicators(void *c, double *z, size_t n) {
+    return n == 1 ? (*z = ((model *)c)->x - 0.6, OK) : ERROR;
+}
+API int fmi2GetNominalsOfContinuousStates(void *c, double *x, size_t n) {
+    return (void)c, n == 1 ? (*x = 1.0, OK) : ERROR;
+}

@@ -18,8 +18,23 @@
 
 enum { OK, WARNING, DISCARD, ERROR, FATAL, PENDING };
 enum { U, Y, N, M, B, C, X, K, TROUBLE, AT, DIARY, W0, W1, S, Q, VARIABLES };
-enum { NONE, GIVE_ERROR, GIVE_DISCARD, TERMINATED, GIVE_FATAL, SEGFAULT, HANG, EXIT, ABORT, CHATTER, GET_ERROR,
-       GIVE_PENDING, TOO_LONG, ENDS_AFTER, ENDS_WITHIN };
+enum {
+    NONE,
+    GIVE_ERROR,
+    GIVE_DISCARD,
+    TERMINATED,
+    GIVE_FATAL,
+    SEGFAULT,
+    HANG,
+    EXIT,
+    ABORT,
+    CHATTER,
+    GET_ERROR,
+    GIVE_PENDING,
+    TOO_LONG,
+    ENDS_AFTER,
+    ENDS_WITHIN
+};
 
 typedef void (*logger)(void *, const char *, int, const char *, const char *, ...);
 typedef struct {
@@ -122,7 +137,8 @@ API int fmi2SetupExperiment(void *c, int tolerant, double tolerance, double star
     return OK;
 }
 static int change_mode(instance *i, int from, int to) {
-    if (i->v.mode != from) i->call->log(i->call->environment, i->name, ERROR, "error", "mode %d, not %d", i->v.mode, from);
+    if (i->v.mode != from)
+        i->call->log(i->call->environment, i->name, ERROR, "error", "mode %d, not %d", i->v.mode, from);
     const int right = i->v.mode == from;
     i->v.mode = to;
     return right ? OK : ERROR;
@@ -145,7 +161,8 @@ API int fmi2GetReal(void *c, const unsigned *r, size_t count, double *value) {
             case X: value[k] = v->x; break;
             case K: value[k] = v->k; break;
             case AT: value[k] = v->at; break;
-            case W0: case W1: value[k] = v->w[r[k] - W0]; break;
+            case W0:
+            case W1: value[k] = v->w[r[k] - W0]; break;
             case S: value[k] = v->s; break;
             case Q: value[k] = v->q; break;
             default: return ERROR;
@@ -160,7 +177,8 @@ API int fmi2SetReal(void *c, const unsigned *r, size_t count, const double *valu
             case X: v->x = value[k]; break;
             case K: v->k = value[k]; break;
             case AT: v->at = value[k]; break;
-            case W0: case W1: v->w[r[k] - W0] = value[k]; break;
+            case W0:
+            case W1: v->w[r[k] - W0] = value[k]; break;
             default: return ERROR;
         }
     return OK;
@@ -218,12 +236,18 @@ static void chatter(instance *i) {
 
 static int misbehave(instance *i) {
     switch (i->v.trouble) {
-        case GIVE_ERROR: i->call->log(ENVIRONMENT(i), i->name, ERROR, "error", "x = %g is too large", i->v.x); return ERROR;
+        case GIVE_ERROR:
+            i->call->log(ENVIRONMENT(i), i->name, ERROR, "error", "x = %g is too large", i->v.x);
+            return ERROR;
         case GIVE_DISCARD: return DISCARD;
         case TERMINATED: i->v.ended = 1; return DISCARD;
         case GIVE_FATAL: return FATAL;
-        case SEGFAULT: signal(SIGSEGV, SIG_DFL); raise(SIGSEGV); return FATAL; /* past any handler of a sanitizer */
-        case HANG: for (;;) sleep(1);
+        case SEGFAULT:
+            signal(SIGSEGV, SIG_DFL);
+            raise(SIGSEGV);
+            return FATAL; /* past any handler of a sanitizer */
+        case HANG:
+            for (;;) sleep(1);
         case EXIT: exit(3);
         case ABORT: abort();
         case CHATTER: chatter(i); return ERROR;
@@ -247,14 +271,16 @@ API int fmi2DoStep(void *c, double t, double h, int no_return) {
         return ERROR;
     }
     if (i->v.trouble == TOO_LONG) {
-        if (h > i->v.at) return i->call->log(i->call->environment, i->name, DISCARD, "step", "%g s are too long", h), DISCARD;
+        if (h > i->v.at)
+            return i->call->log(i->call->environment, i->name, DISCARD, "step", "%g s are too long", h), DISCARD;
     } else if (i->v.trouble && t >= i->v.at - 1e-9) {
         const int status = misbehave(i);
         if (status != OK) return status;
     }
     i->v.x += h * (i->v.u - i->v.x);
     /* s' = w0 + 10 w1, q' = s + n - 3, exactly, for inputs that are polynomials */
-    const double w = i->v.w[0] + 10.0 * i->v.w[1], w1 = i->v.w1[0] + 10.0 * i->v.w1[1], w2 = i->v.w2[0] + 10.0 * i->v.w2[1];
+    const double w = i->v.w[0] + 10.0 * i->v.w[1], w1 = i->v.w1[0] + 10.0 * i->v.w1[1],
+                 w2 = i->v.w2[0] + 10.0 * i->v.w2[1];
     i->v.q += h * (i->v.s + i->v.n - 3 + h / 2.0 * (w + h / 3.0 * (w1 + h / 4.0 * w2)));
     i->v.s += h * (w + h / 2.0 * (w1 + h / 3.0 * w2));
 #ifdef COMMITS
@@ -293,8 +319,8 @@ API int fmi2SetRealInputDerivatives(void *c, const unsigned *r, size_t count, co
 }
 
 /* Of y = k u + x and of s. */
-API int fmi2GetDirectionalDerivative(void *c, const unsigned *r, size_t count, const unsigned *known, size_t known_count,
-                                     const double *seed, double *value) {
+API int fmi2GetDirectionalDerivative(void *c, const unsigned *r, size_t count, const unsigned *known,
+                                     size_t known_count, const double *seed, double *value) {
     const values *v = &((instance *)c)->v;
     note(c, "derivative");
 #ifdef WITHOUT_DERIVATIVES
@@ -311,11 +337,11 @@ API int fmi2GetDirectionalDerivative(void *c, const unsigned *r, size_t count, c
 /* FMPy wants every function to be there; these are never called. */
 #define UNUSED(name) \
     API int name(void *c) { return (void)c, ERROR; }
-UNUSED(fmi2CancelStep) UNUSED(fmi2GetStatus) UNUSED(fmi2GetIntegerStatus)
-UNUSED(fmi2GetStringStatus) UNUSED(fmi2GetRealOutputDerivatives)
+UNUSED(fmi2CancelStep)
+UNUSED(fmi2GetStatus) UNUSED(fmi2GetIntegerStatus) UNUSED(fmi2GetStringStatus) UNUSED(fmi2GetRealOutputDerivatives)
 
 #ifndef WITHOUT_STATES
-API int fmi2GetFMUstate(void *c, void **state) {
+    API int fmi2GetFMUstate(void *c, void **state) {
 #ifdef FAULTY_STATES
     signal(SIGSEGV, SIG_DFL);
     raise(SIGSEGV);

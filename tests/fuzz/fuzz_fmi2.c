@@ -87,13 +87,19 @@ static const plan_info *load_plans(void) {
 static int plan_of(int instance) { return instance == 0 ? 0 : instance - 1; } /* the first two share one */
 
 static void instantiate(script *s, int n) {
-    static const fmi2CallbackFunctions CALLBACKS = {hear, give, free, NULL, NULL}, SILENT = {NULL, NULL, NULL, NULL, NULL};
+    static const fmi2CallbackFunctions CALLBACKS = {hear, give, free, NULL, NULL},
+                                       SILENT = {NULL, NULL, NULL, NULL, NULL};
     const plan_info *plan = &load_plans()[plan_of(n)];
     const uint8_t oddity = next(s);
     if (s->instances[n]) return;
     const char *guid = oddity == 1 ? NULL : oddity == 2 ? "{wrong}" : plan->guid;
-    const char *location = oddity == 3 ? NULL : oddity == 4 ? "" : oddity == 5 ? "http://x/y" : oddity == 6 ? "file:///no%zz"
-                           : oddity == 7 ? "file:" : oddity == 14 ? "file:///%00" : plan->location;
+    const char *location = oddity == 3    ? NULL
+                           : oddity == 4  ? ""
+                           : oddity == 5  ? "http://x/y"
+                           : oddity == 6  ? "file:///no%zz"
+                           : oddity == 7  ? "file:"
+                           : oddity == 14 ? "file:///%00"
+                                          : plan->location;
     const char *name = oddity == 8 ? NULL : oddity == 9 ? "" : "fuzz";
     const fmi2CallbackFunctions *callbacks = oddity == 10 ? NULL : oddity == 11 ? &SILENT : &CALLBACKS;
     s->instances[n] = fmi2Instantiate(name, oddity == 12 ? fmi2ModelExchange : fmi2CoSimulation, guid, location,
@@ -128,21 +134,23 @@ static void get_and_set(script *s, fmi2Component c, int call) {
     const fmi2ValueReference *r = shape == 255 ? NULL : references;
     const int is_null = shape == 254;
     switch (call) {
-    case 0: fmi2GetReal(c, r, count, is_null ? NULL : reals); break;
-    case 1: fmi2GetInteger(c, r, count, is_null ? NULL : integers); break;
-    case 2: fmi2GetBoolean(c, r, count, is_null ? NULL : integers); break;
-    case 3: fmi2GetString(c, r, count, is_null ? NULL : strings); break;
-    case 4: fmi2SetReal(c, r, count, is_null ? NULL : reals); break;
-    case 5: fmi2SetInteger(c, r, count, is_null ? NULL : integers); break;
-    case 6: fmi2SetBoolean(c, r, count, is_null ? NULL : integers); break;
-    default: fmi2SetString(c, r, count, is_null ? NULL : strings); break;
+        case 0: fmi2GetReal(c, r, count, is_null ? NULL : reals); break;
+        case 1: fmi2GetInteger(c, r, count, is_null ? NULL : integers); break;
+        case 2: fmi2GetBoolean(c, r, count, is_null ? NULL : integers); break;
+        case 3: fmi2GetString(c, r, count, is_null ? NULL : strings); break;
+        case 4: fmi2SetReal(c, r, count, is_null ? NULL : reals); break;
+        case 5: fmi2SetInteger(c, r, count, is_null ? NULL : integers); break;
+        case 6: fmi2SetBoolean(c, r, count, is_null ? NULL : integers); break;
+        default: fmi2SetString(c, r, count, is_null ? NULL : strings); break;
     }
 }
 
 /* Steps of whole ticks, of parts of one, and of next to nothing. */
 static void do_step(script *s, int n) {
     const uint8_t how = next(s);
-    double now = s->steps[n], size = how < 128 ? 1e-3 * (how % 8) : how < 240 ? 1e-3 * (how - 128) / 37.0 : 1e-9 * (how - 240);
+    double now = s->steps[n], size = how < 128   ? 1e-3 * (how % 8)
+                                     : how < 240 ? 1e-3 * (how - 128) / 37.0
+                                                 : 1e-9 * (how - 240);
     if (how == 255) now = next_real(s);
     if (how >= 253) size = next_real(s);
     if (size > 0.02 && size < 1e12) size = 0.02; /* a long step is legal, and slow */
@@ -162,39 +170,40 @@ static void use_state(script *s, int n, int call) {
     const int k = shape % STATES;
     size_t size = 0;
     switch (call) {
-    case 0:
-        if (shape == 255) fmi2GetFMUstate(c, NULL);
-        else if (fmi2GetFMUstate(c, &s->states[k]) == fmi2OK) s->owners[k] = n;
-        break;
-    case 1:
-        if (fmi2SetFMUstate(c, shape == 255 ? NULL : s->states[k]) == fmi2OK) {
-            if (!s->states[k] || plan_of(s->owners[k]) != plan_of(n)) abort(); /* it took an external state */
-            double reached = 0.0;
-            if (fmi2GetRealStatus(c, fmi2LastSuccessfulTime, &reached) == fmi2OK) s->steps[n] = reached;
-        }
-        break;
-    case 2: fmi2FreeFMUstate(c, shape == 255 ? NULL : &s->states[k]); break;
-    case 3:
-        if (fmi2SerializedFMUstateSize(c, s->states[k], shape == 255 ? NULL : &size) != fmi2OK) break;
-        free(s->bytes);
-        s->bytes = malloc(size);
-        s->byte_count = size;
-        if (!s->bytes || fmi2SerializeFMUstate(c, s->states[k], s->bytes, size) != fmi2OK) abort();
-        if (fmi2SerializeFMUstate(c, s->states[k], s->bytes, size - 1) == fmi2OK) abort();
-        if (fmi2SerializeFMUstate(c, s->states[k], NULL, size) == fmi2OK) abort();
-        break;
-    case 4: /* hostile bytes */
-        for (uint8_t times = shape % 4; s->bytes && times > 0; times--) {
-            const size_t at = ((size_t)next(s) << 8 | next(s)) % s->byte_count;
-            s->bytes[at] = (fmi2Byte)next(s);
-        }
-        break;
-    default:
-        if (s->states[k]) break;
-        if (!s->bytes) size = next(s);
-        else size = shape >= 250 ? next(s) % (s->byte_count + 1) : s->byte_count;
-        if (fmi2DeSerializeFMUstate(c, s->bytes, size, shape == 249 ? NULL : &s->states[k]) == fmi2OK) s->owners[k] = n;
-        break;
+        case 0:
+            if (shape == 255) fmi2GetFMUstate(c, NULL);
+            else if (fmi2GetFMUstate(c, &s->states[k]) == fmi2OK) s->owners[k] = n;
+            break;
+        case 1:
+            if (fmi2SetFMUstate(c, shape == 255 ? NULL : s->states[k]) == fmi2OK) {
+                if (!s->states[k] || plan_of(s->owners[k]) != plan_of(n)) abort(); /* it took an external state */
+                double reached = 0.0;
+                if (fmi2GetRealStatus(c, fmi2LastSuccessfulTime, &reached) == fmi2OK) s->steps[n] = reached;
+            }
+            break;
+        case 2: fmi2FreeFMUstate(c, shape == 255 ? NULL : &s->states[k]); break;
+        case 3:
+            if (fmi2SerializedFMUstateSize(c, s->states[k], shape == 255 ? NULL : &size) != fmi2OK) break;
+            free(s->bytes);
+            s->bytes = malloc(size);
+            s->byte_count = size;
+            if (!s->bytes || fmi2SerializeFMUstate(c, s->states[k], s->bytes, size) != fmi2OK) abort();
+            if (fmi2SerializeFMUstate(c, s->states[k], s->bytes, size - 1) == fmi2OK) abort();
+            if (fmi2SerializeFMUstate(c, s->states[k], NULL, size) == fmi2OK) abort();
+            break;
+        case 4: /* hostile bytes */
+            for (uint8_t times = shape % 4; s->bytes && times > 0; times--) {
+                const size_t at = ((size_t)next(s) << 8 | next(s)) % s->byte_count;
+                s->bytes[at] = (fmi2Byte)next(s);
+            }
+            break;
+        default:
+            if (s->states[k]) break;
+            if (!s->bytes) size = next(s);
+            else size = shape >= 250 ? next(s) % (s->byte_count + 1) : s->byte_count;
+            if (fmi2DeSerializeFMUstate(c, s->bytes, size, shape == 249 ? NULL : &s->states[k]) == fmi2OK)
+                s->owners[k] = n;
+            break;
     }
 }
 
@@ -232,7 +241,8 @@ static void ask_for_derivatives(script *s, int n) {
     if (shape & 128)
         status = fmi2GetRealOutputDerivatives(c, unknowns, unknown_count, shape == 255 ? NULL : orders, results);
     else
-        status = fmi2GetDirectionalDerivative(c, shape == 127 ? NULL : unknowns, unknown_count, knowns, known_count, seeds, results);
+        status = fmi2GetDirectionalDerivative(c, shape == 127 ? NULL : unknowns, unknown_count, knowns, known_count,
+                                              seeds, results);
     /* In initialization mode the states are set first if they have not been. */
     if (before && status == fmi2OK && fmi2GetFMUstate(c, &state) == fmi2OK &&
         fmi2SerializeFMUstate(c, state, after, size) == fmi2OK && before[4] == 4 && memcmp(before, after, size) != 0)
@@ -263,8 +273,8 @@ static void ask_what_is_not_offered(script *s, fmi2Component c) {
     fmi2Boolean boolean = 0;
     fmi2String text = NULL;
     const fmi2StatusKind kind = (fmi2StatusKind)(next(s) % 4);
-    if (fmi2CancelStep(c) == fmi2OK || fmi2GetStatus(c, kind, &status) == fmi2OK || fmi2GetIntegerStatus(c, kind, &integer) == fmi2OK ||
-        fmi2GetStringStatus(c, kind, &text) == fmi2OK)
+    if (fmi2CancelStep(c) == fmi2OK || fmi2GetStatus(c, kind, &status) == fmi2OK ||
+        fmi2GetIntegerStatus(c, kind, &integer) == fmi2OK || fmi2GetStringStatus(c, kind, &text) == fmi2OK)
         abort(); /* never OK from something not done */
     fmi2GetRealStatus(c, kind, next(s) % 2 ? NULL : &real);
     fmi2GetBooleanStatus(c, kind, next(s) % 2 ? NULL : &boolean);
@@ -283,24 +293,31 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const int n = word / CALLS % INSTANCES, call = word % CALLS;
         const fmi2Component c = s.instances[n]; /* may be NULL: every function takes that */
         switch (call) {
-        case 0: case 1: instantiate(&s, n); break;
-        case 2: free_instance(&s, n); break;
-        case 3: set_up(&s, n); break;
-        case 4: fmi2EnterInitializationMode(c); break;
-        case 5: fmi2ExitInitializationMode(c); break;
-        case 6: fmi2Terminate(c); break;
-        case 7:
-            if (fmi2Reset(c) == fmi2OK) s.steps[n] = 0.0;
-            break;
-        case 8: ask_what_is_not_offered(&s, c); break;
-        case 9: set_logging(&s, c); break;
-        case 10: case 11: do_step(&s, n); break;
-        case 12: case 13: case 14: case 15: case 16: case 17: get_and_set(&s, c, call % 6); break;
-        case 18: get_and_set(&s, c, 6); break;
-        case 19: get_and_set(&s, c, 7); break;
-        case 20: ask_for_derivatives(&s, n); break;
-        case 21: set_input_derivatives(&s, c); break;
-        default: use_state(&s, n, call - 22); break;
+            case 0:
+            case 1: instantiate(&s, n); break;
+            case 2: free_instance(&s, n); break;
+            case 3: set_up(&s, n); break;
+            case 4: fmi2EnterInitializationMode(c); break;
+            case 5: fmi2ExitInitializationMode(c); break;
+            case 6: fmi2Terminate(c); break;
+            case 7:
+                if (fmi2Reset(c) == fmi2OK) s.steps[n] = 0.0;
+                break;
+            case 8: ask_what_is_not_offered(&s, c); break;
+            case 9: set_logging(&s, c); break;
+            case 10:
+            case 11: do_step(&s, n); break;
+            case 12:
+            case 13:
+            case 14:
+            case 15:
+            case 16:
+            case 17: get_and_set(&s, c, call % 6); break;
+            case 18: get_and_set(&s, c, 6); break;
+            case 19: get_and_set(&s, c, 7); break;
+            case 20: ask_for_derivatives(&s, n); break;
+            case 21: set_input_derivatives(&s, c); break;
+            default: use_state(&s, n, call - 22); break;
         }
     }
     for (int n = 0; n < INSTANCES; n++) free_instance(&s, n);

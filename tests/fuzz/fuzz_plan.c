@@ -80,7 +80,8 @@ static int is_quick(const bl_engine *e) {
         loops += estimate_calls(&e->loops[k].body) * 20 * (1 + e->loops[k].tear_count) +
                  (int64_t)e->loops[k].tear_count * e->loops[k].tear_count * e->loops[k].tear_count;
     int64_t minor = estimate_calls(&e->minor.calls) + estimate_calls(&e->derivatives);
-    int64_t major = estimate_calls(&e->major.calls) + estimate_calls(&e->updates) + estimate_calls(&e->termination_checks);
+    int64_t major =
+        estimate_calls(&e->major.calls) + estimate_calls(&e->updates) + estimate_calls(&e->termination_checks);
     for (int64_t n = 0; n < e->minor.item_count; n++)
         if (e->minor.items[n].type == BL_ITEM_LOOP) minor += loops;
     for (int64_t n = 0; n < e->major.item_count; n++) {
@@ -192,15 +193,16 @@ static uint32_t draw(uint32_t *seed) { /* xorshift32 */
 static int is_real(const uint8_t *entry) { return memcmp(entry, "PARA", 4) == 0 || memcmp(entry, "TIME", 4) == 0; }
 
 static void mutate_integer(uint8_t *cell, uint32_t element, const uint8_t *section, size_t length, uint32_t *seed) {
-    static const int64_t ODD[] = {0, 1, 2, 3, -1, 4, 8, 255, 65535, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 1 << 27};
+    static const int64_t ODD[] = {0,   1,     2,         3,         -1,        4,         8,
+                                  255, 65535, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, 1 << 27};
     int64_t value = 0;
     memcpy(&value, cell, element);
     switch (draw(seed) % 5) {
-    case 0: value = (int64_t)((uint64_t)value + 1); break;
-    case 1: value = (int64_t)((uint64_t)value - 1); break;
-    case 2: value = ODD[draw(seed) % (sizeof ODD / sizeof *ODD)]; break;
-    case 3: memcpy(&value, section + draw(seed) % (length / element) * element, element); break;
-    default: value ^= (int64_t)(UINT64_C(1) << draw(seed) % (draw(seed) % 2 ? 6 : 8 * element)); break;
+        case 0: value = (int64_t)((uint64_t)value + 1); break;
+        case 1: value = (int64_t)((uint64_t)value - 1); break;
+        case 2: value = ODD[draw(seed) % (sizeof ODD / sizeof *ODD)]; break;
+        case 3: memcpy(&value, section + draw(seed) % (length / element) * element, element); break;
+        default: value ^= (int64_t)(UINT64_C(1) << draw(seed) % (draw(seed) % 2 ? 6 : 8 * element)); break;
     }
     memcpy(cell, &value, element);
 }
@@ -215,7 +217,8 @@ static void mutate_real(uint8_t *cell, uint32_t *seed) {
 }
 
 /* Replaces section `n` by `length` bytes and moves what follows it; returns the new size, 0 if there is no room. */
-static size_t replace_section(uint8_t *data, size_t size, size_t max_size, uint32_t n, const uint8_t *bytes, size_t length) {
+static size_t replace_section(uint8_t *data, size_t size, size_t max_size, uint32_t n, const uint8_t *bytes,
+                              size_t length) {
     uint8_t *entry = data + HEAD + (size_t)n * ENTRY;
     const uint32_t sections = count_sections(data, size), element = read_u32(entry + ENTRY_ELEMENT);
     const size_t offset = (size_t)read_u64(entry + ENTRY_OFFSET);

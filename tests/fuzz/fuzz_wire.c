@@ -90,7 +90,8 @@ static bl_device *open_device(wire *w, const uint8_t *data) {
     bl_channel ins[8], outs[1];
     const int32_t in_count = data[1] % 8, out_count = data[2] & 1;
     for (int32_t k = 0; k < 8; k++)
-        ins[k] = (bl_channel){.name = "in", .slot = k, .scale = 2.0, .low = -1e300, .high = 1e300, .saturates = data[2] >> 2 & 1};
+        ins[k] = (bl_channel){
+            .name = "in", .slot = k, .scale = 2.0, .low = -1e300, .high = 1e300, .saturates = data[2] >> 2 & 1};
     outs[0] = (bl_channel){.name = "out", .slot = 0, .scale = 1.0, .low = -INFINITY, .high = INFINITY};
     bl_device *d = bl_device_open(&WIRE, w, "fuzzed", in_count, out_count);
     if (!d) return NULL;

@@ -3,8 +3,8 @@
 
 /* Integrator: dx/dt = u, y = x, x(0) = p. */
 static int integrator_check(const bl_block *b) {
-    return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] &&
-           b->x_count == b->y_width[0] && (b->p_count == 1 || b->p_count == b->x_count);
+    return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->x_count == b->y_width[0] &&
+           (b->p_count == 1 || b->p_count == b->x_count);
 }
 static int integrator_init(bl_block *b, double t) {
     (void)t;
@@ -31,12 +31,27 @@ static int integrator_derivative(bl_block *b, double t) {
  *
  * i: which edge resets, 1 if x starts from a port, number of initial values, number of values of each limit.
  * p: initial values, lower limits, upper limits. Inputs: u, then `reset`, then `initial`, where present. */
-enum { FULL_INTEGRATOR_EDGE, FULL_INTEGRATOR_PORT, FULL_INTEGRATOR_INITIAL, FULL_INTEGRATOR_LIMIT,
-       FULL_INTEGRATOR_INTEGERS };
-enum { FULL_INTEGRATOR_RISING, FULL_INTEGRATOR_FALLING, FULL_INTEGRATOR_EITHER, FULL_INTEGRATOR_LEVEL,
-       FULL_INTEGRATOR_NEVER };
-enum { FULL_INTEGRATOR_STARTED, FULL_INTEGRATOR_BEFORE, FULL_INTEGRATOR_FROZEN, FULL_INTEGRATOR_HELD,
-       FULL_INTEGRATOR_SIDES };
+enum {
+    FULL_INTEGRATOR_EDGE,
+    FULL_INTEGRATOR_PORT,
+    FULL_INTEGRATOR_INITIAL,
+    FULL_INTEGRATOR_LIMIT,
+    FULL_INTEGRATOR_INTEGERS
+};
+enum {
+    FULL_INTEGRATOR_RISING,
+    FULL_INTEGRATOR_FALLING,
+    FULL_INTEGRATOR_EITHER,
+    FULL_INTEGRATOR_LEVEL,
+    FULL_INTEGRATOR_NEVER
+};
+enum {
+    FULL_INTEGRATOR_STARTED,
+    FULL_INTEGRATOR_BEFORE,
+    FULL_INTEGRATOR_FROZEN,
+    FULL_INTEGRATOR_HELD,
+    FULL_INTEGRATOR_SIDES
+};
 
 static int full_integrator_check(const bl_block *b) {
     if (b->i_count != FULL_INTEGRATOR_INTEGERS || b->u_count < 1 || b->y_count < 1 || b->y_count > 2) return 0;
@@ -98,8 +113,7 @@ static int full_integrator_restarts(const bl_block *b) {
 static int full_integrator_init(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < b->z_count; k++) b->z[k] = 0.0;
-    for (int32_t k = 0; k < b->x_count; k++)
-        b->x[k] = b->i[FULL_INTEGRATOR_PORT] ? 0.0 : full_integrator_start(b, k);
+    for (int32_t k = 0; k < b->x_count; k++) b->x[k] = b->i[FULL_INTEGRATOR_PORT] ? 0.0 : full_integrator_start(b, k);
     return BL_OK;
 }
 static int full_integrator_output(bl_block *b, double t) {
@@ -117,8 +131,7 @@ static int full_integrator_derivative(bl_block *b, double t) {
     const int frozen = b->z[FULL_INTEGRATOR_FROZEN] != 0.0, holds = full_integrator_holds(b);
     for (int32_t k = 0; k < b->x_count; k++) {
         const double u = b->u[0][k];
-        const double side =
-            frozen ? b->z[FULL_INTEGRATOR_SIDES + k] : full_integrator_side(b, k, b->x[k]);
+        const double side = frozen ? b->z[FULL_INTEGRATOR_SIDES + k] : full_integrator_side(b, k, b->x[k]);
         b->dx[k] = holds || side * u > 0.0 ? 0.0 : u;
     }
     return BL_OK;
@@ -146,8 +159,7 @@ static int full_integrator_project(bl_block *b, double t) {
 /* Derivative: dx/dt = (u - x) / tau, y = (u - x) / tau. p: tau, then x(0); without x(0), z is 0 until the
    first update, and x starts from u. */
 static int derivative_check(const bl_block *b) {
-    if (b->u_count != 1 || b->y_count != 1 || b->u_width[0] != b->x_count || b->y_width[0] != b->x_count)
-        return 0;
+    if (b->u_count != 1 || b->y_count != 1 || b->u_width[0] != b->x_count || b->y_width[0] != b->x_count) return 0;
     return b->p_count == 1 || b->p_count == 2 || (int64_t)b->p_count == 1 + (int64_t)b->x_count;
 }
 static bl_sizes derivative_sizes(const bl_block *b) { return (bl_sizes){.memory = b->p_count == 1}; }
@@ -158,8 +170,7 @@ static double derivative_of(const bl_block *b, int32_t k) {
 static int derivative_init(bl_block *b, double t) {
     (void)t;
     if (b->z_count == 1) b->z[0] = 0.0;
-    for (int32_t k = 0; k < b->x_count; k++)
-        b->x[k] = b->z_count == 1 ? 0.0 : b->p[b->p_count > 2 ? 1 + k : 1];
+    for (int32_t k = 0; k < b->x_count; k++) b->x[k] = b->z_count == 1 ? 0.0 : b->p[b->p_count > 2 ? 1 + k : 1];
     return BL_OK;
 }
 static int derivative_output(bl_block *b, double t) {
@@ -181,12 +192,25 @@ static int derivative_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_continuous[] = {
-    {.name = "integrator", .check = integrator_check, .init = integrator_init,
-     .output = integrator_output, .derivative = integrator_derivative},
-    {.name = "full_integrator", .check = full_integrator_check, .sizes = full_integrator_sizes, .init = full_integrator_init,
-     .output = full_integrator_output, .derivative = full_integrator_derivative,
-     .update = full_integrator_update, .project = full_integrator_project},
-    {.name = "derivative", .check = derivative_check, .sizes = derivative_sizes, .init = derivative_init,
-     .output = derivative_output, .derivative = derivative_derivative, .update = derivative_update},
+    {.name = "integrator",
+     .check = integrator_check,
+     .init = integrator_init,
+     .output = integrator_output,
+     .derivative = integrator_derivative},
+    {.name = "full_integrator",
+     .check = full_integrator_check,
+     .sizes = full_integrator_sizes,
+     .init = full_integrator_init,
+     .output = full_integrator_output,
+     .derivative = full_integrator_derivative,
+     .update = full_integrator_update,
+     .project = full_integrator_project},
+    {.name = "derivative",
+     .check = derivative_check,
+     .sizes = derivative_sizes,
+     .init = derivative_init,
+     .output = derivative_output,
+     .derivative = derivative_derivative,
+     .update = derivative_update},
     {.name = 0},
 };

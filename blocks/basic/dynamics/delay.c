@@ -91,9 +91,17 @@ static int transport_delay_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_delay[] = {
-    {.name = "delay", .check = delay_check, .sizes = delay_sizes, .init = delay_init, .output = delay_output,
+    {.name = "delay",
+     .check = delay_check,
+     .sizes = delay_sizes,
+     .init = delay_init,
+     .output = delay_output,
      .update = delay_update},
-    {.name = "transport_delay", .check = transport_delay_check, .sizes = transport_delay_sizes, .init = transport_delay_init,
-     .output = transport_delay_output, .update = transport_delay_update},
+    {.name = "transport_delay",
+     .check = transport_delay_check,
+     .sizes = transport_delay_sizes,
+     .init = transport_delay_init,
+     .output = transport_delay_output,
+     .update = transport_delay_update},
     {.name = 0},
 };

@@ -39,8 +39,12 @@ static int zero_order_hold_output(bl_block *b, double t) {
  *   trapezoidal  y = z + K T u / 2    z+ = y + K T u / 2
  * with y and z clipped to the limits.
  * i: method, number of initial values, number of values of each limit. p: K, initial, lower, upper. */
-enum { DISCRETE_INTEGRATOR_METHOD, DISCRETE_INTEGRATOR_INITIAL, DISCRETE_INTEGRATOR_LIMIT,
-       DISCRETE_INTEGRATOR_INTEGERS };
+enum {
+    DISCRETE_INTEGRATOR_METHOD,
+    DISCRETE_INTEGRATOR_INITIAL,
+    DISCRETE_INTEGRATOR_LIMIT,
+    DISCRETE_INTEGRATOR_INTEGERS
+};
 enum { DISCRETE_INTEGRATOR_FORWARD, DISCRETE_INTEGRATOR_BACKWARD, DISCRETE_INTEGRATOR_TRAPEZOIDAL };
 
 static int discrete_integrator_check(const bl_block *b) {
@@ -48,9 +52,8 @@ static int discrete_integrator_check(const bl_block *b) {
     const int32_t n = b->y_width[0], initial = b->i[DISCRETE_INTEGRATOR_INITIAL];
     const int32_t limit = b->i[DISCRETE_INTEGRATOR_LIMIT];
     return b->i[DISCRETE_INTEGRATOR_METHOD] >= DISCRETE_INTEGRATOR_FORWARD &&
-           b->i[DISCRETE_INTEGRATOR_METHOD] <= DISCRETE_INTEGRATOR_TRAPEZOIDAL &&
-           (initial == 1 || initial == n) && (limit == 0 || limit == 1 || limit == n) &&
-           b->u_width[0] == n &&
+           b->i[DISCRETE_INTEGRATOR_METHOD] <= DISCRETE_INTEGRATOR_TRAPEZOIDAL && (initial == 1 || initial == n) &&
+           (limit == 0 || limit == 1 || limit == n) && b->u_width[0] == n &&
            (int64_t)b->p_count == 1 + (int64_t)initial + 2 * (int64_t)limit;
 }
 static bl_sizes discrete_integrator_sizes(const bl_block *b) { return (bl_sizes){.memory = b->y_width[0]}; }
@@ -65,14 +68,12 @@ static double discrete_integrator_value(const bl_block *b, int32_t k) {
     const int32_t method = b->i[DISCRETE_INTEGRATOR_METHOD];
     const double whole = b->p[0] * b->dt * b->u[0][k];
     if (method == DISCRETE_INTEGRATOR_FORWARD) return discrete_integrator_limit(b, k, b->z[k]);
-    return discrete_integrator_limit(
-        b, k, b->z[k] + (method == DISCRETE_INTEGRATOR_BACKWARD ? whole : 0.5 * whole));
+    return discrete_integrator_limit(b, k, b->z[k] + (method == DISCRETE_INTEGRATOR_BACKWARD ? whole : 0.5 * whole));
 }
 static int discrete_integrator_init(bl_block *b, double t) {
     (void)t;
     const int32_t initial = b->i[DISCRETE_INTEGRATOR_INITIAL];
-    for (int32_t k = 0; k < b->z_count; k++)
-        b->z[k] = discrete_integrator_limit(b, k, b->p[1 + (initial > 1 ? k : 0)]);
+    for (int32_t k = 0; k < b->z_count; k++) b->z[k] = discrete_integrator_limit(b, k, b->p[1 + (initial > 1 ? k : 0)]);
     return BL_OK;
 }
 static int discrete_integrator_output(bl_block *b, double t) {
@@ -111,8 +112,7 @@ static int moving_average_init(bl_block *b, double t) {
     b->z[MOVING_AVERAGE_COUNT] = b->p_count > 0 ? (double)kept : 0.0;
     for (int32_t s = 0; s < kept; s++)
         for (int32_t k = 0; k < n; k++)
-            b->z[MOVING_AVERAGE_SAMPLES + s * n + k] =
-                b->p_count > 0 ? b->p[b->p_count > 1 ? k : 0] : 0.0;
+            b->z[MOVING_AVERAGE_SAMPLES + s * n + k] = b->p_count > 0 ? b->p[b->p_count > 1 ? k : 0] : 0.0;
     return BL_OK;
 }
 static int moving_average_output(bl_block *b, double t) {
@@ -141,12 +141,24 @@ static int moving_average_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_discrete[] = {
-    {.name = "unit_delay", .check = unit_delay_check, .sizes = unit_delay_sizes, .init = unit_delay_init,
-     .output = unit_delay_output, .update = unit_delay_update},
+    {.name = "unit_delay",
+     .check = unit_delay_check,
+     .sizes = unit_delay_sizes,
+     .init = unit_delay_init,
+     .output = unit_delay_output,
+     .update = unit_delay_update},
     {.name = "zero_order_hold", .check = zero_order_hold_check, .output = zero_order_hold_output},
-    {.name = "discrete_integrator", .check = discrete_integrator_check, .sizes = discrete_integrator_sizes, .init = discrete_integrator_init,
-     .output = discrete_integrator_output, .update = discrete_integrator_update},
-    {.name = "moving_average", .check = moving_average_check, .sizes = moving_average_sizes, .init = moving_average_init,
-     .output = moving_average_output, .update = moving_average_update},
+    {.name = "discrete_integrator",
+     .check = discrete_integrator_check,
+     .sizes = discrete_integrator_sizes,
+     .init = discrete_integrator_init,
+     .output = discrete_integrator_output,
+     .update = discrete_integrator_update},
+    {.name = "moving_average",
+     .check = moving_average_check,
+     .sizes = moving_average_sizes,
+     .init = moving_average_init,
+     .output = moving_average_output,
+     .update = moving_average_update},
     {.name = 0},
 };

@@ -5,7 +5,12 @@
 /* StateSpace: dx/dt = A x + B u, y = C x + D u; the same with z+ for dx/dt is DiscreteStateSpace.
  * p: A, B, C, D row by row, then the first state. i: 1 with D, 0 without direct feedthrough; of DiscreteStateSpace,
  * then the number of states. */
-enum { STATE_SPACE_DIRECT, STATE_SPACE_INTEGERS, STATE_SPACE_STATES = STATE_SPACE_INTEGERS, DISCRETE_STATE_SPACE_INTEGERS };
+enum {
+    STATE_SPACE_DIRECT,
+    STATE_SPACE_INTEGERS,
+    STATE_SPACE_STATES = STATE_SPACE_INTEGERS,
+    DISCRETE_STATE_SPACE_INTEGERS
+};
 static int state_space_fits(const bl_block *b, int32_t states) {
     if (b->u_count != 1 || b->y_count != 1 || states < 1) return 0;
     if (b->i[STATE_SPACE_DIRECT] != 0 && b->i[STATE_SPACE_DIRECT] != 1) return 0;
@@ -30,8 +35,8 @@ static state_space_matrices state_space_split(const bl_block *b, int32_t n) {
 }
 
 /* result = P x + Q u; Q may be absent. */
-static void state_space_multiply(const bl_block *b, const double *p, const double *q, const double *x,
-                                 int32_t n, double *result, int32_t rows) {
+static void state_space_multiply(const bl_block *b, const double *p, const double *q, const double *x, int32_t n,
+                                 double *result, int32_t rows) {
     const double *u = b->u[0];
     const int32_t m = b->u_width[0];
     for (int32_t r = 0; r < rows; r++) {
@@ -148,10 +153,12 @@ enum { FIR_TAPS, FIR_DIRECT, FIR_INITIAL, FIR_INTEGERS };
 static int fir_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 1 || b->i_count != FIR_INTEGERS || b->i[FIR_TAPS] < 1) return 0;
     const int32_t n = b->y_width[0], initial = b->i[FIR_INITIAL];
-    return b->u_width[0] == n && (b->i[FIR_DIRECT] == 0 || b->i[FIR_DIRECT] == 1) &&
-           (initial == 1 || initial == n) && (int64_t)b->p_count == (int64_t)b->i[FIR_TAPS] + initial;
+    return b->u_width[0] == n && (b->i[FIR_DIRECT] == 0 || b->i[FIR_DIRECT] == 1) && (initial == 1 || initial == n) &&
+           (int64_t)b->p_count == (int64_t)b->i[FIR_TAPS] + initial;
 }
-static bl_sizes fir_sizes(const bl_block *b) { return (bl_sizes){.memory = 1 + ((int64_t)b->i[FIR_TAPS] - 1) * b->y_width[0]}; }
+static bl_sizes fir_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = 1 + ((int64_t)b->i[FIR_TAPS] - 1) * b->y_width[0]};
+}
 static int32_t fir_newest(const bl_block *b) {
     return b->z[0] >= 0.0 && b->z[0] < (double)(b->i[FIR_TAPS] - 1) ? (int32_t)b->z[0] : 0;
 }
@@ -189,14 +196,28 @@ static int fir_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_linear[] = {
-    {.name = "state_space", .check = state_space_check, .init = state_space_init,
-     .output = state_space_output, .derivative = state_space_derivative},
-    {.name = "discrete_state_space", .check = discrete_state_space_check, .sizes = discrete_state_space_sizes,
-     .init = discrete_state_space_init, .output = discrete_state_space_output,
+    {.name = "state_space",
+     .check = state_space_check,
+     .init = state_space_init,
+     .output = state_space_output,
+     .derivative = state_space_derivative},
+    {.name = "discrete_state_space",
+     .check = discrete_state_space_check,
+     .sizes = discrete_state_space_sizes,
+     .init = discrete_state_space_init,
+     .output = discrete_state_space_output,
      .update = discrete_state_space_update},
-    {.name = "discrete_transfer_function", .check = discrete_transfer_function_check, .sizes = discrete_transfer_function_sizes,
-     .init = discrete_transfer_function_init, .output = discrete_transfer_function_output,
+    {.name = "discrete_transfer_function",
+     .check = discrete_transfer_function_check,
+     .sizes = discrete_transfer_function_sizes,
+     .init = discrete_transfer_function_init,
+     .output = discrete_transfer_function_output,
      .update = discrete_transfer_function_update},
-    {.name = "fir", .check = fir_check, .sizes = fir_sizes, .init = fir_init, .output = fir_output, .update = fir_update},
+    {.name = "fir",
+     .check = fir_check,
+     .sizes = fir_sizes,
+     .init = fir_init,
+     .output = fir_output,
+     .update = fir_update},
     {.name = 0},
 };

@@ -3,8 +3,11 @@
 #include "blocks/core/kernel/kernel.h"
 
 static int expression_check(const bl_block *b) {
-    const bl_formula_reach reach = {.u_width = b->u_width, .y_width = b->y_width,
-                                    .u_count = b->u_count, .y_count = b->y_count, .p_count = b->p_count};
+    const bl_formula_reach reach = {.u_width = b->u_width,
+                                    .y_width = b->y_width,
+                                    .u_count = b->u_count,
+                                    .y_count = b->y_count,
+                                    .p_count = b->p_count};
     return bl_formula_check(b->i, b->i_count, &reach);
 }
 

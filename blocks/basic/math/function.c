@@ -4,25 +4,47 @@
 #include "blocks/core/kernel/kernel.h"
 
 enum {
-    FUNCTION_SIN, FUNCTION_COS, FUNCTION_TAN, FUNCTION_ASIN, FUNCTION_ACOS, FUNCTION_ATAN,
-    FUNCTION_SINH, FUNCTION_COSH, FUNCTION_TANH, FUNCTION_ASINH, FUNCTION_ACOSH, FUNCTION_ATANH,
-    FUNCTION_EXP, FUNCTION_EXPM1, FUNCTION_LOG, FUNCTION_LOG1P, FUNCTION_LOG2, FUNCTION_LOG10,
-    FUNCTION_SQRT, FUNCTION_CBRT, FUNCTION_SQUARE, FUNCTION_RECIPROCAL,
-    FUNCTION_FLOOR, FUNCTION_CEIL, FUNCTION_ROUND, FUNCTION_TRUNC, FUNCTION_COUNT
+    FUNCTION_SIN,
+    FUNCTION_COS,
+    FUNCTION_TAN,
+    FUNCTION_ASIN,
+    FUNCTION_ACOS,
+    FUNCTION_ATAN,
+    FUNCTION_SINH,
+    FUNCTION_COSH,
+    FUNCTION_TANH,
+    FUNCTION_ASINH,
+    FUNCTION_ACOSH,
+    FUNCTION_ATANH,
+    FUNCTION_EXP,
+    FUNCTION_EXPM1,
+    FUNCTION_LOG,
+    FUNCTION_LOG1P,
+    FUNCTION_LOG2,
+    FUNCTION_LOG10,
+    FUNCTION_SQRT,
+    FUNCTION_CBRT,
+    FUNCTION_SQUARE,
+    FUNCTION_RECIPROCAL,
+    FUNCTION_FLOOR,
+    FUNCTION_CEIL,
+    FUNCTION_ROUND,
+    FUNCTION_TRUNC,
+    FUNCTION_COUNT
 };
 enum { FUNCTION_ATAN2, FUNCTION_HYPOT, FUNCTION_POW, FUNCTION_MOD, FUNCTION_PAIR_COUNT };
 
 /* Deciding once for each call rather than once for each element. */
-#define FUNCTION_EACH(expression)              \
-    for (int32_t k = 0; k < n; k++) {          \
-        const double v = u[k];                 \
-        y[k] = (expression);                   \
-    }                                          \
+#define FUNCTION_EACH(expression) \
+    for (int32_t k = 0; k < n; k++) { \
+        const double v = u[k]; \
+        y[k] = (expression); \
+    } \
     break
 
 static int function_check(const bl_block *b) {
-    return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->i_count == 1 &&
-           b->i[0] >= 0 && b->i[0] < FUNCTION_COUNT;
+    return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->i_count == 1 && b->i[0] >= 0 &&
+           b->i[0] < FUNCTION_COUNT;
 }
 static int function_output(bl_block *b, double t) {
     (void)t;
@@ -70,9 +92,8 @@ static double function_mod(double a, double b) {
 }
 
 static int function_pair_check(const bl_block *b) {
-    return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == b->y_width[0] &&
-           b->u_width[1] == b->y_width[0] && b->i_count == 1 && b->i[0] >= 0 &&
-           b->i[0] < FUNCTION_PAIR_COUNT;
+    return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->u_width[1] == b->y_width[0] &&
+           b->i_count == 1 && b->i[0] >= 0 && b->i[0] < FUNCTION_PAIR_COUNT;
 }
 static int function_pair_output(bl_block *b, double t) {
     (void)t;

@@ -22,9 +22,8 @@ static double lookup_between(double part, double from, double to) {
 static int lookup_1d_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 1 || b->i_count != 4) return 0;
     const int64_t n = b->i[0], c = b->i[1];
-    return n >= 2 && c >= 1 && n <= b->p_count && n * (1 + c) == b->p_count &&
-           b->i[2] >= LOOKUP_LINEAR && b->i[2] <= LOOKUP_PREVIOUS && b->i[3] >= LOOKUP_HOLD &&
-           b->i[3] <= LOOKUP_FAIL &&
+    return n >= 2 && c >= 1 && n <= b->p_count && n * (1 + c) == b->p_count && b->i[2] >= LOOKUP_LINEAR &&
+           b->i[2] <= LOOKUP_PREVIOUS && b->i[3] >= LOOKUP_HOLD && b->i[3] <= LOOKUP_FAIL &&
            (c == 1 ? b->u_width[0] == b->y_width[0] : b->u_width[0] == 1 && b->y_width[0] == c);
 }
 static int lookup_1d_output(bl_block *b, double t) {
@@ -48,8 +47,8 @@ static int lookup_1d_output(bl_block *b, double t) {
 static int lookup_2d_check(const bl_block *b) {
     if (b->u_count != 2 || b->y_count != 1 || b->i_count != 3) return 0;
     const int64_t n = b->i[0], m = b->i[1];
-    return n >= 2 && m >= 2 && n + m + n * m == b->p_count && b->i[2] >= LOOKUP_HOLD &&
-           b->i[2] <= LOOKUP_FAIL && b->u_width[0] == b->y_width[0] && b->u_width[1] == b->y_width[0];
+    return n >= 2 && m >= 2 && n + m + n * m == b->p_count && b->i[2] >= LOOKUP_HOLD && b->i[2] <= LOOKUP_FAIL &&
+           b->u_width[0] == b->y_width[0] && b->u_width[1] == b->y_width[0];
 }
 static int lookup_2d_output(bl_block *b, double t) {
     (void)t;
@@ -57,14 +56,12 @@ static int lookup_2d_output(bl_block *b, double t) {
     const double *x = b->p, *y = x + n, *table = y + m;
     for (int32_t k = 0; k < b->y_width[0]; k++) {
         const double v = b->u[0][k], w = b->u[1][k];
-        if (extrapolation == LOOKUP_FAIL &&
-            !(v >= x[0] && v <= x[n - 1] && w >= y[0] && w <= y[m - 1]))
+        if (extrapolation == LOOKUP_FAIL && !(v >= x[0] && v <= x[n - 1] && w >= y[0] && w <= y[m - 1]))
             return bl_log_error(b, "u1 = %.9g, u2 = %.9g", v, w);
         const int32_t i = bl_table_find(x, n, v), j = bl_table_find(y, m, w);
         const double across = lookup_part(y, j, w, extrapolation);
         const double *row = table + (int64_t)i * m + j, *next = row + m;
-        b->y[0][k] = lookup_between(lookup_part(x, i, v, extrapolation),
-                                    lookup_between(across, row[0], row[1]),
+        b->y[0][k] = lookup_between(lookup_part(x, i, v, extrapolation), lookup_between(across, row[0], row[1]),
                                     lookup_between(across, next[0], next[1]));
     }
     return BL_OK;

@@ -29,8 +29,7 @@ static int gain_output(bl_block *b, double t) {
 
 /* Matrix gain: y = K u, K row by row. */
 static int matrix_gain_check(const bl_block *b) {
-    return b->u_count == 1 && b->y_count == 1 &&
-           (int64_t)b->p_count == (int64_t)b->u_width[0] * b->y_width[0];
+    return b->u_count == 1 && b->y_count == 1 && (int64_t)b->p_count == (int64_t)b->u_width[0] * b->y_width[0];
 }
 static int matrix_gain_output(bl_block *b, double t) {
     (void)t;
@@ -78,9 +77,7 @@ static int minmax_check(const bl_block *b) {
         if (b->u_width[k] != b->y_width[0]) return 0;
     return 1;
 }
-static double minmax_of(int32_t largest, double a, double b) {
-    return (largest ? b > a : b < a) ? b : a;
-}
+static double minmax_of(int32_t largest, double a, double b) { return (largest ? b > a : b < a) ? b : a; }
 static int minmax_output(bl_block *b, double t) {
     (void)t;
     const int32_t largest = b->i[0];
@@ -108,8 +105,7 @@ static int abs_output(bl_block *b, double t) {
 /* Sign: y = -1, 0 or 1. */
 static int sign_output(bl_block *b, double t) {
     (void)t;
-    for (int32_t k = 0; k < b->y_width[0]; k++)
-        b->y[0][k] = (double)((b->u[0][k] > 0.0) - (b->u[0][k] < 0.0));
+    for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = (double)((b->u[0][k] > 0.0) - (b->u[0][k] < 0.0));
     return BL_OK;
 }
 

@@ -8,17 +8,14 @@ static int nonlinear_fits(const bl_block *b, int32_t parameters) {
     return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] &&
            (b->p_count == parameters || (int64_t)b->p_count == (int64_t)parameters * b->u_width[0]);
 }
-static double nonlinear_clip(double v, double low, double high) {
-    return v > high ? high : v < low ? low : v;
-}
+static double nonlinear_clip(double v, double low, double high) { return v > high ? high : v < low ? low : v; }
 
 /* Saturation: y = u between lower and upper. p: lower, upper. */
 static int saturation_check(const bl_block *b) { return nonlinear_fits(b, 2); }
 static int saturation_output(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->p_count / 2, s = n > 1;
-    for (int32_t k = 0; k < b->y_width[0]; k++)
-        b->y[0][k] = nonlinear_clip(b->u[0][k], b->p[k * s], b->p[n + k * s]);
+    for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = nonlinear_clip(b->u[0][k], b->p[k * s], b->p[n + k * s]);
     return BL_OK;
 }
 
@@ -63,8 +60,7 @@ static int relay_is_on(const bl_block *b, int32_t k) {
 static int relay_output(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->p_count / 5, s = n > 1;
-    for (int32_t k = 0; k < b->z_count; k++)
-        b->y[0][k] = b->p[(relay_is_on(b, k) ? 2 : 3) * n + k * s];
+    for (int32_t k = 0; k < b->z_count; k++) b->y[0][k] = b->p[(relay_is_on(b, k) ? 2 : 3) * n + k * s];
     return BL_OK;
 }
 static int relay_update(bl_block *b, double t) {
@@ -135,11 +131,23 @@ const bl_kernel bl_kernels_nonlinear[] = {
     {.name = "saturation", .check = saturation_check, .output = saturation_output},
     {.name = "dead_zone", .check = dead_zone_check, .output = dead_zone_output},
     {.name = "quantizer", .check = quantizer_check, .output = quantizer_output},
-    {.name = "relay", .check = relay_check, .sizes = relay_sizes, .init = relay_init, .output = relay_output,
+    {.name = "relay",
+     .check = relay_check,
+     .sizes = relay_sizes,
+     .init = relay_init,
+     .output = relay_output,
      .update = relay_update},
-    {.name = "rate_limiter", .check = rate_limiter_check, .sizes = rate_limiter_sizes, .init = rate_limiter_init,
-     .output = rate_limiter_output, .update = rate_limiter_update},
-    {.name = "backlash", .check = backlash_check, .sizes = backlash_sizes, .init = backlash_init, .output = backlash_output,
+    {.name = "rate_limiter",
+     .check = rate_limiter_check,
+     .sizes = rate_limiter_sizes,
+     .init = rate_limiter_init,
+     .output = rate_limiter_output,
+     .update = rate_limiter_update},
+    {.name = "backlash",
+     .check = backlash_check,
+     .sizes = backlash_sizes,
+     .init = backlash_init,
+     .output = backlash_output,
      .update = backlash_update},
     {.name = 0},
 };

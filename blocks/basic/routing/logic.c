@@ -28,12 +28,12 @@ static int compare_output(bl_block *b, double t) {
         const double l = b->u[0][k], r = right[k * stride];
         int holds = 0;
         switch (b->i[0]) {
-        case 0: holds = l < r; break;
-        case 1: holds = l <= r; break;
-        case 2: holds = l == r; break;
-        case 3: holds = l != r; break;
-        case 4: holds = l >= r; break;
-        default: holds = l > r; break;
+            case 0: holds = l < r; break;
+            case 1: holds = l <= r; break;
+            case 2: holds = l == r; break;
+            case 3: holds = l != r; break;
+            case 4: holds = l >= r; break;
+            default: holds = l > r; break;
         }
         b->y[0][k] = holds;
     }
@@ -88,8 +88,8 @@ static int multiport_switch_output(bl_block *b, double t) {
 
 /* Edge: z: the values before, and whether there were any; i: which edge. */
 static int edge_check(const bl_block *b) {
-    return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] &&
-           b->i_count == 1 && b->i[0] >= LOGIC_RISING && b->i[0] <= LOGIC_EITHER;
+    return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->i_count == 1 &&
+           b->i[0] >= LOGIC_RISING && b->i[0] <= LOGIC_EITHER;
 }
 static bl_sizes edge_sizes(const bl_block *b) { return (bl_sizes){.memory = (int64_t)b->y_width[0] + 1}; }
 static int edge_init(bl_block *b, double t) {
@@ -100,8 +100,7 @@ static int edge_init(bl_block *b, double t) {
 static int edge_output(bl_block *b, double t) {
     (void)t;
     const double seen = b->z[b->z_count - 1];
-    for (int32_t k = 0; k < b->y_width[0]; k++)
-        b->y[0][k] = logic_happens(b->i[0], b->z[k], b->u[0][k], seen);
+    for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = logic_happens(b->i[0], b->z[k], b->u[0][k], seen);
     return BL_OK;
 }
 static int edge_update(bl_block *b, double t) {
@@ -114,9 +113,8 @@ static int edge_update(bl_block *b, double t) {
 /* Counter: u: signal, reset; p: initial, step, lower, upper; i: edge, wrap;
    z: count, signal before, whether there was one. */
 static int counter_check(const bl_block *b) {
-    return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == 1 && b->u_width[1] == 1 &&
-           b->y_width[0] == 1 && b->p_count == 4 && b->i_count == 2 &&
-           b->i[0] >= LOGIC_RISING && b->i[0] <= LOGIC_LEVEL;
+    return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == 1 && b->u_width[1] == 1 && b->y_width[0] == 1 &&
+           b->p_count == 4 && b->i_count == 2 && b->i[0] >= LOGIC_RISING && b->i[0] <= LOGIC_LEVEL;
 }
 static bl_sizes counter_sizes(const bl_block *b) {
     (void)b;
@@ -157,8 +155,8 @@ static int counter_update(bl_block *b, double t) {
 /* SampleHold: u: value, sample; p: initial; i: edge; z: held values, sample before, whether there was one. */
 static int sample_hold_check(const bl_block *b) {
     return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->u_width[1] == 1 &&
-           (b->p_count == 1 || b->p_count == b->y_width[0]) && b->i_count == 1 &&
-           b->i[0] >= LOGIC_RISING && b->i[0] <= LOGIC_LEVEL;
+           (b->p_count == 1 || b->p_count == b->y_width[0]) && b->i_count == 1 && b->i[0] >= LOGIC_RISING &&
+           b->i[0] <= LOGIC_LEVEL;
 }
 static bl_sizes sample_hold_sizes(const bl_block *b) { return (bl_sizes){.memory = (int64_t)b->y_width[0] + 2}; }
 static int sample_hold_init(bl_block *b, double t) {
@@ -190,9 +188,8 @@ static int sample_hold_update(bl_block *b, double t) {
 
 /* Latch: u: set, reset; p: initial; i: 1 if set wins when both are true; z: the last outputs. */
 static int latch_check(const bl_block *b) {
-    return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == b->y_width[0] &&
-           b->u_width[1] == b->y_width[0] && b->p_count == 1 &&
-           b->i_count == 1;
+    return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->u_width[1] == b->y_width[0] &&
+           b->p_count == 1 && b->i_count == 1;
 }
 static bl_sizes latch_sizes(const bl_block *b) { return (bl_sizes){.memory = b->y_width[0]}; }
 static int latch_init(bl_block *b, double t) {
@@ -221,12 +218,29 @@ const bl_kernel bl_kernels_logic[] = {
     {.name = "logic", .check = logic_check, .output = logic_output},
     {.name = "switch", .check = switch_check, .output = switch_output},
     {.name = "multiport_switch", .check = multiport_switch_check, .output = multiport_switch_output},
-    {.name = "edge", .check = edge_check, .sizes = edge_sizes, .init = edge_init, .output = edge_output, .update = edge_update},
-    {.name = "counter", .check = counter_check, .sizes = counter_sizes, .init = counter_init, .output = counter_output,
+    {.name = "edge",
+     .check = edge_check,
+     .sizes = edge_sizes,
+     .init = edge_init,
+     .output = edge_output,
+     .update = edge_update},
+    {.name = "counter",
+     .check = counter_check,
+     .sizes = counter_sizes,
+     .init = counter_init,
+     .output = counter_output,
      .update = counter_update},
-    {.name = "sample_hold", .check = sample_hold_check, .sizes = sample_hold_sizes, .init = sample_hold_init,
-     .output = sample_hold_output, .update = sample_hold_update},
-    {.name = "latch", .check = latch_check, .sizes = latch_sizes, .init = latch_init, .output = latch_output,
+    {.name = "sample_hold",
+     .check = sample_hold_check,
+     .sizes = sample_hold_sizes,
+     .init = sample_hold_init,
+     .output = sample_hold_output,
+     .update = sample_hold_update},
+    {.name = "latch",
+     .check = latch_check,
+     .sizes = latch_sizes,
+     .init = latch_init,
+     .output = latch_output,
      .update = latch_update},
     {.name = 0},
 };

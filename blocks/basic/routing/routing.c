@@ -73,7 +73,11 @@ const bl_kernel bl_kernels_routing[] = {
     {.name = "mux", .check = mux_check, .output = mux_output},
     {.name = "demux", .check = demux_check, .output = demux_output},
     {.name = "selector", .check = selector_check, .output = selector_output},
-    {.name = "held_output", .check = held_output_check, .sizes = held_output_sizes, .init = held_output_init,
-     .output = held_output_output, .update = held_output_update},
+    {.name = "held_output",
+     .check = held_output_check,
+     .sizes = held_output_sizes,
+     .init = held_output_init,
+     .output = held_output_output,
+     .update = held_output_update},
     {.name = 0},
 };

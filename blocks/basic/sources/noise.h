@@ -17,8 +17,6 @@ double bl_noise_fast_normal(uint64_t stream, uint64_t number);
 double bl_noise_step(uint64_t stream, uint64_t number);
 
 /* A sample number stored as a double: a deserialized state may contain any value. */
-static inline uint64_t bl_noise_sample(double kept) {
-    return kept >= 0.0 && kept < 9e15 ? (uint64_t)kept : 0;
-}
+static inline uint64_t bl_noise_sample(double kept) { return kept >= 0.0 && kept < 9e15 ? (uint64_t)kept : 0; }
 
 #endif

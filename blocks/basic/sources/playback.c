@@ -54,7 +54,6 @@ static int playback_update(bl_block *b, double t) {
 
 const bl_kernel bl_kernels_playback[] = {
     {.name = "playback", .check = playback_check, .output = playback_output},
-    {.name = "playback_stopping", .check = playback_check, .output = playback_output,
-     .update = playback_update},
+    {.name = "playback_stopping", .check = playback_check, .output = playback_output, .update = playback_update},
     {.name = 0},
 };

@@ -42,8 +42,7 @@ static int ramp_check(const bl_block *b) { return source_fits(b, 3, 0); }
 static int ramp_output(bl_block *b, double t) {
     const int32_t n = b->y_width[0];
     const double *slope = b->p, *at = slope + n, *before = at + n;
-    for (int32_t k = 0; k < n; k++)
-        b->y[0][k] = t > at[k] ? before[k] + slope[k] * (t - at[k]) : before[k];
+    for (int32_t k = 0; k < n; k++) b->y[0][k] = t > at[k] ? before[k] + slope[k] * (t - at[k]) : before[k];
     return BL_OK;
 }
 
@@ -63,8 +62,7 @@ static int sine_output(bl_block *b, double t) {
 static int pulse_check(const bl_block *b) { return source_fits(b, 5, 0); }
 static int pulse_output(bl_block *b, double t) {
     const int32_t n = b->y_width[0];
-    const double *period = b->p, *duty = period + n, *amplitude = duty + n, *delay = amplitude + n,
-                 *low = delay + n;
+    const double *period = b->p, *duty = period + n, *amplitude = duty + n, *delay = amplitude + n, *low = delay + n;
     for (int32_t k = 0; k < n; k++) {
         const double since = t + source_slack(b) - delay[k];
         const double phase = since - period[k] * floor(since / period[k]);
@@ -83,12 +81,11 @@ static double chirp_cycles(double f0, double f1, double duration, double s, int 
 }
 static int chirp_output(bl_block *b, double t) {
     const int32_t n = b->y_width[0];
-    const double *f0 = b->p, *f1 = f0 + n, *duration = f1 + n, *amplitude = duration + n,
-                 *phase = amplitude + n, *at = phase + n;
+    const double *f0 = b->p, *f1 = f0 + n, *duration = f1 + n, *amplitude = duration + n, *phase = amplitude + n,
+                 *at = phase + n;
     for (int32_t k = 0; k < n; k++) {
         const double since = fmax(t - at[k], 0.0), swept = fmin(since, duration[k]);
-        const double cycles = chirp_cycles(f0[k], f1[k], duration[k], swept, b->i[0]) +
-                              f1[k] * (since - swept);
+        const double cycles = chirp_cycles(f0[k], f1[k], duration[k], swept, b->i[0]) + f1[k] * (since - swept);
         b->y[0][k] = amplitude[k] * sin(phase[k] + SOURCE_TURN * cycles);
     }
     return BL_OK;

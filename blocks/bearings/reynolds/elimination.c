@@ -38,12 +38,12 @@ typedef struct {
 static reynolds_neighbors reynolds_look_around(const reynolds_system *s, int32_t i, int32_t j) {
     const int32_t m = s->m, before = i > 0 ? i - 1 : s->n - 1, after = i + 1 < s->n ? i + 1 : 0;
     const double *along = s->along + i * (m + 1);
-    return (reynolds_neighbors){
-        .i = {before, after, i, i},
-        .j = {j, j, j - 1, j + 1},
-        .by = {s->around[before * m + j] * s->film[before * m + j], s->around[i * m + j] * s->film[after * m + j],
-               j > 0 ? along[j] * s->film[i * m + j - 1] : 0.0,
-               j + 1 < m ? along[j + 1] * s->film[i * m + j + 1] : 0.0}};
+    return (reynolds_neighbors){.i = {before, after, i, i},
+                                .j = {j, j, j - 1, j + 1},
+                                .by = {s->around[before * m + j] * s->film[before * m + j],
+                                       s->around[i * m + j] * s->film[after * m + j],
+                                       j > 0 ? along[j] * s->film[i * m + j - 1] : 0.0,
+                                       j + 1 < m ? along[j + 1] * s->film[i * m + j + 1] : 0.0}};
 }
 
 /* Cells are red and black like those of a board. A red one has black neighbors only: it is eliminated on the spot,
@@ -129,8 +129,7 @@ static void reynolds_factor(reynolds_system *s, int32_t count) {
         for (int32_t i = REYNOLDS_BLOCK; i < last; i += 2) {
             const double *const pivot[REYNOLDS_BLOCK] = {rows + i, rows + stride + i - 1, rows + 2 * stride + i - 2,
                                                          rows + 3 * stride + i - 3};
-            reynolds_eliminate(rows + i * stride, rows + (i + 1) * stride, pivot, inverse,
-                               width + REYNOLDS_BLOCK - i);
+            reynolds_eliminate(rows + i * stride, rows + (i + 1) * stride, pivot, inverse, width + REYNOLDS_BLOCK - i);
         }
     }
 }

@@ -4,7 +4,6 @@
 #include "blocks/bearings/reynolds/reynolds.h"
 #include "blocks/core/kernel/constants.h"
 
-
 /* A rectangle reaches `around` rad and `along` m to both sides of its center, a hole by half its diameter. */
 typedef struct {
     double angle, z, around, along;
@@ -12,7 +11,10 @@ typedef struct {
 } film_feed;
 
 static film_feed feed_read(const double *numbers) {
-    return (film_feed){.angle = numbers[0], .z = numbers[1], .around = 0.5 * numbers[2], .along = 0.5 * numbers[3],
+    return (film_feed){.angle = numbers[0],
+                       .z = numbers[1],
+                       .around = 0.5 * numbers[2],
+                       .along = 0.5 * numbers[3],
                        .round = numbers[4] != 0.0};
 }
 

@@ -74,8 +74,8 @@ static double jfo_counted_gap(const reynolds_system *s, const bl_film_bearing *b
 }
 
 /* Oil in a cell: its fraction of the gap is the same for the present gap as when it was counted. */
-static double jfo_oil(const reynolds_system *s, const bl_film_bearing *b, const bl_film_grid *grid, int32_t i, int32_t j,
-                      double spread) {
+static double jfo_oil(const reynolds_system *s, const bl_film_bearing *b, const bl_film_grid *grid, int32_t i,
+                      int32_t j, double spread) {
     const double gap = s->gap[i * s->m + j], oil = grid->content[i * s->n_z + j];
     if (oil < 0.0) return gap;
     if (!(oil < JFO_MOST)) return oil > 0.0 ? JFO_MOST : 0.0;
@@ -263,8 +263,8 @@ static void jfo_finish(reynolds_system *s, const bl_film_grid *grid, double step
         if (!(s->film[k] > 0.0) || s->q[k] < 0.0) s->q[k] = 0.0;
 }
 
-int bl_reynolds_jfo(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *motion, const bl_film_grid *grid,
-                    bl_film_load *load) {
+int bl_reynolds_jfo(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *motion,
+                    const bl_film_grid *grid, bl_film_load *load) {
     const double omega = motion->journal_speed + motion->bush_speed;
     const double step = grid->content ? grid->step : JFO_LONG / (fabs(omega) > 1e-6 ? fabs(omega) : 1e-6);
     s->downstream = omega >= 0.0 ? JFO_AFTER : JFO_BEFORE;

@@ -20,7 +20,6 @@
 #include "blocks/core/kernel/constants.h"
 #include "blocks/core/kernel/kernel.h"
 
-
 int64_t bl_film_work(int32_t n_theta, int32_t n_z, int32_t cavitation) {
     const int64_t n = n_theta, m = n_z, rows = n * m / 2 + REYNOLDS_BLOCK;
     const int keeps = bl_film_keeps_oil(cavitation);
@@ -124,7 +123,8 @@ static void reynolds_coefficients(reynolds_system *s, const bl_film_bearing *b, 
     for (int32_t j = 0; j < m; j++) {
         const double z = ((double)j + 0.5) * dz, z_face = (double)j * dz;
         const double X = (mo->x[0] + (mo->x[1] - mo->x[0]) * z) / c, Y = (mo->y[0] + (mo->y[1] - mo->y[0]) * z) / c;
-        const double U = (mo->vx[0] + (mo->vx[1] - mo->vx[0]) * z) / c, V = (mo->vy[0] + (mo->vy[1] - mo->vy[0]) * z) / c;
+        const double U = (mo->vx[0] + (mo->vx[1] - mo->vx[0]) * z) / c,
+                     V = (mo->vy[0] + (mo->vy[1] - mo->vy[0]) * z) / c;
         const double Xf = (mo->x[0] + (mo->x[1] - mo->x[0]) * z_face) / c;
         const double Yf = (mo->y[0] + (mo->y[1] - mo->y[0]) * z_face) / c;
         const double by_cos = spread * (omega * Y + 2.0 * U), by_sin = spread * (2.0 * V - omega * X);
@@ -232,7 +232,8 @@ static int32_t reynolds_exchange(reynolds_system *s) {
                 changed++;
                 continue;
             }
-            double pull = s->around[before + j] * s->q[before + j] + s->around[here + j] * s->q[after + j] + s->source[k];
+            double pull =
+                s->around[before + j] * s->q[before + j] + s->around[here + j] * s->q[after + j] + s->source[k];
             if (j > 0) pull += s->along[i * (m + 1) + j] * s->q[k - 1];
             if (j + 1 < m) pull += s->along[i * (m + 1) + j + 1] * s->q[k + 1];
             if (!(pull > 1e-12 * largest)) continue;

@@ -37,8 +37,8 @@ void bl_reynolds_order(reynolds_system *s);
 void bl_reynolds_solve(reynolds_system *s);
 
 /* The same for a film that keeps its oil; gives back a bl_status. */
-int bl_reynolds_jfo(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *motion, const bl_film_grid *grid,
-                    bl_film_load *load);
+int bl_reynolds_jfo(reynolds_system *s, const bl_film_bearing *b, const bl_film_motion *motion,
+                    const bl_film_grid *grid, bl_film_load *load);
 
 int bl_reynolds_is_held(const reynolds_system *s, int32_t i, int32_t j);
 /* Sets the cells where q is prescribed, and its values there; `radius` and `length` in m, `scale` in Pa for q = 1. */

@@ -8,8 +8,15 @@
 #include "blocks/core/kernel/constants.h"
 #include "blocks/core/kernel/kernel.h"
 
-enum { SEGMENT_BEGIN, SEGMENT_LENGTH, SEGMENT_POWERS, SEGMENT_AMPLITUDE = 10, SEGMENT_PULSATION, SEGMENT_PHASE,
-       SEGMENT_SIZE };
+enum {
+    SEGMENT_BEGIN,
+    SEGMENT_LENGTH,
+    SEGMENT_POWERS,
+    SEGMENT_AMPLITUDE = 10,
+    SEGMENT_PULSATION,
+    SEGMENT_PHASE,
+    SEGMENT_SIZE
+};
 enum { TRAJECTORY_POSITION, TRAJECTORY_VELOCITY, TRAJECTORY_ACCELERATION, TRAJECTORY_JERK };
 
 /* The position and its derivatives by place, at a place within one of the segments; less than `slack` before the next one
@@ -87,9 +94,7 @@ static int motion_output(bl_block *b, double t) {
  * z: the signal's last value, when the motion began, how many have begun. */
 enum { MOTION_LAST, MOTION_BEGUN, MOTION_COUNT, MOTION_MEMORY };
 
-static int motion_triggered_check(const bl_block *b) {
-    return trajectory_fits(b, 1, 1, MOTION_SEGMENTS);
-}
+static int motion_triggered_check(const bl_block *b) { return trajectory_fits(b, 1, 1, MOTION_SEGMENTS); }
 static bl_sizes motion_triggered_sizes(const bl_block *b) {
     (void)b;
     return (bl_sizes){.memory = MOTION_MEMORY};
@@ -145,8 +150,12 @@ static int cam_output(bl_block *b, double t) {
 
 const bl_kernel bl_kernels_trajectory[] = {
     {.name = "motion", .check = motion_check, .output = motion_output},
-    {.name = "motion_triggered", .check = motion_triggered_check, .sizes = motion_triggered_sizes, .init = motion_triggered_init,
-     .output = motion_triggered_output, .update = motion_triggered_update},
+    {.name = "motion_triggered",
+     .check = motion_triggered_check,
+     .sizes = motion_triggered_sizes,
+     .init = motion_triggered_init,
+     .output = motion_triggered_output,
+     .update = motion_triggered_update},
     {.name = "cam", .check = cam_check, .output = cam_output},
     {.name = 0},
 };

@@ -65,88 +65,101 @@ double bl_formula_floor_divide(double a, double b) {
 /* The top of the stack is in `a`; `s` points past the others. The first push spills an undefined `a`, so the stack
    has one more element than the program may use. */
 #define BL_FORMULA_PUSH(value, operands) \
-    do {                                 \
-        *s++ = a;                        \
-        a = (value);                     \
-        code += (operands);              \
+    do { \
+        *s++ = a; \
+        a = (value); \
+        code += (operands); \
     } while (0)
 
-void bl_formula_run(const int32_t *code, int32_t count, double t, const double *const *u, const double *p, double *const *y) {
+void bl_formula_run(const int32_t *code, int32_t count, double t, const double *const *u, const double *p,
+                    double *const *y) {
     double stack[BL_FORMULA_STACK + 1], *s = stack, a = 0.0;
     const int32_t *const end = code + count;
     while (code != end) {
         switch (*code++) {
-        case BL_FORMULA_STORE:
-            y[code[0]][code[1]] = a;
-            code += 2;
-            a = *--s;
-            break;
-        case BL_FORMULA_CONSTANT: BL_FORMULA_PUSH(bl_formula_constant(code), 2); break;
-        case BL_FORMULA_INPUT: BL_FORMULA_PUSH(u[code[0]][code[1]], 2); break;
-        case BL_FORMULA_PARAMETER: BL_FORMULA_PUSH(p[code[0]], 1); break;
-        case BL_FORMULA_TIME: BL_FORMULA_PUSH(t, 0); break;
-        case BL_FORMULA_TUCK: {
-            const double below = s[-1];
-            s[-1] = a;
-            *s++ = below;
-            break;
-        }
-        case BL_FORMULA_SWAP: {
-            const double below = s[-1];
-            s[-1] = a;
-            a = below;
-            break;
-        }
-        case BL_FORMULA_SELECT:
-            s -= 2;
-            if (s[0] != 0.0) a = s[1];
-            break;
-        case BL_FORMULA_CLIP:
-            s -= 2;
-            a = s[0] < s[1] ? s[1] : s[0] > a ? a : s[0];
-            break;
-        case BL_FORMULA_ADD: a = *--s + a; break;
-        case BL_FORMULA_SUBTRACT: a = *--s - a; break;
-        case BL_FORMULA_MULTIPLY: a = *--s * a; break;
-        case BL_FORMULA_DIVIDE: a = *--s / a; break;
-        case BL_FORMULA_POWER: a = pow(*--s, a); break;
-        case BL_FORMULA_FLOOR_DIVIDE: a = bl_formula_floor_divide(*--s, a); break;
-        case BL_FORMULA_MODULO: a = bl_formula_modulo(*--s, a); break;
-        case BL_FORMULA_LESS: a = *--s < a; break;
-        case BL_FORMULA_LESS_EQUAL: a = *--s <= a; break;
-        case BL_FORMULA_EQUAL: a = *--s == a; break;
-        case BL_FORMULA_NOT_EQUAL: a = *--s != a; break;
-        case BL_FORMULA_GREATER_EQUAL: a = *--s >= a; break;
-        case BL_FORMULA_GREATER: a = *--s > a; break;
-        case BL_FORMULA_AND: s--; a = *s != 0.0 && a != 0.0; break;
-        case BL_FORMULA_OR: s--; a = *s != 0.0 || a != 0.0; break;
-        case BL_FORMULA_MIN: s--; a = a < *s ? a : *s; break;
-        case BL_FORMULA_MAX: s--; a = a > *s ? a : *s; break;
-        case BL_FORMULA_ATAN2: a = atan2(*--s, a); break;
-        case BL_FORMULA_HYPOT: a = hypot(*--s, a); break;
-        case BL_FORMULA_NEGATE: a = -a; break;
-        case BL_FORMULA_NOT: a = a == 0.0; break;
-        case BL_FORMULA_TRUTH: a = a != 0.0; break;
-        case BL_FORMULA_SQUARE: a = a * a; break;
-        case BL_FORMULA_ABS: a = fabs(a); break;
-        case BL_FORMULA_SIGN: a = a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a; break;
-        case BL_FORMULA_FLOOR: a = floor(a); break;
-        case BL_FORMULA_CEIL: a = ceil(a); break;
-        case BL_FORMULA_ROUND: a = nearbyint(a); break;
-        case BL_FORMULA_SQRT: a = sqrt(a); break;
-        case BL_FORMULA_EXP: a = exp(a); break;
-        case BL_FORMULA_LOG: a = log(a); break;
-        case BL_FORMULA_LOG10: a = log10(a); break;
-        case BL_FORMULA_SIN: a = sin(a); break;
-        case BL_FORMULA_COS: a = cos(a); break;
-        case BL_FORMULA_TAN: a = tan(a); break;
-        case BL_FORMULA_ASIN: a = asin(a); break;
-        case BL_FORMULA_ACOS: a = acos(a); break;
-        case BL_FORMULA_ATAN: a = atan(a); break;
-        case BL_FORMULA_SINH: a = sinh(a); break;
-        case BL_FORMULA_COSH: a = cosh(a); break;
-        case BL_FORMULA_TANH: a = tanh(a); break;
-        default: return; /* rejected by bl_formula_check */
+            case BL_FORMULA_STORE:
+                y[code[0]][code[1]] = a;
+                code += 2;
+                a = *--s;
+                break;
+            case BL_FORMULA_CONSTANT: BL_FORMULA_PUSH(bl_formula_constant(code), 2); break;
+            case BL_FORMULA_INPUT: BL_FORMULA_PUSH(u[code[0]][code[1]], 2); break;
+            case BL_FORMULA_PARAMETER: BL_FORMULA_PUSH(p[code[0]], 1); break;
+            case BL_FORMULA_TIME: BL_FORMULA_PUSH(t, 0); break;
+            case BL_FORMULA_TUCK: {
+                const double below = s[-1];
+                s[-1] = a;
+                *s++ = below;
+                break;
+            }
+            case BL_FORMULA_SWAP: {
+                const double below = s[-1];
+                s[-1] = a;
+                a = below;
+                break;
+            }
+            case BL_FORMULA_SELECT:
+                s -= 2;
+                if (s[0] != 0.0) a = s[1];
+                break;
+            case BL_FORMULA_CLIP:
+                s -= 2;
+                a = s[0] < s[1] ? s[1] : s[0] > a ? a : s[0];
+                break;
+            case BL_FORMULA_ADD: a = *--s + a; break;
+            case BL_FORMULA_SUBTRACT: a = *--s - a; break;
+            case BL_FORMULA_MULTIPLY: a = *--s * a; break;
+            case BL_FORMULA_DIVIDE: a = *--s / a; break;
+            case BL_FORMULA_POWER: a = pow(*--s, a); break;
+            case BL_FORMULA_FLOOR_DIVIDE: a = bl_formula_floor_divide(*--s, a); break;
+            case BL_FORMULA_MODULO: a = bl_formula_modulo(*--s, a); break;
+            case BL_FORMULA_LESS: a = *--s < a; break;
+            case BL_FORMULA_LESS_EQUAL: a = *--s <= a; break;
+            case BL_FORMULA_EQUAL: a = *--s == a; break;
+            case BL_FORMULA_NOT_EQUAL: a = *--s != a; break;
+            case BL_FORMULA_GREATER_EQUAL: a = *--s >= a; break;
+            case BL_FORMULA_GREATER: a = *--s > a; break;
+            case BL_FORMULA_AND:
+                s--;
+                a = *s != 0.0 && a != 0.0;
+                break;
+            case BL_FORMULA_OR:
+                s--;
+                a = *s != 0.0 || a != 0.0;
+                break;
+            case BL_FORMULA_MIN:
+                s--;
+                a = a < *s ? a : *s;
+                break;
+            case BL_FORMULA_MAX:
+                s--;
+                a = a > *s ? a : *s;
+                break;
+            case BL_FORMULA_ATAN2: a = atan2(*--s, a); break;
+            case BL_FORMULA_HYPOT: a = hypot(*--s, a); break;
+            case BL_FORMULA_NEGATE: a = -a; break;
+            case BL_FORMULA_NOT: a = a == 0.0; break;
+            case BL_FORMULA_TRUTH: a = a != 0.0; break;
+            case BL_FORMULA_SQUARE: a = a * a; break;
+            case BL_FORMULA_ABS: a = fabs(a); break;
+            case BL_FORMULA_SIGN: a = a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a; break;
+            case BL_FORMULA_FLOOR: a = floor(a); break;
+            case BL_FORMULA_CEIL: a = ceil(a); break;
+            case BL_FORMULA_ROUND: a = nearbyint(a); break;
+            case BL_FORMULA_SQRT: a = sqrt(a); break;
+            case BL_FORMULA_EXP: a = exp(a); break;
+            case BL_FORMULA_LOG: a = log(a); break;
+            case BL_FORMULA_LOG10: a = log10(a); break;
+            case BL_FORMULA_SIN: a = sin(a); break;
+            case BL_FORMULA_COS: a = cos(a); break;
+            case BL_FORMULA_TAN: a = tan(a); break;
+            case BL_FORMULA_ASIN: a = asin(a); break;
+            case BL_FORMULA_ACOS: a = acos(a); break;
+            case BL_FORMULA_ATAN: a = atan(a); break;
+            case BL_FORMULA_SINH: a = sinh(a); break;
+            case BL_FORMULA_COSH: a = cosh(a); break;
+            case BL_FORMULA_TANH: a = tanh(a); break;
+            default: return; /* rejected by bl_formula_check */
         }
     }
 }

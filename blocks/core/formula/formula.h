@@ -17,17 +17,49 @@ enum {
     BL_FORMULA_TIME,
     BL_FORMULA_TUCK, /* a b → b a b */
     BL_FORMULA_SWAP, /* a b → b a */
-    BL_FORMULA_SELECT, BL_FORMULA_CLIP,
-    BL_FORMULA_ADD, BL_FORMULA_SUBTRACT, BL_FORMULA_MULTIPLY, BL_FORMULA_DIVIDE, BL_FORMULA_POWER,
-    BL_FORMULA_FLOOR_DIVIDE, BL_FORMULA_MODULO,
-    BL_FORMULA_LESS, BL_FORMULA_LESS_EQUAL, BL_FORMULA_EQUAL, BL_FORMULA_NOT_EQUAL,
-    BL_FORMULA_GREATER_EQUAL, BL_FORMULA_GREATER, BL_FORMULA_AND, BL_FORMULA_OR,
-    BL_FORMULA_MIN, BL_FORMULA_MAX, BL_FORMULA_ATAN2, BL_FORMULA_HYPOT,
-    BL_FORMULA_NEGATE, BL_FORMULA_NOT, BL_FORMULA_TRUTH, BL_FORMULA_SQUARE,
-    BL_FORMULA_ABS, BL_FORMULA_SIGN, BL_FORMULA_FLOOR, BL_FORMULA_CEIL, BL_FORMULA_ROUND, BL_FORMULA_SQRT,
-    BL_FORMULA_EXP, BL_FORMULA_LOG, BL_FORMULA_LOG10,
-    BL_FORMULA_SIN, BL_FORMULA_COS, BL_FORMULA_TAN, BL_FORMULA_ASIN, BL_FORMULA_ACOS, BL_FORMULA_ATAN,
-    BL_FORMULA_SINH, BL_FORMULA_COSH, BL_FORMULA_TANH,
+    BL_FORMULA_SELECT,
+    BL_FORMULA_CLIP,
+    BL_FORMULA_ADD,
+    BL_FORMULA_SUBTRACT,
+    BL_FORMULA_MULTIPLY,
+    BL_FORMULA_DIVIDE,
+    BL_FORMULA_POWER,
+    BL_FORMULA_FLOOR_DIVIDE,
+    BL_FORMULA_MODULO,
+    BL_FORMULA_LESS,
+    BL_FORMULA_LESS_EQUAL,
+    BL_FORMULA_EQUAL,
+    BL_FORMULA_NOT_EQUAL,
+    BL_FORMULA_GREATER_EQUAL,
+    BL_FORMULA_GREATER,
+    BL_FORMULA_AND,
+    BL_FORMULA_OR,
+    BL_FORMULA_MIN,
+    BL_FORMULA_MAX,
+    BL_FORMULA_ATAN2,
+    BL_FORMULA_HYPOT,
+    BL_FORMULA_NEGATE,
+    BL_FORMULA_NOT,
+    BL_FORMULA_TRUTH,
+    BL_FORMULA_SQUARE,
+    BL_FORMULA_ABS,
+    BL_FORMULA_SIGN,
+    BL_FORMULA_FLOOR,
+    BL_FORMULA_CEIL,
+    BL_FORMULA_ROUND,
+    BL_FORMULA_SQRT,
+    BL_FORMULA_EXP,
+    BL_FORMULA_LOG,
+    BL_FORMULA_LOG10,
+    BL_FORMULA_SIN,
+    BL_FORMULA_COS,
+    BL_FORMULA_TAN,
+    BL_FORMULA_ASIN,
+    BL_FORMULA_ACOS,
+    BL_FORMULA_ATAN,
+    BL_FORMULA_SINH,
+    BL_FORMULA_COSH,
+    BL_FORMULA_TANH,
     BL_FORMULA_OPCODES,
     BL_FORMULA_STACK = 64
 };
@@ -42,13 +74,15 @@ typedef struct {
    passes may be run with ports of these widths. */
 int bl_formula_check(const int32_t *code, int64_t count, const bl_formula_reach *reach);
 
-void bl_formula_run(const int32_t *code, int32_t count, double t, const double *const *u, const double *p, double *const *y);
+void bl_formula_run(const int32_t *code, int32_t count, double t, const double *const *u, const double *p,
+                    double *const *y);
 
 /* The last value that a program stores, with its first and second derivatives with respect to time; inputs and
    parameters count as constant. At a kink of abs, min, clip … the derivative is that of one side, and of
    floor, comparisons and the like it is 0. Derivatives are computed only of varying terms, so that the value of sqrt(t) at 0 is
    not lost because its derivative is infinite. */
-void bl_formula_jet(const int32_t *code, int32_t count, double t, const double *const *u, const double *p, double jet[3]);
+void bl_formula_jet(const int32_t *code, int32_t count, double t, const double *const *u, const double *p,
+                    double jet[3]);
 
 static inline double bl_formula_constant(const int32_t *words) {
     const uint64_t bits = (uint64_t)(uint32_t)words[1] << 32 | (uint32_t)words[0];

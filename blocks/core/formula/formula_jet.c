@@ -23,44 +23,45 @@ static formula_jet formula_jet_compose(formula_jet x, double value, double slope
 static formula_jet formula_jet_unary(int32_t opcode, formula_jet x) {
     const double v = x.value;
     switch (opcode) {
-    case BL_FORMULA_NEGATE: return (formula_jet){-v, -x.first, -x.second};
-    case BL_FORMULA_NOT: return formula_jet_of(v == 0.0);
-    case BL_FORMULA_TRUTH: return formula_jet_of(v != 0.0);
-    case BL_FORMULA_SQUARE: return formula_jet_compose(x, v * v, 2.0 * v, 2.0);
-    case BL_FORMULA_ABS: return v < 0.0 ? (formula_jet){-v, -x.first, -x.second} : (formula_jet){fabs(v), x.first, x.second};
-    case BL_FORMULA_SIGN: return formula_jet_of(v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : v);
-    case BL_FORMULA_FLOOR: return formula_jet_of(floor(v));
-    case BL_FORMULA_CEIL: return formula_jet_of(ceil(v));
-    case BL_FORMULA_ROUND: return formula_jet_of(nearbyint(v));
-    case BL_FORMULA_SQRT: return formula_jet_compose(x, sqrt(v), 0.5 / sqrt(v), -0.25 / (v * sqrt(v)));
-    case BL_FORMULA_EXP: return formula_jet_compose(x, exp(v), exp(v), exp(v));
-    case BL_FORMULA_LOG: return formula_jet_compose(x, log(v), 1.0 / v, -1.0 / (v * v));
-    case BL_FORMULA_LOG10: {
-        const double ten = log(10.0);
-        return formula_jet_compose(x, log10(v), 1.0 / (v * ten), -1.0 / (v * v * ten));
-    }
-    case BL_FORMULA_SIN: return formula_jet_compose(x, sin(v), cos(v), -sin(v));
-    case BL_FORMULA_COS: return formula_jet_compose(x, cos(v), -sin(v), -cos(v));
-    case BL_FORMULA_TAN: {
-        const double tangent = tan(v), slope = 1.0 + tangent * tangent;
-        return formula_jet_compose(x, tangent, slope, 2.0 * tangent * slope);
-    }
-    case BL_FORMULA_ASIN:
-    case BL_FORMULA_ACOS: {
-        const double rest = 1.0 - v * v, slope = 1.0 / sqrt(rest), bend = v * slope / rest;
-        return opcode == BL_FORMULA_ASIN ? formula_jet_compose(x, asin(v), slope, bend)
-                                         : formula_jet_compose(x, acos(v), -slope, -bend);
-    }
-    case BL_FORMULA_ATAN: {
-        const double slope = 1.0 / (1.0 + v * v);
-        return formula_jet_compose(x, atan(v), slope, -2.0 * v * slope * slope);
-    }
-    case BL_FORMULA_SINH: return formula_jet_compose(x, sinh(v), cosh(v), sinh(v));
-    case BL_FORMULA_COSH: return formula_jet_compose(x, cosh(v), sinh(v), cosh(v));
-    default: {
-        const double value = tanh(v), slope = 1.0 - value * value;
-        return formula_jet_compose(x, value, slope, -2.0 * value * slope);
-    }
+        case BL_FORMULA_NEGATE: return (formula_jet){-v, -x.first, -x.second};
+        case BL_FORMULA_NOT: return formula_jet_of(v == 0.0);
+        case BL_FORMULA_TRUTH: return formula_jet_of(v != 0.0);
+        case BL_FORMULA_SQUARE: return formula_jet_compose(x, v * v, 2.0 * v, 2.0);
+        case BL_FORMULA_ABS:
+            return v < 0.0 ? (formula_jet){-v, -x.first, -x.second} : (formula_jet){fabs(v), x.first, x.second};
+        case BL_FORMULA_SIGN: return formula_jet_of(v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : v);
+        case BL_FORMULA_FLOOR: return formula_jet_of(floor(v));
+        case BL_FORMULA_CEIL: return formula_jet_of(ceil(v));
+        case BL_FORMULA_ROUND: return formula_jet_of(nearbyint(v));
+        case BL_FORMULA_SQRT: return formula_jet_compose(x, sqrt(v), 0.5 / sqrt(v), -0.25 / (v * sqrt(v)));
+        case BL_FORMULA_EXP: return formula_jet_compose(x, exp(v), exp(v), exp(v));
+        case BL_FORMULA_LOG: return formula_jet_compose(x, log(v), 1.0 / v, -1.0 / (v * v));
+        case BL_FORMULA_LOG10: {
+            const double ten = log(10.0);
+            return formula_jet_compose(x, log10(v), 1.0 / (v * ten), -1.0 / (v * v * ten));
+        }
+        case BL_FORMULA_SIN: return formula_jet_compose(x, sin(v), cos(v), -sin(v));
+        case BL_FORMULA_COS: return formula_jet_compose(x, cos(v), -sin(v), -cos(v));
+        case BL_FORMULA_TAN: {
+            const double tangent = tan(v), slope = 1.0 + tangent * tangent;
+            return formula_jet_compose(x, tangent, slope, 2.0 * tangent * slope);
+        }
+        case BL_FORMULA_ASIN:
+        case BL_FORMULA_ACOS: {
+            const double rest = 1.0 - v * v, slope = 1.0 / sqrt(rest), bend = v * slope / rest;
+            return opcode == BL_FORMULA_ASIN ? formula_jet_compose(x, asin(v), slope, bend)
+                                             : formula_jet_compose(x, acos(v), -slope, -bend);
+        }
+        case BL_FORMULA_ATAN: {
+            const double slope = 1.0 / (1.0 + v * v);
+            return formula_jet_compose(x, atan(v), slope, -2.0 * v * slope * slope);
+        }
+        case BL_FORMULA_SINH: return formula_jet_compose(x, sinh(v), cosh(v), sinh(v));
+        case BL_FORMULA_COSH: return formula_jet_compose(x, cosh(v), sinh(v), cosh(v));
+        default: {
+            const double value = tanh(v), slope = 1.0 - value * value;
+            return formula_jet_compose(x, value, slope, -2.0 * value * slope);
+        }
     }
 }
 
@@ -83,98 +84,99 @@ static formula_jet formula_jet_power(formula_jet a, formula_jet b) {
 static formula_jet formula_jet_binary(int32_t opcode, formula_jet a, formula_jet b) {
     const double x = a.value, y = b.value;
     switch (opcode) {
-    case BL_FORMULA_ADD: return (formula_jet){x + y, a.first + b.first, a.second + b.second};
-    case BL_FORMULA_SUBTRACT: return (formula_jet){x - y, a.first - b.first, a.second - b.second};
-    case BL_FORMULA_MULTIPLY: return formula_jet_product(a, b);
-    case BL_FORMULA_DIVIDE: {
-        const double value = x / y, first = (a.first - value * b.first) / y;
-        if (!formula_jet_varies(a) && !formula_jet_varies(b)) return formula_jet_of(value);
-        return (formula_jet){value, first, (a.second - 2.0 * first * b.first - value * b.second) / y};
-    }
-    case BL_FORMULA_POWER: return formula_jet_power(a, b);
-    case BL_FORMULA_FLOOR_DIVIDE: return formula_jet_of(bl_formula_floor_divide(x, y));
-    case BL_FORMULA_MODULO: {
-        const double turns = bl_formula_floor_divide(x, y);
-        return (formula_jet){bl_formula_modulo(x, y), a.first - turns * b.first, a.second - turns * b.second};
-    }
-    case BL_FORMULA_LESS: return formula_jet_of(x < y);
-    case BL_FORMULA_LESS_EQUAL: return formula_jet_of(x <= y);
-    case BL_FORMULA_EQUAL: return formula_jet_of(x == y);
-    case BL_FORMULA_NOT_EQUAL: return formula_jet_of(x != y);
-    case BL_FORMULA_GREATER_EQUAL: return formula_jet_of(x >= y);
-    case BL_FORMULA_GREATER: return formula_jet_of(x > y);
-    case BL_FORMULA_AND: return formula_jet_of(x != 0.0 && y != 0.0);
-    case BL_FORMULA_OR: return formula_jet_of(x != 0.0 || y != 0.0);
-    case BL_FORMULA_MIN: return y < x ? b : a;
-    case BL_FORMULA_MAX: return y > x ? b : a;
-    case BL_FORMULA_ATAN2: { /* of x, the ordinate, and y, the abscissa */
-        const double value = atan2(x, y), square = x * x + y * y;
-        if (!formula_jet_varies(a) && !formula_jet_varies(b)) return formula_jet_of(value);
-        const double first = (y * a.first - x * b.first) / square;
-        const double growth = 2.0 * (x * a.first + y * b.first);
-        return (formula_jet){value, first, (y * a.second - x * b.second - first * growth) / square};
-    }
-    default: {
-        const formula_jet aa = formula_jet_product(a, a), bb = formula_jet_product(b, b);
-        formula_jet jet = formula_jet_unary(
-            BL_FORMULA_SQRT, (formula_jet){aa.value + bb.value, aa.first + bb.first, aa.second + bb.second});
-        jet.value = hypot(x, y);
-        return jet;
-    }
+        case BL_FORMULA_ADD: return (formula_jet){x + y, a.first + b.first, a.second + b.second};
+        case BL_FORMULA_SUBTRACT: return (formula_jet){x - y, a.first - b.first, a.second - b.second};
+        case BL_FORMULA_MULTIPLY: return formula_jet_product(a, b);
+        case BL_FORMULA_DIVIDE: {
+            const double value = x / y, first = (a.first - value * b.first) / y;
+            if (!formula_jet_varies(a) && !formula_jet_varies(b)) return formula_jet_of(value);
+            return (formula_jet){value, first, (a.second - 2.0 * first * b.first - value * b.second) / y};
+        }
+        case BL_FORMULA_POWER: return formula_jet_power(a, b);
+        case BL_FORMULA_FLOOR_DIVIDE: return formula_jet_of(bl_formula_floor_divide(x, y));
+        case BL_FORMULA_MODULO: {
+            const double turns = bl_formula_floor_divide(x, y);
+            return (formula_jet){bl_formula_modulo(x, y), a.first - turns * b.first, a.second - turns * b.second};
+        }
+        case BL_FORMULA_LESS: return formula_jet_of(x < y);
+        case BL_FORMULA_LESS_EQUAL: return formula_jet_of(x <= y);
+        case BL_FORMULA_EQUAL: return formula_jet_of(x == y);
+        case BL_FORMULA_NOT_EQUAL: return formula_jet_of(x != y);
+        case BL_FORMULA_GREATER_EQUAL: return formula_jet_of(x >= y);
+        case BL_FORMULA_GREATER: return formula_jet_of(x > y);
+        case BL_FORMULA_AND: return formula_jet_of(x != 0.0 && y != 0.0);
+        case BL_FORMULA_OR: return formula_jet_of(x != 0.0 || y != 0.0);
+        case BL_FORMULA_MIN: return y < x ? b : a;
+        case BL_FORMULA_MAX: return y > x ? b : a;
+        case BL_FORMULA_ATAN2: { /* of x, the ordinate, and y, the abscissa */
+            const double value = atan2(x, y), square = x * x + y * y;
+            if (!formula_jet_varies(a) && !formula_jet_varies(b)) return formula_jet_of(value);
+            const double first = (y * a.first - x * b.first) / square;
+            const double growth = 2.0 * (x * a.first + y * b.first);
+            return (formula_jet){value, first, (y * a.second - x * b.second - first * growth) / square};
+        }
+        default: {
+            const formula_jet aa = formula_jet_product(a, a), bb = formula_jet_product(b, b);
+            formula_jet jet = formula_jet_unary(
+                BL_FORMULA_SQRT, (formula_jet){aa.value + bb.value, aa.first + bb.first, aa.second + bb.second});
+            jet.value = hypot(x, y);
+            return jet;
+        }
     }
 }
 
-void bl_formula_jet(const int32_t *code, int32_t count, double t, const double *const *u, const double *p, double jet[3]) {
+void bl_formula_jet(const int32_t *code, int32_t count, double t, const double *const *u, const double *p,
+                    double jet[3]) {
     formula_jet stack[BL_FORMULA_STACK + 1], *s = stack; /* `s` points behind the topmost */
     const int32_t *const end = code + count;
     jet[0] = jet[1] = jet[2] = 0.0;
     while (code != end) {
         const int32_t opcode = *code++;
         switch (opcode) {
-        case BL_FORMULA_STORE:
-            s--;
-            jet[0] = s->value;
-            jet[1] = s->first;
-            jet[2] = s->second;
-            code += 2;
-            break;
-        case BL_FORMULA_CONSTANT:
-            *s++ = formula_jet_of(bl_formula_constant(code));
-            code += 2;
-            break;
-        case BL_FORMULA_INPUT:
-            *s++ = formula_jet_of(u[code[0]][code[1]]);
-            code += 2;
-            break;
-        case BL_FORMULA_PARAMETER: *s++ = formula_jet_of(p[*code++]); break;
-        case BL_FORMULA_TIME: *s++ = (formula_jet){t, 1.0, 0.0}; break;
-        case BL_FORMULA_TUCK:
-            s[0] = s[-1];
-            s[-1] = s[-2];
-            s[-2] = s[0];
-            s++;
-            break;
-        case BL_FORMULA_SWAP:
-            s[0] = s[-1];
-            s[-1] = s[-2];
-            s[-2] = s[0];
-            break;
-        case BL_FORMULA_SELECT:
-            s -= 2;
-            s[-1] = s[-1].value != 0.0 ? s[0] : s[1];
-            break;
-        case BL_FORMULA_CLIP:
-            s -= 2;
-            if (s[-1].value < s[0].value) s[-1] = s[0];
-            else if (s[-1].value > s[1].value) s[-1] = s[1];
-            break;
-        default:
-            if (opcode <= BL_FORMULA_HYPOT) {
+            case BL_FORMULA_STORE:
                 s--;
-                s[-1] = formula_jet_binary(opcode, s[-1], s[0]);
-            } else {
-                s[-1] = formula_jet_unary(opcode, s[-1]);
-            }
+                jet[0] = s->value;
+                jet[1] = s->first;
+                jet[2] = s->second;
+                code += 2;
+                break;
+            case BL_FORMULA_CONSTANT:
+                *s++ = formula_jet_of(bl_formula_constant(code));
+                code += 2;
+                break;
+            case BL_FORMULA_INPUT:
+                *s++ = formula_jet_of(u[code[0]][code[1]]);
+                code += 2;
+                break;
+            case BL_FORMULA_PARAMETER: *s++ = formula_jet_of(p[*code++]); break;
+            case BL_FORMULA_TIME: *s++ = (formula_jet){t, 1.0, 0.0}; break;
+            case BL_FORMULA_TUCK:
+                s[0] = s[-1];
+                s[-1] = s[-2];
+                s[-2] = s[0];
+                s++;
+                break;
+            case BL_FORMULA_SWAP:
+                s[0] = s[-1];
+                s[-1] = s[-2];
+                s[-2] = s[0];
+                break;
+            case BL_FORMULA_SELECT:
+                s -= 2;
+                s[-1] = s[-1].value != 0.0 ? s[0] : s[1];
+                break;
+            case BL_FORMULA_CLIP:
+                s -= 2;
+                if (s[-1].value < s[0].value) s[-1] = s[0];
+                else if (s[-1].value > s[1].value) s[-1] = s[1];
+                break;
+            default:
+                if (opcode <= BL_FORMULA_HYPOT) {
+                    s--;
+                    s[-1] = formula_jet_binary(opcode, s[-1], s[0]);
+                } else {
+                    s[-1] = formula_jet_unary(opcode, s[-1]);
+                }
         }
     }
 }

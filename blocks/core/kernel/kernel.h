@@ -54,7 +54,13 @@ typedef enum {
 typedef struct bl_block bl_block;
 
 typedef enum {
-    BL_OP_INIT, BL_OP_OUTPUT, BL_OP_DERIVATIVE, BL_OP_UPDATE, BL_OP_ADVANCE, BL_OP_PROJECT, BL_OP_EXIT_INITIALIZATION
+    BL_OP_INIT,
+    BL_OP_OUTPUT,
+    BL_OP_DERIVATIVE,
+    BL_OP_UPDATE,
+    BL_OP_ADVANCE,
+    BL_OP_PROJECT,
+    BL_OP_EXIT_INITIALIZATION
 } bl_op;
 
 /* Calls a block that is implemented outside the engine; returns a bl_status. */
@@ -125,7 +131,7 @@ typedef struct {
     bl_operation exit_initialization;
     bl_operation accept_step;
     bl_operation directional_derivative;
-    void (*close)(bl_block *b);                /* releases the attached handle when the engine closes */
+    void (*close)(bl_block *b); /* releases the attached handle when the engine closes */
     const char *(*last_error)(const bl_block *b); /* reason of the last failure, if it may exceed BL_MESSAGE_SIZE */
 } bl_kernel;
 

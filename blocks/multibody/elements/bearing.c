@@ -26,15 +26,24 @@ static bool film_check(const bl_block *b, const int32_t *force, mb_tally *tally)
     if (!mb_bearing_rows_check(force, b->i + b->i[MB_AT_ROWS], b->i[MB_ROWS], b->i[MB_PLANAR] != 0)) return false;
     const int32_t model = force[MB_FORCE_LAW], options = force[MB_FORCE_EXTRA];
     return (model == BL_FILM_SHORT || model == BL_FILM_MISALIGNED || model == BL_FILM_LONG) && options >= 0 &&
-           film_friction_of(options) < BL_FRICTION_COUNT && film_thin_of(options) < BL_THIN_COUNT && film_cavitation_of(options) < BL_CAVITATION_COUNT;
+           film_friction_of(options) < BL_FRICTION_COUNT && film_thin_of(options) < BL_THIN_COUNT &&
+           film_cavitation_of(options) < BL_CAVITATION_COUNT;
 }
 
 bl_film_bearing mb_bearing_read(const mb_view *m, const int32_t *force) {
     const double *p = m->p + force[MB_FORCE_P];
     const int32_t options = force[MB_FORCE_EXTRA];
-    return (bl_film_bearing){.radius = p[0], .length = p[1], .clearance = p[2], .viscosity = p[3], .film_limit = p[4],
-                             .contact_stiffness = p[5], .contact_damping = p[6], .contact_friction = p[7], .slip_speed = p[8],
-                             .friction = film_friction_of(options), .thin = film_thin_of(options),
+    return (bl_film_bearing){.radius = p[0],
+                             .length = p[1],
+                             .clearance = p[2],
+                             .viscosity = p[3],
+                             .film_limit = p[4],
+                             .contact_stiffness = p[5],
+                             .contact_damping = p[6],
+                             .contact_friction = p[7],
+                             .slip_speed = p[8],
+                             .friction = film_friction_of(options),
+                             .thin = film_thin_of(options),
                              .cavitation = film_cavitation_of(options)};
 }
 
@@ -45,7 +54,8 @@ static void film_turning(const mb_view *m, int32_t marker, double *w) {
 }
 
 /* Motion of the journal in the film, and the axes and position of the bush. */
-static bl_film_motion film_see(const mb_view *m, const int32_t *force, double t, double length, double *R, double *P_bush) {
+static bl_film_motion film_see(const mb_view *m, const int32_t *force, double t, double length, double *R,
+                               double *P_bush) {
     const int32_t journal = force[MB_FORCE_I], bush = force[MB_FORCE_J];
     const double squeeze = film_squeezed(force[MB_FORCE_EXTRA]) ? 1.0 : 0.0;
     const bool tilts = force[MB_FORCE_LAW] == BL_FILM_MISALIGNED;
@@ -62,7 +72,8 @@ static bl_film_motion film_see(const mb_view *m, const int32_t *force, double t,
     bl_film_motion motion = {.journal_speed = mb_dot(w, z), .bush_speed = mb_dot(w_bush, z)};
     mb_axpy(-motion.bush_speed, z, w_bush);
     for (int k = 0; k < 2; k++) {
-        const double along = tilts ? (k == 0 ? -0.5 : 0.5) * length : 0.0, away = (along - mb_dot(d, z)) / mb_dot(line, z);
+        const double along = tilts ? (k == 0 ? -0.5 : 0.5) * length : 0.0,
+                     away = (along - mb_dot(d, z)) / mb_dot(line, z);
         double from_journal[3] = {away * line[0], away * line[1], away * line[2]}, from_bush[3], rate[3], carried[3];
         mb_copy(d, from_bush);
         mb_add(from_journal, from_bush);
@@ -99,7 +110,8 @@ int mb_bearing_evaluate(const mb_view *m, const int32_t *force, double t, mb_fil
     return bl_film_evaluate(force[MB_FORCE_LAW], &film->bearing, &film->motion, NULL, &film->load);
 }
 
-static void film_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void film_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                      double *joint_force) {
     (void)q, (void)v, (void)joint_force;
     mb_film film;
     if (mb_bearing_evaluate(m, force, t, &film) != BL_OK) {
@@ -117,7 +129,8 @@ static void film_load(mb_view *m, const int32_t *force, double t, const double *
     const double B = film.bearing.length, tilt[2] = {(at->x[1] - at->x[0]) / B, (at->y[1] - at->y[0]) / B};
     /* About the journal's center at end 1. Along a tilted line, forces have a moment about z too. */
     double F[3] = {load->force[0], load->force[1], 0.0}, P[3] = {at->x[0], at->y[0], -0.5 * B};
-    double N[3] = {load->moment[0], load->moment[1], load->torque - tilt[0] * load->moment[0] - tilt[1] * load->moment[1]};
+    double N[3] = {load->moment[0], load->moment[1],
+                   load->torque - tilt[0] * load->moment[0] - tilt[1] * load->moment[1]};
     mb_rotate(film.R, F, F);
     mb_rotate(film.R, N, N);
     mb_rotate(film.R, P, P);
@@ -159,7 +172,8 @@ static int32_t film_width(const int32_t *force, int32_t what) {
     return what == MB_FILM_OFFSET ? 2 : what == MB_FILM_FORCE ? 3 : 1;
 }
 
-static int film_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int film_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
+                     double *y) {
     (void)q, (void)v;
     mb_film film;
     if (mb_bearing_evaluate(m, force, t, &film) != BL_OK) {
@@ -249,7 +263,8 @@ void mb_count_thinned(mb_view *m, double t, const double *q, const double *v) {
         bl_film_count_thin(bl_film_bound(&film.bearing), t, h, thickness, film_memory);
         double *before = film_memory + BL_THINNED_SIZE, after[6];
         if (moves) film_relative(m, force, t, after);
-        if (compares && mb_bearing_row(force) < 0 && film_unresolved(before, after, h, fmax(thickness, film.bearing.film_limit))) {
+        if (compares && mb_bearing_row(force) < 0 &&
+            film_unresolved(before, after, h, fmax(thickness, film.bearing.film_limit))) {
             resolved = false;
             films[MB_FILMS_FORCE] = n;
         }
@@ -265,12 +280,22 @@ double mb_difference(const mb_view *m) {
     double size = 1e-7;
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
-        const bool film = force[MB_FORCE_TYPE] == MB_BEARING && mb_bearing_row(force) < 0, contact = force[MB_FORCE_TYPE] == MB_CONTACT;
-        const double part = film || contact ? 1e-4 * m->p[force[MB_FORCE_P] + (film ? 2 : 0)] : size; /* of the clearance */
+        const bool film = force[MB_FORCE_TYPE] == MB_BEARING && mb_bearing_row(force) < 0,
+                   contact = force[MB_FORCE_TYPE] == MB_CONTACT;
+        const double part =
+            film || contact ? 1e-4 * m->p[force[MB_FORCE_P] + (film ? 2 : 0)] : size; /* of the clearance */
         if (part > 0.0 && part < size) size = part;
     }
     return size;
 }
 
-const mb_element mb_element_bearing = {.named = true, .energy_kind = MB_ENERGY_CONTACT, .check = film_check, .sound = film_sound,
-                                       .refuse = mb_fail_bearing, .load = film_load, .energy = film_energy, .loss = film_loss, .width = film_width, .show = film_show};
+const mb_element mb_element_bearing = {.named = true,
+                                       .energy_kind = MB_ENERGY_CONTACT,
+                                       .check = film_check,
+                                       .sound = film_sound,
+                                       .refuse = mb_fail_bearing,
+                                       .load = film_load,
+                                       .energy = film_energy,
+                                       .loss = film_loss,
+                                       .width = film_width,
+                                       .show = film_show};

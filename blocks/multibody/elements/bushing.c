@@ -7,14 +7,24 @@
 
 #include "blocks/multibody/kernel/multibody.h"
 
-enum { BUSHING_SHOWN_FORCE, BUSHING_SHOWN_TORQUE, BUSHING_SHOWN_DEFLECTION, BUSHING_SHOWN_ROTATION, BUSHING_SHOWN_DEFLECTION_RATE, BUSHING_SHOWN_ROTATION_RATE, BUSHING_SHOWN_COUNT };
+enum {
+    BUSHING_SHOWN_FORCE,
+    BUSHING_SHOWN_TORQUE,
+    BUSHING_SHOWN_DEFLECTION,
+    BUSHING_SHOWN_ROTATION,
+    BUSHING_SHOWN_DEFLECTION_RATE,
+    BUSHING_SHOWN_ROTATION_RATE,
+    BUSHING_SHOWN_COUNT
+};
 
 /* x, ẋ, R and the relative angular velocity in axes of marker i; force and torque on body i in axes of the world. */
 typedef struct {
     double R_i[9], P_j[3], x[3], R[9], rate[3], spin[3], F[3], N[3];
 } mb_bushing;
 
-static int32_t bushing_link_of(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
+static int32_t bushing_link_of(const mb_view *m, int32_t marker) {
+    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
+}
 
 static bool bushing_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;
@@ -31,7 +41,8 @@ static void bushing_see_place(const mb_view *m, const int32_t *force, double t, 
     mb_marker_axes(m, force[MB_FORCE_I], R_i);
     mb_marker_axes(m, force[MB_FORCE_J], R_j);
     for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) s->R[3 * r + c] = R_i[r] * R_j[c] + R_i[3 + r] * R_j[3 + c] + R_i[6 + r] * R_j[6 + c];
+        for (int c = 0; c < 3; c++)
+            s->R[3 * r + c] = R_i[r] * R_j[c] + R_i[3 + r] * R_j[3 + c] + R_i[6 + r] * R_j[6 + c];
     mb_sub(s->P_j, P_i, d);
     mb_rotate_back(R_i, d, s->x);
 }
@@ -62,7 +73,8 @@ static void bushing_elastic_torque(const mb_view *m, const int32_t *force, const
 }
 
 static void bushing_see(const mb_view *m, const int32_t *force, double t, mb_bushing *s) {
-    const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J], link_i = bushing_link_of(m, i), link_j = bushing_link_of(m, j);
+    const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J], link_i = bushing_link_of(m, i),
+                  link_j = bushing_link_of(m, j);
     double P_i[3], V_i[3], V_j[3], arm[3], *rate = s->rate, *spin = s->spin;
     bushing_see_place(m, force, t, s);
     /* The velocity of j as seen from the turning body of i. */
@@ -77,10 +89,8 @@ static void bushing_see(const mb_view *m, const int32_t *force, double t, mb_bus
     if (link_i >= 0) mb_axpy(-1.0, m->link[link_i].w, spin);
     mb_rotate_back(s->R_i, spin, spin);
     memset(s->N, 0, sizeof s->N);
-    if (m->head[MB_PLANAR])
-        s->N[2] = bushing_about_axis(m, force, 2)[0] * mb_measure(m, force[MB_FORCE_EXTRA], t);
-    else
-        bushing_elastic_torque(m, force, s->R, s->N);
+    if (m->head[MB_PLANAR]) s->N[2] = bushing_about_axis(m, force, 2)[0] * mb_measure(m, force[MB_FORCE_EXTRA], t);
+    else bushing_elastic_torque(m, force, s->R, s->N);
     for (int k = 0; k < 3; k++) {
         const double *along = bushing_along_axis(m, force, k), *about = bushing_about_axis(m, force, k);
         s->F[k] = along ? along[0] * s->x[k] + along[1] * rate[k] : 0.0;
@@ -90,7 +100,8 @@ static void bushing_see(const mb_view *m, const int32_t *force, double t, mb_bus
     mb_rotate(s->R_i, s->N, s->N);
 }
 
-static void bushing_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void bushing_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                         double *joint_force) {
     (void)q, (void)v, (void)joint_force;
     mb_bushing s;
     bushing_see(m, force, t, &s);
@@ -133,7 +144,8 @@ static int32_t bushing_width(const int32_t *force, int32_t what) {
 }
 
 /* Force and torque are those on the second body, as of a joint. */
-static int bushing_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int bushing_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
+                        double *y) {
     (void)q, (void)v;
     mb_bushing s;
     bushing_see(m, force, t, &s);
@@ -149,13 +161,15 @@ static int bushing_show(mb_view *m, const int32_t *force, double t, const double
         case BUSHING_SHOWN_ROTATION_RATE: mb_copy(s.spin, y); break;
         default:
             y[0] = y[1] = 0.0;
-            if (m->head[MB_PLANAR])
-                y[2] = mb_measure(m, force[MB_FORCE_EXTRA], t);
-            else
-                bushing_rotation_vector(s.R, y);
+            if (m->head[MB_PLANAR]) y[2] = mb_measure(m, force[MB_FORCE_EXTRA], t);
+            else bushing_rotation_vector(s.R, y);
     }
     return BL_OK;
 }
 
-const mb_element mb_element_bushing = {
-    .energy_kind = MB_ENERGY_ELASTIC, .check = bushing_check, .load = bushing_load, .energy = bushing_energy, .width = bushing_width, .show = bushing_show};
+const mb_element mb_element_bushing = {.energy_kind = MB_ENERGY_ELASTIC,
+                                       .check = bushing_check,
+                                       .load = bushing_load,
+                                       .energy = bushing_energy,
+                                       .width = bushing_width,
+                                       .show = bushing_show};

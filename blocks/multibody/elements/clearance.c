@@ -25,7 +25,9 @@ static bool contact_check(const bl_block *b, const int32_t *force, mb_tally *tal
     const int64_t number = tally->contacts++, p_count = b->p_count;
     if (b->i[MB_PLANAR] == 0 || !mb_check_markers(b, force) || !mb_check_numbers(b, force, 1)) return false;
     const int32_t sections = mb_wear_sections(force), wear = sections == 0 ? 0 : MB_WEAR_NUMBERS;
-    if (sections != 0 && (!mb_in_range(sections, MB_WEAR_FEWEST, MB_WEAR_MOST + 1) || contact_law(force) == MB_CONTACT_RIGID)) return false;
+    if (sections != 0 &&
+        (!mb_in_range(sections, MB_WEAR_FEWEST, MB_WEAR_MOST + 1) || contact_law(force) == MB_CONTACT_RIGID))
+        return false;
     return contact_law(force) < MB_CONTACT_LAWS && force[MB_FORCE_EXTRA] == number &&
            force[MB_FORCE_P] <= p_count - mb_contact_numbers(force) - wear;
 }
@@ -36,14 +38,16 @@ bool mb_contact_sound(const mb_view *m, const int32_t *force) {
     const double *p = m->p + force[MB_FORCE_P];
     if (!(p[MB_PLAY_CLEARANCE] > 0.0 && p[MB_PLAY_PIN_RADIUS] > 0.0 && p[MB_PLAY_FRICTION] >= 0.0)) return false;
     if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID)
-        return contact_within(p[MB_PLAY_RIGID_RESTITUTION], 0.0, 1.0) && contact_within(p[MB_PLAY_RIGID_TANGENTIAL], -1.0, 1.0);
+        return contact_within(p[MB_PLAY_RIGID_RESTITUTION], 0.0, 1.0) &&
+               contact_within(p[MB_PLAY_RIGID_TANGENTIAL], -1.0, 1.0);
     if (!(p[MB_PLAY_STIFFNESS] > 0.0 && p[MB_PLAY_EXPONENT] >= 1.0 && p[MB_PLAY_SLIP_SPEED] > 0.0)) return false;
     const double *wear = p + mb_contact_numbers(force);
     if (mb_wear_sections(force) > 0 &&
         !(wear[MB_WEAR_COEFFICIENT] >= 0.0 && wear[MB_WEAR_HARDNESS] > 0.0 && wear[MB_WEAR_LENGTH] > 0.0))
         return false;
-    return contact_law(force) == MB_CONTACT_HUNT_CROSSLEY ? p[MB_PLAY_DAMPING] >= 0.0
-                                                           : contact_within(p[MB_PLAY_RESTITUTION], 0.0, 1.0) && p[MB_PLAY_SLOWEST] > 0.0;
+    return contact_law(force) == MB_CONTACT_HUNT_CROSSLEY
+               ? p[MB_PLAY_DAMPING] >= 0.0
+               : contact_within(p[MB_PLAY_RESTITUTION], 0.0, 1.0) && p[MB_PLAY_SLOWEST] > 0.0;
 }
 
 static double contact_spin(const mb_view *m, int32_t marker) {
@@ -85,20 +89,24 @@ void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact
     mb_sub(V_pin, V_hole, rate);
     mb_marker_axes(m, hole, R);
     contact_direction(m, force, R, at);
-    const double across[3] = {-at->n[1], at->n[0], 0.0}, spin = contact_spin(m, hole), reach = mb_dot(at->n, at->offset);
+    const double across[3] = {-at->n[1], at->n[0], 0.0}, spin = contact_spin(m, hole),
+                 reach = mb_dot(at->n, at->offset);
     mb_copy(across, at->t);
     mb_axpy(radius, at->n, at->P);
     at->approach = mb_dot(at->n, rate);
     if (mb_wear_sections(force) > 0) /* a worn hole rotates under the pin */
         at->approach = at->slope * (at->approach + spin * (at->n[0] * at->offset[1] - at->n[1] * at->offset[0]));
     /* Both surfaces are taken where the force acts. */
-    at->slip = mb_dot(at->t, rate) + radius * contact_spin(m, pin) - (radius + fmax(reach, p[MB_PLAY_CLEARANCE])) * spin;
+    at->slip =
+        mb_dot(at->t, rate) + radius * contact_spin(m, pin) - (radius + fmax(reach, p[MB_PLAY_CLEARANCE])) * spin;
     mb_rotate_back(R, at->offset, at->offset);
     at->N = at->T = 0.0;
     at->touches = at->gap <= 0.0;
 }
 
-static double *contact_memory(const mb_view *m, const int32_t *force) { return m->contacts + force[MB_FORCE_EXTRA] * MB_CONTACT_MEMORY; }
+static double *contact_memory(const mb_view *m, const int32_t *force) {
+    return m->contacts + force[MB_FORCE_EXTRA] * MB_CONTACT_MEMORY;
+}
 
 /* The compliant laws. */
 void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at) {
@@ -106,10 +114,12 @@ void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at) {
     if (at->gap >= 0.0 || force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return;
     double damping = p[MB_PLAY_DAMPING];
     if (contact_law(force) == MB_CONTACT_LANKARANI_NIKRAVESH) {
-        const double e = p[MB_PLAY_RESTITUTION], began = fmax(contact_memory(m, force)[MB_CONTACT_BEGAN], p[MB_PLAY_SLOWEST]);
+        const double e = p[MB_PLAY_RESTITUTION],
+                     began = fmax(contact_memory(m, force)[MB_CONTACT_BEGAN], p[MB_PLAY_SLOWEST]);
         damping = 0.75 * (1.0 - e * e) / began;
     }
-    at->N = at->slope * fmax(0.0, p[MB_PLAY_STIFFNESS] * pow(-at->gap, p[MB_PLAY_EXPONENT]) * (1.0 + damping * at->approach));
+    at->N = at->slope *
+            fmax(0.0, p[MB_PLAY_STIFFNESS] * pow(-at->gap, p[MB_PLAY_EXPONENT]) * (1.0 + damping * at->approach));
     at->T = p[MB_PLAY_FRICTION] * at->N * tanh(at->slip / p[MB_PLAY_SLIP_SPEED]);
 }
 
@@ -117,11 +127,13 @@ static void contact_force(const mb_contact *at, double *F) {
     for (int k = 0; k < 3; k++) F[k] = -at->N * at->n[k] - at->T * at->t[k];
 }
 
-static void contact_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void contact_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                         double *joint_force) {
     (void)q, (void)v, (void)joint_force;
     mb_contact at;
     double F[3];
-    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return; /* a constraint: blocks/multibody/kernel/constraints/rigid_contact.c */
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID)
+        return; /* a constraint: blocks/multibody/kernel/constraints/rigid_contact.c */
     mb_contact_see(m, force, t, &at);
     mb_contact_press(m, force, &at);
     if (at.N == 0.0) return;
@@ -137,7 +149,8 @@ static double contact_energy(const mb_view *m, const int32_t *force, double t, c
     mb_contact at;
     if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return 0.0;
     mb_contact_see(m, force, t, &at);
-    return at.gap < 0.0 ? p[MB_PLAY_STIFFNESS] * pow(-at.gap, p[MB_PLAY_EXPONENT] + 1.0) / (p[MB_PLAY_EXPONENT] + 1.0) : 0.0;
+    return at.gap < 0.0 ? p[MB_PLAY_STIFFNESS] * pow(-at.gap, p[MB_PLAY_EXPONENT] + 1.0) / (p[MB_PLAY_EXPONENT] + 1.0)
+                        : 0.0;
 }
 
 double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact *at) {
@@ -173,16 +186,22 @@ static double contact_loss(mb_view *m, const int32_t *force, double t, const dou
 
 /* The normal force of a rigid contact does no work. */
 static double contact_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
-    return force[MB_FORCE_LAW] == MB_CONTACT_RIGID ? -contact_loss(m, force, t, q, v) : mb_pushed_power(m, force, t, q, v);
+    return force[MB_FORCE_LAW] == MB_CONTACT_RIGID ? -contact_loss(m, force, t, q, v)
+                                                   : mb_pushed_power(m, force, t, q, v);
 }
 
 static int32_t contact_width(const int32_t *force, int32_t what) {
     if (!mb_in_range(what, 0, MB_CONTACT_QUANTITIES)) return -1;
-    if ((what == MB_SHOWN_WEAR || what == MB_SHOWN_WORN_VOLUME) && mb_wear_sections(force) == 0) return -1; /* there is none */
-    return what == MB_SHOWN_WEAR ? mb_wear_sections(force) : what == MB_CONTACT_OFFSET ? 2 : what == MB_CONTACT_FORCE ? 3 : 1;
+    if ((what == MB_SHOWN_WEAR || what == MB_SHOWN_WORN_VOLUME) && mb_wear_sections(force) == 0)
+        return -1; /* there is none */
+    return what == MB_SHOWN_WEAR       ? mb_wear_sections(force)
+           : what == MB_CONTACT_OFFSET ? 2
+           : what == MB_CONTACT_FORCE  ? 3
+                                       : 1;
 }
 
-static int contact_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int contact_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
+                        double *y) {
     (void)q, (void)v;
     mb_contact at;
     contact_see_forces(m, force, t, &at);
@@ -205,8 +224,8 @@ static int contact_show(mb_view *m, const int32_t *force, double t, const double
 
 static bool contact_needs_solution(const int32_t *force, int32_t what) {
     return force[MB_FORCE_LAW] == MB_CONTACT_RIGID &&
-           (what == MB_SHOWN_POWER || what == MB_CONTACT_FORCE || what == MB_CONTACT_NORMAL_FORCE || what == MB_CONTACT_TOUCHES ||
-            what == MB_SHOWN_CONTACT_LOSS);
+           (what == MB_SHOWN_POWER || what == MB_CONTACT_FORCE || what == MB_CONTACT_NORMAL_FORCE ||
+            what == MB_CONTACT_TOUCHES || what == MB_SHOWN_CONTACT_LOSS);
 }
 
 static int contact_refuse(const bl_block *b, const mb_view *m, int32_t number, double t) {
@@ -214,7 +233,17 @@ static int contact_refuse(const bl_block *b, const mb_view *m, int32_t number, d
     return mb_fail_contact(b, m, number);
 }
 
-const mb_element mb_element_clearance_revolute = {
-    .named = true, .energy_kind = MB_ENERGY_CONTACT, .check = contact_check, .sound = mb_contact_sound, .refuse = contact_refuse,
-    .start = mb_wear_start, .keep = contact_keep, .load = contact_load, .energy = contact_energy, .loss = contact_loss, .power = contact_power, .width = contact_width, .show = contact_show,
-    .needs_solution = contact_needs_solution};
+const mb_element mb_element_clearance_revolute = {.named = true,
+                                                  .energy_kind = MB_ENERGY_CONTACT,
+                                                  .check = contact_check,
+                                                  .sound = mb_contact_sound,
+                                                  .refuse = contact_refuse,
+                                                  .start = mb_wear_start,
+                                                  .keep = contact_keep,
+                                                  .load = contact_load,
+                                                  .energy = contact_energy,
+                                                  .loss = contact_loss,
+                                                  .power = contact_power,
+                                                  .width = contact_width,
+                                                  .show = contact_show,
+                                                  .needs_solution = contact_needs_solution};

@@ -30,15 +30,21 @@ static mb_side coupling_side_of(const mb_view *m, int32_t row, int side) {
 double mb_coupling_factor(const mb_view *m, int32_t row) { return coupling_side_of(m, row, 0).factor; }
 
 static const int32_t *coupling_link_record(const mb_view *m, int32_t link) { return m->links + link * MB_LINK_FIELDS; }
-static const int32_t *coupling_measure_record(const mb_view *m, mb_side x) { return m->measures + (-1 - x.place) * MB_MEASURE_FIELDS; }
-static int32_t coupling_marker_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
+static const int32_t *coupling_measure_record(const mb_view *m, mb_side x) {
+    return m->measures + (-1 - x.place) * MB_MEASURE_FIELDS;
+}
+static int32_t coupling_marker_link(const mb_view *m, int32_t marker) {
+    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
+}
 
 static bool coupling_is_angle(const mb_view *m, mb_side x) {
-    return x.sign == 0 ? coupling_measure_record(m, x)[MB_MEASURE_TYPE] == MB_ANGLE : coupling_link_record(m, x.place)[MB_LINK_TYPE] == MB_REVOLUTE;
+    return x.sign == 0 ? coupling_measure_record(m, x)[MB_MEASURE_TYPE] == MB_ANGLE
+                       : coupling_link_record(m, x.place)[MB_LINK_TYPE] == MB_REVOLUTE;
 }
 
 static double coupling_value_of(const mb_view *m, mb_side x, double t, const double *q) {
-    return x.sign == 0 ? mb_measure(m, -1 - x.place, t) : mb_coordinate(x.sign, q[coupling_link_record(m, x.place)[MB_LINK_Q]]);
+    return x.sign == 0 ? mb_measure(m, -1 - x.place, t)
+                       : mb_coordinate(x.sign, q[coupling_link_record(m, x.place)[MB_LINK_Q]]);
 }
 
 static double coupling_rate_of(const mb_view *m, mb_side x, double t, const double *v, double *second) {
@@ -52,7 +58,9 @@ static bool coupling_check_row(const bl_block *b, const int32_t *row) {
     const int32_t *head = b->i;
     for (int side = 0; side < 2; side++) {
         const int32_t place = row[MB_ROW_I + side], sign = row[MB_ROW_A + side];
-        if (!mb_in_range(sign, -2, 3) || !mb_in_range(place, sign == 0 ? -(int64_t)head[MB_MEASURES] : 0, sign == 0 ? 0 : head[MB_LINKS])) return false;
+        if (!mb_in_range(sign, -2, 3) ||
+            !mb_in_range(place, sign == 0 ? -(int64_t)head[MB_MEASURES] : 0, sign == 0 ? 0 : head[MB_LINKS]))
+            return false;
         if (sign == 0) continue;
         const int32_t type = b->i[head[MB_AT_LINKS] + place * MB_LINK_FIELDS + MB_LINK_TYPE];
         if (type != MB_REVOLUTE && type != MB_PRISMATIC) return false;
@@ -98,16 +106,16 @@ static bool coupling_carries(const mb_view *m, int32_t link, int32_t other) {
 }
 
 /* What a unit speed of a path does to a measured coordinate, times ∂Φ/∂x. */
-static double coupling_measured_slope(const mb_view *m, const int32_t *measure, const double *factor_axis, const double *P, const int32_t *path) {
+static double coupling_measured_slope(const mb_view *m, const int32_t *measure, const double *factor_axis,
+                                      const double *P, const int32_t *path) {
     const int32_t l = path[MB_PATH_LINK], type = coupling_link_record(m, l)[MB_LINK_TYPE];
-    const bool on_i = coupling_carries(m, l, coupling_marker_link(m, measure[MB_MEASURE_I])), on_j = coupling_carries(m, l, coupling_marker_link(m, measure[MB_MEASURE_J]));
+    const bool on_i = coupling_carries(m, l, coupling_marker_link(m, measure[MB_MEASURE_I])),
+               on_j = coupling_carries(m, l, coupling_marker_link(m, measure[MB_MEASURE_J]));
     if (on_i == on_j) return 0.0;
     const mb_link_state *s = &m->link[l];
     double axis[3], moved[3], arm[3];
-    if (type == MB_SPHERICAL)
-        mb_column(s->R, path[MB_PATH_AXIS], axis);
-    else
-        mb_copy(s->axis, axis);
+    if (type == MB_SPHERICAL) mb_column(s->R, path[MB_PATH_AXIS], axis);
+    else mb_copy(s->axis, axis);
     mb_copy(axis, moved);
     if (measure[MB_MEASURE_TYPE] == MB_ANGLE) {
         if (type == MB_PRISMATIC) return 0.0;
@@ -124,9 +132,9 @@ static double coupling_slope(const mb_view *m, int32_t cut, const int32_t *path)
     for (int side = 0; side < 2; side++) {
         const mb_side x = coupling_side_of(m, coupling_row_of(m, cut), side);
         if (x.sign == 0)
-            sum += coupling_measured_slope(m, coupling_measure_record(m, x), side ? state->local_j : state->local_i, side ? state->P_j : state->P_i, path);
-        else if (path[MB_PATH_LINK] == x.place)
-            sum += x.sign < 0 ? -x.factor : x.factor;
+            sum += coupling_measured_slope(m, coupling_measure_record(m, x), side ? state->local_j : state->local_i,
+                                           side ? state->P_j : state->P_i, path);
+        else if (path[MB_PATH_LINK] == x.place) sum += x.sign < 0 ? -x.factor : x.factor;
     }
     return sum;
 }
@@ -146,18 +154,19 @@ static int coupling_pairs(const mb_view *m, int32_t cut, mb_pair *found) {
     return count;
 }
 
-static bool coupling_turns(const mb_view *m, int32_t cut) { return coupling_is_angle(m, coupling_side_of(m, coupling_row_of(m, cut), 1)); }
+static bool coupling_turns(const mb_view *m, int32_t cut) {
+    return coupling_is_angle(m, coupling_side_of(m, coupling_row_of(m, cut), 1));
+}
 
 static void coupling_shift(const mb_view *m, mb_side x, double by, double *q) {
-    if (x.sign == 0)
-        m->turns[-1 - x.place] += by;
-    else
-        q[coupling_link_record(m, x.place)[MB_LINK_Q]] += x.sign < 0 ? -by : by;
+    if (x.sign == 0) m->turns[-1 - x.place] += by;
+    else q[coupling_link_record(m, x.place)[MB_LINK_Q]] += x.sign < 0 ? -by : by;
 }
 
 static double coupling_open_by(const mb_view *m, int32_t row, double t, const double *q) {
     const mb_side first = coupling_side_of(m, row, 0), second = coupling_side_of(m, row, 1);
-    return coupling_value_of(m, second, t, q) + first.factor * coupling_value_of(m, first, t, q) - m->p[m->rows[row * MB_ROW_FIELDS + MB_ROW_VALUE] + COUPLING_OFFSET];
+    return coupling_value_of(m, second, t, q) + first.factor * coupling_value_of(m, first, t, q) -
+           m->p[m->rows[row * MB_ROW_FIELDS + MB_ROW_VALUE] + COUPLING_OFFSET];
 }
 
 /* Angles may start at π or at -π: those are taken with which Φ is least. */
@@ -196,15 +205,21 @@ static void coupling_follow_turns(const mb_view *m, int32_t cut, double t, doubl
     const int32_t row = coupling_row_of(m, cut);
     for (int side = 1; side >= 0; side--) {
         const mb_side x = coupling_side_of(m, row, side);
-        if (x.sign != 0 || x.factor == 0.0 || !coupling_is_angle(m, x) || coupling_turn_is_given(m, -1 - x.place)) continue;
+        if (x.sign != 0 || x.factor == 0.0 || !coupling_is_angle(m, x) || coupling_turn_is_given(m, -1 - x.place))
+            continue;
         const double turns = nearbyint(coupling_open_by(m, row, t, q) / (x.factor * full));
         if (isfinite(turns)) coupling_shift(m, x, -full * turns, q);
     }
 }
 
-const mb_coordinate_row mb_row_coupling = {
-    .check = coupling_check_row, .place = coupling_place, .rate = coupling_rate, .slope = coupling_slope, .pairs = coupling_pairs, .turns = coupling_turns, .start_turns = coupling_start_turns,
-    .follow_turns = coupling_follow_turns};
+const mb_coordinate_row mb_row_coupling = {.check = coupling_check_row,
+                                           .place = coupling_place,
+                                           .rate = coupling_rate,
+                                           .slope = coupling_slope,
+                                           .pairs = coupling_pairs,
+                                           .turns = coupling_turns,
+                                           .start_turns = coupling_start_turns,
+                                           .follow_turns = coupling_follow_turns};
 
 /* As an element it has no load: LAW is its row. */
 static bool coupling_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
@@ -219,7 +234,8 @@ static bool coupling_check(const bl_block *b, const int32_t *force, mb_tally *ta
 static double coupling_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     (void)q;
     double second;
-    return -m->lambda[force[MB_FORCE_LAW]] * coupling_rate_of(m, coupling_side_of(m, force[MB_FORCE_LAW], 1), t, v, &second);
+    return -m->lambda[force[MB_FORCE_LAW]] *
+           coupling_rate_of(m, coupling_side_of(m, force[MB_FORCE_LAW], 1), t, v, &second);
 }
 
 static int32_t coupling_width(const int32_t *force, int32_t what) {
@@ -227,7 +243,8 @@ static int32_t coupling_width(const int32_t *force, int32_t what) {
     return mb_in_range(what, 0, COUPLING_SHOWN_COUNT) ? 1 : -1;
 }
 
-static int coupling_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int coupling_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
+                         double *y) {
     (void)t, (void)q, (void)v, (void)what;
     *y = -m->lambda[force[MB_FORCE_LAW]] * coupling_side_of(m, force[MB_FORCE_LAW], 0).factor;
     return BL_OK;
@@ -238,5 +255,8 @@ static bool coupling_needs_solution(const int32_t *force, int32_t what) {
     return true;
 }
 
-const mb_element mb_element_coupling = {
-    .check = coupling_check, .power = coupling_power, .width = coupling_width, .show = coupling_show, .needs_solution = coupling_needs_solution};
+const mb_element mb_element_coupling = {.check = coupling_check,
+                                        .power = coupling_power,
+                                        .width = coupling_width,
+                                        .show = coupling_show,
+                                        .needs_solution = coupling_needs_solution};

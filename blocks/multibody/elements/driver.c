@@ -45,4 +45,5 @@ static bool driver_turns(const mb_view *m, int32_t cut) {
     return m->links[link * MB_LINK_FIELDS + MB_LINK_TYPE] != MB_PRISMATIC;
 }
 
-const mb_coordinate_row mb_row_driver = {.check = driver_check, .place = driver_place, .rate = driver_rate, .slope = driver_slope, .turns = driver_turns};
+const mb_coordinate_row mb_row_driver = {
+    .check = driver_check, .place = driver_place, .rate = driver_rate, .slope = driver_slope, .turns = driver_turns};

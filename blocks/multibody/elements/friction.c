@@ -12,11 +12,15 @@ static bool friction_check(const bl_block *b, const int32_t *force, mb_tally *ta
 static double friction_effort(const mb_view *m, const int32_t *force, double t, double x, double v) {
     (void)t, (void)x;
     const double *p = m->p + force[MB_FORCE_P]; /* the smoothing speed may have been set to none */
-    const double side = p[FRICTION_SMOOTHING] > 0.0 ? tanh(v / p[FRICTION_SMOOTHING]) : v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : 0.0;
+    const double side = p[FRICTION_SMOOTHING] > 0.0 ? tanh(v / p[FRICTION_SMOOTHING])
+                        : v > 0.0                   ? 1.0
+                        : v < 0.0                   ? -1.0
+                                                    : 0.0;
     return -p[FRICTION_VISCOUS] * v - p[FRICTION_COULOMB] * side;
 }
 
-static void friction_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void friction_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                          double *joint_force) {
     mb_push_coordinate(m, force, t, q, v, friction_effort, joint_force);
 }
 
@@ -31,10 +35,16 @@ static int32_t friction_width(const int32_t *force, int32_t what) {
     return mb_in_range(what, 0, FRICTION_SHOWN_COUNT) ? 1 : -1;
 }
 
-static int friction_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
-    *y = what == FRICTION_SHOWN_EFFORT ? friction_effort(m, force, t, 0.0, mb_joint_rate(m, force, t, v)) : friction_loss(m, force, t, q, v);
+static int friction_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
+                         double *y) {
+    *y = what == FRICTION_SHOWN_EFFORT ? friction_effort(m, force, t, 0.0, mb_joint_rate(m, force, t, v))
+                                       : friction_loss(m, force, t, q, v);
     return BL_OK;
 }
 
-const mb_element mb_element_friction = {
-    .on_coordinate = true, .check = friction_check, .load = friction_load, .loss = friction_loss, .width = friction_width, .show = friction_show};
+const mb_element mb_element_friction = {.on_coordinate = true,
+                                        .check = friction_check,
+                                        .load = friction_load,
+                                        .loss = friction_loss,
+                                        .width = friction_width,
+                                        .show = friction_show};

@@ -23,10 +23,13 @@ enum { MB_RUB_PASSES = 1000 };
 static const double MB_RUB_TOLERANCE = 1e-13;
 
 typedef struct {
-    double coefficient, smoothing, radius, length, width; /* length and width infinite where nothing tilts or turns it */
+    double coefficient, smoothing, radius, length,
+        width; /* length and width infinite where nothing tilts or turns it */
 } mb_bearing_size;
 
-static const int32_t *rub_record(const mb_view *m, int32_t number) { return m->joint_frictions + number * MB_RUB_FIELDS; }
+static const int32_t *rub_record(const mb_view *m, int32_t number) {
+    return m->joint_frictions + number * MB_RUB_FIELDS;
+}
 
 static bool rub_slides(const int32_t *joint_friction) { return joint_friction[MB_RUB_KIND] != MB_RUB_REVOLUTE; }
 static bool rub_turns(const int32_t *joint_friction) { return joint_friction[MB_RUB_KIND] != MB_RUB_PRISMATIC; }
@@ -38,10 +41,15 @@ static bool rub_coordinate_fits(const int32_t *head, int32_t place, int32_t sign
 bool mb_joint_friction_check(const bl_block *b, const int32_t *joint_friction) {
     const int32_t *head = b->i, markers = head[MB_MARKERS], numbers = head[MB_PLANAR] ? 3 : 4;
     if (!mb_in_range(joint_friction[MB_RUB_KIND], 0, head[MB_PLANAR] ? MB_RUB_CYLINDRICAL : MB_RUB_KINDS)) return false;
-    if (rub_slides(joint_friction) && !rub_coordinate_fits(head, joint_friction[MB_RUB_SLIDE], joint_friction[MB_RUB_SLIDE_SIGN])) return false;
-    if (rub_turns(joint_friction) && !rub_coordinate_fits(head, joint_friction[MB_RUB_TURN], joint_friction[MB_RUB_TURN_SIGN])) return false;
+    if (rub_slides(joint_friction) &&
+        !rub_coordinate_fits(head, joint_friction[MB_RUB_SLIDE], joint_friction[MB_RUB_SLIDE_SIGN]))
+        return false;
+    if (rub_turns(joint_friction) &&
+        !rub_coordinate_fits(head, joint_friction[MB_RUB_TURN], joint_friction[MB_RUB_TURN_SIGN]))
+        return false;
     return mb_in_range(joint_friction[MB_RUB_REACTION], 0, (int64_t)head[MB_LINKS] + head[MB_CUTS]) &&
-           mb_in_range(joint_friction[MB_RUB_MARKER], -markers, markers) && mb_in_range(joint_friction[MB_RUB_MIDDLE], 0, markers) &&
+           mb_in_range(joint_friction[MB_RUB_MARKER], -markers, markers) &&
+           mb_in_range(joint_friction[MB_RUB_MIDDLE], 0, markers) &&
            mb_in_range(joint_friction[MB_RUB_P], 0, (int64_t)b->p_count - numbers + 1);
 }
 
@@ -49,7 +57,8 @@ bool mb_joint_friction_check(const bl_block *b, const int32_t *joint_friction) {
 static mb_bearing_size rub_size(const mb_view *m, const int32_t *joint_friction) {
     const double *p = m->p + joint_friction[MB_RUB_P];
     const bool prismatic = joint_friction[MB_RUB_KIND] == MB_RUB_PRISMATIC;
-    mb_bearing_size size = {.coefficient = p[0], .smoothing = p[1], .radius = 0.5 * p[2], .length = INFINITY, .width = INFINITY};
+    mb_bearing_size size = {
+        .coefficient = p[0], .smoothing = p[1], .radius = 0.5 * p[2], .length = INFINITY, .width = INFINITY};
     if (!m->head[MB_PLANAR]) size.length = p[3];
     if (!m->head[MB_PLANAR] && prismatic) size.width = p[2];
     if (m->head[MB_PLANAR] && prismatic) size.length = p[2];
@@ -58,8 +67,8 @@ static mb_bearing_size rub_size(const mb_view *m, const int32_t *joint_friction)
 
 bool mb_joint_friction_sound(const mb_view *m, int32_t number) {
     const mb_bearing_size size = rub_size(m, rub_record(m, number));
-    return size.coefficient >= 0.0 && isfinite(size.coefficient) && size.smoothing > 0.0 && size.radius > 0.0 && size.length > 0.0 &&
-           size.width > 0.0;
+    return size.coefficient >= 0.0 && isfinite(size.coefficient) && size.smoothing > 0.0 && size.radius > 0.0 &&
+           size.length > 0.0 && size.width > 0.0;
 }
 
 static double rub_rate(const mb_view *m, int32_t place, int32_t sign, double t, const double *v) {
@@ -67,9 +76,13 @@ static double rub_rate(const mb_view *m, int32_t place, int32_t sign, double t, 
     return sign == 0 ? mb_measure_rate(m, place, t, &second) : sign * v[place];
 }
 
-static void rub_rates(const mb_view *m, const int32_t *joint_friction, double t, const double *v, double *slide, double *turn) {
-    *slide = rub_slides(joint_friction) ? rub_rate(m, joint_friction[MB_RUB_SLIDE], joint_friction[MB_RUB_SLIDE_SIGN], t, v) : 0.0;
-    *turn = rub_turns(joint_friction) ? rub_rate(m, joint_friction[MB_RUB_TURN], joint_friction[MB_RUB_TURN_SIGN], t, v) : 0.0;
+static void rub_rates(const mb_view *m, const int32_t *joint_friction, double t, const double *v, double *slide,
+                      double *turn) {
+    *slide = rub_slides(joint_friction)
+                 ? rub_rate(m, joint_friction[MB_RUB_SLIDE], joint_friction[MB_RUB_SLIDE_SIGN], t, v)
+                 : 0.0;
+    *turn = rub_turns(joint_friction) ? rub_rate(m, joint_friction[MB_RUB_TURN], joint_friction[MB_RUB_TURN_SIGN], t, v)
+                                      : 0.0;
 }
 
 /* The efforts for a load of 1 N. */
@@ -84,23 +97,27 @@ static void rub_unit_efforts(const mb_view *m, int32_t number, double t, const d
     m->rub.turn[number] = -share * size.radius * size.radius * turn;
 }
 
-static bool rub_rubs(const mb_view *m, int32_t number) { return m->rub.slide[number] != 0.0 || m->rub.turn[number] != 0.0; }
+static bool rub_rubs(const mb_view *m, int32_t number) {
+    return m->rub.slide[number] != 0.0 || m->rub.turn[number] != 0.0;
+}
 
 static void rub_push(const mb_view *m, int32_t place, int32_t sign, double t, double effort, double *joint_force) {
-    if (sign == 0)
-        mb_measure_push(m, place, t, effort);
-    else
-        joint_force[place] += sign * effort;
+    if (sign == 0) mb_measure_push(m, place, t, effort);
+    else joint_force[place] += sign * effort;
 }
 
 static void rub_add(const mb_view *m, int32_t number, double t, double load, double *joint_force) {
     const int32_t *joint_friction = rub_record(m, number);
     if (rub_slides(joint_friction))
-        rub_push(m, joint_friction[MB_RUB_SLIDE], joint_friction[MB_RUB_SLIDE_SIGN], t, load * m->rub.slide[number], joint_force);
-    if (rub_turns(joint_friction)) rub_push(m, joint_friction[MB_RUB_TURN], joint_friction[MB_RUB_TURN_SIGN], t, load * m->rub.turn[number], joint_force);
+        rub_push(m, joint_friction[MB_RUB_SLIDE], joint_friction[MB_RUB_SLIDE_SIGN], t, load * m->rub.slide[number],
+                 joint_force);
+    if (rub_turns(joint_friction))
+        rub_push(m, joint_friction[MB_RUB_TURN], joint_friction[MB_RUB_TURN_SIGN], t, load * m->rub.turn[number],
+                 joint_force);
 }
 
-static void rub_push_found(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void rub_push_found(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                           double *joint_force) {
     (void)q, (void)v;
     const int32_t number = force[MB_FORCE_LAW];
     if (m->rub.load[number] != 0.0) rub_add(m, number, t, m->rub.load[number], joint_force);
@@ -108,7 +125,8 @@ static void rub_push_found(mb_view *m, const int32_t *force, double t, const dou
 
 /* How the bearing lies, which all passes share. In a plane it slides along x. */
 static void joint_friction_point(const mb_view *m, int32_t number, double t) {
-    const int32_t *joint_friction = rub_record(m, number), marker = joint_friction[MB_RUB_MARKER], middle = joint_friction[MB_RUB_MIDDLE];
+    const int32_t *joint_friction = rub_record(m, number), marker = joint_friction[MB_RUB_MARKER],
+                  middle = joint_friction[MB_RUB_MIDDLE];
     const int z = m->head[MB_PLANAR] && joint_friction[MB_RUB_KIND] == MB_RUB_PRISMATIC ? 0 : 2;
     const mb_bearing_size size = rub_size(m, joint_friction);
     mb_joint_friction_frame *frame = &m->rub.frame[number];
@@ -137,8 +155,8 @@ static void rub_reaction(const mb_view *m, int32_t number, double *parts) {
 
 static double rub_load(const mb_view *m, int32_t number, const double *parts) {
     const mb_joint_friction_frame *frame = &m->rub.frame[number];
-    return sqrt(parts[0] * parts[0] + parts[1] * parts[1]) + frame->tilt * sqrt(parts[2] * parts[2] + parts[3] * parts[3]) +
-           frame->twist * fabs(parts[4]);
+    return sqrt(parts[0] * parts[0] + parts[1] * parts[1]) +
+           frame->tilt * sqrt(parts[2] * parts[2] + parts[3] * parts[3]) + frame->twist * fabs(parts[4]);
 }
 
 /* The same mechanism at rest and without weight: its solutions can be superposed on another solution. */
@@ -198,7 +216,8 @@ static void rub_respond(mb_view *still, int32_t number, double t) {
     memset(still->force, 0, (size_t)still->nv * sizeof(double));
     rub_clear(still);
     rub_add(still, number, t, 1.0, still->force);
-    if (joint_friction[MB_RUB_REACTION] >= still->link_count) { /* a pair of forces on two links acts on all joints between them */
+    if (joint_friction[MB_RUB_REACTION] >=
+        still->link_count) { /* a pair of forces on two links acts on all joints between them */
         mb_bias_forces(still, bias);
         for (int32_t k = 0; k < still->nv; k++) still->force[k] -= bias[k];
     }
@@ -212,7 +231,8 @@ static void rub_respond(mb_view *still, int32_t number, double t) {
     rub_add(still, number, t, 1.0, still->force);
     rub_wrenches(still);
     mb_share(still);
-    for (int32_t k = 0; k < count; k++) rub_reaction(still, k, still->rub.response + ((int64_t)number * count + k) * MB_RUB_PARTS);
+    for (int32_t k = 0; k < count; k++)
+        rub_reaction(still, k, still->rub.response + ((int64_t)number * count + k) * MB_RUB_PARTS);
 }
 
 /* One pass over all loads, each with the newest of the others. Returns the largest change, and whose it is. */
@@ -296,7 +316,9 @@ static bool rub_check(const bl_block *b, const int32_t *force, mb_tally *tally) 
            mb_in_range(force[MB_FORCE_LAW], 0, b->i[MB_JOINT_FRICTIONS]);
 }
 
-static bool rub_sound(const mb_view *m, const int32_t *force) { return mb_joint_friction_sound(m, force[MB_FORCE_LAW]); }
+static bool rub_sound(const mb_view *m, const int32_t *force) {
+    return mb_joint_friction_sound(m, force[MB_FORCE_LAW]);
+}
 
 static int rub_refuse(const bl_block *b, const mb_view *m, int32_t number, double t) {
     return mb_fail_joint_friction(b, m, m->forces[number * MB_FORCE_FIELDS + MB_FORCE_LAW], t);
@@ -316,7 +338,8 @@ static int32_t rub_width(const int32_t *force, int32_t what) {
     return mb_in_range(what, 0, MB_JOINT_FRICTION_QUANTITIES) ? 1 : -1;
 }
 
-static int rub_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int rub_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
+                    double *y) {
     const int32_t number = force[MB_FORCE_LAW];
     const double load_found = m->rub.load[number];
     switch (what) {
@@ -333,5 +356,11 @@ static bool rub_needs_solution(const int32_t *force, int32_t what) {
     return true;
 }
 
-const mb_element mb_element_joint_friction = {.check = rub_check, .sound = rub_sound, .refuse = rub_refuse, .load = rub_push_found, .loss = rub_loss, .width = rub_width,
-                                       .show = rub_show, .needs_solution = rub_needs_solution};
+const mb_element mb_element_joint_friction = {.check = rub_check,
+                                              .sound = rub_sound,
+                                              .refuse = rub_refuse,
+                                              .load = rub_push_found,
+                                              .loss = rub_loss,
+                                              .width = rub_width,
+                                              .show = rub_show,
+                                              .needs_solution = rub_needs_solution};

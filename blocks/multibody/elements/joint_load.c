@@ -10,7 +10,8 @@ static double joint_load_effort(const mb_view *m, const int32_t *force, double t
     return mb_coefficient(m, force[MB_FORCE_LAW], t, x, v);
 }
 
-static void joint_load_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void joint_load_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                            double *joint_force) {
     mb_push_coordinate(m, force, t, q, v, joint_load_effort, joint_force);
 }
 
@@ -24,11 +25,16 @@ static int32_t joint_load_width(const int32_t *force, int32_t what) {
     return what == 0 ? 1 : -1;
 }
 
-static int joint_load_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int joint_load_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
+                           double *y) {
     (void)what;
     *y = joint_load_effort(m, force, t, mb_joint_coordinate(m, force, t, q), mb_joint_rate(m, force, t, v));
     return BL_OK;
 }
 
-const mb_element mb_element_joint_load = {
-    .on_coordinate = true, .check = joint_load_check, .load = joint_load_load, .source = joint_load_source, .width = joint_load_width, .show = joint_load_show};
+const mb_element mb_element_joint_load = {.on_coordinate = true,
+                                          .check = joint_load_check,
+                                          .load = joint_load_load,
+                                          .source = joint_load_source,
+                                          .width = joint_load_width,
+                                          .show = joint_load_show};

@@ -3,11 +3,14 @@
 
 enum { APPLIED_SHOWN_EFFORT, APPLIED_SHOWN_COUNT };
 
-static int32_t applied_link_of(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
+static int32_t applied_link_of(const mb_view *m, int32_t marker) {
+    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
+}
 
 static bool applied_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;
-    return mb_check_markers(b, force) && mb_check_numbers(b, force, 0) && mb_check_laws(b, force, 3) && mb_in_range(force[MB_FORCE_EXTRA], 0, 8);
+    return mb_check_markers(b, force) && mb_check_numbers(b, force, 0) && mb_check_laws(b, force, 3) &&
+           mb_in_range(force[MB_FORCE_EXTRA], 0, 8);
 }
 
 /* A force or torque in world axes, and where it acts. */
@@ -25,14 +28,16 @@ static void applied_see_load(const mb_view *m, const int32_t *force, double t, d
     mb_marker_motion(m, i, t, P, NULL, NULL);
 }
 
-static void applied_load_force(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void applied_load_force(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                               double *joint_force) {
     (void)q, (void)v, (void)joint_force;
     double value[3], P[3];
     applied_see_load(m, force, t, value, P);
     mb_push(m, force[MB_FORCE_I], P, value, NULL);
 }
 
-static void applied_load_torque(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void applied_load_torque(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                                double *joint_force) {
     (void)q, (void)v, (void)joint_force;
     double value[3], P[3];
     applied_see_load(m, force, t, value, P);
@@ -62,14 +67,21 @@ static int32_t applied_width(const int32_t *force, int32_t what) {
     return what == APPLIED_SHOWN_EFFORT ? 3 : -1;
 }
 
-static int applied_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int applied_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
+                        double *y) {
     (void)q, (void)v, (void)what;
     double P[3];
     applied_see_load(m, force, t, y, P);
     return BL_OK;
 }
 
-const mb_element mb_element_force = {
-    .check = applied_check, .load = applied_load_force, .source = applied_force_power, .width = applied_width, .show = applied_show};
-const mb_element mb_element_torque = {
-    .check = applied_check, .load = applied_load_torque, .source = applied_torque_power, .width = applied_width, .show = applied_show};
+const mb_element mb_element_force = {.check = applied_check,
+                                     .load = applied_load_force,
+                                     .source = applied_force_power,
+                                     .width = applied_width,
+                                     .show = applied_show};
+const mb_element mb_element_torque = {.check = applied_check,
+                                      .load = applied_load_torque,
+                                      .source = applied_torque_power,
+                                      .width = applied_width,
+                                      .show = applied_show};

@@ -13,7 +13,8 @@ typedef struct {
 
 static bool spring_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;
-    return mb_check_markers(b, force) && mb_check_numbers(b, force, 1) && mb_check_laws(b, force, 3) && mb_in_range(force[MB_FORCE_EXTRA], 0, 8);
+    return mb_check_markers(b, force) && mb_check_numbers(b, force, 1) && mb_check_laws(b, force, 3) &&
+           mb_in_range(force[MB_FORCE_EXTRA], 0, 8);
 }
 
 /* Returns whether its length is nonzero; otherwise the direction is undefined and the force is 0. */
@@ -32,7 +33,8 @@ static bool spring_see(const mb_view *m, const int32_t *force, double t, mb_spri
     return true;
 }
 
-static void spring_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void spring_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                        double *joint_force) {
     (void)q, (void)v, (void)joint_force;
     mb_spring s;
     double F[3], opposite[3];
@@ -56,7 +58,8 @@ static double spring_energy(const mb_view *m, const int32_t *force, double t, co
 }
 
 /* The third law is the actuator, which pulls. */
-static double spring_actuator_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+static double spring_actuator_power(const mb_view *m, const int32_t *force, double t, const double *q,
+                                    const double *v) {
     (void)q, (void)v;
     mb_spring s;
     if (!spring_see(m, force, t, &s)) return 0.0;
@@ -68,7 +71,8 @@ static int32_t spring_width(const int32_t *force, int32_t what) {
     return mb_in_range(what, 0, SPRING_SHOWN_COUNT) ? 1 : -1;
 }
 
-static int spring_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int spring_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
+                       double *y) {
     (void)q, (void)v;
     mb_spring s;
     const bool acts = spring_see(m, force, t, &s);
@@ -81,5 +85,10 @@ static int spring_show(mb_view *m, const int32_t *force, double t, const double 
     return BL_OK;
 }
 
-const mb_element mb_element_spring = {.energy_kind = MB_ENERGY_ELASTIC, .check = spring_check, .load = spring_load, .energy = spring_energy,
-                                      .source = spring_actuator_power, .width = spring_width, .show = spring_show};
+const mb_element mb_element_spring = {.energy_kind = MB_ENERGY_ELASTIC,
+                                      .check = spring_check,
+                                      .load = spring_load,
+                                      .energy = spring_energy,
+                                      .source = spring_actuator_power,
+                                      .width = spring_width,
+                                      .show = spring_show};

@@ -2,8 +2,8 @@
 #include "blocks/multibody/kernel/multibody.h"
 
 extern const mb_element mb_element_force, mb_element_torque, mb_element_spring, mb_element_bushing, mb_element_bearing,
-    mb_element_clearance_revolute, mb_element_torsional_spring, mb_element_friction, mb_element_stop, mb_element_joint_load,
-    mb_element_joint_friction, mb_element_coupling;
+    mb_element_clearance_revolute, mb_element_torsional_spring, mb_element_friction, mb_element_stop,
+    mb_element_joint_load, mb_element_joint_friction, mb_element_coupling;
 extern const mb_coordinate_row mb_row_driver, mb_row_coupling;
 
 const mb_element *const mb_elements[MB_FORCE_TYPES] = {

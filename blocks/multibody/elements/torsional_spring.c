@@ -10,9 +10,12 @@ static bool torsion_check(const bl_block *b, const int32_t *force, mb_tally *tal
     return mb_check_coordinate(b, force) && mb_check_numbers(b, force, 1) && mb_check_laws(b, force, 3);
 }
 
-static double torsion_effort(const mb_view *m, const int32_t *force, double t, double x, double v) { return -mb_spring_effort(m, force, t, x, v); }
+static double torsion_effort(const mb_view *m, const int32_t *force, double t, double x, double v) {
+    return -mb_spring_effort(m, force, t, x, v);
+}
 
-static void torsion_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v, double *joint_force) {
+static void torsion_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                         double *joint_force) {
     mb_push_coordinate(m, force, t, q, v, torsion_effort, joint_force);
 }
 
@@ -20,7 +23,8 @@ static double torsion_energy(const mb_view *m, const int32_t *force, double t, c
     return mb_spring_energy(m, force, mb_joint_coordinate(m, force, t, q));
 }
 
-static double torsion_actuator_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+static double torsion_actuator_power(const mb_view *m, const int32_t *force, double t, const double *q,
+                                     const double *v) {
     const double rate = mb_joint_rate(m, force, t, v);
     return -mb_coefficient(m, force[MB_FORCE_LAW] + 2, t, mb_joint_coordinate(m, force, t, q), rate) * rate;
 }
@@ -30,7 +34,8 @@ static int32_t torsion_width(const int32_t *force, int32_t what) {
     return mb_in_range(what, 0, TORSION_SHOWN_COUNT) ? 1 : -1;
 }
 
-static int torsion_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y) {
+static int torsion_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
+                        double *y) {
     const double x = mb_joint_coordinate(m, force, t, q), rate = mb_joint_rate(m, force, t, v);
     switch (what) {
         case TORSION_SHOWN_ANGLE: *y = x; break;
@@ -41,5 +46,11 @@ static int torsion_show(mb_view *m, const int32_t *force, double t, const double
     return BL_OK;
 }
 
-const mb_element mb_element_torsional_spring = {.on_coordinate = true, .energy_kind = MB_ENERGY_ELASTIC, .check = torsion_check,
-                                                .load = torsion_load, .energy = torsion_energy, .source = torsion_actuator_power, .width = torsion_width, .show = torsion_show};
+const mb_element mb_element_torsional_spring = {.on_coordinate = true,
+                                                .energy_kind = MB_ENERGY_ELASTIC,
+                                                .check = torsion_check,
+                                                .load = torsion_load,
+                                                .energy = torsion_energy,
+                                                .source = torsion_actuator_power,
+                                                .width = torsion_width,
+                                                .show = torsion_show};

@@ -9,7 +9,7 @@
 
 enum {
     MB_NAME_SIZE = 64,
-    MB_MONITOR_JOINTS = 3,    /* longer lists are not useful */
+    MB_MONITOR_JOINTS = 3, /* longer lists are not useful */
     MB_SEARCH_LIMIT = 2000,
 };
 
@@ -116,7 +116,8 @@ static void log_gap(const bl_block *b, mb_gap gap, const char *rate) {
     if (gap.angle > least) bl_log(b, "%.3g rad%s", gap.angle, rate);
 }
 
-static void log_joints(const bl_block *b, const mb_view *m, const mb_monitor *told, const char *verb, const char *rate) {
+static void log_joints(const bl_block *b, const mb_view *m, const mb_monitor *told, const char *verb,
+                       const char *rate) {
     for (int n = 0; n < MB_MONITOR_JOINTS && gap_size(told[n].gap) > 1e-2 * gap_size(told[0].gap); n++) {
         char name[MB_NAME_SIZE];
         joint_name(m, told[n].joint, name);
@@ -161,7 +162,8 @@ static double lever(mb_view *m, double motion, const double *rows) {
 }
 
 static void log_singular(const bl_block *b, double size) {
-    if (size > SINGULAR) bl_log(b, ". It is next to a singular position: the correction there is %.2g times as large as the gap", size);
+    if (size > SINGULAR)
+        bl_log(b, ". It is next to a singular position: the correction there is %.2g times as large as the gap", size);
 }
 
 /* Brings q where the closures are least open: downhill along what mb_project would do, each step only as far as it helps. */
@@ -194,7 +196,9 @@ int mb_fail_assembly(bl_block *b, mb_view *m, double t, const double *q, const d
     find_open(m, m->phi, told);
     bl_log(b, "it cannot be assembled at t = %.9g s: ", t);
     log_joints(b, m, told, "stays open by", "");
-    return bl_log_error(b, " with the other joints closed. Change a length or an axis there, or give positions nearer to a closed pose.");
+    return bl_log_error(
+        b,
+        " with the other joints closed. Change a length or an axis there, or give positions nearer to a closed pose.");
 }
 
 /* Bearings and contacts have their names after those of the closures. */
@@ -207,9 +211,14 @@ static void force_name(const mb_view *m, int32_t number, char *out) {
 int mb_fail_contact(const bl_block *b, const mb_view *m, int32_t number) {
     char name[MB_NAME_SIZE];
     force_name(m, number, name);
-    return bl_log_error(b, "the numbers of `%s` make no contact. `clearance`, `pin_radius`, `stiffness`, `slip_speed` and `slowest_impact` are"
-                     " positive, `friction` and `damping` not negative, `exponent` is at least 1, `restitution` between 0 and 1,"
-                     " `tangential_restitution` between -1 and 1; of wear, `hardness` and `length` are positive, and `wear_coefficient` not negative.", name);
+    return bl_log_error(
+        b,
+        "the numbers of `%s` make no contact. `clearance`, `pin_radius`, `stiffness`, `slip_speed` and "
+        "`slowest_impact` are"
+        " positive, `friction` and `damping` not negative, `exponent` is at least 1, `restitution` between 0 and 1,"
+        " `tangential_restitution` between -1 and 1; of wear, `hardness` and `length` are positive, and "
+        "`wear_coefficient` not negative.",
+        name);
 }
 
 int mb_fail_outside(const bl_block *b, const mb_view *m, int32_t number, double t) {
@@ -219,8 +228,11 @@ int mb_fail_outside(const bl_block *b, const mb_view *m, int32_t number, double 
     force_name(m, number, name);
     mb_contact_see(m, force, t, &at);
     const double clearance = m->p[force[MB_FORCE_P]];
-    return bl_log_error(b, "`%s` does not start in its hole: the center of the pin is %.4g m from that of the hole, %.3g m more than the clearance"
-                     " allows. Give positions nearer to each other, or more clearance.", name, clearance - at.gap, -at.gap);
+    return bl_log_error(b,
+                        "`%s` does not start in its hole: the center of the pin is %.4g m from that of the hole, %.3g "
+                        "m more than the clearance"
+                        " allows. Give positions nearer to each other, or more clearance.",
+                        name, clearance - at.gap, -at.gap);
 }
 
 int mb_fail_events(const bl_block *b, const mb_view *m, double t, double h, int count) {
@@ -231,8 +243,11 @@ int mb_fail_events(const bl_block *b, const mb_view *m, double t, double h, int 
         if (fabs(r->closing) > fabs(most->closing)) busiest = n;
     }
     force_name(m, m->rows[mb_rigid_row(m, busiest) * MB_ROW_FIELDS + MB_ROW_A], name);
-    return bl_log_error(b, "contacts changed more than %d times in the step of %.3g s from t = %.9g s, most of all `%s`: its pin crosses the clearance"
-                     " that often. Take a smaller step or more substeps.", count, h, t, name);
+    return bl_log_error(b,
+                        "contacts changed more than %d times in the step of %.3g s from t = %.9g s, most of all `%s`: "
+                        "its pin crosses the clearance"
+                        " that often. Take a smaller step or more substeps.",
+                        count, h, t, name);
 }
 
 int mb_fail_bearing(const bl_block *b, const mb_view *m, int32_t number, double t) {
@@ -243,8 +258,11 @@ int mb_fail_bearing(const bl_block *b, const mb_view *m, int32_t number, double 
         bl_log(b, "the dimensions of `%s` ", name);
         return bl_film_fail(b, &bearing);
     }
-    return bl_log_error(b, "the film of `%s` is thinner than its `film_limit`, %.4g m, at t = %.9g s. Give contact=Contact(…) to go on with"
-                     " a contact law, or more clearance, speed or viscosity.", name, bearing.film_limit, t);
+    return bl_log_error(b,
+                        "the film of `%s` is thinner than its `film_limit`, %.4g m, at t = %.9g s. Give "
+                        "contact=Contact(…) to go on with"
+                        " a contact law, or more clearance, speed or viscosity.",
+                        name, bearing.film_limit, t);
 }
 
 /* The first name after those of bearings and contacts, which is that of a friction. */
@@ -258,7 +276,8 @@ int mb_fail_body(const bl_block *b, const mb_view *m, int32_t number) {
     char name[MB_NAME_SIZE];
     const mb_body_data *body = &m->body[number];
     joint_name(m, after_forces(m) + m->head[MB_JOINT_FRICTIONS] + number, name);
-    if (!(body->mass >= 0.0)) return bl_log_error(b, "body `%s` has mass %.6g kg: it must not be negative.", name, body->mass);
+    if (!(body->mass >= 0.0))
+        return bl_log_error(b, "body `%s` has mass %.6g kg: it must not be negative.", name, body->mass);
     return bl_log_error(b, "body `%s` has a negative moment of inertia, about its center of mass: no body has.", name);
 }
 
@@ -266,7 +285,9 @@ int mb_fail_kept(bl_block *b, mb_view *m, int32_t number, double t, const double
     char name[MB_NAME_SIZE];
     const int32_t *keep = mb_keep_record(m, number);
     const int32_t names = after_forces(m) + m->head[MB_JOINT_FRICTIONS] + m->body_count + m->head[MB_MOVERS];
-    const char *unit = keep[MB_KEEP_RATE] ? mb_keep_turns_about(m, number) ? "rad/s" : "m/s" : mb_keep_turns_about(m, number) ? "rad" : "m";
+    const char *unit = keep[MB_KEEP_RATE]               ? mb_keep_turns_about(m, number) ? "rad/s" : "m/s"
+                       : mb_keep_turns_about(m, number) ? "rad"
+                                                        : "m";
     joint_name(m, names + number, name);
     const double value = m->p[keep[MB_KEEP_P]], is = mb_kept_now(m, number, t, q, v);
     bl_log(b, "its initial `%s` cannot be %.6g %s at t = %.9g s", name, value, unit, t);
@@ -278,10 +299,11 @@ int mb_fail_kept(bl_block *b, mb_view *m, int32_t number, double t, const double
     }
     mb_update_positions(m, t, q);
     if (keep[MB_KEEP_RATE] == 0 && !(mb_openness(m) <= 1e-6))
-        return bl_log_error(b, ": the joints do not close there. It is out of reach of the given pose; keep another value, or give positions"
-                         " nearer to it.");
+        return bl_log_error(b, ": the joints do not close there. It is out of reach of the given pose; keep another "
+                               "value, or give positions"
+                               " nearer to it.");
     return bl_log_error(b, ": joints%s make it %.6g %s. Keep fewer values, or another one.",
-                     others > 0 ? ", drivers and the other values" : " and drivers", is, unit);
+                        others > 0 ? ", drivers and the other values" : " and drivers", is, unit);
 }
 
 int mb_fail_joint_friction(const bl_block *b, const mb_view *m, int32_t number, double t) {
@@ -290,12 +312,19 @@ int mb_fail_joint_friction(const bl_block *b, const mb_view *m, int32_t number, 
     joint_name(m, after_forces(m) + number, name);
     joint_name(m, joint_friction[MB_RUB_REACTION], joint);
     if (!mb_joint_friction_sound(m, number))
-        return bl_log_error(b, "friction `%s` in joint `%s` has numbers that no bearing has: its coefficient is 0 or more, diameter, length and"
-                         " smoothing_speed are positive.", name, joint);
-    return bl_log_error(b, "friction `%s` in joint `%s`, coefficient %.4g, and the reactions that it causes have no end at t = %.9g s: each"
-                     " makes the other grow. The joint locks itself, or there are several solutions, and the rigid-body model does not determine which."
-                     " Take a smaller coefficient, a longer bearing or guide, or a smaller angle between load and motion.",
-                     name, joint, m->p[joint_friction[MB_RUB_P]], t);
+        return bl_log_error(b,
+                            "friction `%s` in joint `%s` has numbers that no bearing has: its coefficient is 0 or "
+                            "more, diameter, length and"
+                            " smoothing_speed are positive.",
+                            name, joint);
+    return bl_log_error(
+        b,
+        "friction `%s` in joint `%s`, coefficient %.4g, and the reactions that it causes have no end at t = %.9g s: "
+        "each"
+        " makes the other grow. The joint locks itself, or there are several solutions, and the rigid-body model does "
+        "not determine which."
+        " Take a smaller coefficient, a longer bearing or guide, or a smaller angle between load and motion.",
+        name, joint, m->p[joint_friction[MB_RUB_P]], t);
 }
 
 int mb_fail_factor(bl_block *b, const mb_view *m, double t) {
@@ -304,10 +333,14 @@ int mb_fail_factor(bl_block *b, const mb_view *m, double t) {
     char name[MB_NAME_SIZE];
     if (m->jammed >= 0) {
         force_name(m, m->jammed, name);
-        return bl_log_error(b, "`%s` is jammed at t = %.9g s: drivers leave its pin no way to go, or its friction is too much for rigid bodies."
-                         " Take less friction, a driver less, or a compliant contact such as HuntCrossley.", name, t);
+        return bl_log_error(b,
+                            "`%s` is jammed at t = %.9g s: drivers leave its pin no way to go, or its friction is too "
+                            "much for rigid bodies."
+                            " Take less friction, a driver less, or a compliant contact such as HuntCrossley.",
+                            name, t);
     }
-    return bl_log_error(b, "its equations have no solution at t = %.9g s: a speed moves no mass, or a value is not finite.", t);
+    return bl_log_error(
+        b, "its equations have no solution at t = %.9g s: a speed moves no mass, or a value is not finite.", t);
 }
 
 /* Requires the state before the projection in m->kept. */
@@ -318,7 +351,8 @@ int mb_fail_step(bl_block *b, mb_view *m, double t, double h, const double *q, c
     mb_kinematics(m, t, q, v);
     find_open(m, m->phi, after);
     if (!isfinite(gap_size(before[0].gap)) || !isfinite(gap_size(after[0].gap)))
-        return bl_log_error(b, "the step of %.3g s to t = %.9g s gave coordinates that are not finite: take a smaller step.", h, t);
+        return bl_log_error(
+            b, "the step of %.3g s to t = %.9g s gave coordinates that are not finite: take a smaller step.", h, t);
     bl_log(b, "the step of %.3g s to t = %.9g s cannot be closed: ", h, t);
     log_joints(b, m, before, "was open by", "");
     bl_log(b, " when it began to be; ");
@@ -342,8 +376,11 @@ int mb_fail_implicit(bl_block *b, mb_view *m, double t, double h, const double *
     const double *flags = m->implicit.flags;
     if (m->torn >= 0) return mb_fail_bearing(b, m, m->torn, t + h);
     if (m->endless >= 0) return mb_fail_joint_friction(b, m, m->endless, t + h);
-    bl_log(b, "the implicit step of %.3g s from t = %.9g s does not converge, nor do parts of it down to %.2g s: after %.0f iterations"
-           " accelerations still change by %.2g", h, t, h * MB_SMALLEST_PART, flags[MB_IMPLICIT_ITERATIONS], flags[MB_IMPLICIT_RESIDUAL]);
+    bl_log(b,
+           "the implicit step of %.3g s from t = %.9g s does not converge, nor do parts of it down to %.2g s: after "
+           "%.0f iterations"
+           " accelerations still change by %.2g",
+           h, t, h * MB_SMALLEST_PART, flags[MB_IMPLICIT_ITERATIONS], flags[MB_IMPLICIT_RESIDUAL]);
     mb_monitor open[MB_MONITOR_JOINTS];
     mb_kinematics(m, t + h, q, v);
     find_open(m, m->phi, open);
@@ -351,7 +388,8 @@ int mb_fail_implicit(bl_block *b, mb_view *m, double t, double h, const double *
         bl_log(b, "; ");
         log_joints(b, m, open, "stays open by", "");
     }
-    return bl_log_error(b, ". Take a smaller step or more substeps, and look for a force that jumps or a singular position.");
+    return bl_log_error(
+        b, ". Take a smaller step or more substeps, and look for a force that jumps or a singular position.");
 }
 
 /* The change from q to q_end, as speeds times time. */
@@ -392,7 +430,8 @@ void mb_watch_step(mb_view *m, double t, double h, const double *q, const double
     told[MB_MONITOR_STEP_TOO_LARGE] = 1.0;
     if (told[MB_MONITOR_COUNT] == 0.0) told[MB_MONITOR_FIRST] = t;
     told[MB_MONITOR_COUNT] += 1.0;
-    told[MB_MONITOR_LEVER] = fmax(told[MB_MONITOR_LEVER], fmax(lever(m, h * h * moved, m->phi), lever(m, faster, m->phi_rate)));
+    told[MB_MONITOR_LEVER] =
+        fmax(told[MB_MONITOR_LEVER], fmax(lever(m, h * h * moved, m->phi), lever(m, faster, m->phi_rate)));
     const double part = sqrt(fmax(moved, faster) / told[MB_MONITOR_FASTEST]);
     if (!(part > told[MB_MONITOR_PART])) return;
     told[MB_MONITOR_PART] = part;
@@ -411,9 +450,11 @@ static void diagnose_unresolved(const bl_block *b, const mb_view *m) {
     if (m->forces[(int32_t)number * MB_FORCE_FIELDS + MB_FORCE_TYPE] != MB_BEARING) return;
     char name[MB_NAME_SIZE];
     force_name(m, (int32_t)number, name);
-    bl_log(b, "the film of `%s` was too stiff for explicit steps in %.0f of %.0f steps that were checked, first at t = %.6g s: its"
-           " thickness and force are wrong. Take a smaller step, or mode='internal' with integrator='implicit'. ", name, count,
-           films[MB_FILMS_COMPARED], films[MB_FILMS_FIRST]);
+    bl_log(b,
+           "the film of `%s` was too stiff for explicit steps in %.0f of %.0f steps that were checked, first at t = "
+           "%.6g s: its"
+           " thickness and force are wrong. Take a smaller step, or mode='internal' with integrator='implicit'. ",
+           name, count, films[MB_FILMS_COMPARED], films[MB_FILMS_FIRST]);
 }
 
 /* The film that was deepest below its limit, as a part of its clearance, and how many others were below theirs. */
@@ -440,7 +481,9 @@ void mb_diagnose_films(const bl_block *b, const mb_view *m) {
     force_name(m, number, name);
     bl_log(b, "the film of `%s` ", name);
     bl_film_say_thin(b, &bearing, worst);
-    if (count > 1) bl_log(b, " So %s %d other film%s, less far.", count > 2 ? "were" : "was", (int)count - 1, count > 2 ? "s" : "");
+    if (count > 1)
+        bl_log(b, " So %s %d other film%s, less far.", count > 2 ? "were" : "was", (int)count - 1,
+               count > 2 ? "s" : "");
     bl_log(b, " ");
 }
 
@@ -453,7 +496,9 @@ static void diagnose_paradoxes(bl_block *b, const mb_view *m) {
         if (!(count > 0.0)) continue;
         char name[MB_NAME_SIZE];
         force_name(m, force, name);
-        bl_log(b, "the friction of `%s` had no solution with rigid bodies in %.0f step%s and was left out there: a compliant contact has one.",
+        bl_log(b,
+               "the friction of `%s` had no solution with rigid bodies in %.0f step%s and was left out there: a "
+               "compliant contact has one.",
                name, count, count > 1.0 ? "s" : "");
         return; /* one is enough to look there */
     }
@@ -468,21 +513,28 @@ static void diagnose_turned(bl_block *b, const mb_view *m) {
     char name[MB_NAME_SIZE] = "bushing";
     for (int32_t c = 0; c < m->cut_count; c++) {
         const int32_t *row = m->rows + m->cuts[c * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS;
-        if (mb_coordinate_row_of(m, c) || row[MB_ROW_I] != measure[MB_MEASURE_I] || row[MB_ROW_J] != measure[MB_MEASURE_J]) continue;
+        if (mb_coordinate_row_of(m, c) || row[MB_ROW_I] != measure[MB_MEASURE_I] ||
+            row[MB_ROW_J] != measure[MB_MEASURE_J])
+            continue;
         joint_name(m, m->link_count + c, name);
         break;
     }
-    bl_log(b, "the angle of `%s` may have lost or gained whole turns: in the step to t = %.9g s it differed by %.3g rad from what its speeds before"
-           " and after predict. Take a smaller step or more substeps. ", name, m->turned[MB_TURNED_WHEN], m->turned[MB_TURNED_OFF]);
+    bl_log(b,
+           "the angle of `%s` may have lost or gained whole turns: in the step to t = %.9g s it differed by %.3g rad "
+           "from what its speeds before"
+           " and after predict. Take a smaller step or more substeps. ",
+           name, m->turned[MB_TURNED_WHEN], m->turned[MB_TURNED_OFF]);
 }
 
 /* Of jumps of one kind, the largest. */
-static void diagnose_jump(bl_block *b, const mb_view *m, const double *worst, const char *what, const char *unit, const char *follows) {
+static void diagnose_jump(bl_block *b, const mb_view *m, const double *worst, const char *what, const char *unit,
+                          const char *follows) {
     const double which = worst[MB_JUMP_WHICH]; /* from a saved state, which may hold anything */
     if (!(worst[MB_JUMP_COUNT] > 0.0) || !(which >= 0.0 && which < m->head[MB_MOVERS])) return;
     char name[MB_NAME_SIZE];
     joint_name(m, after_forces(m) + m->head[MB_JOINT_FRICTIONS] + m->body_count + (int32_t)which, name);
-    bl_log(b, "%s `%s` jumps by %.4g %s in the step to t = %.9g s", what, name, worst[MB_JUMP_SIZE], unit, worst[MB_JUMP_WHEN]);
+    bl_log(b, "%s `%s` jumps by %.4g %s in the step to t = %.9g s", what, name, worst[MB_JUMP_SIZE], unit,
+           worst[MB_JUMP_WHEN]);
     if (worst[MB_JUMP_COUNT] > 1.0) bl_log(b, ", the largest of %.0f jumps", worst[MB_JUMP_COUNT]);
     bl_log(b, "%s", follows);
 }
@@ -491,12 +543,14 @@ static void diagnose_jump(bl_block *b, const mb_view *m, const double *worst, co
 static void diagnose_jumps(bl_block *b, const mb_view *m) {
     if (m->head[MB_MOVERS] == 0) return;
     diagnose_jump(b, m, m->jumps + MB_JUMP_PLACE, "the prescribed motion", "m or rad",
-                ": bodies follow instantaneously, and efforts and reactions do not include it. Use a law without jumps, such as a Table with interpolation='cubic', or"
-                " a smaller step; connect rate and acceleration of an input. ");
+                  ": bodies follow instantaneously, and efforts and reactions do not include it. Use a law without "
+                  "jumps, such as a Table with interpolation='cubic', or"
+                  " a smaller step; connect rate and acceleration of an input. ");
     if (m->jumps[MB_JUMP_PLACE + MB_JUMP_COUNT] > 0.0) return;
     diagnose_jump(b, m, m->jumps + MB_JUMP_RATE, "the rate of the prescribed motion", "m/s or rad/s",
-                ": that is an impulse, which no effort or reaction shows. Use a law with a continuous rate, such as a Table with"
-                " interpolation='cubic'; connect the acceleration of an input. ");
+                  ": that is an impulse, which no effort or reaction shows. Use a law with a continuous rate, such as "
+                  "a Table with"
+                  " interpolation='cubic'; connect the acceleration of an input. ");
 }
 
 /* Outputs that rigid bodies leave open. */
@@ -513,11 +567,21 @@ static void diagnose_shared(bl_block *b, const mb_view *m) {
     if (joint < 0 || joint >= m->link_count + m->cut_count) return;
     char name[MB_NAME_SIZE];
     joint_name(m, joint, name);
-    bl_log(b, "reactions of redundant joints are not unique, and `%s.%s` is one of them: at t = %.9g s %.4g of its %.4g%s depend on how joints share"
-           " the load, which follows from a rule (minimum norm) and not from rigid-body mechanics. Use joints that constrain less"
-           " (System.report() lists the redundant ones), or give all joints a System.joint_stiffness(). ", name,
-           out[MB_OUT_TYPE] == MB_OUT_ELEMENT ? "first_effort" : effort ? "effort" : force ? "force" : "torque", m->shared[MB_SHARED_TIME], m->shared[MB_SHARED_PART], m->shared[MB_SHARED_WHOLE],
-           effort ? "" : force ? " N" : " N m");
+    bl_log(b,
+           "reactions of redundant joints are not unique, and `%s.%s` is one of them: at t = %.9g s %.4g of its %.4g%s "
+           "depend on how joints share"
+           " the load, which follows from a rule (minimum norm) and not from rigid-body mechanics. Use joints that "
+           "constrain less"
+           " (System.report() lists the redundant ones), or give all joints a System.joint_stiffness(). ",
+           name,
+           out[MB_OUT_TYPE] == MB_OUT_ELEMENT ? "first_effort"
+           : effort                           ? "effort"
+           : force                            ? "force"
+                                              : "torque",
+           m->shared[MB_SHARED_TIME], m->shared[MB_SHARED_PART], m->shared[MB_SHARED_WHOLE],
+           effort  ? ""
+           : force ? " N"
+                   : " N m");
 }
 
 void mb_diagnose_run(bl_block *b, mb_view *m) {
@@ -530,11 +594,11 @@ void mb_diagnose_run(bl_block *b, mb_view *m) {
     if (!(told[MB_MONITOR_COUNT] > 0.0) || !(joint >= 0.0 && joint < m->link_count + m->cut_count)) return;
     char name[MB_NAME_SIZE];
     joint_name(m, (int32_t)joint, name);
-    bl_log(b, "the motion was not resolved in %.0f step%s. The worst led to t = %.9g s: `%s` was open by ", told[MB_MONITOR_COUNT],
-           told[MB_MONITOR_COUNT] > 1.0 ? "s" : "", told[MB_MONITOR_TIME], name);
+    bl_log(b, "the motion was not resolved in %.0f step%s. The worst led to t = %.9g s: `%s` was open by ",
+           told[MB_MONITOR_COUNT], told[MB_MONITOR_COUNT] > 1.0 ? "s" : "", told[MB_MONITOR_TIME], name);
     log_gap(b, (mb_gap){told[MB_MONITOR_LENGTH], told[MB_MONITOR_ANGLE]}, "");
-    bl_log(b, ", and closing it changed the motion by %.2g %% of the fastest so far (up to %g %% passes)", 100.0 * told[MB_MONITOR_PART],
-           100.0 * STEP_TOO_LARGE);
+    bl_log(b, ", and closing it changed the motion by %.2g %% of the fastest so far (up to %g %% passes)",
+           100.0 * told[MB_MONITOR_PART], 100.0 * STEP_TOO_LARGE);
     log_singular(b, told[MB_MONITOR_LEVER]);
     bl_log(b, ". Energies and derived results are inaccurate: use a smaller step or more substeps.");
 }
@@ -609,14 +673,17 @@ static mb_gap body_moved(const mb_view *m, int32_t l, const double *open) {
     return gap;
 }
 
-static void log_bodies(const bl_block *b, const mb_view *m, const mb_monitor *told, const char *verb, const char *rate) {
+static void log_bodies(const bl_block *b, const mb_view *m, const mb_monitor *told, const char *verb,
+                       const char *rate) {
     mb_monitor named[MB_MONITOR_JOINTS];
     memcpy(named, told, sizeof named);
     for (int n = 0; n < MB_MONITOR_JOINTS; n++) named[n].joint += after_forces(m) + m->head[MB_JOINT_FRICTIONS];
     log_joints(b, m, named, verb, rate);
 }
 
-static bool is_moved_far(mb_gap gap, double size) { return gap.length > MONITOR_MOVED * size || gap.angle > MONITOR_MOVED; }
+static bool is_moved_far(mb_gap gap, double size) {
+    return gap.length > MONITOR_MOVED * size || gap.angle > MONITOR_MOVED;
+}
 
 /* Bodies that were moved although joints, drivers and prescribed coordinates leave them free. */
 static bool diagnose_positions(bl_block *b, mb_view *m, double t, const double *q, const double *v) {
@@ -661,10 +728,13 @@ static mb_gap body_changed(const mb_view *m, int32_t l, const double *open) {
     return (mb_gap){open[0] != 0.0 ? sqrt(mb_dot(move, move)) : 0.0, open[1] != 0.0 ? sqrt(mb_dot(turn, turn)) : 0.0};
 }
 
-static double body_speed(const mb_body_data *body) { return fmax(sqrt(mb_dot(body->v, body->v)), sqrt(mb_dot(body->w, body->w))); }
+static double body_speed(const mb_body_data *body) {
+    return fmax(sqrt(mb_dot(body->v, body->v)), sqrt(mb_dot(body->w, body->w)));
+}
 
 /* The bodies whose velocities were changed the most, of those given in motion or of those at rest that are free. */
-static void find_changed(mb_view *m, double t, const double *q, const double *v, bool at_rest, double limit, mb_monitor *told) {
+static void find_changed(mb_view *m, double t, const double *q, const double *v, bool at_rest, double limit,
+                         mb_monitor *told) {
     double *open = m->start.open;
     for (int32_t k = 0; k < 2 * m->body_count; k++) open[k] = 1.0;
     if (at_rest) mb_find_freedom(m, t, q, true, open);
@@ -699,7 +769,8 @@ static bool keeps_speeds(const mb_view *m) {
 }
 
 /* Velocities that violate joints, drivers or prescribed speeds; and bodies given at rest that receive an impulse. */
-static void diagnose_velocities(bl_block *b, mb_view *m, double t, const double *q, const double *v, const char *before) {
+static void diagnose_velocities(bl_block *b, mb_view *m, double t, const double *q, const double *v,
+                                const char *before) {
     static const double all[2] = {1.0, 1.0};
     mb_monitor told[MB_MONITOR_JOINTS], changed[MB_MONITOR_JOINTS];
     double fastest = 0.0, found = 0.0;
@@ -738,8 +809,11 @@ static void diagnose_velocities(bl_block *b, mb_view *m, double t, const double 
     if (!(gap_size(changed[0].gap) > 0.0)) return;
     bl_log(b, "%sit starts with an impulse: ", before);
     log_bodies(b, m, changed, "was given at rest and gets", "/s");
-    bl_log(b, ", because a driver, a moving marker or a prescribed speed is nonzero at t = %.9g s. Give velocities or initial=…, or let the"
-           " motion start from rest.", t);
+    bl_log(b,
+           ", because a driver, a moving marker or a prescribed speed is nonzero at t = %.9g s. Give velocities or "
+           "initial=…, or let the"
+           " motion start from rest.",
+           t);
 }
 
 /* Reports the differences between the initial state and the given one. */

@@ -60,7 +60,8 @@ int mb_solve_rows(mb_view *m, double least, double *change) {
         for (int32_t k = 0; k < m->nv; k++) m->acceleration[k] += m->residual[k];
         const double before = size;
         size = mb_largest(m->residual, m->nv);
-        if (iteration > 0 && next_change(size, before) <= m->settings[MB_TOLERANCE] * fmax(least, mb_largest(m->acceleration, m->nv)))
+        if (iteration > 0 &&
+            next_change(size, before) <= m->settings[MB_TOLERANCE] * fmax(least, mb_largest(m->acceleration, m->nv)))
             break;
     }
     /* The multipliers that belong to the last accelerations. */
@@ -163,10 +164,12 @@ static const double CLOSED = 1e-10; /* in m and rad */
 /* As closed as a mechanism of 1 m would have to be, for one that is longer. */
 static bool closes_for_its_size(const mb_view *m) {
     double reach = 1.0;
-    for (int32_t k = 0; k < m->marker_count; k++) reach = fmax(reach, sqrt(mb_dot(m->marker_data[k].p, m->marker_data[k].p)));
+    for (int32_t k = 0; k < m->marker_count; k++)
+        reach = fmax(reach, sqrt(mb_dot(m->marker_data[k].p, m->marker_data[k].p)));
     for (int32_t k = 0; k < m->row_count; k++) {
         const int32_t type = m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE];
-        const bool is_length = type == MB_ROW_POINT || type == MB_ROW_D2 || type == MB_ROW_DISTANCE || type == MB_ROW_TOUCH;
+        const bool is_length =
+            type == MB_ROW_POINT || type == MB_ROW_D2 || type == MB_ROW_DISTANCE || type == MB_ROW_TOUCH;
         if (!(fabs(m->phi[k]) <= CLOSED * (is_length ? reach : 1.0))) return false;
     }
     return true;
@@ -195,4 +198,3 @@ int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
     project_velocities(m, v);
     return closure <= CLOSED || closes_for_its_size(m);
 }
-

@@ -70,10 +70,8 @@ void mb_build_k(mb_view *m) {
                 double sum = 0.0;
                 for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++)
                     sum += m->alpha[cut[MB_CUT_ROW] + r] * block[r * paths + a] * block[r * paths + b];
-                if (*slot < 0)
-                    m->k_diagonal[-1 - *slot] += sum;
-                else
-                    m->k_off[*slot] += sum;
+                if (*slot < 0) m->k_diagonal[-1 - *slot] += sum;
+                else m->k_off[*slot] += sum;
                 slot++;
             }
     }

@@ -15,7 +15,8 @@ bool mb_law_check(const bl_block *b, const int32_t *law, int64_t *words_used) {
         case MB_LAW_INPUT:
             return p < b->u_count && n >= -1 && n < b->u_count && law[MB_LAW_OF] >= -1 && law[MB_LAW_OF] < b->u_count;
         case MB_LAW_TABLE: /* n points, four coefficients for each piece, the last value */
-            return n >= 2 && p + 5 * n - 3 <= b->p_count && law[MB_LAW_OF] >= MB_OF_TIME && law[MB_LAW_OF] <= MB_OF_RATE;
+            return n >= 2 && p + 5 * n - 3 <= b->p_count && law[MB_LAW_OF] >= MB_OF_TIME &&
+                   law[MB_LAW_OF] <= MB_OF_RATE;
         case MB_LAW_FORMULA: {
             static const int32_t own[1] = {2}, result[1] = {1};
             const bl_formula_reach reach = {.u_width = own, .y_width = result, .u_count = 1, .y_count = 1};

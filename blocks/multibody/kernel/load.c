@@ -3,7 +3,9 @@
 
 #include "blocks/multibody/kernel/multibody.h"
 
-static int32_t link_of(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
+static int32_t link_of(const mb_view *m, int32_t marker) {
+    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
+}
 
 void mb_marker_place(const mb_view *m, int32_t marker, double *P) {
     const int32_t link = link_of(m, marker);
@@ -44,8 +46,8 @@ bool mb_check_markers(const bl_block *b, const int32_t *force) {
 }
 
 bool mb_check_coordinate(const bl_block *b, const int32_t *force) {
-    return mb_in_range(force[MB_FORCE_I], -(int64_t)b->i[MB_MEASURES], b->i[MB_NQ]) && mb_in_range(force[MB_FORCE_J], 0, b->i[MB_NV]) &&
-           mb_in_range(force[MB_FORCE_EXTRA], -2, 3);
+    return mb_in_range(force[MB_FORCE_I], -(int64_t)b->i[MB_MEASURES], b->i[MB_NQ]) &&
+           mb_in_range(force[MB_FORCE_J], 0, b->i[MB_NV]) && mb_in_range(force[MB_FORCE_EXTRA], -2, 3);
 }
 
 bool mb_check_numbers(const bl_block *b, const int32_t *force, int64_t count) {
@@ -59,7 +61,8 @@ bool mb_check_laws(const bl_block *b, const int32_t *force, int64_t count) {
 double mb_spring_effort(const mb_view *m, const int32_t *force, double t, double x, double v) {
     const int32_t law = force[MB_FORCE_LAW];
     const double stretch = x - m->p[force[MB_FORCE_P]];
-    return mb_coefficient(m, law, t, x, v) * stretch + mb_coefficient(m, law + 1, t, x, v) * v + mb_coefficient(m, law + 2, t, x, v);
+    return mb_coefficient(m, law, t, x, v) * stretch + mb_coefficient(m, law + 1, t, x, v) * v +
+           mb_coefficient(m, law + 2, t, x, v);
 }
 
 double mb_spring_energy(const mb_view *m, const int32_t *force, double x) {
@@ -82,14 +85,16 @@ static void start_turn(int32_t sign, double *q) {
 /* Whether a coordinate of the tree is an angle. */
 static bool turns(const mb_view *m, int32_t q) {
     for (int32_t l = 0; l < m->link_count; l++)
-        if (m->links[l * MB_LINK_FIELDS + MB_LINK_Q] == q && m->links[l * MB_LINK_FIELDS + MB_LINK_TYPE] == MB_REVOLUTE) return true;
+        if (m->links[l * MB_LINK_FIELDS + MB_LINK_Q] == q && m->links[l * MB_LINK_FIELDS + MB_LINK_TYPE] == MB_REVOLUTE)
+            return true;
     return false;
 }
 
 void mb_start_turns(const mb_view *m, double t, double *q) {
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
-        if (mb_element_of(force)->on_coordinate && force[MB_FORCE_I] >= 0) start_turn(force[MB_FORCE_EXTRA], &q[force[MB_FORCE_I]]);
+        if (mb_element_of(force)->on_coordinate && force[MB_FORCE_I] >= 0)
+            start_turn(force[MB_FORCE_EXTRA], &q[force[MB_FORCE_I]]);
     }
     for (int32_t n = 0; n < m->head[MB_OUTPUTS]; n++) {
         const int32_t *out = m->outputs + n * MB_OUT_FIELDS;
@@ -98,7 +103,8 @@ void mb_start_turns(const mb_view *m, double t, double *q) {
     for (int32_t k = 0; k < m->row_count; k++) {
         const int32_t *row = m->rows + k * MB_ROW_FIELDS;
         for (int side = 0; row[MB_ROW_TYPE] == MB_ROW_COUPLING && side < 2; side++)
-            if (row[MB_ROW_A + side] != 0) start_turn(row[MB_ROW_A + side], &q[m->links[row[MB_ROW_I + side] * MB_LINK_FIELDS + MB_LINK_Q]]);
+            if (row[MB_ROW_A + side] != 0)
+                start_turn(row[MB_ROW_A + side], &q[m->links[row[MB_ROW_I + side] * MB_LINK_FIELDS + MB_LINK_Q]]);
     }
     for (int32_t c = 0; c < m->cut_count; c++) {
         const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
@@ -107,7 +113,8 @@ void mb_start_turns(const mb_view *m, double t, double *q) {
     for (int32_t k = 0; k < m->row_count; k++) {
         const int32_t *row = m->rows + k * MB_ROW_FIELDS;
         double rate, second;
-        if (row[MB_ROW_TYPE] == MB_ROW_DRIVEN_ANGLE) m->turns[row[MB_ROW_A]] = mb_law(m, row[MB_ROW_VALUE], t, &rate, &second);
+        if (row[MB_ROW_TYPE] == MB_ROW_DRIVEN_ANGLE)
+            m->turns[row[MB_ROW_A]] = mb_law(m, row[MB_ROW_VALUE], t, &rate, &second);
         if (row[MB_ROW_TYPE] != MB_ROW_DRIVER || !turns(m, row[MB_ROW_I])) continue;
         const double full = 6.283185307179586;
         double *angle = &q[row[MB_ROW_I]];
@@ -128,13 +135,12 @@ double mb_joint_rate(const mb_view *m, const int32_t *force, double t, const dou
     return force[MB_FORCE_EXTRA] < 0 ? -v[force[MB_FORCE_J]] : v[force[MB_FORCE_J]];
 }
 
-void mb_push_coordinate(const mb_view *m, const int32_t *force, double t, const double *q, const double *v, mb_effort effort, double *joint_force) {
+void mb_push_coordinate(const mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                        mb_effort effort, double *joint_force) {
     const int32_t i = force[MB_FORCE_I];
     const double found = effort(m, force, t, mb_joint_coordinate(m, force, t, q), mb_joint_rate(m, force, t, v));
-    if (i < 0)
-        mb_measure_push(m, -1 - i, t, found);
-    else
-        joint_force[force[MB_FORCE_J]] += force[MB_FORCE_EXTRA] < 0 ? -found : found;
+    if (i < 0) mb_measure_push(m, -1 - i, t, found);
+    else joint_force[force[MB_FORCE_J]] += force[MB_FORCE_EXTRA] < 0 ? -found : found;
 }
 
 /* Adds all loads to the links' F, N and to the joints' efforts. */

@@ -93,7 +93,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     s->mean_start = take(w, scratch, implicit * nv);
     s->lambda_start = take(w, scratch, implicit * rows);
     m->data = (mb_link_data *)(void *)take(z, memory, links * (int64_t)(sizeof(mb_link_data) / sizeof(double)));
-    m->marker_data = (mb_marker_data *)(void *)take(z, memory, m->marker_count * (int64_t)(sizeof(mb_marker_data) / sizeof(double)));
+    m->marker_data =
+        (mb_marker_data *)(void *)take(z, memory, m->marker_count * (int64_t)(sizeof(mb_marker_data) / sizeof(double)));
     m->body = (mb_body_data *)(void *)take(z, memory, m->body_count * (int64_t)(sizeof(mb_body_data) / sizeof(double)));
     m->turns = take(z, memory, head[MB_MEASURES]);
     m->turn_rates = take(z, memory, head[MB_MEASURES]);
@@ -112,7 +113,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->pushed = take(w, scratch, 6 * links + nv);
     m->link = (mb_link_state *)(void *)take(w, scratch, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
     m->row_state = (mb_row_state *)(void *)take(w, scratch, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
-    m->cut_state = (mb_cut_state *)(void *)take(w, scratch, m->cut_count * (int64_t)(sizeof(mb_cut_state) / sizeof(double)));
+    m->cut_state =
+        (mb_cut_state *)(void *)take(w, scratch, m->cut_count * (int64_t)(sizeof(mb_cut_state) / sizeof(double)));
     m->phi = take(w, scratch, rows);
     m->phi_rate = take(w, scratch, rows);
     m->bias = take(w, scratch, rows);
@@ -143,8 +145,10 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     r->lambda = take(w, scratch, joint_frictions * rows);
     r->force = take(w, scratch, joint_frictions > 0 ? nv : 0);
     r->no_bias = take(w, scratch, joint_frictions > 0 ? rows : 0);
-    r->frame = (mb_joint_friction_frame *)(void *)take(w, scratch, joint_frictions * (int64_t)(sizeof(mb_joint_friction_frame) / sizeof(double)));
-    r->still = (mb_link_state *)(void *)take(w, scratch, joint_frictions > 0 ? links * (int64_t)(sizeof(mb_link_state) / sizeof(double)) : 0);
+    r->frame = (mb_joint_friction_frame *)(void *)take(
+        w, scratch, joint_frictions * (int64_t)(sizeof(mb_joint_friction_frame) / sizeof(double)));
+    r->still = (mb_link_state *)(void *)take(
+        w, scratch, joint_frictions > 0 ? links * (int64_t)(sizeof(mb_link_state) / sizeof(double)) : 0);
     const int64_t joints = head[MB_JOINTS], shares = joints > 0;
     m->shared = take(z, memory, shares * MB_SHARED_SIZE);
     m->moved = take(z, memory, 3 * (int64_t)head[MB_MOVERS]);
@@ -162,7 +166,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     share->right = take(w, scratch, shares * rows);
     share->place = take(w, scratch, 3 * joints);
     share->wrench = take(w, scratch, shares * 6 * links);
-    share->entries = (mb_share_entry *)(void *)take(w, scratch, shares * rows * (joints + rows) * (int64_t)(sizeof(mb_share_entry) / sizeof(double)));
+    share->entries = (mb_share_entry *)(void *)take(
+        w, scratch, shares * rows * (joints + rows) * (int64_t)(sizeof(mb_share_entry) / sizeof(double)));
     share->row_at = (int32_t *)(void *)take(w, scratch, shares * rows);
     share->column_at = (int32_t *)(void *)take(w, scratch, shares * nv);
     share->lists = (int32_t *)(void *)take(w, scratch, shares * (joints + rows + nv));
@@ -210,8 +215,8 @@ static int multibody_check(const bl_block *b) {
     const int64_t links = head[MB_LINKS], nq = head[MB_NQ], nv = head[MB_NV], bodies = head[MB_BODIES],
                   markers = head[MB_MARKERS], rows = head[MB_ROWS], cuts = head[MB_CUTS], paths = head[MB_PATHS],
                   pairs = head[MB_PAIRS], laws = head[MB_LAWS], forces = head[MB_FORCES], outputs = head[MB_OUTPUTS],
-                  nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES], joint_frictions = head[MB_JOINT_FRICTIONS],
-                  keeps = head[MB_KEEPS];
+                  nonzeros = head[MB_NONZEROS], measures = head[MB_MEASURES], masses = head[MB_MASS_ENTRIES],
+                  joint_frictions = head[MB_JOINT_FRICTIONS], keeps = head[MB_KEEPS];
     if (!mb_in_range(head[MB_INTEGRATOR], MB_RK4, MB_INTEGRATORS)) return 0;
     if (head[MB_INTEGRATOR] == MB_IMPLICIT && (!head[MB_INTERNAL] || nv > MB_IMPLICIT_LARGEST)) return 0;
     if (links < 1 || nv < 1 || nq < nv || head[MB_SUBSTEPS] < 1 || head[MB_SUBSTEPS] > 1000000) return 0;
@@ -219,18 +224,24 @@ static int multibody_check(const bl_block *b) {
     if (!mb_in_range(head[MB_GRAVITY], 0, b->p_count - size + 1) ||
         !mb_in_range(head[MB_SETTINGS], 0, b->p_count - MB_SETTINGS_COUNT + 1))
         return 0;
-    if (!fits_table(b, head[MB_AT_LINKS], links, MB_LINK_FIELDS) || !fits_table(b, head[MB_AT_BODIES], bodies, MB_BODY_FIELDS) ||
-        !fits_table(b, head[MB_AT_MARKERS], markers, MB_MARKER_FIELDS) || !fits_table(b, head[MB_AT_ROWS], rows, MB_ROW_FIELDS) ||
-        !fits_table(b, head[MB_AT_CUTS], cuts, MB_CUT_FIELDS) || !fits_table(b, head[MB_AT_PATHS], paths, MB_PATH_FIELDS) ||
-        !fits_table(b, head[MB_AT_PAIRS], pairs, 1) || !fits_table(b, head[MB_AT_LAWS], laws, MB_LAW_FIELDS) ||
-        !fits_table(b, head[MB_AT_FORCES], forces, MB_FORCE_FIELDS) || !fits_table(b, head[MB_AT_OUTPUTS], outputs, MB_OUT_FIELDS) ||
-        !fits_table(b, head[MB_AT_MEASURES], measures, MB_MEASURE_FIELDS) || !fits_table(b, head[MB_AT_WORDS], head[MB_WORDS], 1) ||
-        !fits_table(b, head[MB_AT_MASS], masses, 1) || !fits_table(b, head[MB_AT_PERMUTATION], 2 * nv, 1) ||
-        !fits_table(b, head[MB_AT_ROW_START], nv + 1, 1) || !fits_table(b, head[MB_AT_COLUMN_OF], nonzeros, 1) ||
-        !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) ||
-        !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1) ||
+    if (!fits_table(b, head[MB_AT_LINKS], links, MB_LINK_FIELDS) ||
+        !fits_table(b, head[MB_AT_BODIES], bodies, MB_BODY_FIELDS) ||
+        !fits_table(b, head[MB_AT_MARKERS], markers, MB_MARKER_FIELDS) ||
+        !fits_table(b, head[MB_AT_ROWS], rows, MB_ROW_FIELDS) ||
+        !fits_table(b, head[MB_AT_CUTS], cuts, MB_CUT_FIELDS) ||
+        !fits_table(b, head[MB_AT_PATHS], paths, MB_PATH_FIELDS) || !fits_table(b, head[MB_AT_PAIRS], pairs, 1) ||
+        !fits_table(b, head[MB_AT_LAWS], laws, MB_LAW_FIELDS) ||
+        !fits_table(b, head[MB_AT_FORCES], forces, MB_FORCE_FIELDS) ||
+        !fits_table(b, head[MB_AT_OUTPUTS], outputs, MB_OUT_FIELDS) ||
+        !fits_table(b, head[MB_AT_MEASURES], measures, MB_MEASURE_FIELDS) ||
+        !fits_table(b, head[MB_AT_WORDS], head[MB_WORDS], 1) || !fits_table(b, head[MB_AT_MASS], masses, 1) ||
+        !fits_table(b, head[MB_AT_PERMUTATION], 2 * nv, 1) || !fits_table(b, head[MB_AT_ROW_START], nv + 1, 1) ||
+        !fits_table(b, head[MB_AT_COLUMN_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) ||
+        !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) || !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) ||
+        !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1) ||
         !fits_table(b, head[MB_AT_JOINT_FRICTIONS], joint_frictions, MB_RUB_FIELDS) ||
-        !fits_table(b, head[MB_AT_JOINTS], head[MB_JOINTS], MB_JOINT_FIELDS) || !fits_table(b, head[MB_AT_MOVERS], head[MB_MOVERS], 1) ||
+        !fits_table(b, head[MB_AT_JOINTS], head[MB_JOINTS], MB_JOINT_FIELDS) ||
+        !fits_table(b, head[MB_AT_MOVERS], head[MB_MOVERS], 1) ||
         !fits_table(b, head[MB_AT_KEEPS], keeps, MB_KEEP_FIELDS))
         return 0;
     int64_t named = 0;
@@ -240,7 +251,9 @@ static int multibody_check(const bl_block *b) {
         if (!mb_in_range(type, 0, MB_FORCE_TYPES)) return 0;
         named += mb_elements[type]->named;
     }
-    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES], links + cuts + named + joint_frictions + bodies + head[MB_MOVERS] + keeps)) return 0;
+    if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES],
+                        links + cuts + named + joint_frictions + bodies + head[MB_MOVERS] + keeps))
+        return 0;
 
     const bool massive = rows > 0 || joint_frictions > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
     int64_t q_used = 0, v_used = 0, entries = 0;
@@ -257,7 +270,8 @@ static int multibody_check(const bl_block *b) {
         v_used += speeds;
         if (!massive) continue;
         entries += speeds * (speeds + 1) / 2;
-        for (int32_t up = link[MB_LINK_PARENT]; up >= 0; up = b->i[head[MB_AT_LINKS] + up * MB_LINK_FIELDS + MB_LINK_PARENT]) {
+        for (int32_t up = link[MB_LINK_PARENT]; up >= 0;
+             up = b->i[head[MB_AT_LINKS] + up * MB_LINK_FIELDS + MB_LINK_PARENT]) {
             const int32_t up_type = b->i[head[MB_AT_LINKS] + up * MB_LINK_FIELDS + MB_LINK_TYPE];
             entries += speeds * (up_type == MB_SPHERICAL ? 3 : up_type == MB_FIXED ? 0 : 1);
             if (entries > masses) return 0;
@@ -273,7 +287,8 @@ static int multibody_check(const bl_block *b) {
     }
     for (int64_t k = 0; k < markers; k++) {
         const int32_t *marker = b->i + head[MB_AT_MARKERS] + k * MB_MARKER_FIELDS;
-        if (!mb_in_range(marker[MB_MARKER_LINK], -1, links) || !mb_in_range(marker[MB_MARKER_PLACE], 0, (int64_t)b->p_count - size + 1) ||
+        if (!mb_in_range(marker[MB_MARKER_LINK], -1, links) ||
+            !mb_in_range(marker[MB_MARKER_PLACE], 0, (int64_t)b->p_count - size + 1) ||
             !mb_in_range(marker[MB_MARKER_FRAME], 0, (int64_t)b->p_count - 3))
             return 0;
         for (int f = MB_MARKER_LAW_X; f <= MB_MARKER_LAW_Z; f++)
@@ -288,9 +303,10 @@ static int multibody_check(const bl_block *b) {
         if (!mb_in_range(b->i[head[MB_AT_MOVERS] + k], 0, laws)) return 0;
     for (int64_t k = 0; k < measures; k++) {
         const int32_t *measure = b->i + head[MB_AT_MEASURES] + k * MB_MEASURE_FIELDS;
-        if (!mb_in_range(measure[MB_MEASURE_TYPE], MB_LENGTH, MB_ANGLE + 1) || !mb_in_range(measure[MB_MEASURE_I], 0, markers) ||
-            !mb_in_range(measure[MB_MEASURE_J], 0, markers) || !mb_in_range(measure[MB_MEASURE_ALONG], 0, 6) ||
-            !mb_in_range(measure[MB_MEASURE_OF], 0, 6) || !mb_in_range(measure[MB_MEASURE_START], 0, 6))
+        if (!mb_in_range(measure[MB_MEASURE_TYPE], MB_LENGTH, MB_ANGLE + 1) ||
+            !mb_in_range(measure[MB_MEASURE_I], 0, markers) || !mb_in_range(measure[MB_MEASURE_J], 0, markers) ||
+            !mb_in_range(measure[MB_MEASURE_ALONG], 0, 6) || !mb_in_range(measure[MB_MEASURE_OF], 0, 6) ||
+            !mb_in_range(measure[MB_MEASURE_START], 0, 6))
             return 0;
     }
     for (int64_t k = 0; k < rows; k++) {
@@ -302,7 +318,8 @@ static int multibody_check(const bl_block *b) {
         } else if (type == MB_ROW_TOUCH || type == MB_ROW_SLIP) { /* the rest is mb_rigid_check's */
             if (!mb_in_range(row[MB_ROW_I], 0, markers) || !mb_in_range(row[MB_ROW_J], 0, markers)) return 0;
         } else if (!mb_in_range(row[MB_ROW_I], 0, markers) || !mb_in_range(row[MB_ROW_J], 0, markers) ||
-                   !mb_in_range(row[MB_ROW_A], 0, mb_is_driver(type) ? measures : 3) || !mb_in_range(row[MB_ROW_B], 0, 3) ||
+                   !mb_in_range(row[MB_ROW_A], 0, mb_is_driver(type) ? measures : 3) ||
+                   !mb_in_range(row[MB_ROW_B], 0, 3) ||
                    !mb_in_range(row[MB_ROW_VALUE], 0, mb_is_driver(type) ? laws : b->p_count)) {
             return 0;
         }
@@ -311,9 +328,10 @@ static int multibody_check(const bl_block *b) {
     for (int64_t c = 0; c < cuts; c++) {
         const int32_t *cut = b->i + head[MB_AT_CUTS] + c * MB_CUT_FIELDS;
         const int64_t n = cut[MB_CUT_PATHS];
-        if (cut[MB_CUT_ROW] != row_used || !mb_in_range(cut[MB_CUT_ROWS], 1, rows - row_used + 1) || !mb_in_range(cut[MB_CUT_PATH], 0, paths + 1) ||
-            n < 0 || cut[MB_CUT_PATH] + n > paths || cut[MB_CUT_PAIR] < 0 || cut[MB_CUT_PAIR] + n * (n + 1) / 2 > pairs ||
-            cut[MB_CUT_J] < 0 || cut[MB_CUT_J] + n * cut[MB_CUT_ROWS] > head[MB_JACOBIAN])
+        if (cut[MB_CUT_ROW] != row_used || !mb_in_range(cut[MB_CUT_ROWS], 1, rows - row_used + 1) ||
+            !mb_in_range(cut[MB_CUT_PATH], 0, paths + 1) || n < 0 || cut[MB_CUT_PATH] + n > paths ||
+            cut[MB_CUT_PAIR] < 0 || cut[MB_CUT_PAIR] + n * (n + 1) / 2 > pairs || cut[MB_CUT_J] < 0 ||
+            cut[MB_CUT_J] + n * cut[MB_CUT_ROWS] > head[MB_JACOBIAN])
             return 0;
         for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) { /* a driver or coupling has a separate closure */
             const int32_t type = b->i[head[MB_AT_ROWS] + (row_used + r) * MB_ROW_FIELDS + MB_ROW_TYPE];
@@ -324,8 +342,8 @@ static int multibody_check(const bl_block *b) {
     if (row_used != rows) return 0;
     for (int64_t k = 0; k < paths; k++) {
         const int32_t *path = b->i + head[MB_AT_PATHS] + k * MB_PATH_FIELDS;
-        if (!mb_in_range(path[MB_PATH_V], 0, nv) || !mb_in_range(path[MB_PATH_LINK], 0, links) || !mb_in_range(path[MB_PATH_AXIS], 0, 3) ||
-            !mb_in_range(path[MB_PATH_SIDE], 0, 2))
+        if (!mb_in_range(path[MB_PATH_V], 0, nv) || !mb_in_range(path[MB_PATH_LINK], 0, links) ||
+            !mb_in_range(path[MB_PATH_AXIS], 0, 3) || !mb_in_range(path[MB_PATH_SIDE], 0, 2))
             return 0;
     }
     for (int64_t k = 0; k < pairs; k++)
@@ -335,7 +353,8 @@ static int multibody_check(const bl_block *b) {
     for (int64_t k = 0; k < 2 * nv; k++)
         if (!mb_in_range(b->i[head[MB_AT_PERMUTATION] + k], 0, nv)) return 0;
     const int32_t *row_start = b->i + head[MB_AT_ROW_START], *column_start = b->i + head[MB_AT_COLUMN_START];
-    if (row_start[0] != 0 || column_start[0] != 0 || row_start[nv] != nonzeros || column_start[nv] != nonzeros) return 0;
+    if (row_start[0] != 0 || column_start[0] != 0 || row_start[nv] != nonzeros || column_start[nv] != nonzeros)
+        return 0;
     for (int64_t k = 0; k < nv; k++)
         if (row_start[k] > row_start[k + 1] || column_start[k] > column_start[k + 1] || row_start[k + 1] > nonzeros ||
             column_start[k + 1] > nonzeros)
@@ -354,7 +373,8 @@ static int multibody_check(const bl_block *b) {
         if (!mb_joint_check(b, b->i + head[MB_AT_JOINTS] + k * MB_JOINT_FIELDS)) return 0;
     for (int64_t k = 0; k < keeps; k++) {
         const int32_t *keep = b->i + head[MB_AT_KEEPS] + k * MB_KEEP_FIELDS;
-        if (!mb_in_range(keep[MB_KEEP_SIGN], -2, 3) || !mb_in_range(keep[MB_KEEP_INDEX], 0, keep[MB_KEEP_SIGN] == 0 ? measures : nq) ||
+        if (!mb_in_range(keep[MB_KEEP_SIGN], -2, 3) ||
+            !mb_in_range(keep[MB_KEEP_INDEX], 0, keep[MB_KEEP_SIGN] == 0 ? measures : nq) ||
             !mb_in_range(keep[MB_KEEP_V], 0, nv) || !mb_in_range(keep[MB_KEEP_P], 0, b->p_count))
             return 0;
     }
@@ -363,12 +383,14 @@ static int multibody_check(const bl_block *b) {
         const int32_t *out = b->i + head[MB_AT_OUTPUTS] + k * MB_OUT_FIELDS;
         const int32_t type = out[MB_OUT_TYPE];
         if (!mb_in_range(type, 0, MB_OUT_TYPES)) return 0;
-        const int vector = type <= MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
+        const int vector =
+            type <= MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
         if (type >= MB_OUT_ELEMENT && type <= MB_OUT_ELEMENT_ENERGY) {
             if (!mb_in_range(out[MB_OUT_INDEX], 0, forces)) return 0;
             const int32_t *force = b->i + head[MB_AT_FORCES] + out[MB_OUT_INDEX] * MB_FORCE_FIELDS;
             const mb_element *element = mb_element_of(force);
-            const int32_t width = type == MB_OUT_ELEMENT ? (out[MB_OUT_AXIS] >= 0 ? element->width(force, out[MB_OUT_AXIS]) : -1) : 1;
+            const int32_t width =
+                type == MB_OUT_ELEMENT ? (out[MB_OUT_AXIS] >= 0 ? element->width(force, out[MB_OUT_AXIS]) : -1) : 1;
             if (width < 0 || b->y_width[k] != width) return 0;
             if (type == MB_OUT_ELEMENT_POWER && !element->power && !element->load) return 0;
             if (type == MB_OUT_ELEMENT_ENERGY && !element->energy) return 0;
@@ -382,16 +404,18 @@ static int multibody_check(const bl_block *b) {
         }
         if (b->y_width[k] != (type == MB_OUT_QUATERNION ? 4 : vector ? 3 : 1)) return 0;
         const bool coordinate = type >= MB_OUT_COORDINATE && type <= MB_OUT_JOINT_ACCELERATION;
-        const int64_t end = type <= MB_OUT_ANGULAR_ACCELERATION ? markers
-                            : coordinate && out[MB_OUT_AXIS] == 0 ? measures
-                            : type == MB_OUT_COORDINATE         ? nq
-                            : type == MB_OUT_SPEED || type == MB_OUT_JOINT_ACCELERATION ? nv
-                            : type == MB_OUT_DRIVER_EFFORT || type == MB_OUT_DRIVER_POWER ? rows
+        const int64_t end = type <= MB_OUT_ANGULAR_ACCELERATION                                 ? markers
+                            : coordinate && out[MB_OUT_AXIS] == 0                               ? measures
+                            : type == MB_OUT_COORDINATE                                         ? nq
+                            : type == MB_OUT_SPEED || type == MB_OUT_JOINT_ACCELERATION         ? nv
+                            : type == MB_OUT_DRIVER_EFFORT || type == MB_OUT_DRIVER_POWER       ? rows
                             : type == MB_OUT_JOINT_CLOSURE || type == MB_OUT_JOINT_CLOSURE_RATE ? links + cuts
-                            : type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE ? links + cuts
-                                                                                            : 1;
+                            : type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE   ? links + cuts
+                                                                                                : 1;
         if (!mb_in_range(out[MB_OUT_INDEX], 0, end)) return 0;
-        if (type == MB_OUT_DRIVER_POWER && !mb_is_driver(b->i[head[MB_AT_ROWS] + out[MB_OUT_INDEX] * MB_ROW_FIELDS + MB_ROW_TYPE])) return 0;
+        if (type == MB_OUT_DRIVER_POWER &&
+            !mb_is_driver(b->i[head[MB_AT_ROWS] + out[MB_OUT_INDEX] * MB_ROW_FIELDS + MB_ROW_TYPE]))
+            return 0;
         if (vector && type >= MB_OUT_REACTION_FORCE && !mb_in_range(out[MB_OUT_AXIS], -markers, markers)) return 0;
     }
     for (int32_t k = 0; k < b->u_count; k++)
@@ -565,7 +589,8 @@ static bool element_needs(const mb_view *m, const int32_t *out) {
     if (type != MB_OUT_ELEMENT && type != MB_OUT_ELEMENT_POWER) return false;
     const int32_t *force = mb_force_record(m, out[MB_OUT_INDEX]);
     const mb_element *element = mb_element_of(force);
-    return element->needs_solution && element->needs_solution(force, type == MB_OUT_ELEMENT ? out[MB_OUT_AXIS] : MB_SHOWN_POWER);
+    return element->needs_solution &&
+           element->needs_solution(force, type == MB_OUT_ELEMENT ? out[MB_OUT_AXIS] : MB_SHOWN_POWER);
 }
 
 static double element_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
@@ -618,7 +643,8 @@ static int multibody_output(bl_block *b, double t) {
         const int32_t *out = m.outputs + k * MB_OUT_FIELDS;
         const int32_t index = out[MB_OUT_INDEX];
         double *y = b->y[k];
-        const int32_t link = out[MB_OUT_TYPE] <= MB_OUT_ANGULAR_ACCELERATION ? m.markers[index * MB_MARKER_FIELDS + MB_MARKER_LINK] : -1;
+        const int32_t link =
+            out[MB_OUT_TYPE] <= MB_OUT_ANGULAR_ACCELERATION ? m.markers[index * MB_MARKER_FIELDS + MB_MARKER_LINK] : -1;
         const mb_link_state *s = link >= 0 ? &m.link[link] : NULL;
         const bool measured = out[MB_OUT_AXIS] == 0; /* not a coordinate of the tree */
         const double sign = out[MB_OUT_AXIS] < 0 ? -1.0 : 1.0;
@@ -626,10 +652,8 @@ static int multibody_output(bl_block *b, double t) {
         switch (out[MB_OUT_TYPE]) {
             case MB_OUT_POSITION: mb_marker_motion(&m, index, t, y, NULL, NULL); break;
             case MB_OUT_QUATERNION:
-                if (s)
-                    mb_multiply(s->R, m.marker_data[index].R, R);
-                else
-                    memcpy(R, m.marker_data[index].R, sizeof R);
+                if (s) mb_multiply(s->R, m.marker_data[index].R, R);
+                else memcpy(R, m.marker_data[index].R, sizeof R);
                 mb_to_quaternion(R, y);
                 break;
             case MB_OUT_VELOCITY: mb_marker_motion(&m, index, t, P, y, NULL); break;
@@ -678,13 +702,18 @@ static int multibody_output(bl_block *b, double t) {
             case MB_OUT_ELEMENT: {
                 const int32_t *force = mb_force_record(&m, index);
                 const mb_element *element = mb_element_of(force);
-                if (element->show(&m, force, t, q, v, out[MB_OUT_AXIS], y) != BL_OK) return element->refuse(b, &m, index, t);
+                if (element->show(&m, force, t, q, v, out[MB_OUT_AXIS], y) != BL_OK)
+                    return element->refuse(b, &m, index, t);
                 break;
             }
             case MB_OUT_ELEMENT_POWER: *y = element_power(&m, mb_force_record(&m, index), t, q, v); break;
-            case MB_OUT_ELEMENT_ENERGY: *y = mb_element_of(mb_force_record(&m, index))->energy(&m, mb_force_record(&m, index), t, q); break;
+            case MB_OUT_ELEMENT_ENERGY:
+                *y = mb_element_of(mb_force_record(&m, index))->energy(&m, mb_force_record(&m, index), t, q);
+                break;
             case MB_OUT_POWER: *y = mb_power(&m, t, q, v, out[MB_OUT_AXIS]); break;
-            case MB_OUT_RESIDUAL: *y = implicit ? m.implicit.flags[MB_IMPLICIT_RESIDUAL] : m.status[MB_STATUS_RESIDUAL]; break;
+            case MB_OUT_RESIDUAL:
+                *y = implicit ? m.implicit.flags[MB_IMPLICIT_RESIDUAL] : m.status[MB_STATUS_RESIDUAL];
+                break;
             default:
                 *y = implicit ? m.implicit.flags[MB_IMPLICIT_HALVED] == 0.0
                               : m.status[MB_STATUS_CONVERGED] != 0.0 && m.told[MB_MONITOR_STEP_TOO_LARGE] == 0.0;
@@ -751,7 +780,8 @@ static int multibody_advance(bl_block *b, double t, double dt) {
     for (int32_t step = 0; step < substeps; step++) {
         const double now = t + step * h;
         if (m.head[MB_INTEGRATOR] == MB_IMPLICIT) {
-            if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq)) return mb_fail_implicit(b, &m, now, h, x, x + m.nq);
+            if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq))
+                return mb_fail_implicit(b, &m, now, h, x, x + m.nq);
             if (!mb_carry_bearings(&m, now + h, x, x + m.nq)) return mb_fail_factor(b, &m, now + h);
             mb_keep_turns(&m, now + h, x, x + m.nq);
             mb_keep_elements(&m, now + h, x, x + m.nq);
@@ -770,11 +800,13 @@ static int multibody_advance(bl_block *b, double t, double dt) {
         for (int s = 0; s < 4; s++) {
             double *slope = k + s * n;
             for (int64_t i = 0; i < n; i++) trial[i] = start[i] + (s > 0 ? nodes[s] * h * k[(s - 1) * n + i] : 0.0);
-            if (!mb_accelerations(&m, now + nodes[s] * h, trial, trial + m.nq)) return mb_fail_factor(b, &m, now + nodes[s] * h);
+            if (!mb_accelerations(&m, now + nodes[s] * h, trial, trial + m.nq))
+                return mb_fail_factor(b, &m, now + nodes[s] * h);
             mb_coordinate_rates(&m, trial, trial + m.nq, slope);
             memcpy(slope + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
         }
-        for (int64_t i = 0; i < n; i++) x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
+        for (int64_t i = 0; i < n; i++)
+            x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
         const int status = finish_step(b, &m, now + h, h, x);
         if (status != BL_OK) return status;
     }
@@ -785,17 +817,28 @@ static int multibody_advance(bl_block *b, double t, double dt) {
 static void multibody_diagnose(bl_block *b, int about, double t) {
     mb_view m;
     open_view(b, &m);
-    if (about == BL_DIAGNOSTIC_START)
-        mb_diagnose_start(b, &m, t, states(b, &m), states(b, &m) + m.nq);
-    else
-        mb_diagnose_films(b, &m), mb_diagnose_carried(b, &m), mb_diagnose_run(b, &m);
+    if (about == BL_DIAGNOSTIC_START) mb_diagnose_start(b, &m, t, states(b, &m), states(b, &m) + m.nq);
+    else mb_diagnose_films(b, &m), mb_diagnose_carried(b, &m), mb_diagnose_run(b, &m);
     for (size_t end = strlen(b->message); end > 0 && b->message[end - 1] == ' '; end--) b->message[end - 1] = '\0';
 }
 
 const bl_kernel bl_kernels_multibody[] = {
-    {.name = "multibody", .check = multibody_check, .sizes = multibody_sizes, .init = multibody_init, .exit_initialization = multibody_exit_initialization, .output = multibody_output,
-     .derivative = multibody_derivative, .project = multibody_project, .diagnose = multibody_diagnose},
-    {.name = "multibody_internal", .check = multibody_check, .sizes = multibody_sizes, .init = multibody_init, .exit_initialization = multibody_exit_initialization, .output = multibody_output,
-     .advance = multibody_advance, .diagnose = multibody_diagnose},
+    {.name = "multibody",
+     .check = multibody_check,
+     .sizes = multibody_sizes,
+     .init = multibody_init,
+     .exit_initialization = multibody_exit_initialization,
+     .output = multibody_output,
+     .derivative = multibody_derivative,
+     .project = multibody_project,
+     .diagnose = multibody_diagnose},
+    {.name = "multibody_internal",
+     .check = multibody_check,
+     .sizes = multibody_sizes,
+     .init = multibody_init,
+     .exit_initialization = multibody_exit_initialization,
+     .output = multibody_output,
+     .advance = multibody_advance,
+     .diagnose = multibody_diagnose},
     {.name = 0},
 };

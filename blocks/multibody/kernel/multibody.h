@@ -21,18 +21,53 @@
 #include "blocks/multibody/kernel/vector.h"
 
 enum { MB_FIXED, MB_REVOLUTE, MB_PRISMATIC, MB_SPHERICAL };           /* elementary joints, about or along z */
-enum { MB_ROW_POINT, MB_ROW_D1, MB_ROW_D2, MB_ROW_DISTANCE,                              /* base constraints */
-       MB_ROW_DRIVER, MB_ROW_DRIVEN_LENGTH, MB_ROW_DRIVEN_ANGLE, /* of a tree coordinate; of a measure */
-       MB_ROW_COUPLING,                                          /* of two coordinates, in a separate closure */
-       MB_ROW_TOUCH, MB_ROW_SLIP, MB_ROW_KINDS };                /* of a rigid contact: the last rows, in pairs; A is its force */
+enum {
+    MB_ROW_POINT,
+    MB_ROW_D1,
+    MB_ROW_D2,
+    MB_ROW_DISTANCE,                              /* base constraints */
+    MB_ROW_DRIVER,
+    MB_ROW_DRIVEN_LENGTH,
+    MB_ROW_DRIVEN_ANGLE, /* of a tree coordinate; of a measure */
+    MB_ROW_COUPLING,                                          /* of two coordinates, in a separate closure */
+    MB_ROW_TOUCH,
+    MB_ROW_SLIP,
+    MB_ROW_KINDS
+};                /* of a rigid contact: the last rows, in pairs; A is its force */
 
 /* Integers of one record in each table. */
-enum { MB_LINK_PARENT, MB_LINK_TYPE, MB_LINK_Q, MB_LINK_V, MB_LINK_BODY, MB_LINK_BASE, MB_LINK_TURN,
-       MB_LINK_TIP, MB_LINK_END_TURN, MB_LINK_FIELDS };
-enum { MB_MARKER_LINK, MB_MARKER_PLACE, MB_MARKER_FRAME, MB_MARKER_LAW_X, MB_MARKER_LAW_Y, MB_MARKER_LAW_Z, MB_MARKER_FIELDS };
+enum {
+    MB_LINK_PARENT,
+    MB_LINK_TYPE,
+    MB_LINK_Q,
+    MB_LINK_V,
+    MB_LINK_BODY,
+    MB_LINK_BASE,
+    MB_LINK_TURN,
+    MB_LINK_TIP,
+    MB_LINK_END_TURN,
+    MB_LINK_FIELDS
+};
+enum {
+    MB_MARKER_LINK,
+    MB_MARKER_PLACE,
+    MB_MARKER_FRAME,
+    MB_MARKER_LAW_X,
+    MB_MARKER_LAW_Y,
+    MB_MARKER_LAW_Z,
+    MB_MARKER_FIELDS
+};
 /* Indices of a body's values among the parameters. */
-enum { MB_AT_MASS_OF, MB_AT_INERTIA_OF, MB_AT_COM_OF, MB_AT_POSITION_OF, MB_AT_ROTATION_OF, MB_AT_VELOCITY_OF, MB_AT_SPIN_OF,
-       MB_BODY_FIELDS };
+enum {
+    MB_AT_MASS_OF,
+    MB_AT_INERTIA_OF,
+    MB_AT_COM_OF,
+    MB_AT_POSITION_OF,
+    MB_AT_ROTATION_OF,
+    MB_AT_VELOCITY_OF,
+    MB_AT_SPIN_OF,
+    MB_BODY_FIELDS
+};
 enum { MB_ROW_TYPE, MB_ROW_I, MB_ROW_J, MB_ROW_A, MB_ROW_B, MB_ROW_VALUE, MB_ROW_FIELDS };
 enum { MB_CUT_ROW, MB_CUT_ROWS, MB_CUT_PATH, MB_CUT_PATHS, MB_CUT_PAIR, MB_CUT_J, MB_CUT_FIELDS };
 enum { MB_PATH_V, MB_PATH_LINK, MB_PATH_AXIS, MB_PATH_SIDE, MB_PATH_FIELDS };
@@ -43,7 +78,15 @@ enum { MB_LAW_TYPE, MB_LAW_P, MB_LAW_N, MB_LAW_OF, MB_LAW_SHIFT, MB_LAW_FIELDS }
 enum { MB_LAW_CONSTANT, MB_LAW_LINEAR, MB_LAW_SINE, MB_LAW_INPUT, MB_LAW_TABLE, MB_LAW_FORMULA };
 enum { MB_OF_TIME, MB_OF_PLACE, MB_OF_RATE };
 /* ALONG: the axis of a length or of an angle. An angle is measured from the direction START to the direction OF. */
-enum { MB_MEASURE_TYPE, MB_MEASURE_I, MB_MEASURE_J, MB_MEASURE_ALONG, MB_MEASURE_OF, MB_MEASURE_START, MB_MEASURE_FIELDS };
+enum {
+    MB_MEASURE_TYPE,
+    MB_MEASURE_I,
+    MB_MEASURE_J,
+    MB_MEASURE_ALONG,
+    MB_MEASURE_OF,
+    MB_MEASURE_START,
+    MB_MEASURE_FIELDS
+};
 enum { MB_LENGTH, MB_ANGLE };
 /* Time of the last update of the measures; then the largest error of an angle prediction, its time and its measure. */
 enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_SIZE };
@@ -55,13 +98,37 @@ enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_S
    Contact: pin I, hole J, LAW one of MB_CONTACT_… and, above MB_CONTACT_WEAR_SHIFT, the number of wear sections of its hole;
    EXTRA its index among the contacts, P MB_PLAY_… and then MB_WEAR_…. JointFriction: LAW its record. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
-enum { MB_FORCE, MB_TORQUE, MB_SPRING, MB_BUSHING, MB_BEARING, MB_CONTACT, MB_JOINT_SPRING, MB_FRICTION, MB_END_STOP, MB_JOINT_EFFORT, MB_JOINT_FRICTION, MB_COUPLING, MB_FORCE_TYPES };
+enum {
+    MB_FORCE,
+    MB_TORQUE,
+    MB_SPRING,
+    MB_BUSHING,
+    MB_BEARING,
+    MB_CONTACT,
+    MB_JOINT_SPRING,
+    MB_FRICTION,
+    MB_END_STOP,
+    MB_JOINT_EFFORT,
+    MB_JOINT_FRICTION,
+    MB_COUPLING,
+    MB_FORCE_TYPES
+};
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
 /* Friction from the reaction of a joint. SLIDE, TURN: indices of its coordinates in v with their signs, or measures with sign 0.
    REACTION: index of its link or closure. MARKER: marker on its second body, negative if the tree runs the other way. MIDDLE: the
    marker about which couples tilt it. P: coefficient, smoothing speed, diameter, length; a planar joint has one of the last two. */
-enum { MB_RUB_KIND, MB_RUB_SLIDE, MB_RUB_SLIDE_SIGN, MB_RUB_TURN, MB_RUB_TURN_SIGN, MB_RUB_REACTION, MB_RUB_MARKER, MB_RUB_MIDDLE, MB_RUB_P,
-       MB_RUB_FIELDS };
+enum {
+    MB_RUB_KIND,
+    MB_RUB_SLIDE,
+    MB_RUB_SLIDE_SIGN,
+    MB_RUB_TURN,
+    MB_RUB_TURN_SIGN,
+    MB_RUB_REACTION,
+    MB_RUB_MARKER,
+    MB_RUB_MIDDLE,
+    MB_RUB_P,
+    MB_RUB_FIELDS
+};
 enum { MB_RUB_REVOLUTE, MB_RUB_PRISMATIC, MB_RUB_CYLINDRICAL, MB_RUB_KINDS };
 /* Joints, then drivers, among which redundant reactions are distributed. REACTION is the index of the link or closure, I and J are
    the markers of the joint, P its two stiffnesses or -1. The table is empty if no reaction is used. */
@@ -69,66 +136,212 @@ enum { MB_JOINT_REACTION, MB_JOINT_I, MB_JOINT_J, MB_JOINT_P, MB_JOINT_FIELDS };
 /* Redundant joints: L of blocks/multibody/kernel/constraints/share.c, redundant rows at the start, steps since the last sample. Then,
    for the output that depends most on the distribution rule: its non-unique part in N and in its own unit, its value, the time
    and the output. */
-enum { MB_SHARED_LENGTH, MB_SHARED_REDUNDANT, MB_SHARED_STEPS, MB_SHARED_WORST, MB_SHARED_PART, MB_SHARED_WHOLE, MB_SHARED_TIME, MB_SHARED_OUTPUT,
-       MB_SHARED_SIZE };
+enum {
+    MB_SHARED_LENGTH,
+    MB_SHARED_REDUNDANT,
+    MB_SHARED_STEPS,
+    MB_SHARED_WORST,
+    MB_SHARED_PART,
+    MB_SHARED_WHOLE,
+    MB_SHARED_TIME,
+    MB_SHARED_OUTPUT,
+    MB_SHARED_SIZE
+};
 /* Laws that prescribe motion: time of the last check, one of MB_JUMP_FOUND, …; then, for jumps of the value and for jumps of the
    rate, their count and the size, time and law of the largest. */
 enum { MB_JUMP_COUNT, MB_JUMP_SIZE, MB_JUMP_WHEN, MB_JUMP_WHICH, MB_JUMP_FIELDS };
 enum { MB_JUMP_FOUND, MB_JUMP_BEGUN, MB_JUMP_STEPPED }; /* initial state found; its inputs evaluated; a step taken */
-enum { MB_JUMP_LAST, MB_JUMP_STAGE, MB_JUMP_PLACE, MB_JUMP_RATE = MB_JUMP_PLACE + MB_JUMP_FIELDS, MB_JUMPS_SIZE = MB_JUMP_RATE + MB_JUMP_FIELDS };
+enum {
+    MB_JUMP_LAST,
+    MB_JUMP_STAGE,
+    MB_JUMP_PLACE,
+    MB_JUMP_RATE = MB_JUMP_PLACE + MB_JUMP_FIELDS,
+    MB_JUMPS_SIZE = MB_JUMP_RATE + MB_JUMP_FIELDS
+};
 /* A joint coordinate, or its speed if RATE is not 0, that is prescribed in the initial state. INDEX: its index in q, or its measure
    if SIGN is 0; V: its index in v; SIGN: as for a force on a coordinate; P: its value. */
 enum { MB_KEEP_RATE, MB_KEEP_INDEX, MB_KEEP_V, MB_KEEP_SIGN, MB_KEEP_P, MB_KEEP_FIELDS };
 enum { MB_OUT_TYPE, MB_OUT_INDEX, MB_OUT_AXIS, MB_OUT_FIELDS };
-enum { MB_OUT_POSITION, MB_OUT_QUATERNION, MB_OUT_VELOCITY, MB_OUT_ANGULAR_VELOCITY, MB_OUT_ACCELERATION,
-       MB_OUT_ANGULAR_ACCELERATION, MB_OUT_COORDINATE, MB_OUT_SPEED, MB_OUT_JOINT_ACCELERATION, MB_OUT_REACTION_FORCE,
-       MB_OUT_REACTION_TORQUE, MB_OUT_DRIVER_EFFORT, MB_OUT_KINETIC, MB_OUT_POTENTIAL, MB_OUT_CLOSURE,
-       MB_OUT_ITERATIONS, MB_OUT_RESIDUAL, MB_OUT_CONVERGED, MB_OUT_POWER,
-       MB_OUT_ELEMENT, MB_OUT_ELEMENT_POWER, MB_OUT_ELEMENT_ENERGY, /* of the force INDEX; AXIS is the quantity */
-       MB_OUT_DRIVER_POWER, MB_OUT_WEIGHT_ENERGY, MB_OUT_ENERGY,    /* of the row INDEX; of all elements whose energy is of the kind AXIS */
-       MB_OUT_CLOSURE_RATE, MB_OUT_JOINT_CLOSURE, MB_OUT_JOINT_CLOSURE_RATE, /* of the link or closure INDEX */
-       MB_OUT_TYPES };
+enum {
+    MB_OUT_POSITION,
+    MB_OUT_QUATERNION,
+    MB_OUT_VELOCITY,
+    MB_OUT_ANGULAR_VELOCITY,
+    MB_OUT_ACCELERATION,
+    MB_OUT_ANGULAR_ACCELERATION,
+    MB_OUT_COORDINATE,
+    MB_OUT_SPEED,
+    MB_OUT_JOINT_ACCELERATION,
+    MB_OUT_REACTION_FORCE,
+    MB_OUT_REACTION_TORQUE,
+    MB_OUT_DRIVER_EFFORT,
+    MB_OUT_KINETIC,
+    MB_OUT_POTENTIAL,
+    MB_OUT_CLOSURE,
+    MB_OUT_ITERATIONS,
+    MB_OUT_RESIDUAL,
+    MB_OUT_CONVERGED,
+    MB_OUT_POWER,
+    MB_OUT_ELEMENT,
+    MB_OUT_ELEMENT_POWER,
+    MB_OUT_ELEMENT_ENERGY, /* of the force INDEX; AXIS is the quantity */
+    MB_OUT_DRIVER_POWER,
+    MB_OUT_WEIGHT_ENERGY,
+    MB_OUT_ENERGY,    /* of the row INDEX; of all elements whose energy is of the kind AXIS */
+    MB_OUT_CLOSURE_RATE,
+    MB_OUT_JOINT_CLOSURE,
+    MB_OUT_JOINT_CLOSURE_RATE, /* of the link or closure INDEX */
+    MB_OUT_TYPES
+};
 /* Kinds of energy that elements store. */
 enum { MB_ENERGY_NONE, MB_ENERGY_ELASTIC, MB_ENERGY_CONTACT, MB_ENERGY_KINDS };
 /* Output quantities of a bearing (MB_OUT_AXIS). */
-enum { MB_FILM_OFFSET, MB_FILM_FORCE, MB_FILM_ECCENTRICITY, MB_FILM_TORQUE, MB_FILM_THICKNESS, MB_FILM_PRESSURE, MB_FILM_POWER_LOSS,
-       MB_FILM_THIN, MB_FILM_ROUNDS, MB_FILM_QUANTITIES };
+enum {
+    MB_FILM_OFFSET,
+    MB_FILM_FORCE,
+    MB_FILM_ECCENTRICITY,
+    MB_FILM_TORQUE,
+    MB_FILM_THICKNESS,
+    MB_FILM_PRESSURE,
+    MB_FILM_POWER_LOSS,
+    MB_FILM_THIN,
+    MB_FILM_ROUNDS,
+    MB_FILM_QUANTITIES
+};
 /* Options of a bearing are below the shift; above it 1 + the first of the two rows that hold it, or 0 for a force. */
 enum { MB_BEARING_NUMBERS = 9, MB_BEARING_ROW_SHIFT = 9 };
 /* Bearings held by constraints: iterations in the last step, steps that did not converge, time of the first, largest residual. */
 enum { MB_CARRIED_ROUNDS, MB_CARRIED_FAILURES, MB_CARRIED_FIRST, MB_CARRIED_WORST, MB_CARRIED_SIZE };
 /* Films: time of the last step, number of steps; number of comparisons of the accelerations with the change of the velocities,
    number of disagreements, time of the first, force of the last. */
-enum { MB_FILMS_TIME, MB_FILMS_STEPS, MB_FILMS_COMPARED, MB_FILMS_UNRESOLVED, MB_FILMS_FIRST, MB_FILMS_FORCE, MB_FILMS_SIZE,
-       MB_FILM_MEMORY = BL_THINNED_SIZE + 6 }; /* of each, BL_THINNED_…, velocity and acceleration before a comparison */
+enum {
+    MB_FILMS_TIME,
+    MB_FILMS_STEPS,
+    MB_FILMS_COMPARED,
+    MB_FILMS_UNRESOLVED,
+    MB_FILMS_FIRST,
+    MB_FILMS_FORCE,
+    MB_FILMS_SIZE,
+    MB_FILM_MEMORY = BL_THINNED_SIZE + 6
+}; /* of each, BL_THINNED_…, velocity and acceleration before a comparison */
 /* Contact laws, and output quantities of a contact. */
 enum { MB_CONTACT_HUNT_CROSSLEY, MB_CONTACT_LANKARANI_NIKRAVESH, MB_CONTACT_RIGID, MB_CONTACT_LAWS };
-enum { MB_CONTACT_OFFSET, MB_CONTACT_GAP, MB_CONTACT_FORCE, MB_CONTACT_NORMAL_FORCE, MB_CONTACT_ANGLE, MB_CONTACT_ANGLE_ON_PIN,
-       MB_CONTACT_SLIP, MB_CONTACT_TOUCHES, MB_SHOWN_IMPACTS, MB_SHOWN_IMPULSE, MB_SHOWN_SLIDING, MB_SHOWN_SLIDING_WORK,
-       MB_SHOWN_WEAR, MB_SHOWN_WORN_VOLUME, MB_SHOWN_CONTACT_LOSS, MB_CONTACT_QUANTITIES };
+enum {
+    MB_CONTACT_OFFSET,
+    MB_CONTACT_GAP,
+    MB_CONTACT_FORCE,
+    MB_CONTACT_NORMAL_FORCE,
+    MB_CONTACT_ANGLE,
+    MB_CONTACT_ANGLE_ON_PIN,
+    MB_CONTACT_SLIP,
+    MB_CONTACT_TOUCHES,
+    MB_SHOWN_IMPACTS,
+    MB_SHOWN_IMPULSE,
+    MB_SHOWN_SLIDING,
+    MB_SHOWN_SLIDING_WORK,
+    MB_SHOWN_WEAR,
+    MB_SHOWN_WORN_VOLUME,
+    MB_SHOWN_CONTACT_LOSS,
+    MB_CONTACT_QUANTITIES
+};
 /* Parameters of a contact, starting at MB_FORCE_P. */
-enum { MB_PLAY_CLEARANCE, MB_PLAY_PIN_RADIUS, MB_PLAY_FRICTION, MB_PLAY_SLIP_SPEED, MB_PLAY_STIFFNESS, MB_PLAY_EXPONENT, MB_PLAY_DAMPING,
-       MB_PLAY_RESTITUTION = MB_PLAY_DAMPING, MB_PLAY_SLOWEST, MB_PLAY_RIGID_RESTITUTION = MB_PLAY_SLIP_SPEED,
-       MB_PLAY_RIGID_TANGENTIAL };
+enum {
+    MB_PLAY_CLEARANCE,
+    MB_PLAY_PIN_RADIUS,
+    MB_PLAY_FRICTION,
+    MB_PLAY_SLIP_SPEED,
+    MB_PLAY_STIFFNESS,
+    MB_PLAY_EXPONENT,
+    MB_PLAY_DAMPING,
+    MB_PLAY_RESTITUTION = MB_PLAY_DAMPING,
+    MB_PLAY_SLOWEST,
+    MB_PLAY_RIGID_RESTITUTION = MB_PLAY_SLIP_SPEED,
+    MB_PLAY_RIGID_TANGENTIAL
+};
 /* Parameters of wear, after those of the contact law. The limits on the number of sections bound the size of the wear map and keep
    the hole round. */
 enum { MB_WEAR_COEFFICIENT, MB_WEAR_HARDNESS, MB_WEAR_LENGTH, MB_WEAR_NUMBERS };
 enum { MB_CONTACT_WEAR_SHIFT = 4, MB_WEAR_FEWEST = 36, MB_WEAR_MOST = 3600 };
 /* State of a contact: approach speed at its start; for rigid contacts also the mode, the number of impacts, the sum of impulses, the
    sliding distance, ∫ N |slip| dt, and how often friction was omitted. */
-enum { MB_CONTACT_BEGAN, MB_CONTACT_MODE, MB_CONTACT_IMPACTS, MB_CONTACT_IMPULSE, MB_CONTACT_SLIDING, MB_CONTACT_SLIDING_WORK,
-       MB_CONTACT_PARADOXES, MB_CONTACT_MEMORY };
+enum {
+    MB_CONTACT_BEGAN,
+    MB_CONTACT_MODE,
+    MB_CONTACT_IMPACTS,
+    MB_CONTACT_IMPULSE,
+    MB_CONTACT_SLIDING,
+    MB_CONTACT_SLIDING_WORK,
+    MB_CONTACT_PARADOXES,
+    MB_CONTACT_MEMORY
+};
 enum { MB_FLIES, MB_SLIDES, MB_STICKS, MB_SLIDES_BACK = -1 }; /* contact modes; slip along t, no slip, slip against t */
 /* Output quantities of joint friction, and of the power of the whole mechanism (MB_OUT_AXIS). */
-enum { MB_JOINT_FRICTION_FORCE, MB_JOINT_FRICTION_TORQUE, MB_JOINT_FRICTION_LOAD, MB_JOINT_FRICTION_POWER_LOSS, MB_JOINT_FRICTION_QUANTITIES };
+enum {
+    MB_JOINT_FRICTION_FORCE,
+    MB_JOINT_FRICTION_TORQUE,
+    MB_JOINT_FRICTION_LOAD,
+    MB_JOINT_FRICTION_POWER_LOSS,
+    MB_JOINT_FRICTION_QUANTITIES
+};
 enum { MB_POWER_IN, MB_POWER_LOSS, MB_EFFICIENCY, MB_POWER_QUANTITIES };
 
 /* The head of the integers. */
-enum { MB_LINKS, MB_NQ, MB_NV, MB_BODIES, MB_MARKERS, MB_ROWS, MB_CUTS, MB_PATHS, MB_PAIRS, MB_JACOBIAN, MB_LAWS, MB_FORCES,
-       MB_OUTPUTS, MB_NONZEROS, MB_MEASURES, MB_WORDS, MB_NAMES, MB_MASS_ENTRIES, MB_CONTACTS, MB_JOINT_FRICTIONS, MB_JOINTS, MB_MOVERS, MB_KEEPS, MB_INTERNAL, MB_INTEGRATOR, MB_SUBSTEPS, MB_PLANAR, MB_GRAVITY, MB_SETTINGS,
-       MB_AT_LINKS, MB_AT_BODIES, MB_AT_MARKERS, MB_AT_ROWS, MB_AT_CUTS, MB_AT_PATHS, MB_AT_PAIRS, MB_AT_LAWS, MB_AT_FORCES, MB_AT_OUTPUTS, MB_AT_MEASURES, MB_AT_WORDS,
-       MB_AT_MASS, MB_AT_PERMUTATION, MB_AT_ROW_START, MB_AT_COLUMN_OF, MB_AT_SLOT_OF, MB_AT_COLUMN_START, MB_AT_ROW_OF, MB_AT_NAMES,
-       MB_AT_JOINT_FRICTIONS, MB_AT_JOINTS, MB_AT_MOVERS, MB_AT_KEEPS, MB_HEAD };
+enum {
+    MB_LINKS,
+    MB_NQ,
+    MB_NV,
+    MB_BODIES,
+    MB_MARKERS,
+    MB_ROWS,
+    MB_CUTS,
+    MB_PATHS,
+    MB_PAIRS,
+    MB_JACOBIAN,
+    MB_LAWS,
+    MB_FORCES,
+    MB_OUTPUTS,
+    MB_NONZEROS,
+    MB_MEASURES,
+    MB_WORDS,
+    MB_NAMES,
+    MB_MASS_ENTRIES,
+    MB_CONTACTS,
+    MB_JOINT_FRICTIONS,
+    MB_JOINTS,
+    MB_MOVERS,
+    MB_KEEPS,
+    MB_INTERNAL,
+    MB_INTEGRATOR,
+    MB_SUBSTEPS,
+    MB_PLANAR,
+    MB_GRAVITY,
+    MB_SETTINGS,
+    MB_AT_LINKS,
+    MB_AT_BODIES,
+    MB_AT_MARKERS,
+    MB_AT_ROWS,
+    MB_AT_CUTS,
+    MB_AT_PATHS,
+    MB_AT_PAIRS,
+    MB_AT_LAWS,
+    MB_AT_FORCES,
+    MB_AT_OUTPUTS,
+    MB_AT_MEASURES,
+    MB_AT_WORDS,
+    MB_AT_MASS,
+    MB_AT_PERMUTATION,
+    MB_AT_ROW_START,
+    MB_AT_COLUMN_OF,
+    MB_AT_SLOT_OF,
+    MB_AT_COLUMN_START,
+    MB_AT_ROW_OF,
+    MB_AT_NAMES,
+    MB_AT_JOINT_FRICTIONS,
+    MB_AT_JOINTS,
+    MB_AT_MOVERS,
+    MB_AT_KEEPS,
+    MB_HEAD
+};
 
 /* Settings, in this order among the parameters. */
 enum { MB_ALPHA, MB_TOLERANCE, MB_RADIUS, MB_SETTINGS_COUNT };
@@ -136,8 +349,8 @@ enum { MB_ALPHA, MB_TOLERANCE, MB_RADIUS, MB_SETTINGS_COUNT };
 enum { MB_RK4, MB_IMPLICIT, MB_INTEGRATORS }; /* of internal steps */
 
 typedef struct {
-    double R[9], p[3];          /* of the joint frame in the parent link */
-    double base[3];             /* where its branch of the tree starts on the ground */
+    double R[9], p[3]; /* of the joint frame in the parent link */
+    double base[3]; /* where its branch of the tree starts on the ground */
     double R_body[9], p_body[3]; /* of the body frame in the link */
     double mass, com[3], inertia[9]; /* in the link's axes, inertia about the center of mass */
 } mb_link_data;
@@ -153,11 +366,11 @@ typedef struct {
 
 typedef struct {
     double R[9], p[3], r[3], axis[3]; /* pose in the world; origin from the parent's; joint axis */
-    double local[3];                  /* origin from the base of its branch */
-    double w[3], v[3];                /* angular velocity, velocity of the origin */
-    double wd[3], vd[3];              /* their derivatives; from the velocities alone until accelerations are known */
-    double c[3], inertia[9];          /* center of mass from the origin; inertia about it, in world axes */
-    double F[3], N[3];                /* wrench at the origin */
+    double local[3]; /* origin from the base of its branch */
+    double w[3], v[3]; /* angular velocity, velocity of the origin */
+    double wd[3], vd[3]; /* their derivatives; from the velocities alone until accelerations are known */
+    double c[3], inertia[9]; /* center of mass from the origin; inertia about it, in world axes */
+    double F[3], N[3]; /* wrench at the origin */
     double mass, first[3], second[9]; /* of all outboard: mass, mass × center, inertia about the origin */
 } mb_link_state;
 
@@ -175,13 +388,20 @@ typedef struct {
 
 /* Data of the implicit integrator. `rate` is v', `mean` the averaged acceleration of generalized-α. */
 typedef struct {
-    double *flags, *rate, *mean, *lambda, *inputs, *stiffness, *damping;      /* memory: nv, rows, inputs, nv × nv */
-    double *matrix, *pivots, *u, *change, *direction;                         /* work space: nv × nv, nv */
+    double *flags, *rate, *mean, *lambda, *inputs, *stiffness, *damping; /* memory: nv, rows, inputs, nv × nv */
+    double *matrix, *pivots, *u, *change, *direction; /* work space: nv × nv, nv */
     double *q_start, *q_moved, *v_start, *rate_start, *mean_start, *lambda_start;
 } mb_implicit;
 
 /* ITERATIONS and RESIDUAL are those of Newton's method in the last step; HALVED: the whole step did not converge and was subdivided. */
-enum { MB_IMPLICIT_STARTED, MB_IMPLICIT_FRESH, MB_IMPLICIT_ITERATIONS, MB_IMPLICIT_RESIDUAL, MB_IMPLICIT_HALVED, MB_IMPLICIT_FLAGS };
+enum {
+    MB_IMPLICIT_STARTED,
+    MB_IMPLICIT_FRESH,
+    MB_IMPLICIT_ITERATIONS,
+    MB_IMPLICIT_RESIDUAL,
+    MB_IMPLICIT_HALVED,
+    MB_IMPLICIT_FLAGS
+};
 enum { MB_IMPLICIT_LARGEST = 300 }; /* speeds: the matrix is full */
 #define MB_SMALLEST_PART (1.0 / 1024.0) /* of an implicit step that does not converge as a whole */
 
@@ -194,12 +414,12 @@ enum { MB_AT_FROM, MB_AT_MIDDLE, MB_AT_END, MB_AT_TO, MB_EVENT_TIMES };
 /* Present state of a rigid contact. `closing` and `outwards` are the first and second derivative of |c|, `bias` is the part of
    `outwards` that does not depend on accelerations; `spare` is μ N - |T|. */
 typedef struct {
-    double mode, before, touched;                        /* one of MB_FLIES …; when a step began; whether it touched before an impact */
-    double stopped, tries, slippery;                     /* whether slip just ended; ways to touch so far; whether friction is left out */
+    double mode, before, touched; /* one of MB_FLIES …; when a step began; whether it touched before an impact */
+    double stopped, tries, slippery; /* whether slip just ended; ways to touch so far; whether friction is left out */
     double gap, closing, bias, outwards, slip, slip_bias, slipping, N, T, spare;
     double tolerance, located, speed_rounding, speed_floor, rate_rounding;
-    double passed[2];                                    /* impulses through it by unit impulses on the contact that is hit */
-    double slid, worked, slid_start, worked_start;       /* in the step that is tried, and their rates at its start */
+    double passed[2]; /* impulses through it by unit impulses on the contact that is hit */
+    double slid, worked, slid_start, worked_start; /* in the step that is tried, and their rates at its start */
     mb_event_functions at[MB_EVENT_TIMES];
 } mb_rigid;
 
@@ -210,13 +430,14 @@ typedef struct {
 
 /* Work space of friction from reactions; see elements/joint_friction.c. */
 typedef struct {
-    double *load;                      /* of each: the normal load that is found */
-    double *slide, *turn;              /* of each: its efforts for a load of 1 N */
-    double *base, *response;           /* MB_RUB_PARTS of each reaction without friction; and what a load of 1 N in each adds to them */
-    double *acceleration, *lambda;     /* of each: what a load of 1 N does, nv and rows */
-    double *force, *no_bias;           /* nv, rows */
+    double *load; /* of each: the normal load that is found */
+    double *slide, *turn; /* of each: its efforts for a load of 1 N */
+    double *base,
+        *response; /* MB_RUB_PARTS of each reaction without friction; and what a load of 1 N in each adds to them */
+    double *acceleration, *lambda; /* of each: what a load of 1 N does, nv and rows */
+    double *force, *no_bias; /* nv, rows */
     mb_joint_friction_frame *frame;
-    mb_link_state *still;              /* the links at rest */
+    mb_link_state *still; /* the links at rest */
 } mb_joint_friction;
 enum { MB_RUB_PARTS = 5 };
 
@@ -228,26 +449,27 @@ typedef struct {
 
 /* Of blocks/multibody/kernel/constraints/share.c: the first five are memory, the others work space. */
 typedef struct {
-    double *order;                         /* rows and columns of pivots at the start, as exchanges; 2 rows */
-    double *row_scale, *row_unit;          /* rows each */
-    double *column_unit, *joint_scale;     /* nv; 2 for each joint */
-    double *matrix;                        /* J, rows × nv */
-    double *basis, *gram;                  /* null vectors of Jᵀ one after the other, and AᵀA: rows × rows each */
-    double *right;                         /* rows */
-    double *place, *wrench;                /* 3 for each joint, its second marker; 6 for each link */
-    mb_share_entry *entries;               /* rows × (joints + rows) */
-    int32_t *row_at, *column_at;           /* orders of elimination: rows, nv */
-    int32_t *lists, *joint_of, *reached;   /* of each joint and row its last entry; of each link its joint; joints that a vector reaches */
+    double *order; /* rows and columns of pivots at the start, as exchanges; 2 rows */
+    double *row_scale, *row_unit; /* rows each */
+    double *column_unit, *joint_scale; /* nv; 2 for each joint */
+    double *matrix; /* J, rows × nv */
+    double *basis, *gram; /* null vectors of Jᵀ one after the other, and AᵀA: rows × rows each */
+    double *right; /* rows */
+    double *place, *wrench; /* 3 for each joint, its second marker; 6 for each link */
+    mb_share_entry *entries; /* rows × (joints + rows) */
+    int32_t *row_at, *column_at; /* orders of elimination: rows, nv */
+    int32_t *lists, *joint_of,
+        *reached; /* of each joint and row its last entry; of each link its joint; joints that a vector reaches */
     int32_t count, entry_count, reached_count; /* null vectors, entries, joints that were reached */
 } mb_sharing;
 
 /* Work space of the initial state; see start.c. `size` is that of the mechanism, in m; `looks` counts
    the poses that were evaluated. */
 typedef struct {
-    double *q, *step, *pulled, *last, *still;                            /* nq, nv */
-    double *open;                                                        /* two of each body */
-    double *rows, *replies, *matrix;                                     /* of prescribed values: C, A⁻¹ Cᵀ, S */
-    double *error, *share, *scale, *order, *decided;                     /* one for each */
+    double *q, *step, *pulled, *last, *still; /* nq, nv */
+    double *open; /* two of each body */
+    double *rows, *replies, *matrix; /* of prescribed values: C, A⁻¹ Cᵀ, S */
+    double *error, *share, *scale, *order, *decided; /* one for each */
     double size, looks;
 } mb_start;
 
@@ -259,7 +481,8 @@ typedef struct {
     const double *settings;
     double gravity[3];
     double since; /* when the inputs were taken that a internal step holds; else they are those of the time */
-    const unsigned char *held; /* of each input port, whether it was taken at the last tick, `tick_age` earlier than that; may be NULL */
+    const unsigned char *
+        held; /* of each input port, whether it was taken at the last tick, `tick_age` earlier than that; may be NULL */
     double tick_age;
     bool solved; /* whether accelerations and multipliers are those of the present state */
     int32_t torn; /* the force that is a bearing that was found without a film, or -1 */
@@ -276,42 +499,56 @@ typedef struct {
     mb_row_state *row_state;
     mb_cut_state *cut_state;
     double *phi, *phi_rate, *bias, *lambda, *alpha, *row_work; /* one for each row */
-    double *jacobian;                                /* one block for each closure: rows × path */
-    double *force;                                   /* generalized forces, nv */
-    double *acceleration, *step, *residual, *work;   /* nv each */
-    double *mass_diagonal, *mass_off;                /* M on the pattern of the factor */
-    double *k_diagonal, *k_off, *pivot, *factor;     /* K, and its factors: L by columns */
-    double *articulated;                             /* 34 for each link */
-    double *status;                                  /* iterations, residual, converged */
-    double *turns, *turn_rates;                      /* of each measure, its value and rate after the last step */
-    double *turned;                                  /* MB_TURNED_…, if there are measures */
-    double *told;                                    /* statistics of mb_watch_step */
-    double *contacts;                                /* MB_CONTACT_MEMORY for each contact */
-    double *wear;                                    /* of holes that wear; see blocks/multibody/kernel/constraints/wear.c */
-    double *joint_friction;                                 /* what frictions do, and the equations for normal forces */
-    mb_rigid *rigid;                                 /* one for each contact; only rigid ones have it */
-    double *thinned;                                 /* of films: MB_FILMS_…, then MB_FILM_MEMORY for each */
-    double *offset, *carried, *way;                  /* of each row, what a bearing adds to a point; see blocks/multibody/kernel/constraints/bearing_constraint.c */
-    double *kept;                                    /* work space for q and v, and v once more */
-    double *pushed;                                  /* work space for the power of one element: 6 of each link, nv */
-    double *own;                                     /* q and v of a block with its own step, and its work space */
+    double *jacobian; /* one block for each closure: rows × path */
+    double *force; /* generalized forces, nv */
+    double *acceleration, *step, *residual, *work; /* nv each */
+    double *mass_diagonal, *mass_off; /* M on the pattern of the factor */
+    double *k_diagonal, *k_off, *pivot, *factor; /* K, and its factors: L by columns */
+    double *articulated; /* 34 for each link */
+    double *status; /* iterations, residual, converged */
+    double *turns, *turn_rates; /* of each measure, its value and rate after the last step */
+    double *turned; /* MB_TURNED_…, if there are measures */
+    double *told; /* statistics of mb_watch_step */
+    double *contacts; /* MB_CONTACT_MEMORY for each contact */
+    double *wear; /* of holes that wear; see blocks/multibody/kernel/constraints/wear.c */
+    double *joint_friction; /* what frictions do, and the equations for normal forces */
+    mb_rigid *rigid; /* one for each contact; only rigid ones have it */
+    double *thinned; /* of films: MB_FILMS_…, then MB_FILM_MEMORY for each */
+    double *offset, *carried,
+        *way; /* of each row, what a bearing adds to a point; see blocks/multibody/kernel/constraints/bearing_constraint.c */
+    double *kept; /* work space for q and v, and v once more */
+    double *pushed; /* work space for the power of one element: 6 of each link, nv */
+    double *own; /* q and v of a block with its own step, and its work space */
     mb_implicit implicit;
     mb_joint_friction rub;
     mb_sharing share;
-    double *shared;                                  /* MB_SHARED_…, if there are joints */
-    double *moved, *jumps;                           /* of each mover its law and two derivatives after the last step; MB_JUMP_… */
+    double *shared; /* MB_SHARED_…, if there are joints */
+    double *moved, *jumps; /* of each mover its law and two derivatives after the last step; MB_JUMP_… */
     mb_start start;
 } mb_view;
 
 enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
 
 static inline bool mb_in_range(int32_t value, int64_t low, int64_t end) { return value >= low && value < end; }
-static inline bool mb_is_driver(int32_t row_type) { return row_type >= MB_ROW_DRIVER && row_type <= MB_ROW_DRIVEN_ANGLE; }
+static inline bool mb_is_driver(int32_t row_type) {
+    return row_type >= MB_ROW_DRIVER && row_type <= MB_ROW_DRIVEN_ANGLE;
+}
 
 /* Of steps that were too coarse: whether the last was, how many, when first; of the worst how bad, when, and which joint was open by
    how much; the largest lever of a singular position; and the liveliest motion so far. */
-enum { MB_MONITOR_STEP_TOO_LARGE, MB_MONITOR_COUNT, MB_MONITOR_FIRST, MB_MONITOR_PART, MB_MONITOR_TIME, MB_MONITOR_JOINT, MB_MONITOR_LENGTH, MB_MONITOR_ANGLE, MB_MONITOR_LEVER,
-       MB_MONITOR_FASTEST, MB_MONITOR_SIZE };
+enum {
+    MB_MONITOR_STEP_TOO_LARGE,
+    MB_MONITOR_COUNT,
+    MB_MONITOR_FIRST,
+    MB_MONITOR_PART,
+    MB_MONITOR_TIME,
+    MB_MONITOR_JOINT,
+    MB_MONITOR_LENGTH,
+    MB_MONITOR_ANGLE,
+    MB_MONITOR_LEVER,
+    MB_MONITOR_FASTEST,
+    MB_MONITOR_SIZE
+};
 
 enum { MB_INIT_LIMIT = 60, MB_STEP_LIMIT = 6 }; /* iterations of a projection */
 
@@ -404,8 +641,12 @@ typedef struct {
 } mb_element;
 extern const mb_element *const mb_elements[MB_FORCE_TYPES];
 static inline const mb_element *mb_element_of(const int32_t *force) { return mb_elements[force[MB_FORCE_TYPE]]; }
-static inline const int32_t *mb_force_record(const mb_view *m, int32_t number) { return m->forces + number * MB_FORCE_FIELDS; }
-static inline int32_t mb_element_number(const mb_view *m, const int32_t *force) { return (int32_t)((force - m->forces) / MB_FORCE_FIELDS); }
+static inline const int32_t *mb_force_record(const mb_view *m, int32_t number) {
+    return m->forces + number * MB_FORCE_FIELDS;
+}
+static inline int32_t mb_element_number(const mb_view *m, const int32_t *force) {
+    return (int32_t)((force - m->forces) / MB_FORCE_FIELDS);
+}
 /* Two markers in I and J; a coordinate; `count` numbers from P on; `count` laws from LAW on. */
 bool mb_check_markers(const bl_block *b, const int32_t *force);
 bool mb_check_coordinate(const bl_block *b, const int32_t *force);
@@ -421,10 +662,11 @@ typedef struct {
 typedef struct {
     bool (*check)(const bl_block *b, const int32_t *row);
     void (*place)(mb_view *m, int32_t cut, double t, const double *q); /* Φ and its size */
-    void (*rate)(mb_view *m, int32_t cut, double t, const double *v);  /* Φ̇ and c */
+    void (*rate)(mb_view *m, int32_t cut, double t, const double *v); /* Φ̇ and c */
     double (*slope)(const mb_view *m, int32_t cut, const int32_t *path); /* ∂Φ̇/∂v of one of its speeds */
-    int (*pairs)(const mb_view *m, int32_t cut, mb_pair *pairs);       /* up to two, by which Φ moves bodies that no effort of the tree moves */
-    bool (*turns)(const mb_view *m, int32_t cut);                      /* whether Φ is an angle */
+    int (*pairs)(const mb_view *m, int32_t cut,
+                 mb_pair *pairs); /* up to two, by which Φ moves bodies that no effort of the tree moves */
+    bool (*turns)(const mb_view *m, int32_t cut); /* whether Φ is an angle */
     /* Chooses the initial turn of its angles, before and after drivers and prescribed values choose theirs. */
     void (*start_turns)(const mb_view *m, int32_t cut, double t, double *q);
     void (*follow_turns)(const mb_view *m, int32_t cut, double t, double *q);
@@ -450,7 +692,8 @@ void mb_keep_elements(mb_view *m, double t, const double *q, const double *v);
 typedef double (*mb_effort)(const mb_view *m, const int32_t *force, double t, double x, double v);
 double mb_joint_coordinate(const mb_view *m, const int32_t *force, double t, const double *q);
 double mb_joint_rate(const mb_view *m, const int32_t *force, double t, const double *v);
-void mb_push_coordinate(const mb_view *m, const int32_t *force, double t, const double *q, const double *v, mb_effort effort, double *joint_force);
+void mb_push_coordinate(const mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                        mb_effort effort, double *joint_force);
 /* Stiffness, damping and actuator of a spring are three laws of t, x and v in a row; P is where it is free. It stores by a constant stiffness. */
 double mb_spring_effort(const mb_view *m, const int32_t *force, double t, double x, double v);
 double mb_spring_energy(const mb_view *m, const int32_t *force, double x);

@@ -10,8 +10,8 @@
 enum { INERTIA, WEIGHT_MOMENT, DAMPING, ANGLE_0, SPEED_0, PARAMETERS };
 
 static int pendulum_check(const bl_block *b) {
-    return b->u_count == 1 && b->u_width[0] == 1 && b->y_count == 2 && b->y_width[0] == 1 &&
-           b->y_width[1] == 1 && b->x_count == 2 && b->p_count == PARAMETERS;
+    return b->u_count == 1 && b->u_width[0] == 1 && b->y_count == 2 && b->y_width[0] == 1 && b->y_width[1] == 1 &&
+           b->x_count == 2 && b->p_count == PARAMETERS;
 }
 static int pendulum_init(bl_block *b, double t) {
     (void)t;
@@ -33,7 +33,10 @@ static int pendulum_derivative(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_pendulum[] = {
-    {.name = "pendulum", .check = pendulum_check, .init = pendulum_init, .output = pendulum_output,
+    {.name = "pendulum",
+     .check = pendulum_check,
+     .init = pendulum_init,
+     .output = pendulum_output,
      .derivative = pendulum_derivative},
     {.name = 0},
 };

@@ -47,12 +47,15 @@ static double add_stored(const mb_view *m, double t, const double *q, int kind, 
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = mb_force_record(m, n);
         const mb_element *element = mb_element_of(force);
-        if (element->energy && (kind == MB_ENERGY_NONE || kind == element->energy_kind)) sum += element->energy(m, force, t, q);
+        if (element->energy && (kind == MB_ENERGY_NONE || kind == element->energy_kind))
+            sum += element->energy(m, force, t, q);
     }
     return sum;
 }
 
-double mb_stored_energy(const mb_view *m, double t, const double *q, int kind) { return add_stored(m, t, q, kind, 0.0); }
+double mb_stored_energy(const mb_view *m, double t, const double *q, int kind) {
+    return add_stored(m, t, q, kind, 0.0);
+}
 
 double mb_weight_energy(const mb_view *m) {
     double energy = 0.0;
@@ -67,4 +70,6 @@ double mb_weight_energy(const mb_view *m) {
 }
 
 /* Of weight, and of springs, stops, bushings and contacts with constant coefficients. Actuators and springs whose stiffness is a law keep none. */
-double mb_potential_energy(const mb_view *m, double t, const double *q) { return add_stored(m, t, q, MB_ENERGY_NONE, mb_weight_energy(m)); }
+double mb_potential_energy(const mb_view *m, double t, const double *q) {
+    return add_stored(m, t, q, MB_ENERGY_NONE, mb_weight_energy(m));
+}

@@ -38,9 +38,11 @@ static bool keeps_rate(const mb_view *m, int32_t n) { return mb_keep_record(m, n
 
 static bool keep_turns(const mb_view *m, int32_t n) {
     const int32_t *keep = mb_keep_record(m, n);
-    if (keep[MB_KEEP_SIGN] == 0) return m->measures[keep[MB_KEEP_INDEX] * MB_MEASURE_FIELDS + MB_MEASURE_TYPE] == MB_ANGLE;
+    if (keep[MB_KEEP_SIGN] == 0)
+        return m->measures[keep[MB_KEEP_INDEX] * MB_MEASURE_FIELDS + MB_MEASURE_TYPE] == MB_ANGLE;
     for (int32_t l = 0; l < m->link_count; l++)
-        if (m->links[l * MB_LINK_FIELDS + MB_LINK_Q] == keep[MB_KEEP_INDEX] && m->links[l * MB_LINK_FIELDS + MB_LINK_TYPE] != MB_FIXED)
+        if (m->links[l * MB_LINK_FIELDS + MB_LINK_Q] == keep[MB_KEEP_INDEX] &&
+            m->links[l * MB_LINK_FIELDS + MB_LINK_TYPE] != MB_FIXED)
             return m->links[l * MB_LINK_FIELDS + MB_LINK_TYPE] == MB_REVOLUTE;
     return false;
 }
@@ -52,7 +54,8 @@ static double wanted_value(const mb_view *m, int32_t n) { return m->p[mb_keep_re
 /* A prescribed coordinate at the present poses. */
 static double coordinate_now(const mb_view *m, int32_t n, double t, const double *q) {
     const int32_t *keep = mb_keep_record(m, n);
-    return keep[MB_KEEP_SIGN] == 0 ? mb_measure(m, keep[MB_KEEP_INDEX], t) : mb_coordinate(keep[MB_KEEP_SIGN], q[keep[MB_KEEP_INDEX]]);
+    return keep[MB_KEEP_SIGN] == 0 ? mb_measure(m, keep[MB_KEEP_INDEX], t)
+                                   : mb_coordinate(keep[MB_KEEP_SIGN], q[keep[MB_KEEP_INDEX]]);
 }
 
 /* A prescribed speed at the present poses and velocities. */
@@ -239,10 +242,8 @@ static bool respond_from_rest(mb_view *m, const double *rows) {
         double change;
         mb_bias_forces(m, m->step);
         for (int32_t k = 0; k < m->nv; k++) m->force[k] -= m->step[k];
-        if (rows)
-            memcpy(m->bias, rows, (size_t)m->row_count * sizeof(double));
-        else
-            memset(m->bias, 0, (size_t)m->row_count * sizeof(double));
+        if (rows) memcpy(m->bias, rows, (size_t)m->row_count * sizeof(double));
+        else memset(m->bias, 0, (size_t)m->row_count * sizeof(double));
         (void)mb_solve_rows(m, 0.0, &change);
     }
     return finite_speeds(m->acceleration, m->nv);
@@ -414,7 +415,8 @@ static double most_looks(const mb_view *m) {
 /* Descends from a closed pose to the one nearest to the given pose. The Gauss–Newton matrix omits the curvature of the constraints:
    the change from step to step determines the step length. */
 static bool approach_given(mb_view *m, double t, double *q) {
-    double *step = m->start.pulled, *last = m->start.last, *best = m->start.q, fraction = 1.0, before = INFINITY, square = 0.0;
+    double *step = m->start.pulled, *last = m->start.last, *best = m->start.q, fraction = 1.0, before = INFINITY,
+           square = 0.0;
     if (!see_pose(m, t, q)) return false;
     double distance = distance_to_given(m), mass = 0.0;
     for (int32_t k = 0; k < m->body_count; k++) mass += m->body[k].mass;

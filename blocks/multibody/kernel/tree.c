@@ -44,10 +44,8 @@ static void read_body(const mb_view *m, int32_t body, mb_body_data *out) {
     read_vector(m, at[MB_AT_POSITION_OF], out->p);
     read_vector(m, at[MB_AT_VELOCITY_OF], out->v);
     memset(out->w, 0, sizeof out->w);
-    if (planar)
-        out->w[2] = m->p[at[MB_AT_SPIN_OF]];
-    else
-        mb_copy(m->p + at[MB_AT_SPIN_OF], out->w);
+    if (planar) out->w[2] = m->p[at[MB_AT_SPIN_OF]];
+    else mb_copy(m->p + at[MB_AT_SPIN_OF], out->w);
 }
 
 /* As the description is held to, for numbers that were set later: a mass, and moments of inertia about every axis, that are not
@@ -126,7 +124,8 @@ void mb_prepare(mb_view *m) {
 
 /* The first link of the chain that ends in link `l`: the one that starts at a marker. */
 static int32_t chain_start(const mb_view *m, int32_t l) {
-    while (link_record(m, l)[MB_LINK_BASE] < 0 && link_record(m, l)[MB_LINK_PARENT] >= 0) l = link_record(m, l)[MB_LINK_PARENT];
+    while (link_record(m, l)[MB_LINK_BASE] < 0 && link_record(m, l)[MB_LINK_PARENT] >= 0)
+        l = link_record(m, l)[MB_LINK_PARENT];
     return l;
 }
 
@@ -290,8 +289,8 @@ void mb_pose_from_bodies(mb_view *m, double *q, double *v) {
                     mb_column(m->data[l + 1].R, 2, axis_now);
                     mb_column(R_goal, 2, axis_goal);
                     mb_rotate_back(state->R, axis_goal, now);
-                    q[link[MB_LINK_Q]] = atan2(axis_now[0] * now[1] - axis_now[1] * now[0],
-                                               axis_now[0] * now[0] + axis_now[1] * now[1]);
+                    q[link[MB_LINK_Q]] =
+                        atan2(axis_now[0] * now[1] - axis_now[1] * now[0], axis_now[0] * now[0] + axis_now[1] * now[1]);
                 }
                 v[link[MB_LINK_V]] = mb_dot(state->axis, dw);
             } else if (link[MB_LINK_TYPE] == MB_SPHERICAL) {
@@ -403,18 +402,14 @@ void mb_set_accelerations(mb_view *m, const double *acceleration) {
 }
 
 static void store_mass(mb_view *m, int32_t slot, double value) {
-    if (slot < 0)
-        m->mass_diagonal[-1 - slot] = value;
-    else
-        m->mass_off[slot] = value;
+    if (slot < 0) m->mass_diagonal[-1 - slot] = value;
+    else m->mass_off[slot] = value;
 }
 
 /* Axis number `k` of a joint, in world axes. */
 static void joint_axis(const mb_view *m, int32_t l, int k, double *axis) {
-    if (link_record(m, l)[MB_LINK_TYPE] == MB_SPHERICAL)
-        mb_column(m->link[l].R, k, axis);
-    else
-        mb_copy(m->link[l].axis, axis);
+    if (link_record(m, l)[MB_LINK_TYPE] == MB_SPHERICAL) mb_column(m->link[l].R, k, axis);
+    else mb_copy(m->link[l].axis, axis);
 }
 
 /* M by composite bodies; its entries go to precomputed slots. */
@@ -442,8 +437,8 @@ void mb_mass(mb_view *m) {
         const double *r = s->r, *h = s->first, trace = 2.0 * mb_dot(r, h) + s->mass * mb_dot(r, r);
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++)
-                parent->second[3 * i + j] += s->second[3 * i + j] + (i == j ? trace : 0.0) - r[i] * h[j] - h[i] * r[j] -
-                                             s->mass * r[i] * r[j];
+                parent->second[3 * i + j] +=
+                    s->second[3 * i + j] + (i == j ? trace : 0.0) - r[i] * h[j] - h[i] * r[j] - s->mass * r[i] * r[j];
         mb_add(h, parent->first);
         mb_axpy(s->mass, r, parent->first);
         parent->mass += s->mass;
@@ -487,8 +482,7 @@ void mb_coordinate_rates(const mb_view *m, const double *q, const double *v, dou
         const int32_t *link = link_record(m, l);
         if (link[MB_LINK_TYPE] == MB_SPHERICAL)
             mb_quaternion_rate(q + link[MB_LINK_Q], v + link[MB_LINK_V], rates + link[MB_LINK_Q]);
-        else if (link[MB_LINK_TYPE] != MB_FIXED)
-            rates[link[MB_LINK_Q]] = v[link[MB_LINK_V]];
+        else if (link[MB_LINK_TYPE] != MB_FIXED) rates[link[MB_LINK_Q]] = v[link[MB_LINK_V]];
     }
 }
 
@@ -496,10 +490,8 @@ void mb_coordinate_rates(const mb_view *m, const double *q, const double *v, dou
 void mb_move(const mb_view *m, double *q, const double *step) {
     for (int32_t l = 0; l < m->link_count; l++) {
         const int32_t *link = link_record(m, l);
-        if (link[MB_LINK_TYPE] == MB_SPHERICAL)
-            mb_turn_quaternion(q + link[MB_LINK_Q], step + link[MB_LINK_V]);
-        else if (link[MB_LINK_TYPE] != MB_FIXED)
-            q[link[MB_LINK_Q]] += step[link[MB_LINK_V]];
+        if (link[MB_LINK_TYPE] == MB_SPHERICAL) mb_turn_quaternion(q + link[MB_LINK_Q], step + link[MB_LINK_V]);
+        else if (link[MB_LINK_TYPE] != MB_FIXED) q[link[MB_LINK_Q]] += step[link[MB_LINK_V]];
     }
 }
 
@@ -602,7 +594,8 @@ void mb_tree_accelerations(mb_view *m, double *acceleration) {
             double Bt_AinvB[9];
             for (int i = 0; i < 3; i++)
                 for (int j = 0; j < 3; j++)
-                    Bt_AinvB[3 * i + j] = own->B[i] * AinvB[j] + own->B[3 + i] * AinvB[3 + j] + own->B[6 + i] * AinvB[6 + j];
+                    Bt_AinvB[3 * i + j] =
+                        own->B[i] * AinvB[j] + own->B[3 + i] * AinvB[3 + j] + own->B[6 + i] * AinvB[6 + j];
             double turned[3];
             mb_rotate_back(own->B, Au, turned);
             for (int k = 0; k < 9; k++) own->C[k] -= Bt_AinvB[k];

@@ -5,9 +5,7 @@
 #include <math.h>
 #include <stdint.h>
 
-static inline double mb_dot(const double *a, const double *b) {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
+static inline double mb_dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 static inline void mb_cross(const double *a, const double *b, double *out) {
     const double x = a[1] * b[2] - a[2] * b[1], y = a[2] * b[0] - a[0] * b[2];
     out[2] = a[0] * b[1] - a[1] * b[0];
@@ -41,7 +39,9 @@ static inline void mb_rotate_back(const double *R, const double *a, double *out)
     const double z = R[2] * a[0] + R[5] * a[1] + R[8] * a[2];
     out[0] = x, out[1] = y, out[2] = z;
 }
-static inline void mb_column(const double *R, int k, double *out) { out[0] = R[k], out[1] = R[3 + k], out[2] = R[6 + k]; }
+static inline void mb_column(const double *R, int k, double *out) {
+    out[0] = R[k], out[1] = R[3 + k], out[2] = R[6 + k];
+}
 /* out = A B; out must not be A or B */
 static inline void mb_multiply(const double *A, const double *B, double *out) {
     for (int r = 0; r < 3; r++)

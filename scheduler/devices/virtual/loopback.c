@@ -10,7 +10,11 @@
 #include "blocks/basic/sources/noise.h"
 #include "scheduler/devices/drivers.h"
 
-enum { LOOPBACK_LOSS, LOOPBACK_JITTER, LOOPBACK_NOISE }; /* streams of random numbers; noise of channel i is stream LOOPBACK_NOISE + i */
+enum {
+    LOOPBACK_LOSS,
+    LOOPBACK_JITTER,
+    LOOPBACK_NOISE
+}; /* streams of random numbers; noise of channel i is stream LOOPBACK_NOISE + i */
 
 typedef struct {
     uint32_t sequence, due; /* due: at which newest frame sent it arrives */
@@ -36,7 +40,8 @@ static int loopback_send(bl_device *d, uint32_t sequence, int flags) {
     if (bl_noise_uniform(o->seed, LOOPBACK_LOSS, sequence) < o->loss) return 0;
     const double later = floor(bl_noise_uniform(o->seed, LOOPBACK_JITTER, sequence) * (o->jitter + 1));
     const uint32_t place = sequence % l->capacity;
-    l->places[place] = (loopback_place){.sequence = sequence, .due = sequence + (uint32_t)(o->delay - 1) + (uint32_t)later, .full = true};
+    l->places[place] = (loopback_place){
+        .sequence = sequence, .due = sequence + (uint32_t)(o->delay - 1) + (uint32_t)later, .full = true};
     double *values = l->values + (size_t)place * (size_t)l->count;
     for (int32_t i = 0; i < l->count; i++) {
         values[i] = d->sending[i];
@@ -59,7 +64,8 @@ static int loopback_receive(bl_device *d, int64_t now) {
             continue;
         }
         d->counts.missed += sequence - l->arrived - 1;
-        memcpy(d->received, l->values + (size_t)(sequence % l->capacity) * (size_t)l->count, (size_t)l->count * sizeof(double));
+        memcpy(d->received, l->values + (size_t)(sequence % l->capacity) * (size_t)l->count,
+               (size_t)l->count * sizeof(double));
         d->sequence = d->echo = l->arrived = sequence;
         accepted++;
     }
@@ -78,9 +84,9 @@ static const bl_driver loopback_driver = {
 
 bl_device *bl_loopback_open(const char *name, int32_t count, const bl_loopback_options *options) {
     const bl_loopback_options *o = options;
-    const bool sound = count > 0 && count <= BL_MAX_CHANNELS && o->delay >= 1 && o->delay <= BL_LOOPBACK_LONGEST && o->jitter >= 0 &&
-                       o->jitter <= BL_LOOPBACK_LONGEST && o->loss >= 0.0 && o->loss <= 1.0 && o->noise >= 0.0 && isfinite(o->noise) &&
-                       isfinite(o->seed);
+    const bool sound = count > 0 && count <= BL_MAX_CHANNELS && o->delay >= 1 && o->delay <= BL_LOOPBACK_LONGEST &&
+                       o->jitter >= 0 && o->jitter <= BL_LOOPBACK_LONGEST && o->loss >= 0.0 && o->loss <= 1.0 &&
+                       o->noise >= 0.0 && isfinite(o->noise) && isfinite(o->seed);
     loopback *l = sound ? calloc(1, sizeof *l) : NULL;
     if (!l) return NULL;
     l->options = *o;

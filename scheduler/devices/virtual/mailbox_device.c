@@ -13,16 +13,20 @@
 #include "scheduler/devices/drivers.h"
 
 enum { MAILBOX_DEVICE_SLICE = 100000 }; /* ns between two looks of a thread that waits */
-enum { MAILBOX_DEVICE_SEQUENCE, MAILBOX_DEVICE_FLAGS, MAILBOX_DEVICE_EXTRA }; /* in a frame to the device, after its values */
+enum {
+    MAILBOX_DEVICE_SEQUENCE,
+    MAILBOX_DEVICE_FLAGS,
+    MAILBOX_DEVICE_EXTRA
+}; /* in a frame to the device, after its values */
 
 typedef struct {
-    bl_mailbox *in, *out;    /* values and echo; values, sequence and flags */
-    double *taken, *given;   /* frames of the real-time thread */
-    double *posted, *seen;   /* and of the driver's */
+    bl_mailbox *in, *out; /* values and echo; values, sequence and flags */
+    double *taken, *given; /* frames of the real-time thread */
+    double *posted, *seen; /* and of the driver's */
     int64_t taken_number, seen_number;
     atomic_llong posts, gives; /* frames put into each */
-    atomic_int gone;         /* 0: available; else 1 + index of the text with the reason */
-    char why[2][112];        /* two, so that one is never written while it is read */
+    atomic_int gone; /* 0: available; else 1 + index of the text with the reason */
+    char why[2][112]; /* two, so that one is never written while it is read */
     int last_why;
 } mailbox_device;
 
@@ -76,9 +80,7 @@ static int mailbox_device_wait(bl_device *d, int64_t deadline) {
     return 0;
 }
 
-static int mailbox_device_reopen(bl_device *d) {
-    return mailbox_device_look(d) ? -EIO : 0;
-}
+static int mailbox_device_reopen(bl_device *d) { return mailbox_device_look(d) ? -EIO : 0; }
 
 static void mailbox_device_free(mailbox_device *m) {
     bl_mailbox_close(m->in);
@@ -89,9 +91,12 @@ static void mailbox_device_free(mailbox_device *m) {
 
 static void mailbox_device_close(bl_device *d) { mailbox_device_free(d->state); }
 
-static const bl_driver mailbox_device_driver = {
-    .name = "mailbox", .receive = mailbox_device_receive, .send = mailbox_device_send, .wait = mailbox_device_wait,
-    .reopen = mailbox_device_reopen, .close = mailbox_device_close};
+static const bl_driver mailbox_device_driver = {.name = "mailbox",
+                                                .receive = mailbox_device_receive,
+                                                .send = mailbox_device_send,
+                                                .wait = mailbox_device_wait,
+                                                .reopen = mailbox_device_reopen,
+                                                .close = mailbox_device_close};
 
 bl_device *bl_mailbox_device_open(const char *name, int32_t in_count, int32_t out_count) {
     if (in_count < 0 || out_count < 0 || in_count > BL_MAX_CHANNELS || out_count > BL_MAX_CHANNELS) return NULL;
@@ -101,7 +106,8 @@ bl_device *bl_mailbox_device_open(const char *name, int32_t in_count, int32_t ou
     m->in = bl_mailbox_open((int64_t)in_size);
     m->out = bl_mailbox_open((int64_t)out_size);
     m->taken = calloc(2 * (in_size + out_size), sizeof(double));
-    bl_device *d = m->in && m->out && m->taken ? bl_device_open(&mailbox_device_driver, m, name, in_count, out_count) : NULL;
+    bl_device *d =
+        m->in && m->out && m->taken ? bl_device_open(&mailbox_device_driver, m, name, in_count, out_count) : NULL;
     if (!d) {
         mailbox_device_free(m);
         return NULL;

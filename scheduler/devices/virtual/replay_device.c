@@ -59,9 +59,11 @@ static void replay_device_close(bl_device *d) {
 static const bl_driver replay_device_driver = {
     .name = "replay", .receive = replay_device_receive, .send = replay_device_send, .close = replay_device_close};
 
-bl_device *bl_replay_open(const char *name, int32_t in_count, int32_t out_count, const int64_t *ticks, const double *values, int64_t rows,
-                          int32_t at_end) {
-    if (in_count < 1 || in_count > BL_MAX_CHANNELS || rows < 1 || rows > INT64_MAX / BL_MAX_CHANNELS / (int64_t)sizeof(double)) return NULL;
+bl_device *bl_replay_open(const char *name, int32_t in_count, int32_t out_count, const int64_t *ticks,
+                          const double *values, int64_t rows, int32_t at_end) {
+    if (in_count < 1 || in_count > BL_MAX_CHANNELS || rows < 1 ||
+        rows > INT64_MAX / BL_MAX_CHANNELS / (int64_t)sizeof(double))
+        return NULL;
     for (int64_t n = 1; n < rows; n++)
         if (ticks[n] <= ticks[n - 1]) return NULL;
     replay_device *r = calloc(1, sizeof *r);

@@ -93,7 +93,8 @@ static bool is_intact(const uint8_t *bytes, size_t size) {
 }
 
 int bl_frame_read(const uint8_t *bytes, size_t size, int32_t count, bl_frame_head *head, double *values) {
-    if (size < BL_FRAME_HEAD + 4 || bytes[0] != FRAME_VERSION || bytes[2] != count || bytes[3] || bytes[6] || bytes[7]) return 0;
+    if (size < BL_FRAME_HEAD + 4 || bytes[0] != FRAME_VERSION || bytes[2] != count || bytes[3] || bytes[6] || bytes[7])
+        return 0;
     const size_t width = bytes[1] & BL_FRAME_DOUBLE ? 8 : 4;
     if (size != BL_FRAME_HEAD + (size_t)count * width + 4 || !is_intact(bytes, size)) return 0;
     const uint8_t *from = bytes + BL_FRAME_HEAD;

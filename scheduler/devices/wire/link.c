@@ -120,12 +120,14 @@ int bl_link_feed(bl_link *l, bl_stream *s, bl_device *d, const uint8_t *bytes, s
     return accepted;
 }
 
-size_t bl_link_write(const bl_link *l, const bl_device *d, uint32_t sequence, int flags, const double *values, uint8_t *bytes) {
+size_t bl_link_write(const bl_link *l, const bl_device *d, uint32_t sequence, int flags, const double *values,
+                     uint8_t *bytes) {
     const bl_frame_head head = {
         .sequence = sequence,
         .echo = l->sequence,
         .session = l->session,
-        .flags = (uint8_t)(l->flags | (flags & BL_SEND_SAFE ? BL_FRAME_SAFE : 0) | (flags & BL_SEND_TRIPPED ? BL_FRAME_TRIPPED : 0)),
+        .flags = (uint8_t)(l->flags | (flags & BL_SEND_SAFE ? BL_FRAME_SAFE : 0) |
+                           (flags & BL_SEND_TRIPPED ? BL_FRAME_TRIPPED : 0)),
     };
     return bl_frame_write(&head, values, d->out_count, bytes);
 }
@@ -138,9 +140,11 @@ size_t bl_link_stuff(const uint8_t *frame, size_t size, uint8_t *stuffed) {
 
 size_t bl_link_write_hello(bl_link *l, bl_device *d, uint8_t *bytes) {
     l->stranger = false;
-    if (l->heard || d->answers) { /* an echo that was not there before: see has_restarted; and no other frame may have this number */
+    if (l->heard ||
+        d->answers) { /* an echo that was not there before: see has_restarted; and no other frame may have this number */
         d->last_sent++;
         d->has_sent = true;
     }
-    return bl_link_write(l, d, d->last_sent, BL_SEND_SAFE | (d->answers && d->lost ? BL_SEND_TRIPPED : 0), d->safe, bytes);
+    return bl_link_write(l, d, d->last_sent, BL_SEND_SAFE | (d->answers && d->lost ? BL_SEND_TRIPPED : 0), d->safe,
+                         bytes);
 }

@@ -111,22 +111,25 @@ static int fail_open(const bl_port *p, int fd, int error, const char *advice, ch
 static int open_line(const bl_port *p, char *message, size_t message_size) {
     const int fd = open(p->path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
-        const char *advice = errno == EACCES                      ? "; join the group that owns it (often dialout), then log in again"
-                             : errno == ENOENT || errno == ENODEV ? "; is it plugged in? On Linux, ls /dev/serial/by-id lists what is"
-                             : errno == EBUSY                     ? "; another program has opened it for itself"
-                                                                  : "";
+        const char *advice = errno == EACCES ? "; join the group that owns it (often dialout), then log in again"
+                             : errno == ENOENT || errno == ENODEV
+                                 ? "; is it plugged in? On Linux, ls /dev/serial/by-id lists what is"
+                             : errno == EBUSY ? "; another program has opened it for itself"
+                                              : "";
         return fail_open(p, fd, errno, advice, message, message_size);
     }
     /* The lock keeps out root too, which TIOCEXCL does not. */
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || ioctl(fd, TIOCEXCL) != 0) {
         const int error = errno;
-        return fail_open(p, fd, error, error == EWOULDBLOCK ? "; another program has opened it for itself" : "; it is no serial port", message,
-                         message_size);
+        return fail_open(p, fd, error,
+                         error == EWOULDBLOCK ? "; another program has opened it for itself" : "; it is no serial port",
+                         message, message_size);
     }
     const int error = make_raw(fd, p->baud);
     if (error) return fail_open(p, fd, -error, "; does it have this baud rate?", message, message_size);
     int32_t baud = 0;
-    if (read_speed(fd, &baud) == 0 && llabs((long long)baud - p->baud) * 50 > p->baud) { /* 2 %: a byte still arrives whole */
+    if (read_speed(fd, &baud) == 0 &&
+        llabs((long long)baud - p->baud) * 50 > p->baud) { /* 2 %: a byte still arrives whole */
         char advice[80];
         snprintf(advice, sizeof advice, "; it makes %d baud of %d", (int)baud, (int)p->baud);
         return fail_open(p, fd, EINVAL, advice, message, message_size);
@@ -184,12 +187,10 @@ bl_port *bl_port_open(const char *path, int32_t baud, uint8_t delimiter, char *m
     p->cut = true;
     atomic_init(&p->reopened, -1);
     p->fd = -1;
-    if (baud <= 0)
-        snprintf(message, message_size, "serial port %s: %d is no baud rate", path, (int)baud);
+    if (baud <= 0) snprintf(message, message_size, "serial port %s: %d is no baud rate", path, (int)baud);
     else if (length < 0 || (size_t)length >= sizeof p->path)
         snprintf(message, message_size, "serial port %s: the name is too long", p->path);
-    else
-        p->fd = open_line(p, message, message_size);
+    else p->fd = open_line(p, message, message_size);
     if (p->fd >= 0 && pipe(p->orders) == 0) {
         (void)fcntl(p->orders[0], F_SETFD, FD_CLOEXEC);
         (void)fcntl(p->orders[1], F_SETFD, FD_CLOEXEC);

@@ -73,8 +73,8 @@ static void serial_close(bl_device *d) {
 
 static const bl_driver SERIAL = {"serial", serial_receive, serial_send, serial_wait, serial_reopen, serial_close};
 
-bl_device *bl_serial_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count, int32_t flags,
-                          char *message, size_t message_size) {
+bl_device *bl_serial_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count,
+                          int32_t flags, char *message, size_t message_size) {
     if (in_count < 0 || in_count > BL_FRAME_VALUES || out_count < 0 || out_count > BL_FRAME_VALUES) {
         snprintf(message, message_size, "device `%s`: a frame has 0 to %d values", name, BL_FRAME_VALUES);
         return NULL;

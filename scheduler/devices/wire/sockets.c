@@ -9,13 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct addrinfo *resolve(const char *host, int32_t port, const struct addrinfo *wanted, char *message, size_t message_size) {
+static struct addrinfo *resolve(const char *host, int32_t port, const struct addrinfo *wanted, char *message,
+                                size_t message_size) {
     struct addrinfo *found = NULL;
     char service[16];
     snprintf(service, sizeof service, "%d", (int)port);
     const int error = getaddrinfo(host, service, wanted, &found);
     if (error == 0) return found;
-    snprintf(message, message_size, "address %s: %s; is it spelled as `ping` knows it? A number such as 192.168.1.20 needs no name service",
+    snprintf(message, message_size,
+             "address %s: %s; is it spelled as `ping` knows it? A number such as 192.168.1.20 needs no name service",
              host ? host : "of loopback", gai_strerror(error));
     return NULL;
 }
@@ -26,15 +28,18 @@ struct addrinfo *bl_find_address(const char *host, int32_t port, int type, char 
 }
 
 static bool is_loopback(const struct sockaddr *a) {
-    if (a->sa_family == AF_INET) return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
+    if (a->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
     return a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-struct addrinfo *bl_find_own_address(const char *bind_to, int32_t bind_port, int type, const char *host, const struct addrinfo *peer,
-                                     char *message, size_t message_size) {
+struct addrinfo *bl_find_own_address(const char *bind_to, int32_t bind_port, int type, const char *host,
+                                     const struct addrinfo *peer, char *message, size_t message_size) {
     if (peer && !bind_to && !is_loopback(peer->ai_addr)) {
         snprintf(message, message_size,
-                 "%s is another machine: give `bind`, the address of ours by which it is reached (0.0.0.0 or :: for all of them)", host);
+                 "%s is another machine: give `bind`, the address of ours by which it is reached (0.0.0.0 or :: for "
+                 "all of them)",
+                 host);
         return NULL;
     }
     const struct addrinfo wanted = {.ai_family = peer      ? peer->ai_family

@@ -12,8 +12,8 @@
 struct addrinfo *bl_find_address(const char *host, int32_t port, int type, char *message, size_t message_size);
 /* The same for the local address, to which `peer` (NULL: any) sends. Without a bind address it is the loopback address;
    a peer on another machine requires one. `host` is the name of the peer. */
-struct addrinfo *bl_find_own_address(const char *bind_to, int32_t bind_port, int type, const char *host, const struct addrinfo *peer,
-                                     char *message, size_t message_size);
+struct addrinfo *bl_find_own_address(const char *bind_to, int32_t bind_port, int type, const char *host,
+                                     const struct addrinfo *peer, char *message, size_t message_size);
 /* A socket that never waits, or -1 with errno. */
 int bl_open_socket(int family, int type);
 /* Likewise for one that was accepted: 0, or an errno with its sign changed. */

@@ -24,26 +24,27 @@
 #include "scheduler/devices/wire/sockets.h"
 
 enum {
-    TCP_READS = 16,             /* of a tick, at most: a device that never stops talking does not stop the run */
-    TCP_COMERS = 8,             /* the same for incoming connections */
-    TCP_LAG = 2,                /* frames that a peer is behind, until those of ticks are dropped: they would be old when they arrive */
-    TCP_SAFE_LAG = 8,           /* until safe values are: then it is safe values that wait */
-    TCP_PATIENCE = 10,          /* s until a peer that takes nothing counts as gone */
-    TCP_PAUSE = 100000000,      /* ns between two tries to connect */
-    TCP_ATTEMPT = 2000000000,   /* ns per attempt: short, for a device that is switched on meanwhile */
-    TCP_FAREWELL = 500000000,   /* ns in which the last values are seen off, after a run */
+    TCP_READS = 16, /* of a tick, at most: a device that never stops talking does not stop the run */
+    TCP_COMERS = 8, /* the same for incoming connections */
+    TCP_LAG =
+        2, /* frames that a peer is behind, until those of ticks are dropped: they would be old when they arrive */
+    TCP_SAFE_LAG = 8, /* until safe values are: then it is safe values that wait */
+    TCP_PATIENCE = 10, /* s until a peer that takes nothing counts as gone */
+    TCP_PAUSE = 100000000, /* ns between two tries to connect */
+    TCP_ATTEMPT = 2000000000, /* ns per attempt: short, for a device that is switched on meanwhile */
+    TCP_FAREWELL = 500000000, /* ns in which the last values are seen off, after a run */
 };
 
 typedef struct {
-    int listener;                /* -1: we connect */
-    int fd;                      /* -1: no connection */
-    bool connecting;             /* not there yet */
-    bool spoken;                 /* the peer has sent a valid frame on this connection */
-    bool broken;                 /* the connection has ended; not yet reported to scheduler/devices/device.c */
-    int64_t next;                /* when to try to connect, or no longer to */
-    struct addrinfo *peers;      /* the device's; where it connects to us, those that may. NULL: anybody */
+    int listener; /* -1: we connect */
+    int fd; /* -1: no connection */
+    bool connecting; /* not there yet */
+    bool spoken; /* the peer has sent a valid frame on this connection */
+    bool broken; /* the connection has ended; not yet reported to scheduler/devices/device.c */
+    int64_t next; /* when to try to connect, or no longer to */
+    struct addrinfo *peers; /* the device's; where it connects to us, those that may. NULL: anybody */
     const struct addrinfo *peer; /* the next one to try */
-    char place[64];              /* of the peer, for people */
+    char place[64]; /* of the peer, for people */
     bl_link link;
     bl_stream stream;
     bl_outbox out;
@@ -94,10 +95,10 @@ static void begin_connection(bl_device *d, int fd) {
 /* The connection has ended: by an error, or (0) as the other side wanted. */
 static void break_off(bl_device *d, int error) {
     tcp_state *s = d->state;
-    const char *why = error == 0                                 ? "closed the connection"
+    const char *why = error == 0                              ? "closed the connection"
                       : error == ECONNRESET || error == EPIPE ? "broke the connection off, as when its program ends"
-                      : error == ETIMEDOUT                       ? "takes nothing any more: it may be off, or the cable out"
-                                                                 : strerror(error);
+                      : error == ETIMEDOUT ? "takes nothing any more: it may be off, or the cable out"
+                                           : strerror(error);
     snprintf(d->words, sizeof d->words, "%s %s", s->place, why);
     hang_up(s);
     s->broken = true;
@@ -139,7 +140,8 @@ static void start_connecting(bl_device *d, int64_t now) {
 static bool is_ourselves(int fd) {
     struct sockaddr_storage own, peer;
     socklen_t own_length = sizeof own, peer_length = sizeof peer;
-    return getsockname(fd, (struct sockaddr *)&own, &own_length) == 0 && getpeername(fd, (struct sockaddr *)&peer, &peer_length) == 0 &&
+    return getsockname(fd, (struct sockaddr *)&own, &own_length) == 0 &&
+           getpeername(fd, (struct sockaddr *)&peer, &peer_length) == 0 &&
            bl_is_same_machine((const struct sockaddr *)&own, (const struct sockaddr *)&peer) &&
            bl_port_of((const struct sockaddr *)&own) == bl_port_of((const struct sockaddr *)&peer);
 }
@@ -252,7 +254,8 @@ static int tcp_put(bl_device *d, const uint8_t *frame, size_t size, bool urgent)
 static int tcp_send(bl_device *d, uint32_t sequence, int flags) {
     tcp_state *s = d->state;
     uint8_t frame[BL_FRAME_SIZE];
-    const int status = tcp_put(d, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame), flags & BL_SEND_SAFE);
+    const int status =
+        tcp_put(d, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame), flags & BL_SEND_SAFE);
     const int gone = own_up(s);
     return gone ? gone : status;
 }
@@ -355,8 +358,8 @@ static bool start_listening(bl_device *d, const struct addrinfo *own, char *mess
     return true;
 }
 
-static bool open_connection(bl_device *d, const char *host, int32_t port, const char *bind_to, int32_t bind_port, char *message,
-                            size_t message_size) {
+static bool open_connection(bl_device *d, const char *host, int32_t port, const char *bind_to, int32_t bind_port,
+                            char *message, size_t message_size) {
     tcp_state *s = d->state;
     s->peers = host ? bl_find_address(host, port, SOCK_STREAM, message, message_size) : NULL;
     s->peer = s->peers;
@@ -371,8 +374,8 @@ static bool open_connection(bl_device *d, const char *host, int32_t port, const 
     return done;
 }
 
-bl_device *bl_tcp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port, int32_t in_count,
-                       int32_t out_count, int32_t flags, char *message, size_t message_size) {
+bl_device *bl_tcp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port,
+                       int32_t in_count, int32_t out_count, int32_t flags, char *message, size_t message_size) {
     char reason[200] = "no memory";
     host = host && *host ? host : NULL;
     bind = bind && *bind ? bind : NULL;
@@ -385,19 +388,17 @@ bl_device *bl_tcp_open(const char *name, const char *host, int32_t port, const c
     else if ((port > 0) == (bind_port > 0))
         snprintf(reason, sizeof reason, "give the port of the device, or the bind_port at which it finds us");
     else if (port > 0 && (!host || bind))
-        snprintf(reason, sizeof reason, host ? "bind is for a device that connects to us, at bind_port" : "give the host of the device");
-    else
-        s = calloc(1, sizeof *s);
+        snprintf(reason, sizeof reason,
+                 host ? "bind is for a device that connects to us, at bind_port" : "give the host of the device");
+    else s = calloc(1, sizeof *s);
     if (s) {
         s->fd = s->listener = -1;
         d = bl_device_open(&TCP, s, name, in_count, out_count);
         if (!d) free(s);
     }
     if (d) {
-        if (bl_link_init(&s->link, d, flags) != 0)
-            snprintf(reason, sizeof reason, "no random session can be drawn");
-        else if (open_connection(d, host, port, bind, bind_port, reason, sizeof reason))
-            return d;
+        if (bl_link_init(&s->link, d, flags) != 0) snprintf(reason, sizeof reason, "no random session can be drawn");
+        else if (open_connection(d, host, port, bind, bind_port, reason, sizeof reason)) return d;
         bl_device_close(d);
     }
     snprintf(message, message_size, "device `%s`: %s", name, reason);

@@ -95,7 +95,8 @@ size_t bl_text_write(const double *values, int32_t count, int wide, int checksum
     const locale_t before = uselocale(plain_numbers());
     size_t length = 0;
     for (int32_t k = 0; k < count; k++)
-        length += (size_t)snprintf(line + length, BL_TEXT_ROOM - length, "%s%.*g", k ? "," : "", wide ? 17 : 9, values[k]);
+        length +=
+            (size_t)snprintf(line + length, BL_TEXT_ROOM - length, "%s%.*g", k ? "," : "", wide ? 17 : 9, values[k]);
     if (checksum) length += (size_t)snprintf(line + length, BL_TEXT_ROOM - length, "*%02X", xor_of(line, length));
     line[length++] = '\n';
     uselocale(before);
@@ -163,7 +164,8 @@ static int text_send(bl_device *d, uint32_t sequence, int flags) {
     char line[BL_TEXT_ROOM];
     (void)sequence;
     if (d->out_count == 0) return 0;
-    const size_t size = bl_text_write(d->sending, d->out_count, s->flags & BL_WIRE_DOUBLE, s->flags & BL_WIRE_CHECKSUM, line);
+    const size_t size =
+        bl_text_write(d->sending, d->out_count, s->flags & BL_WIRE_DOUBLE, s->flags & BL_WIRE_CHECKSUM, line);
     return bl_port_write(s->port, (const uint8_t *)line, size, flags & BL_SEND_SAFE);
 }
 
@@ -189,8 +191,8 @@ static void text_close(bl_device *d) {
 
 static const bl_driver TEXT = {"text", text_receive, text_send, text_wait, text_reopen, text_close};
 
-bl_device *bl_text_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count, int32_t flags,
-                        char *message, size_t message_size) {
+bl_device *bl_text_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count,
+                        int32_t flags, char *message, size_t message_size) {
     if (in_count < 0 || in_count > BL_FRAME_VALUES || out_count < 0 || out_count > BL_FRAME_VALUES) {
         snprintf(message, message_size, "device `%s`: a line has 0 to %d values", name, BL_FRAME_VALUES);
         return NULL;

@@ -25,7 +25,9 @@ typedef struct {
     bool pinned; /* the socket is connected to the peer in the kernel */
 } udp_state;
 
-static bool is_same(const struct sockaddr *a, const struct sockaddr *b) { return bl_is_same_machine(a, b) && bl_port_of(a) == bl_port_of(b); }
+static bool is_same(const struct sockaddr *a, const struct sockaddr *b) {
+    return bl_is_same_machine(a, b) && bl_port_of(a) == bl_port_of(b);
+}
 
 /* From now on the kernel filters other senders; their datagrams already in the queue are rejected one by one. */
 static int pin(udp_state *s, const struct sockaddr *peer, socklen_t length) {
@@ -58,11 +60,12 @@ static int udp_greet(bl_device *d) {
     return udp_put(s, frame, bl_link_write_hello(&s->link, d, frame));
 }
 
-static int take_datagram(bl_device *d, const uint8_t *bytes, size_t size, const struct sockaddr_storage *from, socklen_t length,
-                         int64_t now) {
+static int take_datagram(bl_device *d, const uint8_t *bytes, size_t size, const struct sockaddr_storage *from,
+                         socklen_t length, int64_t now) {
     udp_state *s = d->state;
     const bool known = s->peer.ss_family != AF_UNSPEC, comes_and_goes = d->answers && !s->pinned;
-    if (known && !is_same((const struct sockaddr *)&s->peer, (const struct sockaddr *)from) && !(comes_and_goes && bl_link_is_free(&s->link, d))) {
+    if (known && !is_same((const struct sockaddr *)&s->peer, (const struct sockaddr *)from) &&
+        !(comes_and_goes && bl_link_is_free(&s->link, d))) {
         d->counts.stale++;
         return 0;
     }
@@ -111,7 +114,8 @@ static void udp_close(bl_device *d) {
 
 static const bl_driver UDP = {"udp", udp_receive, udp_send, udp_wait, NULL, udp_close};
 
-static bool open_datagrams(udp_state *s, const struct addrinfo *own, const struct addrinfo *peer, char *message, size_t message_size) {
+static bool open_datagrams(udp_state *s, const struct addrinfo *own, const struct addrinfo *peer, char *message,
+                           size_t message_size) {
     s->fd = bl_open_socket(own->ai_family, SOCK_DGRAM);
     if (s->fd < 0) {
         snprintf(message, message_size, "no socket: %s", strerror(errno));
@@ -124,7 +128,8 @@ static bool open_datagrams(udp_state *s, const struct addrinfo *own, const struc
 }
 
 /* Finds both addresses and opens. */
-static bool set_up(udp_state *s, const char *host, int32_t port, const char *bind_to, int32_t bind_port, char *message, size_t message_size) {
+static bool set_up(udp_state *s, const char *host, int32_t port, const char *bind_to, int32_t bind_port, char *message,
+                   size_t message_size) {
     struct addrinfo *peer = host ? bl_find_address(host, port, SOCK_DGRAM, message, message_size) : NULL;
     if (host && !peer) return false;
     struct addrinfo *own = bl_find_own_address(bind_to, bind_port, SOCK_DGRAM, host, peer, message, message_size);
@@ -134,8 +139,8 @@ static bool set_up(udp_state *s, const char *host, int32_t port, const char *bin
     return done;
 }
 
-bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port, int32_t in_count,
-                       int32_t out_count, int32_t flags, char *message, size_t message_size) {
+bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port,
+                       int32_t in_count, int32_t out_count, int32_t flags, char *message, size_t message_size) {
     char reason[200] = "no memory";
     host = host && *host ? host : NULL;
     bind = bind && *bind ? bind : NULL;
@@ -147,8 +152,7 @@ bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const c
         snprintf(reason, sizeof reason, "a port is a number from 1 to 65535");
     else if (!host && bind_port == 0)
         snprintf(reason, sizeof reason, "give the host of the device, or the bind_port at which it finds us");
-    else
-        s = calloc(1, sizeof *s);
+    else s = calloc(1, sizeof *s);
     if (s) {
         s->fd = -1;
         s->peer.ss_family = AF_UNSPEC;
@@ -156,10 +160,8 @@ bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const c
         if (!d) free(s);
     }
     if (d) {
-        if (bl_link_init(&s->link, d, flags) != 0)
-            snprintf(reason, sizeof reason, "no random session can be drawn");
-        else if (set_up(s, host, port, bind, bind_port, reason, sizeof reason))
-            return d;
+        if (bl_link_init(&s->link, d, flags) != 0) snprintf(reason, sizeof reason, "no random session can be drawn");
+        else if (set_up(s, host, port, bind, bind_port, reason, sizeof reason)) return d;
         bl_device_close(d);
     }
     snprintf(message, message_size, "device `%s`: %s", name, reason);

@@ -20,7 +20,8 @@ int64_t bl_clock_now(void) {
    is left after either is waited out by yielding. */
 void bl_clock_sleep_until(int64_t deadline) {
     int64_t left = deadline - bl_clock_now();
-    HANDLE timer = left > 0 ? CreateWaitableTimerExW(NULL, NULL, CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, TIMER_ALL_ACCESS) : NULL;
+    HANDLE timer =
+        left > 0 ? CreateWaitableTimerExW(NULL, NULL, CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, TIMER_ALL_ACCESS) : NULL;
     if (timer) {
         const LARGE_INTEGER relative = {.QuadPart = -(left / 100)}; /* in 100 ns; negative: from now on */
         if (SetWaitableTimer(timer, &relative, 0, NULL, NULL, FALSE)) WaitForSingleObject(timer, INFINITE);

@@ -49,8 +49,7 @@ void bl_mailbox_post(bl_mailbox *m, const double *frame) {
 }
 
 int64_t bl_mailbox_take(bl_mailbox *m, double *frame) {
-    if (atomic_load(&m->middle) & MAILBOX_FRESH)
-        m->readers = atomic_exchange(&m->middle, m->readers) & ~MAILBOX_FRESH;
+    if (atomic_load(&m->middle) & MAILBOX_FRESH) m->readers = atomic_exchange(&m->middle, m->readers) & ~MAILBOX_FRESH;
     memcpy(frame, m->buffers[m->readers], (size_t)m->count * sizeof(double));
     return m->sequences[m->readers];
 }

@@ -16,7 +16,8 @@
 enum { SAFE_ROUNDS = 3 };      /* repeated because a frame may be lost */
 enum { KEPT_ENTRIES = BL_MAX_CHANNELS + 3 }; /* entries of a frame that belongs to a later tick */
 enum { LARGEST_JUMP = 65536 }; /* of a device's sequence numbers; a larger jump is a restart of the device */
-static const int64_t SAFE_PAUSE = 1000000, PATIENCE = 20000000; /* ns between safe values at the end; between checks of the flags */
+static const int64_t SAFE_PAUSE = 1000000,
+                     PATIENCE = 20000000; /* ns between safe values at the end; between checks of the flags */
 static const int64_t LAST_PATIENCE = 500000000; /* ns that a canceled run without deadlines waits for the recorder */
 
 /* State of a run in progress. */
@@ -71,7 +72,8 @@ static bool push(bl_run_context *c, bl_pipe *pipe, const void *record) {
     while (!bl_pipe_push(pipe, record, 1)) {
         if (c->p->clock != BL_CLOCK_FREE) return false;
         const int64_t now = bl_clock_now();
-        if (c->give_up == 0 && atomic_load_explicit(&c->p->cancel, memory_order_relaxed)) c->give_up = now + LAST_PATIENCE;
+        if (c->give_up == 0 && atomic_load_explicit(&c->p->cancel, memory_order_relaxed))
+            c->give_up = now + LAST_PATIENCE;
         if (c->give_up != 0 && now >= c->give_up) return false;
         bl_clock_sleep_until(now + 100000);
     }
@@ -186,7 +188,9 @@ static void write_timing(bl_run_context *c) {
 
 /* --- The clock --- */
 
-static int64_t read_clock(const bl_run_context *c) { return c->p->clock == BL_CLOCK_SCRIPT ? c->scripted : bl_clock_now(); }
+static int64_t read_clock(const bl_run_context *c) {
+    return c->p->clock == BL_CLOCK_SCRIPT ? c->scripted : bl_clock_now();
+}
 
 /* Never, rather than an overflow, where steps of years add up. */
 static int64_t deadline_of(const bl_run_context *c, int64_t number) {
@@ -194,7 +198,8 @@ static int64_t deadline_of(const bl_run_context *c, int64_t number) {
 }
 
 static bool is_interrupted(const bl_run_context *c) {
-    return atomic_load_explicit(&c->p->cancel, memory_order_relaxed) || atomic_load_explicit(&c->p->pause, memory_order_relaxed);
+    return atomic_load_explicit(&c->p->cancel, memory_order_relaxed) ||
+           atomic_load_explicit(&c->p->pause, memory_order_relaxed);
 }
 
 /* False if something else came first. */
@@ -282,9 +287,10 @@ static void note_overrun(bl_run_context *c, int64_t late) {
     const bool too_many = p->max_overruns >= 0 && p->overruns > p->max_overruns;
     const bool too_many_in_a_row = p->max_consecutive_overruns >= 0 && c->in_a_row > p->max_consecutive_overruns;
     if (too_many || too_many_in_a_row)
-        finish(c, BL_END_OVERRUN, "tick %lld ended %.3g ms after the next should have begun: overrun %lld%s, where %lld are tolerated",
-                (long long)tick, 1e-6 * (double)late, (long long)(too_many ? p->overruns : c->in_a_row), too_many ? "" : " in a row",
-                (long long)(too_many ? p->max_overruns : p->max_consecutive_overruns));
+        finish(c, BL_END_OVERRUN,
+               "tick %lld ended %.3g ms after the next should have begun: overrun %lld%s, where %lld are tolerated",
+               (long long)tick, 1e-6 * (double)late, (long long)(too_many ? p->overruns : c->in_a_row),
+               too_many ? "" : " in a row", (long long)(too_many ? p->max_overruns : p->max_consecutive_overruns));
 }
 
 /* Which deadline is next, after a tick that ended at c->time + c->execution. */
@@ -380,8 +386,8 @@ static void end_tick(bl_run_context *c) {
 
 /* Pause: the diagram's time stops; devices are still received from, and are sent safe values. */
 static void stand_still(bl_run_context *c) {
-    while (atomic_load_explicit(&c->p->pause, memory_order_relaxed) && !atomic_load_explicit(&c->p->cancel, memory_order_relaxed) &&
-           c->p->end == BL_END_NONE) {
+    while (atomic_load_explicit(&c->p->pause, memory_order_relaxed) &&
+           !atomic_load_explicit(&c->p->cancel, memory_order_relaxed) && c->p->end == BL_END_NONE) {
         make_safe(c);
         c->time = read_clock(c);
         for (int32_t k = 0; k < c->p->device_count; k++) take_device(c, k, enter_from_device);
@@ -409,7 +415,8 @@ static int check_pace(bl_engine *e, const bl_pace *p) {
     if (p->latest_first < 0 || p->latest_first > e->layout.parameters)
         return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the newest values begin at no value");
     if (!(p->factor > 0.0)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "a pace needs a positive factor");
-    if (p->clock < BL_CLOCK_WALL || p->clock > BL_CLOCK_SCRIPT) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "there is no clock %d", p->clock);
+    if (p->clock < BL_CLOCK_WALL || p->clock > BL_CLOCK_SCRIPT)
+        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "there is no clock %d", p->clock);
     if (p->clock == BL_CLOCK_DEVICE && (p->pacer < 0 || p->pacer >= p->device_count))
         return bl_fail(e, BL_ERROR_ARGUMENT, -1, "there is no device %d to pace the run", p->pacer);
     return BL_OK;
@@ -447,7 +454,8 @@ int bl_run_realtime(bl_engine *e, int64_t ticks, bl_pace *pace) {
     if (status == BL_OK && pace->clock == BL_CLOCK_DEVICE) c->pacer = pace->devices[pace->pacer];
     while (pace->end == BL_END_NONE) {
         if (ticks >= 0 && pace->done >= ticks) finish(c, BL_END_TIME, "the end was reached");
-        else if (atomic_load_explicit(&pace->cancel, memory_order_relaxed)) finish(c, BL_END_CANCEL, "it was told to end");
+        else if (atomic_load_explicit(&pace->cancel, memory_order_relaxed))
+            finish(c, BL_END_CANCEL, "it was told to end");
         else if (atomic_load_explicit(&pace->pause, memory_order_relaxed)) stand_still(c);
         else if (wait_for_tick(c)) {
             status = run_tick(c);

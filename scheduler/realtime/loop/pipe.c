@@ -63,7 +63,8 @@ int64_t bl_pipe_push(bl_pipe *p, const void *records, int64_t count) {
 }
 
 int64_t bl_pipe_waiting(const bl_pipe *p) {
-    return atomic_load_explicit(&p->pushed, memory_order_acquire) - atomic_load_explicit(&p->pulled, memory_order_relaxed);
+    return atomic_load_explicit(&p->pushed, memory_order_acquire) -
+           atomic_load_explicit(&p->pulled, memory_order_relaxed);
 }
 
 const void *bl_pipe_peek(const bl_pipe *p, int64_t n) {

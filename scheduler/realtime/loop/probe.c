@@ -63,7 +63,9 @@ static int probed_output(bl_block *b, double t) {
     return status;
 }
 
-static int probed_derivative(bl_block *b, double t) { return run_timed(b, t, probe_of(b)->kernels[b->index]->derivative); }
+static int probed_derivative(bl_block *b, double t) {
+    return run_timed(b, t, probe_of(b)->kernels[b->index]->derivative);
+}
 static int probed_update(bl_block *b, double t) { return run_timed(b, t, probe_of(b)->kernels[b->index]->update); }
 static int probed_project(bl_block *b, double t) { return run_timed(b, t, probe_of(b)->kernels[b->index]->project); }
 
@@ -86,7 +88,8 @@ static void use_kernel(bl_engine *e, int32_t block, const bl_kernel *kernel) {
     replace_calls(&e->major.calls, block, kernel->output);
     replace_calls(&e->minor.calls, block, kernel->output);
     for (int32_t k = 0; k < e->loop_count; k++) replace_calls(&e->loops[k].body, block, kernel->output);
-    for (int32_t k = 0; k < e->coupling_count; k++) replace_calls(&e->couplings[k].program.calls, block, kernel->output);
+    for (int32_t k = 0; k < e->coupling_count; k++)
+        replace_calls(&e->couplings[k].program.calls, block, kernel->output);
     replace_calls(&e->derivatives, block, kernel->derivative);
     replace_calls(&e->termination_checks, block, kernel->update);
     replace_calls(&e->updates, block, kernel->update);

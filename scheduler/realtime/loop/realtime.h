@@ -27,7 +27,8 @@ typedef struct {
 typedef struct bl_pipe bl_pipe;
 BL_API bl_pipe *bl_pipe_open(int64_t record_size, int64_t capacity);
 BL_API void bl_pipe_close(bl_pipe *p);
-BL_API int64_t bl_pipe_push(bl_pipe *p, const void *records, int64_t count); /* all or nothing: count, or 0 if there is no room */
+BL_API int64_t bl_pipe_push(bl_pipe *p, const void *records,
+                            int64_t count); /* all or nothing: count, or 0 if there is no room */
 BL_API int64_t bl_pipe_pull(bl_pipe *p, void *records, int64_t most);
 /* For the reader: number of pending records; the n-th of them without removal, so that records pushed together can be
    processed together. */
@@ -88,7 +89,8 @@ typedef struct {
     int32_t pacer;              /* number of the device, with BL_CLOCK_DEVICE */
     double factor;              /* simulated seconds for each second of the wall clock */
     int64_t spin;               /* ns of busy waiting before a deadline */
-    const int64_t *script_wake, *script_execution; /* ns from a deadline to the tick's start, and to its end: BL_CLOCK_SCRIPT */
+    const int64_t *script_wake,
+        *script_execution; /* ns from a deadline to the tick's start, and to its end: BL_CLOCK_SCRIPT */
     int64_t script_count;
     int32_t overrun;            /* BL_OVERRUN_… */
     int32_t device_count;
@@ -109,14 +111,15 @@ typedef struct {
     int64_t latest_first;       /* of a parameter, or the first signal */
     double *frame;              /* room for them */
     int64_t timing[BL_TIMINGS]; /* parameters; -1: none */
-    const int64_t *ages;        /* for each worker's result: the parameter with its age, and the one with the time of its inputs, s */
+    const int64_t
+        *ages; /* for each worker's result: the parameter with its age, and the one with the time of its inputs, s */
     int64_t age_count;
-    atomic_int cancel, pause;   /* flags set by other threads: end, pause */
+    atomic_int cancel, pause; /* flags set by other threads: end, pause */
 
     /* Statistics. */
-    int32_t end;                /* BL_END_… */
-    int32_t lost_device;        /* device that ended the run, or -1 */
-    int64_t done;               /* ticks */
+    int32_t end; /* BL_END_… */
+    int32_t lost_device; /* device that ended the run, or -1 */
+    int64_t done; /* ticks */
     int64_t overruns, overruns_in_warmup, skipped; /* skipped: deadlines */
     int64_t rows_lost, entries_lost, entries_rejected, gap_count;
     bl_histogram lateness, execution;

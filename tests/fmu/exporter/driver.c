@@ -45,7 +45,8 @@ static void check(int ok, const char *what) {
     exit(1);
 }
 
-static void log_message(void *environment, const char *name, int status, const char *category, const char *format, ...) {
+static void log_message(void *environment, const char *name, int status, const char *category, const char *format,
+                        ...) {
     va_list arguments;
     (void)environment;
     fprintf(stderr, "%s (%d, %s): ", name, status, category);
@@ -65,12 +66,24 @@ static void load(const char *path) {
 #define FIND(name) dlsym(library, name)
 #endif
     check(library != NULL, path);
-    const struct { const char *name; void *place; } functions[] = {
-        {"fmi2Instantiate", &instantiate}, {"fmi2SetupExperiment", &setup}, {"fmi2EnterInitializationMode", &enter},
-        {"fmi2ExitInitializationMode", &leave}, {"fmi2Terminate", &terminate}, {"fmi2SetReal", &set_real},
-        {"fmi2GetReal", &get_real}, {"fmi2DoStep", &do_step}, {"fmi2GetFMUstate", &get_state},
-        {"fmi2SetFMUstate", &set_state}, {"fmi2FreeFMUstate", &free_state}, {"fmi2SerializedFMUstateSize", &state_size},
-        {"fmi2SerializeFMUstate", &serialize}, {"fmi2DeSerializeFMUstate", &deserialize},
+    const struct {
+        const char *name;
+        void *place;
+    } functions[] = {
+        {"fmi2Instantiate", &instantiate},
+        {"fmi2SetupExperiment", &setup},
+        {"fmi2EnterInitializationMode", &enter},
+        {"fmi2ExitInitializationMode", &leave},
+        {"fmi2Terminate", &terminate},
+        {"fmi2SetReal", &set_real},
+        {"fmi2GetReal", &get_real},
+        {"fmi2DoStep", &do_step},
+        {"fmi2GetFMUstate", &get_state},
+        {"fmi2SetFMUstate", &set_state},
+        {"fmi2FreeFMUstate", &free_state},
+        {"fmi2SerializedFMUstateSize", &state_size},
+        {"fmi2SerializeFMUstate", &serialize},
+        {"fmi2DeSerializeFMUstate", &deserialize},
         {"fmi2FreeInstance", &free_instance},
     };
     for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
@@ -124,7 +137,8 @@ int main(int count, char **arguments) {
         check(bytes && file, arguments[last]);
         if (fresh) {
             check(fread(bytes, 1, size, file) == size, "fread");
-            check(free_state(first, &state) == 0 && deserialize(first, bytes, size, &state) == 0, "fmi2DeSerializeFMUstate");
+            check(free_state(first, &state) == 0 && deserialize(first, bytes, size, &state) == 0,
+                  "fmi2DeSerializeFMUstate");
             check(set_state(first, state) == 0, "fmi2SetFMUstate");
         } else {
             check(serialize(first, state, bytes, size) == 0, "fmi2SerializeFMUstate");

@@ -119,7 +119,9 @@ int mb_carry_bearings(mb_view *m, double t, double *q, double *v) {
         memcpy(m->way, m->row_work, (size_t)m->row_count * sizeof(double));
         for (int32_t k = 0; k < m->row_count; k++) m->offset[k] += part * m->way[k];
         if (!mb_project(m, t, q, v, MB_CARRY_CLOSING)) return 0;
-        if (change <= CARRY_TOLERANCE || (iteration > 0 && change < 0.1 * before && change * change <= CARRY_TOLERANCE * before)) break;
+        if (change <= CARRY_TOLERANCE ||
+            (iteration > 0 && change < 0.1 * before && change * change <= CARRY_TOLERANCE * before))
+            break;
         before = change;
     }
     double *carried = m->carried;
@@ -134,8 +136,12 @@ int mb_carry_bearings(mb_view *m, double t, double *q, double *v) {
 void mb_diagnose_carried(const bl_block *b, const mb_view *m) {
     const double *carried = m->carried;
     if (!(carried[MB_CARRIED_FAILURES] > 0.0)) return;
-    bl_log(b, "offsets of bearings held by constraints did not settle in %.0f step%s, the first to t = %.9g s: after %d rounds they"
-           " still changed by up to %.2g of the clearance. Something stiff pulls at a journal, or its load turns round: take"
-           " coupling='force'. ", carried[MB_CARRIED_FAILURES], carried[MB_CARRIED_FAILURES] > 1.0 ? "s" : "",
-           carried[MB_CARRIED_FIRST], (int)MB_CARRY_LIMIT, carried[MB_CARRIED_WORST]);
+    bl_log(b,
+           "offsets of bearings held by constraints did not settle in %.0f step%s, the first to t = %.9g s: after %d "
+           "rounds they"
+           " still changed by up to %.2g of the clearance. Something stiff pulls at a journal, or its load turns "
+           "round: take"
+           " coupling='force'. ",
+           carried[MB_CARRIED_FAILURES], carried[MB_CARRIED_FAILURES] > 1.0 ? "s" : "", carried[MB_CARRIED_FIRST],
+           (int)MB_CARRY_LIMIT, carried[MB_CARRIED_WORST]);
 }

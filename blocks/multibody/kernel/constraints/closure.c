@@ -17,7 +17,9 @@
 static const double STILL[3] = {0, 0, 0};
 
 static const int32_t *row_record(const mb_view *m, int32_t k) { return m->rows + k * MB_ROW_FIELDS; }
-static int32_t marker_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
+static int32_t marker_link(const mb_view *m, int32_t marker) {
+    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
+}
 
 static double largest_of(const double *v) { return fmax(fabs(v[0]), fmax(fabs(v[1]), fabs(v[2]))); }
 
@@ -25,7 +27,8 @@ static double largest_of(const double *v) { return fmax(fabs(v[0]), fmax(fabs(v[
 static double largest_turn(const mb_view *m, const int32_t *cut, const double *q) {
     double most = 1.0;
     for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
-        const int32_t *link = m->links + m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_LINK] * MB_LINK_FIELDS;
+        const int32_t *link =
+            m->links + m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_LINK] * MB_LINK_FIELDS;
         if (link[MB_LINK_TYPE] == MB_REVOLUTE) most = fmax(most, fabs(q[link[MB_LINK_Q]]));
     }
     return most;
@@ -216,7 +219,8 @@ void mb_rows_jacobian(mb_view *m) {
         const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
         double *block = m->jacobian + cut[MB_CUT_J];
         if (own) {
-            for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) block[n] = own->slope(m, c, m->paths + (cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS);
+            for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++)
+                block[n] = own->slope(m, c, m->paths + (cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS);
             continue;
         }
         for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
@@ -225,10 +229,8 @@ void mb_rows_jacobian(mb_view *m) {
             const int32_t type = m->links[path[MB_PATH_LINK] * MB_LINK_FIELDS + MB_LINK_TYPE];
             /* Velocity and angular velocity of the marker per joint speed: the row entry is F · velocity + N · turn. */
             double axis[3], velocity[3];
-            if (type == MB_SPHERICAL)
-                mb_column(s->R, path[MB_PATH_AXIS], axis);
-            else
-                mb_copy(s->axis, axis);
+            if (type == MB_SPHERICAL) mb_column(s->R, path[MB_PATH_AXIS], axis);
+            else mb_copy(s->axis, axis);
             if (type == MB_PRISMATIC) {
                 mb_copy(axis, velocity);
             } else {
@@ -253,7 +255,8 @@ void mb_jacobian_times(const mb_view *m, const double *x, double *out) {
         for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
             double sum = 0.0;
             for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++)
-                sum += block[r * cut[MB_CUT_PATHS] + n] * x[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]];
+                sum +=
+                    block[r * cut[MB_CUT_PATHS] + n] * x[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]];
             out[cut[MB_CUT_ROW] + r] = sum;
         }
     }
@@ -268,7 +271,8 @@ void mb_add_jacobian_transposed(const mb_view *m, const double *rows, double sca
             const double value = scale * rows[cut[MB_CUT_ROW] + r];
             if (value == 0.0) continue;
             for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++)
-                out[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]] += value * block[r * cut[MB_CUT_PATHS] + n];
+                out[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]] +=
+                    value * block[r * cut[MB_CUT_PATHS] + n];
         }
     }
 }

@@ -13,10 +13,8 @@
 
 void mb_marker_axes(const mb_view *m, int32_t marker, double *R) {
     const int32_t link = m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
-    if (link < 0)
-        memcpy(R, m->marker_data[marker].R, 9 * sizeof(double));
-    else
-        mb_multiply(m->link[link].R, m->marker_data[marker].R, R);
+    if (link < 0) memcpy(R, m->marker_data[marker].R, 9 * sizeof(double));
+    else mb_multiply(m->link[link].R, m->marker_data[marker].R, R);
 }
 
 void mb_marker_laws(const mb_view *m, int32_t marker, double t, double *P, double *V, double *A) {
@@ -111,7 +109,8 @@ double mb_measure(const mb_view *m, int32_t measure, double t) {
 }
 
 double mb_measure_rate(const mb_view *m, int32_t measure, double t, double *second) {
-    const int32_t *record = m->measures + measure * MB_MEASURE_FIELDS, i = record[MB_MEASURE_I], j = record[MB_MEASURE_J];
+    const int32_t *record = m->measures + measure * MB_MEASURE_FIELDS, i = record[MB_MEASURE_I],
+                  j = record[MB_MEASURE_J];
     const double *w_i = turning_of(m, i, false), *w_j = turning_of(m, j, false);
     const double *wd_i = turning_of(m, i, true), *wd_j = turning_of(m, j, true);
     double axis[3], axis_rate[3], axis_second[3];
@@ -139,7 +138,8 @@ double mb_measure_rate(const mb_view *m, int32_t measure, double t, double *seco
 
 /* A force along a length acts where the marker that does not carry the axis is: there it does work on the length alone. */
 void mb_measure_push(const mb_view *m, int32_t measure, double t, double effort) {
-    const int32_t *record = m->measures + measure * MB_MEASURE_FIELDS, i = record[MB_MEASURE_I], j = record[MB_MEASURE_J];
+    const int32_t *record = m->measures + measure * MB_MEASURE_FIELDS, i = record[MB_MEASURE_I],
+                  j = record[MB_MEASURE_J];
     double axis[3], P[3], opposite[3];
     measure_axis(m, record, MB_MEASURE_ALONG, axis);
     for (int k = 0; k < 3; k++) {
@@ -183,7 +183,8 @@ void mb_keep_turns(mb_view *m, double t, const double *q, const double *v) {
         m->turn_rates[k] = rate;
         if (m->measures[k * MB_MEASURE_FIELDS + MB_MEASURE_TYPE] != MB_ANGLE) continue;
         const double off = fabs(m->turns[k] - expected);
-        if (off > certain && off > turned[MB_TURNED_OFF]) turned[MB_TURNED_OFF] = off, turned[MB_TURNED_WHEN] = t, turned[MB_TURNED_WHICH] = k;
+        if (off > certain && off > turned[MB_TURNED_OFF])
+            turned[MB_TURNED_OFF] = off, turned[MB_TURNED_WHEN] = t, turned[MB_TURNED_WHICH] = k;
     }
     turned[MB_TURNED_AT] = t;
 }

@@ -51,16 +51,20 @@ bool mb_rigid_check(const bl_block *b) {
     }
     while (first < head[MB_ROWS] && rows[first * MB_ROW_FIELDS + MB_ROW_TYPE] < MB_ROW_TOUCH) first++;
     if (head[MB_ROWS] - first != 2 * rigid) return false;
-    if (rigid > 0 && (!head[MB_PLANAR] || !head[MB_INTERNAL] || head[MB_INTEGRATOR] != MB_RK4 || head[MB_JOINT_FRICTIONS] > 0 || held > 0)) return false;
+    if (rigid > 0 && (!head[MB_PLANAR] || !head[MB_INTERNAL] || head[MB_INTEGRATOR] != MB_RK4 ||
+                      head[MB_JOINT_FRICTIONS] > 0 || held > 0))
+        return false;
     for (int32_t k = first; k < head[MB_ROWS]; k++) { /* pairs, in the order of the forces */
         const int32_t *row = rows + k * MB_ROW_FIELDS, number = row[MB_ROW_A];
         const bool slip = (k - first) % 2 == 1;
-        if (row[MB_ROW_TYPE] != (slip ? MB_ROW_SLIP : MB_ROW_TOUCH) || number < 0 || number >= head[MB_FORCES]) return false;
+        if (row[MB_ROW_TYPE] != (slip ? MB_ROW_SLIP : MB_ROW_TOUCH) || number < 0 || number >= head[MB_FORCES])
+            return false;
         if (slip ? number != last_force : number <= last_force) return false;
         last_force = number;
         const int32_t *force = forces + number * MB_FORCE_FIELDS;
-        if (force[MB_FORCE_TYPE] != MB_CONTACT || force[MB_FORCE_LAW] != MB_CONTACT_RIGID || row[MB_ROW_I] != force[MB_FORCE_J] ||
-            row[MB_ROW_J] != force[MB_FORCE_I] || row[MB_ROW_VALUE] != force[MB_FORCE_P])
+        if (force[MB_FORCE_TYPE] != MB_CONTACT || force[MB_FORCE_LAW] != MB_CONTACT_RIGID ||
+            row[MB_ROW_I] != force[MB_FORCE_J] || row[MB_ROW_J] != force[MB_FORCE_I] ||
+            row[MB_ROW_VALUE] != force[MB_FORCE_P])
             return false;
     }
     for (int32_t c = 0; c < head[MB_CUTS]; c++) {
@@ -75,7 +79,8 @@ void mb_rigid_load(mb_view *m) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const double mode = rigid_memory(m, mb_rigid_row(m, n))[MB_CONTACT_MODE];
         memset(mb_rigid_of(m, mb_rigid_row(m, n)), 0, sizeof(mb_rigid));
-        mb_rigid_of(m, mb_rigid_row(m, n))->mode = mode == MB_SLIDES || mode == MB_SLIDES_BACK || mode == MB_STICKS ? mode : MB_FLIES;
+        mb_rigid_of(m, mb_rigid_row(m, n))->mode =
+            mode == MB_SLIDES || mode == MB_SLIDES_BACK || mode == MB_STICKS ? mode : MB_FLIES;
     }
 }
 
@@ -116,7 +121,9 @@ void mb_rigid_place(mb_view *m, int32_t row, const double *d) {
     }
 }
 
-static int32_t rigid_link(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
+static int32_t rigid_link(const mb_view *m, int32_t marker) {
+    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
+}
 
 /* From the velocity dd of the pin less that of the hole, and their accelerations ddd without the contribution of joint accelerations. */
 void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, const double *ddd) {
@@ -177,7 +184,8 @@ static double rigid_mobility(const mb_view *m, int32_t row) {
         const double *block = m->jacobian + cut[MB_CUT_J] + (row - cut[MB_CUT_ROW]) * cut[MB_CUT_PATHS];
         double sum = 0.0;
         for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
-            const double mass = m->mass_diagonal[m->permutation[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]]];
+            const double mass =
+                m->mass_diagonal[m->permutation[m->paths[(cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS + MB_PATH_V]]];
             if (mass > 0.0) sum += block[n] * block[n] / mass;
         }
         return sum;
@@ -253,7 +261,8 @@ int mb_rigid_rub(mb_view *m) {
     memcpy(m->lambda, base + nv, (size_t)rows * sizeof(double));
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t row = mb_rigid_row(m, n);
-        if (mb_rigid_rubs(m, row)) m->lambda[row + 1] = mb_rigid_of(m, row)->mode * rigid_friction(m, row) * m->lambda[row];
+        if (mb_rigid_rubs(m, row))
+            m->lambda[row + 1] = mb_rigid_of(m, row)->mode * rigid_friction(m, row) * m->lambda[row];
     }
     return 1;
 }
@@ -287,8 +296,10 @@ static double rigid_better(const mb_view *m, int32_t row, double rounding) {
         r->tries += 1.0;
         return r->tries == 2.0 && choice ? MB_SLIDES : r->tries == 3.0 && choice ? MB_SLIDES_BACK : rigid_slide(m, row);
     }
-    if (rigid_friction(m, row) > 0.0 && !rigid_still(r) && (r->mode == MB_STICKS || r->mode * r->slip < 0.0)) return rigid_slide(m, row);
-    if (r->mode == MB_STICKS) return r->N < -rounding || r->spare < -rounding ? (r->T < 0.0 ? MB_SLIDES_BACK : MB_SLIDES) : MB_STICKS;
+    if (rigid_friction(m, row) > 0.0 && !rigid_still(r) && (r->mode == MB_STICKS || r->mode * r->slip < 0.0))
+        return rigid_slide(m, row);
+    if (r->mode == MB_STICKS)
+        return r->N < -rounding || r->spare < -rounding ? (r->T < 0.0 ? MB_SLIDES_BACK : MB_SLIDES) : MB_STICKS;
     if (r->N < -rounding) return MB_FLIES;
     return choice && r->tries < 2.0 && r->mode * r->slipping < -r->rate_rounding ? MB_STICKS : r->mode;
 }
@@ -338,7 +349,8 @@ int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v) {
 /* As rigid_respond; stores the impulses through other contacts at index `which`. */
 static void impulse_respond(mb_view *m, int32_t row, int which, double size, double *change) {
     rigid_respond(m, row, size, change);
-    for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->passed[which] = m->lambda[mb_rigid_row(m, n)];
+    for (int32_t n = 0; n < m->rigid_count; n++)
+        mb_rigid_of(m, mb_rigid_row(m, n))->passed[which] = m->lambda[mb_rigid_row(m, n)];
 }
 
 static double row_times(mb_view *m, int32_t row, const double *x) {
@@ -351,7 +363,8 @@ static const double TIED = 1e-8;
 
 /* Chatterjee and Ruina's impulse: X away from the hole's surface, Y along t. `A` is the inverse of the mass seen there. */
 static void impact_law(const double *A, double vx, double vy, const double *p, double *X, double *Y) {
-    const double friction = p[MB_PLAY_FRICTION], restitution = p[MB_PLAY_RIGID_RESTITUTION], tangential = p[MB_PLAY_RIGID_TANGENTIAL];
+    const double friction = p[MB_PLAY_FRICTION], restitution = p[MB_PLAY_RIGID_RESTITUTION],
+                 tangential = p[MB_PLAY_RIGID_TANGENTIAL];
     const double det = A[0] * A[2] - A[1] * A[1];
     const double plain = -vx / A[0];
     double stick_x = plain, stick_y = 0.0, part = 0.0;
@@ -371,7 +384,8 @@ static void impact_law(const double *A, double vx, double vy, const double *p, d
    impulse are released, and released ones that would penetrate are closed again. Returns the impulse of the contact, or a negative
    number if nothing can move. */
 static double impact_with(mb_view *m, double t, const double *q, double *v, int32_t row) {
-    double *along = m->own + (m->nq + m->nv) * 3, *across = along + (m->nq + m->nv), *before = across + (m->nq + m->nv), X = 0.0, Y = 0.0;
+    double *along = m->own + (m->nq + m->nv) * 3, *across = along + (m->nq + m->nv), *before = across + (m->nq + m->nv),
+           X = 0.0, Y = 0.0;
     const double *p = m->p + rigid_record(m, row)[MB_ROW_VALUE];
     memcpy(before, v, (size_t)m->nv * sizeof(double));
     for (int change = 0;; change++) {
@@ -393,12 +407,9 @@ static double impact_with(mb_view *m, double t, const double *q, double *v, int3
             mb_rigid *o = mb_rigid_of(m, other);
             if (other == row || o->touched == 0.0) continue;
             const double passed = o->mode == MB_FLIES ? 0.0 : X * o->passed[0] + Y * o->passed[1];
-            if (passed < -rounding)
-                o->mode = MB_FLIES;
-            else if (o->mode == MB_FLIES && o->closing > o->speed_rounding)
-                o->mode = MB_SLIDES;
-            else
-                continue;
+            if (passed < -rounding) o->mode = MB_FLIES;
+            else if (o->mode == MB_FLIES && o->closing > o->speed_rounding) o->mode = MB_SLIDES;
+            else continue;
             fits = false;
         }
         if (fits) break;
@@ -467,7 +478,8 @@ static int rigid_impacts(mb_view *m, double t, double *q, double *v) {
     for (int32_t round = 0; round < m->rigid_count; round++) {
         mb_kinematics(m, t, q, v);
         if (rigid_next_hit(m) < 0) return 1;
-        for (int32_t row = rigid_next_hit(m); row >= 0; row = rigid_next_hit(m)) mb_rigid_of(m, row)->mode = rigid_slide(m, row);
+        for (int32_t row = rigid_next_hit(m); row >= 0; row = rigid_next_hit(m))
+            mb_rigid_of(m, row)->mode = rigid_slide(m, row);
         if (!mb_project(m, t, q, v, MB_STEP_LIMIT)) return 0;
     }
     return 1;
@@ -495,7 +507,8 @@ static bool rigid_end_chatter(mb_view *m) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t row = mb_rigid_row(m, n);
         mb_rigid *r = mb_rigid_of(m, row);
-        if (r->mode != MB_FLIES || r->touched != 0.0 || r->gap > r->tolerance || !(r->outwards > r->rate_rounding)) continue;
+        if (r->mode != MB_FLIES || r->touched != 0.0 || r->gap > r->tolerance || !(r->outwards > r->rate_rounding))
+            continue;
         if (-2.0 * r->closing > SHORTEST_FLIGHT * m->whole * r->outwards) continue;
         r->mode = rigid_slide(m, row);
         r->touched = 1.0;

@@ -22,7 +22,9 @@ static const double SHARE_REPORTED = 1e-6;     /* least part of the largest reac
 enum { SHARE_SAMPLE_EVERY = 64 };                 /* steps between samples of the distribution */
 
 static const int32_t *joint_record(const mb_view *m, int32_t n) { return m->joints + n * MB_JOINT_FIELDS; }
-static int32_t share_link_of(const mb_view *m, int32_t marker) { return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK]; }
+static int32_t share_link_of(const mb_view *m, int32_t marker) {
+    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
+}
 static bool in_tree(const mb_view *m, const int32_t *joint) { return joint[MB_JOINT_REACTION] < m->link_count; }
 static const int32_t *cut_of(const mb_view *m, const int32_t *joint) {
     return m->cuts + (joint[MB_JOINT_REACTION] - m->link_count) * MB_CUT_FIELDS;
@@ -42,7 +44,8 @@ bool mb_joint_check(const bl_block *b, const int32_t *joint) {
 static bool is_moment(const mb_view *m, const int32_t *cut, int32_t row) {
     const int32_t type = row_type(m, row);
     const mb_coordinate_row *own = mb_coordinate_rows[type];
-    return own ? own->turns(m, (int32_t)((cut - m->cuts) / MB_CUT_FIELDS)) : type == MB_ROW_D1 || type == MB_ROW_DRIVEN_ANGLE;
+    return own ? own->turns(m, (int32_t)((cut - m->cuts) / MB_CUT_FIELDS))
+               : type == MB_ROW_D1 || type == MB_ROW_DRIVEN_ANGLE;
 }
 
 /* L; 1 m if no two joints are apart: then forces and moments do not mix. */
@@ -94,7 +97,8 @@ static void share_set_scales(const mb_view *m) {
 static void fill_matrix(const mb_view *m) {
     memset(m->share.matrix, 0, (size_t)m->row_count * (size_t)m->nv * sizeof(double));
     for (int32_t c = 0; c < m->cut_count; c++) {
-        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS, *path = m->paths + cut[MB_CUT_PATH] * MB_PATH_FIELDS + MB_PATH_V;
+        const int32_t *cut = m->cuts + c * MB_CUT_FIELDS,
+                      *path = m->paths + cut[MB_CUT_PATH] * MB_PATH_FIELDS + MB_PATH_V;
         const double *block = m->jacobian + cut[MB_CUT_J];
         for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
             const int32_t row = cut[MB_CUT_ROW] + r;
@@ -185,7 +189,8 @@ static int32_t eliminate_as_before(const mb_view *m, int32_t *row_at, int32_t *c
         eliminate_column(m, k, row_at, column_at);
     }
     for (int32_t i = rank; i < rows; i++)
-        for (int32_t j = rank; j < m->nv; j++) largest = fmax(largest, fabs(m->share.matrix[(int64_t)row_at[i] * m->nv + column_at[j]]));
+        for (int32_t j = rank; j < m->nv; j++)
+            largest = fmax(largest, fabs(m->share.matrix[(int64_t)row_at[i] * m->nv + column_at[j]]));
     return largest <= SHARE_RANK_TOLERANCE * first ? rank : -1;
 }
 
@@ -208,7 +213,8 @@ static void find_null_vectors(const mb_view *m, int32_t rank, const int32_t *row
 }
 
 /* Adds a force at a marker and a couple to the wrench through a link, about its origin. */
-static void add_wrench(const mb_view *m, int32_t link, const double *place, double sign, const double *F, const double *N) {
+static void add_wrench(const mb_view *m, int32_t link, const double *place, double sign, const double *F,
+                       const double *N) {
     if (link < 0) return;
     double *wrench = m->share.wrench + 6 * (int64_t)link, arm[3], force[3] = {sign * F[0], sign * F[1], sign * F[2]};
     mb_sub(place, m->link[link].local, arm);
@@ -224,7 +230,8 @@ static void send_pairs(const mb_view *m, int32_t cut, const mb_coordinate_row *o
     for (int n = 0; n < count; n++)
         for (int side = 0; side < 2; side++) {
             const int32_t link = share_link_of(m, side ? pairs[n].j : pairs[n].i);
-            const double sign = side ? lambda : -lambda, N[3] = {sign * pairs[n].N[0], sign * pairs[n].N[1], sign * pairs[n].N[2]};
+            const double sign = side ? lambda : -lambda,
+                         N[3] = {sign * pairs[n].N[0], sign * pairs[n].N[1], sign * pairs[n].N[2]};
             if (link < 0) continue;
             double local[3]; /* from the origin of the link, which add_wrench takes out again */
             mb_sub(pairs[n].P, m->link[link].p, local);
@@ -269,7 +276,8 @@ static void send_multipliers(const mb_view *m, const double *lambda) {
 }
 
 /* The reaction of a tree joint about its second marker, scaled, from a wrench about a place that is `arm` from that. */
-static void scale_reaction(const mb_view *m, int32_t n, const double *F, const double *N, const double *arm, double *out) {
+static void scale_reaction(const mb_view *m, int32_t n, const double *F, const double *N, const double *arm,
+                           double *out) {
     const double *scale = m->share.joint_scale + 2 * (int64_t)n;
     mb_copy(F, out);
     mb_copy(N, out + 3);
@@ -306,11 +314,13 @@ static void add_to_gram(const mb_view *m, int32_t list, bool single) {
     const mb_share_entry *entries = m->share.entries, *own = &entries[list];
     double *column = m->share.gram + own->vector;
     for (int32_t k = list; k >= 0; k = entries[k].next)
-        column[(int64_t)entries[k].vector * m->row_count] += single ? own->effect[0] * entries[k].effect[0] : six_dot(own->effect, entries[k].effect);
+        column[(int64_t)entries[k].vector * m->row_count] +=
+            single ? own->effect[0] * entries[k].effect[0] : six_dot(own->effect, entries[k].effect);
 }
 
 /* Adds the effect of the wrench of a closure, about `place`, on the joints of one side, from a link down to `end`. */
-static void reach_joints(mb_view *m, int32_t vector, double sign, const double *F, const double *N, const double *place, int32_t link, int32_t end) {
+static void reach_joints(mb_view *m, int32_t vector, double sign, const double *F, const double *N, const double *place,
+                         int32_t link, int32_t end) {
     for (; link != end; link = m->links[link * MB_LINK_FIELDS + MB_LINK_PARENT]) {
         const int32_t n = m->share.joint_of[link];
         if (n < 0) continue;
@@ -357,13 +367,15 @@ static void take_vector(mb_view *m, int32_t vector) {
             mb_pair pairs[2];
             const int count = own->pairs ? own->pairs(m, c, pairs) : 0;
             for (int n = 0; n < count; n++) {
-                const int32_t i = share_link_of(m, pairs[n].i), j = share_link_of(m, pairs[n].j), common = common_link(m, i, j);
+                const int32_t i = share_link_of(m, pairs[n].i), j = share_link_of(m, pairs[n].j),
+                              common = common_link(m, i, j);
                 reach_joints(m, vector, z[cut[MB_CUT_ROW]], pairs[n].F, pairs[n].N, pairs[n].P, j, common);
                 reach_joints(m, vector, -z[cut[MB_CUT_ROW]], pairs[n].F, pairs[n].N, pairs[n].P, i, common);
             }
             continue;
         }
-        const int32_t i = share_link_of(m, first[MB_ROW_I]), j = share_link_of(m, first[MB_ROW_J]), common = common_link(m, i, j);
+        const int32_t i = share_link_of(m, first[MB_ROW_I]), j = share_link_of(m, first[MB_ROW_J]),
+                      common = common_link(m, i, j);
         reach_joints(m, vector, 1.0, F, N, m->cut_state[c].P_j, j, common);
         reach_joints(m, vector, -1.0, F, N, m->cut_state[c].P_j, i, common);
     }
@@ -430,7 +442,8 @@ void mb_share(mb_view *m) {
     for (int32_t n = 0; n < joints; n++) {
         if (m->share.lists[n] < 0) continue;
         scale_link_reaction(m, n, w);
-        for (int32_t k = m->share.lists[n]; k >= 0; k = entries[k].next) y[entries[k].vector] -= six_dot(entries[k].effect, w);
+        for (int32_t k = m->share.lists[n]; k >= 0; k = entries[k].next)
+            y[entries[k].vector] -= six_dot(entries[k].effect, w);
     }
     for (int32_t row = 0; row < m->row_count; row++)
         for (int32_t k = m->share.lists[joints + row]; k >= 0; k = entries[k].next)
@@ -531,7 +544,8 @@ static double largest_reaction(const mb_view *m) {
             most = fmax(most, sqrt(six_dot(w, w)));
         }
     }
-    for (int32_t row = 0; row < shared_rows(m); row++) most = fmax(most, fabs(m->share.row_scale[row] * m->lambda[row]));
+    for (int32_t row = 0; row < shared_rows(m); row++)
+        most = fmax(most, fabs(m->share.row_scale[row] * m->lambda[row]));
     return most;
 }
 
@@ -542,7 +556,9 @@ static int32_t record_of(const mb_view *m, int32_t reaction) {
     return -1;
 }
 
-static bool stiffnesses_given(const mb_view *m) { return m->head[MB_JOINTS] > 0 && joint_record(m, 0)[MB_JOINT_P] >= 0; }
+static bool stiffnesses_given(const mb_view *m) {
+    return m->head[MB_JOINTS] > 0 && joint_record(m, 0)[MB_JOINT_P] >= 0;
+}
 
 int32_t mb_effort_row(const mb_view *m, const int32_t *out) {
     if (out[MB_OUT_TYPE] == MB_OUT_DRIVER_EFFORT) return out[MB_OUT_INDEX];
@@ -562,7 +578,8 @@ static void note_shared(mb_view *m, double t) {
         if (row >= 0) {
             bool any = false;
             for (int32_t v = 0; v < m->share.count; v++)
-                any = any || fabs(m->share.basis[(int64_t)v * m->row_count + row] * m->share.row_scale[row]) > SHARE_SEEN;
+                any =
+                    any || fabs(m->share.basis[(int64_t)v * m->row_count + row] * m->share.row_scale[row]) > SHARE_SEEN;
             const double factor = out[MB_OUT_TYPE] == MB_OUT_ELEMENT ? mb_coupling_factor(m, row) : 1.0;
             part = whole = any ? fabs(m->lambda[row] * factor) : 0.0;
             unit = factor != 0.0 ? m->share.row_scale[row] / fabs(factor) : 0.0;

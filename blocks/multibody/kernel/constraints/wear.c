@@ -77,7 +77,8 @@ static wear_shares wear_share(const double *offset, double clearance, const doub
     const double step = 2.0 * WEAR_PI / sections;
     wear_shares shares = {.deepest = -INFINITY, .tau = clearance * step * step};
     wear_angle a = wear_first(sections);
-    for (int32_t k = 0; k < sections; k++, wear_next(&a)) shares.deepest = fmax(shares.deepest, wear_depth(offset, clearance, map, &a, k));
+    for (int32_t k = 0; k < sections; k++, wear_next(&a))
+        shares.deepest = fmax(shares.deepest, wear_depth(offset, clearance, map, &a, k));
     a = wear_first(sections);
     for (int32_t k = 0; k < sections; k++, wear_next(&a)) {
         const double part = wear_part(wear_depth(offset, clearance, map, &a, k), &shares);
@@ -102,7 +103,8 @@ void mb_wear_see(const mb_view *m, const int32_t *force, const double *offset, d
 /* Area lost by a section of the hole per depth of 1 m. */
 static double wear_area(const mb_view *m, const int32_t *force) {
     const double *p = m->p + force[MB_FORCE_P], *wear = p + mb_contact_numbers(force);
-    return (p[MB_PLAY_PIN_RADIUS] + p[MB_PLAY_CLEARANCE]) * 2.0 * WEAR_PI / mb_wear_sections(force) * wear[MB_WEAR_LENGTH];
+    return (p[MB_PLAY_PIN_RADIUS] + p[MB_PLAY_CLEARANCE]) * 2.0 * WEAR_PI / mb_wear_sections(force) *
+           wear[MB_WEAR_LENGTH];
 }
 
 void mb_wear_start(const mb_view *m, const int32_t *force, double t) {

@@ -13,7 +13,7 @@
 
 enum {
     EVENT_LIMIT = 1000, /* events in one own step */
-    EVENT_SEARCH = 60,  /* steps tried for one event */
+    EVENT_SEARCH = 60, /* steps tried for one event */
     EVENT_SAMPLES = 16, /* of a gap's cubic */
     EVENT_HALVINGS = 10,
     /* Beside the statuses of blocks: friction has no solution within the step, or its end cannot be closed. */
@@ -72,7 +72,9 @@ static void rub(mb_view *m, double weight) {
     }
 }
 
-static int fail_or_jam(bl_block *b, const mb_view *m, double t) { return m->jammed >= 0 ? EVENT_JAMMED : mb_fail_factor(b, m, t); }
+static int fail_or_jam(bl_block *b, const mb_view *m, double t) {
+    return m->jammed >= 0 ? EVENT_JAMMED : mb_fail_factor(b, m, t);
+}
 
 /* A step of size h from `start`, whose first stage is known; event functions are evaluated at its end. */
 static int try_step(bl_block *b, mb_view *m, double t, double h) {
@@ -92,12 +94,11 @@ static int try_step(bl_block *b, mb_view *m, double t, double h) {
         rub(m, weights[s] * h);
         if (s == 2) evaluate_events(m, MB_AT_MIDDLE);
     }
-    for (int64_t i = 0; i < n; i++) x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
     if (!mb_close_step(m, t + h, x)) return EVENT_OPEN;
-    if (!any_touches(m))
-        mb_kinematics(m, t + h, x, x + m->nq);
-    else if (!mb_accelerations(m, t + h, x, x + m->nq))
-        return fail_or_jam(b, m, t + h);
+    if (!any_touches(m)) mb_kinematics(m, t + h, x, x + m->nq);
+    else if (!mb_accelerations(m, t + h, x, x + m->nq)) return fail_or_jam(b, m, t + h);
     evaluate_events(m, MB_AT_END);
     return BL_OK;
 }
@@ -105,7 +106,8 @@ static int try_step(bl_block *b, mb_view *m, double t, double h) {
 /* The cubic with given values and slopes at 0 and 1. */
 static double cubic(double s, double from, double slope, double to, double slope_to) {
     const double rest = 1.0 - s;
-    return from * rest * rest * (1.0 + 2.0 * s) + slope * s * rest * rest + to * s * s * (3.0 - 2.0 * s) - slope_to * s * s * rest;
+    return from * rest * rest * (1.0 + 2.0 * s) + slope * s * rest * rest + to * s * s * (3.0 - 2.0 * s) -
+           slope_to * s * s * rest;
 }
 
 /* Where a gap over the width of a bracket is lowest inside it, as a part of the width; -1 if it is open all along. */
@@ -114,7 +116,8 @@ static double lowest_gap(const mb_rigid *r, double width) {
     double least = -r->tolerance, found = -1.0;
     bool opened = from->gap > r->tolerance;
     for (int n = 1; n < EVENT_SAMPLES; n++) {
-        const double s = (double)n / EVENT_SAMPLES, gap = cubic(s, from->gap, -from->closing * width, to->gap, -to->closing * width);
+        const double s = (double)n / EVENT_SAMPLES,
+                     gap = cubic(s, from->gap, -from->closing * width, to->gap, -to->closing * width);
         opened = opened || gap > r->tolerance;
         if (opened && gap < least) least = gap, found = s;
     }
@@ -126,7 +129,8 @@ static double closed_gap(const mb_rigid *r, double width) {
     const mb_event_functions *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
     double low = -1.0, high = 1.0;
     for (int n = 0; n <= EVENT_SAMPLES; n++) {
-        const double s = (double)n / EVENT_SAMPLES, gap = cubic(s, from->gap, -from->closing * width, to->gap, -to->closing * width);
+        const double s = (double)n / EVENT_SAMPLES,
+                     gap = cubic(s, from->gap, -from->closing * width, to->gap, -to->closing * width);
         if (gap > 0.0) {
             low = s;
         } else if (low >= 0.0) {
@@ -279,7 +283,8 @@ static int longest_step(bl_block *b, mb_view *m, double t, double rest, double *
     if (!mb_accelerations(m, t, start, start + m->nq)) return mb_fail_factor(b, m, t);
     keep_slope(m);
     status = whole_step(b, m, t, rest, size);
-    return status == EVENT_JAMMED || status == EVENT_OPEN ? mb_fail_step(b, m, t + *size, *size, m->own, m->own + m->nq) : status;
+    return status == EVENT_JAMMED || status == EVENT_OPEN ? mb_fail_step(b, m, t + *size, *size, m->own, m->own + m->nq)
+                                                          : status;
 }
 
 /* One internal step of size h, which may be a fraction of a whole one. */

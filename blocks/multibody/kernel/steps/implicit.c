@@ -39,7 +39,8 @@ static mb_scheme implicit_scheme(double radius, double h) {
     const double rho = radius >= 0.0 && radius <= 1.0 ? radius : 1.0;
     const double a_m = (2.0 * rho - 1.0) / (rho + 1.0), a_f = rho / (rho + 1.0);
     const double gamma = 0.5 + a_f - a_m, beta = 0.25 * (gamma + 0.5) * (gamma + 0.5);
-    mb_scheme s = {.h = h, .a_new = (1.0 - a_f) / (1.0 - a_m), .a_rate = a_f / (1.0 - a_m), .a_old = -a_m / (1.0 - a_m)};
+    mb_scheme s = {
+        .h = h, .a_new = (1.0 - a_f) / (1.0 - a_m), .a_rate = a_f / (1.0 - a_m), .a_old = -a_m / (1.0 - a_m)};
     s.v_new = gamma * h, s.v_old = (1.0 - gamma) * h;
     s.q_new = beta * h * h, s.q_old = (0.5 - beta) * h * h;
     s.G = s.v_new * s.a_new, s.B = s.q_new * s.a_new;
@@ -55,7 +56,8 @@ static void implicit_pose(mb_view *m, double t, const double *q) {
 
 /* out = M v' + h - Q, at the present poses. Friction from reactions is that of the accelerations which follow from q and v, so that
    it is a force like any other; m->residual and m->step are lost with it. */
-static void implicit_efforts(mb_view *m, double t, const double *q, const double *v, const double *acceleration, double *out) {
+static void implicit_efforts(mb_view *m, double t, const double *q, const double *v, const double *acceleration,
+                             double *out) {
     const bool rubs = m->head[MB_JOINT_FRICTIONS] == 0 || mb_accelerations(m, t, q, v);
     mb_velocities(m, v);
     mb_set_accelerations(m, acceleration);
@@ -186,7 +188,9 @@ static double implicit_film(mb_view *m, double t, const double *q) {
     return mb_thinnest_film(m, t);
 }
 
-static bool implicit_closes(double film, double before) { return before > IMPLICIT_THIN && film < IMPLICIT_CLOSES * before; }
+static bool implicit_closes(double film, double before) {
+    return before > IMPLICIT_THIN && film < IMPLICIT_CLOSES * before;
+}
 
 /* The first guess is v' of the last step; if that closes a film, the one with constant v. Returns the thinnest film. */
 static double implicit_guess(mb_view *m, const mb_scheme *scheme, double t, double *q, double *v) {
@@ -197,7 +201,8 @@ static double implicit_guess(mb_view *m, const mb_scheme *scheme, double t, doub
     const double film = implicit_film(m, t, q);
     if (!implicit_closes(film, before)) return film;
     for (int32_t k = 0; k < m->nv; k++) {
-        const double known = scheme->a_rate * s->rate_start[k] + (scheme->a_old + scheme->q_old / scheme->q_new) * s->mean_start[k];
+        const double known =
+            scheme->a_rate * s->rate_start[k] + (scheme->a_old + scheme->q_old / scheme->q_new) * s->mean_start[k];
         s->rate[k] = -known / scheme->a_new;
     }
     implicit_place(m, scheme, q, v);
@@ -226,7 +231,8 @@ static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double
     bool factor = true, renew = false;
     double film = implicit_guess(m, scheme, t, q, v);
     const bool films = !isinf(film), sudden = films || m->head[MB_CONTACTS] > 0;
-    if (s->flags[MB_IMPLICIT_FRESH] == 0.0) implicit_tangents(m, t, q, v, s->rate); /* with the multipliers of the last step */
+    if (s->flags[MB_IMPLICIT_FRESH] == 0.0)
+        implicit_tangents(m, t, q, v, s->rate); /* with the multipliers of the last step */
     memset(s->lambda, 0, (size_t)m->row_count * sizeof(double));
     for (int iteration = 0; iteration < MB_NEWTON_LIMIT; iteration++) {
         if (iteration == MB_NEWTON_PATIENCE || renew) implicit_tangents(m, t, q, v, s->rate);

@@ -9,7 +9,8 @@
 #include "blocks/multibody/kernel/multibody.h"
 
 static const double JUMP_NOTICED = 1e-3; /* of the change in a step: inputs have errors too */
-static const double JUMP_OF_RATE = 0.1;  /* of its change in a step: smooth laws of six steps a period or more are below */
+static const double JUMP_OF_RATE =
+    0.1;  /* of its change in a step: smooth laws of six steps a period or more are below */
 static const double JUMP_ROUNDING = 1e-12; /* of the place, and in m and rad where that is less than 1 */
 
 /* An input of a block with internal steps is corrected at the start of each: the correction is an extrapolation error, of the order
@@ -27,7 +28,9 @@ void mb_start_movers(mb_view *m, double t) {
     }
 }
 
-static bool jump_is_input(const mb_view *m, int32_t law) { return m->laws[law * MB_LAW_FIELDS + MB_LAW_TYPE] == MB_LAW_INPUT; }
+static bool jump_is_input(const mb_view *m, int32_t law) {
+    return m->laws[law * MB_LAW_FIELDS + MB_LAW_TYPE] == MB_LAW_INPUT;
+}
 
 bool mb_begin_movers(mb_view *m, double t) {
     bool changed = false;
@@ -42,7 +45,8 @@ bool mb_begin_movers(mb_view *m, double t) {
 
 void mb_begun_movers(mb_view *m) {
     for (int32_t n = 0; n < m->head[MB_MOVERS]; n++)
-        if (jump_is_input(m, m->movers[n]) && m->jumps[MB_JUMP_STAGE] == MB_JUMP_FOUND) m->jumps[MB_JUMP_STAGE] = MB_JUMP_BEGUN;
+        if (jump_is_input(m, m->movers[n]) && m->jumps[MB_JUMP_STAGE] == MB_JUMP_FOUND)
+            m->jumps[MB_JUMP_STAGE] = MB_JUMP_BEGUN;
 }
 
 static void note_jump(double *worst, double size, double t, int32_t number) {
@@ -56,7 +60,8 @@ static double jump_rounding(double a, double b) { return JUMP_ROUNDING * fmax(1.
 static void watch_first(mb_view *m, int32_t n, double began, double t, double *kept) {
     const double given = kept[0];
     kept[0] = mb_law(m, m->movers[n], began, &kept[1], &kept[2]);
-    if (fabs(kept[0] - given) > jump_rounding(kept[0], given)) note_jump(m->jumps + MB_JUMP_PLACE, fabs(kept[0] - given), t, n);
+    if (fabs(kept[0] - given) > jump_rounding(kept[0], given))
+        note_jump(m->jumps + MB_JUMP_PLACE, fabs(kept[0] - given), t, n);
 }
 
 void mb_watch_movers(mb_view *m, double t) {
@@ -71,14 +76,17 @@ void mb_watch_movers(mb_view *m, double t) {
         const bool exchanged = is_exchanged(m, m->movers[n]);
         if (exchanged && !began) watch_first(m, n, last, t, kept);
         const double whole = exchanged ? fmax(h, m->whole * m->head[MB_SUBSTEPS]) : h;
-        const double rate = 0.5 * h * (kept[1] + now[1]), bent = whole * whole * (now[2] - kept[2]), change = now[0] - kept[0];
-        const double off = fabs(change - rate + h * h * (now[2] - kept[2]) / 12.0), turned = whole * fabs(now[1] - kept[1]);
+        const double rate = 0.5 * h * (kept[1] + now[1]), bent = whole * whole * (now[2] - kept[2]),
+                     change = now[0] - kept[0];
+        const double off = fabs(change - rate + h * h * (now[2] - kept[2]) / 12.0),
+                     turned = whole * fabs(now[1] - kept[1]);
         const double rate_off = exchanged ? 0.0 : fabs(now[1] - kept[1] - 0.5 * h * (kept[2] + now[2]));
         const double noticed = exchanged ? JUMP_NOTICED * whole * (fabs(kept[1]) + fabs(now[1])) : 0.0;
         const double jitter = jump_rounding(now[0], kept[0]) + noticed;
         if (h > 0.0 && off > turned + fabs(bent) + JUMP_NOTICED * (fabs(change) + fabs(rate)) + jitter)
             note_jump(m->jumps + MB_JUMP_PLACE, fabs(change - rate), t, n);
-        else if (h > 0.0 && (began || !jump_is_input(m, m->movers[n])) && h * rate_off > fabs(bent) + JUMP_OF_RATE * turned + jitter)
+        else if (h > 0.0 && (began || !jump_is_input(m, m->movers[n])) &&
+                 h * rate_off > fabs(bent) + JUMP_OF_RATE * turned + jitter)
             note_jump(m->jumps + MB_JUMP_RATE, rate_off, t, n);
         for (int k = 0; k < 3; k++) kept[k] = now[k];
     }

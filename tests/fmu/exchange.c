@@ -34,16 +34,19 @@ API int fmi2SetupExperiment(void *c, int a, double b, double t, int d, double e)
 }
 #define SIMPLE(name) \
     API int name(void *c) { return (void)c, OK; }
-SIMPLE(fmi2EnterInitializationMode)
-SIMPLE(fmi2ExitInitializationMode) SIMPLE(fmi2Terminate) SIMPLE(fmi2Reset) SIMPLE(fmi2EnterEventMode)
-    SIMPLE(fmi2EnterContinuousTimeMode)
+/* clang-format off */
+SIMPLE(fmi2EnterInitializationMode) SIMPLE(fmi2ExitInitializationMode) SIMPLE(fmi2Terminate) SIMPLE(fmi2Reset)
+SIMPLE(fmi2EnterEventMode) SIMPLE(fmi2EnterContinuousTimeMode)
+/* clang-format on */
 #define UNUSED(name) \
     API int name(void *c) { return (void)c, ERROR; }
-        UNUSED(fmi2GetString) UNUSED(fmi2SetString) UNUSED(fmi2GetBoolean) UNUSED(fmi2SetBoolean) UNUSED(fmi2SetInteger)
-            UNUSED(fmi2GetFMUstate) UNUSED(fmi2SetFMUstate) UNUSED(fmi2FreeFMUstate) UNUSED(fmi2SerializedFMUstateSize)
-                UNUSED(fmi2SerializeFMUstate) UNUSED(fmi2DeSerializeFMUstate) UNUSED(fmi2GetDirectionalDerivative)
+    /* clang-format off */
+UNUSED(fmi2GetString) UNUSED(fmi2SetString) UNUSED(fmi2GetBoolean) UNUSED(fmi2SetBoolean) UNUSED(fmi2SetInteger)
+UNUSED(fmi2GetFMUstate) UNUSED(fmi2SetFMUstate) UNUSED(fmi2FreeFMUstate) UNUSED(fmi2SerializedFMUstateSize)
+UNUSED(fmi2SerializeFMUstate) UNUSED(fmi2DeSerializeFMUstate) UNUSED(fmi2GetDirectionalDerivative)
+    /* clang-format on */
 
-                    API int fmi2GetReal(void *c, const unsigned *r, size_t n, double *value) {
+    API int fmi2GetReal(void *c, const unsigned *r, size_t n, double *value) {
     const model *m = c;
     for (size_t k = 0; k < n; k++) value[k] = r[k] == U ? m->u : r[k] == X ? m->x : m->u - m->x;
     return OK;

@@ -337,8 +337,10 @@ API int fmi2GetDirectionalDerivative(void *c, const unsigned *r, size_t count, c
 /* FMPy wants every function to be there; these are never called. */
 #define UNUSED(name) \
     API int name(void *c) { return (void)c, ERROR; }
-UNUSED(fmi2CancelStep)
-UNUSED(fmi2GetStatus) UNUSED(fmi2GetIntegerStatus) UNUSED(fmi2GetStringStatus) UNUSED(fmi2GetRealOutputDerivatives)
+/* clang-format off */
+UNUSED(fmi2CancelStep) UNUSED(fmi2GetStatus) UNUSED(fmi2GetIntegerStatus)
+UNUSED(fmi2GetStringStatus) UNUSED(fmi2GetRealOutputDerivatives)
+/* clang-format on */
 
 #ifndef WITHOUT_STATES
     API int fmi2GetFMUstate(void *c, void **state) {

@@ -32,8 +32,9 @@ API int fmi3EnterInitializationMode(void *c, bool a, double b, double t, bool d,
 }
 #define SIMPLE(name) \
     API int name(void *c) { return (void)c, OK; }
-SIMPLE(fmi3ExitInitializationMode)
-SIMPLE(fmi3Terminate)
+/* clang-format off */
+SIMPLE(fmi3ExitInitializationMode) SIMPLE(fmi3Terminate)
+    /* clang-format on */
 
     API int fmi3GetInt64(void *c, const unsigned *r, size_t count, int64_t *value, size_t values) {
     for (size_t k = 0; k < count && k < values; k++) value[k] = r[k] == Y ? ((model *)c)->y : ((model *)c)->n;
@@ -70,28 +71,20 @@ API int fmi3DoStep(void *c, double t, double h, bool no_return, bool *event, boo
 /* FMPy wants every function to be there; these are never called. */
 #define UNUSED(name) \
     API int name(void *c) { return (void)c, ERROR; }
-UNUSED(fmi3SetDebugLogging)
-UNUSED(fmi3InstantiateModelExchange) UNUSED(fmi3InstantiateScheduledExecution) UNUSED(fmi3EnterEventMode)
-    UNUSED(fmi3Reset) UNUSED(fmi3GetFloat32) UNUSED(fmi3GetFloat64) UNUSED(fmi3GetInt8) UNUSED(fmi3GetUInt8) UNUSED(
-        fmi3GetInt16) UNUSED(fmi3GetUInt16) UNUSED(fmi3GetInt32) UNUSED(fmi3GetUInt32) UNUSED(fmi3GetUInt64)
-        UNUSED(fmi3GetBoolean) UNUSED(fmi3GetString) UNUSED(fmi3GetBinary) UNUSED(fmi3GetClock) UNUSED(fmi3SetFloat32)
-            UNUSED(fmi3SetUInt8) UNUSED(fmi3SetInt16) UNUSED(fmi3SetUInt16) UNUSED(fmi3SetInt32) UNUSED(fmi3SetUInt32)
-                UNUSED(fmi3SetUInt64) UNUSED(fmi3SetString) UNUSED(fmi3SetBinary) UNUSED(fmi3SetClock) UNUSED(
-                    fmi3GetNumberOfVariableDependencies) UNUSED(fmi3GetVariableDependencies) UNUSED(fmi3GetFMUState)
-                    UNUSED(fmi3SetFMUState) UNUSED(fmi3FreeFMUState) UNUSED(fmi3SerializedFMUStateSize) UNUSED(
-                        fmi3SerializeFMUState) UNUSED(fmi3DeserializeFMUState) UNUSED(fmi3GetDirectionalDerivative)
-                        UNUSED(fmi3GetAdjointDerivative) UNUSED(fmi3EnterConfigurationMode) UNUSED(
-                            fmi3ExitConfigurationMode) UNUSED(fmi3GetIntervalDecimal) UNUSED(fmi3GetIntervalFraction)
-                            UNUSED(fmi3GetShiftDecimal) UNUSED(fmi3GetShiftFraction) UNUSED(fmi3SetIntervalDecimal)
-                                UNUSED(fmi3SetIntervalFraction) UNUSED(fmi3SetShiftDecimal) UNUSED(fmi3SetShiftFraction)
-                                    UNUSED(fmi3EvaluateDiscreteStates) UNUSED(fmi3UpdateDiscreteStates)
-                                        UNUSED(fmi3EnterContinuousTimeMode) UNUSED(fmi3CompletedIntegratorStep)
-                                            UNUSED(fmi3SetTime) UNUSED(fmi3SetContinuousStates)
-                                                UNUSED(fmi3GetContinuousStateDerivatives) UNUSED(fmi3GetEventIndicators)
-                                                    UNUSED(fmi3GetContinuousStates)
-                                                        UNUSED(fmi3GetNominalsOfContinuousStates)
-                                                            UNUSED(fmi3GetNumberOfEventIndicators)
-                                                                UNUSED(fmi3GetNumberOfContinuousStates)
-                                                                    UNUSED(fmi3EnterStepMode)
-                                                                        UNUSED(fmi3GetOutputDerivatives)
-                                                                            UNUSED(fmi3ActivateModelPartition)
+/* clang-format off */
+UNUSED(fmi3SetDebugLogging) UNUSED(fmi3InstantiateModelExchange) UNUSED(fmi3InstantiateScheduledExecution)
+UNUSED(fmi3EnterEventMode) UNUSED(fmi3Reset) UNUSED(fmi3GetFloat32) UNUSED(fmi3GetFloat64) UNUSED(fmi3GetInt8) UNUSED(fmi3GetUInt8)
+UNUSED(fmi3GetInt16) UNUSED(fmi3GetUInt16) UNUSED(fmi3GetInt32) UNUSED(fmi3GetUInt32) UNUSED(fmi3GetUInt64) UNUSED(fmi3GetBoolean)
+UNUSED(fmi3GetString) UNUSED(fmi3GetBinary) UNUSED(fmi3GetClock) UNUSED(fmi3SetFloat32) UNUSED(fmi3SetUInt8) UNUSED(fmi3SetInt16)
+UNUSED(fmi3SetUInt16) UNUSED(fmi3SetInt32) UNUSED(fmi3SetUInt32) UNUSED(fmi3SetUInt64) UNUSED(fmi3SetString) UNUSED(fmi3SetBinary)
+UNUSED(fmi3SetClock) UNUSED(fmi3GetNumberOfVariableDependencies) UNUSED(fmi3GetVariableDependencies) UNUSED(fmi3GetFMUState)
+UNUSED(fmi3SetFMUState) UNUSED(fmi3FreeFMUState) UNUSED(fmi3SerializedFMUStateSize) UNUSED(fmi3SerializeFMUState)
+UNUSED(fmi3DeserializeFMUState) UNUSED(fmi3GetDirectionalDerivative) UNUSED(fmi3GetAdjointDerivative)
+UNUSED(fmi3EnterConfigurationMode) UNUSED(fmi3ExitConfigurationMode) UNUSED(fmi3GetIntervalDecimal) UNUSED(fmi3GetIntervalFraction)
+UNUSED(fmi3GetShiftDecimal) UNUSED(fmi3GetShiftFraction) UNUSED(fmi3SetIntervalDecimal) UNUSED(fmi3SetIntervalFraction)
+UNUSED(fmi3SetShiftDecimal) UNUSED(fmi3SetShiftFraction) UNUSED(fmi3EvaluateDiscreteStates) UNUSED(fmi3UpdateDiscreteStates)
+UNUSED(fmi3EnterContinuousTimeMode) UNUSED(fmi3CompletedIntegratorStep) UNUSED(fmi3SetTime) UNUSED(fmi3SetContinuousStates)
+UNUSED(fmi3GetContinuousStateDerivatives) UNUSED(fmi3GetEventIndicators) UNUSED(fmi3GetContinuousStates)
+UNUSED(fmi3GetNominalsOfContinuousStates) UNUSED(fmi3GetNumberOfEventIndicators) UNUSED(fmi3GetNumberOfContinuousStates)
+UNUSED(fmi3EnterStepMode) UNUSED(fmi3GetOutputDerivatives) UNUSED(fmi3ActivateModelPartition)
+    /* clang-format on */

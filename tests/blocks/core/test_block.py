@@ -135,7 +135,7 @@ class TestWords:
         assert lines[:3] == [
             ["PID(kp=2.0,", "ki=3.0,", "unit='N',", "input_unit='m',", "period=0.001)"],
             ["inputs"],
-            ["reference", "m", "what", "the", "measurement", "should", "be"],
+            ["reference", "m", "set", "point", "of", "the", "measurement"],
         ]
         assert ["ki", "=", "3.0", "N/(m.s)", "integral", "gain"] in lines
         assert lines[-1] == ["rate:", "every", "0.001", "s"]

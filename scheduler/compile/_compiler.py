@@ -29,7 +29,7 @@ from ._order import order_outputs
 from ._port_types import resolve_ports
 from ._rates import resolve_rates
 from .coupling._couplings import find_couplings
-from .diagram._solver_options import SOLVERS, Settings, check_step
+from .diagram._solver_options import SOLVERS, Settings, StepControl, Tolerance, check_step
 from .plan._encode import Encoder
 from .plan._plan_description import name_cycle
 
@@ -62,6 +62,8 @@ def compile_diagram(
     coupling: str | None = None,
     extrapolation: int | None = None,
     estimate_error: int = 0,
+    tolerance: Tolerance | None = None,
+    events: str | None = None,
     replace: Mapping[str, AbstractBlock] | None = None,
     extra: Mapping[str, AbstractBlock] | None = None,
     reroute: Mapping[str, tuple[str, str]] | None = None,
@@ -83,6 +85,8 @@ def compile_diagram(
     estimate_error
         Estimate the error of coupled steps at every n-th tick: each is repeated in halves and in
         quarters, which costs six steps more.
+    tolerance, events
+        Instead of the diagram's own.
     replace
         Blocks by path, also subsystems and inputs of the diagram, and what stands there instead,
         with the same ports.
@@ -110,6 +114,8 @@ def compile_diagram(
         coupling=coupling,
         extrapolation=extrapolation,
         estimate_error=estimate_error,
+        tolerance=tolerance,
+        events=events,
     )
     flat = flatten(diagram) if flat is None else flat
     flat = dataclasses.replace(flat, within=within) if within else flat
@@ -131,6 +137,8 @@ def read_settings(
     coupling: str | None = None,
     extrapolation: int | None = None,
     estimate_error: int = 0,
+    tolerance: Tolerance | None = None,
+    events: str | None = None,
 ) -> Settings:
     """Return what a diagram says about its run, unless something else is given."""
     solver = diagram.solver if solver is None else solver
@@ -149,6 +157,14 @@ def read_settings(
             extrapolation=how.extrapolation if extrapolation is None else extrapolation,
         ),
         estimate=int(estimate_error),
+        control=StepControl.read(
+            solver,
+            # A tolerance of the diagram belongs to its own solver.
+            diagram.tolerance if tolerance is None and solver == diagram.solver else tolerance,
+            diagram.events if events is None else events,
+            diagram.max_events,
+            diagram.max_steps,
+        ),
     )
 
 

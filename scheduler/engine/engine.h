@@ -11,6 +11,16 @@ enum { BL_RATE_CONTINUOUS = 0, BL_RATE_CONSTANT = 1 };
 
 enum { BL_EULER, BL_HEUN, BL_RK3, BL_RK4, BL_DOPRI5, BL_BACKWARD_EULER, BL_TRAPEZOIDAL, BL_SOLVER_COUNT };
 
+/* Numbers of the section SOLV: how the solver chooses its internal steps, and whether events are located. */
+enum {
+    BL_CONTROL_RELATIVE,   /* tolerances of the local error; 0: steps of fixed length */
+    BL_CONTROL_ABSOLUTE,
+    BL_CONTROL_MAX_STEPS,  /* in a tick */
+    BL_CONTROL_LOCATES,    /* 1: events are located within the tick; 0: at ticks */
+    BL_CONTROL_MAX_EVENTS, /* in a tick */
+    BL_CONTROL_FIELDS
+};
+
 typedef struct {
     int64_t period, offset; /* in ticks */
 } bl_rate;
@@ -197,6 +207,9 @@ struct bl_engine {
     /* The plan: constant after bl_open. */
     double step, start;
     int32_t solver;
+    double relative_tolerance, absolute_tolerance; /* 0: steps of fixed length */
+    int64_t max_steps, max_events; /* in a tick */
+    bool locates; /* whether events are located within a tick */
     uint64_t plan_hash;
     bl_layout layout;
     bl_block *blocks;

@@ -216,6 +216,27 @@ static int load_head(bl_loader *l) {
     return BL_OK;
 }
 
+/* Without the section, steps have fixed lengths and events take effect at ticks. */
+static int load_control(bl_loader *l) {
+    bl_engine *e = l->e;
+    const double *control = NULL;
+    int64_t n = 0;
+    TRY(find_section(l, "SOLV", 8, &control, &n));
+    if (n == 0) return BL_OK;
+    REQUIRE(n == BL_CONTROL_FIELDS, "the step control has another number of fields");
+    const double relative = control[BL_CONTROL_RELATIVE], absolute = control[BL_CONTROL_ABSOLUTE];
+    const double steps = control[BL_CONTROL_MAX_STEPS], events = control[BL_CONTROL_MAX_EVENTS];
+    REQUIRE(relative >= 0.0 && relative < 1.0 && absolute >= 0.0 && absolute < 1.0, "a tolerance is out of range");
+    REQUIRE((relative == 0.0) == (absolute == 0.0), "only one tolerance is given");
+    REQUIRE(steps >= 1.0 && steps <= 1e6 && events >= 1.0 && events <= 1e6, "a limit of a tick is out of range");
+    e->relative_tolerance = relative;
+    e->absolute_tolerance = absolute;
+    e->max_steps = (int64_t)steps;
+    e->max_events = (int64_t)events;
+    e->locates = control[BL_CONTROL_LOCATES] != 0.0;
+    return BL_OK;
+}
+
 static int load_sizes(bl_loader *l) {
     bl_engine *e = l->e;
     const int64_t *sizes = NULL;
@@ -963,6 +984,7 @@ static int link_input_derivatives(bl_loader *l) {
 
 static int load(bl_loader *l) {
     TRY(load_head(l));
+    TRY(load_control(l));
     TRY(load_sizes(l));
     TRY(load_rates(l));
     TRY(load_blocks(l));

@@ -17,6 +17,7 @@ from ..binding._bind import OpenBinding, open_binding
 from ..binding._rig import Binding, read_binding
 from ..compile._flatten import FlatDiagram, flatten
 from ..compile.diagram._diagram import Diagram
+from ..compile.diagram._solver_options import Tolerance
 from ..compile.plan._plan import Plan
 from ..results._files import find_recording_target
 from ..results._result_file import is_result_file
@@ -61,6 +62,8 @@ def run_realtime(
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     step: float | None = None,
     solver: str | None = None,
+    tolerance: Tolerance | None = None,
+    events: str | None = None,
     overrun: str | None = None,
     max_overruns: int | None = None,
     max_consecutive_overruns: int | None = None,
@@ -82,7 +85,7 @@ def run_realtime(
         A file such as ``rig.toml`` that assigns blocks and signals to devices.
     factor
         Simulated seconds for each second of the wall clock.
-    record, every, out, parameters, step, solver
+    record, every, out, parameters, step, solver, tolerance, events
         As of `simulate`.
     overrun
         Reaction to a tick that ends after the next deadline. ``"skip"``: missed deadlines are
@@ -126,7 +129,12 @@ def run_realtime(
         "every": every,
         "out": out,
     }
-    compile_options = {"step": step, "solver": solver}
+    compile_options = {
+        "step": step,
+        "solver": solver,
+        "tolerance": tolerance,
+        "events": events,
+    }
     if out is not None:
         find_recording_target(out, is_result_file)  # before any device is opened
     with ExitStack() as stack:

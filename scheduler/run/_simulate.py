@@ -20,6 +20,7 @@ import numpy.typing as npt
 from ..._deprecation import renamed_keywords
 from ...errors import BiellaError, BlockError, name_list, suggest
 from ..compile.diagram._diagram import Diagram
+from ..compile.diagram._solver_options import Tolerance
 from ..compile.plan._plan import Plan, PortInfo
 from ..engine._engine import DIAGNOSTIC_RUN, DIAGNOSTIC_START, Instance
 from ..engine._library import contract
@@ -53,6 +54,8 @@ def simulate(
     coupling: str | None = None,
     extrapolation: int | None = None,
     estimate_error: int = 0,
+    tolerance: Tolerance | None = None,
+    events: str | None = None,
 ) -> Result:
     """Run `diagram` from its start to the time `until` and return the recorded signals.
 
@@ -85,6 +88,8 @@ def simulate(
     estimate_error
         Estimate the error of coupled steps at every n-th tick, for `Result.coupling_report` and as
         signals ``coupling.<output>.error``; each such tick costs as much as seven.
+    tolerance, events
+        Error control of the solver and location of events, instead of the diagram's own.
 
     Returns
     -------
@@ -104,7 +109,9 @@ def simulate(
         If a block reports a problem that does not end the run, such as a step that is too large
         for a mechanism.
     """
-    plan = plan_of(diagram, step, solver, coupling, extrapolation, estimate_error)
+    plan = plan_of(
+        diagram, step, solver, coupling, extrapolation, estimate_error, tolerance, events
+    )
     return run_plan(
         plan,
         until,
@@ -211,6 +218,8 @@ def plan_of(
     coupling: str | None,
     extrapolation: int | None,
     estimate_error: int,
+    tolerance: Tolerance | None = None,
+    events: str | None = None,
 ) -> Plan:
     """Compile a diagram with these options; a plan has its own already."""
     if isinstance(diagram, Diagram):
@@ -220,10 +229,12 @@ def plan_of(
             coupling=coupling,
             extrapolation=extrapolation,
             estimate_error=estimate_error,
+            tolerance=tolerance,
+            events=events,
         )
     if not isinstance(diagram, Plan):
         raise BiellaError(f"simulate wants a Diagram or a Plan, got {diagram!r}.")
-    if step is not None or solver is not None:
+    if any(option is not None for option in (step, solver, tolerance, events)):
         raise BiellaError("a Plan has its step and solver already: simulate the Diagram instead.")
     if coupling is not None or extrapolation is not None or estimate_error:
         raise BiellaError("a Plan has its coupling already: simulate the Diagram instead.")

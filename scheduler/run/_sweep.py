@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ...errors import BiellaError, BlockError
 from ..compile.diagram._diagram import Diagram
+from ..compile.diagram._solver_options import Tolerance
 from ..compile.plan._plan import Plan, read_value
 from ..results._result import Result
 from ._progress import Progress
@@ -79,6 +80,8 @@ def sweep(
     coupling: str | None = None,
     extrapolation: int | None = None,
     estimate_error: int = 0,
+    tolerance: Tolerance | None = None,
+    events: str | None = None,
 ) -> Sweep[Result]: ...
 @overload
 def sweep(
@@ -98,6 +101,8 @@ def sweep(
     coupling: str | None = None,
     extrapolation: int | None = None,
     estimate_error: int = 0,
+    tolerance: Tolerance | None = None,
+    events: str | None = None,
 ) -> Sweep[T]: ...
 def sweep(
     diagram: Diagram | Plan,
@@ -116,6 +121,8 @@ def sweep(
     coupling: str | None = None,
     extrapolation: int | None = None,
     estimate_error: int = 0,
+    tolerance: Tolerance | None = None,
+    events: str | None = None,
 ) -> Sweep[T] | Sweep[Result]:
     """Run `diagram` once for each case, several at a time.
 
@@ -138,7 +145,8 @@ def sweep(
         Number of simultaneous runs; by default one per core.
     progress
         Show a progress bar on a terminal when the sweep takes more than two seconds.
-    step, solver, every, checkpoint, keep_state, coupling, extrapolation, estimate_error
+    step, solver, every, checkpoint, keep_state, coupling, extrapolation, estimate_error,
+    tolerance, events
         As in `simulate`.
 
     Returns
@@ -152,7 +160,9 @@ def sweep(
         If a path or a value is invalid; no run is started.
     """
     cases, shape = _cases(parameters)
-    plan = plan_of(diagram, step, solver, coupling, extrapolation, estimate_error)
+    plan = plan_of(
+        diagram, step, solver, coupling, extrapolation, estimate_error, tolerance, events
+    )
     choose_signals(plan, record)
     for number, case in enumerate(cases):
         _check_case(plan, number, case)

@@ -190,7 +190,9 @@ static uint32_t draw(uint32_t *seed) { /* xorshift32 */
     return *seed;
 }
 
-static int is_real(const uint8_t *entry) { return memcmp(entry, "PARA", 4) == 0 || memcmp(entry, "TIME", 4) == 0; }
+static int is_real(const uint8_t *entry) {
+    return memcmp(entry, "PARA", 4) == 0 || memcmp(entry, "TIME", 4) == 0 || memcmp(entry, "SOLV", 4) == 0;
+}
 
 static void mutate_integer(uint8_t *cell, uint32_t element, const uint8_t *section, size_t length, uint32_t *seed) {
     static const int64_t ODD[] = {0,   1,     2,         3,         -1,        4,         8,

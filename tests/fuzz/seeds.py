@@ -773,7 +773,14 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
 
 def with_script(plan: Plan, name: str) -> bytes:
     """Return the plan without META, which is for Python, and with a script for fuzz_plan.c."""
-    types = {"SIZE": "<i8", "RATE": "<i8", "TIME": "<f8", "PARA": "<f8", "CTOL": "<f8"}
+    types = {
+        "SIZE": "<i8",
+        "RATE": "<i8",
+        "TIME": "<f8",
+        "SOLV": "<f8",
+        "PARA": "<f8",
+        "CTOL": "<f8",
+    }
     texts = ("KERN", "PATH", "NOTE")
     sections = {
         tag: raw if tag in texts else np.frombuffer(raw, types.get(tag, "<i4"))

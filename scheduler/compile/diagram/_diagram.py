@@ -25,7 +25,14 @@ from .._compiler import compile_diagram
 from .._model import Model
 from ..coupling._coupling_options import Coupling
 from ._boundary import Inport, Outport
-from ._solver_options import SOLVERS, check_step
+from ._solver_options import (
+    MAX_EVENTS,
+    MAX_STEPS,
+    SOLVERS,
+    StepControl,
+    Tolerance,
+    check_step,
+)
 
 if TYPE_CHECKING:
     from ....blocks.core._figure import ShownFigure
@@ -49,6 +56,16 @@ class Diagram:
     solver
         How continuous states are integrated: ``"euler"``, ``"heun"``, ``"rk3"``, ``"rk4"``,
         ``"dopri5"``; for stiff diagrams ``"backward_euler"`` or ``"trapezoidal"``.
+    tolerance
+        Relative tolerance of the local error, or the pair (relative, absolute). With it,
+        ``"dopri5"`` chooses its steps, within a tick and across ticks where nothing is sampled.
+        Without it, a step of the solver is a tick.
+    events
+        ``"locate"``: discontinuities of continuous blocks are located within a tick, and a step of
+        the solver ends there. ``"tick"``: they take effect at a tick.
+    max_events, max_steps
+        The most events and solver steps in one tick. What exceeds them has the resolution of a
+        tick, and is counted.
     start_time
         Time of the first tick in seconds.
     algebraic_loops
@@ -81,6 +98,10 @@ class Diagram:
         algebraic_loops: str = "solve",
         coupling: str = "jacobi",
         extrapolation: int = 0,
+        tolerance: Tolerance | None = None,
+        events: str = "locate",
+        max_events: int = MAX_EVENTS,
+        max_steps: int = MAX_STEPS,
         start: float | None = None,
     ) -> None:
         if start is not None:
@@ -96,6 +117,9 @@ class Diagram:
         self.name = name
         self.step = check_step(step)
         self.solver = solver
+        self.tolerance = tolerance
+        self.events, self.max_events, self.max_steps = events, max_events, max_steps
+        StepControl.read(solver, tolerance, events, max_events, max_steps)
         self.start_time = float(start_time)
         self.algebraic_loops = algebraic_loops
         self.blocks: dict[str, AbstractBlock] = {}

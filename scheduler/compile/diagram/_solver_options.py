@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ....errors import DiagramError
+from ....errors import DiagramError, name_list
 from ..coupling._coupling_options import Coupling
 
 SOLVERS = ("euler", "heun", "rk3", "rk4", "dopri5", "backward_euler", "trapezoidal")
 """In the order of their numbers in a plan."""
+ADAPTIVE = ("dopri5",)
+"""Solvers that choose their steps if a tolerance is given."""
+EVENTS = ("locate", "tick")
+MAX_EVENTS, MAX_STEPS = 32, 10_000
+
+Tolerance = float | tuple[float, float]
+"""The relative tolerance, or the relative and the absolute one."""
 
 
 def check_step(step: float) -> float:
@@ -16,6 +23,60 @@ def check_step(step: float) -> float:
     if not (isinstance(step, int | float) and 0 < step < 1e12):
         raise DiagramError(f"a step must be positive seconds, got {step!r}.")
     return float(step)
+
+
+@dataclass(frozen=True, slots=True)
+class StepControl:
+    """How a solver chooses its internal steps, and what happens at discontinuities.
+
+    Attributes
+    ----------
+    relative, absolute
+        Tolerances of the local error; 0 for steps of fixed length.
+    events
+        ``"locate"``: a step ends where a zero-crossing function of a block changes its sign;
+        ``"tick"``: blocks decide at ticks and within steps.
+    max_events, max_steps
+        Most located events and internal steps in one tick. Beyond, the rest of the tick is
+        integrated without locating events, or with fixed steps, which is counted.
+    """
+
+    relative: float = 0.0
+    absolute: float = 0.0
+    events: str = "locate"
+    max_events: int = MAX_EVENTS
+    max_steps: int = MAX_STEPS
+
+    @classmethod
+    def read(
+        cls,
+        solver: str,
+        tolerance: Tolerance | None,
+        events: str,
+        max_events: int,
+        max_steps: int,
+    ) -> StepControl:
+        """Check the arguments of `Diagram` and return them."""
+        relative = absolute = 0.0
+        if tolerance is not None:
+            pair = tolerance if isinstance(tolerance, tuple) else (tolerance, 1e-3 * tolerance)
+            if len(pair) != 2 or not all(0 < value < 1 for value in pair):
+                raise DiagramError(
+                    "tolerance is a relative tolerance between 0 and 1, such as 1e-6, or a pair "
+                    f"(relative, absolute), got {tolerance!r}."
+                )
+            if solver not in ADAPTIVE:
+                raise DiagramError(
+                    f"the solver `{solver}` has steps of fixed length and takes no tolerance. "
+                    f"Solvers with error control: {name_list(ADAPTIVE)}."
+                )
+            relative, absolute = float(pair[0]), float(pair[1])
+        if events not in EVENTS:
+            raise DiagramError(f"events is 'locate' or 'tick', not {events!r}.")
+        for name, limit in (("max_events", max_events), ("max_steps", max_steps)):
+            if not 1 <= limit <= 1_000_000 or limit != int(limit):
+                raise DiagramError(f"{name} is a whole number from 1 to 1000000, got {limit!r}.")
+        return cls(relative, absolute, events, int(max_events), int(max_steps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +93,4 @@ class Settings:
     """Of blocks with an internal solver, where `Diagram.couple` says nothing else."""
     estimate: int = 0
     """Every how many ticks the error of coupled steps is estimated; 0 for never."""
+    control: StepControl = field(default_factory=StepControl)

@@ -99,6 +99,7 @@ class Encoder:
                 dtype="<i8",
             ),
             "TIME": np.array([self.step, self.settings.start], dtype="<f8"),
+            "SOLV": self._step_control(),
             "PARA": np.array(self.tables.parameters, dtype="<f8"),
             "RATE": np.array(
                 [(max(r.period, 0), r.offset) for r in self.rate_table], dtype="<i8"
@@ -142,6 +143,16 @@ class Encoder:
             order=self.order,
             components=tuple(self.couplings),
         )
+
+    def _step_control(self) -> Any:
+        control = self.settings.control
+        numbers = [0.0] * contract.BL_CONTROL_FIELDS
+        numbers[contract.BL_CONTROL_RELATIVE] = control.relative
+        numbers[contract.BL_CONTROL_ABSOLUTE] = control.absolute
+        numbers[contract.BL_CONTROL_MAX_STEPS] = control.max_steps
+        numbers[contract.BL_CONTROL_LOCATES] = control.events == "locate"
+        numbers[contract.BL_CONTROL_MAX_EVENTS] = control.max_events
+        return np.array(numbers, dtype="<f8")
 
     def _lay_out(self) -> None:
         """Decide where every value lies."""

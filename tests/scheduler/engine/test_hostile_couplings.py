@@ -17,7 +17,7 @@ from biella.scheduler.engine._engine import Instance
 pytestmark = pytest.mark.engine
 
 TABLES = ("COUP", "CMEM", "CSIG", "CINP", "CPRG", "BOND")
-KINDS = {"TIME": "<f8", "PARA": "<f8", "CTOL": "<f8", "SIZE": "<i8", "RATE": "<i8"}
+KINDS = {"TIME": "<f8", "SOLV": "<f8", "PARA": "<f8", "CTOL": "<f8", "SIZE": "<i8", "RATE": "<i8"}
 TEXTS = ("META", "KERN", "PATH", "NOTE")
 INT32_MAX, INT32_MIN = 2**31 - 1, -(2**31)
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.engine
 ERROR_PLAN, ERROR_VERSION = -2, -3
 HEAD, ENTRY = 32, 24
 INT32_MAX, INT32_MIN, INT64_MAX = 2**31 - 1, -(2**31), 2**63 - 1
-REALS, LONGS, TEXTS = ("TIME", "PARA"), ("SIZE", "RATE"), ("META", "KERN", "PATH", "NOTE")
+REALS, LONGS, TEXTS = ("TIME", "SOLV", "PARA"), ("SIZE", "RATE"), ("META", "KERN", "PATH", "NOTE")
 KERNELS = sorted(
     name
     for source in (Path(__file__).parents[3] / "blocks").rglob("*.c")

@@ -149,7 +149,7 @@ class AbstractBlock:
             return ""
         if self.rate.kind == "constant":
             return "it is constant."
-        if self.rate.kind in ("continuous", "every_tick"):
+        if self.rate.kind in ("continuous", "every_tick", "timed"):
             words = "is continuous" if self.rate.kind == "continuous" else "runs at every tick"
             return f"it {words}. Sample its output with a ZeroOrderHold."
         return ""

@@ -53,6 +53,8 @@ def describe_rate(rate: Rate) -> str:
         "every_tick": "every tick",
         "inherited": "inherited from its inputs",
         "sampled": "inherited from its inputs, at ticks only",
+        "switching": "inherited from its inputs; at ticks only, unless events are located",
+        "timed": "every tick, or continuous where events are located",
     }
     return words[rate.kind]
 

@@ -156,7 +156,11 @@ class Rate:
     ``periodic``    at ``offset + n·period`` seconds
     ``every_tick``  at every tick of the base step, held in between
     ``inherited``   as fast as the fastest block that feeds it
-    ``sampled``     inherited, but at ticks only: blocks that are discontinuous or have memory
+    ``sampled``     inherited, but at ticks only: blocks that have memory
+    ``switching``   inherited where events are located and continuous states depend on the block,
+                    else sampled: discontinuous blocks
+    ``timed``       continuous where events are located and continuous states depend on the block,
+                    else at every tick: discontinuous functions of time
 
     Parameters
     ----------
@@ -167,7 +171,16 @@ class Rate:
         the end of a scan.
     """
 
-    kind: Literal["continuous", "constant", "periodic", "every_tick", "inherited", "sampled"]
+    kind: Literal[
+        "continuous",
+        "constant",
+        "periodic",
+        "every_tick",
+        "inherited",
+        "sampled",
+        "switching",
+        "timed",
+    ]
     period: float = 0.0
     offset: float = 0.0
     outputs: int | Callable[[float], Rate] = 1
@@ -178,6 +191,8 @@ CONSTANT = Rate("constant")
 EVERY_TICK = Rate("every_tick")
 INHERITED = Rate("inherited")
 SAMPLED = Rate("sampled")
+SWITCHING = Rate("switching")
+TIMED = Rate("timed")
 
 
 def periodic(period: float | None, offset: float = 0.0, otherwise: Rate = INHERITED) -> Rate:

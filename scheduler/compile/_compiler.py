@@ -28,8 +28,15 @@ from ._model import Model, Outline
 from ._order import order_outputs
 from ._port_types import resolve_ports
 from ._rates import resolve_rates
-from .coupling._couplings import find_couplings
-from .diagram._solver_options import SOLVERS, Settings, StepControl, Tolerance, check_step
+from .coupling._couplings import STATES, find_couplings
+from .diagram._solver_options import (
+    SOLVERS,
+    Settings,
+    StepControl,
+    Tolerance,
+    at_ticks,
+    check_step,
+)
 from .plan._encode import Encoder
 from .plan._plan_description import name_cycle
 
@@ -210,7 +217,8 @@ def _analyze(flat: FlatDiagram, settings: Settings) -> Encoder:
     if not flat.blocks:
         problems.append(f"{settings.name!r} has no blocks.")
     unfitting: list[str] = []
-    rates = resolve_rates(flat, settings.step, unfitting)
+    locates = settings.control.events == "locate"
+    rates = resolve_rates(flat, settings.step, unfitting, locates)
     steps = [max(rate.period, 1) * settings.step for rate in rates]
     ports, misfits = resolve_ports(flat, steps)
     problems += [*misfits, *unfitting]
@@ -238,4 +246,7 @@ def _analyze(flat: FlatDiagram, settings: Settings) -> Encoder:
     )
     if problems:
         raise DiagramError(problems)
+    if locates and any(member.node == STATES for part in couplings for member in part.members):
+        # A coupled step is repeated, so that its events could come and go: they happen at ticks.
+        return _analyze(flat, dataclasses.replace(settings, control=at_ticks(settings.control)))
     return Encoder(settings, flat, ports, rates, order, couplings, exchanges)

@@ -203,6 +203,17 @@ def find_minor_blocks(
     flat: FlatDiagram, rates: Sequence[Ticks], with_derivatives: set[int], loops: list[Loop]
 ) -> set[int]:
     """Return the continuous blocks whose outputs reach a derivative: all that minor steps call."""
+    return find_sources_of(flat, rates, set(), with_derivatives, loops)
+
+
+def find_sources_of(
+    flat: FlatDiagram,
+    rates: Sequence[Ticks],
+    outputs_of: set[int],
+    inputs_of: set[int],
+    loops: list[Loop],
+) -> set[int]:
+    """Return the continuous blocks to call for some outputs, and for all inputs of some blocks."""
     needed: set[int] = set()
     waiting: list[int] = []
 
@@ -218,7 +229,9 @@ def find_minor_blocks(
                 need(source.block)
 
     in_loop = {number: loop for loop in loops for number in loop.body}
-    for number in with_derivatives:
+    for number in outputs_of:
+        need(number)
+    for number in inputs_of:
         need_sources(number, range(len(flat.blocks[number].sources)))
     while waiting:
         number = waiting.pop()

@@ -34,14 +34,22 @@ CONTINUOUS = Ticks(0)
 CONSTANT = Ticks(-1)
 EVERY_TICK = Ticks(1)
 
+_FLOWING = ("inherited", "continuous", "switching", "timed")
+"""Kinds of rates by which a block may run between ticks."""
 _FINEST = 1000  # steps into which a step is divided to fit a period, at most
 
 
-def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> tuple[Ticks, ...]:
-    """Return the rate of every block; periods that do not fit the step are added to `problems`."""
+def resolve_rates(
+    flat: FlatDiagram, step: float, problems: list[str], locates: bool = False
+) -> tuple[Ticks, ...]:
+    """Return the rate of every block; periods that do not fit the step are added to `problems`.
+
+    With `locates`, discontinuous blocks that continuous states depend on run in minor steps.
+    """
     triggered = _triggered_guards(flat)
+    located = _find_located(flat) if locates else set()
     rates: list[Ticks | None] = []
-    for item in flat.blocks:
+    for number, item in enumerate(flat.blocks):
         rate = item.rate
         if item.shows_guard in triggered:
             rates.append(EVERY_TICK)
@@ -50,8 +58,10 @@ def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> tuple[
             rates.append(EVERY_TICK)
         elif rate.kind == "periodic":
             rates.append(_whole_ticks(item.path, rate, step, problems))
-        elif rate.kind in ("inherited", "sampled"):
-            rates.append(EVERY_TICK if rate.kind == "sampled" and not item.block.inputs else None)
+        elif rate.kind in ("inherited", "sampled", "switching"):
+            rates.append(EVERY_TICK if rate.kind != "inherited" and not item.block.inputs else None)
+        elif rate.kind == "timed":
+            rates.append(CONTINUOUS if number in located else EVERY_TICK)
         else:
             fixed = {"continuous": CONTINUOUS, "constant": CONSTANT, "every_tick": EVERY_TICK}
             rates.append(fixed[rate.kind])
@@ -87,13 +97,34 @@ def resolve_rates(flat: FlatDiagram, step: float, problems: list[str]) -> tuple[
             else:
                 known = _when_outputs_change(rates[source.block], slower.get(source.block))
             joined = known if joined is None else joined if known is None else _join(joined, known)
-        if item.rate.kind == "sampled" and joined is not None and joined.period <= 0:
+        at_ticks = item.rate.kind == "sampled" or (
+            item.rate.kind == "switching" and number not in located
+        )
+        if at_ticks and joined is not None and joined.period <= 0:
             joined = EVERY_TICK
         if joined is not None and joined != rates[number]:
             rates[number] = joined
             waiting.extend(consumers[number])
     # Rings of inheriting blocks that nothing drives run at every tick.
     return tuple(EVERY_TICK if rate is None else rate for rate in rates)
+
+
+def _find_located(flat: FlatDiagram) -> set[int]:
+    """Return the discontinuous blocks that continuous states depend on between two ticks."""
+    waiting = [
+        number
+        for number, item in enumerate(flat.blocks)
+        if getattr(item.block, "states", 0) != 0 and not item.block.has_internal_solver
+    ]
+    reached = set(waiting)
+    while waiting:
+        for source in flat.blocks[waiting.pop()].sources:
+            if source is None or source.block < 0 or source.block in reached:
+                continue
+            if flat.blocks[source.block].rate.kind in _FLOWING:
+                reached.add(source.block)
+                waiting.append(source.block)
+    return {n for n in reached if flat.blocks[n].rate.kind in ("switching", "timed")}
 
 
 def find_flowing(flat: FlatDiagram, rates: Sequence[Ticks]) -> set[int]:

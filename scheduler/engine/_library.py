@@ -20,7 +20,7 @@ try:
 except ImportError as error:  # `from` raises this for a missing submodule
     raise BiellaError(f"the engine has not been built: {error}. {_REBUILD}") from error
 
-__all__ = ["contract", "kernel_sizes", "library", "library_path"]
+__all__ = ["contract", "kernel_crossings", "kernel_sizes", "library", "library_path"]
 
 
 def library_path() -> Path:
@@ -94,7 +94,42 @@ def kernel_sizes(
     tuple of int, or None
         Zeros for a kernel that needs neither; None if the block does not fit the kernel.
     """
-    shape = contract.bl_shape(
+    shape = _make_shape(inputs, outputs, states, parameters, integers)
+    memory, scratch = c_int64(), c_int64()
+    status = library().bl_kernel_sizes(kernel.encode(), byref(shape), byref(memory), byref(scratch))
+    return None if status < 0 else (memory.value, scratch.value)
+
+
+def kernel_crossings(
+    kernel: str,
+    *,
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    states: int,
+    parameters: int,
+    integers: Sequence[int],
+) -> tuple[int, bool]:
+    """Return how many zero-crossing functions a block has, and whether they need no outputs.
+
+    Parameters
+    ----------
+    kernel, inputs, outputs, states, parameters, integers
+        As of `kernel_sizes`.
+    """
+    shape = _make_shape(inputs, outputs, states, parameters, integers)
+    apart = c_int32()
+    count = library().bl_kernel_crossings(kernel.encode(), byref(shape), byref(apart))
+    return int(count), bool(apart.value)
+
+
+def _make_shape(
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    states: int,
+    parameters: int,
+    integers: Sequence[int],
+) -> contract.bl_shape:
+    return contract.bl_shape(
         (c_int32 * len(inputs))(*inputs),
         (c_int32 * len(outputs))(*outputs),
         (c_int32 * len(integers))(*integers),
@@ -105,6 +140,3 @@ def kernel_sizes(
         parameters,
         len(integers),
     )
-    memory, scratch = c_int64(), c_int64()
-    status = library().bl_kernel_sizes(kernel.encode(), byref(shape), byref(memory), byref(scratch))
-    return None if status < 0 else (memory.value, scratch.value)

@@ -35,6 +35,13 @@ typedef struct {
     int64_t total;                               /* length of the whole array */
 } bl_layout;
 
+/* An event that was located within a tick: the block and the number of its zero-crossing function, or -1 for an instant known in
+   advance. */
+typedef struct {
+    double time;
+    int32_t block, crossing;
+} bl_event;
+
 /* Rows recorded by bl_run: at every tick k with k % every == 0, the time and then `count` values of
    the engine's array, picked by `pick`. bl_run returns early when `rows` reaches `capacity`. */
 typedef struct {
@@ -44,7 +51,13 @@ typedef struct {
     double *out; /* capacity × (1 + count) */
     int64_t capacity;
     int64_t rows;
+    bl_event *events; /* event_capacity of them, or NULL; bl_run returns early if those of another tick might not fit */
+    int64_t event_capacity, event_count;
 } bl_record;
+
+/* Counters of events, the last values of the array: events located; ticks with more events than allowed, whose rest was
+   integrated without locating; evaluations of the crossing functions while locating. */
+enum { BL_COUNT_EVENTS, BL_COUNT_UNLOCATED, BL_COUNT_SEARCHED, BL_EVENT_COUNTERS };
 
 /* Which headers the library was compiled from: a digest of all that Python mirrors of them (scheduler/engine/contract.py). */
 BL_API const char *bl_contract(void);
@@ -59,12 +72,14 @@ BL_API void bl_close(bl_engine *e);
 /* A block without values: what its kernel needs to compute its sizes. */
 typedef struct {
     const int32_t *u_width, *y_width, *i; /* u_count, y_count, i_count of them */
-    const double *p;                      /* p_count parameters; only their number matters */
+    const double *p; /* p_count parameters; only their number matters */
     int32_t u_count, y_count, x_count, p_count, i_count;
 } bl_shape;
 /* How many values of discrete state and of work space a block needs: see `sizes` in blocks/core/kernel/kernel.h. BL_UNCHANGED if the
    kernel leaves both to the plan, BL_ERROR_PLAN if there is no such kernel or the shape does not fit it. */
 BL_API int bl_kernel_sizes(const char *kernel, const bl_shape *shape, int64_t *memory, int64_t *scratch);
+/* How many zero-crossing functions it has, and whether it evaluates them apart from its outputs: 0 if there is no such kernel. */
+BL_API int32_t bl_kernel_crossings(const char *kernel, const bl_shape *shape, int32_t *apart);
 
 /* The function that runs blocks which live outside the engine (Python). */
 BL_API void bl_set_host(bl_engine *e, bl_host_call call);
@@ -145,8 +160,8 @@ BL_API int bl_restore(bl_engine *e, const void *state, size_t size);
 enum { BL_REAL, BL_INTEGER, BL_BOOLEAN, BL_ENUMERATION };
 enum { BL_INPUT, BL_OUTPUT, BL_FIXED_PARAMETER, BL_TUNABLE_PARAMETER, BL_LOCAL };
 typedef struct {
-    int64_t slot;      /* index into bl_values */
-    int32_t kind;      /* BL_REAL … */
+    int64_t slot; /* index into bl_values */
+    int32_t kind; /* BL_REAL … */
     int32_t causality; /* BL_INPUT … */
 } bl_variable;
 BL_API int64_t bl_variables(const bl_engine *e, const bl_variable **variables);
@@ -158,17 +173,17 @@ BL_API int bl_inputs(const bl_engine *e, int32_t block, double *values);
 
 /* An external FMU for a block of kernel fmu2: all that a plan does not hold. The strings are copied. */
 typedef struct {
-    const char *file;      /* for messages */
-    const char *library;   /* path of the binary */
-    const char *name;      /* of the instance */
+    const char *file; /* for messages */
+    const char *library; /* path of the binary */
+    const char *name; /* of the instance */
     const char *guid;
     const char *resources; /* URI of the folder resources/ */
     const uint32_t *string_references; /* parameters that are strings */
     const char *const *strings;
     int64_t string_count;
-    double tolerance;      /* 0: none is given */
-    double stop_time;      /* NaN: none is given */
-    int32_t logging;       /* non-zero: the FMU's messages also go to stderr as they come */
+    double tolerance; /* 0: none is given */
+    double stop_time; /* NaN: none is given */
+    int32_t logging; /* non-zero: the FMU's messages also go to stderr as they come */
     const char *const *log_categories; /* categories to enable, even without `logging`; then the FMU may reject them */
     int64_t log_category_count;
 } bl_fmu_source;

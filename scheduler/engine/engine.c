@@ -239,7 +239,7 @@ static int advance_blocks(bl_engine *e, double t, double h) {
     return BL_OK;
 }
 
-static int project_blocks(bl_engine *e, double t) {
+int bl_project(bl_engine *e, double t) {
     for (int64_t s = 0; s < e->projects.segment_count; s++) {
         const bl_segment *segment = &e->projects.segments[s];
         if (!bl_active(e, segment->guard)) continue;
@@ -263,14 +263,19 @@ double bl_after_tick(const bl_engine *e, double time) {
 
 int bl_advance_states(bl_engine *e, double t, double h, double end) {
     if (e->layout.states == 0) return BL_OK;
-    int status = bl_evaluate_derivatives(e, t);
-    if (status == BL_OK) status = bl_integrate(e, t, h);
+    int status = BL_OK;
+    if (bl_has_events(e)) {
+        status = bl_integrate_with_events(e, t, h);
+    } else {
+        status = bl_evaluate_derivatives(e, t);
+        if (status == BL_OK) status = bl_integrate(e, t, h);
+    }
     if (status != BL_OK) return status;
     const int64_t tick = e->tick;
     const double offset = e->offset;
     set_clock(e, tick, end);
     bl_follow_inputs(e, bl_time(e));
-    status = project_blocks(e, bl_time(e));
+    status = bl_project(e, bl_time(e));
     if (status == BL_OK && !all_finite(e->x, e->layout.states)) status = fail_not_finite(e, t);
     e->tick = tick;
     e->offset = offset;
@@ -283,6 +288,7 @@ int bl_commit_part(bl_engine *e, double end) {
     if (status != BL_OK) return status;
 
     e->outputs_valid = false;
+    e->event_count = 0;
     if (e->exchange_count > 0) bl_measure_exchanges(e, t);
     if (offset == 0.0) {
         for (int32_t g = 0; g < e->guard_count; g++) bl_guard_commit(e, &e->guards[g]);
@@ -337,7 +343,12 @@ int bl_run(bl_engine *e, int64_t ticks, bl_record *record, int64_t *done) {
             if (record->rows == record->capacity) break;
             status = bl_record_row(e, record);
         }
+        if (record && record->events && record->event_capacity - record->event_count < e->event_capacity) break;
         if (status == BL_OK) status = bl_commit(e);
+        if (record && record->events) {
+            memcpy(record->events + record->event_count, e->events, (size_t)e->event_count * sizeof(bl_event));
+            record->event_count += e->event_count;
+        }
         if (status == BL_OK) n++;
     }
     if (done) *done = n;
@@ -405,6 +416,7 @@ int bl_run_to(bl_engine *e, double time) {
 void bl_touch_inputs(bl_engine *e) { e->outputs_valid = false; }
 
 void bl_touch(bl_engine *e) {
+    e->instant = -INFINITY;
     e->outputs_valid = false;
     e->constants_valid = false;
 }

@@ -226,6 +226,13 @@ struct bl_engine {
     bl_loop *loops;
     int32_t loop_count;
     bl_program major, minor;
+    bl_program crossing_program; /* the part of `minor` that crossing functions depend on */
+    bl_block **located; /* blocks with crossing functions, in the order of `crossing` */
+    bl_block **apart; /* those that evaluate them apart from their outputs */
+    bl_block **eventful; /* blocks that change their state at an event */
+    bl_block **timed; /* blocks with instants that are known in advance */
+    int32_t located_count, apart_count, eventful_count, timed_count;
+    int64_t crossing_count, event_capacity;
     bl_calls derivatives, termination_checks, updates, projects;
     bl_calls advances; /* of the blocks that are in no coupling */
     bl_coupling *couplings;
@@ -241,7 +248,7 @@ struct bl_engine {
 
     /* State of the run: the next tick depends only on `values`, `input_derivatives` and the time. */
     double *values;
-    double *signals, *x, *z, *solver_memory; /* parts of values */
+    double *signals, *x, *z, *solver_memory, *counters; /* parts of values */
     int64_t tick;
     double offset; /* seconds since the tick; if not 0, the actions at the tick are complete */
     double *input_derivatives; /* BL_INPUT_DERIVATIVES for each real input */
@@ -249,6 +256,13 @@ struct bl_engine {
     /* Scratch. */
     double *dx;
     double *stages; /* solver's work space */
+    bl_decision decision;
+    double *mode, *crossing, *crossing_a, *crossing_b; /* crossing_count each: see events.c */
+    double *step_start; /* states at the start of the step being tried */
+    double instant; /* the next instant known in advance; -INFINITY: to be asked for */
+    int32_t instant_block;
+    bl_event *events; /* of the tick that was committed last */
+    int64_t event_count;
     double *loop_scratch;
     double *input_starts, follows_since; /* the values of the real inputs when bl_run_to was called, and the time */
     bool follows, has_input_derivatives; /* whether inputs vary within this run; whether any may have a derivative */
@@ -334,8 +348,21 @@ static inline bool bl_active(const bl_engine *e, int32_t guard) {
 static inline bool bl_due(const bl_engine *e, int32_t rate, int32_t guard) {
     return e->due[rate] || (guard >= 0 && !e->holds && e->guards[guard].memory[BL_GUARD_FRESH] != 0.0);
 }
+/* events.c */
+/* Integrates x from t to t + h; locates events and takes them. */
+int bl_integrate_with_events(bl_engine *e, double t, double h);
+/* Whether there is anything to locate. */
+static inline bool bl_has_events(const bl_engine *e) { return e->crossing_count > 0 || e->timed_count > 0; }
+/* engine.c: puts states back on their constraints. */
+int bl_project(bl_engine *e, double t);
 /* solver.c: integrates x over one step; dx holds the derivatives at t. */
 int bl_integrate(bl_engine *e, double t, double h);
+/* Completes the interpolant of the last step, which began at t and was h long; x and signals are then those at its end. */
+int bl_complete_interpolant(bl_engine *e, double t, double h);
+/* x at t + part · h of the last step. */
+void bl_interpolate(const bl_engine *e, double h, double part, double *x);
+/* To be called after a jump of states or of the right-hand side. */
+void bl_restart_solver(bl_engine *e);
 int64_t bl_solver_scratch(int32_t solver, int64_t states);
 int64_t bl_solver_memory(int32_t solver, int64_t states);
 /* registry.c */

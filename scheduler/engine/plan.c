@@ -27,6 +27,7 @@ typedef struct {
 static const char MAGIC[8] = {'b', 'i', 'e', 'l', 'l', 'a', 'P', '\n'};
 static const int64_t LARGEST_VALUES = 1LL << 27; /* doubles in one engine: 1 GiB */
 static const int64_t LARGEST_IMPLICIT = 4096;    /* states, for a dense Jacobian */
+static const int64_t LARGEST_LOG = 1 << 14;      /* events noted in one tick */
 static const int32_t LARGEST_TEARS = 2048;
 static const int32_t LARGEST_HALVINGS = 10;      /* of a coupled step */
 static const int32_t LARGEST_UNKNOWNS = 512;     /* of one coupling, for a dense Jacobian */
@@ -260,7 +261,7 @@ static int load_sizes(bl_loader *l) {
     const bool implicit = e->solver == BL_BACKWARD_EULER || e->solver == BL_TRAPEZOIDAL;
     REQUIRE(!implicit || e->layout.states <= LARGEST_IMPLICIT, "too many states for an implicit solver");
     const int64_t plain = e->layout.parameters + e->layout.signals + e->layout.states + e->layout.memory;
-    e->layout.total = plain + bl_solver_memory(e->solver, e->layout.states);
+    e->layout.total = plain + bl_solver_memory(e->solver, e->layout.states) + BL_EVENT_COUNTERS;
     REQUIRE(e->layout.total <= LARGEST_VALUES, "it asks for too much memory");
 
     TRY(allocate(l, e->layout.total, sizeof(double), &e->values));
@@ -271,6 +272,8 @@ static int load_sizes(bl_loader *l) {
     e->x = e->signals + e->layout.signals;
     e->z = e->x + e->layout.states;
     e->solver_memory = e->z + e->layout.memory;
+    e->counters = e->values + e->layout.total - BL_EVENT_COUNTERS;
+    e->decision = BL_DECIDE;
     TRY(allocate(l, e->layout.states, sizeof(double), &e->dx));
     return allocate(l, bl_solver_scratch(e->solver, e->layout.states), sizeof(double), &e->stages);
 }
@@ -886,6 +889,63 @@ static int collect_operations(bl_loader *l) {
     return BL_OK;
 }
 
+/* Gives a block modes, if it has crossing functions; `count` is their number so far. */
+static int locate_block(bl_loader *l, int32_t block, bool *seen) {
+    bl_engine *e = l->e;
+    const bl_kernel *kernel = e->kernels[block];
+    bl_block *b = &e->blocks[block];
+    if (seen[block]) return BL_OK;
+    seen[block] = true;
+    REQUIRE(e->block_rate[block] == BL_RATE_CONTINUOUS, "events of a discrete block are located");
+    if (kernel->next_instant) e->timed[e->timed_count++] = b;
+    if (kernel->event) e->eventful[e->eventful_count++] = b;
+    if (!kernel->crossing_count) return BL_OK;
+    const int32_t count = kernel->crossing_count(b);
+    REQUIRE(count >= 0 && e->crossing_count + count <= LARGEST_VALUES, "it has too many crossing functions");
+    if (count == 0) return BL_OK;
+    b->crossing_count = count;
+    e->crossing_count += count;
+    e->located[e->located_count++] = b;
+    if (kernel->crossings) e->apart[e->apart_count++] = b;
+    return BL_OK;
+}
+
+/* Section CROS is a program that leads to all crossing functions; section EVNT has all blocks with crossing functions, instants
+   known in advance, or states that change at events. */
+static int load_events(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int32_t *blocks = NULL;
+    int64_t n = 0;
+    bool *seen = NULL;
+    TRY(find_section(l, "EVNT", 4, &blocks, &n));
+    if (n == 0 || !e->locates || e->states_are_coupled) return BL_OK;
+    TRY(load_program(l, "CROS", PROGRAM_MINOR, &e->crossing_program));
+    TRY(allocate(l, e->block_count, sizeof(bool), &seen));
+    TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->located));
+    TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->apart));
+    TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->eventful));
+    TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->timed));
+    for (int64_t k = 0; k < n; k++) {
+        REQUIRE(blocks[k] >= 0 && blocks[k] < e->block_count, "events are located of no block");
+        TRY(locate_block(l, blocks[k], seen));
+    }
+    TRY(allocate(l, e->crossing_count, sizeof(double), &e->mode));
+    TRY(allocate(l, e->crossing_count, sizeof(double), &e->crossing));
+    TRY(allocate(l, e->crossing_count, sizeof(double), &e->crossing_a));
+    TRY(allocate(l, e->crossing_count, sizeof(double), &e->crossing_b));
+    TRY(allocate(l, e->layout.states, sizeof(double), &e->step_start));
+    int64_t used = 0;
+    for (int32_t k = 0; k < e->located_count; k++) {
+        bl_block *b = e->located[k];
+        b->modes = (bl_modes){e->mode + used, e->crossing + used, &e->decision};
+        used += b->crossing_count;
+    }
+    /* An event may concern several blocks, and be an instant too. */
+    e->event_capacity = e->max_events * (1 + (int64_t)e->located_count);
+    if (e->event_capacity > LARGEST_LOG) e->event_capacity = LARGEST_LOG;
+    return allocate(l, e->event_capacity, sizeof(bl_event), &e->events);
+}
+
 static int load_variables(bl_loader *l) {
     bl_engine *e = l->e;
     const int32_t *triples = NULL;
@@ -995,6 +1055,7 @@ static int load(bl_loader *l) {
     TRY(load_couplings(l));
     TRY(load_exchanges(l));
     TRY(collect_operations(l));
+    TRY(load_events(l));
     TRY(load_variables(l));
     return link_input_derivatives(l);
 }

@@ -13,13 +13,9 @@ const bl_kernel *bl_find_kernel(const char *name) {
     return NULL;
 }
 
-int bl_kernel_sizes(const char *kernel, const bl_shape *shape, int64_t *memory, int64_t *scratch) {
-    const bl_kernel *found = bl_find_kernel(kernel);
-    *memory = *scratch = 0;
-    if (!found) return BL_ERROR_PLAN;
-    if (!found->sizes) return BL_UNCHANGED;
-    const double at_tick = 0.0;
-    const bl_block block = {
+static bl_block make_block(const bl_shape *shape) {
+    static const double at_tick = 0.0;
+    return (bl_block){
         .u_width = shape->u_width,
         .u_count = shape->u_count,
         .y_width = shape->y_width,
@@ -33,9 +29,27 @@ int bl_kernel_sizes(const char *kernel, const bl_shape *shape, int64_t *memory, 
         .dt = 1.0,
         .offset = &at_tick,
     };
+}
+
+int bl_kernel_sizes(const char *kernel, const bl_shape *shape, int64_t *memory, int64_t *scratch) {
+    const bl_kernel *found = bl_find_kernel(kernel);
+    *memory = *scratch = 0;
+    if (!found) return BL_ERROR_PLAN;
+    if (!found->sizes) return BL_UNCHANGED;
+    const bl_block block = make_block(shape);
     if (!found->check(&block)) return BL_ERROR_PLAN;
     const bl_sizes sizes = found->sizes(&block);
     *memory = sizes.memory;
     *scratch = sizes.scratch;
     return BL_OK;
+}
+
+int32_t bl_kernel_crossings(const char *kernel, const bl_shape *shape, int32_t *apart) {
+    const bl_kernel *found = bl_find_kernel(kernel);
+    *apart = 0;
+    if (!found || !found->crossing_count) return 0;
+    const bl_block block = make_block(shape);
+    if (!found->check(&block)) return 0;
+    *apart = found->crossings != NULL;
+    return found->crossing_count(&block);
 }

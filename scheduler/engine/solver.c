@@ -35,9 +35,40 @@ static const bl_tableau TABLEAUS[] = {
 
 static bool is_implicit(int32_t solver) { return solver == BL_BACKWARD_EULER || solver == BL_TRAPEZOIDAL; }
 
-int64_t bl_solver_scratch(int32_t solver, int64_t states) {
-    return is_implicit(solver) ? 4 * states : (LARGEST_STAGES + 1) * states;
+static int evaluate_at(bl_engine *e, double t) {
+    const int status = bl_evaluate_minor(e, t);
+    return status == BL_OK ? bl_evaluate_derivatives(e, t) : status;
 }
+
+/* The last 4 are the interpolant's. */
+int64_t bl_solver_scratch(int32_t solver, int64_t states) {
+    return (is_implicit(solver) ? 4 * states : (LARGEST_STAGES + 1) * states) + 4 * states;
+}
+
+static double *interpolant(const bl_engine *e) {
+    const int64_t n = e->layout.states;
+    return e->stages + bl_solver_scratch(e->solver, n) - 4 * n;
+}
+
+int bl_complete_interpolant(bl_engine *e, double t, double h) {
+    const int64_t n = e->layout.states;
+    double *x1 = interpolant(e) + n, *f1 = x1 + 2 * n;
+    memcpy(x1, e->x, (size_t)n * sizeof(double));
+    const int status = evaluate_at(e, t + h);
+    memcpy(f1, e->dx, (size_t)n * sizeof(double));
+    return status;
+}
+
+void bl_interpolate(const bl_engine *e, double h, double part, double *x) {
+    const int64_t n = e->layout.states;
+    const double *x0 = interpolant(e), *x1 = x0 + n, *f0 = x1 + n, *f1 = f0 + n, s = part;
+    for (int64_t i = 0; i < n; i++) {
+        const double d = x1[i] - x0[i];
+        x[i] = x0[i] + s * (d + (s - 1.0) * ((1.0 - 2.0 * s) * d + (s - 1.0) * h * f0[i] + s * h * f1[i]));
+    }
+}
+
+void bl_restart_solver(bl_engine *e) { (void)e; }
 
 /* Saved: the factored matrix, its pivots, and the step it was made for (0: none). */
 int64_t bl_solver_memory(int32_t solver, int64_t states) {
@@ -68,11 +99,6 @@ static int integrate_explicit(bl_engine *e, double t, double h) {
         if (status == BL_OK) status = bl_evaluate_derivatives(e, stage_time);
         if (status != BL_OK) return status;
     }
-}
-
-static int evaluate_at(bl_engine *e, double t) {
-    const int status = bl_evaluate_minor(e, t);
-    return status == BL_OK ? bl_evaluate_derivatives(e, t) : status;
 }
 
 /* matrix = LU of I - theta h df/dx at (t, x); dx is unchanged. */
@@ -148,5 +174,10 @@ static int integrate_implicit(bl_engine *e, double t, double h) {
 }
 
 int bl_integrate(bl_engine *e, double t, double h) {
+    const int64_t n = e->layout.states;
+    if (e->crossing_count > 0) {
+        memcpy(interpolant(e), e->x, (size_t)n * sizeof(double));
+        memcpy(interpolant(e) + 2 * n, e->dx, (size_t)n * sizeof(double));
+    }
     return is_implicit(e->solver) ? integrate_implicit(e, t, h) : integrate_explicit(e, t, h);
 }

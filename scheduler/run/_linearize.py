@@ -93,14 +93,14 @@ def _wrap(
 ) -> tuple[Diagram, dict[str, str], dict[str, str]]:
     """Return a diagram of the block alone, with its inputs and outputs by the block's names."""
     step = 1e-3
+    sampled = block.rate.kind in ("sampled", "switching")
     if block.rate.kind == "periodic":
         step = block.rate.period
-    elif block.rate.kind == "sampled" and period is not None:
+    elif sampled and period is not None:
         step = period
     elif period is not None:
         step = period / max(1, math.ceil(period / step - 1e-9))
     diagram = Diagram(type(block).__name__, step=step)
-    sampled = block.rate.kind == "sampled"
     diagram.add(block, name=_BLOCK, period=period if sampled else None)
     sources: dict[str, str] = {}
     shown: dict[str, str] = {}

@@ -24,10 +24,12 @@ static int integrator_derivative(bl_block *b, double t) {
 
 /* The integrator with everything: limits, a reset, x(0) from a port, the state as a second output.
  *
- * All jumps belong to ticks. `update` makes them and freezes, for the minor steps that follow, what it
+ * Jumps belong to ticks and to events. `update` makes them at a tick and freezes, for the minor steps that follow, what it
  * decided: whether x is held, and which elements lie at a limit. `project` ends that at the next tick. Between the two the
  * output shows x alone, so a reset signal that changes within a step waits for the tick; and because no
  * minor step asks where x is, an implicit solver has a smooth equation to solve.
+ * Where events are located, modes say the same: one for each element, at the upper limit (1), at the lower (-1) or free (0), and one for
+ * the reset signal. `event` makes the jumps.
  *
  * i: which edge resets, 1 if x starts from a port, number of initial values, number of values of each limit.
  * p: initial values, lower limits, upper limits. Inputs: u, then `reset`, then `initial`, where present. */
@@ -88,12 +90,36 @@ static double full_integrator_side(const bl_block *b, int32_t k, double x) {
     return x >= lower[limits] ? 1.0 : x <= *lower ? -1.0 : 0.0;
 }
 
+/* Modes that end when x reaches a limit, or when u leads away from it. */
+static double full_integrator_mode(const bl_block *b, int32_t k) {
+    const int32_t limits = b->i[FULL_INTEGRATOR_LIMIT];
+    if (limits == 0) return 0.0;
+    const double x = b->x[k], u = b->u[0][k], side = full_integrator_side(b, k, x);
+    const double mode = bl_keep_mode(&b->modes, k, side * u > 0.0 ? side : 0.0);
+    const double *lower = b->p + b->i[FULL_INTEGRATOR_INITIAL] + (limits > 1 ? k : 0), *upper = lower + limits;
+    b->modes.crossing[k] = mode != 0.0 ? mode * u : (*upper - x < x - *lower ? *upper - x : x - *lower);
+    return mode;
+}
+
+/* Whether modes hold for this evaluation. */
+static int full_integrator_has_modes(const bl_block *b) {
+    return b->modes.mode && *b->modes.decision != BL_DECIDE_ALWAYS;
+}
+
+/* Whether the reset signal is positive. */
+static int full_integrator_resets(const bl_block *b) {
+    const double now = b->u[1][0];
+    return bl_decide(&b->modes, b->x_count, now > 0.0, now);
+}
+
 static double full_integrator_start(const bl_block *b, int32_t k) {
     const double *from = b->i[FULL_INTEGRATOR_PORT] ? b->u[b->u_count - 1] : b->p;
     return full_integrator_limit(b, k, from[b->i[FULL_INTEGRATOR_INITIAL] == 1 ? 0 : k]);
 }
 
 static int full_integrator_holds(const bl_block *b) {
+    if (full_integrator_has_modes(b))
+        return b->i[FULL_INTEGRATOR_EDGE] == FULL_INTEGRATOR_LEVEL && full_integrator_resets(b);
     if (b->z[FULL_INTEGRATOR_FROZEN] != 0.0) return b->z[FULL_INTEGRATOR_HELD] != 0.0;
     return b->i[FULL_INTEGRATOR_EDGE] == FULL_INTEGRATOR_LEVEL && b->u[1][0] > 0.0;
 }
@@ -101,7 +127,7 @@ static int full_integrator_holds(const bl_block *b) {
 /* Whether x takes its start value at this tick. */
 static int full_integrator_restarts(const bl_block *b) {
     const int32_t edge = b->i[FULL_INTEGRATOR_EDGE];
-    if (b->z[FULL_INTEGRATOR_FROZEN] != 0.0) return 0;
+    if (full_integrator_has_modes(b) ? *b->modes.decision == BL_KEEP : b->z[FULL_INTEGRATOR_FROZEN] != 0.0) return 0;
     if (b->z[FULL_INTEGRATOR_STARTED] == 0.0 && b->i[FULL_INTEGRATOR_PORT]) return 1;
     if (edge == FULL_INTEGRATOR_NEVER) return 0;
     const double before = b->z[FULL_INTEGRATOR_BEFORE], now = b->u[1][0];
@@ -118,9 +144,9 @@ static int full_integrator_init(bl_block *b, double t) {
 }
 static int full_integrator_output(bl_block *b, double t) {
     (void)t;
-    const int restarts = full_integrator_restarts(b);
+    const int restarts = full_integrator_restarts(b), free = b->modes.mode && *b->modes.decision == BL_KEEP;
     for (int32_t k = 0; k < b->x_count; k++) {
-        const double x = full_integrator_limit(b, k, b->x[k]);
+        const double x = free ? b->x[k] : full_integrator_limit(b, k, b->x[k]);
         b->y[0][k] = restarts ? full_integrator_start(b, k) : x;
         if (b->y_count > 1) b->y[1][k] = x;
     }
@@ -129,6 +155,11 @@ static int full_integrator_output(bl_block *b, double t) {
 static int full_integrator_derivative(bl_block *b, double t) {
     (void)t;
     const int frozen = b->z[FULL_INTEGRATOR_FROZEN] != 0.0, holds = full_integrator_holds(b);
+    if (full_integrator_has_modes(b)) {
+        for (int32_t k = 0; k < b->x_count; k++)
+            b->dx[k] = holds || full_integrator_mode(b, k) != 0.0 ? 0.0 : b->u[0][k];
+        return BL_OK;
+    }
     for (int32_t k = 0; k < b->x_count; k++) {
         const double u = b->u[0][k];
         const double side = frozen ? b->z[FULL_INTEGRATOR_SIDES + k] : full_integrator_side(b, k, b->x[k]);
@@ -148,6 +179,29 @@ static int full_integrator_update(bl_block *b, double t) {
     b->z[FULL_INTEGRATOR_STARTED] = 1.0;
     b->z[FULL_INTEGRATOR_FROZEN] = 1.0;
     return BL_OK;
+}
+static int32_t full_integrator_crossings(const bl_block *b) {
+    return b->i[FULL_INTEGRATOR_LIMIT] == 0 && b->i[FULL_INTEGRATOR_EDGE] == FULL_INTEGRATOR_NEVER ? 0 : b->x_count + 1;
+}
+static int full_integrator_cross(bl_block *b, double t) {
+    (void)t;
+    for (int32_t k = 0; k < b->x_count; k++) (void)full_integrator_mode(b, k);
+    if (b->i[FULL_INTEGRATOR_EDGE] != FULL_INTEGRATOR_NEVER) (void)full_integrator_resets(b);
+    return BL_OK;
+}
+static int full_integrator_event(bl_block *b, double t) {
+    const int restarts = full_integrator_restarts(b);
+    int changed = 0;
+    for (int32_t k = 0; k < b->x_count; k++) {
+        const double x = restarts ? full_integrator_start(b, k) : full_integrator_limit(b, k, b->x[k]);
+        changed |= x != b->x[k];
+        b->x[k] = x;
+        b->z[FULL_INTEGRATOR_SIDES + k] = full_integrator_side(b, k, x);
+    }
+    if (b->i[FULL_INTEGRATOR_EDGE] != FULL_INTEGRATOR_NEVER) b->z[FULL_INTEGRATOR_BEFORE] = b->u[1][0];
+    (void)full_integrator_cross(b, t);
+    b->z[FULL_INTEGRATOR_HELD] = full_integrator_holds(b) ? 1.0 : 0.0;
+    return changed ? BL_OK : BL_UNCHANGED;
 }
 static int full_integrator_project(bl_block *b, double t) {
     (void)t;
@@ -204,7 +258,10 @@ const bl_kernel bl_kernels_continuous[] = {
      .output = full_integrator_output,
      .derivative = full_integrator_derivative,
      .update = full_integrator_update,
-     .project = full_integrator_project},
+     .project = full_integrator_project,
+     .crossing_count = full_integrator_crossings,
+     .crossings = full_integrator_cross,
+     .event = full_integrator_event},
     {.name = "derivative",
      .check = derivative_check,
      .sizes = derivative_sizes,

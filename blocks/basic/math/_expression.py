@@ -10,10 +10,10 @@ from ...core._block import NativeBlock
 from ...core._ports import (
     CONSTANT,
     CONTINUOUS,
-    EVERY_TICK,
     INHERITED,
     KINDS,
-    SAMPLED,
+    SWITCHING,
+    TIMED,
     Kind,
     Numbers,
     Parameter,
@@ -260,7 +260,7 @@ def _kind(given: Any, name: str, outputs: Mapping[str, object]) -> Kind:
 def _rate(used: Mapping[str, set[str]], ports: list[Port], outputs: list[Port]) -> Rate:
     jumps = any(port.kind != "real" for port in outputs)
     if any(TIME in names for names in used.values()):
-        return EVERY_TICK if jumps else CONTINUOUS
+        return TIMED if jumps else CONTINUOUS
     if not ports:
         return CONSTANT
-    return SAMPLED if jumps else INHERITED
+    return SWITCHING if jumps else INHERITED

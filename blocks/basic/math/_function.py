@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....errors import DiagramError, name_list, suggest
 from ...core._block import NativeBlock
-from ...core._ports import INHERITED, SAMPLED, Port
+from ...core._ports import INHERITED, SWITCHING, Port
 
 # In the order of blocks/basic/math/function.c.
 _SMOOTH = (
@@ -26,8 +26,8 @@ class Function(NativeBlock):
       the sign of u2)
 
     Angles are in rad. round takes halves away from zero. Inputs accept any unit; units are not
-    checked. floor, ceil, round, trunc and mod jump, so
-    they run at ticks only. A value outside the domain, such as the log of -1, stops the run.
+    checked. floor, ceil, round, trunc and mod jump: at ticks, or where events are located, when
+    their input does. A value outside the domain, such as the log of -1, stops the run.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Function(NativeBlock):
                 f"Functions: {name_list(FUNCTIONS, 40)}. For a formula use an Expression."
             )
         pair = name in _PAIRS
-        otherwise = SAMPLED if name in _JUMPING or name == "mod" else INHERITED
+        otherwise = SWITCHING if name in _JUMPING or name == "mod" else INHERITED
         super().__init__(
             inputs=[Port(port, width="n") for port in (("u1", "u2") if pair else ("u",))],
             outputs=[Port("y", width="n", unit=unit)],

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from ....errors import DiagramError
 from ...core._block import NativeBlock
-from ...core._ports import INHERITED, SAMPLED, Derived, Kind, Matrix, Numbers, Port, Same, parameter
+from ...core._ports import (
+    INHERITED,
+    SWITCHING,
+    Derived,
+    Kind,
+    Matrix,
+    Numbers,
+    Port,
+    Same,
+    parameter,
+)
 from ...core._units import DIMENSIONLESS, Unit, UnitError
 from ...core._vectors import require_choice
 
@@ -120,7 +130,7 @@ class Abs(NativeBlock):
 
 
 class Sign(NativeBlock):
-    """The sign: y = -1, 0 or 1. It jumps, so it runs at ticks only."""
+    """The sign: y = -1, 0 or 1. It jumps: at ticks, or where events are located, at zeros of u."""
 
     kernel = "sign"
 
@@ -128,7 +138,7 @@ class Sign(NativeBlock):
         super().__init__(
             inputs=[Port("u", width="n")],
             outputs=[Port("y", width="n")],
-            rate=SAMPLED,
+            rate=SWITCHING,
         )
 
 
@@ -187,7 +197,7 @@ class Convert(NativeBlock):
     - to integer: y = the nearest whole number, halves away from zero
     - to boolean: y = 1 if u is not 0, else 0
 
-    The last two jump, so they run at ticks only.
+    The last two jump: at ticks, or where events are located, when u does.
 
     Parameters
     ----------
@@ -203,7 +213,7 @@ class Convert(NativeBlock):
         super().__init__(
             inputs=[Port("u", width="n", unit=unit, kind=Same())],
             outputs=[Port("y", width="n", unit=unit, kind=to)],
-            rate=SAMPLED if kind else INHERITED,
+            rate=SWITCHING if kind else INHERITED,
             integers=[kind],
         )
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ....errors import DiagramError
 from ...core._block import NativeBlock
-from ...core._ports import SAMPLED, Numbers, Port, Same, parameter
+from ...core._ports import SAMPLED, SWITCHING, Numbers, Port, Same, parameter
 from ...core._vectors import align, limits, require_order, require_positive
 
 
@@ -69,18 +69,22 @@ class Quantizer(NativeBlock):
     ----------
     interval
         Height of a step.
+    events
+        Whether the instants at which y changes are located within a tick, where continuous states
+        depend on y. By default y is a sampled signal, as that of a converter.
     """
 
     kernel = "quantizer"
 
-    def __init__(self, interval: Numbers) -> None:
+    def __init__(self, interval: Numbers, *, events: bool = False) -> None:
         parameters, width = align([parameter("interval", interval, doc="height of a step")])
         require_positive(parameters[0])
         super().__init__(
             inputs=[Port("u", width=width or "n", unit=Same())],
             outputs=[Port("y", width=width or "n", unit=Same())],
             parameters=parameters,
-            rate=SAMPLED,
+            integers=[int(events)],
+            rate=SWITCHING if events else SAMPLED,
         )
 
 
@@ -125,7 +129,7 @@ class Relay(NativeBlock):
             inputs=[Port("u", width=width or "n")],
             outputs=[Port("y", width=width or "n", unit=unit)],
             parameters=parameters,
-            rate=SAMPLED,
+            rate=SWITCHING,
         )
 
 
@@ -168,7 +172,7 @@ class RateLimiter(NativeBlock):
             outputs=[Port("y", width=width or "n", unit=Same())],
             parameters=parameters,
             integers=[int(initial is not None)],
-            rate=SAMPLED,
+            rate=SWITCHING,
         )
 
 
@@ -200,5 +204,5 @@ class Backlash(NativeBlock):
             inputs=[Port("u", width=length or "n", unit=Same())],
             outputs=[Port("y", width=length or "n", unit=Same())],
             parameters=parameters,
-            rate=SAMPLED,
+            rate=SWITCHING,
         )

@@ -12,11 +12,16 @@ static int expression_check(const bl_block *b) {
 }
 
 static int expression_output(bl_block *b, double t) {
-    bl_formula_run(b->i, b->i_count, t, b->u, b->p, b->y);
+    bl_formula_run(b->i, b->i_count, t, b->u, b->p, b->y, &b->modes);
     return BL_OK;
 }
 
+static int32_t expression_crossings(const bl_block *b) { return bl_formula_crossings(b->i, b->i_count); }
+
 const bl_kernel bl_kernels_expression[] = {
-    {.name = "expression", .check = expression_check, .output = expression_output},
+    {.name = "expression",
+     .check = expression_check,
+     .output = expression_output,
+     .crossing_count = expression_crossings},
     {.name = 0},
 };

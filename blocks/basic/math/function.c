@@ -46,6 +46,19 @@ static int function_check(const bl_block *b) {
     return b->u_count == 1 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->i_count == 1 && b->i[0] >= 0 &&
            b->i[0] < FUNCTION_COUNT;
 }
+static int32_t function_crossings(const bl_block *b) { return b->i[0] >= FUNCTION_FLOOR ? b->y_width[0] : 0; }
+
+/* A whole number that holds while low <= v - whole <= high. */
+static double function_whole(const bl_block *b, int32_t k, double now, double v, double low, double high) {
+    const double whole = bl_keep_mode(&b->modes, k, now);
+    if (b->modes.mode) b->modes.crossing[k] = fmin(v - whole - low, high - (v - whole));
+    return whole;
+}
+/* 0 holds from -1 to 1. */
+static double function_trunc(const bl_block *b, int32_t k, double v) {
+    const double now = trunc(v), whole = b->modes.mode && *b->modes.decision == BL_KEEP ? b->modes.mode[k] : now;
+    return function_whole(b, k, now, v, whole > 0.0 ? 0.0 : -1.0, whole < 0.0 ? 0.0 : 1.0);
+}
 static int function_output(bl_block *b, double t) {
     (void)t;
     const double *u = b->u[0];
@@ -74,10 +87,10 @@ static int function_output(bl_block *b, double t) {
         case FUNCTION_CBRT: FUNCTION_EACH(cbrt(v));
         case FUNCTION_SQUARE: FUNCTION_EACH(v * v);
         case FUNCTION_RECIPROCAL: FUNCTION_EACH(1.0 / v);
-        case FUNCTION_FLOOR: FUNCTION_EACH(floor(v));
-        case FUNCTION_CEIL: FUNCTION_EACH(ceil(v));
-        case FUNCTION_ROUND: FUNCTION_EACH(round(v));
-        case FUNCTION_TRUNC: FUNCTION_EACH(trunc(v));
+        case FUNCTION_FLOOR: FUNCTION_EACH(function_whole(b, k, floor(v), v, 0.0, 1.0));
+        case FUNCTION_CEIL: FUNCTION_EACH(function_whole(b, k, ceil(v), v, -1.0, 0.0));
+        case FUNCTION_ROUND: FUNCTION_EACH(function_whole(b, k, round(v), v, -0.5, 0.5));
+        case FUNCTION_TRUNC: FUNCTION_EACH(function_trunc(b, k, v));
         default: return BL_ERROR_ARGUMENT;
     }
     return BL_OK;
@@ -95,6 +108,12 @@ static int function_pair_check(const bl_block *b) {
     return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->u_width[1] == b->y_width[0] &&
            b->i_count == 1 && b->i[0] >= 0 && b->i[0] < FUNCTION_PAIR_COUNT;
 }
+static int32_t function_pair_crossings(const bl_block *b) { return b->i[0] == FUNCTION_MOD ? b->y_width[0] : 0; }
+static double function_modulo(const bl_block *b, int32_t k, double v, double w) {
+    if (!b->modes.mode) return function_mod(v, w);
+    const double whole = function_whole(b, k, floor(v / w), v / w, 0.0, 1.0);
+    return *b->modes.decision == BL_KEEP ? v - whole * w : function_mod(v, w);
+}
 static int function_pair_output(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < b->y_width[0]; k++) {
@@ -103,14 +122,17 @@ static int function_pair_output(bl_block *b, double t) {
             case FUNCTION_ATAN2: b->y[0][k] = atan2(v, w); break;
             case FUNCTION_HYPOT: b->y[0][k] = hypot(v, w); break;
             case FUNCTION_POW: b->y[0][k] = pow(v, w); break;
-            default: b->y[0][k] = function_mod(v, w);
+            default: b->y[0][k] = function_modulo(b, k, v, w);
         }
     }
     return BL_OK;
 }
 
 const bl_kernel bl_kernels_function[] = {
-    {.name = "function", .check = function_check, .output = function_output},
-    {.name = "function_pair", .check = function_pair_check, .output = function_pair_output},
+    {.name = "function", .check = function_check, .output = function_output, .crossing_count = function_crossings},
+    {.name = "function_pair",
+     .check = function_pair_check,
+     .output = function_pair_output,
+     .crossing_count = function_pair_crossings},
     {.name = 0},
 };

@@ -77,35 +77,51 @@ static int minmax_check(const bl_block *b) {
         if (b->u_width[k] != b->y_width[0]) return 0;
     return 1;
 }
-static double minmax_of(int32_t largest, double a, double b) { return (largest ? b > a : b < a) ? b : a; }
+/* The larger or smaller of a and c: crossing function k says which. */
+static double minmax_of(const bl_block *b, int32_t k, double a, double c) {
+    const double ahead = b->i[0] ? c - a : a - c;
+    return bl_decide(&b->modes, k, b->i[0] ? c > a : c < a, ahead) ? c : a;
+}
+static int32_t minmax_crossings(const bl_block *b) {
+    return b->u_count == 1 ? b->u_width[0] - 1 : (b->u_count - 1) * b->y_width[0];
+}
 static int minmax_output(bl_block *b, double t) {
     (void)t;
-    const int32_t largest = b->i[0];
+    int32_t crossing = 0;
     if (b->u_count == 1) {
         double found = b->u[0][0];
-        for (int32_t k = 1; k < b->u_width[0]; k++) found = minmax_of(largest, found, b->u[0][k]);
+        for (int32_t k = 1; k < b->u_width[0]; k++) found = minmax_of(b, crossing++, found, b->u[0][k]);
         b->y[0][0] = found;
         return BL_OK;
     }
     for (int32_t k = 0; k < b->y_width[0]; k++) {
         double found = b->u[0][k];
-        for (int32_t j = 1; j < b->u_count; j++) found = minmax_of(largest, found, b->u[j][k]);
+        for (int32_t j = 1; j < b->u_count; j++) found = minmax_of(b, crossing++, found, b->u[j][k]);
         b->y[0][k] = found;
     }
     return BL_OK;
 }
 
+static int32_t math_crossings(const bl_block *b) { return b->y_width[0]; }
+
 /* Abs: y = |u|. */
 static int abs_output(bl_block *b, double t) {
     (void)t;
-    for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = fabs(b->u[0][k]);
+    for (int32_t k = 0; k < b->y_width[0]; k++) {
+        const double v = b->u[0][k];
+        b->y[0][k] = !b->modes.mode ? fabs(v) : bl_decide(&b->modes, k, v > 0.0, v) ? v : -v;
+    }
     return BL_OK;
 }
 
 /* Sign: y = -1, 0 or 1. */
 static int sign_output(bl_block *b, double t) {
     (void)t;
-    for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = (double)((b->u[0][k] > 0.0) - (b->u[0][k] < 0.0));
+    for (int32_t k = 0; k < b->y_width[0]; k++) {
+        const double v = b->u[0][k], sign = bl_keep_mode(&b->modes, k, (double)((v > 0.0) - (v < 0.0)));
+        if (b->modes.mode) b->modes.crossing[k] = sign > 0.0 ? v : sign < 0.0 ? -v : -fabs(v);
+        b->y[0][k] = sign;
+    }
     return BL_OK;
 }
 
@@ -130,20 +146,27 @@ static int convert_output(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < b->y_width[0]; k++) {
         const double v = b->u[0][k];
-        b->y[0][k] = b->i[0] == CONVERT_REAL ? v : b->i[0] == CONVERT_INTEGER ? round(v) : v != 0.0;
+        if (b->i[0] != CONVERT_INTEGER) {
+            b->y[0][k] = b->i[0] == CONVERT_REAL ? v : v != 0.0;
+            continue;
+        }
+        const double whole = bl_keep_mode(&b->modes, k, round(v));
+        if (b->modes.mode) b->modes.crossing[k] = 0.5 - fabs(v - whole);
+        b->y[0][k] = whole;
     }
     return BL_OK;
 }
+static int32_t convert_crossings(const bl_block *b) { return b->i[0] == CONVERT_INTEGER ? b->y_width[0] : 0; }
 
 const bl_kernel bl_kernels_math[] = {
     {.name = "gain", .check = gain_check, .output = gain_output},
     {.name = "matrix_gain", .check = matrix_gain_check, .output = matrix_gain_output},
     {.name = "sum", .check = sum_check, .output = sum_output},
     {.name = "product", .check = product_check, .output = product_output},
-    {.name = "minmax", .check = minmax_check, .output = minmax_output},
-    {.name = "abs", .check = math_elementwise, .output = abs_output},
-    {.name = "sign", .check = math_elementwise, .output = sign_output},
+    {.name = "minmax", .check = minmax_check, .output = minmax_output, .crossing_count = minmax_crossings},
+    {.name = "abs", .check = math_elementwise, .output = abs_output, .crossing_count = math_crossings},
+    {.name = "sign", .check = math_elementwise, .output = sign_output, .crossing_count = math_crossings},
     {.name = "polynomial", .check = polynomial_check, .output = polynomial_output},
-    {.name = "convert", .check = convert_check, .output = convert_output},
+    {.name = "convert", .check = convert_check, .output = convert_output, .crossing_count = convert_crossings},
     {.name = 0},
 };

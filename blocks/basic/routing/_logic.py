@@ -8,7 +8,7 @@ from typing import Literal
 
 from ....errors import DiagramError, suggest
 from ...core._block import NativeBlock
-from ...core._ports import SAMPLED, Numbers, Port, Same, parameter
+from ...core._ports import SAMPLED, SWITCHING, Numbers, Port, Same, parameter
 
 Comparison = Literal["<", "<=", "==", "!=", ">=", ">"]
 Operator = Literal["and", "or", "not", "nand", "nor", "xor"]
@@ -61,7 +61,7 @@ class Compare(NativeBlock):
             inputs=inputs,
             outputs=[Port("y", inputs[0].width, kind="boolean")],
             parameters=limits,
-            rate=SAMPLED,
+            rate=SWITCHING,
             integers=[_COMPARISONS.index(op)],
         )
 
@@ -253,7 +253,7 @@ class SampleHold(NativeBlock):
             ],
             outputs=[Port("y", width, Same(), Same())],
             parameters=[start],
-            rate=SAMPLED,
+            rate=SWITCHING,
             integers=[_EVENTS.index(edge)],
         )
 
@@ -284,7 +284,7 @@ class Latch(NativeBlock):
             parameters=[
                 parameter("initial", bool(initial), doc="output at the start", tunable=False)
             ],
-            rate=SAMPLED,
+            rate=SWITCHING,
             integers=[int(priority == "set")],
         )
 

@@ -20,25 +20,33 @@ static int compare_check(const bl_block *b) {
     return b->i[0] >= 0 && b->i[0] <= 5 &&
            (b->u_count == 2 ? b->p_count == 0 : b->p_count == 1 || b->p_count == b->y_width[0]);
 }
+/* Equality ends at once; passing through it is not noticed. */
+static int compare_equal(const bl_modes *modes, int32_t k, double l, double r) {
+    const int equal = bl_keep_mode(modes, k, l == r) != 0.0;
+    if (modes->mode) modes->crossing[k] = equal ? -fabs(l - r) : 0.0;
+    return equal;
+}
 static int compare_output(bl_block *b, double t) {
     (void)t;
     const double *right = b->u_count == 2 ? b->u[1] : b->p;
     const int32_t stride = b->u_count == 2 || b->p_count > 1;
     for (int32_t k = 0; k < b->y_width[0]; k++) {
         const double l = b->u[0][k], r = right[k * stride];
+        const bl_modes *modes = &b->modes;
         int holds = 0;
         switch (b->i[0]) {
-            case 0: holds = l < r; break;
-            case 1: holds = l <= r; break;
-            case 2: holds = l == r; break;
-            case 3: holds = l != r; break;
-            case 4: holds = l >= r; break;
-            default: holds = l > r; break;
+            case 0: holds = bl_decide(modes, k, l < r, r - l); break;
+            case 1: holds = bl_decide(modes, k, l <= r, r - l); break;
+            case 2: holds = compare_equal(modes, k, l, r); break;
+            case 3: holds = !compare_equal(modes, k, l, r); break;
+            case 4: holds = bl_decide(modes, k, l >= r, l - r); break;
+            default: holds = bl_decide(modes, k, l > r, l - r); break;
         }
         b->y[0][k] = holds;
     }
     return BL_OK;
 }
+static int32_t compare_crossings(const bl_block *b) { return b->y_width[0]; }
 
 /* Logic: i: 0 all, 1 any, 2 an odd number of the inputs; 1 if that is negated. */
 static int logic_check(const bl_block *b) {
@@ -79,11 +87,19 @@ static int multiport_switch_check(const bl_block *b) {
 }
 static int multiport_switch_output(bl_block *b, double t) {
     (void)t;
-    const double wanted = nearbyint(b->u[0][0]);
-    int32_t chosen = 1;
-    if (wanted > 1.0) chosen = wanted < b->u_count ? (int32_t)wanted : b->u_count - 1;
+    const double selector = b->u[0][0], last = (double)(b->u_count - 1), wanted = nearbyint(selector);
+    const double kept = bl_keep_mode(&b->modes, 0, wanted > 1.0 ? fmin(wanted, last) : 1.0);
+    const int32_t chosen = (int32_t)kept;
+    if (b->modes.mode)
+        b->modes.crossing[0] =
+            fmin(kept > 1.0 ? selector - kept + 0.5 : 1.0, kept < last ? kept + 0.5 - selector : 1.0);
     for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = b->u[chosen][k];
     return BL_OK;
+}
+
+static int32_t multiport_switch_crossings(const bl_block *b) {
+    (void)b;
+    return 1;
 }
 
 /* Edge: z: the values before, and whether there were any; i: which edge. */
@@ -176,13 +192,21 @@ static int sample_hold_output(bl_block *b, double t) {
     for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = value[k];
     return BL_OK;
 }
-static int sample_hold_update(bl_block *b, double t) {
+static int sample_hold_event(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->y_width[0];
     const double *value = sample_hold_value(b);
-    for (int32_t k = 0; k < n; k++) b->z[k] = value[k];
+    int changed = b->z[n] != b->u[1][0] || b->z[n + 1] == 0.0;
+    for (int32_t k = 0; k < n; k++) {
+        changed |= b->z[k] != value[k];
+        b->z[k] = value[k];
+    }
     b->z[n] = b->u[1][0];
     b->z[n + 1] = 1.0;
+    return changed ? BL_OK : BL_UNCHANGED;
+}
+static int sample_hold_update(bl_block *b, double t) {
+    (void)sample_hold_event(b, t);
     return BL_OK;
 }
 
@@ -207,17 +231,29 @@ static int latch_output(bl_block *b, double t) {
     for (int32_t k = 0; k < b->z_count; k++) b->y[0][k] = latch_value(b, k);
     return BL_OK;
 }
-static int latch_update(bl_block *b, double t) {
+static int latch_event(bl_block *b, double t) {
     (void)t;
-    for (int32_t k = 0; k < b->z_count; k++) b->z[k] = latch_value(b, k);
+    int status = BL_UNCHANGED;
+    for (int32_t k = 0; k < b->z_count; k++) {
+        const double value = latch_value(b, k);
+        if (value != b->z[k]) status = BL_OK;
+        b->z[k] = value;
+    }
+    return status;
+}
+static int latch_update(bl_block *b, double t) {
+    (void)latch_event(b, t);
     return BL_OK;
 }
 
 const bl_kernel bl_kernels_logic[] = {
-    {.name = "compare", .check = compare_check, .output = compare_output},
+    {.name = "compare", .check = compare_check, .output = compare_output, .crossing_count = compare_crossings},
     {.name = "logic", .check = logic_check, .output = logic_output},
     {.name = "switch", .check = switch_check, .output = switch_output},
-    {.name = "multiport_switch", .check = multiport_switch_check, .output = multiport_switch_output},
+    {.name = "multiport_switch",
+     .check = multiport_switch_check,
+     .output = multiport_switch_output,
+     .crossing_count = multiport_switch_crossings},
     {.name = "edge",
      .check = edge_check,
      .sizes = edge_sizes,
@@ -235,12 +271,14 @@ const bl_kernel bl_kernels_logic[] = {
      .sizes = sample_hold_sizes,
      .init = sample_hold_init,
      .output = sample_hold_output,
-     .update = sample_hold_update},
+     .update = sample_hold_update,
+     .event = sample_hold_event},
     {.name = "latch",
      .check = latch_check,
      .sizes = latch_sizes,
      .init = latch_init,
      .output = latch_output,
-     .update = latch_update},
+     .update = latch_update,
+     .event = latch_event},
     {.name = 0},
 };

@@ -11,7 +11,7 @@ from ...core._block import NativeBlock
 from ...core._ports import (
     CONSTANT,
     CONTINUOUS,
-    EVERY_TICK,
+    TIMED,
     Kind,
     Numbers,
     Parameter,
@@ -118,7 +118,7 @@ class Step(_Source):
             [parameter("at", at, unit="s", doc="when it jumps"), high, low],
             unit=unit,
             kind=kind,
-            rate=EVERY_TICK,
+            rate=TIMED,
         )
 
 
@@ -249,7 +249,7 @@ class Pulse(_Source):
             [span, part, height, parameter("delay", delay, unit="s", doc="first pulse"), base],
             unit=unit,
             kind=kind,
-            rate=EVERY_TICK,
+            rate=TIMED,
         )
 
 

@@ -33,9 +33,19 @@ static int step_check(const bl_block *b) { return source_fits(b, 3, 0); }
 static int step_output(bl_block *b, double t) {
     const int32_t n = b->y_width[0];
     const double *at = b->p, *to = at + n, *before = to + n, now = t + source_slack(b);
-    for (int32_t k = 0; k < n; k++) b->y[0][k] = now < at[k] ? before[k] : to[k];
+    for (int32_t k = 0; k < n; k++) b->y[0][k] = bl_keep_mode(&b->modes, k, now < at[k]) != 0.0 ? before[k] : to[k];
     return BL_OK;
 }
+/* The smallest of `count` instants that comes after t. */
+static double source_next(const double *at, int32_t count, double t) {
+    double next = INFINITY;
+    for (int32_t k = 0; k < count; k++)
+        if (at[k] > t && at[k] < next) next = at[k];
+    return next;
+}
+/* The modes of sources end at instants that are known in advance: their crossing functions stay 0. */
+static int32_t source_crossings(const bl_block *b) { return b->y_width[0]; }
+static double step_next(const bl_block *b, double t) { return source_next(b->p, b->y_width[0], t); }
 
 /* Ramp: y = before + slope * max(t - at, 0). p: slope, at, before. */
 static int ramp_check(const bl_block *b) { return source_fits(b, 3, 0); }
@@ -45,6 +55,8 @@ static int ramp_output(bl_block *b, double t) {
     for (int32_t k = 0; k < n; k++) b->y[0][k] = t > at[k] ? before[k] + slope[k] * (t - at[k]) : before[k];
     return BL_OK;
 }
+
+static double ramp_next(const bl_block *b, double t) { return source_next(b->p + b->y_width[0], b->y_width[0], t); }
 
 static const double SOURCE_TURN = 2.0 * BL_PI;
 
@@ -67,9 +79,22 @@ static int pulse_output(bl_block *b, double t) {
         const double since = t + source_slack(b) - delay[k];
         const double phase = since - period[k] * floor(since / period[k]);
         const int high = since >= 0.0 && phase < duty[k] * period[k];
-        b->y[0][k] = high ? low[k] + amplitude[k] : low[k];
+        b->y[0][k] = bl_keep_mode(&b->modes, k, high) != 0.0 ? low[k] + amplitude[k] : low[k];
     }
     return BL_OK;
+}
+static double pulse_next(const bl_block *b, double t) {
+    const int32_t n = b->y_width[0];
+    const double *period = b->p, *duty = period + n, *delay = duty + 2 * n;
+    double next = INFINITY;
+    for (int32_t k = 0; k < n; k++) {
+        const double cycle = fmax(floor((t - delay[k]) / period[k]), 0.0);
+        for (int j = 0; j < 4; j++) { /* rounding may put t into the cycle before, or after */
+            const double at = delay[k] + (cycle + (double)(j / 2)) * period[k] + (j % 2 ? duty[k] * period[k] : 0.0);
+            if (at > t && at < next) next = at;
+        }
+    }
+    return next;
 }
 
 /* Chirp. p: f0, f1, duration, amplitude, phase, at. i: 1 if logarithmic. */
@@ -91,13 +116,30 @@ static int chirp_output(bl_block *b, double t) {
     return BL_OK;
 }
 
+static double chirp_next(const bl_block *b, double t) {
+    const int32_t n = b->y_width[0];
+    const double *duration = b->p + 2 * n, *at = duration + 3 * n;
+    double next = source_next(at, n, t);
+    for (int32_t k = 0; k < n; k++)
+        if (at[k] + duration[k] > t) next = fmin(next, at[k] + duration[k]);
+    return next;
+}
+
 const bl_kernel bl_kernels_sources[] = {
     {.name = "constant", .check = constant_check, .output = constant_output},
     {.name = "time", .check = time_check, .output = time_output},
-    {.name = "step", .check = step_check, .output = step_output},
-    {.name = "ramp", .check = ramp_check, .output = ramp_output},
+    {.name = "step",
+     .check = step_check,
+     .output = step_output,
+     .crossing_count = source_crossings,
+     .next_instant = step_next},
+    {.name = "ramp", .check = ramp_check, .output = ramp_output, .next_instant = ramp_next},
     {.name = "sine", .check = sine_check, .output = sine_output},
-    {.name = "pulse", .check = pulse_check, .output = pulse_output},
-    {.name = "chirp", .check = chirp_check, .output = chirp_output},
+    {.name = "pulse",
+     .check = pulse_check,
+     .output = pulse_output,
+     .crossing_count = source_crossings,
+     .next_instant = pulse_next},
+    {.name = "chirp", .check = chirp_check, .output = chirp_output, .next_instant = chirp_next},
     {.name = 0},
 };

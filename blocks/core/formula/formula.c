@@ -19,13 +19,17 @@ static void formula_shape(int32_t opcode, int32_t *takes, int32_t *leaves) {
     }
 }
 
+static int32_t formula_operands(int32_t opcode) {
+    return opcode <= BL_FORMULA_INPUT ? 2 : opcode == BL_FORMULA_PARAMETER ? 1 : 0;
+}
+
 int bl_formula_check(const int32_t *code, int64_t count, const bl_formula_reach *reach) {
     int64_t k = 0;
     int32_t depth = 0;
     while (k < count) {
         const int32_t opcode = code[k++], *operand = code + k;
         if (opcode < 0 || opcode >= BL_FORMULA_OPCODES) return 0;
-        const int32_t operands = opcode <= BL_FORMULA_INPUT ? 2 : opcode == BL_FORMULA_PARAMETER ? 1 : 0;
+        const int32_t operands = formula_operands(opcode);
         if (operands > count - k) return 0;
         k += operands;
         if (opcode == BL_FORMULA_STORE || opcode == BL_FORMULA_INPUT) {
@@ -45,6 +49,35 @@ int bl_formula_check(const int32_t *code, int64_t count, const bl_formula_reach 
     return depth == 0;
 }
 
+/* Whether an opcode is not smooth where a function of its operands changes its sign. */
+static int formula_branches(int32_t opcode) {
+    switch (opcode) {
+        case BL_FORMULA_CLIP:
+        case BL_FORMULA_FLOOR_DIVIDE:
+        case BL_FORMULA_MODULO:
+        case BL_FORMULA_LESS:
+        case BL_FORMULA_LESS_EQUAL:
+        case BL_FORMULA_EQUAL:
+        case BL_FORMULA_NOT_EQUAL:
+        case BL_FORMULA_GREATER_EQUAL:
+        case BL_FORMULA_GREATER:
+        case BL_FORMULA_MIN:
+        case BL_FORMULA_MAX:
+        case BL_FORMULA_ABS:
+        case BL_FORMULA_SIGN:
+        case BL_FORMULA_FLOOR:
+        case BL_FORMULA_CEIL:
+        case BL_FORMULA_ROUND: return 1;
+        default: return 0;
+    }
+}
+
+int32_t bl_formula_crossings(const int32_t *code, int32_t count) {
+    int32_t found = 0;
+    for (int32_t k = 0; k < count; k += 1 + formula_operands(code[k])) found += formula_branches(code[k]);
+    return found;
+}
+
 /* As Python does it: the remainder has the sign of the divisor. */
 double bl_formula_modulo(double a, double b) {
     const double rest = fmod(a, b);
@@ -62,6 +95,39 @@ double bl_formula_floor_divide(double a, double b) {
     return quotient - below > 0.5 ? below + 1.0 : below;
 }
 
+/* The branching operations, by mode k. Where the mode is kept, each continues smoothly beyond its border. */
+static double formula_clip(const bl_modes *m, int32_t k, double v, double low, double high) {
+    const double side = bl_keep_mode(m, k, v < low ? -1.0 : v > high ? 1.0 : 0.0);
+    if (m->mode) m->crossing[k] = side < 0.0 ? low - v : side > 0.0 ? v - high : fmin(v - low, high - v);
+    return side < 0.0 ? low : side > 0.0 ? high : v;
+}
+
+/* Equality ends at once; passing through it is not noticed. */
+static double formula_equal(const bl_modes *m, int32_t k, double a, double b) {
+    const double equal = bl_keep_mode(m, k, a == b);
+    if (m->mode) m->crossing[k] = equal != 0.0 ? -fabs(a - b) : 0.0;
+    return equal;
+}
+
+static double formula_sign(const bl_modes *m, int32_t k, double v) {
+    const double sign = bl_keep_mode(m, k, v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : v);
+    if (m->mode) m->crossing[k] = sign > 0.0 ? v : sign < 0.0 ? -v : -fabs(v);
+    return sign;
+}
+
+/* A whole number that holds while low <= v - whole <= high. */
+static double formula_whole(const bl_modes *m, int32_t k, double now, double v, double low, double high) {
+    const double whole = bl_keep_mode(m, k, now);
+    if (m->mode) m->crossing[k] = fmin(v - whole - low, high - (v - whole));
+    return whole;
+}
+
+static double formula_modulo(const bl_modes *m, int32_t k, double a, double b) {
+    if (!m->mode) return bl_formula_modulo(a, b);
+    const double whole = formula_whole(m, k, bl_formula_floor_divide(a, b), a / b, 0.0, 1.0);
+    return *m->decision == BL_KEEP ? a - whole * b : bl_formula_modulo(a, b);
+}
+
 /* The top of the stack is in `a`; `s` points past the others. The first push spills an undefined `a`, so the stack
    has one more element than the program may use. */
 #define BL_FORMULA_PUSH(value, operands) \
@@ -72,7 +138,8 @@ double bl_formula_floor_divide(double a, double b) {
     } while (0)
 
 void bl_formula_run(const int32_t *code, int32_t count, double t, const double *const *u, const double *p,
-                    double *const *y) {
+                    double *const *y, const bl_modes *m) {
+    int32_t k = 0; /* mode */
     double stack[BL_FORMULA_STACK + 1], *s = stack, a = 0.0;
     const int32_t *const end = code + count;
     while (code != end) {
@@ -104,21 +171,45 @@ void bl_formula_run(const int32_t *code, int32_t count, double t, const double *
                 break;
             case BL_FORMULA_CLIP:
                 s -= 2;
-                a = s[0] < s[1] ? s[1] : s[0] > a ? a : s[0];
+                a = formula_clip(m, k++, s[0], s[1], a);
                 break;
             case BL_FORMULA_ADD: a = *--s + a; break;
             case BL_FORMULA_SUBTRACT: a = *--s - a; break;
             case BL_FORMULA_MULTIPLY: a = *--s * a; break;
             case BL_FORMULA_DIVIDE: a = *--s / a; break;
             case BL_FORMULA_POWER: a = pow(*--s, a); break;
-            case BL_FORMULA_FLOOR_DIVIDE: a = bl_formula_floor_divide(*--s, a); break;
-            case BL_FORMULA_MODULO: a = bl_formula_modulo(*--s, a); break;
-            case BL_FORMULA_LESS: a = *--s < a; break;
-            case BL_FORMULA_LESS_EQUAL: a = *--s <= a; break;
-            case BL_FORMULA_EQUAL: a = *--s == a; break;
-            case BL_FORMULA_NOT_EQUAL: a = *--s != a; break;
-            case BL_FORMULA_GREATER_EQUAL: a = *--s >= a; break;
-            case BL_FORMULA_GREATER: a = *--s > a; break;
+            case BL_FORMULA_FLOOR_DIVIDE:
+                s--;
+                a = formula_whole(m, k++, bl_formula_floor_divide(*s, a), *s / a, 0.0, 1.0);
+                break;
+            case BL_FORMULA_MODULO:
+                s--;
+                a = formula_modulo(m, k++, *s, a);
+                break;
+            case BL_FORMULA_LESS:
+                s--;
+                a = bl_decide(m, k++, *s < a, a - *s);
+                break;
+            case BL_FORMULA_LESS_EQUAL:
+                s--;
+                a = bl_decide(m, k++, *s <= a, a - *s);
+                break;
+            case BL_FORMULA_EQUAL:
+                s--;
+                a = formula_equal(m, k++, *s, a);
+                break;
+            case BL_FORMULA_NOT_EQUAL:
+                s--;
+                a = formula_equal(m, k++, *s, a) == 0.0;
+                break;
+            case BL_FORMULA_GREATER_EQUAL:
+                s--;
+                a = bl_decide(m, k++, *s >= a, *s - a);
+                break;
+            case BL_FORMULA_GREATER:
+                s--;
+                a = bl_decide(m, k++, *s > a, *s - a);
+                break;
             case BL_FORMULA_AND:
                 s--;
                 a = *s != 0.0 && a != 0.0;
@@ -129,11 +220,11 @@ void bl_formula_run(const int32_t *code, int32_t count, double t, const double *
                 break;
             case BL_FORMULA_MIN:
                 s--;
-                a = a < *s ? a : *s;
+                a = bl_decide(m, k++, a < *s, *s - a) ? a : *s;
                 break;
             case BL_FORMULA_MAX:
                 s--;
-                a = a > *s ? a : *s;
+                a = bl_decide(m, k++, a > *s, a - *s) ? a : *s;
                 break;
             case BL_FORMULA_ATAN2: a = atan2(*--s, a); break;
             case BL_FORMULA_HYPOT: a = hypot(*--s, a); break;
@@ -141,11 +232,11 @@ void bl_formula_run(const int32_t *code, int32_t count, double t, const double *
             case BL_FORMULA_NOT: a = a == 0.0; break;
             case BL_FORMULA_TRUTH: a = a != 0.0; break;
             case BL_FORMULA_SQUARE: a = a * a; break;
-            case BL_FORMULA_ABS: a = fabs(a); break;
-            case BL_FORMULA_SIGN: a = a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a; break;
-            case BL_FORMULA_FLOOR: a = floor(a); break;
-            case BL_FORMULA_CEIL: a = ceil(a); break;
-            case BL_FORMULA_ROUND: a = nearbyint(a); break;
+            case BL_FORMULA_ABS: a = !m->mode ? fabs(a) : bl_decide(m, k++, a > 0.0, a) ? a : -a; break;
+            case BL_FORMULA_SIGN: a = formula_sign(m, k++, a); break;
+            case BL_FORMULA_FLOOR: a = formula_whole(m, k++, floor(a), a, 0.0, 1.0); break;
+            case BL_FORMULA_CEIL: a = formula_whole(m, k++, ceil(a), a, -1.0, 0.0); break;
+            case BL_FORMULA_ROUND: a = formula_whole(m, k++, nearbyint(a), a, -0.5, 0.5); break;
             case BL_FORMULA_SQRT: a = sqrt(a); break;
             case BL_FORMULA_EXP: a = exp(a); break;
             case BL_FORMULA_LOG: a = log(a); break;

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "blocks/core/kernel/kernel.h"
+
 enum {
     BL_FORMULA_STORE,     /* output port, element */
     BL_FORMULA_CONSTANT,  /* low word, high word */
@@ -74,8 +76,12 @@ typedef struct {
    passes may be run with ports of these widths. */
 int bl_formula_check(const int32_t *code, int64_t count, const bl_formula_reach *reach);
 
+/* Comparisons, min, abs, floor … decide by `modes`, one for each of them in the order of the program: bl_formula_crossings. */
 void bl_formula_run(const int32_t *code, int32_t count, double t, const double *const *u, const double *p,
-                    double *const *y);
+                    double *const *y, const bl_modes *modes);
+
+/* Number of zero-crossing functions of a program that passes bl_formula_check. */
+int32_t bl_formula_crossings(const int32_t *code, int32_t count);
 
 /* The last value that a program stores, with its first and second derivatives with respect to time; inputs and
    parameters count as constant. At a kink of abs, min, clip … the derivative is that of one side, and of

@@ -21,6 +21,16 @@
  *   directional_derivative  for a kernel with known derivatives: the outputs to first order in the change of u since the
  *                           last output, without side effects on the external state
  *
+ * Operations of a kernel with discontinuities, whose events are located within a tick (scheduler/engine/events.c):
+ *
+ *   crossing_count          number of its zero-crossing functions
+ *   crossings               evaluates them, if `output` does not
+ *   event                   changes z or x at an event, as `update` does at a tick; returns BL_UNCHANGED if nothing changes
+ *   next_instant            the next time after t, known in advance, at which it is not smooth; INFINITY: none
+ *
+ * Such a kernel does not decide by comparing values, but by bl_decide or bl_keep_mode: while a step is integrated they return the mode
+ * in which it began, so that the right-hand side stays smooth, and note how far the mode is from its border.
+ *
  * A kernel has no state between calls except x and z. A kernel that runs a model outside the engine (an FMU) has its handle
  * in `external`, and operations to save, restore and close it.
  *
@@ -38,7 +48,7 @@
 typedef enum {
     BL_OK = 0,
     BL_STOP = 1,             /* a Stop block ended the run: not an error */
-    BL_UNCHANGED = 2,        /* `exit_initialization` only: there was nothing to do */
+    BL_UNCHANGED = 2,        /* `exit_initialization` and `event` only: there was nothing to do */
     BL_ERROR_MEMORY = -1,
     BL_ERROR_PLAN = -2,      /* not a plan, truncated, or inconsistent with its kernels */
     BL_ERROR_VERSION = -3,
@@ -69,6 +79,17 @@ typedef int (*bl_host_call)(int32_t block, int32_t op, double t, double dt);
 /* Whether an input of a block with `advance` moves between ticks, changes at ticks only, or is not connected. */
 typedef enum { BL_INPUT_MOVES, BL_INPUT_HELD, BL_INPUT_UNCONNECTED } bl_held;
 
+/* When a block decides: never, while a step is integrated; at a tick or an event; or, where events are not located, at every
+   evaluation, also within a step. */
+typedef enum { BL_KEEP, BL_DECIDE, BL_DECIDE_ALWAYS } bl_decision;
+
+/* The modes of a block, or of a part of it. */
+typedef struct {
+    double *mode;     /* one value for each crossing function; NULL: events of this block are not located */
+    double *crossing; /* crossing functions at the last evaluation: negative beyond the border of the mode */
+    const bl_decision *decision;
+} bl_modes;
+
 struct bl_block {
     const double *const *u;  /* one pointer for each input port, to u_width[i] values */
     const double *const *u1; /* in advance: the first and second time derivative of each input at its start; */
@@ -89,8 +110,26 @@ struct bl_block {
     const unsigned char *u_held; /* for a block with `advance`: of each input port, a bl_held */
     const bl_host_call *host;
     char *message;           /* BL_MESSAGE_SIZE bytes: message of the block; the engine clears it after reading */
+    bl_modes modes;
+    int32_t crossing_count;
     void *external;           /* handle attached by the host; NULL before that and in all other blocks */
 };
+
+/* Returns the mode k that holds: `now`, the one by the present values, if the block decides; else that in which the step began. Its
+   crossing function must then be noted in modes->crossing[k], if modes->mode is not NULL. */
+static inline double bl_keep_mode(const bl_modes *modes, int32_t k, double now) {
+    if (!modes->mode) return now;
+    if (*modes->decision != BL_KEEP) modes->mode[k] = now;
+    return modes->mode[k];
+}
+
+/* Returns whether a condition holds: `now` by the present values, where v >= 0 if it holds and v <= 0 if it does not. */
+static inline int bl_decide(const bl_modes *modes, int32_t k, int now, double v) {
+    if (!modes->mode) return now;
+    const int holds = bl_keep_mode(modes, k, now) != 0.0;
+    modes->crossing[k] = holds ? v : -v;
+    return holds;
+}
 
 enum { BL_MESSAGE_SIZE = 1024 };
 
@@ -123,6 +162,9 @@ typedef struct {
     bl_operation init, output, derivative, update;
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
+    int32_t (*crossing_count)(const bl_block *b); /* after `check` */
+    bl_operation crossings, event;
+    double (*next_instant)(const bl_block *b, double t);
     void (*diagnose)(bl_block *b, int about, double t);
     /* Only for blocks with state outside the engine. A state is saved to one of BL_SNAPSHOTS snapshots, which are allocated
        at the start, so that a step can be rolled back without allocation. */

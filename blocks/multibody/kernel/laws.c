@@ -125,7 +125,8 @@ double mb_coefficient(const mb_view *m, int32_t law, double t, double x, double 
         case MB_LAW_FORMULA: {
             const double values[2] = {x, v}, *const own[1] = {values};
             double result = 0.0, *const out[1] = {&result};
-            bl_formula_run(m->words + record[MB_LAW_P], record[MB_LAW_N], t, own, NULL, out);
+            const bl_modes unlocated = {0};
+            bl_formula_run(m->words + record[MB_LAW_P], record[MB_LAW_N], t, own, NULL, out, &unlocated);
             return result;
         }
         default: return mb_law(m, law, t, &rate, &second);

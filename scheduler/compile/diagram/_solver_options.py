@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ....errors import DiagramError, name_list
 from ..coupling._coupling_options import Coupling
@@ -77,6 +77,11 @@ class StepControl:
             if not 1 <= limit <= 1_000_000 or limit != int(limit):
                 raise DiagramError(f"{name} is a whole number from 1 to 1000000, got {limit!r}.")
         return cls(relative, absolute, events, int(max_events), int(max_steps))
+
+
+def at_ticks(control: StepControl) -> StepControl:
+    """Return the same control with events at ticks."""
+    return replace(control, events="tick")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ from ....blocks.core._block import NativeBlock, size_of
 from ....blocks.external._external_block import ExternalBlock
 from ....blocks.external._python import PythonBlock
 from ....errors import DiagramError
-from ...engine._library import contract, kernel_sizes
+from ...engine._library import contract, kernel_crossings, kernel_sizes
 from ...results._coupling_report import ARRAY_COUNT, BOND_SIZE, HEAD_SIZE
 from .._derived import derive_value
 from .._flatten import FlatDiagram, Source
 from .._model import Model
-from .._order import Order, find_minor_blocks
+from .._order import Order, find_minor_blocks, find_sources_of
 from .._port_types import ResolvedPorts
 from .._rates import CONSTANT, CONTINUOUS, Ticks, find_flowing
 from ..coupling._coupling_options import METHODS
@@ -117,6 +117,7 @@ class Encoder:
             "MAJR": np.array(self._program(minor=False), dtype="<i4").ravel(),
             "MINR": np.array(self._program(minor=True), dtype="<i4").ravel(),
             "VARS": np.array(variables, dtype="<i4"),
+            **self._event_tables(),
         }
         if self.couplings:
             sections |= self._coupling_tables()
@@ -285,14 +286,7 @@ class Encoder:
             return 0, 0
         if self.problems:  # nothing is encoded, and the integers may be missing
             return states, 0
-        needed = kernel_sizes(
-            block.kernel,
-            inputs=[port.width or 1 for port in self.ports.inputs[number]],
-            outputs=[port.width or 1 for port in self.ports.outputs[number]],
-            states=states,
-            parameters=sum(parameter.value.size for parameter in block.parameters),
-            integers=self.integers[number],
-        )
+        needed = kernel_sizes(block.kernel, **self._shape(number, states))
         if needed is None:
             self.problems.append(f"`{item.path}` does not fit its kernel `{block.kernel}`.")
             return states, 0
@@ -419,15 +413,56 @@ class Encoder:
             or (kind == "loop" and coupling.calls & set(self.order.loops[index].body))
         ]
 
+    def _shape(self, number: int, states: int) -> dict[str, Any]:
+        """Return the shape of a native block, by which its kernel computes sizes."""
+        block = self.flat.blocks[number].block
+        assert isinstance(block, NativeBlock)
+        return {
+            "inputs": [port.width or 1 for port in self.ports.inputs[number]],
+            "outputs": [port.width or 1 for port in self.ports.outputs[number]],
+            "states": states,
+            "parameters": sum(parameter.value.size for parameter in block.parameters),
+            "integers": self.integers[number],
+        }
+
+    def _event_tables(self) -> dict[str, Any]:
+        """Return the blocks whose events are located, and what their crossing functions need."""
+        if self.settings.control.events != "locate" or self.state_count == 0:
+            return {}
+        involved = self._minor_blocks() | {
+            n
+            for n, (_, states) in enumerate(self.state_slots)
+            if states and self.rates[n] == CONTINUOUS
+        }
+        seeds, apart = set(), set()
+        for number in involved:
+            block = self.flat.blocks[number].block
+            if not isinstance(block, NativeBlock):
+                continue
+            shape = self._shape(number, self.state_slots[number][1])
+            count, is_apart = kernel_crossings(block.kernel, **shape)
+            if count:
+                (apart if is_apart else seeds).add(number)
+        needed = find_sources_of(self.flat, self.rates, seeds, apart, self.order.loops)
+        return {
+            "EVNT": np.array(sorted(involved), dtype="<i4"),
+            "CROS": np.array(self._entries(needed), dtype="<i4").ravel(),
+        }
+
+    def _minor_blocks(self) -> set[int]:
+        derivatives = {n for n, (_, states) in enumerate(self.state_slots) if states}
+        return find_minor_blocks(self.flat, self.rates, derivatives, self.order.loops)
+
     def _program(self, minor: bool) -> list[tuple[int, int]]:
-        if minor:
-            derivatives = {n for n, (_, states) in enumerate(self.state_slots) if states}
-            needed = find_minor_blocks(self.flat, self.rates, derivatives, self.order.loops)
+        return self._entries(self._minor_blocks() if minor else None)
+
+    def _entries(self, needed: set[int] | None) -> list[tuple[int, int]]:
+        """Return the program of all blocks, or of those needed in minor steps."""
         entries = []
         for kind, index in self.order.entries:
             if kind == "call" and not self.flat.blocks[index].block.outputs:
                 continue
-            if minor:
+            if needed is not None:
                 if kind == "guard" or (kind == "call" and index not in needed):
                     continue
                 if kind == "loop" and not needed & set(self.order.loops[index].body):

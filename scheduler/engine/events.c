@@ -1,0 +1,231 @@
+/* Events within a tick.
+ *
+ * A block with discontinuities keeps its mode while a step is integrated, so that the right-hand side is smooth, and evaluates
+ * crossing functions, which are negative beyond the border of the mode (blocks/core/kernel/kernel.h). If one is negative at the end of
+ * a step, the first crossing is located on the interpolant of the step. The step ends there: states are projected, modes are
+ * decided anew by the present values, blocks change their states (`event`), and integration goes on to the end of the tick.
+ * A step also ends at every instant that a block knows in advance.
+ *
+ * The number of events in a tick is bounded. Beyond it, the rest of the tick is integrated with blocks that decide at every
+ * evaluation, as for a diagram whose events are not located. The same holds where the right-hand side is not finite beyond a border
+ * however short the step. Both are counted.
+ *
+ * Modes are no state: they are decided at every tick, and wherever a run stops within one, from the values there. */
+#include <math.h>
+#include <string.h>
+
+#include "scheduler/engine/engine.h"
+
+static const double LOCATED = 1e-12;  /* of a step: width of the bracket that locates a crossing */
+static const double SHORTEST = 1e-9;  /* of a tick: a step that is not finite is halved down to this */
+enum { LARGEST_SEARCH = 200, LARGEST_PASSES = 100 };
+
+static void note_event(bl_engine *e, double t, int32_t block, int32_t crossing) {
+    e->counters[BL_COUNT_EVENTS] += 1.0;
+    if (e->event_count < e->event_capacity) e->events[e->event_count++] = (bl_event){t, block, crossing};
+}
+
+/* Notes one event for each block with a function beyond its border. */
+static void note_crossings(bl_engine *e, double t) {
+    for (int32_t n = 0; n < e->located_count; n++) {
+        const bl_block *b = e->located[n];
+        for (int32_t k = 0; k < b->crossing_count; k++)
+            if (b->modes.crossing[k] < 0.0) {
+                note_event(e, t, b->index, k);
+                break;
+            }
+    }
+}
+
+static int run_apart(bl_engine *e, double t) {
+    for (int32_t n = 0; n < e->apart_count; n++) {
+        bl_block *b = e->apart[n];
+        if (!bl_active(e, e->block_guard[b->index])) continue;
+        const int status = e->kernels[b->index]->crossings(b, t);
+        if (status != BL_OK) return bl_fail_block(e, status, b, "the block failed to evaluate its crossing functions");
+    }
+    return BL_OK;
+}
+
+static int evaluate_crossings(bl_engine *e, double t) {
+    bl_follow_inputs(e, t);
+    const int status = bl_run_program(e, &e->crossing_program, t, true);
+    return status == BL_OK ? run_apart(e, t) : status;
+}
+
+/* The blocks of an inactive subsystem are not evaluated: their crossing functions are those of the last tick they ran. */
+typedef enum { WITHIN, BEYOND, NOT_FINITE } bl_reach;
+static bl_reach judge_crossings(const bl_engine *e) {
+    bl_reach reach = WITHIN;
+    for (int64_t k = 0; k < e->crossing_count; k++) {
+        if (isnan(e->crossing[k])) return NOT_FINITE;
+        if (e->crossing[k] < 0.0) reach = BEYOND;
+    }
+    return reach;
+}
+
+/* Of the functions that are negative at b, the first root by linear interpolation between a and b. */
+static double guess_root(const bl_engine *e, double a, const double *at_a, double weight_a, double b,
+                         const double *at_b, double weight_b) {
+    double first = b;
+    for (int64_t k = 0; k < e->crossing_count; k++) {
+        if (!(at_b[k] < 0.0)) continue;
+        const double left = weight_a * fmax(at_a[k], 0.0), right = -weight_b * at_b[k];
+        const double root = a + (b - a) * (left / (left + right));
+        if (root < first) first = root;
+    }
+    return first;
+}
+
+/* The end of a bracket of the first crossing, as a part of the step of length h from t, into *part; x, signals and
+   crossing functions are those there. Regula falsi with the Illinois weights, and bisection where that is slow. */
+static int locate_crossing(bl_engine *e, double t, double h, double *part) {
+    const size_t size = (size_t)e->crossing_count * sizeof(double);
+    double a = 0.0, b = 1.0, weight_a = 1.0, weight_b = 1.0, *at_a = e->crossing_a, *at_b = e->crossing_b;
+    memcpy(at_b, e->crossing, size);
+    int status = bl_complete_interpolant(e, t, h), last = 0;
+    if (status == BL_OK) {
+        bl_interpolate(e, h, a, e->x);
+        status = evaluate_crossings(e, t);
+        memcpy(at_a, e->crossing, size);
+    }
+    double width = 2.0;
+    for (int n = 0; status == BL_OK && b - a > LOCATED && n < LARGEST_SEARCH; n++) {
+        double s = guess_root(e, a, at_a, weight_a, b, at_b, weight_b);
+        if (n % 3 == 2) { /* three evaluations should have reduced the bracket to an eighth */
+            if (b - a > 0.125 * width) s = 0.5 * (a + b);
+            width = b - a;
+        }
+        const double closest = fmin(0.4 * LOCATED, 0.5 * (b - a));
+        s = fmin(fmax(s, a + closest), b - closest);
+        bl_interpolate(e, h, s, e->x);
+        status = evaluate_crossings(e, t + s * h);
+        e->counters[BL_COUNT_SEARCHED] += 1.0;
+        const bool beyond = judge_crossings(e) != WITHIN;
+        if (beyond) {
+            b = s;
+            memcpy(at_b, e->crossing, size);
+            weight_b = 1.0;
+            weight_a = last > 0 ? 0.5 * weight_a : 1.0;
+        } else {
+            a = s;
+            memcpy(at_a, e->crossing, size);
+            weight_a = 1.0;
+            weight_b = last < 0 ? 0.5 * weight_b : 1.0;
+        }
+        last = beyond ? 1 : -1;
+    }
+    if (status != BL_OK) return status;
+    memcpy(e->crossing, at_b, size);
+    bl_interpolate(e, h, b, e->x);
+    *part = b;
+    return BL_OK;
+}
+
+/* Decides all modes at t and changes the states of blocks, until nothing changes; outputs are then those right after the event. */
+static int take_event(bl_engine *e, double t) {
+    int status = bl_project(e, t);
+    e->decision = BL_DECIDE;
+    for (int pass = 0; status == BL_OK && pass < LARGEST_PASSES; pass++) {
+        bool changed = false;
+        status = bl_evaluate_minor(e, t);
+        if (status == BL_OK) status = run_apart(e, t);
+        for (int32_t n = 0; n < e->eventful_count && status == BL_OK; n++) {
+            bl_block *b = e->eventful[n];
+            if (!bl_active(e, e->block_guard[b->index])) continue;
+            const int outcome = e->kernels[b->index]->event(b, t);
+            if (outcome == BL_OK) changed = true;
+            else if (outcome != BL_UNCHANGED) status = bl_fail_block(e, outcome, b, "the block failed at an event");
+        }
+        if (!changed) break;
+    }
+    e->decision = BL_KEEP;
+    bl_restart_solver(e);
+    return status;
+}
+
+static void find_instant(bl_engine *e, double t) {
+    e->instant = INFINITY;
+    for (int32_t n = 0; n < e->timed_count; n++) {
+        const bl_block *b = e->timed[n];
+        const double next = e->kernels[b->index]->next_instant(b, t);
+        if (!(next < e->instant) || !(next > t)) continue;
+        e->instant = next;
+        e->instant_block = b->index;
+    }
+}
+
+static bool is_finite(const bl_engine *e) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < e->layout.states; i++) sum += 0.0 * e->x[i];
+    return sum == 0.0;
+}
+
+/* One step from t, at most `limit` long; afterwards crossing functions are those at its end. */
+static int try_step(bl_engine *e, double t, double limit, double *taken) {
+    *taken = limit;
+    memcpy(e->step_start, e->x, (size_t)e->layout.states * sizeof(double));
+    int status = bl_evaluate_derivatives(e, t);
+    if (status == BL_OK) status = bl_integrate(e, t, limit);
+    if (status == BL_OK && is_finite(e)) status = evaluate_crossings(e, t + *taken);
+    return status;
+}
+
+int bl_integrate_with_events(bl_engine *e, double t, double h) {
+    const double offset = e->offset, slack = BL_GRID_TOLERANCE * e->step;
+    double done = 0.0, longest = h;
+    int64_t events = 0;
+    /* At the tick, modes were decided with its outputs, but for those that are evaluated apart. */
+    int status = run_apart(e, t);
+    if (!(e->instant > t + slack)) find_instant(e, t + slack);
+    e->decision = BL_KEEP;
+    while (status == BL_OK && done < h) {
+        const double now = t + done;
+        const bool has_instant = e->instant < t + h - slack;
+        const double end = has_instant ? e->instant - t : h, limit = fmin(end - done, longest);
+        double taken = 0.0;
+        if (events >= e->max_events) {
+            e->decision = BL_DECIDE_ALWAYS;
+            e->counters[BL_COUNT_UNLOCATED] += 1.0;
+            status = bl_evaluate_derivatives(e, now);
+            if (status == BL_OK) status = bl_integrate(e, now, h - done);
+            break;
+        }
+        status = try_step(e, now, limit, &taken);
+        if (status != BL_OK) break;
+        const bl_reach reach = is_finite(e) ? judge_crossings(e) : NOT_FINITE;
+        if (reach == NOT_FINITE) {
+            memcpy(e->x, e->step_start, (size_t)e->layout.states * sizeof(double));
+            longest = 0.5 * taken;
+            if (longest < SHORTEST * e->step) events = e->max_events;
+            else status = bl_evaluate_minor(e, now);
+            continue;
+        }
+        if (reach == WITHIN) {
+            const bool reached = taken >= end - done;
+            done = reached ? end : done + taken;
+            longest = h;
+            if (done >= h) break;
+            if (!reached) {
+                status = bl_evaluate_minor(e, t + done);
+                continue;
+            }
+        } else {
+            double part = 1.0;
+            status = locate_crossing(e, now, taken, &part);
+            done += part * taken;
+        }
+        if (status != BL_OK) break;
+        events++;
+        e->offset = offset + done;
+        const bool at_instant = has_instant && done >= end;
+        if (at_instant) note_event(e, t + done, e->instant_block, -1);
+        if (reach == BEYOND) note_crossings(e, t + done);
+        status = take_event(e, t + done);
+        if (e->instant <= t + done + slack) find_instant(e, t + done + slack);
+        done = fmin(done, h);
+    }
+    e->offset = offset;
+    e->decision = BL_DECIDE;
+    return status;
+}

@@ -10,7 +10,7 @@
  * before the first part. Each part advances the blocks with an own step of one tick, integrates and projects. In between,
  * outputs of these and of continuous blocks are evaluated; all else holds what it had at the tick. A whole tick
  * is one part, so that stops at ticks do not change a bit. */
-#include "scheduler/engine/engine.h"
+#include "scheduler/engine/solvers/solver.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -261,10 +261,33 @@ double bl_after_tick(const bl_engine *e, double time) {
     return fabs(after - e->step) <= 1e-9 * e->step ? e->step : after;
 }
 
+/* Covers h with steps under error control. */
+static int integrate_adaptive(bl_engine *e, double t, double h) {
+    double done = 0.0;
+    for (int64_t steps = 0; done < h; steps++) {
+        double taken = 0.0;
+        if (steps == e->max_steps)
+            return bl_fail(e, BL_ERROR_SOLVER, -1,
+                           "%lld steps within one tick have only reached t = %.9g s. %s a looser tolerance, shorter "
+                           "ticks, or more steps (max_steps)",
+                           (long long)steps, t + done,
+                           e->solver == BL_RADAU5 ? "Use" : "Use solver='radau5' if the diagram is stiff,");
+        int status = bl_step_adaptive(e, t + done, h - done, &taken);
+        if (status != BL_OK) return status;
+        done = taken >= h - done ? h : done + taken;
+        if (e->projects.call_count == 0 || done >= h) continue;
+        status = project_blocks(e, t + done);
+        if (status == BL_OK) status = bl_evaluate_minor(e, t + done);
+        if (status == BL_OK) status = bl_evaluate_derivatives(e, t + done);
+        if (status != BL_OK) return status;
+    }
+    return BL_OK;
+}
+
 int bl_advance_states(bl_engine *e, double t, double h, double end) {
     if (e->layout.states == 0) return BL_OK;
     int status = bl_evaluate_derivatives(e, t);
-    if (status == BL_OK) status = bl_integrate(e, t, h);
+    if (status == BL_OK) status = e->relative_tolerance > 0.0 ? integrate_adaptive(e, t, h) : bl_integrate(e, t, h);
     if (status != BL_OK) return status;
     const int64_t tick = e->tick;
     const double offset = e->offset;

@@ -9,7 +9,7 @@
 /* Rates 0 and 1 are reserved; the others are periods. */
 enum { BL_RATE_CONTINUOUS = 0, BL_RATE_CONSTANT = 1 };
 
-enum { BL_EULER, BL_HEUN, BL_RK3, BL_RK4, BL_DOPRI5, BL_BACKWARD_EULER, BL_TRAPEZOIDAL, BL_SOLVER_COUNT };
+enum { BL_EULER, BL_HEUN, BL_RK3, BL_RK4, BL_DOPRI5, BL_BACKWARD_EULER, BL_TRAPEZOIDAL, BL_RADAU5, BL_SOLVER_COUNT };
 
 /* Numbers of the section SOLV: how the solver chooses its internal steps, and whether events are located. */
 enum {
@@ -210,6 +210,7 @@ struct bl_engine {
     double relative_tolerance, absolute_tolerance; /* 0: steps of fixed length */
     int64_t max_steps, max_events; /* in a tick */
     bool locates; /* whether events are located within a tick */
+    struct bl_jacobian *jacobian; /* of implicit solvers: solvers/jacobian.c */
     uint64_t plan_hash;
     bl_layout layout;
     bl_block *blocks;
@@ -271,6 +272,7 @@ struct bl_engine {
     struct bl_probe *probe; /* overrides and profiling of a real-time run: probe.c; NULL: none */
 };
 typedef struct bl_probe bl_probe;
+typedef struct bl_jacobian bl_jacobian;
 
 /* Derivatives of the real inputs: for the next bl_run_to, and du/dt at the present time. Each has one value per input. */
 enum { BL_INPUT_DERIVATIVE_FIRST, BL_INPUT_DERIVATIVE_SECOND, BL_INPUT_DERIVATIVE_NOW, BL_INPUT_DERIVATIVES };
@@ -334,10 +336,8 @@ static inline bool bl_active(const bl_engine *e, int32_t guard) {
 static inline bool bl_due(const bl_engine *e, int32_t rate, int32_t guard) {
     return e->due[rate] || (guard >= 0 && !e->holds && e->guards[guard].memory[BL_GUARD_FRESH] != 0.0);
 }
-/* solver.c: integrates x over one step; dx holds the derivatives at t. */
-int bl_integrate(bl_engine *e, double t, double h);
-int64_t bl_solver_scratch(int32_t solver, int64_t states);
-int64_t bl_solver_memory(int32_t solver, int64_t states);
+/* plan.c: zeros that bl_close frees; NULL if there is no memory. */
+void *bl_allocate(bl_engine *e, int64_t count, size_t element);
 /* registry.c */
 const bl_kernel *bl_find_kernel(const char *name);
 

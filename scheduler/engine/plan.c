@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/engine/engine.h"
+#include "scheduler/engine/solvers/solver.h"
 
 typedef struct {
     char magic[8];
@@ -26,7 +26,6 @@ typedef struct {
 
 static const char MAGIC[8] = {'b', 'i', 'e', 'l', 'l', 'a', 'P', '\n'};
 static const int64_t LARGEST_VALUES = 1LL << 27; /* doubles in one engine: 1 GiB */
-static const int64_t LARGEST_IMPLICIT = 4096;    /* states, for a dense Jacobian */
 static const int32_t LARGEST_TEARS = 2048;
 static const int32_t LARGEST_HALVINGS = 10;      /* of a coupled step */
 static const int32_t LARGEST_UNKNOWNS = 512;     /* of one coupling, for a dense Jacobian */
@@ -128,17 +127,22 @@ static int refuse(const bl_loader *l, const char *why) {
         if (try_status != BL_OK) return try_status; \
     } while (0)
 
-static int allocate(bl_loader *l, int64_t count, size_t element, void *out) {
+void *bl_allocate(bl_engine *e, int64_t count, size_t element) {
     const size_t size = (count > 0 ? (size_t)count : 1) * element;
     bl_chunk *chunk = calloc(1, sizeof(bl_chunk) + size);
-    if (!chunk) {
-        snprintf(l->message, l->message_size, "no memory for %zu bytes", size);
+    if (!chunk) return NULL;
+    chunk->size = size;
+    chunk->next = e->chunks;
+    e->chunks = chunk;
+    return chunk + 1;
+}
+
+static int allocate(bl_loader *l, int64_t count, size_t element, void *out) {
+    void *data = bl_allocate(l->e, count, element);
+    if (!data) {
+        snprintf(l->message, l->message_size, "no memory for %lld values of %zu bytes", (long long)count, element);
         return BL_ERROR_MEMORY;
     }
-    chunk->size = size;
-    chunk->next = l->e->chunks;
-    l->e->chunks = chunk;
-    void *data = chunk + 1;
     memcpy(out, &data, sizeof data);
     return BL_OK;
 }
@@ -237,6 +241,29 @@ static int load_control(bl_loader *l) {
     return BL_OK;
 }
 
+/* What an implicit solver knows of df/dx, and whether its matrices fit. */
+static int load_jacobian(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int32_t *pattern = NULL;
+    const char *why = NULL;
+    int64_t n = 0;
+    if (!bl_is_implicit(e)) return BL_OK;
+    TRY(find_section(l, "JPAT", 4, &pattern, &n));
+    const int64_t states = e->layout.states;
+    int status = BL_OK;
+    const bool fits_full = states * states <= LARGEST_VALUES;
+    if (n > 0 || fits_full) status = bl_load_pattern(e, pattern, n, &why);
+    if (status != BL_OK) {
+        refuse(l, why);
+        return status;
+    }
+    if (e->jacobian && bl_solver_memory(e) <= LARGEST_VALUES && bl_solver_scratch(e) <= LARGEST_VALUES) return BL_OK;
+    snprintf(l->message, l->message_size,
+             "the Jacobian of %lld continuous states takes more memory than an engine has: use an explicit solver",
+             (long long)states);
+    return BL_ERROR_PLAN;
+}
+
 static int load_sizes(bl_loader *l) {
     bl_engine *e = l->e;
     const int64_t *sizes = NULL;
@@ -257,10 +284,11 @@ static int load_sizes(bl_loader *l) {
         REQUIRE(sizes[k] >= 0 && sizes[k] <= LARGEST_VALUES, "a size is out of range");
     REQUIRE(sizes[SIZE_SOLVER] >= 0 && sizes[SIZE_SOLVER] < BL_SOLVER_COUNT, "unknown solver");
     e->solver = (int32_t)sizes[SIZE_SOLVER];
-    const bool implicit = e->solver == BL_BACKWARD_EULER || e->solver == BL_TRAPEZOIDAL;
-    REQUIRE(!implicit || e->layout.states <= LARGEST_IMPLICIT, "too many states for an implicit solver");
+    REQUIRE(e->relative_tolerance == 0.0 || e->solver == BL_DOPRI5 || e->solver == BL_RADAU5,
+            "its solver has no error control");
+    TRY(load_jacobian(l));
     const int64_t plain = e->layout.parameters + e->layout.signals + e->layout.states + e->layout.memory;
-    e->layout.total = plain + bl_solver_memory(e->solver, e->layout.states);
+    e->layout.total = plain + bl_solver_memory(e);
     REQUIRE(e->layout.total <= LARGEST_VALUES, "it asks for too much memory");
 
     TRY(allocate(l, e->layout.total, sizeof(double), &e->values));
@@ -272,7 +300,7 @@ static int load_sizes(bl_loader *l) {
     e->z = e->x + e->layout.states;
     e->solver_memory = e->z + e->layout.memory;
     TRY(allocate(l, e->layout.states, sizeof(double), &e->dx));
-    return allocate(l, bl_solver_scratch(e->solver, e->layout.states), sizeof(double), &e->stages);
+    return allocate(l, bl_solver_scratch(e), sizeof(double), &e->stages);
 }
 
 static int load_rates(bl_loader *l) {

@@ -56,8 +56,9 @@ typedef struct {
 } bl_record;
 
 /* Counters of events, the last values of the array: events located; ticks with more events than allowed, whose rest was
-   integrated without locating; evaluations of the crossing functions while locating. */
-enum { BL_COUNT_EVENTS, BL_COUNT_UNLOCATED, BL_COUNT_SEARCHED, BL_EVENT_COUNTERS };
+   integrated without locating; ticks with more steps than allowed, whose rest was integrated without error control; evaluations of
+   the crossing functions while locating. */
+enum { BL_COUNT_EVENTS, BL_COUNT_UNLOCATED, BL_COUNT_UNCONTROLLED, BL_COUNT_SEARCHED, BL_EVENT_COUNTERS };
 
 /* Which headers the library was compiled from: a digest of all that Python mirrors of them (scheduler/engine/contract.py). */
 BL_API const char *bl_contract(void);

@@ -41,8 +41,6 @@ _EDGES = {
     "level": contract.BL_EDGE_LEVEL,
 }
 _ENTRIES = {"call": 0, "loop": 1, "guard": 2}
-_IMPLICIT = ("backward_euler", "trapezoidal")
-_LARGEST_IMPLICIT = 4096
 
 
 @dataclass(slots=True)
@@ -207,11 +205,6 @@ class Encoder:
             x += states
             z += memory
         self.state_count = x
-        if self.solver in _IMPLICIT and x > _LARGEST_IMPLICIT:
-            self.problems.append(
-                f"{x} continuous states are too many for the solver `{self.solver}`, "
-                f"which takes at most {_LARGEST_IMPLICIT}. Use an explicit one."
-            )
         self.guard_records: list[int] = []
         for g in range(len(flat.guards)):
             self.guard_records += self._guard_record(g, sizes)

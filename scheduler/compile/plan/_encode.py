@@ -25,7 +25,8 @@ from .._port_types import ResolvedPorts
 from .._rates import CONSTANT, CONTINUOUS, Ticks, find_flowing
 from ..coupling._coupling_options import METHODS
 from ..coupling._couplings import Component, Exchange
-from ..diagram._solver_options import SOLVERS, Settings
+from ..diagram._solver_options import IMPLICIT, SOLVERS, Settings
+from ._jacobian_pattern import find_pattern
 from ._plan import write_sections
 from ._plan_description import Describer
 
@@ -117,6 +118,10 @@ class Encoder:
             "VARS": np.array(variables, dtype="<i4"),
             **self._event_tables(),
         }
+        if self.solver in IMPLICIT and self.state_count:
+            pattern = find_pattern(self.flat, self.ports, self.rates, self.order, self.state_slots)
+            if pattern.size:
+                sections["JPAT"] = pattern
         if self.couplings:
             sections |= self._coupling_tables()
         if self.exchanges:

@@ -3,6 +3,8 @@
  *   fixed steps        bl_integrate → bl_complete_interpolant → bl_interpolate
  *   error control      bl_step_adaptive → bl_interpolate
  *
+ * These are exported for tests, which step a method by itself.
+ *
  * What the next step depends on is in e->solver_memory, which is saved and restored with the state of a run: a head of
  * numbers, then the dense output of the last step, then Jacobian and factors. All zeros is the state before the first step. */
 #ifndef BIELLA_SOLVER_H
@@ -31,17 +33,17 @@ enum {
 };
 
 /* Fixed step: integrates x over h from t; dx holds f(t, x). */
-int bl_integrate(bl_engine *e, double t, double h);
+BL_API int bl_integrate(bl_engine *e, double t, double h);
 /* Error control: one accepted step from t, at most `limit` long; dx holds f(t, x). Repeats with shorter steps until the error is
    within the tolerances. *taken is the length, exactly `limit` where the step reaches it. Then x, dx and the signals are those
    at its end. */
-int bl_step_adaptive(bl_engine *e, double t, double limit, double *taken);
+BL_API int bl_step_adaptive(bl_engine *e, double t, double limit, double *taken);
 /* Completes the interpolant of the last step, from t over h, before x changes. Then x and the signals are those at its end. */
-int bl_complete_interpolant(bl_engine *e, double t, double h);
+BL_API int bl_complete_interpolant(bl_engine *e, double t, double h);
 /* x(t + theta h) on the last step, 0 <= theta <= 1; exactly its start at 0 and its end at 1. */
-void bl_interpolate(const bl_engine *e, double h, double theta, double *x);
+BL_API void bl_interpolate(const bl_engine *e, double h, double theta, double *x);
 /* After a jump of states or right-hand side: forgets the history of steps; Jacobian and step length are renewed. */
-void bl_restart_solver(bl_engine *e);
+BL_API void bl_restart_solver(bl_engine *e);
 
 /* Loading: reads the pattern of df/dx, `count` numbers of section JPAT (0: a full matrix). On failure *why is the reason. */
 int bl_load_pattern(bl_engine *e, const int32_t *pattern, int64_t count, const char **why);

@@ -249,8 +249,8 @@ int bl_integrate_within_tick(bl_engine *e, double t, double h) {
     while (status == BL_OK && done < h) {
         const double now = t + done;
         if (events >= e->max_events || steps >= e->max_steps) {
-            status = finish_tick(e, now, h - done,
-                                 events >= e->max_events ? BL_COUNT_UNEVENT_BRACKET : BL_COUNT_UNCONTROLLED);
+            status =
+                finish_tick(e, now, h - done, events >= e->max_events ? BL_COUNT_UNLOCATED : BL_COUNT_UNCONTROLLED);
             bl_restart_solver(e);
             break;
         }

@@ -121,7 +121,9 @@ class Expression(NativeBlock):
         numbers = {port.name: n for n, port in enumerate(ports)}
         self._read = [
             [
-                sorted({(numbers[v.name], v.index or 0) for v in f.variables() if v.name in numbers})
+                sorted(
+                    {(numbers[v.name], v.index or 0) for v in f.variables() if v.name in numbers}
+                )
                 for f in formulas[port.name]
             ]
             for port in outputs

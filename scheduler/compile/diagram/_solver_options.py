@@ -5,9 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ....errors import DiagramError
+from ...engine._library import contract
 from ..coupling._coupling_options import Coupling
 
-SOLVERS = ("euler", "heun", "rk3", "rk4", "dopri5", "backward_euler", "trapezoidal")
+SOLVERS = {
+    "euler": contract.BL_EULER,
+    "heun": contract.BL_HEUN,
+    "rk3": contract.BL_RK3,
+    "rk4": contract.BL_RK4,
+    "dopri5": contract.BL_DOPRI5,
+    "backward_euler": contract.BL_BACKWARD_EULER,
+    "trapezoidal": contract.BL_TRAPEZOIDAL,
+}
 """In the order of their numbers in a plan."""
 
 

@@ -74,10 +74,22 @@ def test_structures_have_the_layout_of_c(tmp_path, c_compiler):
     assert run_c(tmp_path, c_compiler, text).splitlines() == expected
 
 
+def find_shared() -> dict[str, list[str]]:
+    """Return the constants that ``.c`` files share with Python, by file."""
+    found = c_headers.Headers()
+    c_headers.read_shared_enums(PACKAGE, build.find_sources(PACKAGE), found)
+    shared: dict[str, list[str]] = {}
+    for enum in found.enums:
+        shared.setdefault(enum.file, []).extend(enum.names)
+    return shared
+
+
 def test_constants_have_the_values_of_c(tmp_path, c_compiler):
+    shared = {name for names in find_shared().values() for name in names}
     names = [
         name for name, value in vars(_contract).items()
         if isinstance(value, int | float) and not isinstance(value, bool) and name[0] != "_"
+        if name not in shared
     ]  # fmt: skip
     assert len(names) > 600
     prints = "\n".join(f'printf("{name} %.17g\\n", (double)({name}));' for name in names)
@@ -86,6 +98,24 @@ def test_constants_have_the_values_of_c(tmp_path, c_compiler):
     assert {name: float(value) for name, value in found.items()} == {
         name: getattr(_contract, name) for name in names
     }
+
+
+def check_shared(tmp_path, compiler, file, values):
+    """Compile a source with an assertion on each of its constants."""
+    lines = [f'_Static_assert({name} == {value}, "{name}");' for name, value in values.items()]
+    (tmp_path / "shared.c").write_text("\n".join([f'#include "{file}"', *lines]) + "\n")
+    command = [*compiler.command, "-std=c11", "-D_GNU_SOURCE", f"-I{PACKAGE}", "-fsyntax-only"]
+    return subprocess.run([*command, tmp_path / "shared.c"], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("file", find_shared())
+def test_constants_of_a_source_have_the_values_of_c(tmp_path, c_compiler, file):
+    values = {name: getattr(_contract, name) for name in find_shared()[file]}
+    done = check_shared(tmp_path, c_compiler, file, values)
+    assert done.returncode == 0, done.stderr
+    wrong = next(iter(values))
+    done = check_shared(tmp_path, c_compiler, file, values | {wrong: values[wrong] + 1})
+    assert done.returncode and wrong in done.stderr
 
 
 def test_every_exported_function_is_declared_and_there():
@@ -128,6 +158,18 @@ def test_a_changed_header_changes_the_digest(tmp_path, change):
     header.write_text("/* A comment\n * alone */\n" + text, encoding="utf-8")
     assert build.generate(package).digest == _contract.DIGEST
     header.write_text(text.replace(*change), encoding="utf-8")
+    assert build.generate(package).digest != _contract.DIGEST
+
+
+def test_a_changed_enum_of_a_source_changes_the_digest(tmp_path):
+    package = copy_package(tmp_path)
+    source = package / "scheduler" / "engine" / "plan.c"
+    text = source.read_text(encoding="utf-8")
+    old, new = "LOOP_BODY, LOOP_BODY_COUNT,", "LOOP_BODY_COUNT, LOOP_BODY,"
+    assert old in text
+    source.write_text("/* A comment\n * alone */\n" + text, encoding="utf-8")
+    assert build.generate(package).digest == _contract.DIGEST
+    source.write_text(text.replace(old, new), encoding="utf-8")
     assert build.generate(package).digest != _contract.DIGEST
 
 
@@ -301,6 +343,45 @@ def test_a_macro_under_a_condition_is_passed_over_where_nothing_is_exported(tmp_
 def test_what_is_not_understood_is_refused_by_file_and_line(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):
         write(tmp_path, text)
+
+
+def read_shared(tmp_path, text):
+    (tmp_path / "one.c").write_text(text)
+    found = c_headers.Headers(constants={"BASE": 3})
+    c_headers.read_shared_enums(tmp_path, [Path("one.c")], found)
+    return found
+
+
+def test_of_a_source_only_marked_enums_are_read(tmp_path):
+    text = """#define MOST 12
+static const char *text = "enum { no };";
+enum { HIDDEN, ALSO };
+BL_SHARED enum { A = BASE, /* three */ B };
+static int f(void) { return '{'; }
+BL_SHARED enum {
+    C = B + 2,
+    D
+};
+"""
+    found = read_shared(tmp_path, text)
+    assert found.constants == {"BASE": 3, "A": 3, "B": 4, "C": 6, "D": 7}
+    assert [enum.names for enum in found.enums] == [("A", "B"), ("C", "D")]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("\nBL_SHARED typedef enum { A } a;", r"^one.c:2: BL_SHARED stands at the start"),
+        ("int x; BL_SHARED enum { A };", r"^one.c:1: BL_SHARED stands at the start"),
+        ("/* BL_SHARED enum { A }; */", r"^one.c:1: BL_SHARED stands at the start"),
+        ("#ifndef X\nBL_SHARED enum { A };\n#endif", r"^one.c:2: .*depend on #if"),
+        ("\nBL_SHARED enum {\n A,\n B = sizeof(int) };", r"^one.c:4: .* no whole number"),
+        ("BL_SHARED enum { BASE };", r"^one.c:1: `BASE` is 0 here and 3 before"),
+    ],
+)
+def test_a_mark_that_would_be_missed_is_refused(tmp_path, text, message):
+    with pytest.raises(c_headers.HeaderError, match=message):
+        read_shared(tmp_path, text)
 
 
 # -- the registry of kernels

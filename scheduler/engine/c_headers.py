@@ -10,8 +10,8 @@ with file and line. Stands alone on the standard library, like ``build.py``, whi
 
 All other declarations are passed over. Structures are read only in headers that export functions.
 
-Of a ``.c`` file only ``BL_SHARED enum { … };`` is read: modes and fields of records that are private
-to that file in C, and that Python writes.
+Of a ``.c`` file only ``BL_SHARED enum { … };`` is read: modes and fields of records that are
+private to that file in C, and that Python writes.
 """
 
 from __future__ import annotations

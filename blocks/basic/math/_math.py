@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core._block import NativeBlock
 from ...core._ports import INHERITED, SAMPLED, Derived, Kind, Matrix, Numbers, Port, Same, parameter
 from ...core._units import DIMENSIONLESS, Unit, UnitError
 from ...core._vectors import require_choice
+
+_CONVERSIONS = {
+    "real": contract.CONVERT_REAL,
+    "integer": contract.CONVERT_INTEGER,
+    "boolean": contract.CONVERT_BOOLEAN,
+}
 
 
 class Gain(NativeBlock):
@@ -198,12 +205,12 @@ class Convert(NativeBlock):
     kernel = "convert"
 
     def __init__(self, to: Kind) -> None:
-        kind = require_choice("to", to, ("real", "integer", "boolean"))
+        kind = require_choice("to", to, _CONVERSIONS)
         unit = None if to == "boolean" else Same()
         super().__init__(
             inputs=[Port("u", width="n", unit=unit, kind=Same())],
             outputs=[Port("y", width="n", unit=unit, kind=to)],
-            rate=SAMPLED if kind else INHERITED,
+            rate=INHERITED if to == "real" else SAMPLED,
             integers=[kind],
         )
 

@@ -6,13 +6,13 @@ The tables are those of ``plan.c``; the numbers of their fields come from there.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ....blocks.core._block import NativeBlock, size_of
+from ....blocks.core._vectors import make_record
 from ....blocks.external._external_block import ExternalBlock
 from ....blocks.external._python import PythonBlock
 from ....errors import DiagramError
@@ -95,7 +95,7 @@ class Encoder:
         sections: dict[str, Any] = {
             "META": json.dumps(described, ensure_ascii=False, separators=(",", ":")).encode(),
             "SIZE": np.array(
-                _record(
+                make_record(
                     contract.SIZE_FIELDS,
                     {
                         contract.SIZE_SIGNALS: self.signal_count,
@@ -220,7 +220,7 @@ class Encoder:
                 for b, o in loop.tears
                 for k in range(self.ports.outputs[b][o].width or 1)
             ]
-            self.loop_records += _record(
+            self.loop_records += make_record(
                 contract.LOOP_FIELDS,
                 {
                     contract.LOOP_BODY: body,
@@ -272,7 +272,7 @@ class Encoder:
         control = guard.subsystem.control
         assert control is not None
         slot = 0 if guard.control is None else self.slot_of(guard.control)
-        return _record(
+        return make_record(
             contract.GUARD_FIELDS,
             {
                 contract.GUARD_KIND: _GUARD_KINDS[control],
@@ -373,7 +373,7 @@ class Encoder:
                 self.state_slots[number],
                 self.memory_slots[number],
             )
-            tables.records += _record(
+            tables.records += make_record(
                 contract.BLOCK_FIELDS,
                 {
                     contract.BLOCK_KERNEL: kernel,
@@ -408,7 +408,7 @@ class Encoder:
         for n, coupling in enumerate(self.couplings):
             how, program = coupling.how, self._coupling_program(coupling)
             records.append(
-                _record(
+                make_record(
                     contract.COUPLING_FIELDS,
                     {
                         contract.COUPLING_METHOD: METHODS[how.method],
@@ -431,7 +431,7 @@ class Encoder:
             )
             for member in coupling.members:
                 members.append(
-                    _record(
+                    make_record(
                         contract.MEMBER_FIELDS,
                         {
                             contract.MEMBER_BLOCK: member.node,
@@ -442,7 +442,7 @@ class Encoder:
                     )
                 )
                 inputs += [
-                    _record(
+                    make_record(
                         contract.INPUT_FIELDS,
                         {
                             contract.INPUT_PORT: port,
@@ -453,7 +453,7 @@ class Encoder:
                     for port, signal in member.inputs
                 ]
             signals += [
-                _record(
+                make_record(
                     contract.COUPLED_FIELDS,
                     {
                         contract.COUPLED_SLOT: self.slot_of(signal.source),
@@ -466,7 +466,7 @@ class Encoder:
             ]
             entries += program
             bonds += [
-                _record(
+                make_record(
                     contract.BOND_FIELDS,
                     {
                         contract.BOND_EFFORT_MEMBER: bond.effort[0],
@@ -499,7 +499,7 @@ class Encoder:
                 slots.append(self.slot_of(source))
             effort, flow = slots
             records.append(
-                _record(
+                make_record(
                     contract.EXCHANGE_FIELDS,
                     {
                         contract.EXCHANGE_EFFORT: effort,
@@ -538,12 +538,6 @@ class Encoder:
                     continue
             entries.append((_ENTRIES[kind], index))
         return entries
-
-
-def _record(size: int, fields: Mapping[int, int]) -> list[int]:
-    """Return a record of a table, each of its `size` fields given by its number in C."""
-    assert len(fields) == size
-    return [fields[number] for number in range(size)]
 
 
 def _strings(texts: list[str]) -> bytes:

@@ -15,6 +15,8 @@ import pytest
 
 from biella import BiellaError, Diagram, _contract
 from biella.blocks import Constant, StateSpace
+from biella.blocks.basic.math._function import FUNCTIONS
+from biella.blocks.core.formula._formula import _NUMBERS
 from biella.scheduler.engine import build, c_headers, contract
 from biella.scheduler.engine._library import kernel_sizes, library_path, load_library
 
@@ -382,6 +384,15 @@ BL_SHARED enum {
 def test_a_mark_that_would_be_missed_is_refused(tmp_path, text, message):
     with pytest.raises(c_headers.HeaderError, match=message):
         read_shared(tmp_path, text)
+
+
+def test_every_number_of_a_function_and_of_an_opcode_has_a_name():
+    """A function or an opcode that C gains is given a name in Python too."""
+    single = dict(FUNCTIONS)
+    pairs = [single.pop(name) for name in ("atan2", "hypot", "pow", "mod")]
+    assert sorted(pairs) == list(range(_contract.FUNCTION_PAIR_COUNT))
+    assert sorted(single.values()) == list(range(_contract.FUNCTION_COUNT))
+    assert sorted(_NUMBERS.values()) == list(range(_contract.BL_FORMULA_OPCODES))
 
 
 # -- the registry of kernels

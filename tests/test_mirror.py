@@ -10,13 +10,8 @@ GENERATED = {ROOT / "src" / "biella" / "_contract.py"}
 
 ELSEWHERE = {
     "blocks/authoring.py": "test_public_api.py",
-    "blocks/basic/dynamics/_realization.py": "blocks/basic/dynamics/test_linear.py",
     "blocks/basic/math/_function.py": "blocks/basic/math/test_math.py",
     "blocks/bearings/_bearings.py": "blocks/bearings/test_film.py",
-    "blocks/control/trajectory/_segments.py": "blocks/control/trajectory/test_trajectories.py",
-    "blocks/core/_construction.py": "blocks/core/test_block.py",
-    "blocks/core/_description.py": "blocks/core/test_block.py",
-    "blocks/core/_unit_table.py": "blocks/core/test_units.py",
     "blocks/daq/_scaling.py": "blocks/daq/test_pwm.py",
     "blocks/external/_external_block.py": "fmu/importer/test_fmu.py",
     "blocks/external/_external_input.py": "scheduler/realtime/loop/test_pace.py",

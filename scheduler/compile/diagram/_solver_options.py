@@ -17,7 +17,7 @@ SOLVERS = {
     "backward_euler": contract.BL_BACKWARD_EULER,
     "trapezoidal": contract.BL_TRAPEZOIDAL,
 }
-"""In the order of their numbers in a plan."""
+"""Solvers, and their numbers in a plan."""
 
 
 def check_step(step: float) -> float:

@@ -60,7 +60,7 @@ def test_stretching_scales_every_derivative():
     made = segments.stretch(rows, 4.0, -3.0, begin=2.0, base=7.0)
     for x in (0.05, 0.3, 0.9):
         base = np.array(follow(rows, x)) * -3.0 / 4.0 ** np.arange(4)
-        assert follow(made, 2.0 + 4.0 * x) == pytest.approx(base + [7.0, 0, 0, 0])
+        assert follow(made, 2.0 + 4.0 * x) == pytest.approx(base + np.array([7.0, 0, 0, 0]))
     assert rows[0, 0] == 0.0  # the given rows are not changed
 
 

@@ -6,10 +6,13 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 import biella
 import biella.blocks
 import biella.results
-from biella import BiellaError, BiellaWarning
+from biella import BiellaError, BiellaWarning, BindingError, DiagramError
+from biella.errors import name_list, suggest
 
 ROOT = Path(__file__).parents[1]
 
@@ -39,3 +42,32 @@ def test_no_public_error_is_defined_elsewhere():
     }
     # The build runs before biella is installed: its errors are not those of a run.
     assert elsewhere == {"BuildError", "ContractError", "HeaderError", "Refused"}
+
+
+@pytest.mark.parametrize(
+    ("name", "valid", "text"),
+    [
+        ("sine", ["sin", "cos"], " Did you mean `sin`?"),
+        ("PID.KP", ["pid.kp", "pid.ki"], " Did you mean `pid.kp` or `pid.ki`?"),
+        ("xyz", ["abc"], ""),
+        ("anything", [], ""),
+    ],
+)
+def test_the_nearest_names_are_suggested(name, valid, text):
+    assert suggest(name, valid) == text
+
+
+def test_a_long_list_of_names_is_cut_and_counted():
+    assert name_list([]) == "none"
+    assert name_list(iter("abc")) == "a, b, c"
+    assert name_list(map(str, range(12))) == ", ".join(map(str, range(12)))
+    assert name_list(map(str, range(20)), limit=2) == "0, 1, … (20 in all)"
+
+
+@pytest.mark.parametrize("kind", [DiagramError, BindingError])
+def test_problems_are_numbered_unless_there_is_one(kind):
+    assert kind("alone").problems == ["alone"] and str(kind("alone")) == "alone"
+    assert str(kind(["alone"])).endswith("alone")
+    several = kind(["first", "second"])
+    assert several.problems == ["first", "second"]
+    assert re.search(r"2 problems.*\n  1\. first\n  2\. second$", str(several))
